@@ -1,0 +1,59 @@
+"""Machines as groups of equal nodes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import ceil
+from typing import Self
+
+from greenbatch.errors import InputError
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NodeGroup:
+    """Equal nodes. A pooled cluster is one group of one big node: processors without identity."""
+
+    name: str
+    count: int
+    """Number of nodes, >= 1."""
+    processors: int
+    """Processors per node, >= 1."""
+    idle_power_w: float
+    """Power of one node that runs nothing, always on. [W]"""
+    speed: float = 1.0
+    """Work done per second relative to the trace's machine, > 0."""
+
+    def __post_init__(self) -> None:
+        for field, lowest in (("count", 1), ("processors", 1)):
+            if getattr(self, field) < lowest:
+                raise InputError(f"is {getattr(self, field)}", field=f"cluster.{field}", fix=f"it must be >= {lowest}")
+        if not 0 <= self.idle_power_w < float("inf"):
+            raise InputError(f"is {self.idle_power_w}", field="cluster.idle_power_w", fix="it must be >= 0")
+
+
+@dataclass(frozen=True, slots=True)
+class Cluster:
+    """A cluster as node groups."""
+
+    groups: tuple[NodeGroup, ...]
+
+    @property
+    def processors(self) -> int:
+        """All processors of the cluster."""
+        return sum(g.count * g.processors for g in self.groups)
+
+    @property
+    def idle_power_w(self) -> float:
+        """Power of the whole cluster when nothing runs. [W]"""
+        return sum(g.count * g.idle_power_w for g in self.groups)
+
+    @classmethod
+    def pooled(cls, processors: int, *, processors_per_machine: int = 8, idle_power_per_machine_w: float = 50.0) -> Self:
+        """Processors without node identity; idle power is counted per (started) machine.
+
+        Source: GAS-MARL §5.2: machines of 8 processors and 50 W idle power.
+        """
+        if processors < 1 or processors_per_machine < 1:
+            raise InputError(f"a cluster of {processors} processors", field="cluster.processors", fix="give at least 1")
+        idle_w = ceil(processors / processors_per_machine) * idle_power_per_machine_w
+        return cls((NodeGroup(name="pool", count=1, processors=processors, idle_power_w=idle_w),))

@@ -1,0 +1,79 @@
+"""The power supply of a cluster: what is generated, when, and what is known ahead."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from greenbatch.errors import InputError, SupplyExhausted
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Site:
+    """Renewable power in equal steps, constant within a step.
+
+    Slot ``i`` covers trace time ``[origin_s + i * step_s, origin_s + (i + 1) * step_s)``.
+    """
+
+    name: str
+    step_s: float
+    """Length of a slot, > 0. [s]"""
+    sources_w: Mapping[str, Floats]
+    """Source ("solar", "wind", ...) -> generated power per slot, shape (n,), >= 0. [W]"""
+    origin_s: float = 0.0
+    """Trace time at which slot 0 begins. [s]"""
+    repeat: bool = False
+    """Start over after the last slot (and before the first); otherwise a clock outside the series is an error."""
+    forecast_horizon_s: float = 86_400.0
+    """How far ahead supply is known; later slots repeat the forecast window (GAS-MARL's wrap-around). [s]"""
+    notes: tuple[str, ...] = ()
+    """What was filled, scaled or assumed."""
+    inputs: Mapping[str, str] = field(default_factory=dict)
+    """File name -> SHA-256 of every input file."""
+
+    def __post_init__(self) -> None:
+        if not self.step_s > 0:
+            raise InputError(f"is {self.step_s}", field="site.step_s", fix="it must be > 0")
+        if not self.sources_w or len({s.shape for s in self.sources_w.values()}) != 1 or not self.slots:
+            raise InputError("needs at least one source, all of one length", field="site.sources")
+        for source, power_w in self.sources_w.items():
+            if not np.all(np.isfinite(power_w) & (power_w >= 0)):
+                bad = int(np.flatnonzero(~(np.isfinite(power_w) & (power_w >= 0)))[0])
+                raise InputError(f"slot {bad} is {power_w[bad]}", field=f"site.{source}", fix="power must be finite and >= 0")
+
+    @property
+    def slots(self) -> int:
+        """Number of slots."""
+        return int(next(iter(self.sources_w.values())).shape[0])
+
+    @property
+    def renewable_w(self) -> Floats:
+        """All sources together, shape (slots,). [W]"""
+        return np.sum(np.stack(list(self.sources_w.values())), axis=0)
+
+    def slot(self, time_s: float) -> int:
+        """The slot that covers a trace time.
+
+        Raises:
+            SupplyExhausted: the time is outside the series and the site does not repeat.
+        """
+        index = int((time_s - self.origin_s) // self.step_s)
+        if self.repeat:
+            return index % self.slots
+        if not 0 <= index < self.slots:
+            raise SupplyExhausted(
+                f"the power series of site {self.name!r} covers trace seconds {self.origin_s:g} to "
+                f"{self.origin_s + self.slots * self.step_s:g}, but {time_s:g} is needed "
+                "(give a longer series or set site.repeat = true)"
+            )
+        return index
+
+    def scaled(self, factor: float) -> Self:
+        """The same site with every source multiplied."""
+        return replace(self, sources_w={name: power * factor for name, power in self.sources_w.items()})

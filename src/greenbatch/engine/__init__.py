@@ -1,0 +1,1 @@
+"""The clock: queue, running set, backfilling, power. The only compiled code of the package."""

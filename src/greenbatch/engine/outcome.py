@@ -1,0 +1,42 @@
+"""What a simulation leaves behind: the job schedule and the power profile."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from greenbatch.cluster import Cluster
+from greenbatch.energy import Site
+from greenbatch.engine.rules import Rules
+from greenbatch.workload import Workload
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Outcome:
+    """Schedule and power of one run. Arrays over jobs follow ``workload``'s rows, shape (n,)."""
+
+    scheduler: str
+    """Name of the scheduler, ``policy+backfill``."""
+    workload: Workload
+    """The jobs that were simulated (one window)."""
+    cluster: Cluster
+    site: Site | None
+    rules: Rules
+    start_s: Floats
+    """Start of each job. [s]"""
+    end_s: Floats
+    """End of each job. [s]"""
+    promised_start_s: Floats
+    """First reservation a job was given, NaN if it never got one. [s]"""
+    profile_time_s: Floats
+    """Instants at which the load changes, ascending, shape (m,); the last is the end of the last job. [s]"""
+    profile_load_w: Floats
+    """Cluster power, idle power included, from each instant to the next, shape (m,). [W]"""
+    decisions: int
+    """Jobs picked by the policy (backfilled jobs are not)."""
+    killed: int
+    """Jobs ended at their requested time."""

@@ -1,0 +1,56 @@
+"""Everything that can go wrong because of an input, as one small tree.
+
+::
+
+    GreenbatchError            one line for the user, exit code 2
+    ├── InputError             a file, a flag or a value is not usable
+    │   └── DataMissing        a data file that is not on this machine
+    └── SupplyExhausted        the simulation outlived the power series
+
+Every message is one line that names the file, the line, the field and the fix, as far as they apply.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+
+class GreenbatchError(Exception):
+    """Root of all errors that are the input's fault. The command line prints it as one line and exits with 2."""
+
+    exit_code = 2
+
+
+class InputError(GreenbatchError):
+    """An input that cannot be used.
+
+    Args:
+        problem: what is wrong, in a few words, with the offending value.
+        file: the file it stands in.
+        line: the 1-based line in that file.
+        field: the field, column, key or flag.
+        fix: what the user can do.
+    """
+
+    def __init__(
+        self,
+        problem: str,
+        *,
+        file: str | Path | None = None,
+        line: int | None = None,
+        field: str | None = None,
+        fix: str | None = None,
+    ) -> None:
+        self.problem, self.file, self.line, self.field, self.fix = problem, file, line, field, fix
+        place = "" if file is None else str(file) + ("" if line is None else f", line {line}") + ": "
+        where = "" if field is None else f"{field}: "
+        remedy = "" if fix is None else f" ({fix})"
+        super().__init__(" ".join(f"{place}{where}{problem}{remedy}".split()))
+
+
+class DataMissing(InputError):
+    """A data file that is neither in ``GREENBATCH_DATA`` nor in the user's cache."""
+
+
+class SupplyExhausted(GreenbatchError):
+    """The simulated clock left the power series, and the site does not allow repeating it."""

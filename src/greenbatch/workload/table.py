@@ -1,0 +1,155 @@
+"""The typed table of jobs that every reader and generator returns."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields, replace
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from greenbatch.errors import InputError
+
+if TYPE_CHECKING:
+    import polars
+
+Ints = NDArray[np.int64]
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True)
+class Note:
+    """One kind of repair or drop made while a workload was read, with its count and first place."""
+
+    what: str
+    count: int
+    first_line: int | None = None
+
+    def __str__(self) -> str:
+        where = "" if self.first_line is None else f", first at line {self.first_line}"
+        return f"{self.what}: {self.count}{where}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Workload:
+    """Jobs as columns of equal length ``n``, sorted by ``job_id``.
+
+    Times are seconds on the trace's own clock; a missing integer is -1, a missing float is NaN.
+    """
+
+    name: str
+    job_id: Ints
+    """Job number, unique, ascending."""
+    submit_s: Floats
+    """Submission, >= 0. [s]"""
+    run_time_s: Floats
+    """Actual run time, > 0. Never shown to a policy. [s]"""
+    requested_time_s: Floats
+    """Requested (wall) time, > 0; the run time where the trace has none. [s]"""
+    processors: Ints
+    """Processors, >= 1."""
+    power_w: Floats
+    """Power of the running job above idle, >= 0; NaN until assigned. [W]"""
+    user: Ints
+    group: Ints
+    executable: Ints
+    queue: Ints
+    partition: Ints
+    status: Ints
+    requested_memory_kb: Floats
+    """Requested memory per processor. [kB]"""
+    preceding_job: Ints
+    think_time_s: Floats
+    recorded_wait_s: Floats
+    """Wait recorded in the trace, NaN if none; for comparison only. [s]"""
+    trace_row: Ints
+    """0-based index of the job's line among the job lines of its source (dropped lines count)."""
+
+    machine_processors: int | None = None
+    """Machine size stated by the source, if any."""
+    unix_start_s: float | None = None
+    """Unix time of trace time 0, if known. [s]"""
+    time_zone: str | None = None
+    """IANA time zone of the site, if known."""
+    notes: tuple[Note, ...] = ()
+    """What was repaired or dropped on the way in."""
+    sources: Mapping[str, str] = field(default_factory=dict)
+    """File name -> SHA-256 of every input file."""
+
+    def __post_init__(self) -> None:
+        lengths = {name: getattr(self, name).shape for name in COLUMNS}
+        if len(set(lengths.values())) > 1:
+            raise InputError(f"columns of different lengths {lengths}", field=self.name)
+
+    def __len__(self) -> int:
+        return int(self.job_id.shape[0])
+
+    def take(self, rows: NDArray[Any] | slice) -> Self:
+        """The same workload with only the given rows (indices, mask or slice), in that order."""
+        return replace(self, **{name: getattr(self, name)[rows] for name in COLUMNS})
+
+    def with_columns(self, **columns: NDArray[Any]) -> Self:
+        """The same workload with some columns replaced."""
+        return replace(self, **columns)
+
+    def frame(self) -> polars.DataFrame:
+        """All columns as a polars data frame."""
+        import polars
+
+        return polars.DataFrame({name: getattr(self, name) for name in COLUMNS})
+
+    @classmethod
+    def from_columns(cls, name: str, columns: Mapping[str, Any], **meta: Any) -> Self:
+        """Build a workload from any subset of columns, sorted by job id.
+
+        ``submit_s``, ``run_time_s`` and ``processors`` are required; ``job_id`` defaults to 1..n and
+        ``requested_time_s`` to the run time; everything else to "missing".
+
+        Raises:
+            InputError: a required column is missing, a column is unknown, or a value is out of range.
+        """
+        unknown = sorted(set(columns) - set(COLUMNS))
+        if unknown:
+            raise InputError(f"unknown column {unknown[0]!r}", field=name, fix="use " + ", ".join(COLUMNS))
+        for required in ("submit_s", "run_time_s", "processors"):
+            if required not in columns:
+                raise InputError("required column is missing", file=name, field=required)
+        n = len(columns["submit_s"])
+        table = {c: _column(c, columns.get(c), n) for c in COLUMNS}
+        for column, default in (
+            ("job_id", np.arange(1, n + 1)), ("trace_row", np.arange(n)), ("requested_time_s", table["run_time_s"])
+        ):
+            if columns.get(column) is None:
+                table[column] = default
+        for column, lowest, strict in _RANGES:
+            values = table[column]
+            bad = np.flatnonzero(~(values > lowest if strict else values >= lowest))
+            if bad.size:
+                raise InputError(
+                    f"job {table['job_id'][bad[0]]} has {values[bad[0]]:g}", file=name, field=column,
+                    fix=f"it must be {'>' if strict else '>='} {lowest:g}",
+                )
+        order = np.argsort(table["job_id"], kind="stable")
+        ids = table["job_id"][order]
+        if n and (np.diff(ids) == 0).any():
+            raise InputError(f"job id {ids[:-1][np.diff(ids) == 0][0]} occurs twice", file=name, field="job_id")
+        return cls(name=name, **{c: v[order] for c, v in table.items()}, **meta)
+
+
+COLUMNS: tuple[str, ...] = tuple(f.name for f in fields(Workload) if f.type in ("Ints", "Floats"))
+"""Names of the job columns, in order."""
+
+_RANGES = (("submit_s", 0.0, False), ("run_time_s", 0.0, True), ("requested_time_s", 0.0, True), ("processors", 1, False))
+
+
+def _column(name: str, values: Any, n: int) -> NDArray[Any]:
+    floats = name.endswith(("_s", "_w", "_kb"))
+    if values is None:
+        return np.full(n, np.nan) if floats else np.full(n, -1, dtype=np.int64)
+    array = np.asarray(values, dtype=np.float64)
+    if floats:
+        return array
+    if not np.all(np.isfinite(array)) or not np.all(array == np.floor(array)):
+        raise InputError("needs whole numbers", field=name)
+    return np.asarray(values).astype(np.int64)
