@@ -1,0 +1,36 @@
+"""Where tests find real data, and what happens when it is not there."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+
+def _finder(variable: str, default: str) -> Callable[[str], Path]:
+    root = Path(os.environ.get(variable, default))
+
+    def find(name: str) -> Path:
+        path = root / name
+        if not path.exists():
+            message = f"{name} is not under {variable} ({root})"
+            if os.environ.get("GREENBATCH_REQUIRE_DATA") == "1":
+                pytest.fail(message)
+            pytest.skip(message)
+        return path
+
+    return find
+
+
+@pytest.fixture(scope="session")
+def greenbatch_data() -> Callable[[str], Path]:
+    """Find a real data file, e.g. ``greenbatch_data("swf/Jann.swf.gz")``."""
+    return _finder("GREENBATCH_DATA", "../shared/data")
+
+
+@pytest.fixture(scope="session")
+def greenbatch_reference() -> Callable[[str], Path]:
+    """Find a golden result, e.g. ``greenbatch_reference("gas-marl/golden.csv")``."""
+    return _finder("GREENBATCH_REFERENCE", "../shared/reference")
