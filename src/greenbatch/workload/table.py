@@ -87,9 +87,10 @@ class Workload:
 
     def take(self, rows: NDArray[Any] | slice) -> Self:
         """The same workload with only the given rows (indices, mask or slice), in that order."""
-        return replace(self, **{name: getattr(self, name)[rows] for name in COLUMNS})
+        columns: dict[str, Any] = {name: getattr(self, name)[rows] for name in COLUMNS}
+        return replace(self, **columns)
 
-    def with_columns(self, **columns: NDArray[Any]) -> Self:
+    def with_columns(self, **columns: Any) -> Self:
         """The same workload with some columns replaced."""
         return replace(self, **columns)
 
@@ -116,31 +117,41 @@ class Workload:
             if required not in columns:
                 raise InputError("required column is missing", file=name, field=required)
         n = len(columns["submit_s"])
-        table = {c: _column(c, columns.get(c), n) for c in COLUMNS}
-        for column, default in (
-            ("job_id", np.arange(1, n + 1)), ("trace_row", np.arange(n)), ("requested_time_s", table["run_time_s"])
-        ):
-            if columns.get(column) is None:
-                table[column] = default
+        table: dict[str, Any] = {c: _column(c, columns.get(c), n) for c in COLUMNS}
+        defaults = {
+            "job_id": np.arange(1, n + 1),
+            "trace_row": np.arange(n),
+            "requested_time_s": table["run_time_s"],
+        }
+        table.update({column: default for column, default in defaults.items() if columns.get(column) is None})
         for column, lowest, strict in _RANGES:
             values = table[column]
-            bad = np.flatnonzero(~(values > lowest if strict else values >= lowest))
+            inside = values > lowest if strict else values >= lowest
+            bad = np.flatnonzero(~(inside & np.isfinite(values)))
             if bad.size:
                 raise InputError(
-                    f"job {table['job_id'][bad[0]]} has {values[bad[0]]:g}", file=name, field=column,
-                    fix=f"it must be {'>' if strict else '>='} {lowest:g}",
+                    f"job {table['job_id'][bad[0]]} has {values[bad[0]]:g}",
+                    file=name,
+                    field=column,
+                    fix=f"it must be finite and {'>' if strict else '>='} {lowest:g}",
                 )
         order = np.argsort(table["job_id"], kind="stable")
         ids = table["job_id"][order]
         if n and (np.diff(ids) == 0).any():
             raise InputError(f"job id {ids[:-1][np.diff(ids) == 0][0]} occurs twice", file=name, field="job_id")
-        return cls(name=name, **{c: v[order] for c, v in table.items()}, **meta)
+        ordered: dict[str, Any] = {c: v[order] for c, v in table.items()}
+        return cls(name=name, **ordered, **meta)
 
 
 COLUMNS: tuple[str, ...] = tuple(f.name for f in fields(Workload) if f.type in ("Ints", "Floats"))
 """Names of the job columns, in order."""
 
-_RANGES = (("submit_s", 0.0, False), ("run_time_s", 0.0, True), ("requested_time_s", 0.0, True), ("processors", 1, False))
+_RANGES = (
+    ("submit_s", 0.0, False),
+    ("run_time_s", 0.0, True),
+    ("requested_time_s", 0.0, True),
+    ("processors", 1, False),
+)
 
 
 def _column(name: str, values: Any, n: int) -> NDArray[Any]:

@@ -1,0 +1,109 @@
+"""Files in and out: bytes with their hash, gzip by content, and nothing half-written."""
+
+from __future__ import annotations
+
+import gzip
+import hashlib
+import os
+import tempfile
+import zlib
+from collections.abc import Mapping
+from pathlib import Path
+
+from greenbatch.errors import InputError
+
+_OTHER_ARCHIVES = {b"BZh": "bzip2", b"\xfd7zXZ": "xz", b"PK\x03\x04": "zip", b"\x28\xb5\x2f\xfd": "zstd"}
+
+
+def read_bytes(path: Path) -> tuple[bytes, str]:
+    """The (gunzipped) content of a file and the SHA-256 of the file as it lies on disk.
+
+    Raises:
+        InputError: the file cannot be read, is empty, or is a broken or foreign archive.
+    """
+    try:
+        stored = path.read_bytes()
+    except IsADirectoryError:
+        raise InputError("is a folder", file=path, fix="give the file itself") from None
+    except FileNotFoundError:
+        raise InputError("no such file", file=path, fix="check the path") from None
+    except PermissionError:
+        raise InputError("may not be read", file=path, fix="give yourself read permission") from None
+    except (OSError, ValueError) as error:
+        raise InputError(f"cannot be read: {error}", file=path, fix="check the path") from None
+    if not stored:
+        raise InputError("is empty", file=path, fix="give a file with jobs in it")
+    for magic, kind in _OTHER_ARCHIVES.items():
+        if stored.startswith(magic):
+            raise InputError(f"is a {kind} archive", file=path, fix="unpack it, or compress it with gzip")
+    return _gunzip(stored, path), hashlib.sha256(stored).hexdigest()
+
+
+def decode(content: bytes, path: Path) -> str:
+    """A text file's content, which must be UTF-8 (a byte-order mark is dropped).
+
+    Raises:
+        InputError: the bytes are not UTF-8 text; names the line.
+    """
+    try:
+        text = content.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = content.count(b"\n", 0, error.start) + 1
+        raise InputError("is not UTF-8 text", file=path, line=line, fix="save the file as UTF-8") from None
+    if "\0" in text:
+        line = text.count("\n", 0, text.index("\0")) + 1
+        raise InputError("is not a text file", file=path, line=line, fix="save the file as UTF-8 text")
+    return text
+
+
+def write_bytes(path: Path, content: bytes) -> None:
+    """Write a file whole or not at all; ``*.gz`` is compressed, always to the same bytes.
+
+    Raises:
+        InputError: the folder does not exist or may not be written.
+    """
+    if path.name.endswith(".gz"):
+        content = gzip.compress(content, compresslevel=6, mtime=0)
+    scratch = None
+    try:
+        handle, scratch = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+        with os.fdopen(handle, "wb") as file:
+            file.write(content)
+        umask = os.umask(0)
+        os.umask(umask)
+        Path(scratch).chmod(0o666 & ~umask)
+        Path(scratch).replace(path)
+    except OSError as error:
+        if scratch is not None:
+            Path(scratch).unlink(missing_ok=True)
+        problem = f"cannot be written: {error.strerror}"
+        raise InputError(problem, file=path, fix="give a file in an existing, writable folder") from None
+
+
+def trace_name(path: Path) -> str:
+    """The file's name without the suffixes of a trace, ``lublin_256.swf.gz`` -> ``lublin_256``."""
+    name = path.name
+    for suffix in (".gz", ".swf", ".csv", ".parquet", ".txt"):
+        name = name.removesuffix(suffix)
+    return name or path.name
+
+
+def source(path: Path, sha256: str) -> Mapping[str, str]:
+    """The ``sources`` entry of a workload read from one file."""
+    return {path.name: sha256}
+
+
+def _gunzip(stored: bytes, path: Path) -> bytes:
+    if not stored.startswith(b"\x1f\x8b"):
+        if path.name.endswith(".gz"):
+            raise InputError("is named .gz but is not gzip", file=path, fix="rename it or compress it with gzip")
+        return stored
+    try:
+        content = gzip.decompress(stored)
+    except EOFError:
+        raise InputError("the gzip stream ends too early", file=path, fix="fetch or copy the file again") from None
+    except (gzip.BadGzipFile, zlib.error) as error:
+        raise InputError(f"broken gzip: {error}", file=path, fix="fetch or copy the file again") from None
+    if not content:
+        raise InputError("is empty", file=path, fix="give a file with jobs in it")
+    return content

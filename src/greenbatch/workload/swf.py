@@ -1,0 +1,305 @@
+"""The Standard Workload Format (SWF, version 2.2) of the Parallel Workloads Archive.
+
+Format: https://www.cs.huji.ac.il/labs/parallel/workload/swf.html; Chapin et al., "Benchmarks and standards for the
+evaluation of parallel job schedulers", JSSPP 1999.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from greenbatch.errors import InputError
+from greenbatch.workload.files import read_bytes, source, trace_name, write_bytes
+from greenbatch.workload.ledger import Ledger
+from greenbatch.workload.swf_text import field_name, parse
+from greenbatch.workload.table import Note, Workload
+
+Rows = NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SwfRules:
+    """What to do with job lines that cannot be simulated as they stand. Defaults are for users."""
+
+    negative_run_time_s: float | None = None
+    """Run time given to jobs whose run time is negative (unknown); None drops them. [s], > 0"""
+    zero_run_time_s: float | None = None
+    """Run time given to jobs whose run time is 0; None drops them. [s], > 0"""
+    drop_larger: bool = True
+    """Drop jobs larger than the machine, if its size is known."""
+    repair_ids: bool = True
+    """Drop repeated rows and partial records, renumber jobs without a unique id; False refuses them."""
+
+    def __post_init__(self) -> None:
+        for name in ("negative_run_time_s", "zero_run_time_s"):
+            value = getattr(self, name)
+            if value is not None and not 0 < value < float("inf"):
+                raise InputError(f"is {value}", field=name, fix="give seconds > 0, or None to drop such jobs")
+
+
+SWF_RULES: Mapping[str, SwfRules] = MappingProxyType(
+    {
+        "default": SwfRules(),
+        "papers": SwfRules(negative_run_time_s=10.0, drop_larger=False, repair_ids=False),
+    }
+)
+"""Named rules. ``papers`` reads as the published code of RLScheduler and GAS-MARL does: a negative run time becomes
+10 s, a run time of 0 is dropped, jobs larger than the machine stay."""
+
+DEFAULT_RULES = SWF_RULES["default"]
+
+
+def read_swf(
+    path: str | Path,
+    *,
+    strict: bool = False,
+    limit: int | None = None,
+    processors: int | None = None,
+    repairs: SwfRules = DEFAULT_RULES,
+) -> Workload:
+    """Read an SWF trace, plain or gzip.
+
+    Processors are max(field 5, field 8); the requested time is field 9, or the run time where that is missing. Jobs
+    that run longer than they requested are counted, not changed: the engine kills or extends them.
+
+    Args:
+        path: the file; gzip is recognized by content.
+        strict: refuse what would otherwise be repaired or dropped.
+        limit: read only the first so many job lines.
+        processors: machine size, instead of header MaxProcs, else MaxNodes.
+        repairs: what to do with lines that cannot be simulated as they stand.
+
+    Returns:
+        The jobs in order of their id, times on the trace's own clock; every repair and drop is in ``notes``.
+
+    Raises:
+        InputError: the file is unreadable or malformed, no job is left, or ``strict`` and something needs repair.
+    """
+    path = Path(path)
+    for flag, value in (("limit", limit), ("processors", processors)):
+        if value is not None and value < 1:
+            raise InputError(f"is {value}", field=flag, fix="give at least 1")
+    content, sha256 = read_bytes(path)
+    header, rows, lines = parse(content, path)
+    del content
+    ledger = Ledger(path, strict)
+    machine = processors if processors is not None else _machine_size(header, ledger)
+    columns = _repaired(rows[:limit], lines[:limit], machine, repairs, ledger)
+    return Workload.from_columns(
+        trace_name(path),
+        columns,
+        machine_processors=machine,
+        unix_start_s=_number(header, "unixstarttime", lowest=0),
+        time_zone=_time_zone(header, ledger),
+        notes=tuple(ledger.notes),
+        sources=source(path, sha256),
+    )
+
+
+def write_swf(workload: Workload, path: str | Path) -> None:
+    """Write a workload as SWF, compressed if the name ends in ``.gz``, whole or not at all.
+
+    What SWF has no field for is not written: ``power_w``, ``trace_row`` and the notes. Reading the file again gives
+    the same values in every other column.
+
+    Raises:
+        InputError: the file cannot be written.
+    """
+    import polars
+
+    missing = np.full(len(workload), -1, dtype=np.int64)
+    columns = (
+        workload.job_id, workload.submit_s, workload.recorded_wait_s, workload.run_time_s, workload.processors,
+        missing, missing, workload.processors, workload.requested_time_s, workload.requested_memory_kb,
+        workload.status, workload.user, workload.group, workload.executable, workload.queue, workload.partition,
+        workload.preceding_job, workload.think_time_s,
+    )  # fmt: skip
+    body = polars.DataFrame({str(k): _as_written(values) for k, values in enumerate(columns)})
+    jobs = body.write_csv(include_header=False, separator=" ").encode()
+    write_bytes(Path(path), _header_text(workload).encode() + jobs)
+
+
+def _repaired(
+    rows: Rows, lines: NDArray[np.int64], machine: int | None, rules: SwfRules, ledger: Ledger
+) -> dict[str, Any]:
+    """The workload's columns from the job lines, after the rules have been applied in order.
+
+    A line that breaks two rules is counted under the first.
+    """
+    trace_row = np.arange(len(rows))
+
+    def drop(bad: NDArray[np.bool_], what: str, field: str, fix: str) -> None:
+        nonlocal rows, lines, trace_row
+        if bad.any():
+            ledger.repair(what, lines[bad], column=field, fix=fix)
+            rows, lines, trace_row = rows[~bad], lines[~bad], trace_row[~bad]
+
+    if rules.repair_ids:
+        drop(_partial_records(rows), "partial record of a job (status 2-4) dropped", field_name(11), "remove the line")
+        drop(_repeated_rows(rows), "repeated row dropped", "job line", "remove the line")
+    drop(rows[:, 1] < 0, "job without submit time dropped", field_name(2), "give seconds >= 0")
+    drop(np.maximum(rows[:, 4], rows[:, 7]) <= 0, "job without processors dropped", field_name(5), "give at least 1")
+    requested_s = np.where(rows[:, 8] == -1, rows[:, 3], rows[:, 8])[np.newaxis].T
+    rows = np.hstack((rows, requested_s))
+    for below_zero, default_s, what in (
+        (True, rules.negative_run_time_s, "negative run time"),
+        (False, rules.zero_run_time_s, "zero run time"),
+    ):
+        bad = rows[:, 3] < 0 if below_zero else rows[:, 3] == 0
+        fix = "give seconds > 0"
+        if default_s is None:
+            drop(bad, f"job with {what} dropped", field_name(4), fix)
+        elif bad.any():
+            ledger.repair(f"{what} set to {default_s:g} s", lines[bad], column=field_name(4), fix=fix)
+            rows[bad, 3] = default_s
+    wanted = np.maximum(rows[:, 4], rows[:, 7])
+    uneven = wanted != np.ceil(wanted)
+    ledger.repair("fractional processors rounded up", lines[uneven], column=field_name(5), fix="give a whole number")
+    wanted = np.ceil(wanted)
+    if machine is not None and rules.drop_larger:
+        larger = wanted > machine
+        drop(larger, f"job larger than the machine ({machine} processors) dropped", field_name(5), "remove the job")
+        wanted = wanted[~larger]
+    if not len(rows):
+        fix = f"no job can be simulated: {ledger.summary()}"
+        raise InputError("no job is left", file=ledger.file, fix=fix)
+    job_id, preceding = _ids(rows, lines, rules, ledger)
+    requested_s = _requested(rows, lines, ledger)
+    _count_order(job_id, rows[:, 1], lines, ledger)
+    whole = rows[:, 10:16].astype(np.int64)
+    return {
+        "job_id": job_id, "submit_s": rows[:, 1], "run_time_s": rows[:, 3], "requested_time_s": requested_s,
+        "processors": wanted, "status": whole[:, 0], "user": whole[:, 1], "group": whole[:, 2],
+        "executable": whole[:, 3], "queue": whole[:, 4], "partition": whole[:, 5],
+        "requested_memory_kb": _nan_below_zero(rows[:, 9]), "preceding_job": preceding,
+        "think_time_s": _nan_below_zero(rows[:, 17]), "recorded_wait_s": _nan_below_zero(rows[:, 2]),
+        "trace_row": trace_row,
+    }  # fmt: skip
+
+
+def _requested(rows: Rows, lines: NDArray[np.int64], ledger: Ledger) -> Rows:
+    """Requested times; rows carry them as an extra last column, taken before run times were repaired."""
+    run_s, requested_s = rows[:, 3], rows[:, -1].copy()
+    ledger.fact("requested time missing, run time used", lines[rows[:, 8] == -1])
+    bad = (requested_s <= 0) & (rows[:, 8] != -1)
+    what = "requested time not positive, run time used"
+    ledger.repair(what, lines[bad], column=field_name(9), fix="give seconds > 0, or -1 if it is unknown")
+    requested_s = np.where(requested_s <= 0, run_s, requested_s)
+    ledger.fact("run time over the requested time (kept)", lines[run_s > requested_s])
+    return requested_s
+
+
+def _partial_records(rows: Rows) -> NDArray[np.bool_]:
+    """Checkpointed or swapped jobs have a summary line and one line a part, all with the same id (SWF, field 11)."""
+    part = np.isin(rows[:, 10], (2, 3, 4))
+    if part.any():
+        part &= np.isin(rows[:, 0], rows[~part, 0])
+    return part
+
+
+def _repeated_rows(rows: Rows) -> NDArray[np.bool_]:
+    repeated = np.zeros(len(rows), dtype=bool)
+    _, group, size = np.unique(rows[:, 0], return_inverse=True, return_counts=True)
+    candidates = np.flatnonzero(size[group] > 1)
+    if candidates.size:
+        _, first = np.unique(rows[candidates], axis=0, return_index=True)
+        repeated[np.delete(candidates, first)] = True
+    return repeated
+
+
+def _ids(rows: Rows, lines: NDArray[np.int64], rules: SwfRules, ledger: Ledger) -> tuple[Rows, Rows]:
+    """Unique job ids and the matching preceding jobs; ids that are missing or not unique are replaced by 1..n.
+
+    New numbers follow submit time, then line. Preceding jobs then name nobody and are forgotten.
+    """
+    job_id, preceding = rows[:, 0], rows[:, 16]
+    preceding = np.where(preceding > 0, preceding, -1)
+    order = np.argsort(job_id, kind="stable")
+    twice = np.zeros(len(rows), dtype=bool)
+    twice[order[1:]] = np.diff(job_id[order]) == 0
+    bad = twice | (job_id < 0)
+    if not bad.any():
+        absent = (preceding > 0) & ~np.isin(preceding, job_id)
+        ledger.fact("preceding job is not in the trace (kept)", lines[absent])
+        return job_id, preceding
+    if not rules.repair_ids:
+        row = int(np.flatnonzero(bad)[0])
+        problem = "occurs twice" if twice[row] else "is not a job id"
+        raise InputError(
+            f"{job_id[row]:.0f} {problem}", file=ledger.file, line=int(lines[row]), field=field_name(1),
+            fix="give each job its own number >= 0, or read with the default rules",
+        )  # fmt: skip
+    what = "job id missing or not unique, so all jobs were renumbered by submit time"
+    ledger.repair(what, lines[bad], column=field_name(1), fix="give each job its own number >= 0")
+    ledger.repair("preceding job forgotten", lines[preceding > 0], column=field_name(17), fix="give unique job ids")
+    renumbered = np.empty(len(rows))
+    renumbered[np.argsort(rows[:, 1], kind="stable")] = np.arange(1, len(rows) + 1)
+    return renumbered, np.full(len(rows), -1.0)
+
+
+def _count_order(job_id: Rows, submit_s: Rows, lines: NDArray[np.int64], ledger: Ledger) -> None:
+    for what, field, key in (("submit time", 2, submit_s), ("job id", 1, job_id)):
+        behind = np.flatnonzero(np.diff(key) < 0) + 1
+        message = f"row below one with a later {what} (jobs are kept in order of job id)"
+        ledger.repair(message, lines[behind], column=field_name(field), fix=f"sort the job lines by {what}")
+
+
+def _machine_size(header: Mapping[str, list[str]], ledger: Ledger) -> int | None:
+    for key in ("maxprocs", "maxnodes"):
+        size = _number(header, key, lowest=1)
+        if size is not None:
+            stated = {m[0] for text in header[key] if (m := re.match(r"\d+", text))}
+            if len(stated) > 1:
+                ledger.notes.append(Note(f"header states {key} more than once, {size:g} used", len(stated)))
+            return int(size)
+    ledger.notes.append(Note("header states no machine size", 1))
+    return None
+
+
+def _number(header: Mapping[str, list[str]], key: str, *, lowest: float) -> float | None:
+    """The first value of a header key that begins with a number; free text may follow it."""
+    for text in header.get(key, ()):
+        if (match := re.match(r"-?\d+(?:\.\d+)?", text)) and float(match[0]) >= lowest:
+            return float(match[0])
+    return None
+
+
+def _time_zone(header: Mapping[str, list[str]], ledger: Ledger) -> str | None:
+    from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+
+    for name in header.get("timezonestring", ()):
+        try:
+            ZoneInfo(name)
+        except (ZoneInfoNotFoundError, ValueError, OSError):
+            ledger.notes.append(Note(f"header time zone {name!r} is unknown, ignored", 1))
+        else:
+            return name
+    return None
+
+
+def _header_text(workload: Workload) -> str:
+    known = (
+        ("Version", "2.2"), ("Computer", workload.name), ("MaxJobs", len(workload)), ("MaxRecords", len(workload)),
+        ("UnixStartTime", None if workload.unix_start_s is None else f"{workload.unix_start_s:.16g}"),
+        ("TimeZoneString", workload.time_zone), ("MaxProcs", workload.machine_processors),
+    )  # fmt: skip
+    return "".join(f"; {key}: {' '.join(str(value).split())}\n" for key, value in known if value is not None)
+
+
+def _as_written(values: NDArray[Any]) -> NDArray[Any]:
+    """Missing as -1, and whole numbers without a decimal point."""
+    filled = np.where(np.isnan(values), -1.0, values) if values.dtype.kind == "f" else values
+    whole = (filled == np.floor(filled)) & (np.abs(filled) < 2.0**53)
+    return filled.astype(np.int64) if whole.all() else filled
+
+
+def _nan_below_zero(values: Rows) -> Rows:
+    return np.where(values < 0, np.nan, values)
