@@ -1,6 +1,20 @@
 """Jobs in: readers, synthetic models and assignment of what a trace lacks. Everything returns a `Workload`."""
 
+from greenbatch.workload.assignment import per_processor_power, power_list
+from greenbatch.workload.reshape import scale_gaps, shift_to_origin, tile
 from greenbatch.workload.swf import SWF_RULES, SwfRules, read_swf, write_swf
 from greenbatch.workload.table import Note, Workload
 
-__all__ = ["SWF_RULES", "Note", "SwfRules", "Workload", "read_swf", "write_swf"]
+__all__ = [
+    "SWF_RULES",
+    "Note",
+    "SwfRules",
+    "Workload",
+    "per_processor_power",
+    "power_list",
+    "read_swf",
+    "scale_gaps",
+    "shift_to_origin",
+    "tile",
+    "write_swf",
+]
