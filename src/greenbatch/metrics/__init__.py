@@ -1,1 +1,31 @@
-"""..."""
+"""What counts: per-job and per-run metrics, each with its formula, unit, range and source in its docstring."""
+
+from greenbatch.metrics.jobs import BOUND_S, CLASSES, PER_JOB, bounded_slowdown, run_s, slowdown, turnaround_s, wait_s
+from greenbatch.metrics.measured import Cut, Measured, measure
+from greenbatch.metrics.registry import METRICS, Metric, find, metric
+
+# isort: split
+# Importing a module registers its metrics; this order is the order of reports.
+from greenbatch.metrics import service, machine, power, window  # noqa: F401, I001
+from greenbatch.metrics.window import evaluate, evaluate_window, json_ready
+
+__all__ = [
+    "BOUND_S",
+    "CLASSES",
+    "METRICS",
+    "PER_JOB",
+    "Cut",
+    "Measured",
+    "Metric",
+    "bounded_slowdown",
+    "evaluate",
+    "evaluate_window",
+    "find",
+    "json_ready",
+    "measure",
+    "metric",
+    "run_s",
+    "slowdown",
+    "turnaround_s",
+    "wait_s",
+]

@@ -1,0 +1,80 @@
+"""Per-job metrics: one value per job, in the order of the outcome's workload.
+
+The run time of a metric is the executed time ``end - start``: shorter than the trace's for a killed job.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
+
+import numpy as np
+from numpy.typing import NDArray
+
+from greenbatch.engine.outcome import Outcome
+
+Floats = NDArray[np.float64]
+Mask = NDArray[np.bool_]
+
+BOUND_S = 10.0
+"""Run time below which slowdown no longer grows, the papers' tau. [s]"""
+
+CLASSES: Mapping[str, tuple[float, float]] = MappingProxyType(
+    {
+        "under_5min": (0.0, 300.0),
+        "5min_to_1h": (300.0, 3_600.0),
+        "1h_to_4h": (3_600.0, 14_400.0),
+        "over_4h": (14_400.0, np.inf),
+    }
+)
+"""Run-time classes: name -> shortest (included) and longest (excluded) executed time. [s]"""
+
+
+def run_s(outcome: Outcome) -> Floats:
+    """Executed time, ``end - start``. [s], > 0, shape (n,)."""
+    return outcome.end_s - outcome.start_s
+
+
+def wait_s(outcome: Outcome) -> Floats:
+    """Waiting time, ``start - submit``. [s], >= 0, shape (n,).
+
+    Source: RLScheduler (SC 2020), section II-A; the ``w`` of GAS-MARL Eq. 5.
+    """
+    return outcome.start_s - outcome.workload.submit_s
+
+
+def turnaround_s(outcome: Outcome) -> Floats:
+    """Time from submission to end, ``end - submit``. [s], > 0, shape (n,).
+
+    Source: RLScheduler (SC 2020), section II-A.
+    """
+    return outcome.end_s - outcome.workload.submit_s
+
+
+def slowdown(outcome: Outcome) -> Floats:
+    """Turnaround over run time, ``(wait + run) / run``. [-], >= 1, shape (n,).
+
+    Source: Feitelson et al., Theory and practice in parallel job scheduling (JSSPP 1997), section 3.
+    """
+    return turnaround_s(outcome) / run_s(outcome)
+
+
+def bounded_slowdown(outcome: Outcome) -> Floats:
+    """Slowdown that very short jobs cannot dominate, ``max(1, (wait + run) / max(run, 10 s))``. [-], >= 1, shape (n,).
+
+    Source: GAS-MARL Eq. 5 with tau = 10 s (after Feitelson 2001).
+    """
+    return np.maximum(1.0, turnaround_s(outcome) / np.maximum(run_s(outcome), BOUND_S))
+
+
+PER_JOB: Mapping[str, Callable[[Outcome], Floats]] = MappingProxyType(
+    {"wait_s": wait_s, "turnaround_s": turnaround_s, "slowdown": slowdown, "bounded_slowdown": bounded_slowdown}
+)
+"""Name -> per-job metric."""
+
+
+def run_time_class(outcome: Outcome, name: str) -> Mask:
+    """Which jobs are of a run-time class (a key of `CLASSES`), shape (n,)."""
+    shortest_s, longest_s = CLASSES[name]
+    run = run_s(outcome)
+    return (run >= shortest_s) & (run < longest_s)

@@ -1,0 +1,72 @@
+"""Per-run metrics of the machine: how long it took, how busy it was, and counts."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from greenbatch.metrics.jobs import run_s
+from greenbatch.metrics.measured import Measured
+from greenbatch.metrics.registry import metric
+
+
+def _work_processor_s(run: Measured) -> float:
+    return float(np.sum(run_s(run.outcome) * run.outcome.workload.processors))
+
+
+def _share(work_processor_s: float, run: Measured, length_s: float) -> float:
+    return work_processor_s / (length_s * run.outcome.cluster.processors) if length_s > 0 else np.nan
+
+
+@metric("makespan", "s")
+def makespan_s(run: Measured) -> float:
+    """From the first submission of the window to the end of its last job. [s], > 0; NaN without jobs.
+
+    ``max(end) - min(submit)``. Source: Feitelson et al. (JSSPP 1997), section 3.
+    """
+    return run.last_end_s - run.first_submit_s
+
+
+@metric("utilization", "-", "higher")
+def utilization(run: Measured) -> float:
+    """Share of the processor time of the makespan that jobs used. [-], in (0, 1]; NaN without jobs.
+
+    ``sum(run * processors) / (makespan * cluster processors)``.
+    Source: RLScheduler (SC 2020), section II-A, "over a given period": here the makespan.
+    """
+    return _share(_work_processor_s(run), run, makespan_s(run))
+
+
+@metric("utilization to the last start", "-", "higher")
+def utilization_to_last_start(run: Measured) -> float:
+    """Utilization as RLScheduler published it: all work over the time to the *start* of the last-started job.
+
+    ``sum(run * processors) / ((max(start) - min(submit)) * cluster processors)``. The work done after that start is
+    counted although its time is not, so the value may exceed 1. [-], > 0; NaN if everything starts at the first
+    submission. Source: the published code of RLScheduler (SC 2020), Table VI.
+    """
+    last_start_s = float(run.outcome.start_s.max(initial=-np.inf)) if len(run.jobs) else np.nan
+    return _share(_work_processor_s(run), run, last_start_s - run.first_submit_s)
+
+
+@metric("jobs", "jobs", "neither")
+def jobs(run: Measured) -> float:
+    """Jobs of the window. [jobs], >= 0."""
+    return float(len(run.jobs))
+
+
+@metric("jobs counted", "jobs", "neither")
+def jobs_counted(run: Measured) -> float:
+    """Jobs left in per-job metrics after warm-up and cool-down are cut. [jobs], >= 0."""
+    return float(np.count_nonzero(run.jobs))
+
+
+@metric("jobs killed", "jobs", "lower")
+def killed(run: Measured) -> float:
+    """Jobs ended at their requested time. [jobs], >= 0."""
+    return float(run.outcome.killed)
+
+
+@metric("decisions", "-", "neither")
+def decisions(run: Measured) -> float:
+    """Jobs picked by the policy; backfilled jobs are not. [-], >= 0."""
+    return float(run.outcome.decisions)

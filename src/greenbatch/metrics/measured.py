@@ -1,0 +1,106 @@
+"""An outcome as the metrics see it: which jobs count, and what several metrics share."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import cached_property
+
+import numpy as np
+
+from greenbatch.engine.books import Books, books
+from greenbatch.engine.outcome import Outcome
+from greenbatch.errors import InputError
+from greenbatch.metrics.jobs import PER_JOB, Floats, Mask
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cut:
+    """Warm-up and cool-down: jobs that are scheduled but not counted in per-job metrics.
+
+    A job is left out if any of the four rules names it. Machine and energy metrics always cover the whole schedule.
+    """
+
+    first_jobs: int = 0
+    """So many jobs from the front, in order of submission, >= 0."""
+    last_jobs: int = 0
+    """So many jobs from the back, in order of submission, >= 0."""
+    first_s: float = 0.0
+    """Jobs submitted less than this after the first submission, >= 0. [s]"""
+    last_s: float = 0.0
+    """Jobs submitted less than this before the last submission, >= 0. [s]"""
+
+    def __post_init__(self) -> None:
+        for name in ("first_jobs", "last_jobs", "first_s", "last_s"):
+            if not 0 <= getattr(self, name) < float("inf"):
+                raise InputError(f"is {getattr(self, name)}", field=f"cut.{name}", fix="it must be >= 0")
+
+    def jobs(self, outcome: Outcome) -> Mask:
+        """Which jobs count, shape (n,).
+
+        Raises:
+            InputError: no job is left.
+        """
+        submit = outcome.workload.submit_s
+        n = len(submit)
+        rank = np.empty(n, dtype=np.int64)
+        rank[np.argsort(submit, kind="stable")] = np.arange(n)
+        kept = (rank >= self.first_jobs) & (rank < n - self.last_jobs)
+        if n:
+            # A length of 0 s cuts nothing, so that the very first and last job stay.
+            kept &= (submit - submit.min() >= self.first_s) & (submit.max() - submit >= self.last_s)
+            if not kept.any():
+                raise InputError(
+                    f"leaves none of {n} jobs", field="cut", fix="shorten warm-up and cool-down or take a longer window"
+                )
+        return kept
+
+
+@dataclass(frozen=True, kw_only=True)
+class Measured:
+    """One outcome, the jobs that count, and cached intermediate results."""
+
+    outcome: Outcome
+    jobs: Mask
+    """Which jobs count in per-job metrics, shape (n,)."""
+    _per_job: dict[str, Floats] = field(default_factory=dict, init=False, repr=False)
+
+    def per_job(self, name: str) -> Floats:
+        """A per-job metric (a key of `PER_JOB`) of all jobs, shape (n,)."""
+        if name not in self._per_job:
+            self._per_job[name] = PER_JOB[name](self.outcome)
+        return self._per_job[name]
+
+    @cached_property
+    def first_submit_s(self) -> float:
+        """Earliest submission [s], NaN without jobs."""
+        return float(self.outcome.workload.submit_s.min(initial=np.inf)) if len(self.jobs) else np.nan
+
+    @cached_property
+    def last_end_s(self) -> float:
+        """Latest end [s], NaN without jobs."""
+        return float(self.outcome.end_s.max(initial=-np.inf)) if len(self.jobs) else np.nan
+
+    @property
+    def has_power(self) -> bool:
+        """Every job's power is known."""
+        return bool(len(self.jobs)) and bool(np.isfinite(self.outcome.workload.power_w).all())
+
+    @cached_property
+    def books(self) -> Books | None:
+        """Energy from the first start to the last end; None without a site or without job power."""
+        return self.books_over(float(self.outcome.start_s.min(initial=np.inf)), self.last_end_s)
+
+    def books_over(self, start_s: float, end_s: float) -> Books | None:
+        """Energy over another interval, idle power before and after the schedule included; None as for `books`."""
+        if self.outcome.site is None or not self.has_power:
+            return None
+        return books(self.outcome, self.outcome.site, start_s, end_s)
+
+
+def measure(outcome: Outcome, cut: Cut | None = None) -> Measured:
+    """Prepare an outcome for the metric functions.
+
+    Raises:
+        InputError: the cut leaves no job.
+    """
+    return Measured(outcome=outcome, jobs=(cut or Cut()).jobs(outcome))

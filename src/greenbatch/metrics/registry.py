@@ -1,0 +1,76 @@
+"""The one list of named metrics: what each is called, its unit, which way is better, and its function."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Literal, TypeVar
+
+from greenbatch.errors import InputError
+
+Better = Literal["lower", "higher", "neither"]
+Scope = Literal["run", "window"]
+Function = TypeVar("Function", bound=Callable[..., float])
+
+
+@dataclass(frozen=True, slots=True)
+class Metric:
+    """One named figure of a run, or of a run among others in the same window."""
+
+    name: str
+    """Flat name, unit included where there is one; the key in ``metrics.json``."""
+    label: str
+    """What a reader calls it, without its unit."""
+    unit: str
+    """``s``, ``kWh``, ``W``, ``jobs``, or ``-`` for a pure number."""
+    better: Better
+    """Which way is better."""
+    scope: Scope
+    """``run``: of one outcome alone; ``window``: needs the other outcomes of its window."""
+    function: Callable[..., float]
+    """``run``: Measured -> float; ``window``: (Measured, Window) -> float. NaN where it is not defined."""
+
+    @property
+    def doc(self) -> str:
+        """Formula, unit, range and source, as the function's docstring says."""
+        return inspect.getdoc(self.function) or ""
+
+
+METRICS: dict[str, Metric] = {}
+"""Name -> metric, in the order of reports."""
+
+
+def metric(
+    label: str, unit: str = "-", better: Better = "lower", *, scope: Scope = "run", name: str | None = None
+) -> Callable[[Function], Function]:
+    """Register a function as a metric under its own name (or ``name``).
+
+    Raises:
+        InputError: the name is taken by another function.
+    """
+
+    def register(function: Function) -> Function:
+        key = name or function.__name__
+        if key in METRICS and METRICS[key].function is not function:
+            raise InputError(f"the metric {key!r} exists already", field="metric", fix="give it another name")
+        METRICS[key] = Metric(key, label, unit, better, scope, function)
+        return function
+
+    return register
+
+
+def find(name: str) -> Metric:
+    """The metric of that name.
+
+    Raises:
+        InputError: there is none.
+    """
+    if name not in METRICS:
+        from difflib import get_close_matches
+
+        near = get_close_matches(name, METRICS, n=3)
+        raise InputError(
+            f"unknown metric {name!r}", field="metric", fix="did you mean " + " or ".join(near) + "?" if near else None
+        )
+    return METRICS[name]

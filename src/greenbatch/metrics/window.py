@@ -1,0 +1,111 @@
+"""What one outcome is worth among the others of its window: a common horizon, and ratios to a baseline."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from greenbatch.engine.outcome import Outcome
+from greenbatch.errors import InputError
+from greenbatch.metrics import machine
+from greenbatch.metrics.measured import Cut, Measured, measure
+from greenbatch.metrics.power import JOULES_PER_KWH
+from greenbatch.metrics.registry import METRICS, metric
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Window:
+    """What the outcomes of one window have in common."""
+
+    start_s: float
+    """Earliest submission. [s]"""
+    end_s: float
+    """Latest end of all outcomes. [s]"""
+    baseline_makespan_s: float
+    """Makespan of the baseline's outcome. [s]"""
+
+
+def _over_horizon(run: Measured, window: Window, account: str) -> float:
+    books = run.books_over(window.start_s, window.end_s)
+    return np.nan if books is None else float(getattr(books, account)) / JOULES_PER_KWH
+
+
+@metric("makespan relative to the baseline", "-", scope="window")
+def makespan_ratio(run: Measured, window: Window) -> float:
+    """Makespan over the baseline's makespan in the same window. [-], > 0."""
+    return machine.makespan_s(run) / window.baseline_makespan_s
+
+
+@metric("brown energy over the common horizon", "kWh", scope="window")
+def common_horizon_brown_kwh(run: Measured, window: Window) -> float:
+    """Grid energy from the earliest submission to the latest end of *all* schedulers in the window. [kWh], >= 0.
+
+    Idle power before, between and after the jobs is included, so that every scheduler pays for the same span of time
+    and none gains by stretching its schedule. Not in the papers; it mends GAS-MARL Eq. 4, whose interval the
+    scheduler chooses.
+    """
+    return _over_horizon(run, window, "grid_j")
+
+
+@metric("renewable energy used over the common horizon", "kWh", "higher", scope="window")
+def common_horizon_renewable_used_kwh(run: Measured, window: Window) -> float:
+    """Renewable energy used over the common horizon, idle power included. [kWh], >= 0."""
+    return _over_horizon(run, window, "renewable_used_j")
+
+
+@metric("energy over the common horizon", "kWh", scope="window")
+def common_horizon_energy_kwh(run: Measured, window: Window) -> float:
+    """Energy used over the common horizon, idle power included. [kWh], >= 0.
+
+    The same for all schedulers unless jobs are killed.
+    """
+    return _over_horizon(run, window, "load_j")
+
+
+def evaluate(outcome: Outcome, *, cut: Cut | None = None) -> dict[str, float]:
+    """All metrics of one outcome, in the registry's order; NaN where one is not defined.
+
+    Raises:
+        InputError: the cut leaves no job.
+    """
+    run = measure(outcome, cut)
+    return {name: m.function(run) for name, m in METRICS.items() if m.scope == "run"}
+
+
+def evaluate_window(
+    outcomes: Mapping[str, Outcome], *, baseline: str, cut: Cut | None = None
+) -> dict[str, dict[str, float]]:
+    """All metrics of several schedulers' outcomes of one window: scheduler -> metric -> value.
+
+    Raises:
+        InputError: the baseline is not among them, the outcomes are of different jobs, or the cut leaves no job.
+    """
+    if baseline not in outcomes:
+        raise InputError(
+            f"{baseline!r} is not among the schedulers", field="baseline", fix="use one of " + ", ".join(outcomes)
+        )
+    ids = outcomes[baseline].workload.job_id
+    for name, outcome in outcomes.items():
+        if not np.array_equal(outcome.workload.job_id, ids):
+            raise InputError(f"{name} and {baseline} scheduled different jobs", field="outcomes")
+    runs = {name: measure(outcome, cut) for name, outcome in outcomes.items()}
+    window = Window(
+        start_s=min(run.first_submit_s for run in runs.values()),
+        end_s=max(run.last_end_s for run in runs.values()),
+        baseline_makespan_s=machine.makespan_s(runs[baseline]),
+    )
+    return {
+        name: {m.name: m.function(run) if m.scope == "run" else m.function(run, window) for m in METRICS.values()}
+        for name, run in runs.items()
+    }
+
+
+def json_ready(values: Mapping[str, float]) -> dict[str, float | int | None]:
+    """Metrics as JSON can hold them: counts as integers, undefined values as null."""
+    ready: dict[str, float | int | None] = {}
+    for name, value in values.items():
+        count = name in METRICS and (METRICS[name].unit == "jobs" or name == "decisions")
+        ready[name] = None if not np.isfinite(value) else int(value) if count else float(value)
+    return ready
