@@ -32,6 +32,8 @@ class Site:
     """Start over after the last slot (and before the first); otherwise a clock outside the series is an error."""
     forecast_horizon_s: float = 86_400.0
     """How far ahead supply is known; later slots repeat the forecast window (GAS-MARL's wrap-around). [s]"""
+    signals: Mapping[str, Floats] = field(default_factory=dict)
+    """Other series in the same slots that are no source of power, unit in the name, shape (n,)."""
     notes: tuple[str, ...] = ()
     """What was filled, scaled or assumed."""
     inputs: Mapping[str, str] = field(default_factory=dict)
@@ -42,10 +44,15 @@ class Site:
             raise InputError(f"is {self.step_s}", field="site.step_s", fix="it must be > 0")
         if not self.sources_w or len({s.shape for s in self.sources_w.values()}) != 1 or not self.slots:
             raise InputError("needs at least one source, all of one length", field="site.sources")
+        if not self.forecast_horizon_s >= self.step_s:
+            fix = f"it must be at least one step, {self.step_s:g} s"
+            raise InputError(f"is {self.forecast_horizon_s}", field="site.forecast_horizon_s", fix=fix)
         for source, power_w in self.sources_w.items():
             if not np.all(np.isfinite(power_w) & (power_w >= 0)):
                 bad = int(np.flatnonzero(~(np.isfinite(power_w) & (power_w >= 0)))[0])
-                raise InputError(f"slot {bad} is {power_w[bad]}", field=f"site.{source}", fix="power must be finite and >= 0")
+                raise InputError(
+                    f"slot {bad} is {power_w[bad]}", field=f"site.{source}", fix="power must be finite and >= 0"
+                )
 
     @property
     def slots(self) -> int:
@@ -54,8 +61,9 @@ class Site:
 
     @property
     def renewable_w(self) -> Floats:
-        """All sources together, shape (slots,). [W]"""
-        return np.sum(np.stack(list(self.sources_w.values())), axis=0)
+        """Power [W] of all sources together, shape (slots,)."""
+        total_w: Floats = np.sum(np.stack(list(self.sources_w.values())), axis=0)
+        return total_w
 
     def slot(self, time_s: float) -> int:
         """The slot that covers a trace time.
@@ -73,6 +81,39 @@ class Site:
                 "(give a longer series or set site.repeat = true)"
             )
         return index
+
+    @property
+    def horizon_slots(self) -> int:
+        """Slots that a forecast shows, the current one included; at most the whole series."""
+        whole = self.forecast_horizon_s / self.step_s
+        return self.slots if whole >= self.slots else int(whole + 1e-9)
+
+    def forecast(self, time_s: float) -> tuple[Floats, Floats, Floats]:
+        """What a scheduler knows of the supply at a trace time: true power of the slots within the horizon.
+
+        Returns:
+            Start [s], end [s] and renewable power [W] of each slot, shape (m,). Slot 0 is the current one with its
+            full bounds; ``m`` is ``horizon_slots``, less where a series that does not repeat ends.
+
+        Raises:
+            SupplyExhausted: see `slot`.
+        """
+        first = self.slot(time_s)
+        count = self.horizon_slots if self.repeat else min(self.horizon_slots, self.slots - first)
+        number = (time_s - self.origin_s) // self.step_s + np.arange(count)
+        start_s = np.asarray(self.origin_s + number * self.step_s, dtype=np.float64)
+        rows = (first + np.arange(count)) % self.slots
+        return start_s, start_s + self.step_s, self.renewable_w[rows]
+
+    def forecast_w(self, time_s: float, slots_ahead: int) -> float:
+        """Power [W] foreseen at a trace time for the slot so many slots ahead of the current one.
+
+        Beyond the ``m`` slots of `forecast` the window starts over: slot ``i`` takes the power of slot
+        ``h0 + (i - h0) mod m``, ``h0`` being the current one.
+        Source: GAS-MARL's simulator (24 hourly slots, wrapped around).
+        """
+        power_w = self.forecast(time_s)[2]
+        return float(power_w[slots_ahead % power_w.size])
 
     def scaled(self, factor: float) -> Self:
         """The same site with every source multiplied."""

@@ -1,0 +1,180 @@
+"""Named columns of a CSV or Parquet file as text, with the line of every row, so that errors can name it."""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import hashlib
+import io
+import zlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from greenbatch.errors import DataMissing, InputError
+
+Floats = NDArray[np.float64]
+
+MISSING = frozenset({"", "nan", "na", "n/a", "null", "none", "-"})
+"""Texts (in lower case) that mean "no value" in every file."""
+
+
+@dataclass(frozen=True, slots=True)
+class Columns:
+    """Some columns of one file, all of one length; every cell is stripped text, missing cells are empty."""
+
+    file: str
+    sha256: str
+    cells: dict[str, list[str]]
+    first_line: int | None
+    """Line of the first row in a text file without blank lines; ``None`` for Parquet."""
+    lines: tuple[int, ...] = ()
+    """Line of every row, where blank or quoted lines make them differ from counting on."""
+
+    def place(self, row: int) -> tuple[int | None, str]:
+        """Line number of a row, and words to add where the file has no lines."""
+        if self.first_line is None:
+            return None, f" in row {row + 1}"
+        return (self.lines[row] if self.lines else self.first_line + row), ""
+
+    def refuse(self, row: int, problem: str, *, field: str, fix: str | None = None) -> InputError:
+        """The error for one cell."""
+        line, words = self.place(row)
+        return InputError(problem + words, file=self.file, line=line, field=field, fix=fix)
+
+
+def read_bytes(file: str | Path) -> tuple[bytes, str]:
+    """Content of a file, unpacked when it is gzip, and the SHA-256 of the file as it is on disk.
+
+    Raises:
+        InputError: the file is absent, not a file, or a broken gzip file.
+    """
+    path = Path(file)
+    try:
+        raw = path.read_bytes()
+    except FileNotFoundError:
+        raise DataMissing("the file does not exist", file=path, fix="check the path") from None
+    except OSError as error:
+        raise InputError(f"cannot be read: {error.strerror or error}", file=path, fix="check the path") from None
+    digest = hashlib.sha256(raw).hexdigest()
+    if raw[:2] != b"\x1f\x8b":
+        return raw, digest
+    try:
+        return gzip.decompress(raw), digest
+    except (OSError, EOFError, zlib.error) as error:
+        raise InputError(f"is a broken gzip file: {error}", file=path, fix="copy or download it again") from None
+
+
+def read_text(file: str | Path) -> tuple[str, str]:
+    """Content of a UTF-8 text file (plain or gzip) and the SHA-256 of the file on disk."""
+    raw, digest = read_bytes(file)
+    try:
+        return raw.decode("utf-8-sig"), digest
+    except UnicodeDecodeError as error:
+        line = raw[: error.start].count(b"\n") + 1
+        raise InputError(
+            f"byte {raw[error.start]:#04x} is not UTF-8 text", file=file, line=line, fix="save the file as UTF-8"
+        ) from None
+
+
+def read_rows(text: str, *, file: str | Path, delimiter: str = ",") -> tuple[list[list[str]], list[int]]:
+    """Rows of a CSV text and the line on which each ends; blank lines are left out."""
+    rows: list[list[str]] = []
+    lines: list[int] = []
+    reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter)
+    try:
+        for row in reader:
+            if any(row):
+                rows.append(row)
+                lines.append(reader.line_num)
+    except csv.Error as error:
+        raise InputError(f"is not CSV: {error}", file=file, line=reader.line_num, fix="check the quotes") from None
+    return rows, lines
+
+
+def read_columns(file: str | Path, wanted: Sequence[str], *, delimiter: str = ",") -> Columns:
+    """Read named columns of a CSV (``.gz`` or plain, one header row) or Parquet file.
+
+    Raises:
+        InputError: the file cannot be read, has no rows, lacks a column, has one twice, or a row is cut off.
+    """
+    if ".parquet" in (suffixes := Path(file).suffixes) or ".pq" in suffixes:
+        return _parquet(file, wanted)
+    text, digest = read_text(file)
+    if len(delimiter) != 1:
+        raise InputError(f"is {delimiter!r}", field="delimiter", fix="give one character")
+    rows, lines = read_rows(text, file=file, delimiter=delimiter)
+    if len(rows) < 2:
+        raise InputError("has no data rows", file=file, fix="it needs a header row and at least one row below it")
+    header = [name.strip() for name in rows[0]]
+    places = [_index(file, header, name) for name in wanted]
+    for row, line in zip(rows, lines, strict=True):
+        if len(row) != len(header):
+            raise InputError(
+                f"has {len(row)} fields, the header has {len(header)}",
+                file=file,
+                line=line,
+                fix="complete or remove the line",
+            )
+    cells = {name: [row[at].strip() for row in rows[1:]] for name, at in zip(wanted, places, strict=True)}
+    return Columns(str(file), digest, cells, lines[1], tuple(lines[1:]))
+
+
+def numbers(table: Columns, column: str, markers: Sequence[float] = ()) -> Floats:
+    """One column as floats; empty cells, NaN and the given markers become NaN.
+
+    Raises:
+        InputError: a cell is not a number, or infinite.
+    """
+    values = np.empty(len(table.cells[column]))
+    for row, cell in enumerate(table.cells[column]):
+        if cell.lower() in MISSING:
+            values[row] = np.nan
+            continue
+        try:
+            values[row] = float(cell)
+        except ValueError:
+            raise table.refuse(
+                row, f"{cell!r} is not a number", field=column, fix="correct or empty the cell"
+            ) from None
+    if (wrong := np.flatnonzero(np.isinf(values))).size:
+        raise table.refuse(int(wrong[0]), "is infinite", field=column, fix="correct or empty the cell")
+    values[np.isin(values, np.asarray(markers, dtype=np.float64))] = np.nan
+    return values
+
+
+def _index(file: str | Path, header: Sequence[str], name: str) -> int:
+    if header.count(name) > 1:
+        raise InputError("the column occurs twice", file=file, line=1, field=name, fix="rename one of them")
+    if name not in header:
+        shown = ", ".join(header[:12]) + (", ..." if len(header) > 12 else "")
+        raise InputError("no such column", file=file, line=1, field=name, fix=f"the file has {shown}")
+    return header.index(name)
+
+
+def _parquet(file: str | Path, wanted: Sequence[str]) -> Columns:
+    import polars
+
+    raw, digest = read_bytes(file)
+    try:
+        header = list(polars.read_parquet_schema(io.BytesIO(raw)))
+        places = [header[_index(file, header, name)] for name in wanted]
+        frame = polars.read_parquet(io.BytesIO(raw), columns=places)
+    except polars.exceptions.PolarsError as error:
+        raise InputError(f"is not a Parquet file: {str(error).splitlines()[0]}", file=file) from None
+    if not frame.height:
+        raise InputError("has no data rows", file=file, fix="write at least one row")
+    cells = {}
+    for name in wanted:
+        column = frame[name]
+        if column.dtype == polars.Datetime:
+            zone = getattr(column.dtype, "time_zone", None)
+            utc = column.dt.convert_time_zone("UTC") if zone else column
+            column = utc.dt.strftime("%Y-%m-%dT%H:%M:%S%.f" + ("+00:00" if zone else ""))
+        elif column.dtype.is_nested():
+            raise InputError(f"holds {column.dtype}, not numbers or stamps", file=file, field=name, fix="flatten it")
+        cells[name] = ["" if cell is None else str(cell).strip() for cell in column.to_list()]
+    return Columns(str(file), digest, cells, None)

@@ -1,0 +1,164 @@
+"""Sources with different steps, starts and calendars become one `Site` on a workload's clock."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from datetime import date, datetime, timedelta
+from typing import Literal, get_args
+
+import numpy as np
+from numpy.typing import NDArray
+
+from greenbatch.energy.resample import SAME_S, mean_steps
+from greenbatch.energy.samples import MOST_STEPS, check_choice
+from greenbatch.energy.series import Series
+from greenbatch.energy.site import Site
+from greenbatch.energy.stamps import show
+from greenbatch.errors import InputError
+
+Floats = NDArray[np.float64]
+Align = Literal["trace-start", "calendar"]
+"""Where trace time 0 falls: at the first instant that all series cover, or at the workload's own date and hour."""
+
+_DAY_S = 86_400.0
+_YEAR_DAYS = 365
+
+
+def combine(
+    name: str,
+    sources: Mapping[str, Series],
+    *,
+    align: Align = "trace-start",
+    unix_start_s: float | None = None,
+    step_s: float | None = None,
+    repeat: bool = False,
+    forecast_horizon_s: float = 86_400.0,
+    signals: Mapping[str, Series] | None = None,
+) -> Site:
+    """Put power series on common steps and on the clock of a workload.
+
+    Each source keeps its energy: coarser steps are cut into equal parts, finer ones are averaged. Only the time that
+    all series cover is used; what is cut off is noted.
+
+    Args:
+        name: name of the site.
+        sources: name ("solar", "wind", ...) -> power in W.
+        align: ``"trace-start"`` lets trace time 0 be the first instant that all series cover, whatever the calendar;
+            ``"calendar"`` uses the workload's Unix time, and for typical-year data its month, day and hour in the
+            data's standard time (29 February repeats 28 February; four calendar years are laid out).
+        unix_start_s: Unix time of trace time 0 (``Workload.unix_start_s``); needed for ``"calendar"``. [s]
+        step_s: step of the site; the shortest of the series when not given. [s]
+        repeat: see `Site`.
+        forecast_horizon_s: see `Site`. [s]
+        signals: further series in the site's steps that are no source of power.
+
+    Raises:
+        InputError: a source is not power, the calendars do not go together, nothing is covered by all of them, or
+            the trace starts outside of what they cover.
+    """
+    check_choice(align, get_args(Align), field="site.align")
+    for source, series in sources.items():
+        series.needs("power_w", user=f"site source {source!r}")
+    if not sources:
+        raise InputError("needs at least one source", field="site.sources")
+    every = {**sources, **(signals or {})}
+    if len(every) != len(sources) + len(signals or {}):
+        raise InputError("a signal has the name of a source", field="site.signals", fix="rename it")
+    starts_s = _on_trace_clock(every) if align == "trace-start" else None
+    if starts_s is None:
+        if unix_start_s is None:
+            fix = 'give a trace with UnixStartTime (or set its start), or use align = "trace-start"'
+            raise InputError("the workload does not tell its date", field="site.align", fix=fix)
+        every = {key: _dated(series, unix_start_s) for key, series in every.items()}
+        starts_s = {key: series.start_s - unix_start_s for key, series in every.items()}
+    first_s = max(starts_s.values())
+    last_s = min(starts_s[key] + series.values.size * series.step_s for key, series in every.items())
+    step = min(series.step_s for series in every.values()) if step_s is None else step_s
+    if not 0 < step < np.inf:
+        raise InputError(f"is {step}", field="site.step_s", fix="it must be > 0")
+    if last_s - first_s < step - SAME_S:
+        raise InputError(
+            "the series have no step in common", field="site.sources", fix="choose series of the same time"
+        )
+    if (last_s - first_s) / step > MOST_STEPS:
+        raise InputError(f"gives more than {MOST_STEPS} slots", field="site.step_s", fix="give a longer step")
+    if not repeat and not first_s - SAME_S <= 0 < last_s and unix_start_s is not None:
+        covered = " to ".join(show(unix_start_s + edge, unix=True) for edge in (first_s, last_s))
+        raise InputError(
+            f"the trace starts at {show(unix_start_s, unix=True)}, the series cover {covered}",
+            field="site.align",
+            fix='give series of that time, or use align = "trace-start" or repeat = true',
+        )
+    notes = [note for series in every.values() for note in series.notes]
+    parts = {}
+    for key, series in every.items():
+        parts[key], note = _cut(series, starts_s[key], first_s, last_s, step)
+        notes += [f"{key}: {words}" for words in note]
+    slots = min(part.size for part in parts.values())
+    return Site(
+        name=name,
+        step_s=step,
+        origin_s=first_s,
+        repeat=repeat,
+        forecast_horizon_s=forecast_horizon_s,
+        sources_w={key: parts[key][:slots] for key in sources},
+        signals={key: parts[key][:slots] for key in signals or {}},
+        notes=tuple(dict.fromkeys(notes)),
+        inputs={f: d for s in every.values() for f, d in s.inputs.items()},
+    )
+
+
+def _on_trace_clock(every: Mapping[str, Series]) -> dict[str, float]:
+    """Trace time at which each series begins, the latest of each calendar being 0."""
+    if len({"unix", "typical-year"} & {series.clock for series in every.values()}) == 2:
+        fix = 'use align = "calendar", or series of one kind'
+        raise InputError("dated and typical-year series have no common start", field="site.align", fix=fix)
+    zeros: dict[bool, float] = {}
+    for series in every.values():
+        dated = series.clock != "elapsed"
+        zeros[dated] = max(zeros.get(dated, -np.inf), series.start_s)
+    return {key: series.start_s - zeros[series.clock != "elapsed"] for key, series in every.items()}
+
+
+def _dated(series: Series, unix_start_s: float) -> Series:
+    """The series in Unix time; a typical year is laid out over the four calendar years from the workload's on."""
+    if series.clock == "unix":
+        return series
+    if series.clock == "elapsed":
+        fix = 'use align = "trace-start", or a series with dates'
+        raise InputError("has no dates", field=series.name, fix=fix)
+    a_day = round(_DAY_S / series.step_s)
+    if abs(a_day * series.step_s - _DAY_S) > SAME_S or series.values.size != _YEAR_DAYS * a_day:
+        fix = 'use align = "trace-start"'
+        raise InputError("is not a year of 365 days in whole steps a day", field=series.name, fix=fix)
+    year = (datetime(1970, 1, 1) + timedelta(seconds=unix_start_s + series.utc_offset_s)).year
+    days = (date(year, 1, 1) + timedelta(days=k) for k in range((date(year + 4, 1, 1) - date(year, 1, 1)).days))
+    rows = [
+        (date(2001, day.month, min(day.day, 28) if day.month == 2 else day.day) - date(2001, 1, 1)).days for day in days
+    ]
+    values = series.values.reshape(_YEAR_DAYS, a_day)[rows].ravel()
+    start_s = (datetime(year, 1, 1) - datetime(1970, 1, 1)).total_seconds() - series.utc_offset_s + series.start_s
+    note = f"{series.name}: typical year laid out over {year} to {year + 3}, 29 February as 28 February"
+    return replace(series, clock="unix", values=values, start_s=start_s, notes=(*series.notes, note))
+
+
+def _cut(series: Series, start_s: float, first_s: float, last_s: float, step_s: float) -> tuple[Floats, list[str]]:
+    """Values in steps from ``first_s`` to ``last_s``, and what was cut or changed for it."""
+    notes = []
+    end_s = start_s + series.values.size * series.step_s
+    for side, lost_s in (("start", first_s - start_s), ("end", end_s - last_s)):
+        if lost_s > SAME_S:
+            notes.append(f"{lost_s:.10g} s at the {side} cut off, not covered by all sources")
+    lead, parts = (first_s - start_s) / series.step_s, series.step_s / step_s
+    if abs(lead - round(lead)) < 1e-9 and abs(parts - round(parts)) < 1e-9:
+        slots = int((last_s - first_s) / step_s + 1e-9)
+        whole = np.repeat(series.values[round(lead) :], round(parts))[:slots]
+    else:
+        edges_s = np.clip(start_s + np.arange(series.values.size + 1) * series.step_s, first_s, last_s)
+        inside = np.diff(edges_s) > SAME_S
+        kept_s = np.append(edges_s[:-1][inside], last_s)
+        whole = mean_steps(kept_s, series.values[inside], step_s=step_s)
+    if series.step_s != step_s:
+        notes.append(f"steps of {series.step_s:.10g} s {'repeated' if parts > 1 else 'averaged'} to {step_s:.10g} s")
+    return whole, notes

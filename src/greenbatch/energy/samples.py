@@ -1,0 +1,188 @@
+"""Samples as a file has them: order, duplicates, missing values and gaps, each refused or repaired and counted."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Literal, get_args
+
+import numpy as np
+from numpy.typing import NDArray
+
+from greenbatch.energy.columns import Columns
+from greenbatch.energy.resample import SAME_S, Label, fill_between, mean_steps, sample_edges, usual_step_s
+from greenbatch.energy.stamps import show
+from greenbatch.errors import InputError
+
+Floats = NDArray[np.float64]
+Gaps = Literal["refuse", "interpolate", "hold"]
+Unsorted = Literal["refuse", "sort"]
+Duplicates = Literal["refuse", "first", "last"]
+Negative = Literal["refuse", "zero"]
+
+MOST_STEPS = 20_000_000
+"""More steps than this (190 years of 5 minutes) are a mistake in a stamp, not a series."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Repairs:
+    """What may be repaired on the way in; everything else is refused. Each repair is counted."""
+
+    gaps: Gaps = "refuse"
+    """Missing values, distances above ``longest_step_s``, local times that the spring clock change skips."""
+    longest_step_s: float | None = None
+    """The longest distance that is no gap; 1.5 usual steps when not given. [s]"""
+    unsorted: Unsorted = "refuse"
+    duplicates: Duplicates = "refuse"
+    negative: Negative = "refuse"
+    """Values below zero: night offset of pyranometers, own use of inverters."""
+
+    def __post_init__(self) -> None:
+        choices = {"gaps": Gaps, "unsorted": Unsorted, "duplicates": Duplicates, "negative": Negative}
+        for field, options in choices.items():
+            check_choice(getattr(self, field), get_args(options), field=field)
+        if self.longest_step_s is not None and not self.longest_step_s > 0:
+            raise InputError(f"is {self.longest_step_s}", field="longest_step_s", fix="it must be > 0")
+
+
+def check_choice(value: str, options: Sequence[str], *, field: str) -> None:
+    """Refuse a word that is not among the options.
+
+    Raises:
+        InputError: names the field and the options.
+    """
+    if value not in options:
+        raise InputError(f"is {value!r}", field=field, fix="use one of " + ", ".join(options))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Samples:
+    """Values at times, and the cell of the file in which each stands."""
+
+    table: Columns
+    time_column: str
+    columns: Sequence[str]
+    """Value columns, one after the other."""
+    times_s: Floats
+    values: Floats
+    """In the unit kept inside; NaN where missing."""
+    skipped: NDArray[np.bool_]
+    """Local times that do not exist."""
+    cells: NDArray[np.int64]
+    """Row of the file + rows x index of the column."""
+    unix: bool
+
+    def take(self, keep: NDArray[np.bool_] | NDArray[np.int64]) -> Samples:
+        """Some of the samples."""
+        parts = {name: getattr(self, name)[keep] for name in ("times_s", "values", "skipped", "cells")}
+        return replace(self, **parts)
+
+    def refuse(self, at: int, problem: str, *, fix: str, time: bool = False) -> InputError:
+        """The error for one sample, or for its time."""
+        rows = len(next(iter(self.table.cells.values())))
+        column, row = divmod(int(self.cells[at]), rows)
+        return self.table.refuse(row, problem, field=self.time_column if time else self.columns[column], fix=fix)
+
+    def show(self, at: int) -> str:
+        """The time of one sample in words."""
+        return show(float(self.times_s[at]), unix=self.unix)
+
+
+def in_order(samples: Samples, repairs: Repairs) -> tuple[Samples, list[str]]:
+    """Samples with strictly ascending times that all exist, and a note for each kind of repair.
+
+    Raises:
+        InputError: a time is skipped by the clock change, out of order, or occurs twice, and may not be repaired.
+    """
+    notes: list[str] = []
+    if samples.skipped.any():
+        at = int(np.flatnonzero(samples.skipped)[0])
+        if repairs.gaps == "refuse":
+            fix = 'give the zone the stamps are in, or set gaps = "interpolate" or "hold" to drop them'
+            raise samples.refuse(at, "the clock change skips this local time", fix=fix, time=True)
+        notes.append(f"local times that do not exist dropped: {samples.skipped.sum()}, first {samples.show(at)}")
+        samples = samples.take(~samples.skipped)
+    back = np.flatnonzero(np.diff(samples.times_s) < -SAME_S)
+    if back.size:
+        if repairs.unsorted == "refuse":
+            fix = 'sort the file, or set unsorted = "sort"'
+            raise samples.refuse(int(back[0]) + 1, "the time is before the one above", fix=fix, time=True)
+        notes.append(f"rows out of order sorted: {back.size}, first {samples.show(int(back[0]) + 1)}")
+        samples = samples.take(np.argsort(samples.times_s, kind="stable"))
+    same = np.diff(samples.times_s) <= SAME_S
+    if same.any():
+        at = int(np.flatnonzero(same)[0])
+        if repairs.duplicates == "refuse":
+            fix = 'remove one, or set duplicates = "first" or "last"'
+            raise samples.refuse(at + 1, "the time occurs twice", fix=fix, time=True)
+        notes.append(f"equal times, {repairs.duplicates} kept: {same.sum()}, first {samples.show(at)}")
+        keep = np.append(True, ~same) if repairs.duplicates == "first" else np.append(~same, True)
+        samples = samples.take(keep)
+    return samples, notes
+
+
+def equal_steps_of(
+    samples: Samples, repairs: Repairs, *, label: Label, step_s: float | None
+) -> tuple[float, float, Floats, list[str]]:
+    """Start [s], step [s], values in equal steps, and notes; gaps are refused or filled.
+
+    Raises:
+        InputError: something may not be repaired, or the step cannot be told.
+    """
+    check_choice(label, get_args(Label), field="label")
+    if step_s is not None and not 0 < step_s < np.inf:
+        raise InputError(f"is {step_s}", field="step_s", fix="it must be > 0")
+    samples, notes = in_order(samples, repairs)
+    if samples.times_s.size < 2 and step_s is None:
+        raise samples.refuse(0, "one row does not tell the step", fix="give step_s", time=True)
+    usual_s, regular = usual_step_s(samples.times_s) if samples.times_s.size > 1 else (float(step_s or 0), True)
+    if not regular and step_s is None:
+        raise samples.refuse(1, "the steps are irregular", fix="give step_s and longest_step_s", time=True)
+    times_s, values, filled = _fill_gaps(samples, repairs, usual_s)
+    edges_s = sample_edges(times_s, label=label, usual_s=usual_s)
+    target_s = usual_s if step_s is None else step_s
+    if (edges_s[-1] - edges_s[0]) / target_s > MOST_STEPS:
+        problem = f"the rows cover more than {MOST_STEPS} steps of {target_s:g} s"
+        raise samples.refuse(samples.cells.size - 1, problem, fix="check the stamps and step_s", time=True)
+    steps = mean_steps(edges_s, values, step_s=target_s)
+    if not steps.size:
+        problem = f"the rows cover less than one step of {target_s:g} s"
+        raise samples.refuse(0, problem, fix="give a shorter step_s", time=True)
+    if steps is not values:
+        rest_s = edges_s[-1] - edges_s[0] - steps.size * target_s
+        rest = f", {rest_s:.10g} s at the end left out" if rest_s > SAME_S else ""
+        notes = [*notes, *filled, f"steps of about {usual_s:.10g} s averaged to {target_s:.10g} s{rest}"]
+        return float(edges_s[0]), target_s, steps, notes
+    return float(edges_s[0]), target_s, steps, [*notes, *filled]
+
+
+def _fill_gaps(samples: Samples, repairs: Repairs, usual_s: float) -> tuple[Floats, Floats, list[str]]:
+    times_s, values, how, notes = samples.times_s, samples.values, repairs.gaps, []
+    missing = np.isnan(values)
+    if missing.any():
+        at = int(np.flatnonzero(missing)[0])
+        if how == "refuse":
+            raise samples.refuse(at, "the value is missing", fix='fill it, or set gaps = "interpolate" or "hold"')
+        if missing.all():
+            raise samples.refuse(at, "every value is missing", fix="choose another column")
+        values = fill_between(times_s[~missing], values[~missing], times_s, how=how)
+        notes.append(f"missing values filled ({how}): {missing.sum()}, first {samples.show(at)}")
+    distances = np.diff(times_s)
+    longest_s = 1.5 * usual_s if repairs.longest_step_s is None else repairs.longest_step_s
+    long = np.flatnonzero(distances > longest_s + SAME_S)
+    if not long.size:
+        return times_s, values, notes
+    at = int(long[0])
+    if how == "refuse":
+        problem = f"a gap of {distances[at]:.10g} s after {samples.show(at)}, where {usual_s:.10g} s are usual"
+        fix = 'fill it, or set gaps = "interpolate" or "hold", or longest_step_s if it is none'
+        raise samples.refuse(at + 1, problem, fix=fix, time=True)
+    if distances[long].sum() / usual_s > MOST_STEPS:
+        far = int(long[np.argmax(distances[long])])
+        problem = f"a gap of {distances[far]:.10g} s is too long to fill"
+        raise samples.refuse(far + 1, problem, fix="check the stamp", time=True)
+    new = [np.arange(times_s[k] + usual_s, times_s[k + 1] - usual_s * 1e-3, usual_s) for k in long]
+    full_s = np.insert(times_s, np.repeat(long + 1, [part.size for part in new]), np.concatenate(new))
+    added = full_s.size - times_s.size
+    notes.append(f"gaps filled ({how}): {long.size}, {added} steps in all, first after {samples.show(at)}")
+    return full_s, fill_between(times_s, values, full_s, how=how), notes

@@ -1,0 +1,228 @@
+"""Time series in equal steps, read from CSV or Parquet with declared columns, units and time zone."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Literal, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from greenbatch.energy.columns import Columns, numbers, read_columns
+from greenbatch.energy.resample import Label
+from greenbatch.energy.samples import Duplicates, Gaps, Negative, Repairs, Samples, Unsorted, equal_steps_of
+from greenbatch.energy.stamps import TimeKind, read_times
+from greenbatch.energy.units import BOUNDS, CANONICAL, UNITS, Quantity, unit_named
+from greenbatch.errors import InputError
+
+Floats = NDArray[np.float64]
+Clock = Literal["elapsed", "unix", "typical-year"]
+"""What ``start_s`` counts from: the data's own 0, 1970 in UTC, or 1 January 00:00 standard time of any year."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Series:
+    """One quantity in equal steps, constant within a step."""
+
+    name: str
+    quantity: Quantity
+    """What the values are; its name carries the unit."""
+    values: Floats
+    """Mean over each step, shape (n,), finite."""
+    step_s: float
+    """Length of a step, > 0. [s]"""
+    start_s: float = 0.0
+    """Beginning of step 0 on the clock. [s]"""
+    clock: Clock = "elapsed"
+    utc_offset_s: float = 0.0
+    """Standard time less UTC, for a typical year. [s]"""
+    notes: tuple[str, ...] = ()
+    """What was filled, averaged or assumed."""
+    inputs: Mapping[str, str] = field(default_factory=dict)
+    """File name -> SHA-256."""
+
+    def __post_init__(self) -> None:
+        if not 0 < self.step_s < np.inf:
+            raise InputError(f"is {self.step_s}", field=f"{self.name}.step_s", fix="it must be > 0")
+        if self.values.ndim != 1 or not self.values.size:
+            raise InputError(f"has shape {self.values.shape}", field=self.name, fix="give one row of at least one step")
+        low, high = BOUNDS[self.quantity]
+        if (wrong := np.flatnonzero(~((self.values >= low) & (self.values <= high)))).size:
+            problem = f"step {wrong[0]} is {self.values[wrong[0]]:.10g} {CANONICAL[self.quantity]}"
+            raise InputError(problem, field=self.name, fix=f"believable is {low:g} to {high:g}; check the unit")
+
+    @property
+    def end_s(self) -> float:
+        """End [s] of the last step on the clock."""
+        return self.start_s + self.values.size * self.step_s
+
+    def derived(self, quantity: Quantity, values: Floats, *notes: str) -> Self:
+        """Another quantity in the same steps."""
+        return replace(self, quantity=quantity, values=values, notes=(*self.notes, *notes))
+
+    def needs(self, quantity: Quantity, *, user: str) -> None:
+        """Refuse a series of another quantity.
+
+        Raises:
+            InputError: it holds something else.
+        """
+        if self.quantity != quantity:
+            units = ", ".join(name for name, kind in UNITS.items() if kind.quantity == quantity)
+            problem = f"holds {self.quantity}, but {user} needs {quantity}"
+            raise InputError(problem, field=self.name, fix=f"choose its column and one of the units {units}")
+
+
+def read_series(
+    file: str | Path,
+    *,
+    columns: Sequence[str],
+    unit: str,
+    time_kind: TimeKind,
+    time_column: str | None = None,
+    time_zone: str | None = None,
+    time_format: str | None = None,
+    label: Label = "start",
+    step_s: float | None = None,
+    gaps: Gaps = "refuse",
+    longest_step_s: float | None = None,
+    unsorted: Unsorted = "refuse",
+    duplicates: Duplicates = "refuse",
+    negative: Negative = "refuse",
+    missing: Sequence[float] = (),
+    delimiter: str = ",",
+    name: str | None = None,
+) -> Series:
+    """Read one quantity from a CSV(.gz) or Parquet file.
+
+    Args:
+        file: the file; gzip and Parquet are told by their content and name.
+        columns: one column; or, with ``time_kind="ignore"``, several that follow each other in time (GAS-MARL's
+            files have one column for each year under one set of labels).
+        unit: the unit in the file, always declared: a key of ``units.UNITS``.
+        time_kind: what the time column holds, see ``stamps.TimeKind``; ``"ignore"`` takes the rows as equal steps
+            of ``step_s`` from 0.
+        time_column: name of the time column; not needed with ``"ignore"``.
+        time_zone: IANA zone or fixed offset; for ``time_kind="local"`` only.
+        time_format: ``strptime`` format of the stamps; ISO 8601 when not given.
+        label: whether a stamp marks the start, the middle or the end of its interval.
+        step_s: step of the result; the usual step of the file when not given. [s]
+        gaps: refuse, or fill, missing values and distances above ``longest_step_s``; see ``samples.Repairs``.
+        longest_step_s: the longest distance that is no gap; 1.5 usual steps when not given. [s]
+        unsorted: refuse or sort rows that are out of order.
+        duplicates: refuse equal times, or keep the first or last of them.
+        negative: refuse values below zero or take them for zero (night offset of pyranometers).
+        missing: numbers that mean "no value", such as -9999.
+        delimiter: between the fields of a CSV file.
+        name: name of the series; the file's name when not given.
+
+    Raises:
+        InputError: anything that is not as declared; names file, line, column and fix.
+    """
+    repairs = Repairs(
+        gaps=gaps, longest_step_s=longest_step_s, unsorted=unsorted, duplicates=duplicates, negative=negative
+    )
+    _check_columns(file, columns, time_kind, time_column, step_s)
+    read_time = time_column is not None and time_kind != "ignore"
+    table = read_columns(
+        file, [*columns, time_column] if read_time and time_column else [*columns], delimiter=delimiter
+    )
+    values, notes = column_values(table, columns, unit, missing=missing, negative=negative)
+    if read_time and time_column is not None:
+        times_s, skipped = read_times(table, time_column, kind=time_kind, time_zone=time_zone, time_format=time_format)
+    else:
+        times_s, skipped = np.arange(values.size) * float(step_s or 0), np.zeros(values.size, dtype=np.bool_)
+        notes.append(f"rows taken as equal steps of {step_s:g} s from 0, whatever their labels say")
+        if len(columns) > 1:
+            notes.append("columns put one after the other: " + ", ".join(columns))
+    samples = Samples(
+        table=table,
+        time_column=time_column or "rows",
+        columns=columns,
+        times_s=times_s,
+        values=values,
+        skipped=skipped,
+        cells=np.arange(values.size),
+        unix=time_kind not in {"elapsed", "ignore"},
+    )
+    return series_of(
+        samples, repairs, label=label, step_s=step_s, quantity=unit_named(unit).quantity, name=name, notes=notes
+    )
+
+
+def series_of(
+    samples: Samples,
+    repairs: Repairs,
+    *,
+    label: Label,
+    step_s: float | None,
+    quantity: Quantity,
+    name: str | None = None,
+    notes: Sequence[str] = (),
+) -> Series:
+    """A series in equal steps from the samples of a file; repairs are noted under the file's name.
+
+    Raises:
+        InputError: something may not be repaired.
+    """
+    start_s, step, values, repaired = equal_steps_of(samples, repairs, label=label, step_s=step_s)
+    file = Path(samples.table.file).name
+    series = Series(
+        name=name or file,
+        quantity=quantity,
+        values=values,
+        step_s=step,
+        start_s=start_s,
+        clock="unix" if samples.unix else "elapsed",
+        inputs={file: samples.table.sha256},
+        notes=tuple(f"{file} {', '.join(samples.columns)}: {note}" for note in (*notes, *repaired)),
+    )
+    if quantity == "irradiance_w_m2" and values.size * step >= 2 * 86_400 and 0 < values.max() <= 2:
+        problem = f"never exceeds {values.max():g} W/m2"
+        raise InputError(problem, file=samples.table.file, field=samples.columns[0], fix='is the unit "kW/m2"?')
+    return series
+
+
+def column_values(
+    table: Columns, columns: Sequence[str], unit: str, *, missing: Sequence[float] = (), negative: Negative = "refuse"
+) -> tuple[Floats, list[str]]:
+    """Values of columns, one after the other, in the unit kept inside, NaN where missing; and notes on repairs.
+
+    Raises:
+        InputError: a cell is not a number, or out of the believable range of its quantity.
+    """
+    kind = unit_named(unit)
+    low, high = BOUNDS[kind.quantity]
+    parts, raised = [], 0
+    for column in columns:
+        values = np.asarray(numbers(table, column, missing) * kind.scale + kind.offset, dtype=np.float64)
+        if negative == "zero" and low == 0:
+            raised += int(np.count_nonzero(values < 0))
+            values = np.where(values < 0, 0.0, values)
+        if (wrong := np.flatnonzero((values < low) | (values > high))).size:
+            row = int(wrong[0])
+            known = f"believable is {low:g} to {high:g} {CANONICAL[kind.quantity]}"
+            more = ', or set negative = "zero"' if low == 0 and values[row] < 0 else ", declare its code under missing"
+            problem = f"{table.cells[column][row]} {unit} is not believable"
+            raise table.refuse(row, problem, field=column, fix=f"{known}; check the unit{more}")
+        parts.append(values)
+    return np.concatenate(parts), [f"negative values set to zero: {raised}"] if raised else []
+
+
+def _check_columns(
+    file: str | Path, columns: Sequence[str], time_kind: TimeKind, time_column: str | None, step_s: float | None
+) -> None:
+    if isinstance(columns, str) or not columns or len(set(columns)) != len(columns):
+        raise InputError(f"is {columns!r}", file=file, field="columns", fix="give a list of different column names")
+    if time_kind == "ignore":
+        if step_s is None:
+            raise InputError(
+                "is missing", file=file, field="step_s", fix="rows without times need the length of a step"
+            )
+        return
+    if time_column is None:
+        raise InputError("is missing", file=file, field="time_column", fix='name it, or set time_kind = "ignore"')
+    if len(columns) > 1:
+        fix = 'give one column; only time_kind = "ignore" puts columns one after the other'
+        raise InputError(f"has {len(columns)} columns", file=file, field="columns", fix=fix)

@@ -1,0 +1,126 @@
+"""Time columns: elapsed seconds, Unix seconds, or calendar stamps with and without a zone, as float seconds."""
+
+from __future__ import annotations
+
+import re
+from datetime import UTC, datetime, timedelta, timezone, tzinfo
+from typing import Literal, get_args
+from zoneinfo import ZoneInfo
+
+import numpy as np
+from numpy.typing import NDArray
+
+from greenbatch.energy.columns import Columns, numbers
+from greenbatch.errors import InputError
+
+Floats = NDArray[np.float64]
+
+TimeKind = Literal["elapsed", "unix", "utc", "local", "offset", "ignore"]
+"""What a time column holds: seconds since the start; Unix seconds; stamps in UTC; naive stamps of a zone; stamps
+that carry their offset; or nothing worth reading (rows are equal steps from 0)."""
+
+_FIXED = re.compile(r"(?:UTC|GMT)?([+-])(\d{1,2})(?::?(\d{2}))?")
+_EPOCH = datetime(1970, 1, 1)
+
+
+def zone(name: str) -> tzinfo:
+    """An IANA zone (``"Europe/Berlin"``), ``"UTC"``, or a fixed offset (``"+01:00"``, ``"UTC-8"``).
+
+    Raises:
+        InputError: no such zone.
+    """
+    if name.upper() in {"UTC", "Z"}:
+        return UTC
+    if (fixed := _FIXED.fullmatch(name)) is not None:
+        sign = -1 if fixed[1] == "-" else 1
+        offset = sign * timedelta(hours=int(fixed[2]), minutes=int(fixed[3] or 0))
+        if abs(offset) <= timedelta(hours=14):
+            return timezone(offset)
+    try:
+        return ZoneInfo(name)
+    except (KeyError, ValueError, OSError):
+        raise InputError(
+            f"there is no time zone {name!r}",
+            field="time_zone",
+            fix='give an IANA name such as "Europe/Berlin", or an offset such as "+01:00"',
+        ) from None
+
+
+def read_times(
+    table: Columns, column: str, *, kind: TimeKind, time_zone: str | None = None, time_format: str | None = None
+) -> tuple[Floats, NDArray[np.bool_]]:
+    """Seconds of every row, and which rows carry a local time that the spring clock change skips.
+
+    Elapsed times stay as they are; all others become Unix time [s]. An hour that occurs twice when the clocks go
+    back is resolved by the order of the rows: the first pass is summer time, the second winter time.
+
+    Args:
+        table: cells of the file.
+        column: the time column.
+        kind: what it holds.
+        time_zone: needed for ``kind="local"``, refused otherwise.
+        time_format: ``strptime`` format of the stamps; ISO 8601 when not given.
+
+    Raises:
+        InputError: a stamp is missing, not readable, or does not fit its kind.
+    """
+    if kind not in get_args(TimeKind):
+        raise InputError(f"is {kind!r}", field="time_kind", fix="use one of " + ", ".join(get_args(TimeKind)))
+    if (kind == "local") != (time_zone is not None):
+        problem, fix = (
+            ("is missing", "local stamps need one")
+            if kind == "local"
+            else (f"is {time_zone!r}, but stamps are {kind}", 'leave it out, or set time_kind = "local"')
+        )
+        raise InputError(problem, file=table.file, field="time_zone", fix=fix)
+    count = len(table.cells[column])
+    skipped = np.zeros(count, dtype=np.bool_)
+    if kind in {"elapsed", "unix"}:
+        times = numbers(table, column)
+        if (missing := np.flatnonzero(np.isnan(times))).size:
+            raise table.refuse(int(missing[0]), "the time is missing", field=column, fix="remove the line")
+        return times, skipped
+    local = zone(time_zone) if time_zone is not None else UTC
+    times = np.empty(count)
+    before = -np.inf
+    for row, cell in enumerate(table.cells[column]):
+        stamp = _stamp(table, row, cell, column, time_format)
+        _check_offset(table, row, stamp, column, kind)
+        naive = (stamp.replace(tzinfo=None) - _EPOCH).total_seconds()
+        if kind == "local":
+            first, second = (_offset(local, stamp, fold) for fold in (0, 1))
+            skipped[row] = first < second
+            before = naive - (second if first > second and naive - first <= before else first)
+        else:
+            before = naive - (stamp.utcoffset() or timedelta(0)).total_seconds()
+        times[row] = before
+    return times, skipped
+
+
+def show(seconds: float, *, unix: bool) -> str:
+    """A time for a message: an ISO stamp in UTC, or elapsed seconds."""
+    if not unix:
+        return f"{seconds:.10g} s"
+    return (_EPOCH + timedelta(seconds=float(seconds))).isoformat() + "Z"
+
+
+def _offset(local: tzinfo, stamp: datetime, fold: int) -> float:
+    return (local.utcoffset(stamp.replace(fold=fold)) or timedelta(0)).total_seconds()
+
+
+def _stamp(table: Columns, row: int, cell: str, column: str, time_format: str | None) -> datetime:
+    try:
+        return datetime.strptime(cell, time_format) if time_format else datetime.fromisoformat(cell)
+    except ValueError:
+        wanted = f"a stamp of the form {time_format}" if time_format else "an ISO stamp such as 2024-01-31 13:00"
+        fix = "correct it, or set time_format" + ("" if time_format else ' (for instance "%d/%m/%Y %H:%M")')
+        raise table.refuse(row, f"{cell!r} is not {wanted}", field=column, fix=fix) from None
+
+
+def _check_offset(table: Columns, row: int, stamp: datetime, column: str, kind: TimeKind) -> None:
+    offset = stamp.utcoffset()
+    if kind == "offset" and offset is None:
+        fix = 'set time_kind = "local" with a time_zone, or time_kind = "utc"'
+        raise table.refuse(row, "the stamp carries no offset", field=column, fix=fix)
+    if (kind == "local" and offset is not None) or (kind == "utc" and offset):
+        raise table.refuse(row, "the stamp carries an offset", field=column, fix='set time_kind = "offset"')
