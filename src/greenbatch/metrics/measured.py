@@ -94,7 +94,7 @@ class Measured:
         """Energy over another interval, idle power before and after the schedule included; None as for `books`."""
         if self.outcome.site is None or not self.has_power:
             return None
-        return books(self.outcome, self.outcome.site, start_s, end_s)
+        return books(self.outcome, start_s, end_s)
 
 
 def measure(outcome: Outcome, cut: Cut | None = None) -> Measured:
