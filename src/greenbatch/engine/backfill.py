@@ -1,0 +1,125 @@
+"""Filling holes in front of a blocked job.
+
+======================  ============================================================================================
+``easy``                true EASY (Mu'alem & Feitelson 2001): a candidate may start if it ends by the shadow time or
+                        uses only spare processors, those free at the shadow time after *all* requested ends up to it
+                        less the head's; candidates in order of submission
+``easy-schedgym``       the variant of SchedGym and GAS-MARL: it must end strictly before the reservation, no spare
+                        processors, and a sticky job's reservation is never renewed
+``easy-green-order``    ``easy-schedgym`` with candidates in the order of GAS-MARL Eq. 15 (text after Table 3)
+``green``               GAS-MARL Algorithm 2: as ``easy-green-order``, and the candidate's estimated extra brown
+                        energy stays below a threshold (sigma = 50 kJ)
+======================  ============================================================================================
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from greenbatch.engine.compile import compiled
+from greenbatch.engine.queue import sort_ranked, start
+from greenbatch.engine.state import EASY, EASY_GREEN_ORDER, GREEN
+from greenbatch.engine.supply import brown_energy_j, project_surplus
+
+
+@compiled
+def reserve(s: Any, job: int) -> None:
+    """Find the shadow time at which a blocked job can start by requested ends, and the processors to spare then.
+
+    A running job past its requested end is expected to end now.
+    """
+    c = s.clock
+    need, free = s.jobs[job].processors, c.free
+    i, stop = c.expected_first, c.expected_first + c.running
+    shadow_s = c.now_s
+    while i < stop and free < need:
+        free += s.expected[i].processors
+        shadow_s = max(c.now_s, s.expected[i].end_s)
+        i += 1
+    while i < stop and s.expected[i].end_s <= shadow_s:
+        free += s.expected[i].processors
+        i += 1
+    c.shadow_s, c.spare = shadow_s, free - need
+    if np.isnan(s.jobs[job].promised_s):
+        s.jobs[job].promised_s = shadow_s
+
+
+@compiled
+def may_start(s: Any, entry: Any) -> bool:
+    """Whether a candidate can start now without delaying the reservation (brown energy aside)."""
+    c = s.clock
+    if entry.processors > c.free:
+        return False
+    end_s = c.now_s + entry.requested_s
+    if s.set.backfill == EASY:
+        return end_s <= c.shadow_s or entry.processors <= c.spare
+    return end_s < c.shadow_s
+
+
+@compiled
+def _start_candidate(s: Any, position: int) -> int:
+    entry = s.queue[position]
+    if s.clock.now_s + entry.requested_s > s.clock.shadow_s:
+        s.clock.spare -= entry.processors
+    return start(s, position)
+
+
+@compiled
+def backfill(s: Any, head: int) -> int:
+    """One pass over the queue around the blocked job ``head``; return how many jobs started."""
+    if s.set.backfill == EASY_GREEN_ORDER or s.set.backfill == GREEN:
+        return _backfill_green(s, head)
+    started, i = 0, s.clock.first
+    while i < s.clock.last and s.clock.free > 0:
+        if s.queue[i].processors <= s.clock.free and s.queue[i].job != head and may_start(s, s.queue[i]):
+            i = _start_candidate(s, i)
+            started += 1
+        else:
+            i += 1
+    return started
+
+
+@compiled
+def backfill_arrival(s: Any) -> int:
+    """Try only the job that came last: nothing else can have become startable since the last pass."""
+    position = s.clock.last - 1
+    if may_start(s, s.queue[position]):
+        _start_candidate(s, position)
+        return 1
+    return 0
+
+
+@compiled
+def _backfill_green(s: Any, head: int) -> int:
+    c = s.clock
+    count, longest_s = 0, 0.0
+    for i in range(c.first, c.last):
+        entry = s.queue[i]
+        if entry.processors <= c.free and entry.job != head and may_start(s, entry):
+            s.ranked[count].key = s.jobs[entry.job].power_w * entry.requested_s * entry.processors  # Eq. 15
+            s.ranked[count].position = entry.job
+            longest_s = max(longest_s, entry.requested_s)
+            count += 1
+    if count == 0:
+        return 0
+    sort_ranked(s.ranked, count)
+    started, stale = 0, True
+    for k in range(count):
+        job = s.jobs[s.ranked[k].position]
+        if job.processors > c.free:
+            continue
+        if s.set.backfill == GREEN:
+            if stale:
+                project_surplus(s, c.now_s, c.now_s + longest_s)
+                stale = False
+            if not brown_energy_j(s, job.power_w, job.requested_s, s.set.threshold_j) < s.set.threshold_j:
+                continue
+        for i in range(c.first, c.last):
+            if s.queue[i].job == s.ranked[k].position:
+                start(s, i)
+                break
+        started += 1
+        stale = True
+    return started

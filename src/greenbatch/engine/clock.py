@@ -1,0 +1,90 @@
+"""Events: what happens next, and in which order at one instant.
+
+The one place for ties. At equal times an arrival comes before a completion, and both before a wake-up (a change of
+supply, a tick, the end of a delay). Arrivals of one instant come in the order of job ids; completions of one instant
+in the order in which the jobs were started. The clock never goes backward.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from greenbatch.engine.compile import compiled
+from greenbatch.engine.queue import complete, enqueue
+
+ARRIVAL, COMPLETION, WAKE_UP, NOTHING = 0, 1, 2, 3
+
+
+@compiled
+def next_arrival_s(s: Any) -> float:
+    """Time of the next submission, infinite after the last. [s]"""
+    c = s.clock
+    return s.jobs[s.arrivals[c.arrived]].submit_s if c.arrived < s.arrivals.shape[0] else np.inf
+
+
+@compiled
+def next_completion_s(s: Any) -> float:
+    """Time of the next completion, infinite if nothing runs. [s]"""
+    c = s.clock
+    return s.running[c.running_first].end_s if c.running > 0 else np.inf
+
+
+@compiled
+def next_event(s: Any, wake_s: float) -> int:
+    """Move the clock to the next event, carry it out and return its kind.
+
+    Args:
+        s: the state.
+        wake_s: the next wake-up, infinite for none. [s]
+    """
+    c = s.clock
+    arrival_s, completion_s = next_arrival_s(s), next_completion_s(s)
+    if arrival_s == np.inf and completion_s == np.inf and wake_s == np.inf:
+        return NOTHING
+    if arrival_s <= completion_s and arrival_s <= wake_s:
+        c.now_s = max(c.now_s, arrival_s)
+        enqueue(s, s.arrivals[c.arrived])
+        c.arrived += 1
+        return ARRIVAL
+    if completion_s <= wake_s:
+        c.now_s = max(c.now_s, completion_s)
+        complete(s)
+        return COMPLETION
+    c.now_s = max(c.now_s, wake_s)
+    return WAKE_UP
+
+
+@compiled
+def step(s: Any, wake_s: float) -> int:
+    """The next event or, under the ``per_instant`` rule, all events of the next instant; the first one's kind."""
+    kind = next_event(s, wake_s)
+    if s.set.per_instant and kind != NOTHING:
+        while min(next_arrival_s(s), next_completion_s(s)) <= s.clock.now_s:
+            next_event(s, np.inf)
+            kind = COMPLETION
+    return kind
+
+
+@compiled
+def next_supply_change_s(s: Any) -> float:
+    """Begin of the next supply slot, infinite without a site. [s]"""
+    if s.set.supply_slots == 0:
+        return np.inf
+    slot = np.floor((s.clock.now_s - s.set.supply_origin_s) / s.set.supply_step_s)
+    change_s = s.set.supply_origin_s + (slot + 1.0) * s.set.supply_step_s
+    return change_s if change_s > s.clock.now_s else change_s + s.set.supply_step_s
+
+
+@compiled
+def next_tick_s(s: Any, tick_s: float) -> float:
+    """Next multiple of a tick on the clock, infinite for tick 0. [s]"""
+    return (np.floor(s.clock.now_s / tick_s) + 1.0) * tick_s if tick_s > 0 else np.inf
+
+
+@compiled
+def drain(s: Any) -> None:
+    """End all running jobs, in time order."""
+    while s.clock.running > 0:
+        next_event(s, np.inf)

@@ -1,0 +1,85 @@
+"""How the engine is compiled: ahead of the first run, cached on disk, never stale.
+
+Numba's own cache does not notice an edited callee in another file, nor a changed module constant. So the cache
+folder is keyed by a hash of *all* engine sources, Numba's version and the processor; any change is a new folder.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import shutil
+import sys
+import tempfile
+from collections.abc import Callable
+from functools import cache
+from pathlib import Path
+from typing import Any, TypeVar
+
+import numba
+from llvmlite import binding as llvm
+from numba.core import config
+
+Function = TypeVar("Function", bound=Callable[..., Any])
+
+PLAIN = bool(config.DISABLE_JIT)
+"""True when ``NUMBA_DISABLE_JIT=1``: the same functions run as plain Python."""
+
+_FOLDERS_KEPT = 4
+
+
+@cache
+def engine_hash() -> str:
+    """Hash of everything that decides what the compiled engine does (hex, 16 digits)."""
+    digest = hashlib.sha256()
+    for source in sorted(Path(__file__).parent.glob("*.py")):
+        digest.update(source.name.encode() + b"\0" + source.read_bytes() + b"\0")
+    for part in (numba.__version__, sys.version, llvm.get_host_cpu_name(), str(llvm.get_host_cpu_features().flatten())):
+        digest.update(part.encode() + b"\0")
+    return digest.hexdigest()[:16]
+
+
+@cache
+def cache_folder() -> Path:
+    """Where this engine's machine code is kept; created on first use, old engines' folders are removed."""
+    root = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "greenbatch" / "engine"
+    folder = root / engine_hash()
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        os.utime(folder)
+        for old in sorted(root.iterdir(), key=lambda f: f.stat().st_mtime, reverse=True)[_FOLDERS_KEPT:]:
+            shutil.rmtree(old, ignore_errors=True)
+    except OSError:  # a read-only home: compile into a folder of this process
+        folder = Path(tempfile.mkdtemp(prefix="greenbatch-engine-"))
+    return folder
+
+
+def first_run_notice() -> None:
+    """Tell the user once, on standard error, that the first run of this version compiles."""
+    done = cache_folder() / "compiled"
+    if not PLAIN and not done.exists():
+        print("greenbatch: compiling the engine (once per version, about 15 s) ...", file=sys.stderr, flush=True)
+
+
+def first_run_done() -> None:
+    """Remember that this engine has been compiled."""
+    if not PLAIN and cache_folder().is_dir():
+        (cache_folder() / "compiled").touch()
+
+
+def compiled(function: Function | None = None, *, signature: Any = None, cached: bool = True) -> Any:
+    """Compile a function of the engine (decorator).
+
+    Args:
+        function: the function.
+        signature: compile for these types at import; otherwise at the first call.
+        cached: keep the machine code on disk.
+    """
+    if function is None:
+        return lambda f: compiled(f, signature=signature, cached=cached)
+    before = config.CACHE_DIR
+    config.CACHE_DIR = str(cache_folder()) if cached and not PLAIN else before
+    try:
+        return numba.njit(signature, cache=cached, nogil=True, error_model="numpy")(function)
+    finally:
+        config.CACHE_DIR = before

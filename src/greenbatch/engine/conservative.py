@@ -1,0 +1,141 @@
+"""Conservative backfilling: every job gets a reservation when it is submitted, and none is ever moved later.
+
+Source: Mu'alem & Feitelson 2001. A job that ends before its requested time leaves a hole; the plan is then compressed:
+in order of the policy's score each waiting job gives up its reservation and takes the earliest slot, which is its old
+one or a better one. With requests that hold (``overrun = "kill"``) nobody starts later than first promised.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from greenbatch.engine.clock import NOTHING, drain, step
+from greenbatch.engine.compile import compiled
+from greenbatch.engine.decide import fill_scores
+from greenbatch.engine.queue import start
+from greenbatch.engine.scan import rank_queue
+from greenbatch.engine.state import BY_RULE
+
+
+@compiled
+def _cut(s: Any, count: int, time_s: float) -> tuple[int, int]:
+    """Make a time an edge of the plan; return its index and the new number of slots."""
+    low, high = 0, count
+    while low < high:
+        middle = (low + high) // 2
+        if s.plan[middle].time_s < time_s:
+            low = middle + 1
+        else:
+            high = middle
+    if low < count and s.plan[low].time_s == time_s:
+        return low, count
+    for i in range(count, low, -1):
+        s.plan[i] = s.plan[i - 1]
+    s.plan[low].time_s = time_s
+    s.plan[low].free = s.plan[low - 1].free
+    return low, count + 1
+
+
+@compiled
+def _take(s: Any, count: int, from_s: float, until_s: float, processors: int) -> int:
+    """Take processors out of the plan over an interval; return the new number of slots."""
+    first, count = _cut(s, count, from_s)
+    last, count = _cut(s, count, until_s)
+    for i in range(first, last):
+        s.plan[i].free -= processors
+    return count
+
+
+@compiled
+def earliest_s(s: Any, count: int, processors: int, duration_s: float) -> float:
+    """Earliest time from which the plan has so many processors free for so long. [s]"""
+    i = 0
+    while True:
+        begin_s = s.plan[i].time_s
+        k = i
+        while k < count and s.plan[k].free >= processors and s.plan[k].time_s < begin_s + duration_s:
+            k += 1
+        if k == count or s.plan[k].time_s >= begin_s + duration_s:
+            return float(begin_s)
+        i = k + 1  # slot k is too small: nothing before its end will do
+
+
+@compiled
+def _plan_of_running(s: Any) -> int:
+    """The plan with only the running jobs in it; return its number of slots."""
+    c = s.clock
+    s.plan[0].time_s, s.plan[0].free = c.now_s, c.free
+    s.plan[1].time_s, s.plan[1].free = np.inf, 0
+    count = 2
+    for i in range(c.expected_first, c.expected_first + c.running):
+        end_s = s.expected[i].end_s
+        if end_s < c.now_s:  # past its requested end: believed to need as long again, at least a minute
+            end_s = c.now_s + max(60.0, c.now_s - end_s)
+        count = _take(s, count, end_s, np.inf, -s.expected[i].processors)
+    return count - 1
+
+
+@compiled
+def _plan_all(s: Any) -> int:
+    """The plan with running jobs and all reservations."""
+    count = _plan_of_running(s)
+    for i in range(s.clock.first, s.clock.last):
+        job = s.jobs[s.queue[i].job]
+        if not np.isnan(job.reserved_s):
+            begin_s = max(job.reserved_s, s.clock.now_s)
+            count = _take(s, count, begin_s, begin_s + job.requested_s, job.processors)
+    return count
+
+
+@compiled
+def _start_due(s: Any) -> None:
+    """Start the jobs whose reservation has come, in order of submission."""
+    i = s.clock.first
+    while i < s.clock.last:
+        job = s.jobs[s.queue[i].job]
+        if job.reserved_s <= s.clock.now_s and job.processors <= s.clock.free:
+            i = start(s, i)
+            s.clock.decisions += 1
+        else:
+            i += 1
+
+
+@compiled
+def _compress(s: Any, rule: Any) -> None:
+    """Move reservations earlier, never later, in order of score."""
+    if s.set.ranking == BY_RULE:
+        fill_scores(s, rule)
+    count = _plan_all(s)
+    for k in range(rank_queue(s)):
+        job = s.jobs[s.ranked[k].position]
+        begin_s = max(job.reserved_s, s.clock.now_s)
+        count = _take(s, count, begin_s, begin_s + job.requested_s, -job.processors)
+        job.reserved_s = earliest_s(s, count, job.processors, job.requested_s)
+        count = _take(s, count, job.reserved_s, job.reserved_s + job.requested_s, job.processors)
+
+
+@compiled
+def run_conservative(s: Any, rule: Any) -> None:
+    """Event loop of conservative backfilling: reserve at submission, compress at early ends, start what is due."""
+    c = s.clock
+    while c.first < c.last or c.arrived < s.arrivals.shape[0]:
+        due_s = np.inf
+        for i in range(c.first, c.last):
+            reserved_s = s.jobs[s.queue[i].job].reserved_s
+            if reserved_s > c.now_s:
+                due_s = min(due_s, reserved_s)
+        c.early = 0
+        if step(s, due_s) == NOTHING:
+            break
+        late = c.running > 0 and s.expected[c.expected_first].end_s < c.now_s
+        if c.early or late:
+            _compress(s, rule)
+        for i in range(c.first, c.last):
+            job = s.jobs[s.queue[i].job]
+            if np.isnan(job.reserved_s):
+                job.reserved_s = earliest_s(s, _plan_all(s), job.processors, job.requested_s)
+                job.promised_s = job.reserved_s
+        _start_due(s)
+    drain(s)

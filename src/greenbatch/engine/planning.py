@@ -1,0 +1,110 @@
+"""Starting each job in the cheapest half-hour of the forecast.
+
+A waiting job weighs the brown energy it would cost to start now against starting at later half-hours, and what holding
+it costs: a price per second of waiting, higher for short jobs, and a price for idle processors. Jobs are looked at in
+ascending score; the first one that is held or does not fit reserves its slot. A share of the machine is kept free of
+long jobs, so that short ones need not queue.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from greenbatch.engine.compile import compiled
+from greenbatch.engine.decide import advance
+from greenbatch.engine.queue import position_of, start
+from greenbatch.engine.scan import rank_queue
+from greenbatch.engine.supply import project_surplus
+
+
+@compiled
+def free_at(s: Any, time_s: float) -> int:
+    """Processors free at a time by requested ends of running jobs."""
+    c = s.clock
+    free, i = c.free, c.expected_first
+    while i < c.expected_first + c.running and s.expected[i].end_s <= time_s:
+        free += s.expected[i].processors
+        i += 1
+    return int(free)
+
+
+@compiled
+def _room(s: Any, at_s: float, until_s: float, reserved_s: float, reserved_end_s: float, reserved: int) -> int:
+    """Processors free all through an interval, a reservation respected."""
+    free = free_at(s, at_s)
+    if reserved > 0 and at_s < reserved_end_s and reserved_s < until_s:
+        free = min(free, free_at(s, max(at_s, reserved_s)) - reserved)
+    return free
+
+
+@compiled
+def _advance_brown(s: Any, power_w: float, segment: int, at_s: float, to_s: float) -> tuple[float, int]:
+    """Brown energy of a power between two times, and the segment that covers the second. [J]"""
+    total_j = 0.0
+    while True:
+        end_s = s.segments[segment].start_s + s.segments[segment].length_s
+        stop_s = min(end_s, to_s)
+        if power_w > s.segments[segment].surplus_w:
+            total_j += (power_w - s.segments[segment].surplus_w) * (stop_s - at_s)
+        at_s = stop_s
+        if at_s >= to_s or segment + 1 >= s.clock.segments:
+            return total_j, segment
+        segment += 1
+
+
+@compiled
+def cheapest_start(s: Any, number: int, need: int, reserved_s: float, reserved_end_s: float, reserved: int) -> float:
+    """The cheapest start of a job that the machine and the reservation allow, infinite if there is none ahead. [s]
+
+    ``segments`` must reach from now to the horizon and the job's requested time after it.
+    """
+    c, job = s.clock, s.jobs[number]
+    price = s.set.hold_price_j / max(job.requested_s, 10.0) + s.set.idle_price_w * job.processors
+    best_s, best_j = np.inf, np.inf
+    at_s = c.now_s
+    brown_j, tail = _advance_brown(s, job.power_w, 0, at_s, at_s + job.requested_s)
+    head = 0
+    while at_s <= c.now_s + s.set.horizon_s:
+        cost_j = brown_j + (at_s - c.now_s) * price
+        if cost_j < best_j and _room(s, at_s, at_s + job.requested_s, reserved_s, reserved_end_s, reserved) >= need:
+            best_s, best_j = at_s, cost_j
+        next_s = (np.floor(at_s / s.set.tick_s) + 1.0) * s.set.tick_s
+        gone_j, head = _advance_brown(s, job.power_w, head, at_s, next_s)
+        come_j, tail = _advance_brown(s, job.power_w, tail, at_s + job.requested_s, next_s + job.requested_s)
+        brown_j += come_j - gone_j
+        at_s = next_s
+    return best_s
+
+
+@compiled
+def run_plan(s: Any) -> None:
+    """Cheapest start with a reserve: plan anew at every event and every tick, carry out what starts now."""
+    c, p = s.clock, s.set
+    kept = int(np.ceil(p.reserve_share * p.processors))
+    while advance(s):
+        reserved_s, reserved_end_s, reserved = np.inf, np.inf, 0
+        longest_s = 0.0
+        for i in range(c.first, c.last):
+            longest_s = max(longest_s, s.queue[i].requested_s)
+        stale = True
+        for k in range(rank_queue(s)):
+            number = s.ranked[k].position
+            job = s.jobs[number]
+            need = job.processors
+            if job.requested_s > p.short_s:
+                need = min(need + kept, p.processors)
+            if need > c.free and reserved > 0:
+                continue
+            if stale:
+                project_surplus(s, c.now_s, c.now_s + p.horizon_s + longest_s + 2.0 * p.tick_s)
+                stale = False
+            best_s = cheapest_start(s, number, need, reserved_s, reserved_end_s, reserved)
+            if best_s == c.now_s:
+                start(s, position_of(s, number))
+                c.decisions += 1
+                stale = True
+            elif reserved == 0 and best_s < np.inf:
+                reserved_s, reserved_end_s, reserved = best_s, best_s + job.requested_s, job.processors
+        c.blocked = 1

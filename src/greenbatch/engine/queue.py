@@ -1,0 +1,139 @@
+"""The waiting queue and the running set: who waits, who runs, who is next to end."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from greenbatch.engine.compile import compiled
+
+
+@compiled
+def enqueue(s: Any, job: int) -> None:
+    """Append a job that has just been submitted."""
+    entry = s.queue[s.clock.last]
+    entry.job = job
+    entry.processors = s.jobs[job].processors
+    entry.requested_s = s.jobs[job].requested_s
+    entry.score = s.jobs[job].score
+    s.clock.last += 1
+
+
+@compiled
+def dequeue(s: Any, position: int) -> int:
+    """Remove a waiting job by moving the shorter side of the queue; return the position that follows it."""
+    c = s.clock
+    if position - c.first < c.last - 1 - position:
+        for i in range(position, c.first, -1):
+            s.queue[i] = s.queue[i - 1]
+        c.first += 1
+        return position + 1
+    for i in range(position, c.last - 1):
+        s.queue[i] = s.queue[i + 1]
+    c.last -= 1
+    return position
+
+
+@compiled
+def position_of(s: Any, job: int) -> int:
+    """Position of a waiting job in the queue, -1 if it does not wait."""
+    for i in range(s.clock.first, s.clock.last):
+        if s.queue[i].job == job:
+            return i
+    return -1
+
+
+@compiled
+def _insert_by_end(table: Any, first: int, last: int, end_s: float, job: int, processors: int, power_w: float) -> None:
+    i = last
+    while i > first and table[i - 1].end_s > end_s:
+        table[i] = table[i - 1]
+        i -= 1
+    entry = table[i]
+    entry.end_s = end_s
+    entry.job = job
+    entry.processors = processors
+    entry.power_w = power_w
+
+
+@compiled
+def note_load(s: Any) -> None:
+    """Write the present load to the power profile."""
+    c = s.clock
+    if c.steps > 0 and s.profile[c.steps - 1].time_s == c.now_s:
+        c.steps -= 1
+    step = s.profile[c.steps]
+    step.time_s = c.now_s
+    step.load_w = c.load_w
+    c.steps += 1
+
+
+@compiled
+def start(s: Any, position: int) -> int:
+    """Start the waiting job at a queue position now; return the position that follows it.
+
+    It must fit. Ties of the running sets keep the order of starting.
+    """
+    c = s.clock
+    number = s.queue[position].job
+    job = s.jobs[number]
+    following = dequeue(s, position)
+    job.start_s = c.now_s
+    job.end_s = c.now_s + job.run_s
+    _insert_by_end(s.running, c.running_first, c.running_first + c.running, job.end_s, number, job.processors, job.power_w)
+    _insert_by_end(
+        s.expected, c.expected_first, c.expected_first + c.running, c.now_s + job.requested_s, number, job.processors,
+        job.power_w,
+    )  # fmt: skip
+    c.running += 1
+    c.free -= job.processors
+    c.load_w += job.power_w
+    note_load(s)
+    return following
+
+
+@compiled
+def complete(s: Any) -> None:
+    """End the running job that is next to end (the clock must have reached its end)."""
+    c = s.clock
+    done = s.running[c.running_first]
+    expected_s = s.jobs[done.job].start_s + s.jobs[done.job].requested_s
+    if expected_s != c.now_s:
+        c.early = 1
+    low, high = c.expected_first, c.expected_first + c.running
+    while low < high:
+        middle = (low + high) // 2
+        if s.expected[middle].end_s < expected_s:
+            low = middle + 1
+        else:
+            high = middle
+    while s.expected[low].job != done.job:
+        low += 1
+    for i in range(low, c.expected_first, -1):
+        s.expected[i] = s.expected[i - 1]
+    c.expected_first += 1
+    c.running_first += 1
+    c.running -= 1
+    c.free += done.processors
+    c.load_w = s.set.idle_w if c.running == 0 else c.load_w - done.power_w  # no drift over millions of jobs
+    note_load(s)
+
+
+@compiled
+def sort_ranked(ranked: Any, count: int) -> None:
+    """Sort candidates by key, stably: insertion for a few, merging runs for many."""
+    if count > 32:
+        order = np.argsort(ranked.key[:count], kind="mergesort")
+        copy = ranked[:count].copy()
+        for i in range(count):
+            ranked[i] = copy[order[i]]
+        return
+    for i in range(1, count):
+        key, position = ranked[i].key, ranked[i].position
+        k = i
+        while k > 0 and ranked[k - 1].key > key:
+            ranked[k] = ranked[k - 1]
+            k -= 1
+        ranked[k].key = key
+        ranked[k].position = position

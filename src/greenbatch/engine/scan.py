@@ -1,0 +1,96 @@
+"""Scanning disciplines: every waiting job is looked at, none is reserved for (LPTPN).
+
+Source: GAS-MARL §5.3 (3), after Kassab et al.: jobs in descending power x requested time; a job starts if it fits and
+its estimated brown energy is below the threshold; if none can start and nothing runs, the first one starts.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from greenbatch.engine.clock import drain, next_event
+from greenbatch.engine.compile import compiled
+from greenbatch.engine.decide import advance
+from greenbatch.engine.queue import position_of, sort_ranked, start
+from greenbatch.engine.state import OK
+from greenbatch.engine.supply import brown_energy_j, project_surplus
+
+
+@compiled
+def rank_queue(s: Any) -> int:
+    """Write all waiting jobs to ``ranked`` in ascending score; return their number."""
+    c = s.clock
+    for i in range(c.first, c.last):
+        s.ranked[i - c.first].key = s.queue[i].score
+        s.ranked[i - c.first].position = s.queue[i].job
+    sort_ranked(s.ranked, c.last - c.first)
+    return int(c.last - c.first)
+
+
+@compiled
+def is_green(s: Any, job: int) -> bool:
+    """Whether a job fits now and its estimated extra brown energy is below the threshold."""
+    c, j = s.clock, s.jobs[job]
+    if j.processors > c.free:
+        return False
+    project_surplus(s, c.now_s, c.now_s + j.requested_s)
+    return bool(brown_energy_j(s, j.power_w, j.requested_s, s.set.threshold_j) < s.set.threshold_j)
+
+
+@compiled
+def run_scan(s: Any) -> None:
+    """LPTPN as the paper words it: one pass over all jobs at every event and change of supply."""
+    c = s.clock
+    while advance(s):
+        count, started = rank_queue(s), 0
+        for k in range(count):
+            if is_green(s, s.ranked[k].position):
+                start(s, position_of(s, s.ranked[k].position))
+                started += 1
+        if started == 0 and c.running == 0:
+            start(s, position_of(s, s.ranked[0].position))
+            started = 1
+        c.decisions += started
+        c.blocked = 1
+
+
+@compiled
+def run_scan_published(s: Any) -> None:
+    """LPTPN as the authors' simulator runs it.
+
+    It differs from the paper: a pass skips the job after each one it starts (the list is changed while it is walked);
+    and when a pass starts nothing, the simulator waits, in steps of one second, for *one* job, the last it looked at
+    (after an empty pass: one that already runs), instead of looking at all jobs at the next event.
+    """
+    c = s.clock
+    last = s.arrivals[0]
+    next_event(s, np.inf)
+    while c.status == OK:
+        count, started = rank_queue(s), 0
+        k = 0
+        while k < count:
+            last = s.ranked[k].position
+            if is_green(s, last):
+                start(s, position_of(s, last))
+                started += 1
+                k += 1  # the walk steps over the next one
+            k += 1
+        c.decisions += started
+        if started > 0:
+            continue
+        if c.first == c.last:
+            if c.arrived == s.arrivals.shape[0]:
+                break
+            while c.first == c.last:
+                next_event(s, np.inf)
+        if c.running == 0:
+            rank_queue(s)
+            start(s, position_of(s, s.ranked[0].position))
+            c.decisions += 1
+            continue
+        while c.running > 0 and not is_green(s, last) and c.status == OK:
+            wake_s = c.now_s + 1.0 if s.jobs[last].processors <= c.free else np.inf
+            next_event(s, wake_s)
+    drain(s)

@@ -1,0 +1,101 @@
+"""The decision seam: all that passes between the engine and a policy.
+
+A policy sees a `View` and answers with a `Decision`. A view holds what a real batch system knows: no actual run times
+and no true future, so that it can also be built from a live queue.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from greenbatch.engine.state import DELAY_FOR, DELAY_RELEASES, NO_DELAY, Queue
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+
+class Running(NamedTuple):
+    """The running jobs, in order of expected end, columns of shape (r,)."""
+
+    job_id: Ints
+    start_s: Floats
+    expected_end_s: Floats
+    """Start + requested time. [s]"""
+    processors: Ints
+    power_w: Floats
+
+
+class Nodes(NamedTuple):
+    """Node groups, columns of shape (g,); a pooled cluster is one big node."""
+
+    processors: Ints
+    free_processors: Ints
+    idle_power_w: Floats
+
+
+class Supply(NamedTuple):
+    """Forecast of renewable power: the rest of the present slot first, columns of shape (f,); empty without a site."""
+
+    start_s: Floats
+    end_s: Floats
+    renewable_w: Floats
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class View:
+    """What a policy may know at a decision. All times on the scenario's clock."""
+
+    now_s: float
+    job_id: Ints
+    """Job numbers of the waiting jobs, in order of submission, shape (q,)."""
+    queue: Queue
+    """Columns of the waiting jobs, each of shape (q,)."""
+    running: Running
+    nodes: Nodes
+    supply: Supply
+    load_w: float
+    """Present power of the cluster, idle power included. [W]"""
+
+
+@dataclass(frozen=True, slots=True)
+class Start:
+    """Start a waiting job, now or after a delay.
+
+    A job that does not fit holds the head of the line (``sticky``) or has holes filled around it until the next event
+    (``reconsider``).
+    """
+
+    row: int
+    """Row of the job in the view's queue."""
+    delay: int = NO_DELAY
+    amount: float = 0.0
+
+    @classmethod
+    def after_releases(cls, row: int, jobs: int) -> Start:
+        """Delay until so many running jobs should have ended, at most an hour (GAS-MARL §4.1.2, type 2)."""
+        return cls(row, DELAY_RELEASES, jobs)
+
+    @classmethod
+    def after_seconds(cls, row: int, seconds: float) -> Start:
+        """Delay for a fixed time (GAS-MARL §4.1.2, type 3)."""
+        return cls(row, DELAY_FOR, seconds)
+
+
+@dataclass(frozen=True, slots=True)
+class Wait:
+    """Start nothing more until the next event."""
+
+
+Decision = Start | Wait
+
+
+class Policy(Protocol):
+    """Who decides, as a Python object."""
+
+    def decide(self, view: View) -> Decision:
+        """Answer a view; called again until nothing more can be started at this instant."""
+        ...

@@ -1,0 +1,127 @@
+"""A simulation that someone else drives: view, decide, apply, through the engine's own functions."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from greenbatch.cluster import Cluster
+from greenbatch.energy import Site
+from greenbatch.engine.compile import first_run_done, first_run_notice
+from greenbatch.engine.outcome import Outcome
+from greenbatch.engine.rules import Rules
+from greenbatch.engine.seam import Decision, Nodes, Policy, Running, Start, Supply, View
+from greenbatch.engine.simulate import Program, check, outcome_of, prepare
+from greenbatch.engine.state import NO_DELAY, Queue
+from greenbatch.errors import InputError
+from greenbatch.workload import Workload
+
+
+class Session:
+    """One simulation, stepped from Python.
+
+    Example::
+
+        session = Session(workload, cluster, site, rules, Program(name="mine", backfill="easy"))
+        while (view := session.view()) is not None:
+            session.apply(Start(row=0))
+        outcome = session.outcome()
+    """
+
+    def __init__(self, workload: Workload, cluster: Cluster, site: Site | None, rules: Rules, program: Program) -> None:
+        first_run_notice()
+        from greenbatch.engine import steps
+
+        first_run_done()
+        self._steps = steps
+        self.workload, self.cluster, self.site, self.rules, self.program = workload, cluster, site, rules, program
+        self.state = prepare(workload, cluster, site, rules, program)
+
+    def view(self) -> View | None:
+        """Advance to the next decision; None when all jobs have ended.
+
+        Raises:
+            SupplyExhausted: the clock left a power series that does not repeat.
+        """
+        s = self.state
+        if not self._steps.advance_to_decision(s):
+            check(s, self.program.name, self.site)
+            return None
+        c = s.clock
+        waiting = s.queue[c.first : c.last].job
+        jobs = s.jobs[waiting]
+        running = s.expected[c.expected_first : c.expected_first + c.running]
+        queue = Queue(
+            float(c.now_s), float(c.free), float(self.cluster.processors), jobs.submit_s, c.now_s - jobs.submit_s,
+            jobs.requested_s, jobs.processors.astype(np.float64), jobs.power_w, jobs.user.astype(np.float64),
+        )  # fmt: skip
+        ids = self.workload.job_id
+        return View(
+            now_s=float(c.now_s), job_id=ids[waiting], queue=queue,
+            running=Running(
+                ids[running.job], s.jobs[running.job].start_s, running.end_s.copy(), running.processors.copy(),
+                running.power_w.copy(),
+            ),
+            nodes=Nodes(
+                np.array([self.cluster.processors]), np.array([int(c.free)]), np.array([self.cluster.idle_power_w])
+            ),
+            supply=self._supply(float(c.now_s)), load_w=float(c.load_w),
+        )  # fmt: skip
+
+    def _supply(self, now_s: float) -> Supply:
+        site = self.site
+        if site is None:
+            return Supply(np.zeros(0), np.zeros(0), np.zeros(0))
+        return Supply(*site.forecast(now_s))
+
+    def apply(self, decision: Decision) -> None:
+        """Carry out a decision.
+
+        Raises:
+            InputError: the row is not in the queue, or a delay is negative.
+        """
+        s = self.state
+        if not isinstance(decision, Start):
+            s.clock.blocked, s.clock.settled = 1, 0
+            return
+        if not 0 <= decision.row < s.clock.last - s.clock.first:
+            raise InputError(
+                f"chose row {decision.row} of a queue of {s.clock.last - s.clock.first}", field=self.program.name
+            )
+        if decision.delay != NO_DELAY and not decision.amount >= 0:
+            raise InputError(f"chose a delay of {decision.amount}", field=self.program.name, fix="it must be >= 0")
+        self._steps.place_decision(s, int(s.clock.first + decision.row), decision.delay, float(decision.amount))
+        s.clock.settled = 0
+
+    def outcome(self) -> Outcome:
+        """What the finished simulation leaves behind."""
+        check(self.state, self.program.name, self.site)
+        return outcome_of(self.state, self.program.name, self.workload, self.cluster, self.site, self.rules)
+
+
+def run_policy(session: Session, policy: Policy) -> Outcome:
+    """Let a policy drive a session to the end."""
+    while (view := session.view()) is not None:
+        session.apply(policy.decide(view))
+    return session.outcome()
+
+
+def run_plain_rule(state: Any, score: Any) -> None:
+    """Simulate with a rule that cannot be compiled: the plain engine loop around the rule in Python."""
+    from greenbatch.engine import steps
+
+    while steps.advance_to_decision(state):
+        c = state.clock
+        jobs = state.jobs[state.queue[c.first : c.last].job]
+        scores = score(
+            Queue(
+                float(c.now_s), float(c.free), float(state.set.processors), jobs.submit_s, c.now_s - jobs.submit_s,
+                jobs.requested_s, jobs.processors.astype(np.float64), jobs.power_w, jobs.user.astype(np.float64),
+            )
+        )  # fmt: skip
+        scores = np.asarray(scores, dtype=np.float64)
+        if scores.shape != (c.last - c.first,) or np.isnan(scores).any():
+            raise InputError(f"returned {scores!r} at {c.now_s:g} s", field="rule", fix="return one number per waiting job")
+        state.queue[c.first : c.last].score = scores
+        steps.place_decision(state, int(c.first + np.argmin(scores)), NO_DELAY, 0.0)

@@ -1,0 +1,173 @@
+"""The state of one simulation as a few flat arrays, so that compiled code can own and batch it.
+
+Rows of records, addressed by name (``state.jobs[j].submit_s``), work alike in compiled and in plain Python. A batch
+of simulations is a batch of such states; nothing here is global.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from greenbatch.cluster import Cluster
+from greenbatch.energy import Site
+from greenbatch.engine.rules import Rules
+from greenbatch.workload import Workload
+
+F, I = np.float64, np.int64
+
+# What the scheduler does at a pass (Settings.discipline).
+PRIORITY, SCAN, SCAN_PUBLISHED, PLAN = 0, 1, 2, 3
+# How holes in front of a blocked head are filled (Settings.backfill).
+NONE, EASY, EASY_SCHEDGYM, EASY_GREEN_ORDER, CONSERVATIVE, GREEN = 0, 1, 2, 3, 4, 5
+# How the next job is chosen (Settings.ranking).
+BY_ARRIVAL, BY_SCORE, BY_RULE = 0, 1, 2
+# How a run ended (Clock.status).
+OK, SUPPLY_EXHAUSTED, BAD_SCORE = 0, 1, 2
+# Delay actions of GAS-MARL §4.1: none, until so many running jobs have released, for a fixed time.
+NO_DELAY, DELAY_RELEASES, DELAY_FOR = 1, 2, 3
+
+JOB = np.dtype(
+    [("submit_s", F), ("run_s", F), ("requested_s", F), ("processors", I), ("power_w", F), ("score", F),
+     ("user", I), ("start_s", F), ("end_s", F), ("promised_s", F), ("reserved_s", F)]
+)  # fmt: skip
+"""One job: what was asked, what the policy thinks of it, what became of it."""
+
+QUEUED = np.dtype([("job", I), ("processors", I), ("requested_s", F), ("score", F)])
+"""One waiting job; the queue is ordered by submission."""
+
+RUNNING = np.dtype([("end_s", F), ("job", I), ("processors", I), ("power_w", F)])
+"""One running job, kept twice: by actual end (``running``) and by requested end (``expected``)."""
+
+STEP = np.dtype([("time_s", F), ("load_w", F)])
+"""The load from an instant to the next."""
+
+SEGMENT = np.dtype([("start_s", F), ("length_s", F), ("surplus_w", F)])
+"""Forecast renewable power that running jobs leave unused, constant over the segment."""
+
+SLOT = np.dtype([("time_s", F), ("free", I)])
+"""Free processors from an instant to the next, in a plan."""
+
+RANKED = np.dtype([("key", F), ("position", I)])
+"""A candidate of a pass and its sort key."""
+
+SETTINGS = np.dtype(
+    [("processors", I), ("idle_w", F), ("sticky", I), ("per_instant", I), ("tick_s", F),
+     ("discipline", I), ("backfill", I), ("ranking", I), ("twins", I), ("threshold_j", F),
+     ("supply_step_s", F), ("supply_origin_s", F), ("supply_slots", I), ("supply_repeat", I), ("forecast_slots", I),
+     ("hold_price_j", F), ("idle_price_w", F), ("reserve_share", F), ("short_s", F), ("horizon_s", F)]
+)  # fmt: skip
+"""What does not change during a run."""
+
+CLOCK = np.dtype(
+    [("now_s", F), ("free", I), ("load_w", F), ("arrived", I), ("first", I), ("last", I), ("running", I),
+     ("running_first", I), ("expected_first", I), ("steps", I), ("segments", I), ("slots", I), ("head", I),
+     ("head_score", F), ("shadow_s", F), ("spare", I), ("blocked", I), ("settled", I), ("wake_s", F),
+     ("decisions", I), ("status", I), ("early", I)]
+)  # fmt: skip
+"""What changes. ``first:last`` is the queue; ``running_first`` and ``expected_first`` begin the running sets."""
+
+
+class State(NamedTuple):
+    """All arrays of one simulation of n jobs."""
+
+    jobs: Any
+    """JOB, shape (n,)."""
+    arrivals: Any
+    """Rows of ``jobs`` in order of submission (ties by row), shape (n,)."""
+    queue: Any
+    """QUEUED, shape (n,)."""
+    running: Any
+    """RUNNING by actual end, shape (n,)."""
+    expected: Any
+    """RUNNING by requested end, shape (n,)."""
+    profile: Any
+    """STEP, shape (2n + 2,)."""
+    segments: Any
+    """SEGMENT, scratch."""
+    plan: Any
+    """SLOT, scratch of planners."""
+    ranked: Any
+    """RANKED, scratch of passes, shape (n,)."""
+    columns: Any
+    """Scratch of rules: the numeric columns of `Queue`, shape (6, n)."""
+    supply_w: Any
+    """Renewable power per slot, shape (slots,). [W]"""
+    set: Any
+    """SETTINGS."""
+    clock: Any
+    """CLOCK."""
+
+
+class Queue(NamedTuple):
+    """The waiting jobs as a priority rule sees them: columns of equal length, in order of submission."""
+
+    now_s: float
+    """The clock. [s]"""
+    free_processors: float
+    """Processors that are free now."""
+    total_processors: float
+    """Processors of the cluster."""
+    submit_s: NDArray[np.float64]
+    """Submission on the scenario's clock. [s]"""
+    wait_s: NDArray[np.float64]
+    """Time since submission. [s]"""
+    requested_time_s: NDArray[np.float64]
+    """Requested time. [s]"""
+    processors: NDArray[np.float64]
+    """Requested processors."""
+    power_w: NDArray[np.float64]
+    """Power while running (0 where unknown). [W]"""
+    user: NDArray[np.float64]
+    """User number, -1 if unknown."""
+
+
+def _records(rows: int, dtype: np.dtype[Any]) -> Any:
+    return np.zeros(rows, dtype).view(np.recarray)
+
+
+def new_state(workload: Workload, cluster: Cluster, site: Site | None, rules: Rules, settings: dict[str, float]) -> State:
+    """Lay out one simulation: an empty machine at the first submission.
+
+    Args:
+        workload: the jobs, n >= 1 rows.
+        cluster: the machines (their processors are pooled).
+        site: the power supply, or None.
+        rules: how the batch system reacts.
+        settings: fields of SETTINGS that the scheduler decides.
+    """
+    n = len(workload)
+    jobs = _records(n, JOB)
+    requested_s = workload.requested_time_s
+    jobs.submit_s, jobs.requested_s, jobs.processors = workload.submit_s, requested_s, workload.processors
+    run_s = workload.run_time_s
+    jobs.run_s = np.minimum(run_s, requested_s) if rules.overrun == "kill" else run_s
+    jobs.power_w = np.nan_to_num(workload.power_w)
+    jobs.user = workload.user
+    for column in ("start_s", "end_s", "promised_s", "reserved_s"):
+        jobs[column] = np.nan
+    supply_w = np.zeros(1) if site is None else np.ascontiguousarray(site.renewable_w)
+    fixed = _records(1, SETTINGS)
+    fixed.processors, fixed.idle_w = cluster.processors, cluster.idle_power_w
+    fixed.sticky, fixed.per_instant = rules.commitment == "sticky", rules.event_rule == "per_instant"
+    fixed.tick_s = rules.tick_s
+    if site is not None:
+        fixed.supply_step_s, fixed.supply_origin_s = site.step_s, site.origin_s
+        fixed.supply_slots, fixed.supply_repeat = site.slots, site.repeat
+        fixed.forecast_slots = max(1, round(site.forecast_horizon_s / site.step_s))
+    for name, value in settings.items():
+        fixed[name] = value
+    fixed.twins = np.unique(workload.submit_s).size < n
+    clock = _records(1, CLOCK)
+    ahead_s = max(float(requested_s.max()), settings.get("horizon_s", 0.0) + float(requested_s.max()))
+    breaks = n + (0 if site is None else int(ahead_s / site.step_s)) + 4
+    arrivals = np.argsort(workload.submit_s, kind="stable").astype(np.int64)
+    clock.now_s, clock.free, clock.load_w = workload.submit_s[arrivals[0]], cluster.processors, cluster.idle_power_w
+    clock.head, clock.wake_s = -1, np.inf
+    return State(
+        jobs=jobs, arrivals=arrivals, queue=_records(n, QUEUED), running=_records(n, RUNNING),
+        expected=_records(n, RUNNING), profile=_records(2 * n + 2, STEP), segments=_records(breaks, SEGMENT),
+        plan=_records(2 * n + 4, SLOT), ranked=_records(n, RANKED), columns=np.zeros((6, n)), supply_w=supply_w, set=fixed[0], clock=clock[0],
+    )  # fmt: skip

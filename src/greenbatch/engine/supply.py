@@ -1,0 +1,93 @@
+"""What renewable power a job would find: the forecast, what running jobs leave of it, and the brown rest.
+
+Source: GAS-MARL §4.3 (the brown energy of a candidate of Green-Backfilling is estimated on the projected power of
+the running jobs and the renewable forecast).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from greenbatch.engine.compile import compiled
+from greenbatch.engine.state import SUPPLY_EXHAUSTED
+
+
+@compiled
+def slot_at(s: Any, time_s: float) -> int:
+    """Number of the supply slot that covers a time (not wrapped)."""
+    return int(np.floor((time_s - s.set.supply_origin_s) / s.set.supply_step_s))
+
+
+@compiled
+def forecast_w(s: Any, slot: int, current: int) -> float:
+    """Forecast power of a slot as seen from the current slot. [W]
+
+    True values for ``forecast_slots`` slots from the current one; later slots repeat that window.
+    """
+    p = s.set
+    window = p.forecast_slots
+    if not p.supply_repeat:
+        if current < 0 or current >= p.supply_slots:
+            s.clock.status = SUPPLY_EXHAUSTED
+            return 0.0
+        window = min(window, p.supply_slots - current)
+    return s.supply_w[(current + (slot - current) % window) % p.supply_slots]
+
+
+@compiled
+def project_surplus(s: Any, from_s: float, until_s: float) -> None:
+    """Fill ``segments`` with the forecast power that idle and running jobs leave over, from one time to another.
+
+    Running jobs are expected to end at their requested ends; queued jobs are not counted. Neighbors without any
+    surplus are fused.
+    """
+    c = s.clock
+    current = slot_at(s, c.now_s)
+    load_w, k, stop = c.load_w, c.expected_first, c.expected_first + c.running
+    time_s, count = from_s, 0
+    while time_s < until_s:
+        while k < stop and s.expected[k].end_s <= time_s:
+            load_w -= s.expected[k].power_w
+            k += 1
+        slot = slot_at(s, time_s)
+        end_s = s.set.supply_origin_s + (slot + 1.0) * s.set.supply_step_s
+        if end_s <= time_s:  # a fractional step, rounded down
+            end_s += s.set.supply_step_s
+        if k < stop and s.expected[k].end_s < end_s:
+            end_s = s.expected[k].end_s
+        end_s = min(end_s, until_s)
+        surplus_w = max(0.0, forecast_w(s, slot, current) - load_w)
+        if count > 0 and surplus_w == 0.0 and s.segments[count - 1].surplus_w == 0.0:
+            s.segments[count - 1].length_s += end_s - time_s
+        else:
+            segment = s.segments[count]
+            segment.start_s, segment.length_s, segment.surplus_w = time_s, end_s - time_s, surplus_w
+            count += 1
+        time_s = end_s
+    c.segments = count
+
+
+@compiled
+def brown_energy_j(s: Any, power_w: float, duration_s: float, stop_j: float) -> float:
+    """Extra brown energy of a job over the first part of ``segments``. [J]
+
+    Args:
+        s: the state; `project_surplus` must reach at least ``duration_s``.
+        power_w: power of the job. [W]
+        duration_s: its requested time. [s]
+        stop_j: the sum may stop once it has reached this. [J]
+    """
+    total_j, left_s = 0.0, duration_s
+    for i in range(s.clock.segments):
+        segment = s.segments[i]
+        seconds = min(segment.length_s, left_s)
+        if power_w > segment.surplus_w:
+            total_j += (power_w - segment.surplus_w) * seconds
+            if total_j >= stop_j:
+                break
+        left_s -= seconds
+        if left_s <= 0.0:
+            break
+    return total_j
