@@ -1,0 +1,63 @@
+"""``greenbatch data``: the real data files, where they are, and how to get them."""
+
+from __future__ import annotations
+
+import sys
+
+import cyclopts
+
+data = cyclopts.App(name="data", help="List, fetch and locate the real data files.")
+
+
+@data.command(name="list")
+def list_() -> None:
+    """Print every known data file, whether it is on this machine, and its terms."""
+    from greenbatch import datasets
+    from greenbatch.errors import DataMissing
+
+    for name, entry in datasets.catalog().items():
+        try:
+            datasets.find(name)
+            here = "here"
+        except DataMissing:
+            here = "absent" if entry.urls or entry.made_from else "absent, no address of the file itself is known"
+        print(f"{name}  [{here}]\n    {entry.what}\n    from {entry.origin}\n    terms: {entry.terms}")
+
+
+@data.command
+def fetch(*names: str, force: bool = False) -> None:
+    """Download data files into the user's cache, each checked against its checksum.
+
+    Parameters
+    ----------
+    names
+        Names as `greenbatch data list` prints them.
+    force
+        Download even what is already there.
+    """
+    from greenbatch import datasets
+    from greenbatch.errors import InputError
+
+    if not names:
+        raise InputError("no name given", field="data fetch", fix="see: greenbatch data list")
+    for name in names:
+        print(f"{name} ...", file=sys.stderr)
+        print(datasets.fetch(name, force=force))
+
+
+@data.command
+def path(name: str | None = None) -> None:
+    """Print where a data file is, or the folders that are searched.
+
+    Parameters
+    ----------
+    name
+        Name as `greenbatch data list` prints it.
+    """
+    from greenbatch import datasets
+
+    if name is None:
+        for folder in datasets.folders():
+            print(folder)
+    else:
+        print(datasets.find(name))

@@ -1,0 +1,75 @@
+"""Where a result comes from: what went in, with which versions, so that it can be made again.
+
+Everything here is the same for the same inputs and software, except the part ``run``: that one names the command
+line and the machine. There are no time stamps, so that equal results are equal files.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import platform
+import sys
+from collections.abc import Mapping, Sequence
+from functools import cache
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any
+
+_PACKAGES = ("greenbatch", "llvmlite", "matplotlib", "numba", "numpy", "polars", "pvlib")
+
+
+def provenance(
+    *,
+    scenario: Mapping[str, Any],
+    inputs: Mapping[str, str],
+    notes: Sequence[str] = (),
+    seed: int | None = None,
+    settings: Mapping[str, Any] | None = None,
+    command: Sequence[str] = (),
+) -> dict[str, Any]:
+    """The provenance of a result, ready for JSON.
+
+    Args:
+        scenario: the scenario as resolved, defaults filled in.
+        inputs: file name -> SHA-256 of every input file.
+        notes: what was repaired, dropped, filled or assumed on the way in.
+        seed: seed of everything random in the run.
+        settings: what the command added to the scenario: schedulers, window, ...
+        command: the command line.
+    """
+    return {
+        "settings": dict(settings or {}),
+        "seed": seed,
+        "inputs": dict(sorted(inputs.items())),
+        "notes": list(notes),
+        "scenario": dict(scenario),
+        "versions": versions(),
+        "source_sha256": source_sha256(),
+        "run": {
+            "command": list(command),
+            "python": sys.version.split()[0],
+            "platform": platform.platform(),
+            "machine": platform.machine(),
+        },
+    }
+
+
+def versions() -> dict[str, str]:
+    """Version of greenbatch and of every library that can change a result; absent ones are left out."""
+    found = {}
+    for package in _PACKAGES:
+        try:
+            found[package] = version(package)
+        except PackageNotFoundError:
+            continue
+    return found
+
+
+@cache
+def source_sha256() -> str:
+    """One hash of all source files of the package that runs."""
+    root = Path(__file__).parent
+    digest = hashlib.sha256()
+    for file in sorted([*root.rglob("*.py"), *root.rglob("*.toml")], key=lambda f: f.relative_to(root).as_posix()):
+        digest.update(file.relative_to(root).as_posix().encode() + b"\0" + file.read_bytes() + b"\0")
+    return digest.hexdigest()

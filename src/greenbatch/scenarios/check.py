@@ -1,0 +1,161 @@
+"""From raw TOML to a checked `ScenarioFile`; every problem of the file at once, each with its line and a fix."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from greenbatch.errors import InputError
+from greenbatch.scenarios.toml import Place, line_of
+
+if TYPE_CHECKING:
+    from pydantic_core import ErrorDetails
+
+    from greenbatch.scenarios.schema import ScenarioFile
+
+_MOST_SHOWN = 5
+_HELP = "see: greenbatch scenario schema"
+
+_FIXES = {
+    "missing": "add it",
+    "string_type": 'give a text in quotes: "..."',
+    "int_type": "give a whole number, without quotes",
+    "float_type": "give a number, without quotes",
+    "bool_type": "give true or false",
+    "tuple_type": "give an array: [...]",
+    "model_type": "make it a table",
+    "model_attributes_type": "make it a table",
+    "finite_number": "give a finite number",
+}
+"""Kind of error (pydantic's) -> what the user can do."""
+
+
+def check(raw: Mapping[str, Any], *, file: str | Path, lines: Mapping[Place, int]) -> ScenarioFile:
+    """A scenario file's content, checked, with defaults filled in.
+
+    Args:
+        raw: content of the file.
+        file: its name, for messages.
+        lines: line of every key, from `read_toml`.
+
+    Raises:
+        InputError: something is missing, unknown, of the wrong type or out of range. All problems are in one message.
+    """
+    from pydantic import ValidationError
+
+    from greenbatch.scenarios.schema import ScenarioFile
+
+    try:
+        return ScenarioFile.model_validate(raw)
+    except ValidationError as error:
+        found = problems(error.errors(include_url=False), raw, file=file, lines=lines)
+    raise found[0] if len(found) == 1 else _together(found, file)
+
+
+def problems(
+    errors: Sequence[ErrorDetails], raw: Mapping[str, Any], *, file: str | Path, lines: Mapping[Place, int]
+) -> list[InputError]:
+    """One `InputError` for each of pydantic's errors, in order of the lines."""
+    found = [_input_error(error, raw, file, lines) for error in errors]
+    return sorted(found, key=lambda error: error.line or 0)
+
+
+def _input_error(
+    error: ErrorDetails, raw: Mapping[str, Any], file: str | Path, lines: Mapping[Place, int]
+) -> InputError:
+    kind, context = error["type"], error.get("ctx", {})
+    place = _place(error["loc"], raw)
+    field = _dotted(place)
+    line = line_of(place, lines)
+    if kind == "extra_forbidden":
+        known = _known_keys(place[:-1])
+        close = difflib.get_close_matches(str(place[-1]), known, n=1)
+        fix = f"did you mean {close[0]}?" if close else "use one of " + ", ".join(known) if known else "remove it"
+        return InputError("unknown key", file=file, line=line, field=field, fix=fix)
+    if kind == "missing":
+        return InputError("is missing", file=file, line=line, field=field, fix="add it")
+    if kind in ("union_tag_invalid", "union_tag_not_found"):
+        field = f"{field}.{str(context.get('discriminator', 'kind')).strip(chr(39))}"
+        place = (*place, "kind")
+        line = line_of(place, lines)
+        if kind == "union_tag_not_found":
+            return InputError(
+                "is missing", file=file, line=line, field=field, fix="add it; see: greenbatch scenario schema"
+            )
+        fix = f"use one of {context['expected_tags']}"
+        return InputError(f"is {_short(context['tag'])}", file=file, line=line, field=field, fix=fix)
+    message = error["msg"].removeprefix("Value error, ").removeprefix("Input should be ")
+    if kind == "value_error":
+        problem, _, fix = message.partition("; ")
+        return InputError(problem, file=file, line=line, field=field, fix=fix or None)
+    fix = _FIXES.get(kind, f"it must be {message[:1].lower()}{message[1:]}")
+    return InputError(f"is {_short(error['input'])}", file=file, line=line, field=field, fix=fix)
+
+
+def _together(found: Sequence[InputError], file: str | Path) -> InputError:
+    shown = [
+        (f"line {e.line}: " if e.line else "") + f"{e.field}: {e.problem}" + (f" ({e.fix})" if e.fix else "")
+        for e in found[:_MOST_SHOWN]
+    ]
+    more = [f"and {len(found) - _MOST_SHOWN} more"] if len(found) > _MOST_SHOWN else []
+    return InputError(
+        f"{len(found)} problems: " + "; ".join([*shown, *more]), file=file, fix="see: greenbatch scenario schema"
+    )
+
+
+def _place(loc: Sequence[str | int], raw: Any) -> Place:
+    """Pydantic's path without the names of union members, which are not in the file."""
+    place: list[str | int] = []
+    for at, step in enumerate(loc):
+        inside = (isinstance(raw, Mapping) and step in raw) or (
+            isinstance(raw, (list, tuple)) and isinstance(step, int) and step < len(raw)
+        )
+        if inside:
+            raw = raw[step]
+            place.append(step)
+        elif at == len(loc) - 1 and isinstance(raw, Mapping) and isinstance(step, str) and step.isidentifier():
+            place.append(step)
+    return tuple(place)
+
+
+def _dotted(place: Place) -> str:
+    text = ""
+    for step in place:
+        text += f"[{step}]" if isinstance(step, int) else f".{step}" if text else str(step)
+    return text or "scenario"
+
+
+def _known_keys(place: Place) -> list[str]:
+    """Keys that the schema knows at a place; of all kinds, where there are several."""
+    from greenbatch.scenarios.schema import ScenarioFile
+
+    schema = ScenarioFile.model_json_schema()
+    nodes = [schema]
+    for step in place:
+        nodes = [inner for node in nodes for inner in _inside(node, step, schema)]
+    return list(dict.fromkeys(key for node in nodes for key in node.get("properties", {})))
+
+
+def _inside(node: Mapping[str, Any], step: str | int, schema: Mapping[str, Any]) -> list[dict[str, Any]]:
+    inner = node.get("items") if isinstance(step, int) else node.get("properties", {}).get(step)
+    found: list[dict[str, Any]] = []
+    stack = [inner] if inner else []
+    while stack:
+        option = stack.pop(0)
+        if "$ref" in option:
+            stack.append(schema["$defs"][option["$ref"].rpartition("/")[2]])
+            continue
+        stack += [*option.get("anyOf", ()), *option.get("oneOf", ()), *option.get("allOf", ())]
+        found.append(option)
+    return found
+
+
+def _short(value: object) -> str:
+    """A value for a message, cut short."""
+    try:
+        text = repr(value)
+    except (ValueError, RecursionError):
+        text = "a value too long to show"
+    return text if len(text) <= 60 else text[:57] + "..."

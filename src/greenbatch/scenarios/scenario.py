@@ -1,0 +1,221 @@
+"""A scenario: jobs, machine, power supply and rules, ready to simulate."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from greenbatch.cluster import Cluster
+from greenbatch.engine.rules import Rules
+from greenbatch.errors import InputError
+from greenbatch.scenarios.toml import Place, read_toml
+
+if TYPE_CHECKING:
+    from greenbatch.energy import Site
+    from greenbatch.scenarios.schema import ScenarioFile
+    from greenbatch.workload import Workload
+
+SHIPPED = Path(__file__).with_name("shipped")
+"""Folder of the scenarios that come with greenbatch."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Evaluation:
+    """Which windows schedulers are compared on, and which schedulers."""
+
+    starts: tuple[int, ...] | None
+    """First job of each window; None for random windows."""
+    windows: int
+    jobs: int
+    seed: int
+    schedulers: tuple[str, ...]
+    baseline: str
+    cut: Mapping[str, float]
+    """Warm-up and cool-down: the fields of ``metrics.Cut``."""
+    comparable: bool
+    """False where results must not be set beside published figures."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Scenario:
+    """Everything a simulation needs, and how it was described."""
+
+    name: str
+    description: str
+    workload: Workload
+    """All jobs, on the scenario's clock, in order of their id."""
+    cluster: Cluster
+    site: Site | None
+    rules: Rules
+    evaluation: Evaluation
+    resolved: Mapping[str, Any]
+    """The scenario file with defaults and overrides filled in, for provenance."""
+
+    @property
+    def inputs(self) -> dict[str, str]:
+        """File name -> SHA-256 of every input file."""
+        return {**self.workload.sources, **(self.site.inputs if self.site is not None else {})}
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What was repaired, dropped, filled or assumed on the way in."""
+        return (*map(str, self.workload.notes), *(self.site.notes if self.site is not None else ()))
+
+    def window(self, start: int = 0, jobs: int | None = None) -> Workload:
+        """A window of consecutive jobs.
+
+        Args:
+            start: 0-based index of the first job, after filtering, in order of job id.
+            jobs: number of jobs; all the rest if not given.
+
+        Raises:
+            InputError: the window reaches beyond the trace.
+        """
+        total = len(self.workload)
+        count = total - start if jobs is None else jobs
+        if count < 1 and jobs is not None:
+            raise InputError(f"is {jobs}", field="jobs", fix="give at least 1")
+        if start < 0 or count < 1 or start + count > total:
+            largest = total - max(count, 1)
+            fix = f"the largest start is {largest}" if largest >= 0 else f"give at most {total} jobs"
+            problem = f"a window of {max(count, 1)} jobs from {start} is not within the {total} jobs of {self.name}"
+            raise InputError(problem, field="start", fix=fix)
+        return self.workload.take(slice(start, start + count))
+
+    def random_starts(self, windows: int, jobs: int, seed: int) -> tuple[int, ...]:
+        """First jobs of random windows: different ones, uniform over the trace, ascending; the same for a seed.
+
+        Raises:
+            InputError: there are not so many different windows.
+        """
+        import numpy as np
+
+        possible = len(self.workload) - jobs + 1
+        if not 1 <= windows <= possible:
+            fix = f"there are {possible} different ones" if possible > 0 else f"give at most {len(self.workload)} jobs"
+            raise InputError(f"{windows} windows of {jobs} jobs", field="windows", fix=fix)
+        drawn = np.random.default_rng(seed).choice(possible, size=windows, replace=False)
+        return tuple(int(start) for start in np.sort(drawn))
+
+
+def shipped_names() -> tuple[str, ...]:
+    """Names of the scenarios that come with greenbatch."""
+    found = sorted(file.relative_to(SHIPPED).with_suffix("").as_posix() for file in SHIPPED.rglob("*.toml"))
+    return tuple(sorted(found, key=lambda name: ("/" in name, name)))
+
+
+def scenario_path(name_or_path: str | Path) -> Path:
+    """The file of a scenario, by name or path.
+
+    Raises:
+        InputError: there is no such scenario.
+    """
+    text = str(name_or_path)
+    if text in shipped_names():
+        return SHIPPED / f"{text}.toml"
+    if text.endswith(".toml") or Path(text).is_file():
+        return Path(text)
+    close = difflib.get_close_matches(text, shipped_names(), n=1, cutoff=0.4)
+    hint = f"did you mean {close[0]}? " if close else ""
+    fix = f"{hint}see: greenbatch scenario list; or give a file NAME.toml"
+    raise InputError(f"there is no scenario {text!r}", field="scenario", fix=fix)
+
+
+def read_scenario(
+    name_or_path: str | Path, *, overrides: Mapping[str, Any] | None = None
+) -> tuple[ScenarioFile, Path, dict[Place, int]]:
+    """A scenario's description, checked, without reading any data; its file, and the line of every key.
+
+    Args:
+        name_or_path: name of a shipped scenario, or a TOML file.
+        overrides: dotted key -> value, e.g. ``{"cluster.processors": 512}``, put over the file's. None removes a key.
+
+    Raises:
+        InputError: there is no such scenario, or it is not valid.
+    """
+    from greenbatch.scenarios.check import check
+
+    file = scenario_path(name_or_path)
+    raw, lines = read_toml(file)
+    for key, value in (overrides or {}).items():
+        _override(raw, key.split("."), value, file)
+    return check(raw, file=file, lines=lines), file, lines
+
+
+def load_scenario(
+    name_or_path: str | Path,
+    *,
+    trace: str | Path | None = None,
+    processors: int | None = None,
+    strict: bool = False,
+    overrides: Mapping[str, Any] | None = None,
+) -> Scenario:
+    """Read a scenario and everything it names.
+
+    Args:
+        name_or_path: name of a shipped scenario (``greenbatch scenario list``), or a TOML file.
+        trace: a trace to use instead of the scenario's jobs: a path, or a name in ``greenbatch data list``.
+        processors: machine size, instead of the scenario's.
+        strict: refuse what would otherwise be repaired or dropped while the trace is read.
+        overrides: dotted key -> value, put over the scenario file's; None removes a key.
+
+    Raises:
+        InputError: something is missing or not usable; one line that says what, where and how to mend it.
+    """
+    from greenbatch.scenarios.build import build_cluster, build_site, build_workload
+
+    given: dict[str, Any] = dict(overrides or {})
+    if trace is not None:
+        given |= {"workload.generator": None, **_trace_keys(trace)}
+    if processors is not None:
+        given["cluster.processors"] = processors
+    section, file, _ = read_scenario(name_or_path, overrides=given)
+    size = section.cluster.processors
+    workload = build_workload(
+        section.workload, folder=file.parent, processors=None if size == "trace" else size, strict=strict
+    )
+    cluster = build_cluster(section.cluster, workload)
+    evaluation = section.evaluation
+    return Scenario(
+        name=section.name,
+        description=" ".join(section.description.split()),
+        workload=workload,
+        cluster=cluster,
+        site=build_site(section, workload, cluster, folder=file.parent),
+        rules=Rules(**section.rules.model_dump()),
+        evaluation=Evaluation(
+            starts=evaluation.starts,
+            windows=evaluation.windows,
+            jobs=evaluation.jobs,
+            seed=evaluation.seed,
+            schedulers=evaluation.schedulers,
+            baseline=evaluation.baseline or evaluation.schedulers[0],
+            cut=evaluation.cut.model_dump(),
+            comparable=evaluation.comparable,
+        ),
+        resolved=section.model_dump(mode="json", exclude_none=True),
+    )
+
+
+def _trace_keys(trace: str | Path) -> dict[str, Any]:
+    from greenbatch import datasets
+
+    path = Path(trace).expanduser()
+    if path.exists() or str(trace) not in datasets.catalog():
+        return {"workload.file": str(path.absolute()), "workload.dataset": None}
+    return {"workload.dataset": str(trace), "workload.file": None}
+
+
+def _override(raw: dict[str, Any], keys: list[str], value: Any, file: Path) -> None:
+    table = raw
+    for key in keys[:-1]:
+        table = table.setdefault(key, {})
+        if not isinstance(table, dict):
+            raise InputError("is not a table", file=file, field=".".join(keys), fix="correct the override")
+    if value is None:
+        table.pop(keys[-1], None)
+    else:
+        table[keys[-1]] = value

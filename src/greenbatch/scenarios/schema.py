@@ -1,0 +1,161 @@
+"""What a scenario file may say: every section and key, with its unit, range and default.
+
+One schema makes the checks, the defaults, ``greenbatch scenario schema`` (JSON schema) and the provenance.
+"""
+
+from __future__ import annotations
+
+from dataclasses import fields
+from typing import TYPE_CHECKING, Annotated, Any, Literal, get_type_hints
+
+from pydantic import Field, create_model, model_validator
+
+from greenbatch.engine.rules import Rules
+from greenbatch.scenarios.section import Count, Natural, Naturals, NotNegative, Section, Seed, Text, Texts, need_one_of
+from greenbatch.scenarios.site_schema import NoSite, SeriesSite
+
+
+class Generator(Section):
+    """Synthetic jobs instead of a trace."""
+
+    model: Literal["lublin"]
+    jobs: Count = 10_000
+    seed: Seed = 0
+    processors: Count = 256
+
+
+class NoPower(Section):
+    """Job power is unknown: no energy is computed."""
+
+    kind: Literal["none"]
+
+
+class TracePower(Section):
+    """Job power as the trace gives it."""
+
+    kind: Literal["trace"]
+
+
+class PerProcessorPower(Section):
+    """Processors x uniform integer [W], seeded (GAS-MARL Eq. 16)."""
+
+    kind: Literal["per-processor"]
+    seed: Seed = 0
+    low_w: Annotated[int, Field(ge=0, le=1_000_000)] = 5
+    high_w: Annotated[int, Field(ge=0, le=1_000_000)] = 50
+
+
+class ListPower(Section):
+    """Processors x the number on line k of a file [W], for the k-th job line of the trace."""
+
+    kind: Literal["list"]
+    file: Text | None = None
+    """A path, relative to the scenario file."""
+    dataset: Text | None = None
+    """A file by its name in ``greenbatch data list``."""
+
+    @model_validator(mode="after")
+    def _source(self) -> ListPower:
+        need_one_of(self, "file", "dataset")
+        return self
+
+
+Power = Annotated[NoPower | TracePower | PerProcessorPower | ListPower, Field(discriminator="kind")]
+
+
+class WorkloadSection(Section):
+    """Where the jobs come from. Without ``file``, ``dataset`` and ``generator`` the command line gives a trace."""
+
+    file: Text | None = None
+    """A trace: a path, relative to the scenario file."""
+    dataset: Text | None = None
+    """A trace by its name in ``greenbatch data list``."""
+    generator: Generator | None = None
+    format: Literal["auto", "swf", "sacct", "table"] = "auto"
+    """Format of the trace; "auto" tells it by name and content."""
+    reader: Literal["default", "papers"] = "default"
+    """What to do with lines that cannot be simulated: see ``workload.SWF_RULES``."""
+    time_zone: Text | None = None
+    """Zone of the local times in an sacct dump (IANA name)."""
+    limit: Count | None = None
+    """Read only the first so many job lines."""
+    clock_origin: Literal["trace", "first-job"] = "trace"
+    """Times as in the trace, or the first job line is submitted at 0."""
+    power: Power = TracePower(kind="trace")
+
+    @model_validator(mode="after")
+    def _source(self) -> WorkloadSection:
+        if any(source is not None for source in (self.file, self.dataset, self.generator)):
+            need_one_of(self, "file", "dataset", "generator")
+        return self
+
+
+class ClusterSection(Section):
+    """The machine: pooled processors."""
+
+    processors: Literal["trace"] | Count = "trace"
+    """Number, or "trace": as the trace says."""
+    processors_per_machine: Count = 8
+    idle_power_per_machine_w: NotNegative = 50.0
+
+
+class CutSection(Section):
+    """Warm-up and cool-down: jobs that are scheduled but not counted in per-job metrics."""
+
+    first_jobs: Natural = 0
+    last_jobs: Natural = 0
+    first_s: NotNegative = 0.0
+    last_s: NotNegative = 0.0
+
+
+class EvaluationSection(Section):
+    """Which windows ``compare`` runs, and what it compares."""
+
+    starts: Naturals | None = None
+    """First job of each window, 0-based, after filtering, in order of job id."""
+    windows: Annotated[int, Field(ge=1, le=100_000)] = 10
+    """Number of random windows, where no starts are given."""
+    jobs: Count = 1024
+    """Jobs of a window."""
+    seed: Seed = 0
+    """Seed of random windows and of random schedulers."""
+    schedulers: Texts = ("fcfs+easy", "sjf+easy", "f2+easy")
+    baseline: Text | None = None
+    """Scheduler that the others are compared to; the first one without."""
+    cut: CutSection = CutSection()
+    comparable: bool = True
+    """False where results must not be set beside published figures; the description says why."""
+
+    @model_validator(mode="after")
+    def _baseline(self) -> EvaluationSection:
+        if self.baseline is not None and self.baseline not in self.schedulers:
+            raise ValueError(f"the baseline {self.baseline!r} is not among the schedulers; add it to them")
+        return self
+
+
+_LIMITS: dict[str, Any] = {"tick_s": NotNegative}
+
+if TYPE_CHECKING:
+    RulesSection = Section
+else:
+    RulesSection = create_model(
+        "RulesSection",
+        __base__=Section,
+        __doc__="The choices of the batch system that change results: see ``engine.rules.Rules``.",
+        **{f.name: (_LIMITS.get(f.name, get_type_hints(Rules)[f.name]), f.default) for f in fields(Rules)},
+    )
+
+
+Site = Annotated[NoSite | SeriesSite, Field(discriminator="kind")]
+
+
+class ScenarioFile(Section):
+    """A scenario: jobs, machine, power supply, rules, and how schedulers are evaluated on it."""
+
+    name: Text
+    description: Annotated[str, Field(max_length=10_000)] = ""
+    workload: WorkloadSection
+    cluster: ClusterSection = ClusterSection()
+    site: Site = NoSite(kind="none")
+    rules: RulesSection = RulesSection()
+    evaluation: EvaluationSection = EvaluationSection()

@@ -1,0 +1,37 @@
+"""What all tables of a scenario file have in common."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from pydantic import BaseModel, ConfigDict, Field
+
+Text = Annotated[str, Field(min_length=1, max_length=4096, pattern=r"^[^\x00]*$")]
+Count = Annotated[int, Field(ge=1, le=1_000_000_000)]
+Natural = Annotated[int, Field(ge=0, le=1_000_000_000)]
+Seed = Annotated[int, Field(ge=0, lt=2**63)]
+Positive = Annotated[float, Field(gt=0, le=1e12)]
+NotNegative = Annotated[float, Field(ge=0, le=1e12)]
+Texts = Annotated[tuple[Text, ...], Field(strict=False, min_length=1)]
+Naturals = Annotated[tuple[Natural, ...], Field(strict=False, min_length=1)]
+Numbers = Annotated[tuple[float, ...], Field(strict=False)]
+
+
+class Section(BaseModel):
+    """A table of the file: unknown keys, wrong types, NaN and infinity are refused."""
+
+    model_config = ConfigDict(
+        extra="forbid", strict=True, frozen=True, allow_inf_nan=False, use_attribute_docstrings=True
+    )
+
+
+def need_one_of(section: Section, *names: str) -> None:
+    """Refuse a table with none or several of some keys.
+
+    Raises:
+        ValueError: says which; pydantic adds the place.
+    """
+    given = [name for name in names if getattr(section, name) is not None]
+    if len(given) != 1:
+        found = " and ".join(given) or "none of them"
+        raise ValueError(f"found {found}; give exactly one of {', '.join(names)}")

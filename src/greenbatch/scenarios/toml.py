@@ -1,0 +1,178 @@
+"""TOML in and out: reading with the line of every key, so that errors can name it, and writing with comments."""
+
+from __future__ import annotations
+
+import json
+import re
+import tomllib
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+from greenbatch.errors import InputError
+
+Place = tuple[str | int, ...]
+"""Where a value stands: keys, and positions in arrays of tables, from the top."""
+
+_KEY = re.compile(r"""\s*([A-Za-z0-9_-]+|"(?:[^"\\]|\\.)*"|'[^']*')\s*""")
+_TOKEN = re.compile(r"""#|\"{3}|'{3}|"(?:[^"\\]|\\.)*"|'[^']*'|[\[\]{}]""")
+_AT = re.compile(r" \(at (?:line (\d+), column \d+|end of document)\)$")
+_LARGEST_BYTES = 1_000_000
+
+
+def read_toml(file: Path) -> tuple[dict[str, Any], dict[Place, int]]:
+    """Content of a TOML file, and the line of every table and key.
+
+    Raises:
+        InputError: the file cannot be read, or is not TOML; names the line.
+    """
+    try:
+        raw = file.read_bytes()
+    except (OSError, ValueError) as error:
+        problem = f"cannot be read: {getattr(error, 'strerror', None) or error}"
+        raise InputError(problem, file=file, fix="check the path; see: greenbatch scenario list") from None
+    if len(raw) > _LARGEST_BYTES:
+        raise InputError(f"has {len(raw):,} bytes, too many for a scenario", file=file, fix="give a scenario file")
+    try:
+        text = raw.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = raw.count(b"\n", 0, error.start) + 1
+        raise InputError("is not UTF-8 text", file=file, line=line, fix="save it as UTF-8") from None
+    try:
+        content = tomllib.loads(text)
+    except RecursionError:
+        raise InputError("is nested too deeply", file=file, fix="a scenario has tables of tables at most") from None
+    except ValueError as error:  # TOMLDecodeError, or a number too long for Python
+        at = _AT.search(str(error))
+        where = int(at[1]) if at and at[1] else None
+        raise InputError(f"is not TOML: {_AT.sub('', str(error))}", file=file, line=where, fix="correct it") from None
+    return content, key_lines(text)
+
+
+def key_lines(text: str) -> dict[Place, int]:
+    """1-based line of every table header and every key that begins a line of a valid TOML text."""
+    lines: dict[Place, int] = {}
+    table: Place = ()
+    counts: dict[Place, int] = {}
+    depth, fence = 0, ""
+    for number, line in enumerate(text.splitlines(), start=1):
+        rest = line
+        if not fence and depth == 0:
+            stripped = line.strip()
+            if stripped.startswith("["):
+                table = _header(stripped, counts)
+                lines.setdefault(table, number)
+                continue
+            keys, rest = _keys(line)
+            if keys:
+                for upto in range(1, len(keys) + 1):
+                    lines.setdefault((*table, *keys[:upto]), number)
+        depth, fence = _after(rest, depth, fence)
+    return lines
+
+
+def line_of(place: Place, lines: Mapping[Place, int]) -> int | None:
+    """Line of a place, or of the nearest table or key around it."""
+    for upto in range(len(place), 0, -1):
+        if place[:upto] in lines:
+            return lines[place[:upto]]
+    return None
+
+
+def write_toml(content: Mapping[str, Any], comment: Callable[[Place], str]) -> str:
+    """A TOML text of nested tables; ``comment(place)`` goes behind every key that is not a table."""
+    out: list[str] = []
+    _write_table(content, (), comment, out)
+    return "\n".join(out).strip() + "\n"
+
+
+def _header(stripped: str, counts: dict[Place, int]) -> Place:
+    """The place a header line opens; arrays of tables count their items."""
+    many = stripped.startswith("[[")
+    keys, _ = _keys(stripped.lstrip("["), end="]")
+    place: Place = ()
+    for key in keys:
+        place = (*place, key)
+        if place in counts and (len(place) < len(keys) or not many):
+            place = (*place, counts[place])
+    if many:
+        counts[place] = counts.get(place, -1) + 1
+        place = (*place, counts[place])
+    return place
+
+
+def _keys(line: str, *, end: str = "=") -> tuple[list[str], str]:
+    """The dotted key a line begins with, and what follows it; no keys if it begins with none."""
+    keys: list[str] = []
+    at = 0
+    while match := _KEY.match(line, at):
+        key, at = match[1], match.end()
+        keys.append(key[1:-1] if key[0] in "\"'" else key)
+        if line[at : at + 1] == end:
+            return keys, line[at + 1 :]
+        if line[at : at + 1] != ".":
+            break
+        at += 1
+    return [], line
+
+
+def _after(text: str, depth: int, fence: str) -> tuple[int, str]:
+    """Bracket depth and open multi-line quote behind a piece of a line."""
+    at = 0
+    while at < len(text):
+        if fence:
+            closed = text.find(fence, at)
+            if closed < 0:
+                return depth, fence
+            at, fence = closed + 3, ""
+            continue
+        token = _TOKEN.search(text, at)
+        if token is None or token[0] == "#":
+            break
+        at = token.end()
+        if token[0] in ('"""', "'''"):
+            fence = token[0]
+        elif token[0] in "[{":
+            depth += 1
+        elif token[0] in "]}":
+            depth -= 1
+    return depth, fence
+
+
+def _write_table(table: Mapping[str, Any], place: Place, comment: Callable[[Place], str], out: list[str]) -> None:
+    for key, value in table.items():
+        if not _is_table(value):
+            note = comment((*place, key))
+            out.append(f"{_key(key)} = {_value(value)}" + (f"  # {note}" if note else ""))
+    for key, value in table.items():
+        inner = (*place, key)
+        header = ".".join(_key(part) for part in inner if isinstance(part, str))
+        if isinstance(value, Mapping):
+            out += ["", f"[{header}]"]
+            _write_table(value, inner, comment, out)
+        elif _is_table(value):
+            for index, item in enumerate(value):
+                out += ["", f"[[{header}]]"]
+                _write_table(item, (*inner, index), comment, out)
+
+
+def _is_table(value: object) -> bool:
+    listed = isinstance(value, (list, tuple)) and value
+    return isinstance(value, Mapping) or bool(listed and all(isinstance(item, Mapping) for item in listed))
+
+
+def _key(key: str) -> str:
+    return key if re.fullmatch(r"[A-Za-z0-9_-]+", key) else json.dumps(key, ensure_ascii=False)
+
+
+def _value(value: object) -> str:
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, float):
+        return repr(value).replace("e+", "e")
+    if isinstance(value, (list, tuple)):
+        return "[" + ", ".join(map(_value, value)) + "]"
+    if isinstance(value, str):
+        # JSON's escapes are TOML's; only DEL must be escaped in TOML and is not in JSON.
+        return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
+    return str(value)
