@@ -2,6 +2,7 @@
 
 from greenbatch.workload.assignment import per_processor_power, power_list
 from greenbatch.workload.reshape import scale_gaps, shift_to_origin, tile
+from greenbatch.workload.sacct import read_sacct
 from greenbatch.workload.swf import SWF_RULES, SwfRules, read_swf, write_swf
 from greenbatch.workload.table import Note, Workload
 
@@ -12,6 +13,7 @@ __all__ = [
     "Workload",
     "per_processor_power",
     "power_list",
+    "read_sacct",
     "read_swf",
     "scale_gaps",
     "shift_to_origin",

@@ -1,0 +1,331 @@
+"""Slurm accounting dumps: ``sacct --parsable2`` with the field names on the first line.
+
+Fields and formats: ``man sacct`` (Slurm 26.05) and ``src/sacct/print.c``. A good dump is made with::
+
+    TZ=UTC sacct -a -X -D -P --noconvert -S 2026-01-01 -E 2026-02-01 -o JobIDRaw,JobID,User,Account,Partition,QOS,\
+State,Submit,Eligible,Start,End,ElapsedRaw,TimelimitRaw,ReqCPUS,AllocCPUS,ConsumedEnergyRaw
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from greenbatch.errors import InputError
+from greenbatch.workload import sacct_text
+from greenbatch.workload.files import read_bytes, source, trace_name
+from greenbatch.workload.ledger import Ledger
+from greenbatch.workload.local_time import UnixTimes, unix_times, zone
+from greenbatch.workload.sacct_text import Dump
+from greenbatch.workload.table import Note, Workload
+
+Floats = NDArray[np.float64]
+Mask = NDArray[np.bool_]
+
+_UNFINISHED = frozenset(
+    ("PENDING", "RUNNING", "SUSPENDED", "CONFIGURING", "COMPLETING", "RESIZING", "SIGNALING", "STAGE_OUT", "STOPPED")
+)
+_STATUS = {
+    "COMPLETED": 1, "FAILED": 0, "TIMEOUT": 0, "OUT_OF_MEMORY": 0, "NODE_FAIL": 0, "BOOT_FAIL": 0, "DEADLINE": 0,
+    "PREEMPTED": 0, "REQUEUED": 0, "CANCELLED": 5, "REVOKED": 5,
+}  # fmt: skip
+"""Slurm state (its first word: ``CANCELLED by 1000``) -> SWF status; -1 for states not listed."""
+
+_ALLOCATED = (("AllocCPUS", sacct_text.counts), ("NCPUS", sacct_text.counts), ("AllocTRES", sacct_text.tres_processors))
+_REQUESTED = (("ReqCPUS", sacct_text.counts), ("ReqTRES", sacct_text.tres_processors))
+
+
+_PLAIN_ID = re.compile(r"[0-9]{1,15}")
+
+
+@dataclass(slots=True)
+class _Jobs:
+    """Numbers of the job rows, all of shape (n,)."""
+
+    line: NDArray[np.int64]
+    trace_row: NDArray[np.int64]
+    key: NDArray[Any]
+    """JobID as text: tells array tasks and het components apart."""
+    leader: NDArray[Any]
+    """JobID without the ``+k`` of a het component."""
+    number: Floats
+    """Job number, NaN where the id is not a plain integer."""
+    status: NDArray[np.int64]
+    unfinished: Mask
+    submit_s: Floats
+    start_s: Floats
+    run_s: Floats
+    limit_s: Floats
+    allocated: Floats
+    processors: Floats
+    energy_j: Floats
+    user: NDArray[np.int64]
+    group: NDArray[np.int64]
+    partition: NDArray[np.int64]
+    queue: NDArray[np.int64]
+
+    def take(self, rows: NDArray[Any]) -> _Jobs:
+        return _Jobs(**{name: getattr(self, name)[rows] for name in self.__dataclass_fields__})
+
+
+def read_sacct(
+    path: str | Path, *, strict: bool = False, time_zone: str | None = None, processors: int | None = None
+) -> Workload:
+    """Read a ``sacct --parsable2`` dump, plain or gzip; fields in any order, ``--parsable`` is understood too.
+
+    Submission is Submit, or Eligible where that is later (held and dependent jobs). The run time is ElapsedRaw, else
+    Elapsed, else End - Start; the requested time TimelimitRaw, else Timelimit, else the run time; processors are the
+    allocated, else the requested ones. Steps are skipped, components of a heterogeneous job become one job, and of a
+    requeued job only the last run is kept. Power is ConsumedEnergyRaw / run time where recorded; Slurm measures whole
+    nodes, idle power included. Accounts become groups and QOS queues, numbered by first appearance.
+
+    Args:
+        path: the dump.
+        strict: refuse what would otherwise be dropped or repaired.
+        time_zone: IANA zone of the stamps without offset; ``UTC`` for dumps made under ``TZ=UTC``. Without it they
+            are taken as UTC and the workload states no real time.
+        processors: machine size [CPUs as Slurm counts them]; larger jobs are dropped.
+
+    Returns:
+        The jobs by job number, trace time 0 at the first submission.
+
+    Raises:
+        InputError: the file is unreadable or malformed, lacks a needed field, has no job left, or ``strict`` and
+            something needs repair.
+    """
+    path = Path(path)
+    if processors is not None and processors < 1:
+        raise InputError(f"is {processors}", field="processors", fix="give at least 1")
+    tz = None if time_zone is None else zone(time_zone)
+    content, sha256 = read_bytes(path)
+    ledger = Ledger(path, strict)
+    dump = sacct_text.split(content, path)
+    ledger.fact("repeated header line skipped", dump.repeated_headers)
+    dump = _without_steps(dump, ledger)
+    wall = _wall_times(dump)
+    fixed = tz is not None or not any(local.any() for _, local in wall.values())
+    if not fixed:
+        ledger.notes.append(Note("time stamps without a time zone taken as UTC", len(dump.rows)))
+    times = {name: unix_times(*stamps, tz) for name, stamps in wall.items()}
+    jobs = _merged(_without_unusable(_numbers(dump, times, ledger), ledger), ledger)
+    if processors is not None:
+        larger = jobs.processors > processors
+        what = f"job larger than the machine ({processors} processors) dropped"
+        ledger.repair(
+            what, jobs.line[larger], column="AllocCPUS", fix="give the size of the machine, or remove the job"
+        )
+        jobs = jobs.take(~larger)
+    if not len(jobs.line):
+        raise InputError("no job is left", file=path, fix=f"no job can be simulated: {ledger.summary()}")
+    origin_s = float(jobs.submit_s.min())
+    return Workload.from_columns(
+        trace_name(path),
+        _columns(jobs, origin_s, ledger),
+        machine_processors=processors,
+        unix_start_s=origin_s if fixed else None,
+        time_zone=time_zone,
+        notes=tuple(ledger.notes),
+        sources=source(path, sha256),
+    )
+
+
+def _without_steps(dump: Dump, ledger: Ledger) -> Dump:
+    """Only the allocation rows: steps are ``123.batch``, ``123.0``, ``123_4.extern``."""
+    ids = dump.column(dump.first_of("JobID", "JobIDRaw") or "")
+    step = np.array(["." in text for text in ids], dtype=bool)
+    ledger.fact("step skipped", dump.lines[step])
+    dump = dump.select(~step)
+    if not dump.rows:
+        fix = "make the dump with the option -X, over a period with jobs"
+        raise InputError("has no jobs", file=dump.path, line=dump.header_line, field="JobID", fix=fix)
+    return dump
+
+
+def _wall_times(dump: Dump) -> dict[str, tuple[Floats, Mask]]:
+    _needed(dump, "Submit")
+    _needed(dump, "Start")
+    _needed(dump, "ElapsedRaw", "Elapsed", "End")
+    unset = np.full(len(dump.rows), np.nan), np.zeros(len(dump.rows), dtype=bool)
+    fields = ("Submit", "Eligible", "Start", "End")
+    return {name: sacct_text.stamps(dump, name) if dump.first_of(name) else unset for name in fields}
+
+
+def _needed(dump: Dump, *names: str) -> str:
+    found = dump.first_of(*names)
+    if found is None:
+        fix = f"add {' or '.join(names)} to the fields after sacct -o"
+        raise InputError("field is missing", file=dump.path, line=dump.header_line, field=names[0], fix=fix)
+    return found
+
+
+def _numbers(dump: Dump, times: dict[str, UnixTimes], ledger: Ledger) -> _Jobs:
+    n = len(dump.rows)
+    submit_s, start_s, run_s = _resolved(times, dump, ledger)
+    key = [text.strip() for text in dump.column(dump.first_of("JobID", "JobIDRaw") or "")]
+    raw = [text.strip() for text in dump.column(dump.first_of("JobIDRaw", "JobID") or "")]
+    state, unfinished = _states(dump, ended=~np.isnan(times["End"].first_s))
+    allocated, wanted = _processors(dump)
+    return _Jobs(
+        line=dump.lines,
+        trace_row=np.arange(n),
+        key=np.array(key),
+        leader=np.array([text.partition("+")[0] for text in key]),
+        number=np.array([float(text) if _PLAIN_ID.fullmatch(text) else np.nan for text in raw]),
+        status=state,
+        unfinished=unfinished,
+        submit_s=submit_s,
+        start_s=start_s,
+        run_s=run_s,
+        limit_s=_limit(dump),
+        allocated=allocated,
+        processors=wanted,
+        energy_j=_first(dump, (("ConsumedEnergyRaw", sacct_text.energies), ("ConsumedEnergy", sacct_text.energies))),
+        **{ours: _names(dump, *theirs) for ours, theirs in _NAMES.items()},
+    )
+
+
+def _states(dump: Dump, ended: Mask) -> tuple[NDArray[np.int64], Mask]:
+    """SWF status, and which jobs had not ended when the dump was made (told by End where there is no State)."""
+    if dump.first_of("State") is None:
+        known = dump.first_of("End") is not None
+        return np.full(len(ended), -1, dtype=np.int64), ~ended if known else np.zeros(len(ended), dtype=bool)
+    words = [(text.split() or [""])[0].rstrip("+") for text in dump.column("State")]
+    status = np.array([_STATUS.get(word, -1) for word in words], dtype=np.int64)
+    return status, np.array([word in _UNFINISHED for word in words], dtype=bool)
+
+
+_NAMES = {"user": ("User", "UID"), "group": ("Account", "Group", "GID"), "partition": ("Partition",), "queue": ("QOS",)}
+
+
+def _names(dump: Dump, *fields: str) -> NDArray[np.int64]:
+    name = dump.first_of(*fields)
+    return np.full(len(dump.rows), -1, dtype=np.int64) if name is None else sacct_text.codes(dump.column(name))
+
+
+def _first(dump: Dump, readers: Any) -> Floats:
+    """The first of some fields that a row knows, each read in its own way; NaN if none does."""
+    values = np.full(len(dump.rows), np.nan)
+    for name, read in readers:
+        if dump.first_of(name) is not None:
+            values = np.where(np.isnan(values), read(dump, name), values)
+    return values
+
+
+def _elapsed(dump: Dump) -> Floats:
+    return _first(dump, (("ElapsedRaw", sacct_text.counts), ("Elapsed", sacct_text.durations)))
+
+
+def _limit(dump: Dump) -> Floats:
+    def minutes(dump: Dump, name: str) -> Floats:
+        return sacct_text.counts(dump, name) * 60
+
+    return _first(dump, (("TimelimitRaw", minutes), ("Timelimit", sacct_text.durations)))
+
+
+def _processors(dump: Dump) -> tuple[Floats, Floats]:
+    """Allocated processors (0 if none), and those to use: allocated, else requested (0 if unknown)."""
+    _needed(dump, *(name for name, _ in _ALLOCATED + _REQUESTED))
+    allocated = np.nan_to_num(_first(dump, _ALLOCATED))
+    return allocated, np.where(allocated > 0, allocated, np.nan_to_num(_first(dump, _REQUESTED)))
+
+
+def _resolved(times: dict[str, UnixTimes], dump: Dump, ledger: Ledger) -> tuple[Floats, Floats, Floats]:
+    """Submission, start [Unix s] and run time [s]; the repeated hour of autumn is settled by their order."""
+    elapsed_s = _elapsed(dump)
+    submit_s = times["Submit"].first_s
+    eligible_s = times["Eligible"].not_before(submit_s)
+    start_s = times["Start"].not_before(np.fmax(submit_s, eligible_s))
+    end_s = times["End"].not_before(start_s)
+    from_end_s = end_s - elapsed_s
+    settled = times["Start"].repeated & ~times["End"].repeated & (from_end_s == times["Start"].second_s)
+    start_s = np.where(settled, from_end_s, start_s)
+    repeated = np.zeros(len(start_s), dtype=bool)
+    skipped = repeated.copy()
+    for reading in times.values():
+        repeated |= reading.repeated
+        skipped |= reading.skipped
+    ledger.fact("stamp in the repeated hour at the end of daylight saving, settled by order", dump.lines[repeated])
+    what = "stamp in the hour that daylight saving skips, moved on by the change"
+    ledger.repair(what, dump.lines[skipped], column="Start", fix="give the time zone the dump was made in")
+    run_s = np.where(np.isnan(elapsed_s), end_s - start_s, elapsed_s)
+    return np.fmax(submit_s, eligible_s), start_s, run_s
+
+
+def _without_unusable(jobs: _Jobs, ledger: Ledger) -> _Jobs:
+    """Drop, in this order, what never ran, has not ended, or is an earlier run of the same job."""
+
+    def drop(bad: Mask, what: str, field: str, fix: str = "remove the row") -> None:
+        nonlocal jobs
+        ledger.repair(f"{what} dropped", jobs.line[bad], column=field, fix=fix)
+        jobs = jobs.take(~bad)
+
+    never = np.isnan(jobs.start_s) | ((jobs.allocated == 0) & (jobs.run_s == 0))
+    waiting = never & jobs.unfinished
+    drop(waiting, "job that was still waiting", "State")
+    drop(never[~waiting], "job that never started", "Start")
+    drop(jobs.unfinished, "job that was still running", "State")
+    drop(_all_but_last(jobs), "earlier run or repeated row of a job", "JobID", "leave out sacct -D")
+    drop(np.isnan(jobs.submit_s), "job without submit time", "Submit", "give a time")
+    drop(np.isnan(jobs.run_s), "job without run time", "End", "give a time")
+    drop(jobs.processors < 1, "job without processors", "AllocCPUS", "give at least 1")
+    drop(jobs.run_s <= 0, "job that ran for 0 s", "Elapsed")
+    return jobs
+
+
+def _all_but_last(jobs: _Jobs) -> Mask:
+    """Rows of a job id that another row follows by submission (a requeue resets Submit), start and line."""
+    order = np.lexsort((jobs.trace_row, jobs.start_s, jobs.submit_s, jobs.key))
+    earlier = np.zeros(len(order), dtype=bool)
+    earlier[order[:-1]] = jobs.key[order[:-1]] == jobs.key[order[1:]]
+    return earlier
+
+
+def _merged(jobs: _Jobs, ledger: Ledger) -> _Jobs:
+    """Components of a heterogeneous job as one job: they start together and are held until the last one ends."""
+    component = jobs.key != jobs.leader
+    if not component.any():
+        return jobs
+    order = np.lexsort((jobs.trace_row, jobs.leader))
+    jobs = jobs.take(order)
+    first = np.flatnonzero(np.concatenate(([True], jobs.leader[1:] != jobs.leader[:-1])))
+    whole = jobs.take(first)
+    whole.processors = np.add.reduceat(jobs.processors, first)
+    whole.energy_j = np.add.reduceat(jobs.energy_j, first)  # unknown if one component's is
+    whole.run_s = np.maximum.reduceat(jobs.run_s, first)
+    whole.limit_s = np.maximum.reduceat(jobs.limit_s, first)
+    whole.submit_s = np.maximum.reduceat(jobs.submit_s, first)
+    ledger.fact("component of a heterogeneous job merged into its first", np.delete(jobs.line, first))
+    return whole
+
+
+def _columns(jobs: _Jobs, origin_s: float, ledger: Ledger) -> dict[str, Any]:
+    unknown = np.isnan(jobs.limit_s) | (jobs.limit_s <= 0)
+    ledger.fact("requested time missing or unlimited, run time used", jobs.line[unknown])
+    requested_s = np.where(unknown, jobs.run_s, jobs.limit_s)
+    ledger.fact("run time over the requested time (kept)", jobs.line[jobs.run_s > requested_s])
+    wait_s = jobs.start_s - jobs.submit_s
+    ledger.fact("start before submission, recorded wait ignored", jobs.line[wait_s < 0])
+    measured = np.isfinite(jobs.energy_j)
+    ledger.fact("power from measured energy, idle power of the job's nodes included", jobs.line[measured])
+    return {
+        "job_id": _job_ids(jobs, ledger), "submit_s": jobs.submit_s - origin_s, "run_time_s": jobs.run_s,
+        "requested_time_s": requested_s, "processors": jobs.processors, "power_w": jobs.energy_j / jobs.run_s,
+        "user": jobs.user, "group": jobs.group, "queue": jobs.queue, "partition": jobs.partition,
+        "status": jobs.status, "recorded_wait_s": np.where(wait_s < 0, np.nan, wait_s), "trace_row": jobs.trace_row,
+    }  # fmt: skip
+
+
+def _job_ids(jobs: _Jobs, ledger: Ledger) -> Floats:
+    """Slurm's numbers, or 1..n by submission where array tasks have none of their own."""
+    bad = np.isnan(jobs.number)
+    if not bad.any() and len(np.unique(jobs.number)) == len(jobs.number):
+        return jobs.number
+    ledger.fact("jobs renumbered by submit time, as not all have a JobIDRaw of their own", jobs.line)
+    number = np.empty(len(bad))
+    number[np.lexsort((jobs.trace_row, jobs.submit_s))] = np.arange(1, len(bad) + 1)
+    return number

@@ -1,0 +1,373 @@
+"""Slurm accounting dumps as sites make them, small enough to check by eye."""
+
+from __future__ import annotations
+
+import gzip
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from greenbatch.errors import InputError
+from greenbatch.workload import Workload, read_sacct
+
+FIELD_NAMES = (
+    *("JobIDRaw", "JobID", "User", "Account", "Partition", "QOS", "State", "Submit", "Eligible", "Start", "End"),
+    *("ElapsedRaw", "TimelimitRaw", "ReqCPUS", "AllocCPUS", "ConsumedEnergyRaw"),
+)
+HEADER = "|".join(FIELD_NAMES)
+# Times of the day 2026-01-05; columns as in the header.
+ROWS = """
+100         100           ada phys batch normal COMPLETED 08:00:00 08:00:00 08:00:10 09:00:10 3600  120             32 32 7200000
+100.batch   100.batch     -   phys -     -      COMPLETED 08:00:10 08:00:10 08:00:10 09:00:10 3600  -               -  32 7200000
+100.extern  100.extern    -   phys -     -      COMPLETED 08:00:10 08:00:10 08:00:10 09:00:10 3600  -               -  32 7200000
+101         101           bob chem batch normal TIMEOUT   08:01:00 08:01:00 08:01:00 08:11:30 630   10              4  4  0
+102         102           ada phys batch high   CANCELLED 08:02:00 08:02:00 None     08:03:00 0     60              8  0  0
+103         103           bob chem batch high   CANCELLED 08:02:30 08:02:30 08:03:30 08:04:30 60    UNLIMITED       8  8  0
+104         104           bob chem batch normal RUNNING   08:05:00 08:05:00 08:06:00 Unknown  86400 2880            8  8  0
+105         105           cyd chem batch normal PENDING   08:05:30 Unknown  Unknown  Unknown  0     60              8  0  0
+112         110_1         cyd chem batch normal COMPLETED 08:10:00 08:10:00 08:11:00 08:12:00 60    5               1  1  0
+113         110_2         cyd chem batch normal FAILED    08:10:00 08:10:00 08:11:00 08:11:30 30    5               1  1  0
+110         110_[3-9%2]   cyd chem batch normal PENDING   08:10:00 08:10:00 Unknown  Unknown  0     5               1  0  0
+120         120           ada phys batch normal COMPLETED 08:20:00 10:20:00 10:21:00 10:31:00 600   Partition_Limit 16 16 -
+"""  # noqa: E501 - a table is read by its columns
+
+
+def _as_sacct_prints(cell: str) -> str:
+    if len(cell) == len("08:00:00") and cell.count(":") == 2:
+        return f"2026-01-05T{cell}"
+    return {"-": "", "CANCELLED": "CANCELLED by 1000"}.get(cell, cell)
+
+
+DUMP = "\n".join([HEADER, *("|".join(map(_as_sacct_prints, row.split())) for row in ROWS.strip().splitlines())]) + "\n"
+
+
+@pytest.fixture
+def dump(tmp_path):
+    def read(text: str, **options) -> Workload:
+        path = tmp_path / "site.txt"
+        path.write_text(text)
+        return read_sacct(path, **options)
+
+    return read
+
+
+def table(*rows: str, fields: str) -> str:
+    return "\n".join([fields, *rows]) + "\n"
+
+
+def counted(workload: Workload) -> dict[str, int]:
+    return {note.what: note.count for note in workload.notes}
+
+
+def test_a_realistic_dump(dump):
+    w = dump(DUMP, time_zone="Europe/Paris")
+    assert w.job_id.tolist() == [100, 101, 103, 112, 113, 120]
+    assert w.submit_s.tolist() == [0, 60, 150, 600, 600, 8400]  # job 120 became eligible two hours later
+    assert w.run_time_s.tolist() == [3600, 630, 60, 60, 30, 600]
+    assert w.requested_time_s.tolist() == [7200, 600, 60, 300, 300, 600]
+    assert w.processors.tolist() == [32, 4, 8, 1, 1, 16]
+    assert w.status.tolist() == [1, 0, 5, 1, 0, 1]
+    assert w.recorded_wait_s.tolist() == [10, 0, 60, 60, 60, 60]
+    assert w.user.tolist() == [1, 2, 2, 3, 3, 1]
+    assert w.group.tolist() == [1, 2, 2, 2, 2, 1]
+    assert w.queue.tolist() == [1, 1, 2, 1, 1, 1]
+    assert w.trace_row.tolist() == [0, 1, 3, 6, 7, 9]
+    assert w.power_w[0] == 7200000 / 3600
+    assert np.isnan(w.power_w[1:]).all()
+    assert (w.unix_start_s, w.time_zone) == (1767596400.0, "Europe/Paris")  # 2026-01-05 07:00 UTC
+    assert counted(w) == {
+        "step skipped": 2,
+        "job that was still waiting dropped": 2,
+        "job that never started dropped": 1,
+        "job that was still running dropped": 1,
+        "requested time missing or unlimited, run time used": 2,
+        "run time over the requested time (kept)": 1,
+        "power from measured energy, idle power of the job's nodes included": 1,
+    }
+    assert {n.what: n.first_line for n in w.notes}["job that never started dropped"] == 6
+
+
+def test_strict_refuses_the_first_drop(dump):
+    with pytest.raises(InputError, match=r"line 9: State: job that was still waiting dropped"):
+        dump(DUMP, strict=True)
+
+
+def test_field_order_case_and_trailing_delimiter_do_not_matter(dump):
+    plain = dump(DUMP, time_zone="UTC")
+    lines = [line.split("|") for line in DUMP.strip().split("\n")]
+    order = np.random.default_rng(1).permutation(len(lines[0]))
+    shuffled = "\n".join("|".join(line[k] for k in order) + "|" for line in lines)
+    again = dump(shuffled.replace("JobIDRaw", "jobidraw").replace("\n", "\r\n"), time_zone="UTC")
+    for name in ("job_id", "submit_s", "run_time_s", "requested_time_s", "processors", "power_w", "user"):
+        np.testing.assert_array_equal(getattr(plain, name), getattr(again, name))
+
+
+def test_gzip_and_concatenated_dumps(tmp_path):
+    path = tmp_path / "site.txt.gz"
+    first, second = DUMP.split("112|", 1)
+    path.write_bytes(gzip.compress(f"{first}{HEADER}\n112|{second}".encode()))
+    w = read_sacct(path)
+    assert len(w) == 6
+    assert counted(w)["repeated header line skipped"] == 1
+    assert w.name == "site"
+
+
+def test_without_a_time_zone_no_real_time_is_claimed(dump):
+    w = dump(DUMP)
+    assert (w.unix_start_s, w.time_zone) == (None, None)
+    assert counted(w)["time stamps without a time zone taken as UTC"] == 10
+
+
+@pytest.mark.parametrize(
+    ("submit", "start"),
+    [("1767596400", "1767596460"), ("2026-01-05T07:00:00Z", "2026-01-05T08:01:00+01:00"),
+     ("2026-01-05T02:00:00-0500", "2026-01-05T07:01:00+0000")],
+)  # fmt: skip
+def test_stamps_that_carry_their_own_zone(dump, submit, start):
+    w = dump(table(f"1|{submit}|{start}|60|2", fields="JobID|Submit|Start|ElapsedRaw|NCPUS"))
+    assert (w.unix_start_s, w.recorded_wait_s.tolist()) == (1767596400.0, [60])
+    assert counted(w) == {"requested time missing or unlimited, run time used": 1}
+
+
+@pytest.mark.parametrize(
+    ("elapsed", "seconds"),
+    [
+        ("00:00:59", 59),
+        ("01:00:00", 3600),
+        ("1-00:00:01", 86401),
+        ("07-23:59:59", 691199),
+        ("12:34", 754),
+        ("00:01.123", 1),
+    ],
+)
+def test_elapsed(dump, elapsed, seconds):
+    fields = "JobID|Submit|Start|Elapsed|Timelimit|AllocCPUS"
+    w = dump(table(f"1|2026-01-05T07:00:00|2026-01-05T07:00:00|{elapsed}|{elapsed}|1", fields=fields))
+    assert w.run_time_s.tolist() == w.requested_time_s.tolist() == [seconds]
+
+
+@pytest.mark.parametrize("limit", ["UNLIMITED", "Partition_Limit", "", "INVALID"])
+@pytest.mark.parametrize("field", ["Timelimit", "TimelimitRaw"])
+def test_no_time_limit(dump, limit, field):
+    fields = f"JobID|Submit|Start|Elapsed|{field}|AllocCPUS"
+    w = dump(table(f"1|2026-01-05T07:00:00|2026-01-05T07:00:00|01:00:00|{limit}|1", fields=fields))
+    assert w.requested_time_s.tolist() == [3600]
+    assert counted(w)["requested time missing or unlimited, run time used"] == 1
+
+
+def test_run_time_from_end_when_elapsed_is_not_listed(dump):
+    rows = (
+        "1|2026-01-05T07:00:00|2026-01-05T07:10:00|2026-01-05T07:40:00|3",
+        "2|2026-01-05T07:00:00|2026-01-05T07:10:00|Unknown|3",
+    )
+    w = dump(table(*rows, fields="JobID|Submit|Start|End|ReqCPUS"))
+    assert (w.job_id.tolist(), w.run_time_s.tolist(), w.processors.tolist()) == ([1], [1800], [3])
+    assert counted(w)["job that was still running dropped"] == 1
+
+
+def test_processors_from_tres(dump):
+    fields = "JobID|Submit|Start|ElapsedRaw|AllocTRES|ReqTRES"
+    rows = (
+        "1|100|100|60|billing=4,cpu=4,gres/gpu=1,mem=8G,node=1|cpu=2",
+        "2|100|100|60||billing=1,cpu=7",
+        "3|100|100|60||mem=1G",
+    )
+    w = dump(table(*rows, fields=fields))
+    assert w.processors.tolist() == [4, 7]
+    assert counted(w)["job without processors dropped"] == 1
+
+
+def test_heterogeneous_components_become_one_job(dump):
+    fields = "JobIDRaw|JobID|State|Submit|Start|ElapsedRaw|TimelimitRaw|AllocCPUS|ConsumedEnergyRaw"
+    rows = (
+        "199|199|COMPLETED|990|995|60|2|1|0",
+        "200|200+0|COMPLETED|1000|1100|600|20|16|6000",
+        "201|200+1|COMPLETED|1000|1100|660|30|8|600",
+        "200.0+0|200.0+0|COMPLETED|1000|1100|600||16|99",
+        "202|202|COMPLETED|2000|2000|60|2|1|0",
+    )
+    w = dump(table(*rows, fields=fields))
+    assert w.job_id.tolist() == [199, 200, 202]
+    assert w.processors.tolist() == [1, 24, 1]
+    assert w.run_time_s.tolist() == [60, 660, 60]
+    assert w.requested_time_s[1] == 1800
+    assert w.power_w[1] == 10
+    assert w.trace_row.tolist() == [0, 1, 3]
+    assert counted(w)["component of a heterogeneous job merged into its first"] == 1
+
+
+def test_of_a_requeued_job_the_last_finished_run_is_kept(dump):
+    fields = "JobID|State|Submit|Start|End|ElapsedRaw|AllocCPUS"
+    rows = (
+        "7|NODE_FAIL|1000|1100|1200|100|4",
+        "7|COMPLETED|1300|1400|1900|500|4",
+        "7|PREEMPTED|1200|1210|1260|50|4",
+        "8|COMPLETED|1500|1600|1700|100|4",
+        "8|COMPLETED|1500|1600|1700|100|4",
+    )
+    w = dump(table(*rows, fields=fields))
+    assert (w.submit_s.tolist(), w.run_time_s.tolist()) == ([0, 200], [500, 100])
+    assert counted(w)["earlier run or repeated row of a job dropped"] == 3
+
+
+def test_array_tasks_without_raw_ids_are_numbered_by_submission(dump):
+    rows = ("12_1|2000|2000|60|1", "12_2|2000|2000|60|1", "11|1000|1000|50|1", "13+0|1500|1500|50|1")
+    w = dump(table(*rows, fields="JobID|Submit|Start|ElapsedRaw|AllocCPUS"))
+    assert w.job_id.tolist() == [1, 2, 3, 4]
+    assert w.submit_s.tolist() == [0, 500, 1000, 1000]
+    assert counted(w)["jobs renumbered by submit time, as not all have a JobIDRaw of their own"] == 4
+
+
+def test_old_versions_print_start_and_end_for_jobs_that_never_ran(dump):
+    fields = "JobID|State|Submit|Start|End|Elapsed|AllocCPUS"
+    w = dump(
+        table(
+            "1|CANCELLED by 5|1000|1100|1100|00:00:00|0",
+            "2|FAILED|1000|1100|1100|00:00:00|4",
+            "3|COMPLETED|1000|1000|1001|00:00:01|4",
+            fields=fields,
+        )
+    )
+    assert w.job_id.tolist() == [3]
+    assert counted(w)["job that never started dropped"] == 1
+    assert counted(w)["job that ran for 0 s dropped"] == 1
+
+
+def test_energy_that_was_not_recorded_is_unknown(dump):
+    fields = "JobID|Submit|Start|ElapsedRaw|AllocCPUS|ConsumedEnergyRaw|ConsumedEnergy"
+    rows = (
+        "1|1000|1000|100|4|0|0",
+        "2|1000|1000|100|4||1.50K",
+        "3|1000|1000|100|4|18446744073709551614|0",
+        "4|1000|1000|100|4|500|0",
+    )
+    assert dump(table(*rows, fields=fields)).power_w.tolist() == pytest.approx([np.nan, 15, np.nan, 5], nan_ok=True)
+
+
+def test_jobs_larger_than_the_machine(dump):
+    w = dump(DUMP, processors=16)
+    assert w.machine_processors == 16
+    assert w.job_id.tolist() == [101, 103, 112, 113, 120]
+    assert counted(w)["job larger than the machine (16 processors) dropped"] == 1
+
+
+# Europe/Paris: on 2026-10-25 the wall clock goes from 03:00 back to 02:00; on 2026-03-29 from 02:00 to 03:00.
+@pytest.mark.parametrize(
+    ("clock", "elapsed", "wait"),
+    [
+        ("01:30:00 02:30:00 04:00:00", 9000, 3600),  # first 02:30
+        ("01:30:00 02:30:00 04:00:00", 5400, 7200),  # second 02:30
+        ("02:50:00 02:10:00 04:00:00", 6600, 1200),  # submitted before, started after the change
+        ("02:10:00 02:20:00 02:40:00", 1200, 600),  # cannot be told apart: the first
+        ("03:10:00 03:20:00 03:40:00", 1200, 600),
+    ],
+)
+def test_the_repeated_hour(dump, clock, elapsed, wait):
+    day = "2026-10-25T"
+    submit, start, end = clock.split()
+    fields = "JobID|Submit|Start|End|ElapsedRaw|AllocCPUS"
+    w = dump(table(f"1|{day}{submit}|{day}{start}|{day}{end}|{elapsed}|1", fields=fields), time_zone="Europe/Paris")
+    assert (w.run_time_s.tolist(), w.recorded_wait_s.tolist()) == ([elapsed], [wait])
+    from_end = dump(
+        table(f"1|{day}{submit}|{day}{start}|{day}{end}|1", fields=fields.replace("ElapsedRaw|", "")),
+        time_zone="Europe/Paris",
+    )
+    assert from_end.run_time_s[0] in (elapsed, elapsed + 3600)
+
+
+def test_the_skipped_hour_is_counted(dump):
+    fields = "JobID|Submit|Start|ElapsedRaw|AllocCPUS"
+    text = table("1|2026-03-29T01:59:00|2026-03-29T02:30:00|60|1", fields=fields)
+    w = dump(text, time_zone="Europe/Paris")
+    assert w.recorded_wait_s.tolist() == [31 * 60]
+    with pytest.raises(InputError, match="daylight saving skips"):
+        dump(text, time_zone="Europe/Paris", strict=True)
+
+
+def test_summer_and_winter_offsets(dump):
+    rows = ("1|2026-01-05T08:00:00|2026-01-05T08:00:00|60|1", "2|2026-07-05T08:00:00|2026-07-05T08:00:00|60|1")
+    w = dump(table(*rows, fields="JobID|Submit|Start|ElapsedRaw|AllocCPUS"), time_zone="America/New_York")
+    assert w.submit_s[1] == 181 * 86400 - 3600
+
+
+FIELDS = "JobID|Submit|Start|ElapsedRaw|AllocCPUS"
+ENERGY = "ConsumedEnergyRaw"
+GOOD = "1|2026-01-05T07:00:00|2026-01-05T07:00:00|60|1"
+MALFORMED = {
+    "empty": ("", None, "is empty"),
+    "blank lines": ("\n\n", None, "has no lines"),
+    "no header": (GOOD, 1, "header: is not a sacct header"),
+    "not parsable": ("       JobID    JobName\n------------ ----------\n1 a\n", 1, "is not a sacct header"),
+    "other delimiter": (FIELDS.replace("|", ","), 1, "is not a sacct header"),
+    "no Submit": (table("1|2", fields="JobID|Start"), 1, "Submit: field is missing"),
+    "no Start": (table("1|2", fields="JobID|Submit"), 1, "Start: field is missing"),
+    "no run time": (table("1|2|3|1", fields="JobID|Submit|Start|AllocCPUS"), 1, "ElapsedRaw: field is missing"),
+    "no processors": (table("1|2|3|1", fields="JobID|Submit|Start|ElapsedRaw"), 1, "AllocCPUS: field is missing"),
+    "field named twice": (table("1|1|2", fields="JobID|jobid|Submit"), 1, "jobid: is named twice"),
+    "header only": (FIELDS, 1, "has no jobs"),
+    "steps only": (table(GOOD.replace("1|", "1.batch|", 1), fields=FIELDS), 1, "has no jobs"),
+    "too many fields": (table(GOOD, f"{GOOD}|a|b", fields=FIELDS), 3, "7 fields, the header names 5"),
+    "too few fields": (table(GOOD, "2|2026", fields=FIELDS), 3, "2 fields, the header names 5"),
+    "bad stamp": (table(GOOD.replace("07:00:00|2", "7h|2"), fields=FIELDS), 2, "Submit: '2026-01-05T7h'"),
+    "no such day": (table(GOOD.replace("01-05", "02-30"), fields=FIELDS), 2, "Submit: '2026-02-30T07:00:00'"),
+    "before 1970": (table(GOOD.replace("2026", "1926"), fields=FIELDS), 2, "Submit: '1926-01-05T07:00:00'"),
+    "bad elapsed": (table(GOOD.replace("|60|", "|-60|"), fields=FIELDS), 2, "ElapsedRaw: '-60' is malformed"),
+    "fractional elapsed": (table(GOOD.replace("|60|", "|6.5|"), fields=FIELDS), 2, "ElapsedRaw: '6.5' is malformed"),
+    "bad duration": (table("1|2|3|1h|1", fields="JobID|Submit|Start|Elapsed|NCPUS"), 2, "Elapsed: '1h' is malformed"),
+    "bad processors": (table(GOOD[:-1] + "four", fields=FIELDS), 2, "AllocCPUS: 'four' is malformed"),
+    "bad energy": (table(f"{GOOD}|-5", fields=f"{FIELDS}|{ENERGY}"), 2, f"{ENERGY}: '-5' is malformed"),
+    "nothing ran": (table(GOOD.replace("|60|1", "|0|0"), fields=FIELDS), None, "no job is left"),
+    "binary": ("JobID\0\1\2", 1, "is not a text file"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", MALFORMED)
+def test_malformed(tmp_path, case):
+    text, line, words = MALFORMED[case]
+    path = tmp_path / "site.txt"
+    path.write_text(text)
+    with pytest.raises(InputError) as refused:
+        read_sacct(path)
+    message = str(refused.value)
+    assert message.startswith(str(path))
+    assert words in message
+    assert "\n" not in message
+    assert (refused.value.line, bool(refused.value.fix)) == (line, True)
+
+
+@pytest.mark.parametrize("options", [{"time_zone": "Mars/Olympus"}, {"time_zone": ""}, {"processors": 0}])
+def test_bad_options(tmp_path, options):
+    (tmp_path / "site.txt").write_text(DUMP)
+    with pytest.raises(InputError, match=next(iter(options))):
+        read_sacct(tmp_path / "site.txt", **options)
+
+
+def test_names_in_another_encoding_stay_apart(tmp_path):
+    path = tmp_path / "site.txt"
+    rows = [GOOD.encode() + b"|" + name for name in ("Åsa".encode("latin-1"), "Èva".encode("latin-1"))]
+    path.write_bytes(b"\n".join([FIELDS.encode() + b"|User", rows[0], rows[1].replace(b"1|", b"2|", 1)]))
+    assert read_sacct(path).user.tolist() == [1, 2]
+
+
+@settings(max_examples=200, deadline=None)
+@given(
+    st.lists(st.tuples(st.integers(0, len(DUMP)), st.integers(0, 3), st.binary(max_size=6)), max_size=4), st.booleans()
+)
+def test_a_damaged_dump_gives_jobs_or_one_line(tmp_path_factory, edits, strict):
+    content = DUMP.encode()
+    for place, cut, insert in edits:
+        content = content[:place] + insert + content[place + cut :]
+    path = tmp_path_factory.getbasetemp() / "damaged.txt"
+    path.write_bytes(content)
+    workload, refused = None, None
+    try:
+        workload = read_sacct(path, strict=strict, time_zone="Europe/Paris")
+    except InputError as error:
+        refused = error
+    if refused is not None:
+        assert "\n" not in str(refused)
+        assert str(refused).startswith(str(path))
+    if workload is not None:
+        assert (workload.run_time_s > 0).all()
