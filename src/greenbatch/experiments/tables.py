@@ -1,0 +1,377 @@
+"""Tables of a comparison: one tidy frame in, one neutral `Table` out, three ways to write it down.
+
+A tidy frame has the columns ``window`` (any name), ``scheduler``, ``metric``, ``value``; a missing or NaN value is
+"not defined". Renewable utilization never stands without bounded slowdown, makespan ratio and brown energy over the
+common horizon, because a stretched schedule raises it for nothing.
+"""
+
+# ruff: noqa: RUF001 - typographic dashes, minus and multiplication signs are meant for the reader.
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING, Literal
+
+from greenbatch.errors import InputError
+from greenbatch.experiments.statistics import Difference, Interval, differences, intervals, schedulers
+from greenbatch.metrics import METRICS
+
+if TYPE_CHECKING:
+    import polars
+    from rich.console import RenderableType
+
+Style = Literal["significant", "fixed"]
+Mark = Literal["", "best", "good", "bad"]
+
+STRETCH_LIMIT = 1.05
+"""Makespan ratio above which a gain in renewable utilization earns a warning."""
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """How one metric is shown."""
+
+    metric: str
+    header: str
+    unit: str = ""
+    scale: float = 1.0
+    """Factor from the metric's own unit to the shown one."""
+    digits: int = 1
+    """Decimals, or significant digits."""
+    style: Style = "fixed"
+    short: str = ""
+    """Header where room is scarce (a terminal); the header itself if empty."""
+
+    def number(self, value: float, *, signed: bool = False) -> str:
+        """A value in the column's unit; an en dash where it is not defined."""
+        if not math.isfinite(value):
+            return "–"
+        shown, digits = value * self.scale, self.digits
+        if self.style == "significant" and shown:
+            digits = min(max(self.digits - 1 - math.floor(math.log10(abs(shown))), 0), 6)
+        text = f"{shown:{'+' if signed else ''},.{digits}f}"
+        if not any(c in "123456789" for c in text):
+            text = text.lstrip("+-")
+        return text.replace("-", "−")
+
+
+_SLOWDOWN = partial(Column, digits=4, style="significant")
+_ENERGY = partial(Column, unit="kWh", digits=4, style="significant")
+_HOURS = partial(Column, unit="h", scale=1 / 3600, digits=2)
+_PERCENT = partial(Column, unit="%", scale=100.0, digits=1)
+
+MAIN = (
+    _SLOWDOWN("avg_bounded_slowdown", "Bounded slowdown", short="Slowdown"),
+    _PERCENT("renewable_utilization", "Renewable utilization", short="Renewable"),
+    _ENERGY("common_horizon_brown_kwh", "Brown energy, common horizon", short="Brown"),
+    Column("makespan_ratio", "Makespan over baseline", "×", digits=3, short="Makespan"),
+    _HOURS("avg_wait_s", "Wait"),
+    _HOURS("p95_wait_s", "Wait, 95th percentile", digits=1, short="Wait p95"),
+    _PERCENT("utilization", "Utilization", short="Used"),
+)
+"""Columns of the main table; those without any value are left out."""
+
+TERMINAL = MAIN[:5]
+"""The columns that fit a terminal of 80 characters, intervals included."""
+
+CLASS_COLUMNS = (
+    _SLOWDOWN("avg_bounded_slowdown_under_5min", "< 5 min"),
+    _SLOWDOWN("avg_bounded_slowdown_5min_to_1h", "5 min – 1 h"),
+    _SLOWDOWN("avg_bounded_slowdown_1h_to_4h", "1 – 4 h"),
+    _SLOWDOWN("avg_bounded_slowdown_over_4h", "> 4 h"),
+    _HOURS("avg_wait_s_under_5min", "Wait, < 5 min"),
+    _HOURS("avg_wait_s_over_4h", "Wait, > 4 h"),
+)
+"""Columns of the table by run-time class."""
+
+DETAIL = (
+    _SLOWDOWN("median_bounded_slowdown", "Bounded slowdown, median"),
+    _SLOWDOWN("p95_bounded_slowdown", "95th percentile"),
+    _SLOWDOWN("p99_bounded_slowdown", "99th percentile"),
+    _SLOWDOWN("max_bounded_slowdown", "maximum"),
+    _SLOWDOWN("max_user_bounded_slowdown", "worst user"),
+    _HOURS("avg_turnaround_s", "Turnaround"),
+    Column("makespan_s", "Makespan", "d", 1 / 86_400, 2),
+    _ENERGY("energy_kwh", "Energy"),
+    _ENERGY("brown_kwh", "Brown energy, own interval"),
+    _ENERGY("renewable_curtailed_kwh", "Curtailed"),
+    Column("peak_power_w", "Peak power", "kW", 1e-3, 2),
+    Column("killed", "Jobs killed"),
+)
+"""Further figures, without intervals."""
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """One figure as text."""
+
+    text: str
+    interval: str = ""
+    """The bootstrap interval, ``[low, high]``; empty for none."""
+    remark: str = ""
+    """A few words on the figure."""
+    mark: Mark = ""
+    """``best`` of its column; ``good`` or ``bad``: a difference whose interval excludes 0."""
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """A table ready to be written down in any format."""
+
+    title: str
+    columns: tuple[tuple[str, str, str], ...]
+    """Header, unit and short header of every column of figures."""
+    rows: tuple[tuple[str, tuple[Cell, ...]], ...]
+    """Row name and its cells."""
+    corner: str = "Scheduler"
+    """Header of the column of row names."""
+    notes: tuple[str, ...] = ()
+    """Lines under the table."""
+
+
+def tidy(results: Iterable[tuple[str, Mapping[str, Mapping[str, float]]]]) -> polars.DataFrame:
+    """A tidy frame from (window, scheduler -> metric -> value) pairs, as `metrics.evaluate_window` gives them.
+
+    Undefined values are null in the frame.
+    """
+    import polars
+
+    rows = [
+        (str(window), scheduler, metric, float(value) if math.isfinite(value) else None)
+        for window, table in results
+        for scheduler, values in table.items()
+        for metric, value in values.items()
+    ]
+    schema = {"window": polars.String, "scheduler": polars.String, "metric": polars.String, "value": polars.Float64}
+    return polars.DataFrame(rows, schema=schema, orient="row")
+
+
+def _best(column: Column, table: Mapping[str, Interval]) -> set[str]:
+    """Schedulers whose shown mean is best; empty if all are equal or neither way is better."""
+    better = METRICS[column.metric].better if column.metric in METRICS else "neither"
+    defined = {name: i.mean for name, i in table.items() if math.isfinite(i.mean)}
+    if better == "neither" or len(defined) < 2:
+        return set()
+    top = min(defined.values()) if better == "lower" else max(defined.values())
+    winners = {name for name, mean in defined.items() if column.number(mean) == column.number(top)}
+    return set() if len(winners) == len(defined) else winners
+
+
+def _span(column: Column, interval: Interval, *, signed: bool = False) -> str:
+    if not interval.low < interval.high:  # also NaN
+        return ""
+    return f"[{column.number(interval.low, signed=signed)}, {column.number(interval.high, signed=signed)}]"
+
+
+def comparison_table(
+    frame: polars.DataFrame,
+    *,
+    columns: Sequence[Column] = MAIN,
+    title: str = "Schedulers compared",
+    show_intervals: bool = True,
+    notes: Sequence[str] = (),
+) -> Table:
+    """One row a scheduler, one column a metric: mean over windows, 95 % interval, the best value marked.
+
+    Columns that no scheduler has a value for are left out.
+    """
+    names = schedulers(frame)
+    cells: dict[str, list[Cell]] = {name: [] for name in names}
+    shown: list[tuple[str, str, str]] = []
+    for column in columns:
+        table = intervals(frame, column.metric)
+        if not any(i.count for i in table.values()):
+            continue
+        shown.append((column.header, column.unit, column.short or column.header))
+        best = _best(column, table)
+        for name, interval in table.items():
+            span = _span(column, interval) if show_intervals else ""
+            cells[name].append(Cell(column.number(interval.mean), span, mark="best" if name in best else ""))
+    rows = tuple((name, tuple(cells[name])) for name in names)
+    count = frame["window"].n_unique()
+    sample = f"Mean of {count} windows [95 % bootstrap interval]" if count > 1 else "One window, so no interval"
+    return Table(title, tuple(shown), rows, notes=(f"{sample}. Bold: best of the column.", *notes))
+
+
+def class_table(frame: polars.DataFrame) -> Table:
+    """Bounded slowdown and wait by run-time class: who pays for a better mean."""
+    return comparison_table(frame, columns=CLASS_COLUMNS, title="Bounded slowdown by run time of the job")
+
+
+def _difference_cell(column: Column, got: Difference) -> Cell:
+    interval = got.difference
+    if not interval.count:
+        return Cell("–")
+    wins = "" if METRICS[column.metric].better == "neither" else f"{got.better} of {interval.count}"
+    mark: Mark = "" if not got.clear else "good" if got.better > got.worse else "bad"
+    return Cell(column.number(interval.mean, signed=True), _span(column, interval, signed=True), wins, mark)
+
+
+def difference_table(frame: polars.DataFrame, baseline: str, *, columns: Sequence[Column] = MAIN) -> Table:
+    """Each scheduler minus the baseline, paired by window, with interval and win count; marked if it excludes 0.
+
+    Raises:
+        InputError: the baseline is not in the frame.
+    """
+    cells: dict[str, list[Cell]] = {name: [] for name in schedulers(frame) if name != baseline}
+    shown: list[tuple[str, str, str]] = []
+    for column in columns:
+        table = differences(frame, column.metric, baseline)
+        if not any(d.difference.count for d in table.values()):
+            continue
+        unit = "points" if column.unit == "%" else "" if column.unit == "×" else column.unit
+        shown.append((column.header, unit, column.short or column.header))
+        for name, got in table.items():
+            cells[name].append(_difference_cell(column, got))
+    rows = tuple((name, tuple(row)) for name, row in cells.items())
+    note = (
+        "k of n: better than the baseline in k of n windows. Bold: the 95 % interval of the difference excludes zero."
+    )
+    return Table(f"Difference to {baseline}, window by window", tuple(shown), rows, notes=(note,))
+
+
+def warning_lines(frame: polars.DataFrame, baseline: str) -> list[str]:
+    """One line for every scheduler that gains renewable utilization with a makespan stretched by more than 5 %.
+
+    An idle cluster runs mostly on renewable power, so a longer interval raises the ratio by itself; brown energy over
+    the common horizon shows what is left of the gain.
+    """
+    gain = differences(frame, "renewable_utilization", baseline)
+    ratio = intervals(frame, "makespan_ratio")
+    brown = differences(frame, "common_horizon_brown_kwh", baseline)
+    lines = []
+    for name, got in gain.items():
+        if not (got.difference.mean > 0 and ratio[name].mean > STRETCH_LIMIT):
+            continue
+        horizon = ""
+        if math.isfinite(brown[name].relative):
+            word = "less" if brown[name].relative < 0 else "more"
+            horizon = f": over the common horizon it draws {abs(brown[name].relative):.0%} {word} brown energy"
+        lines.append(
+            f"{name} gains {100 * got.difference.mean:.1f} points of renewable utilization over {baseline}, but "
+            f"stretches the makespan to {ratio[name].mean:.2f}×; a longer interval raises the share by itself{horizon}."
+        )
+    return lines
+
+
+def reproduction_table(cells: Sequence[Mapping[str, object]], title: str = "Published and computed") -> Table:
+    """Published figures beside ours.
+
+    Each cell has table, trace, backfill, scheduler, metric, published, ours, digits, verdict and maybe a reason;
+    ``digits`` are the decimals printed in the paper; ``published`` or ``ours`` may be None.
+    """
+
+    def figure(cell: Mapping[str, object], key: str) -> str:
+        value, digits = cell[key], cell["digits"]
+        if not isinstance(value, (int, float)) or not math.isfinite(value) or not isinstance(digits, int):
+            return "–"
+        return f"{value:.{digits}f}".replace("-", "−")
+
+    rows = []
+    for cell in cells:
+        name = " ".join(str(cell[key]) for key in ("table", "trace") if cell.get(key))
+        scheduler = f"{cell['scheduler']}+{cell['backfill']}" if cell.get("backfill") else str(cell["scheduler"])
+        texts = (scheduler, str(cell["metric"]), figure(cell, "published"), figure(cell, "ours"), str(cell["verdict"]))
+        remark = str(cell.get("reason") or "")
+        body = (
+            *(Cell(text) for text in texts[:-1]),
+            Cell(texts[-1], "", remark, "best" if texts[-1] == "equal" else ""),
+        )
+        rows.append((name, body))
+    headers = tuple((header, "", header) for header in ("Scheduler", "Metric", "Published", "Ours", "Verdict"))
+    return Table(title, headers, tuple(rows), corner="Table")
+
+
+def _header(header: str, unit: str) -> str:
+    return f"{header} [{unit}]" if unit else header
+
+
+def to_rich(table: Table) -> RenderableType:
+    """The table for a terminal of 80 columns or more: short headers, interval and remark below the bold best value."""
+    from rich import box
+    from rich.console import Group
+    from rich.table import Table as RichTable
+    from rich.text import Text
+
+    styles = {"": "", "best": "bold green", "good": "bold green", "bad": "bold red"}
+    drawn = RichTable(title=table.title, title_justify="left", title_style="bold", box=box.SIMPLE_HEAD)
+    drawn.pad_edge, drawn.collapse_padding = False, True
+    drawn.add_column(
+        table.corner, no_wrap=True, min_width=min(28, max((len(name) for name, _ in table.rows), default=0))
+    )
+    for _, unit, short in table.columns:
+        header = Text(f"{short}\n[{unit}]" if unit else short)
+        drawn.add_column(header, justify="right", overflow="fold", min_width=max(map(len, short.split())))
+    for name, cells in table.rows:
+        texts = []
+        for cell in cells:
+            text = Text(cell.text, style=styles[cell.mark])
+            for more in filter(None, (cell.interval, cell.remark)):
+                text.append(f"\n{more}", style="not bold dim")
+            texts.append(text)
+        drawn.add_row(Text(name), *texts)
+    return Group(drawn, *(Text(note, style="dim") for note in table.notes))
+
+
+def to_markdown(table: Table) -> str:
+    """The table as GitHub-flavored Markdown; the best value is bold."""
+
+    def safe(text: str) -> str:
+        return text.replace("\\", "\\\\").replace("|", "\\|").replace("<", "&lt;").replace("*", "\\*")
+
+    def cell(c: Cell) -> str:
+        body = f"**{safe(c.text)}**" if c.mark else safe(c.text)
+        return " ".join(filter(None, (body, safe(c.interval), f"({safe(c.remark)})" if c.remark else "")))
+
+    headers = [table.corner, *(_header(header, unit) for header, unit, _ in table.columns)]
+    lines = [f"### {safe(table.title)}", "", "| " + " | ".join(map(safe, headers)) + " |"]
+    lines.append("|:---|" + "---:|" * len(table.columns))
+    lines += [f"| {safe(name)} | " + " | ".join(map(cell, cells)) + " |" for name, cells in table.rows]
+    lines += [f"\n{safe(note)}" for note in table.notes]
+    return "\n".join(lines) + "\n"
+
+
+_TEX = {
+    "\\": r"\textbackslash{}", "&": r"\&", "%": r"\%", "$": r"\$", "#": r"\#", "_": r"\_", "{": r"\{", "}": r"\}",
+    "~": r"\textasciitilde{}", "^": r"\textasciicircum{}", "<": r"\textless{}", ">": r"\textgreater{}",
+    "×": r"$\times$", "−": r"$-$", "–": r"--",
+}  # fmt: skip
+
+
+def to_latex(table: Table) -> str:
+    r"""The table as LaTeX for ``\usepackage{booktabs}``; the best value is bold, intervals are small."""
+
+    def safe(text: str) -> str:
+        return "".join(_TEX.get(character, character) for character in text)
+
+    def cell(c: Cell) -> str:
+        body = rf"\textbf{{{safe(c.text)}}}" if c.mark else safe(c.text)
+        more = " ".join(filter(None, (c.interval, f"({c.remark})" if c.remark else "")))
+        return rf"{body} {{\scriptsize {safe(more)}}}" if more else body
+
+    headers = [table.corner, *(_header(header, unit) for header, unit, _ in table.columns)]
+    lines = [r"\begin{table}", r"\centering", rf"\caption{{{safe(table.title)}}}"]
+    lines += [rf"\begin{{tabular}}{{l{'r' * len(table.columns)}}}", r"\toprule"]
+    lines += [" & ".join(map(safe, headers)) + r" \\", r"\midrule"]
+    lines += [" & ".join([safe(name), *map(cell, cells)]) + r" \\" for name, cells in table.rows]
+    lines += [r"\bottomrule", r"\end{tabular}"]
+    lines += [rf"\par\small {safe(note)}" for note in table.notes]
+    return "\n".join([*lines, r"\end{table}"]) + "\n"
+
+
+WRITERS = {"markdown": to_markdown, "latex": to_latex}
+"""Format -> function from a table to text."""
+
+
+def write(table: Table, form: str) -> str:
+    """The table as text in a format of `WRITERS`.
+
+    Raises:
+        InputError: the format is unknown.
+    """
+    if form not in WRITERS:
+        raise InputError(f"unknown table format {form!r}", field="format", fix="use " + " or ".join(WRITERS))
+    return WRITERS[form](table)

@@ -1,0 +1,206 @@
+"""Tables: what is shown, how numbers read, what is marked and warned about, and three formats."""
+
+# ruff: noqa: RUF001 - typographic dashes, minus and multiplication signs are what is tested.
+
+from __future__ import annotations
+
+import io
+import math
+
+import polars
+import pytest
+from example_windows import example
+from rich.console import Console
+
+from greenbatch.errors import InputError
+from greenbatch.experiments.tables import (
+    MAIN,
+    TERMINAL,
+    Column,
+    Table,
+    class_table,
+    comparison_table,
+    difference_table,
+    reproduction_table,
+    tidy,
+    to_latex,
+    to_markdown,
+    to_rich,
+    warning_lines,
+    write,
+)
+
+
+@pytest.fixture(scope="module")
+def frame() -> polars.DataFrame:
+    return example(windows=4)[0]
+
+
+def values(**metrics: float) -> dict[str, float]:
+    return {"avg_bounded_slowdown": 2.0, "renewable_utilization": 0.5, "makespan_ratio": 1.0,
+            "common_horizon_brown_kwh": 100.0} | metrics  # fmt: skip
+
+
+def cells(table: Table, row: str) -> dict[str, object]:
+    found = dict(table.rows)[row]
+    return dict(zip((header for header, _, _ in table.columns), found, strict=True))
+
+
+@pytest.mark.parametrize(
+    ("column", "value", "text"),
+    [
+        (Column("x", "X", digits=2), 3.14159, "3.14"),
+        (Column("x", "X", "%", 100.0, 1), 0.6543, "65.4"),
+        (Column("x", "X", "h", 1 / 3600, 2), 5400.0, "1.50"),
+        (Column("x", "X", digits=4, style="significant"), 57.4321, "57.43"),
+        (Column("x", "X", digits=4, style="significant"), 19753.52, "19,754"),
+        (Column("x", "X", digits=4, style="significant"), 0.0012345, "0.001234"),
+        (Column("x", "X", digits=4, style="significant"), 0.0, "0.0000"),
+        (Column("x", "X", digits=1), -0.04, "0.0"),
+        (Column("x", "X", digits=1), -2.0, "−2.0"),
+        (Column("x", "X"), math.nan, "–"),
+        (Column("x", "X"), math.inf, "–"),
+    ],
+)
+def test_numbers_read_well(column: Column, value: float, text: str) -> None:
+    assert column.number(value) == text
+
+
+def test_signed_numbers() -> None:
+    assert Column("x", "X").number(1.0, signed=True) == "+1.0"
+    assert Column("x", "X").number(0.0, signed=True) == "0.0"
+
+
+def test_renewables_never_stand_without_slowdown_makespan_and_common_horizon(frame: polars.DataFrame) -> None:
+    for columns in (MAIN, TERMINAL):
+        metrics = [column.metric for column in columns]
+        assert metrics[:4] == [
+            "avg_bounded_slowdown", "renewable_utilization", "common_horizon_brown_kwh", "makespan_ratio"
+        ]  # fmt: skip
+    shown = comparison_table(frame)
+    assert [unit for _, unit, _ in shown.columns] == ["", "%", "kWh", "×", "h", "h", "%"]
+
+
+def test_means_intervals_and_the_best_value_by_hand() -> None:
+    frame = tidy(
+        [
+            ("a", {"fcfs+none": values(), "f2+easy": values(avg_bounded_slowdown=1.0, renewable_utilization=0.4)}),
+            ("b", {"fcfs+none": values(avg_bounded_slowdown=4.0), "f2+easy": values(renewable_utilization=0.4)}),
+        ]
+    )
+    table = comparison_table(frame)
+    assert cells(table, "fcfs+none")["Bounded slowdown"].text == "3.000"
+    assert cells(table, "fcfs+none")["Bounded slowdown"].interval == "[2.000, 4.000]"
+    assert cells(table, "f2+easy")["Bounded slowdown"].mark == "best"
+    assert cells(table, "fcfs+none")["Renewable utilization"].mark == "best"
+    assert cells(table, "fcfs+none")["Renewable utilization"].interval == "", "equal windows need no interval"
+    assert not any(cells(table, name)["Makespan over baseline"].mark for name in ("fcfs+none", "f2+easy"))
+    assert table.notes[0].startswith("Mean of 2 windows [95 % bootstrap interval]")
+    one = comparison_table(frame.filter(polars.col("window") == "a"))
+    assert one.notes[0].startswith("One window")
+
+
+def test_undefined_columns_disappear_and_undefined_cells_are_a_dash() -> None:
+    frame = tidy(
+        [
+            (
+                "a",
+                {
+                    "fcfs+none": {"avg_bounded_slowdown": 2.0, "renewable_utilization": math.nan, "avg_wait_s": 60.0},
+                    "f2+easy": {"avg_bounded_slowdown": 2.5, "renewable_utilization": math.nan, "avg_wait_s": math.nan},
+                },
+            )
+        ]
+    )
+    table = comparison_table(frame)
+    assert [header for header, _, _ in table.columns] == ["Bounded slowdown", "Wait"]
+    assert cells(table, "f2+easy")["Wait"].text == "–"
+    assert warning_lines(frame, "fcfs+none") == []
+
+
+def test_differences_are_paired_counted_and_marked(frame: polars.DataFrame) -> None:
+    table = difference_table(frame, "fcfs+none")
+    assert [name for name, _ in table.rows] == ["hold-2h+none", "patient+none"]
+    patient = cells(table, "patient+none")
+    assert patient["Bounded slowdown"].mark == "good"
+    assert patient["Bounded slowdown"].remark == "4 of 4"
+    assert patient["Bounded slowdown"].text.startswith("−")
+    assert patient["Makespan over baseline"].mark == "bad"
+    assert patient["Makespan over baseline"].remark == "0 of 4"
+    assert ("Renewable utilization", "points", "Renewable") in table.columns
+    with pytest.raises(InputError, match="not among the schedulers"):
+        difference_table(frame, "sjf+none")
+
+
+def test_slowdown_by_class_shows_who_pays(frame: polars.DataFrame) -> None:
+    table = class_table(frame)
+    assert [header for header, _, _ in table.columns][:4] == ["< 5 min", "5 min – 1 h", "1 – 4 h", "> 4 h"]
+    patient, plain = cells(table, "patient+none"), cells(table, "fcfs+none")
+    assert float(patient["< 5 min"].text) < float(plain["< 5 min"].text.replace(",", ""))
+    assert float(patient["> 4 h"].text) > float(plain["> 4 h"].text)
+
+
+@pytest.mark.parametrize(
+    ("gain", "ratio", "brown", "warned"),
+    [(0.1, 1.2, 60.0, "40% less"), (0.1, 1.2, 130.0, "30% more"), (0.1, 1.05, 60.0, ""), (-0.1, 3.0, 60.0, "")],
+)
+def test_a_gain_by_stretching_is_warned_about(gain: float, ratio: float, brown: float, warned: str) -> None:
+    green = values(renewable_utilization=0.5 + gain, makespan_ratio=ratio, common_horizon_brown_kwh=brown)
+    frame = tidy([(window, {"fcfs+easy": values(), "green": green}) for window in "ab"])
+    lines = warning_lines(frame, "fcfs+easy")
+    assert len(lines) == bool(warned)
+    for line in lines:
+        assert "\n" not in line
+        for part in ("green", "10.0 points", "1.20×", warned, "common horizon"):
+            assert part in line
+
+
+def test_reproduction_cells_keep_the_papers_digits_and_reasons() -> None:
+    base = {"table": "3", "trace": "lublin-256", "backfill": "green", "scheduler": "f2", "metric": "AvgBSLD"}
+    table = reproduction_table(
+        [
+            {**base, "published": 57.4, "ours": 57.36, "digits": 1, "verdict": "equal"},
+            {**base, "published": None, "ours": 3.2, "digits": 3, "verdict": "not comparable", "reason": "no trace"},
+        ]
+    )
+    assert [cell.text for cell in table.rows[0][1]] == ["f2+green", "AvgBSLD", "57.4", "57.4", "equal"]
+    assert [cell.text for cell in table.rows[1][1]][2:] == ["–", "3.200", "not comparable"]
+    assert table.rows[1][1][-1].remark == "no trace"
+    assert table.rows[0][1][-1].mark == "best"
+
+
+def test_terminal_of_80_columns_shows_every_number_whole(frame: polars.DataFrame) -> None:
+    stream = io.StringIO()
+    table = comparison_table(frame, columns=TERMINAL)
+    Console(file=stream, width=80).print(to_rich(table))
+    text = stream.getvalue()
+    assert max(map(len, text.splitlines())) <= 80
+    assert "…" not in text
+    for part in ("Slowdown", "Renewable", "[%]", "[kWh]", "[h]", "patient+none"):
+        assert part in text
+    for _, row in table.rows:
+        assert all(cell.text in text for cell in row)
+
+
+def test_markdown_is_one_row_a_scheduler_with_units(frame: polars.DataFrame) -> None:
+    lines = to_markdown(comparison_table(frame)).splitlines()
+    rows = [line for line in lines if line.startswith("|")]
+    assert len(rows) == 2 + 3
+    assert len({line.count("|") for line in rows}) == 1
+    assert "Renewable utilization [%]" in rows[0]
+    assert "Wait [h]" in rows[0]
+    assert "**" in rows[2] + rows[3] + rows[4]
+    odd = Table("a|b", (("x*y", "", "x"),), (("n|m", ()),))
+    assert "n\\|m" in to_markdown(odd)
+
+
+def test_latex_escapes_and_balances(frame: polars.DataFrame) -> None:
+    text = to_latex(difference_table(frame, "fcfs+none"))
+    assert text.count("{") == text.count("}")
+    assert text.isascii()
+    assert r"\begin{tabular}{lrrrrrrr}" in text
+    assert "50_%" not in to_latex(Table("50_%", (), ()))
+    assert r"50\_\%" in to_latex(Table("50_%", (), ()))
+    assert write(comparison_table(frame), "latex").startswith(r"\begin{table}")
+    with pytest.raises(InputError, match="unknown table format"):
+        write(comparison_table(frame), "word")
