@@ -12,7 +12,7 @@ from greenbatch.errors import DataMissing, InputError
 
 if TYPE_CHECKING:
     from greenbatch.energy import Series, Site
-    from greenbatch.scenarios.schema import ClusterSection, ScenarioFile, WorkloadSection
+    from greenbatch.scenarios.schema import ClusterSection, Generator, ScenarioFile, WorkloadSection
     from greenbatch.scenarios.site_schema import SeriesSite, Source
     from greenbatch.workload import Workload
 
@@ -26,12 +26,15 @@ _POWER_KEYS = {
 }
 
 
-def build_workload(section: WorkloadSection, *, folder: Path, processors: int | None, strict: bool) -> Workload:
+def build_workload(
+    section: WorkloadSection, *, folder: Path, trace_folder: Path, processors: int | None, strict: bool
+) -> Workload:
     """Read or generate the jobs, put them on the scenario's clock and give them power.
 
     Args:
         section: ``[workload]``.
         folder: folder of the scenario file; relative paths start there.
+        trace_folder: the same for the trace: the working folder, if the trace was given on the command line.
         processors: machine size, where the scenario or the command line says one.
         strict: refuse what would otherwise be repaired or dropped.
 
@@ -40,7 +43,9 @@ def build_workload(section: WorkloadSection, *, folder: Path, processors: int | 
     """
     from greenbatch.workload import shift_to_origin
 
-    workload = _generated(section) if section.generator is not None else _trace(section, folder, processors, strict)
+    workload = (
+        _generated(section) if section.generator is not None else _trace(section, trace_folder, processors, strict)
+    )
     if section.clock_origin == "first-job":
         workload = shift_to_origin(workload)
     return _powered(workload, section, folder)
@@ -98,13 +103,19 @@ def _trace(section: WorkloadSection, folder: Path, processors: int | None, stric
     if section.file is None and section.dataset is None:
         problem, fix = "the scenario names no trace", "give --trace FILE, or set workload.file in the scenario"
         raise InputError(problem, field="workload.file", fix=fix)
-    path = locate(section.file, section.dataset, folder=folder)
-    return room.read_swf(
-        path, strict=strict, limit=section.limit, processors=processors, repairs=room.SWF_RULES[section.reader]
+    return room.read_workload(
+        locate(section.file, section.dataset, folder=folder),
+        strict=strict,
+        processors=processors,
+        limit=section.limit,
+        repairs=None if section.reader == "default" else room.SWF_RULES[section.reader],
+        time_zone=section.time_zone,
+        unix_start_s=section.unix_start_s,
+        columns=section.columns,
     )
 
 
-def _generated(section: WorkloadSection) -> Workload:
+def _generated(section: Generator) -> Workload:
     raise NotImplementedError
 
 

@@ -175,7 +175,11 @@ def load_scenario(
     section, file, _ = read_scenario(name_or_path, overrides=given)
     size = section.cluster.processors
     workload = build_workload(
-        section.workload, folder=file.parent, processors=None if size == "trace" else size, strict=strict
+        section.workload,
+        folder=file.parent,
+        trace_folder=file.parent if trace is None else Path(),
+        processors=None if size == "trace" else size,
+        strict=strict,
     )
     cluster = build_cluster(section.cluster, workload)
     evaluation = section.evaluation
@@ -203,10 +207,9 @@ def load_scenario(
 def _trace_keys(trace: str | Path) -> dict[str, Any]:
     from greenbatch import datasets
 
-    path = Path(trace).expanduser()
-    if path.exists() or str(trace) not in datasets.catalog():
-        return {"workload.file": str(path.absolute()), "workload.dataset": None}
-    return {"workload.dataset": str(trace), "workload.file": None}
+    if str(trace) in datasets.catalog() and not Path(trace).exists():
+        return {"workload.dataset": str(trace), "workload.file": None}
+    return {"workload.file": str(trace), "workload.dataset": None}
 
 
 def _override(raw: dict[str, Any], keys: list[str], value: Any, file: Path) -> None:

@@ -71,14 +71,16 @@ class WorkloadSection(Section):
     dataset: Text | None = None
     """A trace by its name in ``greenbatch data list``."""
     generator: Generator | None = None
-    format: Literal["auto", "swf", "sacct", "table"] = "auto"
-    """Format of the trace; "auto" tells it by name and content."""
     reader: Literal["default", "papers"] = "default"
-    """What to do with lines that cannot be simulated: see ``workload.SWF_RULES``."""
-    time_zone: Text | None = None
-    """Zone of the local times in an sacct dump (IANA name)."""
+    """What to do with lines of an SWF trace that cannot be simulated: see ``workload.SWF_RULES``."""
     limit: Count | None = None
-    """Read only the first so many job lines."""
+    """Read only the first so many job lines of an SWF trace."""
+    time_zone: Text | None = None
+    """Zone of the local times of an sacct dump or a table (IANA name)."""
+    unix_start_s: Annotated[float, Field(ge=0, le=1e11)] | None = None
+    """Unix time of time 0 of a table. [s]"""
+    columns: Annotated[dict[Text, Text], Field(min_length=1)] | None = None
+    """Column of a table -> what it is called in a ``Workload``."""
     clock_origin: Literal["trace", "first-job"] = "trace"
     """Times as in the trace, or the first job line is submitted at 0."""
     power: Power = TracePower(kind="trace")

@@ -1,0 +1,51 @@
+"""``greenbatch scenario``: what can be simulated."""
+
+from __future__ import annotations
+
+import json
+
+import cyclopts
+
+scenario = cyclopts.App(name="scenario", help="List, show and describe scenarios.")
+
+
+@scenario.command(name="list")
+def list_() -> None:
+    """Print the shipped scenarios."""
+    from greenbatch.scenarios import shipped_names
+    from greenbatch.scenarios.scenario import SHIPPED
+    from greenbatch.scenarios.toml import read_toml
+
+    for name in shipped_names():
+        description = read_toml(SHIPPED / f"{name}.toml")[0].get("description", "")
+        print(f"{name:24} {' '.join(description.split())}")
+
+
+@scenario.command
+def show(name: str) -> None:
+    """Print a scenario as resolved: TOML with every default filled in, and where each value comes from.
+
+    Parameters
+    ----------
+    name
+        A shipped scenario or a TOML file.
+    """
+    from greenbatch.scenarios import read_scenario
+    from greenbatch.scenarios.toml import Place, write_toml
+
+    section, file, lines = read_scenario(name)
+
+    def source(place: Place) -> str:
+        return f"line {lines[place]}" if place in lines else "default"
+
+    print(f"# {file}")
+    print("# Behind each value: its line in that file, or that it is the default.")
+    print(write_toml(section.model_dump(mode="json", exclude_none=True), source), end="")
+
+
+@scenario.command
+def schema() -> None:
+    """Print the JSON schema of scenario files: every key, its type, range, default and meaning."""
+    from greenbatch.scenarios.schema import ScenarioFile
+
+    print(json.dumps(ScenarioFile.model_json_schema(), indent=2))

@@ -1,0 +1,122 @@
+"""``greenbatch simulate``: one workload, one scheduler, one folder of results."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+from cyclopts import Parameter
+
+if TYPE_CHECKING:
+    from greenbatch.engine.outcome import Outcome
+    from greenbatch.scenarios import Scenario
+
+_HEADLINE = (
+    "jobs", "makespan_s", "utilization", "avg_wait_s", "avg_bounded_slowdown", "energy_kwh", "brown_kwh",
+    "renewable_utilization",
+)  # fmt: skip
+
+
+def simulate(
+    *,
+    scheduler: str,
+    out: Path,
+    scenario: str = "default",
+    trace: str | None = None,
+    processors: int | None = None,
+    start: int | None = None,
+    jobs: int | None = None,
+    strict: Annotated[bool, Parameter(negative="")] = False,
+    force: Annotated[bool, Parameter(negative="")] = False,
+) -> None:
+    """Replay a workload under one scheduler; write metrics.json, schedule.csv, power.parquet and provenance.json.
+
+    Parameters
+    ----------
+    scheduler
+        policy+backfill, for instance f2+green or fcfs+none.
+    out
+        Folder for the results; refused if it exists and is not empty.
+    scenario
+        A shipped scenario (greenbatch scenario list) or a TOML file.
+    trace
+        Jobs to use instead of the scenario's: a file, or a name in greenbatch data list.
+    processors
+        Machine size, instead of the scenario's.
+    start
+        First job of the window: 0-based index after filtering, in order of job id.
+    jobs
+        Jobs of the window; all from the first on if not given.
+    strict
+        Refuse what would otherwise be repaired or dropped while the trace is read.
+    force
+        Replace an earlier result in the folder.
+    """
+    from greenbatch.cli.output import result_folder, write_record
+    from greenbatch.provenance import provenance
+    from greenbatch.scenarios import load_scenario
+
+    with result_folder(out, force=force) as folder:
+        from greenbatch import policies
+
+        rule = policies.scheduler(scheduler)
+        question = load_scenario(scenario, trace=trace, processors=processors, strict=strict)
+        window = question.window(start or 0, jobs)
+        from greenbatch.engine.simulate import simulate as run
+
+        outcome = run(window, question.cluster, question.site, question.rules, rule)
+        metrics = write_outcome(outcome, question, folder)
+        settings = {"scheduler": scheduler, "start": start or 0, "jobs": len(window), "strict": strict}
+        write_record(
+            folder,
+            provenance(
+                scenario=question.resolved, inputs=question.inputs, notes=question.notes, settings=settings,
+                seed=question.evaluation.seed,
+            ),
+        )  # fmt: skip
+    print(f"{question.name}, {scheduler}")
+    for name in _HEADLINE:
+        if (value := metrics.get(name)) is not None:
+            print(f"  {name:24} {value:,.6g}" if isinstance(value, float) else f"  {name:24} {value:,}")
+    for note in question.notes:
+        print(f"  note: {note}")
+    print(f"written to {out}")
+
+
+def write_outcome(outcome: Outcome, scenario: Scenario, folder: Path) -> dict[str, float | int | None]:
+    """Write the metrics, schedule and power profile of a run; return the metrics."""
+    import numpy as np
+    import polars
+
+    from greenbatch.engine.books import power_segments
+    from greenbatch.metrics import Cut, evaluate, json_ready
+
+    metrics = json_ready(evaluate(outcome, cut=Cut(**scenario.evaluation.cut)))  # type: ignore[arg-type]
+    (folder / "metrics.json").write_text(json.dumps(metrics, indent=2, allow_nan=False) + "\n", encoding="utf-8")
+    jobs = outcome.workload
+    schedule = polars.DataFrame(
+        {
+            "job_id": jobs.job_id,
+            "submit_s": _seconds(jobs.submit_s),
+            "start_s": _seconds(outcome.start_s),
+            "end_s": _seconds(outcome.end_s),
+            "processors": jobs.processors,
+            "node": np.zeros(len(jobs), dtype=np.int64),  # a pooled cluster is one big node
+        }
+    )
+    schedule.write_csv(folder / "schedule.csv")
+    power = polars.DataFrame(power_segments(outcome)._asdict())
+    unknown = [] if np.isfinite(jobs.power_w).all() else ["load_w", "renewable_used_w"]
+    unknown += [] if outcome.site is not None else ["renewable_w", "renewable_used_w"]
+    nothing = polars.lit(None, dtype=polars.Float64)
+    power.with_columns(nothing.alias(name) for name in set(unknown)).write_parquet(folder / "power.parquet")
+    return metrics
+
+
+def _seconds(values: object) -> object:
+    """Whole seconds as integers, so that the file reads like the trace."""
+    import numpy as np
+
+    floats = np.asarray(values)
+    return floats.astype(np.int64) if np.all(floats == np.floor(floats)) else floats
