@@ -21,7 +21,7 @@ import numpy as np
 from greenbatch.engine.compile import compiled
 from greenbatch.engine.queue import sort_ranked, start
 from greenbatch.engine.state import EASY, EASY_GREEN_ORDER, GREEN
-from greenbatch.engine.supply import brown_energy_j, project_surplus
+from greenbatch.engine.supply import is_below_threshold, project_surplus
 
 
 @compiled
@@ -114,7 +114,7 @@ def _backfill_green(s: Any, head: int) -> int:
             if stale:
                 project_surplus(s, c.now_s, c.now_s + longest_s)
                 stale = False
-            if not brown_energy_j(s, job.power_w, job.requested_s, s.set.threshold_j) < s.set.threshold_j:
+            if not is_below_threshold(s, job.power_w, job.requested_s):
                 continue
         for i in range(c.first, c.last):
             if s.queue[i].job == s.ranked[k].position:

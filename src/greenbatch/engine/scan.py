@@ -15,7 +15,7 @@ from greenbatch.engine.compile import compiled
 from greenbatch.engine.decide import advance
 from greenbatch.engine.queue import position_of, sort_ranked, start
 from greenbatch.engine.state import OK
-from greenbatch.engine.supply import brown_energy_j, project_surplus
+from greenbatch.engine.supply import is_below_threshold, project_surplus
 
 
 @compiled
@@ -36,7 +36,7 @@ def is_green(s: Any, job: int) -> bool:
     if j.processors > c.free:
         return False
     project_surplus(s, c.now_s, c.now_s + j.requested_s)
-    return bool(brown_energy_j(s, j.power_w, j.requested_s, s.set.threshold_j) < s.set.threshold_j)
+    return bool(is_below_threshold(s, j.power_w, j.requested_s))
 
 
 @compiled
@@ -78,13 +78,13 @@ def run_scan_published(s: Any) -> None:
                 k += 1  # the walk steps over the next one
             k += 1
         c.decisions += started
-        if started > 0:
-            continue
         if c.first == c.last:
             if c.arrived == s.arrivals.shape[0]:
                 break
             while c.first == c.last:
                 next_event(s, np.inf)
+        if started > 0:
+            continue
         if c.running == 0:
             rank_queue(s)
             start(s, position_of(s, s.ranked[0].position))

@@ -69,25 +69,28 @@ def project_surplus(s: Any, from_s: float, until_s: float) -> None:
     c.segments = count
 
 
+ROUNDING_J = 1e-6
+"""Brown energies closer than this to the threshold count as equal to it, whatever the order of summation. [J]"""
+
+
 @compiled
-def brown_energy_j(s: Any, power_w: float, duration_s: float, stop_j: float) -> float:
-    """Extra brown energy of a job over the first part of ``segments``. [J]
+def is_below_threshold(s: Any, power_w: float, duration_s: float) -> bool:
+    """Whether a job that starts now would cost strictly less extra brown energy than the threshold.
 
     Args:
-        s: the state; `project_surplus` must reach at least ``duration_s``.
+        s: the state; ``segments`` must reach from now over at least ``duration_s``.
         power_w: power of the job. [W]
         duration_s: its requested time. [s]
-        stop_j: the sum may stop once it has reached this. [J]
     """
-    total_j, left_s = 0.0, duration_s
+    total_j, left_s, stop_j = 0.0, duration_s, s.set.threshold_j - ROUNDING_J
     for i in range(s.clock.segments):
         segment = s.segments[i]
         seconds = min(segment.length_s, left_s)
         if power_w > segment.surplus_w:
             total_j += (power_w - segment.surplus_w) * seconds
             if total_j >= stop_j:
-                break
+                return False
         left_s -= seconds
         if left_s <= 0.0:
             break
-    return total_j
+    return total_j < stop_j
