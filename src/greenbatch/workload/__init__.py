@@ -1,10 +1,12 @@
 """Jobs in: readers, synthetic models and assignment of what a trace lacks. Everything returns a `Workload`."""
 
 from greenbatch.workload.assignment import per_processor_power, power_list
+from greenbatch.workload.readers import read_workload
 from greenbatch.workload.reshape import scale_gaps, shift_to_origin, tile
 from greenbatch.workload.sacct import read_sacct
 from greenbatch.workload.swf import SWF_RULES, SwfRules, read_swf, write_swf
 from greenbatch.workload.table import Note, Workload
+from greenbatch.workload.tabular import read_table
 
 __all__ = [
     "SWF_RULES",
@@ -15,6 +17,8 @@ __all__ = [
     "power_list",
     "read_sacct",
     "read_swf",
+    "read_table",
+    "read_workload",
     "scale_gaps",
     "shift_to_origin",
     "tile",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
@@ -117,6 +118,9 @@ class Workload:
             if required not in columns:
                 raise InputError("required column is missing", file=name, field=required)
         n = len(columns["submit_s"])
+        for column, values in columns.items():
+            if values is not None and len(values) != n:
+                raise InputError(f"has {len(values)} values, submit_s has {n}", file=name, field=column)
         table: dict[str, Any] = {c: _column(c, columns.get(c), n) for c in COLUMNS}
         defaults = {
             "job_id": np.arange(1, n + 1),
@@ -124,10 +128,10 @@ class Workload:
             "requested_time_s": table["run_time_s"],
         }
         table.update({column: default for column, default in defaults.items() if columns.get(column) is None})
-        for column, lowest, strict in _RANGES:
+        for column, (lowest, strict) in RANGES.items():
             values = table[column]
-            inside = values > lowest if strict else values >= lowest
-            bad = np.flatnonzero(~(inside & np.isfinite(values)))
+            inside = (values > lowest if strict else values >= lowest) & np.isfinite(values)
+            bad = np.flatnonzero(~(inside | np.isnan(values) if column == "power_w" else inside))
             if bad.size:
                 raise InputError(
                     f"job {table['job_id'][bad[0]]} has {values[bad[0]]:g}",
@@ -146,16 +150,25 @@ class Workload:
 COLUMNS: tuple[str, ...] = tuple(f.name for f in fields(Workload) if f.type in ("Ints", "Floats"))
 """Names of the job columns, in order."""
 
-_RANGES = (
-    ("submit_s", 0.0, False),
-    ("run_time_s", 0.0, True),
-    ("requested_time_s", 0.0, True),
-    ("processors", 1, False),
+RANGES: Mapping[str, tuple[float, bool]] = MappingProxyType(
+    {
+        "submit_s": (0.0, False),
+        "run_time_s": (0.0, True),
+        "requested_time_s": (0.0, True),
+        "processors": (1.0, False),
+        "power_w": (0.0, False),
+    }
 )
+"""Lowest value of a column, and whether it must lie above it. Power may also be missing."""
+
+
+def is_float(column: str) -> bool:
+    """Whether a column holds floats (with NaN for missing) rather than integers (with -1)."""
+    return column.endswith(("_s", "_w", "_kb"))
 
 
 def _column(name: str, values: Any, n: int) -> NDArray[Any]:
-    floats = name.endswith(("_s", "_w", "_kb"))
+    floats = is_float(name)
     if values is None:
         return np.full(n, np.nan) if floats else np.full(n, -1, dtype=np.int64)
     array = np.asarray(values, dtype=np.float64)

@@ -1,0 +1,69 @@
+"""One door for every kind of trace."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, Literal
+
+from greenbatch.errors import InputError
+from greenbatch.workload.files import read_bytes
+from greenbatch.workload.sacct import read_sacct
+from greenbatch.workload.swf import read_swf
+from greenbatch.workload.table import Workload
+from greenbatch.workload.tabular import PARQUET_MAGIC, read_table
+
+Format = Literal["swf", "sacct", "table"]
+
+_COMMON = ("strict", "processors")
+_READERS: dict[Format, tuple[Callable[..., Workload], tuple[str, ...]]] = {
+    "swf": (read_swf, (*_COMMON, "limit", "repairs")),
+    "sacct": (read_sacct, (*_COMMON, "time_zone")),
+    "table": (read_table, (*_COMMON, "time_zone", "unix_start_s", "columns")),
+}
+
+
+def read_workload(path: str | Path, **options: Any) -> Workload:
+    """Read a trace of any known kind: SWF, a Slurm accounting dump, CSV or Parquet.
+
+    Args:
+        path: the trace; its kind is told by content, gzip included.
+        **options: ``strict`` and ``processors`` for all; ``limit`` and ``repairs`` for SWF; ``time_zone`` for dumps
+            and tables; ``unix_start_s`` and ``columns`` for tables. Options that are None are left out.
+
+    Raises:
+        InputError: the kind cannot be told, an option does not belong to it, or its reader refuses the file.
+    """
+    path = Path(path)
+    kind = trace_format(path)
+    read, known = _READERS[kind]
+    given = {name: value for name, value in options.items() if value is not None}
+    for name in given:
+        if name not in known:
+            fix = f"{kind} traces know {', '.join(known)}"
+            raise InputError(f"does not apply to a {kind} trace", file=path, field=name, fix=fix)
+    return read(path, **given)
+
+
+def trace_format(path: Path) -> Format:
+    """The kind of a trace, by its first bytes and first filled line, else by its name.
+
+    Raises:
+        InputError: the file cannot be read, or nothing tells its kind.
+    """
+    content, _ = read_bytes(path)
+    if content.startswith(PARQUET_MAGIC):
+        return "table"
+    start = content[:100_000].removeprefix(b"\xef\xbb\xbf").lstrip()
+    first = start.split(b"\n", 1)[0].strip()
+    plain = path.name.removesuffix(".gz")
+    if plain.endswith(".swf") or first.startswith(b";") or (len(first.split()) > 1 and first[:1] in b"-0123456789"):
+        return "swf"
+    if b"|" in first and b"jobid" in first.lower():
+        return "sacct"
+    if plain.endswith((".csv", ".tsv", ".parquet")) or any(mark in first for mark in (b",", b"\t")):
+        return "table"
+    raise InputError(
+        "is not a known kind of trace", file=path, line=1,
+        fix="give SWF, sacct --parsable2 with its header, or CSV or Parquet with named columns",
+    )  # fmt: skip

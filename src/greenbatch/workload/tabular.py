@@ -1,0 +1,224 @@
+"""CSV and Parquet tables of jobs with named columns."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from greenbatch.errors import InputError
+from greenbatch.workload.files import decode, read_bytes, source, trace_name
+from greenbatch.workload.ledger import Ledger
+from greenbatch.workload.table import COLUMNS, RANGES, Note, Workload, is_float
+
+Floats = NDArray[np.float64]
+
+REQUIRED = ("submit_s", "run_time_s", "processors")
+PARQUET_MAGIC = b"PAR1"
+
+_MISSING = frozenset({"", "NA", "N/A", "NULL", "NAN", "NONE"})
+_BLOCK_ROWS = 50_000
+_LARGEST = 2.0**53
+
+
+def read_table(
+    path: str | Path,
+    columns: Mapping[str, str] | None = None,
+    *,
+    strict: bool = False,
+    processors: int | None = None,
+    unix_start_s: float | None = None,
+    time_zone: str | None = None,
+) -> Workload:
+    """Read jobs from CSV (plain or gzip; comma, semicolon or tab) or Parquet, told apart by content.
+
+    The first CSV line names the columns. ``submit_s``, ``run_time_s`` and ``processors`` are needed; every other
+    column of a `Workload` may be there, blank cells are missing values, and columns of other names are ignored and
+    noted. Unlike logs, a table is taken at its word: an impossible value is refused, not repaired.
+
+    Args:
+        path: the file.
+        columns: names in the file -> names here, for columns that are called something else.
+        strict: refuse jobs larger than the machine instead of dropping them.
+        processors: machine size; larger jobs are dropped.
+        unix_start_s: Unix time of trace time 0. [s]
+        time_zone: IANA time zone of the site.
+
+    Raises:
+        InputError: the file is unreadable, a column is missing or named twice, or a cell holds something else than a
+            number in range; names the line (for Parquet the row) and the column.
+    """
+    path = Path(path)
+    if processors is not None and processors < 1:
+        raise InputError(f"is {processors}", field="processors", fix="give at least 1")
+    content, sha256 = read_bytes(path)
+    ours = _mapping(columns, path)
+    if content.startswith(PARQUET_MAGIC):
+        table, lines, ignored = _read_parquet(content, ours, path)
+    else:
+        table, lines, ignored = _read_csv(content, ours, path)
+    _check(table, lines, {v: k for k, v in ours.items()}, path)
+    ledger = Ledger(path, strict)
+    ledger.notes += [Note(f"column {name!r} ignored", len(lines)) for name in ignored]
+    if processors is not None and (larger := table["processors"] > processors).any():
+        what = f"job larger than the machine ({processors} processors) dropped"
+        ledger.repair(what, lines[larger], column="processors", fix="remove the job")
+        table = {"trace_row": np.arange(len(lines), dtype=np.float64), **table}
+        table = {name: values[~larger] for name, values in table.items()}
+    if not len(table["submit_s"]):
+        raise InputError("no job is left", file=path, fix=f"no job can be simulated: {ledger.summary()}")
+    return Workload.from_columns(
+        trace_name(path), table, machine_processors=processors, unix_start_s=unix_start_s, time_zone=time_zone,
+        notes=tuple(ledger.notes), sources=source(path, sha256),
+    )  # fmt: skip
+
+
+def _mapping(columns: Mapping[str, str] | None, path: Path) -> dict[str, str]:
+    """Names in the file -> names here, every own name that is not mapped standing for itself."""
+    given = dict(columns or {})
+    for theirs, name in given.items():
+        if name not in COLUMNS:
+            fix = "use one of " + ", ".join(COLUMNS)
+            raise InputError(f"{theirs!r} is mapped to the unknown column {name!r}", file=path, field=theirs, fix=fix)
+    if len(set(given.values())) < len(given):
+        raise InputError("two columns are mapped to the same name", file=path, field="columns", fix="map each once")
+    return {**{name: name for name in COLUMNS if name not in given.values()}, **given}
+
+
+def _positions(names: Sequence[str], ours: Mapping[str, str], path: Path) -> tuple[dict[str, int], list[str]]:
+    """Own column name -> position in the file, and the names in the file that are ignored."""
+    positions: dict[str, int] = {}
+    for k, name in enumerate(names):
+        if name in ours:
+            if ours[name] in positions:
+                raise InputError("column is named twice", file=path, line=1, field=name, fix="name each column once")
+            positions[ours[name]] = k
+    needed = [theirs for theirs, name in ours.items() if name in REQUIRED or theirs != name]
+    for theirs in needed:
+        if ours[theirs] not in positions:
+            shown = ", ".join(names)[:120]
+            raise InputError(
+                f"column is missing; the file has {shown!a}", file=path, line=1, field=theirs,
+                fix="name the columns on the first line, or map the file's names to " + ", ".join(REQUIRED),
+            )  # fmt: skip
+    return positions, [name for name in names if name not in ours]
+
+
+def _read_csv(
+    content: bytes, ours: Mapping[str, str], path: Path
+) -> tuple[dict[str, Floats], NDArray[np.int64], list[str]]:
+    text = decode(content, path)
+    first = text.lstrip().split("\n", 1)[0]
+    reader = csv.reader(io.StringIO(text, newline=""), delimiter=max(",;\t", key=first.count), strict=True)
+    try:
+        header = next((row for row in reader if any(map(str.strip, row))), None)
+        if header is None:
+            raise InputError("has no lines", file=path, fix="name the columns on the first line")
+        names = [name.strip() for name in header]
+        positions, ignored = _positions(names, ours, path)
+        theirs = {k: names[k] for k in positions.values()}
+        blocks: dict[str, list[Floats]] = {name: [] for name in positions}
+        lines: list[int] = []
+        for numbers, rows in _blocks(reader, len(names), path):
+            lines += numbers
+            for name, k in positions.items():
+                blocks[name].append(_cells([row[k] for row in rows], numbers, theirs[k], path))
+    except csv.Error as error:
+        raise InputError(f"is not CSV: {error}", file=path, line=reader.line_num, fix="check the quotes") from None
+    if not lines:
+        raise InputError("has no rows", file=path, line=reader.line_num, fix="give one line for each job")
+    return {name: np.concatenate(parts) for name, parts in blocks.items()}, np.array(lines), ignored
+
+
+def _blocks(reader: Any, width: int, path: Path) -> Iterator[tuple[list[int], list[list[str]]]]:
+    """Line numbers and cells of the filled rows, some at a time."""
+    filled = ((reader.line_num, row) for row in reader if row)
+    while block := list(islice(filled, _BLOCK_ROWS)):
+        for line, row in block:
+            if len(row) != width:
+                fix = f"the first line names {width} columns"
+                raise InputError(f"{len(row)} cells", file=path, line=line, field="row", fix=fix)
+        yield [line for line, _ in block], [row for _, row in block]
+
+
+def _cells(cells: list[str], lines: list[int], name: str, path: Path) -> Floats:
+    try:
+        return np.array(cells, dtype=np.float64)
+    except ValueError:
+        return np.array([_cell(cell.strip(), line, name, path) for cell, line in zip(cells, lines, strict=True)])
+
+
+def _cell(cell: str, line: int, name: str, path: Path) -> float:
+    if cell.upper() in _MISSING:
+        return float("nan")
+    try:
+        return float(cell)
+    except ValueError:
+        problem = f"{cell[:20]!a} is not a number"
+        fix = "write a number, or leave the cell blank if it is unknown"
+        raise InputError(problem, file=path, line=line, field=name, fix=fix) from None
+
+
+def _read_parquet(
+    content: bytes, ours: Mapping[str, str], path: Path
+) -> tuple[dict[str, Floats], NDArray[np.int64], list[str]]:
+    import polars
+
+    try:
+        schema = polars.read_parquet_schema(io.BytesIO(content))
+        positions, ignored = _positions(list(schema), ours, path)
+        wanted = {list(schema)[k]: name for name, k in positions.items()}
+        frame = polars.read_parquet(io.BytesIO(content), columns=list(wanted))
+    except (polars.exceptions.PolarsError, OSError) as error:
+        problem = f"broken Parquet: {str(error).splitlines()[0]}"
+        raise InputError(problem, file=path, fix="write or copy the file again") from None
+    table = {}
+    for theirs, name in wanted.items():
+        if not (frame[theirs].dtype.is_numeric() or frame[theirs].dtype == polars.Null):
+            fix = "convert it to numbers in the unit its name says"
+            raise InputError(f"holds {frame[theirs].dtype}, not numbers", file=path, field=theirs, fix=fix)
+        table[name] = frame[theirs].cast(polars.Float64).fill_null(float("nan")).to_numpy().copy()
+    if not len(frame):
+        raise InputError("has no rows", file=path, fix="give one row for each job")
+    return table, np.arange(1, len(frame) + 1), ignored
+
+
+def _check(table: dict[str, Floats], lines: NDArray[np.int64], theirs: Mapping[str, str], path: Path) -> None:
+    """Refuse values that no job can have; turn missing whole numbers into -1."""
+    for name, values in table.items():
+        missing = np.isnan(values)
+        bad = np.isinf(values) | (np.abs(values) >= _LARGEST)
+        fix = "it must be a finite number below 2^53"
+        if name in RANGES:
+            lowest, strict = RANGES[name]
+            # A missing requested time falls back to the run time; the other bounded columns must be filled.
+            bad |= ~missing & (values <= lowest if strict else values < lowest)
+            bad |= missing & (name in REQUIRED)
+            fix = f"it must be finite and {'>' if strict else '>='} {lowest:g}"
+        if not is_float(name):
+            bad |= ~missing & (values != np.floor(values))
+            fix = fix if name in RANGES else "it must be a whole number"
+            table[name] = np.where(missing, -1.0, values)
+        if bad.any():
+            row = int(np.flatnonzero(bad)[0])
+            shown = "missing" if missing[row] else f"{values[row]:g}"
+            raise InputError(f"is {shown}", file=path, line=int(lines[row]), field=theirs[name], fix=fix)
+    if "requested_time_s" in table:
+        requested = table["requested_time_s"]
+        table["requested_time_s"] = np.where(np.isnan(requested), table["run_time_s"], requested)
+    if "job_id" in table:
+        ids = table["job_id"]
+        order = np.argsort(ids, kind="stable")
+        again = order[1:][np.diff(ids[order]) == 0]
+        if again.size:
+            row = int(again.min())
+            fix = "give each job its own number, or leave the column out"
+            raise InputError(
+                f"{ids[row]:g} occurs twice", file=path, line=int(lines[row]), field=theirs["job_id"], fix=fix
+            )
