@@ -183,7 +183,7 @@ def weather_turbine(
     factor: float = 1.0,
     round_w: float | None = None,
 ) -> Series:
-        rising_w = full_w * ((speed - cut_in) / (rated - cut_in))  # in this order, as published: it decides last digits
+    """Power [W] of a turbine from a weather file: `at_hub`, `at_density` if asked for, then the power curve.
 
     Args:
         weather: with wind speed.
@@ -241,7 +241,7 @@ def _power(
     full_w, speed = rated_w * factor, wind.values
     if curve == "linear":
         # In this order of operations: rounded to 0.01 W, another order changes the last digit now and then.
-        rising_w = full_w * (speed - cut_in) / (rated - cut_in)
+        rising_w = full_w * ((speed - cut_in) / (rated - cut_in))  # the published order, down to the last digit
     else:
         rising_w = full_w * (speed**3 - cut_in**3) / (rated**3 - cut_in**3)
     power_w = np.where(speed < rated, rising_w, full_w)
