@@ -43,9 +43,10 @@ def build_workload(
     """
     from greenbatch.workload import shift_to_origin
 
-    workload = (
-        _generated(section) if section.generator is not None else _trace(section, trace_folder, processors, strict)
-    )
+    if section.generator is not None:
+        workload = _generated(section.generator)
+    else:
+        workload = _trace(section, trace_folder, processors, strict)
     if section.clock_origin == "first-job":
         workload = shift_to_origin(workload)
     return _powered(workload, section, folder)

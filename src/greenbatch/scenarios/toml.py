@@ -162,7 +162,12 @@ def _is_table(value: object) -> bool:
 
 
 def _key(key: str) -> str:
-    return key if re.fullmatch(r"[A-Za-z0-9_-]+", key) else json.dumps(key, ensure_ascii=False)
+    return key if re.fullmatch(r"[A-Za-z0-9_-]+", key) else _text(key)
+
+
+def _text(text: str) -> str:
+    # JSON's escapes are TOML's; only DEL must be escaped in TOML and is not in JSON.
+    return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")
 
 
 def _value(value: object) -> str:
@@ -173,6 +178,5 @@ def _value(value: object) -> str:
     if isinstance(value, (list, tuple)):
         return "[" + ", ".join(map(_value, value)) + "]"
     if isinstance(value, str):
-        # JSON's escapes are TOML's; only DEL must be escaped in TOML and is not in JSON.
-        return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
+        return _text(value)
     return str(value)

@@ -1,0 +1,137 @@
+"""Result folders: all or nothing, and no stranger's file is touched."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from greenbatch.cli.output import RECORD, result_folder, write_record
+from greenbatch.errors import InputError
+
+
+def write(out: Path, files: dict[str, str], *, force: bool = False) -> None:
+    with result_folder(out, force=force) as folder:
+        for name, text in files.items():
+            (folder / name).parent.mkdir(exist_ok=True)
+            (folder / name).write_text(text)
+        write_record(folder, {"seed": 1})
+
+
+def content(out: Path) -> dict[str, str]:
+    return {f.relative_to(out).as_posix(): f.read_text() for f in out.rglob("*") if f.is_file() and f.name != RECORD}
+
+
+def test_a_new_folder_appears_with_a_record_of_its_files(tmp_path: Path):
+    write(tmp_path / "deep" / "out", {"a.csv": "1", "pictures/b.svg": "2"})
+    record = json.loads((tmp_path / "deep" / "out" / RECORD).read_text())
+    assert set(record["files"]) == {"a.csv", "pictures/b.svg"}
+    assert record["seed"] == 1
+    assert [f.name for f in (tmp_path / "deep").iterdir()] == ["out"]
+
+
+def test_an_empty_folder_is_filled(tmp_path: Path):
+    (tmp_path / "out").mkdir()
+    write(tmp_path / "out", {"a": "1"})
+    assert content(tmp_path / "out") == {"a": "1"}
+
+
+def test_a_failed_run_leaves_nothing(tmp_path: Path):
+    def fail(out: Path) -> None:
+        with result_folder(out) as folder:
+            (folder / "half").write_text("x")
+            raise KeyboardInterrupt
+
+    for out in (tmp_path / "new", tmp_path / "deep" / "er" / "new"):
+        with pytest.raises(KeyboardInterrupt):
+            fail(out)
+    assert list(tmp_path.iterdir()) == []
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(KeyboardInterrupt):
+        fail(tmp_path / "empty")
+    assert list((tmp_path / "empty").iterdir()) == []
+
+
+def test_a_filled_folder_needs_force(tmp_path: Path):
+    write(tmp_path / "out", {"a": "1"})
+    with pytest.raises(InputError, match="not empty"):
+        write(tmp_path / "out", {"a": "2"})
+    assert content(tmp_path / "out") == {"a": "1"}
+
+
+def test_force_replaces_an_earlier_result_and_keeps_other_files(tmp_path: Path):
+    out = tmp_path / "out"
+    write(out, {"a": "1", "old": "1"})
+    (out / "notes.txt").write_text("mine")
+    write(out, {"a": "2", "new": "2"}, force=True)
+    assert content(out) == {"a": "2", "new": "2", "notes.txt": "mine"}
+    assert set(json.loads((out / RECORD).read_text())["files"]) == {"a", "new"}
+
+
+def test_force_into_a_strangers_folder_adds_but_never_replaces(tmp_path: Path):
+    out = tmp_path / "out"
+    out.mkdir()
+    (out / "notes.txt").write_text("mine")
+    write(out, {"a": "1"}, force=True)
+    assert content(out) == {"a": "1", "notes.txt": "mine"}
+    (out / "b").write_text("mine")
+    with pytest.raises(InputError, match="not written by greenbatch"):
+        write(out, {"a": "2", "b": "2"}, force=True)
+    assert content(out) == {"a": "1", "b": "mine", "notes.txt": "mine"}
+
+
+def test_force_does_not_replace_a_result_that_was_changed(tmp_path: Path):
+    out = tmp_path / "out"
+    write(out, {"a": "1"})
+    (out / "a").write_text("edited")
+    with pytest.raises(InputError, match="changed since"):
+        write(out, {"a": "2"}, force=True)
+    assert content(out) == {"a": "edited"}
+
+
+def test_force_with_a_failing_run_keeps_the_earlier_result(tmp_path: Path):
+    out = tmp_path / "out"
+    write(out, {"a": "1"})
+
+    def fail() -> None:
+        with result_folder(out, force=True) as folder:
+            (folder / "a").write_text("2")
+            raise MemoryError
+
+    with pytest.raises(MemoryError):
+        fail()
+    assert content(out) == {"a": "1"}
+    assert sorted(f.name for f in out.iterdir()) == ["a", RECORD]
+
+
+@pytest.mark.parametrize(
+    "record",
+    [
+        "",
+        "[]",
+        "{}",
+        '{"tool": "greenbatch", "files": {"../../secret": ""}}',
+        '{"tool": "other", "files": {}}',
+        "[" * 99999,
+    ],
+)
+def test_force_refuses_a_record_that_is_not_ours(tmp_path: Path, record: str):
+    (tmp_path / RECORD).write_text(record)
+    with pytest.raises(InputError, match="was not written by greenbatch"):
+        write(tmp_path, {"a": "1"}, force=True)
+
+
+def test_what_is_no_folder_is_refused(tmp_path: Path):
+    (tmp_path / "file").write_text("")
+    (tmp_path / "link").symlink_to(tmp_path / "nowhere")
+    for out, problem in (
+        (tmp_path / "file", "not a folder"),
+        (tmp_path / "file" / "below", "not a folder|cannot be"),
+        (tmp_path / "link", "link to nowhere"),
+        (Path("a\0b"), "not a folder name"),
+        (tmp_path / ("n" * 300), "cannot be"),
+    ):
+        with pytest.raises(InputError, match=problem):
+            write(out, {"a": "1"})
+    assert sorted(f.name for f in tmp_path.iterdir()) == ["file", "link"]
