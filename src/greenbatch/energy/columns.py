@@ -68,12 +68,22 @@ def read_bytes(file: str | Path) -> tuple[bytes, str]:
         raise InputError(f"is a broken gzip file: {error}", file=path, fix="copy or download it again") from None
 
 
-def read_text(file: str | Path) -> tuple[str, str]:
-    """Content of a UTF-8 text file (plain or gzip) and the SHA-256 of the file on disk."""
+def read_text(file: str | Path, *, latin_1: bool = False) -> tuple[str, str]:
+    """Content of a text file (plain or gzip) and the SHA-256 of the file on disk.
+
+    Args:
+        file: the file.
+        latin_1: take a file that is not UTF-8 for Latin-1 instead of refusing it (names of places in weather files).
+
+    Raises:
+        InputError: the file cannot be read, or is not UTF-8.
+    """
     raw, digest = read_bytes(file)
     try:
         return raw.decode("utf-8-sig"), digest
     except UnicodeDecodeError as error:
+        if latin_1:
+            return raw.decode("latin-1"), digest
         line = raw[: error.start].count(b"\n") + 1
         raise InputError(
             f"byte {raw[error.start]:#04x} is not UTF-8 text", file=file, line=line, fix="save the file as UTF-8"
@@ -110,7 +120,7 @@ def read_columns(file: str | Path, wanted: Sequence[str], *, delimiter: str = ",
     if len(rows) < 2:
         raise InputError("has no data rows", file=file, fix="it needs a header row and at least one row below it")
     header = [name.strip() for name in rows[0]]
-    places = [_index(file, header, name) for name in wanted]
+    places = [_index(file, header, name, lines[0]) for name in wanted]
     for row, line in zip(rows, lines, strict=True):
         if len(row) != len(header):
             raise InputError(
@@ -146,12 +156,12 @@ def numbers(table: Columns, column: str, markers: Sequence[float] = ()) -> Float
     return values
 
 
-def _index(file: str | Path, header: Sequence[str], name: str) -> int:
+def _index(file: str | Path, header: Sequence[str], name: str, line: int | None) -> int:
     if header.count(name) > 1:
-        raise InputError("the column occurs twice", file=file, line=1, field=name, fix="rename one of them")
+        raise InputError("the column occurs twice", file=file, line=line, field=name, fix="rename one of them")
     if name not in header:
         shown = ", ".join(header[:12]) + (", ..." if len(header) > 12 else "")
-        raise InputError("no such column", file=file, line=1, field=name, fix=f"the file has {shown}")
+        raise InputError("no such column", file=file, line=line, field=name, fix=f"the file has {shown}")
     return header.index(name)
 
 
@@ -161,7 +171,7 @@ def _parquet(file: str | Path, wanted: Sequence[str]) -> Columns:
     raw, digest = read_bytes(file)
     try:
         header = list(polars.read_parquet_schema(io.BytesIO(raw)))
-        places = [header[_index(file, header, name)] for name in wanted]
+        places = [header[_index(file, header, name, None)] for name in wanted]
         frame = polars.read_parquet(io.BytesIO(raw), columns=places)
     except polars.exceptions.PolarsError as error:
         raise InputError(f"is not a Parquet file: {str(error).splitlines()[0]}", file=file) from None

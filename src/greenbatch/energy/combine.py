@@ -23,6 +23,7 @@ Align = Literal["trace-start", "calendar"]
 
 _DAY_S = 86_400.0
 _YEAR_DAYS = 365
+_YEAR_1900_S, _YEAR_2100_S = -2_208_988_800.0, 4_102_444_800.0
 
 
 def combine(
@@ -70,6 +71,9 @@ def combine(
         if unix_start_s is None:
             fix = 'give a trace with UnixStartTime (or set its start), or use align = "trace-start"'
             raise InputError("the workload does not tell its date", field="site.align", fix=fix)
+        if not _YEAR_1900_S <= unix_start_s <= _YEAR_2100_S:
+            problem = f"the trace starts at {unix_start_s:.10g} s of Unix time"
+            raise InputError(problem, field="site.align", fix="correct the trace's UnixStartTime")
         every = {key: _dated(series, unix_start_s) for key, series in every.items()}
         starts_s = {key: series.start_s - unix_start_s for key, series in every.items()}
     first_s = max(starts_s.values())

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from greenbatch.energy.columns import Columns, numbers, read_columns
 from greenbatch.energy.resample import Label
+from greenbatch.energy.rounding import rounded
 from greenbatch.energy.samples import Duplicates, Gaps, Negative, Repairs, Samples, Unsorted, equal_steps_of
 from greenbatch.energy.stamps import TimeKind, read_times
 from greenbatch.energy.units import BOUNDS, CANONICAL, UNITS, Quantity, unit_named
@@ -74,6 +75,57 @@ class Series:
             raise InputError(problem, field=self.name, fix=f"choose its column and one of the units {units}")
 
 
+def same_steps(series: Series, other: Series) -> Floats:
+    """Values of a series that has the very steps of another one.
+
+    Raises:
+        InputError: length, start, step or clock differ.
+    """
+    if (series.values.size, series.start_s, series.step_s, series.clock) != (
+        other.values.size,
+        other.start_s,
+        other.step_s,
+        other.clock,
+    ):
+        raise InputError(f"is not in the same steps as {other.name}", field=series.name, fix="take both from one file")
+    return series.values
+
+
+def power(
+    series: Series,
+    *,
+    rated_w: float | None = None,
+    factor: float = 1.0,
+    round_w: float | None = None,
+) -> Series:
+    """Power [W] of a plant from its own measured or modeled series, in a unit of power or as a share of its rating.
+
+    Args:
+        series: power, or share of the rated power.
+        rated_w: rated power, > 0; needed for a share, and for power a check: slots above 1.5 times the rating and a
+            series that never reaches a hundredth of it are refused as a wrong unit. [W]
+        factor: scales the power, > 0: processors of the cluster / processors it was meant for.
+        round_w: round the power to this many watts, a power of ten. [W]
+
+    Raises:
+        InputError: a parameter is out of range, or the series is neither power nor share.
+    """
+    for name, value in (("rated_w", rated_w), ("factor", factor)):
+        if value is not None and not 0 < value < np.inf:
+            raise InputError(f"is {value}", field=f"power.{name}", fix="it must be > 0")
+    if series.quantity == "share":
+        if rated_w is None:
+            raise InputError("is missing", field="power.rated_w", fix=f"{series.name} holds shares of it")
+        values = series.values * rated_w
+    else:
+        series.needs("power_w", user="power")
+        values = series.values
+        if rated_w is not None and not rated_w / 100 <= values.max(initial=0) <= 1.5 * rated_w:
+            problem = f"reaches {values.max():.6g} W at most, the plant is rated {rated_w:g} W"
+            raise InputError(problem, field=series.name, fix="check the declared unit (W, kW or MW) and rated_w")
+    return series.derived("power_w", rounded(values * factor, round_w, field="power.round_w"))
+
+
 def read_series(
     file: str | Path,
     *,
@@ -132,10 +184,9 @@ def read_series(
     if read_time and time_column is not None:
         times_s, skipped = read_times(table, time_column, kind=time_kind, time_zone=time_zone, time_format=time_format)
     else:
-        times_s, skipped = np.arange(values.size) * float(step_s or 0), np.zeros(values.size, dtype=np.bool_)
+        times_s = np.asarray(np.arange(values.size) * float(step_s or 0), dtype=np.float64)
+        skipped = np.zeros(values.size, dtype=np.bool_)
         notes.append(f"rows taken as equal steps of {step_s:g} s from 0, whatever their labels say")
-        if len(columns) > 1:
-            notes.append("columns put one after the other: " + ", ".join(columns))
     samples = Samples(
         table=table,
         time_column=time_column or "rows",
@@ -194,12 +245,13 @@ def column_values(
     """
     kind = unit_named(unit)
     low, high = BOUNDS[kind.quantity]
-    parts, raised = [], 0
+    parts: list[Floats] = []
+    raised = 0
     for column in columns:
         values = np.asarray(numbers(table, column, missing) * kind.scale + kind.offset, dtype=np.float64)
         if negative == "zero" and low == 0:
             raised += int(np.count_nonzero(values < 0))
-            values = np.where(values < 0, 0.0, values)
+            values = np.asarray(np.where(values < 0, 0.0, values), dtype=np.float64)
         if (wrong := np.flatnonzero((values < low) | (values > high))).size:
             row = int(wrong[0])
             known = f"believable is {low:g} to {high:g} {CANONICAL[kind.quantity]}"

@@ -47,6 +47,10 @@ class Site:
         if not self.forecast_horizon_s >= self.step_s:
             fix = f"it must be at least one step, {self.step_s:g} s"
             raise InputError(f"is {self.forecast_horizon_s}", field="site.forecast_horizon_s", fix=fix)
+        for signal, values in self.signals.items():
+            if values.shape != (self.slots,) or not np.all(np.isfinite(values)):
+                fix = f"give {self.slots} finite values, one for each slot"
+                raise InputError("does not fit the slots", field=f"site.{signal}", fix=fix)
         for source, power_w in self.sources_w.items():
             if not np.all(np.isfinite(power_w) & (power_w >= 0)):
                 bad = int(np.flatnonzero(~(np.isfinite(power_w) & (power_w >= 0)))[0])
@@ -103,7 +107,8 @@ class Site:
         number = (time_s - self.origin_s) // self.step_s + np.arange(count)
         start_s = np.asarray(self.origin_s + number * self.step_s, dtype=np.float64)
         rows = (first + np.arange(count)) % self.slots
-        return start_s, start_s + self.step_s, self.renewable_w[rows]
+        power_w: Floats = np.sum(np.stack([source_w[rows] for source_w in self.sources_w.values()]), axis=0)
+        return start_s, start_s + self.step_s, power_w
 
     def forecast_w(self, time_s: float, slots_ahead: int) -> float:
         """Power [W] foreseen at a trace time for the slot so many slots ahead of the current one.

@@ -21,6 +21,8 @@ that carry their offset; or nothing worth reading (rows are equal steps from 0).
 
 _FIXED = re.compile(r"(?:UTC|GMT)?([+-])(\d{1,2})(?::?(\d{2}))?")
 _EPOCH = datetime(1970, 1, 1)
+_MOST_S = 1e11
+"""3000 years; Unix time in milliseconds is beyond."""
 
 
 def zone(name: str) -> tzinfo:
@@ -44,6 +46,19 @@ def zone(name: str) -> tzinfo:
             field="time_zone",
             fix='give an IANA name such as "Europe/Berlin", or an offset such as "+01:00"',
         ) from None
+
+
+def zone_offset_s(name: str) -> float:
+    """Offset [s] from UTC of a fixed-offset zone.
+
+    Raises:
+        InputError: no such zone, or one whose clocks change.
+    """
+    fixed = zone(name)
+    if isinstance(fixed, ZoneInfo):
+        fix = 'give an offset such as "-08:00"; weather files keep standard time all year'
+        raise InputError(f"{name!r} is not a fixed offset", field="time_zone", fix=fix)
+    return (fixed.utcoffset(None) or timedelta(0)).total_seconds()
 
 
 def read_times(
@@ -79,6 +94,9 @@ def read_times(
         times = numbers(table, column)
         if (missing := np.flatnonzero(np.isnan(times))).size:
             raise table.refuse(int(missing[0]), "the time is missing", field=column, fix="remove the line")
+        if (wrong := np.flatnonzero(np.abs(times) > _MOST_S)).size:
+            problem = f"{table.cells[column][wrong[0]]} s are no believable time"
+            raise table.refuse(int(wrong[0]), problem, field=column, fix="give seconds, not milliseconds")
         return times, skipped
     local = zone(time_zone) if time_zone is not None else UTC
     times = np.empty(count)

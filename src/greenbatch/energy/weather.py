@@ -1,0 +1,144 @@
+"""Weather files as series: irradiance, temperature, pressure and wind in equal steps, with the place they describe."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+
+from greenbatch.energy.columns import read_text
+from greenbatch.energy.samples import Gaps, Negative, Repairs, Samples
+from greenbatch.energy.series import Series, column_values, series_of
+from greenbatch.energy.units import unit_named
+from greenbatch.energy.weather_files import Cell, WeatherFile, find_layout
+from greenbatch.errors import InputError
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Weather:
+    """What a weather file holds."""
+
+    name: str
+    layout: str
+    """``EPW``, ``TMY3``, ``NSRDB PSM``, ``windpowerlib`` or ``Open-Meteo``."""
+    series: Mapping[str, Series]
+    """``ghi_w_m2``, ``dni_w_m2``, ``dhi_w_m2``, ``temperature_c``, ``pressure_pa``, ``wind_m_s``, as far as the file
+    has them; with the height (``wind_m_s_80m``) where the file tells one."""
+    latitude_deg: float | None = None
+    """North is positive. [deg]"""
+    longitude_deg: float | None = None
+    """East is positive. [deg]"""
+    elevation_m: float | None = None
+    """Above sea level. [m]"""
+    notes: tuple[str, ...] = ()
+
+    def __getitem__(self, name: str) -> Series:
+        """One series by name.
+
+        Raises:
+            InputError: the file has no such series.
+        """
+        if name not in self.series:
+            raise InputError("no such series", file=self.name, field=name, fix="it has " + ", ".join(self.series))
+        return self.series[name]
+
+    def lowest(self, quantity: str) -> Series | None:
+        """The series of a quantity that was measured lowest (files may have several heights), if there is one."""
+        heights = {name: name[len(quantity) :].strip("_m") or "0" for name in self.series if name.startswith(quantity)}
+        return self.series[min(heights, key=lambda name: float(heights[name]))] if heights else None
+
+
+_PLACE_RANGES = {"latitude_deg": (-90, 90), "longitude_deg": (-180, 180), "elevation_m": (-500, 9000)}
+
+
+def read_weather(
+    file: str | Path,
+    *,
+    columns: Sequence[str] | None = None,
+    time_zone: str | None = None,
+    gaps: Gaps = "refuse",
+    longest_step_s: float | None = None,
+    negative: Negative = "refuse",
+    latitude_deg: float | None = None,
+    longitude_deg: float | None = None,
+    elevation_m: float | None = None,
+) -> Weather:
+    """Read a weather file (plain or gzip); its layout is told by its first lines.
+
+    EPW, TMY3 and NSRDB PSM rows of different years become one typical year (see ``series.Clock``). Stamps of EPW and
+    TMY3 mark the end of their hour, those of NSRDB the middle of their interval.
+
+    Args:
+        file: EPW, TMY3, NSRDB PSM3 or PSM4, windpowerlib CSV, or Open-Meteo JSON.
+        columns: series to read; all that the file has when not given, except those without any value.
+        time_zone: fixed offset of the stamps such as ``"-08:00"``, where the file does not tell it.
+        gaps: refuse, or fill, missing values and missing rows; see ``samples.Repairs``.
+        longest_step_s: the longest distance of rows that is no gap; 1.5 usual steps when not given. [s]
+        negative: refuse values below zero or take them for zero.
+        latitude_deg: of the place, where the file does not tell it or is to be overruled. [deg]
+        longitude_deg: likewise. [deg]
+        elevation_m: likewise. [m]
+
+    Raises:
+        InputError: the layout is not known, or the file departs from it; names file, line, field and fix.
+    """
+    repairs = Repairs(gaps=gaps, longest_step_s=longest_step_s, negative=negative)
+    text, digest = read_text(file, latin_1=True)
+    found = find_layout(text, file=str(file), digest=digest, time_zone=time_zone)
+    for name in columns or ():
+        if name not in found.cells:
+            fix = "the file has " + ", ".join(found.cells)
+            raise InputError("no such series", file=file, field=name, fix=fix)
+    series, notes = {}, list(found.notes)
+    for name, cell in found.cells.items():
+        if columns is not None and name not in columns:
+            continue
+        read = _read(found, cell, repairs, optional=columns is None)
+        if read is None:
+            notes.append(f"{name} left out: no value in the whole file")
+        else:
+            series[name] = read
+    if not series:
+        raise InputError("has no series with values", file=file, fix="give a file with irradiance or wind")
+    place = {"latitude_deg": latitude_deg, "longitude_deg": longitude_deg, "elevation_m": elevation_m}
+    told = {key: found.place.get(key) if value is None else value for key, value in place.items()}
+    for key, (low, high) in _PLACE_RANGES.items():
+        if (value := told[key]) is not None and not low <= value <= high:
+            raise InputError(f"is {value}", file=file, field=key, fix=f"it must be {low:g} to {high:g}")
+    return Weather(
+        name=Path(file).name,
+        layout=found.layout,
+        series=series,
+        notes=tuple(notes),
+        **told,
+    )
+
+
+def _read(found: WeatherFile, cell: Cell, repairs: Repairs, *, optional: bool) -> Series | None:
+    values, notes = column_values(
+        found.table, [cell.column], cell.unit, missing=cell.missing, negative=repairs.negative
+    )  # fmt: skip
+    if optional and np.isnan(values).all():
+        return None
+    samples = Samples(
+        table=found.table,
+        time_column=found.time_column,
+        columns=[cell.column],
+        times_s=found.times_s,
+        values=values,
+        skipped=np.zeros(values.size, dtype=np.bool_),
+        cells=np.arange(values.size),
+        unix=found.clock == "unix",
+    )
+    series = series_of(
+        samples,
+        repairs,
+        label=cell.label or found.label,
+        step_s=None,
+        quantity=unit_named(cell.unit).quantity,
+        notes=notes,
+    )
+    about_file = (f"{Path(found.table.file).name}: {note}" for note in found.notes)
+    return replace(series, clock=found.clock, utc_offset_s=found.utc_offset_s, notes=(*about_file, *series.notes))

@@ -1,0 +1,387 @@
+"""Layouts of weather files: EPW, TMY3, NSRDB PSM3/PSM4, windpowerlib's CSV and Open-Meteo's JSON.
+
+Each reader only finds cells, times and place; values are read, checked and put in equal steps by `weather`.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import date
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from greenbatch.energy.columns import Columns, read_rows
+from greenbatch.energy.resample import Label
+from greenbatch.energy.series import Clock
+from greenbatch.energy.stamps import read_times, zone_offset_s
+from greenbatch.errors import InputError
+
+Floats = NDArray[np.float64]
+
+_HOUR_S, _DAY_S = 3600.0, 86_400.0
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """Where a quantity stands in a file."""
+
+    column: str
+    unit: str
+    missing: tuple[float, ...] = ()
+    """Codes for "no value"."""
+    label: Label | None = None
+    """Which point of its interval a stamp marks, where it differs from the rest of the file."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WeatherFile:
+    """What a reader found."""
+
+    layout: str
+    table: Columns
+    time_column: str
+    times_s: Floats
+    """Unix time, or seconds since the typical year began. [s]"""
+    clock: Clock
+    label: Label
+    cells: Mapping[str, Cell]
+    """Name of a series -> its cells."""
+    utc_offset_s: float = 0.0
+    place: Mapping[str, float] = field(default_factory=dict)
+    """``latitude_deg``, ``longitude_deg``, ``elevation_m``, as far as the file tells."""
+    notes: tuple[str, ...] = ()
+
+
+def find_layout(text: str, *, file: str, digest: str, time_zone: str | None) -> WeatherFile:
+    """Tell the layout of a weather file by its first lines and read it.
+
+    Raises:
+        InputError: no layout fits, or the file departs from its own.
+    """
+    head = text.lstrip()[:4000]
+    if head.startswith("{"):
+        return _open_meteo(text, file=file, digest=digest, time_zone=time_zone)
+    rows, lines = read_rows(text, file=file)
+    for fits, read in _LAYOUTS:
+        if fits(rows):
+            return read(rows, lines, file, digest, time_zone)
+    raise InputError(
+        "is no weather file that greenbatch knows",
+        file=file,
+        line=1,
+        fix="give EPW, TMY3, NSRDB PSM3/PSM4, windpowerlib CSV or Open-Meteo JSON, or read its columns as a series",
+    )
+
+
+_EPW = {
+    "temperature_c": (6, Cell("dry bulb temperature", "degC", (99.9,))),
+    "pressure_pa": (9, Cell("atmospheric pressure", "Pa", (999_999.0,))),
+    "ghi_w_m2": (13, Cell("global horizontal radiation", "W/m2", (9999.0,))),
+    "dni_w_m2": (14, Cell("direct normal radiation", "W/m2", (9999.0,))),
+    "dhi_w_m2": (15, Cell("diffuse horizontal radiation", "W/m2", (9999.0,))),
+    "wind_m_s": (21, Cell("wind speed", "m/s", (999.0,))),
+}
+"""Position of the field in a data line; codes after EnergyPlus, Auxiliary Programs, "EPW CSV format"."""
+
+
+def _epw(rows: list[list[str]], lines: list[int], file: str, digest: str, time_zone: str | None) -> WeatherFile:
+    place = _numbers(file, 1, rows[0], {"latitude_deg": 6, "longitude_deg": 7, "utc_offset_h": 8, "elevation_m": 9})
+    start = next((k + 1 for k, row in enumerate(rows) if row[0].strip().upper() == "DATA PERIODS"), None)
+    if start is None or start >= len(rows):
+        raise InputError("has no data below DATA PERIODS", file=file, fix="give a complete EPW file")
+    per_hour = int(_numbers(file, lines[start - 1], rows[start - 1], {"per_hour": 2})["per_hour"])
+    table = _table(
+        file,
+        digest,
+        rows[start:],
+        lines[start:],
+        {"year": 0, "month": 1, "day": 2, "hour": 3, "minute": 4, **{c.column: at for at, c in _EPW.values()}},
+    )
+    stamps = _integers(table, {"year": (1, 9999), "month": (1, 12), "day": (1, 31), "hour": (1, 24), "minute": (0, 60)})
+    # Hours are 1..24 and end there. The minute only counts with several records an hour; else 0, 30 and 60 occur.
+    minutes = stamps["minute"] if per_hour > 1 else np.full(stamps["minute"].shape, 60)
+    return _calendar(
+        "EPW", table, "hour", stamps, (stamps["hour"] - 1) * _HOUR_S + minutes * 60.0,
+        label="end", cells={name: cell for name, (_, cell) in _EPW.items()}, place=place, time_zone=time_zone,
+    )  # fmt: skip
+
+
+_TMY3 = {
+    "temperature_c": Cell("Dry-bulb (C)", "degC", (-9900.0,)),
+    "pressure_pa": Cell("Pressure (mbar)", "mbar", (-9900.0,)),
+    "ghi_w_m2": Cell("GHI (W/m^2)", "W/m2", (-9900.0,)),
+    "dni_w_m2": Cell("DNI (W/m^2)", "W/m2", (-9900.0,)),
+    "dhi_w_m2": Cell("DHI (W/m^2)", "W/m2", (-9900.0,)),
+    "wind_m_s": Cell("Wspd (m/s)", "m/s", (-9900.0,)),
+}
+"""Source: NREL/TP-581-43156, Users Manual for TMY3 Data Sets, Table 1-3."""
+
+
+def _tmy3(rows: list[list[str]], lines: list[int], file: str, digest: str, time_zone: str | None) -> WeatherFile:
+    place = _numbers(file, 1, rows[0], {"utc_offset_h": 3, "latitude_deg": 4, "longitude_deg": 5, "elevation_m": 6})
+    header = [name.strip() for name in rows[1]]
+    day, hour = "Date (MM/DD/YYYY)", "Time (HH:MM)"
+    places = {name: _place(file, lines[1], header, name) for name in (day, hour, *(c.column for c in _TMY3.values()))}
+    table = _table(file, digest, rows[2:], lines[2:], places)
+    parts: dict[str, list[str]] = {"month": [], "day": [], "year": [], "hour": [], "minute": []}
+    for row, (stamp, clock) in enumerate(zip(table.cells[day], table.cells[hour], strict=True)):
+        pieces = [*stamp.split("/"), *clock.split(":")]
+        if len(pieces) != 5:
+            fix = "write MM/DD/YYYY and HH:MM"
+            raise table.refuse(row, f"{stamp!r} {clock!r} is not a date and a time", field=day, fix=fix)
+        for name, piece in zip(parts, pieces, strict=True):
+            parts[name].append(piece)
+    table.cells.update(parts)
+    stamps = _integers(table, {"year": (1, 9999), "month": (1, 12), "day": (1, 31), "hour": (0, 24), "minute": (0, 59)})
+    seconds = stamps["hour"] * _HOUR_S + stamps["minute"] * 60.0
+    return _calendar(
+        "TMY3", table, hour, stamps, seconds, label="end", cells=_TMY3, place=place, time_zone=time_zone
+    )  # fmt: skip
+
+
+_PSM = {
+    "temperature_c": Cell("Temperature", "degC", (-9999.0,)),
+    "pressure_pa": Cell("Pressure", "mbar", (-9999.0,)),
+    "ghi_w_m2": Cell("GHI", "W/m2", (-9999.0,)),
+    "dni_w_m2": Cell("DNI", "W/m2", (-9999.0,)),
+    "dhi_w_m2": Cell("DHI", "W/m2", (-9999.0,)),
+    "wind_m_s": Cell("Wind Speed", "m/s", (-9999.0,)),
+}
+_PSM_TIMES = {"year": "Year", "month": "Month", "day": "Day", "hour": "Hour", "minute": "Minute"}
+_PSM_PLACE = {"latitude_deg": "Latitude", "longitude_deg": "Longitude", "elevation_m": "Elevation"}
+
+
+def _psm(rows: list[list[str]], lines: list[int], file: str, digest: str, time_zone: str | None) -> WeatherFile:
+    """NSRDB's files begin with two lines about the place; tables saved from them may not."""
+    place: dict[str, float] = {}
+    at = next(k for k, row in enumerate(rows[:3]) if {"Year", "Month"} <= set(row))
+    if at == 2:
+        about = {name: k for k, name in enumerate(rows[0])}
+        known = {
+            key: about[name] for key, name in (*_PSM_PLACE.items(), ("utc_offset_h", "Time Zone")) if name in about
+        }
+        place = _numbers(file, lines[1], rows[1], known)
+    header = [name.strip() for name in rows[at]]
+    # Files with the place pad the header line with empty names; tables lack columns the user did not ask NSRDB for.
+    cells = {name: cell for name, cell in _PSM.items() if cell.column in header}
+    wanted = {**_PSM_TIMES, **{cell.column: cell.column for cell in cells.values()}}
+    places = {key: _place(file, lines[at], header, name) for key, name in wanted.items()}
+    table = _table(file, digest, rows[at + 1 :], lines[at + 1 :], places)
+    stamps = _integers(table, {"year": (1, 9999), "month": (1, 12), "day": (1, 31), "hour": (0, 23), "minute": (0, 59)})
+    seconds = stamps["hour"] * _HOUR_S + stamps["minute"] * 60.0
+    return _calendar(
+        "NSRDB PSM", table, "minute", stamps, seconds, label="middle", cells=cells, place=place, time_zone=time_zone
+    )  # fmt: skip
+
+
+_WINDPOWERLIB = {
+    "temperature": ("temperature_c", "K"),
+    "pressure": ("pressure_pa", "Pa"),
+    "wind_speed": ("wind_m_s", "m/s"),
+}
+
+
+def _windpowerlib(
+    rows: list[list[str]], lines: list[int], file: str, digest: str, time_zone: str | None
+) -> WeatherFile:
+    """Two header lines, name and height; stamps carry their offset. Series are named ``wind_m_s_80m`` and so on."""
+    if time_zone is not None:
+        problem = f"is {time_zone!r}, but the stamps carry their offset"
+        raise InputError(problem, file=file, field="time_zone", fix="leave it out")
+    if len(rows) < 3 or len(rows[0]) != len(rows[1]):
+        raise InputError("needs two header lines and data", file=file, line=2, fix="name and height of each column")
+    columns = [f"{name.strip()} at {height.strip()} m" for name, height in zip(rows[0], rows[1], strict=True)]
+    table = _table(file, digest, rows[2:], lines[2:], {name: k for k, name in enumerate(columns)})
+    cells = {}
+    for name, height, column in zip(rows[0], rows[1], columns, strict=True):
+        if name.strip() in _WINDPOWERLIB:
+            series, unit = _WINDPOWERLIB[name.strip()]
+            cells[f"{series}_{height.strip()}m"] = Cell(column, unit)
+    times_s, _ = read_times(table, columns[0], kind="offset")
+    return WeatherFile(
+        layout="windpowerlib",
+        table=table,
+        time_column=columns[0],
+        times_s=times_s,
+        clock="unix",
+        label="start",
+        cells=cells,
+    )
+
+
+_OPEN_METEO: dict[str, tuple[str, Label]] = {
+    "temperature_2m": ("temperature_c", "start"),
+    "surface_pressure": ("pressure_pa", "start"),
+    "shortwave_radiation": ("ghi_w_m2", "end"),
+    "direct_normal_irradiance": ("dni_w_m2", "end"),
+    "diffuse_radiation": ("dhi_w_m2", "end"),
+    "windspeed_10m": ("wind_m_s_10m", "start"),
+    "wind_speed_10m": ("wind_m_s_10m", "start"),
+    "windspeed_80m": ("wind_m_s_80m", "start"),
+    "wind_speed_80m": ("wind_m_s_80m", "start"),
+    "windspeed_100m": ("wind_m_s_100m", "start"),
+    "wind_speed_100m": ("wind_m_s_100m", "start"),
+    "wind_speed_120m": ("wind_m_s_120m", "start"),
+}
+"""Variable -> series, and the point its stamp marks: radiation is the mean of the preceding hour, the rest instants."""
+_OPEN_METEO_UNITS = {
+    "°C": "degC", "°F": "degF", "km/h": "km/h", "m/s": "m/s", "mp/h": "mph", "kn": "kn", "W/m²": "W/m2", "hPa": "hPa",
+}  # fmt: skip
+
+
+def _open_meteo(text: str, *, file: str, digest: str, time_zone: str | None) -> WeatherFile:
+    """Stamps are local with one fixed offset for the whole file (``utc_offset_seconds``), the zone's clocks aside."""
+    try:
+        data: Any = json.loads(text)
+    except json.JSONDecodeError as error:
+        raise InputError(f"is not JSON: {error.msg}", file=file, line=error.lineno, fix="download it again") from None
+    except RecursionError:
+        raise InputError("is nested too deeply", file=file, fix="download it again") from None
+    hourly = data.get("hourly")
+    if not isinstance(hourly, dict) or not isinstance(hourly.get("time"), list) or not hourly["time"]:
+        raise InputError("has no list of hours", file=file, field="hourly.time", fix="ask Open-Meteo for hourly values")
+    units = data.get("hourly_units") or {}
+    count, columns, cells = len(hourly["time"]), {}, {}
+    for name, (series, label) in _OPEN_METEO.items():
+        if name not in hourly:
+            continue
+        if not isinstance(hourly[name], list) or len(hourly[name]) != count:
+            raise InputError(
+                f"is not a list of {count} values", file=file, field=f"hourly.{name}", fix="download it again"
+            )
+        if units.get(name) not in _OPEN_METEO_UNITS:
+            problem, fix = f"unit {units.get(name)!r} is not known", "use one of " + ", ".join(_OPEN_METEO_UNITS)
+            raise InputError(problem, file=file, field=f"hourly_units.{name}", fix=fix)
+        columns[f"hourly.{name}"] = ["" if value is None else str(value) for value in hourly[name]]
+        cells[series] = Cell(f"hourly.{name}", _OPEN_METEO_UNITS[units[name]], label=label)
+    columns["hourly.time"] = [str(stamp) for stamp in hourly["time"]]
+    offset_s = _number(file, data, "utc_offset_seconds") if time_zone is None else zone_offset_s(time_zone)
+    table = Columns(file, digest, columns, None)
+    times_s, _ = read_times(table, "hourly.time", kind="utc")
+    known = {"latitude_deg": "latitude", "longitude_deg": "longitude", "elevation_m": "elevation"}
+    return WeatherFile(
+        layout="Open-Meteo",
+        table=table,
+        time_column="hourly.time",
+        times_s=times_s - offset_s,
+        clock="unix",
+        label="start",
+        cells=cells,
+        utc_offset_s=offset_s,
+        place={key: _number(file, data, name) for key, name in known.items() if name in data},
+        notes=(f"stamps taken as UTC{offset_s / _HOUR_S:+g} h all year",),
+    )
+
+
+def _calendar(
+    layout: str, table: Columns, time_column: str, stamps: Mapping[str, NDArray[np.int64]], seconds: Floats, *,
+    label: Label, cells: Mapping[str, Cell], place: Mapping[str, float], time_zone: str | None,
+) -> WeatherFile:  # fmt: skip
+    """Dates and seconds of the day become Unix time, or with rows of different years one typical year."""
+    if time_zone is None and "utc_offset_h" not in place:
+        fix = 'give the offset of its stamps, for instance time_zone = "-08:00"'
+        raise InputError("the file does not tell its time zone", file=table.file, field="time_zone", fix=fix)
+    offset_s = place["utc_offset_h"] * _HOUR_S if time_zone is None else zone_offset_s(time_zone)
+    day_numbers = _day_numbers(table, stamps, time_column)
+    # Real years follow each other without a jump; the months of a typical year come from different years.
+    jumps = np.diff(day_numbers)
+    typical = bool(jumps.size and (jumps.min() < 0 or jumps.max() > 31))
+    notes, keep = [], np.ones(day_numbers.shape, dtype=np.bool_)
+    if typical:
+        notes.append(f"typical year: rows of {np.unique(stamps['year']).size} years put together")
+        keep = ~((stamps["month"] == 2) & (stamps["day"] == 29))
+        if not keep.all():
+            notes.append(f"rows of 29 February left out: {np.count_nonzero(~keep)}")
+        day_numbers = _day_numbers(table, {**stamps, "year": np.where(keep, 2001, 2004)}, time_column)
+        day_numbers = day_numbers - (date(2001, 1, 1) - date(1970, 1, 1)).days
+    times_s = day_numbers * _DAY_S + seconds - (0.0 if typical else offset_s)
+    kept = np.flatnonzero(keep).tolist()
+    if not all(keep):
+        lines = tuple(table.lines[row] for row in kept)
+        cut = {name: [column[row] for row in kept] for name, column in table.cells.items()}
+        table = Columns(table.file, table.sha256, cut, lines[0], lines)
+    return WeatherFile(
+        layout=layout, table=table, time_column=time_column, times_s=times_s[keep],
+        clock="typical-year" if typical else "unix", label=label, cells=cells, utc_offset_s=offset_s,
+        place={key: value for key, value in place.items() if key != "utc_offset_h"}, notes=tuple(notes),
+    )  # fmt: skip
+
+
+def _day_numbers(table: Columns, stamps: Mapping[str, NDArray[np.int64]], time_column: str) -> NDArray[np.int64]:
+    """Days since 1970."""
+    numbers = []
+    dates = zip(*(stamps[part].tolist() for part in ("year", "month", "day")), strict=True)
+    for row, (year, month, day) in enumerate(dates):
+        try:
+            numbers.append((date(year, month, day) - date(1970, 1, 1)).days)
+        except ValueError:
+            problem = f"{year}-{month:02}-{day:02} is not a date"
+            raise table.refuse(row, problem, field=time_column, fix="correct the line") from None
+    return np.array(numbers, dtype=np.int64)
+
+
+def _table(file: str, digest: str, rows: list[list[str]], lines: list[int], places: Mapping[str, int]) -> Columns:
+    if not rows:
+        raise InputError("has no data rows", file=file, fix="give the whole file")
+    last = max(places.values())
+    for row, line in zip(rows, lines, strict=True):
+        if len(row) <= last:
+            raise InputError(f"has {len(row)} fields, needs {last + 1}", file=file, line=line, fix="complete the line")
+    return Columns(
+        file, digest, {name: [row[at].strip() for row in rows] for name, at in places.items()}, lines[0], tuple(lines)
+    )
+
+
+def _integers(table: Columns, ranges: Mapping[str, tuple[int, int]]) -> dict[str, NDArray[np.int64]]:
+    parsed = {}
+    for name, (low, high) in ranges.items():
+        values = []
+        for row, cell in enumerate(table.cells[name]):
+            if not cell.isdecimal() or not low <= int(cell) <= high:
+                fix = f"give a whole number from {low} to {high}"
+                raise table.refuse(row, f"{cell!r} is not possible", field=name, fix=fix)
+            values.append(int(cell))
+        parsed[name] = np.array(values, dtype=np.int64)
+    return parsed
+
+
+def _numbers(file: str, line: int, row: Sequence[str], places: Mapping[str, int]) -> dict[str, float]:
+    found = {}
+    for name, at in places.items():
+        try:
+            found[name] = float(row[at])
+        except (IndexError, ValueError):
+            shown = row[at] if at < len(row) else ""
+            raise InputError(
+                f"{shown!r} is not a number", file=file, line=line, field=name, fix="correct the header"
+            ) from None
+    return found
+
+
+def _number(file: str, data: Mapping[str, Any], name: str) -> float:
+    value = data.get(name)
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise InputError(f"is {value!r}, not a number", file=file, field=name, fix="download the file again")
+    return float(value)
+
+
+def _place(file: str, line: int, header: Sequence[str], name: str) -> int:
+    if name not in header:
+        raise InputError("no such column", file=file, line=line, field=name, fix="give the file as it was downloaded")
+    return list(header).index(name)
+
+
+_Rows = list[list[str]]
+_LAYOUTS: tuple[
+    tuple[Callable[[_Rows], bool], Callable[[_Rows, list[int], str, str, str | None], WeatherFile]], ...
+] = (
+    (lambda rows: bool(rows) and rows[0][0].strip().upper() == "LOCATION", _epw),
+    (lambda rows: bool(rows) and rows[0][0].strip() == "variable_name", _windpowerlib),
+    (lambda rows: len(rows) > 1 and "Date (MM/DD/YYYY)" in [cell.strip() for cell in rows[1]], _tmy3),
+    (lambda rows: any({"Year", "Month"} <= set(row) for row in rows[:3]), _psm),
+)
+"""What tells a layout, and its reader."""
