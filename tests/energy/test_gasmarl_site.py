@@ -41,7 +41,7 @@ def by_hand(find: Callable[[str], Path], area_m2: float, rated_w: float) -> list
         if v <= 2.5 or v >= 30:
             wind_w = 0.0
         elif v < 15:
-            wind_w = round(rated_w * (v - 2.5) / 12.5, 2)
+            wind_w = round(rated_w * ((v - 2.5) / 12.5), 2)
         else:
             wind_w = rated_w
         power.append(round(0.2 * irr * area_m2, 2) + wind_w)

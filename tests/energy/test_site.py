@@ -1,0 +1,93 @@
+"""A `Site`: slots, repetition, forecast and its wrap-around."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from greenbatch.energy import Site
+from greenbatch.errors import InputError, SupplyExhausted
+
+
+def site(power_w, **more) -> Site:
+    return Site(name="s", sources_w={"solar": np.asarray(power_w, dtype=float)}, **{"step_s": 3600.0, **more})
+
+
+def test_slots_begin_at_the_origin():
+    s = site([1, 2, 3], origin_s=-1800)
+    assert [s.slot(t) for t in (-1800, 1799.999, 1800, 8999.999)] == [0, 0, 1, 2]
+
+
+@pytest.mark.parametrize("time_s", [-1801.0, 9000.0])
+def test_outside_of_the_series_is_an_error_in_one_line(time_s):
+    with pytest.raises(SupplyExhausted, match=r"covers trace seconds -1800 to 9000, but .*repeat = true"):
+        site([1, 2, 3], origin_s=-1800).slot(time_s)
+
+
+def test_repeat_covers_before_and_after():
+    s = site([1, 2, 3], repeat=True)
+    assert [s.slot(3600.0 * k) for k in (-1, 0, 2, 3, 7)] == [2, 0, 2, 0, 1]
+
+
+def test_forecast_runs_over_the_seam_of_a_repeated_series():
+    start_s, end_s, power_w = site([1, 2, 3, 4], repeat=True, forecast_horizon_s=3 * 3600).forecast(3 * 3600 + 100)
+    assert start_s.tolist() == [10_800, 14_400, 18_000]
+    assert end_s.tolist() == [14_400, 18_000, 21_600]
+    assert power_w.tolist() == [4, 1, 2]
+
+
+def test_forecast_ends_with_a_series_that_does_not_repeat():
+    s = site([1, 2, 3, 4], forecast_horizon_s=3 * 3600)
+    assert s.forecast(2.5 * 3600)[2].tolist() == [3, 4]
+    assert [s.forecast_w(2.5 * 3600, k) for k in range(4)] == [3, 4, 3, 4]
+
+
+@pytest.mark.parametrize(
+    ("horizon_s", "slots"), [(3600, 1), (5400, 1), (7200, 2), (300 * 288.0, 4), (float("inf"), 4), (86_400, 4)]
+)
+def test_horizon_counts_whole_slots(horizon_s, slots):
+    assert site([1, 2, 3, 4], forecast_horizon_s=horizon_s).horizon_slots == slots
+
+
+@given(
+    power_w=st.lists(st.integers(0, 50_000), min_size=1, max_size=60),
+    horizon=st.integers(1, 70),
+    now=st.floats(0, 1e7),
+    ahead=st.integers(0, 500),
+    step_s=st.sampled_from([60.0, 300.0, 3600.0]),
+)
+def test_wrap_around_rule(power_w, horizon, now, ahead, step_s):
+    """Slot h0 + k beyond the m slots of the window takes the power of slot h0 + k mod m."""
+    s = site(power_w, repeat=True, step_s=step_s, forecast_horizon_s=horizon * step_s)
+    m, h0 = s.horizon_slots, int(now // step_s)
+    assert m == min(horizon, len(power_w))
+    assert s.forecast_w(now, ahead) == power_w[(h0 + ahead % m) % len(power_w)]
+    start_s, end_s, known_w = s.forecast(now)
+    assert known_w.size == m
+    assert start_s[0] <= now < end_s[0]
+    assert known_w.tolist() == [power_w[(h0 + k) % len(power_w)] for k in range(m)]
+
+
+def test_sources_add_up_and_scale():
+    s = Site(name="s", step_s=60, sources_w={"solar": np.array([1.0, 0.5]), "wind": np.array([2.0, 0.0])})
+    assert s.renewable_w.tolist() == [3, 0.5]
+    assert s.scaled(4).renewable_w.tolist() == [12, 2]
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"step_s": 0.0}, "site.step_s: is 0"),
+        ({"step_s": float("nan")}, "site.step_s: is nan"),
+        ({"sources_w": {}}, "at least one source"),
+        ({"sources_w": {"a": np.zeros(2), "b": np.zeros(3)}}, "all of one length"),
+        ({"sources_w": {"solar": np.array([1.0, np.nan])}}, "site.solar: slot 1 is nan"),
+        ({"sources_w": {"solar": np.array([-1.0])}}, "site.solar: slot 0 is -1"),
+        ({"forecast_horizon_s": 10.0}, r"forecast_horizon_s: is 10.0 .*one step, 3600 s"),
+        ({"signals": {"price_eur_per_mwh": np.zeros(7)}}, "site.price_eur_per_mwh: .*give 2 finite values"),
+    ],
+)
+def test_impossible_sites(change, message):
+    good = {"name": "s", "step_s": 3600.0, "sources_w": {"solar": np.zeros(2)}}
+    with pytest.raises(InputError, match=message):
+        Site(**{**good, **change})
