@@ -2,39 +2,74 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from greenbatch import datasets
 from greenbatch.cluster import Cluster
 from greenbatch.errors import DataMissing, InputError
+from greenbatch.scenarios.toml import Place, line_of
 
 if TYPE_CHECKING:
     from greenbatch.energy import Series, Site
     from greenbatch.scenarios.schema import ClusterSection, Generator, ScenarioFile, WorkloadSection
-    from greenbatch.scenarios.site_schema import SeriesSite, Source
+    from greenbatch.scenarios.section import Section
+    from greenbatch.scenarios.site_schema import SeriesSite
     from greenbatch.workload import Workload
 
-_READER_KEYS = (
-    "columns", "unit", "time_kind", "time_column", "time_zone", "time_format", "label", "step_s", "gaps",
-    "longest_step_s", "unsorted", "duplicates", "negative", "missing", "delimiter",
-)  # fmt: skip
-_POWER_KEYS = {
-    "pv": ("area_m2", "efficiency", "round_w"),
-    "turbine": ("rated_w", "cut_in_m_s", "rated_m_s", "cut_out_m_s", "round_w"),
-}
+
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """The scenario file: where relative paths start, and what an error names."""
+
+    file: Path
+    lines: Mapping[Place, int]
+    trace_folder: Path | None = None
+    """Where a relative path of the trace starts, if it does not stand in the file."""
+
+    @contextmanager
+    def blame(self, *place: str | int) -> Iterator[None]:
+        """Errors inside that name no file get the scenario's, the line of a table in it, and the table's name."""
+        try:
+            yield
+        except InputError as error:
+            if error.file is not None or type(error) is not InputError:
+                raise
+            table = ".".join(str(step) for step in place if isinstance(step, str))
+            inside = (error.field or "").rpartition(".")[2]
+            field = f"{table}.{inside}" if inside and inside != place[0] else table
+            line = line_of((*place, inside), self.lines)
+            raise InputError(error.problem, file=self.file, line=line, field=field, fix=error.fix) from None
+
+    def locate(self, file: str | None, dataset: str | None, *, trace: bool = False) -> Path:
+        """Path of a file that the scenario names, by path or as a known data file.
+
+        Raises:
+            InputError: it is not there.
+        """
+        if dataset is not None:
+            return datasets.find(dataset)
+        outside = trace and self.trace_folder is not None
+        folder = self.trace_folder if outside and self.trace_folder is not None else self.file.parent
+        path = folder / Path(file or "").expanduser()
+        try:
+            if path.exists():
+                return path
+        except OSError as error:
+            raise InputError(f"cannot be read: {error.strerror}", file=path, fix="check the path") from None
+        fix = "check the path" if outside else "check the path; it is relative to the scenario file"
+        raise DataMissing("no such file", file=path, fix=fix)
 
 
-def build_workload(
-    section: WorkloadSection, *, folder: Path, trace_folder: Path, processors: int | None, strict: bool
-) -> Workload:
+def build_workload(section: WorkloadSection, origin: Origin, *, processors: int | None, strict: bool) -> Workload:
     """Read or generate the jobs, put them on the scenario's clock and give them power.
 
     Args:
         section: ``[workload]``.
-        folder: folder of the scenario file; relative paths start there.
-        trace_folder: the same for the trace: the working folder, if the trace was given on the command line.
+        origin: the scenario file.
         processors: machine size, where the scenario or the command line says one.
         strict: refuse what would otherwise be repaired or dropped.
 
@@ -44,15 +79,17 @@ def build_workload(
     from greenbatch.workload import shift_to_origin
 
     if section.generator is not None:
-        workload = _generated(section.generator)
+        with origin.blame("workload", "generator"):
+            workload = _generated(section.generator)
     else:
-        workload = _trace(section, trace_folder, processors, strict)
+        workload = _trace(section, origin, processors, strict)
     if section.clock_origin == "first-job":
         workload = shift_to_origin(workload)
-    return _powered(workload, section, folder)
+    with origin.blame("workload", "power"):
+        return _powered(workload, section, origin)
 
 
-def build_cluster(section: ClusterSection, workload: Workload) -> Cluster:
+def build_cluster(section: ClusterSection, workload: Workload, origin: Origin) -> Cluster:
     """The machine, as large as the scenario or the trace says.
 
     Raises:
@@ -64,52 +101,50 @@ def build_cluster(section: ClusterSection, workload: Workload) -> Cluster:
             "the trace does not say how large the machine is", file=workload.name, field="cluster.processors",
             fix="give --processors, or set it in the scenario",
         )  # fmt: skip
-    return Cluster.pooled(
-        size,
-        processors_per_machine=section.processors_per_machine,
-        idle_power_per_machine_w=section.idle_power_per_machine_w,
-    )
+    with origin.blame("cluster"):
+        return Cluster.pooled(
+            size,
+            processors_per_machine=section.processors_per_machine,
+            idle_power_per_machine_w=section.idle_power_per_machine_w,
+        )
 
 
-def build_site(scenario: ScenarioFile, workload: Workload, cluster: Cluster, *, folder: Path) -> Site | None:
+def build_site(scenario: ScenarioFile, workload: Workload, cluster: Cluster, origin: Origin) -> Site | None:
     """The power supply on the workload's clock; None where the scenario has none.
 
     Raises:
         InputError: a series cannot be used, or does not fit to the trace.
     """
+    from greenbatch import energy
+    from greenbatch.scenarios.site_schema import synthetic_arguments
+
     section = scenario.site
     if section.kind == "none":
         return None
     factor = 1.0 if section.reference_processors is None else cluster.processors / section.reference_processors
-    return _series_site(section, workload, factor, folder)
+    if section.kind == "series":
+        return _series_site(section, workload, factor, origin)
+    with origin.blame("site"):
+        return energy.synthetic_site(
+            name=section.name,
+            factor=factor,
+            unix_start_s=workload.unix_start_s,
+            **synthetic_arguments(section),
+        )
 
 
-def locate(file: str | None, dataset: str | None, *, folder: Path) -> Path:
-    """Path of a file that a scenario names, by path or as a known data file.
-
-    Raises:
-        InputError: it is not there.
-    """
-    if dataset is not None:
-        return datasets.find(dataset)
-    path = folder / Path(file or "").expanduser()
-    if not path.exists():
-        raise DataMissing("no such file", file=path, fix="check the path; it is relative to the scenario file")
-    return path
-
-
-def _trace(section: WorkloadSection, folder: Path, processors: int | None, strict: bool) -> Workload:
-    from greenbatch import workload as room
+def _trace(section: WorkloadSection, origin: Origin, processors: int | None, strict: bool) -> Workload:
+    from greenbatch.workload import SWF_RULES, read_workload
 
     if section.file is None and section.dataset is None:
         problem, fix = "the scenario names no trace", "give --trace FILE, or set workload.file in the scenario"
         raise InputError(problem, field="workload.file", fix=fix)
-    return room.read_workload(
-        locate(section.file, section.dataset, folder=folder),
+    return read_workload(
+        origin.locate(section.file, section.dataset, trace=True),
         strict=strict,
         processors=processors,
         limit=section.limit,
-        repairs=None if section.reader == "default" else room.SWF_RULES[section.reader],
+        repairs=None if section.reader == "default" else SWF_RULES[section.reader],
         time_zone=section.time_zone,
         unix_start_s=section.unix_start_s,
         columns=section.columns,
@@ -120,7 +155,7 @@ def _generated(section: Generator) -> Workload:
     raise NotImplementedError
 
 
-def _powered(workload: Workload, section: WorkloadSection, folder: Path) -> Workload:
+def _powered(workload: Workload, section: WorkloadSection, origin: Origin) -> Workload:
     import numpy as np
 
     from greenbatch.workload import per_processor_power, power_list
@@ -131,31 +166,26 @@ def _powered(workload: Workload, section: WorkloadSection, folder: Path) -> Work
     if power.kind == "per-processor":
         return per_processor_power(workload, power.seed, power.low_w, power.high_w)
     if power.kind == "list":
-        return power_list(workload, locate(power.file, power.dataset, folder=folder))
+        return power_list(workload, origin.locate(power.file, power.dataset))
     return workload
 
 
-def _series_site(section: SeriesSite, workload: Workload, factor: float, folder: Path) -> Site:
+def _series_site(section: SeriesSite, workload: Workload, factor: float, origin: Origin) -> Site:
     from greenbatch.energy import combine
+    from greenbatch.scenarios.site_schema import combine_arguments
 
-    return combine(
-        section.name,
-        {source.name: _power(source, factor, folder) for source in section.sources},
-        align=section.align,
-        unix_start_s=workload.unix_start_s,
-        step_s=section.step_s,
-        repeat=section.repeat,
-        forecast_horizon_s=section.forecast_horizon_s,
-    )
+    sources = {}
+    for index, source in enumerate(section.sources):
+        with origin.blame("site", "sources", index):
+            sources[source.name] = _power(source, factor, origin)
+    with origin.blame("site"):
+        return combine(section.name, sources, unix_start_s=workload.unix_start_s, **combine_arguments(section))
 
 
-def _power(source: Source, factor: float, folder: Path) -> Series:
-    from greenbatch.energy import pv, read_series, turbine
+def _power(source: Section, factor: float, origin: Origin) -> Series:
+    from greenbatch.scenarios.site_schema import KINDS
 
-    reading: dict[str, Any] = {key: getattr(source, key) for key in _READER_KEYS}
-    series = read_series(locate(source.file, source.dataset, folder=folder), name=source.name, **reading)
-    if source.kind == "power":
-        return replace(series, values=series.values * factor)
-    parameters = {key: getattr(source, key) for key in _POWER_KEYS[source.kind]}
-    convert = pv if source.kind == "pv" else turbine
-    return convert(series, factor=factor, **parameters)
+    raw = source.model_dump(include={"kind", "file", "dataset"})
+    how = KINDS[raw["kind"]]
+    content = how.read(origin.locate(raw["file"], raw["dataset"]), **how.reading(source))
+    return how.convert(content, factor=factor, **how.converting(source))

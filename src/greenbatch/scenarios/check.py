@@ -28,6 +28,9 @@ _FIXES = {
     "model_type": "make it a table",
     "model_attributes_type": "make it a table",
     "finite_number": "give a finite number",
+    "string_too_short": "give a text that is not empty",
+    "too_short": "give at least one",
+    "string_pattern_mismatch": "leave out the null character",
 }
 """Kind of error (pydantic's) -> what the user can do."""
 
@@ -57,16 +60,27 @@ def check(raw: Mapping[str, Any], *, file: str | Path, lines: Mapping[Place, int
 def problems(
     errors: Sequence[ErrorDetails], raw: Mapping[str, Any], *, file: str | Path, lines: Mapping[Place, int]
 ) -> list[InputError]:
-    """One `InputError` for each of pydantic's errors, in order of the lines."""
-    found = [_input_error(error, raw, file, lines) for error in errors]
+    """One `InputError` for each place that is wrong, in order of the lines."""
+    by_place: dict[Place, list[ErrorDetails]] = {}
+    for error in errors:
+        by_place.setdefault(_place(error["loc"], raw, error["type"] == "missing"), []).append(error)
+    found = []
+    for place, alternatives in by_place.items():
+        # Pydantic does not count items that are wrong themselves.
+        within = any(other[: len(place)] == place and other != place for other in by_place)
+        if within and alternatives[0]["type"] == "too_short":
+            continue
+        made = [_input_error(error, place, file, lines) for error in alternatives]
+        fixes = dict.fromkeys(error.fix for error in made if error.fix)
+        made[0] = InputError(
+            made[0].problem, file=file, line=made[0].line, field=made[0].field, fix=", or ".join(fixes) or None
+        )
+        found.append(made[0])
     return sorted(found, key=lambda error: error.line or 0)
 
 
-def _input_error(
-    error: ErrorDetails, raw: Mapping[str, Any], file: str | Path, lines: Mapping[Place, int]
-) -> InputError:
+def _input_error(error: ErrorDetails, place: Place, file: str | Path, lines: Mapping[Place, int]) -> InputError:
     kind, context = error["type"], error.get("ctx", {})
-    place = _place(error["loc"], raw)
     field = _dotted(place)
     line = line_of(place, lines)
     if kind == "extra_forbidden":
@@ -105,7 +119,7 @@ def _together(found: Sequence[InputError], file: str | Path) -> InputError:
     )
 
 
-def _place(loc: Sequence[str | int], raw: Any) -> Place:
+def _place(loc: Sequence[str | int], raw: Any, absent: bool) -> Place:
     """Pydantic's path without the names of union members, which are not in the file."""
     place: list[str | int] = []
     for at, step in enumerate(loc):
@@ -115,7 +129,7 @@ def _place(loc: Sequence[str | int], raw: Any) -> Place:
         if inside:
             raw = raw[step]
             place.append(step)
-        elif at == len(loc) - 1 and isinstance(raw, Mapping) and isinstance(step, str) and step.isidentifier():
+        elif absent and at == len(loc) - 1:
             place.append(step)
     return tuple(place)
 

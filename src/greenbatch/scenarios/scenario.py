@@ -165,30 +165,25 @@ def load_scenario(
     Raises:
         InputError: something is missing or not usable; one line that says what, where and how to mend it.
     """
-    from greenbatch.scenarios.build import build_cluster, build_site, build_workload
+    from greenbatch.scenarios.build import Origin, build_cluster, build_site, build_workload
 
     given: dict[str, Any] = dict(overrides or {})
     if trace is not None:
         given |= {"workload.generator": None, **_trace_keys(trace)}
     if processors is not None:
         given["cluster.processors"] = processors
-    section, file, _ = read_scenario(name_or_path, overrides=given)
+    section, file, lines = read_scenario(name_or_path, overrides=given)
+    origin = Origin(file, lines, None if trace is None else Path())
     size = section.cluster.processors
-    workload = build_workload(
-        section.workload,
-        folder=file.parent,
-        trace_folder=file.parent if trace is None else Path(),
-        processors=None if size == "trace" else size,
-        strict=strict,
-    )
-    cluster = build_cluster(section.cluster, workload)
+    workload = build_workload(section.workload, origin, processors=None if size == "trace" else size, strict=strict)
+    cluster = build_cluster(section.cluster, workload, origin)
     evaluation = section.evaluation
     return Scenario(
         name=section.name,
         description=" ".join(section.description.split()),
         workload=workload,
         cluster=cluster,
-        site=build_site(section, workload, cluster, folder=file.parent),
+        site=build_site(section, workload, cluster, origin),
         rules=Rules(**section.rules.model_dump()),
         evaluation=Evaluation(
             starts=evaluation.starts,

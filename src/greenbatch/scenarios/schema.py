@@ -12,7 +12,7 @@ from pydantic import Field, create_model, model_validator
 
 from greenbatch.engine.rules import Rules
 from greenbatch.scenarios.section import Count, Natural, Naturals, NotNegative, Section, Seed, Text, Texts, need_one_of
-from greenbatch.scenarios.site_schema import NoSite, SeriesSite
+from greenbatch.scenarios.site_schema import NoSite, SeriesSite, SyntheticSite
 
 
 class Generator(Section):
@@ -148,7 +148,7 @@ else:
     )
 
 
-Site = Annotated[NoSite | SeriesSite, Field(discriminator="kind")]
+Site = Annotated[NoSite | SeriesSite | SyntheticSite, Field(discriminator="kind")]
 
 
 class ScenarioFile(Section):

@@ -1,85 +1,91 @@
-"""``[site]``: where the power comes from."""
+"""``[site]``: where the power comes from.
+
+The keys of a table are the keyword arguments of the functions in `greenbatch.energy` that its ``kind`` names, with
+their types and defaults: the tables are made from the signatures, so that they cannot drift apart.
+"""
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+import inspect
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated, Any, Literal, Union, get_type_hints
 
-from pydantic import Field, model_validator
+from pydantic import Field, create_model, model_validator
 
-from greenbatch.scenarios.section import Count, Numbers, Positive, Section, Text, Texts, need_one_of
+from greenbatch import energy
+from greenbatch.scenarios.section import Count, Numbers, Section, Text, Texts, need_one_of
 
 
-class _SeriesFile(Section):
-    """A column of a CSV or Parquet file; the keys are the arguments of ``energy.series.read_series``."""
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """How a source of one kind is made: read a file, turn what it holds into power."""
 
+    read: Callable[..., Any]
+    convert: Callable[..., energy.Series]
+
+    def reading(self, source: Section) -> dict[str, Any]:
+        """The reader's arguments in a source's table."""
+        return _arguments(self.read, source)
+
+    def converting(self, source: Section) -> dict[str, Any]:
+        """The model's arguments in a source's table."""
+        return _arguments(self.convert, source)
+
+
+KINDS: dict[str, Kind] = {
+    "pv": Kind(energy.read_series, energy.pv),
+    "turbine": Kind(energy.read_series, energy.turbine),
+    "cubic-turbine": Kind(energy.read_series, energy.cubic_turbine),
+    "power": Kind(energy.read_series, energy.power),
+    "pvwatts": Kind(energy.read_weather, energy.pvwatts),
+    "weather-turbine": Kind(energy.read_weather, energy.weather_turbine),
+}
+"""``kind`` of a source -> its functions."""
+
+_ARRAYS = {Sequence[str]: Texts, Sequence[float]: Numbers}
+_NOT_KEYS = frozenset({"factor", "name", "unix_start_s", "signals", "climate"})
+"""Arguments that the scenario gives itself."""
+
+
+def _keys(function: Callable[..., Any]) -> dict[str, Any]:
+    """Keyword arguments of a function as fields of a table."""
+    hints = get_type_hints(function)
+    fields = {}
+    for name, parameter in inspect.signature(function).parameters.items():
+        if parameter.kind is parameter.KEYWORD_ONLY and name not in _NOT_KEYS:
+            kind = hints[name]
+            for sequence, array in _ARRAYS.items():
+                if kind == sequence:
+                    kind = array
+                elif kind == sequence | None:
+                    kind = array | None
+            fields[name] = (kind, ... if parameter.default is parameter.empty else parameter.default)
+    return fields
+
+
+def _arguments(function: Callable[..., Any], section: Section) -> dict[str, Any]:
+    return {name: getattr(section, name) for name in _keys(function)}
+
+
+class _Source(Section):
     name: Text
     """Name of the source: "solar", "wind", ..."""
     file: Text | None = None
     """A path, relative to the scenario file."""
     dataset: Text | None = None
     """A file by its name in ``greenbatch data list``."""
-    columns: Texts
-    """One column; or several that follow each other in time, with time_kind = "ignore"."""
-    unit: Text
-    """The unit in the file: W, kW, MW, W/m2, m/s, km/h, ..."""
-    time_kind: Literal["elapsed", "unix", "utc", "local", "offset", "ignore"]
-    time_column: Text | None = None
-    time_zone: Text | None = None
-    time_format: Text | None = None
-    label: Literal["start", "middle", "end"] = "start"
-    """Whether a time stamp marks the start, middle or end of its interval."""
-    step_s: Positive | None = None
-    gaps: Literal["refuse", "interpolate", "hold"] = "refuse"
-    longest_step_s: Positive | None = None
-    unsorted: Literal["refuse", "sort"] = "refuse"
-    duplicates: Literal["refuse", "first", "last"] = "refuse"
-    negative: Literal["refuse", "zero"] = "refuse"
-    missing: Numbers = ()
-    """Numbers that mean "no value", such as -9999."""
-    delimiter: Annotated[str, Field(min_length=1, max_length=1)] = ","
 
     @model_validator(mode="after")
-    def _source(self) -> _SeriesFile:
+    def _file(self) -> _Source:
         need_one_of(self, "file", "dataset")
         return self
 
 
-class PvSource(_SeriesFile):
-    """Photovoltaics from irradiance (GAS-MARL Eq. 17)."""
-
-    kind: Literal["pv"]
-    area_m2: Positive = 200.0
-    efficiency: Annotated[float, Field(gt=0, le=1)] = 0.2
-    round_w: Positive | None = None
-    """Round the power to this many watts."""
-
-
-class TurbineSource(_SeriesFile):
-    """A wind turbine from the wind speed at its hub (GAS-MARL Eq. 18)."""
-
-    kind: Literal["turbine"]
-    rated_w: Positive = 7200.0
-    cut_in_m_s: Annotated[float, Field(ge=0, le=200)] = 2.5
-    rated_m_s: Annotated[float, Field(gt=0, le=200)] = 15.0
-    cut_out_m_s: Annotated[float, Field(gt=0, le=200)] = 30.0
-    round_w: Positive | None = None
-    """Round the power to this many watts."""
-
-
-class PowerSource(_SeriesFile):
-    """Power as it is in the file."""
-
-    kind: Literal["power"]
-
-
-Source = Annotated[PvSource | TurbineSource | PowerSource, Field(discriminator="kind")]
-
-
 class _Site(Section):
-    forecast_horizon_s: Positive = 86_400.0
-    """How far ahead supply is known; later slots repeat the forecast."""
+    name: Text = "site"
     reference_processors: Count | None = None
-    """Cluster size that the sources are meant for: they grow in proportion to the cluster. Without it: as given."""
+    """Cluster size that areas and rated powers are meant for: they grow in proportion. Without it: as given."""
 
 
 class NoSite(Section):
@@ -88,22 +94,71 @@ class NoSite(Section):
     kind: Literal["none"]
 
 
-class SeriesSite(_Site):
-    """Sources from files."""
+if TYPE_CHECKING:
 
-    kind: Literal["series"]
-    name: Text = "site"
-    align: Literal["trace-start", "calendar"] = "trace-start"
-    """Where trace time 0 falls: where the series begin, or at the trace's own date and hour."""
-    step_s: Positive | None = None
-    """Length of a slot; the shortest step of the sources without."""
-    repeat: bool = False
-    """Start over at the end of the series; otherwise a clock outside of it is an error."""
-    sources: Annotated[tuple[Source, ...], Field(strict=False, min_length=1)]
+    class SeriesSite(_Site):
+        """Sources from files."""
 
-    @model_validator(mode="after")
-    def _names(self) -> SeriesSite:
-        names = [source.name for source in self.sources]
-        if twice := sorted({name for name in names if names.count(name) > 1}):
-            raise ValueError(f"the source name {twice[0]!r} occurs twice; give each source its own")
-        return self
+        kind: Literal["series"]
+        sources: tuple[Any, ...]
+
+    class SyntheticSite(_Site):
+        """Sun and wind out of a seed."""
+
+        kind: Literal["synthetic"]
+        climate: Section
+
+else:
+    _SOURCES = tuple(
+        create_model(
+            "".join(word.capitalize() for word in kind.split("-")) + "Source",
+            __base__=_Source,
+            __doc__=inspect.getdoc(how.convert).splitlines()[0],
+            kind=(Literal[kind], ...),
+            **_keys(how.read),
+            **_keys(how.convert),
+        )
+        for kind, how in KINDS.items()
+    )
+    _Any = Annotated[Union[_SOURCES], Field(discriminator="kind")]  # noqa: UP007  # a tuple of types takes no |
+
+    class _Named(_Site):
+        @model_validator(mode="after")
+        def _names(self):
+            names = [source.name for source in self.sources]
+            if twice := sorted({name for name in names if names.count(name) > 1}):
+                raise ValueError(f"the source name {twice[0]!r} occurs twice; give each source its own")
+            return self
+
+    SeriesSite = create_model(
+        "SeriesSite",
+        __base__=_Named,
+        __doc__="Sources from files.",
+        kind=(Literal["series"], ...),
+        sources=(Annotated[tuple[_Any, ...], Field(strict=False, min_length=1)], ...),
+        **_keys(energy.combine),
+    )
+    ClimateSection = create_model(
+        "ClimateSection",
+        __base__=Section,
+        __doc__="What the weather of a place looks like; the defaults are San Francisco's.",
+        **_keys(energy.Climate),
+    )
+    SyntheticSite = create_model(
+        "SyntheticSite",
+        __base__=_Site,
+        __doc__="Sun and wind out of a seed: GAS-MARL's panel and turbine, no file needed.",
+        kind=(Literal["synthetic"], ...),
+        climate=(ClimateSection, ClimateSection()),
+        **_keys(energy.synthetic_site),
+    )
+
+
+def synthetic_arguments(section: SyntheticSite) -> dict[str, Any]:
+    """Arguments of `energy.synthetic_site` in the table."""
+    return {**_arguments(energy.synthetic_site, section), "climate": energy.Climate(**section.climate.model_dump())}
+
+
+def combine_arguments(section: SeriesSite) -> dict[str, Any]:
+    """Arguments of `energy.combine` in the table."""
+    return _arguments(energy.combine, section)
