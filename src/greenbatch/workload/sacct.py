@@ -9,9 +9,11 @@ State,Submit,Eligible,Start,End,ElapsedRaw,TimelimitRaw,ReqCPUS,AllocCPUS,Consum
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+from zoneinfo import ZoneInfo
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,7 +22,7 @@ from greenbatch.errors import InputError
 from greenbatch.workload import sacct_text
 from greenbatch.workload.files import read_bytes, source, trace_name
 from greenbatch.workload.ledger import Ledger
-from greenbatch.workload.local_time import UnixTimes, unix_times, zone
+from greenbatch.workload.local_time import unix_times, zone
 from greenbatch.workload.sacct_text import Dump
 from greenbatch.workload.table import Note, Workload
 
@@ -36,9 +38,8 @@ _STATUS = {
 }  # fmt: skip
 """Slurm state (its first word: ``CANCELLED by 1000``) -> SWF status; -1 for states not listed."""
 
-_ALLOCATED = (("AllocCPUS", sacct_text.counts), ("NCPUS", sacct_text.counts), ("AllocTRES", sacct_text.tres_processors))
-_REQUESTED = (("ReqCPUS", sacct_text.counts), ("ReqTRES", sacct_text.tres_processors))
-
+Readers = tuple[tuple[str, Callable[[Dump, str], Floats]], ...]
+"""Fields that may tell a number, in order of preference, and how each is read."""
 
 _PLAIN_ID = re.compile(r"[0-9]{1,15}")
 
@@ -104,15 +105,12 @@ def read_sacct(
     tz = None if time_zone is None else zone(time_zone)
     content, sha256 = read_bytes(path)
     ledger = Ledger(path, strict)
-    dump = sacct_text.split(content, path)
-    ledger.fact("repeated header line skipped", dump.repeated_headers)
-    dump = _without_steps(dump, ledger)
-    wall = _wall_times(dump)
-    fixed = tz is not None or not any(local.any() for _, local in wall.values())
+    raw = _raw(content, path, ledger)
+    del content
+    fixed = tz is not None or not any(raw[f"{name} local"].any() for name in _TIMES)
     if not fixed:
-        ledger.notes.append(Note("time stamps without a time zone taken as UTC", len(dump.rows)))
-    times = {name: unix_times(*stamps, tz) for name, stamps in wall.items()}
-    jobs = _merged(_without_unusable(_numbers(dump, times, ledger), ledger), ledger)
+        ledger.notes.append(Note("time stamps without a time zone taken as UTC", len(raw["line"])))
+    jobs = _merged(_without_unusable(_jobs(raw, tz, ledger), ledger), ledger)
     if processors is not None:
         larger = jobs.processors > processors
         what = f"job larger than the machine ({processors} processors) dropped"
@@ -134,59 +132,45 @@ def read_sacct(
     )
 
 
-def _without_steps(dump: Dump, ledger: Ledger) -> Dump:
-    """Only the allocation rows: steps are ``123.batch``, ``123.0``, ``123_4.extern``."""
-    ids = dump.column(dump.first_of("JobID", "JobIDRaw") or "")
-    step = np.array(["." in text for text in ids], dtype=bool)
-    ledger.fact("step skipped", dump.lines[step])
-    dump = dump.select(~step)
-    if not dump.rows:
+def _raw(content: bytes, path: Path, ledger: Ledger) -> dict[str, NDArray[Any]]:
+    """The dump's fields as numbers, shape (n,) each; times still as they stand there."""
+    numbering: dict[str, dict[str, int]] = {name: {} for name in _NAMES}
+    parts, steps, headers, header_line = [], [], [], 1
+    for block in sacct_text.blocks(content, path):
+        header_line = block.header_line
+        steps.append(block.steps)
+        headers.append(block.repeated_headers)
+        parts.append(_numbers(block, numbering))
+    ledger.fact("repeated header line skipped", np.concatenate(headers))
+    ledger.fact("step skipped", np.concatenate(steps))
+    raw = {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
+    if not len(raw["line"]):
         fix = "make the dump with the option -X, over a period with jobs"
-        raise InputError("has no jobs", file=dump.path, line=dump.header_line, field="JobID", fix=fix)
-    return dump
+        raise InputError("has no jobs", file=path, line=header_line, field="JobID", fix=fix)
+    return raw
 
 
-def _wall_times(dump: Dump) -> dict[str, tuple[Floats, Mask]]:
-    _needed(dump, "Submit")
-    _needed(dump, "Start")
-    _needed(dump, "ElapsedRaw", "Elapsed", "End")
-    unset = np.full(len(dump.rows), np.nan), np.zeros(len(dump.rows), dtype=bool)
-    fields = ("Submit", "Eligible", "Start", "End")
-    return {name: sacct_text.stamps(dump, name) if dump.first_of(name) else unset for name in fields}
-
-
-def _needed(dump: Dump, *names: str) -> str:
-    found = dump.first_of(*names)
-    if found is None:
-        fix = f"add {' or '.join(names)} to the fields after sacct -o"
-        raise InputError("field is missing", file=dump.path, line=dump.header_line, field=names[0], fix=fix)
-    return found
-
-
-def _numbers(dump: Dump, times: dict[str, UnixTimes], ledger: Ledger) -> _Jobs:
-    n = len(dump.rows)
-    submit_s, start_s, run_s = _resolved(times, dump, ledger)
-    key = [text.strip() for text in dump.column(dump.first_of("JobID", "JobIDRaw") or "")]
-    raw = [text.strip() for text in dump.column(dump.first_of("JobIDRaw", "JobID") or "")]
-    state, unfinished = _states(dump, ended=~np.isnan(times["End"].first_s))
-    allocated, wanted = _processors(dump)
-    return _Jobs(
-        line=dump.lines,
-        trace_row=np.arange(n),
-        key=np.array(key),
-        leader=np.array([text.partition("+")[0] for text in key]),
-        number=np.array([float(text) if _PLAIN_ID.fullmatch(text) else np.nan for text in raw]),
-        status=state,
-        unfinished=unfinished,
-        submit_s=submit_s,
-        start_s=start_s,
-        run_s=run_s,
-        limit_s=_limit(dump),
-        allocated=allocated,
-        processors=wanted,
-        energy_j=_first(dump, (("ConsumedEnergyRaw", sacct_text.energies), ("ConsumedEnergy", sacct_text.energies))),
-        **{ours: _names(dump, *theirs) for ours, theirs in _NAMES.items()},
-    )
+def _numbers(dump: Dump, numbering: dict[str, dict[str, int]]) -> dict[str, NDArray[Any]]:
+    for names in (("Submit",), ("Start",), ("ElapsedRaw", "Elapsed", "End")):
+        dump.needed(*names)
+    dump.needed(*(name for name, _ in _ALLOCATED + _REQUESTED))
+    raw: dict[str, NDArray[Any]] = {"line": dump.lines}
+    for name in _TIMES:
+        if dump.first_of(name):
+            raw[name], raw[f"{name} local"] = sacct_text.stamps(dump, name)
+        else:
+            raw[name], raw[f"{name} local"] = np.full(len(dump), np.nan), np.zeros(len(dump), dtype=bool)
+    for ours, theirs in _NAMES.items():
+        found = dump.first_of(*theirs)
+        raw[ours] = sacct_text.codes(dump.column(found) if found else [""] * len(dump), numbering[ours])
+    for ours, readers in _NUMBERS.items():
+        raw[ours] = _first(dump, readers)
+    raw["key"] = np.array([text.strip() for text in dump.column(dump.needed("JobID", "JobIDRaw"))], dtype=str)
+    raw["leader"] = np.array([key.partition("+")[0] for key in raw["key"].tolist()], dtype=str)
+    ids = [text.strip() for text in dump.column(dump.needed("JobIDRaw", "JobID"))]
+    raw["number"] = np.array([float(text) if _PLAIN_ID.fullmatch(text) else np.nan for text in ids], dtype=np.float64)
+    raw["status"], raw["unfinished"] = _states(dump, ended=~np.isnan(raw["End"]))
+    return raw
 
 
 def _states(dump: Dump, ended: Mask) -> tuple[NDArray[np.int64], Mask]:
@@ -199,44 +183,49 @@ def _states(dump: Dump, ended: Mask) -> tuple[NDArray[np.int64], Mask]:
     return status, np.array([word in _UNFINISHED for word in words], dtype=bool)
 
 
-_NAMES = {"user": ("User", "UID"), "group": ("Account", "Group", "GID"), "partition": ("Partition",), "queue": ("QOS",)}
-
-
-def _names(dump: Dump, *fields: str) -> NDArray[np.int64]:
-    name = dump.first_of(*fields)
-    return np.full(len(dump.rows), -1, dtype=np.int64) if name is None else sacct_text.codes(dump.column(name))
-
-
-def _first(dump: Dump, readers: Any) -> Floats:
+def _first(dump: Dump, readers: Readers) -> Floats:
     """The first of some fields that a row knows, each read in its own way; NaN if none does."""
-    values = np.full(len(dump.rows), np.nan)
+    values = np.full(len(dump), np.nan)
     for name, read in readers:
         if dump.first_of(name) is not None:
             values = np.where(np.isnan(values), read(dump, name), values)
     return values
 
 
-def _elapsed(dump: Dump) -> Floats:
-    return _first(dump, (("ElapsedRaw", sacct_text.counts), ("Elapsed", sacct_text.durations)))
+def _minutes(dump: Dump, name: str) -> Floats:
+    return sacct_text.counts(dump, name) * 60
 
 
-def _limit(dump: Dump) -> Floats:
-    def minutes(dump: Dump, name: str) -> Floats:
-        return sacct_text.counts(dump, name) * 60
+_TIMES = ("Submit", "Eligible", "Start", "End")
+_NAMES = {"user": ("User", "UID"), "group": ("Account", "Group", "GID"), "partition": ("Partition",), "queue": ("QOS",)}
+_ALLOCATED: Readers = (
+    ("AllocCPUS", sacct_text.counts), ("NCPUS", sacct_text.counts), ("AllocTRES", sacct_text.tres_processors),
+)  # fmt: skip
+_REQUESTED: Readers = (("ReqCPUS", sacct_text.counts), ("ReqTRES", sacct_text.tres_processors))
+_NUMBERS: dict[str, Readers] = {
+    "elapsed_s": (("ElapsedRaw", sacct_text.counts), ("Elapsed", sacct_text.durations)),
+    "limit_s": (("TimelimitRaw", _minutes), ("Timelimit", sacct_text.durations)),
+    "allocated": _ALLOCATED,
+    "requested": _REQUESTED,
+    "energy_j": (("ConsumedEnergyRaw", sacct_text.energies), ("ConsumedEnergy", sacct_text.energies)),
+}
 
-    return _first(dump, (("TimelimitRaw", minutes), ("Timelimit", sacct_text.durations)))
+
+def _jobs(raw: dict[str, NDArray[Any]], tz: ZoneInfo | None, ledger: Ledger) -> _Jobs:
+    submit_s, start_s, run_s = _resolved(raw, tz, ledger)
+    allocated = np.nan_to_num(raw["allocated"])
+    same = ("line", "key", "leader", "number", "status", "unfinished", "limit_s", "energy_j", *_NAMES)
+    return _Jobs(
+        trace_row=np.arange(len(submit_s)), submit_s=submit_s, start_s=start_s, run_s=run_s, allocated=allocated,
+        processors=np.where(allocated > 0, allocated, np.nan_to_num(raw["requested"])),
+        **{name: raw[name] for name in same},
+    )  # fmt: skip
 
 
-def _processors(dump: Dump) -> tuple[Floats, Floats]:
-    """Allocated processors (0 if none), and those to use: allocated, else requested (0 if unknown)."""
-    _needed(dump, *(name for name, _ in _ALLOCATED + _REQUESTED))
-    allocated = np.nan_to_num(_first(dump, _ALLOCATED))
-    return allocated, np.where(allocated > 0, allocated, np.nan_to_num(_first(dump, _REQUESTED)))
-
-
-def _resolved(times: dict[str, UnixTimes], dump: Dump, ledger: Ledger) -> tuple[Floats, Floats, Floats]:
+def _resolved(raw: dict[str, NDArray[Any]], tz: ZoneInfo | None, ledger: Ledger) -> tuple[Floats, Floats, Floats]:
     """Submission, start [Unix s] and run time [s]; the repeated hour of autumn is settled by their order."""
-    elapsed_s = _elapsed(dump)
+    times = {name: unix_times(raw[name], raw[f"{name} local"], tz) for name in _TIMES}
+    elapsed_s = raw["elapsed_s"]
     submit_s = times["Submit"].first_s
     eligible_s = times["Eligible"].not_before(submit_s)
     start_s = times["Start"].not_before(np.fmax(submit_s, eligible_s))
@@ -244,14 +233,11 @@ def _resolved(times: dict[str, UnixTimes], dump: Dump, ledger: Ledger) -> tuple[
     from_end_s = end_s - elapsed_s
     settled = times["Start"].repeated & ~times["End"].repeated & (from_end_s == times["Start"].second_s)
     start_s = np.where(settled, from_end_s, start_s)
-    repeated = np.zeros(len(start_s), dtype=bool)
-    skipped = repeated.copy()
-    for reading in times.values():
-        repeated |= reading.repeated
-        skipped |= reading.skipped
-    ledger.fact("stamp in the repeated hour at the end of daylight saving, settled by order", dump.lines[repeated])
+    repeated = np.any([reading.repeated for reading in times.values()], axis=0)
+    ledger.fact("stamp in the repeated hour at the end of daylight saving, settled by order", raw["line"][repeated])
+    skipped = np.any([reading.skipped for reading in times.values()], axis=0)
     what = "stamp in the hour that daylight saving skips, moved on by the change"
-    ledger.repair(what, dump.lines[skipped], column="Start", fix="give the time zone the dump was made in")
+    ledger.repair(what, raw["line"][skipped], column="Start", fix="give the time zone the dump was made in")
     run_s = np.where(np.isnan(elapsed_s), end_s - start_s, elapsed_s)
     return np.fmax(submit_s, eligible_s), start_s, run_s
 

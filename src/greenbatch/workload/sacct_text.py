@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import io
 import re
-from collections.abc import Callable
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from datetime import UTC, datetime
+from itertools import islice
 from pathlib import Path
 
 import numpy as np
@@ -32,39 +34,50 @@ _NO_VALUE = 2.0**63
 _COMMAND = "sacct -X -P -o JobIDRaw,JobID,State,Submit,Eligible,Start,End,ElapsedRaw,TimelimitRaw,AllocCPUS,ReqCPUS"
 
 
+_BLOCK_ROWS = 20_000
+
+
 @dataclass(frozen=True, slots=True)
 class Dump:
-    """The rows of a dump as text."""
+    """Some of the job rows of a dump, as text; steps are left out."""
 
     path: Path
-    names: dict[str, int]
-    """Field name in lower case -> position."""
-    spelled: tuple[str, ...]
-    """Field names as they stand in the header."""
     header_line: int
-    rows: list[list[str]]
+    columns: dict[str, list[str]]
+    """Field name in lower case -> its text, row by row."""
     lines: NDArray[np.int64]
     """File line of each row, 1-based."""
+    steps: NDArray[np.int64]
+    """Lines of steps (``123.batch``, ``123_4.0``), which are left out."""
     repeated_headers: NDArray[np.int64]
     """Lines that repeat the header, as in concatenated dumps."""
 
+    def __len__(self) -> int:
+        return len(self.lines)
+
     def first_of(self, *names: str) -> str | None:
         """The first of the given fields that the dump has."""
-        return next((self.spelled[self.names[n.lower()]] for n in names if n.lower() in self.names), None)
+        return next((name for name in names if name.lower() in self.columns), None)
+
+    def needed(self, *names: str) -> str:
+        """The first of the given fields that the dump has.
+
+        Raises:
+            InputError: it has none.
+        """
+        found = self.first_of(*names)
+        if found is None:
+            fix = f"add {' or '.join(names)} to the fields after sacct -o"
+            raise InputError("field is missing", file=self.path, line=self.header_line, field=names[0], fix=fix)
+        return found
 
     def column(self, name: str) -> list[str]:
         """The text of one field, row by row."""
-        position = self.names[name.lower()]
-        return [row[position] for row in self.rows]
-
-    def select(self, keep: NDArray[np.bool_]) -> Dump:
-        """The dump with only some rows."""
-        rows = [row for row, kept in zip(self.rows, keep.tolist(), strict=True) if kept]
-        return replace(self, rows=rows, lines=self.lines[keep])
+        return self.columns[name.lower()]
 
 
-def split(content: bytes, path: Path) -> Dump:
-    """Rows and fields of a ``--parsable2`` (or ``--parsable``) dump.
+def blocks(content: bytes, path: Path) -> Iterator[Dump]:
+    """Rows and fields of a ``--parsable2`` (or ``--parsable``) dump, some rows at a time to save memory.
 
     Raises:
         InputError: no header line, a field named twice, or a row with another number of fields.
@@ -73,31 +86,61 @@ def split(content: bytes, path: Path) -> Dump:
         line = content.count(b"\n", 0, content.index(b"\0")) + 1
         raise InputError("is not a text file", file=path, line=line, fix="give the text that sacct prints")
     # Names may be in any encoding; backslashes keep two different names different.
-    numbered = enumerate(content.removeprefix(b"\xef\xbb\xbf").decode("utf-8", "backslashreplace").split("\n"), 1)
-    filled = [(line, text.rstrip("\r")) for line, text in numbered if text.strip()]
-    if not filled:
+    rows = (row.decode("utf-8", "backslashreplace") for row in io.BytesIO(content.removeprefix(b"\xef\xbb\xbf")))
+    filled = ((line, row) for line, row in enumerate(map(str.rstrip, rows), 1) if row)
+    header_line, header = next(filled, (0, ""))
+    if not header:
         raise InputError("has no lines", file=path, fix=f"make it with {_COMMAND}")
-    first_line, header = filled[0]
-    trailing = header.endswith("|")
-    spelled = tuple(name.strip() for name in header.removesuffix("|").split("|"))
-    names = {name.lower(): k for k, name in enumerate(spelled)}
-    if not {"jobid", "jobidraw"} & names.keys():
+    names = _field_names(header, header_line, path)
+    key = names.index("jobid" if "jobid" in names else "jobidraw")
+    again: list[int] = []
+    cells = _cells(filled, header, len(names), again, path)
+    block = list(islice(cells, _BLOCK_ROWS))
+    while True:  # at least once, so that a dump without rows shows its fields
+        jobs = [(line, row) for line, row in block if "." not in row[key]]
+        columns = zip(*(row for _, row in jobs), strict=True) if jobs else ([] for _ in names)
+        yield Dump(
+            path,
+            header_line,
+            {name: list(texts) for name, texts in zip(names, columns, strict=True)},
+            np.array([line for line, _ in jobs], dtype=np.int64),
+            np.array([line for line, row in block if "." in row[key]], dtype=np.int64),
+            np.array(again, dtype=np.int64),
+        )
+        again.clear()
+        block = list(islice(cells, _BLOCK_ROWS))
+        if not block:
+            break
+
+
+def _field_names(header: str, line: int, path: Path) -> list[str]:
+    names = [name.strip().lower() for name in header.removesuffix("|").split("|")]
+    if not {"jobid", "jobidraw"} & set(names):
         fix = f"the first line must name the fields, separated by |, JobID or JobIDRaw among them: {_COMMAND}"
-        raise InputError("is not a sacct header", file=path, line=first_line, field="header", fix=fix)
-    if len(names) < len(spelled):
-        twice = next(n for k, n in enumerate(spelled) if n.lower() in {m.lower() for m in spelled[:k]})
-        raise InputError("is named twice", file=path, line=first_line, field=twice, fix="name each field once")
-    again = np.array([line for line, text in filled[1:] if text == header], dtype=np.int64)
-    body = [(line, text) for line, text in filled[1:] if text != header]
-    rows = [(text[:-1] if trailing and text.endswith("|") else text).split("|") for _, text in body]
-    for (line, _), row in zip(body, rows, strict=True):
-        if len(row) != len(spelled):
+        raise InputError("is not a sacct header", file=path, line=line, field="header", fix=fix)
+    for k, name in enumerate(names):
+        if name in names[:k]:
+            raise InputError("is named twice", file=path, line=line, field=name, fix="name each field once")
+    return names
+
+
+def _cells(
+    filled: Iterator[tuple[int, str]], header: str, width: int, again: list[int], path: Path
+) -> Iterator[tuple[int, list[str]]]:
+    """Line number and cells of each row that is not the header again."""
+    for line, text in filled:
+        if text == header:
+            again.append(line)
+            continue
+        cells = text.split("|")
+        if len(cells) == width + 1 and not cells[-1]:  # --parsable ends each line with the delimiter
+            cells.pop()
+        if len(cells) != width:
             raise InputError(
-                f"{len(row)} fields, the header names {len(spelled)}", file=path, line=line, field="row",
+                f"{len(cells)} fields, the header names {width}", file=path, line=line, field="row",
                 fix="leave free text (JobName, Comment, SubmitLine) out of the fields: it may contain | or a line end",
             )  # fmt: skip
-    lines = np.array([line for line, _ in body], dtype=np.int64)
-    return Dump(path, names, spelled, first_line, rows, lines, again)
+        yield line, cells
 
 
 def stamps(dump: Dump, name: str) -> tuple[Floats, NDArray[np.bool_]]:
@@ -105,9 +148,19 @@ def stamps(dump: Dump, name: str) -> tuple[Floats, NDArray[np.bool_]]:
 
     Accepted are local ``YYYY-MM-DDTHH:MM:SS`` (counted as if it were UTC), the same with an offset, and Unix seconds.
     """
-    seconds = _each(dump, name, _stamp, "write YYYY-MM-DDTHH:MM:SS, Unix seconds, Unknown or None")
-    local = np.array([len(text.strip()) == _LOCAL_LENGTH for text in dump.column(name)], dtype=bool)
-    return seconds, local
+    texts = dump.column(name)
+    local = np.array([len(text) == _LOCAL_LENGTH for text in texts], dtype=bool)
+    unset = np.array([text in _NO_STAMP for text in texts], dtype=bool)
+    if (local | unset).all() and all(text[10] == "T" and text[0] != "-" for text in texts if text not in _NO_STAMP):
+        try:  # ten times faster than one by one
+            read = np.array(["NaT" if text in _NO_STAMP else text for text in texts], dtype="datetime64[s]")
+        except ValueError:
+            pass
+        else:
+            seconds = np.where(np.isnat(read), np.nan, read.astype(np.int64).astype(np.float64))
+            if not (seconds <= 0).any():
+                return seconds, local
+    return _each(dump, name, _stamp, "write YYYY-MM-DDTHH:MM:SS, Unix seconds, Unknown or None"), local
 
 
 def durations(dump: Dump, name: str) -> Floats:
@@ -131,9 +184,9 @@ def energies(dump: Dump, name: str) -> Floats:
     return np.where((joules > 0) & (joules < _NO_VALUE), joules, np.nan)
 
 
-def codes(texts: list[str]) -> NDArray[np.int64]:
-    """Names as integers 1, 2, … in order of first appearance; -1 for blanks."""
-    number: dict[str, int] = {"": -1}
+def codes(texts: list[str], number: dict[str, int]) -> NDArray[np.int64]:
+    """Names as integers 1, 2, … in order of first appearance, remembered in ``number``; -1 for blanks."""
+    number.setdefault("", -1)
     return np.array([number.setdefault(text, len(number)) for text in texts], dtype=np.int64)
 
 
