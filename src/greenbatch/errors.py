@@ -45,7 +45,13 @@ class InputError(GreenbatchError):
         place = "" if file is None else str(file) + ("" if line is None else f", line {line}") + ": "
         where = "" if field is None else f"{field}: "
         remedy = "" if fix is None else f" ({fix})"
-        super().__init__(" ".join(f"{place}{where}{problem}{remedy}".split()))
+        super().__init__(_one_line(f"{place}{where}{problem}{remedy}"))
+
+
+def _one_line(text: str) -> str:
+    """One line that shows control characters of an input instead of obeying them."""
+    line = " ".join(text.split())
+    return line if line.isprintable() else "".join(c if c.isprintable() else ascii(c)[1:-1] for c in line)
 
 
 class DataMissing(InputError):

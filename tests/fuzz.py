@@ -1,0 +1,322 @@
+"""Fuzz the readers: mutate valid files, read and resolve them, simulate what is still valid.
+
+Anything that is raised but a ``GreenbatchError`` of one line is a finding: other exceptions, warnings, and cases that
+take longer than 20 s. Every case follows from the seed and its number, so that a finding can be repeated::
+
+    python tests/fuzz.py --seconds 30
+    python tests/fuzz.py --minutes 10 --seed 7
+    python tests/fuzz.py --seed 7 --case 1234        # one case, with its traceback
+"""
+
+from __future__ import annotations
+
+import argparse
+import gzip
+import random
+import re
+import signal
+import sys
+import tempfile
+import time
+import traceback
+import warnings
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import coverage
+
+from fuzz_seeds import BESIDE, SACCT, SACCT_LONG, SCENARIO, SCENARIO_SYNTHETIC, SERIES, SWF, TABLE, TOKENS
+
+SLOW_S = 20
+MEASURED = ("greenbatch.workload", "greenbatch.energy", "greenbatch.scenarios")
+
+
+def flip(r: random.Random, data: bytes) -> bytes:
+    if not data:
+        return b"\x00"
+    at = r.randrange(len(data))
+    return data[:at] + bytes([data[at] ^ (1 << r.randrange(8))]) + data[at + 1 :]
+
+
+def insert(r: random.Random, data: bytes) -> bytes:
+    at = r.randrange(len(data) + 1)
+    return data[:at] + r.choice(TOKENS) + data[at:]
+
+
+def cut(r: random.Random, data: bytes) -> bytes:
+    at = r.randrange(len(data) + 1)
+    return data[:at] + data[at + r.choice([1, 2, 10, 100]) :]
+
+
+def truncate(r: random.Random, data: bytes) -> bytes:
+    return data[: r.randrange(len(data) + 1)]
+
+
+def lines(change: Callable[[random.Random, list[bytes]], None]) -> Callable[[random.Random, bytes], bytes]:
+    def mutate(r: random.Random, data: bytes) -> bytes:
+        rows = data.split(b"\n")
+        change(r, rows)
+        return b"\n".join(rows)
+
+    mutate.__name__ = change.__name__
+    return mutate
+
+
+@lines
+def drop_line(r: random.Random, rows: list[bytes]) -> None:
+    rows.pop(r.randrange(len(rows)))
+
+
+@lines
+def repeat_line(r: random.Random, rows: list[bytes]) -> None:
+    rows.insert(r.randrange(len(rows) + 1), r.choice(rows))
+
+
+@lines
+def swap_lines(r: random.Random, rows: list[bytes]) -> None:
+    a, b = r.randrange(len(rows)), r.randrange(len(rows))
+    rows[a], rows[b] = rows[b], rows[a]
+
+
+@lines
+def swap_fields(r: random.Random, rows: list[bytes]) -> None:
+    at = r.randrange(len(rows))
+    parts = re.split(rb"([ |,=\t]+)", rows[at])
+    a, b = r.randrange(0, len(parts), 2), r.randrange(0, len(parts), 2)
+    parts[a], parts[b] = parts[b], parts[a]
+    rows[at] = b"".join(parts)
+
+
+def replace_token(r: random.Random, data: bytes) -> bytes:
+    places = list(re.finditer(rb"[^\s|,=\[\]]+", data))
+    if not places:
+        return data
+    at = r.choice(places)
+    return data[: at.start()] + r.choice(TOKENS) + data[at.end() :]
+
+
+def change_number(r: random.Random, data: bytes) -> bytes:
+    places = list(re.finditer(rb"-?\d+(?:\.\d+)?", data))
+    if not places:
+        return data
+    at = r.choice(places)
+    new = r.choice([str(r.randrange(-5, 70)), str(10 ** r.randrange(1, 22)), f"{r.uniform(-10, 1e6):.3g}"])
+    return data[: at.start()] + new.encode() + data[at.end() :]
+
+
+MUTATIONS = (
+    flip, insert, cut, truncate, drop_line, repeat_line, swap_lines, swap_fields, replace_token, replace_token,
+    change_number, change_number,
+)  # fmt: skip
+
+
+def wrap(r: random.Random, data: bytes) -> bytes:
+    """Sometimes gzip, and then sometimes broken."""
+    if r.random() < 0.9:
+        return data
+    packed = gzip.compress(data, mtime=0)
+    return flip(r, packed) if r.random() < 0.5 else packed
+
+
+@dataclass(frozen=True)
+class Kind:
+    seeds: tuple[bytes, ...]
+    file: str
+    run: Callable[[random.Random, Path], None]
+
+
+def run_workload(r: random.Random, path: Path) -> None:
+    from greenbatch.workload import SWF_RULES, read_workload
+
+    options: dict[str, object] = {"strict": r.random() < 0.1}
+    if r.random() < 0.2:
+        options["processors"] = r.choice([1, 8, 10**6])
+    if path.name.endswith("swf") and r.random() < 0.4:
+        options |= {"limit": r.choice([1, 3, 10**9]), "repairs": SWF_RULES[r.choice(["default", "papers"])]}
+    if path.name.startswith("sacct"):
+        options["time_zone"] = r.choice(["UTC", "Europe/Berlin", "America/New_York"])
+    workload = read_workload(path, **options)
+    repr(workload.frame())
+    _simulate(r, workload, None)
+
+
+def run_series(r: random.Random, path: Path) -> None:
+    from greenbatch import energy
+
+    column, unit = r.choice([("ghi", "W/m2"), ("wind", "m/s"), ("wind", "kW")])
+    kind = r.choice(["utc", "local", "offset", "unix", "elapsed", "ignore"])
+    series = energy.read_series(
+        path, columns=[column], unit=unit, time_kind=kind, time_column="time",
+        time_zone="Europe/Berlin" if kind == "local" else None, step_s=r.choice([None, 3600.0, 900.0]),
+        gaps=r.choice(["refuse", "interpolate", "hold"]), unsorted=r.choice(["refuse", "sort"]),
+        duplicates=r.choice(["refuse", "first", "last"]), negative=r.choice(["refuse", "zero"]), missing=[-9999],
+    )  # fmt: skip
+    if column == "ghi":
+        energy.combine("here", {"solar": energy.pv(series, area_m2=100.0)})
+
+
+def run_scenario(r: random.Random, path: Path) -> None:
+    from greenbatch.scenarios import load_scenario
+
+    scenario = load_scenario(path, strict=r.random() < 0.05)
+    window = scenario.window(r.choice([0, 0, 1]), r.choice([None, 1, 2]))
+    span_s = window.submit_s.max() - window.submit_s.min() + window.run_time_s.sum()
+    if scenario.site is None or span_s < 1e6 * scenario.site.step_s:
+        _simulate(r, window, scenario)
+
+
+def _simulate(r: random.Random, workload: object, scenario: object) -> None:
+    """A few jobs under some scheduler; the machine is as large as needed where there is no scenario."""
+    from greenbatch import policies
+    from greenbatch.cluster import Cluster
+    from greenbatch.engine.rules import Rules
+    from greenbatch.engine.simulate import simulate
+    from greenbatch.metrics import evaluate, json_ready
+
+    if len(workload) > 100:
+        return
+    name = r.choice(["fcfs+easy", "sjf+none", "wfp3+conservative", "f1+easy-schedgym", "f2+green"])
+    if scenario is None:
+        cluster, site, rules = Cluster.pooled(int(workload.processors.max())), None, Rules()
+    else:
+        cluster, site, rules = scenario.cluster, scenario.site, scenario.rules
+    json_ready(evaluate(simulate(workload, cluster, site, rules, policies.scheduler(name))))
+
+
+KINDS: dict[str, Kind] = {
+    "swf": Kind((SWF,), "trace.swf", run_workload),
+    "sacct": Kind((SACCT, SACCT_LONG), "sacct.txt", run_workload),
+    "scenario": Kind((SCENARIO, SCENARIO_SYNTHETIC), "scenario.toml", run_scenario),
+    "table": Kind((TABLE,), "jobs.csv", run_workload),
+    "series": Kind((SERIES,), "series.csv", run_series),
+}
+
+
+@dataclass
+class Tally:
+    cases: Counter[str] = field(default_factory=Counter)
+    accepted: Counter[str] = field(default_factory=Counter)
+    refused: Counter[str] = field(default_factory=Counter)
+    findings: list[Path] = field(default_factory=list)
+
+
+class TooSlow(BaseException):
+    """Not an Exception, so that no handler of the library swallows it."""
+
+
+@contextmanager
+def limited(seconds: int) -> Iterator[None]:
+    def stop(*_: object) -> None:
+        raise TooSlow
+
+    signal.signal(signal.SIGALRM, stop)
+    signal.alarm(seconds)
+    try:
+        yield
+    finally:
+        signal.alarm(0)
+
+
+def make_case(seed: int, number: int) -> tuple[str, bytes, random.Random]:
+    """Kind, content and random source of one case."""
+    r = random.Random(f"{seed}:{number}")  # noqa: S311  # reproducible cases, no secrets
+    kind = r.choice(list(KINDS))
+    data = r.choice(KINDS[kind].seeds)
+    for _ in range(r.choice([1, 1, 1, 2, 2, 3, 5, 10])):
+        data = r.choice(MUTATIONS)(r, data)
+    return kind, wrap(r, data) if kind != "scenario" else data, r
+
+
+def run_case(kind: str, data: bytes, r: random.Random, folder: Path) -> str | None:
+    """None if the file is accepted, else the message of the refusal; anything else is raised."""
+    from greenbatch.errors import GreenbatchError
+
+    path = folder / KINDS[kind].file
+    path.write_bytes(data)
+    try:
+        with warnings.catch_warnings(), limited(SLOW_S):
+            warnings.simplefilter("error")
+            KINDS[kind].run(r, path)
+    except GreenbatchError as error:
+        message = str(error)
+        if not message or "\n" in message or "\r" in message or not message.isprintable():
+            raise AssertionError(f"a message of other than one line: {message!r}") from error
+        return message
+    return None
+
+
+def fuzz(seed: int, until: Callable[[int], bool], folder: Path, save: Path) -> Tally:
+    """Run cases until told to stop; findings are saved with their traceback."""
+    tally = Tally()
+    number = 0
+    while not until(number):
+        for name, content in BESIDE.items():
+            (folder / name).write_bytes(content)
+        kind, data, r = make_case(seed, number)
+        tally.cases[kind] += 1
+        try:
+            refusal = run_case(kind, data, r, folder)
+        except (Exception, TooSlow):  # noqa: BLE001  # whatever it is, it is a finding
+            save.mkdir(parents=True, exist_ok=True)
+            place = save / f"{kind}-{seed}-{number}"
+            place.with_suffix(".input").write_bytes(data)
+            place.with_suffix(".txt").write_text(traceback.format_exc(), encoding="utf-8", errors="replace")
+            tally.findings.append(place.with_suffix(".txt"))
+        else:
+            (tally.accepted if refusal is None else tally.refused)[kind] += 1
+        number += 1
+    return tally
+
+
+def show_coverage(measured: coverage.Coverage) -> None:
+    """Line coverage of the rooms that read."""
+    print(f"{'file':58} {'lines':>6} {'covered':>8}")
+    lines_in_all = covered_in_all = 0
+    for file in sorted(measured.get_data().measured_files()):
+        _, statements, _, missing, _ = measured.analysis2(file)
+        if statements:
+            done = len(statements) - len(missing)
+            lines_in_all, covered_in_all = lines_in_all + len(statements), covered_in_all + done
+            name = Path(file).parts[-2:]
+            print(f"{'/'.join(name):58} {len(statements):6} {done / len(statements):8.0%}")
+    print(f"{'in all':58} {lines_in_all:6} {covered_in_all / max(lines_in_all, 1):8.0%}")
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--seconds", type=float, default=30.0)
+    parser.add_argument("--minutes", type=float)
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--case", type=int, help="run only this case and show what happens")
+    parser.add_argument("--save", type=Path, default=Path("fuzz-findings"), help="folder for findings")
+    options = parser.parse_args()
+    with tempfile.TemporaryDirectory(prefix="greenbatch-fuzz-") as name:
+        folder = Path(name)
+        if options.case is not None:
+            for beside, content in BESIDE.items():
+                (folder / beside).write_bytes(content)
+            kind, data, r = make_case(options.seed, options.case)
+            print(f"{kind}:\n{data!r}")
+            print(run_case(kind, data, r, folder) or "accepted")
+            return 0
+        measured = coverage.Coverage(source_pkgs=list(MEASURED), data_file=None, config_file=False)
+        measured.start()
+        end = time.monotonic() + (options.minutes * 60 if options.minutes else options.seconds)
+        tally = fuzz(options.seed, lambda _: time.monotonic() > end, folder, options.save)
+        measured.stop()
+    print(f"{'kind':10} {'cases':>7} {'accepted':>9} {'refused':>8}")
+    for kind in KINDS:
+        print(f"{kind:10} {tally.cases[kind]:7} {tally.accepted[kind]:9} {tally.refused[kind]:8}")
+    print(f"{'in all':10} {tally.cases.total():7} {tally.accepted.total():9} {tally.refused.total():8}\n")
+    show_coverage(measured)
+    for file in tally.findings:
+        print(f"FINDING {file}")
+    print(f"{len(tally.findings)} findings in {tally.cases.total()} cases, seed {options.seed}")
+    return 1 if tally.findings else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

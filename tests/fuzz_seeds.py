@@ -1,0 +1,137 @@
+"""Small valid files of every kind that is read: where the fuzzer starts."""
+
+from __future__ import annotations
+
+SWF = b"""\
+; Version: 2.2
+; Computer: Test
+; MaxNodes: 8
+; MaxProcs: 64
+; UnixStartTime: 1577836800
+; TimeZoneString: Europe/Berlin
+; Note: free text: with colons
+1 0 5 100 4 -1 -1 4 200 -1 1 1 1 1 1 1 -1 -1
+2 10 -1 50 -1 -1 -1 8 100 1024 1 2 1 1 1 1 -1 -1
+3 10 0 0 1 -1 -1 1 10 -1 5 3 1 1 1 1 -1 -1
+4 20 3 30.5 64 -1 -1 64 -1 -1 0 1 1 1 1 1 1 60
+5 30 3 300 2 -1 -1 2 100 -1 1 1 2 -1 1 1 -1 -1
+6 25 -1 -1 -1 -1 -1 2 100 -1 -1 1 2 -1 1 1 -1 -1
+"""
+SACCT = b"""\
+JobIDRaw|JobID|User|Account|State|Submit|Eligible|Start|End|ElapsedRaw|TimelimitRaw|ReqCPUS|AllocCPUS|ConsumedEnergyRaw
+10|10|anna|phys|COMPLETED|2024-03-30T22:00:00|2024-03-30T22:00:00|2024-03-30T22:05:00|2024-03-30T23:05:00|3600|120|8|8|720000
+10.batch|10.batch||phys||2024-03-30T22:05:00|2024-03-30T22:05:00|2024-03-30T22:05:00|2024-03-30T23:05:00|3600||8|8|
+12|11_1|bert|chem|TIMEOUT|2024-03-31T01:30:00|2024-03-31T01:30:00|2024-03-31T03:30:00|2024-03-31T04:30:00|3600|60|4|4|
+13|11_[2-9%2]|bert|chem|PENDING|2024-03-31T01:30:00|Unknown|Unknown|Unknown|0|60|4|0|
+14|14|anna|phys|CANCELLED by 1000|2024-03-31T05:00:00|2024-03-31T05:00:00|None|2024-03-31T06:00:00|0|UNLIMITED|4|0|
+15|15+0|carl|phys|RUNNING|2024-03-31T05:00:00|2024-03-31T05:00:00|2024-03-31T05:10:00|Unknown|100|Partition_Limit|2|2|
+"""
+SACCT_LONG = b"""\
+JobID|Submit|Start|End|Elapsed|Timelimit|NCPUS|State
+1|2024-01-01T00:00:00|2024-01-01T00:00:10|2024-01-02T00:00:10|1-00:00:00|2-00:00:00|16|COMPLETED
+1.0|2024-01-01T00:00:00|2024-01-01T00:00:10|2024-01-02T00:00:10|1-00:00:00||16|COMPLETED
+2|2024-01-01T00:00:01|2024-01-01T00:00:10|2024-01-01T00:00:40|00:00:30.5|UNLIMITED|1|FAILED
+3|2024-01-01T00:00:01|2024-01-01T00:00:10|2024-01-01T00:01:40|01:30|01:00:00|1K|OUT_OF_MEMORY
+"""
+TABLE = b"""\
+job_id,submit_s,run_time_s,requested_time_s,processors,power_w,user
+1,0,100,200,4,110.5,1
+2,10,50,,8,220,2
+3,10,5e1,60,1,,
+"""
+SERIES = b"""\
+time,ghi,wind
+2024-01-01 00:00,0,3.5
+2024-01-01 01:00,0,
+2024-01-01 02:00,10.5,4
+2024-01-01 03:00,500,12
+2024-01-01 04:00,-1,-9999
+"""
+POWER = b"5\n10\n20\n7.5\n50\n6\n"
+SCENARIO = b"""\
+# A scenario
+name = "ours"
+description = '''
+Several
+lines'''
+
+[workload]
+file = "trace.swf"
+reader = "default"
+limit = 5
+clock_origin = "first-job"
+[workload.power]
+kind = "list"
+file = "power.csv"
+
+[cluster]
+processors = 64
+processors_per_machine = 8
+idle_power_per_machine_w = 50.0
+
+[site]
+kind = "series"
+name = "here"
+align = "trace-start"
+repeat = true
+forecast_horizon_s = 7200
+reference_processors = 64
+[[site.sources]]
+name = "solar"
+kind = "pv"
+file = "site.csv"
+columns = ["ghi"]
+unit = "W/m2"
+time_kind = "utc"
+time_column = "time"
+negative = "zero"
+area_m2 = 200
+efficiency = 0.2
+[[site.sources]]
+name = "wind"
+kind = "turbine"
+file = "site.csv"
+columns = ["wind"]
+unit = "m/s"
+time_kind = "local"
+time_column = "time"
+time_zone = "Europe/Berlin"
+gaps = "interpolate"
+missing = [-9999]
+rated_w = 7200.0
+
+[rules]
+commitment = "reconsider"
+event_rule = "per_event"
+overrun = "kill"
+tick_s = 0.0
+
+[evaluation]
+starts = [0, 1]
+jobs = 2
+schedulers = ["fcfs+easy", "f2+green"]
+baseline = "fcfs+easy"
+cut = { first_jobs = 0, last_s = 0.0 }
+"""
+SCENARIO_SYNTHETIC = b"""\
+name = "made up"
+workload = { file = "trace.swf", power = { kind = "per-processor", seed = 1, low_w = 5, high_w = 50 } }
+cluster.processors = "trace"
+[site]
+kind = "synthetic"
+seed = 3
+days = 2
+step_s = 1800
+climate = { latitude_deg = 50.0, wind_mean_m_s = 7 }
+"""
+BESIDE = {"trace.swf": SWF, "power.csv": POWER, "site.csv": SERIES}
+
+TOKENS = [
+    b"-1", b"0", b"-0", b"1e999", b"-1e308", b"nan", b"inf", b"-inf", b"9" * 25, b"9223372036854775808", b"0x10",
+    b"1_000", b"1.", b".5", b"1e", b"1e-300", b"", b" ", b"\t", b"\x00", b'"', b"'", b'"""', b"[", b"]", b"{", b"}",
+    b"=", b"#", b";", b"|", b",", b"true", b"null", b"None", b"Unknown", b"UNLIMITED", b"../../x", b"/dev/null", b".",
+    b"\xef\xbb\xbf", b"\xff", b"\xc3", b"\r\n", b"\r", b"\x85", b"\x1a", "\uff11\uff12".encode(), "\u0663".encode(),
+    "\U0001d7d7".encode(), "\u202e".encode(), "e\u0301".encode(), b"1970-01-01T00:00:00", b"9999-12-31T23:59:59",
+    b"0000-00-00", b"2024-03-31T02:30:00", b"99-99:99:99",
+]  # fmt: skip
+"""What is put in place of a token: numbers at the edge, other alphabets' digits, quotes, control characters, dates."""
