@@ -90,6 +90,9 @@ def fill_scores(s: Any, rule: Any) -> None:
             s.columns[3, :n], s.columns[4, :n], s.columns[5, :n],
         )
     )  # fmt: skip
+    if scores.shape[0] != n:
+        c.status = BAD_SCORE
+        return
     for i in range(n):
         if np.isnan(scores[i]):
             c.status = BAD_SCORE

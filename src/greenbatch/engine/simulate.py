@@ -167,11 +167,11 @@ def simulate(workload: Workload, cluster: Cluster, site: Site | None, rules: Rul
     """
     from greenbatch.engine.session import Session, run_policy
 
+    first_run_notice()
     program = scheduler.program(workload)
     if hasattr(scheduler, "decide"):
         return run_policy(Session(workload, cluster, site, rules, program), scheduler)
     state = prepare(workload, cluster, site, rules, program)
-    first_run_notice()
     from greenbatch.engine.loop import no_rule, run
 
     first_run_done()

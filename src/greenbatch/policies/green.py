@@ -1,0 +1,62 @@
+"""Policies that look at the power supply, and the one that looks at nothing."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from greenbatch.engine.simulate import GREEN_THRESHOLD_J, Program
+from greenbatch.engine.state import Queue
+from greenbatch.policies.registry import Scores, planner
+from greenbatch.workload import Workload
+
+
+def _power_time(queue: Queue) -> Scores:
+    return -queue.power_w * queue.requested_time_s
+
+
+def _area_time(queue: Queue) -> Scores:
+    return queue.requested_time_s**2 * queue.processors
+
+
+@planner("lptpn", sigma=GREEN_THRESHOLD_J)
+def lptpn(_: Workload, *, sigma: float) -> Program:
+    """Largest Processing Time x Power Need first, as GAS-MARL §5.3 words it (after Kassab et al.).
+
+    At every event and change of supply, jobs in descending power x requested time start if they fit and their
+    estimated extra brown energy is below ``sigma`` [J]; if none can start and nothing runs, the first one starts.
+    """
+    return Program(name="lptpn", discipline="scan", score=_power_time, needs_site=True, settings={"threshold_j": sigma})
+
+
+@planner("lptpn-published", sigma=GREEN_THRESHOLD_J)
+def lptpn_published(_: Workload, *, sigma: float) -> Program:
+    """LPTPN as the authors' simulator runs it: it waits for one job in steps of a second (see `engine.scan`)."""
+    return Program(
+        name="lptpn-published", discipline="scan-published", score=_power_time, needs_site=True,
+        settings={"threshold_j": sigma},
+    )  # fmt: skip
+
+
+@planner("cheapest-start", hold=5e4, psi=0.0, reserve=0.2, short=2000.0, horizon=86_400.0, tick=1800.0)
+def cheapest_start(
+    _: Workload, *, hold: float, psi: float, reserve: float, short: float, horizon: float, tick: float
+) -> Program:
+    """Start each waiting job in the cheapest half-hour of the forecast, a reserve kept for short jobs.
+
+    The cost of a start is its extra brown energy plus, per second of waiting, ``hold`` / max(requested time, 10 s)
+    [J per slowdown] and ``psi`` x processors [W]: ``psi`` trades renewables for makespan. Jobs longer than ``short`` [s]
+    leave the share ``reserve`` of the machine free. Starts are weighed every ``tick`` [s] up to ``horizon`` [s] ahead.
+    Jobs are looked at in ascending requested time^2 x processors. Source: our own (see docs/decisions).
+    """
+    return Program(
+        name="cheapest-start", discipline="plan", score=_area_time, needs_site=True,
+        settings={"hold_price_j": hold, "idle_price_w": psi, "reserve_share": reserve, "short_s": short,
+                  "horizon_s": horizon, "tick_s": tick},
+    )  # fmt: skip
+
+
+@planner("random", seed=0.0)
+def random(workload: Workload, *, seed: float) -> Program:
+    """A random order of the jobs, from a ``seed``."""
+    order = np.random.default_rng(int(seed)).permutation(len(workload)).astype(np.float64)
+    return Program(name="random", score=lambda _: order)

@@ -1,0 +1,92 @@
+"""Priority rules: one function over the queue's columns each, lowest score first.
+
+Scores see the scenario's clock: F1 to F4 depend on where it begins. The logarithm of submission 0 is minus infinity:
+that job comes first.
+
+Sources: F1-F4 after Carastan-Santos & de Camargo, "Obtaining dynamic scheduling policies with simulation and machine
+learning", SC 2017; WFP3 and UNICEP after Tang et al., "Fault-aware, utility-based job scheduling on Blue Gene/P
+systems", CLUSTER 2009; all as in RLScheduler (SC 2020), Table III.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from greenbatch.engine.state import Queue
+from greenbatch.policies.registry import rule
+
+Scores = NDArray[np.float64]
+
+
+@rule("fcfs", fixed=True)
+def fcfs(queue: Queue) -> Scores:
+    """First come, first served."""
+    return queue.submit_s
+
+
+@rule("sjf", fixed=True)
+def sjf(queue: Queue) -> Scores:
+    """Shortest requested time first; ties by submission."""
+    return queue.requested_time_s
+
+
+@rule("smallest", fixed=True)
+def smallest(queue: Queue) -> Scores:
+    """Fewest processors first; ties by submission."""
+    return queue.processors
+
+
+@rule("largest", fixed=True)
+def largest(queue: Queue) -> Scores:
+    """Most processors first; ties by submission."""
+    return -queue.processors
+
+
+@rule("wfp3")
+def wfp3(queue: Queue) -> Scores:
+    """WFP3: -(wait / requested time)^3 x processors."""
+    return -((queue.wait_s / queue.requested_time_s) ** 3) * queue.processors
+
+
+@rule("unicep")
+def unicep(queue: Queue) -> Scores:
+    """UNICEP: -wait / (log2(max(processors, 2)) x requested time); the bound keeps serial jobs finite."""
+    return -queue.wait_s / (np.log2(np.maximum(queue.processors, 2.0)) * queue.requested_time_s)
+
+
+@rule("f1", fixed=True)
+def f1(queue: Queue) -> Scores:
+    """F1: log10(requested time) x processors + 870 log10(submission); a submission of 0 counts as 0.1 s."""
+    submit_s = np.where(queue.submit_s > 0.0, queue.submit_s, 0.1)
+    return np.log10(queue.requested_time_s) * queue.processors + 870.0 * np.log10(submit_s)
+
+
+@rule("f2", fixed=True)
+def f2(queue: Queue) -> Scores:
+    """F2: sqrt(requested time) x processors + 25,600 log10(submission)."""
+    return np.sqrt(queue.requested_time_s) * queue.processors + 25_600.0 * np.log10(queue.submit_s)
+
+
+@rule("f3", fixed=True)
+def f3(queue: Queue) -> Scores:
+    """F3: requested time x processors + 6,860,000 log10(submission)."""
+    return queue.requested_time_s * queue.processors + 6_860_000.0 * np.log10(queue.submit_s)
+
+
+@rule("f4", fixed=True)
+def f4(queue: Queue) -> Scores:
+    """F4: requested time x sqrt(processors) + 530,000 log10(submission)."""
+    return queue.requested_time_s * np.sqrt(queue.processors) + 530_000.0 * np.log10(queue.submit_s)
+
+
+@rule("wfp3-published", fixed=True)
+def wfp3_published(queue: Queue) -> Scores:
+    """WFP3 as RLScheduler's code has it: the "wait" is -(1 + submission), so the rule runs backward."""
+    return ((1.0 + queue.submit_s) / queue.requested_time_s) ** 3 * queue.processors
+
+
+@rule("unicep-published", fixed=True)
+def unicep_published(queue: Queue) -> Scores:
+    """UNICEP as RLScheduler's code has it: the "wait" is -(1 + submission), so the rule runs backward."""
+    return (1.0 + queue.submit_s - 1e-15) / (np.log2(queue.processors + 1e-15) * queue.requested_time_s)
