@@ -79,10 +79,11 @@ def test_nsrdb_typical_years(greenbatch_data, file, place):
 
 
 def test_nsrdb_half_hours_of_one_year(greenbatch_data):
-    weather = read_weather(greenbatch_data("weather/pvlib_nsrdb_psm3_2017.csv.gz"), time_zone="UTC")
+    weather = read_weather(greenbatch_data("weather/pvlib_nsrdb_psm3_2017.csv.gz"), time_zone="-07:00")
     ghi = weather["ghi_w_m2"]
     assert (ghi.clock, ghi.step_s, ghi.values.size) == ("unix", 1800, 17_520)
-    assert ghi.start_s == unix("2016-12-31 23:45")  # the first value is an instant at 00:00
+    assert ghi.start_s == unix("2017-01-01 06:45")  # the first value is an instant at 00:00
+    assert ghi.values.reshape(365, 48).mean(axis=0).argmax() in (23, 24, 25)  # noon: the stamps are standard time
     assert weather.latitude_deg is None
 
 
@@ -250,9 +251,15 @@ BROKEN = {
     "epw cut off": (epw("2020,1,1,1,0,flags,20"), {}, 3, None, "7 fields, needs 22"),
     "epw hour 25": (epw(epw_row(2020, 1, 1, 25)), {}, 3, "hour", "'25' is not possible"),
     "epw 30 February": (epw(epw_row(2020, 2, 30, 1)), {}, 3, "hour", "2020-02-30 is not a date"),
-    "epw text": (epw(epw_row(2020, 1, 1, 1, ghi="dark"), epw_row(2020, 1, 1, 2)), {}, 3, "global horizontal radiation", "'dark'"),
-    "epw too bright": (epw(epw_row(2020, 1, 1, 1, ghi="5000"), epw_row(2020, 1, 1, 2)), {}, 3, "global horizontal radiation", "5000 W/m2"),
-    "epw storm": (epw(epw_row(2020, 1, 1, 1, wind="140"), epw_row(2020, 1, 1, 2)), {}, 3, "wind speed", "140 m/s"),
+    "epw text": (
+        epw(epw_row(2020, 1, 1, 1, ghi="dark"), epw_row(2020, 1, 1, 2)), {}, 3, "global horizontal radiation", "'dark'",
+    ),
+    "epw too bright": (
+        epw(epw_row(2020, 1, 1, 1, ghi="5000"), epw_row(2020, 1, 1, 2)), {},
+        3, "global horizontal radiation", "5000 W/m2"),
+    "epw storm": (
+        epw(epw_row(2020, 1, 1, 1, wind="140"), epw_row(2020, 1, 1, 2)), {},
+        3, "wind speed", "140 m/s"),
     "epw twice": (epw(*[epw_row(2020, 1, 1, 1)] * 2), {}, 4, "hour", "occurs twice"),
     "epw gap": (
         epw(*(epw_row(2020, 1, 1, h) for h in (1, 2, 3, 9))), {}, 6, "hour", "a gap of 21600 s",

@@ -1,0 +1,185 @@
+"""Sources on different steps, starts and calendars become one site."""
+
+from datetime import UTC, datetime
+
+import numpy as np
+import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
+
+from greenbatch.energy import Series, combine
+from greenbatch.errors import InputError
+
+HOUR_S, DAY_S = 3600.0, 86_400.0
+
+
+def unix(*date: int) -> float:
+    return datetime(*date, tzinfo=UTC).timestamp()
+
+
+def watts(values, **more) -> Series:
+    return Series(
+        **{"name": "file.csv", "quantity": "power_w", "step_s": HOUR_S, **more, "values": np.asarray(values, float)}
+    )
+
+
+def typical_year(step_s=HOUR_S, **more) -> Series:
+    """Power = number of the step of the year."""
+    return watts(np.arange(365 * DAY_S / step_s), step_s=step_s, clock="typical-year", **more)
+
+
+def test_trace_start_puts_slot_0_at_trace_time_0():
+    site = combine("s", {"solar": watts([1, 2, 3], clock="unix", start_s=1.7e9)}, align="trace-start")
+    assert site.origin_s == 0
+    assert site.renewable_w.tolist() == [1, 2, 3]
+
+
+def test_trace_start_keeps_dated_series_in_phase():
+    """Wind begins a day later than sun: trace time 0 is the first hour of both, and nothing is shifted apart."""
+    sun = watts(np.arange(72), clock="unix", start_s=unix(2024, 6, 1))
+    wind = watts(1000 + np.arange(72), clock="unix", start_s=unix(2024, 6, 2))
+    site = combine("s", {"solar": sun, "wind": wind})
+    assert site.slots == 48
+    assert site.sources_w["solar"][0] == 24
+    assert site.sources_w["wind"][0] == 1000
+    assert [note for note in site.notes if "cut" in note] == [
+        "solar: 86400 s at the start cut off, not covered by all sources",
+        "wind: 86400 s at the end cut off, not covered by all sources",
+    ]
+
+
+def test_calendar_puts_the_series_at_its_date():
+    sun = watts(np.arange(48), clock="unix", start_s=unix(2024, 6, 1))
+    site = combine("s", {"solar": sun}, align="calendar", unix_start_s=unix(2024, 6, 1, 10, 30))
+    assert site.origin_s == -10.5 * HOUR_S
+    assert site.renewable_w[site.slot(0)] == 10
+    assert site.renewable_w[site.slot(1800)] == 11
+
+
+@pytest.mark.parametrize(
+    ("start", "hour_of_year"),
+    [
+        ((2023, 1, 1, 8), 0),  # midnight at UTC-8
+        ((2024, 2, 29, 8), 58 * 24),  # 29 February repeats 28 February
+        ((2024, 3, 1, 9), 59 * 24 + 1),
+        ((2024, 3, 1, 7, 59), 58 * 24 + 23),
+        ((2025, 12, 31, 20), 364 * 24 + 12),
+        ((1999, 7, 4, 20), 184 * 24 + 12),
+    ],
+)
+def test_calendar_finds_month_day_and_hour_of_a_typical_year(start, hour_of_year):
+    year = typical_year(utc_offset_s=-8 * HOUR_S)
+    site = combine("s", {"solar": year}, align="calendar", unix_start_s=unix(*start))
+    assert site.renewable_w[site.slot(0)] == hour_of_year
+    assert site.slots in {4 * 365 * 24, 4 * 365 * 24 + 24}
+
+
+def test_typical_year_over_a_leap_day_and_new_year():
+    site = combine("s", {"solar": typical_year()}, align="calendar", unix_start_s=unix(2024, 2, 28))
+    days = [site.renewable_w[site.slot(k * DAY_S)] / 24 for k in range(4)]
+    assert days == [58, 58, 59, 60]
+    assert site.renewable_w[site.slot(unix(2025, 1, 1) - unix(2024, 2, 28))] == 0
+
+
+def test_typical_year_with_steps_centered_on_the_hour():
+    year = typical_year(1800.0, start_s=-900.0)
+    site = combine("s", {"solar": year}, align="calendar", unix_start_s=unix(2023, 1, 1))
+    assert site.origin_s == -900
+    assert site.renewable_w[site.slot(0)] == 0
+    assert site.renewable_w[site.slot(900)] == 1
+
+
+def test_hours_and_half_hours_meet_on_the_shorter_step():
+    site = combine("s", {"solar": watts([4, 8]), "wind": watts([1, 2, 3, 4], step_s=1800.0)})
+    assert site.step_s == 1800
+    assert site.sources_w["solar"].tolist() == [4, 4, 8, 8]
+    assert site.sources_w["wind"].tolist() == [1, 2, 3, 4]
+    assert "solar: steps of 3600 s repeated to 1800 s" in site.notes
+
+
+def test_stated_step_averages():
+    site = combine("s", {"wind": watts([1, 2, 3, 4], step_s=1800.0)}, step_s=HOUR_S)
+    assert site.renewable_w.tolist() == [1.5, 3.5]
+
+
+def test_rest_shorter_than_a_slot_is_left_out():
+    site = combine("s", {"wind": watts([1, 2, 3], step_s=1800.0)}, step_s=HOUR_S)
+    assert site.renewable_w.tolist() == [1.5]
+
+
+@given(
+    values=st.lists(st.floats(0, 1e5), min_size=2, max_size=30),
+    source_step_s=st.sampled_from([300.0, 420.0, 1800.0, 3600.0]),
+    shift_s=st.sampled_from([0.0, 100.0, 450.0]),
+    step_s=st.sampled_from([None, 60.0, 500.0, 900.0]),
+)
+def test_every_source_keeps_its_energy(values, source_step_s, shift_s, step_s):
+    first = watts(values, step_s=source_step_s, clock="unix", start_s=1e9)
+    assume(len(values) * source_step_s - shift_s > max(source_step_s, step_s or 0))
+    other = watts(np.ones(200), step_s=300.0, clock="unix", start_s=1e9 + shift_s)
+    site = combine("s", {"a": first, "b": other}, step_s=step_s)
+    begin_s, end_s = 1e9 + shift_s, 1e9 + shift_s + site.slots * site.step_s
+    edges_s = np.clip(1e9 + source_step_s * np.arange(len(values) + 1), begin_s, end_s)
+    expected_j = float((np.array(values) * np.diff(edges_s)).sum())
+    assert site.sources_w["a"].sum() * site.step_s == pytest.approx(expected_j, rel=1e-9, abs=1e-3)
+    assert site.sources_w["b"].tolist() == pytest.approx([1.0] * site.slots)
+
+
+def test_signals_share_the_slots():
+    temperature = Series(
+        name="air", quantity="temperature_c", values=np.array([-5.0, 5.0, 15.0]), step_s=HOUR_S
+    )  # fmt: skip
+    site = combine("s", {"solar": watts([1, 2])}, signals={"air_c": temperature})
+    assert site.signals["air_c"].tolist() == [-5, 5]
+    assert site.renewable_w.tolist() == [1, 2]
+
+
+def test_inputs_and_notes_of_all_sources_are_kept_once():
+    sun = watts([1, 2], inputs={"a.csv": "11"}, notes=("a.csv: filled 1",))
+    site = combine("s", {"solar": sun, "more": sun, "wind": watts([1, 2], inputs={"b.csv": "22"})})
+    assert site.inputs == {"a.csv": "11", "b.csv": "22"}
+    assert site.notes == ("a.csv: filled 1",)
+
+
+JUNE = {"clock": "unix", "start_s": unix(2024, 6, 1)}
+
+
+@pytest.mark.parametrize(
+    ("sources", "options", "message"),
+    [
+        ({}, {}, "site.sources: needs at least one source"),
+        ({"s": watts([1], quantity="share")}, {}, r"holds share, but site source 's' needs power_w \(.*W, kW"),
+        ({"s": watts([1])}, {"align": "moon"}, "site.align: is 'moon'"),
+        ({"s": watts([1], **JUNE)}, {"align": "calendar"}, "workload does not tell its date .*trace-start"),
+        ({"s": watts([1])}, {"align": "calendar", "unix_start_s": 1e9}, r"file.csv: has no dates .*trace-start"),
+        ({"s": watts([1], **JUNE)}, {"align": "calendar", "unix_start_s": 1e15}, "correct the trace's UnixStartTime"),
+        (
+            {"s": watts([1, 2], **JUNE)},
+            {"align": "calendar", "unix_start_s": unix(2025, 6, 1)},
+            r"starts at 2025-06-01T00:00:00Z, the series cover 2024-06-01T00:00:00Z to 2024-06-01T02:00:00Z",
+        ),
+        ({"a": watts([1], **JUNE), "b": typical_year()}, {}, 'use align = "calendar"'),
+        (
+            {"a": watts([1], **JUNE), "b": watts([1], clock="unix", start_s=unix(2025, 6, 1))},
+            {},
+            "no step in common",
+        ),
+        ({"s": watts([1])}, {"step_s": 0}, "site.step_s: is 0"),
+        ({"s": watts([1])}, {"step_s": 7200}, "no step in common"),
+        ({"s": watts(np.ones(9000))}, {"step_s": 1e-3}, "longer step"),
+        ({"s": watts([1] * 48, clock="typical-year")}, {"align": "calendar", "unix_start_s": 1e9}, "not a year of 365"),
+        ({"s": watts([1])}, {"signals": {"s": watts([1])}}, "a signal has the name of a source"),
+        ({"s": watts([1])}, {"forecast_horizon_s": 1}, "forecast_horizon_s: is 1"),
+    ],
+)
+def test_sites_that_cannot_be(sources, options, message):
+    with pytest.raises(InputError, match=message) as caught:
+        combine("s", sources, **options)
+    assert "\n" not in str(caught.value)
+
+
+def test_repeat_lets_the_trace_start_outside():
+    site = combine(
+        "s", {"s": watts([1, 2, 3], **JUNE)}, align="calendar", unix_start_s=unix(2024, 6, 2), repeat=True
+    )  # fmt: skip
+    assert site.renewable_w[site.slot(0)] == 1  # 24 hours later, 24 mod 3 = 0
