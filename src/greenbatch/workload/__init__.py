@@ -5,14 +5,22 @@ from greenbatch.workload.readers import read_workload
 from greenbatch.workload.reshape import scale_gaps, shift_to_origin, tile
 from greenbatch.workload.sacct import read_sacct
 from greenbatch.workload.swf import SWF_RULES, SwfRules, read_swf, write_swf
+from greenbatch.workload.synthetic import LUBLIN_TYPES, LublinType, for_machine, lublin
+from greenbatch.workload.synthetic_fitted import cirne, jann
 from greenbatch.workload.table import Note, Workload
 from greenbatch.workload.tabular import read_table
 
 __all__ = [
+    "LUBLIN_TYPES",
     "SWF_RULES",
+    "LublinType",
     "Note",
     "SwfRules",
     "Workload",
+    "cirne",
+    "for_machine",
+    "jann",
+    "lublin",
     "per_processor_power",
     "power_list",
     "read_sacct",
