@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -80,7 +80,7 @@ def build_workload(section: WorkloadSection, origin: Origin, *, processors: int 
 
     if section.generator is not None:
         with origin.blame("workload", "generator"):
-            workload = _generated(section.generator)
+            workload = replace(_generated(section.generator), unix_start_s=section.unix_start_s)
     else:
         workload = _trace(section, origin, processors, strict)
     if section.clock_origin == "first-job":
@@ -152,7 +152,12 @@ def _trace(section: WorkloadSection, origin: Origin, processors: int | None, str
 
 
 def _generated(section: Generator) -> Workload:
-    raise NotImplementedError
+    from greenbatch import workload as room
+
+    given = section.model_dump(exclude={"model", "types"})
+    if section.model == "lublin":
+        return room.lublin(**given, types=room.for_machine(section.processors, *section.types))
+    return {"cirne": room.cirne, "jann": room.jann}[section.model](**given)
 
 
 def _powered(workload: Workload, section: WorkloadSection, origin: Origin) -> Workload:

@@ -91,8 +91,8 @@ def _input_error(error: ErrorDetails, place: Place, file: str | Path, lines: Map
     if kind == "missing":
         return InputError("is missing", file=file, line=line, field=field, fix="add it")
     if kind in ("union_tag_invalid", "union_tag_not_found"):
-        field = f"{field}.{str(context.get('discriminator', 'kind')).strip(chr(39))}"
-        place = (*place, "kind")
+        tag = str(context["discriminator"]).strip("'")
+        place, field = (*place, tag), f"{field}.{tag}"
         line = line_of(place, lines)
         if kind == "union_tag_not_found":
             return InputError(

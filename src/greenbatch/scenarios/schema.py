@@ -8,20 +8,55 @@ from __future__ import annotations
 from dataclasses import fields
 from typing import TYPE_CHECKING, Annotated, Any, Literal, get_type_hints
 
-from pydantic import Field, create_model, model_validator
+from pydantic import AfterValidator, Field, create_model, model_validator
 
 from greenbatch.engine.rules import Rules
 from greenbatch.scenarios.section import Count, Natural, Naturals, NotNegative, Section, Seed, Text, Texts, need_one_of
 from greenbatch.scenarios.site_schema import NoSite, SeriesSite, SyntheticSite
 
+Jobs = Annotated[int, Field(ge=1, le=10_000_000)]
+Machine = Annotated[int, Field(ge=1, le=10_000_000)]
+Gap = Annotated[float, Field(gt=0, le=1e6)]
 
-class Generator(Section):
-    """Synthetic jobs instead of a trace."""
+
+class LublinGenerator(Section):
+    """Jobs after Lublin & Feitelson 2003, shaped for the machine."""
 
     model: Literal["lublin"]
-    jobs: Count = 10_000
+    jobs: Jobs = 10_000
     seed: Seed = 0
-    processors: Count = 256
+    processors: Machine = 256
+    types: Annotated[tuple[Literal["combined", "batch", "interactive"], ...], Field(strict=False, min_length=1)] = (
+        "combined",
+    )
+    gap_factor: Gap = 1.0
+    """Stretches every gap between submissions; 0.5 doubles the load."""
+
+
+class CirneGenerator(Section):
+    """Jobs like those of Cirne & Berman 2001, fitted to a published trace of the model."""
+
+    model: Literal["cirne"]
+    jobs: Jobs = 10_000
+    seed: Seed = 0
+    processors: Machine = 128
+    gap_factor: Gap = 1.0
+    """Stretches every gap between submissions; 0.5 doubles the load."""
+    user_estimates: bool = False
+    """Requested times of users rather than exact ones."""
+
+
+class JannGenerator(Section):
+    """Jobs like those of Jann et al. 1997 on 322 processors, fitted to a published trace of the model."""
+
+    model: Literal["jann"]
+    jobs: Jobs = 10_000
+    seed: Seed = 0
+    gap_factor: Gap = 1.0
+    """Stretches every gap between submissions; 0.5 doubles the load."""
+
+
+Generator = Annotated[LublinGenerator | CirneGenerator | JannGenerator, Field(discriminator="model")]
 
 
 class NoPower(Section):
@@ -78,7 +113,7 @@ class WorkloadSection(Section):
     time_zone: Text | None = None
     """Zone of the local times of an sacct dump or a table (IANA name)."""
     unix_start_s: Annotated[float, Field(ge=0, le=1e11)] | None = None
-    """Unix time of time 0 of a table. [s]"""
+    """Unix time of time 0 of a table or of generated jobs. [s]"""
     columns: Annotated[dict[Text, Text], Field(min_length=1)] | None = None
     """Column of a table -> what it is called in a ``Workload``."""
     clock_origin: Literal["trace", "first-job"] = "trace"
@@ -90,6 +125,12 @@ class WorkloadSection(Section):
         if any(source is not None for source in (self.file, self.dataset, self.generator)):
             need_one_of(self, "file", "dataset", "generator")
         return self
+
+
+def _whole_tick(tick_s: float) -> float:
+    if 0 < tick_s < 1:
+        raise ValueError(f"is {tick_s}; give 0 for none, or at least 1 s")
+    return tick_s
 
 
 class ClusterSection(Section):
@@ -135,7 +176,8 @@ class EvaluationSection(Section):
         return self
 
 
-_LIMITS: dict[str, Any] = {"tick_s": NotNegative}
+Tick = Annotated[float, Field(ge=0, le=1e12), AfterValidator(_whole_tick)]
+_LIMITS: dict[str, Any] = {"tick_s": Tick}
 
 if TYPE_CHECKING:
     RulesSection = Section
