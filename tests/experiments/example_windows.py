@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import heapq
+from functools import cache
 
 import numpy as np
 import polars
@@ -71,6 +72,7 @@ def one_window(seed: int = 0, site: Site | None = None) -> dict[str, Outcome]:
     return {name: fcfs(jobs, hold_s=hold, name=name, site=site) for name, hold in holds.items()}
 
 
+@cache
 def example(windows: int = 5, *, power: bool = True) -> tuple[polars.DataFrame, dict[str, Outcome]]:
     """A tidy frame over several windows, and the outcomes of the first."""
     site = day_site() if power else None

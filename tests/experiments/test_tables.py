@@ -95,7 +95,7 @@ def test_means_intervals_and_the_best_value_by_hand() -> None:
     assert cells(table, "fcfs+none")["Renewable utilization"].mark == "best"
     assert cells(table, "fcfs+none")["Renewable utilization"].interval == "", "equal windows need no interval"
     assert not any(cells(table, name)["Makespan over baseline"].mark for name in ("fcfs+none", "f2+easy"))
-    assert table.notes[0].startswith("Mean of 2 windows [95 % bootstrap interval]")
+    assert table.notes[0].startswith("Mean of 2 windows [95% bootstrap interval]")
     one = comparison_table(frame.filter(polars.col("window") == "a"))
     assert one.notes[0].startswith("One window")
 

@@ -174,7 +174,7 @@ def comparison_table(
     show_intervals: bool = True,
     notes: Sequence[str] = (),
 ) -> Table:
-    """One row a scheduler, one column a metric: mean over windows, 95 % interval, the best value marked.
+    """One row a scheduler, one column a metric: mean over windows, 95% interval, the best value marked.
 
     Columns that no scheduler has a value for are left out.
     """
@@ -192,7 +192,8 @@ def comparison_table(
             cells[name].append(Cell(column.number(interval.mean), span, mark="best" if name in best else ""))
     rows = tuple((name, tuple(cells[name])) for name in names)
     count = frame["window"].n_unique()
-    sample = f"Mean of {count} windows [95 % bootstrap interval]" if count > 1 else "One window, so no interval"
+    sample = "One window, so no interval" if count < 2 else f"Mean of {count} windows"
+    sample += " [95% bootstrap interval]" if count > 1 and show_intervals else ""
     return Table(title, tuple(shown), rows, notes=(f"{sample}. Bold: best of the column.", *notes))
 
 
@@ -227,9 +228,7 @@ def difference_table(frame: polars.DataFrame, baseline: str, *, columns: Sequenc
         for name, got in table.items():
             cells[name].append(_difference_cell(column, got))
     rows = tuple((name, tuple(row)) for name, row in cells.items())
-    note = (
-        "k of n: better than the baseline in k of n windows. Bold: the 95 % interval of the difference excludes zero."
-    )
+    note = "k of n: better than the baseline in k of n windows. Bold: the 95% interval of the difference excludes zero."
     return Table(f"Difference to {baseline}, window by window", tuple(shown), rows, notes=(note,))
 
 

@@ -1,0 +1,135 @@
+"""How a picture is drawn and written: one style, and deterministic SVG that a page can theme.
+
+Every picture is 4 inches wide with 8 pt text: at 390 px its text is 10 px high, in a two-column page at 1280 px about
+15 px. Ink and grid are CSS variables with a fallback, so that a page can turn them for a dark background. Colors are
+Okabe and Ito's, which color-blind readers can tell apart; lines and markers differ in shape as well.
+"""
+
+from __future__ import annotations
+
+import io
+import math
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from html import escape
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+WIDTH_IN = 4.0
+"""Width of every picture. [inch]"""
+COLORS = ("#0072b2", "#e69f00", "#009e73", "#cc79a7", "#d55e00", "#56b4e9", "#8c8c8c", "#b3a100")
+"""Series colors, after Okabe and Ito (2008); yellow darkened to be seen on white."""
+MARKERS = "osD^vPX*"
+DASHES = ("-", "--", ":", "-.")
+INK, PALE, PAPER = "#1b2430", "#c9ced6", "#fdfdfc"
+"""Text and axes; grid lines; background. Replaced by CSS variables in the SVG."""
+
+
+@dataclass(frozen=True, slots=True)
+class Picture:
+    """One drawn picture."""
+
+    name: str
+    """Unique within a page; prefixes every id in the SVG."""
+    title: str
+    caption: str
+    """What it shows and what was left out."""
+    alt: str
+    """The same in words for those who do not see it."""
+    svg: str
+    """A complete ``<svg>`` element without prolog, network addresses or scripts."""
+
+
+def _style() -> dict[str, Any]:
+    return {
+        "svg.fonttype": "none", "text.parse_math": False, "font.family": "DejaVu Sans", "font.size": 8,
+        "axes.labelsize": 8, "xtick.labelsize": 7.5, "ytick.labelsize": 7.5, "legend.fontsize": 7.5,
+        "legend.frameon": False, "legend.handlelength": 1.6, "legend.columnspacing": 1.2, "legend.labelspacing": 0.35,
+        "axes.spines.top": False, "axes.spines.right": False, "axes.linewidth": 0.7, "axes.edgecolor": INK,
+        "axes.labelcolor": INK, "text.color": INK, "xtick.color": INK, "ytick.color": INK, "xtick.major.width": 0.7,
+        "ytick.major.width": 0.7, "xtick.major.size": 3, "ytick.major.size": 3, "axes.grid": True, "grid.color": PALE,
+        "grid.linewidth": 0.5, "axes.axisbelow": True, "axes.facecolor": "none", "figure.facecolor": "none",
+        "savefig.facecolor": "none", "figure.constrained_layout.use": True, "lines.linewidth": 1.3,
+        "hatch.linewidth": 0.5, "path.simplify": False,
+    }  # fmt: skip
+
+
+@contextmanager
+def drawing() -> Iterator[None]:
+    """Matplotlib's defaults plus our style, whatever the user's own settings are."""
+    import matplotlib
+
+    with matplotlib.rc_context():
+        matplotlib.rcdefaults()
+        matplotlib.rcParams.update(_style())  # type: ignore[arg-type]  # keys are typed as literals
+        yield
+
+
+def new_figure(height_in: float) -> tuple[Figure, Axes]:
+    """An empty figure of the common width, free of any window system."""
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(WIDTH_IN, height_in))
+    return figure, figure.subplots()
+
+
+def _svg(figure: Figure, name: str) -> str:
+    """The figure as an inline SVG: same bytes for the same figure, unique ids, themable ink."""
+    import matplotlib
+
+    matplotlib.rcParams["svg.hashsalt"] = name
+    stream = io.StringIO()
+    nothing: dict[str, Any] = dict.fromkeys(("Date", "Creator", "Format", "Type"))
+    figure.savefig(stream, format="svg", metadata=nothing)
+    text = stream.getvalue()
+    text = text[text.index("<svg") :]
+    text = re.sub(r"<metadata>.*?</metadata>\s*", "", text, flags=re.DOTALL)
+    text = re.sub(r'\s(?:xmlns(?::xlink)?|version)="[^"]*"', "", text, count=3)
+    text = text.replace("xlink:href", "href")
+    text = re.sub(r"""(\bid="|href="#|url\(#)""", rf"\g<1>{name}-", text)
+    text = re.sub(r"(\d+\.\d{2})\d+", r"\1", text)
+    text = re.sub(r"'DejaVu Sans'(?:, [^;\"]*)?", "var(--figure-font, 'DejaVu Sans', sans-serif)", text)
+    for color, variable in ((INK, "ink"), (PALE, "grid"), (PAPER, "paper")):
+        text = text.replace(color, f"var(--figure-{variable}, {color})")
+    width, height = (float(x) for x in re.findall(r'viewBox="0 0 ([\d.]+) ([\d.]+)"', text)[0])
+    size = f'viewBox="0 0 {width:g} {height:g}" width="{width:g}pt" height="{height:g}pt"'
+    return re.sub(r"<svg[^>]*>", f'<svg role="img" aria-labelledby="{name}-alt" {size}>', text, count=1).strip()
+
+
+def picture_of(figure: Figure, name: str, title: str, caption: str, alt: str) -> Picture:
+    """Write a figure down, with its alternative text as the SVG's title."""
+    body = _svg(figure, name)
+    end = body.index(">") + 1
+    return Picture(name, title, caption, alt, f'{body[:end]}<title id="{name}-alt">{escape(alt)}</title>{body[end:]}')
+
+
+def standalone(picture: Picture) -> str:
+    """The picture as the text of an SVG file of its own."""
+    return picture.svg.replace("<svg ", '<svg xmlns="http://www.w3.org/2000/svg" ', 1) + "\n"
+
+
+def color_of(index: int) -> str:
+    """The color of the scheduler at that place, everywhere in a report."""
+    return COLORS[index % len(COLORS)]
+
+
+def slug(name: str) -> str:
+    """A name as part of an id."""
+    return re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-") or "x"
+
+
+def plain_log_ticks(axes: Axes, *, dimension: str = "x") -> None:
+    """Plain numbers at 1, 2, 5 times powers of ten, or at powers of ten alone where the range is long."""
+    from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
+
+    axis = axes.xaxis if dimension == "x" else axes.yaxis
+    low, high = sorted(axis.get_data_interval())
+    decades = math.log10(high / low) if low > 0 else 3.0
+    axis.set_major_locator(LogLocator(10, subs=(1.0, 2.0, 5.0) if decades < 2.2 else (1.0,)))
+    axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.15g}"))
+    axis.set_minor_formatter(NullFormatter())

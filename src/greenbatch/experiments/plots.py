@@ -1,0 +1,341 @@
+"""Pictures of a comparison: power, trade-off, spread over windows, schedule, queue, and published against ours."""
+
+# ruff: noqa: RUF001 - typographic dashes and multiplication signs are meant for the reader.
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from greenbatch.engine.books import power_segments
+from greenbatch.engine.outcome import Outcome
+from greenbatch.experiments.drawing import (
+    COLORS,
+    DASHES,
+    INK,
+    MARKERS,
+    PALE,
+    PAPER,
+    Picture,
+    color_of,
+    drawing,
+    new_figure,
+    picture_of,
+    plain_log_ticks,
+    slug,
+)
+from greenbatch.experiments.statistics import by_window, intervals, schedulers
+from greenbatch.experiments.tables import MAIN, Column
+from greenbatch.metrics.jobs import CLASSES, run_time_class
+
+if TYPE_CHECKING:
+    import polars
+
+Floats = NDArray[np.float64]
+
+RENEWABLE, COVERED, BROWN = "#009e73", "#56b4e9", "#d55e00"
+CLASS_COLORS = ("#c6dff1", "#7db5df", "#3585c0", "#10518a")
+CLASS_LABELS = ("< 5 min", "5 min – 1 h", "1 – 4 h", "> 4 h")
+GANTT_BLOCKS, GANTT_JOBS, QUEUE_POINTS = 1500, 5000, 400
+
+
+def power_span(outcomes: Mapping[str, Outcome], hours: float = 48.0) -> tuple[float, float]:
+    """Start and end [s] of the hours to show: a day after the first submission if all schedules are long enough."""
+    first = min(float(o.workload.submit_s.min()) for o in outcomes.values())
+    end = min(float(o.end_s.max()) for o in outcomes.values())
+    start = first + 86_400.0 if end - first > 86_400.0 + hours * 3600.0 else first
+    return start, start + hours * 3600.0
+
+
+def power_plots(outcomes: Mapping[str, Outcome], hours: float = 48.0) -> list[Picture]:
+    """Power against supply, one picture a scheduler, all on the same hours and scale; none without a site.
+
+    Source of the form: GAS-MARL Fig. 7.
+    """
+    powered = {name: o for name, o in outcomes.items() if o.site is not None and np.isfinite(o.workload.power_w).all()}
+    if not powered:
+        return []
+    start, end = power_span(powered, hours)
+    first = min(float(o.workload.submit_s.min()) for o in powered.values())
+    spans = {name: (start, min(end, float(o.end_s.max()))) for name, o in powered.items()}
+    segments = {name: power_segments(o, *spans[name]) for name, o in powered.items()}
+    top_kw = max(float(max(s.load_w.max(), s.renewable_w.max())) for s in segments.values()) / 1e3
+    pictures = []
+    for k, (name, segment) in enumerate(segments.items()):
+        edges = (np.append(segment.start_s, segment.end_s[-1]) - first) / 3600.0
+        load, supply, used = (
+            np.append(w, w[-1]) / 1e3 for w in (segment.load_w, segment.renewable_w, segment.renewable_used_w)
+        )
+        seconds = segment.end_s - segment.start_s
+        brown_kwh = float(np.sum((segment.load_w - segment.renewable_used_w) * seconds)) / 3.6e6
+        share = float(np.sum(segment.renewable_used_w * seconds) / np.sum(segment.load_w * seconds))
+        with drawing():
+            figure, axes = new_figure(2.3)
+            axes.fill_between(
+                edges, 0, used, step="post", color=COVERED, alpha=0.55, linewidth=0, label="renewable used"
+            )
+            axes.fill_between(edges, used, load, step="post", color=BROWN, alpha=0.8, linewidth=0, label="brown")
+            axes.step(edges, supply, where="post", color=RENEWABLE, linewidth=1.2, label="renewable supply")
+            axes.set(xlim=(edges[0], (end - first) / 3600), ylim=(0, 1.06 * top_kw))
+            axes.set(xlabel="hours since the first submission", ylabel="power [kW]")
+            axes.set_xticks(np.arange(edges[0], (end - first) / 3600 + 1, hours / 8))
+            figure.legend(loc="outside upper left", ncols=3)
+            title = f"Power against supply: {name}"
+            caption = f"{brown_kwh:,.1f} kWh brown, {share:.0%} renewable in these {hours:g} hours."
+            alt = (
+                f"Area chart of cluster power under {name} over {hours:g} hours against renewable supply. "
+                f"{share:.0%} of the energy is renewable, {brown_kwh:,.1f} kWh come from the grid."
+            )
+            pictures.append(picture_of(figure, f"power-{k}-{slug(name)}", title, caption, alt))
+    return pictures
+
+
+def tradeoff_plot(frame: polars.DataFrame, baseline: str) -> Picture | None:
+    """Mean bounded slowdown (log) against renewable utilization, marker area by makespan ratio; None without power."""
+    names = schedulers(frame)
+    slow, green, ratio = (
+        intervals(frame, m) for m in ("avg_bounded_slowdown", "renewable_utilization", "makespan_ratio")
+    )
+    shown = [name for name in names if math.isfinite(slow[name].mean) and math.isfinite(green[name].mean)]
+    if not shown:
+        return None
+    with drawing():
+        figure, axes = new_figure(2.5 + 0.16 * math.ceil(len(shown) / 2))
+        for name in shown:
+            x, y, k = slow[name], green[name], names.index(name)
+            stretch = ratio[name].mean if math.isfinite(ratio[name].mean) else 1.0
+            if x.count > 1:
+                style: dict[str, Any] = {"color": color_of(k), "linewidth": 0.9, "alpha": 0.6}
+                axes.plot([x.low, x.high], [100 * y.mean] * 2, **style)
+                axes.plot([x.mean] * 2, [100 * y.low, 100 * y.high], **style)
+            label = f"{name}, makespan ×{stretch:.2f}"
+            axes.scatter(
+                x.mean, 100 * y.mean, s=34 * stretch, marker=MARKERS[k % len(MARKERS)], color=color_of(k),
+                edgecolors=PAPER, linewidths=0.6, zorder=3, label=label,
+            )  # fmt: skip
+        axes.set_xscale("log")
+        plain_log_ticks(axes)
+        axes.margins(0.12)
+        axes.set(xlabel="mean bounded slowdown (log scale; left is better)", ylabel="renewable utilization [%]")
+        legend = figure.legend(loc="outside lower left", ncols=1 if max(map(len, shown)) > 14 else 2)
+        for handle in legend.legend_handles:
+            if handle is not None and hasattr(handle, "set_sizes"):
+                handle.set_sizes([30.0])
+        words = "; ".join(
+            f"{name} {slow[name].mean:.4g} at {green[name].mean:.1%}, makespan ×{ratio[name].mean:.2f}"
+            for name in shown
+        )
+        caption = (
+            f"Up and to the left is better. Marker area: makespan over that of {baseline}; a large marker high up may "
+            "owe its height to a stretched schedule. Lines: 95% bootstrap intervals."
+        )
+        alt = f"Scatter plot of mean bounded slowdown against renewable utilization: {words}."
+        return picture_of(figure, "tradeoff", "Slowdown against renewables", caption, alt)
+
+
+def box_plot(frame: polars.DataFrame, column: Column) -> Picture | None:
+    """One metric over the windows: box of quartiles, whiskers to the extremes, mean, and every window as a dot.
+
+    None with fewer than two windows or where the metric is not defined. Source of the form: GAS-MARL Figs. 4 and 5.
+    """
+    names = schedulers(frame)
+    values = {name: np.array(list(by_window(frame, name, column.metric).values())) * column.scale for name in names}
+    values = {name: v[np.isfinite(v)] for name, v in values.items()}
+    if max(len(v) for v in values.values()) < 2:
+        return None
+    data = np.concatenate(list(values.values()))
+    with drawing():
+        figure, axes = new_figure(0.75 + 0.36 * len(names))
+        for k, v in enumerate(values.values()):
+            if not v.size:
+                continue
+            line = {"color": color_of(k), "linewidth": 1.0}
+            axes.boxplot(
+                v, positions=[-k], orientation="horizontal", widths=0.55, whis=(0, 100), showmeans=True,
+                manage_ticks=False, showcaps=False, patch_artist=True, whiskerprops=line,
+                medianprops={"color": INK, "linewidth": 1.2},
+                boxprops={"facecolor": color_of(k) + "55", "edgecolor": color_of(k)},
+                meanprops={"marker": "D", "markerfacecolor": INK, "markeredgecolor": INK, "markersize": 3},
+            )  # fmt: skip
+            spread = -k + 0.36 * (((np.arange(v.size) * 0.618034) % 1.0) - 0.5)
+            axes.plot(v, spread, ".", markersize=2.8, color=INK, alpha=0.55, markeredgewidth=0)
+        axes.set_yticks([-k for k in range(len(names))], names)
+        axes.set_ylim(-len(names) + 0.4, 0.6)
+        axes.grid(visible=False, axis="y")
+        logarithmic = data.size > 0 and data.min() > 0 and data.max() / data.min() > 12
+        if logarithmic:
+            axes.set_xscale("log")
+            plain_log_ticks(axes)
+        unit = f" [{column.unit}]" if column.unit else ""
+        axes.set_xlabel(f"{column.header}{unit}{' (log scale)' if logarithmic else ''}", loc="right")
+        medians = "; ".join(f"{name} {np.median(v):.4g}" for name, v in values.items() if v.size)
+        caption = "Box: quartiles; whiskers: extremes; line: median; diamond: mean; dots: single windows."
+        alt = f"Box plots over windows of {column.header.lower()}{unit}. Medians: {medians}."
+        return picture_of(figure, f"box-{slug(column.metric)}", f"{column.header} over the windows", caption, alt)
+
+
+def box_plots(frame: polars.DataFrame) -> list[Picture]:
+    """Box plots of the four figures that belong together."""
+    drawn = (box_plot(frame, column) for column in MAIN[:4])
+    return [picture for picture in drawn if picture is not None]
+
+
+def lanes(outcome: Outcome, jobs: int = GANTT_JOBS) -> tuple[NDArray[np.int64], Floats]:
+    """Processors for the jobs of a pooled cluster: each takes the lowest-numbered free ones at its start.
+
+    Only the first ``jobs`` starts are placed; later ones cannot change where these lie.
+
+    Returns:
+        The job (row) of each block, shape (blocks,), and its start [s], end [s], first processor and number of
+        processors, shape (blocks, 4). A job on scattered processors has several blocks.
+    """
+    order = np.lexsort((np.arange(len(outcome.start_s)), outcome.start_s))[:jobs]
+    free = np.ones(outcome.cluster.processors, dtype=bool)
+    ends = order[np.argsort(outcome.end_s[order], kind="stable")]
+    held: dict[int, NDArray[np.int64]] = {}
+    rows, blocks, released = [], [], 0
+    for job in order:
+        while released < len(ends) and outcome.end_s[ends[released]] <= outcome.start_s[job]:
+            free[held.pop(int(ends[released]))] = True
+            released += 1
+        taken = np.flatnonzero(free)[: outcome.workload.processors[job]]
+        free[taken] = False
+        held[int(job)] = taken
+        for run in np.split(taken, np.flatnonzero(np.diff(taken) > 1) + 1):
+            rows.append(job)
+            blocks.append((outcome.start_s[job], outcome.end_s[job], run[0], len(run)))
+    return np.array(rows, dtype=np.int64), np.array(blocks, dtype=np.float64).reshape(-1, 4)
+
+
+def gantt_plots(outcomes: Mapping[str, Outcome], limit: int = GANTT_BLOCKS) -> list[Picture]:
+    """Which processors ran what, one picture a scheduler, on the same time axis, colored by run-time class."""
+    first = min(float(o.workload.submit_s.min()) for o in outcomes.values())
+    placed = {name: lanes(o) for name, o in outcomes.items()}
+    whole = all(len(o.start_s) <= GANTT_JOBS for o in outcomes.values())
+    ends = [float((blocks[:, 1] if whole else blocks[:, 0]).max()) for _, blocks in placed.values()]
+    end_day = (max(ends) - first) / 86_400
+    return [
+        _gantt(k, outcomes[name], name, placed[name], first_s=first, end_day=end_day, limit=limit)
+        for k, name in enumerate(outcomes)
+    ]
+
+
+def _gantt(
+    k: int,
+    outcome: Outcome,
+    name: str,
+    placed: tuple[NDArray[np.int64], Floats],
+    *,
+    first_s: float,
+    end_day: float,
+    limit: int,
+) -> Picture:
+    from matplotlib.patches import Patch, PathPatch
+    from matplotlib.path import Path
+
+    rows, blocks = placed
+    area = (blocks[:, 1] - blocks[:, 0]) * blocks[:, 3]
+    kept = np.sort(np.argsort(-area, kind="stable")[:limit])
+    with drawing():
+        figure, axes = new_figure(2.2)
+        for color, class_name in zip(CLASS_COLORS, CLASSES, strict=True):
+            mine = blocks[kept[run_time_class(outcome, class_name)[rows[kept]]]]
+            if not len(mine):
+                continue
+            x0, x1 = (mine[:, 0] - first_s) / 86_400, (mine[:, 1] - first_s) / 86_400
+            y0, y1 = mine[:, 2], mine[:, 2] + mine[:, 3]
+            corners = np.stack([x0, y0, x1, y0, x1, y1, x0, y1, x0, y0], axis=1).reshape(-1, 2)
+            codes = np.tile([Path.MOVETO, Path.LINETO, Path.LINETO, Path.LINETO, Path.CLOSEPOLY], len(mine))
+            axes.add_patch(PathPatch(Path(corners, codes), facecolor=color, edgecolor=PAPER, linewidth=0.25))
+        axes.set(xlim=(0, end_day), ylim=(0, outcome.cluster.processors))
+        axes.set(xlabel="days since the first submission", ylabel="processor")
+        axes.grid(visible=False)
+        handles = [Patch(facecolor=c, edgecolor=PALE, label=t) for c, t in zip(CLASS_COLORS, CLASS_LABELS, strict=True)]
+        figure.legend(handles=handles, loc="outside upper left", ncols=4, handlelength=1.0)
+        drawn = f"all {len(blocks):,} blocks drawn"
+        if len(kept) < len(blocks):
+            share = area[kept].sum() / area.sum()
+            drawn = f"the {len(kept):,} largest of {len(blocks):,} blocks drawn, {share:.1%} of the processor time"
+        if len(outcome.start_s) > GANTT_JOBS:
+            drawn += f"; first {GANTT_JOBS:,} of {len(outcome.start_s):,} jobs"
+        caption = f"Jobs on the lowest-numbered free processors, colored by run time; {drawn}."
+        alt = (
+            f"Gantt chart of {name}: {len(outcome.start_s):,} jobs on {outcome.cluster.processors:,} processors, "
+            f"the last ends {(float(outcome.end_s.max()) - first_s) / 86_400:.1f} days after the first submission."
+        )
+        return picture_of(figure, f"gantt-{k}-{slug(name)}", f"Schedule: {name}", caption, alt)
+
+
+def queue_length(outcome: Outcome, edges_s: Floats) -> Floats:
+    """Mean number of waiting jobs between consecutive instants, exact, shape (len(edges_s) - 1,)."""
+
+    def integral(times: Floats) -> Any:
+        """Job seconds since each time of ``times`` had passed, summed up to every edge."""
+        ordered = np.sort(times)
+        passed = np.searchsorted(ordered, edges_s, side="right")
+        return edges_s * passed - np.concatenate([[0.0], np.cumsum(ordered)])[passed]
+
+    waited_s: Floats = np.diff(integral(outcome.workload.submit_s) - integral(outcome.start_s))
+    return waited_s / np.diff(edges_s)
+
+
+def queue_plot(outcomes: Mapping[str, Outcome], points: int = QUEUE_POINTS) -> Picture:
+    """Waiting jobs over time, all schedulers in one picture."""
+    first = min(float(o.workload.submit_s.min()) for o in outcomes.values())
+    last = max(float(o.start_s.max()) for o in outcomes.values())
+    edges = np.linspace(first, max(last, first + 1.0), points + 1)
+    days = (edges - first) / 86_400
+    with drawing():
+        figure, axes = new_figure(2.3 + 0.16 * math.ceil(len(outcomes) / 2))
+        peaks = []
+        for k, (name, outcome) in enumerate(outcomes.items()):
+            length = queue_length(outcome, edges)
+            peaks.append(f"{name} {length.max():,.0f}")
+            dash = DASHES[k % len(DASHES)]
+            axes.step(days, np.append(length, length[-1]), where="post", color=color_of(k), linestyle=dash, label=name)
+        axes.set(xlim=(0, days[-1]), xlabel="days since the first submission", ylabel="waiting jobs")
+        axes.set_ylim(bottom=0)
+        figure.legend(loc="outside lower left", ncols=1 if max(map(len, outcomes)) > 22 else 2)
+        caption = f"Mean queue length in {points} equal steps of {(edges[1] - edges[0]) / 60:.0f} min."
+        alt = f"Line chart of the number of waiting jobs over time. Highest: {'; '.join(peaks)}."
+        return picture_of(figure, "queue", "Queue length", caption, alt)
+
+
+def published_plots(cells: Sequence[Mapping[str, Any]]) -> list[Picture]:
+    """Published figures (open circles) beside ours (dots), one picture a metric, one line a table cell."""
+    metrics = list(dict.fromkeys(str(cell["metric"]) for cell in cells))
+    return [_published(metric, [cell for cell in cells if str(cell["metric"]) == metric]) for metric in metrics]
+
+
+def _published(metric: str, cells: Sequence[Mapping[str, Any]]) -> Picture:
+    def number(value: Any) -> float:
+        return float(value) if isinstance(value, (int, float)) else np.nan
+
+    names = []
+    for cell in cells:
+        scheduler = f"{cell['scheduler']}+{cell['backfill']}" if cell.get("backfill") else str(cell["scheduler"])
+        names.append(" · ".join(filter(None, (str(cell.get("trace") or ""), scheduler))))
+    theirs, ours = (np.array([number(cell[key]) for cell in cells]) for key in ("published", "ours"))
+    rows = -np.arange(len(cells))
+    both = np.concatenate([theirs, ours])
+    both = both[np.isfinite(both)]
+    with drawing():
+        figure, axes = new_figure(0.9 + 0.17 * len(cells))
+        axes.hlines(rows, np.fmin(theirs, ours), np.fmax(theirs, ours), color=PALE, linewidth=1.5)
+        axes.plot(theirs, rows, "o", markersize=6, fillstyle="none", color=COLORS[4], label="published")
+        axes.plot(ours, rows, ".", markersize=5, color=COLORS[0], label="ours")
+        axes.set_yticks(rows, names)
+        axes.set_ylim(-len(cells) + 0.4, 0.6)
+        if both.size and both.min() > 0 and both.max() / both.min() > 12:
+            axes.set_xscale("log")
+            plain_log_ticks(axes)
+        axes.set_xlabel(metric, loc="right")
+        figure.legend(loc="outside upper left", ncols=2)
+        equal = sum(str(cell["verdict"]) == "equal" for cell in cells)
+        alt = f"Dot plot of {len(cells)} figures of {metric}, published and ours; {equal} equal to every printed digit."
+        caption = f"{equal} of {len(cells)} cells are equal to every printed digit."
+        return picture_of(figure, f"published-{slug(metric)}", f"Published and ours: {metric}", caption, alt)

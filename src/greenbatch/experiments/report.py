@@ -1,0 +1,315 @@
+"""The report: one HTML file with a summary, tables, pictures, warnings and provenance; no script, no network."""
+
+# ruff: noqa: RUF001 - typographic dashes and signs are meant for the reader.
+
+from __future__ import annotations
+
+import json
+import math
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from greenbatch.engine.outcome import Outcome
+from greenbatch.errors import InputError
+from greenbatch.experiments.drawing import Picture, color_of
+from greenbatch.experiments.plots import box_plots, gantt_plots, power_plots, published_plots, queue_plot, tradeoff_plot
+from greenbatch.experiments.statistics import Difference, differences, intervals, schedulers
+from greenbatch.experiments.tables import (
+    DETAIL,
+    MAIN,
+    Column,
+    class_table,
+    comparison_table,
+    difference_table,
+    reproduction_table,
+    warning_lines,
+)
+from greenbatch.metrics import METRICS
+
+if TYPE_CHECKING:
+    import polars
+
+TEMPLATES = Path(__file__).parent / "templates"
+_WORDS = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve")
+_COLUMNS = {column.metric: column for column in MAIN}
+
+
+@dataclass(frozen=True, slots=True)
+class KeyFigure:
+    """One tile at the top of the report: who is best at something, and by how much."""
+
+    label: str
+    value: str
+    unit: str
+    scheduler: str
+    comment: str
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """Pictures under one heading."""
+
+    title: str
+    text: str
+    pictures: tuple[Picture, ...]
+
+
+def _shown(column: Column, value: float) -> str:
+    unit = {"": "", "%": "%", "×": "×"}.get(column.unit, f" {column.unit}")
+    return column.number(value) + unit
+
+
+def _comment(column: Column, got: Difference, baseline: str) -> str:
+    """How the best scheduler stands to the baseline, in words."""
+    d = got.difference
+    if not d.count:
+        return ""
+    if column.unit == "%":
+        size = f"{column.number(abs(d.mean))} points {'above' if d.mean > 0 else 'below'} {baseline}"
+    elif math.isfinite(got.relative):
+        size = f"{abs(got.relative):.0%} {'above' if d.mean > 0 else 'below'} {baseline}"
+    else:
+        size = f"{column.number(d.mean, signed=True)} to {baseline}"
+    if d.count < 2:
+        return size
+    sure = "" if got.clear else ", not clear of chance"
+    return f"{size}, better in {got.better} of {d.count} windows{sure}"
+
+
+def key_figures(frame: polars.DataFrame, baseline: str) -> list[KeyFigure]:
+    """The best scheduler for each of the four figures that belong together."""
+    tiles = []
+    for column in MAIN[:4]:
+        means = {name: i.mean for name, i in intervals(frame, column.metric).items() if math.isfinite(i.mean)}
+        if not means:
+            continue
+        lower = METRICS[column.metric].better == "lower"
+        # Where several show the same figure, the baseline keeps the title.
+        best = min(means, key=lambda name: (means[name] if lower else -means[name], name != baseline))
+        if best == baseline:
+            comment = "the baseline"
+        else:
+            comment = _comment(column, differences(frame, column.metric, baseline)[best], baseline)
+        label = f"{'Lowest' if lower else 'Highest'} {column.header[0].lower()}{column.header[1:]}"
+        tiles.append(KeyFigure(label, column.number(means[best]), column.unit, best, comment))
+    return tiles
+
+
+def summary_lines(frame: polars.DataFrame, outcomes: Mapping[str, Outcome], baseline: str) -> list[str]:
+    """What the comparison found, in plain sentences computed from the numbers."""
+    names, windows = schedulers(frame), frame["window"].n_unique()
+    example = next(iter(outcomes.values()))
+    powered = any(math.isfinite(i.mean) for i in intervals(frame, "renewable_utilization").values())
+    power = f" and the renewable supply of site {example.site.name}" if powered and example.site else ""
+    count = _number(len(names), "scheduler")
+    lines = [
+        f"{count[0].upper()}{count[1:]} ran the same {_number(windows, 'window')} of {len(example.workload):,} jobs"
+        f"{' each' if windows > 1 else ''} on {example.cluster.processors:,} processors{power}."
+    ]
+    slow = intervals(frame, "avg_bounded_slowdown")
+    best = min(slow, key=lambda name: (slow[name].mean, name != baseline))
+    column = _COLUMNS["avg_bounded_slowdown"]
+    if best == baseline:
+        lines.append(
+            f"None serves jobs faster than {baseline}: mean bounded slowdown {column.number(slow[best].mean)}."
+        )
+    else:
+        comment = _comment(column, differences(frame, column.metric, baseline)[best], baseline)
+        lines.append(f"{best} serves jobs fastest: mean bounded slowdown {column.number(slow[best].mean)}, {comment}.")
+    if powered:
+        lines += _power_lines(frame, baseline)
+    return lines
+
+
+def _power_lines(frame: polars.DataFrame, baseline: str) -> list[str]:
+    green = intervals(frame, "renewable_utilization")
+    greenest = max(green, key=lambda name: (green[name].mean, name == baseline))
+    brown = intervals(frame, "common_horizon_brown_kwh")
+    least = min(brown, key=lambda name: (brown[name].mean, name != baseline))
+    ratio = intervals(frame, "makespan_ratio")
+    share, energy = _COLUMNS["renewable_utilization"], _COLUMNS["common_horizon_brown_kwh"]
+    lines = [
+        f"{greenest} uses the largest renewable share, {_shown(share, green[greenest].mean)}, with a makespan "
+        f"{ratio[greenest].mean:.2f} times that of {baseline}."
+    ]
+    if least == baseline:
+        lines.append(
+            f"Over the same span of time none draws less brown energy than {baseline} "
+            f"({_shown(energy, brown[least].mean)}, idle power included)."
+        )
+    else:
+        comment = _comment(energy, differences(frame, energy.metric, baseline)[least], baseline)
+        lines.append(
+            f"Over the same span of time, idle power included, {least} draws the least brown energy: "
+            f"{_shown(energy, brown[least].mean)}, {comment}."
+        )
+    return lines
+
+
+def _number(count: int, noun: str) -> str:
+    figure = _WORDS[count] if count < len(_WORDS) else f"{count:,}"
+    return f"{figure} {noun}" + ("" if count == 1 else "s")
+
+
+def data_notes(outcomes: Mapping[str, Outcome], notes: Sequence[str] = ()) -> list[str]:
+    """What was repaired, dropped, filled or assumed on the way in, each line once."""
+    lines = [str(note) for note in notes]
+    for outcome in outcomes.values():
+        lines += [f"{outcome.workload.name}: {note}" for note in outcome.workload.notes]
+        if outcome.site is not None:
+            lines += [f"{outcome.site.name}: {note}" for note in outcome.site.notes]
+    return list(dict.fromkeys(lines))
+
+
+def definitions() -> list[tuple[str, str]]:
+    """Label and formula of the metrics of the main table, as their docstrings say."""
+    found = [METRICS[column.metric] for column in MAIN]
+    return [(m.label, " ".join(m.doc.replace("``", "").replace("`", "").replace("*", "").split())) for m in found]
+
+
+def provenance_blocks(provenance: Mapping[str, Any]) -> list[tuple[str, list[tuple[str, str]], str]]:
+    """(heading, rows of key and value, text) per entry: short mappings as rows, anything deep as JSON."""
+    single: list[tuple[str, str]] = []
+    blocks: list[tuple[str, list[tuple[str, str]], str]] = []
+    for key, value in provenance.items():
+        if not isinstance(value, (Mapping, list, tuple)):
+            single.append((str(key), "–" if value is None else str(value)))
+        elif isinstance(value, Mapping) and not any(isinstance(v, (Mapping, list, tuple)) for v in value.values()):
+            blocks.append((str(key), [(str(k), "–" if v is None else str(v)) for k, v in value.items()], ""))
+        else:
+            blocks.append((str(key), [], json.dumps(value, indent=2, default=str, ensure_ascii=False)))
+    return [("", single, ""), *blocks] if single else blocks
+
+
+def sections(frame: polars.DataFrame, outcomes: Mapping[str, Outcome], baseline: str, example: str) -> list[Section]:
+    """All pictures in their order; headings without pictures are left out."""
+    trade = tradeoff_plot(frame, baseline)
+    one = f"One window{f' ({example})' if example else ''}: "
+    found = [
+        Section(
+            "Trade-off and queue",
+            f"Means over all windows, and the jobs that wait in one window{f' ({example})' if example else ''}."
+            if trade
+            else f"{one}the jobs that wait.",
+            (*([trade] if trade else []), queue_plot(outcomes)),
+        ),
+        Section(
+            "Spread over the windows", "How much each figure varies from window to window.", tuple(box_plots(frame))
+        ),
+        Section(
+            "Power against supply",
+            f"{one}cluster power over the same 48 hours each; what rises above the green line is brown.",
+            tuple(power_plots(outcomes)),
+        ),
+        Section("Schedules", f"{one}which processors ran what, on one time axis.", tuple(gantt_plots(outcomes))),
+    ]
+    return [section for section in found if section.pictures]
+
+
+def render(context: Mapping[str, Any]) -> str:
+    """The template filled in; everything but our own SVG is escaped."""
+    from jinja2 import Environment, FileSystemLoader, StrictUndefined
+
+    environment = Environment(
+        loader=FileSystemLoader(TEMPLATES), autoescape=True, undefined=StrictUndefined, trim_blocks=True,
+        lstrip_blocks=True,
+    )  # fmt: skip
+    return environment.get_template("report.html.j2").render(context)
+
+
+def write_text(path: Path, text: str) -> None:
+    """Write a file as a whole or not at all.
+
+    Raises:
+        InputError: the folder cannot be written to.
+    """
+    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    try:
+        temporary.write_text(text, encoding="utf-8")
+        temporary.replace(path)
+    except OSError as error:
+        raise InputError(f"cannot be written: {error.strerror}", file=path, fix="choose another folder") from None
+    finally:
+        temporary.unlink(missing_ok=True)
+
+
+def write_report(
+    path: str | Path,
+    *,
+    title: str,
+    command: str,
+    frame: polars.DataFrame,
+    outcomes: Mapping[str, Outcome],
+    baseline: str,
+    notes: Sequence[str] = (),
+    provenance: Mapping[str, Any] | None = None,
+    example: str = "",
+) -> None:
+    """Write the report of a comparison as one self-contained HTML file; same inputs, same bytes.
+
+    Args:
+        path: the file; replaced as a whole, or left alone if anything fails.
+        title: of the page.
+        command: the command line that made it.
+        frame: tidy results (window, scheduler, metric, value) of all windows.
+        outcomes: scheduler -> outcome of one example window, in the frame's order of schedulers.
+        baseline: the scheduler that the others are compared with.
+        notes: further data notes; those of the workload and the site are added.
+        provenance: versions, seeds, hashes, resolved scenario; nested mappings are shown as JSON.
+        example: name of the example window.
+
+    Raises:
+        InputError: the baseline is not in the frame, there is no outcome, or the file cannot be written.
+    """
+    if not outcomes:
+        raise InputError("there is no example window", field="outcomes", fix="give the outcomes of one window")
+    names = schedulers(frame)
+    tables = [comparison_table(frame), difference_table(frame, baseline), class_table(frame)]
+    detail = comparison_table(frame, columns=DETAIL, title="Further figures", show_intervals=False)
+    context = {
+        "title": title, "command": command, "baseline": baseline,
+        "summary": summary_lines(frame, outcomes, baseline), "tiles": key_figures(frame, baseline),
+        "warnings": warning_lines(frame, baseline),
+        "tables": [table for table in (*tables, detail) if table.rows and table.columns],
+        "colors": {name: color_of(k) for k, name in enumerate(names)},
+        "sections": sections(frame, outcomes, baseline, example), "notes": data_notes(outcomes, notes),
+        "definitions": definitions(), "provenance": provenance_blocks(provenance or {}),
+    }  # fmt: skip
+    write_text(Path(path), render(context))
+
+
+def write_reproduction(
+    path: str | Path,
+    *,
+    title: str,
+    command: str,
+    cells: Sequence[Mapping[str, Any]],
+    notes: Sequence[str] = (),
+    provenance: Mapping[str, Any] | None = None,
+) -> None:
+    """Write published figures beside ours as one self-contained HTML file.
+
+    Args:
+        path: the file; replaced as a whole, or left alone if anything fails.
+        title: of the page.
+        command: the command line that made it.
+        cells: table, trace, backfill, scheduler, metric, published, ours, digits, verdict, reason of every cell.
+        notes: further lines.
+        provenance: as in `write_report`.
+
+    Raises:
+        InputError: the file cannot be written.
+    """
+    equal = sum(cell["verdict"] == "equal" for cell in cells)
+    published = sum(cell.get("published") is not None for cell in cells)
+    context = {
+        "title": title, "command": command, "baseline": "",
+        "summary": [f"{equal} of {published} published figures are equal to every printed digit."], "tiles": [],
+        "warnings": [], "tables": [reproduction_table(cells)], "colors": {},
+        "sections": [Section("Pictures", "", tuple(published_plots(cells)))] if cells else [], "notes": list(notes),
+        "definitions": [], "provenance": provenance_blocks(provenance or {}),
+    }  # fmt: skip
+    write_text(Path(path), render(context))

@@ -1,0 +1,324 @@
+"""The HTML report: what it says, what it escapes, that it is whole, and how a browser sees it."""
+
+# ruff: noqa: RUF001 - typographic dashes and signs are what is tested.
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from collections.abc import Iterator
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import Any
+
+import polars
+import pytest
+from chromium_pipe import Browser, browser, find_chromium
+from example_windows import example
+
+from greenbatch.errors import InputError
+from greenbatch.experiments import report
+from greenbatch.experiments.plots import power_plots
+from greenbatch.experiments.report import (
+    data_notes,
+    key_figures,
+    provenance_blocks,
+    summary_lines,
+    write_report,
+    write_reproduction,
+)
+from greenbatch.experiments.tables import tidy
+
+PROVENANCE = {
+    "greenbatch": "0.1.0", "seed": 0, "nothing": None, "inputs": {"trace.swf": "ab" * 32},
+    "scenario": {"name": "example", "cluster": {"processors": 64}, "windows": [0, 1000]},
+}  # fmt: skip
+CELLS = [
+    {"table": "3", "trace": trace, "backfill": "green", "scheduler": "f2", "metric": metric, "published": published,
+     "ours": ours, "digits": 3, "verdict": verdict, "reason": "made up"}
+    for trace in ("lublin-256", "cirne")
+    for metric, published, ours, verdict in (
+        ("AvgBSLD", 57.412, 57.412, "equal"), ("AvgBSLD", 3.5, 900.0, "worse"), ("ReUtil", None, 0.5, "not comparable")
+    )
+]  # fmt: skip
+
+
+def written(path: Path, **changes: Any) -> str:
+    frame, outcomes = changes.pop("data", None) or example(windows=3)
+    arguments = {
+        "title": "Three schedulers on a sunny site", "command": "greenbatch compare --windows 3", "frame": frame,
+        "outcomes": outcomes, "baseline": "fcfs+none", "provenance": PROVENANCE, "example": "0",
+    }  # fmt: skip
+    write_report(path, **(arguments | changes))
+    return path.read_text(encoding="utf-8")
+
+
+@pytest.fixture(scope="module")
+def page(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("report") / "report.html"
+    written(path)
+    return path
+
+
+@pytest.fixture(scope="module")
+def text(page: Path) -> str:
+    return page.read_text(encoding="utf-8")
+
+
+class Elements(HTMLParser):
+    """Tags that open and close, and every id."""
+
+    VOID = ("meta", "link", "br", "img", "hr")
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.open: list[str] = []
+        self.ids: list[str] = []
+        self.count: dict[str, int] = {}
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.count[tag] = self.count.get(tag, 0) + 1
+        self.ids += [value for key, value in attrs if key == "id" and value]
+        if tag not in self.VOID:
+            self.open.append(tag)
+
+    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.handle_starttag(tag, attrs)
+        if tag not in self.VOID:
+            self.open.pop()
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open.pop() == tag
+
+
+def test_the_page_is_well_formed_self_contained_and_without_script(text: str) -> None:
+    elements = Elements()
+    elements.feed(text)
+    assert elements.open == []
+    assert len(elements.ids) == len(set(elements.ids)), "an id occurs twice"
+    assert "script" not in elements.count
+    # Trade-off, queue, four boxes, and two pictures for each of three schedulers.
+    assert elements.count["svg"] == elements.count["figure"] == 2 + 4 + 2 * 3
+    assert elements.count["table"] == 4
+    assert not re.search(r"""(?:src|href|url\()\s*=?\s*["']?(?:https?:)?//""", text)
+    for reference in re.findall(r"""(?:href="|url\()#([^")]+)""", text):
+        assert reference in elements.ids
+
+
+def test_the_same_inputs_give_the_same_bytes(text: str, tmp_path: Path) -> None:
+    assert written(tmp_path / "again.html") == text
+
+
+def test_it_says_what_was_found_in_plain_words() -> None:
+    frame, outcomes = example(windows=3)
+    lines = " ".join(summary_lines(frame, outcomes, "fcfs+none"))
+    assert lines.startswith(
+        "Three schedulers ran the same three windows of 150 jobs each on 64 processors and the renewable supply of "
+        "site sunny."
+    )
+    assert "patient+none serves jobs fastest" in lines
+    assert "better in 3 of 3 windows" in lines
+    assert "brown energy" in lines
+    tiles = {tile.label: tile for tile in key_figures(frame, "fcfs+none")}
+    assert tiles["Lowest bounded slowdown"].scheduler == "patient+none"
+    assert tiles["Lowest makespan over baseline"].scheduler == "fcfs+none"
+    assert len(tiles) == 4
+
+
+def test_words_follow_the_numbers() -> None:
+    base = {"avg_bounded_slowdown": 2.0, "renewable_utilization": 0.5, "makespan_ratio": 1.0,
+            "common_horizon_brown_kwh": 100.0}  # fmt: skip
+    other = base | {"avg_bounded_slowdown": 3.0, "renewable_utilization": 0.6, "common_horizon_brown_kwh": 90.0}
+    _, outcomes = example(windows=1)
+    frame = tidy([(w, {"fcfs+easy": base, "green": other}) for w in "ab"])
+    lines = summary_lines(frame, outcomes, "fcfs+easy")
+    assert "None serves jobs faster than fcfs+easy: mean bounded slowdown 2.000." in lines
+    assert any("green uses the largest renewable share, 60.0%, with a makespan 1.00 times" in line for line in lines)
+    assert any("90.00 kWh, 10% below fcfs+easy, better in 2 of 2 windows" in line for line in lines)
+    worse = tidy([(w, {"fcfs+easy": base, "green": other | {"common_horizon_brown_kwh": 110.0}}) for w in "ab"])
+    assert any(
+        "none draws less brown energy than fcfs+easy" in line for line in summary_lines(worse, outcomes, "fcfs+easy")
+    )
+    noisy = tidy(
+        [(w, {"fcfs+easy": base, "green": base | {"avg_bounded_slowdown": v}}) for w, v in (("a", 1.0), ("b", 2.5))]
+    )
+    assert "not clear of chance" in " ".join(summary_lines(noisy, outcomes, "fcfs+easy"))
+
+
+def test_warnings_notes_definitions_and_provenance_are_shown(tmp_path: Path) -> None:
+    frame, outcomes = example(windows=1)
+    stretched = frame.with_columns(
+        polars.when((polars.col("metric") == "renewable_utilization") & (polars.col("scheduler") == "patient+none"))
+        .then(0.99)
+        .otherwise(polars.col("value"))
+        .alias("value")
+    )
+    text = written(tmp_path / "r.html", data=(stretched, outcomes), notes=["filled 3 hours"])
+    for part in (
+        "Read with care", "patient+none gains", "filled 3 hours", "zero run time, dropped: 3, first at line 17",
+        "sunny: made up", "GAS-MARL Eq. 5", "ab" * 32, "&#34;processors&#34;: 64", "greenbatch compare --windows 3",
+    ):  # fmt: skip
+        assert part in text
+
+
+def test_without_power_there_are_no_power_columns_or_pictures(tmp_path: Path) -> None:
+    text = written(tmp_path / "r.html", data=example(windows=1, power=False))
+    assert "<svg" in text
+    for absent in ("Renewable utilization", "Power against supply", "Slowdown against renewables", "brown energy"):
+        assert absent not in text.split("What the figures mean")[0]
+
+
+def test_one_window_has_no_intervals_and_no_boxes(tmp_path: Path) -> None:
+    text = written(tmp_path / "r.html", data=example(windows=1))
+    assert "One window, so no interval" in text
+    assert "over the windows" not in text.split("<figure>", 1)[1].split("What the figures mean")[0]
+    figures = re.sub(r"<svg.*?</svg>", "", text.split("What the figures mean")[0], flags=re.DOTALL)
+    assert not re.search(r"\bnan\b", figures, re.IGNORECASE)
+
+
+def test_hostile_names_are_text(tmp_path: Path) -> None:
+    evil = '<script>alert("x")</script>&$a_b$'
+    frame, outcomes = example(windows=1)
+    frame = frame.with_columns(polars.col("scheduler").str.replace("hold-2h+none", evil, literal=True))
+    outcomes = {evil if name == "hold-2h+none" else name: o for name, o in outcomes.items()}
+    text = written(
+        tmp_path / "r.html",
+        data=(frame, outcomes),
+        title=evil,
+        command=evil,
+        notes=[evil],
+        provenance={evil: {evil: [evil]}},
+    )
+    elements = Elements()
+    elements.feed(text)
+    assert "script" not in elements.count
+    assert "alert(&#34;x&#34;)" in text
+
+
+def test_names_alike_in_letters_keep_their_pictures_apart() -> None:
+    outcomes = dict(zip(("fcfs+none", "fcfs-none"), example(windows=1)[1].values(), strict=False))
+    names = [picture.name for picture in power_plots(outcomes)]
+    assert len(names) == len(set(names)) == 2
+
+
+def test_a_failure_leaves_the_old_file_and_nothing_else(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "report.html"
+    path.write_text("old")
+    with pytest.raises(InputError, match="not among the schedulers"):
+        written(path, baseline="sjf+easy")
+    with pytest.raises(InputError, match="no example window"):
+        written(path, data=(example(windows=1)[0], {}))
+    monkeypatch.setattr(Path, "replace", lambda *_: (_ for _ in ()).throw(OSError(28, "No space left on device")))
+    with pytest.raises(InputError, match="No space left"):
+        report.write_text(path, "new")
+    assert path.read_text() == "old"
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_a_missing_folder_is_one_line(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=r"cannot be written: No such file or directory \(choose another folder\)"):
+        report.write_text(tmp_path / "absent" / "report.html", "new")
+
+
+def test_provenance_takes_any_shape() -> None:
+    blocks = provenance_blocks(PROVENANCE)
+    assert blocks[0] == ("", [("greenbatch", "0.1.0"), ("seed", "0"), ("nothing", "–")], "")
+    assert blocks[1] == ("inputs", [("trace.swf", "ab" * 32)], "")
+    assert blocks[2][0] == "scenario"
+    assert '"processors": 64' in blocks[2][2]
+    assert provenance_blocks({}) == []
+
+
+def test_notes_come_once() -> None:
+    _, outcomes = example(windows=1)
+    assert data_notes(outcomes, ["x", "x"]) == [
+        "x",
+        "jobs-0: zero run time, dropped: 3, first at line 17",
+        "sunny: made up",
+    ]
+
+
+def test_a_reproduction_has_its_own_page(tmp_path: Path) -> None:
+    write_reproduction(tmp_path / "r.html", title="GAS-MARL", command="greenbatch reproduce gas-marl", cells=CELLS)
+    text = (tmp_path / "r.html").read_text(encoding="utf-8")
+    elements = Elements()
+    elements.feed(text)
+    assert elements.count["svg"] == 2
+    assert "2 of 4 published figures are equal to every printed digit." in text
+    assert "not comparable" in text
+
+
+# What a reader's browser makes of it.
+
+LOOK = """JSON.stringify({
+  inner: innerWidth, wide: document.documentElement.scrollWidth,
+  pictures: [...document.querySelectorAll('svg, img, canvas')].map(e => {
+    const box = e.getBoundingClientRect(), style = getComputedStyle(e), scale = box.width / e.viewBox.baseVal.width;
+    const ink = e.getBBox(), texts = [...e.querySelectorAll('text')];
+    return {name: e.textContent.slice(0, 40), left: box.left, right: box.right, width: box.width,
+      height: box.height, shown: style.display !== 'none' && style.visibility === 'visible' && +style.opacity > 0,
+      ink: ink.width * ink.height,
+      alt: document.getElementById(e.getAttribute('aria-labelledby')).textContent.length,
+      smallest: scale * Math.min(...texts.map(t => parseFloat(getComputedStyle(t).fontSize))),
+      colors: [...new Set(texts.map(t => getComputedStyle(t).fill))]};
+  }),
+  tables: [...document.querySelectorAll('table')].map(t => t.parentElement.getBoundingClientRect().right),
+  paper: getComputedStyle(document.body).backgroundColor})"""
+
+
+@pytest.fixture(scope="module")
+def chromium(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
+    executable = find_chromium()
+    if executable is None:
+        message = "no Chromium on this machine"
+        if os.environ.get("GREENBATCH_REQUIRE_DATA") == "1":
+            pytest.fail(message)
+        pytest.skip(message)
+    with browser(executable, tmp_path_factory.mktemp("profile")) as opened:
+        yield opened
+
+
+@pytest.mark.parametrize("width", [1280, 390])
+def test_a_browser_shows_every_picture_and_asks_for_nothing(chromium: Browser, page: Path, width: int) -> None:
+    chromium.open(page.as_uri(), width)
+    seen = json.loads(chromium.evaluate(LOOK))
+    assert chromium.errors() == []
+    assert chromium.requests() == [page.as_uri()]
+    assert seen["inner"] == width
+    assert seen["wide"] <= width, "the page itself must not scroll sideways"
+    assert len(seen["pictures"]) == 12
+    for picture in seen["pictures"]:
+        assert picture["shown"], picture
+        assert picture["ink"] > 0, picture
+        assert 0 <= picture["left"] < picture["right"] <= width, picture
+        assert picture["width"] >= min(width - 48, 320), picture
+        assert picture["height"] > 90, picture
+        assert picture["smallest"] >= 9, picture
+        assert picture["alt"] > 40, picture
+    assert all(right <= width for right in seen["tables"]), "tables scroll inside their box"
+
+
+def test_dark_pages_turn_the_ink_of_the_pictures(chromium: Browser, page: Path) -> None:
+    chromium.open(page.as_uri(), 1280, dark=True)
+    dark = json.loads(chromium.evaluate(LOOK))
+    chromium.open(page.as_uri(), 1280)
+    light = json.loads(chromium.evaluate(LOOK))
+    brightness = [sum(map(int, re.findall(r"\d+", look["paper"])[:3])) for look in (dark, light)]
+    assert brightness[0] < 150
+    assert brightness[1] > 600
+    for look, low, high in ((dark, 500, 765), (light, 0, 300)):
+        for picture in look["pictures"]:
+            assert all(low <= sum(map(int, re.findall(r"\d+", color)[:3])) <= high for color in picture["colors"])
+
+
+def test_the_browser_check_notices_a_broken_page(chromium: Browser, tmp_path: Path) -> None:
+    bad = tmp_path / "bad.html"
+    bad.write_text('<!doctype html><img src="http://127.0.0.1:9/x.png"><script>missing()</script>')
+    chromium.open(bad.as_uri(), 390)
+    assert any("Uncaught" in error for error in chromium.errors())
+    assert "http://127.0.0.1:9/x.png" in chromium.requests()
+
+
+def test_the_template_is_packaged() -> None:
+    assert {path.name for path in report.TEMPLATES.iterdir()} == {"report.html.j2", "report.css"}
