@@ -104,6 +104,12 @@ def test_field_order_case_and_trailing_delimiter_do_not_matter(dump):
         np.testing.assert_array_equal(getattr(plain, name), getattr(again, name))
 
 
+def test_blanks_around_cells_do_not_matter(dump):
+    plain, padded = (dump(text, time_zone="Asia/Tokyo") for text in (DUMP, DUMP.replace("|", " | ")))
+    assert plain.submit_s.tolist() == padded.submit_s.tolist()
+    assert plain.unix_start_s == padded.unix_start_s
+
+
 def test_gzip_and_concatenated_dumps(tmp_path):
     path = tmp_path / "site.txt.gz"
     first, second = DUMP.split("112|", 1)
@@ -312,6 +318,8 @@ MALFORMED = {
     "too few fields": (table(GOOD, "2|2026", fields=FIELDS), 3, "2 fields, the header names 5"),
     "bad stamp": (table(GOOD.replace("07:00:00|2", "7h|2"), fields=FIELDS), 2, "Submit: '2026-01-05T7h'"),
     "no such day": (table(GOOD.replace("01-05", "02-30"), fields=FIELDS), 2, "Submit: '2026-02-30T07:00:00'"),
+    "zone without seconds": (table(GOOD.replace("07:00:00|2", "07:00+00|2"), fields=FIELDS), 2, "07:00+00' is mal"),
+    "non-ASCII digits": (table(GOOD.replace("|60|", "|٦٠|"), fields=FIELDS), 2, "ElapsedRaw: "),
     "before 1970": (table(GOOD.replace("2026", "1926"), fields=FIELDS), 2, "Submit: '1926-01-05T07:00:00'"),
     "bad elapsed": (table(GOOD.replace("|60|", "|-60|"), fields=FIELDS), 2, "ElapsedRaw: '-60' is malformed"),
     "fractional elapsed": (table(GOOD.replace("|60|", "|6.5|"), fields=FIELDS), 2, "ElapsedRaw: '6.5' is malformed"),

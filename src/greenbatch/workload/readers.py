@@ -46,18 +46,20 @@ def read_workload(path: str | Path, **options: Any) -> Workload:
 
 
 def trace_format(path: Path) -> Format:
-    """The kind of a trace, by its first bytes and first filled line, else by its name.
+    """The kind of a trace: SWF if its name says so, else by its first bytes and first filled line, else by its name.
 
     Raises:
         InputError: the file cannot be read, or nothing tells its kind.
     """
+    plain = path.name.removesuffix(".gz")
+    if plain.endswith(".swf"):
+        return "swf"
     content, _ = read_bytes(path)
     if content.startswith(PARQUET_MAGIC):
         return "table"
     start = content[:100_000].removeprefix(b"\xef\xbb\xbf").lstrip()
     first = start.split(b"\n", 1)[0].strip()
-    plain = path.name.removesuffix(".gz")
-    if plain.endswith(".swf") or first.startswith(b";") or (len(first.split()) > 1 and first[:1] in b"-0123456789"):
+    if first.startswith(b";") or (len(first.split()) > 1 and first[:1] in b"-0123456789"):
         return "swf"
     if b"|" in first and b"jobid" in first.lower():
         return "sacct"

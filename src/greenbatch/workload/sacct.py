@@ -165,9 +165,9 @@ def _numbers(dump: Dump, numbering: dict[str, dict[str, int]]) -> dict[str, NDAr
         raw[ours] = sacct_text.codes(dump.column(found) if found else [""] * len(dump), numbering[ours])
     for ours, readers in _NUMBERS.items():
         raw[ours] = _first(dump, readers)
-    raw["key"] = np.array([text.strip() for text in dump.column(dump.needed("JobID", "JobIDRaw"))], dtype=str)
+    raw["key"] = np.array(dump.column(dump.needed("JobID", "JobIDRaw")), dtype=str)
     raw["leader"] = np.array([key.partition("+")[0] for key in raw["key"].tolist()], dtype=str)
-    ids = [text.strip() for text in dump.column(dump.needed("JobIDRaw", "JobID"))]
+    ids = dump.column(dump.needed("JobIDRaw", "JobID"))
     raw["number"] = np.array([float(text) if _PLAIN_ID.fullmatch(text) else np.nan for text in ids], dtype=np.float64)
     raw["status"], raw["unfinished"] = _states(dump, ended=~np.isnan(raw["End"]))
     return raw
