@@ -209,6 +209,8 @@ def test_a_failure_leaves_the_old_file_and_nothing_else(tmp_path: Path, monkeypa
         written(path, baseline="sjf+easy")
     with pytest.raises(InputError, match="no example window"):
         written(path, data=(example(windows=1)[0], {}))
+    with pytest.raises(InputError, match="'ghost' has an outcome but no row"):
+        written(path, data=(example(windows=1)[0], {"ghost": next(iter(example(windows=1)[1].values()))}))
     monkeypatch.setattr(Path, "replace", lambda *_: (_ for _ in ()).throw(OSError(28, "No space left on device")))
     with pytest.raises(InputError, match="No space left"):
         report.write_text(path, "new")

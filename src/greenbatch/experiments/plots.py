@@ -72,7 +72,8 @@ def power_plots(outcomes: Mapping[str, Outcome], hours: float = 48.0) -> list[Pi
         )
         seconds = segment.end_s - segment.start_s
         brown_kwh = float(np.sum((segment.load_w - segment.renewable_used_w) * seconds)) / 3.6e6
-        share = float(np.sum(segment.renewable_used_w * seconds) / np.sum(segment.load_w * seconds))
+        load_j = float(np.sum(segment.load_w * seconds))
+        share = float(np.sum(segment.renewable_used_w * seconds)) / load_j if load_j else 1.0
         with drawing():
             figure, axes = new_figure(2.3)
             axes.fill_between(
@@ -283,8 +284,11 @@ def queue_length(outcome: Outcome, edges_s: Floats) -> Floats:
     return waited_s / np.diff(edges_s)
 
 
-def queue_plot(outcomes: Mapping[str, Outcome], points: int = QUEUE_POINTS) -> Picture:
-    """Waiting jobs over time, all schedulers in one picture."""
+def queue_plot(
+    outcomes: Mapping[str, Outcome], points: int = QUEUE_POINTS, *, order: Sequence[str] | None = None
+) -> Picture:
+    """Waiting jobs over time, all schedulers in one picture; ``order`` lists all schedulers that share the colors."""
+    order = list(outcomes) if order is None else order
     first = min(float(o.workload.submit_s.min()) for o in outcomes.values())
     last = max(float(o.start_s.max()) for o in outcomes.values())
     edges = np.linspace(first, max(last, first + 1.0), points + 1)
@@ -292,7 +296,8 @@ def queue_plot(outcomes: Mapping[str, Outcome], points: int = QUEUE_POINTS) -> P
     with drawing():
         figure, axes = new_figure(2.3 + 0.16 * math.ceil(len(outcomes) / 2))
         peaks = []
-        for k, (name, outcome) in enumerate(outcomes.items()):
+        for name, outcome in outcomes.items():
+            k = order.index(name)
             length = queue_length(outcome, edges)
             peaks.append(f"{name} {length.max():,.0f}")
             dash = DASHES[k % len(DASHES)]

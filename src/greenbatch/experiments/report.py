@@ -7,6 +7,7 @@ from __future__ import annotations
 import json
 import math
 import os
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -165,9 +166,15 @@ def data_notes(outcomes: Mapping[str, Outcome], notes: Sequence[str] = ()) -> li
 
 
 def definitions() -> list[tuple[str, str]]:
-    """Label and formula of the metrics of the main table, as their docstrings say."""
-    found = [METRICS[column.metric] for column in MAIN]
-    return [(m.label, " ".join(m.doc.replace("``", "").replace("`", "").replace("*", "").split())) for m in found]
+    """Label and formula of the metrics of the main table, as their docstrings say, formulas as HTML code."""
+    from markupsafe import Markup, escape
+
+    found: list[tuple[str, str]] = []
+    for m in (METRICS[column.metric] for column in MAIN):
+        text = str(escape(" ".join(m.doc.replace(", shape (n,)", "").split())))
+        text = re.sub(r"\*(\w+)\*", r"<em>\1</em>", re.sub(r"``(.+?)``", r"<code>\1</code>", text))
+        found.append((m.label, Markup(text)))  # noqa: S704 - escaped above, only our own tags are added
+    return found
 
 
 def provenance_blocks(provenance: Mapping[str, Any]) -> list[tuple[str, list[tuple[str, str]], str]]:
@@ -187,14 +194,14 @@ def provenance_blocks(provenance: Mapping[str, Any]) -> list[tuple[str, list[tup
 def sections(frame: polars.DataFrame, outcomes: Mapping[str, Outcome], baseline: str, example: str) -> list[Section]:
     """All pictures in their order; headings without pictures are left out."""
     trade = tradeoff_plot(frame, baseline)
-    one = f"One window{f' ({example})' if example else ''}: "
+    one = f"Window {example}: " if example else "One window: "
     found = [
         Section(
             "Trade-off and queue",
-            f"Means over all windows, and the jobs that wait in one window{f' ({example})' if example else ''}."
+            f"Means over all windows, and the jobs that wait in {f'window {example}' if example else 'one window'}."
             if trade
             else f"{one}the jobs that wait.",
-            (*([trade] if trade else []), queue_plot(outcomes)),
+            (*([trade] if trade else []), queue_plot(outcomes, order=schedulers(frame))),
         ),
         Section(
             "Spread over the windows", "How much each figure varies from window to window.", tuple(box_plots(frame))
@@ -255,18 +262,22 @@ def write_report(
         title: of the page.
         command: the command line that made it.
         frame: tidy results (window, scheduler, metric, value) of all windows.
-        outcomes: scheduler -> outcome of one example window, in the frame's order of schedulers.
+        outcomes: scheduler -> outcome of one example window; schedulers that are not in the frame are refused.
         baseline: the scheduler that the others are compared with.
         notes: further data notes; those of the workload and the site are added.
         provenance: versions, seeds, hashes, resolved scenario; nested mappings are shown as JSON.
         example: name of the example window.
 
     Raises:
-        InputError: the baseline is not in the frame, there is no outcome, or the file cannot be written.
+        InputError: the baseline or an outcome is not in the frame, there is no outcome, or the file cannot be written.
     """
     if not outcomes:
         raise InputError("there is no example window", field="outcomes", fix="give the outcomes of one window")
     names = schedulers(frame)
+    for name in outcomes:
+        if name not in names:
+            raise InputError(f"{name!r} has an outcome but no row in the frame", field="outcomes")
+    outcomes = {name: outcomes[name] for name in names if name in outcomes}
     tables = [comparison_table(frame), difference_table(frame, baseline), class_table(frame)]
     detail = comparison_table(frame, columns=DETAIL, title="Further figures", show_intervals=False)
     context = {
