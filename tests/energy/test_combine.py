@@ -139,6 +139,8 @@ def test_inputs_and_notes_of_all_sources_are_kept_once():
     site = combine("s", {"solar": sun, "more": sun, "wind": watts([1, 2], inputs={"b.csv": "22"})})
     assert site.inputs == {"a.csv": "11", "b.csv": "22"}
     assert site.notes == ("a.csv: filled 1",)
+    other = watts([1, 2], inputs={"a.csv": "33"})
+    assert combine("s", {"solar": sun, "wind": other}).inputs == {"a.csv": "11", "a.csv (33)": "33"}
 
 
 JUNE = {"clock": "unix", "start_s": unix(2024, 6, 1)}

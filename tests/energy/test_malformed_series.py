@@ -65,6 +65,7 @@ CASES = [
     ("one row", "time,power\n0,1\n", ELAPSED, 2, "time", "one row", "give step_s"),
     ("step of zero", GOOD, {**UTC, "step_s": 0}, None, "step_s", "is 0", "> 0"),
     ("step not a number", GOOD, {**UTC, "step_s": float("nan")}, None, "step_s", "is nan", "> 0"),
+    ("endless rows", GOOD, {**UTC, "time_kind": "ignore", "step_s": float("inf")}, None, "step_s", "is inf", "> 0"),
     ("longest step", GOOD, {**UTC, "longest_step_s": -1}, None, "longest_step_s", "is -1", "> 0"),
     ("unknown gap rule", GOOD, {**UTC, "gaps": "guess"}, None, "gaps", "'guess'", "refuse, interpolate, hold"),
     ("unknown label", GOOD, {**UTC, "label": "left"}, None, "label", "'left'", "start, middle, end"),

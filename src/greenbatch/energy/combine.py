@@ -109,8 +109,17 @@ def combine(
         sources_w={key: parts[key][:slots] for key in sources},
         signals={key: parts[key][:slots] for key in signals or {}},
         notes=tuple(dict.fromkeys(notes)),
-        inputs={f: d for s in every.values() for f, d in s.inputs.items()},
+        inputs=_inputs(every),
     )
+
+
+def _inputs(every: Mapping[str, Series]) -> dict[str, str]:
+    """Digests of all files; a name that different files share gets a part of its digest."""
+    found: dict[str, str] = {}
+    for series in every.values():
+        for file, digest in series.inputs.items():
+            found[file if found.get(file, digest) == digest else f"{file} ({digest[:8]})"] = digest
+    return found
 
 
 def _on_trace_clock(every: Mapping[str, Series]) -> dict[str, float]:

@@ -130,8 +130,6 @@ def equal_steps_of(
         InputError: something may not be repaired, or the step cannot be told.
     """
     check_choice(label, get_args(Label), field="label")
-    if step_s is not None and not 0 < step_s < np.inf:
-        raise InputError(f"is {step_s}", field="step_s", fix="it must be > 0")
     samples, notes = in_order(samples, repairs)
     if samples.times_s.size < 2 and step_s is None:
         raise samples.refuse(0, "one row does not tell the step", fix="give step_s", time=True)

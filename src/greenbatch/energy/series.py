@@ -176,20 +176,18 @@ def read_series(
         gaps=gaps, longest_step_s=longest_step_s, unsorted=unsorted, duplicates=duplicates, negative=negative
     )
     _check_columns(file, columns, time_kind, time_column, step_s)
-    read_time = time_column is not None and time_kind != "ignore"
-    table = read_columns(
-        file, [*columns, time_column] if read_time and time_column else [*columns], delimiter=delimiter
-    )
+    clock = None if time_kind == "ignore" else time_column
+    table = read_columns(file, [*columns, *([] if clock is None else [clock])], delimiter=delimiter)
     values, notes = column_values(table, columns, unit, missing=missing, negative=negative)
-    if read_time and time_column is not None:
-        times_s, skipped = read_times(table, time_column, kind=time_kind, time_zone=time_zone, time_format=time_format)
+    if clock is not None:
+        times_s, skipped = read_times(table, clock, kind=time_kind, time_zone=time_zone, time_format=time_format)
     else:
         times_s = np.asarray(np.arange(values.size) * float(step_s or 0), dtype=np.float64)
         skipped = np.zeros(values.size, dtype=np.bool_)
         notes.append(f"rows taken as equal steps of {step_s:g} s from 0, whatever their labels say")
     samples = Samples(
         table=table,
-        time_column=time_column or "rows",
+        time_column="rows" if clock is None else clock,
         columns=columns,
         times_s=times_s,
         values=values,
@@ -267,6 +265,8 @@ def _check_columns(
 ) -> None:
     if isinstance(columns, str) or not columns or len(set(columns)) != len(columns):
         raise InputError(f"is {columns!r}", file=file, field="columns", fix="give a list of different column names")
+    if step_s is not None and not 0 < step_s < np.inf:
+        raise InputError(f"is {step_s}", file=file, field="step_s", fix="it must be > 0")
     if time_kind == "ignore":
         if step_s is None:
             raise InputError(

@@ -6,6 +6,7 @@ Each reader only finds cells, times and place; values are read, checked and put 
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date
@@ -239,8 +240,8 @@ def _open_meteo(text: str, *, file: str, digest: str, time_zone: str | None) -> 
         data: Any = json.loads(text)
     except json.JSONDecodeError as error:
         raise InputError(f"is not JSON: {error.msg}", file=file, line=error.lineno, fix="download it again") from None
-    except RecursionError:
-        raise InputError("is nested too deeply", file=file, fix="download it again") from None
+    except (ValueError, RecursionError):  # numbers of thousands of digits, brackets within brackets
+        raise InputError("is JSON that no weather service writes", file=file, fix="download it again") from None
     hourly = data.get("hourly")
     if not isinstance(hourly, dict) or not isinstance(hourly.get("time"), list) or not hourly["time"]:
         raise InputError("has no list of hours", file=file, field="hourly.time", fix="ask Open-Meteo for hourly values")
@@ -341,7 +342,7 @@ def _integers(table: Columns, ranges: Mapping[str, tuple[int, int]]) -> dict[str
     for name, (low, high) in ranges.items():
         values = []
         for row, cell in enumerate(table.cells[name]):
-            if not cell.isdecimal() or not low <= int(cell) <= high:
+            if not cell.isdecimal() or len(cell) > 9 or not low <= int(cell) <= high:
                 fix = f"give a whole number from {low} to {high}"
                 raise table.refuse(row, f"{cell!r} is not possible", field=name, fix=fix)
             values.append(int(cell))
@@ -352,19 +353,19 @@ def _integers(table: Columns, ranges: Mapping[str, tuple[int, int]]) -> dict[str
 def _numbers(file: str, line: int, row: Sequence[str], places: Mapping[str, int]) -> dict[str, float]:
     found = {}
     for name, at in places.items():
+        text = row[at].strip() if at < len(row) else ""
         try:
-            found[name] = float(row[at])
-        except (IndexError, ValueError):
-            shown = row[at] if at < len(row) else ""
-            raise InputError(
-                f"{shown!r} is not a number", file=file, line=line, field=name, fix="correct the header"
-            ) from None
+            found[name] = float(text)
+        except ValueError:
+            found[name] = math.nan
+        if not math.isfinite(found[name]):
+            raise InputError(f"{text!r} is not a number", file=file, line=line, field=name, fix="correct the header")
     return found
 
 
 def _number(file: str, data: Mapping[str, Any], name: str) -> float:
     value = data.get(name)
-    if isinstance(value, bool) or not isinstance(value, int | float):
+    if isinstance(value, bool) or not isinstance(value, int | float) or not -1e9 < value < 1e9:
         raise InputError(f"is {value!r}, not a number", file=file, field=name, fix="download the file again")
     return float(value)
 
