@@ -1,4 +1,8 @@
-"""Weather files as series: irradiance, temperature, pressure and wind in equal steps, with the place they describe."""
+"""Weather files as series: irradiance, temperature, pressure and wind in equal steps, with the place they describe.
+
+The files are read here and not by pvlib's readers, so that an error names its line, a missing value is never taken
+for a number, and wind needs no pvlib; the tests compare both on real files.
+"""
 
 from __future__ import annotations
 
