@@ -147,8 +147,6 @@ def _repaired(
         drop(_repeated_rows(rows), "repeated row dropped", "job line", "remove the line")
     drop(rows[:, 1] < 0, "job without submit time dropped", field_name(2), "give seconds >= 0")
     drop(np.maximum(rows[:, 4], rows[:, 7]) <= 0, "job without processors dropped", field_name(5), "give at least 1")
-    requested_s = np.where(rows[:, 8] == -1, rows[:, 3], rows[:, 8])[np.newaxis].T
-    rows = np.hstack((rows, requested_s))
     for below_zero, default_s, what in (
         (True, rules.negative_run_time_s, "negative run time"),
         (False, rules.zero_run_time_s, "zero run time"),
@@ -186,13 +184,12 @@ def _repaired(
 
 
 def _requested(rows: Rows, lines: NDArray[np.int64], ledger: Ledger) -> Rows:
-    """Requested times; rows carry them as an extra last column, taken before run times were repaired."""
-    run_s, requested_s = rows[:, 3], rows[:, -1].copy()
-    ledger.fact("requested time missing, run time used", lines[rows[:, 8] == -1])
-    bad = (requested_s <= 0) & (rows[:, 8] != -1)
+    run_s, requested_s = rows[:, 3], rows[:, 8]
+    ledger.fact("requested time missing, run time used", lines[requested_s == -1])
+    bad = (requested_s <= 0) & (requested_s != -1)
     what = "requested time not positive, run time used"
     ledger.repair(what, lines[bad], column=field_name(9), fix="give seconds > 0, or -1 if it is unknown")
-    requested_s = np.where(requested_s <= 0, run_s, requested_s)
+    requested_s = np.where(requested_s > 0, requested_s, run_s)
     ledger.fact("run time over the requested time (kept)", lines[run_s > requested_s])
     return requested_s
 
@@ -207,6 +204,8 @@ def _partial_records(rows: Rows) -> NDArray[np.bool_]:
 
 def _repeated_rows(rows: Rows) -> NDArray[np.bool_]:
     repeated = np.zeros(len(rows), dtype=bool)
+    if (np.diff(rows[:, 0]) > 0).all():
+        return repeated
     _, group, size = np.unique(rows[:, 0], return_inverse=True, return_counts=True)
     candidates = np.flatnonzero(size[group] > 1)
     if candidates.size:
