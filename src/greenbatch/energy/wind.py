@@ -240,9 +240,9 @@ def _power(
         raise InputError(problem, field="turbine", fix="they must rise: 0 <= cut-in < rated < cut-out")
     full_w, speed = rated_w * factor, wind.values
     if curve == "linear":
-        # In the order of operations of GAS-MARL's simulator, as its schedules on the scaled site show: after rounding
-        # to 0.01 W, multiplying first would change the last digit of some hours.
-        rising_w = full_w * ((speed - cut_in) / (rated - cut_in))
+        # In this order of operations, as GAS-MARL's simulator: after rounding to 0.01 W, dividing first would change
+        # the last digit of some hours of the scaled site, and with it the eighth digit of its renewable utilization.
+        rising_w = full_w * (speed - cut_in) / (rated - cut_in)
     else:
         rising_w = full_w * (speed**3 - cut_in**3) / (rated**3 - cut_in**3)
     power_w = np.where(speed < rated, rising_w, full_w)
