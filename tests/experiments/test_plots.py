@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from greenbatch.cluster import Cluster
 from greenbatch.engine.outcome import Outcome
 from greenbatch.engine.rules import Rules
-from greenbatch.experiments.drawing import COLORS, INK, Picture, color_of, slug, standalone
+from greenbatch.experiments.drawing import COLORS, INK, Picture, color_of, slug, standalone, wrapped
 from greenbatch.experiments.plots import (
     box_plot,
     box_plots,
@@ -127,6 +127,12 @@ def test_more_schedulers_than_colors_still_draw() -> None:
     assert color_of(len(COLORS)) == color_of(0)
     assert slug("F2 + Green/π") == "f2-green"
     assert slug("π") == "x"
+
+
+def test_long_names_break_at_their_own_signs() -> None:
+    assert wrapped("fcfs+easy", 20) == "fcfs+easy"
+    assert wrapped("cheapest-start:psi=0.3:horizon=24+none", 20) == "cheapest-start:\npsi=0.3:horizon=24\n+none"
+    assert wrapped("a" * 30 + "+b", 20) == "a" * 30 + "\n+b"
 
 
 def test_queue_length_by_hand() -> None:

@@ -69,7 +69,7 @@ def text(page: Path) -> str:
 class Elements(HTMLParser):
     """Tags that open and close, and every id."""
 
-    VOID = ("meta", "link", "br", "img", "hr")
+    VOID = ("meta", "link", "br", "img", "hr", "wbr")
 
     def __init__(self) -> None:
         super().__init__()

@@ -170,13 +170,24 @@ def test_reproduction_cells_keep_the_papers_digits_and_reasons() -> None:
 
 
 def test_terminal_of_80_columns_shows_every_number_whole(frame: polars.DataFrame) -> None:
+    long = "cheapest-start:psi=0.3:horizon=24+none"
+    frame = frame.with_columns(polars.col("scheduler").str.replace("hold-2h+none", long, literal=True))
     stream = io.StringIO()
     table = comparison_table(frame, columns=TERMINAL)
     Console(file=stream, width=80).print(to_rich(table))
     text = stream.getvalue()
     assert max(map(len, text.splitlines())) <= 80
     assert "…" not in text
-    for part in ("Slowdown", "Renewable", "[%]", "[kWh]", "[h]", "patient+none"):
+    for part in (
+        "Slowdown",
+        "Renewable",
+        "[%]",
+        "[kWh]",
+        "[h]",
+        "patient+none",
+        "cheapest-start:psi=0.3:",
+        "horizon=24+none",
+    ):
         assert part in text
     for _, row in table.rows:
         assert all(cell.text in text for cell in row)

@@ -123,6 +123,16 @@ def slug(name: str) -> str:
     return re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-") or "x"
 
 
+def wrapped(name: str, width: int) -> str:
+    """A long scheduler name over several lines of at most ``width`` characters, broken at its own signs."""
+    lines = [""]
+    for part in re.split(r"(?<=[:,/])|(?=\+)", name):
+        if lines[-1] and len(lines[-1]) + len(part) > width:
+            lines.append("")
+        lines[-1] += part
+    return "\n".join(lines)
+
+
 def plain_log_ticks(axes: Axes, *, dimension: str = "x") -> None:
     """Plain numbers at 1, 2, 5 times powers of ten, or at powers of ten alone where the range is long."""
     from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter

@@ -27,6 +27,7 @@ from greenbatch.experiments.drawing import (
     picture_of,
     plain_log_ticks,
     slug,
+    wrapped,
 )
 from greenbatch.experiments.statistics import by_window, intervals, schedulers
 from greenbatch.experiments.tables import MAIN, Column
@@ -113,7 +114,7 @@ def tradeoff_plot(frame: polars.DataFrame, baseline: str) -> Picture | None:
                 style: dict[str, Any] = {"color": color_of(k), "linewidth": 0.9, "alpha": 0.6}
                 axes.plot([x.low, x.high], [100 * y.mean] * 2, **style)
                 axes.plot([x.mean] * 2, [100 * y.low, 100 * y.high], **style)
-            label = f"{name}, makespan ×{stretch:.2f}"
+            label = f"{wrapped(name, 40)}, makespan ×{stretch:.2f}"
             axes.scatter(
                 x.mean, 100 * y.mean, s=34 * stretch, marker=MARKERS[k % len(MARKERS)], color=color_of(k),
                 edgecolors=PAPER, linewidths=0.6, zorder=3, label=label,
@@ -163,8 +164,8 @@ def box_plot(frame: polars.DataFrame, column: Column) -> Picture | None:
                 meanprops={"marker": "D", "markerfacecolor": INK, "markeredgecolor": INK, "markersize": 3},
             )  # fmt: skip
             spread = -k + 0.36 * (((np.arange(v.size) * 0.618034) % 1.0) - 0.5)
-            axes.plot(v, spread, ".", markersize=2.8, color=INK, alpha=0.55, markeredgewidth=0)
-        axes.set_yticks([-k for k in range(len(names))], names)
+            axes.plot(v, spread, ".", markersize=4, color=INK, alpha=0.55, markeredgewidth=0)
+        axes.set_yticks([-k for k in range(len(names))], [wrapped(name, 20) for name in names], multialignment="right")
         axes.set_ylim(-len(names) + 0.4, 0.6)
         axes.grid(visible=False, axis="y")
         logarithmic = data.size > 0 and data.min() > 0 and data.max() / data.min() > 12
@@ -301,7 +302,14 @@ def queue_plot(
             length = queue_length(outcome, edges)
             peaks.append(f"{name} {length.max():,.0f}")
             dash = DASHES[k % len(DASHES)]
-            axes.step(days, np.append(length, length[-1]), where="post", color=color_of(k), linestyle=dash, label=name)
+            axes.step(
+                days,
+                np.append(length, length[-1]),
+                where="post",
+                color=color_of(k),
+                linestyle=dash,
+                label=wrapped(name, 40),
+            )
         axes.set(xlim=(0, days[-1]), xlabel="days since the first submission", ylabel="waiting jobs")
         axes.set_ylim(bottom=0)
         figure.legend(loc="outside lower left", ncols=1 if max(map(len, outcomes)) > 22 else 2)
@@ -333,7 +341,7 @@ def _published(metric: str, cells: Sequence[Mapping[str, Any]]) -> Picture:
         axes.hlines(rows, np.fmin(theirs, ours), np.fmax(theirs, ours), color=PALE, linewidth=1.5)
         axes.plot(theirs, rows, "o", markersize=6, fillstyle="none", color=COLORS[4], label="published")
         axes.plot(ours, rows, ".", markersize=5, color=COLORS[0], label="ours")
-        axes.set_yticks(rows, names)
+        axes.set_yticks(rows, [wrapped(name, 32) for name in names], multialignment="right")
         axes.set_ylim(-len(cells) + 0.4, 0.6)
         if both.size and both.min() > 0 and both.max() / both.min() > 12:
             axes.set_xscale("log")

@@ -71,7 +71,8 @@ def _comment(column: Column, got: Difference, baseline: str) -> str:
     if column.unit == "%":
         size = f"{column.number(abs(d.mean))} points {'above' if d.mean > 0 else 'below'} {baseline}"
     elif math.isfinite(got.relative):
-        size = f"{abs(got.relative):.0%} {'above' if d.mean > 0 else 'below'} {baseline}"
+        percent = f"{abs(got.relative):.{0 if abs(got.relative) >= 0.01 else 1}%}"
+        size = f"{percent} {'above' if d.mean > 0 else 'below'} {baseline}"
     else:
         size = f"{column.number(d.mean, signed=True)} to {baseline}"
     if d.count < 2:

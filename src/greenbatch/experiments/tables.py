@@ -16,6 +16,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Literal
 
 from greenbatch.errors import InputError
+from greenbatch.experiments.drawing import wrapped
 from greenbatch.experiments.statistics import Difference, Interval, differences, intervals, schedulers
 from greenbatch.metrics import METRICS
 
@@ -298,13 +299,12 @@ def to_rich(table: Table) -> RenderableType:
     styles = {"": "", "best": "bold green", "good": "bold green", "bad": "bold red"}
     drawn = RichTable(title=table.title, title_justify="left", title_style="bold", box=box.SIMPLE_HEAD)
     drawn.pad_edge, drawn.collapse_padding = False, True
-    drawn.add_column(
-        table.corner, no_wrap=True, min_width=min(28, max((len(name) for name, _ in table.rows), default=0))
-    )
+    names = [wrapped(name, 24) for name, _ in table.rows]
+    drawn.add_column(table.corner, no_wrap=True)
     for _, unit, short in table.columns:
         header = Text(f"{short}\n[{unit}]" if unit else short)
         drawn.add_column(header, justify="right", overflow="fold", min_width=max(map(len, short.split())))
-    for name, cells in table.rows:
+    for name, (_, cells) in zip(names, table.rows, strict=True):
         texts = []
         for cell in cells:
             text = Text(cell.text, style=styles[cell.mark])
