@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from greenbatch.engine.books import Books, books
 from greenbatch.engine.outcome import Outcome
 from greenbatch.errors import InputError
 from greenbatch.metrics.jobs import PER_JOB, Floats, Mask
+
+if TYPE_CHECKING:
+    from greenbatch.engine.books import Books
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -94,6 +97,8 @@ class Measured:
         """Energy over another interval, idle power before and after the schedule included; None as for `books`."""
         if self.outcome.site is None or not self.has_power:
             return None
+        from greenbatch.engine.books import books  # compiled code: Numba is loaded only where energy is asked for
+
         return books(self.outcome, start_s, end_s)
 
 
