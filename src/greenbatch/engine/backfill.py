@@ -24,7 +24,7 @@ from greenbatch.engine.state import EASY, EASY_GREEN_ORDER, GREEN
 from greenbatch.engine.supply import is_below_threshold, project_surplus
 
 
-@compiled
+@compiled(small=True)
 def reserve(s: Any, job: int) -> None:
     """Find the shadow time at which a blocked job can start by requested ends, and the processors to spare then.
 
@@ -46,7 +46,7 @@ def reserve(s: Any, job: int) -> None:
         s.jobs[job].promised_s = shadow_s
 
 
-@compiled
+@compiled(small=True)
 def may_start(s: Any, entry: Any) -> bool:
     """Whether a candidate can start now without delaying the reservation (brown energy aside)."""
     c = s.clock
@@ -58,7 +58,7 @@ def may_start(s: Any, entry: Any) -> bool:
     return end_s < c.shadow_s
 
 
-@compiled
+@compiled(small=True)
 def _start_candidate(s: Any, position: int) -> int:
     entry = s.queue[position]
     if s.clock.now_s + entry.requested_s > s.clock.shadow_s:
@@ -81,7 +81,7 @@ def backfill(s: Any, head: int) -> int:
     return started
 
 
-@compiled
+@compiled(small=True)
 def backfill_arrival(s: Any) -> int:
     """Try only the job that came last: nothing else can have become startable since the last pass."""
     position = s.clock.last - 1

@@ -11,14 +11,16 @@ import os
 import shutil
 import sys
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from functools import cache
 from pathlib import Path
 from typing import Any, TypeVar
 
 import numba
 from llvmlite import binding as llvm
-from numba.core import config
+from numba.core import cgutils, config
+from numba.extending import intrinsic
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -54,32 +56,61 @@ def cache_folder() -> Path:
     return folder
 
 
-def first_run_notice() -> None:
-    """Tell the user once, on standard error, that the first run of this version compiles."""
-    done = cache_folder() / "compiled"
-    if not PLAIN and not done.exists():
-        print("greenbatch: compiling the engine (once per version, about 15 s) ...", file=sys.stderr, flush=True)
+@contextmanager
+def announced(part: str) -> Iterator[None]:
+    """Tell the user, on standard error, when a part of the engine is compiled for the first time.
+
+    Args:
+        part: what is being compiled, unique among the engine's parts.
+    """
+    marker = cache_folder() / f"{part}.compiled"
+    known = PLAIN or marker.exists()
+    if not known:
+        print(f"greenbatch: compiling the engine ({part}; once per version) ...", file=sys.stderr, flush=True)
+    yield
+    if not known:
+        with suppress(OSError):
+            marker.touch()
 
 
-def first_run_done() -> None:
-    """Remember that this engine has been compiled."""
-    if not PLAIN and cache_folder().is_dir():
-        (cache_folder() / "compiled").touch()
+if PLAIN:
+
+    def borrowed(array: Any) -> Any:
+        """The array itself."""
+        return array
+
+else:
+
+    @intrinsic  # type: ignore[untyped-decorator]
+    def borrowed(_: Any, array: Any) -> Any:
+        """The same array without reference counting: the caller keeps it alive.
+
+        Counting is atomic and would cost more than the work in the engine's small functions.
+        """
+
+        def codegen(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+            view = cgutils.create_struct_proxy(signature.return_type)(context, builder, value=arguments[0])
+            view.meminfo = cgutils.get_null_value(view.meminfo.type)
+            view.parent = cgutils.get_null_value(view.parent.type)
+            return view._getvalue()
+
+        return array(array), codegen
 
 
-def compiled(function: Function | None = None, *, signature: Any = None, cached: bool = True) -> Any:
+def compiled(function: Function | None = None, *, signature: Any = None, cached: bool = True, small: bool = False) -> Any:
     """Compile a function of the engine (decorator).
 
     Args:
         function: the function.
         signature: compile for these types at import; otherwise at the first call.
         cached: keep the machine code on disk.
+        small: put its machine code into its callers, because a call would cost more than the work.
     """
     if function is None:
-        return lambda f: compiled(f, signature=signature, cached=cached)
+        return lambda f: compiled(f, signature=signature, cached=cached, small=small)
     before = config.CACHE_DIR
     config.CACHE_DIR = str(cache_folder()) if cached and not PLAIN else before
     try:
-        return numba.njit(signature, cache=cached, nogil=True, error_model="numpy")(function)
+        return numba.njit(signature, cache=cached, nogil=True, error_model="numpy", forceinline=small)(function)
     finally:
         config.CACHE_DIR = before

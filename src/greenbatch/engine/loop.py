@@ -1,8 +1,9 @@
-"""The compiled entry points. Importing this module compiles the engine (or loads it from the cache)."""
+"""The compiled entry points: each is compiled, or loaded from the cache, when it is first asked for."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cache
 from typing import Any
 
 import numba
@@ -10,22 +11,18 @@ import numpy as np
 from numba import types
 from numpy.typing import NDArray
 
-from greenbatch.engine.compile import PLAIN, compiled
+from greenbatch.engine.compile import PLAIN, announced, borrowed, compiled
 from greenbatch.engine.conservative import run_conservative
 from greenbatch.engine.decide import advance, choose, place
 from greenbatch.engine.planning import run_plan
 from greenbatch.engine.scan import run_scan, run_scan_published
 from greenbatch.engine.state import (
     CLOCK,
-    CONSERVATIVE,
     JOB,
     NO_DELAY,
-    PLAN,
     QUEUED,
     RANKED,
     RUNNING,
-    SCAN,
-    SCAN_PUBLISHED,
     SEGMENT,
     SETTINGS,
     SLOT,
@@ -56,30 +53,79 @@ STATE_TYPE = types.NamedTuple(
 """Compiled type of `State`."""
 
 
-@compiled(signature=None if PLAIN else types.void(STATE_TYPE, RULE_TYPE))
-def run(s: Any, rule: Any) -> None:
-    """Simulate to the end with a built-in discipline and a rule."""
-    if s.set.discipline == SCAN:
-        run_scan(s)
-    elif s.set.discipline == SCAN_PUBLISHED:
-        run_scan_published(s)
-    elif s.set.discipline == PLAN:
-        run_plan(s)
-    elif s.set.backfill == CONSERVATIVE:
-        run_conservative(s, rule)
-    else:
-        while advance(s):
-            place(s, choose(s, rule), NO_DELAY, 0.0)
+def _borrow_all(s: State) -> State:
+    return State(
+        borrowed(s.jobs), borrowed(s.arrivals), borrowed(s.queue), borrowed(s.running), borrowed(s.expected),
+        borrowed(s.profile), borrowed(s.segments), borrowed(s.plan), borrowed(s.ranked), borrowed(s.columns),
+        borrowed(s.supply_w), s.set, s.clock,
+    )  # fmt: skip
 
 
-@compiled(signature=None if PLAIN else _COLUMN(QUEUE_TYPE))
-def no_rule(queue: Queue) -> NDArray[np.float64]:
-    """Stand in for a rule where jobs have fixed scores."""
+borrow_all = _borrow_all if PLAIN else numba.njit(_borrow_all, inline="always")
+
+
+def _priority(s: Any, rule: Any) -> None:
+    s = borrow_all(s)
+    while advance(s):
+        place(s, choose(s, rule), NO_DELAY, 0.0)
+
+
+def _conservative(s: Any, rule: Any) -> None:
+    run_conservative(borrow_all(s), rule)
+
+
+def _scan(s: Any, rule: Any) -> None:  # noqa: ARG001  (all entries have one signature)
+    run_scan(borrow_all(s))
+
+
+def _scan_published(s: Any, rule: Any) -> None:  # noqa: ARG001
+    run_scan_published(borrow_all(s))
+
+
+def _plan(s: Any, rule: Any) -> None:  # noqa: ARG001
+    run_plan(borrow_all(s))
+
+
+def _advance(s: Any) -> bool:
+    return bool(advance(borrow_all(s)))
+
+
+def _place(s: Any, position: int, delay: int, amount: float) -> None:
+    place(borrow_all(s), position, delay, amount)
+
+
+def _no_rule(queue: Queue) -> NDArray[np.float64]:
     return queue.wait_s
 
 
+_RUN = types.void(STATE_TYPE, RULE_TYPE)
+_PARTS: dict[str, tuple[Callable[..., Any], Any]] = {
+    "priority": (_priority, _RUN),
+    "conservative": (_conservative, _RUN),
+    "scan": (_scan, _RUN),
+    "scan-published": (_scan_published, _RUN),
+    "plan": (_plan, _RUN),
+    "advance": (_advance, types.boolean(STATE_TYPE)),
+    "place": (_place, types.void(STATE_TYPE, types.int64, types.int64, types.float64)),
+    "no-rule": (_no_rule, _COLUMN(QUEUE_TYPE)),
+}
+
+
+@cache
+def part(name: str) -> Callable[..., Any]:
+    """A compiled entry point of the engine, compiled on first use.
+
+    ``priority``, ``conservative``, ``scan``, ``scan-published`` and ``plan`` simulate to the end: ``(state, rule)``;
+    ``advance`` and ``place`` are the steps of a session (see `engine.decide`); ``no-rule`` stands in for a rule where
+    jobs have fixed scores.
+    """
+    function, signature = _PARTS[name]
+    with announced(name):
+        return compiled(function, signature=None if PLAIN else signature)  # type: ignore[no-any-return]
+
+
 def compile_rule(function: Rule, *, cached: bool) -> Rule:
-    """Compile a priority rule for `run`.
+    """Compile a priority rule.
 
     Raises:
         numba.core.errors.NumbaError: Numba cannot compile it; it can still run as plain Python.

@@ -4,23 +4,38 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
 from greenbatch.engine.compile import compiled
 
 
-@compiled
+_REWIND = 4096
+"""A table that has moved on this far goes back to its beginning, so that it stays in the processor's cache."""
+
+
+@compiled(small=True)
+def _rewind(table: Any, first: int, count: int) -> bool:
+    """Whether a table was moved back to its beginning."""
+    if first < _REWIND or count > first:
+        return False
+    for i in range(count):
+        table[i] = table[first + i]
+    return True
+
+
+@compiled(small=True)
 def enqueue(s: Any, job: int) -> None:
     """Append a job that has just been submitted."""
-    entry = s.queue[s.clock.last]
+    c = s.clock
+    if _rewind(s.queue, c.first, c.last - c.first):
+        c.first, c.last = 0, c.last - c.first
+    entry = s.queue[c.last]
     entry.job = job
     entry.processors = s.jobs[job].processors
     entry.requested_s = s.jobs[job].requested_s
     entry.score = s.jobs[job].score
-    s.clock.last += 1
+    c.last += 1
 
 
-@compiled
+@compiled(small=True)
 def dequeue(s: Any, position: int) -> int:
     """Remove a waiting job by moving the shorter side of the queue; return the position that follows it."""
     c = s.clock
@@ -44,7 +59,7 @@ def position_of(s: Any, job: int) -> int:
     return -1
 
 
-@compiled
+@compiled(small=True)
 def _insert_by_end(table: Any, first: int, last: int, end_s: float, job: int, processors: int, power_w: float) -> None:
     i = last
     while i > first and table[i - 1].end_s > end_s:
@@ -57,7 +72,7 @@ def _insert_by_end(table: Any, first: int, last: int, end_s: float, job: int, pr
     entry.power_w = power_w
 
 
-@compiled
+@compiled(small=True)
 def note_load(s: Any) -> None:
     """Write the present load to the power profile."""
     c = s.clock
@@ -81,6 +96,10 @@ def start(s: Any, position: int) -> int:
     following = dequeue(s, position)
     job.start_s = c.now_s
     job.end_s = c.now_s + job.run_s
+    if _rewind(s.running, c.running_first, c.running):
+        c.running_first = 0
+    if _rewind(s.expected, c.expected_first, c.running):
+        c.expected_first = 0
     _insert_by_end(s.running, c.running_first, c.running_first + c.running, job.end_s, number, job.processors, job.power_w)
     _insert_by_end(
         s.expected, c.expected_first, c.expected_first + c.running, c.now_s + job.requested_s, number, job.processors,
@@ -122,18 +141,20 @@ def complete(s: Any) -> None:
 
 @compiled
 def sort_ranked(ranked: Any, count: int) -> None:
-    """Sort candidates by key, stably: insertion for a few, merging runs for many."""
-    if count > 32:
-        order = np.argsort(ranked.key[:count], kind="mergesort")
-        copy = ranked[:count].copy()
-        for i in range(count):
-            ranked[i] = copy[order[i]]
-        return
-    for i in range(1, count):
-        key, position = ranked[i].key, ranked[i].position
-        k = i
-        while k > 0 and ranked[k - 1].key > key:
-            ranked[k] = ranked[k - 1]
-            k -= 1
-        ranked[k].key = key
-        ranked[k].position = position
+    """Sort the first candidates by key, stably: a merge sort; the table's second half is scratch."""
+    half = ranked.shape[0] // 2
+    width = 1
+    while width < count:
+        for left in range(0, count, 2 * width):
+            middle, right = min(left + width, count), min(left + 2 * width, count)
+            a, b = left, middle
+            for k in range(left, right):
+                if a < middle and (b >= right or ranked[a].key <= ranked[b].key):
+                    ranked[half + k] = ranked[a]
+                    a += 1
+                else:
+                    ranked[half + k] = ranked[b]
+                    b += 1
+        for k in range(count):
+            ranked[k] = ranked[half + k]
+        width *= 2

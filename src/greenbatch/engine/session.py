@@ -8,7 +8,6 @@ import numpy as np
 
 from greenbatch.cluster import Cluster
 from greenbatch.energy import Site
-from greenbatch.engine.compile import first_run_done, first_run_notice
 from greenbatch.engine.outcome import Outcome
 from greenbatch.engine.rules import Rules
 from greenbatch.engine.seam import Decision, Nodes, Policy, Running, Start, Supply, View
@@ -30,11 +29,9 @@ class Session:
     """
 
     def __init__(self, workload: Workload, cluster: Cluster, site: Site | None, rules: Rules, program: Program) -> None:
-        first_run_notice()
-        from greenbatch.engine import steps
+        from greenbatch.engine.loop import part
 
-        first_run_done()
-        self._steps = steps
+        self._advance, self._place = part("advance"), part("place")
         self.workload, self.cluster, self.site, self.rules, self.program = workload, cluster, site, rules, program
         self.state = prepare(workload, cluster, site, rules, program)
 
@@ -45,7 +42,7 @@ class Session:
             SupplyExhausted: the clock left a power series that does not repeat.
         """
         s = self.state
-        if not self._steps.advance_to_decision(s):
+        if not self._advance(s):
             check(s, self.program.name, self.site)
             return None
         c = s.clock
@@ -91,7 +88,7 @@ class Session:
             )
         if decision.delay != NO_DELAY and not decision.amount >= 0:
             raise InputError(f"chose a delay of {decision.amount}", field=self.program.name, fix="it must be >= 0")
-        self._steps.place_decision(s, int(s.clock.first + decision.row), decision.delay, float(decision.amount))
+        self._place(s, int(s.clock.first + decision.row), decision.delay, float(decision.amount))
         s.clock.settled = 0
 
     def outcome(self) -> Outcome:
@@ -109,9 +106,10 @@ def run_policy(session: Session, policy: Policy) -> Outcome:
 
 def run_plain_rule(state: Any, score: Any) -> None:
     """Simulate with a rule that cannot be compiled: the plain engine loop around the rule in Python."""
-    from greenbatch.engine import steps
+    from greenbatch.engine.loop import part
 
-    while steps.advance_to_decision(state):
+    advance, place = part("advance"), part("place")
+    while advance(state):
         c = state.clock
         jobs = state.jobs[state.queue[c.first : c.last].job]
         scores = score(
@@ -124,4 +122,4 @@ def run_plain_rule(state: Any, score: Any) -> None:
         if scores.shape != (c.last - c.first,) or np.isnan(scores).any():
             raise InputError(f"returned {scores!r} at {c.now_s:g} s", field="rule", fix="return one number per waiting job")
         state.queue[c.first : c.last].score = scores
-        steps.place_decision(state, int(c.first + np.argmin(scores)), NO_DELAY, 0.0)
+        place(state, int(c.first + np.argmin(scores)), NO_DELAY, 0.0)

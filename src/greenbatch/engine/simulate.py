@@ -11,7 +11,6 @@ import numpy as np
 from greenbatch.cluster import Cluster
 from greenbatch.energy import Site
 from greenbatch.engine import state as st
-from greenbatch.engine.compile import first_run_done, first_run_notice
 from greenbatch.engine.outcome import Outcome
 from greenbatch.engine.rules import Rules
 from greenbatch.errors import GreenbatchError, InputError, SupplyExhausted
@@ -165,21 +164,17 @@ def simulate(workload: Workload, cluster: Cluster, site: Site | None, rules: Rul
         InputError: the parts do not fit together.
         SupplyExhausted: the clock left a power series that does not repeat.
     """
-    from greenbatch.engine.session import Session, run_policy
+    from greenbatch.engine.loop import part
+    from greenbatch.engine.session import Session, run_plain_rule, run_policy
 
-    first_run_notice()
     program = scheduler.program(workload)
     if hasattr(scheduler, "decide"):
         return run_policy(Session(workload, cluster, site, rules, program), scheduler)
     state = prepare(workload, cluster, site, rules, program)
-    from greenbatch.engine.loop import no_rule, run
-
-    first_run_done()
-    if program.fixed or program.score is None or program.compiled is not None:
-        run(state, program.compiled or no_rule)
-    else:
-        from greenbatch.engine.session import run_plain_rule
-
+    if program.score is not None and not program.fixed and program.compiled is None:
         run_plain_rule(state, program.score)
+    else:
+        entry = "conservative" if program.backfill == "conservative" else program.discipline
+        part(entry)(state, program.compiled or part("no-rule"))
     check(state, program.name, site)
     return outcome_of(state, program.name, workload, cluster, site, rules)

@@ -90,7 +90,7 @@ class State(NamedTuple):
     plan: Any
     """SLOT, scratch of planners."""
     ranked: Any
-    """RANKED, scratch of passes, shape (n,)."""
+    """RANKED, scratch of passes, shape (2n,)."""
     columns: Any
     """Scratch of rules: the numeric columns of `Queue`, shape (6, n)."""
     supply_w: Any
@@ -169,5 +169,5 @@ def new_state(workload: Workload, cluster: Cluster, site: Site | None, rules: Ru
     return State(
         jobs=jobs, arrivals=arrivals, queue=_records(n, QUEUED), running=_records(n, RUNNING),
         expected=_records(n, RUNNING), profile=_records(2 * n + 2, STEP), segments=_records(breaks, SEGMENT),
-        plan=_records(2 * n + 4, SLOT), ranked=_records(n, RANKED), columns=np.zeros((6, n)), supply_w=supply_w, set=fixed[0], clock=clock[0],
+        plan=_records(2 * n + 4, SLOT), ranked=_records(2 * n, RANKED), columns=np.zeros((6, n)), supply_w=supply_w, set=fixed[0], clock=clock[0],
     )  # fmt: skip
