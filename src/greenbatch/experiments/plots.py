@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from greenbatch.engine.books import power_segments
 from greenbatch.engine.outcome import Outcome
 from greenbatch.experiments.drawing import (
     COLORS,
@@ -57,6 +56,8 @@ def power_plots(outcomes: Mapping[str, Outcome], hours: float = 48.0) -> list[Pi
 
     Source of the form: GAS-MARL Fig. 7.
     """
+    from greenbatch.engine.books import power_segments
+
     powered = {name: o for name, o in outcomes.items() if o.site is not None and np.isfinite(o.workload.power_w).all()}
     if not powered:
         return []
