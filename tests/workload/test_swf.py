@@ -204,6 +204,7 @@ HEADERS = [
     (["; MaxNodes: -1", "; MaxProcs: 128"], 128),
     (["; MaxProcs: -1", "; MaxNodes: 128"], 128),
     (["; maxprocs: 16"], 16),
+    (["; MaxProcs: " + "9" * 400, "; MaxNodes: 4"], 4),
     (["; MaxProcs: many", "; MaxNodes: 4"], 4),
     (["; MaxProcs: 8", "; MaxProcs: 8"], 8),
     (["; free text", ";", "; Note: MaxProcs: 5"], None),
@@ -233,7 +234,7 @@ def test_stated_machine_size_wins_over_the_header(swf):
 def test_clock_and_time_zone(swf):
     w = swf("; UnixStartTime: 1027839845", "; TimeZone: 3600", "; TimeZoneString: Europe/Stockholm", row())
     assert (w.unix_start_s, w.time_zone) == (1027839845.0, "Europe/Stockholm")
-    w = swf("; TimeZoneString: Mars/Olympus", row())
+    w = swf("; UnixStartTime: 0", "; TimeZoneString: Mars/Olympus", row())
     assert (w.unix_start_s, w.time_zone) == (None, None)
     assert one(w, "Mars/Olympus")[0] == 1
 

@@ -54,6 +54,9 @@ SWF_RULES: Mapping[str, SwfRules] = MappingProxyType(
 """Named rules. ``papers`` reads as the published code of RLScheduler and GAS-MARL does: a negative run time becomes
 10 s, a run time of 0 is dropped, jobs larger than the machine stay."""
 
+_LARGEST_HEADER_NUMBER = 1e11
+"""Year 5138 as a Unix time, and more processors than any machine has."""
+
 DEFAULT_RULES = SWF_RULES["default"]
 
 
@@ -97,7 +100,7 @@ def read_swf(
         trace_name(path),
         columns,
         machine_processors=machine,
-        unix_start_s=_number(header, "unixstarttime", lowest=0),
+        unix_start_s=_number(header, "unixstarttime"),
         time_zone=_time_zone(header, ledger),
         notes=tuple(ledger.notes),
         sources=source(path, sha256),
@@ -253,7 +256,7 @@ def _count_order(job_id: Rows, submit_s: Rows, lines: NDArray[np.int64], ledger:
 
 def _machine_size(header: Mapping[str, list[str]], ledger: Ledger) -> int | None:
     for key in ("maxprocs", "maxnodes"):
-        size = _number(header, key, lowest=1)
+        size = _number(header, key)
         if size is not None:
             stated = {m[0] for text in header[key] if (m := re.match(r"\d+", text))}
             if len(stated) > 1:
@@ -263,10 +266,13 @@ def _machine_size(header: Mapping[str, list[str]], ledger: Ledger) -> int | None
     return None
 
 
-def _number(header: Mapping[str, list[str]], key: str, *, lowest: float) -> float | None:
-    """The first value of a header key that begins with a number; free text may follow it."""
+def _number(header: Mapping[str, list[str]], key: str) -> float | None:
+    """The first value of a header key that begins with a number of 1 or more; free text may follow it.
+
+    Zero, negative and absurd values stand for "unknown" in real headers.
+    """
     for text in header.get(key, ()):
-        if (match := re.match(r"-?\d+(?:\.\d+)?", text)) and float(match[0]) >= lowest:
+        if (match := re.match(r"\d+(?:\.\d+)?", text)) and 1 <= float(match[0]) <= _LARGEST_HEADER_NUMBER:
             return float(match[0])
     return None
 
