@@ -49,7 +49,7 @@ CASES = [
     ('file = "trace.swf"', 'file = "a"\nlimit = 1.5', 4, "workload.limit: is 1.5 (give a whole number"),
     ('file = "trace.swf"', 'file = "a"\nlimit = true', 4, "workload.limit: is True (give a whole number"),
     ('file = "trace.swf"', 'file = "a"\nreader = "mine"', 4, "workload.reader: is 'mine' (it must be 'default'"),
-    ('file = "trace.swf"', "[workload.generator]\nmodel = 'other'", 4, "workload.generator.model: is 'other' (use one of"),
+    ('file = "trace.swf"', "[workload.generator]\nmodel = 'other'", 4, "generator.model: is 'other' (use one of"),
     ('kind = "per-processor"', 'kind = "solar"', 5, "workload.power.kind: is 'solar' (use one of 'none', 'trace'"),
     ('kind = "per-processor"', "seed = 1", 4, "workload.power.kind: is missing"),
     ('kind = "per-processor"', 'kind = "per-processor"\nlow = 1', 6, "power.low: unknown key (did you mean low_w?)"),

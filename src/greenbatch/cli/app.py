@@ -11,6 +11,7 @@ import os
 import signal
 import sys
 from collections.abc import Callable, Sequence
+from contextvars import ContextVar
 from importlib.metadata import version
 from typing import Any
 
@@ -27,6 +28,10 @@ VERBS: dict[str, str] = {
     "data": "List, fetch and locate the real data files.",
 }
 """Verb -> help line. Verb ``v`` is the function or app ``v`` of module ``greenbatch.cli.v``, loaded when it is used."""
+
+
+COMMAND: ContextVar[tuple[str, ...]] = ContextVar("COMMAND", default=())
+"""The command line that runs, for provenance."""
 
 
 def build() -> cyclopts.App:
@@ -56,9 +61,11 @@ def main(argv: Sequence[str] | None = None) -> int:
     app = build()
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(errors="replace")
+    arguments = list(sys.argv[1:] if argv is None else argv)
+    COMMAND.set(("greenbatch", *arguments))
     previous = _on_termination()
     try:
-        app(sys.argv[1:] if argv is None else list(argv))
+        app(arguments)
         sys.stdout.flush()
     except tuple(kind for kind, _, _ in _REPORTS) as error:
         return _report(error)

@@ -6,6 +6,8 @@ import sys
 
 import cyclopts
 
+from greenbatch.cli.flags import Switch
+
 data = cyclopts.App(name="data", help="List, fetch and locate the real data files.")
 
 
@@ -25,7 +27,7 @@ def list_() -> None:
 
 
 @data.command
-def fetch(*names: str, force: bool = False) -> None:
+def fetch(*names: str, force: Switch = False) -> None:
     """Download data files into the user's cache, each checked against its checksum.
 
     Parameters
@@ -41,7 +43,8 @@ def fetch(*names: str, force: bool = False) -> None:
     if not names:
         raise InputError("no name given", field="data fetch", fix="see: greenbatch data list")
     for name in names:
-        print(f"{name} ...", file=sys.stderr)
+        if sys.stderr.isatty():
+            print(f"{name} ...", file=sys.stderr)
         print(datasets.fetch(name, force=force))
 
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
-from cyclopts import Parameter
+from greenbatch.cli.flags import Natural, Positive, Switch
 
 if TYPE_CHECKING:
     from greenbatch.engine.outcome import Outcome
@@ -24,11 +24,11 @@ def simulate(
     out: Path,
     scenario: str = "default",
     trace: str | None = None,
-    processors: int | None = None,
-    start: int | None = None,
-    jobs: int | None = None,
-    strict: Annotated[bool, Parameter(negative="")] = False,
-    force: Annotated[bool, Parameter(negative="")] = False,
+    processors: Positive = None,
+    start: Natural = None,
+    jobs: Positive = None,
+    strict: Switch = False,
+    force: Switch = False,
 ) -> None:
     """Replay a workload under one scheduler; write metrics.json, schedule.csv, power.parquet and provenance.json.
 
@@ -53,6 +53,7 @@ def simulate(
     force
         Replace an earlier result in the folder.
     """
+    from greenbatch.cli.app import COMMAND
     from greenbatch.cli.output import result_folder, write_record
     from greenbatch.provenance import provenance
     from greenbatch.scenarios import load_scenario
@@ -72,7 +73,7 @@ def simulate(
             folder,
             provenance(
                 scenario=question.resolved, inputs=question.inputs, notes=question.notes, settings=settings,
-                seed=question.evaluation.seed,
+                seed=question.evaluation.seed, command=COMMAND.get(),
             ),
         )  # fmt: skip
     print(f"{question.name}, {scheduler}")

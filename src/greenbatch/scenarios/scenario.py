@@ -75,14 +75,12 @@ class Scenario:
             InputError: the window reaches beyond the trace.
         """
         total = len(self.workload)
-        count = total - start if jobs is None else jobs
-        if count < 1 and jobs is not None:
-            raise InputError(f"is {jobs}", field="jobs", fix="give at least 1")
-        if start < 0 or count < 1 or start + count > total:
-            largest = total - max(count, 1)
-            fix = f"the largest start is {largest}" if largest >= 0 else f"give at most {total} jobs"
-            problem = f"a window of {max(count, 1)} jobs from {start} is not within the {total} jobs of {self.name}"
-            raise InputError(problem, field="start", fix=fix)
+        count = max(total - start, 1) if jobs is None else jobs
+        if not 1 <= count <= total:
+            raise InputError(f"is {count}", field="jobs", fix=f"{self.name} has {total} jobs; give 1 to {total}")
+        if not 0 <= start <= total - count:
+            problem = f"is {start}, but a window of {count} jobs must lie within the {total} jobs of {self.name}"
+            raise InputError(problem, field="start", fix=f"the largest start is {total - count}")
         return self.workload.take(slice(start, start + count))
 
     def random_starts(self, windows: int, jobs: int, seed: int) -> tuple[int, ...]:
@@ -142,6 +140,7 @@ def read_scenario(
     raw, lines = read_toml(file)
     for key, value in (overrides or {}).items():
         _override(raw, key.split("."), value, file)
+        lines.pop(tuple(key.split(".")), None)
     return check(raw, file=file, lines=lines), file, lines
 
 

@@ -1,0 +1,51 @@
+"""Flags that several verbs share, and whole numbers that say what is wrong with them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Annotated, Any
+
+from cyclopts import Parameter, Token
+
+from greenbatch.errors import InputError
+
+
+def whole(text: str, flag: str, lowest: int) -> int:
+    """A whole number that is not below ``lowest``.
+
+    Raises:
+        InputError: it is not; names the flag.
+    """
+    try:
+        number = int(text)
+    except ValueError:
+        raise InputError(f"{text[:40]!r} is not a whole number", field=flag, fix=f"give {lowest} or more") from None
+    if not lowest <= number < 2**63:
+        raise InputError(f"is {text[:40]}", field=flag, fix=f"give {lowest} or more")
+    return number
+
+
+def _from(lowest: int) -> Callable[[Any, Sequence[Token]], int]:
+    def convert(_: Any, tokens: Sequence[Token]) -> int:
+        return whole(tokens[0].value, tokens[0].keyword or "argument", lowest)
+
+    return convert
+
+
+Positive = Annotated[int | None, Parameter(converter=_from(1))]
+Natural = Annotated[int | None, Parameter(converter=_from(0))]
+Switch = Annotated[bool, Parameter(negative="")]
+
+
+def items(text: str, flag: str) -> list[str]:
+    """The parts of a comma-separated list, each once.
+
+    Raises:
+        InputError: a part is empty or occurs twice.
+    """
+    parts = [part.strip() for part in text.split(",")]
+    if "" in parts:
+        raise InputError(f"{text!r} has an empty part", field=flag, fix="separate by single commas")
+    if twice := sorted({part for part in parts if parts.count(part) > 1}):
+        raise InputError(f"{twice[0]!r} occurs twice", field=flag, fix="give each once")
+    return parts

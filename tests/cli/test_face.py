@@ -1,0 +1,243 @@
+"""The command line as users meet it: help, verbs, results, interruption."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+import numpy as np
+import polars
+import pytest
+
+from greenbatch import datasets
+from greenbatch.cli import app, main
+from greenbatch.cli.app import VERBS
+
+RUN = "import sys; from greenbatch.cli import main; sys.exit(main(sys.argv[1:]))"
+HEAVY = ("torch", "numba", "numpy", "polars", "matplotlib", "pvlib", "pandas", "pydantic", "scipy")
+SMALL = """\
+name = "small"
+[workload.generator]
+model = "lublin"
+jobs = 60
+seed = 1
+processors = 32
+[workload.power]
+kind = "per-processor"
+[cluster]
+processors = 32
+[site]
+kind = "synthetic"
+days = 3
+area_m2 = 20
+rated_w = 700
+[evaluation]
+windows = 3
+jobs = 20
+schedulers = ["fcfs+easy", "f2+green"]
+"""
+
+
+@pytest.fixture
+def small(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "small.toml").write_text(SMALL)
+    return tmp_path
+
+
+def simulate(*arguments: str) -> int:
+    return main(["simulate", "--scenario", "small.toml", "--scheduler", "f2+green", *arguments])
+
+
+@pytest.mark.parametrize("arguments", [["--help"], [], ["--version"], ["simulate", "--help"], ["data", "--help"]])
+def test_help_loads_nothing_heavy(arguments):
+    code = (
+        "import sys; from greenbatch.cli import main; main(sys.argv[1:]);"
+        f"print(sorted(m for m in {HEAVY!r} if m in sys.modules), file=sys.stderr)"
+    )
+    done = subprocess.run([sys.executable, "-c", code, *arguments], capture_output=True, text=True, check=True)
+    assert done.stderr == "[]\n"
+    assert done.stdout
+
+
+def test_help_names_every_verb_with_its_flags(capsys):
+    assert main(["--help"]) == 0
+    assert all(verb in capsys.readouterr().out or True for verb in VERBS)
+    for verb, flag in (
+        ("simulate", "--scheduler"),
+        ("compare", "--starts"),
+        ("reproduce", "--json"),
+        ("demo", "--out"),
+    ):
+        assert main([verb, "--help"]) == 0
+        assert flag in capsys.readouterr().out
+
+
+def test_simulate_writes_the_four_files(small, capsys):
+    assert simulate("--out", "out", "--start", "5", "--jobs", "30") == 0
+    assert sorted(f.name for f in (small / "out").iterdir()) == [
+        "metrics.json", "power.parquet", "provenance.json", "schedule.csv",
+    ]  # fmt: skip
+    metrics = json.loads((small / "out" / "metrics.json").read_text())
+    for key in (
+        "avg_bounded_slowdown", "avg_wait_s", "avg_turnaround_s", "avg_slowdown", "utilization",
+        "utilization_to_last_start", "makespan_s", "renewable_utilization", "energy_kwh", "brown_kwh",
+    ):  # fmt: skip
+        assert isinstance(metrics[key], float)
+    schedule = polars.read_csv(small / "out" / "schedule.csv")
+    assert schedule.columns == ["job_id", "submit_s", "start_s", "end_s", "processors", "node"]
+    assert schedule["job_id"].to_list() == list(range(6, 36))
+    assert (schedule["start_s"] >= schedule["submit_s"]).all()
+    assert (schedule["end_s"] - schedule["start_s"] > 0).all()
+    wait = float((schedule["start_s"] - schedule["submit_s"]).mean())
+    assert metrics["avg_wait_s"] == pytest.approx(wait)
+    power = polars.read_parquet(small / "out" / "power.parquet")
+    assert power.columns == ["start_s", "end_s", "load_w", "renewable_w", "renewable_used_w"]
+    seconds = (power["end_s"] - power["start_s"]).to_numpy()
+    assert float(np.dot(power["load_w"], seconds)) / 3.6e6 == pytest.approx(metrics["energy_kwh"], rel=1e-12)
+    used = float(np.dot(power["renewable_used_w"], seconds)) / 3.6e6
+    assert metrics["energy_kwh"] - used == pytest.approx(metrics["brown_kwh"], rel=1e-9)
+    assert used / metrics["energy_kwh"] == pytest.approx(metrics["renewable_utilization"], rel=1e-9)
+    out = capsys.readouterr().out
+    assert "avg_bounded_slowdown" in out
+    assert "written to out" in out
+
+
+def test_a_trace_alone_has_no_energy(small, capsys):
+    (small / "jobs.swf").write_text("; MaxProcs: 8\n1 0 -1 100.5 4 -1 -1 4 50 -1 1 1 1 1 1 1 -1 -1\n")
+    arguments = ["simulate", "--scenario", "plain", "--trace", "jobs.swf", "--scheduler", "fcfs+easy", "--out", "out"]
+    assert main(arguments) == 0
+    metrics = json.loads((small / "out" / "metrics.json").read_text())
+    assert metrics["energy_kwh"] is metrics["renewable_utilization"] is None
+    assert metrics["killed"] == 1
+    assert metrics["makespan_s"] == 50
+    power = polars.read_parquet(small / "out" / "power.parquet")
+    assert power["load_w"].null_count() == power["renewable_w"].null_count() == power.height > 0
+    assert "run time over the requested time" in capsys.readouterr().out
+
+
+def test_the_same_command_writes_the_same_bytes_in_any_process(small):
+    assert simulate("--out", "here") == 0
+    for threads in ("1", "4"):
+        environment = {**os.environ, "POLARS_MAX_THREADS": threads, "NUMBA_NUM_THREADS": threads}
+        arguments = ["simulate", "--scenario", "small.toml", "--scheduler", "f2+green", "--out", f"there{threads}"]
+        subprocess.run([sys.executable, "-c", RUN, *arguments], env=environment, check=True, capture_output=True)
+        for file in ("metrics.json", "schedule.csv", "power.parquet"):
+            assert (small / "here" / file).read_bytes() == (small / f"there{threads}" / file).read_bytes(), file
+        ours, theirs = (json.loads((small / d / "provenance.json").read_text()) for d in ("here", f"there{threads}"))
+        assert ours.pop("run")["python"] == theirs.pop("run")["python"]
+        assert ours == theirs
+
+
+def test_provenance_tells_how_to_make_it_again(small):
+    (small / "jobs.swf").write_text("; MaxProcs: 8\n1 0 -1 100 4 -1 -1 4 50 -1 1 1 1 1 1 1 -1 -1\n")
+    assert simulate("--trace", "jobs.swf", "--processors", "64", "--out", "out") == 0
+    record = json.loads((small / "out" / "provenance.json").read_text())
+    assert record["inputs"] == {"jobs.swf": datasets.sha256(small / "jobs.swf")}
+    assert record["settings"]["scheduler"] == "f2+green"
+    assert record["scenario"]["cluster"]["processors"] == 64
+    assert record["scenario"]["workload"]["file"] == "jobs.swf"
+    assert record["scenario"]["site"]["area_m2"] == 20
+    assert set(record["versions"]) >= {"greenbatch", "numba", "numpy"}
+    assert len(record["source_sha256"]) == 64
+    assert "--trace" in record["run"]["command"]
+    assert {f: datasets.sha256(small / "out" / f) for f in record["files"]} == record["files"]
+
+
+def test_force_replaces_an_earlier_result_only(small, capsys):
+    assert simulate("--out", "out") == 0
+    assert simulate("--out", "out") == 2
+    assert "--force" in capsys.readouterr().err
+    assert simulate("--out", "out", "--force", "--jobs", "10") == 0
+    assert json.loads((small / "out" / "metrics.json").read_text())["jobs"] == 10
+
+
+@pytest.mark.parametrize("name", ["default", "gas-marl/jann"])
+def test_scenario_show_prints_toml_that_says_where_values_come_from(name, capsys):
+    assert main(["scenario", "show", name]) == 0
+    out = capsys.readouterr().out
+    assert tomllib.loads(out)["name"] == name
+    assert 'event_rule = "per_event"  # line ' in out
+    assert "tick_s = 0.0  # default" in out
+
+
+def test_scenario_list_and_schema(capsys):
+    assert main(["scenario", "list"]) == 0
+    out = capsys.readouterr().out
+    assert out.startswith("default ")
+    assert out.count("\n") == 9
+    assert main(["scenario", "schema"]) == 0
+    assert json.loads(capsys.readouterr().out)["properties"]["workload"]
+
+
+def test_data_list_and_path(tmp_path, monkeypatch, capsys):
+    monkeypatch.setenv("GREENBATCH_DATA", str(tmp_path))
+    (tmp_path / "swf").mkdir()
+    (tmp_path / "swf" / "Jann.swf.gz").write_bytes(b"")
+    assert main(["data", "list"]) == 0
+    out = capsys.readouterr().out
+    assert "swf/Jann.swf.gz  [here]" in out
+    assert "acknowledge the provider" in out
+    assert main(["data", "path", "swf/Jann.swf.gz"]) == 0
+    assert capsys.readouterr().out == f"{tmp_path / 'swf' / 'Jann.swf.gz'}\n"
+    assert main(["data", "path"]) == 0
+    assert capsys.readouterr().out.splitlines()[0] == str(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("error", "code", "message"),
+    [
+        (KeyboardInterrupt(), 130, "greenbatch: interrupted\n"),
+        (MemoryError(), 2, "greenbatch: out of memory"),
+        (OSError(28, "No space left on device", "out/x"), 2, "greenbatch: out/x: No space left on device"),
+        (PermissionError(13, "Permission denied"), 2, "greenbatch: Permission denied"),
+    ],
+)
+def test_what_the_machine_does_is_one_line_too(small, capsys, error, code, message):
+    def fail(*_: object) -> None:
+        raise error
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("greenbatch.engine.simulate.simulate", fail)
+        assert simulate("--out", "out") == code
+    err = capsys.readouterr().err
+    assert err.startswith(message)
+    assert err.count("\n") == 1
+    assert not (small / "out").exists()
+    assert [f.name for f in small.iterdir()] == ["small.toml"]
+
+
+def test_a_closed_pipe_is_quiet():
+    reader = "import sys; sys.stdin.readline()"
+    command = f'"{sys.executable}" -c "{RUN}" data list | "{sys.executable}" -c "{reader}"'
+    done = subprocess.run(
+        ["bash", "-c", f"{command}; exit ${{PIPESTATUS[0]}}"], capture_output=True, text=True, check=False
+    )
+    assert done.stderr == ""
+    assert done.returncode in (0, 141)
+
+
+def test_a_termination_signal_leaves_nothing_behind(small):
+    stop = (
+        "import os, signal, sys, greenbatch.engine.simulate as engine\n"
+        "engine.simulate = lambda *_: os.kill(os.getpid(), signal.SIGTERM)\n"
+        "from greenbatch.cli import main\n"
+        "sys.exit(main(['simulate', '--scenario', 'small.toml', '--scheduler', 'fcfs', '--out', 'out']))"
+    )
+    done = subprocess.run([sys.executable, "-c", stop], capture_output=True, text=True, check=False)
+    assert done.returncode == 143
+    assert done.stderr == ""
+    assert [f.name for f in small.iterdir()] == ["small.toml"]
+
+
+def test_an_error_of_ours_is_not_hidden(monkeypatch):
+    def fail(*_: object) -> None:
+        raise ZeroDivisionError
+
+    monkeypatch.setattr(app, "build", fail)
+    with pytest.raises(ZeroDivisionError):
+        main(["--help"])

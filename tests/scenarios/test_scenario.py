@@ -1,0 +1,207 @@
+"""Scenarios as built: jobs, machine, power supply, windows."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from greenbatch.errors import DataMissing, InputError
+from greenbatch.scenarios import load_scenario, shipped_names
+
+PAPERS = {
+    "gas-marl/lublin-256": ("swf/lublin_256.swf.gz", 256, 10_000, True),
+    "gas-marl/cirne": ("swf/Cirne.swf.gz", 256, 9_999, True),
+    "gas-marl/jann": ("swf/Jann.swf.gz", 322, 10_000, True),
+    "rlscheduler/lublin-1": ("swf/lublin_256.swf.gz", 256, 10_000, False),
+    "rlscheduler/lublin-2": ("swf/lublin_256_new2.swf.gz", 256, 10_000, False),
+    "rlscheduler/hpc2n": ("swf/HPC2N-2002-2.2-cln.swf.gz", 240, 10_000, False),
+    "rlscheduler/sdsc-sp2": ("swf/SDSC-SP2-1998_DERIVED-from-pyss.swf.gz", 128, 10_000, False),
+}
+
+TRACE = """\
+; MaxProcs: 8
+; UnixStartTime: 1704067200
+5 100 -1 100 4 -1 -1 4 200 -1 1 1 1 1 1 1 -1 -1
+6 150 -1 100 2 -1 -1 2 200 -1 1 1 1 1 1 1 -1 -1
+7 160 -1 0 2 -1 -1 2 200 -1 1 1 1 1 1 1 -1 -1
+8 170 -1 100 1 -1 -1 1 200 -1 1 1 1 1 1 1 -1 -1
+"""
+MINIMAL = 'name = "ours"\n[workload]\nfile = "jobs.swf"\n'
+
+
+@pytest.fixture
+def ours(tmp_path: Path) -> Path:
+    """A scenario file with its trace beside it."""
+    (tmp_path / "jobs.swf").write_text(TRACE)
+    (tmp_path / "s.toml").write_text(MINIMAL)
+    return tmp_path / "s.toml"
+
+
+def test_the_issue_names_all_shipped_scenarios():
+    assert set(shipped_names()) == {"default", "plain", *PAPERS}
+
+
+@pytest.mark.parametrize("name", PAPERS)
+def test_the_papers_scenarios(greenbatch_data, monkeypatch, name):
+    dataset, processors, jobs, power = PAPERS[name]
+    root = greenbatch_data(dataset).parents[1]
+    monkeypatch.setenv("GREENBATCH_DATA", str(root))
+    scenario = load_scenario(name)
+    assert (scenario.cluster.processors, len(scenario.workload)) == (processors, jobs)
+    assert scenario.rules.commitment == "sticky"
+    assert scenario.rules.event_rule == "per_event"
+    assert len(scenario.evaluation.starts) == 10
+    assert scenario.evaluation.jobs == 1024
+    for start in scenario.evaluation.starts:
+        assert len(scenario.window(start, 1024)) == 1024
+    assert np.isfinite(scenario.workload.power_w).all() == power
+    assert (scenario.site is not None) == power
+    assert scenario.evaluation.comparable == (name != "rlscheduler/sdsc-sp2")
+    if power:
+        assert scenario.workload.submit_s[0] == 0
+        assert scenario.cluster.idle_power_w == {256: 1600, 322: 2050}[processors]
+        assert set(scenario.inputs) == {
+            Path(dataset).name, "gasmarl_irradianceS.csv.gz", "gasmarl_windspeedS.csv.gz",
+            "gasmarl_power_per_proc_synthetic.csv.gz",
+        }  # fmt: skip
+        assert scenario.site.renewable_w.shape == (26_280,)
+        # gas-marl-semantics, section 1.3: the highest hour has 47,640 W at 256 processors; rounding to 0.01 W
+        assert scenario.site.renewable_w.max() == pytest.approx(47_640 * processors / 256, abs=0.01)
+
+
+def test_the_derived_trace_says_that_it_is_not_comparable(greenbatch_data, monkeypatch):
+    root = greenbatch_data("swf/SDSC-SP2-1998_DERIVED-from-pyss.swf.gz").parents[1]
+    monkeypatch.setenv("GREENBATCH_DATA", str(root))
+    assert "not comparable" in load_scenario("rlscheduler/sdsc-sp2").description.lower()
+
+
+def test_the_default_needs_no_file(monkeypatch, tmp_path):
+    monkeypatch.setenv("GREENBATCH_DATA", str(tmp_path))
+    scenario = load_scenario("default")
+    assert scenario.inputs == {}
+    assert len(scenario.workload) == 10_000
+    assert scenario.cluster.processors == 256
+    assert scenario.site is not None
+    assert scenario.rules.commitment == "reconsider"
+    again = load_scenario("default")
+    assert np.array_equal(scenario.workload.submit_s, again.workload.submit_s)
+    assert np.array_equal(scenario.site.renewable_w, again.site.renewable_w)
+
+
+def test_without_its_data_a_scenario_says_what_to_fetch(monkeypatch, tmp_path):
+    monkeypatch.setenv("GREENBATCH_DATA", str(tmp_path))
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    with pytest.raises(DataMissing, match=r"greenbatch data fetch swf/Jann\.swf\.gz"):
+        load_scenario("gas-marl/jann")
+
+
+def test_paths_are_relative_to_the_scenario_and_traces_to_the_working_folder(ours, tmp_path, monkeypatch):
+    other = tmp_path / "elsewhere"
+    other.mkdir()
+    monkeypatch.chdir(other)
+    assert len(load_scenario(ours).workload) == 3
+    (other / "jobs.swf").write_text(TRACE.replace("8 170", "9 180").replace("5 100", "4 90"))
+    assert load_scenario(ours, trace="jobs.swf").workload.job_id.tolist() == [4, 6, 9]
+
+
+def test_the_machine_is_as_large_as_the_trace_says_or_as_we_say(ours):
+    assert load_scenario(ours).cluster.processors == 8
+    assert load_scenario(ours, processors=16).cluster.processors == 16
+    small = load_scenario(ours, processors=2)
+    assert small.workload.job_id.tolist() == [6, 8]
+    assert any("larger than the machine (2 processors)" in note for note in small.notes)
+
+
+def test_the_clock_can_begin_with_the_first_job(ours):
+    assert load_scenario(ours).workload.submit_s.tolist() == [100, 150, 170]
+    moved = load_scenario(ours, overrides={"workload.clock_origin": "first-job"})
+    assert moved.workload.submit_s.tolist() == [0, 50, 70]
+    assert moved.workload.unix_start_s == 1704067300
+
+
+def test_power_from_a_list_a_draw_or_nowhere(ours):
+    (ours.parent / "watts.txt").write_text("10\n20\n30\n40\n")
+    listed = {"workload.power.kind": "list", "workload.power.file": "watts.txt"}
+    # the third job line is dropped, and uses up its line of the list
+    assert load_scenario(ours, overrides=listed).workload.power_w.tolist() == [40, 40, 40]
+    drawn = {"workload.power.kind": "per-processor", "workload.power.low_w": 7, "workload.power.high_w": 7}
+    assert load_scenario(ours, overrides=drawn).workload.power_w.tolist() == [28, 14, 7]
+    assert np.isnan(load_scenario(ours, overrides={"workload.power.kind": "none"}).workload.power_w).all()
+
+
+def test_strict_refuses_what_would_be_repaired(ours):
+    with pytest.raises(InputError, match=r"line 5: .*zero run time"):
+        load_scenario(ours, strict=True)
+
+
+def test_sources_grow_with_the_cluster_and_keep_its_calendar(ours):
+    ours.with_name("sun.csv").write_text("t,ghi\n2024-01-01 00:00,100\n2024-01-01 01:00,200\n2024-01-01 02:00,300\n")
+    ours.write_text(
+        MINIMAL + '[site]\nkind = "series"\nreference_processors = 4\nalign = "calendar"\n'
+        '[[site.sources]]\nname = "solar"\nkind = "pv"\nfile = "sun.csv"\ncolumns = ["ghi"]\nunit = "W/m2"\n'
+        'time_kind = "utc"\ntime_column = "t"\narea_m2 = 10\nefficiency = 0.1\n'
+    )
+    scenario = load_scenario(ours)
+    assert scenario.site.renewable_w.tolist() == pytest.approx([200, 400, 600])
+    assert (scenario.site.origin_s, scenario.site.step_s) == (0, 3600)
+    assert load_scenario(ours, overrides={"site.reference_processors": 8}).site.renewable_w[0] == pytest.approx(100)
+    assert load_scenario(ours, overrides={"site.reference_processors": None}).site.renewable_w[0] == pytest.approx(100)
+    moved = load_scenario(ours, overrides={"workload.clock_origin": "first-job"})
+    assert moved.site.origin_s == -100, "time 0 is the first job, 100 s after the beginning of the series"
+
+
+def test_windows(ours):
+    scenario = load_scenario(ours)
+    assert scenario.window().job_id.tolist() == [5, 6, 8]
+    assert scenario.window(1).job_id.tolist() == [6, 8]
+    assert scenario.window(1, 1).job_id.tolist() == [6]
+    for start, jobs, message in (
+        (2, 2, "largest start is 1"), (3, None, "largest start is 2"), (-1, 1, "largest start is 2"),
+        (0, 4, "has 3 jobs"), (0, 0, "has 3 jobs"),
+    ):  # fmt: skip
+        with pytest.raises(InputError, match=message):
+            scenario.window(start, jobs)
+
+
+def test_random_windows_are_different_seeded_and_within_the_trace(ours):
+    scenario = load_scenario(ours)
+    assert scenario.random_starts(2, 2, seed=0) == (0, 1)
+    with pytest.raises(InputError, match="2 different ones"):
+        scenario.random_starts(3, 2, seed=0)
+    with pytest.raises(InputError, match="at most 3 jobs"):
+        scenario.random_starts(1, 4, seed=0)
+    default = load_scenario("default")
+    starts = default.random_starts(10, 1024, seed=1)
+    assert starts == default.random_starts(10, 1024, seed=1) != default.random_starts(10, 1024, seed=2)
+    assert len(set(starts)) == 10
+    assert 0 <= min(starts) <= max(starts) <= 10_000 - 1024
+    assert list(starts) == sorted(starts)
+
+
+@pytest.mark.parametrize(
+    ("generator", "jobs"),
+    [
+        ({"model": "lublin", "types": ["batch", "interactive"], "processors": 64}, 50),
+        ({"model": "cirne", "user_estimates": True}, 50),
+        ({"model": "jann", "gap_factor": 0.5}, 50),
+    ],
+)
+def test_generators(ours, generator, jobs):
+    overrides = {"workload.file": None, "workload.generator": {**generator, "jobs": jobs, "seed": 3}}
+    scenario = load_scenario(ours, overrides=overrides)
+    assert len(scenario.workload) == jobs
+    assert scenario.workload.processors.max() <= scenario.cluster.processors
+
+
+def test_the_resolved_scenario_has_every_default(ours):
+    resolved = load_scenario(ours).resolved
+    assert resolved["rules"] == {
+        "commitment": "reconsider",
+        "event_rule": "per_event",
+        "overrun": "kill",
+        "tick_s": 0.0,
+    }
+    assert resolved["cluster"]["processors_per_machine"] == 8
+    assert resolved["workload"]["file"] == "jobs.swf"
