@@ -16,7 +16,7 @@ from greenbatch.engine.compile import compiled
 from greenbatch.engine.decide import advance
 from greenbatch.engine.queue import position_of, start
 from greenbatch.engine.scan import rank_queue
-from greenbatch.engine.supply import project_surplus
+from greenbatch.engine.supply import project_surplus, slot_at
 
 
 @compiled
@@ -64,9 +64,10 @@ def cheapest_start(s: Any, number: int, need: int, reserved_s: float, reserved_e
     price = s.set.hold_price_j / max(job.requested_s, 10.0) + s.set.idle_price_w * job.processors
     best_s, best_j = np.inf, np.inf
     at_s = c.now_s
+    last_s = s.set.supply_origin_s + slot_at(s, c.now_s) * s.set.supply_step_s + s.set.horizon_s
     brown_j, tail = _advance_brown(s, job.power_w, 0, at_s, at_s + job.requested_s)
     head = 0
-    while at_s <= c.now_s + s.set.horizon_s:
+    while at_s <= last_s or at_s == c.now_s:
         cost_j = brown_j + (at_s - c.now_s) * price
         if cost_j < best_j and _room(s, at_s, at_s + job.requested_s, reserved_s, reserved_end_s, reserved) >= need:
             best_s, best_j = at_s, cost_j
@@ -79,32 +80,37 @@ def cheapest_start(s: Any, number: int, need: int, reserved_s: float, reserved_e
 
 
 @compiled
-def run_plan(s: Any) -> None:
-    """Cheapest start with a reserve: plan anew at every event and every tick, carry out what starts now."""
+def _start_cheapest(s: Any, kept: int) -> bool:
+    """Start the first job for which now is the cheapest start; False if there is none."""
     c, p = s.clock, s.set
-    kept = int(np.ceil(p.reserve_share * p.processors))
+    reserved_s, reserved_end_s, reserved = np.inf, np.inf, 0
+    longest_s = 0.0
+    for i in range(c.first, c.last):
+        longest_s = max(longest_s, s.queue[i].requested_s)
+    project_surplus(s, c.now_s, c.now_s + p.horizon_s + longest_s + 2.0 * p.tick_s)
+    for k in range(rank_queue(s)):
+        number = s.ranked[k].position
+        job = s.jobs[number]
+        need = job.processors
+        if job.requested_s > p.short_s:
+            need = min(need + kept, p.processors)
+        if need > c.free and reserved > 0:
+            continue
+        best_s = cheapest_start(s, number, need, reserved_s, reserved_end_s, reserved)
+        if best_s == c.now_s:
+            start(s, position_of(s, number))
+            return True
+        if reserved == 0 and best_s < np.inf:
+            reserved_s, reserved_end_s, reserved = best_s, best_s + job.requested_s, job.processors
+    return False
+
+
+@compiled
+def run_plan(s: Any) -> None:
+    """Cheapest start with a reserve: plan anew at every event, every tick and every start, carry out what starts now."""
+    kept = int(np.ceil(s.set.reserve_share * s.set.processors))
     while advance(s):
-        reserved_s, reserved_end_s, reserved = np.inf, np.inf, 0
-        longest_s = 0.0
-        for i in range(c.first, c.last):
-            longest_s = max(longest_s, s.queue[i].requested_s)
-        stale = True
-        for k in range(rank_queue(s)):
-            number = s.ranked[k].position
-            job = s.jobs[number]
-            need = job.processors
-            if job.requested_s > p.short_s:
-                need = min(need + kept, p.processors)
-            if need > c.free and reserved > 0:
-                continue
-            if stale:
-                project_surplus(s, c.now_s, c.now_s + p.horizon_s + longest_s + 2.0 * p.tick_s)
-                stale = False
-            best_s = cheapest_start(s, number, need, reserved_s, reserved_end_s, reserved)
-            if best_s == c.now_s:
-                start(s, position_of(s, number))
-                c.decisions += 1
-                stale = True
-            elif reserved == 0 and best_s < np.inf:
-                reserved_s, reserved_end_s, reserved = best_s, best_s + job.requested_s, job.processors
-        c.blocked = 1
+        if _start_cheapest(s, kept):
+            s.clock.decisions += 1
+        else:
+            s.clock.blocked = 1

@@ -90,3 +90,9 @@ def wfp3_published(queue: Queue) -> Scores:
 def unicep_published(queue: Queue) -> Scores:
     """UNICEP as RLScheduler's code has it: the "wait" is -(1 + submission), so the rule runs backward."""
     return (1.0 + queue.submit_s - 1e-15) / (np.log2(queue.processors + 1e-15) * queue.requested_time_s)
+
+
+@rule("unicep-unbounded")
+def unicep_unbounded(queue: Queue) -> Scores:
+    """UNICEP without the bound on serial jobs: -wait / (log2(processors) x requested time); they always come first."""
+    return -(queue.wait_s + 1e-15) / (np.log2(queue.processors + 1e-15) * queue.requested_time_s)

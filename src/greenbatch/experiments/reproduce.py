@@ -1,0 +1,239 @@
+"""The papers' tables beside ours, cell by cell.
+
+A protocol says which scenario stands for a trace, which scheduler for a column, and why a figure may differ. Published
+figures are data (``published/*.csv``, as printed) and are read only when the cells are put together: nothing here
+computes with them.
+"""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from greenbatch.errors import InputError
+from greenbatch.experiments.compare import Progress, compare
+
+PUBLISHED = Path(__file__).with_name("published")
+
+NOT_TRAINED = "a learned or searched scheduler: not computed by this protocol"
+AS_WORDED = "not in the paper: the rule as it is worded; the published code departs from it"
+OURS = "not in the paper: our own rule"
+LEFT_OUT = "not in the paper: a plain rule that it left out"
+WAIT_REVERSED = "the published code takes -(1 + submission) for the wait, so the rule runs backward; see the corrected row"
+LPTPN_WAITS = "the published code waits for one job in steps of a second; see the row as worded"
+NO_SPARE = "the published EASY has no spare processors and a strict deadline"
+TO_LAST_START = "the published utilization ends at the last start, not at the makespan"
+DERIVED = "the trace is derived from a simulated schedule, not the archive's file"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Row:
+    """A scheduler that stands for a column of the paper (or stands beside them)."""
+
+    column: str
+    """Name in the paper, or ours."""
+    policy: str
+    backfills: tuple[str, ...]
+    reason: str = ""
+    """Where the published code departs from its paper, or why there is no published figure."""
+    published: bool = True
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Protocol:
+    """How a paper's tables are made."""
+
+    title: str
+    traces: Mapping[str, str]
+    """Trace as the paper names it -> scenario."""
+    metrics: Mapping[str, str]
+    """Table -> metric."""
+    rows: tuple[Row, ...]
+    reasons: Mapping[str, str] = field(default_factory=dict)
+    """Backfilling or metric -> where the published code departs from the paper."""
+
+
+_ALL = ("none", "easy-schedgym", "green")
+_TWO = ("none", "easy-schedgym")
+
+PROTOCOLS: dict[str, Protocol] = {
+    "gas-marl": Protocol(
+        title="GAS-MARL, Tables 3 and 4",
+        traces={"Lublin-256": "gas-marl/lublin-256", "Cirne": "gas-marl/cirne", "Jann": "gas-marl/jann"},
+        metrics={"Table 3": "avg_bounded_slowdown", "Table 4": "renewable_utilization"},
+        rows=(
+            Row(column="FCFS", policy="fcfs", backfills=(*_ALL, "easy-green-order")),
+            Row(column="F2", policy="f2", backfills=(*_ALL, "easy-green-order")),
+            Row(column="LPTPN", policy="lptpn-published", backfills=("none",), reason=LPTPN_WAITS),
+            Row(column="LPTPN as worded", policy="lptpn", backfills=("none",), reason=AS_WORDED, published=False),
+            Row(column="FCFS, true EASY", policy="fcfs", backfills=("easy",), reason=NO_SPARE, published=False),
+            Row(column="F2, true EASY", policy="f2", backfills=("easy",), reason=NO_SPARE, published=False),
+            Row(column="cheapest-start", policy="cheapest-start", backfills=("none",), reason=OURS, published=False),
+        ),
+        reasons={"easy-schedgym": NO_SPARE},
+    ),
+    "rlscheduler": Protocol(
+        title="RLScheduler, Tables V and VI",
+        traces={
+            "Lublin-1": "rlscheduler/lublin-1", "Lublin-2": "rlscheduler/lublin-2", "HPC2N": "rlscheduler/hpc2n",
+            "SDSC-SP2": "rlscheduler/sdsc-sp2",
+        },
+        metrics={"Table V": "avg_bounded_slowdown", "Table VI": "utilization_to_last_start"},
+        rows=(
+            Row(column="FCFS", policy="fcfs", backfills=_TWO),
+            Row(column="WFP3", policy="wfp3-published", backfills=_TWO, reason=WAIT_REVERSED),
+            Row(column="UNICEP", policy="unicep-published", backfills=_TWO, reason=WAIT_REVERSED),
+            Row(column="SJF", policy="sjf", backfills=_TWO),
+            Row(column="F1", policy="f1", backfills=_TWO),
+            Row(column="WFP3 corrected", policy="wfp3", backfills=_TWO, reason=AS_WORDED, published=False),
+            Row(column="UNICEP corrected, log2(n)", policy="unicep-unbounded", backfills=_TWO, reason=AS_WORDED,
+                published=False),
+            Row(column="UNICEP corrected", policy="unicep", backfills=_TWO, reason=AS_WORDED, published=False),
+            Row(column="SMALLEST", policy="smallest", backfills=_TWO, reason=LEFT_OUT, published=False),
+            Row(column="F2", policy="f2", backfills=_TWO, reason=LEFT_OUT, published=False),
+            Row(column="F3", policy="f3", backfills=_TWO, reason=LEFT_OUT, published=False),
+            Row(column="F4", policy="f4", backfills=_TWO, reason=LEFT_OUT, published=False),
+        ),
+        reasons={"easy-schedgym": NO_SPARE, "utilization_to_last_start": TO_LAST_START},
+    ),
+}  # fmt: skip
+"""All protocols by name."""
+
+
+def compute(
+    protocol: Protocol,
+    *,
+    traces: Sequence[str] | None = None,
+    starts: Sequence[int] | None = None,
+    sigma: float | None = None,
+    progress: Progress | None = None,
+) -> dict[tuple[str, str, str, str], float]:
+    """Our figures: (trace, column, backfill, metric) -> mean over the windows.
+
+    Args:
+        protocol: what to simulate.
+        traces: only these traces.
+        starts: other windows than the paper's.
+        sigma: another threshold of brown energy than 50 kJ. [J]
+        progress: told before every simulation.
+    """
+    import polars as pl
+
+    from greenbatch.metrics import find
+    from greenbatch.scenarios import load_scenario
+
+    figures = {}
+    for trace in traces or protocol.traces:
+        scenario = load_scenario(protocol.traces[trace])
+        names = {(row, backfill): _spec(row.policy, backfill, sigma) for row in protocol.rows
+                 for backfill in row.backfills if scenario.site is not None or backfill != "green"}  # fmt: skip
+        specs = list(dict.fromkeys(names.values()))
+        evaluation = scenario.evaluation
+        windows = starts or evaluation.starts or scenario.random_starts(evaluation.windows, evaluation.jobs, evaluation.seed)
+        frame = compare(scenario, specs, windows, evaluation.jobs, specs[0], progress).frame
+        means = frame.group_by("scheduler", "metric").agg(pl.col("value").mean())
+        value = {(s, m): v for s, m, v in means.iter_rows() if v is not None}
+        for (row, backfill), spec in names.items():
+            for metric in protocol.metrics.values():
+                figures[trace, row.column, backfill, find(metric).name] = value[spec, metric]
+    return figures
+
+
+def _spec(policy: str, backfill: str, sigma: float | None) -> str:
+    changed = "" if sigma is None else f":sigma={sigma:g}"
+    return f"{policy}{changed if policy.startswith('lptpn') else ''}+{backfill}{changed if backfill == 'green' else ''}"
+
+
+def published(name: str) -> list[dict[str, str]]:
+    """The figures of a paper, as printed: table, trace, backfill, scheduler, metric, value."""
+    with (PUBLISHED / f"{name}.csv").open(encoding="utf-8", newline="") as file:
+        return list(csv.DictReader(line for line in file if not line.startswith("#")))
+
+
+def reproduce(
+    name: str,
+    *,
+    traces: Sequence[str] | None = None,
+    starts: Sequence[int] | None = None,
+    sigma: float | None = None,
+    progress: Progress | None = None,
+) -> list[dict[str, Any]]:
+    """The cells of a paper's tables: table, trace, backfill, scheduler, metric, published, ours, digits, verdict, reason.
+
+    ``verdict`` is ``equal`` (to every printed digit), ``better``, ``worse`` or ``not comparable``; the arguments are
+    those of `compute`.
+
+    Raises:
+        InputError: an unknown protocol or trace.
+        DataMissing: a trace is not on this machine.
+    """
+    if name not in PROTOCOLS:
+        raise InputError(f"no protocol is called {name!r}", field="PROTOCOL", fix="known: " + ", ".join(PROTOCOLS))
+    protocol = PROTOCOLS[name]
+    for trace in traces or ():
+        if trace not in protocol.traces:
+            fix = "known: " + ", ".join(protocol.traces)
+            raise InputError(f"{name} has no trace {trace!r}", field="--traces", fix=fix)
+    ours = compute(protocol, traces=traces, starts=starts, sigma=sigma, progress=progress)
+    return cells(name, ours, traces or tuple(protocol.traces))
+
+
+def cells(
+    name: str, ours: Mapping[tuple[str, str, str, str], float], traces: Sequence[str]
+) -> list[dict[str, Any]]:
+    """Put published figures beside ours."""
+    protocol, made, seen = PROTOCOLS[name], [], set()
+    rows = {row.column: row for row in protocol.rows if row.published}
+    comparable = {trace: _comparable(scenario) for trace, scenario in protocol.traces.items() if trace in traces}
+    for printed in published(name):
+        trace, column, metric = printed["trace"], printed["scheduler"], printed["metric"]
+        if trace not in traces:
+            continue
+        value = ours.get((trace, column, printed["backfill"], metric))
+        reasons = [rows[column].reason] if column in rows else [NOT_TRAINED]
+        reasons += [protocol.reasons.get(printed["backfill"], ""), protocol.reasons.get(metric, "")]
+        if not comparable[trace]:
+            reasons.insert(0, DERIVED)
+        made.append(_cell(printed["table"], trace, printed["backfill"], column, metric, printed["value"], value,
+                          comparable[trace], "; ".join(filter(None, reasons))))  # fmt: skip
+        seen.add((trace, column, printed["backfill"], metric))
+    digits = {metric: 4 if "utilization" in metric else 3 for metric in protocol.metrics.values()}
+    tables = {metric: table for table, metric in protocol.metrics.items()}
+    reason = {row.column: row.reason for row in protocol.rows}
+    for (trace, column, backfill, metric), value in ours.items():
+        if (trace, column, backfill, metric) not in seen:
+            made.append({
+                "table": f"beside {tables[metric]}", "trace": trace, "backfill": backfill, "scheduler": column,
+                "metric": metric, "published": None, "ours": value, "digits": digits[metric],
+                "verdict": "not comparable", "reason": reason[column] or "not in the paper",
+            })  # fmt: skip
+    return made
+
+
+def _comparable(scenario: str) -> bool:
+    import tomllib
+
+    from greenbatch.scenarios.scenario import scenario_path
+
+    evaluation = tomllib.loads(scenario_path(scenario).read_text(encoding="utf-8")).get("evaluation", {})
+    return bool(evaluation.get("comparable", True))
+
+
+def _cell(
+    table: str, trace: str, backfill: str, column: str, metric: str, printed: str, value: float | None, comparable: bool,
+    reason: str,
+) -> dict[str, Any]:  # fmt: skip
+    digits = len(printed.partition(".")[2])
+    if value is None or not comparable:
+        verdict = "not comparable"
+    elif f"{value:.{digits}f}" == printed:
+        verdict = "equal"
+    else:
+        verdict = "better" if (value > float(printed)) == ("utilization" in metric) else "worse"
+    return {
+        "table": table, "trace": trace, "backfill": backfill, "scheduler": column, "metric": metric,
+        "published": float(printed), "ours": value, "digits": digits, "verdict": verdict, "reason": reason,
+    }  # fmt: skip
