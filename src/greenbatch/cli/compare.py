@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from greenbatch.cli.flags import Natural, Positive, Switch, items, whole
+from greenbatch.cli.progress import progress_line
 from greenbatch.errors import InputError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from greenbatch.experiments.compare import Comparison
     from greenbatch.scenarios import Scenario
 
 
@@ -61,10 +64,9 @@ def compare(
     if starts is not None and (windows is not None or seed is not None):
         problem = "are random windows, --starts are given ones"
         raise InputError(problem, field="--windows and --seed", fix="give one or the other")
-    names = None if schedulers is None else items(schedulers, "--schedulers")
-    given = None if starts is None else [whole(text, "--starts", 0) for text in items(starts, "--starts")]
     run_comparison(
-        out, scenario, schedulers=names, baseline=baseline, windows=windows, jobs=jobs, seed=seed, starts=given,
+        out, scenario, schedulers=schedulers, baseline=baseline, windows=windows, jobs=jobs, seed=seed,
+        starts=None if starts is None else [whole(text, "--starts", 0) for text in items(starts, "--starts")],
         trace=trace, processors=processors, strict=strict, force=force,
     )  # fmt: skip
 
@@ -73,7 +75,7 @@ def run_comparison(
     out: Path,
     scenario: str,
     *,
-    schedulers: Sequence[str] | None = None,
+    schedulers: str | None = None,
     baseline: str | None = None,
     windows: int | None = None,
     jobs: int | None = None,
@@ -84,17 +86,29 @@ def run_comparison(
     strict: bool = False,
     force: bool = False,
 ) -> None:
-    """Compare, write the results and print the table; what is not given is taken from the scenario."""
-    from greenbatch.cli.output import result_folder, write_record
+    """Compare, write the results and print the table; what is not given is taken from the scenario.
+
+    Raises:
+        InputError: something is not usable; nothing is written.
+        KeyboardInterrupt: stopped by the user; the windows that were finished are written.
+    """
+    from greenbatch.cli.output import result_folder
+    from greenbatch.policies import split_schedulers
     from greenbatch.scenarios import load_scenario
 
     with result_folder(out, force=force) as folder:
         question = load_scenario(scenario, trace=trace, processors=processors, strict=strict)
-        names = tuple(schedulers or question.evaluation.schedulers)
-        base = baseline or (question.evaluation.baseline if question.evaluation.baseline in names else names[0])
-        length = jobs or question.evaluation.jobs
+        own = question.evaluation
+        names = own.schedulers if schedulers is None else tuple(split_schedulers(schedulers))
+        length = own.jobs if jobs is None else jobs
         first = choose_starts(question, starts=starts, windows=windows, jobs=length, seed=seed)
-        raise NotImplementedError
+        base = baseline or (own.baseline if own.baseline in names else names[0])
+        comparison, interrupted = run_windows(question, names, first, length, base)
+        write_comparison(comparison, folder, seed=own.seed if seed is None else seed)
+    print_comparison(comparison)
+    print(f"written to {out}")
+    if interrupted:
+        raise KeyboardInterrupt(f"the {len(comparison.starts)} finished of {len(first)} windows are kept in {out}")
 
 
 def choose_starts(
@@ -113,3 +127,72 @@ def choose_starts(
     for start in starts:
         scenario.window(start, jobs)
     return tuple(starts)
+
+
+def run_windows(
+    scenario: Scenario, schedulers: Sequence[str], starts: Sequence[int], jobs: int, baseline: str
+) -> tuple[Comparison, bool]:
+    """Compare window by window, so that those which are finished survive an interruption; and whether there was one."""
+    import polars
+
+    from greenbatch.experiments.compare import compare as run
+
+    done: list[Comparison] = []
+    interrupted = False
+    with progress_line() as show:
+        for number, start in enumerate(starts):
+
+            def progress(what: str, run: int, runs: int, window: int = number) -> None:
+                show(what, window * runs + run, len(starts) * runs)
+
+            try:
+                done.append(run(scenario, schedulers, [start], jobs, baseline, progress))
+            except KeyboardInterrupt:
+                if not done:
+                    raise
+                interrupted = True
+                break
+    frame = polars.concat([part.frame for part in done])
+    return replace(done[0], frame=frame, starts=tuple(start for part in done for start in part.starts)), interrupted
+
+
+def write_comparison(comparison: Comparison, folder: Path, *, seed: int) -> None:
+    """Write results.parquet (tidy), table.md, table.tex, report.html and provenance.json."""
+    from greenbatch.cli.app import COMMAND
+    from greenbatch.cli.output import write_record
+    from greenbatch.experiments.report import write_report
+    from greenbatch.experiments.tables import comparison_table, difference_table, write
+    from greenbatch.provenance import provenance
+
+    scenario, frame, baseline = comparison.scenario, comparison.frame, comparison.baseline
+    settings = {
+        "schedulers": list(comparison.schedulers), "baseline": baseline, "starts": list(comparison.starts),
+        "jobs": comparison.jobs,
+    }  # fmt: skip
+    record = provenance(
+        scenario=scenario.resolved, inputs=scenario.inputs, notes=scenario.notes, settings=settings, seed=seed,
+        command=COMMAND.get(),
+    )  # fmt: skip
+    frame.write_parquet(folder / "results.parquet")
+    tables = [comparison_table(frame), difference_table(frame, baseline)]
+    for form, suffix in (("markdown", "md"), ("latex", "tex")):
+        text = "\n".join(write(table, form) for table in tables if table.rows)
+        (folder / f"table.{suffix}").write_text(text, encoding="utf-8")
+    write_report(
+        folder / "report.html", title=f"greenbatch: {scenario.name}", command=" ".join(COMMAND.get()), frame=frame,
+        outcomes=comparison.example, baseline=baseline, notes=[scenario.description],
+        provenance=record, example=str(comparison.starts[0]),
+    )  # fmt: skip
+    write_record(folder, record)
+
+
+def print_comparison(comparison: Comparison) -> None:
+    """The table, and a warning for every gain that comes with a stretched schedule."""
+    from rich.console import Console
+
+    from greenbatch.experiments.tables import TERMINAL, comparison_table, to_rich, warning_lines
+
+    console = Console()
+    console.print(to_rich(comparison_table(comparison.frame, columns=TERMINAL, title=comparison.scenario.name)))
+    for line in warning_lines(comparison.frame, comparison.baseline):
+        console.print(f"warning: {line}", markup=False, highlight=False)

@@ -1,0 +1,162 @@
+"""compare, demo and reproduce through the command line."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import polars
+import pytest
+
+from greenbatch import datasets
+from greenbatch.cli import main
+from greenbatch.experiments import compare as room
+
+SMALL = """\
+name = "small"
+[workload.generator]
+model = "lublin"
+jobs = 60
+seed = 1
+processors = 32
+[workload.power]
+kind = "per-processor"
+[cluster]
+processors = 32
+[site]
+kind = "synthetic"
+days = 3
+area_m2 = 20
+rated_w = 700
+[evaluation]
+windows = 3
+jobs = 20
+seed = 4
+schedulers = ["fcfs+easy", "f2+green"]
+baseline = "f2+green"
+"""
+FILES = ["provenance.json", "report.html", "results.parquet", "table.md", "table.tex"]
+
+
+@pytest.fixture
+def small(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "small.toml").write_text(SMALL)
+    return tmp_path
+
+
+def compare(*arguments: str, out: str = "out") -> int:
+    return main(["compare", "--scenario", "small.toml", "--out", out, *arguments])
+
+
+def settings(folder: Path) -> dict[str, object]:
+    return json.loads((folder / "provenance.json").read_text())["settings"]
+
+
+def test_a_scenarios_own_windows_and_schedulers(small, capsys):
+    assert compare() == 0
+    assert sorted(f.name for f in (small / "out").iterdir()) == FILES
+    made = settings(small / "out")
+    assert made["schedulers"] == ["fcfs+easy", "f2+green"]
+    assert made["baseline"] == "f2+green"
+    assert len(made["starts"]) == 3
+    assert made["jobs"] == 20
+    frame = polars.read_parquet(small / "out" / "results.parquet")
+    assert frame.columns == ["window", "scheduler", "metric", "value"]
+    assert frame["window"].unique(maintain_order=True).to_list() == [str(start) for start in made["starts"]]
+    out = capsys.readouterr().out
+    assert "fcfs+easy" in out
+    assert "written to out" in out
+    assert "f2+green" in (small / "out" / "table.md").read_text()
+    assert r"\begin{tabular}" in (small / "out" / "table.tex").read_text()
+    assert "<html" in (small / "out" / "report.html").read_text()
+
+
+def test_given_starts_schedulers_and_baseline(small):
+    assert compare("--starts", "30,0", "--jobs", "10", "--schedulers", "sjf,fcfs+none", "--baseline", "fcfs+none") == 0
+    made = settings(small / "out")
+    assert (made["starts"], made["jobs"]) == ([30, 0], 10)
+    assert (made["schedulers"], made["baseline"]) == (["sjf", "fcfs+none"], "fcfs+none")
+
+
+def test_the_first_scheduler_is_the_baseline_where_the_scenarios_is_not_compared(small):
+    assert compare("--schedulers", "sjf+easy,fcfs+easy") == 0
+    assert settings(small / "out")["baseline"] == "sjf+easy"
+
+
+def test_random_windows_follow_the_seed(small):
+    starts = []
+    for k, flags in enumerate([("--windows", "2", "--seed", "1"), ("--windows", "2", "--seed", "1"), ("--seed", "2")]):
+        assert compare(*flags, out=f"out{k}") == 0
+        starts.append(settings(small / f"out{k}")["starts"])
+    assert starts[0] == starts[1] != starts[2]
+    assert [len(s) for s in starts] == [2, 2, 3]
+    results = [(small / f"out{k}" / "results.parquet").read_bytes() for k in range(3)]
+    assert results[0] == results[1] != results[2]
+
+
+def test_a_comparison_equals_single_simulations(small):
+    assert compare("--starts", "5", "--schedulers", "f2+green") == 0
+    arguments = ["--scenario", "small.toml", "--scheduler", "f2+green", "--start", "5", "--jobs", "20", "--out", "one"]
+    assert main(["simulate", *arguments]) == 0
+    metrics = json.loads((small / "one" / "metrics.json").read_text())
+    frame = polars.read_parquet(small / "out" / "results.parquet")
+    values = dict(zip(frame["metric"], frame["value"], strict=True))
+    assert {name: values[name] for name in metrics} == metrics
+    assert values["makespan_ratio"] == 1
+
+
+def test_ctrl_c_keeps_the_finished_windows(small, monkeypatch, capsys):
+    real, calls = room.compare, []
+
+    def interrupted(*arguments: object) -> object:
+        calls.append(arguments)
+        if len(calls) == 3:
+            raise KeyboardInterrupt
+        return real(*arguments)
+
+    monkeypatch.setattr(room, "compare", interrupted)
+    assert compare() == 130
+    assert len(settings(small / "out")["starts"]) == 2
+    assert sorted(f.name for f in (small / "out").iterdir()) == FILES
+    err = capsys.readouterr().err
+    assert err == "greenbatch: interrupted; the 2 finished of 3 windows are kept in out\n"
+
+
+def test_ctrl_c_before_the_first_window_leaves_nothing(small, monkeypatch, capsys):
+    def interrupted(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(room, "compare", interrupted)
+    assert compare() == 130
+    assert not (small / "out").exists()
+    assert capsys.readouterr().err == "greenbatch: interrupted\n"
+
+
+def test_the_demo_is_a_comparison_on_the_default_scenario(small, monkeypatch):
+    from greenbatch.cli import compare as face
+
+    asked = {}
+    monkeypatch.setattr(face, "run_comparison", lambda *a, **k: asked.update(arguments=a, **k))
+    assert main(["demo", "--out", "x", "--force"]) == 0
+    assert asked == {"arguments": (Path("x"), "default"), "force": True}
+
+
+def test_reproduce_prints_cells_as_a_table_or_json_and_writes_a_report(greenbatch_data, small, monkeypatch, capsys):
+    root = greenbatch_data("swf/lublin_256_new2.swf.gz").parents[1].resolve()
+    monkeypatch.setenv("GREENBATCH_DATA", str(root))
+    arguments = ["reproduce", "rlscheduler", "--traces", "Lublin-2"]
+    assert main([*arguments, "--json"]) == 0
+    cells = json.loads(capsys.readouterr().out)
+    keys = ["table", "trace", "backfill", "scheduler", "metric", "published", "ours", "digits", "verdict", "reason"]
+    assert list(cells[0]) == keys
+    fcfs = next(c for c in cells if (c["scheduler"], c["backfill"], c["table"]) == ("FCFS", "none", "Table V"))
+    assert (fcfs["published"], fcfs["verdict"]) == (7842.5, "equal")
+    assert fcfs["ours"] == pytest.approx(7842.4709, abs=5e-5)
+    assert main([*arguments, "--starts", "0", "--out", "out"]) == 0
+    assert "not comparable" in capsys.readouterr().out
+    assert sorted(f.name for f in (small / "out").iterdir()) == ["cells.json", "provenance.json", "report.html"]
+    other = json.loads((small / "out" / "cells.json").read_text())
+    assert next(c for c in other if c["scheduler"] == "FCFS")["verdict"] != "equal", "another start, another figure"
+    record = json.loads((small / "out" / "provenance.json").read_text())
+    assert record["inputs"]["lublin_256_new2.swf.gz"] == datasets.sha256(root / "swf" / "lublin_256_new2.swf.gz")

@@ -1,0 +1,48 @@
+"""The fuzzer itself, for a few seconds: no finding, every kind tried, coverage printed."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+FUZZ = Path(__file__).with_name("fuzz.py")
+
+
+def run(*arguments: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run([sys.executable, str(FUZZ), *arguments], capture_output=True, text=True, check=False)
+
+
+def test_a_few_seconds_of_fuzzing_find_nothing(tmp_path):
+    done = run("--seconds", "6", "--seed", "20", "--save", str(tmp_path / "findings"))
+    assert done.returncode == 0, done.stdout + done.stderr
+    table = {row.split()[0]: row.split()[1:] for row in done.stdout.splitlines() if row.strip()}
+    for kind in ("swf", "sacct", "scenario", "table", "series"):
+        cases, accepted, refused = map(int, table[kind])
+        assert cases == accepted + refused
+        assert min(accepted, refused) > 0, kind
+    assert "workload/swf.py" in table
+    assert " 0 findings in " in " " + done.stdout.splitlines()[-1]
+    assert not (tmp_path / "findings").exists()
+
+
+def test_a_case_can_be_repeated():
+    once, again = run("--seed", "3", "--case", "17"), run("--seed", "3", "--case", "17")
+    assert once.returncode == again.returncode == 0
+    assert once.stdout == again.stdout != run("--seed", "3", "--case", "18").stdout
+
+
+def test_a_finding_is_saved_and_reported(tmp_path):
+    code = (
+        "import runpy, sys; from greenbatch import workload\n"
+        "def broken(*_, **__): raise ZeroDivisionError\n"
+        "workload.read_workload = broken\n"
+        f"sys.argv = ['fuzz', '--seconds', '0.5', '--save', {str(tmp_path / 'f')!r}]\n"
+        f"sys.path.insert(0, {str(FUZZ.parent)!r}); runpy.run_path({str(FUZZ)!r}, run_name='__main__')"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.returncode == 1
+    saved = sorted(f.suffix for f in (tmp_path / "f").iterdir())
+    assert saved.count(".input") == saved.count(".txt") > 0
+    assert "ZeroDivisionError" in next((tmp_path / "f").glob("swf*.txt")).read_text()
+    assert "FINDING" in done.stdout
