@@ -1,1 +1,96 @@
-"""greenbatch."""
+"""Green-aware batch scheduling for HPC: simulate, compare and reproduce.
+
+The nouns: `Workload`, `Cluster` and `Site` make a `Scenario`; a scheduler (``policy+backfill``) turns a window of it
+into an `Outcome`; `evaluate` gives its metrics. The verbs: `simulate`, `compare`, `reproduce`.
+
+Example::
+
+    import greenbatch as gb
+
+    scenario = gb.load_scenario("default")
+    outcome = gb.simulate(scenario, "f2+green", start=0, jobs=1024)
+    print(gb.evaluate(outcome)["renewable_utilization"])
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from greenbatch.cluster import Cluster, NodeGroup
+    from greenbatch.energy import Site
+    from greenbatch.engine.outcome import Outcome
+    from greenbatch.engine.rules import Rules
+    from greenbatch.engine.seam import Policy, Start, View, Wait
+    from greenbatch.engine.session import Session
+    from greenbatch.engine.state import Queue
+    from greenbatch.errors import GreenbatchError, InputError
+    from greenbatch.experiments.compare import Comparison
+    from greenbatch.experiments.reproduce import reproduce
+    from greenbatch.experiments.run import compare, simulate
+    from greenbatch.metrics import evaluate
+    from greenbatch.policies import policy, rule, scheduler
+    from greenbatch.scenarios import Scenario, load_scenario
+    from greenbatch.workload import Workload, read_workload
+
+__version__ = "0.1.0"
+
+_ROOMS = {
+    "cluster": ("Cluster", "NodeGroup"),
+    "energy": ("Site",),
+    "engine.outcome": ("Outcome",),
+    "engine.rules": ("Rules",),
+    "engine.seam": ("Policy", "Start", "View", "Wait"),
+    "engine.session": ("Session",),
+    "engine.state": ("Queue",),
+    "errors": ("GreenbatchError", "InputError"),
+    "experiments.compare": ("Comparison",),
+    "experiments.reproduce": ("reproduce",),
+    "experiments.run": ("compare", "simulate"),
+    "metrics": ("evaluate",),
+    "policies": ("policy", "rule", "scheduler"),
+    "scenarios": ("Scenario", "load_scenario"),
+    "workload": ("Workload", "read_workload"),
+}
+_PUBLIC = {name: room for room, names in _ROOMS.items() for name in names}
+
+__all__ = [
+    "Cluster",
+    "Comparison",
+    "GreenbatchError",
+    "InputError",
+    "NodeGroup",
+    "Outcome",
+    "Policy",
+    "Queue",
+    "Rules",
+    "Scenario",
+    "Session",
+    "Site",
+    "Start",
+    "View",
+    "Wait",
+    "Workload",
+    "compare",
+    "evaluate",
+    "load_scenario",
+    "policy",
+    "read_workload",
+    "reproduce",
+    "rule",
+    "scheduler",
+    "simulate",
+]
+
+
+def __getattr__(name: str) -> Any:
+    """Load a public name when it is first used, so that ``import greenbatch`` costs nothing."""
+    if name not in _PUBLIC:
+        raise AttributeError(f"module 'greenbatch' has no attribute {name!r}")
+    from importlib import import_module
+
+    return getattr(import_module(f"greenbatch.{_PUBLIC[name]}"), name)
+
+
+def __dir__() -> list[str]:
+    return [*__all__, "__version__"]

@@ -48,7 +48,9 @@ class Cluster:
         return sum(g.count * g.idle_power_w for g in self.groups)
 
     @classmethod
-    def pooled(cls, processors: int, *, processors_per_machine: int = 8, idle_power_per_machine_w: float = 50.0) -> Self:
+    def pooled(
+        cls, processors: int, *, processors_per_machine: int = 8, idle_power_per_machine_w: float = 50.0
+    ) -> Self:
         """Processors without node identity; idle power is counted per (started) machine.
 
         Source: GAS-MARL §5.2: machines of 8 processors and 50 W idle power.

@@ -18,13 +18,13 @@ from typing import Any
 
 import numpy as np
 
-from greenbatch.engine.compile import compiled
+from greenbatch.engine.compile import compiled, compiled_small
 from greenbatch.engine.queue import sort_ranked, start
 from greenbatch.engine.state import EASY, EASY_GREEN_ORDER, GREEN
 from greenbatch.engine.supply import is_below_threshold, project_surplus
 
 
-@compiled(small=True)
+@compiled_small
 def reserve(s: Any, job: int) -> None:
     """Find the shadow time at which a blocked job can start by requested ends, and the processors to spare then.
 
@@ -46,7 +46,7 @@ def reserve(s: Any, job: int) -> None:
         s.jobs[job].promised_s = shadow_s
 
 
-@compiled(small=True)
+@compiled_small
 def may_start(s: Any, entry: Any) -> bool:
     """Whether a candidate can start now without delaying the reservation (brown energy aside)."""
     c = s.clock
@@ -54,11 +54,11 @@ def may_start(s: Any, entry: Any) -> bool:
         return False
     end_s = c.now_s + entry.requested_s
     if s.set.backfill == EASY:
-        return end_s <= c.shadow_s or entry.processors <= c.spare
-    return end_s < c.shadow_s
+        return bool(end_s <= c.shadow_s or entry.processors <= c.spare)
+    return bool(end_s < c.shadow_s)
 
 
-@compiled(small=True)
+@compiled_small
 def _start_candidate(s: Any, position: int) -> int:
     entry = s.queue[position]
     if s.clock.now_s + entry.requested_s > s.clock.shadow_s:
@@ -69,7 +69,7 @@ def _start_candidate(s: Any, position: int) -> int:
 @compiled
 def backfill(s: Any, head: int) -> int:
     """One pass over the queue around the blocked job ``head``; return how many jobs started."""
-    if s.set.backfill == EASY_GREEN_ORDER or s.set.backfill == GREEN:
+    if s.set.backfill in (EASY_GREEN_ORDER, GREEN):
         return _backfill_green(s, head)
     started, i = 0, s.clock.first
     while i < s.clock.last and s.clock.free > 0:
@@ -81,7 +81,7 @@ def backfill(s: Any, head: int) -> int:
     return started
 
 
-@compiled(small=True)
+@compiled_small
 def backfill_arrival(s: Any) -> int:
     """Try only the job that came last: nothing else can have become startable since the last pass."""
     position = s.clock.last - 1

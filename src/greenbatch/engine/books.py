@@ -43,8 +43,8 @@ class Segments(NamedTuple):
 
 @compiled
 def split(
-    time_s: Any, load_w: Any, idle_w: float, supply_w: Any, origin_s: float, step_s: float, start_s: float, end_s: float,
-    out: Any,
+    time_s: Any, load_w: Any, idle_w: float, supply_w: Any, origin_s: float, step_s: float,
+    start_s: float, end_s: float, out: Any,
 ) -> int:  # fmt: skip
     """Cut an interval at load changes and supply slots; write (start, end, load, renewable) rows, return their number.
 
@@ -97,8 +97,8 @@ def _rows(outcome: Outcome, start_s: float, end_s: float, site: Site | None) -> 
         last_s = origin_s + site.slots * step_s
         if not site.repeat and end_s > start_s and (start_s < origin_s or end_s > last_s):
             raise SupplyExhausted(
-                f"the power series of site {site.name!r} covers trace seconds {origin_s:g} to {last_s:g}, but the books "
-                f"need {start_s:g} to {end_s:g} (give a longer series or set site.repeat = true)"
+                f"the power series of site {site.name!r} covers trace seconds {origin_s:g} to {last_s:g}, but the "
+                f"books need {start_s:g} to {end_s:g} (give a longer series or set site.repeat = true)"
             )
     profile = (outcome.profile_time_s, outcome.profile_load_w, outcome.cluster.idle_power_w, supply_w, origin_s, step_s)
     count = split(*profile, start_s, end_s, np.zeros((0, 4)))
@@ -123,7 +123,8 @@ def power_segments(outcome: Outcome, start_s: float | None = None, end_s: float 
     rows = _rows(outcome, *_span(outcome, start_s, end_s), outcome.site)
     used_w = np.empty(len(rows))
     settle(rows, used_w)
-    return Segments(*(np.ascontiguousarray(column) for column in rows.T), used_w)
+    start, end, load, renewable = (np.ascontiguousarray(column) for column in rows.T)
+    return Segments(start, end, load, renewable, used_w)
 
 
 def books(outcome: Outcome, start_s: float | None = None, end_s: float | None = None) -> Books:

@@ -11,27 +11,27 @@ from typing import Any
 
 import numpy as np
 
-from greenbatch.engine.compile import compiled
+from greenbatch.engine.compile import compiled, compiled_small
 from greenbatch.engine.queue import complete, enqueue
 
 ARRIVAL, COMPLETION, WAKE_UP, NOTHING = 0, 1, 2, 3
 
 
-@compiled(small=True)
+@compiled_small
 def next_arrival_s(s: Any) -> float:
     """Time of the next submission, infinite after the last. [s]"""
     c = s.clock
     return s.jobs[s.arrivals[c.arrived]].submit_s if c.arrived < s.arrivals.shape[0] else np.inf
 
 
-@compiled(small=True)
+@compiled_small
 def next_completion_s(s: Any) -> float:
     """Time of the next completion, infinite if nothing runs. [s]"""
     c = s.clock
     return s.running[c.running_first].end_s if c.running > 0 else np.inf
 
 
-@compiled(small=True)
+@compiled_small
 def next_event(s: Any, wake_s: float) -> int:
     """Move the clock to the next event, carry it out and return its kind.
 
@@ -56,7 +56,7 @@ def next_event(s: Any, wake_s: float) -> int:
     return WAKE_UP
 
 
-@compiled(small=True)
+@compiled_small
 def step(s: Any, wake_s: float) -> int:
     """The next event or, under the ``per_instant`` rule, all events of the next instant; the first one's kind."""
     kind = next_event(s, wake_s)
@@ -67,17 +67,17 @@ def step(s: Any, wake_s: float) -> int:
     return kind
 
 
-@compiled(small=True)
+@compiled_small
 def next_supply_change_s(s: Any) -> float:
     """Begin of the next supply slot, infinite without a site. [s]"""
     if s.set.supply_slots == 0:
         return np.inf
     slot = np.floor((s.clock.now_s - s.set.supply_origin_s) / s.set.supply_step_s)
     change_s = s.set.supply_origin_s + (slot + 1.0) * s.set.supply_step_s
-    return change_s if change_s > s.clock.now_s else change_s + s.set.supply_step_s
+    return float(change_s) if change_s > s.clock.now_s else float(change_s + s.set.supply_step_s)
 
 
-@compiled(small=True)
+@compiled_small
 def next_tick_s(s: Any, tick_s: float) -> float:
     """Next multiple of a tick on the clock, infinite for tick 0. [s]"""
     return (np.floor(s.clock.now_s / tick_s) + 1.0) * tick_s if tick_s > 0 else np.inf

@@ -15,12 +15,16 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from functools import cache
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 import numba
 from llvmlite import binding as llvm
-from numba.core import cgutils, config
+from numba.core import cgutils
+from numba.core import config as _config
 from numba.extending import intrinsic
+
+config: Any = _config
+"""Numba's settings; its stubs do not know them."""
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -81,7 +85,7 @@ if PLAIN:
 
 else:
 
-    @intrinsic  # type: ignore[untyped-decorator]
+    @intrinsic
     def borrowed(_: Any, array: Any) -> Any:
         """The same array without reference counting: the caller keeps it alive.
 
@@ -89,28 +93,41 @@ else:
         """
 
         def codegen(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-            view = cgutils.create_struct_proxy(signature.return_type)(context, builder, value=arguments[0])
-            view.meminfo = cgutils.get_null_value(view.meminfo.type)
-            view.parent = cgutils.get_null_value(view.parent.type)
+            tools: Any = cgutils
+            view = tools.create_struct_proxy(signature.return_type)(context, builder, value=arguments[0])
+            view.meminfo = tools.get_null_value(view.meminfo.type)
+            view.parent = tools.get_null_value(view.parent.type)
             return view._getvalue()
 
         return array(array), codegen
 
 
-def compiled(function: Function | None = None, *, signature: Any = None, cached: bool = True, small: bool = False) -> Any:
-    """Compile a function of the engine (decorator).
+def machine_code(
+    function: Callable[..., Any], signature: Any = None, *, cached: bool = True, small: bool = False
+) -> Any:
+    """Compile a function.
 
     Args:
         function: the function.
-        signature: compile for these types at import; otherwise at the first call.
+        signature: compile for these types at once; otherwise at the first call.
         cached: keep the machine code on disk.
         small: put its machine code into its callers, because a call would cost more than the work.
     """
-    if function is None:
-        return lambda f: compiled(f, signature=signature, cached=cached, small=small)
     before = config.CACHE_DIR
     config.CACHE_DIR = str(cache_folder()) if cached and not PLAIN else before
+    options: dict[str, Any] = {"cache": cached, "nogil": True, "error_model": "numpy", "forceinline": small}
     try:
-        return numba.njit(signature, cache=cached, nogil=True, error_model="numpy", forceinline=small)(function)
+        decorate: Any = numba.njit
+        return decorate(None if PLAIN else signature, **options)(function)
     finally:
         config.CACHE_DIR = before
+
+
+def compiled(function: Function) -> Function:
+    """Compile a function of the engine at its first call (decorator)."""
+    return cast(Function, machine_code(function))
+
+
+def compiled_small(function: Function) -> Function:
+    """Compile a small function of the engine into its callers (decorator)."""
+    return cast(Function, machine_code(function, small=True))

@@ -125,12 +125,13 @@ def place(s: Any, position: int, delay: int, amount: float) -> None:
         amount: number of running jobs that must have released, or seconds.
     """
     c = s.clock
-    c.decisions += 1
     job = s.queue[position].job
     until_s = c.now_s if delay == NO_DELAY else delay_end_s(s, delay, amount)
     if until_s <= c.now_s and s.jobs[job].processors <= c.free:
+        c.decisions += 1
         start(s, position)
     elif s.set.sticky:
+        c.decisions += 1
         _commit(s, job, until_s, delay == DELAY_FOR)
     else:
         _block(s, job, s.queue[position].score, until_s)
@@ -185,7 +186,7 @@ def _commit(s: Any, job: int, until_s: float, wake_at_end: bool) -> None:
 def _order_twins(s: Any) -> None:
     """Order waiting jobs of equal submission as stable sorts by score, by Eq. 15 and by submission leave them."""
     c = s.clock
-    greenly = s.set.backfill == GREEN or s.set.backfill == EASY_GREEN_ORDER
+    greenly = s.set.backfill in (EASY_GREEN_ORDER, GREEN)
     for by_score in (True, False):
         if not by_score and not greenly:
             break

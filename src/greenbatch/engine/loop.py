@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import cache
-from typing import Any
+from typing import Any, cast
 
 import numba
 import numpy as np
-from numba import types
+from numba import types as _types
 from numpy.typing import NDArray
 
-from greenbatch.engine.compile import PLAIN, announced, borrowed, compiled
+from greenbatch.engine.compile import PLAIN, announced, borrowed, machine_code
 from greenbatch.engine.conservative import run_conservative
 from greenbatch.engine.decide import advance, choose, place
 from greenbatch.engine.planning import run_plan
@@ -30,6 +30,8 @@ from greenbatch.engine.state import (
     Queue,
     State,
 )
+
+types: Any = _types
 
 Rule = Callable[[Queue], NDArray[np.float64]]
 
@@ -121,7 +123,7 @@ def part(name: str) -> Callable[..., Any]:
     """
     function, signature = _PARTS[name]
     with announced(name):
-        return compiled(function, signature=None if PLAIN else signature)  # type: ignore[no-any-return]
+        return cast(Callable[..., Any], machine_code(function, signature))
 
 
 def compile_rule(function: Rule, *, cached: bool) -> Rule:
@@ -130,4 +132,4 @@ def compile_rule(function: Rule, *, cached: bool) -> Rule:
     Raises:
         numba.core.errors.NumbaError: Numba cannot compile it; it can still run as plain Python.
     """
-    return compiled(function, signature=None if PLAIN else _COLUMN(QUEUE_TYPE), cached=cached)  # type: ignore[no-any-return]
+    return cast(Rule, machine_code(function, _COLUMN(QUEUE_TYPE), cached=cached))

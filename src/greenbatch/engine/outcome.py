@@ -37,6 +37,6 @@ class Outcome:
     profile_load_w: Floats
     """Cluster power, idle power included, from each instant to the next, shape (m,). [W]"""
     decisions: int
-    """Jobs picked by the policy (backfilled jobs are not)."""
+    """Jobs that started because the policy picked them; the others were backfilled."""
     killed: int
     """Jobs ended at their requested time."""

@@ -107,7 +107,7 @@ def _start_cheapest(s: Any, kept: int) -> bool:
 
 @compiled
 def run_plan(s: Any) -> None:
-    """Cheapest start with a reserve: plan anew at every event, every tick and every start, carry out what starts now."""
+    """Cheapest start with a reserve: plan anew at every event, tick and start, and carry out what starts now."""
     kept = int(np.ceil(s.set.reserve_share * s.set.processors))
     while advance(s):
         if _start_cheapest(s, kept):

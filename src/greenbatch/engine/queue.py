@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from greenbatch.engine.compile import compiled
-
+from greenbatch.engine.compile import compiled, compiled_small
 
 _REWIND = 4096
 """A table that has moved on this far goes back to its beginning, so that it stays in the processor's cache."""
 
 
-@compiled(small=True)
+@compiled_small
 def _rewind(table: Any, first: int, count: int) -> bool:
     """Whether a table was moved back to its beginning."""
     if first < _REWIND or count > first:
@@ -21,7 +20,7 @@ def _rewind(table: Any, first: int, count: int) -> bool:
     return True
 
 
-@compiled(small=True)
+@compiled_small
 def enqueue(s: Any, job: int) -> None:
     """Append a job that has just been submitted."""
     c = s.clock
@@ -35,7 +34,7 @@ def enqueue(s: Any, job: int) -> None:
     c.last += 1
 
 
-@compiled(small=True)
+@compiled_small
 def dequeue(s: Any, position: int) -> int:
     """Remove a waiting job by moving the shorter side of the queue; return the position that follows it."""
     c = s.clock
@@ -59,7 +58,7 @@ def position_of(s: Any, job: int) -> int:
     return -1
 
 
-@compiled(small=True)
+@compiled_small
 def _insert_by_end(table: Any, first: int, last: int, end_s: float, job: int, processors: int, power_w: float) -> None:
     i = last
     while i > first and table[i - 1].end_s > end_s:
@@ -72,7 +71,7 @@ def _insert_by_end(table: Any, first: int, last: int, end_s: float, job: int, pr
     entry.power_w = power_w
 
 
-@compiled(small=True)
+@compiled_small
 def note_load(s: Any) -> None:
     """Write the present load to the power profile."""
     c = s.clock
@@ -100,7 +99,9 @@ def start(s: Any, position: int) -> int:
         c.running_first = 0
     if _rewind(s.expected, c.expected_first, c.running):
         c.expected_first = 0
-    _insert_by_end(s.running, c.running_first, c.running_first + c.running, job.end_s, number, job.processors, job.power_w)
+    _insert_by_end(
+        s.running, c.running_first, c.running_first + c.running, job.end_s, number, job.processors, job.power_w
+    )
     _insert_by_end(
         s.expected, c.expected_first, c.expected_first + c.running, c.now_s + job.requested_s, number, job.processors,
         job.power_w,

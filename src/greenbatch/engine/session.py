@@ -120,6 +120,8 @@ def run_plain_rule(state: Any, score: Any) -> None:
         )  # fmt: skip
         scores = np.asarray(scores, dtype=np.float64)
         if scores.shape != (c.last - c.first,) or np.isnan(scores).any():
-            raise InputError(f"returned {scores!r} at {c.now_s:g} s", field="rule", fix="return one number per waiting job")
+            raise InputError(
+                f"returned {scores!r} at {c.now_s:g} s", field="rule", fix="return one number per waiting job"
+            )
         state.queue[c.first : c.last].score = scores
         place(state, int(c.first + np.argmin(scores)), NO_DELAY, 0.0)

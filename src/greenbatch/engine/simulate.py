@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, Protocol, cast
 
 import numpy as np
 
@@ -13,6 +13,7 @@ from greenbatch.energy import Site
 from greenbatch.engine import state as st
 from greenbatch.engine.outcome import Outcome
 from greenbatch.engine.rules import Rules
+from greenbatch.engine.seam import Policy
 from greenbatch.errors import GreenbatchError, InputError, SupplyExhausted
 from greenbatch.workload import Workload
 
@@ -124,7 +125,9 @@ def check(state: st.State, name: str, site: Site | None) -> None:
         InputError: a rule returned NaN.
     """
     if state.clock.status == st.BAD_SCORE:
-        raise InputError(f"returned NaN at {state.clock.now_s:g} s", field=name, fix="return one number per waiting job")
+        raise InputError(
+            f"returned NaN at {state.clock.now_s:g} s", field=name, fix="return one number per waiting job"
+        )
     if state.clock.status == st.SUPPLY_EXHAUSTED and site is not None:
         site.slot(float(state.clock.now_s))
         raise SupplyExhausted(f"the forecast of site {site.name!r} ends before {state.clock.now_s:g} s")
@@ -169,7 +172,7 @@ def simulate(workload: Workload, cluster: Cluster, site: Site | None, rules: Rul
 
     program = scheduler.program(workload)
     if hasattr(scheduler, "decide"):
-        return run_policy(Session(workload, cluster, site, rules, program), scheduler)
+        return run_policy(Session(workload, cluster, site, rules, program), cast(Policy, scheduler))
     state = prepare(workload, cluster, site, rules, program)
     if program.score is not None and not program.fixed and program.compiled is None:
         run_plain_rule(state, program.score)

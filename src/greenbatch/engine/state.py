@@ -16,7 +16,7 @@ from greenbatch.energy import Site
 from greenbatch.engine.rules import Rules
 from greenbatch.workload import Workload
 
-F, I = np.float64, np.int64
+F, N = np.float64, np.int64
 
 # What the scheduler does at a pass (Settings.discipline).
 PRIORITY, SCAN, SCAN_PUBLISHED, PLAN = 0, 1, 2, 3
@@ -30,15 +30,15 @@ OK, SUPPLY_EXHAUSTED, BAD_SCORE = 0, 1, 2
 NO_DELAY, DELAY_RELEASES, DELAY_FOR = 1, 2, 3
 
 JOB = np.dtype(
-    [("submit_s", F), ("run_s", F), ("requested_s", F), ("processors", I), ("power_w", F), ("score", F),
-     ("user", I), ("start_s", F), ("end_s", F), ("promised_s", F), ("reserved_s", F)]
+    [("submit_s", F), ("run_s", F), ("requested_s", F), ("processors", N), ("power_w", F), ("score", F),
+     ("user", N), ("start_s", F), ("end_s", F), ("promised_s", F), ("reserved_s", F)]
 )  # fmt: skip
 """One job: what was asked, what the policy thinks of it, what became of it."""
 
-QUEUED = np.dtype([("job", I), ("processors", I), ("requested_s", F), ("score", F)])
+QUEUED = np.dtype([("job", N), ("processors", N), ("requested_s", F), ("score", F)])
 """One waiting job; the queue is ordered by submission."""
 
-RUNNING = np.dtype([("end_s", F), ("job", I), ("processors", I), ("power_w", F)])
+RUNNING = np.dtype([("end_s", F), ("job", N), ("processors", N), ("power_w", F)])
 """One running job, kept twice: by actual end (``running``) and by requested end (``expected``)."""
 
 STEP = np.dtype([("time_s", F), ("load_w", F)])
@@ -47,25 +47,25 @@ STEP = np.dtype([("time_s", F), ("load_w", F)])
 SEGMENT = np.dtype([("start_s", F), ("length_s", F), ("surplus_w", F)])
 """Forecast renewable power that running jobs leave unused, constant over the segment."""
 
-SLOT = np.dtype([("time_s", F), ("free", I)])
+SLOT = np.dtype([("time_s", F), ("free", N)])
 """Free processors from an instant to the next, in a plan."""
 
-RANKED = np.dtype([("key", F), ("position", I)])
+RANKED = np.dtype([("key", F), ("position", N)])
 """A candidate of a pass and its sort key."""
 
 SETTINGS = np.dtype(
-    [("processors", I), ("idle_w", F), ("sticky", I), ("per_instant", I), ("tick_s", F),
-     ("discipline", I), ("backfill", I), ("ranking", I), ("twins", I), ("threshold_j", F),
-     ("supply_step_s", F), ("supply_origin_s", F), ("supply_slots", I), ("supply_repeat", I), ("forecast_slots", I),
+    [("processors", N), ("idle_w", F), ("sticky", N), ("per_instant", N), ("tick_s", F),
+     ("discipline", N), ("backfill", N), ("ranking", N), ("twins", N), ("threshold_j", F),
+     ("supply_step_s", F), ("supply_origin_s", F), ("supply_slots", N), ("supply_repeat", N), ("forecast_slots", N),
      ("hold_price_j", F), ("idle_price_w", F), ("reserve_share", F), ("short_s", F), ("horizon_s", F)]
 )  # fmt: skip
 """What does not change during a run."""
 
 CLOCK = np.dtype(
-    [("now_s", F), ("free", I), ("load_w", F), ("arrived", I), ("first", I), ("last", I), ("running", I),
-     ("running_first", I), ("expected_first", I), ("steps", I), ("segments", I), ("slots", I), ("head", I),
-     ("head_score", F), ("shadow_s", F), ("spare", I), ("blocked", I), ("settled", I), ("wake_s", F),
-     ("decisions", I), ("status", I), ("early", I)]
+    [("now_s", F), ("free", N), ("load_w", F), ("arrived", N), ("first", N), ("last", N), ("running", N),
+     ("running_first", N), ("expected_first", N), ("steps", N), ("segments", N), ("slots", N), ("head", N),
+     ("head_score", F), ("shadow_s", F), ("spare", N), ("blocked", N), ("settled", N), ("wake_s", F),
+     ("decisions", N), ("status", N), ("early", N)]
 )  # fmt: skip
 """What changes. ``first:last`` is the queue; ``running_first`` and ``expected_first`` begin the running sets."""
 
@@ -128,7 +128,9 @@ def _records(rows: int, dtype: np.dtype[Any]) -> Any:
     return np.zeros(rows, dtype).view(np.recarray)
 
 
-def new_state(workload: Workload, cluster: Cluster, site: Site | None, rules: Rules, settings: dict[str, float]) -> State:
+def new_state(
+    workload: Workload, cluster: Cluster, site: Site | None, rules: Rules, settings: dict[str, float]
+) -> State:
     """Lay out one simulation: an empty machine at the first submission.
 
     Args:
@@ -167,7 +169,17 @@ def new_state(workload: Workload, cluster: Cluster, site: Site | None, rules: Ru
     clock.now_s, clock.free, clock.load_w = workload.submit_s[arrivals[0]], cluster.processors, cluster.idle_power_w
     clock.head, clock.wake_s = -1, np.inf
     return State(
-        jobs=jobs, arrivals=arrivals, queue=_records(n, QUEUED), running=_records(n, RUNNING),
-        expected=_records(n, RUNNING), profile=_records(2 * n + 2, STEP), segments=_records(breaks, SEGMENT),
-        plan=_records(2 * n + 4, SLOT), ranked=_records(2 * n, RANKED), columns=np.zeros((6, n)), supply_w=supply_w, set=fixed[0], clock=clock[0],
-    )  # fmt: skip
+        jobs=jobs,
+        arrivals=arrivals,
+        queue=_records(n, QUEUED),
+        running=_records(n, RUNNING),
+        expected=_records(n, RUNNING),
+        profile=_records(2 * n + 2, STEP),
+        segments=_records(breaks, SEGMENT),
+        plan=_records(2 * n + 4, SLOT),
+        ranked=_records(2 * n, RANKED),
+        columns=np.zeros((6, n)),
+        supply_w=supply_w,
+        set=fixed[0],
+        clock=clock[0],
+    )

@@ -33,7 +33,7 @@ def forecast_w(s: Any, slot: int, current: int) -> float:
             s.clock.status = SUPPLY_EXHAUSTED
             return 0.0
         window = min(window, p.supply_slots - current)
-    return s.supply_w[(current + (slot - current) % window) % p.supply_slots]
+    return float(s.supply_w[(current + (slot - current) % window) % p.supply_slots])
 
 
 @compiled
@@ -93,4 +93,4 @@ def is_below_threshold(s: Any, power_w: float, duration_s: float) -> bool:
         left_s -= seconds
         if left_s <= 0.0:
             break
-    return total_j < stop_j
+    return bool(total_j < stop_j)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, cast
 
 from greenbatch.errors import InputError
 
@@ -66,7 +66,7 @@ def compare(
         fix = "choose one of " + ", ".join(schedulers)
         raise InputError(f"{baseline!r} is not among the schedulers", field="--baseline", fix=fix)
     windows = {start: scenario.window(start, jobs) for start in starts}
-    cut = Cut(**scenario.evaluation.cut)
+    cut = Cut(**cast(Any, scenario.evaluation.cut))
     results, example, total = [], None, len(windows) * len(deciders)
     for window, (start, workload) in enumerate(windows.items()):
         outcomes: dict[str, Outcome] = {}

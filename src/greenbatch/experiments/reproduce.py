@@ -22,7 +22,9 @@ NOT_TRAINED = "a learned or searched scheduler: not computed by this protocol"
 AS_WORDED = "not in the paper: the rule as it is worded; the published code departs from it"
 OURS = "not in the paper: our own rule"
 LEFT_OUT = "not in the paper: a plain rule that it left out"
-WAIT_REVERSED = "the published code takes -(1 + submission) for the wait, so the rule runs backward; see the corrected row"
+WAIT_REVERSED = (
+    "the published code takes -(1 + submission) for the wait, so the rule runs backward; see the corrected row"
+)
 LPTPN_WAITS = "the published code waits for one job in steps of a second; see the row as worded"
 NO_SPARE = "the published EASY has no spare processors and a strict deadline"
 TO_LAST_START = "the published utilization ends at the last start, not at the makespan"
@@ -132,7 +134,9 @@ def compute(
                  for backfill in row.backfills if scenario.site is not None or backfill != "green"}  # fmt: skip
         specs = list(dict.fromkeys(names.values()))
         evaluation = scenario.evaluation
-        windows = starts or evaluation.starts or scenario.random_starts(evaluation.windows, evaluation.jobs, evaluation.seed)
+        windows = starts or evaluation.starts
+        if not windows:
+            raise InputError("has no windows", field=scenario.name, fix="give evaluation.starts")
         frame = compare(scenario, specs, windows, evaluation.jobs, specs[0], progress).frame
         means = frame.group_by("scheduler", "metric").agg(pl.col("value").mean())
         value = {(s, m): v for s, m, v in means.iter_rows() if v is not None}
@@ -181,9 +185,7 @@ def reproduce(
     return cells(name, ours, traces or tuple(protocol.traces))
 
 
-def cells(
-    name: str, ours: Mapping[tuple[str, str, str, str], float], traces: Sequence[str]
-) -> list[dict[str, Any]]:
+def cells(name: str, ours: Mapping[tuple[str, str, str, str], float], traces: Sequence[str]) -> list[dict[str, Any]]:
     """Put published figures beside ours."""
     protocol, made, seen = PROTOCOLS[name], [], set()
     rows = {row.column: row for row in protocol.rows if row.published}
@@ -223,8 +225,8 @@ def _comparable(scenario: str) -> bool:
 
 
 def _cell(
-    table: str, trace: str, backfill: str, column: str, metric: str, printed: str, value: float | None, comparable: bool,
-    reason: str,
+    table: str, trace: str, backfill: str, column: str, metric: str, printed: str, value: float | None,
+    comparable: bool, reason: str,
 ) -> dict[str, Any]:  # fmt: skip
     digits = len(printed.partition(".")[2])
     if value is None or not comparable:

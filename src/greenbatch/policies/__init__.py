@@ -1,5 +1,5 @@
 """Who decides: priority rules, green policies, and the registry that finds them by name."""
 
-from greenbatch.policies.registry import entries, names, planner, rule, scheduler, split_schedulers
+from greenbatch.policies.registry import entries, names, planner, policy, rule, scheduler, split_schedulers
 
-__all__ = ["entries", "names", "planner", "rule", "scheduler", "split_schedulers"]
+__all__ = ["entries", "names", "planner", "policy", "rule", "scheduler", "split_schedulers"]

@@ -13,11 +13,12 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from greenbatch.engine.seam import Decision, Policy, View
 from greenbatch.engine.simulate import BACKFILLS, Program
 from greenbatch.engine.state import Queue
 from greenbatch.errors import InputError
@@ -27,10 +28,8 @@ Scores = NDArray[np.float64]
 RuleFunction = Callable[[Queue], Scores]
 
 
-class Planner(Protocol):
-    """Makes the program of a policy for a window of jobs, from keyword parameters."""
-
-    def __call__(self, workload: Workload, /, **parameters: float) -> Program: ...
+Planner = Callable[..., Program]
+"""Makes the program of a policy for a window of jobs, from keyword parameters."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +43,8 @@ class Entry:
     """Parameters and their defaults."""
     backfills: bool
     """Whether it can be combined with backfilling."""
+    maker: Callable[[], Policy] | None = None
+    """Makes the Python object that decides; None for policies that the engine runs itself."""
 
 
 _ENTRIES: dict[str, Entry] = {}
@@ -71,6 +72,19 @@ def rule(name: str, *, fixed: bool = False) -> Callable[[RuleFunction], RuleFunc
 
         _ENTRIES[name] = Entry(name, _first_line(function), plan, {}, True)
         return function
+
+    return register
+
+
+def policy(name: str) -> Callable[[type], type]:
+    """Register a policy class under a name (decorator).
+
+    Its objects answer views (`greenbatch.engine.seam.Policy`); one is made, without arguments, for every simulation.
+    """
+
+    def register(maker: type) -> type:
+        _ENTRIES[name] = Entry(name, _first_line(maker), lambda _: Program(name=name), {}, True, maker)
+        return maker
 
     return register
 
@@ -135,7 +149,20 @@ class Scheduler:
     def program(self, workload: Workload) -> Program:
         """The engine's program for a window of jobs."""
         made = self.entry.plan(workload, **{**self.entry.parameters, **self.parameters})
-        return replace(made, name=self.name, backfill=self.backfill, settings={**(made.settings or {}), **self.settings})
+        return replace(
+            made, name=self.name, backfill=self.backfill, settings={**(made.settings or {}), **self.settings}
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class PolicyScheduler(Scheduler):
+    """A scheduler whose policy is a Python object behind the seam."""
+
+    decider: Policy
+
+    def decide(self, view: View) -> Decision:
+        """Ask the policy."""
+        return self.decider.decide(view)
 
 
 def scheduler(spec: str) -> Scheduler:
@@ -158,7 +185,8 @@ def scheduler(spec: str) -> Scheduler:
             fix=f"write {policy_name} or {policy_name}+none",
         )  # fmt: skip
     settings = {known[key]: value for key, value in backfill_parameters.items()}
-    return Scheduler(f"{policy or spec}+{backfill}", entry, parameters, backfill_name, settings)
+    parts = (f"{policy}+{backfill}", entry, parameters, backfill_name, settings)
+    return Scheduler(*parts) if entry.maker is None else PolicyScheduler(*parts, decider=entry.maker())
 
 
 def split_schedulers(text: str) -> list[str]:
@@ -212,7 +240,7 @@ def _load_file(path: str) -> None:
     module = importlib.util.module_from_spec(module_spec)
     try:
         module_spec.loader.exec_module(module)
-    except Exception as error:  # noqa: BLE001  (whatever a user's file may do)
+    except Exception as error:  # whatever a user's file may do
         line = _line_in(file, error)
         _ENTRIES.clear()
         _ENTRIES.update(before)

@@ -1,0 +1,74 @@
+"""The verbs for scripts and notebooks: simulate and compare a scenario by names."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from greenbatch.experiments import compare as comparison
+from greenbatch.experiments.compare import Comparison
+
+if TYPE_CHECKING:
+    from greenbatch.engine.outcome import Outcome
+    from greenbatch.engine.simulate import Scheduler
+    from greenbatch.scenarios import Scenario
+
+
+def simulate(
+    scenario: Scenario | str, scheduler: Scheduler | str, *, start: int = 0, jobs: int | None = None
+) -> Outcome:
+    """Simulate a scheduler on a window of a scenario.
+
+    Args:
+        scenario: the question, or its name or file.
+        scheduler: who decides: ``policy+backfill`` or an object from `greenbatch.scheduler`.
+        start: 0-based index of the first job.
+        jobs: number of jobs; all the rest if not given.
+
+    Raises:
+        InputError: an unknown name, or a window beyond the trace.
+    """
+    from greenbatch.engine.simulate import simulate as run
+    from greenbatch.policies import scheduler as by_name
+    from greenbatch.scenarios import load_scenario
+
+    question = load_scenario(scenario) if isinstance(scenario, str) else scenario
+    decider = by_name(scheduler) if isinstance(scheduler, str) else scheduler
+    return run(question.window(start, jobs), question.cluster, question.site, question.rules, decider)
+
+
+def compare(
+    scenario: Scenario | str,
+    schedulers: Sequence[str] = (),
+    *,
+    starts: Sequence[int] = (),
+    jobs: int | None = None,
+    windows: int | None = None,
+    seed: int | None = None,
+    baseline: str | None = None,
+) -> Comparison:
+    """Compare schedulers on the same windows; what is not given is taken from the scenario.
+
+    Args:
+        scenario: the question, or its name or file.
+        schedulers: names, each ``policy+backfill``.
+        starts: first job of each window; else the scenario's windows.
+        jobs: length of the windows.
+        windows: number of random windows, instead of the scenario's own.
+        seed: seed of random windows.
+        baseline: the scheduler that the others are compared with; else the scenario's, or the first.
+
+    Raises:
+        InputError: an unknown name, or a window beyond the trace.
+    """
+    from greenbatch.scenarios import load_scenario
+
+    question = load_scenario(scenario) if isinstance(scenario, str) else scenario
+    own = question.evaluation
+    names = tuple(schedulers or own.schedulers)
+    length = jobs or own.jobs
+    if not starts and windows is None and seed is None:
+        starts = own.starts or ()
+    first = starts or question.random_starts(windows or own.windows, length, own.seed if seed is None else seed)
+    base = baseline or (own.baseline if own.baseline in names else names[0])
+    return comparison.compare(question, names, first, length, base)
