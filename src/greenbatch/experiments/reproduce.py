@@ -165,10 +165,11 @@ def reproduce(
     sigma: float | None = None,
     progress: Progress | None = None,
 ) -> list[dict[str, Any]]:
-    """The cells of a paper's tables: table, trace, backfill, scheduler, metric, published, ours, digits, verdict, reason.
+    """The cells of a paper's tables.
 
-    ``verdict`` is ``equal`` (to every printed digit), ``better``, ``worse`` or ``not comparable``; the arguments are
-    those of `compute`.
+    Each has table, trace, backfill, scheduler, metric, published, ours, digits, verdict and reason. The verdict is
+    ``equal`` (to every printed digit), ``better``, ``worse`` or ``not comparable``. The arguments are those of
+    `compute`.
 
     Raises:
         InputError: an unknown protocol or trace.

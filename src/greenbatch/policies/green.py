@@ -46,7 +46,8 @@ def cheapest_start(
     The cost of a start is its extra brown energy plus, per second of waiting, ``hold`` / max(requested time, 10 s)
     [J per slowdown] and ``psi`` x processors [W]: ``psi`` trades renewables for makespan. Jobs longer than ``short``
     [s] leave the share ``reserve`` of the machine free. Starts are weighed every ``tick`` [s]
-    up to ``horizon`` [s] ahead. Jobs are looked at in ascending requested time^2 x processors. Source: our own (see docs/decisions).
+    up to ``horizon`` [s] ahead. Jobs are looked at in ascending requested time^2 x processors. Source: our own (see
+    docs/decisions).
     """
     return Program(
         name="cheapest-start", discipline="plan", score=_area_time, needs_site=True,

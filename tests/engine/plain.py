@@ -1,0 +1,213 @@
+"""Batch scheduling written a second time, slowly and without the engine: lists, dictionaries, one second at a time.
+
+Only what the documents say is shared with the engine, no code: EASY after Mu'alem & Feitelson 2001, the variants
+after the GAS-MARL paper and notes on its simulator, ties as `engine.clock` states them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+INFINITE = float("inf")
+
+
+class Job(NamedTuple):
+    """A job; its number is its row in the workload."""
+
+    submit_s: float
+    run_s: float
+    requested_s: float
+    processors: int
+    power_w: float = 0.0
+
+
+class Supply(NamedTuple):
+    """Renewable power: slots of a number of seconds that begin at an origin and repeat; so many slots are foreseen."""
+
+    renewable_w: list[float]
+    step_s: float
+    origin_s: float
+    foreseen: int
+
+    def slot(self, time_s: float) -> int:
+        return int((time_s - self.origin_s) // self.step_s)
+
+    def forecast_w(self, now_s: float, time_s: float) -> float:
+        current, slot = self.slot(now_s), self.slot(time_s)
+        return self.renewable_w[(current + (slot - current) % self.foreseen) % len(self.renewable_w)]
+
+
+@dataclass
+class Machine:
+    """The batch system: who waits, who runs, and what has been."""
+
+    jobs: list[Job]
+    processors: int
+    score: Callable[[Job, float], float]
+    backfill: str = "none"
+    per_instant: bool = False
+    kill: bool = True
+    sticky: bool = False
+    idle_w: float = 0.0
+    supply: Supply | None = None
+    threshold_j: float = INFINITE
+    now_s: float = 0.0
+    waiting: list[int] = field(default_factory=list)
+    running: list[int] = field(default_factory=list)  # in order of starting
+    start_s: dict[int, float] = field(default_factory=dict)
+    first_reservation_s: dict[int, float] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.coming = sorted(range(len(self.jobs)), key=lambda j: (self.jobs[j].submit_s, j))
+
+    def end_s(self, j: int) -> float:
+        job = self.jobs[j]
+        return self.start_s[j] + (min(job.run_s, job.requested_s) if self.kill else job.run_s)
+
+    def requested_end_s(self, j: int) -> float:
+        return self.start_s[j] + self.jobs[j].requested_s
+
+    @property
+    def free(self) -> int:
+        return self.processors - sum(self.jobs[j].processors for j in self.running)
+
+    def fits(self, j: int) -> bool:
+        return self.jobs[j].processors <= self.free
+
+    def start(self, j: int) -> None:
+        assert self.fits(j)
+        self.waiting.remove(j)
+        self.running.append(j)
+        self.start_s[j] = self.now_s
+
+    def next_supply_change_s(self) -> float:
+        if self.supply is None:
+            return INFINITE
+        return self.supply.origin_s + (self.supply.slot(self.now_s) + 1) * self.supply.step_s
+
+    def one_event(self, wake_s: float) -> None:
+        """Arrivals come before completions, completions in order of starting, and both before a wake-up."""
+        arrival_s = self.jobs[self.coming[0]].submit_s if self.coming else INFINITE
+        ending = min(self.running, key=self.end_s, default=None)
+        completion_s = INFINITE if ending is None else self.end_s(ending)
+        if arrival_s <= min(completion_s, wake_s):
+            self.now_s = max(self.now_s, arrival_s)
+            self.waiting.append(self.coming.pop(0))
+        elif ending is not None and completion_s <= wake_s:
+            self.now_s = max(self.now_s, completion_s)
+            self.running.remove(ending)
+        else:
+            assert wake_s < INFINITE
+            self.now_s = wake_s
+
+    def events(self, wake_s: float = INFINITE) -> None:
+        self.one_event(wake_s)
+        while self.per_instant and (
+            (self.coming and self.jobs[self.coming[0]].submit_s <= self.now_s)
+            or any(self.end_s(j) <= self.now_s for j in self.running)
+        ):
+            self.one_event(INFINITE)
+
+    def reservation(self, head: int) -> tuple[float, int]:
+        """When the head can start by requested ends, and the processors it will leave over then."""
+        need, ends = self.jobs[head].processors, {j: max(self.now_s, self.requested_end_s(j)) for j in self.running}
+
+        def free_at(time_s: float) -> int:
+            return self.free + sum(self.jobs[j].processors for j in self.running if ends[j] <= time_s)
+
+        shadow_s = min(t for t in [self.now_s, *ends.values()] if free_at(t) >= need)
+        self.first_reservation_s.setdefault(head, shadow_s)
+        return shadow_s, free_at(shadow_s) - need
+
+    def fill(self, head: int, shadow_s: float, spare: int) -> None:
+        """Start what may start in front of the blocked head."""
+        candidates = [j for j in self.waiting if j != head]
+        if self.backfill in ("green", "easy-green-order"):
+            candidates.sort(key=lambda j: self.jobs[j].power_w * self.jobs[j].requested_s * self.jobs[j].processors)
+        for j in candidates:
+            end_s = self.now_s + self.jobs[j].requested_s
+            if not self.fits(j):
+                continue
+            if self.backfill == "easy":
+                if end_s <= shadow_s or self.jobs[j].processors <= spare:
+                    self.start(j)
+                    if end_s > shadow_s:
+                        spare -= self.jobs[j].processors
+            elif end_s < shadow_s and (self.backfill != "green" or self.extra_brown_j(j) < self.threshold_j):
+                self.start(j)
+
+    def extra_brown_j(self, j: int) -> float:
+        """Brown energy with a job that starts now less brown energy without, by whole seconds."""
+        assert self.supply is not None
+        extra_j = 0.0
+        for second in range(int(self.jobs[j].requested_s)):
+            time_s = self.now_s + second
+            load_w = self.idle_w + sum(self.jobs[r].power_w for r in self.running if self.requested_end_s(r) > time_s)
+            green_w = self.supply.forecast_w(self.now_s, time_s)
+            extra_j += max(0.0, load_w + self.jobs[j].power_w - green_w) - max(0.0, load_w - green_w)
+        return extra_j
+
+    def head(self) -> int:
+        return min(self.waiting, key=lambda j: self.score(self.jobs[j], self.now_s))
+
+    def wake_s(self) -> float:
+        return self.next_supply_change_s() if self.waiting and self.backfill in ("green", "scan") else INFINITE
+
+    def run(self) -> list[float]:
+        """Simulate; the start of each job. [s]"""
+        while self.waiting or self.coming:
+            if self.waiting and self.sticky:
+                self.commit(self.head())
+                continue
+            self.events(self.wake_s())
+            if self.backfill == "scan":
+                self.scan()
+                continue
+            while not self.sticky and self.waiting:
+                head = self.head()
+                if not self.fits(head):
+                    shadow = self.reservation(head)
+                    if self.backfill != "none":
+                        self.fill(head, *shadow)
+                    break
+                self.start(head)
+        return [self.start_s[j] for j in range(len(self.jobs))]
+
+    def commit(self, head: int) -> None:
+        """Sticky: the head starts next, whatever comes; only true EASY looks at its reservation again."""
+        shadow = None
+        while not self.fits(head):
+            if shadow is None or self.backfill == "easy":
+                shadow = self.reservation(head)
+            if self.backfill != "none":
+                self.fill(head, *shadow)
+            self.events(self.wake_s())
+        self.start(head)
+
+    def scan(self) -> None:
+        """LPTPN: all jobs in order of score start if they fit and cost little brown energy."""
+        started = False
+        for j in sorted(self.waiting, key=lambda j: self.score(self.jobs[j], self.now_s)):
+            if self.fits(j) and self.extra_brown_j(j) < self.threshold_j:
+                self.start(j)
+                started = True
+        if self.waiting and not started and not self.running:
+            self.start(self.head())
+
+
+def conservative(jobs: list[Job], processors: int) -> list[float]:
+    """Conservative backfilling where every request is exact: each job takes the first slot that fits, for good."""
+    placed: list[tuple[float, float, int]] = []
+    start_s = [0.0] * len(jobs)
+    for j in sorted(range(len(jobs)), key=lambda j: (jobs[j].submit_s, j)):
+        job = jobs[j]
+
+        def fits(begin_s: float, job: Job = job) -> bool:
+            instants = [begin_s, *(b for b, _, _ in placed if begin_s < b < begin_s + job.requested_s)]
+            return all(sum(p for b, e, p in placed if b <= t < e) + job.processors <= processors for t in instants)
+
+        start_s[j] = min(t for t in [job.submit_s, *(e for _, e, _ in placed if e > job.submit_s)] if fits(t))
+        placed.append((start_s[j], start_s[j] + job.requested_s, job.processors))
+    return start_s

@@ -1,0 +1,143 @@
+"""The engine's schedules equal those of an independent, slow simulator on random small workloads."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import hypothesis.strategies as st
+import numpy as np
+import pytest
+from cases import ESTIMATES, clusters, job_lists, site, supplies, workload
+from hypothesis import given, settings
+from plain import Job, Machine, conservative
+
+from greenbatch.cluster import Cluster
+from greenbatch.engine.outcome import Outcome
+from greenbatch.engine.rules import Rules
+from greenbatch.engine.simulate import simulate
+from greenbatch.policies import scheduler
+
+SCORES = {
+    "fcfs": lambda job, now_s: job.submit_s,
+    "sjf": lambda job, now_s: job.requested_s,
+    "largest": lambda job, now_s: -job.processors,
+    "wfp3": lambda job, now_s: -(((now_s - job.submit_s) / job.requested_s) ** 3) * job.processors,
+}
+UNITS_S = st.sampled_from([1.0, 0.25, 0.1])
+
+
+def check(outcome: Outcome, machine: Machine) -> None:
+    """The same schedule, reservations and number of killed jobs."""
+    starts = machine.run()
+    np.testing.assert_array_equal(outcome.start_s, starts)
+    np.testing.assert_array_equal(outcome.end_s, [machine.end_s(j) for j in range(len(starts))])
+    first = [machine.first_reservation_s.get(j, math.nan) for j in range(len(starts))]
+    np.testing.assert_array_equal(outcome.promised_start_s, first)
+    late = [machine.kill and job.run_s > job.requested_s for job in machine.jobs]
+    assert outcome.killed == sum(late)
+
+
+@pytest.mark.parametrize("policy", SCORES)
+@pytest.mark.parametrize("backfill", ["none", "easy", "easy-schedgym", "easy-green-order"])
+@settings(max_examples=60, deadline=None)
+@given(data=st.data())
+def test_reconsidered_schedules(policy: str, backfill: str, data: st.DataObject) -> None:
+    cluster = data.draw(clusters())
+    jobs = data.draw(job_lists(cluster.processors, data.draw(st.sampled_from(ESTIMATES)), unit_s=data.draw(UNITS_S)))
+    rules: dict[str, Any] = {
+        "event_rule": data.draw(st.sampled_from(["per_event", "per_instant"])),
+        "overrun": data.draw(st.sampled_from(["kill", "extend"])),
+    }
+    outcome = simulate(workload(jobs), cluster, None, Rules(**rules), scheduler(f"{policy}+{backfill}"))
+    check(
+        outcome,
+        Machine(
+            jobs, cluster.processors, SCORES[policy], backfill, per_instant=rules["event_rule"] == "per_instant",
+            kill=rules["overrun"] == "kill",
+        ),
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("backfill", ["none", "easy", "easy-schedgym", "easy-green-order"])
+@settings(max_examples=60, deadline=None)
+@given(data=st.data())
+def test_sticky_schedules(backfill: str, data: st.DataObject) -> None:
+    """Distinct submissions: jobs of one instant follow a quirk of the published simulators (see the golden tests)."""
+    cluster, policy = data.draw(clusters()), data.draw(st.sampled_from(sorted(SCORES)))
+    estimates = data.draw(st.sampled_from(ESTIMATES))
+    jobs = data.draw(job_lists(cluster.processors, estimates, unit_s=data.draw(UNITS_S), ties=False))
+    event_rule: Any = data.draw(st.sampled_from(["per_event", "per_instant"]))
+    kill = data.draw(st.booleans())
+    rules = Rules(commitment="sticky", event_rule=event_rule, overrun="kill" if kill else "extend")
+    outcome = simulate(workload(jobs), cluster, None, rules, scheduler(f"{policy}+{backfill}"))
+    check(
+        outcome,
+        Machine(
+            jobs, cluster.processors, SCORES[policy], backfill, per_instant=event_rule == "per_instant", kill=kill,
+            sticky=True,
+        ),
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("commitment", ["sticky", "reconsider"])
+@settings(max_examples=120, deadline=None)
+@given(data=st.data())
+def test_green_backfilling(commitment: Any, data: st.DataObject) -> None:
+    """Brown energy summed second by second decides the same starts as the engine's intervals."""
+    cluster, supply, policy = data.draw(clusters()), data.draw(supplies()), data.draw(st.sampled_from(sorted(SCORES)))
+    jobs = data.draw(job_lists(cluster.processors, data.draw(st.sampled_from(ESTIMATES)), ties=commitment != "sticky"))
+    event_rule: Any = data.draw(st.sampled_from(["per_event", "per_instant"]))
+    kill, threshold_j = data.draw(st.booleans()), data.draw(st.integers(0, 400))
+    rules = Rules(commitment=commitment, event_rule=event_rule, overrun="kill" if kill else "extend")
+    outcome = simulate(
+        workload(jobs), cluster, site(supply), rules, scheduler(f"{policy}+green:sigma={threshold_j}")
+    )  # fmt: skip
+    check(
+        outcome,
+        Machine(
+            jobs, cluster.processors, SCORES[policy], "green", per_instant=event_rule == "per_instant", kill=kill,
+            sticky=commitment == "sticky", idle_w=cluster.idle_power_w, supply=supply, threshold_j=threshold_j,
+        ),
+    )  # fmt: skip
+
+
+@settings(max_examples=120, deadline=None)
+@given(data=st.data())
+def test_lptpn_as_worded(data: st.DataObject) -> None:
+    cluster, supply = data.draw(clusters()), data.draw(supplies())
+    jobs = data.draw(job_lists(cluster.processors, data.draw(st.sampled_from(ESTIMATES))))
+    event_rule: Any = data.draw(st.sampled_from(["per_event", "per_instant"]))
+    kill, threshold_j = data.draw(st.booleans()), data.draw(st.integers(0, 400))
+    rules = Rules(event_rule=event_rule, overrun="kill" if kill else "extend")
+    outcome = simulate(workload(jobs), cluster, site(supply), rules, scheduler(f"lptpn:sigma={threshold_j}"))
+    check(
+        outcome,
+        Machine(
+            jobs, cluster.processors, lambda job, now_s: -job.power_w * job.requested_s, "scan",
+            per_instant=event_rule == "per_instant", kill=kill, idle_w=cluster.idle_power_w, supply=supply,
+            threshold_j=threshold_j,
+        ),
+    )  # fmt: skip
+
+
+@settings(max_examples=150, deadline=None)
+@given(data=st.data())
+def test_conservative_backfilling_with_exact_requests(data: st.DataObject) -> None:
+    """With exact requests no reservation ever changes, so one pass over the arrivals gives the schedule."""
+    cluster = data.draw(clusters())
+    jobs = data.draw(job_lists(cluster.processors, "exact"))
+    rules = Rules(event_rule=data.draw(st.sampled_from(["per_event", "per_instant"])))
+    policy = data.draw(st.sampled_from(sorted(SCORES)))
+    outcome = simulate(workload(jobs), cluster, None, rules, scheduler(f"{policy}+conservative"))
+    np.testing.assert_array_equal(outcome.start_s, conservative(jobs, cluster.processors))
+    np.testing.assert_array_equal(outcome.promised_start_s, outcome.start_s)
+
+
+def test_a_job_of_the_first_instant_that_fills_the_machine_is_not_overtaken() -> None:
+    """By hand: 4 processors; a 3-processor job until 10, a blocked 4-processor job, one second of room for the third."""
+    jobs = [Job(0, 10, 10, 3), Job(1, 5, 5, 4), Job(2, 8, 8, 1), Job(2, 9, 9, 1), Job(3, 1, 1, 1)]
+    outcome = simulate(workload(jobs), Cluster.pooled(4), None, Rules(), scheduler("fcfs+easy"))
+    assert outcome.start_s.tolist() == [0, 10, 2, 15, 15]
+    outcome = simulate(workload(jobs), Cluster.pooled(4), None, Rules(), scheduler("fcfs+easy-schedgym"))
+    assert outcome.start_s.tolist() == [0, 10, 15, 15, 3]
