@@ -19,9 +19,7 @@ from typing import Any, TypeVar, cast
 
 import numba
 from llvmlite import binding as llvm
-from numba.core import cgutils
 from numba.core import config as _config
-from numba.extending import intrinsic
 
 config: Any = _config
 """Numba's settings; its stubs do not know them."""
@@ -77,33 +75,8 @@ def announced(part: str) -> Iterator[None]:
             marker.touch()
 
 
-if PLAIN:
-
-    def borrowed(array: Any) -> Any:
-        """The array itself."""
-        return array
-
-else:
-
-    @intrinsic
-    def borrowed(_: Any, array: Any) -> Any:
-        """The same array without reference counting: the caller keeps it alive.
-
-        Counting is atomic and would cost more than the work in the engine's small functions.
-        """
-
-        def codegen(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-            tools: Any = cgutils
-            view = tools.create_struct_proxy(signature.return_type)(context, builder, value=arguments[0])
-            view.meminfo = tools.get_null_value(view.meminfo.type)
-            view.parent = tools.get_null_value(view.parent.type)
-            return view._getvalue()
-
-        return array(array), codegen
-
-
 def machine_code(
-    function: Callable[..., Any], signature: Any = None, *, cached: bool = True, small: bool = False
+    function: Callable[..., Any], signature: Any = None, *, cached: bool = True, small: bool = False, allocates: bool = False
 ) -> Any:
     """Compile a function.
 
@@ -112,10 +85,12 @@ def machine_code(
         signature: compile for these types at once; otherwise at the first call.
         cached: keep the machine code on disk.
         small: put its machine code into its callers, because a call would cost more than the work.
+        allocates: it makes arrays. Other functions do without reference counting (the caller keeps the state alive),
+            which would cost as much as their work.
     """
     before = config.CACHE_DIR
     config.CACHE_DIR = str(cache_folder()) if cached and not PLAIN else before
-    options: dict[str, Any] = {"cache": cached, "nogil": True, "error_model": "numpy", "forceinline": small}
+    options: dict[str, Any] = {"cache": cached, "nogil": True, "error_model": "numpy", "forceinline": small, "_nrt": allocates}
     try:
         decorate: Any = numba.njit
         return decorate(None if PLAIN else signature, **options)(function)
@@ -131,3 +106,8 @@ def compiled(function: Function) -> Function:
 def compiled_small(function: Function) -> Function:
     """Compile a small function of the engine into its callers (decorator)."""
     return cast(Function, machine_code(function, small=True))
+
+
+def compiled_allocating(function: Function) -> Function:
+    """Compile a function of the engine that makes arrays, at its first call (decorator)."""
+    return cast(Function, machine_code(function, allocates=True))

@@ -22,7 +22,7 @@ from greenbatch.engine.clock import (
     next_tick_s,
     step,
 )
-from greenbatch.engine.compile import compiled
+from greenbatch.engine.compile import compiled, compiled_allocating
 from greenbatch.engine.queue import position_of, start
 from greenbatch.engine.state import (
     BAD_SCORE,
@@ -63,15 +63,15 @@ def advance(s: Any) -> bool:
         if kind == NOTHING:
             return False
         if kind == ARRIVAL and c.settled and s.queue[c.last - 1].score >= c.head_score:
-            reserve(s, c.head)
-            if s.set.backfill != NONE:
+            if s.set.backfill != NONE and s.queue[c.last - 1].processors <= c.free:
+                reserve(s, c.head)
                 backfill_arrival(s)
             continue
         c.blocked, c.settled, c.wake_s = 0, 0, np.inf
     return False
 
 
-@compiled
+@compiled_allocating
 def fill_scores(s: Any, rule: Any) -> None:
     """Let a rule score the waiting jobs (written to the queue)."""
     c = s.clock
@@ -198,9 +198,10 @@ def _order_twins(s: Any) -> None:
                 key_b = s.queue[k].score if by_score else b.power_w * b.requested_s * b.processors
                 if a.submit_s != b.submit_s or key_a <= key_b:
                     break
-                moved = s.queue[k : k + 1].copy()
+                last = s.queue.shape[0] - 1  # free: the queue holds fewer jobs than there are
+                s.queue[last] = s.queue[k]
                 s.queue[k] = s.queue[k - 1]
-                s.queue[k - 1] = moved[0]
+                s.queue[k - 1] = s.queue[last]
                 k -= 1
 
 

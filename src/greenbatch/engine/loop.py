@@ -11,7 +11,7 @@ import numpy as np
 from numba import types as _types
 from numpy.typing import NDArray
 
-from greenbatch.engine.compile import PLAIN, announced, borrowed, machine_code
+from greenbatch.engine.compile import announced, machine_code
 from greenbatch.engine.conservative import run_conservative
 from greenbatch.engine.decide import advance, choose, place
 from greenbatch.engine.planning import run_plan
@@ -55,45 +55,33 @@ STATE_TYPE = types.NamedTuple(
 """Compiled type of `State`."""
 
 
-def _borrow_all(s: State) -> State:
-    return State(
-        borrowed(s.jobs), borrowed(s.arrivals), borrowed(s.queue), borrowed(s.running), borrowed(s.expected),
-        borrowed(s.profile), borrowed(s.segments), borrowed(s.plan), borrowed(s.ranked), borrowed(s.columns),
-        borrowed(s.supply_w), s.set, s.clock,
-    )  # fmt: skip
-
-
-borrow_all = _borrow_all if PLAIN else numba.njit(_borrow_all, inline="always")
-
-
 def _priority(s: Any, rule: Any) -> None:
-    s = borrow_all(s)
     while advance(s):
         place(s, choose(s, rule), NO_DELAY, 0.0)
 
 
 def _conservative(s: Any, rule: Any) -> None:
-    run_conservative(borrow_all(s), rule)
+    run_conservative(s, rule)
 
 
 def _scan(s: Any, rule: Any) -> None:  # noqa: ARG001  (all entries have one signature)
-    run_scan(borrow_all(s))
+    run_scan(s)
 
 
 def _scan_published(s: Any, rule: Any) -> None:  # noqa: ARG001
-    run_scan_published(borrow_all(s))
+    run_scan_published(s)
 
 
 def _plan(s: Any, rule: Any) -> None:  # noqa: ARG001
-    run_plan(borrow_all(s))
+    run_plan(s)
 
 
 def _advance(s: Any) -> bool:
-    return bool(advance(borrow_all(s)))
+    return bool(advance(s))
 
 
 def _place(s: Any, position: int, delay: int, amount: float) -> None:
-    place(borrow_all(s), position, delay, amount)
+    place(s, position, delay, amount)
 
 
 def _no_rule(queue: Queue) -> NDArray[np.float64]:
@@ -113,6 +101,9 @@ _PARTS: dict[str, tuple[Callable[..., Any], Any]] = {
 }
 
 
+_ALLOCATING = ("no-rule",)
+
+
 @cache
 def part(name: str) -> Callable[..., Any]:
     """A compiled entry point of the engine, compiled on first use.
@@ -123,7 +114,7 @@ def part(name: str) -> Callable[..., Any]:
     """
     function, signature = _PARTS[name]
     with announced(name):
-        return cast(Callable[..., Any], machine_code(function, signature))
+        return cast(Callable[..., Any], machine_code(function, signature, allocates=name in _ALLOCATING))
 
 
 def compile_rule(function: Rule, *, cached: bool) -> Rule:
@@ -132,4 +123,4 @@ def compile_rule(function: Rule, *, cached: bool) -> Rule:
     Raises:
         numba.core.errors.NumbaError: Numba cannot compile it; it can still run as plain Python.
     """
-    return cast(Rule, machine_code(function, _COLUMN(QUEUE_TYPE), cached=cached))
+    return cast(Rule, machine_code(function, _COLUMN(QUEUE_TYPE), cached=cached, allocates=True))

@@ -78,7 +78,7 @@ class State(NamedTuple):
     arrivals: Any
     """Rows of ``jobs`` in order of submission (ties by row), shape (n,)."""
     queue: Any
-    """QUEUED, shape (n,)."""
+    """QUEUED, shape (n + 1,)."""
     running: Any
     """RUNNING by actual end, shape (n,)."""
     expected: Any
@@ -171,7 +171,7 @@ def new_state(
     return State(
         jobs=jobs,
         arrivals=arrivals,
-        queue=_records(n, QUEUED),
+        queue=_records(n + 1, QUEUED),
         running=_records(n, RUNNING),
         expected=_records(n, RUNNING),
         profile=_records(2 * n + 2, STEP),
