@@ -103,23 +103,41 @@ def _start_due(s: Any) -> None:
 
 
 @compiled
-def _compress(s: Any, rule: Any) -> None:
-    """Move reservations earlier, never later, in order of score."""
-    if s.set.ranking == BY_RULE:
-        fill_scores(s, rule)
+def _forget_past(s: Any, count: int) -> int:
+    """Drop the slots of the plan that have passed; return the new number of slots."""
+    passed = 0
+    while passed + 1 < count and s.plan[passed + 1].time_s <= s.clock.now_s:
+        passed += 1
+    if passed > 0:
+        for i in range(passed, count):
+            s.plan[i - passed] = s.plan[i]
+    s.plan[0].time_s = s.clock.now_s
+    return count - passed
+
+
+@compiled
+def _compress(s: Any) -> int:
+    """Move reservations earlier, never later, in order of score; return the number of slots of the new plan."""
     count = _plan_all(s)
     for k in range(rank_queue(s)):
         job = s.jobs[s.ranked[k].position]
+        if np.isnan(job.reserved_s):
+            continue
         begin_s = max(job.reserved_s, s.clock.now_s)
         count = _take(s, count, begin_s, begin_s + job.requested_s, -job.processors)
         job.reserved_s = earliest_s(s, count, job.processors, job.requested_s)
         count = _take(s, count, job.reserved_s, job.reserved_s + job.requested_s, job.processors)
+    return count
 
 
 @compiled
 def run_conservative(s: Any, rule: Any) -> None:
-    """Event loop of conservative backfilling: reserve at submission, compress at early ends, start what is due."""
+    """Event loop of conservative backfilling: reserve at submission, compress at early ends, start what is due.
+
+    The plan is kept from event to event; only an end before (or after) the requested time makes a new one.
+    """
     c = s.clock
+    count = _plan_of_running(s)
     while c.first < c.last or c.arrived < s.arrivals.shape[0]:
         due_s = np.inf
         for i in range(c.first, c.last):
@@ -129,13 +147,19 @@ def run_conservative(s: Any, rule: Any) -> None:
         c.early = 0
         if step(s, due_s) == NOTHING:
             break
-        late = c.running > 0 and s.expected[c.expected_first].end_s < c.now_s
-        if c.early or late:
-            _compress(s, rule)
-        for i in range(c.first, c.last):
-            job = s.jobs[s.queue[i].job]
-            if np.isnan(job.reserved_s):
-                job.reserved_s = earliest_s(s, _plan_all(s), job.processors, job.requested_s)
-                job.promised_s = job.reserved_s
+        if c.early or (c.running > 0 and s.expected[c.expected_first].end_s < c.now_s):
+            if s.set.ranking == BY_RULE:
+                fill_scores(s, rule)
+            count = _compress(s)
+        else:
+            count = _forget_past(s, count)
+        i = c.last
+        while i > c.first and np.isnan(s.jobs[s.queue[i - 1].job].reserved_s):
+            i -= 1
+        for k in range(i, c.last):
+            job = s.jobs[s.queue[k].job]
+            job.reserved_s = earliest_s(s, count, job.processors, job.requested_s)
+            job.promised_s = job.reserved_s
+            count = _take(s, count, job.reserved_s, job.reserved_s + job.requested_s, job.processors)
         _start_due(s)
     drain(s)
