@@ -27,6 +27,8 @@ class NodeGroup:
         for field, lowest in (("count", 1), ("processors", 1)):
             if getattr(self, field) < lowest:
                 raise InputError(f"is {getattr(self, field)}", field=f"cluster.{field}", fix=f"it must be >= {lowest}")
+        if not 0 < self.speed < float("inf"):
+            raise InputError(f"is {self.speed}", field="cluster.speed", fix="it must be > 0")
         if not 0 <= self.idle_power_w < float("inf"):
             raise InputError(f"is {self.idle_power_w}", field="cluster.idle_power_w", fix="it must be >= 0")
 
@@ -46,6 +48,19 @@ class Cluster:
     def idle_power_w(self) -> float:
         """Power of the whole cluster when nothing runs. [W]"""
         return sum(g.count * g.idle_power_w for g in self.groups)
+
+    @property
+    def speed(self) -> float:
+        """Work done per second by any processor.
+
+        Raises:
+            InputError: the groups have different speeds, which pooled processors cannot express.
+        """
+        speeds = {g.speed for g in self.groups}
+        if len(speeds) != 1:
+            fix = "jobs are not placed on nodes yet: give all groups one speed"
+            raise InputError(f"groups of different speeds {sorted(speeds)}", field="cluster.speed", fix=fix)
+        return speeds.pop()
 
     @classmethod
     def pooled(

@@ -78,9 +78,16 @@ def next_supply_change_s(s: Any) -> float:
 
 
 @compiled_small
+def tick_after(time_s: float, tick_s: float) -> float:
+    """The first multiple of a tick after a time, whatever the rounding of a fractional tick. [s]"""
+    after_s = (np.floor(time_s / tick_s) + 1.0) * tick_s
+    return float(after_s) if after_s > time_s else float(after_s + tick_s)
+
+
+@compiled_small
 def next_tick_s(s: Any, tick_s: float) -> float:
     """Next multiple of a tick on the clock, infinite for tick 0. [s]"""
-    return (np.floor(s.clock.now_s / tick_s) + 1.0) * tick_s if tick_s > 0 else np.inf
+    return tick_after(s.clock.now_s, tick_s) if tick_s > 0 else np.inf
 
 
 @compiled

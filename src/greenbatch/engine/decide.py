@@ -62,7 +62,8 @@ def advance(s: Any) -> bool:
         kind = step(s, wake_s)
         if kind == NOTHING:
             return False
-        if kind == ARRIVAL and c.settled and s.queue[c.last - 1].score >= c.head_score:
+        overdue = c.running > 0 and s.expected[c.expected_first].end_s < c.now_s  # the reservation may have changed
+        if kind == ARRIVAL and c.settled and not overdue and s.queue[c.last - 1].score >= c.head_score:
             if s.set.backfill != NONE and s.queue[c.last - 1].processors <= c.free:
                 reserve(s, c.head)
                 backfill_arrival(s)
@@ -143,7 +144,7 @@ def delay_end_s(s: Any, delay: int, amount: float) -> float:
     c = s.clock
     if delay == DELAY_FOR:
         return float(c.now_s + amount)
-    if delay == DELAY_RELEASES and c.running > 0:
+    if delay == DELAY_RELEASES and c.running > 0 and amount >= 1.0:
         nth = min(int(amount), c.running) - 1
         return float(max(c.now_s, min(c.now_s + LONGEST_RELEASE_DELAY_S, s.expected[c.expected_first + nth].end_s)))
     return float(c.now_s)

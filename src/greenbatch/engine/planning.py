@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from greenbatch.engine.clock import tick_after
 from greenbatch.engine.compile import compiled
 from greenbatch.engine.decide import advance
 from greenbatch.engine.queue import position_of, start
@@ -71,7 +72,7 @@ def cheapest_start(s: Any, number: int, need: int, reserved_s: float, reserved_e
         cost_j = brown_j + (at_s - c.now_s) * price
         if cost_j < best_j and _room(s, at_s, at_s + job.requested_s, reserved_s, reserved_end_s, reserved) >= need:
             best_s, best_j = at_s, cost_j
-        next_s = (np.floor(at_s / s.set.tick_s) + 1.0) * s.set.tick_s
+        next_s = tick_after(at_s, s.set.tick_s)
         gone_j, head = _advance_brown(s, job.power_w, head, at_s, next_s)
         come_j, tail = _advance_brown(s, job.power_w, tail, at_s + job.requested_s, next_s + job.requested_s)
         brown_j += come_j - gone_j

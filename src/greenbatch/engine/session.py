@@ -76,7 +76,7 @@ class Session:
         """Carry out a decision.
 
         Raises:
-            InputError: the row is not in the queue, or a delay is negative.
+            InputError: the row is not in the queue, or a delay is negative or infinite.
         """
         s = self.state
         if not isinstance(decision, Start):
@@ -86,8 +86,9 @@ class Session:
             raise InputError(
                 f"chose row {decision.row} of a queue of {s.clock.last - s.clock.first}", field=self.program.name
             )
-        if decision.delay != NO_DELAY and not decision.amount >= 0:
-            raise InputError(f"chose a delay of {decision.amount}", field=self.program.name, fix="it must be >= 0")
+        if decision.delay != NO_DELAY and not 0 <= decision.amount < np.inf:
+            fix = "it must be >= 0 and finite"
+            raise InputError(f"chose a delay of {decision.amount}", field=self.program.name, fix=fix)
         self._place(s, int(s.clock.first + decision.row), decision.delay, float(decision.amount))
         s.clock.settled = 0
 

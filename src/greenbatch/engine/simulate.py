@@ -146,7 +146,7 @@ def outcome_of(
         promised_start_s=np.ascontiguousarray(state.jobs.promised_s),
         profile_time_s=np.ascontiguousarray(steps.time_s), profile_load_w=np.ascontiguousarray(steps.load_w),
         decisions=int(state.clock.decisions),
-        killed=int(np.count_nonzero(state.jobs.run_s < workload.run_time_s)),
+        killed=int(np.count_nonzero(state.jobs.run_s < workload.run_time_s / cluster.speed)),
     )  # fmt: skip
 
 

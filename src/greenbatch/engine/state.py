@@ -33,7 +33,8 @@ JOB = np.dtype(
     [("submit_s", F), ("run_s", F), ("requested_s", F), ("processors", N), ("power_w", F), ("score", F),
      ("user", N), ("start_s", F), ("end_s", F), ("promised_s", F), ("reserved_s", F)]
 )  # fmt: skip
-"""One job: what was asked, what the policy thinks of it, what became of it."""
+"""One job: what was asked, what the policy thinks of it, what became of it. ``run_s`` is its work at the cluster's speed,
+cut at the requested time where overruns are killed."""
 
 QUEUED = np.dtype([("job", N), ("processors", N), ("requested_s", F), ("score", F)])
 """One waiting job; the queue is ordered by submission."""
@@ -144,7 +145,7 @@ def new_state(
     jobs = _records(n, JOB)
     requested_s = workload.requested_time_s
     jobs.submit_s, jobs.requested_s, jobs.processors = workload.submit_s, requested_s, workload.processors
-    run_s = workload.run_time_s
+    run_s = workload.run_time_s / cluster.speed
     jobs.run_s = np.minimum(run_s, requested_s) if rules.overrun == "kill" else run_s
     jobs.power_w = np.nan_to_num(workload.power_w)
     jobs.user = workload.user
@@ -158,12 +159,12 @@ def new_state(
     if site is not None:
         fixed.supply_step_s, fixed.supply_origin_s = site.step_s, site.origin_s
         fixed.supply_slots, fixed.supply_repeat = site.slots, site.repeat
-        fixed.forecast_slots = max(1, round(site.forecast_horizon_s / site.step_s))
+        fixed.forecast_slots = site.horizon_slots
     for name, value in settings.items():
         fixed[name] = value
     fixed.twins = np.unique(workload.submit_s).size < n
     clock = _records(1, CLOCK)
-    ahead_s = max(float(requested_s.max()), settings.get("horizon_s", 0.0) + float(requested_s.max()))
+    ahead_s = float(requested_s.max()) + settings.get("horizon_s", 0.0) + 2.0 * settings.get("tick_s", 0.0)
     breaks = n + (0 if site is None else int(ahead_s / site.step_s)) + 4
     arrivals = np.argsort(workload.submit_s, kind="stable").astype(np.int64)
     clock.now_s, clock.free, clock.load_w = workload.submit_s[arrivals[0]], cluster.processors, cluster.idle_power_w
@@ -176,7 +177,7 @@ def new_state(
         expected=_records(n, RUNNING),
         profile=_records(2 * n + 2, STEP),
         segments=_records(breaks, SEGMENT),
-        plan=_records(2 * n + 4, SLOT),
+        plan=_records(3 * n + 4, SLOT),
         ranked=_records(2 * n, RANKED),
         columns=np.zeros((6, n)),
         supply_w=supply_w,
