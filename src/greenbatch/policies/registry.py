@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import difflib
 import importlib.util
+import re
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cache
@@ -21,7 +22,7 @@ from numpy.typing import NDArray
 from greenbatch.engine.seam import Decision, Policy, View
 from greenbatch.engine.simulate import BACKFILLS, Program
 from greenbatch.engine.state import Queue
-from greenbatch.errors import InputError
+from greenbatch.errors import GreenbatchError, InputError
 from greenbatch.workload import Workload
 
 Scores = NDArray[np.float64]
@@ -48,6 +49,8 @@ class Entry:
 
 
 _ENTRIES: dict[str, Entry] = {}
+_PLUS = re.compile(r"(?<!\d[eE])\+")
+"""The plus between policy and backfilling, not that of an exponent."""
 BACKFILL_PARAMETERS: dict[str, dict[str, str]] = {"green": {"sigma": "threshold_j"}}
 """Parameters of backfillings -> engine settings."""
 
@@ -68,7 +71,8 @@ def rule(name: str, *, fixed: bool = False) -> Callable[[RuleFunction], RuleFunc
         def plan(_: Workload) -> Program:
             builtin = function.__module__.startswith("greenbatch.")
             machine_code = None if fixed else _compile(function, builtin)
-            return Program(name=name, score=function, fixed=fixed, compiled=machine_code)
+            score = function if builtin else _guarded(function)
+            return Program(name=name, score=score, fixed=fixed, compiled=machine_code)
 
         _ENTRIES[name] = Entry(name, _first_line(function), plan, {}, True)
         return function
@@ -109,6 +113,23 @@ def _compile(function: RuleFunction, builtin: bool) -> RuleFunction | None:
         return compile_rule(function, cached=builtin)
     except NumbaError:
         return None
+
+
+def _guarded(function: Callable[..., Any]) -> Callable[..., Any]:
+    """A user's function, whose mistakes become errors of one line."""
+
+    def call(*arguments: Any) -> Any:
+        try:
+            return function(*arguments)
+        except GreenbatchError:
+            raise
+        except Exception as error:
+            file = getattr(getattr(function, "__code__", None), "co_filename", None)
+            line = None if file is None else _line_in(file, error)
+            problem = f"{type(error).__name__}: {error}"
+            raise InputError(problem, file=file, line=line, fix="mend the file") from error
+
+    return call
 
 
 def _first_line(function: Any) -> str:
@@ -162,7 +183,8 @@ class PolicyScheduler(Scheduler):
 
     def decide(self, view: View) -> Decision:
         """Ask the policy."""
-        return self.decider.decide(view)
+        decision: Decision = _guarded(self.decider.decide)(view)
+        return decision
 
 
 def scheduler(spec: str) -> Scheduler:
@@ -171,7 +193,8 @@ def scheduler(spec: str) -> Scheduler:
     Raises:
         InputError: an unknown policy, backfilling or parameter, or a combination that makes no sense.
     """
-    policy, _, backfill = spec.strip().rpartition("+") if "+" in spec else (spec.strip(), "", "none")
+    parts = _PLUS.split(spec.strip())
+    policy, backfill = ("+".join(parts[:-1]), parts[-1]) if len(parts) > 1 else (parts[0], "none")
     policy_name, parameters = _parse(policy, spec)
     backfill_name, backfill_parameters = _parse(backfill, spec)
     entry = _entry(policy_name, spec)
@@ -185,8 +208,8 @@ def scheduler(spec: str) -> Scheduler:
             fix=f"write {policy_name} or {policy_name}+none",
         )  # fmt: skip
     settings = {known[key]: value for key, value in backfill_parameters.items()}
-    parts = (f"{policy}+{backfill}", entry, parameters, backfill_name, settings)
-    return Scheduler(*parts) if entry.maker is None else PolicyScheduler(*parts, decider=entry.maker())
+    made = (f"{policy}+{backfill}", entry, parameters, backfill_name, settings)
+    return Scheduler(*made) if entry.maker is None else PolicyScheduler(*made, decider=entry.maker())
 
 
 def split_schedulers(text: str) -> list[str]:
@@ -241,18 +264,18 @@ def _load_file(path: str) -> None:
     try:
         module_spec.loader.exec_module(module)
     except Exception as error:  # whatever a user's file may do
-        line = _line_in(file, error)
+        line = _line_in(module_spec.origin or path, error)
         _ENTRIES.clear()
         _ENTRIES.update(before)
         raise InputError(f"{type(error).__name__}: {error}", file=path, line=line, fix="mend the file") from error
 
 
-def _line_in(file: Path, error: BaseException) -> int | None:
+def _line_in(file: str, error: BaseException) -> int | None:
     if isinstance(error, SyntaxError):
         return error.lineno
     trace, line = error.__traceback__, None
     while trace is not None:
-        if trace.tb_frame.f_code.co_filename == str(file):
+        if trace.tb_frame.f_code.co_filename == file:
             line = trace.tb_lineno
         trace = trace.tb_next
     return line

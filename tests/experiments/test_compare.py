@@ -1,0 +1,63 @@
+"""Comparing: the same windows for all, and the numbers of single runs."""
+
+from __future__ import annotations
+
+import polars as pl
+import pytest
+
+import greenbatch as gb
+from greenbatch.errors import InputError
+from greenbatch.experiments.compare import compare
+
+NAMES = ("fcfs+easy", "sjf+easy", "f2+green")
+
+
+@pytest.fixture(scope="module")
+def scenario() -> gb.Scenario:
+    return gb.load_scenario("default")
+
+
+def test_every_cell_is_the_metric_of_that_window_alone(scenario: gb.Scenario) -> None:
+    got = compare(scenario, NAMES, (100, 2000), 128, "sjf+easy")
+    assert got.frame["window"].unique().sort().to_list() == ["100", "2000"]
+    for start in got.starts:
+        for name in NAMES:
+            alone = gb.evaluate(gb.simulate(scenario, name, start=start, jobs=128))
+            rows = got.frame.filter((pl.col("window") == str(start)) & (pl.col("scheduler") == name))
+            together = dict(rows.select("metric", "value").iter_rows())
+            assert together["makespan_ratio"] == 1 or name != "sjf+easy"
+            for metric in ("avg_bounded_slowdown", "renewable_utilization", "makespan_s", "energy_kwh"):
+                assert together[metric] == alone[metric]
+
+
+def test_example_is_the_first_window(scenario: gb.Scenario) -> None:
+    got = compare(scenario, NAMES, (300, 0), 64, "fcfs+easy")
+    assert list(got.example) == list(NAMES)
+    assert all(o.workload.job_id[0] == scenario.window(300, 64).job_id[0] for o in got.example.values())
+
+
+def test_progress_counts_every_simulation(scenario: gb.Scenario) -> None:
+    told: list[tuple[str, int, int]] = []
+    compare(scenario, NAMES[:2], (0, 5), 16, "fcfs+easy", lambda *at: told.append(at))
+    assert [t[1:] for t in told] == [(0, 4), (1, 4), (2, 4), (3, 4)]
+    assert "sjf+easy" in told[1][0]
+
+
+def test_choices_of_a_scenario_are_defaults(scenario: gb.Scenario) -> None:
+    got = gb.compare(scenario, jobs=32, windows=2)
+    assert got.schedulers == scenario.evaluation.schedulers
+    assert got.baseline == scenario.evaluation.baseline
+    assert got.starts == scenario.random_starts(2, 32, scenario.evaluation.seed)
+    assert gb.compare(scenario, ["sjf+easy"], jobs=32, windows=2).baseline == "sjf+easy"
+    assert gb.compare(scenario, ["sjf+easy"], jobs=32, starts=[7]).starts == (7,)
+
+
+def test_wrong_names_and_windows(scenario: gb.Scenario) -> None:
+    with pytest.raises(InputError, match="not among the schedulers"):
+        compare(scenario, NAMES, (0,), 16, "f1+easy")
+    with pytest.raises(InputError, match="did you mean"):
+        compare(scenario, ("fcsf+easy",), (0,), 16, "fcsf+easy")
+    with pytest.raises(InputError, match="largest start"):
+        compare(scenario, NAMES, (9_999,), 16, "fcfs+easy")
+    with pytest.raises(InputError, match="at least one window"):
+        compare(scenario, NAMES, (), 16, "fcfs+easy")
