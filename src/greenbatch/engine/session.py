@@ -11,7 +11,7 @@ from greenbatch.energy import Site
 from greenbatch.engine.outcome import Outcome
 from greenbatch.engine.rules import Rules
 from greenbatch.engine.seam import Decision, Nodes, Policy, Running, Start, Supply, View
-from greenbatch.engine.simulate import Program, check, outcome_of, prepare
+from greenbatch.engine.simulate import Program, check, outcome_of, prepare, refuse_scores
 from greenbatch.engine.state import NO_DELAY, Queue
 from greenbatch.errors import InputError
 from greenbatch.workload import Workload
@@ -29,8 +29,14 @@ class Session:
     """
 
     def __init__(self, workload: Workload, cluster: Cluster, site: Site | None, rules: Rules, program: Program) -> None:
+        """Begin a simulation.
+
+        Raises:
+            InputError: the parts do not fit together, or the backfilling is conservative: it is not stepped.
+        """
         from greenbatch.engine.loop import part
 
+        _refuse_conservative(program)
         self._advance, self._place = part("advance"), part("place")
         self.workload, self.cluster, self.site, self.rules, self.program = workload, cluster, site, rules, program
         self.state = prepare(workload, cluster, site, rules, program)
@@ -105,10 +111,24 @@ def run_policy(session: Session, policy: Policy) -> Outcome:
     return session.outcome()
 
 
-def run_plain_rule(state: Any, score: Any) -> None:
-    """Simulate with a rule that cannot be compiled: the plain engine loop around the rule in Python."""
+def _refuse_conservative(program: Program) -> None:
+    if program.backfill == "conservative":
+        raise InputError(
+            "conservative backfilling takes no policy that runs as plain Python", field=program.name,
+            fix="use another backfilling, or a rule that Numba can compile",
+        )  # fmt: skip
+
+
+def run_plain_rule(state: Any, program: Program) -> None:
+    """Simulate with a rule that cannot be compiled: the plain engine loop around the rule in Python.
+
+    Raises:
+        InputError: the rule gives no score to a job, or the backfilling is conservative.
+    """
     from greenbatch.engine.loop import part
 
+    _refuse_conservative(program)
+    score: Any = program.score
     advance, place = part("advance"), part("place")
     while advance(state):
         c = state.clock
@@ -121,8 +141,6 @@ def run_plain_rule(state: Any, score: Any) -> None:
         )  # fmt: skip
         scores = np.asarray(scores, dtype=np.float64)
         if scores.shape != (c.last - c.first,) or np.isnan(scores).any():
-            raise InputError(
-                f"returned {scores!r} at {c.now_s:g} s", field="rule", fix="return one number per waiting job"
-            )
+            refuse_scores(program.name, float(c.now_s))
         state.queue[c.first : c.last].score = scores
         place(state, int(c.first + np.argmin(scores)), NO_DELAY, 0.0)

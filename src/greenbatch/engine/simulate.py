@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Protocol, cast
+from typing import Any, NoReturn, Protocol, cast
 
 import numpy as np
 
@@ -91,7 +91,8 @@ def prepare(workload: Workload, cluster: Cluster, site: Site | None, rules: Rule
     green = program.backfill == "green" or program.needs_site
     if green and site is None:
         raise InputError(f"{program.name} needs a power supply", field="site", fix="use a scenario with a site")
-    if (green or site is not None) and np.isnan(workload.power_w).any():
+    powered = green or site is not None or program.backfill == "easy-green-order"
+    if powered and np.isnan(workload.power_w).any():
         job = workload.job_id[np.isnan(workload.power_w)][0]
         raise InputError(f"job {job} has no power", field="power_w", fix="set workload.power in the scenario")
     settings: dict[str, float] = {
@@ -108,13 +109,26 @@ def prepare(workload: Workload, cluster: Cluster, site: Site | None, rules: Rule
         with np.errstate(divide="ignore"):
             score = np.asarray(program.score(queue_of(workload, cluster)), dtype=np.float64)
         if score.shape != workload.submit_s.shape or np.isnan(score).any():
-            raise InputError("gives no score to some jobs", field=program.name, fix="return one number per waiting job")
-        by_arrival = score[np.argsort(workload.submit_s, kind="stable")]
-        settings["ranking"] = st.BY_SCORE if (by_arrival[1:] < by_arrival[:-1]).any() else st.BY_ARRIVAL
+            refuse_scores(program.name, float(workload.submit_s.min()))
+        order = np.argsort(workload.submit_s, kind="stable")
+        submit_s, by_arrival = workload.submit_s[order], score[order]
+        twins = submit_s[1:] == submit_s[:-1]  # a sticky queue may hold them in another order
+        moves = (by_arrival[1:] < by_arrival[:-1]) | (twins & (by_arrival[1:] != by_arrival[:-1]))
+        settings["ranking"] = st.BY_SCORE if moves.any() else st.BY_ARRIVAL
     state = st.new_state(workload, cluster, site, rules, settings)
     if score is not None:
         state.jobs.score = score
     return state
+
+
+def refuse_scores(name: str, now_s: float) -> NoReturn:
+    """Say that a rule did not give every job a score.
+
+    Raises:
+        InputError: always.
+    """
+    problem = f"returned NaN, or not one score for each waiting job, at {now_s:g} s"
+    raise InputError(problem, field=name, fix="return one number per waiting job")
 
 
 def check(state: st.State, name: str, site: Site | None) -> None:
@@ -125,9 +139,7 @@ def check(state: st.State, name: str, site: Site | None) -> None:
         InputError: a rule returned NaN.
     """
     if state.clock.status == st.BAD_SCORE:
-        raise InputError(
-            f"returned NaN at {state.clock.now_s:g} s", field=name, fix="return one number per waiting job"
-        )
+        refuse_scores(name, float(state.clock.now_s))
     if state.clock.status == st.SUPPLY_EXHAUSTED and site is not None:
         site.slot(float(state.clock.now_s))
         raise SupplyExhausted(f"the forecast of site {site.name!r} ends before {state.clock.now_s:g} s")
@@ -175,9 +187,15 @@ def simulate(workload: Workload, cluster: Cluster, site: Site | None, rules: Rul
         return run_policy(Session(workload, cluster, site, rules, program), cast(Policy, scheduler))
     state = prepare(workload, cluster, site, rules, program)
     if program.score is not None and not program.fixed and program.compiled is None:
-        run_plain_rule(state, program.score)
+        run_plain_rule(state, program)
     else:
         entry = "conservative" if program.backfill == "conservative" else program.discipline
-        part(entry)(state, program.compiled or part("no-rule"))
+        try:
+            part(entry)(state, program.compiled or part("no-rule"))
+        except Exception as error:
+            if program.compiled is None:
+                raise
+            problem = f"{type(error).__name__}: {error}"  # compiled rules may raise, the engine does not
+            raise InputError(problem, field=program.name, fix="mend the rule") from error
     check(state, program.name, site)
     return outcome_of(state, program.name, workload, cluster, site, rules)

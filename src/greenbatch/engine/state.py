@@ -33,8 +33,8 @@ JOB = np.dtype(
     [("submit_s", F), ("run_s", F), ("requested_s", F), ("processors", N), ("power_w", F), ("score", F),
      ("user", N), ("start_s", F), ("end_s", F), ("promised_s", F), ("reserved_s", F)]
 )  # fmt: skip
-"""One job: what was asked, what the policy thinks of it, what became of it. ``run_s`` is its work at the cluster's speed,
-cut at the requested time where overruns are killed."""
+"""One job: what was asked, what the policy thinks of it, what became of it. ``run_s`` is its work at the speed of the
+cluster, cut at the requested time where overruns are killed."""
 
 QUEUED = np.dtype([("job", N), ("processors", N), ("requested_s", F), ("score", F)])
 """One waiting job; the queue is ordered by submission."""

@@ -6,6 +6,7 @@ import numpy as np
 
 from greenbatch.engine.simulate import GREEN_THRESHOLD_J, Program
 from greenbatch.engine.state import Queue
+from greenbatch.errors import InputError
 from greenbatch.policies.registry import Scores, planner
 from greenbatch.workload import Workload
 
@@ -49,6 +50,8 @@ def cheapest_start(
     up to ``horizon`` [s] ahead. Jobs are looked at in ascending requested time^2 x processors. Source: our own (see
     docs/decisions).
     """
+    if not tick > 0:
+        raise InputError("tick is 0", field="cheapest-start", fix="give seconds > 0, e.g. tick=1800")
     return Program(
         name="cheapest-start", discipline="plan", score=_area_time, needs_site=True,
         settings={"hold_price_j": hold, "idle_price_w": psi, "reserve_share": reserve, "short_s": short,
