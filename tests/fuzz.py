@@ -28,7 +28,19 @@ from pathlib import Path
 
 import coverage
 
-from fuzz_seeds import BESIDE, SACCT, SACCT_LONG, SCENARIO, SCENARIO_SYNTHETIC, SERIES, SWF, TABLE, TOKENS
+from fuzz_seeds import (
+    BESIDE,
+    SACCT,
+    SACCT_LONG,
+    SCENARIO,
+    SCENARIO_MODEL,
+    SCENARIO_SYNTHETIC,
+    SERIES,
+    SWF,
+    TABLE,
+    TOKENS,
+    WEATHER,
+)  # fmt: skip
 from greenbatch.errors import GreenbatchError
 
 SLOW_S = 20
@@ -159,6 +171,17 @@ def run_series(r: random.Random, path: Path) -> None:
         energy.combine("here", {"solar": energy.pv(series, area_m2=100.0)})
 
 
+def run_weather(r: random.Random, path: Path) -> None:
+    from greenbatch import energy
+
+    weather = energy.read_weather(
+        path, time_zone=r.choice([None, "-08:00"]), gaps=r.choice(["refuse", "interpolate", "hold"]),
+        negative=r.choice(["refuse", "zero"]), longest_step_s=r.choice([None, 7200.0]),
+    )  # fmt: skip
+    if "wind_m_s" in weather.series:
+        energy.combine("here", {"wind": energy.weather_turbine(weather, rated_w=1000.0)})
+
+
 def run_scenario(r: random.Random, path: Path) -> None:
     from greenbatch.scenarios import load_scenario
 
@@ -179,7 +202,10 @@ def _simulate(r: random.Random, workload: object, scenario: object) -> None:
 
     if len(workload) > 100:
         return
-    name = r.choice(["fcfs+easy", "sjf+none", "wfp3+conservative", "f1+easy-schedgym", "f2+green"])
+    names = ["fcfs+easy", "sjf+none", "wfp3+conservative", "f1+easy-schedgym"]
+    if scenario is not None and scenario.site is not None:
+        names += ["f2+green", "lptpn+none", "cheapest-start+none"]
+    name = r.choice(names)
     if scenario is None:
         cluster, site, rules = Cluster.pooled(int(workload.processors.max())), None, Rules()
     else:
@@ -190,9 +216,10 @@ def _simulate(r: random.Random, workload: object, scenario: object) -> None:
 KINDS: dict[str, Kind] = {
     "swf": Kind((SWF,), "trace.swf", run_workload),
     "sacct": Kind((SACCT, SACCT_LONG), "sacct.txt", run_workload),
-    "scenario": Kind((SCENARIO, SCENARIO_SYNTHETIC), "scenario.toml", run_scenario),
+    "scenario": Kind((SCENARIO, SCENARIO_SYNTHETIC, SCENARIO_MODEL), "scenario.toml", run_scenario),
     "table": Kind((TABLE,), "jobs.csv", run_workload),
     "series": Kind((SERIES,), "series.csv", run_series),
+    "weather": Kind(WEATHER, "weather.txt", run_weather),
 }
 
 
@@ -274,13 +301,12 @@ def warm_up(folder: Path) -> None:
     """Compile and load what the cases need, so that no time is counted for it."""
     for beside, content in BESIDE.items():
         (folder / beside).write_bytes(content)
-    for kind, how in KINDS.items():
+    for how in KINDS.values():
         for seed in how.seeds:
             for number in range(5):
                 with suppress(Exception):  # what goes wrong here is found again when it is counted
                     (folder / how.file).write_bytes(seed)
                     how.run(random.Random(number), folder / how.file)  # noqa: S311  # as above
-        print(f"warm: {kind}", file=sys.stderr)
 
 
 def show_coverage(measured: coverage.Coverage) -> None:
@@ -308,14 +334,14 @@ def main() -> int:
     options.save = options.save.absolute()
     with tempfile.TemporaryDirectory(prefix="greenbatch-fuzz-") as name, chdir(name):
         folder = Path()
+        measured = coverage.Coverage(source_pkgs=list(MEASURED), data_file=None, config_file=False)
+        measured.start()
         warm_up(folder)
         if options.case is not None:
             kind, data, r = make_case(options.seed, options.case)
             print(f"{kind}:\n{data!r}")
             print(run_case(kind, data, r, folder) or "accepted")
             return 0
-        measured = coverage.Coverage(source_pkgs=list(MEASURED), data_file=None, config_file=False)
-        measured.start()
         end = time.monotonic() + (options.minutes * 60 if options.minutes else options.seconds)
         tally = fuzz(options.seed, lambda _: time.monotonic() > end, folder, options.save)
         measured.stop()

@@ -31,7 +31,7 @@ JobID|Submit|Start|End|Elapsed|Timelimit|NCPUS|State
 1|2024-01-01T00:00:00|2024-01-01T00:00:10|2024-01-02T00:00:10|1-00:00:00|2-00:00:00|16|COMPLETED
 1.0|2024-01-01T00:00:00|2024-01-01T00:00:10|2024-01-02T00:00:10|1-00:00:00||16|COMPLETED
 2|2024-01-01T00:00:01|2024-01-01T00:00:10|2024-01-01T00:00:40|00:00:30.5|UNLIMITED|1|FAILED
-3|2024-01-01T00:00:01|2024-01-01T00:00:10|2024-01-01T00:01:40|01:30|01:00:00|1K|OUT_OF_MEMORY
+3|2024-01-01T00:00:01|2024-01-01T00:00:10|2024-01-01T00:01:40|01:30|01:00:00|1024|OUT_OF_MEMORY
 """
 TABLE = b"""\
 job_id,submit_s,run_time_s,requested_time_s,processors,power_w,user
@@ -47,6 +47,41 @@ time,ghi,wind
 2024-01-01 03:00,500,12
 2024-01-01 04:00,-1,-9999
 """
+WEATHER = (
+    b"""\
+LOCATION,Here,-,X,SRC,1,45.0,8.0,1.0,250.0
+DATA PERIODS,1,1,Data,Sunday, 6/ 1,6/ 1
+2020,6,1,1,0,flags,20.0,10,50,100000,0,0,300,0,50,60,0,0,0,0,180,5,0,0,0,0
+2020,6,1,2,0,flags,20.0,10,50,100000,0,0,300,100,50,60,0,0,0,0,180,5,0,0,0,0
+2020,6,1,3,0,flags,20.0,10,50,100000,0,0,300,200,50,60,0,0,0,0,180,5,0,0,0,0
+2020,6,1,4,0,flags,20.0,10,50,100000,0,0,300,300,50,60,0,0,0,0,180,5,0,0,0,0
+2020,6,1,5,0,flags,20.0,10,50,100000,0,0,300,400,50,60,0,0,0,0,180,5,0,0,0,0
+""",
+    b"""\
+723170,"HERE",NC,-5.0,36.1,-79.95,273
+Date (MM/DD/YYYY),Time (HH:MM),GHI (W/m^2),DNI (W/m^2),DHI (W/m^2),Dry-bulb (C),Pressure (mbar),Wspd (m/s)
+01/01/1997,01:00,0,0,0,5.0,980,3.1
+01/01/1997,02:00,10,0,10,5.0,980,3.1
+01/01/1997,03:00,90,40,60,5.0,-9900,3.1
+""",
+    b"""\
+,Year,Month,Day,Hour,Minute,Temperature,DHI,DNI,GHI,Pressure,Wind Speed
+0,2017,1,1,0,0,-8.4,0.0,0.0,0.0,779.0,0.3
+1,2017,1,1,0,30,-8.7,0.0,0.0,0.0,778.0,0.6
+2,2017,1,1,1,0,-9.0,0.0,0.0,0.0,778.0,0.8
+""",
+    b"""\
+variable_name,pressure,temperature,wind_speed,wind_speed
+height,0,2,10,80
+2010-01-01 00:00:00+01:00,98405.7,267.6,5.32697,7.80697
+2010-01-01 01:00:00+01:00,98382.7,267.6,5.46199,7.86199
+""",
+    b"""\
+{"latitude": 50.0, "longitude": 8.6, "elevation": 100.0, "utc_offset_seconds": 3600,
+ "hourly_units": {"windspeed_10m": "km/h", "temperature_2m": "\xc2\xb0C"},
+ "hourly": {"time": ["2023-01-01T00:00", "2023-01-01T01:00"], "windspeed_10m": [3.6, 7.2], "temperature_2m": [1, 2]}}
+""",
+)
 POWER = b"5\n10\n20\n7.5\n50\n6\n"
 SCENARIO = b"""\
 # A scenario
@@ -124,7 +159,34 @@ days = 2
 step_s = 1800
 climate = { latitude_deg = 50.0, wind_mean_m_s = 7 }
 """
-BESIDE = {"trace.swf": SWF, "power.csv": POWER, "site.csv": SERIES}
+SCENARIO_MODEL = b"""\
+name = "model"
+[workload]
+unix_start_s = 1577836800
+[workload.generator]
+model = "lublin"
+jobs = 20
+seed = 5
+processors = 64
+types = ["batch", "interactive"]
+gap_factor = 0.5
+[workload.power]
+kind = "per-processor"
+[cluster]
+processors = 64
+[site]
+kind = "series"
+align = "trace-start"
+repeat = true
+[[site.sources]]
+name = "wind"
+kind = "weather-turbine"
+file = "weather.epw"
+rated_w = 5000.0
+hub_height_m = 80
+law = "power"
+"""
+BESIDE = {"trace.swf": SWF, "power.csv": POWER, "site.csv": SERIES, "weather.epw": WEATHER[0]}
 
 TOKENS = [
     b"-1", b"0", b"-0", b"1e999", b"-1e308", b"nan", b"inf", b"-inf", b"9" * 25, b"9223372036854775808", b"0x10",

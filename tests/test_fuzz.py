@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import random
 import subprocess
 import sys
 from pathlib import Path
+
+import pytest
+
+import fuzz
 
 FUZZ = Path(__file__).with_name("fuzz.py")
 
@@ -17,13 +22,23 @@ def test_a_few_seconds_of_fuzzing_find_nothing(tmp_path):
     done = run("--seconds", "6", "--seed", "20", "--save", str(tmp_path / "findings"))
     assert done.returncode == 0, done.stdout + done.stderr
     table = {row.split()[0]: row.split()[1:] for row in done.stdout.splitlines() if row.strip()}
-    for kind in ("swf", "sacct", "scenario", "table", "series"):
+    for kind in ("swf", "sacct", "scenario", "table", "series", "weather"):
         cases, accepted, refused = map(int, table[kind])
         assert cases == accepted + refused
         assert min(accepted, refused) > 0, kind
     assert "workload/swf.py" in table
     assert " 0 findings in " in " " + done.stdout.splitlines()[-1]
     assert not (tmp_path / "findings").exists()
+
+
+@pytest.mark.parametrize(("kind", "number"), [(k, n) for k, how in fuzz.KINDS.items() for n in range(len(how.seeds))])
+def test_the_files_it_starts_from_are_valid(tmp_path, monkeypatch, kind, number):
+    monkeypatch.chdir(tmp_path)
+    for name, content in fuzz.BESIDE.items():
+        Path(name).write_bytes(content)
+    sources = [random.Random(k) for k in range(10)]  # noqa: S311  # reproducible, no secrets
+    refusals = [fuzz.run_case(kind, fuzz.KINDS[kind].seeds[number], r, Path()) for r in sources]
+    assert None in refusals, refusals
 
 
 def test_a_case_can_be_repeated():
