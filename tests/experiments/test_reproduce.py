@@ -56,8 +56,9 @@ def test_lptpn_as_the_paper_words_it(gas_marl: Figures, trace: str, slowdown: fl
     ("trace", "slowdown", "renewable"), [("Lublin-256", 6.00, 0.917), ("Cirne", 4.1, 0.830), ("Jann", 5.4, 0.834)]
 )
 def test_cheapest_start(gas_marl: Figures, trace: str, slowdown: float, renewable: float) -> None:
-    half_a_digit = 0.05 if slowdown < 6 else 0.005  # of the reference as printed
-    assert gas_marl[trace, "cheapest-start", "none", SLOWDOWN] == pytest.approx(slowdown, rel=0.02, abs=half_a_digit)
+    half_a_digit = 0.05 if slowdown < 6 else 0.005  # the reference is rounded to what is written here
+    ours = gas_marl[trace, "cheapest-start", "none", SLOWDOWN]
+    assert abs(ours - slowdown) <= 0.02 * slowdown + half_a_digit
     assert gas_marl[trace, "cheapest-start", "none", RENEWABLE] == pytest.approx(renewable, rel=0.02)
 
 
