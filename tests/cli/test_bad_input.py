@@ -101,6 +101,8 @@ TRACES = [
     ("t.csv", "submit_s,run_time_s\n0,100\n", "processors"),
     ("t.csv", "submit_s,run_time_s,processors\n0,100\n", "line 2"),
     ("t.csv", "submit_s,run_time_s,processors\n0,-100,4\n", "run_time_s"),
+    ("t.csv", "submit_s,run_time_s,processors\n0,1e-300,4\n", "run_time_s: job 1 has 1e-300 .*give 0.001 to"),
+    ("t.csv", "submit_s,run_time_s,processors\n1e15,100,4\n", "submit_s: job 1 has 1e.15 "),
     ("t.csv", "submit_s,run_time_s,processors\n0,100,x\n", "line 2: processors"),
     ("t.csv", "submit_s,run_time_s,processors,processors\n0,100,4,4\n", "processors: .*twice"),
     ("t.parquet", "PAR1 is not enough", "t.parquet"),

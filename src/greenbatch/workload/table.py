@@ -139,6 +139,12 @@ class Workload:
                     field=column,
                     fix=f"it must be finite and {'>' if strict else '>='} {lowest:g}",
                 )
+        for column in ("submit_s", "run_time_s", "requested_time_s"):
+            values = table[column]
+            lost = np.flatnonzero((values > LATEST_S) | ((values < SHORTEST_S) & (column != "submit_s")))
+            if lost.size:
+                problem = f"job {table['job_id'][lost[0]]} has {values[lost[0]]:g}"
+                raise InputError(problem, file=name, field=column, fix=f"give {SHORTEST_S:g} to {LATEST_S:g} s")
         order = np.argsort(table["job_id"], kind="stable")
         ids = table["job_id"][order]
         if n and (np.diff(ids) == 0).any():
@@ -149,6 +155,9 @@ class Workload:
 
 COLUMNS: tuple[str, ...] = tuple(f.name for f in fields(Workload) if f.type in ("Ints", "Floats"))
 """Names of the job columns, in order."""
+
+SHORTEST_S, LATEST_S = 1e-3, 1e11
+"""Shortest run time, and latest time, at which seconds as floats still tell a job's end from its start. [s]"""
 
 RANGES: Mapping[str, tuple[float, bool]] = MappingProxyType(
     {
