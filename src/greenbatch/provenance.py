@@ -15,6 +15,8 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
+from greenbatch import datasets
+
 _PACKAGES = ("greenbatch", "llvmlite", "matplotlib", "numba", "numpy", "polars", "pvlib")
 
 
@@ -52,6 +54,12 @@ def provenance(
             "machine": platform.machine(),
         },
     }
+
+
+def rule_files(schedulers: Sequence[str]) -> dict[str, str]:
+    """File name -> SHA-256 of every Python file that schedulers are named by, as in ``my_rules.py:my_rule+easy``."""
+    files = {Path(head + ".py") for name in schedulers for head, found, _ in [name.partition(".py:")] if found}
+    return {file.name: datasets.sha256(file) for file in sorted(files)}
 
 
 def versions() -> dict[str, str]:

@@ -142,7 +142,7 @@ def test_the_demo_is_a_comparison_on_the_default_scenario(small, monkeypatch):
     assert asked == {"arguments": (Path("x"), "default"), "force": True}
 
 
-def test_reproduce_prints_cells_as_a_table_or_json_and_writes_a_report(greenbatch_data, small, monkeypatch, capsys):
+def test_reproduce_prints_cells_as_a_table_or_json_and_writes_a_report(greenbatch_data, tmp_path, monkeypatch, capsys):
     root = greenbatch_data("swf/lublin_256_new2.swf.gz").parents[1].resolve()
     monkeypatch.setenv("GREENBATCH_DATA", str(root))
     arguments = ["reproduce", "rlscheduler", "--traces", "Lublin-2"]
@@ -153,10 +153,10 @@ def test_reproduce_prints_cells_as_a_table_or_json_and_writes_a_report(greenbatc
     fcfs = next(c for c in cells if (c["scheduler"], c["backfill"], c["table"]) == ("FCFS", "none", "Table V"))
     assert (fcfs["published"], fcfs["verdict"]) == (7842.5, "equal")
     assert fcfs["ours"] == pytest.approx(7842.4709, abs=5e-5)
-    assert main([*arguments, "--starts", "0", "--out", "out"]) == 0
+    assert main([*arguments, "--starts", "0", "--out", str(tmp_path / "out")]) == 0
     assert "not comparable" in capsys.readouterr().out
-    assert sorted(f.name for f in (small / "out").iterdir()) == ["cells.json", "provenance.json", "report.html"]
-    other = json.loads((small / "out" / "cells.json").read_text())
+    assert sorted(f.name for f in (tmp_path / "out").iterdir()) == ["cells.json", "provenance.json", "report.html"]
+    other = json.loads((tmp_path / "out" / "cells.json").read_text())
     assert next(c for c in other if c["scheduler"] == "FCFS")["verdict"] != "equal", "another start, another figure"
-    record = json.loads((small / "out" / "provenance.json").read_text())
+    record = json.loads((tmp_path / "out" / "provenance.json").read_text())
     assert record["inputs"]["lublin_256_new2.swf.gz"] == datasets.sha256(root / "swf" / "lublin_256_new2.swf.gz")

@@ -162,7 +162,7 @@ def write_comparison(comparison: Comparison, folder: Path, *, seed: int) -> None
     from greenbatch.cli.output import write_record
     from greenbatch.experiments.report import write_report
     from greenbatch.experiments.tables import comparison_table, difference_table, write
-    from greenbatch.provenance import provenance
+    from greenbatch.provenance import provenance, rule_files
 
     scenario, frame, baseline = comparison.scenario, comparison.frame, comparison.baseline
     settings = {
@@ -170,9 +170,13 @@ def write_comparison(comparison: Comparison, folder: Path, *, seed: int) -> None
         "jobs": comparison.jobs,
     }  # fmt: skip
     record = provenance(
-        scenario=scenario.resolved, inputs=scenario.inputs, notes=scenario.notes, settings=settings, seed=seed,
+        scenario=scenario.resolved,
+        inputs={**scenario.inputs, **rule_files(comparison.schedulers)},
+        notes=scenario.notes,
+        settings=settings,
+        seed=seed,
         command=COMMAND.get(),
-    )  # fmt: skip
+    )
     frame.write_parquet(folder / "results.parquet")
     tables = [comparison_table(frame), difference_table(frame, baseline)]
     for form, suffix in (("markdown", "md"), ("latex", "tex")):

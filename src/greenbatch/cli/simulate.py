@@ -55,7 +55,7 @@ def simulate(
     """
     from greenbatch.cli.app import COMMAND
     from greenbatch.cli.output import result_folder, write_record
-    from greenbatch.provenance import provenance
+    from greenbatch.provenance import provenance, rule_files
     from greenbatch.scenarios import load_scenario
 
     with result_folder(out, force=force) as folder:
@@ -69,13 +69,15 @@ def simulate(
         outcome = run(window, question.cluster, question.site, question.rules, rule)
         metrics = write_outcome(outcome, question, folder)
         settings = {"scheduler": scheduler, "start": start or 0, "jobs": len(window), "strict": strict}
-        write_record(
-            folder,
-            provenance(
-                scenario=question.resolved, inputs=question.inputs, notes=question.notes, settings=settings,
-                seed=question.evaluation.seed, command=COMMAND.get(),
-            ),
-        )  # fmt: skip
+        record = provenance(
+            scenario=question.resolved,
+            inputs={**question.inputs, **rule_files([scheduler])},
+            notes=question.notes,
+            settings=settings,
+            seed=question.evaluation.seed,
+            command=COMMAND.get(),
+        )
+        write_record(folder, record)
     print(f"{question.name}, {scheduler}")
     for name in _HEADLINE:
         if (value := metrics.get(name)) is not None:
