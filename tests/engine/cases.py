@@ -35,7 +35,9 @@ def job_lists(
         run, other = draw(st.integers(1, 12)), draw(st.integers(1, 12))
         requested = {"exact": run, "over": run + other - 1, "any": other}[estimates]
         power = draw(st.integers(0, 60))
-        jobs.append(Job(submit * unit_s, run * unit_s, requested * unit_s, draw(st.integers(1, processors)), float(power)))
+        jobs.append(
+            Job(submit * unit_s, run * unit_s, requested * unit_s, draw(st.integers(1, processors)), float(power))
+        )
     return jobs
 
 

@@ -118,7 +118,7 @@ def test_true_easy_on_the_whole_lublin_trace(
     """Figures of a brute-force EASY in C, 10,000 jobs, requested = run."""
     jobs = scenario("Lublin-1", greenbatch_data).workload
     assert len(jobs) == 10_000
-    outcome = simulate(jobs, Cluster.pooled(256), None, Rules(event_rule=event_rule), scheduler("fcfs+easy"))  # type: ignore[arg-type]
+    outcome = simulate(jobs, Cluster.pooled(256), None, Rules(event_rule=event_rule), scheduler("fcfs+easy"))
     metrics = evaluate(outcome)
     assert round(metrics["avg_wait_s"], 1) == wait_s
     assert round(metrics["avg_bounded_slowdown"], 2) == slowdown

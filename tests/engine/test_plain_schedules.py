@@ -135,7 +135,7 @@ def test_conservative_backfilling_with_exact_requests(data: st.DataObject) -> No
 
 
 def test_a_job_of_the_first_instant_that_fills_the_machine_is_not_overtaken() -> None:
-    """By hand: 4 processors; a 3-processor job until 10, a blocked 4-processor job, one second of room for the third."""
+    """By hand: 4 processors; a 3-processor job until 10, then one that needs all 4."""
     jobs = [Job(0, 10, 10, 3), Job(1, 5, 5, 4), Job(2, 8, 8, 1), Job(2, 9, 9, 1), Job(3, 1, 1, 1)]
     outcome = simulate(workload(jobs), Cluster.pooled(4), None, Rules(), scheduler("fcfs+easy"))
     assert outcome.start_s.tolist() == [0, 10, 2, 15, 15]

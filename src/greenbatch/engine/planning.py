@@ -24,6 +24,8 @@ from greenbatch.engine.supply import project_surplus, slot_at
 def free_at(s: Any, time_s: float) -> int:
     """Processors free at a time by requested ends of running jobs."""
     c = s.clock
+    if time_s <= c.now_s:
+        return int(c.free)  # a job that should end now, or should have ended, still holds its processors
     free, i = c.free, c.expected_first
     while i < c.expected_first + c.running and s.expected[i].end_s <= time_s:
         free += s.expected[i].processors
