@@ -14,6 +14,7 @@ test: $(READY) check    ## style, types, tests with coverage
 
 check: $(READY)
 	$(BIN)/ruff check .
+	$(BIN)/ruff format --check -q .
 	$(BIN)/mypy
 
 docs: $(READY)

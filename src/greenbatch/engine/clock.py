@@ -1,7 +1,7 @@
 """Events: what happens next, and in which order at one instant.
 
-The one place for ties. At equal times an arrival comes before a completion, and both before a wake-up (a change of
-supply, a tick, the end of a delay). Arrivals of one instant come in the order of job ids; completions of one instant
+The one place for ties. At equal times an arrival comes before a completion (after it under ``completion_first``), and
+both before a wake-up (a change of supply, a tick, the end of a delay). Arrivals of one instant come in the order of job ids; completions of one instant
 in the order in which the jobs were started. The clock never goes backward.
 """
 
@@ -43,6 +43,8 @@ def next_event(s: Any, wake_s: float) -> int:
     arrival_s, completion_s = next_arrival_s(s), next_completion_s(s)
     if arrival_s == np.inf and completion_s == np.inf and wake_s == np.inf:
         return NOTHING
+    if s.set.completion_first and completion_s == arrival_s:
+        arrival_s = np.inf
     if arrival_s <= completion_s and arrival_s <= wake_s:
         c.now_s = max(c.now_s, arrival_s)
         enqueue(s, s.arrivals[c.arrived])

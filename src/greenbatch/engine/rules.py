@@ -8,6 +8,7 @@ from typing import Literal
 Commitment = Literal["sticky", "reconsider"]
 EventRule = Literal["per_event", "per_instant"]
 Overrun = Literal["kill", "extend"]
+Ties = Literal["arrival_first", "completion_first"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -19,6 +20,8 @@ class Rules:
     ``reconsider``: the queue is ranked anew at every event."""
     event_rule: EventRule = "per_event"
     """A scheduling pass after each single event, or after all events of one instant."""
+    ties: Ties = "arrival_first"
+    """What comes first when a job arrives in the instant in which another ends."""
     overrun: Overrun = "kill"
     """A job that exceeds its requested time is killed there, or runs on."""
     tick_s: float = 0.0

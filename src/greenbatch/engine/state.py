@@ -55,7 +55,7 @@ RANKED = np.dtype([("key", F), ("position", N)])
 """A candidate of a pass and its sort key."""
 
 SETTINGS = np.dtype(
-    [("processors", N), ("idle_w", F), ("sticky", N), ("per_instant", N), ("tick_s", F),
+    [("processors", N), ("idle_w", F), ("sticky", N), ("per_instant", N), ("completion_first", N), ("tick_s", F),
      ("discipline", N), ("backfill", N), ("ranking", N), ("twins", N), ("threshold_j", F),
      ("supply_step_s", F), ("supply_origin_s", F), ("supply_slots", N), ("supply_repeat", N), ("forecast_slots", N),
      ("hold_price_j", F), ("idle_price_w", F), ("reserve_share", F), ("short_s", F), ("horizon_s", F)]
@@ -155,7 +155,7 @@ def new_state(
     fixed = _records(1, SETTINGS)
     fixed.processors, fixed.idle_w = cluster.processors, cluster.idle_power_w
     fixed.sticky, fixed.per_instant = rules.commitment == "sticky", rules.event_rule == "per_instant"
-    fixed.tick_s = rules.tick_s
+    fixed.completion_first, fixed.tick_s = rules.ties == "completion_first", rules.tick_s
     if site is not None:
         fixed.supply_step_s, fixed.supply_origin_s = site.step_s, site.origin_s
         fixed.supply_slots, fixed.supply_repeat = site.slots, site.repeat
