@@ -10,7 +10,9 @@ import pytest
 
 from greenbatch import datasets
 from greenbatch.cli import main
+from greenbatch.cli.compare import choose_starts
 from greenbatch.experiments import compare as room
+from greenbatch.scenarios import load_scenario
 
 SMALL = """\
 name = "small"
@@ -84,15 +86,30 @@ def test_the_first_scheduler_is_the_baseline_where_the_scenarios_is_not_compared
     assert settings(small / "out")["baseline"] == "sjf+easy"
 
 
-def test_random_windows_follow_the_seed(small):
-    starts = []
-    for k, flags in enumerate([("--windows", "2", "--seed", "1"), ("--windows", "2", "--seed", "1"), ("--seed", "2")]):
-        assert compare(*flags, out=f"out{k}") == 0
-        starts.append(settings(small / f"out{k}")["starts"])
-    assert starts[0] == starts[1] != starts[2]
-    assert [len(s) for s in starts] == [2, 2, 3]
-    results = [(small / f"out{k}" / "results.parquet").read_bytes() for k in range(3)]
-    assert results[0] == results[1] != results[2]
+@pytest.mark.parametrize(
+    ("given", "expected"),
+    [
+        ({}, (3, 4)),
+        ({"windows": 2}, (2, 4)),
+        ({"seed": 9}, (3, 9)),
+        ({"windows": 5, "seed": 9}, (5, 9)),
+    ],
+)
+def test_windows_are_random_from_a_seed_unless_starts_are_given(small, given, expected):
+    scenario = load_scenario("small.toml")
+    asked = {"starts": None, "windows": None, "seed": None, "jobs": 20, **given}
+    windows, seed = expected
+    assert choose_starts(scenario, **asked) == scenario.random_starts(windows, 20, seed)
+    assert choose_starts(scenario, **{**asked, "starts": [7, 3]}) == (7, 3)
+    fixed = load_scenario("small.toml", overrides={"evaluation.starts": [1, 2]})
+    assert choose_starts(fixed, **asked) == ((1, 2) if not given else scenario.random_starts(windows, 20, seed))
+
+
+def test_the_same_comparison_writes_the_same_bytes(small):
+    for out in ("one", "other"):
+        assert compare("--windows", "2", out=out) == 0
+    for file in FILES[2:]:
+        assert (small / "one" / file).read_bytes() == (small / "other" / file).read_bytes(), file
 
 
 def test_a_comparison_equals_single_simulations(small):
