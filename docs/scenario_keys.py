@@ -1,0 +1,164 @@
+"""Every key of a scenario file, with its type, default and meaning, from the schema and the code that takes them."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import cache
+from inspect import signature
+from typing import Any
+
+from texts import NOTHING, arguments, attributes, first_paragraph, markdown, table
+
+from greenbatch import energy, workload
+from greenbatch.engine.rules import Rules
+from greenbatch.metrics import Cut
+from greenbatch.scenarios.schema import ScenarioFile
+from greenbatch.scenarios.site_schema import KINDS
+
+Node = Mapping[str, Any]
+"""A piece of a JSON schema."""
+
+PLAIN = {
+    "name": "Name, shown in reports.",
+    "description": "What the question is, in whole sentences; shown in reports.",
+    "processors_per_machine": "Processors that share the idle power of one machine.",
+    "idle_power_per_machine_w": "Power of a machine that runs nothing; machines are always on. [W]",
+    "low_w": "Lowest power of a processor, included. [W]",
+    "high_w": "Highest power of a processor, included. [W]",
+    "LublinGenerator.types": "Types of jobs that are mixed, each an independent stream.",
+    "LublinGenerator.processors": "Machine size that the sizes of the jobs are made for.",
+    "schedulers": "What is compared, each `policy+backfill`.",
+    "seed": "Seed of the random numbers.",
+}
+"""Keys whose meaning no docstring tells, or tells to programmers only (those with the name of their table)."""
+
+_SHARED = ("name", "file", "dataset")
+"""Keys of every source."""
+
+_SAME = re.compile(r"see `(?:\w+\.)?(\w+)`")
+
+
+@cache
+def sections() -> dict[str, list[tuple[str, str, Node]]]:
+    """Section -> its tables, each as (header, name in the schema, schema); ``file`` for the file itself."""
+    schema = ScenarioFile.model_json_schema()
+    found: dict[str, list[tuple[str, str, Node]]] = {"file": [("", "ScenarioFile", schema)]}
+
+    def walk(place: tuple[str, ...], node: Node) -> None:
+        for key, prop in node["properties"].items():
+            for name, many in _tables(prop):
+                inner = schema["$defs"][name]
+                path = ".".join((*place, key))
+                header = f"[[{path}]]" if many else f"[{path}]"
+                tags = ("kind", "model")
+                kinds = [inner["properties"].get(tag, {}).get("const") for tag in tags]
+                header += "".join(f' with {tag} = "{kind}"' for tag, kind in zip(tags, kinds, strict=True) if kind)
+                found.setdefault(place[0] if place else key, []).append((header, name, inner))
+                walk((*place, key), inner)
+
+    walk((), schema)
+    return found
+
+
+def section(name: str) -> str:
+    """Every key of one section of a scenario file and of the tables inside it, sources left out."""
+    return "\n".join(_described(*part) for part in sections()[name] if not part[0].startswith("[[site.sources]]"))
+
+
+def sources() -> str:
+    """Every key of ``[[site.sources]]``: what all kinds share, what kinds that are read alike share, and the rest."""
+    tables = {node["properties"]["kind"]["const"]: (title, node) for _, title, node in sections()["site"][1:]
+              if "kind" in node["properties"] and node["properties"]["kind"]["const"] in KINDS}  # fmt: skip
+    alike: dict[Callable[..., Any], list[str]] = {}
+    for kind in tables:
+        alike.setdefault(KINDS[kind].read, []).append(kind)
+    first = next(iter(tables))
+    parts = ["**Every source**\n", _table(*tables[first], only=_SHARED)]
+    for read, kinds in alike.items():
+        named = ", ".join(f'`kind = "{kind}"`' for kind in kinds)
+        keys = [key for key in signature(read).parameters if key not in _SHARED]
+        parts += [f"**How the file of {named} is read**\n", _table(*tables[kinds[0]], only=keys)]
+    for kind, (title, node) in tables.items():
+        known = {*_SHARED, *signature(KINDS[kind].read).parameters}
+        rest = [key for key in node["properties"] if key not in known]
+        parts.append(f'**`kind = "{kind}"`** {first_paragraph(node.get("description"))}\n')
+        parts.append(_table(title, node, only=rest))
+    return "\n".join(parts)
+
+
+def _described(header: str, title: str, node: Node) -> str:
+    head = f"**`{header}`** {first_paragraph(node.get('description'))}\n\n" if header else ""
+    return head + _table(title, node, only=list(node["properties"]))
+
+
+def _table(title: str, node: Node, *, only: Sequence[str]) -> str:
+    rows = [
+        (f"`{key}`", _type(prop), _default(key, prop, node), _meaning(title, key, prop))
+        for key, prop in node["properties"].items()
+        if key in only and "const" not in prop and not any(_tables(prop))
+    ]
+    return table(("Key", "Type", "Default", "Meaning"), rows) if rows else ""
+
+
+def _tables(node: Node) -> Iterator[tuple[str, bool]]:
+    """Names of the tables that a property may hold, and whether it holds many."""
+    if "$ref" in node:
+        yield node["$ref"].rpartition("/")[2], False
+    for option in (*node.get("oneOf", ()), *node.get("anyOf", ())):
+        yield from _tables(option)
+    if "items" in node:
+        yield from ((name, True) for name, _ in _tables(node["items"]))
+
+
+@cache
+def _meanings() -> dict[str, dict[str, str]]:
+    """Name in the schema -> key -> meaning, where the code that takes the key tells it."""
+    found = {
+        "CutSection": attributes(Cut),
+        "RulesSection": attributes(Rules),
+        "ClimateSection": attributes(energy.Climate),
+        "SyntheticSite": arguments(energy.synthetic_site),
+        "SeriesSite": arguments(energy.combine),
+        "LublinGenerator": arguments(workload.lublin),
+        "CirneGenerator": arguments(workload.cirne),
+        "JannGenerator": arguments(workload.jann),
+    }
+    for kind, how in KINDS.items():
+        name = "".join(word.capitalize() for word in kind.split("-")) + "Source"
+        found[name] = {**arguments(how.read), **arguments(how.convert)}
+    for meanings in found.values():
+        for key, text in meanings.items():
+            if match := _SAME.match(text):
+                other = getattr(energy, match[1])
+                meanings[key] = (attributes(other) if isinstance(other, type) else arguments(other))[key]
+    return found
+
+
+def _meaning(title: str, key: str, prop: Node) -> str:
+    found = PLAIN.get(f"{title}.{key}") or markdown(prop.get("description"))
+    found = found or _meanings().get(title, {}).get(key) or PLAIN.get(key, "")
+    if not found:
+        raise LookupError(f"nothing tells what the key {key} of {title} means")
+    return found[0].upper() + found[1:]
+
+
+def _type(node: Node) -> str:
+    if "const" in node or "enum" in node:
+        return ", ".join(f'`"{value}"`' for value in node.get("enum", [node.get("const")]))
+    if "anyOf" in node:
+        return " or ".join(_type(option) for option in node["anyOf"] if option.get("type") != "null")
+    if node["type"] == "array":
+        return f"array of {_type(node['items'])}"
+    bounds = (("minimum", ">="), ("exclusiveMinimum", ">"))
+    bound = "".join(f" {sign} {node[key]:g}" for key, sign in bounds if key in node)
+    words = {"integer": "whole number", "string": "text", "boolean": "true or false", "object": "table of texts"}
+    return words.get(node["type"], node["type"]) + bound
+
+
+def _default(key: str, prop: Node, node: Node) -> str:
+    if key in node.get("required", ()):
+        return "needed"
+    value = prop.get("default")
+    return NOTHING if value is None else f"`{json.dumps(value)}`"

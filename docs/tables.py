@@ -1,0 +1,110 @@
+"""The parts of the documentation that are made from the code at every build, so that they cannot go stale.
+
+``TABLES`` maps the name that a page uses (the directive ``generated``) to a function that returns Markdown. A policy,
+backfilling, metric or key without a meaning in the code stops the build.
+"""
+
+from __future__ import annotations
+
+import inspect
+import re
+from collections.abc import Callable
+from functools import partial
+
+from scenario_keys import section, sections, sources
+from texts import NOTHING, first_paragraph, markdown, table
+
+from greenbatch.cli.app import VERBS
+from greenbatch.energy.units import BOUNDS, CANONICAL, UNITS
+from greenbatch.engine import backfill, conservative
+from greenbatch.engine.simulate import BACKFILLS, GREEN_THRESHOLD_J
+from greenbatch.metrics import METRICS, PER_JOB
+from greenbatch.policies import entries
+from greenbatch.policies.registry import BACKFILL_PARAMETERS
+from greenbatch.scenarios import shipped_names
+from greenbatch.scenarios.scenario import SHIPPED
+from greenbatch.scenarios.toml import read_toml
+
+
+def policies() -> str:
+    """Every registered policy: what it does, its parameters, and whether it takes backfilling."""
+    rows = []
+    for name, entry in sorted(entries().items(), key=lambda item: not item[1].backfills):
+        doc = inspect.getdoc(entry.plan) if entry.parameters else entry.summary
+        given = ", ".join(f"`{key}={value:g}`" for key, value in entry.parameters.items())
+        rows.append((f"`{name}`", _told(name, doc), given or NOTHING, "yes" if entry.backfills else "no"))
+    return table(("Policy", "What goes first", "Parameters, defaults", "Backfilling"), rows)
+
+
+def backfillings() -> str:
+    """Every backfilling: what it lets go ahead, and its parameters."""
+    told = {"none": "Nothing: the first job of the line starts when it fits."}
+    told["conservative"] = first_paragraph(conservative.__doc__).partition(": ")[2]
+    found = re.findall(r"^``([a-z-]+)`` +((?:.+\n?(?: {4,}.+\n?)*))", backfill.__doc__ or "", flags=re.MULTILINE)
+    told |= {name: markdown(text) for name, text in found}
+    defaults = {"threshold_j": GREEN_THRESHOLD_J}
+    rows = []
+    for name in BACKFILLS:
+        parameters = BACKFILL_PARAMETERS.get(name, {})
+        given = ", ".join(f"`{key}={defaults[setting]:g}`" for key, setting in parameters.items())
+        rows.append((f"`{name}`", told[name][:1].upper() + told[name][1:], given or NOTHING))
+    return table(("Backfilling", "What may go ahead of a job that does not fit", "Parameters, defaults"), rows)
+
+
+def shipped() -> str:
+    """Every scenario that comes with greenbatch."""
+    rows = [(f"`{name}`", read_toml(SHIPPED / f"{name}.toml")[0]["description"]) for name in shipped_names()]
+    return table(("Scenario", "Question"), rows)
+
+
+def metrics(scope: str) -> str:
+    """Every metric of a scope, with its formula, range and source."""
+    rows = []
+    for m in METRICS.values():
+        doc = _told(m.name, m.doc)
+        for name, function in PER_JOB.items():  # told once, in a table of their own
+            doc = doc.replace(f"of: {markdown(function.__doc__)}", f"of `{name}`.")
+        if m.scope == scope:
+            rows.append((f"`{m.name}`", m.unit, m.better, doc))
+    return table(("Metric", "Unit", "Better", "Formula, range, source"), rows)
+
+
+def job_metrics() -> str:
+    """What is measured of every job."""
+    rows = [(f"`{name}`", _told(name, function.__doc__)) for name, function in PER_JOB.items()]
+    return table(("Quantity", "Formula, range, source"), rows)
+
+
+def units() -> str:
+    """Every unit that a series may be declared in, and which magnitudes are believed."""
+    rows = []
+    for quantity, (low, high) in BOUNDS.items():
+        known = ", ".join(f"`{name}`" for name, unit in UNITS.items() if unit.quantity == quantity)
+        rows.append((f"`{quantity}`", known, f"{low:g} to {high:g} {CANONICAL[quantity]}"))
+    return table(("Quantity", "Units", "Believable"), rows)
+
+
+def verbs() -> str:
+    """The commands."""
+    return table(("Command", "What it does"), ((f"`greenbatch {verb}`", line) for verb, line in VERBS.items()))
+
+
+def _told(name: str, doc: str | None) -> str:
+    if not doc:
+        raise LookupError(f"nothing tells what {name} is")
+    return markdown(doc)
+
+
+TABLES: dict[str, Callable[[], str]] = {
+    "policies": policies,
+    "backfillings": backfillings,
+    "shipped-scenarios": shipped,
+    **{f"scenario-{name}": partial(section, name) for name in sections()},
+    "scenario-sources": sources,
+    "job-metrics": job_metrics,
+    "run-metrics": partial(metrics, "run"),
+    "window-metrics": partial(metrics, "window"),
+    "units": units,
+    "verbs": verbs,
+}
+"""Name -> the function that makes it."""
