@@ -201,6 +201,7 @@ def test_the_resolved_scenario_has_every_default(ours):
         "commitment": "reconsider",
         "event_rule": "per_event",
         "overrun": "kill",
+        "ties": "arrival_first",
         "tick_s": 0.0,
     }
     assert resolved["cluster"]["processors_per_machine"] == 8
