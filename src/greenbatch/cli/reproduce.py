@@ -92,14 +92,25 @@ def write_cells(protocol: str, cells: Sequence[dict[str, Any]], folder: Path, se
 
 
 def print_cells(cells: Sequence[dict[str, Any]]) -> None:
-    """The cells as a table, and how many came out as published."""
+    """The cells as a table, the reasons below it, and how many came out as published."""
     from collections import Counter
 
     from rich.console import Console
 
-    from greenbatch.experiments.tables import reproduction_table, to_rich
+    from greenbatch.experiments.tables import MAIN, reproduction_table, to_rich
 
     console = Console()
-    console.print(to_rich(reproduction_table(cells)))
+    short = {column.metric: column.short for column in MAIN}
+    # In a terminal remarks and long names would be folded into columns of a few characters.
+    shown = [
+        {**cell, "reason": "", "metric": short.get(cell["metric"], cell["metric"].partition("_")[0])} for cell in cells
+    ]
+    console.print(to_rich(reproduction_table(shown)))
+    told: dict[str, list[str]] = {}
+    for cell in cells:
+        if cell["reason"]:
+            told.setdefault(cell["reason"], []).append(f"{cell['scheduler']}+{cell['backfill']}")
+    for reason, names in told.items():
+        console.print(f"{', '.join(dict.fromkeys(names))}: {reason}", markup=False, highlight=False, style="dim")
     verdicts = Counter(cell["verdict"] for cell in cells)
     console.print(", ".join(f"{count} {verdict}" for verdict, count in verdicts.items()), highlight=False)
