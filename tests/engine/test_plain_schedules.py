@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from cases import ESTIMATES, clusters, job_lists, site, supplies, workload
 from hypothesis import given, settings
-from plain import Job, Machine, conservative
+from plain import Job, Machine, Supply, conservative
 
 from greenbatch.cluster import Cluster
 from greenbatch.engine.outcome import Outcome
@@ -141,3 +141,22 @@ def test_a_job_of_the_first_instant_that_fills_the_machine_is_not_overtaken() ->
     assert outcome.start_s.tolist() == [0, 10, 2, 15, 15]
     outcome = simulate(workload(jobs), Cluster.pooled(4), None, Rules(), scheduler("fcfs+easy-schedgym"))
     assert outcome.start_s.tolist() == [0, 10, 15, 15, 3]
+
+
+def test_time_alone_can_free_spare_processors_where_jobs_run_over_their_requests() -> None:
+    """10 processors, a head that needs 7. At 25 s both running jobs are overdue, so 3 processors are to spare.
+
+    Job 4 may use 2 of them as soon as anything happens, here the arrival of job 5.
+    """
+    jobs = [Job(0, 90, 10, 4), Job(0, 90, 20, 3), Job(1, 5, 5, 7), Job(2, 50, 50, 2), Job(25, 5, 5, 8)]
+    outcome = simulate(workload(jobs), Cluster.pooled(10), None, Rules(overrun="extend"), scheduler("fcfs+easy"))
+    assert outcome.start_s[3] == 25
+    check(outcome, Machine(jobs, 10, SCORES["fcfs"], "easy", kill=False))
+
+
+def test_cheapest_start_starts_nothing_on_processors_of_an_overdue_job() -> None:
+    supply = Supply([100.0], 10.0, 0.0, 1)
+    jobs = [Job(0, 20, 5, 2, 5.0), Job(1, 5, 5, 2, 5.0)]
+    rules = Rules(overrun="extend")
+    outcome = simulate(workload(jobs), Cluster.pooled(2), site(supply), rules, scheduler("cheapest-start:tick=5"))
+    assert outcome.start_s.tolist() == [0, 20]

@@ -76,7 +76,12 @@ def announced(part: str) -> Iterator[None]:
 
 
 def machine_code(
-    function: Callable[..., Any], signature: Any = None, *, cached: bool = True, small: bool = False, allocates: bool = False
+    function: Callable[..., Any],
+    signature: Any = None,
+    *,
+    cached: bool = True,
+    small: bool = False,
+    allocates: bool = False,
 ) -> Any:
     """Compile a function.
 
@@ -90,7 +95,13 @@ def machine_code(
     """
     before = config.CACHE_DIR
     config.CACHE_DIR = str(cache_folder()) if cached and not PLAIN else before
-    options: dict[str, Any] = {"cache": cached, "nogil": True, "error_model": "numpy", "forceinline": small, "_nrt": allocates}
+    options: dict[str, Any] = {
+        "cache": cached,
+        "nogil": True,
+        "error_model": "numpy",
+        "forceinline": small,
+        "_nrt": allocates,
+    }
     try:
         decorate: Any = numba.njit
         return decorate(None if PLAIN else signature, **options)(function)

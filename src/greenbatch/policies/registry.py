@@ -105,13 +105,11 @@ def planner(name: str, **parameters: float) -> Callable[[Any], Any]:
 
 @cache
 def _compile(function: RuleFunction, builtin: bool) -> RuleFunction | None:
-    from numba.core.errors import NumbaError
-
     from greenbatch.engine.loop import compile_rule
 
     try:
         return compile_rule(function, cached=builtin)
-    except NumbaError:
+    except Exception:  # noqa: BLE001  (on code it does not know Numba raises anything, also AssertionError)
         return None
 
 
