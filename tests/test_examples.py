@@ -1,0 +1,203 @@
+"""Everything that the pages and examples show is run: scripts, commands, Python blocks, and the README's table."""
+
+from __future__ import annotations
+
+import doctest
+import json
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from greenbatch.cli import main
+from greenbatch.policies import registry
+from pages import PAGES, ROOT, blocks, commands, prose
+
+EXAMPLES = ROOT / "examples"
+sys.path.insert(0, str(ROOT / "docs"))
+
+
+@pytest.fixture(autouse=True)
+def _own_rules() -> Iterator[None]:
+    """Rules that an example registers are gone after it."""
+    registry.entries()
+    before = dict(registry._ENTRIES)
+    yield
+    registry._ENTRIES.clear()
+    registry._ENTRIES.update(before)
+
+
+@pytest.fixture
+def workplace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder with a copy of the examples, where commands are run."""
+    shutil.copytree(EXAMPLES, tmp_path / "examples", ignore=shutil.ignore_patterns("__pycache__"))
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+# ---------------------------------------------------------------- scripts
+
+
+def test_quickstart_prints_what_it_printed_when_it_was_written(tmp_path: Path) -> None:
+    """A difference is a change of results: it belongs into the changelog, and into ``examples/quickstart.out``."""
+    done = subprocess.run(
+        [sys.executable, EXAMPLES / "quickstart.py"], cwd=tmp_path, capture_output=True, text=True, check=True
+    )
+    assert done.stdout == (EXAMPLES / "quickstart.out").read_text(encoding="utf-8")
+    assert all(line.startswith("greenbatch: compiling") for line in done.stderr.splitlines())
+    assert not list(tmp_path.iterdir())
+
+
+def test_the_example_rule_has_fewer_than_twenty_lines() -> None:
+    text = (EXAMPLES / "my_rules.py").read_text(encoding="utf-8")
+    rule = text[: text.index("@gb.policy")]
+    assert len([line for line in rule.splitlines() if line.strip()]) < 20
+
+
+# ---------------------------------------------------------------- commands
+
+ELSEWHERE = {"demo", "reproduce", "data"}
+"""Verbs that need real data, or whose tests run the very same command."""
+
+RUN = {
+    " ".join(words): words
+    for page in PAGES
+    for words in commands(page)
+    if words[0] not in ELSEWHERE and not any("gas-marl" in word for word in words)
+}
+
+
+@pytest.mark.parametrize("words", RUN.values(), ids=RUN)
+def test_every_command_in_the_pages_runs(words: list[str], workplace: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(words) == 0, capsys.readouterr().err
+    assert capsys.readouterr().out
+    if "--out" in words:
+        record = json.loads((workplace / words[words.index("--out") + 1] / "provenance.json").read_text())
+        assert record["run"]["command"] == ["greenbatch", *words]
+        assert record["files"]
+
+
+def test_the_example_dump_has_the_notes_that_the_page_shows(
+    workplace: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    shown = next(block for block in blocks(ROOT / "docs/data-in.md", "text") if "note:" in block)
+    words = ["simulate", "--scenario", "examples/site.toml", "--scheduler", "fcfs+easy", "--out", "out"]
+    assert main(words) == 0
+    assert shown in capsys.readouterr().out
+    assert main([*words[:-1], "strict", "--strict"]) == 2
+    assert "sacct.txt, line 44: Start: job that never started dropped" in capsys.readouterr().err
+    assert not (workplace / "strict").exists()
+
+
+def test_the_message_in_the_page_on_errors_is_a_real_one(workplace: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    shown = next(block for block in blocks(ROOT / "docs/errors.md", "text") if "trace.swf" in block)
+    rest = " -1 -1 1 10 -1 1 1 1 1 1 -1 -1 -1\n"
+    jobs = [f"{k} 0 -1 5 1{rest}" for k in range(1, 6)]
+    (workplace / "trace.swf").write_text("; MaxProcs: 8\n" + "".join(jobs) + f"6 0 -1 x 1{rest}")
+    assert main(["simulate", "--scenario", "plain", "--trace", "trace.swf", "--scheduler", "fcfs", "--out", "x"]) == 2
+    assert capsys.readouterr().err == shown
+
+
+# ---------------------------------------------------------------- Python in the pages
+
+WITH_PYTHON = [page for page in PAGES if blocks(page, "python")]
+
+
+@pytest.mark.parametrize("page", WITH_PYTHON, ids=lambda page: page.relative_to(ROOT).as_posix())
+def test_python_in_a_page_runs_and_gives_what_it_shows(page: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Blocks of one page share their names; those with prompts are compared with what they show."""
+    names: dict[str, object] = {"__name__": "page"}
+    examples = 0
+    for number, block in enumerate(blocks(page, "python")):
+        if ">>>" in block:
+            test = doctest.DocTestParser().get_doctest(block, names, page.name, str(page), 0)
+            result = doctest.DocTestRunner(optionflags=doctest.NORMALIZE_WHITESPACE).run(test, clear_globs=False)
+            assert result.failed == 0, capsys.readouterr().out
+            names.update(test.globs)
+            examples += result.attempted
+        else:
+            exec(compile(block, f"{page.name}[{number}]", "exec"), names)  # noqa: S102  # it is our own page
+            examples += 1
+    assert examples
+
+
+def test_the_main_path_in_the_readme_is_short() -> None:
+    first = blocks(ROOT / "README.md", "python")[0]
+    assert len(first.splitlines()) < 20
+    assert all(verb in first for verb in ("load_scenario", "simulate", "evaluate", "compare"))
+
+
+def test_the_readme_shows_what_a_run_gives() -> None:
+    """The table is that of the embedded scenario, figure by figure; the picture's title tells its figures."""
+    from readme_figures import PICTURE, figures
+
+    table, picture = figures()
+    text = prose(ROOT / "README.md")
+    for line in table.splitlines():
+        if line.startswith(("|", "Mean")):
+            assert line in text
+    title = re.compile("<title.*</title>", re.DOTALL)
+    assert title.findall(PICTURE.read_text(encoding="utf-8")) == title.findall(picture) != []
+
+
+# ---------------------------------------------------------------- what the documentation makes from the code
+
+
+def test_every_made_table_is_shown_and_every_shown_one_is_made() -> None:
+    from tables import TABLES
+
+    shown = [name for page in PAGES for name in re.findall(r"^```\{generated\} (\S+)$", page.read_text(), re.MULTILINE)]
+    assert sorted(shown) == sorted(TABLES)
+
+
+def test_the_made_tables_hold_every_policy_backfilling_metric_and_key() -> None:
+    from scenario_keys import sections
+    from tables import TABLES
+
+    from greenbatch.engine.simulate import BACKFILLS
+    from greenbatch.metrics import METRICS
+    from greenbatch.policies import names
+
+    made = {name: make() for name, make in TABLES.items()}
+    everything = "\n".join(made.values())
+    for name in (*names(), *BACKFILLS, *METRICS):
+        assert f"| `{name}` |" in everything
+    described = "\n".join(text for name, text in made.items() if name.startswith("scenario-"))
+    keys = {
+        key
+        for parts in sections().values()
+        for _, _, node in parts
+        for key, prop in node["properties"].items()
+        if "const" not in prop and "$ref" not in json.dumps(prop)
+    }
+    assert len(keys) > 80
+    assert not {key for key in keys if f"| `{key}` |" not in described}
+
+
+def test_every_note_of_the_readers_of_jobs_is_in_the_page() -> None:
+    """What is said of a repair in the source stands in the page, with three dots for what varies."""
+    import ast
+
+    page = (ROOT / "docs/data-in.md").read_text(encoding="utf-8")
+    found = []
+    for file in sorted((ROOT / "src/greenbatch/workload").glob("*.py")):
+        for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
+            named = isinstance(node, ast.Call) and getattr(node.func, "attr", getattr(node.func, "id", ""))
+            if named in ("repair", "fact", "Note") and isinstance(node, ast.Call) and node.args:
+                found.append(node.args[0])
+            elif named == "drop" and isinstance(node, ast.Call):
+                found.append(node.args[1])
+            elif isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) in ("what", "message"):
+                found.append(node.value)
+    texts = set()
+    for node in found:
+        parts = node.values if isinstance(node, ast.JoinedStr) else [node]
+        pieces = [str(part.value) if isinstance(part, ast.Constant) else "…" for part in parts]
+        texts.add("".join(pieces))
+    texts.discard("…")
+    assert len(texts) > 25
+    assert not {text for text in texts if text not in page}
