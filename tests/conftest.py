@@ -10,7 +10,7 @@ import pytest
 
 
 def _finder(variable: str, default: str) -> Callable[[str], Path]:
-    root = Path(os.environ.get(variable, default))
+    root = Path(os.environ.get(variable, default)).resolve()
 
     def find(name: str) -> Path:
         path = root / name
