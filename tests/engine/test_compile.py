@@ -1,0 +1,154 @@
+"""The compile cache: said once, loaded later, and never stale."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import greenbatch
+
+HASH = """
+import json, sys
+from pathlib import Path
+from greenbatch.engine.compile import engine_hash
+
+def current():
+    engine_hash.cache_clear()
+    return engine_hash()
+
+hashes = {"as it is": current()}
+for source in sorted(Path(sys.argv[1]).glob("*.py")):
+    text = source.read_text()
+    source.write_text(text + "# edited")
+    hashes[source.name] = current()
+    source.write_text(text)
+hashes["restored"] = current()
+print(json.dumps(hashes))
+"""
+
+SIMULATE = """
+import json
+import numpy as np
+from greenbatch.cluster import Cluster
+from greenbatch.energy import Site
+from greenbatch.engine.compile import cache_folder
+from greenbatch.engine.loop import part
+from greenbatch.engine.rules import Rules
+from greenbatch.engine.simulate import simulate
+from greenbatch.policies import scheduler
+from greenbatch.workload import Workload
+
+def starts(submit, run, processors, power):
+    columns = {"submit_s": submit, "run_time_s": run, "processors": processors, "power_w": power}
+    site = Site(name="s", step_s=100.0, sources_w={"all": np.array([50.0])}, repeat=True)
+    cluster = Cluster.pooled(2, idle_power_per_machine_w=0.0)
+    rule = scheduler("lptpn-published:sigma=100")
+    return simulate(Workload.from_columns("x", columns), cluster, site, Rules(), rule).start_s.tolist()
+
+print(json.dumps({
+    "little brown": starts([0, 1], [10, 6], [1, 1], [50.0, 10.0]),
+    "order": starts([0, 1, 2], [10, 6, 5], [2, 2, 2], [1.0, 1.0, 1.0]),
+    "loaded": sum(part("scan-published").stats.cache_hits.values()),
+    "folder": str(cache_folder()),
+}))
+"""
+
+BOOKS = """
+import numpy as np
+from types import SimpleNamespace
+from greenbatch.cluster import Cluster
+from greenbatch.engine.books import books
+outcome = SimpleNamespace(
+    profile_time_s=np.array([0.0, 10.0]), profile_load_w=np.array([7.0, 5.0]), site=None,
+    cluster=Cluster.pooled(1, idle_power_per_machine_w=5.0),
+)
+print(books(outcome, 0.0, 20.0).grid_j)
+"""
+
+
+class Copy:
+    """A copy of the package in a folder of its own, with a cache of its own."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder, self.cache = folder, folder / "cache"
+        package = Path(greenbatch.__file__).parent
+        shutil.copytree(package, folder / "greenbatch", ignore=shutil.ignore_patterns("__pycache__"))
+
+    @property
+    def engine(self) -> Path:
+        return self.folder / "greenbatch" / "engine"
+
+    def edit(self, file: str, old: str, new: str) -> None:
+        text = (self.engine / file).read_text()
+        assert text.count(old) == 1
+        (self.engine / file).write_text(text.replace(old, new))
+
+    def run(self, code: str, *arguments: str) -> tuple[Any, str]:
+        """Output as JSON, and what stood on standard error."""
+        environment = {**os.environ, "PYTHONPATH": str(self.folder), "XDG_CACHE_HOME": str(self.cache)}
+        environment.pop("NUMBA_DISABLE_JIT", None)
+        done = subprocess.run(
+            [sys.executable, "-W", "error", "-c", code, *arguments], env=environment, cwd=self.folder,
+            capture_output=True, text=True, check=False,
+        )  # fmt: skip
+        assert done.returncode == 0, done.stderr
+        return json.loads(done.stdout), done.stderr
+
+
+@pytest.fixture
+def copy(tmp_path: Path) -> Copy:
+    return Copy(tmp_path)
+
+
+def test_an_edit_anywhere_in_the_engine_is_another_engine(copy: Copy) -> None:
+    hashes, _ = copy.run(HASH, str(copy.engine))
+    assert hashes.pop("restored") == hashes["as it is"]
+    assert len(set(hashes.values())) == len(hashes) > 15
+
+
+def test_compiled_once_said_once_loaded_later_and_never_stale(copy: Copy) -> None:
+    cold, said = copy.run(SIMULATE)
+    assert said.splitlines() == [
+        f"greenbatch: compiling the engine ({part}; once per version) ..." for part in ("scan-published", "no-rule")
+    ]
+    assert cold["loaded"] == 0
+    assert cold["little brown"] == [0, 1]  # 60 J are less than 100 J
+    assert cold["order"] == [0, 10, 16]  # the larger one first
+    warm, said = copy.run(SIMULATE)
+    assert said == ""
+    assert warm == {**cold, "loaded": 1}
+    assert Path(warm["folder"]).is_relative_to(copy.cache)
+
+    copy.edit("supply.py", "ROUNDING_J = 1e-6", "ROUNDING_J = 50.0")  # a constant: 50 J are now too close to 100 J
+    copy.edit("queue.py", "ranked[a].key <= ranked[b].key", "ranked[a].key >= ranked[b].key")  # a callee's callee
+    edited, said = copy.run(SIMULATE)
+    assert said.count("compiling the engine (scan-published; once per version)") == 1
+    assert edited["folder"] != cold["folder"]
+    assert edited["loaded"] == 0
+    assert edited["little brown"] == [0, 6]  # 10 W for the 4 s that both run
+    assert edited["order"] == [0, 15, 10]
+
+
+def test_a_home_that_cannot_be_written_does_no_harm(copy: Copy) -> None:
+    copy.cache.write_text("a file where the cache folder should be")
+    joules, said = copy.run(BOOKS)
+    assert joules == 120.0
+    assert said == ""
+
+
+def test_only_a_few_engines_are_kept(copy: Copy) -> None:
+    engines = copy.cache / "greenbatch" / "engine"
+    for number in range(6):
+        (engines / f"old-{number}").mkdir(parents=True)
+        os.utime(engines / f"old-{number}", (number, number))
+    assert copy.run(BOOKS)[0] == 120.0
+    kept = {folder.name for folder in engines.iterdir()}
+    assert {name for name in kept if name.startswith("old")} == {"old-3", "old-4", "old-5"}
+    assert len(kept) == 4
