@@ -244,7 +244,7 @@ def meteo(**change) -> str:
 
 
 BROKEN = {
-    "nothing": ("", {}, 1, None, "no weather file"),
+    "nothing": ("", {}, None, None, "is empty"),
     "prose": ("Dear all,\nit rains.\n", {}, 1, None, "no weather file"),
     "epw without data": (epw(), {}, None, None, "no data below DATA PERIODS"),
     "epw without zone": (epw(epw_row(2020, 1, 1, 1)).replace("8.0,1.0", "8.0,x"), {}, 1, "utc_offset_h", "'x'"),

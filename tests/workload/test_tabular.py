@@ -140,7 +140,7 @@ def test_malformed(tmp_path, case):
 def test_latin_1_text_names_the_line(tmp_path):
     path = tmp_path / "jobs.csv"
     path.write_bytes(b"submit_s,run_time_s,processors,n\n0,1,1,a\n0,1,1,\xe5\n")
-    with pytest.raises(InputError, match="line 3: is not UTF-8 text"):
+    with pytest.raises(InputError, match="line 3: byte 0xe5 is not UTF-8 text"):
         read_table(path)
 
 

@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import csv
-import gzip
-import hashlib
 import io
-import zlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,7 +11,8 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from greenbatch.errors import DataMissing, InputError
+from greenbatch.errors import InputError
+from greenbatch.files import decode, read_bytes
 
 Floats = NDArray[np.float64]
 
@@ -46,50 +44,6 @@ class Columns:
         return InputError(problem + words, file=self.file, line=line, field=field, fix=fix)
 
 
-def read_bytes(file: str | Path) -> tuple[bytes, str]:
-    """Content of a file, unpacked when it is gzip, and the SHA-256 of the file as it is on disk.
-
-    Raises:
-        InputError: the file is absent, not a file, or a broken gzip file.
-    """
-    path = Path(file)
-    try:
-        raw = path.read_bytes()
-    except FileNotFoundError:
-        raise DataMissing("the file does not exist", file=path, fix="check the path") from None
-    except OSError as error:
-        raise InputError(f"cannot be read: {error.strerror or error}", file=path, fix="check the path") from None
-    digest = hashlib.sha256(raw).hexdigest()
-    if raw[:2] != b"\x1f\x8b":
-        return raw, digest
-    try:
-        return gzip.decompress(raw), digest
-    except (OSError, EOFError, zlib.error) as error:
-        raise InputError(f"is a broken gzip file: {error}", file=path, fix="copy or download it again") from None
-
-
-def read_text(file: str | Path, *, latin_1: bool = False) -> tuple[str, str]:
-    """Content of a text file (plain or gzip) and the SHA-256 of the file on disk.
-
-    Args:
-        file: the file.
-        latin_1: take a file that is not UTF-8 for Latin-1 instead of refusing it (names of places in weather files).
-
-    Raises:
-        InputError: the file cannot be read, or is not UTF-8.
-    """
-    raw, digest = read_bytes(file)
-    try:
-        return raw.decode("utf-8-sig"), digest
-    except UnicodeDecodeError as error:
-        if latin_1:
-            return raw.decode("latin-1"), digest
-        line = raw[: error.start].count(b"\n") + 1
-        raise InputError(
-            f"byte {raw[error.start]:#04x} is not UTF-8 text", file=file, line=line, fix="save the file as UTF-8"
-        ) from None
-
-
 def read_rows(text: str, *, file: str | Path, delimiter: str = ",") -> tuple[list[list[str]], list[int]]:
     """Rows of a CSV text and the line on which each ends; blank lines are left out."""
     rows: list[list[str]] = []
@@ -113,7 +67,8 @@ def read_columns(file: str | Path, wanted: Sequence[str], *, delimiter: str = ",
     """
     if ".parquet" in (suffixes := Path(file).suffixes) or ".pq" in suffixes:
         return _parquet(file, wanted)
-    text, digest = read_text(file)
+    content, digest = read_bytes(file)
+    text = decode(content, file)
     if len(delimiter) != 1:
         raise InputError(f"is {delimiter!r}", field="delimiter", fix="give one character")
     rows, lines = read_rows(text, file=file, delimiter=delimiter)

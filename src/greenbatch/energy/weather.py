@@ -12,12 +12,12 @@ from pathlib import Path
 
 import numpy as np
 
-from greenbatch.energy.columns import read_text
 from greenbatch.energy.samples import Gaps, Negative, Repairs, Samples
 from greenbatch.energy.series import Series, column_values, series_of
 from greenbatch.energy.units import unit_named
 from greenbatch.energy.weather_files import Cell, WeatherFile, find_layout
 from greenbatch.errors import InputError
+from greenbatch.files import decode, read_bytes
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -89,7 +89,8 @@ def read_weather(
         InputError: the layout is not known, or the file departs from it; names file, line, field and fix.
     """
     repairs = Repairs(gaps=gaps, longest_step_s=longest_step_s, negative=negative)
-    text, digest = read_text(file, latin_1=True)
+    content, digest = read_bytes(file)
+    text = decode(content, file, latin_1=True)
     found = find_layout(text, file=str(file), digest=digest, time_zone=time_zone)
     for name in columns or ():
         if name not in found.cells:

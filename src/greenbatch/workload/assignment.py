@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from greenbatch.errors import InputError
-from greenbatch.workload.files import decode, read_bytes, source
+from greenbatch.files import decode, read_bytes
 from greenbatch.workload.table import Workload
 
 
@@ -49,7 +49,7 @@ def power_list(workload: Workload, path: str | Path) -> Workload:
             line=len(watts), field="power", fix="give one number for each job line",
         )  # fmt: skip
     return workload.with_columns(
-        power_w=workload.processors * watts[workload.trace_row], sources={**workload.sources, **source(path, sha256)}
+        power_w=workload.processors * watts[workload.trace_row], sources={**workload.sources, path.name: sha256}
     )
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from greenbatch.errors import InputError
-from greenbatch.workload.files import read_bytes
+from greenbatch.files import read_bytes
 from greenbatch.workload.sacct import read_sacct
 from greenbatch.workload.swf import read_swf
 from greenbatch.workload.table import Workload

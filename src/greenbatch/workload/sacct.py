@@ -19,12 +19,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from greenbatch.errors import InputError
+from greenbatch.files import read_bytes
 from greenbatch.workload import sacct_text
-from greenbatch.workload.files import read_bytes, source, trace_name
 from greenbatch.workload.ledger import Ledger
 from greenbatch.workload.local_time import unix_times, zone
 from greenbatch.workload.sacct_text import Dump
-from greenbatch.workload.table import Note, Workload
+from greenbatch.workload.table import Note, Workload, trace_name
 
 Floats = NDArray[np.float64]
 Mask = NDArray[np.bool_]
@@ -128,7 +128,7 @@ def read_sacct(
         unix_start_s=origin_s if fixed else None,
         time_zone=time_zone,
         notes=tuple(ledger.notes),
-        sources=source(path, sha256),
+        sources={path.name: sha256},
     )
 
 

@@ -17,10 +17,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from greenbatch.errors import InputError
-from greenbatch.workload.files import read_bytes, source, trace_name, write_bytes
+from greenbatch.files import read_bytes, write_bytes
 from greenbatch.workload.ledger import Ledger
 from greenbatch.workload.swf_text import field_name, parse
-from greenbatch.workload.table import Note, Workload
+from greenbatch.workload.table import Note, Workload, trace_name
 
 Rows = NDArray[np.float64]
 
@@ -103,7 +103,7 @@ def read_swf(
         unix_start_s=_number(header, "unixstarttime"),
         time_zone=_time_zone(header, ledger),
         notes=tuple(ledger.notes),
-        sources=source(path, sha256),
+        sources={path.name: sha256},
     )
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
+from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Self
 
@@ -186,3 +187,11 @@ def _column(name: str, values: Any, n: int) -> NDArray[Any]:
     if not np.all(np.isfinite(array)) or not np.all(array == np.floor(array)):
         raise InputError("needs whole numbers", field=name)
     return np.asarray(values).astype(np.int64)
+
+
+def trace_name(path: Path) -> str:
+    """What a workload is called: its file's name without the suffixes of a trace, ``a.swf.gz`` -> ``a``."""
+    name = path.name
+    for suffix in (".gz", ".swf", ".csv", ".parquet", ".txt"):
+        name = name.removesuffix(suffix)
+    return name or path.name

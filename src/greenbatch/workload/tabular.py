@@ -13,9 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from greenbatch.errors import InputError
-from greenbatch.workload.files import decode, read_bytes, source, trace_name
+from greenbatch.files import decode, read_bytes
 from greenbatch.workload.ledger import Ledger
-from greenbatch.workload.table import COLUMNS, RANGES, Note, Workload, is_float
+from greenbatch.workload.table import COLUMNS, RANGES, Note, Workload, is_float, trace_name
 
 Floats = NDArray[np.float64]
 
@@ -75,7 +75,7 @@ def read_table(
         raise InputError("no job is left", file=path, fix=f"no job can be simulated: {ledger.summary()}")
     return Workload.from_columns(
         trace_name(path), table, machine_processors=processors, unix_start_s=unix_start_s, time_zone=time_zone,
-        notes=tuple(ledger.notes), sources=source(path, sha256),
+        notes=tuple(ledger.notes), sources={path.name: sha256},
     )  # fmt: skip
 
 

@@ -7,7 +7,6 @@ import hashlib
 import os
 import tempfile
 import zlib
-from collections.abc import Mapping
 from pathlib import Path
 
 from greenbatch.errors import InputError
@@ -15,12 +14,13 @@ from greenbatch.errors import InputError
 _OTHER_ARCHIVES = {b"BZh": "bzip2", b"\xfd7zXZ": "xz", b"PK\x03\x04": "zip", b"\x28\xb5\x2f\xfd": "zstd"}
 
 
-def read_bytes(path: Path) -> tuple[bytes, str]:
+def read_bytes(file: str | Path) -> tuple[bytes, str]:
     """The (gunzipped) content of a file and the SHA-256 of the file as it lies on disk.
 
     Raises:
         InputError: the file cannot be read, is empty, or is a broken or foreign archive.
     """
+    path = Path(file)
     try:
         stored = path.read_bytes()
     except IsADirectoryError:
@@ -32,15 +32,20 @@ def read_bytes(path: Path) -> tuple[bytes, str]:
     except (OSError, ValueError) as error:
         raise InputError(f"cannot be read: {error}", file=path, fix="check the path") from None
     if not stored:
-        raise InputError("is empty", file=path, fix="give a file with jobs in it")
+        raise InputError("is empty", file=path, fix="give a file with data in it")
     for magic, kind in _OTHER_ARCHIVES.items():
         if stored.startswith(magic):
             raise InputError(f"is a {kind} archive", file=path, fix="unpack it, or compress it with gzip")
     return _gunzip(stored, path), hashlib.sha256(stored).hexdigest()
 
 
-def decode(content: bytes, path: Path) -> str:
+def decode(content: bytes, file: str | Path, *, latin_1: bool = False) -> str:
     """A text file's content, which must be UTF-8 (a byte-order mark is dropped).
+
+    Args:
+        content: the bytes.
+        file: the file, for messages.
+        latin_1: take what is not UTF-8 for Latin-1 instead of refusing it (names of places in weather files).
 
     Raises:
         InputError: the bytes are not UTF-8 text; names the line.
@@ -48,11 +53,14 @@ def decode(content: bytes, path: Path) -> str:
     try:
         text = content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
-        line = content.count(b"\n", 0, error.start) + 1
-        raise InputError("is not UTF-8 text", file=path, line=line, fix="save the file as UTF-8") from None
+        if not latin_1:
+            line = content.count(b"\n", 0, error.start) + 1
+            problem = f"byte {content[error.start]:#04x} is not UTF-8 text"
+            raise InputError(problem, file=file, line=line, fix="save the file as UTF-8") from None
+        text = content.decode("latin-1")
     if "\0" in text:
         line = text.count("\n", 0, text.index("\0")) + 1
-        raise InputError("is not a text file", file=path, line=line, fix="save the file as UTF-8 text")
+        raise InputError("is not a text file", file=file, line=line, fix="save the file as UTF-8 text")
     return text
 
 
@@ -80,19 +88,6 @@ def write_bytes(path: Path, content: bytes) -> None:
         raise InputError(problem, file=path, fix="give a file in an existing, writable folder") from None
 
 
-def trace_name(path: Path) -> str:
-    """The file's name without the suffixes of a trace, ``lublin_256.swf.gz`` -> ``lublin_256``."""
-    name = path.name
-    for suffix in (".gz", ".swf", ".csv", ".parquet", ".txt"):
-        name = name.removesuffix(suffix)
-    return name or path.name
-
-
-def source(path: Path, sha256: str) -> Mapping[str, str]:
-    """The ``sources`` entry of a workload read from one file."""
-    return {path.name: sha256}
-
-
 def _gunzip(stored: bytes, path: Path) -> bytes:
     if not stored.startswith(b"\x1f\x8b"):
         if path.name.endswith(".gz"):
@@ -105,5 +100,5 @@ def _gunzip(stored: bytes, path: Path) -> bytes:
     except (gzip.BadGzipFile, zlib.error) as error:
         raise InputError(f"broken gzip: {error}", file=path, fix="fetch or copy the file again") from None
     if not content:
-        raise InputError("is empty", file=path, fix="give a file with jobs in it")
+        raise InputError("is empty", file=path, fix="give a file with data in it")
     return content
