@@ -104,14 +104,12 @@ def test_column_order_is_time_order(greenbatch_data):
     assert np.array_equal(swapped.renewable_w[:8760], straight.renewable_w[8760:])
 
 
-def test_forecast_wraps_after_24_hours(greenbatch_data):
+def test_forecast_shows_24_hours(greenbatch_data):
     site = gasmarl_site(greenbatch_data)
     start_s, end_s, power_w = site.forecast(5.5 * 3600)
     assert start_s.tolist() == [3600.0 * h for h in range(5, 29)]
     assert end_s.tolist() == [3600.0 * h for h in range(6, 30)]
     assert power_w.tolist() == site.renewable_w[5:29].tolist()
-    assert site.forecast_w(5.5 * 3600, 24) == pytest.approx(site.renewable_w[5])
-    assert site.forecast_w(5.5 * 3600, 49) == pytest.approx(site.renewable_w[6])
 
 
 def test_inputs_and_notes_are_kept(greenbatch_data):

@@ -1,4 +1,4 @@
-"""A `Site`: slots, repetition, forecast and its wrap-around."""
+"""A `Site`: slots, repetition and forecast."""
 
 import numpy as np
 import pytest
@@ -39,7 +39,6 @@ def test_forecast_runs_over_the_seam_of_a_repeated_series():
 def test_forecast_ends_with_a_series_that_does_not_repeat():
     s = site([1, 2, 3, 4], forecast_horizon_s=3 * 3600)
     assert s.forecast(2.5 * 3600)[2].tolist() == [3, 4]
-    assert [s.forecast_w(2.5 * 3600, k) for k in range(4)] == [3, 4, 3, 4]
 
 
 @pytest.mark.parametrize(
@@ -53,25 +52,22 @@ def test_horizon_counts_whole_slots(horizon_s, slots):
     power_w=st.lists(st.integers(0, 50_000), min_size=1, max_size=60),
     horizon=st.integers(1, 70),
     now=st.floats(0, 1e7),
-    ahead=st.integers(0, 500),
     step_s=st.sampled_from([60.0, 300.0, 3600.0]),
 )
-def test_wrap_around_rule(power_w, horizon, now, ahead, step_s):
-    """Slot h0 + k beyond the m slots of the window takes the power of slot h0 + k mod m."""
+def test_forecast_shows_the_slots_within_the_horizon(power_w, horizon, now, step_s):
+    """Slot h0 + k of the forecast has the true power of that slot of the repeated series."""
     s = site(power_w, repeat=True, step_s=step_s, forecast_horizon_s=horizon * step_s)
     m, h0 = s.horizon_slots, int(now // step_s)
     assert m == min(horizon, len(power_w))
-    assert s.forecast_w(now, ahead) == power_w[(h0 + ahead % m) % len(power_w)]
     start_s, end_s, known_w = s.forecast(now)
     assert known_w.size == m
     assert start_s[0] <= now < end_s[0]
     assert known_w.tolist() == [power_w[(h0 + k) % len(power_w)] for k in range(m)]
 
 
-def test_sources_add_up_and_scale():
+def test_sources_add_up():
     s = Site(name="s", step_s=60, sources_w={"solar": np.array([1.0, 0.5]), "wind": np.array([2.0, 0.0])})
     assert s.renewable_w.tolist() == [3, 0.5]
-    assert s.scaled(4).renewable_w.tolist() == [12, 2]
 
 
 @pytest.mark.parametrize(

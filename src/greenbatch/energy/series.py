@@ -54,11 +54,6 @@ class Series:
             problem = f"step {wrong[0]} is {self.values[wrong[0]]:.10g} {CANONICAL[self.quantity]}"
             raise InputError(problem, field=self.name, fix=f"believable is {low:g} to {high:g}; check the unit")
 
-    @property
-    def end_s(self) -> float:
-        """End [s] of the last step on the clock."""
-        return self.start_s + self.values.size * self.step_s
-
     def derived(self, quantity: Quantity, values: Floats, *notes: str) -> Self:
         """Another quantity in the same steps."""
         return replace(self, quantity=quantity, values=values, notes=(*self.notes, *notes))

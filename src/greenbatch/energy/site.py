@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
-from typing import Self
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
@@ -109,17 +108,3 @@ class Site:
         rows = (first + np.arange(count)) % self.slots
         power_w: Floats = np.sum(np.stack([source_w[rows] for source_w in self.sources_w.values()]), axis=0)
         return start_s, start_s + self.step_s, power_w
-
-    def forecast_w(self, time_s: float, slots_ahead: int) -> float:
-        """Power [W] foreseen at a trace time for the slot so many slots ahead of the current one.
-
-        Beyond the ``m`` slots of `forecast` the window starts over: slot ``i`` takes the power of slot
-        ``h0 + (i - h0) mod m``, ``h0`` being the current one.
-        Source: GAS-MARL's simulator (24 hourly slots, wrapped around).
-        """
-        power_w = self.forecast(time_s)[2]
-        return float(power_w[slots_ahead % power_w.size])
-
-    def scaled(self, factor: float) -> Self:
-        """The same site with every source multiplied."""
-        return replace(self, sources_w={name: power * factor for name, power in self.sources_w.items()})
