@@ -66,7 +66,7 @@ def killed(run: Measured) -> float:
     return float(run.outcome.killed)
 
 
-@metric("decisions", "-", "neither")
+@metric("decisions", "jobs", "neither")
 def decisions(run: Measured) -> float:
-    """Jobs picked by the policy; backfilled jobs are not. [-], >= 0."""
+    """Jobs picked by the policy; backfilled jobs are not. [jobs], >= 0."""
     return float(run.outcome.decisions)

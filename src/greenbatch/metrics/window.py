@@ -106,6 +106,6 @@ def json_ready(values: Mapping[str, float]) -> dict[str, float | int | None]:
     """Metrics as JSON can hold them: counts as integers, undefined values as null."""
     ready: dict[str, float | int | None] = {}
     for name, value in values.items():
-        count = name in METRICS and (METRICS[name].unit == "jobs" or name == "decisions")
+        count = name in METRICS and METRICS[name].unit == "jobs"
         ready[name] = None if not np.isfinite(value) else int(value) if count else float(value)
     return ready
