@@ -10,7 +10,7 @@ from greenbatch.cluster import Cluster
 from greenbatch.energy import Site
 from greenbatch.engine.outcome import Outcome
 from greenbatch.engine.rules import Rules
-from greenbatch.engine.seam import Decision, Nodes, Policy, Running, Start, Supply, View
+from greenbatch.engine.seam import Decision, Nodes, Policy, Running, Start, Supply, View, Wait
 from greenbatch.engine.simulate import Program, check, outcome_of, prepare, refuse_scores
 from greenbatch.engine.state import NO_DELAY, Queue
 from greenbatch.errors import InputError
@@ -82,12 +82,14 @@ class Session:
         """Carry out a decision.
 
         Raises:
-            InputError: the row is not in the queue, or a delay is negative or infinite.
+            InputError: it is no decision, the row is not in the queue, or a delay is negative or infinite.
         """
         s = self.state
-        if not isinstance(decision, Start):
+        if isinstance(decision, Wait):
             s.clock.blocked, s.clock.settled = 1, 0
             return
+        if not isinstance(decision, Start):
+            raise InputError(f"answered {decision!r}", field=self.program.name, fix="answer Start(row) or Wait()")
         if not 0 <= decision.row < s.clock.last - s.clock.first:
             raise InputError(
                 f"chose row {decision.row} of a queue of {s.clock.last - s.clock.first}", field=self.program.name

@@ -55,6 +55,23 @@ BACKFILL_PARAMETERS: dict[str, dict[str, str]] = {"green": {"sigma": "threshold_
 """Parameters of backfillings -> engine settings."""
 
 
+def _is_built_in(function: Any) -> bool:
+    return str(function.__module__).startswith("greenbatch.")
+
+
+@cache
+def _built_in() -> frozenset[str]:
+    from greenbatch.policies import green, rules  # noqa: F401  (they register themselves)
+
+    return frozenset(_ENTRIES)
+
+
+def _add(entry: Entry, function: Any) -> None:
+    if not _is_built_in(function) and entry.name in _built_in():
+        raise InputError("is the name of a built-in policy", field=entry.name, fix="choose another name")
+    _ENTRIES[entry.name] = entry
+
+
 def rule(name: str, *, fixed: bool = False) -> Callable[[RuleFunction], RuleFunction]:
     """Register a priority rule under a name (decorator).
 
@@ -69,12 +86,12 @@ def rule(name: str, *, fixed: bool = False) -> Callable[[RuleFunction], RuleFunc
 
     def register(function: RuleFunction) -> RuleFunction:
         def plan(_: Workload) -> Program:
-            builtin = function.__module__.startswith("greenbatch.")
-            machine_code = None if fixed else _compile(function, builtin)
-            score = function if builtin else _guarded(function)
+            built_in = _is_built_in(function)
+            machine_code = None if fixed else _compile(function, built_in)
+            score = function if built_in else _guarded(function)
             return Program(name=name, score=score, fixed=fixed, compiled=machine_code)
 
-        _ENTRIES[name] = Entry(name, _first_line(function), plan, {}, True)
+        _add(Entry(name, _first_line(function), plan, {}, True), function)
         return function
 
     return register
@@ -87,7 +104,7 @@ def policy(name: str) -> Callable[[type], type]:
     """
 
     def register(maker: type) -> type:
-        _ENTRIES[name] = Entry(name, _first_line(maker), lambda _: Program(name=name), {}, True, maker)
+        _add(Entry(name, _first_line(maker), lambda _: Program(name=name), {}, True, maker), maker)
         return maker
 
     return register
@@ -97,18 +114,18 @@ def planner(name: str, **parameters: float) -> Callable[[Any], Any]:
     """Register a policy with its own engine program under a name (decorator); keywords are its parameters' defaults."""
 
     def register(function: Any) -> Any:
-        _ENTRIES[name] = Entry(name, _first_line(function), function, parameters, name == "random")
+        _add(Entry(name, _first_line(function), function, parameters, name == "random"), function)
         return function
 
     return register
 
 
 @cache
-def _compile(function: RuleFunction, builtin: bool) -> RuleFunction | None:
+def _compile(function: RuleFunction, built_in: bool) -> RuleFunction | None:
     from greenbatch.engine.loop import compile_rule
 
     try:
-        return compile_rule(function, cached=builtin)
+        return compile_rule(function, cached=built_in)
     except Exception:  # noqa: BLE001  (on code it does not know Numba raises anything, also AssertionError)
         return None
 
@@ -135,18 +152,27 @@ def _first_line(function: Any) -> str:
 
 
 @cache
-def _load_builtin() -> None:
+def _load_plug_ins() -> None:
     from importlib.metadata import entry_points
 
-    from greenbatch.policies import green, rules  # noqa: F401  (they register themselves)
-
     for point in entry_points(group="greenbatch.rules"):
-        point.load()
+        try:
+            point.load()
+        except Exception as error:
+            problem = f"cannot be loaded, {type(error).__name__}: {error}"
+            package = "the package" if point.dist is None else point.dist.name
+            fix = f"mend or uninstall {package}"
+            raise InputError(problem, field=f"plug-in {point.name} = {point.value}", fix=fix) from error
 
 
 def entries() -> dict[str, Entry]:
-    """All registered policies by name."""
-    _load_builtin()
+    """All registered policies by name.
+
+    Raises:
+        InputError: an installed plug-in cannot be loaded.
+    """
+    _built_in()
+    _load_plug_ins()
     return dict(_ENTRIES)
 
 
@@ -207,7 +233,7 @@ def scheduler(spec: str) -> Scheduler:
         )  # fmt: skip
     settings = {known[key]: value for key, value in backfill_parameters.items()}
     made = (f"{policy}+{backfill}", entry, parameters, backfill_name, settings)
-    return Scheduler(*made) if entry.maker is None else PolicyScheduler(*made, decider=entry.maker())
+    return Scheduler(*made) if entry.maker is None else PolicyScheduler(*made, decider=_guarded(entry.maker)())
 
 
 def split_schedulers(text: str) -> list[str]:
@@ -261,7 +287,7 @@ def _load_file(path: str) -> None:
     module = importlib.util.module_from_spec(module_spec)
     try:
         module_spec.loader.exec_module(module)
-    except Exception as error:  # whatever a user's file may do
+    except (Exception, SystemExit) as error:  # whatever a user's file may do
         line = _line_in(module_spec.origin or path, error)
         _ENTRIES.clear()
         _ENTRIES.update(before)
