@@ -6,6 +6,7 @@ after the GAS-MARL paper and notes on its simulator, ties as `engine.clock` stat
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import NamedTuple
@@ -24,7 +25,10 @@ class Job(NamedTuple):
 
 
 class Supply(NamedTuple):
-    """Renewable power: slots of a number of seconds that begin at an origin and repeat; so many slots are foreseen."""
+    """Renewable power: slots of a number of seconds that begin at an origin and repeat; so many slots are foreseen.
+
+    Later ones are believed to be like those foreseen; the whole series is foreseen at most.
+    """
 
     renewable_w: list[float]
     step_s: float
@@ -36,7 +40,20 @@ class Supply(NamedTuple):
 
     def forecast_w(self, now_s: float, time_s: float) -> float:
         current, slot = self.slot(now_s), self.slot(time_s)
-        return self.renewable_w[(current + (slot - current) % self.foreseen) % len(self.renewable_w)]
+        return self.renewable_w[
+            (current + (slot - current) % min(self.foreseen, len(self.renewable_w))) % len(self.renewable_w)
+        ]
+
+
+class Prices(NamedTuple):
+    """What `cheapest-start` weighs: see its docstring."""
+
+    hold_j: float
+    idle_w: float
+    reserve: float
+    short_s: float
+    horizon_s: float
+    tick_s: float
 
 
 @dataclass
@@ -48,11 +65,13 @@ class Machine:
     score: Callable[[Job, float], float]
     backfill: str = "none"
     per_instant: bool = False
+    completion_first: bool = False
     kill: bool = True
     sticky: bool = False
     idle_w: float = 0.0
     supply: Supply | None = None
     threshold_j: float = INFINITE
+    prices: Prices | None = None
     now_s: float = 0.0
     waiting: list[int] = field(default_factory=list)
     running: list[int] = field(default_factory=list)  # in order of starting
@@ -88,11 +107,12 @@ class Machine:
         return self.supply.origin_s + (self.supply.slot(self.now_s) + 1) * self.supply.step_s
 
     def one_event(self, wake_s: float) -> None:
-        """Arrivals come before completions, completions in order of starting, and both before a wake-up."""
+        """Arrivals come before completions (or after), completions in order of starting, both before a wake-up."""
         arrival_s = self.jobs[self.coming[0]].submit_s if self.coming else INFINITE
         ending = min(self.running, key=self.end_s, default=None)
         completion_s = INFINITE if ending is None else self.end_s(ending)
-        if arrival_s <= min(completion_s, wake_s):
+        arrives = arrival_s < completion_s or (arrival_s == completion_s and not self.completion_first)
+        if arrives and arrival_s <= wake_s:
             self.now_s = max(self.now_s, arrival_s)
             self.waiting.append(self.coming.pop(0))
         elif ending is not None and completion_s <= wake_s:
@@ -138,12 +158,12 @@ class Machine:
             elif end_s < shadow_s and (self.backfill != "green" or self.extra_brown_j(j) < self.threshold_j):
                 self.start(j)
 
-    def extra_brown_j(self, j: int) -> float:
-        """Brown energy with a job that starts now less brown energy without, by whole seconds."""
+    def extra_brown_j(self, j: int, start_s: float | None = None) -> float:
+        """Brown energy with a job that starts now (or later) less brown energy without, by whole seconds."""
         assert self.supply is not None
         extra_j = 0.0
         for second in range(int(self.jobs[j].requested_s)):
-            time_s = self.now_s + second
+            time_s = (self.now_s if start_s is None else start_s) + second
             load_w = self.idle_w + sum(self.jobs[r].power_w for r in self.running if self.requested_end_s(r) > time_s)
             green_w = self.supply.forecast_w(self.now_s, time_s)
             extra_j += max(0.0, load_w + self.jobs[j].power_w - green_w) - max(0.0, load_w - green_w)
@@ -153,6 +173,8 @@ class Machine:
         return min(self.waiting, key=lambda j: self.score(self.jobs[j], self.now_s))
 
     def wake_s(self) -> float:
+        if self.waiting and self.prices is not None:
+            return (self.now_s // self.prices.tick_s + 1) * self.prices.tick_s
         return self.next_supply_change_s() if self.waiting and self.backfill in ("green", "scan") else INFINITE
 
     def run(self) -> list[float]:
@@ -164,6 +186,10 @@ class Machine:
             self.events(self.wake_s())
             if self.backfill == "scan":
                 self.scan()
+                continue
+            if self.prices is not None:
+                while self.start_cheapest(self.prices):
+                    pass
                 continue
             while not self.sticky and self.waiting:
                 head = self.head()
@@ -195,6 +221,43 @@ class Machine:
                 started = True
         if self.waiting and not started and not self.running:
             self.start(self.head())
+
+    def free_at(self, time_s: float) -> int:
+        """Free processors now, or later by requested ends."""
+        if time_s <= self.now_s:
+            return self.free
+        return self.free + sum(self.jobs[j].processors for j in self.running if self.requested_end_s(j) <= time_s)
+
+    def start_cheapest(self, prices: Prices) -> bool:
+        """Start the first job for which no later half-hour is cheaper; the first that is held reserves its own."""
+        assert self.supply is not None
+        reserved: tuple[float, float, int] | None = None
+        last_s = self.supply.origin_s + self.supply.slot(self.now_s) * self.supply.step_s + prices.horizon_s
+        for j in sorted(self.waiting, key=lambda j: self.score(self.jobs[j], self.now_s)):
+            job = self.jobs[j]
+            price = prices.hold_j / max(job.requested_s, 10.0) + prices.idle_w * job.processors
+            need = job.processors
+            if job.requested_s > prices.short_s:
+                need = min(need + math.ceil(prices.reserve * self.processors), self.processors)
+            if need > self.free and reserved is not None:
+                continue
+            costs = {}
+            times = [self.now_s]
+            while (after_s := (times[-1] // prices.tick_s + 1) * prices.tick_s) <= last_s:
+                times.append(after_s)
+            for at_s in times:
+                room = self.free_at(at_s)
+                if reserved is not None and at_s < reserved[1] and reserved[0] < at_s + job.requested_s:
+                    room = min(room, self.free_at(max(at_s, reserved[0])) - reserved[2])
+                if room >= need:
+                    costs[at_s] = self.extra_brown_j(j, at_s) + (at_s - self.now_s) * price
+            best_s = min(costs, key=lambda at_s: costs[at_s], default=None)
+            if best_s == self.now_s:
+                self.start(j)
+                return True
+            if best_s is not None and reserved is None:
+                reserved = (best_s, best_s + job.requested_s, job.processors)
+        return False
 
 
 def conservative(jobs: list[Job], processors: int) -> list[float]:

@@ -88,7 +88,7 @@ def test_built_in_rules_decide_the_same_behind_the_seam(commitment: Any, backfil
 
 
 def test_rules_that_cannot_be_compiled_run_as_plain_python(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("greenbatch.policies.registry._ENTRIES", entries())
+    monkeypatch.setattr("greenbatch.policies.registry.ENTRIES", entries())
 
     @rule("expansion-compiled")
     def compiled_twin(queue: Queue) -> NDArray[np.float64]:

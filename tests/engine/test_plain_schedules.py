@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from cases import ESTIMATES, clusters, job_lists, site, supplies, workload
 from hypothesis import given, settings
-from plain import Job, Machine, Supply, conservative
+from plain import Job, Machine, Prices, Supply, conservative
 
 from greenbatch.cluster import Cluster
 from greenbatch.engine.outcome import Outcome
@@ -48,13 +48,14 @@ def test_reconsidered_schedules(policy: str, backfill: str, data: st.DataObject)
     rules: dict[str, Any] = {
         "event_rule": data.draw(st.sampled_from(["per_event", "per_instant"])),
         "overrun": data.draw(st.sampled_from(["kill", "extend"])),
+        "ties": data.draw(st.sampled_from(["arrival_first", "completion_first"])),
     }
     outcome = simulate(workload(jobs), cluster, None, Rules(**rules), scheduler(f"{policy}+{backfill}"))
     check(
         outcome,
         Machine(
             jobs, cluster.processors, SCORES[policy], backfill, per_instant=rules["event_rule"] == "per_instant",
-            kill=rules["overrun"] == "kill",
+            kill=rules["overrun"] == "kill", completion_first=rules["ties"] == "completion_first",
         ),
     )  # fmt: skip
 
@@ -117,6 +118,29 @@ def test_lptpn_as_worded(data: st.DataObject) -> None:
             jobs, cluster.processors, lambda job, now_s: -job.power_w * job.requested_s, "scan",
             per_instant=event_rule == "per_instant", kill=kill, idle_w=cluster.idle_power_w, supply=supply,
             threshold_j=threshold_j,
+        ),
+    )  # fmt: skip
+
+
+@settings(max_examples=120, deadline=None)
+@given(data=st.data())
+def test_cheapest_start(data: st.DataObject) -> None:
+    cluster, supply = data.draw(clusters()), data.draw(supplies())
+    jobs = data.draw(job_lists(cluster.processors, data.draw(st.sampled_from(ESTIMATES))))
+    prices = Prices(
+        data.draw(st.sampled_from([0.0, 100.0, 2000.0])), data.draw(st.sampled_from([0.0, 8.0])),
+        data.draw(st.sampled_from([0.0, 0.25, 0.5])), float(data.draw(st.integers(0, 8))),
+        float(data.draw(st.integers(0, 40))), float(data.draw(st.integers(1, 9))),
+    )  # fmt: skip
+    kill = data.draw(st.booleans())
+    name = "cheapest-start:hold={}:psi={}:reserve={}:short={}:horizon={}:tick={}".format(*prices)
+    rules = Rules(overrun="kill" if kill else "extend")
+    outcome = simulate(workload(jobs), cluster, site(supply), rules, scheduler(name))
+    check(
+        outcome,
+        Machine(
+            jobs, cluster.processors, lambda job, now_s: job.requested_s**2 * job.processors, "plan", kill=kill,
+            idle_w=cluster.idle_power_w, supply=supply, prices=prices,
         ),
     )  # fmt: skip
 
