@@ -17,10 +17,10 @@ from texts import NOTHING, first_paragraph, markdown, table
 from greenbatch.cli.app import VERBS
 from greenbatch.energy.units import BOUNDS, CANONICAL, UNITS
 from greenbatch.engine import backfill, conservative
-from greenbatch.engine.simulate import BACKFILLS, GREEN_THRESHOLD_J
+from greenbatch.engine.program import BACKFILLS, GREEN_THRESHOLD_J
 from greenbatch.metrics import METRICS, PER_JOB
 from greenbatch.policies import entries
-from greenbatch.policies.registry import BACKFILL_PARAMETERS
+from greenbatch.policies.schedulers import BACKFILL_PARAMETERS
 from greenbatch.scenarios import shipped_names
 from greenbatch.scenarios.scenario import SHIPPED
 from greenbatch.scenarios.toml import read_toml

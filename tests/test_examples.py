@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from greenbatch.cli import main
-from greenbatch.policies import registry
+from greenbatch.policies import entries, registry
 from pages import PAGES, ROOT, blocks, commands, prose
 
 EXAMPLES = ROOT / "examples"
@@ -24,11 +24,11 @@ sys.path.insert(0, str(ROOT / "docs"))
 @pytest.fixture(autouse=True)
 def _own_rules() -> Iterator[None]:
     """Rules that an example registers are gone after it."""
-    registry.entries()
-    before = dict(registry._ENTRIES)
+    entries()
+    before = dict(registry.ENTRIES)
     yield
-    registry._ENTRIES.clear()
-    registry._ENTRIES.update(before)
+    registry.ENTRIES.clear()
+    registry.ENTRIES.update(before)
 
 
 @pytest.fixture
@@ -158,7 +158,7 @@ def test_the_made_tables_hold_every_policy_backfilling_metric_and_key() -> None:
     from scenario_keys import sections
     from tables import TABLES
 
-    from greenbatch.engine.simulate import BACKFILLS
+    from greenbatch.engine.program import BACKFILLS
     from greenbatch.metrics import METRICS
     from greenbatch.policies import names
 

@@ -28,7 +28,7 @@ from greenbatch.engine.session import Session
 from greenbatch.engine.simulate import Program, simulate
 from greenbatch.engine.state import Queue
 from greenbatch.errors import GreenbatchError, InputError
-from greenbatch.policies import entries, rule, scheduler
+from greenbatch.policies import entries, policy, rule, scheduler
 from greenbatch.workload import Workload
 
 BACKFILLS = ["none", "easy", "easy-schedgym", "easy-green-order", "green:sigma=200"]
@@ -40,13 +40,13 @@ class Decider:
     """A scheduler whose policy answers views, under a program of its own."""
 
     plan: Program
-    policy: Policy
+    decider: Policy
 
     def program(self, _: Workload) -> Program:
         return self.plan
 
-    def decide(self, view: View) -> Decision:
-        return self.policy.decide(view)
+    def policy(self) -> Policy:
+        return self.decider
 
 
 class LowestScore:
@@ -267,6 +267,38 @@ def test_a_policy_that_always_waits_is_told_so() -> None:
     jobs = workload(random_jobs(1))
     with pytest.raises(GreenbatchError, match="lazy left 40 jobs waiting for ever"):
         simulate(jobs, CLUSTER, SITE, Rules(), Decider(Program(name="lazy"), Lazy()))
+
+
+@pytest.mark.parametrize("answer", [Wait(), Start.after_seconds(0, 60.0)])
+def test_a_policy_that_waits_for_ever_is_told_so_where_the_sun_keeps_waking_it(answer: Decision) -> None:
+    class Lazy:
+        def decide(self, view: View) -> Decision:
+            return answer
+
+    jobs = workload(random_jobs(1))
+    with pytest.raises(GreenbatchError, match=r"lazy left .* jobs waiting for ever: .* answers changed nothing"):
+        simulate(jobs, CLUSTER, SITE, Rules(), Decider(Program(name="lazy", backfill="green"), Lazy()))
+
+
+def test_a_policy_object_serves_one_simulation(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("greenbatch.policies.registry.ENTRIES", entries())
+    made = []
+
+    @policy("counts")
+    class Counts:
+        def __init__(self) -> None:
+            made.append(self)
+            self.asked = 0
+
+        def decide(self, view: View) -> Decision:
+            self.asked += 1
+            return Start(0)
+
+    jobs = workload(random_jobs(1))
+    decider = scheduler("counts+easy")
+    same(simulate(jobs, CLUSTER, SITE, Rules(), decider), simulate(jobs, CLUSTER, SITE, Rules(), decider))
+    assert len(made) == 2
+    assert made[0].asked == made[1].asked > 0
 
 
 def in_a_process(**environment: str) -> dict[str, str]:

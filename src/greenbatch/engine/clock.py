@@ -1,8 +1,8 @@
 """Events: what happens next, and in which order at one instant.
 
 The one place for ties. At equal times an arrival comes before a completion (after it under ``completion_first``), and
-both before a wake-up (a change of supply, a tick, the end of a delay). Arrivals of one instant come in the order of job ids; completions of one instant
-in the order in which the jobs were started. The clock never goes backward.
+both before a wake-up (a change of supply, a tick, the end of a delay). Arrivals of one instant come in the order of
+job ids; completions of one instant in the order in which the jobs were started. The clock never goes backward.
 """
 
 from __future__ import annotations
@@ -60,7 +60,10 @@ def next_event(s: Any, wake_s: float) -> int:
 
 @compiled_small
 def step(s: Any, wake_s: float) -> int:
-    """The next event or, under the ``per_instant`` rule, all events of the next instant; the first one's kind."""
+    """The next event or, under the ``per_instant`` rule, all events of the next instant.
+
+    Returns its kind, or COMPLETION if there were several: then the whole queue must be looked at.
+    """
     kind = next_event(s, wake_s)
     if s.set.per_instant and kind != NOTHING:
         while min(next_arrival_s(s), next_completion_s(s)) <= s.clock.now_s:

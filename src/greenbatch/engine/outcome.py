@@ -37,6 +37,7 @@ class Outcome:
     profile_load_w: Floats
     """Cluster power, idle power included, from each instant to the next, shape (m,). [W]"""
     decisions: int
-    """Jobs that started because the policy picked them; the others were backfilled."""
+    """Jobs that started because the policy picked them; the others were backfilled. Conservative backfilling gives
+    every job a reservation of its own, so there it is all of them."""
     killed: int
     """Jobs ended at their requested time."""

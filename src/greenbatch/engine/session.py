@@ -9,12 +9,15 @@ import numpy as np
 from greenbatch.cluster import Cluster
 from greenbatch.energy import Site
 from greenbatch.engine.outcome import Outcome
+from greenbatch.engine.program import Program, check, outcome_of, prepare, queue_now, refuse_scores
 from greenbatch.engine.rules import Rules
 from greenbatch.engine.seam import Decision, Nodes, Policy, Running, Start, Supply, View, Wait
-from greenbatch.engine.simulate import Program, check, outcome_of, prepare, refuse_scores
-from greenbatch.engine.state import NO_DELAY, Queue
-from greenbatch.errors import InputError
+from greenbatch.engine.state import NO_DELAY
+from greenbatch.errors import GreenbatchError, InputError
 from greenbatch.workload import Workload
+
+_PATIENCE = 10_000
+"""Answers in a row that may change nothing (a full period of the power series, if that is more)."""
 
 
 class Session:
@@ -40,28 +43,31 @@ class Session:
         self._advance, self._place = part("advance"), part("place")
         self.workload, self.cluster, self.site, self.rules, self.program = workload, cluster, site, rules, program
         self.state = prepare(workload, cluster, site, rules, program)
+        self._patience = max(_PATIENCE, 0 if site is None else site.slots)
+        self._unchanged, self._seen = 0, (-1, -1, -1)
 
     def view(self) -> View | None:
         """Advance to the next decision; None when all jobs have ended.
 
         Raises:
             SupplyExhausted: the clock left a power series that does not repeat.
+            GreenbatchError: the policy has answered many times without anything having come, started or ended.
         """
         s = self.state
         if not self._advance(s):
             check(s, self.program.name, self.site)
             return None
         c = s.clock
-        waiting = s.queue[c.first : c.last].job
-        jobs = s.jobs[waiting]
+        seen = (int(c.arrived), int(c.last - c.first), int(c.running))
+        self._unchanged, self._seen = (self._unchanged + 1 if seen == self._seen else 0), seen
+        if self._unchanged > self._patience:
+            raise GreenbatchError(
+                f"{self.program.name} left {seen[1]} jobs waiting for ever: {self._patience} answers changed nothing"
+            )
         running = s.expected[c.expected_first : c.expected_first + c.running]
-        queue = Queue(
-            float(c.now_s), float(c.free), float(self.cluster.processors), jobs.submit_s, c.now_s - jobs.submit_s,
-            jobs.requested_s, jobs.processors.astype(np.float64), jobs.power_w, jobs.user.astype(np.float64),
-        )  # fmt: skip
         ids = self.workload.job_id
         return View(
-            now_s=float(c.now_s), job_id=ids[waiting], queue=queue,
+            now_s=float(c.now_s), job_id=ids[s.queue[c.first : c.last].job], queue=queue_now(s),
             running=Running(
                 ids[running.job], s.jobs[running.job].start_s, running.end_s.copy(), running.processors.copy(),
                 running.power_w.copy(),
@@ -134,14 +140,7 @@ def run_plain_rule(state: Any, program: Program) -> None:
     advance, place = part("advance"), part("place")
     while advance(state):
         c = state.clock
-        jobs = state.jobs[state.queue[c.first : c.last].job]
-        scores = score(
-            Queue(
-                float(c.now_s), float(c.free), float(state.set.processors), jobs.submit_s, c.now_s - jobs.submit_s,
-                jobs.requested_s, jobs.processors.astype(np.float64), jobs.power_w, jobs.user.astype(np.float64),
-            )
-        )  # fmt: skip
-        scores = np.asarray(scores, dtype=np.float64)
+        scores = np.asarray(score(queue_now(state)), dtype=np.float64)
         if scores.shape != (c.last - c.first,) or np.isnan(scores).any():
             refuse_scores(program.name, float(c.now_s))
         state.queue[c.first : c.last].score = scores

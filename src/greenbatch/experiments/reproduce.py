@@ -147,7 +147,7 @@ def compute(
 
 
 def _spec(policy: str, backfill: str, sigma: float | None) -> str:
-    changed = "" if sigma is None else f":sigma={sigma:g}"
+    changed = "" if sigma is None else f":sigma={sigma!r}"
     return f"{policy}{changed if policy.startswith('lptpn') else ''}+{backfill}{changed if backfill == 'green' else ''}"
 
 
@@ -229,13 +229,15 @@ def _cell(
     table: str, trace: str, backfill: str, column: str, metric: str, printed: str, value: float | None,
     comparable: bool, reason: str,
 ) -> dict[str, Any]:  # fmt: skip
+    from greenbatch.metrics import find
+
     digits = len(printed.partition(".")[2])
     if value is None or not comparable:
         verdict = "not comparable"
     elif f"{value:.{digits}f}" == printed:
         verdict = "equal"
     else:
-        verdict = "better" if (value > float(printed)) == ("utilization" in metric) else "worse"
+        verdict = "better" if (value > float(printed)) == (find(metric).better == "higher") else "worse"
     return {
         "table": table, "trace": trace, "backfill": backfill, "scheduler": column, "metric": metric,
         "published": float(printed), "ours": value, "digits": digits, "verdict": verdict, "reason": reason,

@@ -10,7 +10,7 @@ from greenbatch.experiments.compare import Comparison
 
 if TYPE_CHECKING:
     from greenbatch.engine.outcome import Outcome
-    from greenbatch.engine.simulate import Scheduler
+    from greenbatch.engine.program import Scheduler
     from greenbatch.scenarios import Scenario
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from greenbatch.engine.simulate import GREEN_THRESHOLD_J, Program
+from greenbatch.engine.program import GREEN_THRESHOLD_J, Program
 from greenbatch.engine.state import Queue
 from greenbatch.errors import InputError
 from greenbatch.policies.registry import Scores, planner
@@ -59,7 +59,7 @@ def cheapest_start(
     )  # fmt: skip
 
 
-@planner("random", seed=0.0)
+@planner("random", backfills=True, seed=0.0)
 def random(workload: Workload, *, seed: float) -> Program:
     """A random order of the jobs, from a ``seed``."""
     order = np.random.default_rng(int(seed)).permutation(len(workload)).astype(np.float64)

@@ -1,0 +1,183 @@
+"""What a scheduler asks of the engine, and a simulation before its first and after its last event."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, NoReturn, Protocol
+
+import numpy as np
+
+from greenbatch.cluster import Cluster
+from greenbatch.energy import Site
+from greenbatch.engine import state as st
+from greenbatch.engine.outcome import Outcome
+from greenbatch.engine.rules import Rules
+from greenbatch.engine.seam import Policy
+from greenbatch.errors import GreenbatchError, InputError, SupplyExhausted
+from greenbatch.workload import Workload
+
+BACKFILLS: dict[str, int] = {
+    "none": st.NONE,
+    "easy": st.EASY,
+    "easy-schedgym": st.EASY_SCHEDGYM,
+    "easy-green-order": st.EASY_GREEN_ORDER,
+    "conservative": st.CONSERVATIVE,
+    "green": st.GREEN,
+}
+"""Backfilling by name; see `engine.backfill` and `engine.conservative`."""
+
+DISCIPLINES: dict[str, int] = {
+    "priority": st.PRIORITY,
+    "scan": st.SCAN,
+    "scan-published": st.SCAN_PUBLISHED,
+    "plan": st.PLAN,
+}
+"""What happens at a scheduling pass; see `engine.decide`, `engine.scan` and `engine.planning`."""
+
+GREEN_THRESHOLD_J = 50_000.0
+"""Brown energy below which a job may start (GAS-MARL §5.3, sigma). [J]"""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Program:
+    """What the engine needs to know of a scheduler."""
+
+    name: str
+    discipline: str = "priority"
+    backfill: str = "none"
+    score: Callable[[st.Queue], Any] | None = None
+    """Priority rule over the queue's columns, lowest first."""
+    fixed: bool = True
+    """The score of a job never changes, so it is computed once."""
+    compiled: Callable[[st.Queue], Any] | None = None
+    """The rule as machine code, for scores that change; None: run it as plain Python."""
+    settings: dict[str, float] | None = None
+    """Further SETTINGS fields."""
+    needs_site: bool = False
+
+    def __post_init__(self) -> None:
+        """Refuse what the engine does not know."""
+        for field, known in (("discipline", DISCIPLINES), ("backfill", BACKFILLS)):
+            if getattr(self, field) not in known:
+                fix = "known: " + ", ".join(known)
+                raise InputError(f"no {field} is called {getattr(self, field)!r}", field=self.name, fix=fix)
+
+
+class Scheduler(Protocol):
+    """Anything that can be simulated by name."""
+
+    def program(self, workload: Workload) -> Program:
+        """The program for a window of jobs."""
+        ...
+
+    def policy(self) -> Policy | None:
+        """A new Python object that decides in one simulation; None if the engine runs the program itself."""
+        ...
+
+
+def queue_now(state: st.State) -> st.Queue:
+    """The waiting jobs of a simulation, as copies."""
+    c = state.clock
+    jobs = state.jobs[state.queue[c.first : c.last].job]
+    return st.Queue(
+        float(c.now_s), float(c.free), float(state.set.processors), jobs.submit_s, c.now_s - jobs.submit_s,
+        jobs.requested_s, jobs.processors.astype(np.float64), jobs.power_w, jobs.user.astype(np.float64),
+    )  # fmt: skip
+
+
+def queue_of(workload: Workload, cluster: Cluster) -> st.Queue:
+    """All jobs of a workload as if they waited at time 0, for rules with fixed scores."""
+    return st.Queue(
+        0.0, float(cluster.processors), float(cluster.processors), workload.submit_s, -workload.submit_s,
+        workload.requested_time_s, workload.processors.astype(np.float64), np.nan_to_num(workload.power_w),
+        workload.user.astype(np.float64),
+    )  # fmt: skip
+
+
+def prepare(workload: Workload, cluster: Cluster, site: Site | None, rules: Rules, program: Program) -> st.State:
+    """Check that everything fits together and lay out the state of a simulation.
+
+    Raises:
+        InputError: no jobs, a job larger than the cluster, power missing where it is needed, a NaN score.
+    """
+    if len(workload) == 0:
+        raise InputError("has no jobs", field=workload.name, fix="choose a window with jobs")
+    largest = int(np.argmax(workload.processors))
+    if workload.processors[largest] > cluster.processors:
+        raise InputError(
+            f"job {workload.job_id[largest]} needs {workload.processors[largest]} processors, the cluster has "
+            f"{cluster.processors}", field="processors", fix="give a larger cluster or drop the job",
+        )  # fmt: skip
+    green = program.backfill == "green" or program.needs_site
+    if green and site is None:
+        raise InputError(f"{program.name} needs a power supply", field="site", fix="use a scenario with a site")
+    powered = green or site is not None or program.backfill == "easy-green-order"
+    if powered and np.isnan(workload.power_w).any():
+        job = workload.job_id[np.isnan(workload.power_w)][0]
+        raise InputError(f"job {job} has no power", field="power_w", fix="set workload.power in the scenario")
+    settings: dict[str, float] = {
+        "discipline": DISCIPLINES[program.discipline],
+        "backfill": BACKFILLS[program.backfill],
+        "ranking": st.BY_ARRIVAL,
+        "threshold_j": GREEN_THRESHOLD_J,
+        **(program.settings or {}),
+    }
+    score = None
+    if program.score is not None and not program.fixed:
+        settings["ranking"] = st.BY_RULE
+    elif program.score is not None:
+        with np.errstate(divide="ignore"):
+            score = np.asarray(program.score(queue_of(workload, cluster)), dtype=np.float64)
+        if score.shape != workload.submit_s.shape or np.isnan(score).any():
+            refuse_scores(program.name, float(workload.submit_s.min()))
+        order = np.argsort(workload.submit_s, kind="stable")
+        submit_s, by_arrival = workload.submit_s[order], score[order]
+        twins = submit_s[1:] == submit_s[:-1]  # a sticky queue may hold them in another order
+        moves = (by_arrival[1:] < by_arrival[:-1]) | (twins & (by_arrival[1:] != by_arrival[:-1]))
+        settings["ranking"] = st.BY_SCORE if moves.any() else st.BY_ARRIVAL
+    state = st.new_state(workload, cluster, site, rules, settings)
+    if score is not None:
+        state.jobs.score = score
+    return state
+
+
+def refuse_scores(name: str, now_s: float) -> NoReturn:
+    """Say that a rule did not give every job a score.
+
+    Raises:
+        InputError: always.
+    """
+    problem = f"returned NaN, or not one score for each waiting job, at {now_s:g} s"
+    raise InputError(problem, field=name, fix="return one number per waiting job")
+
+
+def check(state: st.State, name: str, site: Site | None) -> None:
+    """Raise what went wrong during a run.
+
+    Raises:
+        SupplyExhausted: the clock left the power series.
+        InputError: a rule returned NaN.
+    """
+    if state.clock.status == st.BAD_SCORE:
+        refuse_scores(name, float(state.clock.now_s))
+    if state.clock.status == st.SUPPLY_EXHAUSTED and site is not None:
+        site.slot(float(state.clock.now_s))
+        raise SupplyExhausted(f"the forecast of site {site.name!r} ends before {state.clock.now_s:g} s")
+    if np.isnan(state.jobs.start_s).any():
+        raise GreenbatchError(f"{name} left {int(np.isnan(state.jobs.start_s).sum())} jobs waiting for ever")
+
+
+def outcome_of(
+    state: st.State, name: str, workload: Workload, cluster: Cluster, site: Site | None, rules: Rules
+) -> Outcome:
+    """What a finished simulation leaves behind."""
+    steps = state.profile[: state.clock.steps]
+    return Outcome(
+        scheduler=name, workload=workload, cluster=cluster, site=site, rules=rules,
+        start_s=np.ascontiguousarray(state.jobs.start_s), end_s=np.ascontiguousarray(state.jobs.end_s),
+        promised_start_s=np.ascontiguousarray(state.jobs.promised_s),
+        profile_time_s=np.ascontiguousarray(steps.time_s), profile_load_w=np.ascontiguousarray(steps.load_w),
+        decisions=int(state.clock.decisions),
+        killed=int(np.count_nonzero(state.jobs.run_s < workload.run_time_s / cluster.speed)),
+    )  # fmt: skip

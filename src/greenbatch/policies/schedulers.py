@@ -1,0 +1,176 @@
+"""Schedulers by name: a policy, a backfilling, and their parameters.
+
+A scheduler is spelled ``policy+backfill``, each with optional parameters: ``f2+green``, ``f2+green:sigma=25000``,
+``cheapest-start:psi=2:hold=5e5``. A rule of your own is named by its file, ``my_rules.py:my_rule+easy``, or by an entry
+point in the group ``greenbatch.rules``.
+"""
+
+from __future__ import annotations
+
+import difflib
+import importlib.util
+import re
+from dataclasses import dataclass, replace
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+
+from greenbatch.engine.program import BACKFILLS, Program
+from greenbatch.engine.seam import Policy
+from greenbatch.errors import InputError
+from greenbatch.policies import green, registry, rules  # noqa: F401  (the others register themselves)
+from greenbatch.policies.registry import Entry, line_in
+from greenbatch.workload import Workload
+
+_PLUS = re.compile(r"(?<!\d[eE])\+")
+"""The plus between policy and backfilling, not that of an exponent."""
+BACKFILL_PARAMETERS: dict[str, dict[str, str]] = {"green": {"sigma": "threshold_j"}}
+"""Parameters of backfillings -> engine settings."""
+
+
+@cache
+def _load_plug_ins() -> None:
+    from importlib.metadata import entry_points
+
+    for point in entry_points(group="greenbatch.rules"):
+        try:
+            point.load()
+        except Exception as error:
+            problem = f"cannot be loaded, {type(error).__name__}: {error}"
+            package = "the package" if point.dist is None else point.dist.name
+            fix = f"mend or uninstall {package}"
+            raise InputError(problem, field=f"plug-in {point.name} = {point.value}", fix=fix) from error
+
+
+def entries() -> dict[str, Entry]:
+    """All registered policies by name.
+
+    Raises:
+        InputError: an installed plug-in cannot be loaded.
+    """
+    _load_plug_ins()
+    return dict(registry.ENTRIES)
+
+
+def names() -> list[str]:
+    """Names of all registered policies."""
+    return sorted(entries())
+
+
+@dataclass(frozen=True, slots=True)
+class Scheduler:
+    """A policy with its backfilling and parameters."""
+
+    name: str
+    entry: Entry
+    parameters: dict[str, float]
+    backfill: str
+    settings: dict[str, float]
+
+    def program(self, workload: Workload) -> Program:
+        """The engine's program for a window of jobs."""
+        made = self.entry.plan(workload, **{**self.entry.parameters, **self.parameters})
+        return replace(
+            made, name=self.name, backfill=self.backfill, settings={**(made.settings or {}), **self.settings}
+        )
+
+    def policy(self) -> Policy | None:
+        """A new object of the policy for one simulation; None if the engine runs it."""
+        return None if self.entry.maker is None else self.entry.maker()
+
+
+def scheduler(spec: str) -> Scheduler:
+    """The scheduler that a name spells.
+
+    Raises:
+        InputError: an unknown policy, backfilling or parameter, or a combination that makes no sense.
+    """
+    parts = _PLUS.split(spec.strip())
+    policy, backfill = ("+".join(parts[:-1]), parts[-1]) if len(parts) > 1 else (parts[0], "none")
+    policy_name, parameters = _parse(policy, spec)
+    backfill_name, backfill_parameters = _parse(backfill, spec)
+    entry = _entry(policy_name, spec)
+    _known(backfill_name, list(BACKFILLS), "backfilling", spec)
+    _known_parameters(parameters, list(entry.parameters), policy_name, spec)
+    known = BACKFILL_PARAMETERS.get(backfill_name, {})
+    _known_parameters(backfill_parameters, list(known), backfill_name, spec)
+    if backfill_name != "none" and not entry.backfills:
+        raise InputError(
+            f"{policy_name} looks at every waiting job, so it takes no backfilling", field=spec,
+            fix=f"write {policy_name} or {policy_name}+none",
+        )  # fmt: skip
+    settings = {known[key]: value for key, value in backfill_parameters.items()}
+    return Scheduler(f"{policy}+{backfill}", entry, parameters, backfill_name, settings)
+
+
+def split_schedulers(text: str) -> list[str]:
+    """The schedulers of a comma-separated list.
+
+    Raises:
+        InputError: the list is empty or names a scheduler twice.
+    """
+    specs = [spec.strip() for spec in text.split(",") if spec.strip()]
+    if not specs:
+        raise InputError("names no scheduler", field="schedulers", fix="e.g. fcfs+easy,f2+green")
+    for spec in specs:
+        if specs.count(spec) > 1:
+            raise InputError(f"names {spec} twice", field="schedulers", fix="name each scheduler once")
+    return specs
+
+
+def _parse(text: str, spec: str) -> tuple[str, dict[str, float]]:
+    parts = text.split(":")
+    parameters: dict[str, float] = {}
+    while len(parts) > 1 and "=" in parts[-1]:
+        key, _, value = parts.pop().partition("=")
+        try:
+            number = float(value)
+        except ValueError:
+            number = np.nan
+        if not np.isfinite(number) or number < 0:
+            raise InputError(f"{key} is {value!r}", field=spec, fix="give a number >= 0")
+        parameters[key] = number
+    return ":".join(parts), parameters
+
+
+def _entry(name: str, spec: str) -> Entry:
+    path, _, rule_name = name.rpartition(":")
+    if path.endswith(".py"):
+        _load_file(path)
+        name = rule_name
+    known = entries()
+    _known(name, list(known), "policy", spec)
+    return known[name]
+
+
+def _load_file(path: str) -> None:
+    file = Path(path)
+    if not file.is_file():
+        raise InputError("no such file", file=path, fix="give a Python file that registers a rule")
+    before = dict(registry.ENTRIES)
+    module_spec = importlib.util.spec_from_file_location(file.stem, file)
+    if module_spec is None or module_spec.loader is None:
+        raise InputError("is not a Python file", file=path)
+    module = importlib.util.module_from_spec(module_spec)
+    try:
+        module_spec.loader.exec_module(module)
+    except (Exception, SystemExit) as error:  # whatever a user's file may do
+        line = line_in(module_spec.origin or path, error)
+        registry.ENTRIES.clear()
+        registry.ENTRIES.update(before)
+        raise InputError(f"{type(error).__name__}: {error}", file=path, line=line, fix="mend the file") from error
+
+
+def _known(name: str, known: list[str], kind: str, spec: str) -> None:
+    if name not in known:
+        close = difflib.get_close_matches(name, known, n=1)
+        hint = f"did you mean {close[0]}?" if close else "known: " + ", ".join(sorted(known))
+        raise InputError(f"no {kind} is called {name!r}", field=f"scheduler {spec!r}", fix=hint)
+
+
+def _known_parameters(given: dict[str, float], known: list[str], name: str, spec: str) -> None:
+    for key in given:
+        if key not in known:
+            fix = "it takes " + ", ".join(known) if known else "it takes none"
+            raise InputError(f"{name} has no parameter {key!r}", field=f"scheduler {spec!r}", fix=fix)
