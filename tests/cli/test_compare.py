@@ -10,7 +10,7 @@ import pytest
 
 from greenbatch import datasets
 from greenbatch.cli import main
-from greenbatch.cli.compare import choose_starts
+from greenbatch.experiments.compare import choose_windows
 from greenbatch.experiments import compare as room
 from greenbatch.scenarios import load_scenario
 
@@ -99,10 +99,10 @@ def test_windows_are_random_from_a_seed_unless_starts_are_given(small, given, ex
     scenario = load_scenario("small.toml")
     asked = {"starts": None, "windows": None, "seed": None, "jobs": 20, **given}
     windows, seed = expected
-    assert choose_starts(scenario, **asked) == scenario.random_starts(windows, 20, seed)
-    assert choose_starts(scenario, **{**asked, "starts": [7, 3]}) == (7, 3)
+    assert choose_windows(scenario, **asked)[0] == scenario.random_starts(windows, 20, seed)
+    assert choose_windows(scenario, **{**asked, "starts": [7, 3]})[0] == (7, 3)
     fixed = load_scenario("small.toml", overrides={"evaluation.starts": [1, 2]})
-    assert choose_starts(fixed, **asked) == ((1, 2) if not given else scenario.random_starts(windows, 20, seed))
+    assert choose_windows(fixed, **asked)[0] == ((1, 2) if not given else scenario.random_starts(windows, 20, seed))
 
 
 def test_the_same_comparison_writes_the_same_bytes(small):
@@ -124,7 +124,7 @@ def test_a_comparison_equals_single_simulations(small):
 
 
 def test_ctrl_c_keeps_the_finished_windows(small, monkeypatch, capsys):
-    real, calls = room.compare, []
+    real, calls = room._window, []
 
     def interrupted(*arguments: object) -> object:
         calls.append(arguments)
@@ -132,7 +132,7 @@ def test_ctrl_c_keeps_the_finished_windows(small, monkeypatch, capsys):
             raise KeyboardInterrupt
         return real(*arguments)
 
-    monkeypatch.setattr(room, "compare", interrupted)
+    monkeypatch.setattr(room, "_window", interrupted)
     assert compare() == 130
     assert len(settings(small / "out")["starts"]) == 2
     assert sorted(f.name for f in (small / "out").iterdir()) == FILES
@@ -144,7 +144,7 @@ def test_ctrl_c_before_the_first_window_leaves_nothing(small, monkeypatch, capsy
     def interrupted(*_: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(room, "compare", interrupted)
+    monkeypatch.setattr(room, "_window", interrupted)
     assert compare() == 130
     assert not (small / "out").exists()
     assert capsys.readouterr().err == "greenbatch: interrupted\n"

@@ -61,3 +61,27 @@ def test_wrong_names_and_windows(scenario: gb.Scenario) -> None:
         compare(scenario, NAMES, (9_999,), 16, "fcfs+easy")
     with pytest.raises(InputError, match="at least one window"):
         compare(scenario, NAMES, (), 16, "fcfs+easy")
+
+
+def test_nothing_is_taken_for_zero_or_twice(scenario: gb.Scenario) -> None:
+    for wrong in ({"jobs": 0}, {"windows": 0}, {"starts": []}):
+        with pytest.raises(InputError):
+            gb.compare(scenario, ["fcfs+easy"], **{"jobs": 16, **wrong})
+    with pytest.raises(InputError, match="names window 5 twice"):
+        gb.compare(scenario, ["fcfs+easy"], starts=[5, 6, 5], jobs=16)
+
+
+def test_an_interruption_keeps_finished_windows_if_asked_to(scenario: gb.Scenario) -> None:
+    def stop(what: str, done: int, runs: int) -> None:
+        if done == 3:
+            raise KeyboardInterrupt
+
+    asked = (scenario, NAMES[:2], (0, 5, 9), 16, "fcfs+easy")
+    whole = compare(*asked)
+    kept = compare(*asked, stop, keep_finished=True)
+    assert kept.starts == (0,)
+    assert kept.frame.equals(whole.frame.filter(pl.col("window") == "0"))
+    with pytest.raises(KeyboardInterrupt):
+        compare(*asked, stop)
+    with pytest.raises(KeyboardInterrupt):
+        compare(scenario, NAMES, (0, 5), 16, "fcfs+easy", lambda *at: stop("", 3, 6), keep_finished=True)

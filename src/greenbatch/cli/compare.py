@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -14,7 +13,6 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from greenbatch.experiments.compare import Comparison
-    from greenbatch.scenarios import Scenario
 
 
 def compare(
@@ -49,7 +47,7 @@ def compare(
     jobs
         Jobs of a window.
     seed
-        Seed of random windows and random schedulers.
+        Seed of random windows; a random scheduler has its own, random:seed=1.
     starts
         First jobs of the windows, separated by commas, instead of random ones.
     trace
@@ -93,6 +91,8 @@ def run_comparison(
         KeyboardInterrupt: stopped by the user; the windows that were finished are written.
     """
     from greenbatch.cli.output import result_folder
+    from greenbatch.experiments.compare import choose_baseline, choose_windows
+    from greenbatch.experiments.compare import compare as run
     from greenbatch.policies import split_schedulers
     from greenbatch.scenarios import load_scenario
 
@@ -100,60 +100,15 @@ def run_comparison(
         question = load_scenario(scenario, trace=trace, processors=processors, strict=strict)
         own = question.evaluation
         names = own.schedulers if schedulers is None else tuple(split_schedulers(schedulers))
-        length = own.jobs if jobs is None else jobs
-        first = choose_starts(question, starts=starts, windows=windows, jobs=length, seed=seed)
-        base = baseline or (own.baseline if own.baseline in names else names[0])
-        comparison, interrupted = run_windows(question, names, first, length, base)
+        first, length = choose_windows(question, starts=starts, windows=windows, jobs=jobs, seed=seed)
+        base = choose_baseline(question, names, baseline)
+        with progress_line() as show:
+            comparison = run(question, names, first, length, base, show, keep_finished=True)
         write_comparison(comparison, folder, seed=own.seed if seed is None else seed)
     print_comparison(comparison)
     print(f"written to {out}")
-    if interrupted:
+    if len(comparison.starts) < len(first):
         raise KeyboardInterrupt(f"the {len(comparison.starts)} finished of {len(first)} windows are kept in {out}")
-
-
-def choose_starts(
-    scenario: Scenario, *, starts: Sequence[int] | None, windows: int | None, jobs: int, seed: int | None
-) -> tuple[int, ...]:
-    """First jobs of the windows: as given, else random if asked for, else the scenario's.
-
-    Raises:
-        InputError: a window reaches beyond the trace.
-    """
-    own = scenario.evaluation
-    if starts is None and windows is None and seed is None and own.starts is not None:
-        starts = own.starts
-    if starts is None:
-        return scenario.random_starts(windows or own.windows, jobs, own.seed if seed is None else seed)
-    for start in starts:
-        scenario.window(start, jobs)
-    return tuple(starts)
-
-
-def run_windows(
-    scenario: Scenario, schedulers: Sequence[str], starts: Sequence[int], jobs: int, baseline: str
-) -> tuple[Comparison, bool]:
-    """Compare window by window, so that those which are finished survive an interruption; and whether there was one."""
-    import polars
-
-    from greenbatch.experiments.compare import compare as run
-
-    done: list[Comparison] = []
-    interrupted = False
-    with progress_line() as show:
-        for number, start in enumerate(starts):
-
-            def progress(what: str, run: int, runs: int, window: int = number) -> None:
-                show(what, window * runs + run, len(starts) * runs)
-
-            try:
-                done.append(run(scenario, schedulers, [start], jobs, baseline, progress))
-            except KeyboardInterrupt:
-                if not done:
-                    raise
-                interrupted = True
-                break
-    frame = polars.concat([part.frame for part in done])
-    return replace(done[0], frame=frame, starts=tuple(start for part in done for start in part.starts)), interrupted
 
 
 def write_comparison(comparison: Comparison, folder: Path, *, seed: int) -> None:

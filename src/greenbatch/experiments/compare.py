@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, cast
 
@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     import polars
 
     from greenbatch.engine.outcome import Outcome
+    from greenbatch.engine.program import Scheduler
     from greenbatch.scenarios import Scenario
 
 Progress = Callable[[str, int, int], None]
@@ -26,11 +27,45 @@ class Comparison:
     schedulers: tuple[str, ...]
     baseline: str
     starts: tuple[int, ...]
+    """First jobs of the windows that were finished."""
     jobs: int
     frame: polars.DataFrame
     """Tidy: window, scheduler, metric, value."""
     example: dict[str, Outcome]
     """Outcomes of the first window."""
+
+
+def choose_windows(
+    scenario: Scenario,
+    *,
+    starts: Sequence[int] | None = None,
+    windows: int | None = None,
+    jobs: int | None = None,
+    seed: int | None = None,
+) -> tuple[tuple[int, ...], int]:
+    """First jobs of the windows and their length: as given, else random if asked for, else the scenario's.
+
+    Raises:
+        InputError: a window reaches beyond the trace, or is named twice.
+    """
+    own = scenario.evaluation
+    length = own.jobs if jobs is None else jobs
+    if starts is None and windows is None and seed is None:
+        starts = own.starts
+    if starts is None:
+        count = own.windows if windows is None else windows
+        return scenario.random_starts(count, length, own.seed if seed is None else seed), length
+    for start in starts:
+        scenario.window(start, length)
+        if list(starts).count(start) > 1:
+            raise InputError(f"names window {start} twice", field="starts", fix="name each window once")
+    return tuple(starts), length
+
+
+def choose_baseline(scenario: Scenario, schedulers: Sequence[str], baseline: str | None) -> str:
+    """The scheduler that the others are compared with: as given, else the scenario's, else the first."""
+    own = scenario.evaluation.baseline
+    return baseline or (own if own in schedulers else schedulers[0])
 
 
 def compare(
@@ -40,6 +75,8 @@ def compare(
     jobs: int,
     baseline: str,
     progress: Progress | None = None,
+    *,
+    keep_finished: bool = False,
 ) -> Comparison:
     """Simulate every scheduler on every window.
 
@@ -50,13 +87,13 @@ def compare(
         jobs: length of the windows.
         baseline: the scheduler that the others are compared with, one of ``schedulers``.
         progress: told before every simulation.
+        keep_finished: when the user interrupts, return the windows that are finished, if there is one.
 
     Raises:
         InputError: an unknown scheduler, a baseline that is not compared, a window beyond the trace.
+        KeyboardInterrupt: interrupted, and nothing was finished or it was not to be kept.
     """
-    from greenbatch.engine.simulate import simulate
     from greenbatch.experiments.tables import tidy
-    from greenbatch.metrics import Cut, evaluate_window
     from greenbatch.policies import scheduler
 
     if not starts or not schedulers:
@@ -65,18 +102,40 @@ def compare(
     if baseline not in deciders:
         fix = "choose one of " + ", ".join(schedulers)
         raise InputError(f"{baseline!r} is not among the schedulers", field="--baseline", fix=fix)
-    windows = {start: scenario.window(start, jobs) for start in starts}
-    cut = Cut(**cast(Any, scenario.evaluation.cut))
-    results, example, total = [], None, len(windows) * len(deciders)
-    for window, (start, workload) in enumerate(windows.items()):
-        outcomes: dict[str, Outcome] = {}
-        for k, (name, decider) in enumerate(deciders.items()):
-            if progress is not None:
-                progress(f"{name} on jobs {start} to {start + jobs - 1}", window * len(deciders) + k, total)
-            outcomes[name] = simulate(workload, scenario.cluster, scenario.site, scenario.rules, decider)
-        results.append((str(start), evaluate_window(outcomes, baseline=baseline, cut=cut)))
-        example = example or outcomes
+    for start in starts:
+        scenario.window(start, jobs)
+    results: list[tuple[str, dict[str, dict[str, float]]]] = []
+    example: dict[str, Outcome] = {}
+    runs = len(starts) * len(deciders)
+    try:
+        for window, start in enumerate(starts):
+
+            def show(name: str, run: int, window: int = window, start: int = start) -> None:
+                if progress is not None:
+                    progress(f"{name} on jobs {start} to {start + jobs - 1}", window * len(deciders) + run, runs)
+
+            outcomes, metrics = _window(scenario, deciders, start, jobs, baseline, show)
+            results.append((str(start), metrics))
+            example = example or outcomes
+    except KeyboardInterrupt:
+        if not (keep_finished and results):
+            raise
     return Comparison(
-        scenario=scenario, schedulers=tuple(schedulers), baseline=baseline, starts=tuple(windows), jobs=jobs,
-        frame=tidy(results), example=example or {},
+        scenario=scenario, schedulers=tuple(schedulers), baseline=baseline, starts=tuple(starts[: len(results)]),
+        jobs=jobs, frame=tidy(results), example=example,
     )  # fmt: skip
+
+
+def _window(
+    scenario: Scenario, deciders: Mapping[str, Scheduler], start: int, jobs: int, baseline: str,
+    show: Callable[[str, int], None],
+) -> tuple[dict[str, Outcome], dict[str, dict[str, float]]]:  # fmt: skip
+    from greenbatch.engine.simulate import simulate
+    from greenbatch.metrics import Cut, evaluate_window
+
+    workload, outcomes = scenario.window(start, jobs), {}
+    for run, (name, decider) in enumerate(deciders.items()):
+        show(name, run)
+        outcomes[name] = simulate(workload, scenario.cluster, scenario.site, scenario.rules, decider)
+    cut = Cut(**cast(Any, scenario.evaluation.cut))
+    return outcomes, evaluate_window(outcomes, baseline=baseline, cut=cut)

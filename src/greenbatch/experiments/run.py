@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from greenbatch.experiments import compare as comparison
-from greenbatch.experiments.compare import Comparison
+from greenbatch.experiments.compare import Comparison, choose_baseline, choose_windows
+from greenbatch.experiments.compare import compare as run_all
 
 if TYPE_CHECKING:
     from greenbatch.engine.outcome import Outcome
@@ -41,7 +41,7 @@ def compare(
     scenario: Scenario | str,
     schedulers: Sequence[str] = (),
     *,
-    starts: Sequence[int] = (),
+    starts: Sequence[int] | None = None,
     jobs: int | None = None,
     windows: int | None = None,
     seed: int | None = None,
@@ -64,11 +64,6 @@ def compare(
     from greenbatch.scenarios import load_scenario
 
     question = load_scenario(scenario) if isinstance(scenario, str) else scenario
-    own = question.evaluation
-    names = tuple(schedulers or own.schedulers)
-    length = jobs or own.jobs
-    if not starts and windows is None and seed is None:
-        starts = own.starts or ()
-    first = starts or question.random_starts(windows or own.windows, length, own.seed if seed is None else seed)
-    base = baseline or (own.baseline if own.baseline in names else names[0])
-    return comparison.compare(question, names, first, length, base)
+    names = tuple(schedulers or question.evaluation.schedulers)
+    first, length = choose_windows(question, starts=starts, windows=windows, jobs=jobs, seed=seed)
+    return run_all(question, names, first, length, choose_baseline(question, names, baseline))

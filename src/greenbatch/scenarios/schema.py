@@ -161,7 +161,7 @@ class EvaluationSection(Section):
     jobs: Count = 1024
     """Jobs of a window."""
     seed: Seed = 0
-    """Seed of random windows and of random schedulers."""
+    """Seed of random windows; a random scheduler has its own, ``random:seed=1``."""
     schedulers: Texts = ("fcfs+easy", "sjf+easy", "f2+easy")
     baseline: Text | None = None
     """Scheduler that the others are compared to; the first one without."""
