@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from greenbatch.engine.compile import compiled, compiled_small
-from greenbatch.engine.queue import sort_ranked, start
+from greenbatch.engine.queue import position_of, sort_ranked, start
 from greenbatch.engine.state import EASY, EASY_GREEN_ORDER, GREEN
 from greenbatch.engine.supply import is_below_threshold, project_surplus
 
@@ -67,47 +67,42 @@ def _start_candidate(s: Any, position: int) -> int:
 
 
 @compiled
-def backfill(s: Any, head: int) -> int:
-    """One pass over the queue around the blocked job ``head``; return how many jobs started."""
+def backfill(s: Any, head: int) -> None:
+    """One pass over the queue around the blocked job ``head``."""
     if s.set.backfill in (EASY_GREEN_ORDER, GREEN):
-        return _backfill_green(s, head)
-    started, i = 0, s.clock.first
+        _backfill_green(s, head)
+        return
+    i = s.clock.first
     while i < s.clock.last and s.clock.free > 0:
-        if s.queue[i].processors <= s.clock.free and s.queue[i].job != head and may_start(s, s.queue[i]):
+        if may_start(s, s.queue[i]) and s.queue[i].job != head:
             i = _start_candidate(s, i)
-            started += 1
         else:
             i += 1
-    return started
 
 
 @compiled_small
-def backfill_arrival(s: Any) -> int:
+def backfill_arrival(s: Any) -> None:
     """Try only the job that came last: nothing else can have become startable since the last pass."""
     position = s.clock.last - 1
     if may_start(s, s.queue[position]):
         _start_candidate(s, position)
-        return 1
-    return 0
 
 
 @compiled
-def _backfill_green(s: Any, head: int) -> int:
+def _backfill_green(s: Any, head: int) -> None:
     c = s.clock
     count, longest_s = 0, 0.0
     for i in range(c.first, c.last):
         entry = s.queue[i]
-        if entry.processors <= c.free and entry.job != head and may_start(s, entry):
+        if may_start(s, entry) and entry.job != head:
             s.ranked[count].key = s.jobs[entry.job].power_w * entry.requested_s * entry.processors  # Eq. 15
-            s.ranked[count].position = entry.job
+            s.ranked[count].job = entry.job
             longest_s = max(longest_s, entry.requested_s)
             count += 1
-    if count == 0:
-        return 0
     sort_ranked(s.ranked, count)
-    started, stale = 0, True
+    stale = True
     for k in range(count):
-        job = s.jobs[s.ranked[k].position]
+        job = s.jobs[s.ranked[k].job]
         if job.processors > c.free:
             continue
         if s.set.backfill == GREEN:
@@ -116,10 +111,5 @@ def _backfill_green(s: Any, head: int) -> int:
                 stale = False
             if not is_below_threshold(s, job.power_w, job.requested_s):
                 continue
-        for i in range(c.first, c.last):
-            if s.queue[i].job == s.ranked[k].position:
-                start(s, i)
-                break
-        started += 1
+        start(s, position_of(s, s.ranked[k].job))
         stale = True
-    return started

@@ -90,9 +90,9 @@ def tick_after(time_s: float, tick_s: float) -> float:
 
 
 @compiled_small
-def next_tick_s(s: Any, tick_s: float) -> float:
+def next_tick_s(s: Any) -> float:
     """Next multiple of a tick on the clock, infinite for tick 0. [s]"""
-    return tick_after(s.clock.now_s, tick_s) if tick_s > 0 else np.inf
+    return tick_after(s.clock.now_s, s.set.tick_s) if s.set.tick_s > 0 else np.inf
 
 
 @compiled

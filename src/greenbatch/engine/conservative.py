@@ -120,7 +120,7 @@ def _compress(s: Any) -> int:
     """Move reservations earlier, never later, in order of score; return the number of slots of the new plan."""
     count = _plan_all(s)
     for k in range(rank_queue(s)):
-        job = s.jobs[s.ranked[k].position]
+        job = s.jobs[s.ranked[k].job]
         if np.isnan(job.reserved_s):
             continue
         begin_s = max(job.reserved_s, s.clock.now_s)

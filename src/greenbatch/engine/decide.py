@@ -56,7 +56,7 @@ def advance(s: Any) -> bool:
             return False
         wake_s = np.inf
         if c.first < c.last:
-            wake_s = min(c.wake_s, next_tick_s(s, s.set.tick_s))
+            wake_s = min(c.wake_s, next_tick_s(s))
             if s.set.backfill == GREEN or s.set.discipline == SCAN:
                 wake_s = min(wake_s, next_supply_change_s(s))
         kind = step(s, wake_s)
@@ -178,32 +178,30 @@ def _commit(s: Any, job: int, until_s: float, wake_at_end: bool) -> None:
                 if wake_at_end and c.now_s < until_s:
                     wake_s = min(wake_s, until_s)
             step(s, wake_s)
-        if s.set.twins and mode != NONE:
-            _order_twins(s)
+        if s.set.twins and mode != NONE:  # what stable sorts by score, by Eq. 15 and by submission would leave
+            _sort_twins(s, True)
+            if mode in (EASY_GREEN_ORDER, GREEN):
+                _sort_twins(s, False)
     start(s, position_of(s, job))
 
 
 @compiled
-def _order_twins(s: Any) -> None:
-    """Order waiting jobs of equal submission as stable sorts by score, by Eq. 15 and by submission leave them."""
+def _sort_twins(s: Any, by_score: bool) -> None:
+    """Sort waiting jobs of equal submission among themselves, stably, by score or by GAS-MARL Eq. 15."""
     c = s.clock
-    greenly = s.set.backfill in (EASY_GREEN_ORDER, GREEN)
-    for by_score in (True, False):
-        if not by_score and not greenly:
-            break
-        for i in range(c.first + 1, c.last):
-            k = i
-            while k > c.first:
-                a, b = s.jobs[s.queue[k - 1].job], s.jobs[s.queue[k].job]
-                key_a = s.queue[k - 1].score if by_score else a.power_w * a.requested_s * a.processors
-                key_b = s.queue[k].score if by_score else b.power_w * b.requested_s * b.processors
-                if a.submit_s != b.submit_s or key_a <= key_b:
-                    break
-                last = s.queue.shape[0] - 1  # free: the queue holds fewer jobs than there are
-                s.queue[last] = s.queue[k]
-                s.queue[k] = s.queue[k - 1]
-                s.queue[k - 1] = s.queue[last]
-                k -= 1
+    spare = s.queue.shape[0] - 1  # the queue has one row more than there are jobs
+    for i in range(c.first + 1, c.last):
+        k = i
+        while k > c.first:
+            a, b = s.jobs[s.queue[k - 1].job], s.jobs[s.queue[k].job]
+            key_a = s.queue[k - 1].score if by_score else a.power_w * a.requested_s * a.processors
+            key_b = s.queue[k].score if by_score else b.power_w * b.requested_s * b.processors
+            if a.submit_s != b.submit_s or key_a <= key_b:
+                break
+            s.queue[spare] = s.queue[k]
+            s.queue[k] = s.queue[k - 1]
+            s.queue[k - 1] = s.queue[spare]
+            k -= 1
 
 
 @compiled

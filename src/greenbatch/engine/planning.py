@@ -92,7 +92,7 @@ def _start_cheapest(s: Any, kept: int) -> bool:
         longest_s = max(longest_s, s.queue[i].requested_s)
     project_surplus(s, c.now_s, c.now_s + p.horizon_s + longest_s + 2.0 * p.tick_s)
     for k in range(rank_queue(s)):
-        number = s.ranked[k].position
+        number = s.ranked[k].job
         job = s.jobs[number]
         need = job.processors
         if job.requested_s > p.short_s:

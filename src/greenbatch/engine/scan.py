@@ -24,7 +24,7 @@ def rank_queue(s: Any) -> int:
     c = s.clock
     for i in range(c.first, c.last):
         s.ranked[i - c.first].key = s.queue[i].score
-        s.ranked[i - c.first].position = s.queue[i].job
+        s.ranked[i - c.first].job = s.queue[i].job
     sort_ranked(s.ranked, c.last - c.first)
     return int(c.last - c.first)
 
@@ -46,11 +46,11 @@ def run_scan(s: Any) -> None:
     while advance(s):
         count, started = rank_queue(s), 0
         for k in range(count):
-            if is_green(s, s.ranked[k].position):
-                start(s, position_of(s, s.ranked[k].position))
+            if is_green(s, s.ranked[k].job):
+                start(s, position_of(s, s.ranked[k].job))
                 started += 1
         if started == 0 and c.running == 0:
-            start(s, position_of(s, s.ranked[0].position))
+            start(s, position_of(s, s.ranked[0].job))
             started = 1
         c.decisions += started
         c.blocked = 1
@@ -71,7 +71,7 @@ def run_scan_published(s: Any) -> None:
         count, started = rank_queue(s), 0
         k = 0
         while k < count:
-            last = s.ranked[k].position
+            last = s.ranked[k].job
             if is_green(s, last):
                 start(s, position_of(s, last))
                 started += 1
@@ -87,7 +87,7 @@ def run_scan_published(s: Any) -> None:
             continue
         if c.running == 0:
             rank_queue(s)
-            start(s, position_of(s, s.ranked[0].position))
+            start(s, position_of(s, s.ranked[0].job))
             c.decisions += 1
             continue
         while c.running > 0 and not is_green(s, last) and c.status == OK:

@@ -51,7 +51,7 @@ SEGMENT = np.dtype([("start_s", F), ("length_s", F), ("surplus_w", F)])
 SLOT = np.dtype([("time_s", F), ("free", N)])
 """Free processors from an instant to the next, in a plan."""
 
-RANKED = np.dtype([("key", F), ("position", N)])
+RANKED = np.dtype([("key", F), ("job", N)])
 """A candidate of a pass and its sort key."""
 
 SETTINGS = np.dtype(
@@ -79,7 +79,7 @@ class State(NamedTuple):
     arrivals: Any
     """Rows of ``jobs`` in order of submission (ties by row), shape (n,)."""
     queue: Any
-    """QUEUED, shape (n + 1,)."""
+    """QUEUED, shape (n + 1,): one row is scratch."""
     running: Any
     """RUNNING by actual end, shape (n,)."""
     expected: Any
