@@ -83,7 +83,7 @@ def test_a_realistic_dump(dump):
         "job that never started dropped": 1,
         "job that was still running dropped": 1,
         "requested time missing or unlimited, run time used": 2,
-        "run time over the requested time (kept)": 1,
+        "run time over the requested time (whole trace)": 1,
         "power from measured energy, idle power of the job's nodes included": 1,
     }
     assert {n.what: n.first_line for n in w.notes}["job that never started dropped"] == 6

@@ -56,7 +56,7 @@ def power_plots(outcomes: Mapping[str, Outcome], hours: float = 48.0) -> list[Pi
 
     Source of the form: GAS-MARL Fig. 7.
     """
-    from greenbatch.engine.books import power_segments
+    from greenbatch.engine.books import books, power_segments
 
     powered = {name: o for name, o in outcomes.items() if o.site is not None and np.isfinite(o.workload.power_w).all()}
     if not powered:
@@ -72,10 +72,9 @@ def power_plots(outcomes: Mapping[str, Outcome], hours: float = 48.0) -> list[Pi
         load, supply, used = (
             np.append(w, w[-1]) / 1e3 for w in (segment.load_w, segment.renewable_w, segment.renewable_used_w)
         )
-        seconds = segment.end_s - segment.start_s
-        brown_kwh = float(np.sum((segment.load_w - segment.renewable_used_w) * seconds)) / 3.6e6
-        load_j = float(np.sum(segment.load_w * seconds))
-        share = float(np.sum(segment.renewable_used_w * seconds)) / load_j if load_j else 1.0
+        account = books(powered[name], *spans[name])
+        brown_kwh = account.grid_j / 3.6e6
+        share = account.renewable_used_j / account.load_j if account.load_j else 1.0
         with drawing():
             figure, axes = new_figure(2.3)
             axes.fill_between(

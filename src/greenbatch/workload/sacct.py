@@ -293,7 +293,7 @@ def _columns(jobs: _Jobs, origin_s: float, ledger: Ledger) -> dict[str, Any]:
     unknown = np.isnan(jobs.limit_s) | (jobs.limit_s <= 0)
     ledger.fact("requested time missing or unlimited, run time used", jobs.line[unknown])
     requested_s = np.where(unknown, jobs.run_s, jobs.limit_s)
-    ledger.fact("run time over the requested time (kept)", jobs.line[jobs.run_s > requested_s])
+    ledger.fact("run time over the requested time (whole trace)", jobs.line[jobs.run_s > requested_s])
     wait_s = jobs.start_s - jobs.submit_s
     ledger.fact("start before submission, recorded wait ignored", jobs.line[wait_s < 0])
     measured = np.isfinite(jobs.energy_j)

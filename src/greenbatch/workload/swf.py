@@ -193,7 +193,7 @@ def _requested(rows: Rows, lines: NDArray[np.int64], ledger: Ledger) -> Rows:
     what = "requested time not positive, run time used"
     ledger.repair(what, lines[bad], column=field_name(9), fix="give seconds > 0, or -1 if it is unknown")
     requested_s = np.where(requested_s > 0, requested_s, run_s)
-    ledger.fact("run time over the requested time (kept)", lines[run_s > requested_s])
+    ledger.fact("run time over the requested time (whole trace)", lines[run_s > requested_s])
     return requested_s
 
 
