@@ -272,7 +272,7 @@ def reproduction_table(cells: Sequence[Mapping[str, object]], title: str = "Publ
 
     rows = []
     for cell in cells:
-        name = " ".join(str(cell[key]) for key in ("table", "trace") if cell.get(key))
+        name = " ".join(str(cell[key]) for key in ("table", "trace") if cell.get(key)).replace("Table ", "")
         scheduler = f"{cell['scheduler']}+{cell['backfill']}" if cell.get("backfill") else str(cell["scheduler"])
         texts = (scheduler, str(cell["metric"]), figure(cell, "published"), figure(cell, "ours"), str(cell["verdict"]))
         remark = str(cell.get("reason") or "")
