@@ -10,10 +10,11 @@ from golden import BACKFILLS, POLICIES, SCENARIOS, Find, golden_rows, golden_sch
 
 from greenbatch.cluster import Cluster
 from greenbatch.engine.outcome import Outcome
+from greenbatch.engine.program import Program
 from greenbatch.engine.rules import Rules
 from greenbatch.engine.seam import Start
 from greenbatch.engine.session import Session
-from greenbatch.engine.simulate import Program, simulate
+from greenbatch.engine.simulate import simulate
 from greenbatch.metrics import evaluate
 from greenbatch.policies import scheduler
 from greenbatch.workload import Workload
@@ -70,6 +71,53 @@ def test_no_golden_schedule_is_left_out(greenbatch_reference: Find) -> None:
     for paper, traces in TRACES.items():
         files = list(greenbatch_reference(f"{paper}/schedules").iterdir())
         assert len(files) == sum(SCHEDULES[trace] for trace in traces)
+
+
+@pytest.mark.parametrize("trace", ["lublin_256", "Cirne", "Jann_scaled"])
+def test_the_corrected_baselines_of_gas_marl_come_out(
+    trace: str, greenbatch_reference: Find, greenbatch_data: Find
+) -> None:
+    """True EASY (with the spare rule) and LPTPN as worded, averaged over the paper's ten starts."""
+    question = scenario(trace, greenbatch_data)
+    names = {"spare-rule easy FCFS": "fcfs+easy", "spare-rule easy F2": "f2+easy", "LPTPN event-driven rescan": "lptpn"}
+    compared = 0
+    for line in greenbatch_reference("gas-marl/corrected-variants.txt").read_text().splitlines():
+        of, *variant, slowdown, renewable = line.split()
+        if of != trace.removesuffix("_scaled") or " ".join(variant) not in names:
+            continue
+        rule = scheduler(names[" ".join(variant)])
+        metrics = [
+            evaluate(simulate(question.window(start, 1024), question.cluster, question.site, question.rules, rule))
+            for start in question.evaluation.starts or ()
+        ]
+        assert len(metrics) == 10
+        assert f"{np.mean([m['avg_bounded_slowdown'] for m in metrics]):.4f}" == slowdown
+        assert f"{np.mean([m['renewable_utilization'] for m in metrics]):.4f}" == renewable
+        compared += 1
+    assert compared == len(names)
+
+
+@pytest.mark.parametrize(
+    ("trace", "backfill", "wfp3", "unbounded", "unicep"),
+    [
+        ("Lublin-1", "none", "337.34", "381.71", "370.56"), ("Lublin-2", "none", "807.25", "830.49", "721.80"),
+        ("Lublin-1", "easy-schedgym", "126.50", "103.10", "98.65"),
+        ("Lublin-2", "easy-schedgym", "135.12", "111.19", "103.24"),
+    ],
+)  # fmt: skip
+def test_the_corrected_baselines_of_rlscheduler_come_out(
+    trace: str, backfill: str, wfp3: str, unbounded: str, unicep: str, greenbatch_data: Find
+) -> None:
+    """WFP3 and UNICEP (log2 of the processors, or of at least 2) with the true wait, on the paper's ten sequences."""
+    question = scenario(trace, greenbatch_data)
+    for name, slowdown in (("wfp3", wfp3), ("unicep-unbounded", unbounded), ("unicep", unicep)):
+        rule = scheduler(f"{name}+{backfill}")
+        found = [
+            evaluate(simulate(question.window(start, 1024), question.cluster, None, question.rules, rule))
+            for start in question.evaluation.starts or ()
+        ]
+        assert len(found) == 10
+        assert f"{np.mean([m['avg_bounded_slowdown'] for m in found]):.2f}" == slowdown
 
 
 DELAYS_S = (300, 600, 1200, 1800, 2400, 3000, 3600)

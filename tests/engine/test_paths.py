@@ -22,10 +22,11 @@ from plain import Job
 
 from greenbatch.cluster import Cluster
 from greenbatch.engine.outcome import Outcome
+from greenbatch.engine.program import Program
 from greenbatch.engine.rules import Rules
 from greenbatch.engine.seam import Decision, Policy, Start, View, Wait
 from greenbatch.engine.session import Session
-from greenbatch.engine.simulate import Program, simulate
+from greenbatch.engine.simulate import simulate
 from greenbatch.engine.state import Queue
 from greenbatch.errors import GreenbatchError, InputError
 from greenbatch.policies import entries, policy, rule, scheduler
@@ -245,11 +246,12 @@ def test_mistakes_of_a_policy_are_named_in_one_line() -> None:
         (Start.after_seconds(0, np.inf), "me: chose a delay of inf"),
         (Start.after_seconds(0, np.nan), "me: chose a delay of nan"),
         (Start.after_releases(0, -1), "me: chose a delay of -1"),
+        (None, "me: answered None"),
     ):
         session = session_of()
         session.view()
         with pytest.raises(InputError, match=message):
-            session.apply(decision)
+            session.apply(decision)  # type: ignore[arg-type]  (None is what a forgotten return gives)
     with pytest.raises(InputError, match="conservative"):
         session_of("conservative")
     unfinished = session_of()

@@ -11,7 +11,7 @@ import numpy as np
 from numba import types as _types
 from numpy.typing import NDArray
 
-from greenbatch.engine.compile import announced, machine_code
+from greenbatch.engine.compile import PLAIN, announced, machine_code
 from greenbatch.engine.conservative import run_conservative
 from greenbatch.engine.decide import advance, choose, place
 from greenbatch.engine.planning import run_plan
@@ -121,6 +121,10 @@ def compile_rule(function: Rule, *, cached: bool) -> Rule:
     """Compile a priority rule.
 
     Raises:
-        numba.core.errors.NumbaError: Numba cannot compile it; it can still run as plain Python.
+        Exception: Numba cannot compile it, and raises anything, also AssertionError, on code it does not know; or it
+            gives no column of floats. It can still run as plain Python.
     """
-    return cast(Rule, machine_code(function, _COLUMN(QUEUE_TYPE), cached=cached, allocates=True))
+    code = machine_code(function, _COLUMN(QUEUE_TYPE), cached=cached, allocates=True)
+    if not PLAIN and code.nopython_signatures[0].return_type != _COLUMN:
+        raise TypeError(f"{function.__name__} gives {code.nopython_signatures[0].return_type}")
+    return cast(Rule, code)

@@ -127,10 +127,7 @@ def prepare(workload: Workload, cluster: Cluster, site: Site | None, rules: Rule
     if program.score is not None and not program.fixed:
         settings["ranking"] = st.BY_RULE
     elif program.score is not None:
-        with np.errstate(divide="ignore"):
-            score = np.asarray(program.score(queue_of(workload, cluster)), dtype=np.float64)
-        if score.shape != workload.submit_s.shape or np.isnan(score).any():
-            refuse_scores(program.name, float(workload.submit_s.min()))
+        score = scores_of(program, queue_of(workload, cluster), float(workload.submit_s.min()))
         order = np.argsort(workload.submit_s, kind="stable")
         submit_s, by_arrival = workload.submit_s[order], score[order]
         twins = submit_s[1:] == submit_s[:-1]  # a sticky queue may hold them in another order
@@ -140,6 +137,24 @@ def prepare(workload: Workload, cluster: Cluster, site: Site | None, rules: Rule
     if score is not None:
         state.jobs.score = score
     return state
+
+
+def scores_of(program: Program, queue: st.Queue, now_s: float) -> Any:
+    """The scores that a rule, as plain Python, gives the jobs of a queue, shape (q,).
+
+    Raises:
+        InputError: it does not give each job a number.
+    """
+    rule: Any = program.score
+    with np.errstate(divide="ignore"):
+        scores = rule(queue)
+    try:
+        scores = np.asarray(scores, dtype=np.float64)
+    except (TypeError, ValueError):
+        refuse_scores(program.name, now_s)
+    if scores.shape != queue.submit_s.shape or np.isnan(scores).any():
+        refuse_scores(program.name, now_s)
+    return scores
 
 
 def refuse_scores(name: str, now_s: float) -> NoReturn:

@@ -9,7 +9,7 @@ import numpy as np
 from greenbatch.cluster import Cluster
 from greenbatch.energy import Site
 from greenbatch.engine.outcome import Outcome
-from greenbatch.engine.program import Program, check, outcome_of, prepare, queue_now, refuse_scores
+from greenbatch.engine.program import Program, check, outcome_of, prepare, queue_now, scores_of
 from greenbatch.engine.rules import Rules
 from greenbatch.engine.seam import Decision, Nodes, Policy, Running, Start, Supply, View, Wait
 from greenbatch.engine.state import NO_DELAY
@@ -136,12 +136,9 @@ def run_plain_rule(state: Any, program: Program) -> None:
     from greenbatch.engine.loop import part
 
     _refuse_conservative(program)
-    score: Any = program.score
     advance, place = part("advance"), part("place")
     while advance(state):
         c = state.clock
-        scores = np.asarray(score(queue_now(state)), dtype=np.float64)
-        if scores.shape != (c.last - c.first,) or np.isnan(scores).any():
-            refuse_scores(program.name, float(c.now_s))
+        scores = scores_of(program, queue_now(state), float(c.now_s))
         state.queue[c.first : c.last].score = scores
         place(state, int(c.first + np.argmin(scores)), NO_DELAY, 0.0)

@@ -1,0 +1,309 @@
+"""Schedulers by name: what is understood, what is refused in one line, and rules of one's own."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import greenbatch as gb
+from greenbatch.cluster import Cluster
+from greenbatch.engine.rules import Rules
+from greenbatch.engine.simulate import simulate
+from greenbatch.errors import GreenbatchError, InputError
+from greenbatch.policies import entries, names, registry, scheduler, split_schedulers
+from greenbatch.workload import Workload
+
+Write = Callable[[str], str]
+
+JOBS = Workload.from_columns(
+    "jobs",
+    {
+        "submit_s": [0.0, 1.0, 2.0, 3.0], "run_time_s": [10.0, 9.0, 2.0, 5.0], "processors": [2, 2, 2, 1],
+        "user": [1, 2, 1, 2], "power_w": [10.0, 10.0, 10.0, 10.0],
+    },
+)  # fmt: skip
+
+
+@pytest.fixture(autouse=True)
+def registry_as_it_was() -> Iterator[None]:
+    before = dict(registry.ENTRIES)
+    yield
+    registry.ENTRIES.clear()
+    registry.ENTRIES.update(before)
+
+
+def starts(name: str, jobs: Workload = JOBS) -> list[float]:
+    found: list[float] = simulate(jobs, Cluster.pooled(2), None, Rules(), scheduler(name)).start_s.tolist()
+    return found
+
+
+def refusal(name: str) -> str:
+    """The one line that says why a scheduler is refused, when it is made or when it runs."""
+    with pytest.raises(GreenbatchError) as caught:
+        starts(name)
+    line = str(caught.value)
+    assert "\n" not in line
+    return line
+
+
+@pytest.mark.parametrize(
+    ("spec", "name", "parameters", "backfill", "settings"),
+    [
+        ("fcfs", "fcfs+none", {}, "none", {}),
+        (" fcfs+easy ", "fcfs+easy", {}, "easy", {}),
+        ("f2+green:sigma=25000", "f2+green:sigma=25000", {}, "green", {"threshold_j": 25_000.0}),
+        ("lptpn:sigma=1e+3", "lptpn:sigma=1e+3+none", {"sigma": 1000.0}, "none", {}),
+        ("lptpn:sigma=1e+3+none", "lptpn:sigma=1e+3+none", {"sigma": 1000.0}, "none", {}),
+        ("cheapest-start:psi=2:hold=5e5", "cheapest-start:psi=2:hold=5e5+none", {"psi": 2.0, "hold": 5e5}, "none", {}),
+        ("random:seed=7+conservative", "random:seed=7+conservative", {"seed": 7.0}, "conservative", {}),
+    ],
+)
+def test_what_a_name_spells(
+    spec: str, name: str, parameters: dict[str, float], backfill: str, settings: dict[str, float]
+) -> None:
+    made = scheduler(spec)
+    assert (made.name, made.parameters, made.backfill, made.settings) == (name, parameters, backfill, settings)
+    program = made.program(JOBS)
+    assert (program.name, program.backfill) == (name, backfill)
+    assert settings.items() <= (program.settings or {}).items()
+
+
+@pytest.mark.parametrize(
+    ("spec", "line"),
+    [
+        ("fcsf+easy", "scheduler 'fcsf+easy': no policy is called 'fcsf' (did you mean fcfs?)"),
+        ("fcfs+esay", "scheduler 'fcfs+esay': no backfilling is called 'esay' (did you mean easy?)"),
+        ("fcfs+", "scheduler 'fcfs+': no backfilling is called '' (known: conservative, easy, easy-green-order, "
+                  "easy-schedgym, green, none)"),
+        ("F2+easy", "scheduler 'F2+easy': no policy is called 'F2' (did you mean f2?)"),
+        ("fcfs+easy+green", "scheduler 'fcfs+easy+green': no policy is called 'fcfs+easy'"),
+        ("fcfs:sigma=3+easy", "scheduler 'fcfs:sigma=3+easy': fcfs has no parameter 'sigma' (it takes none)"),
+        ("f2+green:psi=3", "scheduler 'f2+green:psi=3': green has no parameter 'psi' (it takes sigma)"),
+        ("f2+green:sigma=much", "f2+green:sigma=much: sigma is 'much' (give a number >= 0)"),
+        ("f2+green:sigma=-1", "f2+green:sigma=-1: sigma is '-1' (give a number >= 0)"),
+        ("f2+green:sigma=nan", "f2+green:sigma=nan: sigma is 'nan' (give a number >= 0)"),
+        ("f2+green:sigma=inf", "f2+green:sigma=inf: sigma is 'inf' (give a number >= 0)"),
+        ("lptpn+easy", "lptpn+easy: lptpn looks at every waiting job, so it takes no backfilling (write lptpn or "
+                       "lptpn+none)"),
+        ("cheapest-start:tick=0", "tick is 0"),
+        ("no/such.py:mine+easy", "no/such.py: no such file (give a Python file that registers a rule)"),
+        ("", "scheduler '': no policy is called ''"),
+    ],
+)  # fmt: skip
+def test_what_is_refused(spec: str, line: str) -> None:
+    assert line in refusal(spec)
+
+
+def test_an_unknown_policy_far_from_any_names_them_all() -> None:
+    for name in names():
+        assert name in refusal("xxxxxxxx+easy")
+
+
+def test_lists_of_schedulers() -> None:
+    assert split_schedulers(" fcfs+easy, f2+green,,") == ["fcfs+easy", "f2+green"]
+    with pytest.raises(InputError, match="names no scheduler"):
+        split_schedulers(" , ")
+    with pytest.raises(InputError, match=r"names fcfs\+easy twice"):
+        split_schedulers("fcfs+easy,f2+green,fcfs+easy")
+
+
+# --- a rule of one's own -----------------------------------------------------------------------------------------
+
+SHORTEST = """
+import greenbatch as gb
+
+@gb.rule("shortest")
+def shortest(queue):
+    '''Shortest request first, users with a high number before others.'''
+    return queue.requested_time_s - 1000.0 * (queue.user > 1)
+"""
+
+
+@pytest.fixture
+def write(tmp_path: Path) -> Write:
+    """Writes a user's file and returns its path."""
+
+    def to(text: str) -> str:
+        (tmp_path / "my_rules.py").write_text(text)
+        return str(tmp_path / "my_rules.py")
+
+    return to
+
+
+def test_a_rule_from_a_file(write: Write, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = Path(write(SHORTEST))
+    assert starts(f"{path}:shortest+none") == [0.0, 15.0, 24.0, 10.0]
+    assert starts(f"{path}:shortest+easy") == [0.0, 15.0, 24.0, 10.0]
+    assert entries()["shortest"].summary == "Shortest request first, users with a high number before others."
+    assert scheduler("shortest+none").program(JOBS).compiled is not None
+    monkeypatch.chdir(path.parent)
+    assert starts("my_rules.py:shortest+none") == [0.0, 15.0, 24.0, 10.0]
+    assert "no policy is called 'shortish' (did you mean shortest?)" in refusal("my_rules.py:shortish+none")
+
+
+def test_a_fixed_rule_is_asked_once_for_all_jobs(write: Write) -> None:
+    text = SHORTEST.replace('rule("shortest")', 'rule("shortest", fixed=True)')
+    path = write(text)
+    assert starts(f"{path}:shortest+none") == [0.0, 15.0, 24.0, 10.0]
+    assert scheduler("shortest").program(JOBS).compiled is None
+
+
+@pytest.mark.parametrize(
+    ("body", "line", "message"),
+    [
+        ("def half(:\n    pass", 1, "SyntaxError: invalid syntax"),
+        ("import greenbatch as gb\nx = 1 / 0", 2, "ZeroDivisionError: division by zero"),
+        ("import numpy\n\n\nimport no_such_module_at_all", 4, "ModuleNotFoundError"),
+        ("import sys\nsys.exit(3)", 2, "SystemExit: 3"),
+        ("import greenbatch as gb\n\n@gb.rule('fcfs')\ndef mine(queue):\n    return queue.wait_s\n", None,
+         "fcfs: is the name of a built-in policy (choose another name)"),
+    ],
+)  # fmt: skip
+def test_a_broken_file_is_named_with_its_line(body: str, line: int | None, message: str, write: Write) -> None:
+    path = write(body)
+    known = names()
+    said = refusal(f"{path}:mine+easy")
+    assert message in said
+    assert path in said
+    if line is not None:
+        assert said.startswith(f"{path}, line {line}: ")
+    assert names() == known
+    assert starts("fcfs+easy") == [0.0, 10.0, 19.0, 21.0]
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ("return queue.wait_s * float('nan')", "returned NaN, or not one score for each waiting job, at 0 s"),
+        ("return queue.wait_s[1:].copy()", "returned NaN, or not one score for each waiting job, at 0 s"),
+        ("return [float('nan') for _ in queue.wait_s]", "returned NaN, or not one score for each waiting job, at 0 s"),
+        ("return [1.0] * (1 + len([w for w in queue.wait_s]))", "returned NaN, or not one score"),
+        ("return 3.0", "returned NaN, or not one score for each waiting job, at 0 s"),
+        ("return queue.nothing", "my_rules.py, line 5: AttributeError: 'Queue' object has no attribute 'nothing'"),
+        ("return {}['a']", "my_rules.py, line 5: KeyError: 'a'"),
+        ("raise ValueError('no idea')", "ValueError: no idea"),
+        ("return 'first'", "returned NaN, or not one score"),
+        ("return None", "returned NaN, or not one score"),
+    ],
+)
+@pytest.mark.parametrize("fixed", [False, True])
+def test_a_rule_that_goes_wrong_is_one_line(line: str, message: str, fixed: bool, write: Write) -> None:
+    """Compiled or not, asked once or at every event: never a traceback, never a crash."""
+    text = f"import greenbatch as gb\n\n@gb.rule('mine', fixed={fixed})\ndef mine(queue):\n    {line}\n"
+    said = refusal(f"{write(text)}:mine+none")
+    assert message in said
+
+
+def test_rules_may_return_whole_numbers_truth_values_lists_and_views(write: Write) -> None:
+    lines = [
+        "return queue.processors.astype(np.int64)", "return queue.processors > 1.0", "return queue.processors[:]",
+        "return [float(p) for p in queue.processors]",
+    ]  # fmt: skip
+    for line in lines:
+        text = f"import numpy as np\nimport greenbatch as gb\n\n@gb.rule('mine')\ndef mine(queue):\n    {line}\n"
+        assert starts(f"{write(text)}:mine+none") == [0.0, 15.0, 24.0, 10.0], line
+
+
+def test_a_rule_registered_in_the_program_itself() -> None:
+    @gb.rule("last-come-first-served")
+    def last(queue: gb.Queue) -> np.ndarray:
+        """The latest first."""
+        return -queue.submit_s
+
+    assert starts("last-come-first-served") == [0.0, 17.0, 15.0, 10.0]
+    with pytest.raises(InputError, match="f2: is the name of a built-in policy"):
+        gb.rule("f2")(last)
+
+
+# --- a policy of one's own ---------------------------------------------------------------------------------------
+
+POLICY = """
+import greenbatch as gb
+
+@gb.policy("patient")
+class Patient:
+    '''Start nothing before 7 s.'''
+    def decide(self, view):
+        {}
+"""
+
+
+def test_a_policy_from_a_file(write: Write) -> None:
+    text = POLICY.format("return gb.Start(0) if view.now_s >= 3 else gb.Wait()")
+    path = write(text)
+    assert starts(f"{path}:patient+none") == [3.0, 13.0, 22.0, 24.0]
+    assert starts(f"{path}:patient+easy") == [3.0, 13.0, 22.0, 24.0]
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ("pass", "patient+none: answered None (answer Start(row) or Wait())"),
+        ("return gb.Start(9)", "patient+none: chose row 9 of a queue of 1"),
+        ("return gb.Start.after_seconds(0, float('inf'))", "patient+none: chose a delay of inf"),
+        ("return gb.Wait()", "patient+none left 4 jobs waiting for ever"),
+        ("return view.future", "my_rules.py, line 8: AttributeError: 'View' object has no attribute 'future'"),
+    ],
+)
+def test_a_policy_that_goes_wrong_is_one_line(line: str, message: str, write: Write) -> None:
+    assert message in refusal(f"{write(POLICY.format(line))}:patient+none")
+
+
+def test_a_policy_that_cannot_be_made_is_one_line(write: Write) -> None:
+    text = POLICY.format("return gb.Wait()").replace("    def decide", "    def __init__(self, x): ...\n    def decide")
+    assert "missing 1 required positional argument: 'x'" in refusal(f"{write(text)}:patient+none")
+
+
+def test_conservative_backfilling_takes_no_policy_object(write: Write) -> None:
+    path = write(POLICY.format("return gb.Start(0)"))
+    assert "conservative backfilling takes no policy that runs as plain Python" in refusal(
+        f"{path}:patient+conservative"
+    )
+
+
+# --- an installed plug-in ----------------------------------------------------------------------------------------
+
+
+def with_plug_in(folder: Path, module: str, code: str) -> subprocess.CompletedProcess[str]:
+    """Run code in a process that sees a distribution with an entry point for rules."""
+    folder.joinpath("tides.py").write_text(module)
+    info = folder / "tides-1.0.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: tides\nVersion: 1.0\n")
+    (info / "entry_points.txt").write_text("[greenbatch.rules]\ntides = tides\n")
+    path = os.pathsep.join(filter(None, [str(folder), os.environ.get("PYTHONPATH")]))
+    return subprocess.run(
+        [sys.executable, "-c", code],
+        env={**os.environ, "PYTHONPATH": path},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+def test_a_rule_of_an_installed_package_is_known_by_name(tmp_path: Path) -> None:
+    module = SHORTEST.replace("shortest", "ebb-first").replace("def ebb-first", "def ebb_first")
+    code = "from greenbatch.policies import *; print('ebb-first' in names(), scheduler('ebb-first+easy').name)"
+    done = with_plug_in(tmp_path, module, code)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.split() == ["True", "ebb-first+easy"]
+
+
+def test_an_installed_package_that_is_broken_is_one_line(tmp_path: Path) -> None:
+    code = (
+        "import sys; from greenbatch.cli import main; "
+        f"sys.exit(main(['simulate', '--scheduler', 'fcfs+easy', '--out', {str(tmp_path / 'out')!r}]))"
+    )
+    done = with_plug_in(tmp_path, "import no_such_module_at_all", code)
+    assert done.returncode == 2
+    assert done.stderr.splitlines() == [
+        "greenbatch: plug-in tides = tides: cannot be loaded, ModuleNotFoundError: No module named "
+        "'no_such_module_at_all' (mend or uninstall tides)"
+    ]
+    assert not (tmp_path / "out").exists()
