@@ -1,5 +1,6 @@
 # One command per habit. Each sets up what it needs in .venv.
 PYTHON ?= python3
+export PIP_DISABLE_PIP_VERSION_CHECK := 1
 VENV   := .venv
 BIN    := $(VENV)/bin
 READY  := $(VENV)/.ready

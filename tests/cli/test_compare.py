@@ -10,8 +10,8 @@ import pytest
 
 from greenbatch import datasets
 from greenbatch.cli import main
-from greenbatch.experiments.compare import choose_windows
 from greenbatch.experiments import compare as room
+from greenbatch.experiments.compare import choose_windows
 from greenbatch.scenarios import load_scenario
 
 SMALL = """\
