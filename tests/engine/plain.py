@@ -77,6 +77,7 @@ class Machine:
     running: list[int] = field(default_factory=list)  # in order of starting
     start_s: dict[int, float] = field(default_factory=dict)
     first_reservation_s: dict[int, float] = field(default_factory=dict)
+    early: bool = False
 
     def __post_init__(self) -> None:
         self.coming = sorted(range(len(self.jobs)), key=lambda j: (self.jobs[j].submit_s, j))
@@ -118,6 +119,7 @@ class Machine:
         elif ending is not None and completion_s <= wake_s:
             self.now_s = max(self.now_s, completion_s)
             self.running.remove(ending)
+            self.early |= self.requested_end_s(ending) != self.now_s
         else:
             assert wake_s < INFINITE
             self.now_s = wake_s
@@ -179,6 +181,8 @@ class Machine:
 
     def run(self) -> list[float]:
         """Simulate; the start of each job. [s]"""
+        if self.backfill == "conservative":
+            return self.run_conservative()
         while self.waiting or self.coming:
             if self.waiting and self.sticky:
                 self.commit(self.head())
@@ -258,6 +262,43 @@ class Machine:
             if best_s is not None and reserved is None:
                 reserved = (best_s, best_s + job.requested_s, job.processors)
         return False
+
+    def run_conservative(self) -> list[float]:
+        """Every job reserves the earliest slot when it comes; an end that was not expected moves reservations forward.
+
+        A job that is past its requested end is believed to need as long again as it is late, a minute at least.
+        """
+        reserved: dict[int, float] = {}
+
+        def earliest_s(j: int) -> float:
+            taken = [(max(reserved[k], self.now_s), self.jobs[k]) for k in self.waiting if k in reserved and k != j]
+            busy = [(begin_s, begin_s + job.requested_s, job.processors) for begin_s, job in taken]
+            for k in self.running:
+                late_s = self.now_s - self.requested_end_s(k)
+                end_s = self.requested_end_s(k) if late_s <= 0 else self.now_s + max(60.0, late_s)
+                busy.append((self.now_s, end_s, self.jobs[k].processors))
+
+            def fits(at_s: float) -> bool:
+                instants = [at_s, *(b for b, _, _ in busy if at_s < b < at_s + self.jobs[j].requested_s)]
+                room = self.processors - self.jobs[j].processors
+                return all(sum(p for b, e, p in busy if b <= t < e) <= room for t in instants)
+
+            return min(t for t in [self.now_s, *(e for _, e, _ in busy if e > self.now_s)] if fits(t))
+
+        while self.waiting or self.coming:
+            self.early = False
+            self.events(min((reserved[j] for j in self.waiting if reserved[j] > self.now_s), default=INFINITE))
+            if self.early or any(self.requested_end_s(k) < self.now_s for k in self.running):
+                for j in sorted(self.waiting, key=lambda j: self.score(self.jobs[j], self.now_s)):
+                    if j in reserved:
+                        reserved[j] = earliest_s(j)
+            for j in self.waiting:
+                if j not in reserved:
+                    reserved[j] = self.first_reservation_s[j] = earliest_s(j)
+            for j in list(self.waiting):
+                if reserved[j] <= self.now_s and self.fits(j):
+                    self.start(j)
+        return [self.start_s[j] for j in range(len(self.jobs))]
 
 
 def conservative(jobs: list[Job], processors: int) -> list[float]:

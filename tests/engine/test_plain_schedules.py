@@ -39,7 +39,7 @@ def check(outcome: Outcome, machine: Machine) -> None:
 
 
 @pytest.mark.parametrize("policy", SCORES)
-@pytest.mark.parametrize("backfill", ["none", "easy", "easy-schedgym", "easy-green-order"])
+@pytest.mark.parametrize("backfill", ["none", "easy", "easy-schedgym", "easy-green-order", "conservative"])
 @settings(max_examples=60, deadline=None)
 @given(data=st.data())
 def test_reconsidered_schedules(policy: str, backfill: str, data: st.DataObject) -> None:

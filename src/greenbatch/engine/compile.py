@@ -38,7 +38,8 @@ def engine_hash() -> str:
     digest = hashlib.sha256()
     for source in sorted(Path(__file__).parent.glob("*.py")):
         digest.update(source.name.encode() + b"\0" + source.read_bytes() + b"\0")
-    for part in (numba.__version__, sys.version, llvm.get_host_cpu_name(), str(llvm.get_host_cpu_features().flatten())):
+    cpu = llvm.get_host_cpu_name(), str(llvm.get_host_cpu_features().flatten())
+    for part in (numba.__version__, sys.version, *cpu, __file__):  # Numba keeps one cache per place of a source file
         digest.update(part.encode() + b"\0")
     return digest.hexdigest()[:16]
 
