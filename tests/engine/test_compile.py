@@ -152,3 +152,20 @@ def test_only_a_few_engines_are_kept(copy: Copy) -> None:
     kept = {folder.name for folder in engines.iterdir()}
     assert {name for name in kept if name.startswith("old")} == {"old-3", "old-4", "old-5"}
     assert len(kept) == 4
+
+
+@pytest.mark.parametrize("suffix", ["nbi", "nbc"])
+@pytest.mark.parametrize("content", [b"", b"garbage"])
+def test_a_damaged_cache_is_made_again(copy: Copy, suffix: str, content: bytes) -> None:
+    assert copy.run(BOOKS)[0] == 120.0
+    files = list(copy.cache.rglob(f"*.{suffix}"))
+    assert files
+    for file in files:
+        file.write_bytes(content)
+    assert copy.run(BOOKS)[0] == 120.0
+    assert all(file.stat().st_size > len(content) for file in files)
+
+
+def test_a_cache_without_room_does_no_harm(copy: Copy) -> None:
+    full = "import errno\nfrom numba.core.caching import FunctionCache\ndef save(*_): raise OSError(errno.ENOSPC, '')\n"
+    assert copy.run(f"{full}FunctionCache.save_overload = save\n{BOOKS}")[0] == 120.0

@@ -92,6 +92,10 @@ def test_what_a_name_spells(
         ("lptpn+easy", "lptpn+easy: lptpn looks at every waiting job, so it takes no backfilling (write lptpn or "
                        "lptpn+none)"),
         ("cheapest-start:tick=0", "tick is 0"),
+        ("cheapest-start:tick=1e308", "tick is 1e+308"),
+        ("cheapest-start:horizon=1e308", "horizon is 1e+308"),
+        ("cheapest-start:hold=1e308", "hold is 1e+308"),
+        ("cheapest-start:psi=1e16", "psi is 1e+16"),
         ("no/such.py:mine+easy", "no/such.py: no such file (give a Python file that registers a rule)"),
         ("", "scheduler '': no policy is called ''"),
     ],
@@ -188,6 +192,7 @@ def test_a_broken_file_is_named_with_its_line(body: str, line: int | None, messa
         ("return queue.nothing", "my_rules.py, line 5: AttributeError: 'Queue' object has no attribute 'nothing'"),
         ("return {}['a']", "my_rules.py, line 5: KeyError: 'a'"),
         ("raise ValueError('no idea')", "ValueError: no idea"),
+        ("return queue.wait_s + queue.wait_s[123456789]", "IndexError: index"),
         ("return 'first'", "returned NaN, or not one score"),
         ("return None", "returned NaN, or not one score"),
     ],
@@ -208,6 +213,18 @@ def test_rules_may_return_whole_numbers_truth_values_lists_and_views(write: Writ
     for line in lines:
         text = f"import numpy as np\nimport greenbatch as gb\n\n@gb.rule('mine')\ndef mine(queue):\n    {line}\n"
         assert starts(f"{write(text)}:mine+none") == [0.0, 15.0, 24.0, 10.0], line
+
+
+@pytest.mark.parametrize("fixed", [False, True])
+def test_a_rule_that_writes_to_its_columns_changes_no_job(fixed: bool, write: Write) -> None:
+    path = write(
+        f"import greenbatch as gb\n\n@gb.rule('mine', fixed={fixed})\ndef mine(queue):\n"
+        "    score = queue.submit_s.copy()\n    for column in (queue.submit_s, queue.wait_s, queue.requested_time_s,\n"
+        "                   queue.processors, queue.power_w, queue.user):\n        column[:] = 1.0\n    return score\n"
+    )
+    before = JOBS.frame()
+    assert starts(f"{path}:mine+easy") == starts("fcfs+easy") == [0.0, 10.0, 19.0, 21.0]
+    assert JOBS.frame().equals(before, null_equal=True)
 
 
 def test_a_rule_registered_in_the_program_itself() -> None:
@@ -258,6 +275,11 @@ def test_a_policy_that_goes_wrong_is_one_line(line: str, message: str, write: Wr
 def test_a_policy_that_cannot_be_made_is_one_line(write: Write) -> None:
     text = POLICY.format("return gb.Wait()").replace("    def decide", "    def __init__(self, x): ...\n    def decide")
     assert "missing 1 required positional argument: 'x'" in refusal(f"{write(text)}:patient+none")
+
+
+def test_a_policy_that_decides_nothing_is_one_line(write: Write) -> None:
+    path = write("import greenbatch as gb\n\n@gb.policy('five')\ndef five():\n    return 5\n")
+    assert "'int' object has no attribute 'decide'" in refusal(f"{path}:five")
 
 
 def test_conservative_backfilling_takes_no_policy_object(write: Write) -> None:

@@ -83,6 +83,7 @@ def machine_code(
     cached: bool = True,
     small: bool = False,
     allocates: bool = False,
+    checked: bool = False,
 ) -> Any:
     """Compile a function.
 
@@ -93,6 +94,7 @@ def machine_code(
         small: put its machine code into its callers, because a call would cost more than the work.
         allocates: it makes arrays. Other functions do without reference counting (the caller keeps the state alive),
             which would cost as much as their work.
+        checked: an index beyond an array raises IndexError instead of reading what lies there.
     """
     before = config.CACHE_DIR
     config.CACHE_DIR = str(cache_folder()) if cached and not PLAIN else before
@@ -102,12 +104,38 @@ def machine_code(
         "error_model": "numpy",
         "forceinline": small,
         "_nrt": allocates,
+        "boundscheck": checked,
     }
     try:
         decorate: Any = numba.njit
-        return decorate(None if PLAIN else signature, **options)(function)
+        code = decorate(**options)(function)
+        if cached and not PLAIN:
+            _forgive(code._cache)
+        if signature is not None and not PLAIN:
+            code.compile(signature)
+            code.disable_compile()
+        return code
     finally:
         config.CACHE_DIR = before
+
+
+def _forgive(on_disk: Any) -> None:
+    """Let a function do without its cache where a file of it is damaged or there is no room for one."""
+    load, save = on_disk.load_overload, on_disk.save_overload
+
+    def load_or_compile(*what: Any) -> Any:
+        try:
+            return load(*what)
+        except Exception:  # noqa: BLE001  (reading a damaged pickle raises anything)
+            with suppress(OSError):
+                on_disk.flush()
+            return None
+
+    def save_if_possible(*what: Any) -> None:
+        with suppress(OSError):
+            save(*what)
+
+    on_disk.load_overload, on_disk.save_overload = load_or_compile, save_if_possible
 
 
 def compiled(function: Function) -> Function:

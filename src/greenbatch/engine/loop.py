@@ -124,7 +124,7 @@ def compile_rule(function: Rule, *, cached: bool) -> Rule:
         Exception: Numba cannot compile it, and raises anything, also AssertionError, on code it does not know; or it
             gives no column of floats. It can still run as plain Python.
     """
-    code = machine_code(function, _COLUMN(QUEUE_TYPE), cached=cached, allocates=True)
+    code = machine_code(function, _COLUMN(QUEUE_TYPE), cached=cached, allocates=True, checked=not cached)
     if not PLAIN and code.nopython_signatures[0].return_type != _COLUMN:
         raise TypeError(f"{function.__name__} gives {code.nopython_signatures[0].return_type}")
     return cast(Rule, code)

@@ -19,6 +19,9 @@ from greenbatch.engine.queue import position_of, start
 from greenbatch.engine.scan import rank_queue
 from greenbatch.engine.supply import project_surplus, slot_at
 
+ROUNDING = 1e-9
+"""A later start is cheaper only by more than this share of the job's energy: rounding must not put it off for ever."""
+
 
 @compiled
 def free_at(s: Any, time_s: float) -> int:
@@ -66,13 +69,15 @@ def cheapest_start(s: Any, number: int, need: int, reserved_s: float, reserved_e
     c, job = s.clock, s.jobs[number]
     price = s.set.hold_price_j / max(job.requested_s, 10.0) + s.set.idle_price_w * job.processors
     best_s, best_j = np.inf, np.inf
+    noise_j = ROUNDING * job.power_w * job.requested_s
     at_s = c.now_s
     last_s = s.set.supply_origin_s + slot_at(s, c.now_s) * s.set.supply_step_s + s.set.horizon_s
     brown_j, tail = _advance_brown(s, job.power_w, 0, at_s, at_s + job.requested_s)
     head = 0
     while at_s <= last_s or at_s == c.now_s:
         cost_j = brown_j + (at_s - c.now_s) * price
-        if cost_j < best_j and _room(s, at_s, at_s + job.requested_s, reserved_s, reserved_end_s, reserved) >= need:
+        end_s = at_s + job.requested_s
+        if cost_j < best_j - noise_j and _room(s, at_s, end_s, reserved_s, reserved_end_s, reserved) >= need:
             best_s, best_j = at_s, cost_j
         next_s = tick_after(at_s, s.set.tick_s)
         gone_j, head = _advance_brown(s, job.power_w, head, at_s, next_s)

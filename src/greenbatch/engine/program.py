@@ -87,10 +87,10 @@ def queue_now(state: st.State) -> st.Queue:
 
 
 def queue_of(workload: Workload, cluster: Cluster) -> st.Queue:
-    """All jobs of a workload as if they waited at time 0, for rules with fixed scores."""
+    """All jobs of a workload as if they waited at time 0, for rules with fixed scores; copies, as a rule may write."""
     return st.Queue(
-        0.0, float(cluster.processors), float(cluster.processors), workload.submit_s, -workload.submit_s,
-        workload.requested_time_s, workload.processors.astype(np.float64), np.nan_to_num(workload.power_w),
+        0.0, float(cluster.processors), float(cluster.processors), workload.submit_s.copy(), -workload.submit_s,
+        workload.requested_time_s.copy(), workload.processors.astype(np.float64), np.nan_to_num(workload.power_w),
         workload.user.astype(np.float64),
     )  # fmt: skip
 

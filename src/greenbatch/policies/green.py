@@ -10,6 +10,9 @@ from greenbatch.errors import InputError
 from greenbatch.policies.registry import Scores, planner
 from greenbatch.workload import Workload
 
+_A_YEAR_S, _DEAREST = 366 * 86_400.0, 1e15
+"""Largest parameters of cheapest-start."""
+
 
 def _power_time(queue: Queue) -> Scores:
     return -queue.power_w * queue.requested_time_s
@@ -52,6 +55,10 @@ def cheapest_start(
     """
     if not tick > 0:
         raise InputError("tick is 0", field="cheapest-start", fix="give seconds > 0, e.g. tick=1800")
+    for name, value, most in (("tick", tick, _A_YEAR_S), ("horizon", horizon, _A_YEAR_S),
+                              ("hold", hold, _DEAREST), ("psi", psi, _DEAREST)):  # fmt: skip
+        if value > most:
+            raise InputError(f"{name} is {value:g}", field="cheapest-start", fix=f"give at most {most:g}")
     return Program(
         name="cheapest-start", discipline="plan", score=_area_time, needs_site=True,
         settings={"hold_price_j": hold, "idle_price_w": psi, "reserve_share": reserve, "short_s": short,

@@ -88,7 +88,8 @@ def policy(name: str) -> Callable[[type], type]:
 
     def register(maker: type) -> type:
         def guarded() -> Policy:
-            return _GuardedPolicy(guard(maker)())
+            made: Policy = guard(lambda: _GuardedPolicy(maker()))()
+            return made
 
         entry = Entry(name, _first_line(maker), lambda _: Program(name=name), {}, True, _is_built_in(maker), guarded)
         _add(entry, maker)
