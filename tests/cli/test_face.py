@@ -234,6 +234,34 @@ def test_a_termination_signal_leaves_nothing_behind(small):
     assert [f.name for f in small.iterdir()] == ["small.toml"]
 
 
+def test_ctrl_c_in_a_compiler_is_an_interruption(small):
+    """Numba turns it into an error of its own."""
+    stop = (
+        "import os, signal, sys, greenbatch.engine.simulate as engine\n"
+        "def compiling(*_):\n"
+        "    try:\n        os.kill(os.getpid(), signal.SIGINT)\n"
+        "    except KeyboardInterrupt:\n        raise RuntimeError('no compiled object yet') from None\n"
+        "engine.simulate = compiling\n"
+        "from greenbatch.cli import main\n"
+        "sys.exit(main(['simulate', '--scenario', 'small.toml', '--scheduler', 'fcfs', '--out', 'out']))"
+    )
+    done = subprocess.run([sys.executable, "-c", stop], capture_output=True, text=True, check=False)
+    assert done.returncode == 130
+    assert done.stderr == "greenbatch: interrupted\n"
+    assert [f.name for f in small.iterdir()] == ["small.toml"]
+
+
+@pytest.mark.parametrize("options", [["-OO"], ["-W", "error"]])
+def test_other_ways_to_run_python(small, options):
+    """Without docstrings, and with no standard output to write to."""
+    arguments = ["simulate", "--scenario", "small.toml", "--scheduler", "fcfs", "--out", "out"]
+    command = [sys.executable, *options, "-c", f"import os, sys; os.close(1); sys.stdout = None; {RUN}", *arguments]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.stderr == ""
+    assert done.returncode == 0
+    assert (small / "out" / "metrics.json").is_file()
+
+
 def test_an_error_of_ours_is_not_hidden(monkeypatch):
     def fail(*_: object) -> None:
         raise ZeroDivisionError

@@ -59,19 +59,26 @@ def main(argv: Sequence[str] | None = None) -> int:
         argv: arguments without the program's name; those of the process if not given.
     """
     app = build()
+    if sys.stdout is None:  # closed by the caller
+        sys.stdout = io.StringIO()
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(errors="replace")
     arguments = list(sys.argv[1:] if argv is None else argv)
     COMMAND.set(("greenbatch", *arguments))
-    previous = _on_termination()
+    heard: list[int] = []
+    previous = _on_signals(heard)
     try:
         app(arguments)
         sys.stdout.flush()
     except tuple(kind for kind, _, _ in _REPORTS) as error:
         return _report(error)
+    except Exception:
+        if signal.SIGINT in heard:  # a compiler that is interrupted raises an error of its own
+            return _report(KeyboardInterrupt())
+        raise
     finally:
-        if previous is not None:
-            signal.signal(signal.SIGTERM, previous)
+        for number, handler in previous.items():
+            signal.signal(number, handler)
     return 0
 
 
@@ -106,13 +113,24 @@ def _report(error: BaseException) -> int:
     return code
 
 
-def _on_termination() -> signal.Handlers | Callable[..., Any] | int | None:
-    """Let a termination signal unwind the program, so that it leaves nothing half-written behind."""
+def _on_signals(heard: list[int]) -> dict[int, Any]:
+    """Let Ctrl-C and a termination signal unwind the program, so that it leaves nothing half-written behind.
+
+    Args:
+        heard: gets the numbers of the signals that came.
+
+    Returns:
+        The handlers that were there before.
+    """
 
     def stop(number: int, _: object) -> None:
-        raise SystemExit(128 + number)
+        heard.append(number)
+        raise KeyboardInterrupt if number == signal.SIGINT else SystemExit(128 + number)
 
+    wanted = [signal.SIGTERM]
+    if signal.getsignal(signal.SIGINT) is signal.default_int_handler:  # not where it is to be ignored
+        wanted.append(signal.SIGINT)
     try:
-        return signal.signal(signal.SIGTERM, stop)
+        return {number: signal.signal(number, stop) for number in wanted}
     except ValueError:  # not the main thread
-        return None
+        return {}

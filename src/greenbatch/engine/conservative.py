@@ -16,7 +16,7 @@ from greenbatch.engine.compile import compiled
 from greenbatch.engine.decide import fill_scores
 from greenbatch.engine.queue import start
 from greenbatch.engine.scan import rank_queue
-from greenbatch.engine.state import BY_RULE
+from greenbatch.engine.state import BY_RULE, OK
 
 
 @compiled
@@ -138,7 +138,7 @@ def run_conservative(s: Any, rule: Any) -> None:
     """
     c = s.clock
     count = _plan_of_running(s)
-    while c.first < c.last or c.arrived < s.arrivals.shape[0]:
+    while c.status == OK and (c.first < c.last or c.arrived < s.arrivals.shape[0]):
         due_s = np.inf
         for i in range(c.first, c.last):
             reserved_s = s.jobs[s.queue[i].job].reserved_s

@@ -2,15 +2,23 @@
 
 from __future__ import annotations
 
+import threading
+from collections.abc import Callable
+from typing import Any
+
 from greenbatch.cluster import Cluster
 from greenbatch.energy import Site
 from greenbatch.engine.outcome import Outcome
 from greenbatch.engine.program import Program, Scheduler, check, outcome_of, prepare
 from greenbatch.engine.rules import Rules
+from greenbatch.engine.state import INTERRUPTED
 from greenbatch.errors import InputError
 from greenbatch.workload import Workload
 
 __all__ = ["Program", "Scheduler", "simulate"]
+
+_PATIENCE_S = 2.0
+"""How long an interrupted simulation may take to notice. [s]"""
 
 
 def simulate(workload: Workload, cluster: Cluster, site: Site | None, rules: Rules, scheduler: Scheduler) -> Outcome:
@@ -42,7 +50,7 @@ def simulate(workload: Workload, cluster: Cluster, site: Site | None, rules: Rul
     else:
         entry = "conservative" if program.backfill == "conservative" else program.discipline
         try:
-            part(entry)(state, program.compiled or part("no-rule"))
+            _to_the_end(part(entry), state, program.compiled or part("no-rule"))
         except Exception as error:
             if program.compiled is None:
                 raise
@@ -50,3 +58,31 @@ def simulate(workload: Workload, cluster: Cluster, site: Site | None, rules: Rul
             raise InputError(problem, field=program.name, fix="mend the rule") from error
     check(state, program.name, site)
     return outcome_of(state, program.name, workload, cluster, site, rules)
+
+
+def _to_the_end(run: Callable[..., Any], state: Any, rule: Any) -> None:
+    """Run compiled code to its end in a thread of its own: the main thread alone hears signals, and not in such code.
+
+    Ctrl-C stops the engine at its next event.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        run(state, rule)
+        return
+    failed: list[BaseException] = []
+
+    def work() -> None:
+        try:
+            run(state, rule)
+        except BaseException as error:  # noqa: BLE001  (raised again in the main thread)
+            failed.append(error)
+
+    worker = threading.Thread(target=work, daemon=True)
+    worker.start()
+    try:
+        worker.join()
+    except BaseException:
+        state.clock.status = INTERRUPTED
+        worker.join(_PATIENCE_S)
+        raise
+    if failed:
+        raise failed[0]

@@ -25,7 +25,7 @@ NONE, EASY, EASY_SCHEDGYM, EASY_GREEN_ORDER, CONSERVATIVE, GREEN = 0, 1, 2, 3, 4
 # How the next job is chosen (Settings.ranking).
 BY_ARRIVAL, BY_SCORE, BY_RULE = 0, 1, 2
 # How a run ended (Clock.status).
-OK, SUPPLY_EXHAUSTED, BAD_SCORE = 0, 1, 2
+OK, SUPPLY_EXHAUSTED, BAD_SCORE, INTERRUPTED = 0, 1, 2, 3
 # Delay actions of GAS-MARL §4.1: none, until so many running jobs have released, for a fixed time.
 NO_DELAY, DELAY_RELEASES, DELAY_FOR = 1, 2, 3
 

@@ -113,7 +113,7 @@ else:
         create_model(
             "".join(word.capitalize() for word in kind.split("-")) + "Source",
             __base__=_Source,
-            __doc__=inspect.getdoc(how.convert).splitlines()[0],
+            __doc__=(inspect.getdoc(how.convert) or "").partition("\n")[0],
             kind=(Literal[kind], ...),
             **_keys(how.read),
             **_keys(how.convert),
