@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 
 from greenbatch.cluster import Cluster
 from greenbatch.energy import Site
+from greenbatch.engine.program import prepare
 from greenbatch.engine.rules import Rules
 from greenbatch.engine.simulate import simulate
+from greenbatch.engine.supply import project_surplus
 from greenbatch.policies import scheduler
 from greenbatch.workload import Workload
 
@@ -25,3 +28,20 @@ def test_where_waiting_costs_nothing_the_cheapest_start_is_still_found_within_th
     rule = scheduler("cheapest-start:psi=0:hold=0")
     outcome = simulate(Workload.from_columns("two", columns), Cluster.pooled(4), site, Rules(), rule)
     assert (outcome.start_s - submit_s <= 86_400.0).all()
+
+
+@pytest.mark.parametrize("step_s", [0.1, 0.3, 0.7, 1 / 3, 7.0])
+@pytest.mark.parametrize("begin_s", [0.1, 0.3, 1 / 3, 12_345.6])
+def test_a_fractional_step_makes_no_more_pieces_than_there_is_room_for(step_s: float, begin_s: float) -> None:
+    columns = {"submit_s": [begin_s], "run_time_s": [2.2], "processors": [1], "power_w": [1.0]}
+    site = Site(name="s", step_s=step_s, sources_w={"all": np.array([100.0, 300.0, 500.0])}, repeat=True)
+    jobs, program = Workload.from_columns("one", columns), scheduler("cheapest-start:horizon=20000")
+    state = prepare(jobs, Cluster.pooled(4), site, Rules(), program.program(jobs))
+    until_s = begin_s + 20_000.0 + 2.2 + 2 * 1800.0
+    state.segments.length_s = -1.0
+    project_surplus(state, begin_s, until_s)
+    count = int(state.clock.segments)
+    assert count <= (until_s - begin_s) / step_s + 2 <= len(state.segments) - 1
+    lengths = state.segments.length_s[:count]
+    assert lengths[1:-1] == pytest.approx(np.full(count - 2, step_s), rel=1e-6)
+    assert lengths.sum() == pytest.approx(until_s - begin_s)

@@ -55,7 +55,7 @@ def project_surplus(s: Any, from_s: float, until_s: float) -> None:
         end_s = s.set.supply_origin_s + (slot + 1.0) * s.set.supply_step_s
         if end_s <= time_s:  # a fractional step, rounded down
             slot += 1
-            end_s += s.set.supply_step_s
+            end_s = s.set.supply_origin_s + (slot + 1.0) * s.set.supply_step_s  # the very edge of that slot: no slivers
         if k < stop and s.expected[k].end_s < end_s:
             end_s = s.expected[k].end_s
         end_s = min(end_s, until_s)
