@@ -215,3 +215,13 @@ def test_published_and_ours_stand_side_by_side() -> None:
     for part in ("cirne · f2+green", "cirne · lptpn", "published", "ours"):
         assert part in slow.svg
     assert "0 equal" in green.alt
+
+
+def test_lanes_of_a_machine_with_a_billion_processors() -> None:
+    from greenbatch.experiments.plots import _lowest, _merged
+
+    taken, free = _lowest([(0, 3), (10, 1_000_000_000)], 5)
+    assert taken == [(0, 3), (10, 2)]
+    assert free == [(12, 999_999_998)]
+    assert _merged(free + taken) == [(0, 3), (10, 1_000_000_000)]
+    assert _lowest([(4, 2)], 2) == ([(4, 2)], [])

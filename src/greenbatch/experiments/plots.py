@@ -196,21 +196,43 @@ def lanes(outcome: Outcome, jobs: int = GANTT_JOBS) -> tuple[NDArray[np.int64], 
         processors, shape (blocks, 4). A job on scattered processors has several blocks.
     """
     order = np.lexsort((np.arange(len(outcome.start_s)), outcome.start_s))[:jobs]
-    free = np.ones(outcome.cluster.processors, dtype=bool)
+    free = [(0, outcome.cluster.processors)]  # intervals, not processors: a machine may have millions
     ends = order[np.argsort(outcome.end_s[order], kind="stable")]
-    held: dict[int, NDArray[np.int64]] = {}
+    held: dict[int, list[tuple[int, int]]] = {}
     rows, blocks, released = [], [], 0
     for job in order:
         while released < len(ends) and outcome.end_s[ends[released]] <= outcome.start_s[job]:
-            free[held.pop(int(ends[released]))] = True
+            free = _merged(free + held.pop(int(ends[released])))
             released += 1
-        taken = np.flatnonzero(free)[: outcome.workload.processors[job]]
-        free[taken] = False
-        held[int(job)] = taken
-        for run in np.split(taken, np.flatnonzero(np.diff(taken) > 1) + 1):
+        held[int(job)], free = _lowest(free, int(outcome.workload.processors[job]))
+        for first, count in held[int(job)]:
             rows.append(job)
-            blocks.append((outcome.start_s[job], outcome.end_s[job], run[0], len(run)))
+            blocks.append((outcome.start_s[job], outcome.end_s[job], first, count))
     return np.array(rows, dtype=np.int64), np.array(blocks, dtype=np.float64).reshape(-1, 4)
+
+
+def _lowest(free: list[tuple[int, int]], wanted: int) -> tuple[list[tuple[int, int]], list[tuple[int, int]]]:
+    """So many of the lowest-numbered free processors, and what stays free, as (first, count) intervals."""
+    taken = []
+    for k, (first, count) in enumerate(free):
+        used = min(count, wanted)
+        taken.append((first, used))
+        wanted -= used
+        if wanted == 0:
+            rest = [(first + used, count - used)] if used < count else []
+            return taken, rest + free[k + 1 :]
+    return taken, []
+
+
+def _merged(intervals: list[tuple[int, int]]) -> list[tuple[int, int]]:
+    """The same processors in ascending intervals that do not touch."""
+    merged: list[tuple[int, int]] = []
+    for first, count in sorted(intervals):
+        if merged and sum(merged[-1]) == first:
+            merged[-1] = (merged[-1][0], merged[-1][1] + count)
+        else:
+            merged.append((first, count))
+    return merged
 
 
 def gantt_plots(outcomes: Mapping[str, Outcome], limit: int = GANTT_BLOCKS) -> list[Picture]:
