@@ -242,6 +242,10 @@ def test_mistakes_of_a_policy_are_named_in_one_line() -> None:
     for decision, message in (
         (Start(1), "me: chose row 1 of a queue of 1"),
         (Start(-1), "me: chose row -1 of a queue of 1"),
+        (Start("0"), "me: chose row '0'"),
+        (Start(0.5), "me: chose row 0.5"),
+        (Start(0, 99), "me: chose a delay of kind 99"),
+        (Start.after_seconds(0, 1e300), "me: chose a delay of 1e"),
         (Start.after_seconds(0, -1.0), "me: chose a delay of -1.0"),
         (Start.after_seconds(0, np.inf), "me: chose a delay of inf"),
         (Start.after_seconds(0, np.nan), "me: chose a delay of nan"),

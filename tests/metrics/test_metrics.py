@@ -251,3 +251,21 @@ def test_metrics_keep_their_order_and_partition(jobs: list[tuple[int, int, int, 
     assert 0.0 <= got["renewable_utilization"] <= 1.0
     assert got["brown_kwh"] + got["renewable_used_kwh"] == pytest.approx(got["energy_kwh"], rel=1e-9)
     assert got["peak_power_w"] >= cluster.idle_power_w
+
+
+def test_the_common_horizon_begins_with_the_first_submission() -> None:
+    # The only job waits 1000 s; idle power of 100 W under 50 W of sun is brown meanwhile.
+    site = Site(name="dim", step_s=1000.0, sources_w={"sun": np.array([50.0])}, repeat=True)
+    held = outcome_of({"submit_s": [0.0], "processors": [1], "power_w": [0.0]}, [1000.0], [2000.0], FOUR, site)
+    got = evaluate_window({"held": held}, baseline="held")["held"]
+    assert got["common_horizon_brown_kwh"] * 3.6e6 == pytest.approx(2000 * 50)
+    assert got["brown_kwh"] * 3.6e6 == pytest.approx(1000 * 50)
+
+
+def test_run_time_classes_include_their_lower_bounds() -> None:
+    run = np.array([299.0, 300.0, 3600.0, 14_400.0])
+    waited = run * np.array([1.0, 2.0, 3.0, 4.0])
+    jobs = {"submit_s": [0.0] * 4, "processors": [1] * 4}
+    got = evaluate(outcome_of(jobs, waited, waited + run, FOUR))
+    for k, name in enumerate(("under_5min", "5min_to_1h", "1h_to_4h", "over_4h")):
+        assert got[f"avg_bounded_slowdown_{name}"] == pytest.approx(2.0 + k)

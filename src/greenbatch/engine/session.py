@@ -12,10 +12,12 @@ from greenbatch.engine.outcome import Outcome
 from greenbatch.engine.program import Program, check, outcome_of, prepare, queue_now, scores_of
 from greenbatch.engine.rules import Rules
 from greenbatch.engine.seam import Decision, Nodes, Policy, Running, Start, Supply, View, Wait
-from greenbatch.engine.state import NO_DELAY
+from greenbatch.engine.state import DELAY_FOR, DELAY_RELEASES, NO_DELAY
 from greenbatch.errors import GreenbatchError, InputError
 from greenbatch.workload import Workload
 
+LONGEST_DELAY_S = 366 * 86_400.0
+"""Longest delay that a policy may ask for. [s]"""
 _PATIENCE = 10_000
 """Answers in a row that may change nothing (a full period of the power series, if that is more)."""
 
@@ -88,7 +90,7 @@ class Session:
         """Carry out a decision.
 
         Raises:
-            InputError: it is no decision, the row is not in the queue, or a delay is negative or infinite.
+            InputError: it is no decision, the row is not in the queue, or a delay is negative or longer than a year.
         """
         s = self.state
         if isinstance(decision, Wait):
@@ -96,12 +98,17 @@ class Session:
             return
         if not isinstance(decision, Start):
             raise InputError(f"answered {decision!r}", field=self.program.name, fix="answer Start(row) or Wait()")
+        if not isinstance(decision.row, int | np.integer):
+            raise InputError(f"chose row {decision.row!r}", field=self.program.name, fix="give a whole number")
         if not 0 <= decision.row < s.clock.last - s.clock.first:
             raise InputError(
                 f"chose row {decision.row} of a queue of {s.clock.last - s.clock.first}", field=self.program.name
             )
-        if decision.delay != NO_DELAY and not 0 <= decision.amount < np.inf:
-            fix = "it must be >= 0 and finite"
+        if decision.delay not in (NO_DELAY, DELAY_RELEASES, DELAY_FOR):
+            fix = "use Start, Start.after_releases or Start.after_seconds"
+            raise InputError(f"chose a delay of kind {decision.delay!r}", field=self.program.name, fix=fix)
+        if decision.delay != NO_DELAY and not 0 <= decision.amount <= LONGEST_DELAY_S:
+            fix = f"it must be >= 0 and at most {LONGEST_DELAY_S:g}"
             raise InputError(f"chose a delay of {decision.amount}", field=self.program.name, fix=fix)
         self._place(s, int(s.clock.first + decision.row), decision.delay, float(decision.amount))
         s.clock.settled = 0
