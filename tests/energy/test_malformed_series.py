@@ -32,6 +32,7 @@ CASES = [
     ("too much sun", GOOD.replace(",2", ",2001"), SUN, 3, "power", "2001 W/m2", "0 to 2000 W/m2"),
     ("sun in kW", GOOD.replace(",2", ",1100"), {**SUN, "unit": "kW/m2"}, 3, "power", "1100 kW/m2", "check the unit"),
     ("missing code", GOOD.replace(",2", ",9999"), SUN, 3, "power", "9999 W/m2", "under missing"),
+    ("beyond floats", GOOD.replace(",2", ",1e308"), {**UTC, "unit": "MW"}, 3, "power", "1e308 MW", "check the unit"),
     ("hurricane", GOOD.replace(",2", ",121"), {**UTC, "unit": "m/s"}, 3, "power", "121 m/s", "0 to 120 m/s"),
     ("kelvin as C", GOOD.replace(",2", ",288"), {**UTC, "unit": "degC"}, 3, "power", "288 degC", "check the unit"),
     ("hPa as Pa", GOOD.replace(",1\n", ",1013\n"), {**UTC, "unit": "Pa"}, 2, "power", "1013 Pa", "check the unit"),

@@ -241,7 +241,8 @@ def column_values(
     parts: list[Floats] = []
     raised = 0
     for column in columns:
-        values = np.asarray(numbers(table, column, missing) * kind.scale + kind.offset, dtype=np.float64)
+        with np.errstate(over="ignore"):  # an infinite value is not believable either
+            values = np.asarray(numbers(table, column, missing) * kind.scale + kind.offset, dtype=np.float64)
         if negative == "zero" and low == 0:
             raised += int(np.count_nonzero(values < 0))
             values = np.asarray(np.where(values < 0, 0.0, values), dtype=np.float64)
