@@ -69,7 +69,7 @@ def same(a: Outcome, b: Outcome) -> None:
 
 @pytest.mark.parametrize("backfill", BACKFILLS)
 @pytest.mark.parametrize("commitment", ["reconsider", "sticky"])
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=30, deadline=None)
 @given(data=st.data())
 def test_built_in_rules_decide_the_same_behind_the_seam(commitment: Any, backfill: str, data: st.DataObject) -> None:
     """Sticky: distinct submissions, for a policy has no scores that could order twins."""
@@ -140,7 +140,7 @@ class LptpnInPython:
         return float(brown_w.sum())
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=80, deadline=None)
 @given(data=st.data())
 def test_lptpn_written_as_a_policy_equals_lptpn(data: st.DataObject) -> None:
     cluster = data.draw(clusters())

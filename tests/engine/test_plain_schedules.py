@@ -40,7 +40,7 @@ def check(outcome: Outcome, machine: Machine) -> None:
 
 @pytest.mark.parametrize("policy", SCORES)
 @pytest.mark.parametrize("backfill", ["none", "easy", "easy-schedgym", "easy-green-order", "conservative"])
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=30, deadline=None)
 @given(data=st.data())
 def test_reconsidered_schedules(policy: str, backfill: str, data: st.DataObject) -> None:
     cluster = data.draw(clusters())
@@ -61,7 +61,7 @@ def test_reconsidered_schedules(policy: str, backfill: str, data: st.DataObject)
 
 
 @pytest.mark.parametrize("backfill", ["none", "easy", "easy-schedgym", "easy-green-order"])
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=30, deadline=None)
 @given(data=st.data())
 def test_sticky_schedules(backfill: str, data: st.DataObject) -> None:
     """Distinct submissions: jobs of one instant follow a quirk of the published simulators (see the golden tests)."""
@@ -82,7 +82,7 @@ def test_sticky_schedules(backfill: str, data: st.DataObject) -> None:
 
 
 @pytest.mark.parametrize("commitment", ["sticky", "reconsider"])
-@settings(max_examples=120, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(data=st.data())
 def test_green_backfilling(commitment: Any, data: st.DataObject) -> None:
     """Brown energy summed second by second decides the same starts as the engine's intervals."""
@@ -103,7 +103,7 @@ def test_green_backfilling(commitment: Any, data: st.DataObject) -> None:
     )  # fmt: skip
 
 
-@settings(max_examples=120, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(data=st.data())
 def test_lptpn_as_worded(data: st.DataObject) -> None:
     cluster, supply = data.draw(clusters()), data.draw(supplies())
@@ -122,7 +122,7 @@ def test_lptpn_as_worded(data: st.DataObject) -> None:
     )  # fmt: skip
 
 
-@settings(max_examples=120, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(data=st.data())
 def test_cheapest_start(data: st.DataObject) -> None:
     cluster, supply = data.draw(clusters()), data.draw(supplies())
@@ -145,7 +145,7 @@ def test_cheapest_start(data: st.DataObject) -> None:
     )  # fmt: skip
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=80, deadline=None)
 @given(data=st.data())
 def test_conservative_backfilling_with_exact_requests(data: st.DataObject) -> None:
     """With exact requests no reservation ever changes, so one pass over the arrivals gives the schedule."""
