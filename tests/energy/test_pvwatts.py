@@ -10,8 +10,6 @@ import pytest
 from greenbatch.energy import Series, Weather, pvwatts, read_weather
 from greenbatch.errors import InputError
 
-pytest.importorskip("pvlib")
-
 
 @pytest.fixture(scope="module")
 def greensboro(greenbatch_data):
