@@ -6,7 +6,6 @@ file of the result with its checksum; ``--force`` replaces exactly those files, 
 
 from __future__ import annotations
 
-import hashlib
 import json
 import shutil
 import tempfile
@@ -15,6 +14,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from greenbatch.datasets import sha256 as digest_of
 from greenbatch.errors import InputError
 
 RECORD = "provenance.json"
@@ -57,7 +57,7 @@ def result_folder(out: str | Path, *, force: bool = False) -> Iterator[Path]:
 
 def write_record(folder: Path, provenance: Mapping[str, Any]) -> None:
     """Write ``provenance.json``, with the checksum of every file in the folder. Call it last."""
-    files = {name: _sha256(folder / name) for name in _files(folder)}
+    files = {name: digest_of(folder / name) for name in _files(folder)}
     content = {"tool": _MARK, "files": files, **provenance}
     (folder / RECORD).write_text(json.dumps(content, indent=2, allow_nan=False) + "\n", encoding="utf-8")
 
@@ -99,7 +99,7 @@ def _own_files(target: Path) -> dict[str, str]:
         raise InputError(problem, file=record, field="--force", fix=fix) from None
     for name, sha256 in files.items():
         file = target / name
-        if file.exists() and (not file.is_file() or _sha256(file) != sha256):
+        if file.exists() and (not file.is_file() or digest_of(file) != sha256):
             problem, fix = "was changed since greenbatch wrote it", "move it away, or give another folder"
             raise InputError(problem, file=file, field="--force", fix=fix)
     return {**files, RECORD: ""}
@@ -130,11 +130,6 @@ def _files(folder: Path) -> list[str]:
 
 def _is_inside(name: object) -> bool:
     return isinstance(name, str) and name != "" and not Path(name).is_absolute() and ".." not in Path(name).parts
-
-
-def _sha256(file: Path) -> str:
-    with file.open("rb") as stream:
-        return hashlib.file_digest(stream, "sha256").hexdigest()
 
 
 def _make_parents(parent: Path, made: list[Path]) -> Path:
