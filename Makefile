@@ -33,5 +33,5 @@ clean:
 
 $(READY): pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/pip install -q -c constraints.txt -e '.[weather,dev]'
+	$(BIN)/pip install -q -c constraints.txt -e '.[weather,learn,dev]'
 	touch $(READY)

@@ -1,0 +1,228 @@
+"""What a preset's ``[training]`` table may say: every key, with its range and default.
+
+Defaults are what GAS-MARL publishes (paper 4.2 and 5.1; what only its code says is marked so).
+"""
+
+from __future__ import annotations
+
+import difflib
+import math
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+from pydantic import Field, ValidationError, model_validator
+
+from greenbatch.errors import InputError
+from greenbatch.scenarios.section import Count, Natural, NotNegative, Positive, Section, Seed, Text
+
+if TYPE_CHECKING:
+    from pydantic_core import ErrorDetails
+
+Share = Annotated[float, Field(ge=0, le=1)]
+Windows = Annotated[int, Field(ge=1, le=100_000)]
+Jobs = Annotated[int, Field(ge=1, le=1_000_000)]
+Passes = Annotated[int, Field(ge=1, le=10_000)]
+Schedule = Literal["constant", "linear", "cosine"]
+
+
+class Averaging(Section):
+    """Stochastic weight averaging: the mean of the actor's weights over the last part of the training."""
+
+    start: Share = 1.0
+    """Share of the training after which averaging begins; 1 = no averaging."""
+    every: Count = 1
+    """Epochs between two weights that are averaged."""
+
+
+class Filter(Section):
+    """Trajectory filtering (RLScheduler, section IV-C): easy windows out, then all windows.
+
+    In the first phase windows are drawn from those whose metric under SJF lies in (median, 2 x mean) of a random
+    sample; in the second from all.
+    """
+
+    kind: Literal["none", "median"] = "none"
+    share: Share = 0.5
+    """Share of the training that is the first phase."""
+    samples: Annotated[int, Field(ge=2, le=100_000)] = 1000
+    """Windows that SJF is simulated on."""
+    metric: Text = "avg_bounded_slowdown"
+    """Name of a metric, see ``docs/metrics.md``."""
+
+
+class Stage(Section):
+    """One stage of the curriculum: from a share of the training on, other windows or another weighting."""
+
+    start: Share
+    """Share of the training at which the stage begins."""
+    jobs: Jobs | None = None
+    """Jobs of a window; as in ``training.jobs`` if not given."""
+    weights: dict[Text, float] = Field(default_factory=dict)
+    """Reward term -> weight, instead of the preset's; the terms that are not named keep theirs."""
+
+
+class Validation(Section):
+    """Windows on which the actor decides by arg-max, to keep the best one. Never windows of a test."""
+
+    windows: Annotated[int, Field(ge=0, le=10_000)] = 8
+    """Number of windows; 0 = no validation."""
+    jobs: Jobs = 256
+    every: Count = 10
+    """Epochs between two validations."""
+
+
+class Training(Section):
+    """How a network is trained."""
+
+    epochs: Count = 300
+    windows: Windows = 100
+    """Windows of an epoch."""
+    jobs: Jobs = 256
+    """Jobs of a window."""
+    rollouts: Annotated[int, Field(ge=1, le=1024)] = 1
+    """Simulations of each window, each with other random choices: the group of ``advantage = "group"``."""
+    advantage: Literal["gae", "group"] = "gae"
+    """``gae``: generalized advantage estimation with a critic; ``group``: the return of a rollout against the mean of
+    all rollouts of its window, without a critic."""
+    normalize: Literal["epoch", "minibatch", "none"] = "epoch"
+    """Over what advantages are brought to mean 0 and deviation 1."""
+    gamma: Annotated[float, Field(gt=0, le=1)] = 1.0
+    gae_lambda: Share = 0.97
+    clip: Annotated[float, Field(gt=0, le=10)] = 0.2
+    passes: Passes = 8
+    """Passes over an epoch's decisions."""
+    critic_passes: Passes | None = None
+    """Passes of the critic, as many as the actor's if not given."""
+    minibatch: Natural = 256
+    """Decisions of a minibatch; 0 = all decisions of the epoch."""
+    actor_lr: Positive = 1e-4
+    critic_lr: Positive = 5e-4
+    lr_schedule: Schedule = "constant"
+    lr_final: Share = 0.0
+    """Learning rates at the end, as a share of those at the start, of schedules other than constant."""
+    adam_eps: Positive = 1e-6
+    """Adam's epsilon (code)."""
+    entropy: NotNegative = 0.0
+    """Weight of the entropy bonus."""
+    entropy_final: NotNegative | None = None
+    """Weight at the end, reached linearly; the same as at the start if not given."""
+    kl_stop: NotNegative = 0.0
+    """Mean KL divergence from the old policy at which the actor's passes of an epoch stop; 0 = never."""
+    grad_clip: NotNegative = 0.5
+    """Largest norm of a gradient; 0 = any (code)."""
+    swa: Averaging = Averaging()
+    filter: Filter = Filter()
+    curriculum: Annotated[tuple[Stage, ...], Field(strict=False)] = ()
+    validation: Validation = Validation()
+    keep: Literal["best", "last"] = "best"
+    """Which actor becomes the model: the best on the validation windows, or the last (or averaged) one."""
+    patience: Natural = 0
+    """Validations without a better figure after which training ends; 0 = never."""
+    environments: Natural = 0
+    """Simulations that are stepped together; 0 = all rollouts of an epoch."""
+    seed: Seed = 0
+    threads: Annotated[int, Field(ge=0, le=1024)] = 0
+    """Threads of the simulator and of torch; 0 = as many as this process may use."""
+
+    @model_validator(mode="after")
+    def _fits_together(self) -> Training:
+        if self.advantage == "group" and self.rollouts < 2:
+            raise ValueError("advantage is 'group', but rollouts is 1; give rollouts of 2 or more")
+        starts = [stage.start for stage in self.curriculum]
+        if starts != sorted(set(starts)):
+            raise ValueError("the stages of the curriculum do not start one after the other; order them by start")
+        if self.patience and not self.validation.windows:
+            raise ValueError("patience needs validation; give validation.windows of 1 or more")
+        return self
+
+    def stage(self, progress: float) -> tuple[int, dict[str, float]]:
+        """Jobs of a window and changed reward weights at a share of the training, in [0, 1]."""
+        reached = [stage for stage in self.curriculum if stage.start <= progress]
+        jobs = next((stage.jobs for stage in reversed(reached) if stage.jobs is not None), self.jobs)
+        weights: dict[str, float] = {}
+        for stage in reached:
+            weights |= stage.weights
+        return jobs, weights
+
+    def lr_factor(self, progress: float) -> float:
+        """Learning rate as a share of the one at the start, at a share of the training in [0, 1]."""
+        left = {"constant": 1.0, "linear": 1 - progress, "cosine": 0.5 * (1 + math.cos(math.pi * progress))}
+        share = left[self.lr_schedule]
+        return share + (1 - share) * self.lr_final
+
+    def entropy_weight(self, progress: float) -> float:
+        """Weight of the entropy bonus at a share of the training in [0, 1]."""
+        final = self.entropy if self.entropy_final is None else self.entropy_final
+        return self.entropy + (final - self.entropy) * progress
+
+
+def read_training(
+    table: Mapping[str, Any],
+    *,
+    file: str | Path | None = None,
+    lines: Mapping[tuple[str | int, ...], int] | None = None,
+) -> Training:
+    """A preset's ``[training]`` table, checked, with defaults filled in.
+
+    Args:
+        table: the table.
+        file: the preset's file, for messages.
+        lines: place of a key in the file, from the top -> line, for messages.
+
+    Raises:
+        InputError: the first thing that is unknown, of the wrong type or out of range; names the key and a fix.
+    """
+    try:
+        return Training.model_validate(dict(table))
+    except ValidationError as error:
+        problem = error.errors(include_url=False)[0]
+    raise _input_error(problem, file, lines or {})
+
+
+_FIXES = {
+    "int_type": "give a whole number, without quotes",
+    "int_from_float": "give a whole number",
+    "float_type": "give a number, without quotes",
+    "string_type": 'give a text in quotes: "..."',
+    "tuple_type": "give an array of tables: [[training.curriculum]]",
+    "dict_type": "make it a table",
+    "model_type": "make it a table",
+    "model_attributes_type": "make it a table",
+    "finite_number": "give a finite number",
+    "missing": "add it",
+}
+"""Kind of error (pydantic's) -> what the user can do."""
+
+
+def _input_error(
+    error: ErrorDetails, file: str | Path | None, lines: Mapping[tuple[str | int, ...], int]
+) -> InputError:
+    place = ("training", *error["loc"])
+    line = next((lines[place[:upto]] for upto in range(len(place), 0, -1) if place[:upto] in lines), None)
+    field = ".".join(map(str, place))
+    kind, message = error["type"], error["msg"]
+    if kind == "extra_forbidden":
+        known = _known_keys(error["loc"][:-1])
+        close = difflib.get_close_matches(str(place[-1]), known, n=1)
+        fix = f"did you mean {close[0]}?" if close else "use one of " + ", ".join(known)
+        return InputError("unknown key", file=file, line=line, field=field, fix=fix)
+    if kind == "value_error":
+        problem, _, fix = message.removeprefix("Value error, ").partition("; ")
+        return InputError(problem, file=file, line=line, field=field, fix=fix)
+    wanted = message.removeprefix("Input should be ")
+    fix = _FIXES.get(kind, f"it must be {wanted[:1].lower()}{wanted[1:]}")
+    problem = "is missing" if kind == "missing" else f"is {_short(error['input'])}"
+    return InputError(problem, file=file, line=line, field=field, fix=fix)
+
+
+def _known_keys(place: tuple[str | int, ...]) -> list[str]:
+    tables: dict[str | int, type[Section]] = {
+        "swa": Averaging, "filter": Filter, "curriculum": Stage, "validation": Validation,
+    }  # fmt: skip
+    return list((tables[place[0]] if place else Training).model_fields)
+
+
+def _short(value: object) -> str:
+    text = repr(value)
+    return text if len(text) <= 60 else text[:57] + "..."
