@@ -119,6 +119,24 @@ def machine_code(
         config.CACHE_DIR = before
 
 
+_ENTRIES: dict[str, Any] = {}
+
+
+def entry(name: str, function: Callable[..., Any], signature: Any, *, allocates: bool = False) -> Any:
+    """An entry point of the engine, compiled (or loaded from the cache) when it is first asked for.
+
+    Args:
+        name: unique among the engine's entry points.
+        function: what it does.
+        signature: its types.
+        allocates: see `machine_code`.
+    """
+    if name not in _ENTRIES:
+        with announced(name):
+            _ENTRIES[name] = machine_code(function, signature, allocates=allocates)
+    return _ENTRIES[name]
+
+
 def _forgive(on_disk: Any) -> None:
     """Let a function do without its cache where a file of it is damaged or there is no room for one."""
     load, save = on_disk.load_overload, on_disk.save_overload
@@ -146,6 +164,14 @@ def compiled(function: Function) -> Function:
 def compiled_small(function: Function) -> Function:
     """Compile a small function of the engine into its callers (decorator)."""
     return cast(Function, machine_code(function, small=True))
+
+
+def written_in(function: Function) -> Function:
+    """Write a function of the engine into its callers before they are compiled (decorator).
+
+    For what compiled code cannot return: a tuple with records.
+    """
+    return cast(Function, numba.njit(inline="always")(function))
 
 
 def compiled_allocating(function: Function) -> Function:

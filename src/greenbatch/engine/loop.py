@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import cache
 from typing import Any, cast
 
 import numba
@@ -11,7 +10,7 @@ import numpy as np
 from numba import types as _types
 from numpy.typing import NDArray
 
-from greenbatch.engine.compile import PLAIN, announced, machine_code
+from greenbatch.engine.compile import PLAIN, entry, machine_code
 from greenbatch.engine.conservative import run_conservative
 from greenbatch.engine.decide import advance, choose, place
 from greenbatch.engine.planning import run_plan
@@ -48,8 +47,8 @@ def _records(dtype: np.dtype[Any]) -> Any:
 
 STATE_TYPE = types.NamedTuple(
     [_records(JOB), types.Array(types.int64, 1, "C"), _records(QUEUED), _records(RUNNING), _records(RUNNING),
-     _records(STEP), _records(SEGMENT), _records(SLOT), _records(RANKED), types.Array(types.float64, 2, "C"), _COLUMN,
-     numba.from_dtype(SETTINGS), numba.from_dtype(CLOCK)],
+     _records(STEP), _records(SEGMENT), _records(SLOT), _records(RANKED), types.Array(types.float64, 2, "C"),
+     types.Array(types.int64, 1, "C"), types.Array(types.float64, 2, "C"), _COLUMN, numba.from_dtype(SETTINGS), numba.from_dtype(CLOCK)],
     State,
 )  # fmt: skip
 """Compiled type of `State`."""
@@ -104,7 +103,6 @@ _PARTS: dict[str, tuple[Callable[..., Any], Any]] = {
 _ALLOCATING = ("no-rule",)
 
 
-@cache
 def part(name: str) -> Callable[..., Any]:
     """A compiled entry point of the engine, compiled on first use.
 
@@ -113,8 +111,7 @@ def part(name: str) -> Callable[..., Any]:
     jobs have fixed scores.
     """
     function, signature = _PARTS[name]
-    with announced(name):
-        return cast(Callable[..., Any], machine_code(function, signature, allocates=name in _ALLOCATING))
+    return cast(Callable[..., Any], entry(name, function, signature, allocates=name in _ALLOCATING))
 
 
 def compile_rule(function: Rule, *, cached: bool) -> Rule:

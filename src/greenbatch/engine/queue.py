@@ -32,6 +32,7 @@ def enqueue(s: Any, job: int) -> None:
     entry.requested_s = s.jobs[job].requested_s
     entry.score = s.jobs[job].score
     c.last += 1
+    c.arrived_s = c.now_s
 
 
 @compiled_small
@@ -106,6 +107,8 @@ def start(s: Any, position: int) -> int:
         s.expected, c.expected_first, c.expected_first + c.running, c.now_s + job.requested_s, number, job.processors,
         job.power_w,
     )  # fmt: skip
+    s.started[c.started] = number
+    c.started += 1
     c.running += 1
     c.free -= job.processors
     c.load_w += job.power_w

@@ -43,6 +43,19 @@ class Supply(NamedTuple):
     start_s: Floats
     end_s: Floats
     renewable_w: Floats
+    origin_s: float = 0.0
+    """When a slot, whichever, begins: slots are counted from there. [s]"""
+    step_s: float = 0.0
+    """Length of a slot, 0 without a site. [s]"""
+
+
+class Attributes(NamedTuple):
+    """What else is known of the waiting jobs, columns of shape (q,); NaN where unknown."""
+
+    requested_memory_kb: Floats
+    """Requested memory per processor. [kB]"""
+    group: Floats
+    executable: Floats
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,11 +67,14 @@ class View:
     """Job numbers of the waiting jobs, in order of submission, shape (q,)."""
     queue: Queue
     """Columns of the waiting jobs, each of shape (q,)."""
+    attributes: Attributes
     running: Running
     nodes: Nodes
     supply: Supply
     load_w: float
     """Present power of the cluster, idle power included. [W]"""
+    last_submission_s: float
+    """When a job was submitted last, whether it still waits or not. [s]"""
 
 
 @dataclass(frozen=True, slots=True)

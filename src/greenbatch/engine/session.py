@@ -11,7 +11,7 @@ from greenbatch.energy import Site
 from greenbatch.engine.outcome import Outcome
 from greenbatch.engine.program import Program, check, outcome_of, prepare, queue_now, scores_of
 from greenbatch.engine.rules import Rules
-from greenbatch.engine.seam import Decision, Nodes, Policy, Running, Start, Supply, View, Wait
+from greenbatch.engine.seam import Attributes, Decision, Nodes, Policy, Running, Start, Supply, View, Wait
 from greenbatch.engine.state import DELAY_FOR, DELAY_RELEASES, NO_DELAY
 from greenbatch.errors import GreenbatchError, InputError
 from greenbatch.workload import Workload
@@ -67,10 +67,10 @@ class Session:
                 f"{self.program.name} left {seen[1]} jobs waiting for ever: {self._patience} answers changed nothing"
             )
         running = s.expected[c.expected_first : c.expected_first + c.running]
-        ids = self.workload.job_id
+        ids, waiting = self.workload.job_id, s.queue[c.first : c.last].job
         return View(
-            now_s=float(c.now_s), job_id=ids[s.queue[c.first : c.last].job], queue=queue_now(s),
-            running=Running(
+            now_s=float(c.now_s), job_id=ids[waiting], queue=queue_now(s),
+            attributes=Attributes(*np.ascontiguousarray(s.attributes[waiting].T)), running=Running(
                 ids[running.job], s.jobs[running.job].start_s, running.end_s.copy(), running.processors.copy(),
                 running.power_w.copy(),
             ),
@@ -78,13 +78,14 @@ class Session:
                 np.array([self.cluster.processors]), np.array([int(c.free)]), np.array([self.cluster.idle_power_w])
             ),
             supply=self._supply(float(c.now_s)), load_w=float(c.load_w),
+            last_submission_s=float(c.arrived_s),
         )  # fmt: skip
 
     def _supply(self, now_s: float) -> Supply:
         site = self.site
         if site is None:
             return Supply(np.zeros(0), np.zeros(0), np.zeros(0))
-        return Supply(*site.forecast(now_s))
+        return Supply(*site.forecast(now_s), site.origin_s, site.step_s)
 
     def apply(self, decision: Decision) -> None:
         """Carry out a decision.

@@ -66,9 +66,13 @@ CLOCK = np.dtype(
     [("now_s", F), ("free", N), ("load_w", F), ("arrived", N), ("first", N), ("last", N), ("running", N),
      ("running_first", N), ("expected_first", N), ("steps", N), ("segments", N), ("slots", N), ("head", N),
      ("head_score", F), ("shadow_s", F), ("spare", N), ("blocked", N), ("settled", N), ("wake_s", F),
-     ("decisions", N), ("status", N), ("early", N)]
+     ("decisions", N), ("status", N), ("early", N), ("started", N), ("arrived_s", F)]
 )  # fmt: skip
-"""What changes. ``first:last`` is the queue; ``running_first`` and ``expected_first`` begin the running sets."""
+"""What changes. ``first:last`` is the queue; ``running_first`` and ``expected_first`` begin the running sets;
+``arrived_s`` is the time of the last submission."""
+
+ATTRIBUTES = ("requested_memory_kb", "group", "executable")
+"""Columns of `State.attributes`."""
 
 
 class State(NamedTuple):
@@ -93,7 +97,11 @@ class State(NamedTuple):
     ranked: Any
     """RANKED, scratch of passes, shape (2n,)."""
     columns: Any
-    """Scratch of rules: the numeric columns of `Queue`, shape (6, n)."""
+    """Scratch of rules and features: numeric columns over the queue, e.g. those of `Queue`, shape (6, n)."""
+    started: Any
+    """Rows of ``jobs`` in order of starting, shape (n,); ``clock.started`` of them are valid."""
+    attributes: Any
+    """What observations of learned policies know besides: `ATTRIBUTES` per job, NaN if unknown, shape (n, 3)."""
     supply_w: Any
     """Renewable power per slot, shape (slots,). [W]"""
     set: Any
@@ -127,6 +135,11 @@ class Queue(NamedTuple):
 
 def _records(rows: int, dtype: np.dtype[Any]) -> Any:
     return np.zeros(rows, dtype).view(np.recarray)
+
+
+def _known(column: NDArray[Any]) -> NDArray[np.float64]:
+    """An attribute's column with NaN for "missing", which is -1 in columns of integers."""
+    return np.where(column < 0, np.nan, column.astype(np.float64))
 
 
 def new_state(
@@ -180,6 +193,8 @@ def new_state(
         plan=_records(3 * n + 4, SLOT),
         ranked=_records(2 * n, RANKED),
         columns=np.zeros((6, n)),
+        started=np.zeros(n, np.int64),
+        attributes=np.column_stack([_known(getattr(workload, name)) for name in ATTRIBUTES]),
         supply_w=supply_w,
         set=fixed[0],
         clock=clock[0],

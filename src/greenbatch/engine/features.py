@@ -1,0 +1,263 @@
+"""What a learned policy sees, as named columns: waiting jobs, running jobs, forecast slots, the system as a whole.
+
+A column is ``min(max(raw / scale, floor), ceiling)``, or the same of ``log(1 + raw / scale)``; an unknown value (NaN)
+is exactly 1, as in the papers' encodings. The presets list the columns they use. One implementation serves training,
+evaluation and a live queue.
+
+Sources: GAS-MARL §4.1.1 and its published code; RLScheduler §IV-A and its published code.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from greenbatch.engine.compile import compiled
+from greenbatch.engine.state import F, N
+from greenbatch.engine.supply import forecast_w, project_surplus, slot_at
+
+COLUMN = np.dtype([("feature", N), ("scale", F), ("floor", F), ("ceiling", F), ("log", N)])
+"""One column of an observation: which feature, and its normaliser."""
+
+
+class Feature(NamedTuple):
+    """A named quantity that the engine can fill in."""
+
+    unit: str
+    meaning: str
+    """Formula, range and source."""
+
+
+(WAIT, REQUESTED_TIME, PROCESSORS, POWER, POWER_PER_PROCESSOR, IS_BROWN, BROWN_RATIO, FITS, REQUESTED_MEMORY, GROUP,
+ EXECUTABLE, USER, IS_WAIT, SLOWDOWN, AREA) = range(15)  # fmt: skip
+
+QUEUE_FEATURES: dict[str, Feature] = {
+    "wait": Feature("s", "time since submission, >= 0 (RLScheduler Table II, GAS-MARL Table 1)"),
+    "requested_time": Feature("s", "requested time, > 0 (both papers)"),
+    "processors": Feature("1", "requested processors, >= 1 (both papers)"),
+    "power": Feature("W", "power of the job while it runs, >= 0 (GAS-MARL Table 1)"),
+    "power_per_processor": Feature("W", "power / processors, >= 0 (GAS-MARL's code)"),
+    "is_brown": Feature("1", "1 if a start now is estimated to cost extra brown energy, else 0 (GAS-MARL Table 1)"),
+    "brown_ratio": Feature("1", "that brown energy / (power x requested time), 0 to 1 (GAS-MARL Table 1)"),
+    "fits": Feature("1", "1 if enough processors are free now, else 0 (both papers)"),
+    "requested_memory": Feature("kB", "requested memory per processor (RLScheduler's code)"),
+    "group": Feature("1", "number of the group (RLScheduler's code)"),
+    "executable": Feature("1", "number of the executable (RLScheduler's code)"),
+    "user": Feature("1", "number of the user (RLScheduler's code)"),
+    "is_wait": Feature("1", "1 in the extra row that stands for waiting until the next event, else 0"),
+    "slowdown": Feature("1", "(wait + requested time) / max(requested time, 10 s), >= 1"),
+    "area": Feature("s", "requested time x processors / processors of the cluster, > 0"),
+}
+"""Features of waiting jobs, in the order of their codes."""
+
+RUNNING_PROCESSORS, RUNNING_POWER, RUNNING_POWER_PER_PROCESSOR, REMAINING_TIME = range(4)
+
+RUNNING_FEATURES: dict[str, Feature] = {
+    "processors": Feature("1", "processors of the running job, >= 1 (GAS-MARL Table 1)"),
+    "power": Feature("W", "its power, >= 0 (GAS-MARL Table 1)"),
+    "power_per_processor": Feature("W", "power / processors, >= 0 (GAS-MARL's code)"),
+    "remaining_time": Feature("s", "start + requested time - now; negative for an overrun (GAS-MARL Table 1)"),
+}
+"""Features of running jobs, in the order of their codes."""
+
+SLOT_LENGTH, SLOT_POWER = range(2)
+
+SUPPLY_FEATURES: dict[str, Feature] = {
+    "length": Feature("s", "what remains of the slot: less than a step for the present one (GAS-MARL Table 1)"),
+    "power": Feature("W", "forecast renewable power of the slot, >= 0 (GAS-MARL Table 1)"),
+}
+"""Features of forecast slots, the present one first, in the order of their codes."""
+
+FREE_SHARE, LOAD, SUPPLY_NOW, QUEUE_LENGTH, QUEUED_WORK, RUNNING_WORK, HOUR_SINE, HOUR_COSINE, SINCE_ARRIVAL = range(9)
+
+STATE_FEATURES: dict[str, Feature] = {
+    "free_share": Feature("1", "free processors / processors, 0 to 1"),
+    "load": Feature("W", "power of the cluster, idle power included"),
+    "supply": Feature("W", "renewable power now"),
+    "queue_length": Feature("1", "number of waiting jobs"),
+    "queued_work": Feature("s", "requested processor-seconds of the waiting jobs / processors"),
+    "running_work": Feature("s", "processor-seconds that running jobs still hold by requested ends / processors"),
+    "hour_sine": Feature("1", "sine of the time of day, -1 to 1"),
+    "hour_cosine": Feature("1", "cosine of the time of day, -1 to 1"),
+    "since_arrival": Feature("s", "time since the last submission, >= 0"),
+}
+"""Features of the system as a whole, in the order of their codes."""
+
+DAY_S = 86_400.0
+_RAW, _POWER, _REQUESTED, _BROWN = range(4)
+"""Rows of ``State.columns`` that are used as scratch here."""
+
+
+@compiled
+def _encode(column: Any, raw: float) -> float:
+    if np.isnan(raw):
+        return 1.0
+    value = raw / column.scale
+    if column.log:
+        value = np.log1p(value)
+    return float(min(max(value, column.floor), column.ceiling))
+
+
+@compiled
+def _brown_energy(s: Any, rows: int) -> None:
+    """Extra brown energy of starting each visible waiting job now, to scratch: one pass over jobs per segment. [J]"""
+    c = s.clock
+    power_w, requested_s, brown_j = s.columns[_POWER], s.columns[_REQUESTED], s.columns[_BROWN]
+    longest_s = 0.0
+    for i in range(rows):
+        entry = s.queue[c.first + i]
+        power_w[i], requested_s[i], brown_j[i] = s.jobs[entry.job].power_w, entry.requested_s, 0.0
+        longest_s = max(longest_s, entry.requested_s)
+    project_surplus(s, c.now_s, c.now_s + longest_s)
+    passed_s = 0.0
+    for k in range(c.segments):
+        length_s, surplus_w = s.segments[k].length_s, s.segments[k].surplus_w
+        for i in range(rows):
+            seconds = min(max(requested_s[i] - passed_s, 0.0), length_s)
+            brown_j[i] += max(power_w[i] - surplus_w, 0.0) * seconds
+        passed_s += length_s
+
+
+@compiled
+def _raw_of_queue(s: Any, feature: int, rows: int) -> None:
+    """One feature of the visible waiting jobs, to scratch."""
+    c, raw = s.clock, s.columns[_RAW]
+    if feature == IS_BROWN:
+        for i in range(rows):
+            raw[i] = 0.0 if s.columns[_BROWN, i] == 0.0 else 1.0
+    elif feature == BROWN_RATIO:
+        for i in range(rows):
+            brown_j = s.columns[_BROWN, i]
+            raw[i] = 0.0 if brown_j == 0.0 else brown_j / (s.columns[_POWER, i] * s.columns[_REQUESTED, i])
+    elif feature == FITS:
+        for i in range(rows):
+            raw[i] = 1.0 if s.queue[c.first + i].processors <= c.free else 0.0
+    elif feature == IS_WAIT:
+        raw[:rows] = 0.0
+    elif REQUESTED_MEMORY <= feature <= EXECUTABLE:
+        for i in range(rows):
+            raw[i] = s.attributes[s.queue[c.first + i].job, feature - REQUESTED_MEMORY]
+    else:
+        for i in range(rows):
+            job = s.jobs[s.queue[c.first + i].job]
+            if feature == WAIT:
+                raw[i] = c.now_s - job.submit_s
+            elif feature == REQUESTED_TIME:
+                raw[i] = job.requested_s
+            elif feature == PROCESSORS:
+                raw[i] = job.processors
+            elif feature == POWER:
+                raw[i] = job.power_w
+            elif feature == POWER_PER_PROCESSOR:
+                raw[i] = job.power_w / job.processors
+            elif feature == USER:
+                raw[i] = job.user if job.user >= 0 else np.nan
+            elif feature == SLOWDOWN:
+                raw[i] = (c.now_s - job.submit_s + job.requested_s) / max(job.requested_s, 10.0)
+            else:
+                raw[i] = job.requested_s * job.processors / s.set.processors
+
+
+@compiled
+def fill_queue(s: Any, columns: Any, rows: int, wait: bool, out: Any, at: int) -> None:
+    """Encode the first waiting jobs in order of submission.
+
+    Args:
+        s: the state.
+        columns: COLUMN, shape (k,).
+        rows: number of jobs, at most the length of the queue.
+        wait: add a row that stands for waiting: ``is_wait`` is 1, all else 0.
+        out: float32, shape (>= at + rows + wait, k).
+        at: first row to write.
+    """
+    for k in range(columns.shape[0]):
+        if columns[k].feature == IS_BROWN or columns[k].feature == BROWN_RATIO:
+            _brown_energy(s, rows)
+            break
+    for k in range(columns.shape[0]):
+        column = columns[k]
+        _raw_of_queue(s, column.feature, rows)
+        for i in range(rows):
+            out[at + i, k] = _encode(column, s.columns[_RAW, i])
+        if wait:
+            out[at + rows, k] = 1.0 if column.feature == IS_WAIT else 0.0
+
+
+@compiled
+def fill_running(s: Any, columns: Any, rows: int, out: Any, at: int) -> None:
+    """Encode the first running jobs in order of requested end; arguments as for `fill_queue`."""
+    c = s.clock
+    for i in range(rows):
+        entry = s.expected[c.expected_first + i]
+        for k in range(columns.shape[0]):
+            feature = columns[k].feature
+            if feature == RUNNING_PROCESSORS:
+                raw = float(entry.processors)
+            elif feature == RUNNING_POWER:
+                raw = entry.power_w
+            elif feature == RUNNING_POWER_PER_PROCESSOR:
+                raw = entry.power_w / entry.processors
+            else:
+                raw = entry.end_s - c.now_s
+            out[at + i, k] = _encode(columns[k], raw)
+
+
+@compiled
+def fill_supply(s: Any, columns: Any, rows: int, out: Any) -> int:
+    """Encode forecast slots to ``out``, float32, shape (rows, k); return the number of the present slot."""
+    now_s, p = s.clock.now_s, s.set
+    current = slot_at(s, now_s)
+    for i in range(rows):
+        begin_s = max(now_s, p.supply_origin_s + (current + i) * p.supply_step_s)
+        for k in range(columns.shape[0]):
+            if columns[k].feature == SLOT_LENGTH:
+                raw = p.supply_origin_s + (current + i + 1.0) * p.supply_step_s - begin_s
+            else:
+                raw = forecast_w(s, current + i, current)
+            out[i, k] = _encode(columns[k], raw)
+    return current
+
+
+@compiled
+def _queued_work_s(s: Any) -> float:
+    work_s = 0.0
+    for i in range(s.clock.first, s.clock.last):
+        work_s += s.queue[i].requested_s * s.queue[i].processors
+    return float(work_s / s.set.processors)
+
+
+@compiled
+def _running_work_s(s: Any) -> float:
+    c, work_s = s.clock, 0.0
+    for i in range(c.expected_first, c.expected_first + c.running):
+        work_s += max(0.0, s.expected[i].end_s - c.now_s) * s.expected[i].processors
+    return float(work_s / s.set.processors)
+
+
+@compiled
+def fill_state(s: Any, columns: Any, out: Any) -> None:
+    """Encode the system as a whole to ``out``, float32, shape (k,)."""
+    c = s.clock
+    for k in range(columns.shape[0]):
+        feature, raw = columns[k].feature, 0.0
+        if feature == FREE_SHARE:
+            raw = c.free / s.set.processors
+        elif feature == LOAD:
+            raw = c.load_w
+        elif feature == SUPPLY_NOW:
+            current = slot_at(s, c.now_s)
+            raw = forecast_w(s, current, current)
+        elif feature == QUEUE_LENGTH:
+            raw = float(c.last - c.first)
+        elif feature == QUEUED_WORK:
+            raw = _queued_work_s(s)
+        elif feature == RUNNING_WORK:
+            raw = _running_work_s(s)
+        elif feature == HOUR_SINE:
+            raw = np.sin((c.now_s - s.set.supply_origin_s) * (2.0 * np.pi / DAY_S))
+        elif feature == HOUR_COSINE:
+            raw = np.cos((c.now_s - s.set.supply_origin_s) * (2.0 * np.pi / DAY_S))
+        else:
+            raw = c.now_s - c.arrived_s
+        out[k] = _encode(columns[k], raw)

@@ -1,0 +1,149 @@
+"""Running totals of one simulation, from which rewards are read while it goes on.
+
+The value so far of a term becomes the term's metric when the last job has ended. Jobs count when they start: the
+simulator knows their run time then, although the policy does not.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from greenbatch.engine.compile import compiled
+from greenbatch.engine.state import SUPPLY_EXHAUSTED, F, N
+
+TALLY = np.dtype(
+    [("begin_s", F), ("jobs_j", F), ("counted", N), ("bounded_slowdown", F), ("wait_s", F), ("turnaround_s", F),
+     ("slowdown", F), ("work_s", F), ("largest_end_s", F), ("step", N), ("until_s", F), ("load_j", F),
+     ("renewable_j", F), ("window_work_s", F), ("users", N)]
+)  # fmt: skip
+"""Totals of one simulation. ``window_work_s`` is the work of all its jobs over the cluster's processors."""
+
+USER = np.dtype([("jobs", N), ("bounded_slowdown", F)])
+"""Totals of one user of a window."""
+
+SHORTEST_RUN_S = 10.0
+"""Bound of the bounded slowdown (RLScheduler §II-A, GAS-MARL Eq. 3). [s]"""
+
+(BOUNDED_SLOWDOWN, WAIT, TURNAROUND, SLOWDOWN, UTILIZATION, MAX_USER, MEAN_USER, RENEWABLE_UTILIZATION, BROWN_ENERGY,
+ MAKESPAN) = range(10)  # fmt: skip
+
+TERMS: dict[str, str] = {
+    "bounded_slowdown": "mean over the jobs of max(1, (wait + run) / max(run, 10 s)) (RLScheduler, GAS-MARL Eq. 3)",
+    "wait": "mean wait [s] (RLScheduler)",
+    "turnaround": "mean wait + run time [s] (RLScheduler)",
+    "slowdown": "mean (wait + run) / run (RLScheduler)",
+    "utilization": "share of the cluster's processor time up to the latest end that jobs use (RLScheduler)",
+    "max_user_bounded_slowdown": "the largest of the users' mean bounded slowdowns (RLScheduler §V-F)",
+    "mean_user_bounded_slowdown": "the mean of the users' mean bounded slowdowns (RLScheduler §V-F)",
+    "renewable_utilization": "renewable share of the energy used since the first start (GAS-MARL Eq. 4)",
+    "brown_energy": "grid energy used since the first start / energy of the window's jobs",
+    "makespan": "time since the first submission / (the window's work / processors)",
+}
+"""Terms of rewards, in the order of their codes, each with its formula; the sign is the preset's weight."""
+
+
+@compiled
+def _count_started(s: Any, tally: Any, user_of: Any, users: Any) -> None:
+    c = s.clock
+    while tally.counted < c.started:
+        number = s.started[tally.counted]
+        job = s.jobs[number]
+        wait_s = job.start_s - job.submit_s
+        bounded = max(1.0, (wait_s + job.run_s) / max(job.run_s, SHORTEST_RUN_S))
+        tally.bounded_slowdown += bounded
+        tally.wait_s += wait_s
+        tally.turnaround_s += wait_s + job.run_s
+        tally.slowdown += (wait_s + job.run_s) / job.run_s
+        tally.work_s += job.run_s * job.processors
+        tally.largest_end_s = max(tally.largest_end_s, job.end_s)
+        if user_of[number] >= 0:
+            users[user_of[number]].jobs += 1
+            users[user_of[number]].bounded_slowdown += bounded
+        tally.counted += 1
+
+
+@compiled
+def _pay(s: Any, tally: Any) -> None:
+    """Pay for the energy from where the totals stand up to now."""
+    c, p = s.clock, s.set
+    if c.steps == 0 or p.supply_slots == 0:
+        return
+    if np.isnan(tally.until_s):
+        tally.until_s = s.profile[0].time_s
+    k, at_s = tally.step, tally.until_s
+    while at_s < c.now_s:
+        while k + 1 < c.steps and s.profile[k + 1].time_s <= at_s:
+            k += 1
+        slot = np.floor((at_s - p.supply_origin_s) / p.supply_step_s)
+        edge_s = p.supply_origin_s + (slot + 1.0) * p.supply_step_s
+        if edge_s <= at_s:  # a fractional step, rounded down
+            slot += 1.0
+            edge_s += p.supply_step_s
+        if not p.supply_repeat and not 0 <= slot < p.supply_slots:
+            c.status = SUPPLY_EXHAUSTED
+            return
+        next_s = min(c.now_s, edge_s)
+        if k + 1 < c.steps:
+            next_s = min(next_s, s.profile[k + 1].time_s)
+        load_w = s.profile[k].load_w
+        tally.load_j += load_w * (next_s - at_s)
+        tally.renewable_j += min(load_w, s.supply_w[int(slot) % p.supply_slots]) * (next_s - at_s)
+        at_s = next_s
+    tally.step, tally.until_s = k, at_s
+
+
+@compiled
+def _over_users(tally: Any, users: Any, mean: bool) -> float:
+    total, largest, seen = 0.0, 0.0, 0
+    for u in range(tally.users):
+        if users[u].jobs > 0:
+            value = users[u].bounded_slowdown / users[u].jobs
+            total += value
+            largest = max(largest, value)
+            seen += 1
+    if seen == 0:
+        return 0.0
+    return total / seen if mean else largest
+
+
+@compiled
+def _value(s: Any, tally: Any, users: Any, term: int) -> float:
+    n = s.jobs.shape[0]
+    if term == BOUNDED_SLOWDOWN:
+        return float(tally.bounded_slowdown / n)
+    if term == WAIT:
+        return float(tally.wait_s / n)
+    if term == TURNAROUND:
+        return float(tally.turnaround_s / n)
+    if term == SLOWDOWN:
+        return float(tally.slowdown / n)
+    if term == UTILIZATION:
+        span_s = tally.largest_end_s - tally.begin_s
+        return float(tally.work_s / (span_s * s.set.processors)) if span_s > 0.0 else 0.0
+    if term == MAX_USER or term == MEAN_USER:  # noqa: PLR1714  (compiled code knows no sets)
+        return float(_over_users(tally, users, term == MEAN_USER))
+    if term == RENEWABLE_UTILIZATION:
+        return float(tally.renewable_j / tally.load_j) if tally.load_j > 0.0 else 0.0
+    if term == BROWN_ENERGY:
+        return float((tally.load_j - tally.renewable_j) / tally.jobs_j) if tally.jobs_j > 0.0 else 0.0
+    return float((s.clock.now_s - tally.begin_s) / tally.window_work_s)
+
+
+@compiled
+def take_stock(s: Any, tally: Any, user_of: Any, users: Any, terms: Any, values: Any) -> None:
+    """Bring the totals up to now and write the value so far of each term.
+
+    Args:
+        s: the state.
+        tally: TALLY.
+        user_of: row of ``users`` for each job, -1 if unknown, shape (n,).
+        users: USER, shape (>= tally.users,).
+        terms: codes, shape (t,).
+        values: shape (t,).
+    """
+    _count_started(s, tally, user_of, users)
+    _pay(s, tally)
+    for k in range(terms.shape[0]):
+        values[k] = _value(s, tally, users, terms[k])

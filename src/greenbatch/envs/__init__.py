@@ -1,0 +1,1 @@
+"""Environments for reinforcement learning over the engine: batched, and gymnasium's."""

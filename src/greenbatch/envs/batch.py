@@ -1,0 +1,316 @@
+"""A batch of simulations that are stepped together, each waiting for an agent's decision."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from greenbatch.engine import batch as engine
+from greenbatch.engine.program import BACKFILLS, Program, check, prepare
+from greenbatch.engine.state import BY_ARRIVAL, State
+from greenbatch.engine.tally import TALLY, TERMS, USER
+from greenbatch.envs.layout import layout_of
+from greenbatch.envs.preset import Preset, preset, resolve
+from greenbatch.errors import InputError
+from greenbatch.scenarios import Scenario
+
+Floats = NDArray[np.float64]
+Singles = NDArray[np.float32]
+Ints = NDArray[np.int64]
+Bools = NDArray[np.bool_]
+
+
+class Observation(NamedTuple):
+    """What A simulations see that await a decision: views of buffers that the next step overwrites.
+
+    Tables are packed: valid rows only, simulation by simulation; the rows of simulation ``a`` are
+    ``queue[queue_offsets[a] : queue_offsets[a + 1]]``.
+    """
+
+    environment: Ints
+    """Which simulations, shape (A,)."""
+    queue: Singles
+    """Waiting jobs in order of submission, shape (Q, k); at least one row each."""
+    queue_offsets: Ints
+    """Shape (A + 1,)."""
+    selectable: Bools
+    """Rows that may be chosen, shape (Q,)."""
+    running: Singles
+    """Running jobs in order of requested end, shape (R, k); perhaps none."""
+    running_offsets: Ints
+    """Shape (A + 1,)."""
+    supply: Singles
+    """Forecast slots, shape (A, f, k)."""
+    slot: Ints
+    """Number of the first of them, shape (A,): what row i > 0 shows depends on ``slot + i`` alone."""
+    state: Singles
+    """The system as a whole, shape (A, k)."""
+    delays: Bools
+    """Delays that may be chosen, shape (A, d)."""
+
+
+class BatchEnv:
+    """B simulations of windows of one scenario, behind one seam: observations out, actions in.
+
+    Example::
+
+        env = BatchEnv(load_scenario("gas-marl/lublin-256"), "gas-marl", environments=100, jobs=256)
+        seen = env.reset(starts)
+        while len(seen.environment):
+            seen, rewards, ended = env.step(actions)
+    """
+
+    def __init__(
+        self,
+        scenario: Scenario,
+        preset_: Preset | str,
+        *,
+        environments: int,
+        jobs: int,
+        backfill: str | None = None,
+        threads: int = 1,
+    ) -> None:
+        """Lay out the buffers.
+
+        Args:
+            scenario: jobs, machine, power supply and rules.
+            preset_: what is seen, done and rewarded; a name, or a preset (resolved here if it is not yet).
+            environments: largest number of simulations side by side.
+            jobs: jobs of each window.
+            backfill: backfilling; the preset's if not given.
+            threads: threads that share the simulations; the result is the same for any number.
+
+        Raises:
+            InputError: the parts do not fit together.
+        """
+        for field, value in (("environments", environments), ("jobs", jobs), ("threads", threads)):
+            if value < 1:
+                raise InputError(f"is {value}", field=field, fix="it must be >= 1")
+        self.preset = resolve(preset(preset_) if isinstance(preset_, str) else preset_, scenario)
+        self.scenario, self.jobs, self.threads = scenario, jobs, threads
+        self.program = program_of(self.preset, backfill)
+        self.terms = tuple(self.preset.reward.terms)
+        self.weights: Floats = np.array(list(self.preset.reward.terms.values()))
+        """Weight of each term; may be changed between episodes."""
+        self._trace = prepare(scenario.window(), scenario.cluster, scenario.site, scenario.rules, self.program)
+        self.layout = layout_of(self.preset)
+        self._batch = _new_batch(self._trace, environments, jobs, len(self.terms))
+        self._seen = _buffers(self.layout, environments, jobs)
+        self._ended = np.zeros(environments, np.bool_)
+        self._active: Ints = np.zeros(0, np.int64)
+        self._pool = ThreadPoolExecutor(threads) if threads > 1 else None
+        self._users = np.unique(self._trace.jobs.user[self._trace.jobs.user >= 0])
+
+    @property
+    def environments(self) -> int:
+        """Largest number of simulations side by side."""
+        return int(self._batch.clock.shape[0])
+
+    @property
+    def values(self) -> Floats:
+        """Value so far of every term in every simulation (at its end: the episode's), shape (B, t)."""
+        values: Floats = self._batch.values
+        return values
+
+    @property
+    def starts_s(self) -> Floats:
+        """Start of every job of every simulation, NaN for jobs that have not started, shape (B, n). [s]"""
+        starts: Floats = self._batch.jobs["start_s"]
+        return starts
+
+    @property
+    def now_s(self) -> Floats:
+        """Clock of every simulation, shape (B,). [s]"""
+        now: Floats = self._batch.clock["now_s"]
+        return now
+
+    def reset(self, starts: Sequence[int] | Ints) -> Observation:
+        """Begin one simulation for each start: an empty machine at the first submission of its window.
+
+        Args:
+            starts: 0-based index of the first job of each window, at most ``environments``.
+
+        Raises:
+            InputError: too many windows, or one that reaches beyond the trace.
+        """
+        if not 1 <= len(starts) <= self.environments:
+            fix = f"give 1 to {self.environments}"
+            raise InputError(f"{len(starts)} windows for {self.environments} environments", field="starts", fix=fix)
+        for b, start in enumerate(starts):
+            self._load(b, int(start))
+        self._active = np.arange(len(starts), dtype=np.int64)
+        self._run("begin")
+        self._keep_going()
+        return self._observe()
+
+    def step(self, actions: Ints) -> tuple[Observation, Floats, Bools]:
+        """Carry out one action in each simulation that awaits one.
+
+        Args:
+            actions: for each simulation of the last observation its row and its delay, shape (A, 2).
+
+        Returns:
+            The next observation (without the simulations that ended), and for each simulation of the last one the
+            reward, shape (A,), and whether it has ended, shape (A,).
+
+        Raises:
+            InputError: a row or delay that does not exist.
+            SupplyExhausted: a clock left a power series that does not repeat.
+        """
+        actions = np.ascontiguousarray(actions, dtype=np.int64)
+        self._check(actions)
+        active = self._active
+        before = self._batch.values[active]
+        self._run("step", actions)
+        ended = self._ended[: len(active)].copy()
+        after = self._batch.values[active]
+        if self.preset.reward.form == "dense":
+            rewards = (after - before) @ self.weights
+        else:
+            rewards = np.where(ended, after @ self.weights, 0.0)
+        self._keep_going()
+        return self._observe(), rewards, ended
+
+    def _check(self, actions: Ints) -> None:
+        count = len(self._active)
+        if actions.shape != (count, 2):
+            fix = f"give a row and a delay for each of {count} simulations"
+            raise InputError(f"have shape {actions.shape}", field="actions", fix=fix)
+        rows = np.diff(self._seen.queue_offsets[: count + 1])
+        bad = (actions < 0).any(axis=1) | (actions[:, 0] >= rows) | (actions[:, 1] >= len(self.layout.delays))
+        if bad.any():
+            a = int(np.flatnonzero(bad)[0])
+            problem = f"{tuple(actions[a].tolist())} in simulation {self._active[a]}"
+            fix = f"there are {rows[a]} rows and {len(self.layout.delays)} delays"
+            raise InputError(problem, field="actions", fix=fix)
+
+    def _load(self, b: int, start: int) -> None:
+        """Copy a window into simulation ``b``."""
+        n, total = self.jobs, len(self._trace.jobs)
+        if not 0 <= start <= total - n:
+            problem = f"is {start}, but a window of {n} jobs must lie within the {total} jobs of {self.scenario.name}"
+            raise InputError(problem, field="start", fix=f"the largest start is {total - n}")
+        batch, window = self._batch, slice(start, start + n)
+        jobs = self._trace.jobs[window]
+        batch.jobs[b] = jobs
+        batch.attributes[b] = self._trace.attributes[window]
+        arrivals = np.argsort(jobs.submit_s, kind="stable")
+        batch.arrivals[b] = arrivals
+        batch.set[b] = self._trace.set
+        batch.set.twins[b] = np.unique(jobs.submit_s).size < n
+        batch.clock[b] = self._trace.clock
+        begin_s = jobs.submit_s[arrivals[0]]
+        batch.clock.now_s[b] = begin_s
+        users, rows = np.unique(jobs.user, return_inverse=True)
+        unknown = int(np.count_nonzero(users < 0))
+        batch.user_of[b] = rows - unknown  # -1 where the user is not known
+        batch.users[b] = np.zeros(1, USER)
+        tally = np.zeros(1, TALLY)
+        tally["begin_s"], tally["until_s"], tally["users"] = begin_s, np.nan, len(users) - unknown
+        tally["jobs_j"] = np.sum(jobs.power_w * jobs.run_s)
+        tally["window_work_s"] = np.sum(jobs.run_s * jobs.processors) / self._trace.set.processors
+        batch.tally[b] = tally
+        batch.values[b] = 0.0
+
+    def _run(self, name: str, *arguments: Any) -> None:
+        """Let the threads carry out a part of the engine on the active simulations."""
+        part, count = engine.batch_part(name), len(self._active)
+        arguments = (*arguments, self._seen if name == "observe" else self._ended)
+        shares = min(self.threads, count)
+        if self._pool is None or shares < 2:
+            part(self._batch, self.layout, self._active, 0, count, *arguments)
+            return
+        edges = [count * i // shares for i in range(shares + 1)]
+        work = [
+            self._pool.submit(part, self._batch, self.layout, self._active, low, high, *arguments)
+            for low, high in zip(edges[:-1], edges[1:], strict=True)
+        ]
+        for share in work:
+            share.result()
+
+    def _keep_going(self) -> None:
+        """Forget the simulations that have ended."""
+        ended = self._ended[: len(self._active)]
+        for b in self._active[ended]:
+            clock = self._batch.clock[b]
+            if clock.status or clock.started < self.jobs:
+                state = _row(self._batch, int(b))
+                check(state, self.program.name, self.scenario.site)
+        self._active = self._active[~ended]
+
+    def _observe(self) -> Observation:
+        active, seen, layout = self._active, self._seen, self.layout
+        count = len(active)
+        clock = self._batch.clock[active]
+        queued = np.minimum(clock["last"] - clock["first"], layout.queue_rows) + layout.wait
+        np.cumsum(queued, out=seen.queue_offsets[1 : count + 1])
+        np.cumsum(np.minimum(clock["running"], layout.running_rows), out=seen.running_offsets[1 : count + 1])
+        if count:
+            self._run("observe")
+        rows, beside = seen.queue_offsets[count], seen.running_offsets[count]
+        return Observation(
+            environment=active, queue=seen.queue[:rows], queue_offsets=seen.queue_offsets[: count + 1],
+            selectable=seen.selectable[:rows], running=seen.running[:beside],
+            running_offsets=seen.running_offsets[: count + 1], supply=seen.supply[:count], slot=seen.slot[:count],
+            state=seen.state[:count], delays=seen.delays[:count],
+        )  # fmt: skip
+
+
+def program_of(made: Preset, backfill: str | None) -> Program:
+    """What the engine needs to know to let an agent decide.
+
+    Raises:
+        InputError: an unknown backfilling, or one that no agent can be combined with.
+    """
+    chosen = made.backfill if backfill is None else backfill
+    if chosen not in BACKFILLS or chosen == "conservative":
+        known = ", ".join(name for name in BACKFILLS if name != "conservative")
+        raise InputError(f"is {chosen!r}", field="backfill", fix=f"give one of {known}")
+    settings = {"ranking": float(BY_ARRIVAL), **made.settings}
+    return Program(name=made.name, backfill=chosen, settings=settings, needs_site=made.needs_site)
+
+
+def _row(batch: engine.Batch, b: int) -> State:
+    shared = {"supply_w": batch.supply_w}
+    return State(**{name: shared[name] if name in shared else getattr(batch, name)[b] for name in State._fields})
+
+
+def _new_batch(trace: State, environments: int, jobs: int, terms: int) -> engine.Batch:
+    def copies(array: Any, rows: int) -> Any:
+        return np.zeros((environments, rows), array.dtype).view(type(array))
+
+    def one(record: Any) -> Any:
+        return np.zeros(environments, record.dtype).view(np.recarray)
+
+    breaks = jobs + len(trace.segments) - len(trace.jobs)
+    return engine.Batch(
+        jobs=copies(trace.jobs, jobs), arrivals=copies(trace.arrivals, jobs), queue=copies(trace.queue, jobs + 1),
+        running=copies(trace.running, jobs), expected=copies(trace.expected, jobs),
+        profile=copies(trace.profile, 2 * jobs + 2), segments=copies(trace.segments, breaks),
+        plan=copies(trace.plan, 1), ranked=copies(trace.ranked, 2 * jobs),
+        columns=np.zeros((environments, len(trace.columns), jobs)), started=copies(trace.started, jobs),
+        attributes=np.zeros((environments, jobs, trace.attributes.shape[1])), supply_w=trace.supply_w,
+        set=one(trace.set), clock=one(trace.clock), tally=np.zeros(environments, TALLY).view(np.recarray),
+        user_of=np.zeros((environments, jobs), np.int64), users=np.zeros((environments, jobs), USER).view(np.recarray),
+        values=np.zeros((environments, terms)),
+    )  # fmt: skip
+
+
+def _buffers(layout: engine.Layout, environments: int, jobs: int) -> engine.Seen:
+    rows = environments * (min(layout.queue_rows, jobs) + layout.wait)
+    beside = environments * min(layout.running_rows, jobs)
+    return engine.Seen(
+        queue=np.zeros((rows, len(layout.queue)), np.float32), queue_offsets=np.zeros(environments + 1, np.int64),
+        selectable=np.zeros(rows, np.bool_), running=np.zeros((beside, len(layout.running)), np.float32),
+        running_offsets=np.zeros(environments + 1, np.int64),
+        supply=np.zeros((environments, layout.supply_rows, len(layout.supply)), np.float32),
+        slot=np.zeros(environments, np.int64), state=np.zeros((environments, len(layout.state)), np.float32),
+        delays=np.zeros((environments, len(layout.delays)), np.bool_),
+    )  # fmt: skip
+
+
+__all__ = ["TERMS", "BatchEnv", "Observation", "program_of"]

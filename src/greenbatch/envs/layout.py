@@ -1,0 +1,55 @@
+"""A resolved preset in the engine's own terms."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import numpy as np
+
+from greenbatch.engine import features
+from greenbatch.engine.batch import DELAY, Layout
+from greenbatch.engine.state import DELAY_FOR, DELAY_RELEASES, NO_DELAY
+from greenbatch.engine.tally import TERMS
+from greenbatch.envs.preset import Column, Preset
+from greenbatch.errors import InputError
+
+_DELAYS = {"none": NO_DELAY, "releases": DELAY_RELEASES, "seconds": DELAY_FOR}
+
+
+def layout_of(preset: Preset) -> Layout:
+    """What the engine shows and allows for a preset.
+
+    Raises:
+        InputError: a normaliser still depends on a scenario: resolve the preset first.
+    """
+    seen, action = preset.observation, preset.action
+    return Layout(
+        queue=_columns(seen.queue.columns, features.QUEUE_FEATURES),
+        running=_columns(seen.running.columns, features.RUNNING_FEATURES),
+        supply=_columns(seen.supply.columns, features.SUPPLY_FEATURES),
+        state=_columns(seen.state.columns, features.STATE_FEATURES),
+        delays=_records([(_DELAYS[delay.kind], delay.amount) for delay in action.delays], DELAY),
+        terms=np.array([list(TERMS).index(term) for term in preset.reward.terms], np.int64),
+        queue_rows=seen.queue.rows,
+        running_rows=seen.running.rows,
+        supply_rows=seen.supply.rows,
+        wait=int(action.wait),
+        only_fitting=int(action.only_fitting),
+        longest_hold_s=action.longest_hold_s,
+    )
+
+
+def _records(rows: list[Any], dtype: np.dtype[Any]) -> Any:
+    return np.array(rows, dtype).view(np.recarray)
+
+
+def _columns(columns: Iterable[Column], known: Mapping[str, Any]) -> Any:
+    rows = []
+    for column in columns:
+        if isinstance(column.scale, str):
+            fix = "resolve the preset for a scenario first"
+            raise InputError(f"the scale {column.scale} is not a number yet", field=column.feature, fix=fix)
+        code = list(known).index(column.feature)
+        rows.append((code, column.scale, column.floor, column.ceiling, int(column.log)))
+    return _records(rows, features.COLUMN)

@@ -1,0 +1,215 @@
+"""Presets: what an agent sees, what it may do and what it is rewarded for, as lists of names in a file."""
+
+from __future__ import annotations
+
+import difflib
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from greenbatch.errors import InputError
+from greenbatch.scenarios.toml import read_toml
+
+if TYPE_CHECKING:
+    from greenbatch.scenarios import Scenario
+
+SHIPPED = Path(__file__).with_name("presets")
+"""Folder of the presets that come with greenbatch."""
+
+Normalizer = Literal["processors", "longest_run_time", "largest_memory", "largest_group", "largest_executable",
+                     "largest_user", "site_scale"]  # fmt: skip
+"""Scales that depend on the scenario; see `resolve`."""
+
+HIGHEST = 1.0 - 1e-5
+"""Where the papers cut every ratio."""
+
+
+class _Section(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class Column(_Section):
+    """A feature and its normaliser: ``min(max(feature / scale, floor), ceiling)``."""
+
+    feature: str
+    scale: float | Normalizer = 1.0
+    floor: float = -1e30
+    ceiling: float = 1e30
+    log: bool = False
+
+
+class Table(_Section):
+    """Rows of one kind that an agent sees."""
+
+    rows: int = Field(default=0, ge=0)
+    """At most so many; the rest is not seen."""
+    columns: tuple[Column, ...] = ()
+    empty: tuple[float, ...] = ()
+    """A row that stands for none where tables are padded; zeros if not given."""
+
+
+class State(_Section):
+    """Columns of the system as a whole."""
+
+    columns: tuple[Column, ...] = ()
+
+
+class Observation(_Section):
+    """What an agent sees."""
+
+    queue: Table
+    running: Table = Table()
+    supply: Table = Table()
+    state: State = State()
+    padded_width: int = 0
+    """Columns of the padded tables of a single environment; 0 for the widest table's."""
+
+
+class Delay(_Section):
+    """A delay that may be chosen beside a job (GAS-MARL §4.1.2)."""
+
+    kind: Literal["none", "releases", "seconds"]
+    amount: float = Field(default=0.0, ge=0)
+
+
+class Action(_Section):
+    """What an agent may do."""
+
+    delays: tuple[Delay, ...] = (Delay(kind="none"),)
+    wait: bool = False
+    """Waiting until the next event is a choice, shown as one more row."""
+    only_fitting: bool = False
+    """Only jobs that fit now may be chosen."""
+    longest_hold_s: float = Field(default=1e30, gt=0)
+    """While a job that fits has waited longer than this, waiting is no choice. [s]"""
+
+
+class Reward(_Section):
+    """What an agent is rewarded for: a weighted sum of terms (see ``engine.tally.TERMS``)."""
+
+    terms: dict[str, float]
+    form: Literal["sparse", "dense"] = "sparse"
+    """All at the end, as published, or as it grows: the sums are equal."""
+
+
+class Preset(_Section):
+    """One way to learn."""
+
+    name: str
+    description: str
+    needs_site: bool = False
+    backfill: str = "none"
+    """Backfilling that it is trained with unless told otherwise."""
+    settings: dict[str, float] = {}
+    """Fields of the engine's SETTINGS that it wants, e.g. ``tick_s``, put over the scenario's rules."""
+    observation: Observation
+    action: Action = Action()
+    reward: Reward
+    network: dict[str, Any] = {}
+    """See ``learning.networks``."""
+    training: dict[str, Any] = {}
+    """See ``learning.settings``."""
+
+
+def shipped_names() -> tuple[str, ...]:
+    """Names of the presets that come with greenbatch."""
+    return tuple(sorted(file.stem for file in SHIPPED.glob("*.toml")))
+
+
+def preset(name_or_path: str | Path) -> Preset:
+    """A preset by name, or from a TOML file.
+
+    Raises:
+        InputError: there is no such preset, or it is not valid.
+    """
+    text = str(name_or_path)
+    file = SHIPPED / f"{text}.toml" if text in shipped_names() else Path(text)
+    if file.suffix != ".toml":
+        close = difflib.get_close_matches(text, shipped_names(), n=1, cutoff=0.4)
+        hint = f"did you mean {close[0]}? " if close else ""
+        fix = f"{hint}known: {', '.join(shipped_names())}; or give a file NAME.toml"
+        raise InputError(f"there is no preset {text!r}", field="preset", fix=fix)
+    raw, lines = read_toml(file)
+    return check(raw, file=file, lines=lines)
+
+
+def check(raw: dict[str, Any], *, file: str | Path | None = None, lines: dict[Any, int] | None = None) -> Preset:
+    """A preset from plain values.
+
+    Raises:
+        InputError: a key is unknown, missing or wrong, or a feature or term has no such name.
+    """
+    try:
+        made = Preset.model_validate(raw)
+    except ValidationError as error:
+        first = error.errors()[0]
+        place = tuple(str(part) for part in first["loc"])
+        line = next((n for key, n in (lines or {}).items() if tuple(map(str, key)) == place), None)
+        raise InputError(first["msg"], file=file, line=line, field=".".join(place)) from None
+    _check_names(made, file)
+    return made
+
+
+def _check_names(made: Preset, file: str | Path | None) -> None:
+    from greenbatch.engine import features
+    from greenbatch.engine.program import BACKFILLS
+    from greenbatch.engine.state import SETTINGS
+    from greenbatch.engine.tally import TERMS
+
+    seen = made.observation
+    for field, names, known in (
+        ("observation.queue.columns", [c.feature for c in seen.queue.columns], features.QUEUE_FEATURES),
+        ("observation.running.columns", [c.feature for c in seen.running.columns], features.RUNNING_FEATURES),
+        ("observation.supply.columns", [c.feature for c in seen.supply.columns], features.SUPPLY_FEATURES),
+        ("observation.state.columns", [c.feature for c in seen.state.columns], features.STATE_FEATURES),
+        ("reward.terms", list(made.reward.terms), TERMS),
+        ("backfill", [made.backfill], BACKFILLS),
+        ("settings", list(made.settings), SETTINGS.names or ()),
+    ):
+        for name in names:
+            if name not in known:
+                close = difflib.get_close_matches(name, list(known), n=1)
+                hint = f"did you mean {close[0]}? " if close else ""
+                raise InputError(
+                    f"{name!r} is not known", file=file, field=field, fix=f"{hint}known: {', '.join(known)}"
+                )
+    if not seen.queue.columns or not seen.queue.rows or not made.reward.terms or not made.action.delays:
+        fix = "give columns and rows of the queue, terms of the reward and at least the delay none"
+        raise InputError("is empty", file=file, field="observation.queue, reward.terms or action.delays", fix=fix)
+
+
+def resolve(made: Preset, scenario: Scenario) -> Preset:
+    """The preset with every normaliser that depends on the scenario as a number.
+
+    ``processors``: of the cluster. ``longest_run_time``: the longest run time of the trace, as in the papers' code
+    (it uses run times, which leaks a little of the future into the scale). ``largest_*``: the largest value of the
+    trace. ``site_scale``: processors / 256, by which GAS-MARL scales a site.
+
+    Raises:
+        InputError: it needs a power supply and the scenario has none.
+    """
+    if made.needs_site and scenario.site is None:
+        raise InputError(f"{made.name} needs a power supply", field="site", fix="use a scenario with a site")
+    jobs = scenario.workload
+    scales: dict[str, float] = {
+        "processors": float(scenario.cluster.processors),
+        "longest_run_time": float(jobs.run_time_s.max()),
+        "largest_memory": float(np.nanmax(np.append(jobs.requested_memory_kb, 1.0))),
+        "largest_group": float(max(jobs.group.max(), 1)),
+        "largest_executable": float(max(jobs.executable.max(), 1)),
+        "largest_user": float(max(jobs.user.max(), 1)),
+        "site_scale": scenario.cluster.processors / 256.0,
+    }
+
+    def number(column: Column) -> Column:
+        return column.model_copy(update={"scale": scales[column.scale]}) if isinstance(column.scale, str) else column
+
+    seen = made.observation
+    tables = {
+        kind: table.model_copy(update={"columns": tuple(number(column) for column in table.columns)})
+        for kind, table in (("queue", seen.queue), ("running", seen.running), ("supply", seen.supply),
+                            ("state", seen.state))
+    }  # fmt: skip
+    return made.model_copy(update={"observation": seen.model_copy(update=tables)})

@@ -1,0 +1,1 @@
+"""Trainers, networks, checkpoints and models."""
