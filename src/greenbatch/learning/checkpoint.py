@@ -1,0 +1,129 @@
+"""The state of a training on disk: complete or not at all, at any moment.
+
+A folder holds ``state.json`` and the file of tensors it names (safetensors, never pickle) with its SHA-256. A new
+checkpoint writes its tensors under a name of its own, then puts the new ``state.json`` in the place of the old one:
+that one rename is the moment at which the new checkpoint counts. Whatever else lies in the folder is left from a write
+that was broken off, and is removed by the next one.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from greenbatch.errors import InputError
+
+STATE = "state.json"
+FORMAT = 1
+"""Version of the layout of ``state.json``."""
+_FIX = "train anew into another folder, or use --force"
+
+Tensors = dict[str, NDArray[Any]]
+
+
+class Checkpoint(NamedTuple):
+    """What was saved."""
+
+    tensors: Tensors
+    """Name -> array."""
+    state: dict[str, Any]
+    """Everything else, ready for JSON."""
+
+
+def save_checkpoint(folder: Path, name: str, tensors: Mapping[str, NDArray[Any]], state: Mapping[str, Any]) -> None:
+    """Put a checkpoint in the place of the folder's earlier one.
+
+    Args:
+        folder: where it goes; made if it is not there.
+        name: name of the tensors' file without suffix, other than the earlier one's, for instance ``epoch-000012``.
+        tensors: name -> array.
+        state: everything else, ready for JSON.
+
+    Raises:
+        OSError: the disk is full or not writable; the earlier checkpoint is untouched.
+    """
+    from safetensors.numpy import save
+
+    folder.mkdir(parents=True, exist_ok=True)
+    content = save({key: np.ascontiguousarray(value) for key, value in tensors.items()})
+    file = f"{name}.safetensors"
+    record = {"format": FORMAT, "tensors": file, "sha256": hashlib.sha256(content).hexdigest(), "state": dict(state)}
+    replace_file(folder / file, content)
+    replace_file(folder / STATE, (json.dumps(record, indent=2, allow_nan=False) + "\n").encode())
+    for other in folder.iterdir():
+        if other.name not in {file, STATE}:
+            other.unlink()
+
+
+def load_checkpoint(folder: Path) -> Checkpoint:
+    """The checkpoint in a folder.
+
+    Raises:
+        InputError: there is none, it is damaged, or another version of greenbatch wrote it in another layout.
+    """
+    file = folder / STATE
+    if not file.is_file():
+        raise InputError("there is no checkpoint", file=file, fix="leave out --resume")
+    try:
+        record = json.loads(file.read_bytes())
+        layout = record["format"]
+        name, digest, state = (record.get(key) for key in ("tensors", "sha256", "state"))
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
+        raise InputError("is damaged: it is not the record of a checkpoint", file=file, fix=_FIX) from None
+    if layout != FORMAT:
+        problem = f"has layout {str(layout)[:20]}, this version of greenbatch reads {FORMAT}"
+        raise InputError(problem, file=file, fix="resume with the version that wrote it")
+    if not (isinstance(name, str) and isinstance(digest, str) and isinstance(state, dict) and Path(name).name == name):
+        raise InputError("is damaged: it is not the record of a checkpoint", file=file, fix=_FIX)
+    return Checkpoint(read_tensors(folder / name, digest, fix=_FIX), state)
+
+
+def read_tensors(file: Path, sha256: str, *, fix: str) -> Tensors:
+    """Arrays of a safetensors file that must have a certain checksum.
+
+    Raises:
+        InputError: the file is missing, or is not the one that was written.
+    """
+    from safetensors import SafetensorError
+    from safetensors.numpy import load
+
+    try:
+        content = file.read_bytes()
+    except FileNotFoundError:
+        raise InputError("is missing", file=file, fix=fix) from None
+    if hashlib.sha256(content).hexdigest() != sha256:
+        raise InputError("is damaged: its content is not what was written", file=file, fix=fix)
+    try:
+        return dict(load(content))
+    except (SafetensorError, KeyError, ValueError, TypeError) as error:
+        raise InputError(f"is damaged: {error}", file=file, fix=fix) from None
+
+
+def replace_file(file: Path, content: bytes) -> None:
+    """Write a file in the place of an earlier one, on disk when this returns; a failure leaves the earlier one.
+
+    Raises:
+        OSError: it cannot be written.
+    """
+    scratch = file.with_name(f".{file.name}.part")
+    try:
+        with scratch.open("wb") as stream:
+            stream.write(content)
+            stream.flush()
+            os.fsync(stream.fileno())
+        scratch.replace(file)
+    except OSError:
+        scratch.unlink(missing_ok=True)
+        raise
+    handle = os.open(file.parent, os.O_RDONLY)
+    try:
+        os.fsync(handle)  # the rename itself
+    finally:
+        os.close(handle)

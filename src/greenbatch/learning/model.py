@@ -1,0 +1,212 @@
+"""A trained actor as a folder: ``actor.safetensors`` and ``model.json``. Nothing here needs torch.
+
+``model.json`` says what the weights are: the preset with every normaliser as the number it was trained with, the
+scenario and its inputs' checksums, windows, seed, versions, command, and the figures on the validation windows.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import shutil
+import tempfile
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from greenbatch.errors import InputError
+from greenbatch.learning.checkpoint import read_tensors, replace_file
+
+if TYPE_CHECKING:
+    from greenbatch.envs.preset import Preset
+    from greenbatch.scenarios import Scenario
+
+Weights = dict[str, NDArray[np.float32]]
+
+FORMAT = 1
+"""Version of the layout of ``model.json``."""
+ACTOR, RECORD = "actor.safetensors", "model.json"
+LARGEST_BYTES = 1_000_000
+"""Largest size of the weights."""
+
+_POWERED = {"power", "power_per_processor", "is_brown", "brown_ratio"}
+"""Features that need to know the power of every job."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Model:
+    """A trained actor and what it is."""
+
+    folder: Path
+    weights: Weights
+    """Name of a parameter, as in the network's ``state_dict`` -> its value."""
+    preset: Preset
+    """What it was trained with; every normaliser is a number."""
+    normalizers: Mapping[str, float]
+    """Normalisers that depend on the scenario -> what they were in training."""
+    record: Mapping[str, Any]
+    """All of ``model.json``."""
+
+    @property
+    def backfill(self) -> str:
+        """The backfilling it was trained with."""
+        return str(self.record["training"]["backfill"])
+
+    def check_fits(self, scenario: Scenario) -> None:
+        """Say why the model does not fit a scenario, if it does not.
+
+        Raises:
+            InputError: it needs a power supply, or jobs' power, and there is none; or the machine is larger than
+                those it was trained on.
+        """
+        name, seen = self.preset.name, self.preset.observation
+        columns = {column.feature for column in (*seen.queue.columns, *seen.running.columns, *seen.state.columns)}
+        if scenario.site is None and (self.preset.needs_site or seen.supply.columns):
+            problem = f"{name} needs a power supply, {scenario.name} has none"
+            raise InputError(problem, file=self.folder, fix="use a scenario with a site")
+        if columns & _POWERED and np.isnan(scenario.workload.power_w).any():
+            problem = f"{name} looks at the power of jobs, {scenario.name} does not know it"
+            raise InputError(problem, file=self.folder, fix="set workload.power in the scenario")
+        largest, there = self.normalizers.get("processors"), scenario.cluster.processors
+        if largest is not None and there > largest:
+            problem = f"was trained for {largest:g} processors, {scenario.name} has {there}"
+            raise InputError(problem, file=self.folder, fix=f"greenbatch train {name} --scenario {scenario.name}")
+
+
+def save_model(folder: Path, weights: Mapping[str, NDArray[Any]], preset: Preset, record: Mapping[str, Any],
+               *, scenario: Scenario) -> None:  # fmt: skip
+    """Write a model in the place of an earlier one; it is whole at any moment.
+
+    Args:
+        folder: where it goes.
+        weights: parameters of the actor.
+        preset: the preset as named, normalisers unresolved.
+        record: further content of ``model.json``: ``training``, ``validation``, ``provenance``.
+        scenario: what it was trained on, which resolves the normalisers.
+
+    Raises:
+        InputError: the weights are larger than `LARGEST_BYTES`.
+        OSError: it cannot be written; an earlier model is untouched.
+    """
+    from safetensors.numpy import save
+
+    from greenbatch.envs.preset import resolve
+
+    content = save({name: np.ascontiguousarray(value, np.float32) for name, value in weights.items()})
+    if len(content) > LARGEST_BYTES:
+        problem = f"the actor has {len(content):,} bytes of weights, more than {LARGEST_BYTES:,}"
+        raise InputError(problem, field="network", fix="take a smaller network")
+    resolved = resolve(preset, scenario)
+    whole = {
+        "format": FORMAT,
+        "weights": {"file": ACTOR, "sha256": hashlib.sha256(content).hexdigest()},
+        "preset": resolved.model_dump(mode="json"),
+        "normalizers": _normalizers(preset, resolved),
+        **record,
+    }
+    text = json.dumps(whole, indent=2, allow_nan=False) + "\n"
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    scratch = Path(tempfile.mkdtemp(prefix=f".{folder.name}-", dir=folder.parent))
+    old = scratch.with_name(scratch.name + "-old")
+    try:
+        scratch.chmod(0o755)
+        replace_file(scratch / ACTOR, content)
+        replace_file(scratch / RECORD, text.encode())
+        if folder.exists():
+            folder.rename(old)
+        scratch.rename(folder)
+    except BaseException:
+        if old.exists() and not folder.exists():
+            old.rename(folder)
+        raise
+    finally:
+        shutil.rmtree(scratch, ignore_errors=True)
+        shutil.rmtree(old, ignore_errors=True)
+
+
+def load_model(folder: str | Path) -> Model:
+    """A model from its folder.
+
+    Raises:
+        InputError: a file is missing or damaged, another version wrote it in another layout, or the weights do not
+            fit the preset.
+    """
+    place = Path(folder)
+    file = place / RECORD
+    try:
+        record = json.loads(file.read_bytes())
+    except (FileNotFoundError, NotADirectoryError):
+        fix = "give the folder model that greenbatch train writes"
+        raise InputError("is no model: there is no such file", file=file, fix=fix) from None
+    except (OSError, ValueError, RecursionError):
+        raise _damaged(file) from None
+    if not isinstance(record, dict) or "format" not in record:
+        raise _damaged(file)
+    if record["format"] != FORMAT:
+        problem = f"has layout {str(record['format'])[:20]}, this version of greenbatch reads {FORMAT}"
+        raise InputError(problem, file=file, fix="use the version that wrote it, or train anew")
+    from greenbatch.envs.preset import check
+
+    try:
+        digest, raw = str(record["weights"]["sha256"]), dict(record["preset"])
+        normalizers = {str(name): float(value) for name, value in record["normalizers"].items()}
+        str(record["training"]["backfill"])
+    except (KeyError, TypeError, ValueError, AttributeError):
+        raise _damaged(file) from None
+    preset = check(raw, file=file)
+    weights = read_tensors(place / ACTOR, digest, fix="copy the folder again, or train anew")
+    _check_shapes(weights, preset, place)
+    return Model(folder=place, weights=weights, preset=preset, normalizers=normalizers, record=record)
+
+
+def is_model(folder: str | Path) -> bool:
+    """Whether a folder looks like a model."""
+    return os.path.isfile(Path(folder) / RECORD)
+
+
+def _damaged(file: Path) -> InputError:
+    return InputError("is damaged: it is not the record of a model", file=file, fix="copy it again, or train anew")
+
+
+def _normalizers(preset: Preset, resolved: Preset) -> dict[str, float]:
+    """Normaliser that depends on the scenario -> its number."""
+    found: dict[str, float] = {}
+    for kind in ("queue", "running", "supply", "state"):
+        named, numbers = (getattr(seen, kind).columns for seen in (preset.observation, resolved.observation))
+        for column, number in zip(named, numbers, strict=True):
+            if isinstance(column.scale, str):
+                found[column.scale] = float(number.scale)
+    return found
+
+
+def _check_shapes(weights: Weights, preset: Preset, folder: Path) -> None:
+    """Refuse weights whose first layers do not read the preset's tables, or that choose among other delays."""
+    seen = preset.observation
+    shown, delays = len(seen.queue.columns), len(preset.action.delays)
+    pooled = preset.network.get("kind") in {"attention", "context"}  # these read the state beside every row
+    first = "rows.0.weight" if preset.network.get("kind") == "kernel" else "encode_queue.0.weight"
+    wanted = {first: (1, shown + (len(seen.state.columns) if pooled else 0))}
+    if "encode_running.0.weight" in weights:
+        wanted["encode_running.0.weight"] = (1, len(seen.running.columns))
+    if "encode_supply.0.weight" in weights:
+        wanted["encode_supply.0.weight"] = (1, len(seen.supply.columns))
+    if "delay.1.weight" in weights:
+        wanted["delay.1.weight"] = (0, delays)
+    for name, (axis, length) in wanted.items():
+        if name not in weights or weights[name].ndim != 2:
+            raise _misfit(folder, f"have no layer {name.removesuffix('.weight')}")
+        if (found := weights[name].shape[axis]) != length:
+            what = "delays" if axis == 0 else "columns"
+            raise _misfit(folder, f"are for {found} {what} at {name.removesuffix('.weight')}, the preset has {length}")
+    if any(value.dtype != np.float32 or not np.isfinite(value).all() for value in weights.values()):
+        raise _misfit(folder, "are not all finite float32 numbers")
+
+
+def _misfit(folder: Path, problem: str) -> InputError:
+    fix = "weights and preset are of different models; copy the folder again, or train anew"
+    return InputError(f"the weights {problem}", file=folder / ACTOR, fix=fix)
