@@ -1,0 +1,258 @@
+"""Observations of many decisions as tensors: a forward pass reads a ``Batch``, an epoch keeps ``Decisions``.
+
+The rows of a supply table beyond the first depend on the absolute slot alone, so an epoch stores each hour once, by
+value, and a minibatch encodes each of its hours once (`speed.md`: about 9 rows a decision instead of 24).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple, Protocol
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from greenbatch.learning import packed
+
+Floats = NDArray[np.float32]
+Integers = NDArray[np.int64]
+Flags = NDArray[np.bool_]
+
+
+class Observed(Protocol):
+    """What a batched environment shows (``greenbatch.envs.batch.Observation``): numpy views of its buffers."""
+
+    @property
+    def environment(self) -> Integers: ...  # noqa: D102  # fields are described in Batch
+    @property
+    def queue(self) -> Floats: ...  # noqa: D102
+    @property
+    def queue_offsets(self) -> Integers: ...  # noqa: D102
+    @property
+    def selectable(self) -> Flags: ...  # noqa: D102
+    @property
+    def running(self) -> Floats: ...  # noqa: D102
+    @property
+    def running_offsets(self) -> Integers: ...  # noqa: D102
+    @property
+    def supply(self) -> Floats: ...  # noqa: D102
+    @property
+    def slot(self) -> Integers: ...  # noqa: D102
+    @property
+    def state(self) -> Floats: ...  # noqa: D102
+    @property
+    def delays(self) -> Flags: ...  # noqa: D102
+
+
+class Batch(NamedTuple):
+    """A decisions' observations: what a network reads."""
+
+    queue: Tensor
+    """float32 (Q, kq): valid rows, decision by decision."""
+    queue_offsets: Tensor
+    """int64 (A + 1,)."""
+    queue_owner: Tensor
+    """int64 (Q,): the decision of every row."""
+    selectable: Tensor
+    """bool (Q,)."""
+    running: Tensor
+    """float32 (R, kr)."""
+    running_offsets: Tensor
+    """int64 (A + 1,)."""
+    running_owner: Tensor
+    """int64 (R,)."""
+    supply: Tensor
+    """float32 (S, ks): distinct forecast rows; the first A are the decisions' first rows."""
+    supply_row: Tensor
+    """int64 (A, f): where in ``supply`` each decision's forecast rows stand."""
+    state: Tensor
+    """float32 (A, kg)."""
+    delays: Tensor
+    """bool (A, D)."""
+
+
+def as_batch(observation: Observed, device: torch.device | str = "cpu") -> Batch:
+    """Tensors of one observation, for one forward pass (they share memory with the environment's buffers on a CPU)."""
+    single = _stack([observation])
+    return single.batch(device)
+
+
+class Decisions:
+    """Observations of N decisions in the order in which they are given, packed; minibatches are taken from it."""
+
+    def __init__(
+        self,
+        queue: Tensor,
+        queue_offsets: Tensor,
+        selectable: Tensor,
+        running: Tensor,
+        running_offsets: Tensor,
+        first: Tensor,
+        hours: Tensor,
+        hour: Tensor,
+        state: Tensor,
+        delays: Tensor,
+    ) -> None:
+        """Args as in ``Batch``; ``first`` (N, ks) the first forecast rows (N, 0 if none), ``hours`` (H, ks) distinct
+        later rows, ``hour`` int64 (N, f - 1) which of them.
+        """
+        self.queue, self.queue_offsets, self.selectable = queue, queue_offsets, selectable
+        self.running, self.running_offsets = running, running_offsets
+        self.first, self.hours, self.hour = first, hours, hour
+        self.state, self.delays = state, delays
+
+    def __len__(self) -> int:
+        return self.queue_offsets.shape[0] - 1
+
+    @property
+    def queued(self) -> Tensor:
+        """Queue rows of every decision: int64 (N,)."""
+        return self.queue_offsets[1:] - self.queue_offsets[:-1]
+
+    def to(self, device: torch.device | str) -> Decisions:
+        """The same on another device."""
+        return Decisions(*(part.to(device) for part in self._parts()))
+
+    def _parts(self) -> tuple[Tensor, ...]:
+        return (
+            self.queue, self.queue_offsets, self.selectable, self.running, self.running_offsets,
+            self.first, self.hours, self.hour, self.state, self.delays,
+        )  # fmt: skip
+
+    def take(self, chosen: Tensor) -> Batch:
+        """The observations of some decisions: int64 (M,) -> a Batch of M. No loop over decisions."""
+        queue_rows, queue_offsets = packed.rows_of(self.queue_offsets, chosen)
+        running_rows, running_offsets = packed.rows_of(self.running_offsets, chosen)
+        supply, supply_row = self._supply(chosen)
+        return Batch(
+            queue=self.queue[queue_rows],
+            queue_offsets=queue_offsets,
+            queue_owner=packed.owners(queue_offsets),
+            selectable=self.selectable[queue_rows],
+            running=self.running[running_rows],
+            running_offsets=running_offsets,
+            running_owner=packed.owners(running_offsets),
+            supply=supply,
+            supply_row=supply_row,
+            state=self.state[chosen],
+            delays=self.delays[chosen],
+        )
+
+    def reordered(self, order: Tensor) -> Decisions:
+        """The decisions ``order`` (N',), in that order."""
+        queue_rows, queue_offsets = packed.rows_of(self.queue_offsets, order)
+        running_rows, running_offsets = packed.rows_of(self.running_offsets, order)
+        return Decisions(
+            self.queue[queue_rows],
+            queue_offsets,
+            self.selectable[queue_rows],
+            self.running[running_rows],
+            running_offsets,
+            self.first[order],
+            self.hours,
+            self.hour[order],
+            self.state[order],
+            self.delays[order],
+        )
+
+    def batch(self, device: torch.device | str = "cpu") -> Batch:
+        """All decisions as one Batch."""
+        whole = self if str(device) == "cpu" else self.to(device)
+        first = torch.arange(len(self), device=whole.first.device).unsqueeze(1)
+        return Batch(
+            queue=whole.queue,
+            queue_offsets=whole.queue_offsets,
+            queue_owner=packed.owners(whole.queue_offsets),
+            selectable=whole.selectable,
+            running=whole.running,
+            running_offsets=whole.running_offsets,
+            running_owner=packed.owners(whole.running_offsets),
+            supply=torch.cat([whole.first, whole.hours]),
+            supply_row=torch.cat([first, whole.hour + len(self)], dim=1) if self.first.shape[1] else whole.hour,
+            state=whole.state,
+            delays=whole.delays,
+        )
+
+    def _supply(self, chosen: Tensor) -> tuple[Tensor, Tensor]:
+        """Distinct forecast rows of some decisions, and where each decision's rows stand among them."""
+        if not self.first.shape[1]:
+            return self.hours[:0], self.hour[chosen]
+        hour = self.hour[chosen]
+        used = torch.zeros(self.hours.shape[0], dtype=torch.bool, device=hour.device)
+        used[hour.reshape(-1)] = True
+        number = torch.cumsum(used, 0) + (chosen.shape[0] - 1)
+        first = torch.arange(chosen.shape[0], device=hour.device).unsqueeze(1)
+        return torch.cat([self.first[chosen], self.hours[used]]), torch.cat([first, number[hour]], dim=1)
+
+
+class Copy(NamedTuple):
+    """One observation, copied out of the environment's buffers. Fields as in the environment's observation."""
+
+    environment: Integers
+    queue: Floats
+    queue_offsets: Integers
+    selectable: Flags
+    running: Floats
+    running_offsets: Integers
+    supply: Floats
+    slot: Integers
+    state: Floats
+    delays: Flags
+
+
+def copied(observation: Observed) -> Copy:
+    """A copy that outlives the environment's next step."""
+    return Copy(*(np.array(getattr(observation, name)) for name in Copy._fields))
+
+
+def stack(observations: Sequence[Observed]) -> Decisions:
+    """All decisions of a sequence of observations, in that order."""
+    return _stack(observations)
+
+
+def _stack(observations: Sequence[Observed]) -> Decisions:
+    supply = _joined([each.supply for each in observations])
+    hours, hour = _distinct_hours(supply, _joined([each.slot for each in observations]))
+    first = supply[:, 0] if supply.shape[1] else np.zeros((len(supply), 0), dtype=np.float32)
+    parts = (
+        _joined([each.queue for each in observations]),
+        _joined_offsets([each.queue_offsets for each in observations]),
+        _joined([each.selectable for each in observations]),
+        _joined([each.running for each in observations]),
+        _joined_offsets([each.running_offsets for each in observations]),
+        first,
+        hours,
+        hour,
+        _joined([each.state for each in observations]),
+        _joined([each.delays for each in observations]),
+    )
+    return Decisions(*(torch.from_numpy(np.ascontiguousarray(part)) for part in parts))
+
+
+def _joined(parts: Sequence[NDArray[np.generic]]) -> NDArray[np.generic]:
+    return parts[0] if len(parts) == 1 else np.concatenate(parts)
+
+
+def _joined_offsets(parts: Sequence[Integers]) -> Integers:
+    if len(parts) == 1:
+        return np.asarray(parts[0], dtype=np.int64)
+    lengths = np.concatenate([np.diff(part) for part in parts])
+    return np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
+
+
+def _distinct_hours(supply: NDArray[np.generic], slot: NDArray[np.generic]) -> tuple[NDArray[np.generic], Integers]:
+    """Rows 1.. of (N, f, ks) forecasts as distinct rows (H, ks) and their numbers (N, f - 1).
+
+    First by absolute slot (cheap), then by value: nights without wind and noons beyond the normaliser are alike.
+    """
+    count, rows, columns = supply.shape
+    if rows < 2:
+        return np.zeros((0, columns), dtype=np.float32), np.zeros((count, 0), dtype=np.int64)
+    absolute = np.asarray(slot, dtype=np.int64)[:, None] + np.arange(1, rows)
+    _, where, by_slot = np.unique(absolute, return_index=True, return_inverse=True)
+    table = np.ascontiguousarray(supply[:, 1:].reshape(-1, columns)[where])
+    whole = table.view(np.dtype((np.void, table.dtype.itemsize * columns))).reshape(-1)
+    _, chosen, by_value = np.unique(whole, return_index=True, return_inverse=True)
+    return table[chosen], by_value.reshape(-1)[by_slot.reshape(absolute.shape)].astype(np.int64)

@@ -1,0 +1,99 @@
+"""GAS-MARL's networks on valid rows only (GAS-MARL, section 4.3; the published code's layers).
+
+Encoders k -> 64 -> 128 a table (ReLU after both); job head 128-64-16-1 a row; delay head: all encoded rows and the
+chosen raw row through Linear(8, 128) -> shared 128-32-8 (ReLU after both) -> flattened -> 64 -> ReLU -> delays. The
+critic has its own encoders and the same squeeze, then 64-8-1. Padded rows are not encoded one by one but as one
+constant, so the function is the published one to rounding.
+"""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor, nn
+
+from greenbatch.learning.batches import Batch
+from greenbatch.learning.layers import Actor, Critic, Shapes, Stack, flattened
+
+_ENCODED, _SQUEEZED, _HIDDEN = 128, 8, 64
+
+
+class _Tables(nn.Module):
+    """Encoders of the three tables, the squeeze, and the flattened layer's packed form."""
+
+    empty_queue: Tensor
+    empty_running: Tensor
+
+    def __init__(self, shapes: Shapes) -> None:
+        super().__init__()
+        self.shapes = shapes
+        self.encode_queue = Stack(len(shapes.queue), 64, _ENCODED, last=True)
+        self.encode_running = Stack(len(shapes.running), 64, _ENCODED, last=True)
+        self.encode_supply = Stack(len(shapes.supply), 64, _ENCODED, last=True)
+        self.register_buffer("empty_queue", torch.tensor([shapes.empty]), persistent=False)
+        self.register_buffer("empty_running", torch.zeros(1, len(shapes.running)), persistent=False)
+
+    def tables(self, batch: Batch) -> tuple[Tensor, Tensor, Tensor]:
+        """Encoded rows of the three tables; the queue's and the running table's end with the padded row."""
+        return (
+            self.encode_queue(torch.cat([batch.queue, self.empty_queue])),
+            self.encode_running(torch.cat([batch.running, self.empty_running])),
+            self.encode_supply(batch.supply),
+        )
+
+    def hidden(self, batch: Batch, squeezed: Tensor, layer: nn.Linear) -> Tensor:
+        """The flattened layer (A, 64) from squeezed rows: queue and padding, running and padding, supply, chosen."""
+        counts = [len(batch.queue), 1, len(batch.running), 1, len(batch.supply)]
+        rest = len(squeezed) - sum(counts)
+        queue, no_job, running, idle, supply, chosen = torch.split(squeezed, [*counts, rest])
+        ends = [slots * _SQUEEZED for slots in (self.shapes.queue_rows, self.shapes.running_rows, self.shapes.forecast)]
+        parts = torch.split(layer.weight, [*ends, layer.weight.shape[1] - sum(ends)], dim=1)
+        result = flattened(queue, batch.queue_offsets, batch.queue_owner, no_job[0], parts[0])
+        result = result + flattened(running, batch.running_offsets, batch.running_owner, idle[0], parts[1])
+        result = result + supply[batch.supply_row].reshape(len(batch.supply_row), -1) @ parts[2].T + layer.bias
+        return torch.relu(result + chosen @ parts[3].T if rest else result)
+
+
+class GasMarlActor(_Tables, Actor):
+    """Job head and delay head. ``delays`` = 1 leaves the delay part out (the paper's MaskablePPO baseline)."""
+
+    def __init__(self, shapes: Shapes) -> None:
+        super().__init__(shapes)
+        self.score = Stack(_ENCODED, 64, 16, 1)
+        if shapes.delays == 1:
+            del self.encode_running, self.encode_supply
+            return
+        rows = shapes.queue_rows + shapes.running_rows + shapes.forecast + 1
+        self.chosen = nn.Linear(len(shapes.queue), _ENCODED)
+        self.squeeze = Stack(_ENCODED, 32, _SQUEEZED, last=True)
+        self.delay = Stack(rows * _SQUEEZED, _HIDDEN, shapes.delays)
+
+    def encode(self, batch: Batch) -> tuple[Tensor, tuple[Tensor, ...]]:
+        """Row logits (Q,) and the encoded tables."""
+        if self.shapes.delays == 1:
+            return self.score(self.encode_queue(batch.queue)).squeeze(1), ()
+        encoded = self.tables(batch)
+        return self.score(encoded[0][:-1]).squeeze(1), encoded
+
+    def delay_logits(self, batch: Batch, encoded: tuple[Tensor, ...], chosen: Tensor) -> Tensor | None:
+        """(A, D)."""
+        if not encoded:
+            return None
+        squeezed = self.squeeze(torch.cat([*encoded, self.chosen(batch.queue[chosen])]))
+        result: Tensor = self.delay.layers[1](self.hidden(batch, squeezed, self.delay.layers[0]))
+        return result
+
+
+class GasMarlCritic(_Tables, Critic):
+    """Value from all rows."""
+
+    def __init__(self, shapes: Shapes) -> None:
+        super().__init__(shapes)
+        rows = shapes.queue_rows + shapes.running_rows + shapes.forecast
+        self.squeeze = Stack(_ENCODED, 32, _SQUEEZED, last=True)
+        self.value = Stack(rows * _SQUEEZED, _HIDDEN, 8, 1)
+
+    def forward(self, batch: Batch) -> Tensor:
+        """(A,)."""
+        hidden = self.hidden(batch, self.squeeze(torch.cat(self.tables(batch))), self.value.layers[0])
+        result: Tensor = self.value.layers[2](torch.relu(self.value.layers[1](hidden))).squeeze(1)
+        return result

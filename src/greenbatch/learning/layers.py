@@ -1,0 +1,97 @@
+"""What the networks share: shapes, plain stacks of linear layers, and flattening of packed rows onto slots."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import pairwise
+
+import torch
+from torch import Tensor, nn
+
+from greenbatch.learning.batches import Batch
+
+
+@dataclass(frozen=True)
+class Shapes:
+    """What a preset's tables look like to a network."""
+
+    queue: tuple[str, ...]
+    """Column names of a queued job's row."""
+    queue_rows: int
+    """Slots of the published, padded table: the largest number of rows a decision shows."""
+    empty: tuple[float, ...]
+    """A padded queue row."""
+    running: tuple[str, ...] = ()
+    running_rows: int = 0
+    supply: tuple[str, ...] = ()
+    forecast: int = 0
+    """Forecast slots."""
+    state: tuple[str, ...] = ()
+    delays: int = 1
+    """Options of the second action; 1: there is none."""
+
+
+class Actor(nn.Module):
+    """Scores of the queue's rows, and of the delays given the chosen row."""
+
+    def encode(self, batch: Batch) -> tuple[Tensor, tuple[Tensor, ...]]:
+        """Row logits (Q,), not masked, and what ``delay_logits`` wants to know again."""
+        raise NotImplementedError
+
+    def forward(self, batch: Batch) -> Tensor:
+        """Row logits (Q,), not masked."""
+        return self.encode(batch)[0]
+
+    def delay_logits(self, batch: Batch, encoded: tuple[Tensor, ...], chosen: Tensor) -> Tensor | None:
+        """Logits of the delays (A, D), not masked, given the chosen packed rows int64 (A,); None: no such part."""
+        del batch, encoded, chosen
+        return None
+
+
+class Critic(nn.Module):
+    """Value of every decision's state."""
+
+    def forward(self, batch: Batch) -> Tensor:
+        """(A,)."""
+        raise NotImplementedError
+
+
+class Stack(nn.Module):
+    """Linear layers with ReLU between them; ``last`` also after the last one. Parameters are ``0.weight`` and so on."""
+
+    def __init__(self, *widths: int, last: bool = False) -> None:
+        super().__init__()
+        self.layers = tuple(nn.Linear(a, b) for a, b in pairwise(widths))
+        for number, layer in enumerate(self.layers):
+            self.add_module(str(number), layer)
+        self.last = last
+
+    def forward(self, rows: Tensor) -> Tensor:
+        """(..., first width) -> (..., last width)."""
+        for layer in self.layers[:-1]:
+            rows = torch.relu(layer(rows))
+        rows = self.layers[-1](rows)
+        return torch.relu(rows) if self.last else rows
+
+
+def flattened(rows: Tensor, offsets: Tensor, owner: Tensor, empty: Tensor, weight: Tensor) -> Tensor:
+    """A linear layer (no bias) over a padded, flattened table, from its packed rows.
+
+    Args:
+        rows: encoded valid rows (Q, c).
+        offsets: int64 (A + 1,).
+        owner: int64 (Q,), the segment of every row.
+        empty: what the encoder makes of a padded row (c,).
+        weight: (out, slots * c).
+
+    Returns:
+        (A, out), exactly what the padded table gives: all slots empty, plus each valid row's difference to empty.
+    """
+    count, columns = offsets.shape[0] - 1, rows.shape[1]
+    slots = weight.shape[1] // columns
+    everywhere = weight.reshape(-1, slots, columns).sum(1) @ empty
+    slot = torch.arange(rows.shape[0], device=rows.device) - offsets[owner]
+    used = int((offsets[1:] - offsets[:-1]).max()) if rows.shape[0] else 0
+    table = torch.zeros(count * used, columns, dtype=rows.dtype, device=rows.device)
+    table = table.index_copy(0, owner * used + slot, rows - empty)
+    return table.reshape(count, used * columns) @ weight[:, : used * columns].T + everywhere

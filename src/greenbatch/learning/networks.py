@@ -1,0 +1,175 @@
+"""Networks by name: ``build(spec, shapes, seed)`` makes actor and critic from a preset's ``[network]`` table.
+
+======================  ==========================================================  =======================
+kind                    what it is                                                  options
+======================  ==========================================================  =======================
+``kernel``              RLScheduler: one small network over every row               none
+``gas-marl``            GAS-MARL: encoders a table, job head, delay head            none
+``maskable-ppo``        GAS-MARL's baseline: job head alone, the same critic        none
+``attention``           rows attend to learned summaries of their decision          width, seeds
+``context``             rows and one pooled context; may start from a rule          width, context, skip, zero_last
+======================  ==========================================================  =======================
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Callable, Mapping
+from dataclasses import fields, replace
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from greenbatch.errors import InputError
+from greenbatch.learning.batches import Batch
+from greenbatch.learning.gasmarl import GasMarlActor, GasMarlCritic
+from greenbatch.learning.layers import Actor, Critic, Shapes, Stack, flattened
+from greenbatch.learning.pooled import (
+    AttentionActor,
+    AttentionCritic,
+    AttentionOptions,
+    ContextActor,
+    ContextCritic,
+    ContextOptions,
+)
+
+__all__ = ["Actor", "Critic", "Shapes", "build"]
+
+_KERNEL = (32, 16, 8, 1)
+
+
+def _glorot(module: nn.Module) -> None:
+    """Glorot-uniform weights, zero biases: TensorFlow 1's default, which RLScheduler used."""
+    for layer in module.modules():
+        if isinstance(layer, nn.Linear):
+            nn.init.xavier_uniform_(layer.weight)
+            nn.init.zeros_(layer.bias)
+
+
+class KernelActor(Actor):
+    """RLScheduler's policy (section IV-B): k-32-16-8-1 over every row; 961 parameters for 8 columns."""
+
+    def __init__(self, shapes: Shapes) -> None:
+        super().__init__()
+        self.rows = Stack(len(shapes.queue), *_KERNEL)
+        _glorot(self)
+
+    def encode(self, batch: Batch) -> tuple[Tensor, tuple[Tensor, ...]]:
+        """Row logits (Q,)."""
+        return self.rows(batch.queue).squeeze(1), ()
+
+
+class KernelCritic(Critic):
+    """The same kernel over every slot, then slots-64-32-8-1, on packed rows; 11,570 parameters for 128 slots."""
+
+    empty_queue: Tensor
+
+    def __init__(self, shapes: Shapes) -> None:
+        super().__init__()
+        self.rows = Stack(len(shapes.queue), *_KERNEL)
+        self.value = Stack(shapes.queue_rows, 64, 32, 8, 1)
+        self.register_buffer("empty_queue", torch.tensor([shapes.empty]), persistent=False)
+        _glorot(self)
+
+    def forward(self, batch: Batch) -> Tensor:
+        """(A,)."""
+        scores: Tensor = self.rows(torch.cat([batch.queue, self.empty_queue]))
+        first = self.value.layers[0]
+        slots = flattened(scores[:-1], batch.queue_offsets, batch.queue_owner, scores[-1], first.weight)
+        hidden = torch.relu(slots + first.bias)
+        for layer in self.value.layers[1:-1]:
+            hidden = torch.relu(layer(hidden))
+        result: Tensor = self.value.layers[-1](hidden).squeeze(1)
+        return result
+
+
+def _kernel(shapes: Shapes, _: Mapping[str, Any]) -> tuple[Actor, Critic]:
+    return KernelActor(shapes), KernelCritic(shapes)
+
+
+def _gas_marl(shapes: Shapes, _: Mapping[str, Any]) -> tuple[Actor, Critic]:
+    _need_tables(shapes, "gas-marl")
+    if shapes.delays == 1:
+        raise InputError(
+            "gas-marl chooses a delay", field="network.kind", fix="list delays in [action] or take maskable-ppo"
+        )
+    return GasMarlActor(shapes), GasMarlCritic(shapes)
+
+
+def _maskable_ppo(shapes: Shapes, _: Mapping[str, Any]) -> tuple[Actor, Critic]:
+    _need_tables(shapes, "maskable-ppo")
+    return GasMarlActor(replace(shapes, delays=1)), GasMarlCritic(shapes)
+
+
+def _need_tables(shapes: Shapes, kind: str) -> None:
+    if not (shapes.running and shapes.supply and shapes.forecast):
+        raise InputError(
+            f"{kind} reads queue, running and supply tables", field="network.kind", fix="name columns for all three"
+        )
+
+
+def _attention(shapes: Shapes, spec: Mapping[str, Any]) -> tuple[Actor, Critic]:
+    options = AttentionOptions(**spec)
+    return AttentionActor(shapes, options), AttentionCritic(shapes, options)
+
+
+def _context(shapes: Shapes, spec: Mapping[str, Any]) -> tuple[Actor, Critic]:
+    options = ContextOptions(**spec)
+    for name in options.skip or {}:
+        if name not in shapes.queue:
+            raise InputError(
+                f"no such column of the queue: {name}", field="network.skip", fix="one of " + ", ".join(shapes.queue)
+            )
+    return ContextActor(shapes, options), ContextCritic(shapes, options)
+
+
+_Builder = Callable[[Shapes, Mapping[str, Any]], tuple[Actor, Critic]]
+_KINDS: dict[str, tuple[_Builder, type | None]] = {
+    "kernel": (_kernel, None),
+    "gas-marl": (_gas_marl, None),
+    "maskable-ppo": (_maskable_ppo, None),
+    "attention": (_attention, AttentionOptions),
+    "context": (_context, ContextOptions),
+}
+
+
+def build(spec: Mapping[str, Any], shapes: Shapes, seed: int) -> tuple[Actor, Critic]:
+    """Actor and critic of a preset's ``[network]`` table, their first weights drawn from ``seed``.
+
+    Raises:
+        InputError: an unknown kind or key, a value of the wrong kind, or tables the network cannot read.
+    """
+    kind = spec.get("kind")
+    if not isinstance(kind, str) or kind not in _KINDS:
+        raise InputError(f"no such network: {kind!r}", field="network.kind", fix="one of " + ", ".join(_KINDS))
+    make, options = _KINDS[kind]
+    rest = {key: value for key, value in spec.items() if key != "kind"}
+    _check(rest, {} if options is None else {each.name: each.default for each in fields(options)}, kind)
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(seed)
+        return make(shapes, rest)
+
+
+def _check(given: Mapping[str, Any], known: Mapping[str, Any], kind: str) -> None:
+    """Unknown keys and values of the wrong kind are refused by name."""
+    for key, value in given.items():
+        field = f"network.{key}"
+        if key not in known:
+            near = difflib.get_close_matches(key, known, 1)
+            fix = f"did you mean {near[0]}?" if near else "its keys: " + (", ".join(known) or "none but kind")
+            raise InputError(f"{kind} has no such key", field=field, fix=fix)
+        default = known[key]
+        if default is None:
+            good = isinstance(value, Mapping) and all(_number(each) for each in value.values())
+            wanted = "a table of column = weight"
+        elif isinstance(default, bool):
+            good, wanted = isinstance(value, bool), "true or false"
+        else:
+            good, wanted = isinstance(value, int) and not isinstance(value, bool) and 1 <= value <= 1024, "1 to 1024"
+        if not good:
+            raise InputError(f"{value!r} does not fit", field=field, fix=f"give {wanted}")
+
+
+def _number(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and abs(value) < 1e9

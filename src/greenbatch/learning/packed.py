@@ -1,0 +1,141 @@
+"""Operations over packed rows: the valid rows of many tables, one table after another, without padding.
+
+``values`` has shape (Q, ...) and ``offsets`` (A + 1,): segment *a* is ``values[offsets[a]:offsets[a + 1]]``. Every
+function equals its padded counterpart (a property test says so) and lets gradients pass where the padded one would.
+"""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+NEVER = -1.0e9
+"""Logit of a masked row. Finite, so that no gradient becomes NaN; its probability is exactly 0 in float32."""
+
+
+def owners(offsets: Tensor) -> Tensor:
+    """The segment of every row: int64 (Q,) from offsets (A + 1,)."""
+    lengths = offsets[1:] - offsets[:-1]
+    segments = torch.arange(lengths.shape[0], device=offsets.device)
+    return torch.repeat_interleave(segments, lengths)
+
+
+def rows_of(offsets: Tensor, chosen: Tensor) -> tuple[Tensor, Tensor]:
+    """Packed rows of a selection of segments.
+
+    Args:
+        offsets: int64 (A + 1,).
+        chosen: segments, int64 (M,), in any order, repeats allowed.
+
+    Returns:
+        The rows' numbers (Q',), segment by segment, and the offsets (M + 1,) of what is gathered with them.
+    """
+    first = offsets[chosen]
+    lengths = offsets[chosen + 1] - first
+    packed = torch.zeros(chosen.shape[0] + 1, dtype=torch.int64, device=offsets.device)
+    torch.cumsum(lengths, 0, out=packed[1:])
+    total = int(packed[-1])
+    shift = torch.repeat_interleave(first - packed[:-1], lengths, output_size=total)
+    return shift + torch.arange(total, device=offsets.device), packed
+
+
+def segment_max(values: Tensor, offsets: Tensor, empty: float = 0.0) -> Tensor:
+    """Largest value of every segment: (A, ...). Ties share the gradient; an empty segment is ``empty``."""
+    owner = owners(offsets)
+    shape = (offsets.shape[0] - 1, *values.shape[1:])
+    index = owner.reshape(-1, *([1] * (values.dim() - 1))).expand_as(values)
+    start = torch.full(shape, empty, dtype=values.dtype, device=values.device)
+    return start.scatter_reduce(0, index, values, "amax", include_self=False)
+
+
+def segment_sum(values: Tensor, offsets: Tensor) -> Tensor:
+    """Sum of every segment: (A, ...); 0 for an empty one."""
+    shape = (offsets.shape[0] - 1, *values.shape[1:])
+    start = torch.zeros(shape, dtype=values.dtype, device=values.device)
+    return start.index_add(0, owners(offsets), values)
+
+
+def segment_mean(values: Tensor, offsets: Tensor) -> Tensor:
+    """Mean of every segment: (A, ...); 0 for an empty one."""
+    lengths = (offsets[1:] - offsets[:-1]).clamp(min=1).to(values.dtype)
+    return segment_sum(values, offsets) / lengths.reshape(-1, *([1] * (values.dim() - 1)))
+
+
+class _LogSoftmax(torch.autograd.Function):
+    """d/dx of x - logsumexp(x) by hand: g - softmax(x) * (sum of g over the segment)."""
+
+    @staticmethod
+    def forward(ctx: torch.autograd.function.FunctionCtx, logits: Tensor, offsets: Tensor, owner: Tensor) -> Tensor:
+        """(Q,) -> (Q,)."""
+        count = offsets.shape[0] - 1
+        top = torch.full((count,), -torch.inf, dtype=logits.dtype, device=logits.device)
+        top = top.scatter_reduce(0, owner, logits, "amax")
+        shifted = logits - top[owner]
+        total = torch.zeros(count, dtype=logits.dtype, device=logits.device).index_add_(0, owner, shifted.exp())
+        result = shifted - total.log()[owner]
+        ctx.save_for_backward(result, owner)
+        ctx.count = count  # type: ignore[attr-defined]  # torch's context takes any attribute
+        return result
+
+    @staticmethod
+    def backward(ctx: torch.autograd.function.FunctionCtx, *gradients: Tensor) -> tuple[Tensor, None, None]:
+        """(Q,) -> (Q,)."""
+        (gradient,) = gradients
+        result, owner = ctx.saved_tensors  # type: ignore[attr-defined]  # set by save_for_backward
+        total = torch.zeros(ctx.count, dtype=gradient.dtype, device=gradient.device)  # type: ignore[attr-defined]  # set in forward
+        total.index_add_(0, owner, gradient)
+        return gradient - result.exp() * total[owner], None, None
+
+
+def log_softmax(logits: Tensor, offsets: Tensor, mask: Tensor | None = None, owner: Tensor | None = None) -> Tensor:
+    """Log-probabilities of the rows within their segments.
+
+    Args:
+        logits: float (Q,).
+        offsets: int64 (A + 1,); an empty segment simply has no rows.
+        mask: bool (Q,), True where a row may be chosen (at least one a segment); others get about ``NEVER``.
+        owner: ``owners(offsets)`` if the caller has it.
+    """
+    if mask is not None:
+        logits = logits.masked_fill(~mask, NEVER)
+    result: Tensor = _LogSoftmax.apply(logits, offsets, owners(offsets) if owner is None else owner)  # type: ignore[no-untyped-call]  # torch leaves apply untyped
+    return result
+
+
+def entropy(log_probabilities: Tensor, offsets: Tensor, owner: Tensor | None = None) -> Tensor:
+    """Entropy of every segment's distribution [nat]: (A,), from ``log_softmax``'s result."""
+    each = -(log_probabilities.exp() * log_probabilities)
+    start = torch.zeros(offsets.shape[0] - 1, dtype=each.dtype, device=each.device)
+    return start.index_add(0, owners(offsets) if owner is None else owner, each)
+
+
+def arg_max(values: Tensor, offsets: Tensor, mask: Tensor | None = None) -> Tensor:
+    """The largest value's row within each (non-empty) segment: int64 (A,); ties go to the first row."""
+    if mask is not None:
+        values = values.masked_fill(~mask, NEVER)
+    owner = owners(offsets)
+    count = offsets.shape[0] - 1
+    top = torch.full((count,), -torch.inf, dtype=values.dtype, device=values.device)
+    top = top.scatter_reduce(0, owner, values, "amax")
+    rows = torch.arange(values.shape[0], device=values.device)
+    rows = torch.where(values == top[owner], rows, values.shape[0])
+    first = torch.full((count,), values.shape[0], dtype=torch.int64, device=values.device)
+    return first.scatter_reduce(0, owner, rows, "amin") - offsets[:-1]
+
+
+def sample(log_probabilities: Tensor, offsets: Tensor, generator: torch.Generator) -> Tensor:
+    """One row of each (non-empty) segment at random: int64 (A,), rows within their segments.
+
+    One uniform number a segment, looked up in the cumulative probabilities (float64), so that the same generator gives
+    the same rows. Rows of probability 0 are never chosen.
+    """
+    probabilities = log_probabilities.detach().double().exp()
+    upto = torch.cumsum(probabilities, 0)
+    last = upto[offsets[1:] - 1]
+    before = torch.cat([last.new_zeros(1), last[:-1]])
+    uniform = torch.rand(last.shape[0], generator=generator, dtype=torch.float64, device=last.device)
+    target = before + uniform * (last - before)
+    rows = torch.searchsorted(upto, target, right=True)
+    # rounding at either end may leave the segment: the last row that has a probability ends it
+    end = torch.searchsorted(upto, last, right=False)
+    return torch.minimum(torch.maximum(rows, offsets[:-1]), end) - offsets[:-1]

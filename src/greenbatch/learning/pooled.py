@@ -1,0 +1,207 @@
+"""Networks whose rows see a pooled picture of everything else; invariant to the order of the queue.
+
+``context``: a row's encoding and one context vector of its decision (mean and largest of all queue rows, of all
+running rows, the supply table and the global state) give its score, optionally on top of a weighted sum of named
+columns, so that training starts from a rule. ``attention``: the context is what learned seeds attend to in the queue,
+and each row attends to the seeds' answers (induced set attention: linear in the rows).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor, nn
+
+from greenbatch.learning import packed
+from greenbatch.learning.batches import Batch
+from greenbatch.learning.layers import Actor, Critic, Shapes, Stack
+
+
+@dataclass(frozen=True)
+class ContextOptions:
+    """Keys of ``[network]`` for ``kind = "context"``."""
+
+    width: int = 64
+    """Hidden units of every layer over rows."""
+    context: int = 32
+    """Length of the context vector."""
+    skip: Mapping[str, float] | None = None
+    """Column of the queue -> weight: added to the score; the weights are trained along."""
+    zero_last: bool = False
+    """Start with the last layers at zero: the first policy is ``skip`` alone (else uniform)."""
+
+
+@dataclass(frozen=True)
+class AttentionOptions:
+    """Keys of ``[network]`` for ``kind = "attention"``."""
+
+    width: int = 32
+    seeds: int = 8
+
+
+class _Pool(nn.Module):
+    """Encoded queue rows and a context vector a decision.
+
+    queue = relu(encode_queue.0 [row, state]); running likewise with encode_running.0; context = relu(context.0
+    [mean queue, largest queue, mean running, largest running, flattened supply, state]).
+    """
+
+    def __init__(self, shapes: Shapes, width: int, context: int) -> None:
+        super().__init__()
+        self.shapes = shapes
+        state = len(shapes.state)
+        inputs = 2 * width + state + shapes.forecast * len(shapes.supply)
+        self.encode_queue = Stack(len(shapes.queue) + state, width, width, last=True)
+        if shapes.running:
+            self.encode_running = Stack(len(shapes.running), width, last=True)
+            inputs += 2 * width
+        self.context = Stack(inputs, context, last=True)
+
+    def pool(self, batch: Batch) -> tuple[Tensor, Tensor]:
+        """Encoded rows (Q, width) and contexts (A, context)."""
+        rows = batch.queue
+        if self.shapes.state:
+            rows = torch.cat([rows, batch.state[batch.queue_owner]], dim=1)
+        encoded: Tensor = self.encode_queue(rows)
+        parts = [packed.segment_mean(encoded, batch.queue_offsets), packed.segment_max(encoded, batch.queue_offsets)]
+        if self.shapes.running:
+            busy = self.encode_running(batch.running)
+            parts += [packed.segment_mean(busy, batch.running_offsets), packed.segment_max(busy, batch.running_offsets)]
+        if self.shapes.forecast:
+            parts.append(batch.supply[batch.supply_row].flatten(1))
+        return encoded, self.context(torch.cat([*parts, batch.state], dim=1))
+
+
+class ContextActor(_Pool, Actor):
+    """score = score.1 relu(score.0 [queue, context]) + skip . row; delay likewise from [chosen queue, context]."""
+
+    def __init__(self, shapes: Shapes, options: ContextOptions) -> None:
+        super().__init__(shapes, options.width, options.context)
+        self.score = Stack(options.width + options.context, options.width, 1)
+        last = [self.score.layers[-1]]
+        if shapes.delays > 1:
+            self.delay = Stack(options.width + options.context, options.width, shapes.delays)
+            last.append(self.delay.layers[-1])
+        if options.skip is not None:
+            weights = [float(options.skip.get(name, 0.0)) for name in shapes.queue]
+            self.skip = nn.Parameter(torch.tensor(weights))
+        if options.zero_last:
+            for layer in last:
+                nn.init.zeros_(layer.weight)
+                nn.init.zeros_(layer.bias)
+
+    def encode(self, batch: Batch) -> tuple[Tensor, tuple[Tensor, ...]]:
+        """Row logits (Q,); encoded rows and contexts."""
+        encoded, context = self.pool(batch)
+        (first, second), width = self.score.layers, encoded.shape[1]
+        rows = encoded @ first.weight[:, :width].T
+        shared = torch.addmm(first.bias, context, first.weight[:, width:].T)
+        logits = second(torch.relu(rows + shared[batch.queue_owner])).squeeze(1)
+        if hasattr(self, "skip"):
+            logits = logits + batch.queue @ self.skip
+        return logits, (encoded, context)
+
+    def delay_logits(self, batch: Batch, encoded: tuple[Tensor, ...], chosen: Tensor) -> Tensor | None:
+        """(A, D), or None where the preset has no delays."""
+        del batch
+        if self.shapes.delays == 1:
+            return None
+        rows, context = encoded
+        result: Tensor = self.delay(torch.cat([rows[chosen], context], dim=1))
+        return result
+
+
+class ContextCritic(_Pool, Critic):
+    """value = value.1 relu(value.0 context)."""
+
+    def __init__(self, shapes: Shapes, options: ContextOptions) -> None:
+        super().__init__(shapes, options.width, 2 * options.context)
+        self.value = Stack(2 * options.context, options.width, 1)
+
+    def forward(self, batch: Batch) -> Tensor:
+        """(A,)."""
+        result: Tensor = self.value(self.pool(batch)[1]).squeeze(1)
+        return result
+
+
+class _Attention(nn.Module):
+    """Learned seeds attend to all rows of a decision (queue, running, supply), each table encoded to ``width``."""
+
+    def __init__(self, shapes: Shapes, options: AttentionOptions) -> None:
+        super().__init__()
+        self.shapes, self.width, self.seeds = shapes, options.width, options.seeds
+        self.encode_queue = Stack(len(shapes.queue) + len(shapes.state), self.width, self.width, last=True)
+        self.key = nn.Linear(self.width, self.seeds)
+        self.read = nn.Linear(self.width, self.width)
+        others = len(shapes.state) + shapes.forecast * len(shapes.supply)
+        if shapes.running:
+            self.encode_running = Stack(len(shapes.running), self.width, last=True)
+            others += self.width
+        self.globals = Stack(max(others, 1), self.width, last=True)
+
+    def answers(self, batch: Batch) -> tuple[Tensor, Tensor]:
+        """Encoded rows (Q, width); what each seed read (A, seeds, width), with everything else added."""
+        rows = torch.cat([batch.queue, batch.state[batch.queue_owner]], dim=1)
+        encoded: Tensor = self.encode_queue(rows)
+        scores = self.key(encoded) / math.sqrt(self.width)
+        top = packed.segment_max(scores.detach(), batch.queue_offsets)
+        weights = (scores - top[batch.queue_owner]).exp()
+        weights = weights / packed.segment_sum(weights, batch.queue_offsets)[batch.queue_owner]
+        read = weights.unsqueeze(2) * self.read(encoded).unsqueeze(1)
+        return encoded, packed.segment_sum(read, batch.queue_offsets) + self._others(batch).unsqueeze(1)
+
+    def _others(self, batch: Batch) -> Tensor:
+        parts = [batch.state]
+        if self.shapes.running:
+            parts.append(packed.segment_mean(self.encode_running(batch.running), batch.running_offsets))
+        if self.shapes.forecast:
+            parts.append(batch.supply[batch.supply_row].flatten(1))
+        others = torch.cat(parts, dim=1)
+        if not others.shape[1]:
+            others = others.new_ones(len(others), 1)
+        result: Tensor = self.globals(others)
+        return result
+
+
+class AttentionActor(_Attention, Actor):
+    """Each row attends to the seeds' answers; score from the row and what it read."""
+
+    def __init__(self, shapes: Shapes, options: AttentionOptions) -> None:
+        super().__init__(shapes, options)
+        self.query = nn.Linear(self.width, self.width)
+        self.score = Stack(2 * self.width, self.width, 1)
+        if shapes.delays > 1:
+            self.delay = Stack(2 * self.width, self.width, shapes.delays)
+
+    def encode(self, batch: Batch) -> tuple[Tensor, tuple[Tensor, ...]]:
+        """Row logits (Q,); rows with what they read (Q, 2 width)."""
+        encoded, answers = self.answers(batch)
+        mine = answers[batch.queue_owner]
+        match = (mine * self.query(encoded).unsqueeze(1)).sum(2) / math.sqrt(self.width)
+        read = (torch.softmax(match, 1).unsqueeze(2) * mine).sum(1)
+        both = torch.cat([encoded, read], dim=1)
+        return self.score(both).squeeze(1), (both,)
+
+    def delay_logits(self, batch: Batch, encoded: tuple[Tensor, ...], chosen: Tensor) -> Tensor | None:
+        """(A, D), or None where the preset has no delays."""
+        del batch
+        if self.shapes.delays == 1:
+            return None
+        result: Tensor = self.delay(encoded[0][chosen])
+        return result
+
+
+class AttentionCritic(_Attention, Critic):
+    """Value from the mean of the seeds' answers."""
+
+    def __init__(self, shapes: Shapes, options: AttentionOptions) -> None:
+        super().__init__(shapes, options)
+        self.value = Stack(self.width, self.width, 1)
+
+    def forward(self, batch: Batch) -> Tensor:
+        """(A,)."""
+        result: Tensor = self.value(self.answers(batch)[1].mean(1)).squeeze(1)
+        return result

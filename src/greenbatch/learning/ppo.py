@@ -1,0 +1,258 @@
+"""Proximal policy optimization over packed decisions (Schulman et al. 2017), with two-part actions.
+
+Losses are plain functions; ``Learner`` holds the networks and their two Adam optimizers and does one epoch's update.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from greenbatch.learning import packed
+from greenbatch.learning.batches import Batch
+from greenbatch.learning.layers import Actor, Critic
+from greenbatch.learning.rollout import Trajectories
+
+
+@dataclass(frozen=True)
+class Settings:
+    """One update's numbers. Defaults: GAS-MARL as published."""
+
+    passes: int = 8
+    """Times the actor sees the whole epoch."""
+    critic_passes: int | None = None
+    """Times the critic does; None: as often as the actor, in the same sweep. A KL stop does not stop the critic."""
+    minibatch: int = 256
+    """Decisions; 0: the whole epoch at once. The last one of a pass may be smaller."""
+    clip: float = 0.2
+    entropy: float = 0.0
+    """Weight of the entropy bonus."""
+    target_kl: float | None = None
+    """Stop the actor once a pass's mean KL exceeds 1.5 times this [nat]; that pass has been applied."""
+    max_gradient_norm: float | None = 0.5
+    """Of actor and critic separately; None: no clipping."""
+    actor_rate: float = 1e-4
+    critic_rate: float = 5e-4
+    adam_epsilon: float = 1e-6
+
+
+class Report(NamedTuple):
+    """Means over an update's minibatches."""
+
+    policy_loss: float
+    value_loss: float
+    entropy: float
+    kl: float
+    """Approximate KL of the actor's last pass [nat]."""
+    clipped: float
+    """Share of decisions whose ratio left the clipping interval."""
+    gradient_norm: float
+    """The actor's, before clipping."""
+    passes: int
+    """Passes the actor made."""
+    minibatches: int
+
+
+def scheduled(value: float | Mapping[str, float | str], progress: float) -> float:
+    """A number that may follow the training's progress.
+
+    Args:
+        value: a number, or ``{start, end, shape}`` with shape ``linear`` (default) or ``cosine``.
+        progress: share of the training done, 0 to 1.
+    """
+    if not isinstance(value, Mapping):
+        return float(value)
+    start, end = float(value["start"]), float(value["end"])
+    share = min(max(progress, 0.0), 1.0)
+    if value.get("shape", "linear") == "cosine":
+        share = 0.5 - 0.5 * math.cos(math.pi * share)
+    return start + (end - start) * share
+
+
+def likelihood(actor: Actor, batch: Batch, rows: Tensor, delays: Tensor) -> tuple[Tensor, Tensor]:
+    """Joint log-probability and entropy [nat] of both parts, each (A,).
+
+    The delay's entropy is that of its distribution given the row which was chosen.
+    """
+    logits, encoded = actor.encode(batch)
+    scores = packed.log_softmax(logits, batch.queue_offsets, batch.selectable, batch.queue_owner)
+    chosen = batch.queue_offsets[:-1] + rows
+    together, entropy = scores[chosen], packed.entropy(scores, batch.queue_offsets, batch.queue_owner)
+    delay_logits = actor.delay_logits(batch, encoded, chosen)
+    if delay_logits is None:
+        return together, entropy
+    delay_scores = torch.log_softmax(delay_logits.masked_fill(~batch.delays, packed.NEVER), 1)
+    together = together + delay_scores.gather(1, delays.unsqueeze(1)).squeeze(1)
+    return together, entropy - (delay_scores.exp() * delay_scores).sum(1)
+
+
+def policy_loss(new: Tensor, old: Tensor, advantages: Tensor, clip: float) -> Tensor:
+    """Clipped surrogate -min(r A, clip(r, 1 - clip, 1 + clip) A) of every decision: (A,)."""
+    ratio = (new - old).exp()
+    return -torch.minimum(ratio * advantages, ratio.clamp(1.0 - clip, 1.0 + clip) * advantages)
+
+
+class Learner:
+    """Actor and critic with their optimizers."""
+
+    def __init__(self, actor: Actor, critic: Critic | None, settings: Settings) -> None:
+        self.actor, self.critic, self.settings = actor, critic, settings
+        self.actor_optimizer = self._adam(actor, settings.actor_rate)
+        self.critic_optimizer = None if critic is None else self._adam(critic, settings.critic_rate)
+
+    def _adam(self, module: torch.nn.Module, rate: float) -> torch.optim.Adam:
+        return torch.optim.Adam(module.parameters(), lr=rate, eps=self.settings.adam_epsilon, fused=True)
+
+    def update(
+        self,
+        trajectories: Trajectories,
+        advantages: NDArray[np.float64],
+        targets: NDArray[np.float64] | None,
+        generator: torch.Generator,
+        settings: Settings | None = None,
+    ) -> Report:
+        """One epoch's update.
+
+        Args:
+            trajectories: what was collected with the present networks.
+            advantages: (N,), normalized or not, used as they are.
+            targets: (N,) the critic's; None where there is no critic.
+            generator: shuffles the minibatches (on the CPU).
+            settings: this epoch's numbers, where they follow a schedule; passes' optimizers take its rates.
+        """
+        settings = self.settings if settings is None else settings
+        _set_rate(self.actor_optimizer, settings.actor_rate)
+        if self.critic_optimizer is not None:
+            _set_rate(self.critic_optimizer, settings.critic_rate)
+        device = next(self.actor.parameters()).device
+        data = _Epoch(trajectories, advantages, targets, device)
+        critic_passes = settings.passes if settings.critic_passes is None else settings.critic_passes
+        critic_passes = 0 if self.critic is None else critic_passes
+        meter, acting, passes = _Meter(), True, 0
+        for number in range(max(settings.passes, critic_passes)):
+            acting = acting and number < settings.passes
+            valuing = number < critic_passes
+            if not (acting or valuing):
+                break
+            kl, seen = 0.0, 0
+            for chosen in minibatches(trajectories.decisions.queued, settings.minibatch, generator):
+                part = data.take(chosen.to(device))
+                if acting:
+                    kl += self._actor_step(part, settings, meter) * len(chosen)
+                if valuing:
+                    self._critic_step(part, settings, meter)
+                seen += len(chosen)
+            if acting:
+                passes, meter.kl = passes + 1, kl / seen
+                acting = settings.target_kl is None or meter.kl <= 1.5 * settings.target_kl
+        return meter.report(passes)
+
+    def _actor_step(self, part: _Part, settings: Settings, meter: _Meter) -> float:
+        new, entropy = likelihood(self.actor, part.batch, part.rows, part.delays)
+        losses = policy_loss(new, part.old, part.advantages, settings.clip)
+        loss = losses.mean()
+        total = loss - settings.entropy * entropy.mean() if settings.entropy else loss
+        self.actor_optimizer.zero_grad()
+        total.backward()  # type: ignore[no-untyped-call]  # torch leaves backward untyped
+        norm = _clip(self.actor, settings.max_gradient_norm)
+        self.actor_optimizer.step()
+        with torch.no_grad():
+            change = new - part.old
+            kl = -change.mean()
+            clipped = (change.exp() - 1.0).abs().gt(settings.clip).float().mean()
+        meter.actor += torch.stack([loss.detach(), entropy.detach().mean(), clipped, norm]).cpu()
+        meter.acted += 1
+        return float(kl)
+
+    def _critic_step(self, part: _Part, settings: Settings, meter: _Meter) -> None:
+        critic, optimizer = self.critic, self.critic_optimizer
+        if critic is None or optimizer is None:
+            return
+        loss = (critic(part.batch) - part.targets).square().mean()
+        optimizer.zero_grad()
+        loss.backward()
+        _clip(critic, settings.max_gradient_norm)
+        optimizer.step()
+        meter.value_loss += float(loss.detach())
+        meter.valued += 1
+
+
+def minibatches(queued: Tensor, size: int, generator: torch.Generator) -> Iterator[Tensor]:
+    """Shuffled decisions in minibatches (the last one may be smaller); within one, long queues first.
+
+    The order inside a minibatch changes no mean, but neighbors of like length make tight tables.
+    """
+    count = queued.shape[0]
+    size = count if size == 0 else size
+    order = torch.randperm(count, generator=generator)
+    for first in range(0, count, size):
+        chosen = order[first : first + size]
+        yield chosen[torch.argsort(queued.cpu()[chosen], descending=True, stable=True)]
+
+
+class _Part(NamedTuple):
+    """A minibatch."""
+
+    batch: Batch
+    rows: Tensor
+    delays: Tensor
+    old: Tensor
+    advantages: Tensor
+    targets: Tensor
+
+
+class _Epoch:
+    """An epoch's decisions with what the losses need, on the device of the networks."""
+
+    def __init__(
+        self,
+        trajectories: Trajectories,
+        advantages: NDArray[np.float64],
+        targets: NDArray[np.float64] | None,
+        device: torch.device,
+    ) -> None:
+        numbers = advantages if targets is None else targets
+        self.decisions = trajectories.decisions.to(device)
+        self.columns = (
+            trajectories.rows.to(device),
+            trajectories.delays.to(device),
+            trajectories.log_probabilities.to(device),
+            torch.as_tensor(advantages, dtype=torch.float32, device=device),
+            torch.as_tensor(numbers, dtype=torch.float32, device=device),
+        )
+
+    def take(self, chosen: Tensor) -> _Part:
+        """The decisions ``chosen`` (M,)."""
+        return _Part(self.decisions.take(chosen), *(column[chosen] for column in self.columns))
+
+
+class _Meter:
+    """Sums over an update's minibatches."""
+
+    def __init__(self) -> None:
+        self.actor = torch.zeros(4)
+        self.acted = self.valued = 0
+        self.value_loss = self.kl = 0.0
+
+    def report(self, passes: int) -> Report:
+        """Means."""
+        loss, entropy, clipped, norm = (self.actor / max(self.acted, 1)).tolist()
+        value_loss = self.value_loss / max(self.valued, 1)
+        return Report(loss, value_loss, entropy, self.kl, clipped, norm, passes, max(self.acted, self.valued))
+
+
+def _set_rate(optimizer: torch.optim.Optimizer, rate: float) -> None:
+    for group in optimizer.param_groups:
+        group["lr"] = rate
+
+
+def _clip(module: torch.nn.Module, limit: float | None) -> Tensor:
+    """Scales the gradients so that their joint norm is at most ``limit``; the norm before."""
+    return torch.nn.utils.clip_grad_norm_(module.parameters(), math.inf if limit is None else limit)
