@@ -85,8 +85,12 @@ class Training(Section):
     advantage: Literal["gae", "group"] = "gae"
     """``gae``: generalized advantage estimation with a critic; ``group``: the return of a rollout against the mean of
     all rollouts of its window, without a critic."""
-    normalize: Literal["epoch", "minibatch", "none"] = "epoch"
-    """Over what advantages are brought to mean 0 and deviation 1."""
+    dense_groups: bool = False
+    """With ``group``: compare each decision's reward to go with that of the others at the same step."""
+    normalize: bool = True
+    """Advantages of an epoch are brought to mean 0 and deviation 1 (code)."""
+    critic_target: Literal["returns", "gae"] = "returns"
+    """What the critic learns: the rewards to go (code), or advantage + value."""
     gamma: Annotated[float, Field(gt=0, le=1)] = 1.0
     gae_lambda: Share = 0.97
     clip: Annotated[float, Field(gt=0, le=10)] = 0.2
@@ -107,8 +111,9 @@ class Training(Section):
     """Weight of the entropy bonus."""
     entropy_final: NotNegative | None = None
     """Weight at the end, reached linearly; the same as at the start if not given."""
-    kl_stop: NotNegative = 0.0
-    """Mean KL divergence from the old policy at which the actor's passes of an epoch stop; 0 = never."""
+    target_kl: NotNegative = 0.0
+    """The actor's passes of an epoch end with the one whose mean KL divergence from the old policy is beyond 1.5 times
+    this [nat]; 0 = never."""
     grad_clip: NotNegative = 0.5
     """Largest norm of a gradient; 0 = any (code)."""
     swa: Averaging = Averaging()
