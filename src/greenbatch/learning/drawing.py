@@ -1,0 +1,127 @@
+"""Drawing an ONNX graph, operator by operator, from the weights of a trained network."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from greenbatch.errors import InputError
+
+Weights = Mapping[str, NDArray[np.float32]]
+"""Name of a parameter, as in the network's ``state_dict`` -> its value; a Linear's weight has shape (out, in)."""
+
+MASKED = np.float32(-3e38)
+"""Logit of a row, or a delay, that must not be chosen."""
+
+
+class Drawing:
+    """A graph under construction: operators in order, constants, and the inputs that were used.
+
+    Tensors are named by strings; rows are float32 tables, one row a job, a slot or the like.
+    """
+
+    def __init__(self, weights: Weights) -> None:
+        self.weights, self.used = weights, set[str]()
+        self.nodes: list[Any] = []
+        self.constants: list[Any] = []
+        self.inputs: dict[str, Sequence[str | int]] = {}
+
+    def input(self, name: str, *shape: str | int) -> str:
+        """An input of the graph and its shape; a name stands for a length that varies."""
+        self.inputs[name] = shape
+        return name
+
+    def take(self, name: str) -> NDArray[np.float32]:
+        """A parameter.
+
+        Raises:
+            InputError: there is none of that name.
+        """
+        if name not in self.weights:
+            raise InputError("is missing", field=f"weights.{name}", fix="the weights belong to another network")
+        self.used.add(name)
+        return self.weights[name]
+
+    def weight(self, layer: str) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+        """Weight (out, in) and bias (out,) of a linear layer."""
+        return self.take(f"{layer}.weight"), self.take(f"{layer}.bias")
+
+    def constant(self, value: Any, kind: Any = np.float32, name: str | None = None) -> str:
+        """A constant tensor."""
+        from onnx import numpy_helper
+
+        name = name or f"constant_{len(self.constants)}"
+        self.constants.append(numpy_helper.from_array(np.ascontiguousarray(value, dtype=kind), name))
+        return name
+
+    def integers(self, *values: int) -> str:
+        """A constant vector of integers."""
+        return self.constant(values, np.int64)
+
+    def add(self, operator: str, *inputs: str, name: str | None = None, **attributes: Any) -> str:
+        """An operator with one output, whose name is returned."""
+        from onnx import helper
+
+        output = name or f"{operator.lower()}_{len(self.nodes)}"
+        self.nodes.append(helper.make_node(operator, list(inputs), [output], **attributes))
+        return output
+
+    def product(self, rows: str, weight: NDArray[Any], added: str) -> str:
+        """``rows @ weight.T + added``, where ``added`` is a tensor of the same shape or one row."""
+        return self.add("Gemm", rows, self.constant(weight.T), added)
+
+    def affine(self, rows: str, weight: NDArray[Any], bias: NDArray[Any], *, relu: bool) -> str:
+        """``rows @ weight.T + bias``, and a ReLU."""
+        result = self.product(rows, weight, self.constant(bias))
+        return self.add("Relu", result) if relu else result
+
+    def linear(self, rows: str, layer: str, *, relu: bool) -> str:
+        """A linear layer by its name, and a ReLU."""
+        return self.affine(rows, *self.weight(layer), relu=relu)
+
+    def stack(self, rows: str, prefix: str, layers: int, *, last: bool) -> str:
+        """Linear layers ``prefix.0``, ``prefix.1``, ... with ReLU between them, and after the last if ``last``."""
+        for number in range(layers):
+            rows = self.linear(rows, f"{prefix}.{number}", relu=last or number < layers - 1)
+        return rows
+
+    def columns(self, rows: str, first: int, stop: int) -> str:
+        """Some columns of a table."""
+        return self.add("Slice", rows, self.integers(first), self.integers(stop), self.integers(1))
+
+    def count(self, rows: str) -> str:
+        """Number of rows of a table, shape (1,)."""
+        return self.add("Shape", rows, start=0, end=1)
+
+    def mean(self, rows: str) -> str:
+        """Mean of all rows, shape (1, k); 0 of none."""
+        from onnx import TensorProto
+
+        count = self.add("Max", self.count(rows), self.integers(1))
+        total = self.add("ReduceSum", rows, self.integers(0), keepdims=1)
+        return self.add("Div", total, self.add("Cast", count, to=TensorProto.FLOAT))
+
+    def largest(self, rows: str, columns: int | None = None) -> str:
+        """Largest of all rows by column, shape (1, k).
+
+        Args:
+            rows: the table.
+            columns: k, where the table may be empty and has no negative entries: then 0 of none.
+        """
+        if columns is not None:
+            rows = self.add("Concat", rows, self.constant(np.zeros((1, columns))), axis=0)
+        return self.add("ReduceMax", rows, self.integers(0), keepdims=1)
+
+    def choose(self, logits: str, allowed: str, noise: str | None) -> str:
+        """Index of the largest allowed logit, the first of equals, shape (1,)."""
+        if noise is not None:
+            logits = self.add("Add", logits, noise)
+        masked = self.add("Where", allowed, logits, self.constant(MASKED))
+        return self.add("ArgMax", masked, axis=0, keepdims=1)
+
+    def scalar(self, vector: str, name: str) -> str:
+        """The one entry of a vector of length 1, shape ()."""
+        return self.add("Squeeze", vector, self.integers(0), name=name)

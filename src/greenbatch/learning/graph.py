@@ -1,0 +1,304 @@
+"""A trained actor as an ONNX graph: what decides where there is no torch.
+
+A graph takes what one simulation, or one live queue, shows: packed valid rows, no padding. It answers with the
+logits, and with the arg-max of both actions. `learning.networks` has the same networks for training; the parameters
+have the same names there and here, and the functions are equal to rounding.
+
+::
+
+    inputs    queue (q, kq), selectable (q,), and as far as the network reads them:
+              running (r, kr), supply (f, ks), state (kg,), delays (D,)
+    outputs   logits (q,), row (), delay_logits (D,), delay ()
+
+``delay_logits`` are those of the row that is chosen. A graph with ``noise`` takes ``row_noise`` (q,) and
+``delay_noise`` (D,) besides, added to the logits before the arg-max: with Gumbel noise the answer is a sample.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from greenbatch.errors import InputError
+from greenbatch.learning.drawing import Drawing, Weights
+from greenbatch.learning.shapes import Shapes
+
+if TYPE_CHECKING:
+    from onnxruntime import InferenceSession
+
+OPSET, FORMAT = 20, 10
+"""Versions of ONNX's operators and of its file format: of 2024, so that many tools read them."""
+
+OUTPUTS = ("logits", "row", "delay_logits", "delay")
+
+Head = Callable[[str], str]
+"""Given the chosen row, shape (1,), the logits of the delays, shape (1, D)."""
+
+
+def build(
+    spec: Mapping[str, Any],
+    shapes: Shapes,
+    weights: Weights,
+    *,
+    noise: bool = False,
+    metadata: Mapping[str, str] | None = None,
+) -> bytes:
+    """The graph of a trained actor, as the content of an ONNX file.
+
+    Args:
+        spec: the preset's ``[network]`` table.
+        shapes: the preset's tables.
+        weights: the actor's parameters.
+        noise: take noise that is added to the logits before the arg-max.
+        metadata: texts that are kept in the file.
+
+    Raises:
+        InputError: there is no such network, or the weights belong to another one.
+    """
+    from onnx import TensorProto, helper
+    from onnx.checker import check_model
+
+    kind = spec.get("kind")
+    if kind not in _KINDS:
+        raise InputError(f"no such network: {kind!r}", field="network.kind", fix="one of " + ", ".join(_KINDS))
+    d = Drawing(weights)
+    try:
+        _outputs(d, shapes, *_KINDS[kind](d, shapes), noise=noise)
+    except ValueError as error:  # of numpy: arrays that do not fit together
+        raise _misfit(str(error)) from None
+    if unused := sorted(set(weights) - d.used):
+        raise _misfit(f"{kind} has no parameter {unused[0]}")
+    tensor, floats = helper.make_tensor_value_info, TensorProto.FLOAT
+    kinds = dict.fromkeys(("selectable", "delays"), TensorProto.BOOL)
+    outputs = [
+        tensor("logits", floats, ["q"]), tensor("row", TensorProto.INT64, []),
+        tensor("delay_logits", floats, [shapes.delays]), tensor("delay", TensorProto.INT64, []),
+    ]  # fmt: skip
+    inputs = [tensor(name, kinds.get(name, floats), shape) for name, shape in d.inputs.items()]
+    graph = helper.make_graph(d.nodes, str(kind), inputs, outputs, d.constants)
+    model = helper.make_model(
+        graph, producer_name="greenbatch", opset_imports=[helper.make_opsetid("", OPSET)], ir_version=FORMAT
+    )
+    helper.set_model_props(model, dict(metadata or {}))
+    try:
+        check_model(model, full_check=True)
+    except Exception as error:  # noqa: BLE001  (the checker has several kinds of errors, some of C++)
+        raise _misfit(str(error)) from None
+    content: bytes = model.SerializeToString(deterministic=True)
+    return content
+
+
+def load(content: bytes) -> InferenceSession:
+    """A graph, ready to run on one thread: ``session.run(None, {input: array})`` gives `OUTPUTS`."""
+    import onnxruntime
+
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads = options.inter_op_num_threads = 1
+    options.execution_mode = onnxruntime.ExecutionMode.ORT_SEQUENTIAL
+    options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_ENABLE_ALL
+    options.log_severity_level = 3
+    return onnxruntime.InferenceSession(content, options, providers=["CPUExecutionProvider"])
+
+
+def _misfit(reason: str) -> InputError:
+    return InputError(f"do not fit the preset: {reason}", field="weights", fix="take the preset they were trained with")
+
+
+def _outputs(d: Drawing, shapes: Shapes, logits: str, head: Head | None, *, noise: bool) -> None:
+    """Both actions, from the rows' logits (q, 1) and the head of the delays."""
+    flat = d.add("Squeeze", logits, d.integers(1), name="logits")
+    row = d.choose(flat, d.input("selectable", "q"), d.input("row_noise", "q") if noise else None)
+    d.scalar(row, "row")
+    if head is None or shapes.delays == 1:
+        d.add("Identity", d.constant(np.zeros(shapes.delays)), name="delay_logits")
+        d.scalar(d.integers(0), "delay")
+        return
+    delays = d.add("Squeeze", head(row), d.integers(0), name="delay_logits")
+    allowed = d.input("delays", shapes.delays)
+    d.scalar(d.choose(delays, allowed, d.input("delay_noise", shapes.delays) if noise else None), "delay")
+
+
+def _queue(d: Drawing, shapes: Shapes) -> str:
+    return d.input("queue", "q", len(shapes.queue))
+
+
+def _running(d: Drawing, shapes: Shapes) -> str:
+    return d.input("running", "r", len(shapes.running))
+
+
+def _supply(d: Drawing, shapes: Shapes) -> str:
+    return d.input("supply", shapes.forecast, len(shapes.supply))
+
+
+def _kernel(d: Drawing, shapes: Shapes) -> tuple[str, None]:
+    return d.stack(_queue(d, shapes), "rows", 4, last=False), None
+
+
+def _maskable_ppo(d: Drawing, shapes: Shapes) -> tuple[str, None]:
+    return d.stack(d.stack(_queue(d, shapes), "encode_queue", 2, last=True), "score", 3, last=False), None
+
+
+def _gas_marl(d: Drawing, shapes: Shapes) -> tuple[str, Head]:
+    """The job head and the squeeze read the same rows: their layers are stacked, so that each row is read once.
+
+    128 -> 64 and 128 -> 32 become 128 -> 96; 64 -> 16 and 32 -> 8 become 96 -> 24, with zeros between the two.
+    """
+    queue = _queue(d, shapes)
+    encoded = d.stack(queue, "encode_queue", 2, last=True)
+    score, squeeze = ([d.weight(f"{head}.{number}") for number in (0, 1)] for head in ("score", "squeeze"))
+    for combine, number in ((np.concatenate, 0), (_diagonal, 1)):
+        weight = combine([score[number][0], squeeze[number][0]])
+        encoded = d.affine(encoded, weight, np.append(score[number][1], squeeze[number][1]), relu=True)
+    width, parting = squeeze[1][1].size, score[1][1].size
+    last, bias = d.weight("score.2")
+    logits = d.affine(encoded, np.pad(last, ((0, 0), (0, width))), bias, relu=False)
+
+    def head(chosen: str) -> str:
+        running = _running(d, shapes)
+        tables = (
+            d.stack(_supply(d, shapes), "encode_supply", 2, last=True),
+            d.linear(d.add("Gather", queue, chosen, axis=0), "chosen", relu=False),
+            d.stack(running, "encode_running", 2, last=True),
+        )
+        others = d.stack(d.add("Concat", *tables, axis=0), "squeeze", 2, last=True)
+        squeezed = d.columns(encoded, parting, parting + width)
+        hidden = _flattened(d, shapes, squeezed, d.count(queue), others, d.count(running))
+        return d.linear(d.add("Relu", hidden), "delay.1", relu=False)
+
+    return logits, head
+
+
+def _flattened(d: Drawing, shapes: Shapes, squeezed: str, jobs: str, others: str, busy: str) -> str:
+    """The layer over all slots, from valid rows; what the empty slots contribute is added up beforehand.
+
+    Args:
+        d: the drawing.
+        shapes: slots of every table.
+        squeezed: queue rows (q, c).
+        jobs: q, shape (1,).
+        others: rows of the supply, the chosen job and the running jobs (f + 1 + r, c).
+        busy: r, shape (1,).
+    """
+    weight, bias = d.weight("delay.0")
+    sizes = (shapes.queue_rows, shapes.running_rows, shapes.forecast, 1)
+    slots = np.ascontiguousarray(weight.T).reshape(sum(sizes), -1, bias.size)
+    queue, running, supply, chosen = np.split(slots, np.cumsum(sizes)[:-1])
+    parts = []
+    for table, slots_of, count, row in (
+        ("queue", queue, jobs, shapes.empty), ("running", running, busy, (0.0,) * len(shapes.running)),
+    ):  # fmt: skip
+        empty = _through(d, (f"encode_{table}.0", f"encode_{table}.1", "squeeze.0", "squeeze.1"), row)
+        rest = _rest(slots_of, empty) + (bias if table == "queue" else 0.0)
+        parts.append(d.add("Gather", d.constant(rest), count, axis=0))
+    present = d.add("Add", busy, d.integers(shapes.forecast + 1))
+    for rows, layer, count in ((squeezed, queue, jobs), (others, np.concatenate([supply, chosen, running]), present)):
+        used = d.add("Mul", count, d.integers(slots.shape[1]))
+        table = d.add("Slice", d.constant(layer.reshape(-1, bias.size)), d.integers(0), used, d.integers(0))
+        parts.append(d.add("MatMul", d.add("Flatten", rows, axis=0), table))
+    return d.add("Sum", *parts)
+
+
+def _through(d: Drawing, layers: Sequence[str], row: Sequence[float]) -> NDArray[np.float64]:
+    """What layers, each with a ReLU, make of one row."""
+    value = np.asarray(row, dtype=np.float64)
+    for layer in layers:
+        weight, bias = d.weight(layer)
+        value = np.maximum(weight.astype(np.float64) @ value + bias, 0.0)
+    return value
+
+
+def _rest(slots: NDArray[np.float32], row: NDArray[np.float64]) -> NDArray[np.float64]:
+    """What the slots from the n-th on contribute if all show the same row, shape (slots + 1, out)."""
+    each = np.einsum("sco,c->so", slots.astype(np.float64), row)
+    return np.concatenate([each[::-1].cumsum(axis=0)[::-1], np.zeros((1, each.shape[1]))])
+
+
+def _diagonal(matrices: Sequence[NDArray[np.float32]]) -> NDArray[np.float32]:
+    """Two matrices along the diagonal of one, zeros elsewhere."""
+    (a, b), (c, e) = matrices[0].shape, matrices[1].shape
+    whole = np.zeros((a + c, b + e), np.float32)
+    whole[:a, :b], whole[a:, b:] = matrices
+    return whole
+
+
+def _encoded(d: Drawing, shapes: Shapes, queue: str, state: str | None) -> str:
+    """Rows of the queue, each with the state beside it, through ``encode_queue``: what all rows share is done once."""
+    first, bias = d.weight("encode_queue.0")
+    own = len(shapes.queue)
+    shared = d.constant(bias) if state is None else d.affine(state, first[:, own:], bias, relu=False)
+    return d.linear(d.add("Relu", d.product(queue, first[:, :own], shared)), "encode_queue.1", relu=True)
+
+
+def _state(d: Drawing, shapes: Shapes) -> str | None:
+    """The state as a row, None if there is none."""
+    return d.add("Unsqueeze", d.input("state", len(shapes.state)), d.integers(0)) if shapes.state else None
+
+
+def _context(d: Drawing, shapes: Shapes) -> tuple[str, Head]:
+    queue, state = _queue(d, shapes), _state(d, shapes)
+    encoded = _encoded(d, shapes, queue, state)
+    parts = [d.mean(encoded), d.largest(encoded)]
+    if shapes.running:
+        running = d.stack(_running(d, shapes), "encode_running", 1, last=True)
+        parts += [d.mean(running), d.largest(running, d.take("encode_running.0.bias").size)]
+    parts += [d.add("Flatten", _supply(d, shapes), axis=0)] if shapes.forecast else []
+    parts += [] if state is None else [state]
+    context = d.stack(d.add("Concat", *parts, axis=1), "context", 1, last=True)
+    first, bias = d.weight("score.0")
+    own = d.take("encode_queue.1.bias").size
+    shared = d.affine(context, first[:, own:], bias, relu=False)
+    logits = d.linear(d.add("Relu", d.product(encoded, first[:, :own], shared)), "score.1", relu=False)
+    if "skip" in d.weights:
+        logits = d.product(queue, d.take("skip")[None, :], logits)
+
+    def head(chosen: str) -> str:
+        return d.stack(
+            d.add("Concat", d.add("Gather", encoded, chosen, axis=0), context, axis=1), "delay", 2, last=False
+        )
+
+    return logits, head
+
+
+def _attention(d: Drawing, shapes: Shapes) -> tuple[str, Head]:
+    """What a seed reads is linear in the rows, so the rows are averaged first and read then."""
+    queue, state = _queue(d, shapes), _state(d, shapes)
+    encoded = _encoded(d, shapes, queue, state)
+    width = d.take("encode_queue.1.bias").size
+    scale = np.float32(1.0 / np.sqrt(width))
+    scores = d.affine(encoded, *(part * scale for part in d.weight("key")), relu=False)
+    mixed = d.add("Gemm", d.add("Softmax", scores, axis=0), encoded, transA=1)
+    answers = d.add("Add", d.linear(mixed, "read", relu=False), _others(d, shapes, state))
+    query = d.affine(encoded, *(part * scale for part in d.weight("query")), relu=False)
+    read = d.add("MatMul", d.add("Softmax", d.add("Gemm", query, answers, transB=1), axis=1), answers)
+    first, bias = d.weight("score.0")
+    both = d.product(read, first[:, width:], d.affine(encoded, first[:, :width], bias, relu=False))
+    logits = d.linear(d.add("Relu", both), "score.1", relu=False)
+
+    def head(chosen: str) -> str:
+        mine = [d.add("Gather", rows, chosen, axis=0) for rows in (encoded, read)]
+        return d.stack(d.add("Concat", *mine, axis=1), "delay", 2, last=False)
+
+    return logits, head
+
+
+def _others(d: Drawing, shapes: Shapes, state: str | None) -> str:
+    """What is not in the queue, as one row of answers."""
+    parts = [] if state is None else [state]
+    if shapes.running:
+        parts.append(d.mean(d.stack(_running(d, shapes), "encode_running", 1, last=True)))
+    if shapes.forecast:
+        parts.append(d.add("Flatten", _supply(d, shapes), axis=0))
+    row = d.add("Concat", *parts, axis=1) if parts else d.constant(np.ones((1, 1)))
+    return d.stack(row, "globals", 1, last=True)
+
+
+_KINDS: dict[Any, Callable[[Drawing, Shapes], tuple[str, Head | None]]] = {
+    "kernel": _kernel,
+    "gas-marl": _gas_marl,
+    "maskable-ppo": _maskable_ppo,
+    "attention": _attention,
+    "context": _context,
+}

@@ -1,0 +1,47 @@
+"""What a preset's tables look like to a network: no torch here, so that a trained network can run without it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from greenbatch.envs.preset import Preset
+
+
+@dataclass(frozen=True)
+class Shapes:
+    """Columns and rows of the tables that a network reads."""
+
+    queue: tuple[str, ...]
+    """Column names of a queued job's row."""
+    queue_rows: int
+    """Slots of the published, padded table: the largest number of rows a decision shows."""
+    empty: tuple[float, ...]
+    """A padded queue row."""
+    running: tuple[str, ...] = ()
+    running_rows: int = 0
+    supply: tuple[str, ...] = ()
+    forecast: int = 0
+    """Forecast slots."""
+    state: tuple[str, ...] = ()
+    delays: int = 1
+    """Options of the second action; 1: there is none."""
+
+
+def shapes_of(preset: Preset) -> Shapes:
+    """The shapes of a preset's tables; waiting, where it is a choice, is one more row of the queue."""
+    seen, action = preset.observation, preset.action
+    tables = (seen.queue, seen.running, seen.supply, seen.state)
+    names = [tuple(column.feature for column in table.columns) for table in tables]
+    return Shapes(
+        queue=names[0],
+        queue_rows=seen.queue.rows + int(action.wait),
+        empty=seen.queue.empty or (0.0,) * len(names[0]),
+        running=names[1],
+        running_rows=seen.running.rows if names[1] else 0,
+        supply=names[2],
+        forecast=seen.supply.rows if names[2] else 0,
+        state=names[3],
+        delays=len(action.delays),
+    )
