@@ -165,40 +165,34 @@ def _gas_marl(d: Drawing, shapes: Shapes) -> tuple[str, Head]:
         )
         others = d.stack(d.add("Concat", *tables, axis=0), "squeeze", 2, last=True)
         squeezed = d.columns(encoded, parting, parting + width)
-        hidden = _flattened(d, shapes, squeezed, d.count(queue), others, d.count(running))
-        return d.linear(d.add("Relu", hidden), "delay.1", relu=False)
+        flat = d.add("Flatten", _all_slots(d, shapes, squeezed, queue, others, running), axis=0)
+        return d.linear(d.affine(flat, *_reordered(d, shapes), relu=True), "delay.1", relu=False)
 
     return logits, head
 
 
-def _flattened(d: Drawing, shapes: Shapes, squeezed: str, jobs: str, others: str, busy: str) -> str:
-    """The layer over all slots, from valid rows; what the empty slots contribute is added up beforehand.
-
-    Args:
-        d: the drawing.
-        shapes: slots of every table.
-        squeezed: queue rows (q, c).
-        jobs: q, shape (1,).
-        others: rows of the supply, the chosen job and the running jobs (f + 1 + r, c).
-        busy: r, shape (1,).
-    """
-    weight, bias = d.weight("delay.0")
-    sizes = (shapes.queue_rows, shapes.running_rows, shapes.forecast, 1)
-    slots = np.ascontiguousarray(weight.T).reshape(sum(sizes), -1, bias.size)
-    queue, running, supply, chosen = np.split(slots, np.cumsum(sizes)[:-1])
-    parts = []
-    for table, slots_of, count, row in (
-        ("queue", queue, jobs, shapes.empty), ("running", running, busy, (0.0,) * len(shapes.running)),
-    ):  # fmt: skip
+def _all_slots(d: Drawing, shapes: Shapes, squeezed: str, queue: str, others: str, running: str) -> str:
+    """Squeezed rows of all slots, those of empty slots included, as tables: queue, supply, chosen job, running jobs."""
+    parts = [squeezed, others]
+    for place, table, rows, slots, row in (
+        (1, "queue", queue, shapes.queue_rows, shapes.empty),
+        (3, "running", running, shapes.running_rows, (0.0,) * len(shapes.running)),
+    ):
         empty = _through(d, (f"encode_{table}.0", f"encode_{table}.1", "squeeze.0", "squeeze.1"), row)
-        rest = _rest(slots_of, empty) + (bias if table == "queue" else 0.0)
-        parts.append(d.add("Gather", d.constant(rest), count, axis=0))
-    present = d.add("Add", busy, d.integers(shapes.forecast + 1))
-    for rows, layer, count in ((squeezed, queue, jobs), (others, np.concatenate([supply, chosen, running]), present)):
-        used = d.add("Mul", count, d.integers(slots.shape[1]))
-        table = d.add("Slice", d.constant(layer.reshape(-1, bias.size)), d.integers(0), used, d.integers(0))
-        parts.append(d.add("MatMul", d.add("Flatten", rows, axis=0), table))
-    return d.add("Sum", *parts)
+        whole = d.constant(np.tile(empty, (slots, 1)))
+        rest = d.add("Slice", whole, d.count(rows), d.integers(slots), d.integers(0))
+        parts.insert(place, rest)
+    return d.add("Concat", *parts, axis=0)
+
+
+def _reordered(d: Drawing, shapes: Shapes) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+    """The layer over all slots for the order of `_all_slots`; the network's is queue, running, supply, chosen."""
+    weight, bias = d.weight("delay.0")
+    sizes = np.array([shapes.queue_rows, shapes.running_rows, shapes.forecast, 1]) * (
+        weight.shape[1] // (shapes.queue_rows + shapes.running_rows + shapes.forecast + 1)
+    )
+    queue, running, supply, chosen = np.split(weight, np.cumsum(sizes)[:-1], axis=1)
+    return np.concatenate([queue, supply, chosen, running], axis=1), bias
 
 
 def _through(d: Drawing, layers: Sequence[str], row: Sequence[float]) -> NDArray[np.float64]:
@@ -208,12 +202,6 @@ def _through(d: Drawing, layers: Sequence[str], row: Sequence[float]) -> NDArray
         weight, bias = d.weight(layer)
         value = np.maximum(weight.astype(np.float64) @ value + bias, 0.0)
     return value
-
-
-def _rest(slots: NDArray[np.float32], row: NDArray[np.float64]) -> NDArray[np.float64]:
-    """What the slots from the n-th on contribute if all show the same row, shape (slots + 1, out)."""
-    each = np.einsum("sco,c->so", slots.astype(np.float64), row)
-    return np.concatenate([each[::-1].cumsum(axis=0)[::-1], np.zeros((1, each.shape[1]))])
 
 
 def _diagonal(matrices: Sequence[NDArray[np.float32]]) -> NDArray[np.float32]:
