@@ -2,33 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from itertools import pairwise
 
 import torch
 from torch import Tensor, nn
 
 from greenbatch.learning.batches import Batch
-
-
-@dataclass(frozen=True)
-class Shapes:
-    """What a preset's tables look like to a network."""
-
-    queue: tuple[str, ...]
-    """Column names of a queued job's row."""
-    queue_rows: int
-    """Slots of the published, padded table: the largest number of rows a decision shows."""
-    empty: tuple[float, ...]
-    """A padded queue row."""
-    running: tuple[str, ...] = ()
-    running_rows: int = 0
-    supply: tuple[str, ...] = ()
-    forecast: int = 0
-    """Forecast slots."""
-    state: tuple[str, ...] = ()
-    delays: int = 1
-    """Options of the second action; 1: there is none."""
+from greenbatch.learning.shapes import Shapes as Shapes
 
 
 class Actor(nn.Module):
