@@ -1,0 +1,152 @@
+"""Where a training stands after an epoch: networks, optimizers, averages, the best actor so far, and counters.
+
+All of it goes into a checkpoint and comes back from one exactly; random numbers need no place here, as they follow from
+(seed, epoch, purpose).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from greenbatch.errors import InputError
+from greenbatch.learning.checkpoint import Checkpoint, Tensors
+from greenbatch.learning.ppo import Learner
+
+_FIX = "train anew into another folder, or use --force"
+
+
+@dataclass(slots=True, kw_only=True)
+class Counters:
+    """What is not a tensor."""
+
+    epoch: int = 0
+    """Epochs that are done."""
+    decisions: int = 0
+    """Decisions that were learned from."""
+    elapsed_s: float = 0.0
+    """Time spent, interruptions left out. [s]"""
+    log_bytes: int = 0
+    """Length of the log that belongs to this state."""
+    averaged: int = 0
+    """Weights in the average."""
+    validated_epoch: int = -1
+    """Epoch of the last validation; -1 before the first."""
+    best_epoch: int = -1
+    """Epoch of the best actor so far; -1 without one."""
+    best_figure: float = 0.0
+    best_terms: dict[str, float] = field(default_factory=dict)
+    """Mean of every reward term over the validation windows, of the best actor."""
+    best_averaged: bool = False
+    """The best actor is an average of weights."""
+    stale: int = 0
+    """Validations since the best one."""
+    done: bool = False
+
+
+class State:
+    """A training between two epochs."""
+
+    def __init__(self, learner: Learner) -> None:
+        self.learner = learner
+        self.counters = Counters()
+        self.best: Tensors = {}
+        """Weights of the best actor so far; none before the first validation."""
+        self.average: dict[str, NDArray[np.float64]] = {}
+        """Mean of the actor's weights over the last part of the training."""
+
+    def actor_weights(self) -> Tensors:
+        """The actor's weights as they are."""
+        return _arrays(self.learner.actor.state_dict())
+
+    def add_to_average(self) -> None:
+        """Take the actor's weights into the average."""
+        self.counters.averaged += 1
+        for name, value in self.actor_weights().items():
+            old = self.average.get(name, np.zeros(value.shape))
+            self.average[name] = old + (value.astype(np.float64) - old) / self.counters.averaged
+
+    def averaged_weights(self) -> Tensors:
+        """The average in single precision."""
+        return {name: value.astype(np.float32) for name, value in self.average.items()}
+
+    def offer(self, figure: float, terms: dict[str, float], weights: Tensors, *, averaged: bool = False) -> bool:
+        """Keep an actor if it is better than the best so far; the earlier one of equals stays."""
+        counters = self.counters
+        if counters.best_epoch >= 0 and not figure > counters.best_figure:
+            counters.stale += 1
+            return False
+        counters.best_epoch, counters.best_figure, counters.best_terms = counters.epoch, figure, dict(terms)
+        counters.best_averaged, counters.stale = averaged, 0
+        self.best = {name: value.copy() for name, value in weights.items()}
+        return True
+
+    def checkpoint(self) -> Checkpoint:
+        """Everything, ready to be saved."""
+        learner = self.learner
+        parts: dict[str, Tensors] = {
+            "actor": self.actor_weights(),
+            "actor_adam": _moments(learner.actor_optimizer),
+            "best": self.best,
+            "average": {name: np.asarray(value) for name, value in self.average.items()},
+        }
+        if learner.critic is not None and learner.critic_optimizer is not None:
+            parts["critic"] = _arrays(learner.critic.state_dict())
+            parts["critic_adam"] = _moments(learner.critic_optimizer)
+        tensors = {f"{part}/{name}": value for part, group in parts.items() for name, value in group.items()}
+        names = Counters.__slots__
+        return Checkpoint(tensors, {name: getattr(self.counters, name) for name in names})
+
+    def restore(self, saved: Checkpoint) -> None:
+        """Go back to a checkpoint.
+
+        Raises:
+            InputError: it is not one of this training's networks.
+        """
+        parts: dict[str, Tensors] = {}
+        for key, value in saved.tensors.items():
+            part, _, name = key.partition("/")
+            parts.setdefault(part, {})[name] = value
+        learner = self.learner
+        try:
+            self.counters = Counters(**saved.state)
+            learner.actor.load_state_dict(_tensors(parts["actor"]))
+            _restore_moments(learner.actor_optimizer, parts.get("actor_adam", {}))
+            if learner.critic is not None and learner.critic_optimizer is not None:
+                learner.critic.load_state_dict(_tensors(parts["critic"]))
+                _restore_moments(learner.critic_optimizer, parts.get("critic_adam", {}))
+        except (KeyError, RuntimeError, TypeError, ValueError, IndexError):
+            problem = "holds other networks than this training's"
+            raise InputError(problem, field="checkpoint", fix=_FIX) from None
+        self.best = parts.get("best", {})
+        self.average = {name: value.astype(np.float64) for name, value in parts.get("average", {}).items()}
+
+
+def _arrays(tensors: dict[str, Any]) -> Tensors:
+    return {name: value.detach().cpu().numpy().copy() for name, value in tensors.items()}
+
+
+def _tensors(arrays: Tensors) -> dict[str, torch.Tensor]:
+    return {name: torch.from_numpy(value.copy()) for name, value in arrays.items()}
+
+
+def _moments(optimizer: torch.optim.Optimizer) -> Tensors:
+    """An optimizer's state: ``number of parameter/name`` -> array."""
+    states = optimizer.state_dict()["state"]
+    return {
+        f"{number}/{name}": value.detach().cpu().numpy().copy()
+        for number, state in states.items()
+        for name, value in state.items()
+    }
+
+
+def _restore_moments(optimizer: torch.optim.Optimizer, arrays: Tensors) -> None:
+    states: dict[int, dict[str, torch.Tensor]] = {}
+    for key, value in arrays.items():
+        number, _, name = key.partition("/")
+        states.setdefault(int(number), {})[name] = torch.from_numpy(value.copy())
+    optimizer.load_state_dict({"state": states, "param_groups": optimizer.state_dict()["param_groups"]})

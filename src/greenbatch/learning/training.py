@@ -1,0 +1,354 @@
+"""The training loop: draw windows, play them, learn from them, now and then validate, and save; epoch after epoch.
+
+The weights follow from the plan alone: every random number comes from (seed, epoch, purpose), so a training that was
+interrupted at any moment goes on from its last checkpoint to the very same bytes (same machine and versions, same
+number of threads, CPU, an end by epochs rather than minutes).
+"""
+
+from __future__ import annotations
+
+import copy
+import time
+from collections.abc import Callable, Mapping
+from functools import cached_property
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import torch
+
+from greenbatch.envs.batch import BatchEnv
+from greenbatch.envs.preset import resolve
+from greenbatch.errors import GreenbatchError
+from greenbatch.learning import runs, windows
+from greenbatch.learning.advantages import gae, group_relative, normalized, rewards_to_go
+from greenbatch.learning.checkpoint import STATE, Tensors, load_checkpoint, save_checkpoint
+from greenbatch.learning.log import Log, Scalars
+from greenbatch.learning.machine import device_of, prepared
+from greenbatch.learning.model import save_model
+from greenbatch.learning.networks import build
+from greenbatch.learning.ppo import Learner, Report, Settings
+from greenbatch.learning.rollout import Trajectories, collect, play
+from greenbatch.learning.runs import Plan
+from greenbatch.learning.shapes import shapes_of
+from greenbatch.learning.state import State
+from greenbatch.provenance import provenance
+
+Record = dict[str, Any]
+Watch = Callable[[Record], None]
+"""Told the figures of every epoch, as in the log."""
+Tell = Callable[[str, int, int], None]
+"""Told (what is being done, how much is done, how much there is) while something takes its time."""
+
+
+class Validation(NamedTuple):
+    """What an actor is worth on the validation windows, by arg-max."""
+
+    figure: float
+    """The preset's reward, mean over the windows."""
+    terms: dict[str, float]
+    """Mean of every term of the reward."""
+
+
+class Course:
+    """What a plan means on this machine: networks, environments and windows. Raises what does not fit together."""
+
+    def __init__(self, plan: Plan, device: torch.device, tell: Tell | None = None) -> None:
+        self.plan, self.settings, self.device = plan, plan.settings, device
+        self.preset = resolve(plan.preset, plan.scenario)
+        self._tell = tell
+        self._environments: dict[tuple[int, int], BatchEnv] = {}
+        self._starts: dict[tuple[int, bool], windows.Ints] = {}
+        check = self.settings.validation
+        self.validation_starts = windows.validation_starts(plan.scenario, check.windows, check.jobs)
+        self.training_starts(0.0)
+
+    @cached_property
+    def learner(self) -> Learner:
+        """New networks and their optimizers."""
+        settings = self.settings
+        seed = windows.random_seed(settings.seed, 0, "weights")
+        actor, critic = build(self.preset.network, shapes_of(self.preset), seed)
+        wanted = critic.to(self.device) if settings.advantage == "gae" else None
+        return Learner(actor.to(self.device), wanted, self.numbers(0.0))
+
+    def numbers(self, progress: float) -> Settings:
+        """An epoch's numbers for the update."""
+        made, factor = self.settings, self.settings.lr_factor(progress)
+        return Settings(
+            passes=made.passes, critic_passes=made.critic_passes, minibatch=made.minibatch, clip=made.clip,
+            entropy=made.entropy_weight(progress), target_kl=made.target_kl or None,
+            max_gradient_norm=made.grad_clip or None, actor_rate=made.actor_lr * factor,
+            critic_rate=made.critic_lr * factor, adam_epsilon=made.adam_eps,
+        )  # fmt: skip
+
+    def environment(self, jobs: int, count: int) -> BatchEnv:
+        """An environment for ``count`` windows of ``jobs`` jobs side by side; the same one for the same numbers."""
+        if (jobs, count) not in self._environments:
+            self._environments[jobs, count] = BatchEnv(
+                self.plan.scenario, self.preset, environments=count, jobs=jobs, backfill=self.plan.backfill,
+                threads=self.plan.threads,
+            )  # fmt: skip
+        return self._environments[jobs, count]
+
+    def training_starts(self, progress: float) -> windows.Ints:
+        """Where an epoch's windows may begin."""
+        made, plan = self.settings, self.plan
+        jobs, _ = made.stage(progress)
+        narrow = made.filter.kind == "median" and progress < made.filter.share
+        if (jobs, narrow) not in self._starts:
+            reserved = windows.jobs_of(self.validation_starts, made.validation.jobs)
+            starts = windows.training_starts(plan.scenario, jobs, plan.windows, reserved=reserved)
+            if narrow:
+                tell = self._tell
+                shown = None if tell is None else lambda done, all_: tell("windows under SJF", done, all_)
+                metric = windows.sjf_metric(plan.scenario, jobs, plan.backfill, made.filter.metric, shown)
+                starts = windows.filtered(starts, made.filter.samples, made.seed, metric).starts
+            self._starts[jobs, narrow] = starts
+        return self._starts[jobs, narrow]
+
+    def collect(self, epoch: int, progress: float) -> tuple[Trajectories, windows.Ints]:
+        """Play an epoch's windows; also the window number of every trajectory."""
+        made = self.settings
+        jobs, weights = made.stage(progress)
+        starts = np.repeat(windows.draw(self.training_starts(progress), made.windows, made.seed, epoch), made.rollouts)
+        env = self.environment(jobs, min(made.environments or len(starts), len(starts)))
+        terms = self.preset.reward.terms
+        env.weights[:] = [weights.get(name, terms[name]) for name in env.terms]
+        learner = self.learner
+        random = self._generator(epoch, "actions", self.device)
+        played = collect(env, starts.tolist(), learner.actor, learner.critic, random, self.device)
+        return played, np.repeat(np.arange(made.windows), made.rollouts)
+
+    def learn(self, epoch: int, progress: float, played: Trajectories, group: windows.Ints) -> Report:
+        """Update the networks from what was played."""
+        made = self.settings
+        if made.advantage == "group":
+            advantages, targets = group_relative(played.rewards, played.offsets, group, dense=made.dense_groups), None
+        else:
+            advantages = gae(played.rewards, played.values, played.offsets, made.gamma, made.gae_lambda)
+            returns = made.critic_target == "returns"
+            to_go = rewards_to_go(played.rewards, played.offsets, made.gamma)
+            targets = to_go if returns else advantages + played.values
+        if made.normalize:
+            advantages = normalized(advantages)
+        random = self._generator(epoch, "minibatches", torch.device("cpu"))
+        return self.learner.update(played, advantages, targets, random, self.numbers(progress))
+
+    def validate(self, weights: Tensors | None = None) -> Validation:
+        """What the actor, or one of the same kind with other weights, is worth."""
+        actor = self.learner.actor
+        if weights is not None:
+            actor = copy.deepcopy(actor)
+            actor.load_state_dict({name: torch.from_numpy(value) for name, value in weights.items()})
+        starts = self.validation_starts.tolist()
+        env = self.environment(self.settings.validation.jobs, len(starts))
+        env.weights[:] = list(self.preset.reward.terms.values())
+        _, terms = play(env, starts, actor, None, self.device)
+        return Validation(
+            float(np.mean(terms @ env.weights)), dict(zip(env.terms, terms.mean(axis=0).tolist(), strict=True))
+        )
+
+    def _generator(self, epoch: int, purpose: str, device: torch.device) -> torch.Generator:
+        return torch.Generator(device).manual_seed(windows.random_seed(self.settings.seed, epoch, purpose))
+
+
+class Training:
+    """A training in a folder, from its last checkpoint on."""
+
+    def __init__(self, course: Course, folder: Path, watch: Watch, *, tensorboard: bool) -> None:
+        self.course, self.folder, self.watch = course, folder, watch
+        self.state = State(course.learner)
+        if (folder / runs.CHECKPOINT / STATE).exists():
+            self.state.restore(load_checkpoint(folder / runs.CHECKPOINT))
+        self.log = Log(folder / runs.LOG, self.state.counters.log_bytes)
+        self.scalars = Scalars(folder / runs.EVENTS if tensorboard else None)
+        self._clock = time.perf_counter() - self.state.counters.elapsed_s
+
+    @property
+    def progress(self) -> float:
+        """Share of the training that is done, in [0, 1]."""
+        counters, minutes = self.state.counters, self.course.plan.minutes
+        if minutes is not None:
+            return min(counters.elapsed_s / (60 * minutes), 1.0)
+        return min(counters.epoch / self.course.settings.epochs, 1.0)
+
+    def run(self) -> None:
+        """All epochs that are left, and the model."""
+        counters, settings = self.state.counters, self.course.settings
+        if counters.epoch == 0 and counters.validated_epoch < 0:
+            self._save({"epoch": 0, **self._validated()})
+        while not counters.done:
+            impatient = settings.patience and counters.stale >= settings.patience
+            if self.progress >= 1.0 or impatient:
+                self._finish()
+            else:
+                self._epoch()
+        write_model(self.folder, self.course, self.state)
+
+    def close(self) -> None:
+        """Close the files."""
+        self.log.close()
+        self.scalars.close()
+
+    def _epoch(self) -> None:
+        counters, settings, progress = self.state.counters, self.course.settings, self.progress
+        begun = time.perf_counter()
+        played, group = self.course.collect(counters.epoch, progress)
+        report = self.course.learn(counters.epoch, progress, played, group)
+        seconds = time.perf_counter() - begun
+        counters.epoch += 1
+        counters.decisions += len(played.rows)
+        self._check_finite(report)
+        averaging = settings.swa
+        if averaging.start < 1.0 and progress >= averaging.start and counters.epoch % averaging.every == 0:
+            self.state.add_to_average()
+        record = self._figures(played, report, progress, seconds)
+        if counters.epoch % settings.validation.every == 0:
+            record |= self._validated()
+        self._save(record)
+
+    def _finish(self) -> None:
+        """Validate what has not been validated, and mark the training as done."""
+        counters = self.state.counters
+        record: Record = {"epoch": counters.epoch}
+        if counters.validated_epoch != counters.epoch:
+            record |= self._validated()
+        if counters.averaged and len(self.course.validation_starts):
+            weights = self.state.averaged_weights()
+            found = self.course.validate(weights)
+            self.state.offer(found.figure, found.terms, weights, averaged=True)
+            record |= {"validation_average": found.figure}
+        counters.done = True
+        self._save(record | {"done": True})
+
+    def _validated(self) -> Record:
+        """Validate the actor as it is; figures for the log."""
+        counters = self.state.counters
+        counters.validated_epoch = counters.epoch
+        if not len(self.course.validation_starts):
+            return {}
+        found = self.course.validate()
+        better = self.state.offer(found.figure, found.terms, self.state.actor_weights())
+        terms = {f"validation_{name}": value for name, value in found.terms.items()}
+        return {"validation": found.figure, "best": counters.best_figure, "better": better, **terms}
+
+    def _save(self, record: Record) -> None:
+        """One line in the log and one checkpoint, in this order: a line without its checkpoint is cut off again."""
+        counters = self.state.counters
+        counters.elapsed_s = time.perf_counter() - self._clock
+        record = {**record, "elapsed_s": round(counters.elapsed_s, 3), "progress": self.progress}
+        self.log.append(record)
+        counters.log_bytes = self.log.length
+        saved = self.state.checkpoint()
+        name = f"epoch-{counters.epoch:06}" + ("-done" if counters.done else "")
+        save_checkpoint(self.folder / runs.CHECKPOINT, name, saved.tensors, saved.state)
+        self.scalars.add(counters.epoch, record)
+        self.watch(record)
+
+    def _figures(self, played: Trajectories, report: Report, progress: float, seconds: float) -> Record:
+        course, epoch = self.course, self.state.counters.epoch
+        jobs, _ = course.settings.stage(progress)
+        numbers = course.numbers(progress)
+        delays = np.bincount(played.delays.numpy(), minlength=len(course.preset.action.delays))
+        terms = dict(zip(course.preset.reward.terms, played.terms.mean(axis=0).tolist(), strict=True))
+        return {
+            "epoch": epoch, "decisions": len(played.rows), "decisions_per_s": round(len(played.rows) / seconds, 1),
+            "jobs": jobs, "return": float(played.returns.mean()), "return_std": float(played.returns.std()), **terms,
+            "policy_loss": report.policy_loss, "value_loss": report.value_loss, "entropy": report.entropy,
+            "kl": report.kl, "clipped": report.clipped, "gradient_norm": report.gradient_norm,
+            "passes": report.passes, "actor_lr": numbers.actor_rate, "delays": delays.tolist(),
+        }  # fmt: skip
+
+    def _check_finite(self, report: Report) -> None:
+        numbers = (report.policy_loss, report.value_loss, report.kl, report.gradient_norm)
+        weights = self.state.actor_weights().values()
+        if not (np.isfinite(numbers).all() and all(np.isfinite(value).all() for value in weights)):
+            epoch = self.state.counters.epoch
+            raise GreenbatchError(
+                f"the training diverged in epoch {epoch}: a loss or weight is not finite (set training.actor_lr or "
+                "training.critic_lr lower; the last finite state is in the checkpoint)"
+            )
+
+
+def train(
+    plan: Plan, folder: Path, *, watch: Watch | None = None, tell: Tell | None = None, tensorboard: bool = False
+) -> State:
+    """Train in a folder: begin, or go on where an earlier call was interrupted.
+
+    Args:
+        plan: what is trained.
+        folder: absent or empty, or with a training of the same plan.
+        watch: told the figures of every epoch.
+        tell: told about long work before the first epoch.
+        tensorboard: also write events for TensorBoard, where it is installed.
+
+    Returns:
+        Where the training stands at its end. The trained actor is in ``folder/model``.
+
+    Raises:
+        InputError: the parts of the plan do not fit together, or not to what is in the folder; nothing is written.
+        GreenbatchError: the training diverged.
+        KeyboardInterrupt: stopped by the user; the epochs that were finished are saved, and their model is written.
+    """
+    device = device_of(plan.device)
+    with prepared(plan.threads, device):
+        if not (fresh := not (folder / runs.RUN).exists()):
+            runs.check_same(folder, plan)
+        course = Course(plan, device, tell)
+        course.learner  # noqa: B018  (networks that do not fit are refused before anything is written)
+        if fresh:
+            runs.begin(folder, plan)
+        training = Training(course, folder, watch or (lambda _: None), tensorboard=tensorboard)
+        try:
+            training.run()
+        except KeyboardInterrupt:
+            _keep_what_is_saved(training)
+            raise
+        finally:
+            training.close()
+        return training.state
+
+
+def _keep_what_is_saved(training: Training) -> None:
+    """Write the model of the last checkpoint: what came after it was abandoned."""
+    place = training.folder / runs.CHECKPOINT
+    if (place / STATE).exists():
+        training.state.restore(load_checkpoint(place))
+        write_model(training.folder, training.course, training.state)
+
+
+def write_model(folder: Path, course: Course, state: State) -> None:
+    """Write the model of a training as it stands: the best actor on the validation windows, or the last one."""
+    plan, settings, counters = course.plan, course.settings, state.counters
+    best = settings.keep == "best" and bool(state.best)
+    average = counters.best_averaged if best else bool(counters.averaged)
+    weights = state.best if best else state.averaged_weights() if average else state.actor_weights()
+    checked: Mapping[str, Any] = {"starts": course.validation_starts.tolist(), "jobs": settings.validation.jobs}
+    if best:
+        checked = {**checked, "figure": counters.best_figure, "terms": counters.best_terms}
+    record = {
+        "training": {
+            "scenario": plan.scenario.name,
+            "windows": plan.windows,
+            "held_out_jobs": [windows.HELD_OUT.start, windows.HELD_OUT.stop - 1] if plan.windows == "held-out" else [],
+            "backfill": plan.backfill,
+            "seed": settings.seed,
+            "threads": plan.threads,
+            "device": plan.device,
+            "epochs": counters.epoch,
+            "kept": "best" if best else "last",
+            "kept_epoch": counters.best_epoch if best else counters.epoch,
+            "averaged": average,
+            "finished": counters.done,
+            "decisions": counters.decisions,
+            "minutes": round(counters.elapsed_s / 60, 3),
+            "settings": settings.model_dump(mode="json"),
+        },
+        "validation": checked,
+        "provenance": provenance(
+            scenario=plan.scenario.resolved, inputs=plan.scenario.inputs, notes=plan.scenario.notes,
+            settings={"preset": plan.preset.name}, seed=settings.seed, command=plan.command,
+        ),
+    }  # fmt: skip
+    save_model(folder / runs.MODEL, weights, plan.preset, record, scenario=plan.scenario)
