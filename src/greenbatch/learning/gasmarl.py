@@ -12,7 +12,8 @@ import torch
 from torch import Tensor, nn
 
 from greenbatch.learning.batches import Batch
-from greenbatch.learning.layers import Actor, Critic, Shapes, Stack, flattened
+from greenbatch.learning.layers import Actor, Critic, Stack, flattened
+from greenbatch.learning.shapes import Shapes
 
 _ENCODED, _SQUEEZED, _HIDDEN = 128, 8, 64
 

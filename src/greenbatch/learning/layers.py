@@ -1,4 +1,4 @@
-"""What the networks share: shapes, plain stacks of linear layers, and flattening of packed rows onto slots."""
+"""What the networks share: plain stacks of linear layers, and flattening of packed rows onto slots."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ import torch
 from torch import Tensor, nn
 
 from greenbatch.learning.batches import Batch
-from greenbatch.learning.shapes import Shapes as Shapes
 
 
 class Actor(nn.Module):

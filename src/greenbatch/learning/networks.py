@@ -24,7 +24,7 @@ from torch import Tensor, nn
 from greenbatch.errors import InputError
 from greenbatch.learning.batches import Batch
 from greenbatch.learning.gasmarl import GasMarlActor, GasMarlCritic
-from greenbatch.learning.layers import Actor, Critic, Shapes, Stack, flattened
+from greenbatch.learning.layers import Actor, Critic, Stack, flattened
 from greenbatch.learning.pooled import (
     AttentionActor,
     AttentionCritic,
@@ -33,6 +33,7 @@ from greenbatch.learning.pooled import (
     ContextCritic,
     ContextOptions,
 )
+from greenbatch.learning.shapes import Shapes
 
 __all__ = ["Actor", "Critic", "Shapes", "build"]
 

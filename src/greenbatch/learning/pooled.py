@@ -17,7 +17,8 @@ from torch import Tensor, nn
 
 from greenbatch.learning import packed
 from greenbatch.learning.batches import Batch
-from greenbatch.learning.layers import Actor, Critic, Shapes, Stack
+from greenbatch.learning.layers import Actor, Critic, Stack
+from greenbatch.learning.shapes import Shapes
 
 
 @dataclass(frozen=True)
