@@ -38,8 +38,7 @@ import json
 import numpy as np
 from greenbatch.cluster import Cluster
 from greenbatch.energy import Site
-from greenbatch.engine.compile import cache_folder
-from greenbatch.engine.loop import part
+from greenbatch.engine.compile import ENTRIES, cache_folder
 from greenbatch.engine.rules import Rules
 from greenbatch.engine.simulate import simulate
 from greenbatch.policies import scheduler
@@ -55,7 +54,7 @@ def starts(submit, run, processors, power):
 print(json.dumps({
     "little brown": starts([0, 1], [10, 6], [1, 1], [50.0, 10.0]),
     "order": starts([0, 1, 2], [10, 6, 5], [2, 2, 2], [1.0, 1.0, 1.0]),
-    "loaded": sum(part("scan-published").stats.cache_hits.values()),
+    "loaded": sum(ENTRIES["scan-published"].stats.cache_hits.values()),
     "folder": str(cache_folder()),
 }))
 """

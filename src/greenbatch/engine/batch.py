@@ -7,6 +7,7 @@ that threads can share a batch; the result does not depend on how it is shared.
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cache
 from typing import Any, NamedTuple
 
 import numba
@@ -144,20 +145,23 @@ def _state(batch: Any, b: int) -> Any:
 
 
 @compiled
-def _to_next_decision(batch: Any, b: int, layout: Any) -> bool:
-    s = _state(batch, b)
-    going = advance(s)
+def _to_next_decision(s: Any, batch: Any, b: int, layout: Any, rows: Any) -> None:
+    rows[0] = rows[1] = -1
+    if advance(s):
+        c = s.clock
+        rows[0] = min(c.last - c.first, layout.queue_rows) + layout.wait
+        rows[1] = min(c.running, layout.running_rows)
     take_stock(s, batch.tally[b], batch.user_of[b], batch.users[b], layout.terms, batch.values[b])
-    return bool(going)
 
 
-def begin(batch: Any, layout: Any, chosen: Any, low: int, high: int, ended: Any) -> None:
-    """Bring fresh simulations ``chosen[low:high]`` to their first decision."""
+def begin(batch: Any, layout: Any, chosen: Any, low: int, high: int, rows: Any) -> None:
+    """Bring fresh simulations ``chosen[low:high]`` to their first decision; for ``rows`` see `step`."""
     for a in range(low, high):
-        ended[a] = not _to_next_decision(batch, chosen[a], layout)
+        b = chosen[a]
+        _to_next_decision(_state(batch, b), batch, b, layout, rows[a])
 
 
-def step(batch: Any, layout: Any, chosen: Any, low: int, high: int, actions: Any, ended: Any) -> None:
+def step(batch: Any, layout: Any, chosen: Any, low: int, high: int, actions: Any, rows: Any) -> None:
     """Carry out one action in each of ``chosen[low:high]`` and go on to the next decision.
 
     Args:
@@ -167,7 +171,8 @@ def step(batch: Any, layout: Any, chosen: Any, low: int, high: int, actions: Any
         low: first of them to step.
         high: end of the range.
         actions: (row, delay) of each, shape (a, 2); the row after the visible jobs is waiting.
-        ended: bool, shape (a,): written.
+        rows: visible rows of the queue and of the running jobs at the next decision, -1 where there is none, shape
+            (a, 2): written.
     """
     for a in range(low, high):
         b = chosen[a]
@@ -180,7 +185,7 @@ def step(batch: Any, layout: Any, chosen: Any, low: int, high: int, actions: Any
             delay = layout.delays[actions[a, 1]]
             place(s, c.first + row, delay.kind, delay.amount)
         c.settled = 0
-        ended[a] = not _to_next_decision(batch, b, layout)
+        _to_next_decision(s, batch, b, layout, rows[a])
 
 
 @compiled
@@ -201,7 +206,7 @@ def fill_choices(s: Any, layout: Any, rows: int, selectable: Any, at: int, delay
         entry = s.queue[c.first + i]
         fits = entry.processors <= c.free
         selectable[at + i] = fits or not layout.only_fitting
-        if fits and c.now_s - s.jobs[entry.job].submit_s > layout.longest_hold_s:
+        if layout.wait and fits and c.now_s - s.jobs[entry.job].submit_s > layout.longest_hold_s:
             overdue = True
     if layout.wait:
         selectable[at + rows] = not overdue
@@ -232,12 +237,12 @@ def observe(batch: Any, layout: Any, chosen: Any, low: int, high: int, seen: Any
 _RANGE = (BATCH_TYPE, LAYOUT_TYPE, _array(N, 1), types.int64, types.int64)
 
 
+@cache
 def batch_part(name: str) -> Any:
     """A compiled entry point: ``begin``, ``step`` or ``observe`` (compiled, or loaded, when first asked for)."""
-    bools = _array(np.bool_, 1)
     parts: dict[str, tuple[Callable[..., Any], tuple[Any, ...]]] = {
-        "begin": (begin, (bools,)),
-        "step": (step, (_array(N, 2), bools)),
+        "begin": (begin, (_array(N, 2),)),
+        "step": (step, (_array(N, 2), _array(N, 2))),
         "observe": (observe, (SEEN_TYPE,)),
     }
     function, rest = parts[name]

@@ -119,22 +119,22 @@ def machine_code(
         config.CACHE_DIR = before
 
 
-_ENTRIES: dict[str, Any] = {}
+ENTRIES: dict[str, Any] = {}
+"""Name -> compiled function of every entry point that was asked for."""
 
 
-def entry(name: str, function: Callable[..., Any], signature: Any, *, allocates: bool = False) -> Any:
-    """An entry point of the engine, compiled (or loaded from the cache) when it is first asked for.
+def entry(name: str, function: Callable[..., Any], signature: Any, *, rule: bool = False) -> Any:
+    """An entry point of the engine, compiled or loaded from the cache.
 
     Args:
         name: unique among the engine's entry points.
         function: what it does.
-        signature: its types.
-        allocates: see `machine_code`.
+        signature: its types. Arguments of other types are not noticed: looking at them would cost more than a step.
+        rule: it is a rule, to be handed over as a compiled function; it makes arrays.
     """
-    if name not in _ENTRIES:
-        with announced(name):
-            _ENTRIES[name] = machine_code(function, signature, allocates=allocates)
-    return _ENTRIES[name]
+    with announced(name):
+        ENTRIES[name] = code = machine_code(function, signature, allocates=rule)
+    return code if PLAIN or rule else code.overloads[signature.args].entry_point
 
 
 def _forgive(on_disk: Any) -> None:

@@ -32,6 +32,7 @@ from greenbatch.engine.state import (
     DELAY_RELEASES,
     EASY,
     EASY_GREEN_ORDER,
+    EASY_SCHEDGYM,
     GREEN,
     NO_DELAY,
     NONE,
@@ -167,17 +168,20 @@ def _commit(s: Any, job: int, until_s: float, wake_at_end: bool) -> None:
     if need > c.free or c.now_s < until_s:
         reserve(s, job)
         c.shadow_s = max(c.shadow_s, until_s)
+        kind = NOTHING
         while need > c.free or c.now_s < until_s:
             if mode == EASY:
                 reserve(s, job)
-            if mode != NONE:
+            if kind == ARRIVAL and mode in (EASY_SCHEDGYM, EASY_GREEN_ORDER):
+                backfill_arrival(s)  # the reservation stands, so nobody else's chances are better than at the last pass
+            elif mode != NONE:
                 backfill(s, job)
             wake_s = np.inf
             if mode == GREEN:
                 wake_s = next_supply_change_s(s)
                 if wake_at_end and c.now_s < until_s:
                     wake_s = min(wake_s, until_s)
-            step(s, wake_s)
+            kind = step(s, wake_s)
         if s.set.twins and mode != NONE:  # what stable sorts by score, by Eq. 15 and by submission would leave
             _sort_twins(s, True)
             if mode in (EASY_GREEN_ORDER, GREEN):

@@ -120,6 +120,26 @@ def _brown_energy(s: Any, rows: int) -> None:
 
 
 @compiled
+def _raw_of_job(s: Any, job: Any, feature: int) -> float:  # noqa: PLR0911  (compiled code knows no tables of functions)
+    """A feature of one waiting job that depends on nothing but the job and the clock."""
+    if feature == WAIT:
+        return float(s.clock.now_s - job.submit_s)
+    if feature == REQUESTED_TIME:
+        return float(job.requested_s)
+    if feature == PROCESSORS:
+        return float(job.processors)
+    if feature == POWER:
+        return float(job.power_w)
+    if feature == POWER_PER_PROCESSOR:
+        return float(job.power_w / job.processors)
+    if feature == SLOWDOWN:
+        return float((s.clock.now_s - job.submit_s + job.requested_s) / max(job.requested_s, 10.0))
+    if feature == AREA:
+        return float(job.requested_s * job.processors / s.set.processors)
+    return float(job.user) if job.user >= 0 else np.nan
+
+
+@compiled
 def _raw_of_queue(s: Any, feature: int, rows: int) -> None:
     """One feature of the visible waiting jobs, to scratch."""
     c, raw = s.clock, s.columns[_RAW]
@@ -140,23 +160,7 @@ def _raw_of_queue(s: Any, feature: int, rows: int) -> None:
             raw[i] = s.attributes[s.queue[c.first + i].job, feature - REQUESTED_MEMORY]
     else:
         for i in range(rows):
-            job = s.jobs[s.queue[c.first + i].job]
-            if feature == WAIT:
-                raw[i] = c.now_s - job.submit_s
-            elif feature == REQUESTED_TIME:
-                raw[i] = job.requested_s
-            elif feature == PROCESSORS:
-                raw[i] = job.processors
-            elif feature == POWER:
-                raw[i] = job.power_w
-            elif feature == POWER_PER_PROCESSOR:
-                raw[i] = job.power_w / job.processors
-            elif feature == USER:
-                raw[i] = job.user if job.user >= 0 else np.nan
-            elif feature == SLOWDOWN:
-                raw[i] = (c.now_s - job.submit_s + job.requested_s) / max(job.requested_s, 10.0)
-            else:
-                raw[i] = job.requested_s * job.processors / s.set.processors
+            raw[i] = _raw_of_job(s, s.jobs[s.queue[c.first + i].job], feature)
 
 
 @compiled

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cache
 from typing import Any, cast
 
 import numba
@@ -48,7 +49,8 @@ def _records(dtype: np.dtype[Any]) -> Any:
 STATE_TYPE = types.NamedTuple(
     [_records(JOB), types.Array(types.int64, 1, "C"), _records(QUEUED), _records(RUNNING), _records(RUNNING),
      _records(STEP), _records(SEGMENT), _records(SLOT), _records(RANKED), types.Array(types.float64, 2, "C"),
-     types.Array(types.int64, 1, "C"), types.Array(types.float64, 2, "C"), _COLUMN, numba.from_dtype(SETTINGS), numba.from_dtype(CLOCK)],
+     types.Array(types.int64, 1, "C"),
+     types.Array(types.float64, 2, "C"), _COLUMN, numba.from_dtype(SETTINGS), numba.from_dtype(CLOCK)],
     State,
 )  # fmt: skip
 """Compiled type of `State`."""
@@ -100,9 +102,7 @@ _PARTS: dict[str, tuple[Callable[..., Any], Any]] = {
 }
 
 
-_ALLOCATING = ("no-rule",)
-
-
+@cache
 def part(name: str) -> Callable[..., Any]:
     """A compiled entry point of the engine, compiled on first use.
 
@@ -111,7 +111,7 @@ def part(name: str) -> Callable[..., Any]:
     jobs have fixed scores.
     """
     function, signature = _PARTS[name]
-    return cast(Callable[..., Any], entry(name, function, signature, allocates=name in _ALLOCATING))
+    return cast(Callable[..., Any], entry(name, function, signature, rule=name == "no-rule"))
 
 
 def compile_rule(function: Rule, *, cached: bool) -> Rule:

@@ -33,7 +33,13 @@ def forecast_w(s: Any, slot: int, current: int) -> float:
             s.clock.status = SUPPLY_EXHAUSTED
             return 0.0
         window = min(window, p.supply_slots - current)
-    return float(s.supply_w[(current + (slot - current) % window) % p.supply_slots])
+    ahead = slot - current
+    if ahead >= window:
+        ahead %= window
+    shown = current + ahead
+    if shown < 0 or shown >= p.supply_slots:  # divisions are slow, and rarely needed
+        shown %= p.supply_slots
+    return float(s.supply_w[shown])
 
 
 @compiled

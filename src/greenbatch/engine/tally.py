@@ -58,7 +58,7 @@ def _count_started(s: Any, tally: Any, user_of: Any, users: Any) -> None:
         tally.slowdown += (wait_s + job.run_s) / job.run_s
         tally.work_s += job.run_s * job.processors
         tally.largest_end_s = max(tally.largest_end_s, job.end_s)
-        if user_of[number] >= 0:
+        if tally.users > 0 and user_of[number] >= 0:
             users[user_of[number]].jobs += 1
             users[user_of[number]].bounded_slowdown += bounded
         tally.counted += 1
@@ -109,7 +109,8 @@ def _over_users(tally: Any, users: Any, mean: bool) -> float:
 
 
 @compiled
-def _value(s: Any, tally: Any, users: Any, term: int) -> float:
+def _service(s: Any, tally: Any, term: int) -> float:
+    """The value so far of a term about the jobs."""
     n = s.jobs.shape[0]
     if term == BOUNDED_SLOWDOWN:
         return float(tally.bounded_slowdown / n)
@@ -119,10 +120,15 @@ def _value(s: Any, tally: Any, users: Any, term: int) -> float:
         return float(tally.turnaround_s / n)
     if term == SLOWDOWN:
         return float(tally.slowdown / n)
-    if term == UTILIZATION:
-        span_s = tally.largest_end_s - tally.begin_s
-        return float(tally.work_s / (span_s * s.set.processors)) if span_s > 0.0 else 0.0
-    if term == MAX_USER or term == MEAN_USER:  # noqa: PLR1714  (compiled code knows no sets)
+    span_s = tally.largest_end_s - tally.begin_s  # utilization
+    return float(tally.work_s / (span_s * s.set.processors)) if span_s > 0.0 else 0.0
+
+
+@compiled
+def _value(s: Any, tally: Any, users: Any, term: int) -> float:
+    if term <= UTILIZATION:
+        return float(_service(s, tally, term))
+    if term <= MEAN_USER:
         return float(_over_users(tally, users, term == MEAN_USER))
     if term == RENEWABLE_UTILIZATION:
         return float(tally.renewable_j / tally.load_j) if tally.load_j > 0.0 else 0.0

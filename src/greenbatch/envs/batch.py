@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -98,12 +99,15 @@ class BatchEnv:
         """Weight of each term; may be changed between episodes."""
         self._trace = prepare(scenario.window(), scenario.cluster, scenario.site, scenario.rules, self.program)
         self.layout = layout_of(self.preset)
-        self._batch = _new_batch(self._trace, environments, jobs, len(self.terms))
+        users, rows = np.unique(self._trace.jobs.user, return_inverse=True)
+        unknown = int(np.count_nonzero(users < 0))
+        self._user_rows: Ints = np.maximum(rows - unknown, -1)
+        by_user = len(users) - unknown if any("user" in term for term in self.terms) else 0
+        self._batch = _new_batch(self._trace, environments, jobs, len(self.terms), by_user)
         self._seen = _buffers(self.layout, environments, jobs)
-        self._ended = np.zeros(environments, np.bool_)
+        self._rows = np.zeros((environments, 2), np.int64)
         self._active: Ints = np.zeros(0, np.int64)
         self._pool = ThreadPoolExecutor(threads) if threads > 1 else None
-        self._users = np.unique(self._trace.jobs.user[self._trace.jobs.user >= 0])
 
     @property
     def environments(self) -> int:
@@ -140,11 +144,10 @@ class BatchEnv:
         if not 1 <= len(starts) <= self.environments:
             fix = f"give 1 to {self.environments}"
             raise InputError(f"{len(starts)} windows for {self.environments} environments", field="starts", fix=fix)
-        for b, start in enumerate(starts):
-            self._load(b, int(start))
+        self._load(np.asarray(starts, dtype=np.int64))
         self._active = np.arange(len(starts), dtype=np.int64)
         self._run("begin")
-        self._keep_going()
+        self._keep_going(self._rows[: len(starts), 0] < 0)
         return self._observe()
 
     def step(self, actions: Ints) -> tuple[Observation, Floats, Bools]:
@@ -166,13 +169,13 @@ class BatchEnv:
         active = self._active
         before = self._batch.values[active]
         self._run("step", actions)
-        ended = self._ended[: len(active)].copy()
+        ended = self._rows[: len(active), 0] < 0
         after = self._batch.values[active]
         if self.preset.reward.form == "dense":
             rewards = (after - before) @ self.weights
         else:
             rewards = np.where(ended, after @ self.weights, 0.0)
-        self._keep_going()
+        self._keep_going(ended)
         return self._observe(), rewards, ended
 
     def _check(self, actions: Ints) -> None:
@@ -188,38 +191,37 @@ class BatchEnv:
             fix = f"there are {rows[a]} rows and {len(self.layout.delays)} delays"
             raise InputError(problem, field="actions", fix=fix)
 
-    def _load(self, b: int, start: int) -> None:
-        """Copy a window into simulation ``b``."""
-        n, total = self.jobs, len(self._trace.jobs)
-        if not 0 <= start <= total - n:
-            problem = f"is {start}, but a window of {n} jobs must lie within the {total} jobs of {self.scenario.name}"
+    def _load(self, starts: Ints) -> None:
+        """Copy a window into each of the first simulations."""
+        n, total, trace, batch = self.jobs, len(self._trace.jobs), self._trace, self._batch
+        if starts.min() < 0 or starts.max() > total - n:
+            wrong = starts.min() if starts.min() < 0 else starts.max()
+            problem = f"is {wrong}, but a window of {n} jobs must lie within the {total} jobs of {self.scenario.name}"
             raise InputError(problem, field="start", fix=f"the largest start is {total - n}")
-        batch, window = self._batch, slice(start, start + n)
-        jobs = self._trace.jobs[window]
-        batch.jobs[b] = jobs
-        batch.attributes[b] = self._trace.attributes[window]
-        arrivals = np.argsort(jobs.submit_s, kind="stable")
-        batch.arrivals[b] = arrivals
-        batch.set[b] = self._trace.set
-        batch.set.twins[b] = np.unique(jobs.submit_s).size < n
-        batch.clock[b] = self._trace.clock
-        begin_s = jobs.submit_s[arrivals[0]]
-        batch.clock.now_s[b] = begin_s
-        users, rows = np.unique(jobs.user, return_inverse=True)
-        unknown = int(np.count_nonzero(users < 0))
-        batch.user_of[b] = rows - unknown  # -1 where the user is not known
-        batch.users[b] = np.zeros(1, USER)
-        tally = np.zeros(1, TALLY)
-        tally["begin_s"], tally["until_s"], tally["users"] = begin_s, np.nan, len(users) - unknown
-        tally["jobs_j"] = np.sum(jobs.power_w * jobs.run_s)
-        tally["window_work_s"] = np.sum(jobs.run_s * jobs.processors) / self._trace.set.processors
-        batch.tally[b] = tally
-        batch.values[b] = 0.0
+        some = slice(len(starts))
+        rows = starts[:, None] + np.arange(n)
+        batch.jobs[some] = trace.jobs[rows]
+        batch.attributes[some] = trace.attributes[rows]
+        submit_s = trace.jobs.submit_s[rows]
+        batch.arrivals[some] = np.argsort(submit_s, axis=1, kind="stable")
+        batch.user_of[some] = self._user_rows[rows]
+        batch.set[some] = trace.set
+        batch.set.twins[some] = (np.diff(np.sort(submit_s, axis=1), axis=1) == 0).any(axis=1)
+        batch.clock[some] = trace.clock
+        batch.clock.now_s[some] = submit_s.min(axis=1)
+        batch.users[some] = np.zeros(1, USER)
+        tally = np.zeros(len(starts), TALLY).view(np.recarray)
+        tally.begin_s, tally.until_s, tally.users = submit_s.min(axis=1), np.nan, batch.users.shape[1]
+        run_s = trace.jobs.run_s[rows]
+        tally.jobs_j = np.sum(trace.jobs.power_w[rows] * run_s, axis=1)
+        tally.window_work_s = np.sum(run_s * trace.jobs.processors[rows], axis=1) / trace.set.processors
+        batch.tally[some] = tally
+        batch.values[some] = 0.0
 
     def _run(self, name: str, *arguments: Any) -> None:
         """Let the threads carry out a part of the engine on the active simulations."""
         part, count = engine.batch_part(name), len(self._active)
-        arguments = (*arguments, self._seen if name == "observe" else self._ended)
+        arguments = (*arguments, self._seen if name == "observe" else self._rows)
         shares = min(self.threads, count)
         if self._pool is None or shares < 2:
             part(self._batch, self.layout, self._active, 0, count, *arguments)
@@ -227,28 +229,27 @@ class BatchEnv:
         edges = [count * i // shares for i in range(shares + 1)]
         work = [
             self._pool.submit(part, self._batch, self.layout, self._active, low, high, *arguments)
-            for low, high in zip(edges[:-1], edges[1:], strict=True)
+            for low, high in pairwise(edges)
         ]
         for share in work:
             share.result()
 
-    def _keep_going(self) -> None:
+    def _keep_going(self, ended: Bools) -> None:
         """Forget the simulations that have ended."""
-        ended = self._ended[: len(self._active)]
+        if not ended.any():
+            return
         for b in self._active[ended]:
             clock = self._batch.clock[b]
             if clock.status or clock.started < self.jobs:
-                state = _row(self._batch, int(b))
-                check(state, self.program.name, self.scenario.site)
+                check(_row(self._batch, int(b)), self.program.name, self.scenario.site)
         self._active = self._active[~ended]
+        self._rows[: len(self._active)] = self._rows[: len(ended)][~ended]
 
     def _observe(self) -> Observation:
-        active, seen, layout = self._active, self._seen, self.layout
+        active, seen = self._active, self._seen
         count = len(active)
-        clock = self._batch.clock[active]
-        queued = np.minimum(clock["last"] - clock["first"], layout.queue_rows) + layout.wait
-        np.cumsum(queued, out=seen.queue_offsets[1 : count + 1])
-        np.cumsum(np.minimum(clock["running"], layout.running_rows), out=seen.running_offsets[1 : count + 1])
+        np.cumsum(self._rows[:count, 0], out=seen.queue_offsets[1 : count + 1])
+        np.cumsum(self._rows[:count, 1], out=seen.running_offsets[1 : count + 1])
         if count:
             self._run("observe")
         rows, beside = seen.queue_offsets[count], seen.running_offsets[count]
@@ -279,7 +280,7 @@ def _row(batch: engine.Batch, b: int) -> State:
     return State(**{name: shared[name] if name in shared else getattr(batch, name)[b] for name in State._fields})
 
 
-def _new_batch(trace: State, environments: int, jobs: int, terms: int) -> engine.Batch:
+def _new_batch(trace: State, environments: int, jobs: int, terms: int, users: int) -> engine.Batch:
     def copies(array: Any, rows: int) -> Any:
         return np.zeros((environments, rows), array.dtype).view(type(array))
 
@@ -295,7 +296,7 @@ def _new_batch(trace: State, environments: int, jobs: int, terms: int) -> engine
         columns=np.zeros((environments, len(trace.columns), jobs)), started=copies(trace.started, jobs),
         attributes=np.zeros((environments, jobs, trace.attributes.shape[1])), supply_w=trace.supply_w,
         set=one(trace.set), clock=one(trace.clock), tally=np.zeros(environments, TALLY).view(np.recarray),
-        user_of=np.zeros((environments, jobs), np.int64), users=np.zeros((environments, jobs), USER).view(np.recarray),
+        user_of=np.zeros((environments, jobs), np.int64), users=np.zeros((environments, users), USER).view(np.recarray),
         values=np.zeros((environments, terms)),
     )  # fmt: skip
 
