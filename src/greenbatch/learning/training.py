@@ -19,13 +19,13 @@ import torch
 
 from greenbatch.envs.batch import BatchEnv
 from greenbatch.envs.preset import resolve
-from greenbatch.errors import GreenbatchError
+from greenbatch.errors import GreenbatchError, InputError
 from greenbatch.learning import runs, windows
 from greenbatch.learning.advantages import gae, group_relative, normalized, rewards_to_go
 from greenbatch.learning.checkpoint import STATE, Tensors, load_checkpoint, save_checkpoint
 from greenbatch.learning.log import Log, Scalars
 from greenbatch.learning.machine import device_of, prepared
-from greenbatch.learning.model import save_model
+from greenbatch.learning.model import LARGEST_BYTES, save_model
 from greenbatch.learning.networks import build
 from greenbatch.learning.ppo import Learner, Report, Settings
 from greenbatch.learning.rollout import Trajectories, collect, play
@@ -51,7 +51,7 @@ class Validation(NamedTuple):
 
 
 class Course:
-    """What a plan means on this machine: networks, environments and windows. Raises what does not fit together."""
+    """What a plan means on this machine: networks, environments and windows."""
 
     def __init__(self, plan: Plan, device: torch.device, tell: Tell | None = None) -> None:
         self.plan, self.settings, self.device = plan, plan.settings, device
@@ -61,7 +61,28 @@ class Course:
         self._starts: dict[tuple[int, bool], windows.Ints] = {}
         check = self.settings.validation
         self.validation_starts = windows.validation_starts(plan.scenario, check.windows, check.jobs)
-        self.training_starts(0.0)
+
+    def check(self) -> None:
+        """Build everything once, so that what does not fit is refused before the first epoch.
+
+        Raises:
+            InputError: windows that do not exist, an unknown term, backfilling or network, an actor that is too large.
+        """
+        made = self.settings
+        known = self.preset.reward.terms
+        for number, stage in enumerate(made.curriculum):
+            for name in set(stage.weights) - set(known):
+                fix = "use one of " + ", ".join(known)
+                raise InputError(f"the reward has no term {name!r}", field=f"training.curriculum.{number}", fix=fix)
+        for progress in sorted({0.0, made.filter.share % 1.0, *(stage.start for stage in made.curriculum)}):
+            self.training_starts(progress)
+        self.training_environment(0.0)
+        if len(self.validation_starts):
+            self.environment(made.validation.jobs, len(self.validation_starts))
+        size = 4 * sum(value.numel() for value in self.learner.actor.state_dict().values())
+        if size > LARGEST_BYTES:
+            problem = f"the actor has {size:,} bytes of weights, more than {LARGEST_BYTES:,}"
+            raise InputError(problem, field="network", fix="take a smaller network")
 
     @cached_property
     def learner(self) -> Learner:
@@ -91,6 +112,12 @@ class Course:
             )  # fmt: skip
         return self._environments[jobs, count]
 
+    def training_environment(self, progress: float) -> BatchEnv:
+        """The environment of an epoch."""
+        made = self.settings
+        rollouts = made.windows * made.rollouts
+        return self.environment(made.stage(progress)[0], min(made.environments or rollouts, rollouts))
+
     def training_starts(self, progress: float) -> windows.Ints:
         """Where an epoch's windows may begin."""
         made, plan = self.settings, self.plan
@@ -110,9 +137,9 @@ class Course:
     def collect(self, epoch: int, progress: float) -> tuple[Trajectories, windows.Ints]:
         """Play an epoch's windows; also the window number of every trajectory."""
         made = self.settings
-        jobs, weights = made.stage(progress)
+        _, weights = made.stage(progress)
         starts = np.repeat(windows.draw(self.training_starts(progress), made.windows, made.seed, epoch), made.rollouts)
-        env = self.environment(jobs, min(made.environments or len(starts), len(starts)))
+        env = self.training_environment(progress)
         terms = self.preset.reward.terms
         env.weights[:] = [weights.get(name, terms[name]) for name in env.terms]
         learner = self.learner
@@ -296,7 +323,7 @@ def train(
         if not (fresh := not (folder / runs.RUN).exists()):
             runs.check_same(folder, plan)
         course = Course(plan, device, tell)
-        course.learner  # noqa: B018  (networks that do not fit are refused before anything is written)
+        course.check()
         if fresh:
             runs.begin(folder, plan)
         training = Training(course, folder, watch or (lambda _: None), tensorboard=tensorboard)

@@ -1,0 +1,183 @@
+"""``greenbatch train``: a preset trained on a scenario, in a folder that a training can be resumed from."""
+
+from __future__ import annotations
+
+import shlex
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+from cyclopts import Parameter
+
+from greenbatch.cli.flags import Natural, Positive, Switch
+from greenbatch.cli.progress import progress_line
+from greenbatch.errors import InputError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from greenbatch.learning.state import State
+
+Texts = Annotated[list[str] | None, Parameter(name="--set", consume_multiple=True, negative="")]
+
+
+def train(
+    preset: str,
+    *,
+    scenario: str,
+    out: Path,
+    epochs: Positive = None,
+    minutes: float | None = None,
+    seed: Natural = None,
+    resume: Switch = False,
+    device: str = "cpu",
+    backfill: str | None = None,
+    windows: str = "published",
+    threads: Natural = None,
+    overrides: Texts = None,
+    tensorboard: Switch = False,
+    force: Switch = False,
+) -> None:
+    """Train a scheduler; Ctrl-C saves, --resume goes on. The trained model is in the folder's model/.
+
+    Parameters
+    ----------
+    preset
+        What is seen, done, rewarded and how it is learned: gas-marl, maskable-ppo, rlscheduler, ..., or a TOML file.
+    scenario
+        A shipped scenario (greenbatch scenario list) or a TOML file.
+    out
+        Folder for run.json, log.jsonl, checkpoint/ and model/; refused if it exists and is not empty.
+    epochs
+        Epochs, instead of the preset's.
+    minutes
+        Train for so long instead, interruptions left out; such a training is not the same bytes every time.
+    seed
+        Seed of weights, windows and actions, instead of the preset's.
+    resume
+        Go on with the training in the folder; everything else must be given as then.
+    device
+        cpu, cuda or cuda:N.
+    backfill
+        Backfilling to train with, instead of the preset's.
+    windows
+        published: as the papers draw them; held-out: never jobs 2000 to 4400, which are for tests.
+    threads
+        Threads, instead of the preset's; 0 for as many as there are processors. They decide rounding, so they belong to
+        the result.
+    overrides
+        Other values for keys of the preset: key=value, e.g. training.passes=4 reward.terms.bounded_slowdown=-0.01.
+    tensorboard
+        Also write events/ for TensorBoard, if it is installed.
+    force
+        Replace an earlier training in the folder.
+    """
+    from greenbatch.cli.app import COMMAND
+
+    _check_flags(epochs, minutes, resume=resume, force=force)
+    _need_torch()
+    from greenbatch.learning import runs
+    from greenbatch.learning.machine import device_of
+    from greenbatch.learning.training import train as run
+    from greenbatch.scenarios import load_scenario
+
+    device_of(device)
+    runs.read_run(out) if resume else runs.check_new(out, force=force)
+    plan = runs.make_plan(
+        preset, load_scenario(scenario), overrides=runs.parse_overrides(overrides or []), windows=windows,
+        backfill=backfill, epochs=epochs, minutes=minutes, seed=seed, threads=threads, device=device,
+        command=COMMAND.get(),
+    )  # fmt: skip
+    if force:
+        runs.clear(out)
+    total = None if minutes is not None else plan.settings.epochs
+    try:
+        with progress_line() as tell, _shown(total) as watch:
+            state = run(plan, out, watch=watch, tell=tell, tensorboard=tensorboard)
+    except KeyboardInterrupt:
+        if not (out / runs.RUN).exists():
+            raise
+        raise KeyboardInterrupt(f"go on with: {_resume_line(COMMAND.get())}") from None
+    _print_result(state, plan.preset.name, plan.backfill, out / runs.MODEL)
+
+
+def _check_flags(epochs: int | None, minutes: float | None, *, resume: bool, force: bool) -> None:
+    if epochs is not None and minutes is not None:
+        raise InputError("end a training in two ways", field="--epochs and --minutes", fix="give one or the other")
+    if resume and force:
+        problem = "keep and replace an earlier training"
+        raise InputError(problem, field="--resume and --force", fix="give one or the other")
+
+
+def _need_torch() -> None:
+    from importlib.util import find_spec
+
+    if find_spec("torch") is None:
+        raise InputError("training needs torch, which is not installed", fix='pip install "greenbatch[learn]"')
+
+
+def _resume_line(command: Sequence[str]) -> str:
+    kept = [word for word in command if word != "--force"]
+    return shlex.join(kept if "--resume" in kept else [*kept, "--resume"])
+
+
+def _print_result(state: State, preset: str, backfill: str, model: Path) -> None:
+    counters = state.counters
+    print(f"{counters.epoch:,} epochs, {counters.decisions:,} decisions, {_clock(counters.elapsed_s)}")
+    if state.best:
+        kind = "average of weights" if counters.best_averaged else f"epoch {counters.best_epoch}"
+        terms = ", ".join(f"{name} {value:.6g}" for name, value in counters.best_terms.items())
+        print(f"best on the validation windows: {counters.best_figure:.6g} ({kind}; {terms})")
+    print(f"written to {model.parent}; use it as {preset}@{model}+{backfill}")
+
+
+@contextmanager
+def _shown(total: int | None) -> Iterator[Callable[[dict[str, Any]], None]]:
+    """A function that shows the figures of an epoch: a bar where a person looks at it, else one line an epoch."""
+    begun, first = time.perf_counter(), [-1.0]
+
+    def line(record: dict[str, Any]) -> str:
+        done = record["progress"]
+        if first[0] < 0:
+            first[0] = done
+        spent, gained = time.perf_counter() - begun, done - first[0]
+        left = f"{_clock(spent * (1 - done) / gained)} left" if gained > 0 else ""
+        of = "" if total is None else f"/{total}"
+        return "  ".join(part for part in (f"epoch {record['epoch']}{of}", *_figures(record), left) if part)
+
+    if not sys.stdout.isatty():
+        yield lambda record: print(line(record), flush=True)
+        return
+    from rich.progress import BarColumn, Progress, TextColumn
+
+    columns = (BarColumn(bar_width=20), TextColumn("{task.description}", markup=False))
+    with Progress(*columns, transient=True) as bar:
+        task = bar.add_task("", total=1.0)
+
+        def show(record: dict[str, Any]) -> None:
+            text = line(record)
+            bar.update(task, completed=record["progress"], description=text)
+            if "validation" in record:
+                bar.console.print(text, markup=False, highlight=False)
+
+        yield show
+
+
+_SHOWN = (
+    ("decisions_per_s", "{:,.0f} decisions/s"), ("return", "return {:.4g}"), ("kl", "KL {:.2g}"),
+    ("entropy", "entropy {:.3g}"), ("validation", "validation {:.5g}"), ("validation_average", "averaged {:.5g}"),
+)  # fmt: skip
+"""Figures of an epoch that are shown."""
+
+
+def _figures(record: dict[str, Any]) -> list[str]:
+    found = [form.format(record[name]) for name, form in _SHOWN if name in record]
+    return [*found, "best so far"] if record.get("better") else found
+
+
+def _clock(seconds: float) -> str:
+    whole = round(seconds)
+    return f"{whole // 3600}:{whole // 60 % 60:02}:{whole % 60:02}"
