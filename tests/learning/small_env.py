@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
-from greenbatch.learning.layers import Shapes
+from greenbatch.learning.shapes import Shapes
 
 
 class Observation(NamedTuple):

@@ -7,7 +7,8 @@ value, and a minibatch encodes each of its hours once (`speed.md`: about 9 rows 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple, Protocol
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 import torch
@@ -46,7 +47,8 @@ class Observed(Protocol):
     def delays(self) -> Flags: ...  # noqa: D102
 
 
-class Batch(NamedTuple):
+@dataclass(frozen=True)
+class Batch:
     """A decisions' observations: what a network reads."""
 
     queue: Tensor
@@ -71,6 +73,14 @@ class Batch(NamedTuple):
     """float32 (A, kg)."""
     delays: Tensor
     """bool (A, D)."""
+    plans: dict[Any, Any] = field(default_factory=dict)
+    """What a network works out from the rows alone, kept for the other network."""
+
+
+def roomy(rows: int) -> int:
+    """The next of few sizes (at most 1/16 more, 64 at least): libraries compile a kernel for every new matrix shape."""
+    step = max(64, 1 << max(rows.bit_length() - 5, 0))
+    return -(-rows // step) * step
 
 
 def as_batch(observation: Observed, device: torch.device | str = "cpu") -> Batch:

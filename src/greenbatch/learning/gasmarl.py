@@ -11,6 +11,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor, nn
 
+from greenbatch.learning import fused
 from greenbatch.learning.batches import Batch
 from greenbatch.learning.layers import Actor, Critic, Stack, flattened
 from greenbatch.learning.shapes import Shapes
@@ -53,6 +54,17 @@ class _Tables(nn.Module):
         result = result + supply[batch.supply_row].reshape(len(batch.supply_row), -1) @ parts[2].T + layer.bias
         return torch.relu(result + chosen @ parts[3].T if rest else result)
 
+    def run(self, batch: Batch, flat: str, chosen: Tensor | None, *, scored: bool) -> tuple[Tensor, Tensor]:
+        """Both heads by `fused`: row logits and the flattened layer before its ReLU."""
+        key = (self.shapes.queue_rows, self.shapes.running_rows)
+        if key not in batch.plans:
+            batch.plans[key] = fused.plan(batch, self.empty_queue, key)
+        head = flat.partition(".")[0] + "."
+        own = {
+            name: each for name, each in self.named_parameters() if not name.startswith(head) or name.startswith(flat)
+        }
+        return fused.run(batch.plans[key], chosen, flat, own, scored=scored)
+
 
 class GasMarlActor(_Tables, Actor):
     """Job head and delay head. ``delays`` = 1 leaves the delay part out (the paper's MaskablePPO baseline)."""
@@ -83,6 +95,14 @@ class GasMarlActor(_Tables, Actor):
         result: Tensor = self.delay.layers[1](self.hidden(batch, squeezed, self.delay.layers[0]))
         return result
 
+    def evaluate(self, batch: Batch, rows: Tensor) -> tuple[Tensor, Tensor | None]:
+        """Both heads' logits for known rows; on a CPU by hand-written passes."""
+        if self.shapes.delays == 1 or batch.queue.device.type != "cpu":
+            return super().evaluate(batch, rows)
+        scores, hidden = self.run(batch, "delay.0", batch.queue[rows], scored=True)
+        result: Tensor = self.delay.layers[1](torch.relu(hidden))
+        return scores, result
+
 
 class GasMarlCritic(_Tables, Critic):
     """Value from all rows."""
@@ -95,6 +115,9 @@ class GasMarlCritic(_Tables, Critic):
 
     def forward(self, batch: Batch) -> Tensor:
         """(A,)."""
-        hidden = self.hidden(batch, self.squeeze(torch.cat(self.tables(batch))), self.value.layers[0])
+        if batch.queue.device.type == "cpu" and torch.is_grad_enabled():
+            hidden = torch.relu(self.run(batch, "value.0", None, scored=False)[1])
+        else:
+            hidden = self.hidden(batch, self.squeeze(torch.cat(self.tables(batch))), self.value.layers[0])
         result: Tensor = self.value.layers[2](torch.relu(self.value.layers[1](hidden))).squeeze(1)
         return result

@@ -26,6 +26,11 @@ class Actor(nn.Module):
         del batch, encoded, chosen
         return None
 
+    def evaluate(self, batch: Batch, rows: Tensor) -> tuple[Tensor, Tensor | None]:
+        """Both parts' logits where the chosen packed rows int64 (A,) are known: (Q,) and (A, D) or None."""
+        logits, encoded = self.encode(batch)
+        return logits, self.delay_logits(batch, encoded, rows)
+
 
 class Critic(nn.Module):
     """Value of every decision's state."""

@@ -81,11 +81,10 @@ def likelihood(actor: Actor, batch: Batch, rows: Tensor, delays: Tensor) -> tupl
 
     The delay's entropy is that of its distribution given the row which was chosen.
     """
-    logits, encoded = actor.encode(batch)
-    scores = packed.log_softmax(logits, batch.queue_offsets, batch.selectable, batch.queue_owner)
     chosen = batch.queue_offsets[:-1] + rows
+    logits, delay_logits = actor.evaluate(batch, chosen)
+    scores = packed.log_softmax(logits, batch.queue_offsets, batch.selectable, batch.queue_owner)
     together, entropy = scores[chosen], packed.entropy(scores, batch.queue_offsets, batch.queue_owner)
-    delay_logits = actor.delay_logits(batch, encoded, chosen)
     if delay_logits is None:
         return together, entropy
     delay_scores = torch.log_softmax(delay_logits.masked_fill(~batch.delays, packed.NEVER), 1)
