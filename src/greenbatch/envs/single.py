@@ -1,0 +1,143 @@
+"""One simulation as a gymnasium environment: padded tables in one box, masks beside them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import gymnasium
+import numpy as np
+from gymnasium import spaces
+from numpy.typing import NDArray
+
+from greenbatch.envs.batch import BatchEnv, Observation
+from greenbatch.envs.preset import Preset, Table
+from greenbatch.errors import InputError
+from greenbatch.scenarios import Scenario, load_scenario
+
+
+LARGEST = 1e9
+"""Bound of every number of an observation."""
+
+
+class SchedulingEnv(gymnasium.Env[NDArray[np.float32], NDArray[np.int64]]):
+    """A window of a scenario, decision by decision.
+
+    The observation is one flat box: the rows of waiting jobs, running jobs and forecast slots, each table padded to
+    its number of rows and all to one width (as GAS-MARL's 344 x 8), then the columns of the system as a whole. The
+    action names a row of the queue and, where the preset has delays, one of them; ``action_masks()`` says which may be
+    chosen, part after part, as sb3-contrib's MaskablePPO asks for. A queue longer than its table shows the jobs that
+    were submitted first; the others wait unseen. Waiting, where it is a choice, is the row after the visible jobs.
+
+    Example::
+
+        env = SchedulingEnv("gas-marl/lublin-256", "gas-marl", jobs=256)
+        seen, _ = env.reset(seed=0)
+    """
+
+    metadata: dict[str, Any] = {"render_modes": []}  # noqa: RUF012  (gymnasium's own attribute)
+
+    def __init__(
+        self,
+        scenario: Scenario | str,
+        preset: Preset | str,
+        *,
+        jobs: int = 256,
+        backfill: str | None = None,
+        starts: tuple[int, ...] | None = None,
+    ) -> None:
+        """Lay out one simulation.
+
+        Args:
+            scenario: jobs, machine, power supply and rules; or a name or file.
+            preset: what is seen, done and rewarded; or a name or file.
+            jobs: jobs of a window.
+            backfill: backfilling; the preset's if not given.
+            starts: first jobs of the windows that `reset` draws from; all that lie within the trace if not given.
+
+        Raises:
+            InputError: the parts do not fit together.
+        """
+        question = load_scenario(scenario) if isinstance(scenario, str) else scenario
+        self._env = BatchEnv(question, preset, environments=1, jobs=jobs, backfill=backfill)
+        seen = self._env.preset.observation
+        self._tables: tuple[Table, ...] = (seen.queue, seen.running, seen.supply)
+        self._rows = seen.queue.rows + self._env.layout.wait
+        widest = max(len(table.columns) for table in self._tables)
+        self._width = max(seen.padded_width, widest)
+        self._blank = np.concatenate([self._padding(table).ravel() for table in self._tables])
+        size = self._blank.size + len(seen.state.columns)
+        self.observation_space = spaces.Box(-LARGEST, LARGEST, (size,), np.float32)
+        delays = len(self._env.layout.delays)
+        self.action_space = spaces.MultiDiscrete([self._rows, delays] if delays > 1 else [self._rows])
+        self._starts = np.arange(len(question.workload) - jobs + 1) if starts is None else np.asarray(starts)
+        self._seen: Observation | None = None
+
+    def _padding(self, table: Table) -> NDArray[np.float32]:
+        """Rows that stand for none."""
+        rows = self._rows if table is self._tables[0] else table.rows
+        blank = np.zeros((rows, self._width), np.float32)
+        if table.empty:
+            blank[:, : len(table.empty)] = table.empty
+        return blank
+
+    def reset(
+        self, *, seed: int | None = None, options: dict[str, Any] | None = None
+    ) -> tuple[NDArray[np.float32], dict[str, Any]]:
+        """Begin a window: ``options["start"]``, or one drawn at random.
+
+        Raises:
+            InputError: the window reaches beyond the trace.
+        """
+        super().reset(seed=seed)
+        start = (options or {}).get("start")
+        chosen = int(self.np_random.choice(self._starts)) if start is None else int(start)
+        self._seen = self._env.reset([chosen])
+        return self._padded(self._seen), {"start": chosen}
+
+    def step(self, action: Any) -> tuple[NDArray[np.float32], float, bool, bool, dict[str, Any]]:
+        """Carry out an action and go on to the next decision.
+
+        An agent that knows no masks may name a row that may not be chosen: then the first that may is taken, and
+        ``info["masked"]`` is True.
+
+        Raises:
+            InputError: the action is out of range, or the window has not begun or has ended.
+        """
+        if self._seen is None or not len(self._seen.environment):
+            raise InputError("there is no decision to make", field="action", fix="call reset first")
+        row, delay = (*np.asarray(action, dtype=np.int64).ravel().tolist(), 0)[:2]
+        if not 0 <= row < self._rows:
+            raise InputError(
+                f"row {row} of {self._rows}", field="action", fix="choose a row that action_masks() allows"
+            )
+        masked = row >= len(self._seen.selectable) or not self._seen.selectable[row]
+        if masked:
+            row = int(np.argmax(self._seen.selectable))
+        self._seen, rewards, ended = self._env.step(np.array([[row, delay]]))
+        info: dict[str, Any] = {"masked": masked}
+        if ended[0]:
+            info["terms"] = dict(zip(self._env.terms, self._env.values[0].tolist(), strict=True))
+        return self._padded(self._seen), float(rewards[0]), bool(ended[0]), False, info
+
+    def action_masks(self) -> NDArray[np.bool_]:
+        """Which values of each part of the action may be chosen, part after part, shape (rows [+ delays],)."""
+        rows = np.zeros(self._rows, np.bool_)
+        delays = np.ones(len(self._env.layout.delays), np.bool_)
+        if self._seen is not None and len(self._seen.environment):
+            rows[: len(self._seen.selectable)] = self._seen.selectable
+            delays = self._seen.delays[0].copy()
+        else:
+            rows[0] = True
+        return np.concatenate([rows, delays]) if len(delays) > 1 else rows
+
+    def _padded(self, seen: Observation) -> NDArray[np.float32]:
+        blank = self._blank.copy().reshape(-1, self._width)
+        valid = (seen.queue, seen.running, seen.supply[0] if len(seen.supply) else seen.queue[:0])
+        if len(seen.environment):
+            at = 0
+            for table, rows in zip(self._tables, valid, strict=True):
+                blank[at : at + len(rows)] = 0.0
+                blank[at : at + len(rows), : len(table.columns)] = rows
+                at += self._rows if table is self._tables[0] else table.rows
+        state = seen.state[0] if len(seen.state) else np.zeros(len(self._env.layout.state), np.float32)
+        return np.concatenate([blank.ravel(), state])
