@@ -52,7 +52,7 @@ def save_checkpoint(folder: Path, name: str, tensors: Mapping[str, NDArray[Any]]
     from safetensors.numpy import save
 
     folder.mkdir(parents=True, exist_ok=True)
-    content = save({key: np.ascontiguousarray(value) for key, value in tensors.items()})
+    content = save({key: np.asarray(value, order="C") for key, value in tensors.items()})
     file = f"{name}.safetensors"
     record = {"format": FORMAT, "tensors": file, "sha256": hashlib.sha256(content).hexdigest(), "state": dict(state)}
     replace_file(folder / file, content)

@@ -97,7 +97,7 @@ def save_model(folder: Path, weights: Mapping[str, NDArray[Any]], preset: Preset
 
     from greenbatch.envs.preset import resolve
 
-    content = save({name: np.ascontiguousarray(value, np.float32) for name, value in weights.items()})
+    content = save({name: np.asarray(value, np.float32, order="C") for name, value in weights.items()})
     if len(content) > LARGEST_BYTES:
         problem = f"the actor has {len(content):,} bytes of weights, more than {LARGEST_BYTES:,}"
         raise InputError(problem, field="network", fix="take a smaller network")

@@ -1,0 +1,184 @@
+"""Checkpoints and logs: whole at any moment, and damage is told in one line."""
+
+from __future__ import annotations
+
+import json
+import resource
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as some
+
+from greenbatch.errors import InputError
+from greenbatch.learning.checkpoint import STATE, load_checkpoint, replace_file, save_checkpoint
+from greenbatch.learning.log import Log, Scalars, read_log
+
+TENSORS = {
+    "a": np.arange(6, dtype=np.float32).reshape(2, 3),
+    "b/step": np.float32(3).reshape(()),
+    "none": np.zeros((0, 4)),
+}
+
+
+@contextmanager
+def largest_file(size: int) -> Iterator[None]:
+    """Writing beyond so many bytes of a file fails, as on a full disk."""
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size, before[1]))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+
+
+def test_what_is_saved_comes_back(tmp_path: Path):
+    save_checkpoint(tmp_path / "c", "epoch-1", TENSORS, {"epoch": 1, "best": None})
+    found = load_checkpoint(tmp_path / "c")
+    assert found.state == {"epoch": 1, "best": None}
+    assert found.tensors.keys() == TENSORS.keys()
+    for name, value in TENSORS.items():
+        assert found.tensors[name].dtype == value.dtype
+        assert found.tensors[name].shape == value.shape
+        assert found.tensors[name].tobytes() == value.tobytes()
+
+
+@settings(max_examples=25, deadline=None)
+@given(some.lists(some.floats(width=32), max_size=8), some.integers(-(2**53), 2**53))
+def test_every_number_comes_back_bit_by_bit(tmp_path_factory, numbers, counter):
+    folder = tmp_path_factory.mktemp("c")
+    array = np.array(numbers, np.float32)
+    save_checkpoint(folder, "x", {"w": array}, {"n": counter})
+    found = load_checkpoint(folder)
+    assert found.tensors["w"].tobytes() == array.tobytes()
+    assert found.state == {"n": counter}
+
+
+def test_the_earlier_checkpoint_goes_when_the_new_one_counts(tmp_path: Path):
+    for epoch in range(3):
+        save_checkpoint(tmp_path, f"epoch-{epoch}", TENSORS, {"epoch": epoch})
+    assert sorted(file.name for file in tmp_path.iterdir()) == ["epoch-2.safetensors", STATE]
+
+
+def test_leftovers_of_a_broken_write_do_not_count(tmp_path: Path):
+    save_checkpoint(tmp_path, "epoch-1", TENSORS, {"epoch": 1})
+    (tmp_path / "epoch-2.safetensors").write_bytes(b"half")
+    (tmp_path / f".{STATE}.part").write_bytes(b"{")
+    assert load_checkpoint(tmp_path).state == {"epoch": 1}
+    save_checkpoint(tmp_path, "epoch-2", TENSORS, {"epoch": 2})
+    assert sorted(file.name for file in tmp_path.iterdir()) == ["epoch-2.safetensors", STATE]
+
+
+def test_a_full_disk_leaves_the_earlier_checkpoint(tmp_path: Path):
+    save_checkpoint(tmp_path, "epoch-1", TENSORS, {"epoch": 1})
+    before = {file.name: file.read_bytes() for file in tmp_path.iterdir()}
+    for size in (0, 100, 2000):
+        with largest_file(size), pytest.raises(OSError, match="too large"):
+            save_checkpoint(tmp_path, "epoch-2", {"w": np.zeros(1000)}, {"epoch": 2})
+        assert {file.name: file.read_bytes() for file in tmp_path.iterdir()} == before
+    assert load_checkpoint(tmp_path).state == {"epoch": 1}
+
+
+DAMAGED = [
+    ("", "is damaged"),
+    ("{", "is damaged"),
+    ("[]", "is damaged"),
+    ("[" * 99_999, "is damaged"),
+    ('{"format": 1}', "is damaged"),
+    ('{"format": 1, "tensors": "../x", "sha256": "", "state": {}}', "is damaged"),
+    ('{"format": 99}', "has layout 99, this version of greenbatch reads 1"),
+    ('{"format": 1, "tensors": "gone.safetensors", "sha256": "0", "state": {}}', "gone.safetensors: is missing"),
+    ('{"format": 1, "tensors": "epoch-1.safetensors", "sha256": "0", "state": {}}', "epoch-1.safetensors: is damaged"),
+]
+
+
+@pytest.mark.parametrize(("content", "message"), DAMAGED)
+def test_damaged_records_are_told_in_one_line(tmp_path: Path, content: str, message: str):
+    save_checkpoint(tmp_path, "epoch-1", TENSORS, {"epoch": 1})
+    (tmp_path / STATE).write_text(content)
+    with pytest.raises(InputError, match=message) as caught:
+        load_checkpoint(tmp_path)
+    assert str(tmp_path) in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+@settings(max_examples=30, deadline=None)
+@given(some.data())
+def test_a_flipped_bit_anywhere_is_noticed(tmp_path_factory, data):
+    folder = tmp_path_factory.mktemp("c")
+    save_checkpoint(folder, "x", TENSORS, {"epoch": 1})
+    content = bytearray((folder / "x.safetensors").read_bytes())
+    content[data.draw(some.integers(0, len(content) - 1))] ^= 1 << data.draw(some.integers(0, 7))
+    (folder / "x.safetensors").write_bytes(bytes(content))
+    with pytest.raises(InputError, match="is damaged"):
+        load_checkpoint(folder)
+
+
+def test_a_folder_without_checkpoint(tmp_path: Path):
+    with pytest.raises(InputError, match=r"there is no checkpoint .*--resume"):
+        load_checkpoint(tmp_path)
+
+
+def test_tensors_that_are_no_safetensors_are_damaged(tmp_path: Path):
+    import hashlib
+
+    (tmp_path / "x.safetensors").write_bytes(b"no tensors")
+    record = {"format": 1, "tensors": "x.safetensors", "sha256": hashlib.sha256(b"no tensors").hexdigest(), "state": {}}
+    (tmp_path / STATE).write_text(json.dumps(record))
+    with pytest.raises(InputError, match=r"x.safetensors: is damaged"):
+        load_checkpoint(tmp_path)
+
+
+def test_replace_file_is_all_or_nothing(tmp_path: Path):
+    file = tmp_path / "f"
+    replace_file(file, b"one")
+    with largest_file(2), pytest.raises(OSError, match="too large"):
+        replace_file(file, b"three")
+    assert [(found.name, found.read_bytes()) for found in tmp_path.iterdir()] == [("f", b"one")]
+
+
+def test_a_log_is_cut_back_to_its_checkpoint(tmp_path: Path):
+    file = tmp_path / "log.jsonl"
+    log = Log(file)
+    log.append({"epoch": 1})
+    length = log.length
+    log.append({"epoch": 2, "text": "later than the checkpoint"})
+    log.close()
+    with file.open("ab") as stream:
+        stream.write(b'{"epoch": 3, "half')
+    assert [record["epoch"] for record in read_log(file)] == [1, 2]
+    log = Log(file, length)
+    log.append({"epoch": 2})
+    log.close()
+    assert file.read_text() == '{"epoch": 1}\n{"epoch": 2}\n'
+
+
+def test_a_log_that_lost_lines_is_refused(tmp_path: Path):
+    (tmp_path / "log.jsonl").write_text("{}\n")
+    with pytest.raises(InputError, match=r"log.jsonl: has 3 bytes, the checkpoint counts 400"):
+        Log(tmp_path / "log.jsonl", 400)
+    (tmp_path / "log.jsonl").write_text('{}\nnot json\n{"epoch": 2}\n')
+    with pytest.raises(InputError, match=r"log.jsonl, line 2: is not a JSON object"):
+        read_log(tmp_path / "log.jsonl")
+    with pytest.raises(InputError, match="no such file"):
+        read_log(tmp_path / "gone.jsonl")
+
+
+def test_scalars_are_nothing_unless_asked_for(tmp_path: Path):
+    scalars = Scalars(None)
+    scalars.add(1, {"return": 1.0})
+    scalars.close()
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_scalars_go_to_tensorboard(tmp_path: Path):
+    pytest.importorskip("tensorboard", reason="TensorBoard is optional")
+    scalars = Scalars(tmp_path / "events")
+    scalars.add(3, {"return": 1.5, "delays": [1, 2]})
+    scalars.close()
+    (events,) = (tmp_path / "events").iterdir()
+    assert b"return" in events.read_bytes()
+    assert b"delays" not in events.read_bytes()

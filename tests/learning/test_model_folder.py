@@ -1,0 +1,182 @@
+"""Model folders: whole, checked, small, loadable without torch, and clear about what they do not fit."""
+
+from __future__ import annotations
+
+import json
+import resource
+import subprocess
+import sys
+from dataclasses import replace
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from tiny import SCENARIO
+
+import greenbatch as gb
+from greenbatch.envs.preset import check, preset
+from greenbatch.errors import InputError
+from greenbatch.learning.model import ACTOR, LARGEST_BYTES, RECORD, is_model, load_model, save_model
+from greenbatch.scenarios import Scenario
+
+TRAINED = {"training": {"backfill": "easy"}, "validation": {}, "provenance": {"seed": 1}}
+
+
+def kernel_weights() -> dict[str, np.ndarray]:
+    sizes = (8, 32, 16, 8, 1)
+    random = np.random.default_rng(0)
+    found: dict[str, np.ndarray] = {}
+    for layer, (inputs, outputs) in enumerate(pairwise(sizes)):
+        found[f"rows.{layer}.weight"] = random.normal(size=(outputs, inputs)).astype(np.float32)
+        found[f"rows.{layer}.bias"] = np.zeros(outputs, np.float32)
+    return found
+
+
+@pytest.fixture
+def question(tmp_path: Path) -> Scenario:
+    (tmp_path / "tiny.toml").write_text(SCENARIO)
+    return gb.load_scenario(tmp_path / "tiny.toml")
+
+
+@pytest.fixture
+def folder(tmp_path: Path, question: Scenario) -> Path:
+    save_model(tmp_path / "model", kernel_weights(), preset("rlscheduler"), TRAINED, scenario=question)
+    return tmp_path / "model"
+
+
+def edit(folder: Path, *place: str, to: Any) -> None:
+    record = json.loads((folder / RECORD).read_text())
+    inner = record
+    for key in place[:-1]:
+        inner = inner[key]
+    inner[place[-1]] = to
+    (folder / RECORD).write_text(json.dumps(record))
+
+
+def test_a_model_comes_back_with_numbers_for_normalisers(folder: Path, question: Scenario):
+    model = load_model(folder)
+    assert model.weights.keys() == kernel_weights().keys()
+    assert all(model.weights[name].tobytes() == value.tobytes() for name, value in kernel_weights().items())
+    assert model.normalizers["processors"] == 16
+    assert model.normalizers["longest_run_time"] == question.workload.run_time_s.max()
+    scales = {column.feature: column.scale for column in model.preset.observation.queue.columns}
+    assert scales["processors"] == 16
+    assert not any(isinstance(scale, str) for scale in scales.values())
+    assert model.backfill == "easy"
+    assert sorted(file.name for file in folder.iterdir()) == [ACTOR, RECORD]
+    assert (folder / ACTOR).stat().st_size <= LARGEST_BYTES
+    assert is_model(folder)
+    assert not is_model(folder.parent)
+
+
+def test_loading_needs_no_torch(folder: Path):
+    code = (
+        "import sys\nsys.modules['torch'] = None\nfrom greenbatch.learning.model import load_model\n"
+        "model = load_model(sys.argv[1])\nprint(len(model.weights), model.preset.name)"
+    )
+    done = subprocess.run([sys.executable, "-c", code, str(folder)], capture_output=True, text=True, check=True)
+    assert done.stdout == "8 rlscheduler\n"
+
+
+def test_an_earlier_model_is_replaced_whole(folder: Path, question: Scenario):
+    other = {name: value + 1 for name, value in kernel_weights().items()}
+    save_model(folder, other, preset("rlscheduler"), TRAINED, scenario=question)
+    assert load_model(folder).weights["rows.0.bias"].tolist() == [1.0] * 32
+    assert sorted(file.name for file in folder.parent.iterdir()) == ["model", "tiny.toml"]
+
+
+def test_a_full_disk_leaves_the_earlier_model(folder: Path, question: Scenario):
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    for size in (100, 4500):  # in the weights, in the record
+        resource.setrlimit(resource.RLIMIT_FSIZE, (size, before[1]))
+        try:
+            with pytest.raises(OSError, match="too large"):
+                save_model(
+                    folder, {name: value + 1 for name, value in kernel_weights().items()}, preset("rlscheduler"),
+                    {**TRAINED, "more": "x" * 5000}, scenario=question,
+                )  # fmt: skip
+        finally:
+            resource.setrlimit(resource.RLIMIT_FSIZE, before)
+        assert load_model(folder).weights["rows.0.bias"].tolist() == [0.0] * 32
+        assert sorted(file.name for file in folder.parent.iterdir()) == ["model", "tiny.toml"]
+
+
+def test_too_large_an_actor_is_refused(tmp_path: Path, question: Scenario):
+    with pytest.raises(InputError, match=r"bytes of weights, more than 1,000,000"):
+        save_model(tmp_path / "m", {"rows.0.weight": np.zeros(10**6)}, preset("rlscheduler"), {}, scenario=question)
+    assert not (tmp_path / "m").exists()
+
+
+RECORDS = [
+    ("", "model.json: is damaged"),
+    ("[]", "model.json: is damaged"),
+    ("{}", "model.json: is damaged"),
+    ('{"format": 1}', "model.json: is damaged"),
+    ('{"format": 2}', r"model.json: has layout 2, this version of greenbatch reads 1"),
+    ('{"format": 1, "weights": 3, "preset": {}, "normalizers": {}}', "model.json: is damaged"),
+]
+
+
+@pytest.mark.parametrize(("content", "message"), RECORDS)
+def test_damaged_records_are_told_in_one_line(folder: Path, content: str, message: str):
+    (folder / RECORD).write_text(content)
+    with pytest.raises(InputError, match=message) as caught:
+        load_model(folder)
+    assert "\n" not in str(caught.value)
+
+
+def test_missing_and_damaged_files(folder: Path):
+    with pytest.raises(InputError, match=r"model.json: is no model"):
+        load_model(folder.parent)
+    with pytest.raises(InputError, match=r"is no model"):
+        load_model(folder / RECORD)
+    content = (folder / ACTOR).read_bytes()
+    (folder / ACTOR).write_bytes(content[:-1] + b"\1")
+    with pytest.raises(InputError, match=r"actor.safetensors: is damaged: its content is not what was written"):
+        load_model(folder)
+    (folder / ACTOR).unlink()
+    with pytest.raises(InputError, match=r"actor.safetensors: is missing"):
+        load_model(folder)
+
+
+def test_weights_of_another_network_are_refused(folder: Path):
+    columns = json.loads((folder / RECORD).read_text())["preset"]["observation"]["queue"]["columns"]
+    edit(folder, "preset", "observation", "queue", "columns", to=columns[:5])
+    with pytest.raises(InputError, match=r"the weights are for 8 columns at rows.0, the preset has 5"):
+        load_model(folder)
+    edit(folder, "preset", "observation", "queue", "columns", to=columns)
+    edit(folder, "preset", "network", "kind", to="gas-marl")
+    with pytest.raises(InputError, match=r"the weights have no layer encode_queue.0"):
+        load_model(folder)
+    edit(folder, "preset", "network", "kind", to="kernel")
+    edit(folder, "preset", "reward", "terms", to={"beauty": 1.0})
+    with pytest.raises(InputError, match=r"model.json: reward.terms: 'beauty' is not known"):
+        load_model(folder)
+
+
+def test_weights_that_are_not_finite_are_refused(tmp_path: Path, question: Scenario):
+    weights = kernel_weights()
+    weights["rows.1.bias"][3] = np.nan
+    save_model(tmp_path / "m", weights, preset("rlscheduler"), TRAINED, scenario=question)
+    with pytest.raises(InputError, match="not all finite float32"):
+        load_model(tmp_path / "m")
+
+
+def test_a_model_says_what_it_does_not_fit(folder: Path, tmp_path: Path, question: Scenario):
+    model = load_model(folder)
+    model.check_fits(question)
+    larger = gb.load_scenario(tmp_path / "tiny.toml", processors=64)
+    with pytest.raises(InputError, match=r"was trained for 16 processors, tiny has 64"):
+        model.check_fits(larger)
+    hungry = replace(model, preset=model.preset.model_copy(update={"needs_site": True}))
+    hungry.check_fits(question)
+    with pytest.raises(InputError, match=r"rlscheduler needs a power supply, tiny has none"):
+        hungry.check_fits(replace(question, site=None))
+    raw = model.preset.model_dump(mode="json")
+    raw["observation"]["queue"]["columns"][0]["feature"] = "power"
+    powered = replace(model, preset=check(raw))
+    unknown = replace(question.workload, power_w=np.full(len(question.workload), np.nan))
+    with pytest.raises(InputError, match=r"looks at the power of jobs, tiny does not know it"):
+        powered.check_fits(replace(question, workload=unknown))

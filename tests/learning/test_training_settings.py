@@ -1,0 +1,88 @@
+"""The ``[training]`` table: defaults as published, schedules, and one line for everything that is wrong."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import pytest
+
+from greenbatch.envs.preset import preset, shipped_names
+from greenbatch.errors import InputError
+from greenbatch.learning.settings import Training, read_training
+
+
+def test_defaults_are_gas_marls():
+    made = read_training({})
+    published = {
+        "epochs": 300, "windows": 100, "jobs": 256, "passes": 8, "minibatch": 256, "clip": 0.2, "gamma": 1.0,
+        "gae_lambda": 0.97, "actor_lr": 1e-4, "critic_lr": 5e-4, "adam_eps": 1e-6, "grad_clip": 0.5, "entropy": 0.0,
+    }  # fmt: skip
+    assert {key: getattr(made, key) for key in published} == published
+
+
+@pytest.mark.parametrize("name", shipped_names())
+def test_every_shipped_preset_has_a_valid_table(name: str):
+    assert read_training(preset(name).training).epochs >= 1
+
+
+BAD: list[tuple[dict[str, Any], str]] = [
+    ({"passs": 4}, r"^training.passs: unknown key \(did you mean passes\?\)$"),
+    ({"swa": {"begin": 0.5}}, r"^training.swa.begin: unknown key \(use one of start, every\)$"),
+    ({"curriculum": [{"start": 0.1, "job": 3}]}, r"^training.curriculum.0.job: unknown key \(did you mean jobs\?\)$"),
+    ({"passes": "four"}, r"^training.passes: is 'four' \(give a whole number, without quotes\)$"),
+    ({"passes": 4.5}, r"^training.passes: is 4.5 \(give a whole number, without quotes\)$"),
+    ({"passes": 0}, r"^training.passes: is 0 \(it must be greater than or equal to 1\)$"),
+    ({"gamma": 1.5}, r"^training.gamma: is 1.5 \(it must be less than or equal to 1\)$"),
+    ({"actor_lr": -1e-4}, "greater than 0"),
+    ({"actor_lr": math.nan}, "finite number"),
+    ({"advantage": "gea"}, r"^training.advantage: is 'gea' \(it must be 'gae' or 'group'\)$"),
+    ({"swa": 3}, r"^training.swa: is 3 \(make it a table\)$"),
+    ({"curriculum": [{}]}, r"^training.curriculum.0.start: is missing \(add it\)$"),
+    ({"curriculum": [{"start": 0.5}, {"start": 0.5}]}, "order them by start"),
+    ({"advantage": "group"}, "give rollouts of 2 or more"),
+    ({"patience": 3, "validation": {"windows": 0}}, "give validation.windows of 1 or more"),
+    ({"seed": -1}, "greater than or equal to 0"),
+]
+
+
+@pytest.mark.parametrize(("table", "message"), BAD)
+def test_what_is_wrong_is_said_in_one_line(table: dict[str, Any], message: str):
+    with pytest.raises(InputError, match=message) as caught:
+        read_training(table)
+    assert "\n" not in str(caught.value)
+
+
+def test_a_message_names_file_and_line():
+    lines = {("training",): 3, ("training", "passes"): 7}
+    with pytest.raises(InputError, match=r"^p.toml, line 7: training.passes"):
+        read_training({"passes": 0}, file="p.toml", lines=lines)
+    with pytest.raises(InputError, match=r"^p.toml, line 3: training.clip"):
+        read_training({"clip": 0}, file="p.toml", lines=lines)
+
+
+def test_schedules():
+    linear = Training(lr_schedule="linear", lr_final=0.1, entropy=0.02, entropy_final=0.0)
+    assert [linear.lr_factor(share) for share in (0.0, 0.5, 1.0)] == pytest.approx([1.0, 0.55, 0.1])
+    assert [linear.entropy_weight(share) for share in (0.0, 0.25, 1.0)] == pytest.approx([0.02, 0.015, 0.0])
+    cosine = Training(lr_schedule="cosine")
+    assert [cosine.lr_factor(share) for share in (0.0, 1 / 3, 0.5, 1.0)] == pytest.approx([1.0, 0.75, 0.5, 0.0])
+    assert {Training().lr_factor(share) for share in (0.0, 0.3, 1.0)} == {1.0}
+
+
+def test_curriculum_stages_take_over_at_their_share():
+    made = read_training(
+        {
+            "jobs": 256,
+            "curriculum": [
+                {"start": 0.0, "jobs": 64, "weights": {"bounded_slowdown": -0.01}},
+                {"start": 0.5, "weights": {"bounded_slowdown": -0.002, "makespan": -1.0}},
+                {"start": 0.8, "jobs": 512},
+            ],
+        }
+    )
+    assert made.stage(0.0) == (64, {"bounded_slowdown": -0.01})
+    assert made.stage(0.49) == (64, {"bounded_slowdown": -0.01})
+    assert made.stage(0.5) == (64, {"bounded_slowdown": -0.002, "makespan": -1.0})
+    assert made.stage(1.0) == (512, {"bounded_slowdown": -0.002, "makespan": -1.0})
+    assert Training().stage(0.7) == (256, {})
