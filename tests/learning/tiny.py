@@ -14,6 +14,7 @@ name = "tiny"
 model = "lublin"
 jobs = 200
 seed = 3
+gap_factor = 0.3
 processors = 16
 [workload.power]
 kind = "per-processor"
