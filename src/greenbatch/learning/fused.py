@@ -26,29 +26,39 @@ class Cells(NamedTuple):
     """Where the packed rows of a group of decisions stand in its padded table (n, width)."""
 
     decisions: slice
+    """With the padding that follows them."""
     rows: slice
     width: int
     row: Tensor
-    """int64 (n * width,): the packed row of every cell; the padded row's number where there is none."""
+    """int64 (roomy(n) * width,): the packed row of every cell; the padded row's number where there is none."""
     cell: Tensor
     """int64 (rows,): the cell of every packed row."""
 
 
 def cells(offsets: Tensor, owner: Tensor, slots: int) -> list[Cells]:
-    """Tables of up to 256 decisions each, as wide as the longest of them needs."""
+    """Tables of up to 256 decisions each, as wide as the longest of them needs; none where there are no rows."""
     count, rows = offsets.shape[0] - 1, owner.shape[0]
     slot = torch.arange(rows) - offsets[owner]
     lengths = offsets[1:] - offsets[:-1]
     result = []
     for first in range(0, count, _GROUP):
         last = min(first + _GROUP, count)
-        width = min(-(-int(lengths[first:last].max()) // 4) * 4, slots)
+        width = min(_width(int(lengths[first:last].max())), slots)
         here = slice(int(offsets[first]), int(offsets[last]))
+        if here.start == here.stop:
+            continue
         cell = (owner[here] - first) * width + slot[here]
-        row = torch.full(((last - first) * width,), rows)
+        padded = roomy(last - first)
+        row = torch.full((padded * width,), rows)
         row[cell] = torch.arange(here.start, here.stop)
-        result.append(Cells(slice(first, last), here, width, row, cell))
+        result.append(Cells(slice(first, first + padded), here, width, row, cell))
     return result
+
+
+def _width(rows: int) -> int:
+    """The next of few table widths."""
+    step = max(4, 1 << max(rows.bit_length() - 4, 0))
+    return -(-rows // step) * step
 
 
 class Plan(NamedTuple):
@@ -63,13 +73,10 @@ class Plan(NamedTuple):
     queue_cells: list[Cells]
     running_cells: list[Cells]
     supply_row: Tensor
+    """int64 (roomy(A), f)."""
+    decisions: int
     slots: tuple[int, int]
     """Rows of the padded queue and running tables."""
-
-    @property
-    def decisions(self) -> int:
-        """How many."""
-        return self.supply_row.shape[0]
 
 
 def plan(batch: Batch, empty_queue: Tensor, slots: tuple[int, int]) -> Plan:
@@ -82,17 +89,29 @@ def plan(batch: Batch, empty_queue: Tensor, slots: tuple[int, int]) -> Plan:
         batch.running.shape[0],
         cells(batch.queue_offsets, batch.queue_owner, slots[0]),
         cells(batch.running_offsets, batch.running_owner, slots[1]),
-        batch.supply_row,
+        _filled(batch.supply_row),
+        batch.supply_row.shape[0],
         slots,
     )
 
 
 def _padded(rows: Tensor, last: Tensor | None) -> Tensor:
+    """Room for one more row at least: ``last``, or zeros."""
     count = rows.shape[0]
     result = rows.new_zeros(roomy(count + 1), rows.shape[1])
     result[:count] = rows
     if last is not None:
         result[count] = last
+    return result
+
+
+def _filled(rows: Tensor) -> Tensor:
+    """Zeros up to a roomy size; as it is where the size is one already."""
+    count = rows.shape[0]
+    if roomy(count) == count:
+        return rows
+    result = rows.new_zeros(roomy(count), *rows.shape[1:])
+    result[:count] = rows
     return result
 
 
@@ -152,9 +171,9 @@ class Pass:
         parameters: by name, as in the module; ``flat`` is the flattened layer.
     """
 
-    def __init__(self, plan: Plan, parameters: dict[str, Tensor], flat: str) -> None:
+    def __init__(self, plan: Plan, parameters: dict[str, Any], flat: str) -> None:
         self.plan, self.flat = plan, flat
-        self.parameters = {name: value.detach() for name, value in parameters.items()}
+        self.parameters: dict[str, Tensor] = {name: value.detach() for name, value in parameters.items()}
         self.made: dict[str, _Layer] = {}
         self.encoded = self._chain(plan.queue, "encode_queue.0", "encode_queue.1")
         self.score: _Chain | None = None
@@ -178,10 +197,10 @@ class Pass:
         self.queue = self._chain(self.encoded.last, *squeeze)
         self.running = self._chain(plan.running, "encode_running.0", "encode_running.1", *squeeze)
         self.supply = self._chain(plan.supply, "encode_supply.0", "encode_supply.1", *squeeze)
-        self.chosen = None if chosen is None else self._chain(chosen, "chosen", *squeeze, linear=("chosen",))
+        self.chosen = None if chosen is None else self._chain(_filled(chosen), "chosen", *squeeze, linear=("chosen",))
         weight, bias = self.parameters[f"{self.flat}.weight"], self.parameters[f"{self.flat}.bias"]
         self.parts = self._parts(weight)
-        result = bias.expand(plan.decisions, -1).clone()
+        result = bias.expand(plan.supply_row.shape[0], -1).clone()
         self.tables: list[list[Tensor]] = []
         for chain, rows, groups, part in self._packed():
             squeezed = chain.last[: rows + 1] - chain.last[rows]
@@ -192,12 +211,12 @@ class Pass:
             for group, table in zip(groups, tables, strict=True):
                 result[group.decisions].addmm_(table, part[:, : table.shape[1]].T)
             self.tables.append(tables)
-        flat = self.supply.last.index_select(0, plan.supply_row.reshape(-1)).reshape(plan.decisions, -1)
+        flat = self.supply.last.index_select(0, plan.supply_row.reshape(-1)).reshape(len(result), -1)
         self.tables.append([flat])
         result.addmm_(flat, self.parts[2].T)
         if self.chosen is not None:
             result.addmm_(self.chosen.last, self.parts[3].T)
-        return result
+        return result[: plan.decisions]
 
     def _packed(self) -> list[tuple[_Chain, int, list[Cells], Tensor]]:
         plan = self.plan
@@ -224,7 +243,7 @@ class Pass:
             gradient[: self.plan.queue_rows, 0] = scores
             onto = self.score.backward(gradient, to_input=True)
         if hidden is not None:
-            result, gradient = self._flat_backward(hidden)
+            result, gradient = self._flat_backward(_filled(hidden))
             onto = self.queue.backward(gradient, to_input=True, onto=onto)
         if onto is not None:
             self.encoded.backward(onto)

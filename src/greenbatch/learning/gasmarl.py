@@ -8,6 +8,8 @@ constant, so the function is the published one to rounding.
 
 from __future__ import annotations
 
+from typing import Any
+
 import torch
 from torch import Tensor, nn
 
@@ -54,16 +56,19 @@ class _Tables(nn.Module):
         result = result + supply[batch.supply_row].reshape(len(batch.supply_row), -1) @ parts[2].T + layer.bias
         return torch.relu(result + chosen @ parts[3].T if rest else result)
 
-    def run(self, batch: Batch, flat: str, chosen: Tensor | None, *, scored: bool) -> tuple[Tensor, Tensor]:
-        """Both heads by `fused`: row logits and the flattened layer before its ReLU."""
+    def plan(self, batch: Batch) -> fused.Plan:
+        """The batch's rows as `fused` wants them, made once for actor and critic."""
         key = (self.shapes.queue_rows, self.shapes.running_rows)
         if key not in batch.plans:
             batch.plans[key] = fused.plan(batch, self.empty_queue, key)
+        found: fused.Plan = batch.plans[key]
+        return found
+
+    def own(self, flat: str) -> dict[str, nn.Parameter]:
+        """The parameters that `fused` reads: all but those behind the flattened layer."""
         head = flat.partition(".")[0] + "."
-        own = {
-            name: each for name, each in self.named_parameters() if not name.startswith(head) or name.startswith(flat)
-        }
-        return fused.run(batch.plans[key], chosen, flat, own, scored=scored)
+        named = self.named_parameters()
+        return {name: each for name, each in named if not name.startswith(head) or name.startswith(flat)}
 
 
 class GasMarlActor(_Tables, Actor):
@@ -80,26 +85,38 @@ class GasMarlActor(_Tables, Actor):
         self.squeeze = Stack(_ENCODED, 32, _SQUEEZED, last=True)
         self.delay = Stack(rows * _SQUEEZED, _HIDDEN, shapes.delays)
 
-    def encode(self, batch: Batch) -> tuple[Tensor, tuple[Tensor, ...]]:
+    def encode(self, batch: Batch) -> tuple[Tensor, tuple[Any, ...]]:
         """Row logits (Q,) and the encoded tables."""
         if self.shapes.delays == 1:
             return self.score(self.encode_queue(batch.queue)).squeeze(1), ()
+        if _by_hand(batch) and not torch.is_grad_enabled():
+            work = fused.Pass(self.plan(batch), self.own("delay.0"), "delay.0")
+            return work.scores(), (work,)
         encoded = self.tables(batch)
         return self.score(encoded[0][:-1]).squeeze(1), encoded
 
-    def delay_logits(self, batch: Batch, encoded: tuple[Tensor, ...], chosen: Tensor) -> Tensor | None:
+    def delay_logits(self, batch: Batch, encoded: tuple[Any, ...], chosen: Tensor) -> Tensor | None:
         """(A, D)."""
         if not encoded:
             return None
-        squeezed = self.squeeze(torch.cat([*encoded, self.chosen(batch.queue[chosen])]))
-        result: Tensor = self.delay.layers[1](self.hidden(batch, squeezed, self.delay.layers[0]))
+        if isinstance(encoded[0], fused.Pass):
+            hidden = torch.relu(encoded[0].hidden(batch.queue[chosen]))
+        else:
+            squeezed = self.squeeze(torch.cat([*encoded, self.chosen(batch.queue[chosen])]))
+            hidden = self.hidden(batch, squeezed, self.delay.layers[0])
+        result: Tensor = self.delay.layers[1](hidden)
         return result
+
+    def prepare(self, batch: Batch) -> None:
+        """Make the plan."""
+        if _by_hand(batch):
+            self.plan(batch)
 
     def evaluate(self, batch: Batch, rows: Tensor) -> tuple[Tensor, Tensor | None]:
         """Both heads' logits for known rows; on a CPU by hand-written passes."""
-        if self.shapes.delays == 1 or batch.queue.device.type != "cpu":
+        if self.shapes.delays == 1 or not _by_hand(batch):
             return super().evaluate(batch, rows)
-        scores, hidden = self.run(batch, "delay.0", batch.queue[rows], scored=True)
+        scores, hidden = fused.run(self.plan(batch), batch.queue[rows], "delay.0", self.own("delay.0"), scored=True)
         result: Tensor = self.delay.layers[1](torch.relu(hidden))
         return scores, result
 
@@ -115,9 +132,14 @@ class GasMarlCritic(_Tables, Critic):
 
     def forward(self, batch: Batch) -> Tensor:
         """(A,)."""
-        if batch.queue.device.type == "cpu" and torch.is_grad_enabled():
-            hidden = torch.relu(self.run(batch, "value.0", None, scored=False)[1])
+        if _by_hand(batch):
+            hidden = torch.relu(fused.run(self.plan(batch), None, "value.0", self.own("value.0"), scored=False)[1])
         else:
             hidden = self.hidden(batch, self.squeeze(torch.cat(self.tables(batch))), self.value.layers[0])
         result: Tensor = self.value.layers[2](torch.relu(self.value.layers[1](hidden))).squeeze(1)
         return result
+
+
+def _by_hand(batch: Batch) -> bool:
+    """Whether `fused` computes this batch: on a CPU, in float32. Elsewhere autograd does."""
+    return batch.queue.device.type == "cpu" and batch.queue.dtype == torch.float32

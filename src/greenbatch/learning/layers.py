@@ -26,6 +26,9 @@ class Actor(nn.Module):
         del batch, encoded, chosen
         return None
 
+    def prepare(self, batch: Batch) -> None:
+        """Work out what does not depend on weights, so that it is there when it is needed."""
+
     def evaluate(self, batch: Batch, rows: Tensor) -> tuple[Tensor, Tensor | None]:
         """Both parts' logits where the chosen packed rows int64 (A,) are known: (Q,) and (A, D) or None."""
         logits, encoded = self.encode(batch)

@@ -6,7 +6,8 @@ Losses are plain functions; ``Learner`` holds the networks and their two Adam op
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -131,27 +132,55 @@ class Learner:
         if self.critic_optimizer is not None:
             _set_rate(self.critic_optimizer, settings.critic_rate)
         device = next(self.actor.parameters()).device
-        data = _Epoch(trajectories, advantages, targets, device)
+        epoch = _Epoch(trajectories, advantages, targets, device)
         critic_passes = settings.passes if settings.critic_passes is None else settings.critic_passes
         critic_passes = 0 if self.critic is None else critic_passes
         meter, acting, passes = _Meter(), True, 0
-        for number in range(max(settings.passes, critic_passes)):
-            acting = acting and number < settings.passes
-            valuing = number < critic_passes
-            if not (acting or valuing):
-                break
-            kl, seen = 0.0, 0
-            for chosen in minibatches(trajectories.decisions.queued, settings.minibatch, generator):
-                part = data.take(chosen.to(device))
+        with _Second(device) as second:
+            for number in range(max(settings.passes, critic_passes)):
+                acting = acting and number < settings.passes
+                valuing = number < critic_passes
+                if not (acting or valuing):
+                    break
+                kl = 0.0
+                for part in self._parts(epoch, settings, generator, second, meter, valuing=valuing):
+                    if acting:
+                        kl += self._actor_step(part, settings, meter) * len(part.rows)
                 if acting:
-                    kl += self._actor_step(part, settings, meter) * len(chosen)
-                if valuing:
-                    self._critic_step(part, settings, meter)
-                seen += len(chosen)
-            if acting:
-                passes, meter.kl = passes + 1, kl / seen
-                acting = settings.target_kl is None or meter.kl <= 1.5 * settings.target_kl
+                    passes, meter.kl = passes + 1, kl / len(epoch)
+                    acting = settings.target_kl is None or meter.kl <= 1.5 * settings.target_kl
         return meter.report(passes)
+
+    def _parts(
+        self,
+        epoch: _Epoch,
+        settings: Settings,
+        generator: torch.Generator,
+        second: _Second,
+        meter: _Meter,
+        *,
+        valuing: bool,
+    ) -> Iterator[_Part]:
+        """A pass's minibatches, for the actor; the critic learns from each meanwhile, and the next one is gathered."""
+        shuffled = list(minibatches(epoch.decisions.queued, settings.minibatch, generator))
+        part = self._gather(epoch, shuffled[0])
+
+        def meanwhile(part: _Part, chosen: Tensor | None) -> _Part | None:
+            if valuing:
+                self._critic_step(part, settings, meter)
+            return None if chosen is None else self._gather(epoch, chosen)
+
+        for chosen in (*shuffled[1:], None):
+            following = second.begin(meanwhile, part, chosen)
+            yield part
+            prepared = following()
+            if prepared is not None:
+                part = prepared
+
+    def _gather(self, epoch: _Epoch, chosen: Tensor) -> _Part:
+        part = epoch.take(chosen)
+        self.actor.prepare(part.batch)
+        return part
 
     def _actor_step(self, part: _Part, settings: Settings, meter: _Meter) -> float:
         new, entropy = likelihood(self.actor, part.batch, part.rows, part.delays)
@@ -227,9 +256,45 @@ class _Epoch:
             torch.as_tensor(numbers, dtype=torch.float32, device=device),
         )
 
+    def __len__(self) -> int:
+        return len(self.decisions)
+
     def take(self, chosen: Tensor) -> _Part:
         """The decisions ``chosen`` (M,)."""
+        chosen = chosen.to(self.columns[0].device)
         return _Part(self.decisions.take(chosen), *(column[chosen] for column in self.columns))
+
+
+class _Second:
+    """Where the critic's half of the work is done: beside the actor's, where there are two threads and a CPU.
+
+    Actor and critic share no parameter, so the result is the same either way.
+    """
+
+    def __init__(self, device: torch.device) -> None:
+        self.threads = torch.get_num_threads()
+        self.pool: ThreadPoolExecutor | None = None
+        if device.type == "cpu" and self.threads > 1:
+            half = self.threads // 2
+            self.pool = ThreadPoolExecutor(1, initializer=torch.set_num_threads, initargs=(half,))
+
+    def __enter__(self) -> _Second:
+        if self.pool is not None:
+            torch.set_num_threads(self.threads - self.threads // 2)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self.pool is not None:
+            self.pool.shutdown()
+            torch.set_num_threads(self.threads)
+
+    def begin(
+        self, work: Callable[[_Part, Tensor | None], _Part | None], part: _Part, chosen: Tensor | None
+    ) -> Callable[[], _Part | None]:
+        """Start some work; what is returned waits for its result."""
+        if self.pool is None:
+            return lambda: work(part, chosen)
+        return self.pool.submit(work, part, chosen).result
 
 
 class _Meter:

@@ -19,6 +19,10 @@ Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 
 
+_LOAD = 2048
+"""Decisions whose values are computed at once."""
+
+
 class Environments(Protocol):
     """``greenbatch.envs.batch.BatchEnv``, as far as a rollout knows it."""
 
@@ -95,6 +99,17 @@ def _sample_rows(log_probabilities: Tensor, generator: torch.Generator) -> Tenso
     return packed.sample(log_probabilities.reshape(-1), offsets, generator)
 
 
+@torch.no_grad()
+def values_of(critic: Critic, decisions: Decisions, device: torch.device | str = "cpu") -> Floats:
+    """The critic's values of all decisions (N,): in a few large batches of queues of like length."""
+    order = torch.argsort(decisions.queued, descending=True, stable=True)
+    decisions = decisions.to(device)
+    values = torch.zeros(len(order), dtype=torch.float64)
+    for chosen in torch.split(order, _LOAD):
+        values[chosen] = critic(decisions.take(chosen.to(device))).double().cpu()
+    return values.numpy()
+
+
 class _Log:
     """Grows while windows are played."""
 
@@ -104,7 +119,6 @@ class _Log:
         self.rows: list[Tensor] = []
         self.delays: list[Tensor] = []
         self.log_probabilities: list[Tensor] = []
-        self.values: list[Tensor] = []
         self.rewards: list[Floats] = []
 
 
@@ -134,17 +148,14 @@ def collect(
         copy = copied(observation)
         batch = as_batch(copy, device)
         rows, delays, together = choose(batch)
-        values = torch.zeros_like(together) if critic is None else critic(batch)
         log.observations.append(copy)
         log.trajectory.append(copy.environment + first)
-        for name, part in zip(
-            ("rows", "delays", "log_probabilities", "values"), (rows, delays, together, values), strict=True
-        ):
+        for name, part in zip(("rows", "delays", "log_probabilities"), (rows, delays, together), strict=True):
             getattr(log, name).append(part.cpu())
         return torch.stack([rows, delays], 1).cpu().numpy()
 
     returns, terms = _play(env, starts, seen, log.rewards)
-    return _sorted(log, returns, terms)
+    return _sorted(log, returns, terms, critic, device)
 
 
 @torch.no_grad()
@@ -186,19 +197,22 @@ def _play(
     return returns, terms
 
 
-def _sorted(log: _Log, returns: Floats, terms: Floats) -> Trajectories:
+def _sorted(
+    log: _Log, returns: Floats, terms: Floats, critic: Critic | None, device: torch.device | str
+) -> Trajectories:
     """From time-major to trajectory-major."""
     trajectory = np.concatenate(log.trajectory)
     order = np.argsort(trajectory, kind="stable")
     place = torch.from_numpy(order)
     offsets = np.concatenate([[0], np.cumsum(np.bincount(trajectory, minlength=len(returns)))]).astype(np.int64)
+    decisions = stack(log.observations).reordered(place)
     return Trajectories(
-        decisions=stack(log.observations).reordered(place),
+        decisions=decisions,
         offsets=offsets,
         rows=torch.cat(log.rows)[place],
         delays=torch.cat(log.delays)[place],
         log_probabilities=torch.cat(log.log_probabilities)[place],
-        values=torch.cat(log.values)[place].double().numpy(),
+        values=np.zeros(len(order)) if critic is None else values_of(critic, decisions, device),
         rewards=np.concatenate(log.rewards)[order],
         returns=returns,
         terms=terms,
