@@ -1,0 +1,210 @@
+"""``greenbatch train`` as users meet it: results, bad flags, Ctrl-C and resuming."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from greenbatch.cli import main
+from greenbatch.learning.model import load_model
+
+RUN = "import sys; from greenbatch.cli import main; sys.exit(main(sys.argv[1:]))"
+SCENARIO = """\
+name = "small"
+[workload.generator]
+model = "lublin"
+jobs = 120
+seed = 3
+gap_factor = 0.3
+processors = 16
+[workload.power]
+kind = "per-processor"
+[cluster]
+processors = 16
+[evaluation]
+starts = [60]
+jobs = 30
+schedulers = ["fcfs+easy"]
+"""
+SET = (
+    "--set", "training.windows=3", "training.jobs=10", "training.passes=2", "training.critic_passes=2",
+    "training.validation.windows=2", "training.validation.jobs=12", "training.validation.every=2",
+)  # fmt: skip
+BASE = ("train", "rlscheduler", "--scenario", "small.toml", "--threads", "1", *SET)
+
+
+@pytest.fixture
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "small.toml").write_text(SCENARIO)
+    return tmp_path
+
+
+def snapshot(folder: Path) -> dict[str, bytes | None]:
+    return {f.relative_to(folder).as_posix(): f.read_bytes() if f.is_file() else None for f in folder.rglob("*")}
+
+
+@pytest.fixture
+def refused(here: Path, capsys: pytest.CaptureFixture[str]) -> Callable[..., str]:
+    """Run a command line that must be refused; its one line on stderr."""
+
+    def run(*arguments: str) -> str:
+        before = snapshot(here)
+        code = main(arguments)
+        out, err = capsys.readouterr()
+        assert code == 2, (out, err)
+        assert err.startswith("greenbatch: ")
+        assert err.count("\n") == 1, err
+        assert "Traceback" not in out + err
+        assert snapshot(here) == before, "something was left behind"
+        return err
+
+    return run
+
+
+def test_train_writes_a_model_and_says_how_to_use_it(here: Path, capsys: pytest.CaptureFixture[str]):
+    assert main([*BASE, "--out", "run", "--epochs", "2", "--seed", "5", "--backfill", "easy"]) == 0
+    out = capsys.readouterr().out
+    lines = out.splitlines()
+    assert [line.split("  ")[0] for line in lines[:4]] == ["epoch 0/2", "epoch 1/2", "epoch 2/2", "epoch 2/2"]
+    assert re.search(r"decisions/s  return -[\d.]+  KL .*  entropy [\d.]+", lines[1])
+    assert re.search(r"validation -[\d.]+", lines[2])
+    assert re.search(r"best on the validation windows: -[\d.]+ \(epoch \d; bounded_slowdown [\d.]+\)", out)
+    assert lines[-1] == "written to run; use it as rlscheduler@run/model+easy"
+    model = load_model(here / "run" / "model")
+    assert model.backfill == "easy"
+    assert model.record["training"]["seed"] == 5
+    assert model.record["training"]["settings"]["windows"] == 3
+    assert model.record["provenance"]["run"]["command"][:3] == ["greenbatch", "train", "rlscheduler"]
+    record = json.loads((here / "run" / "run.json").read_text())
+    assert record["plan"]["backfill"] == "easy"
+    assert record["plan"]["training"]["epochs"] == 2
+
+
+def test_a_trained_model_schedules(here: Path, capsys: pytest.CaptureFixture[str]):
+    assert main([*BASE, "--out", "run", "--epochs", "1"]) == 0
+    capsys.readouterr()
+    arguments = ["--scheduler", "rlscheduler@run/model+none", "--start", "60", "--jobs", "30", "--out", "result"]
+    assert main(["simulate", "--scenario", "small.toml", *arguments]) == 0, capsys.readouterr().err
+    assert json.loads((here / "result" / "metrics.json").read_text())["jobs"] == 30
+
+
+TRAIN = ("train", "rlscheduler", "--scenario", "small.toml", "--out", "run")
+BAD = [
+    (("train",), "requires an argument|--scenario|PRESET"),
+    (("train", "rlscheduler", "--out", "run"), "--scenario"),
+    (("train", "rlscheduler", "--scenario", "small.toml"), "--out"),
+    (("train", "rlschedular", *TRAIN[2:]), "there is no preset 'rlschedular' .*did you mean rlscheduler"),
+    (("train", "gone.toml", *TRAIN[2:]), "gone.toml: cannot be read"),
+    (("train", "rlscheduler", "--scenario", "gone.toml", "--out", "run"), "gone.toml"),
+    (("train", "gas-marl", *TRAIN[2:]), "gas-marl needs a power supply"),
+    ((*TRAIN, "--epochs", "0"), "--epochs: is 0"),
+    ((*TRAIN, "--epochs", "ten"), "--epochs: 'ten' is not a whole number"),
+    ((*TRAIN, "--minutes", "soon"), "--minutes"),
+    ((*TRAIN, "--minutes", "-1"), "--minutes: is -1"),
+    ((*TRAIN, "--minutes", "nan"), "--minutes: is nan"),
+    ((*TRAIN, "--epochs", "3", "--minutes", "3"), "--epochs and --minutes: .*one or the other"),
+    ((*TRAIN, "--seed", "-1"), "--seed: is -1"),
+    ((*TRAIN, "--threads", "-1"), "--threads: is -1"),
+    ((*TRAIN, "--device", "tpu"), "--device: is 'tpu' .*cpu, cuda"),
+    ((*TRAIN, "--windows", "all"), "--windows: is 'all' .*published or held-out"),
+    ((*TRAIN, "--windows", "held-out", *SET, "training.jobs=119"), "no training window of 119 jobs"),
+    ((*TRAIN, "--backfill", "greedy", *SET), "backfill: is 'greedy'"),
+    ((*TRAIN, "--set", "training.passs=4"), "training.passs: unknown key .*did you mean passes"),
+    ((*TRAIN, "--set", "training.passes=many"), "training.passes: is 'many' .*whole number"),
+    ((*TRAIN, "--set", "passes"), "--set: is 'passes' .*key=value"),
+    ((*TRAIN, "--set", "name.x=4"), "name.x: is not a key of a table"),
+    ((*TRAIN, "--set", "reward.terms.beauty=4"), "'beauty' is not known"),
+    ((*TRAIN, *SET, "network.kind=mind"), "no such network: 'mind'"),
+    ((*TRAIN, "--resume"), "there is no training to resume .*leave out --resume"),
+    ((*TRAIN, "--resume", "--force"), "--resume and --force"),
+    ((*TRAIN[:-1], "small.toml"), "exists and is not a folder"),
+    ((*TRAIN[:-1], "full"), "exists and is not empty .*--resume .*--force"),
+    ((*TRAIN[:-1], "strange", "--force"), "run.json: was not written by greenbatch train"),
+    ((*TRAIN[:-1], "small.toml/below", *SET), "--out"),
+    ((*TRAIN, "stray"), "stray"),
+]
+
+
+@pytest.mark.parametrize(("arguments", "message"), BAD)
+def test_bad_command_lines(refused: Callable[..., str], here: Path, arguments: tuple[str, ...], message: str):
+    (here / "full").mkdir()
+    (here / "full" / "notes.txt").write_text("mine")
+    (here / "strange" / "model").mkdir(parents=True)
+    (here / "strange" / "model" / "precious").write_text("mine")
+    (here / "strange" / "run.json").write_text("{}")
+    assert re.search(message, refused(*arguments))
+
+
+def test_cuda_where_there_is_none(refused: Callable[..., str]):
+    import torch
+
+    if torch.cuda.is_available():
+        pytest.skip("this machine has a CUDA device")
+    assert "no CUDA device here" in refused(*TRAIN, "--device", "cuda")
+
+
+def test_without_torch_it_says_how_to_install_it(here: Path):
+    code = (
+        "import sys, importlib.util as u\nfind = u.find_spec\n"
+        "u.find_spec = lambda name, *a: None if name == 'torch' else find(name, *a)\n" + RUN
+    )
+    done = subprocess.run([sys.executable, "-c", code, *TRAIN], capture_output=True, text=True, check=False)
+    assert done.returncode == 2
+    expected = 'greenbatch: training needs torch, which is not installed (pip install "greenbatch[learn]")\n'
+    assert done.stderr == expected
+
+
+def test_force_replaces_a_training_and_nothing_else(here: Path, capsys: pytest.CaptureFixture[str]):
+    assert main([*BASE, "--out", "run", "--epochs", "1"]) == 0
+    (here / "run" / "notes.txt").write_text("mine")
+    assert main([*BASE, "--out", "run", "--epochs", "1", "--seed", "3"]) == 2
+    assert "--force to replace it" in capsys.readouterr().err
+    assert main([*BASE, "--out", "run", "--epochs", "1", "--seed", "3", "--force"]) == 0
+    assert load_model(here / "run" / "model").record["training"]["seed"] == 3
+    assert (here / "run" / "notes.txt").read_text() == "mine"
+
+
+def test_other_settings_are_not_resumed(here: Path, refused: Callable[..., str], capsys: pytest.CaptureFixture[str]):
+    assert main([*BASE, "--out", "run", "--epochs", "1"]) == 0
+    capsys.readouterr()
+    for extra, message in (
+        (("--epochs", "2"), "training.epochs: is 2, the training in run was started with 1"),
+        (("--epochs", "1", "--seed", "9"), "training.seed: is 9"),
+        (("--epochs", "1", "--backfill", "easy"), 'backfill: is "easy"'),
+        (("--minutes", "1"), "limit|epochs"),
+    ):
+        assert re.search(message, refused(*BASE, "--out", "run", "--resume", *extra))
+
+
+def test_ctrl_c_saves_and_resume_ends_with_the_same_weights(here: Path):
+    command = [*BASE, "--out", "run", "--epochs", "20"]
+    process = subprocess.Popen(
+        [sys.executable, "-c", RUN, *command], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+    log = here / "run" / "log.jsonl"
+    deadline = time.monotonic() + 120
+    while not (log.exists() and log.read_bytes().count(b"\n") >= 3) and time.monotonic() < deadline:
+        time.sleep(0.01)
+    os.kill(process.pid, signal.SIGINT)
+    _, err = process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert "Traceback" not in err
+    assert err.splitlines()[-1].startswith("greenbatch: interrupted; go on with: greenbatch train rlscheduler")
+    assert err.splitlines()[-1].endswith("--out run --epochs 20 --resume")
+    model = load_model(here / "run" / "model").record["training"]
+    assert not model["finished"]
+    assert 1 <= model["epochs"] < 20
+    assert main([*command, "--resume"]) == 0
+    assert main([*BASE, "--out", "whole", "--epochs", "20"]) == 0
+    ours, theirs = (here / name / "model" / "actor.safetensors" for name in ("whole", "run"))
+    assert ours.read_bytes() == theirs.read_bytes()
