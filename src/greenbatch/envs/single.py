@@ -14,7 +14,6 @@ from greenbatch.envs.preset import Preset, Table
 from greenbatch.errors import InputError
 from greenbatch.scenarios import Scenario, load_scenario
 
-
 LARGEST = 1e9
 """Bound of every number of an observation."""
 
