@@ -159,9 +159,8 @@ def test_the_environment_goes_the_way_of_a_session(small: Scenario, data: st.Dat
     start, seed = data.draw(st.integers(0, 250)), data.draw(st.integers(0, 99))
     agent = np.random.default_rng(seed)
     env = BatchEnv(small, made, environments=1, jobs=40, backfill=backfill)
-    session = Session(
-        small.window(start, 40), small.cluster, small.site, small.rules, Program(name="x", backfill=backfill)
-    )
+    program = Program(name="x", backfill=backfill, settings={"sticky": 1.0})
+    session = Session(small.window(start, 40), small.cluster, small.site, small.rules, program)
     seen = env.reset([start])
     while len(seen.environment):
         view = session.view()
@@ -207,9 +206,8 @@ def test_users_are_treated_by_their_means(small: Scenario) -> None:
     while len(seen.environment):
         seen, _, _ = env.step(np.zeros((len(seen.environment), 2), np.int64))
     for b, start in enumerate([5, 90]):
-        outcome = simulate(
-            question.window(start, 50), question.cluster, question.site, question.rules, scheduler("fcfs+none")
-        )
+        rules = replace(question.rules, commitment="sticky")
+        outcome = simulate(question.window(start, 50), question.cluster, question.site, rules, scheduler("fcfs+none"))
         metrics = evaluate(outcome)
         for name, value in zip(env.terms, env.values[b], strict=True):
             assert value == pytest.approx(metrics[name], rel=1e-12)
@@ -318,5 +316,9 @@ def test_normalizers_become_numbers_of_the_scenario(small: Scenario) -> None:
     assert scales["processors"] == 256.0
     assert scales["requested_time"] == small.workload.run_time_s.max()
     assert scales["wait"] == 43_200.0
+    with pytest.raises(InputError, match="delays jobs, which for ever puts them off"):
+        resolve(preset_with(settings={"sticky": 0.0}), small)
+    with pytest.raises(InputError, match="must be asked again although nothing happens"):
+        resolve(waiting().model_copy(update={"settings": {}}), small)
     with pytest.raises(InputError, match="gas-marl needs a power supply"):
         resolve(preset("gas-marl"), replace(small, site=None))

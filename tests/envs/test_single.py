@@ -36,7 +36,8 @@ def test_padded_as_published(greenbatch_reference: Find, greenbatch_data: Find) 
     for theirs, action in zip(episode["obs_first40"], episode["actions"], strict=False):
         np.testing.assert_array_equal(seen, theirs)
         seen, _, ended, truncated, _ = env.step(action)
-        assert not (ended or truncated)
+        assert not ended
+        assert not truncated
 
 
 def test_masks_say_what_may_be_chosen(small: Scenario) -> None:

@@ -82,8 +82,8 @@ class Action(_Section):
     """Waiting until the next event is a choice, shown as one more row."""
     only_fitting: bool = False
     """Only jobs that fit now may be chosen."""
-    longest_hold_s: float = Field(default=1e30, gt=0)
-    """While a job that fits has waited longer than this, waiting is no choice. [s]"""
+    longest_hold_s: float = Field(default=604_800.0, gt=0, le=31_622_400.0)
+    """With ``wait``: while a job that fits has waited longer than this, waiting is no choice. [s]"""
 
 
 class Reward(_Section):
@@ -188,10 +188,17 @@ def resolve(made: Preset, scenario: Scenario) -> Preset:
     trace. ``site_scale``: processors / 256, by which GAS-MARL scales a site.
 
     Raises:
-        InputError: it needs a power supply and the scenario has none.
+        InputError: it needs a power supply and the scenario has none, or it could put jobs off for ever.
     """
     if made.needs_site and scenario.site is None:
         raise InputError(f"{made.name} needs a power supply", field="site", fix="use a scenario with a site")
+    rules = scenario.rules
+    if len(made.action.delays) > 1 and not made.settings.get("sticky", rules.commitment == "sticky"):
+        problem = f"{made.name} delays jobs, which for ever puts them off where the queue is ranked anew at every event"
+        raise InputError(problem, field="settings.sticky", fix="set it to 1")
+    if made.action.wait and not made.settings.get("tick_s", rules.tick_s) > 0:
+        problem = f"{made.name} may wait, so it must be asked again although nothing happens"
+        raise InputError(problem, field="settings.tick_s", fix="set it to 1800, say")
     jobs = scenario.workload
     scales: dict[str, float] = {
         "processors": float(scenario.cluster.processors),
