@@ -1,4 +1,4 @@
-"""A tiny batched environment with the interface of ``BatchEnv``: random tables of any size, rewards from the actions."""
+"""A tiny batched environment with the interface of ``BatchEnv``: random tables, rewards from the actions."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
+
 from greenbatch.learning.shapes import Shapes
 
 
