@@ -25,10 +25,14 @@ ROOMS = (
     ("policies",),
     ("metrics",),
     ("scenarios",),
+    ("envs",),
+    ("learning",),
     ("experiments",),
     ("cli",),
 )
 """From the ground floor up; rooms of one floor do not import each other, except that any may use the ground floor."""
+UPSTAIRS = {("policies/schedulers.py", "learning")}
+"""What a module may import from above: a trained model is found by the spelling of its scheduler."""
 
 
 def page_id(page: Path) -> str:
@@ -165,7 +169,8 @@ def test_a_room_imports_only_from_rooms_below_it(room: str) -> None:
     files = sorted((SOURCE / room).rglob("*.py")) if (SOURCE / room).is_dir() else [SOURCE / f"{room}.py"]
     assert files
     for file in files:
-        found = imported_rooms(file.read_text(encoding="utf-8"))
+        name = file.relative_to(SOURCE).as_posix()
+        found = {each for each in imported_rooms(file.read_text(encoding="utf-8")) if (name, each) not in UPSTAIRS}
         assert found <= allowed, f"{file.relative_to(SOURCE)} imports from {', '.join(sorted(found - allowed))}"
 
 

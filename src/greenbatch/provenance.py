@@ -17,7 +17,7 @@ from typing import Any
 
 from greenbatch import datasets
 
-_PACKAGES = ("greenbatch", "llvmlite", "matplotlib", "numba", "numpy", "polars", "pvlib")
+_PACKAGES = ("greenbatch", "llvmlite", "matplotlib", "numba", "numpy", "onnxruntime", "polars", "pvlib")
 
 
 def provenance(

@@ -117,7 +117,8 @@ def write_comparison(comparison: Comparison, folder: Path, *, seed: int) -> None
     from greenbatch.cli.output import write_record
     from greenbatch.experiments.report import write_report
     from greenbatch.experiments.tables import comparison_table, difference_table, write
-    from greenbatch.provenance import provenance, rule_files
+    from greenbatch.policies import input_files
+    from greenbatch.provenance import provenance
 
     scenario, frame, baseline = comparison.scenario, comparison.frame, comparison.baseline
     settings = {
@@ -126,7 +127,7 @@ def write_comparison(comparison: Comparison, folder: Path, *, seed: int) -> None
     }  # fmt: skip
     record = provenance(
         scenario=scenario.resolved,
-        inputs={**scenario.inputs, **rule_files(comparison.schedulers)},
+        inputs={**scenario.inputs, **input_files(comparison.schedulers)},
         notes=scenario.notes,
         settings=settings,
         seed=seed,

@@ -55,7 +55,7 @@ def simulate(
     """
     from greenbatch.cli.app import COMMAND
     from greenbatch.cli.output import result_folder, write_record
-    from greenbatch.provenance import provenance, rule_files
+    from greenbatch.provenance import provenance
     from greenbatch.scenarios import load_scenario
 
     with result_folder(out, force=force) as folder:
@@ -71,7 +71,7 @@ def simulate(
         settings = {"scheduler": scheduler, "start": start or 0, "jobs": len(window), "strict": strict}
         record = provenance(
             scenario=question.resolved,
-            inputs={**question.inputs, **rule_files([scheduler])},
+            inputs={**question.inputs, **policies.input_files([scheduler])},
             notes=question.notes,
             settings=settings,
             seed=question.evaluation.seed,

@@ -6,6 +6,7 @@ end, the forecast, the clock. Nothing else is known, so a view of a live queue w
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -20,8 +21,15 @@ from greenbatch.engine.state import CLOCK, JOB, QUEUED, RANKED, RUNNING, SEGMENT
 types: Any = _types
 
 
-def _records(rows: int, dtype: Any) -> Any:
-    return np.zeros(rows, dtype).view(np.recarray)
+def _records(array: Any) -> Any:
+    return array.view(np.recarray)
+
+
+_UNUSED: dict[str, Any] = {
+    "arrivals": np.zeros(0, N), "running": _records(np.zeros(0, RUNNING)), "profile": _records(np.zeros(0, STEP)),
+    "plan": _records(np.zeros(0, SLOT)), "ranked": _records(np.zeros(0, RANKED)), "started": np.zeros(0, N),
+}  # fmt: skip
+"""Parts of a state that tell of the course of a simulation."""
 
 
 def state_of(view: View) -> State:
@@ -30,9 +38,9 @@ def state_of(view: View) -> State:
     Row ``i`` of ``jobs`` is the ``i``-th waiting job; running jobs have no row there. Start and end times, actual run
     times and everything that belongs to the course of a simulation are zero.
     """
-    queue, running, supply = view.queue, view.running, view.supply
+    queue, running = view.queue, view.running
     q, r = queue.submit_s.shape[0], running.expected_end_s.shape[0]
-    jobs, waiting, expected = _records(max(q, 1), JOB), _records(q + 1, QUEUED), _records(max(r, 1), RUNNING)
+    jobs, waiting, expected = np.zeros(max(q, 1), JOB), np.zeros(q + 1, QUEUED), np.zeros(max(r, 1), RUNNING)
     for column in ("submit_s", "power_w", "user"):
         jobs[column][:q] = getattr(queue, column)
     jobs["requested_s"][:q], jobs["processors"][:q] = queue.requested_time_s, queue.processors
@@ -40,25 +48,35 @@ def state_of(view: View) -> State:
     waiting["requested_s"][:q] = queue.requested_time_s
     expected["end_s"][:r], expected["processors"][:r] = running.expected_end_s, running.processors
     expected["power_w"][:r] = running.power_w
-    fixed, clock = _records(1, SETTINGS)[0], _records(1, CLOCK)[0]
-    fixed.processors, fixed.idle_w = view.nodes.processors.sum(), view.nodes.idle_power_w.sum()
-    clock.now_s, clock.free, clock.load_w = view.now_s, view.nodes.free_processors.sum(), view.load_w
-    clock.arrived_s, clock.last, clock.running = view.last_submission_s, q, r
-    slots = supply.renewable_w.shape[0]
-    breaks = r + 4
-    supply_w = np.zeros(1)
-    if slots:
-        fixed.supply_step_s, fixed.supply_origin_s = supply.step_s, supply.origin_s
-        fixed.supply_slots, fixed.forecast_slots, fixed.supply_repeat = slots, slots, 1
-        # The present slot keeps its number on the clock; the window that the view shows repeats beyond its end.
-        supply_w = np.roll(supply.renewable_w, int((view.now_s - supply.origin_s) // supply.step_s) % slots)
-        breaks += int(queue.requested_time_s.max(initial=0.0) / supply.step_s)
+    clock, fixed = np.zeros(1, CLOCK), np.zeros(1, SETTINGS)
+    clock["now_s"], clock["free"], clock["load_w"] = view.now_s, view.nodes.free_processors.sum(), view.load_w
+    clock["arrived_s"], clock["last"], clock["running"] = view.last_submission_s, q, r
+    fixed["processors"], fixed["idle_w"] = view.nodes.processors.sum(), view.nodes.idle_power_w.sum()
+    supply_w, breaks = _forecast(view, fixed)
     return State(
-        jobs=jobs, arrivals=np.zeros(0, N), queue=waiting, running=_records(0, RUNNING), expected=expected,
-        profile=_records(0, STEP), segments=_records(breaks, SEGMENT), plan=_records(0, SLOT),
-        ranked=_records(0, RANKED), columns=np.zeros((6, max(q, 1))), started=np.zeros(0, N),
-        attributes=np.column_stack(view.attributes), supply_w=supply_w, set=fixed, clock=clock,
+        jobs=_records(jobs), queue=_records(waiting), expected=_records(expected),
+        segments=_records(np.zeros(r + 4 + breaks, SEGMENT)), columns=np.zeros((6, max(q, 1))),
+        attributes=np.column_stack(view.attributes).astype(np.float64, copy=False), supply_w=supply_w,
+        set=_records(fixed)[0], clock=_records(clock)[0], **_UNUSED,
     )  # fmt: skip
+
+
+def _forecast(view: View, fixed: Any) -> tuple[Any, int]:
+    """Power of the slots that a view shows, written as a series that repeats; its settings; slots of the longest job.
+
+    The present slot keeps its number on the clock, so that the forecast beyond the view's window repeats that window.
+    """
+    supply = view.supply
+    slots = supply.renewable_w.shape[0]
+    if slots == 0:
+        return np.zeros(1), 0
+    fixed["supply_step_s"], fixed["supply_origin_s"] = supply.step_s, supply.origin_s
+    fixed["supply_slots"] = fixed["forecast_slots"] = slots
+    fixed["supply_repeat"] = 1
+    power_w = np.asarray(supply.renewable_w, dtype=np.float64)
+    first = int((view.now_s - supply.origin_s) // supply.step_s) % slots
+    longest_s = float(view.queue.requested_time_s.max(initial=0.0))
+    return np.concatenate([power_w[slots - first :], power_w[: slots - first]]), int(longest_s / supply.step_s)
 
 
 def _observe_state(s: Any, layout: Any, seen: Any) -> None:
@@ -80,6 +98,10 @@ def observe_view(view: View, layout: Layout) -> Seen:
         np.zeros((1, layout.supply_rows, layout.supply.shape[0]), np.float32), np.zeros(1, N),
         np.zeros((1, layout.state.shape[0]), np.float32), np.zeros((1, layout.delays.shape[0]), np.bool_),
     )  # fmt: skip
-    signature = types.void(STATE_TYPE, LAYOUT_TYPE, SEEN_TYPE)
-    entry("observe-view", _observe_state, signature)(state_of(view), layout, seen)
+    _compiled()(state_of(view), layout, seen)
     return seen
+
+
+@cache
+def _compiled() -> Any:
+    return entry("observe-view", _observe_state, types.void(STATE_TYPE, LAYOUT_TYPE, SEEN_TYPE))

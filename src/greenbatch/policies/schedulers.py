@@ -2,7 +2,8 @@
 
 A scheduler is spelled ``policy+backfill``, each with optional parameters: ``f2+green``, ``f2+green:sigma=25000``,
 ``cheapest-start:psi=2:hold=5e5``. A rule of your own is named by its file, ``my_rules.py:my_rule+easy``, or by an entry
-point in the group ``greenbatch.rules``.
+point in the group ``greenbatch.rules``. A trained model is named by its preset and its folder:
+``gas-marl@runs/a/model+green``, ``gas-marl@runs/a/model:sample=1:seed=3+green``.
 """
 
 from __future__ import annotations
@@ -10,12 +11,15 @@ from __future__ import annotations
 import difflib
 import importlib.util
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 
+from greenbatch import datasets, provenance
 from greenbatch.engine.program import BACKFILLS, Program
 from greenbatch.engine.seam import Policy
 from greenbatch.errors import InputError
@@ -23,6 +27,11 @@ from greenbatch.policies import green, registry, rules  # noqa: F401  (the other
 from greenbatch.policies.registry import Entry, line_in
 from greenbatch.workload import Workload
 
+if TYPE_CHECKING:
+    from greenbatch.learning.learned import LearnedScheduler
+
+_MODEL = re.compile(r"(?P<preset>[\w.-]+)@(?P<folder>.+)")
+"""A trained model: its preset, and its folder with parameters and backfilling."""
 _PLUS = re.compile(r"(?<!\d[eE])\+")
 """The plus between policy and backfilling, not that of an exponent."""
 BACKFILL_PARAMETERS: dict[str, dict[str, str]] = {"green": {"sigma": "threshold_j"}}
@@ -80,27 +89,28 @@ class Scheduler:
         return None if self.entry.maker is None else self.entry.maker()
 
 
-def scheduler(spec: str) -> Scheduler:
+def scheduler(spec: str) -> Scheduler | LearnedScheduler:
     """The scheduler that a name spells.
 
     Raises:
-        InputError: an unknown policy, backfilling or parameter, or a combination that makes no sense.
+        InputError: an unknown policy, backfilling or parameter, a combination that makes no sense, or a folder that
+            holds no model of the preset that is named.
     """
-    parts = _PLUS.split(spec.strip())
-    policy, backfill = ("+".join(parts[:-1]), parts[-1]) if len(parts) > 1 else (parts[0], "none")
+    policy, backfill = _split(spec.strip())
     policy_name, parameters = _parse(policy, spec)
-    backfill_name, backfill_parameters = _parse(backfill, spec)
+    backfill_name, settings = _backfilling(backfill, spec)
+    if model := _model(policy_name):
+        from greenbatch.learning.learned import PARAMETERS, learned
+
+        _known_parameters(parameters, list(PARAMETERS), model["preset"], spec)
+        return learned(f"{policy}+{backfill}", model["preset"], model["folder"], parameters, backfill_name, settings)
     entry = _entry(policy_name, spec)
-    _known(backfill_name, list(BACKFILLS), "backfilling", spec)
     _known_parameters(parameters, list(entry.parameters), policy_name, spec)
-    known = BACKFILL_PARAMETERS.get(backfill_name, {})
-    _known_parameters(backfill_parameters, list(known), backfill_name, spec)
     if backfill_name != "none" and not entry.backfills:
         raise InputError(
             f"{policy_name} looks at every waiting job, so it takes no backfilling", field=spec,
             fix=f"write {policy_name} or {policy_name}+none",
         )  # fmt: skip
-    settings = {known[key]: value for key, value in backfill_parameters.items()}
     return Scheduler(f"{policy}+{backfill}", entry, parameters, backfill_name, settings)
 
 
@@ -117,6 +127,42 @@ def split_schedulers(text: str) -> list[str]:
         if specs.count(spec) > 1:
             raise InputError(f"names {spec} twice", field="schedulers", fix="name each scheduler once")
     return specs
+
+
+def input_files(specs: Sequence[str]) -> dict[str, str]:
+    """File name -> SHA-256 of every file that schedulers are named by: Python files, and the weights of models."""
+    folders = [model["folder"] for spec in specs if (model := _model(_parse(_split(spec.strip())[0], spec)[0]))]
+    weights = {str(file): datasets.sha256(file) for folder in folders for file in Path(folder).glob("*.safetensors")}
+    return {**provenance.rule_files([spec for spec in specs if not _model(spec)]), **weights}
+
+
+def _model(text: str) -> re.Match[str] | None:
+    """The parts of a model's name, None if it is no model's."""
+    return None if ".py:" in text else _MODEL.fullmatch(text.strip())
+
+
+def _split(spec: str) -> tuple[str, str]:
+    """Policy and backfilling, each with its parameters.
+
+    In a model's name the last plus before a backfilling counts: folders may have one in their names too.
+    """
+    if not _model(spec):
+        parts = _PLUS.split(spec)
+        return ("+".join(parts[:-1]), parts[-1]) if len(parts) > 1 else (parts[0], "none")
+    parts = spec.split("+")
+    for at in range(len(parts) - 1, 0, -1):
+        if parts[at].partition(":")[0] in BACKFILLS:
+            return "+".join(parts[:at]), "+".join(parts[at:])
+    return spec, "none"
+
+
+def _backfilling(text: str, spec: str) -> tuple[str, dict[str, float]]:
+    """Name of a backfilling and the engine settings that its parameters stand for."""
+    name, parameters = _parse(text, spec)
+    _known(name, list(BACKFILLS), "backfilling", spec)
+    known = BACKFILL_PARAMETERS.get(name, {})
+    _known_parameters(parameters, list(known), name, spec)
+    return name, {known[key]: value for key, value in parameters.items()}
 
 
 def _parse(text: str, spec: str) -> tuple[str, dict[str, float]]:

@@ -1,0 +1,177 @@
+"""A trained model behind the decision seam: what it sees of a view, what it scores, what it decides. No torch.
+
+Its tables are filled by the compiled functions that fill those of `envs.batch.BatchEnv`, and its network is the ONNX
+graph of the trained one, so it decides here as it did in training.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from greenbatch.engine.program import Program
+from greenbatch.engine.seam import Decision, Start, View, Wait
+from greenbatch.errors import InputError
+from greenbatch.learning.graph import build, load
+from greenbatch.learning.model import Model, load_model
+from greenbatch.learning.shapes import shapes_of
+
+if TYPE_CHECKING:
+    from onnxruntime import InferenceSession
+
+    from greenbatch.workload import Workload
+
+PARAMETERS: Mapping[str, float] = {"sample": 0.0, "seed": 0.0}
+"""What may be said behind the folder: ``sample=1`` draws from the policy, as the papers' evaluations do, from a
+``seed``; otherwise the best action is taken."""
+
+
+class Answer(NamedTuple):
+    """What a model makes of a view."""
+
+    logits: NDArray[np.float32]
+    """Of each row: the waiting jobs that are seen, in order of submission, and waiting if that is a choice."""
+    row: int
+    delay_logits: NDArray[np.float32]
+    """Of each delay, for the chosen row."""
+    delay: int
+
+
+class LearnedPolicy:
+    """A model that decides in one simulation, or on one live queue."""
+
+    def __init__(self, model: Model, session: InferenceSession, seed: int | None = None) -> None:
+        """Get ready.
+
+        Args:
+            model: the model.
+            session: its graph, with noise if it is to draw.
+            seed: seed of what it draws; None to take the best action.
+        """
+        from greenbatch.envs.layout import layout_of
+
+        self.model, self.layout = model, layout_of(model.preset)
+        self._session, self._inputs = session, [each.name for each in session.get_inputs()]
+        self._random = None if seed is None else np.random.default_rng(seed)
+
+    def answer(self, view: View) -> Answer:
+        """Scores of a view's rows and delays, and what is chosen.
+
+        Raises:
+            InputError: the machine is larger than those that the model was trained for.
+        """
+        from greenbatch.engine.view_state import observe_view
+
+        self._check_size(view)
+        seen = observe_view(view, self.layout)
+        given: dict[str, Any] = {
+            "queue": seen.queue, "selectable": seen.selectable, "running": seen.running, "supply": seen.supply[0],
+            "state": seen.state[0], "delays": seen.delays[0],
+        }  # fmt: skip
+        if self._random is not None:
+            given["row_noise"] = self._random.gumbel(size=seen.selectable.shape).astype(np.float32)
+            given["delay_noise"] = self._random.gumbel(size=seen.delays.shape[1]).astype(np.float32)
+        logits, row, delay_logits, delay = self._session.run(None, {name: given[name] for name in self._inputs})
+        return Answer(logits, int(row), delay_logits, int(delay))
+
+    def decide(self, view: View) -> Decision:
+        """Start the chosen job, perhaps after the chosen delay, or wait where that is a choice."""
+        answer = self.answer(view)
+        if self.layout.wait and answer.row == len(answer.logits) - 1:
+            return Wait()
+        delay = self.layout.delays[answer.delay]
+        return Start(answer.row, int(delay.kind), float(delay.amount))
+
+    def _check_size(self, view: View) -> None:
+        largest, there = self.model.normalizers.get("processors"), int(view.nodes.processors.sum())
+        if largest is not None and there > largest:
+            problem = f"was trained for {largest:g} processors, the cluster has {there}"
+            fix = f"greenbatch train {self.model.preset.name} for this cluster"
+            raise InputError(problem, file=self.model.folder, fix=fix)
+
+
+@dataclass(frozen=True, slots=True)
+class LearnedScheduler:
+    """A model with its backfilling, as it is named: ``gas-marl@runs/a/model+green``."""
+
+    name: str
+    model: Model
+    backfill: str
+    settings: Mapping[str, float]
+    """Engine settings that the backfilling's parameters stand for."""
+    session: InferenceSession
+    seed: int | None
+    """Seed of a model that draws its actions; None for the best ones."""
+
+    def program(self, workload: Workload) -> Program:
+        """The engine's program for a window of jobs.
+
+        Raises:
+            InputError: the model looks at the power of jobs, and it is not known.
+        """
+        from greenbatch.envs.batch import program_of
+
+        made = program_of(self.model.preset, self.backfill)
+        if made.needs_site and np.isnan(workload.power_w).any():
+            problem = f"{self.model.preset.name} looks at the power of jobs, {workload.name} does not know it"
+            raise InputError(problem, file=self.model.folder, fix="set workload.power in the scenario")
+        return replace(made, name=self.name, settings={**(made.settings or {}), **self.settings})
+
+    def policy(self) -> LearnedPolicy:
+        """A new object that decides in one simulation."""
+        return LearnedPolicy(self.model, self.session, self.seed)
+
+
+def learned(
+    name: str, preset: str, folder: str | Path, parameters: Mapping[str, float], backfill: str,
+    settings: Mapping[str, float],
+) -> LearnedScheduler:  # fmt: skip
+    """The scheduler of a model.
+
+    Args:
+        name: how it is named, for reports.
+        preset: name of the preset that it must have been trained with.
+        folder: the model.
+        parameters: see `PARAMETERS`.
+        backfill: the backfilling.
+        settings: engine settings that the backfilling's parameters stand for.
+
+    Raises:
+        InputError: there is no model, it is damaged, or it is of another preset.
+    """
+    model = load_model(folder)
+    if model.preset.name != preset:
+        fix = f"write {model.preset.name}@{folder}"
+        raise InputError(f"is a model of {model.preset.name}, not of {preset}", file=folder, field=name, fix=fix)
+    given = {**PARAMETERS, **parameters}
+    sample = bool(given["sample"])
+    return LearnedScheduler(
+        name, model, backfill, settings, load(graph_of(model, noise=sample)), int(given["seed"]) if sample else None
+    )
+
+
+def graph_of(model: Model, *, noise: bool = False) -> bytes:
+    """The ONNX graph of a model; the file says what its columns are and which weights it has.
+
+    Raises:
+        InputError: the weights are not those of the preset's network.
+    """
+    import json
+
+    preset, seen = model.preset, model.preset.observation
+    tables = {"queue": seen.queue.columns, "running": seen.running.columns, "supply": seen.supply.columns,
+              "state": seen.state.columns}  # fmt: skip
+    columns = {name: [column.model_dump(mode="json") for column in each] for name, each in tables.items()}
+    facts = {
+        "preset": preset.name,
+        "weights_sha256": str(model.record["weights"]["sha256"]),
+        "columns": json.dumps(columns),
+        "delays": json.dumps([delay.model_dump(mode="json") for delay in preset.action.delays]),
+        "wait": json.dumps(preset.action.wait),
+    }
+    return build(preset.network, shapes_of(preset), model.weights, noise=noise, metadata=facts)

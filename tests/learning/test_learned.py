@@ -1,0 +1,317 @@
+"""A model behind the seam decides as the batched environment with its torch network; how models are named."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import greenbatch as gb
+from greenbatch.engine.seam import Start, View, Wait
+from greenbatch.engine.session import Session
+from greenbatch.engine.simulate import simulate
+from greenbatch.engine.view_state import observe_view
+from greenbatch.envs.batch import BatchEnv, program_of
+from greenbatch.envs.layout import layout_of
+from greenbatch.envs.preset import Preset, check, preset, resolve
+from greenbatch.errors import InputError
+from greenbatch.learning.learned import LearnedScheduler
+from greenbatch.learning.model import save_model
+from greenbatch.learning.shapes import shapes_of
+from greenbatch.policies import input_files, scheduler
+from greenbatch.scenarios import Scenario, load_scenario
+
+torch = pytest.importorskip("torch")
+
+DATA = {
+    "default": None, "gas-marl/lublin-256": "swf/lublin_256.swf.gz", "gas-marl/jann": "swf/Jann.swf.gz",
+    "rlscheduler/lublin-1": "swf/lublin_256.swf.gz",
+}  # fmt: skip
+"""Scenario -> the trace it needs."""
+
+
+def everything() -> Preset:
+    """A preset that uses every table: states, a row that stands for waiting, few delays, short windows."""
+    raw = preset("gas-marl").model_dump(mode="json")
+    raw["name"] = "everything"
+    raw["observation"]["queue"]["rows"] = 7
+    raw["observation"]["queue"]["columns"] += [
+        {"feature": "is_wait"}, {"feature": "slowdown", "scale": 10.0, "log": True}, {"feature": "area", "scale": 1e4},
+    ]  # fmt: skip
+    raw["observation"]["queue"]["empty"] = []
+    raw["observation"]["running"]["rows"] = 5
+    raw["observation"]["state"]["columns"] = [
+        {"feature": name, "scale": scale} for name, scale in
+        (("free_share", 1.0), ("load", 1e4), ("supply", 1e4), ("queue_length", 10.0), ("queued_work", 1e4),
+         ("running_work", 1e4), ("hour_sine", 1.0), ("hour_cosine", 1.0), ("since_arrival", 3600.0))
+    ]  # fmt: skip
+    raw["action"] = {
+        "delays": [{"kind": "none"}, {"kind": "releases", "amount": 2}, {"kind": "seconds", "amount": 900}],
+        "wait": True, "longest_hold_s": 20_000.0,
+    }  # fmt: skip
+    raw["network"] = {"kind": "context", "width": 32, "context": 16}
+    raw["settings"] = {"tick_s": 1800.0, "sticky": 1.0}
+    return check(raw)
+
+
+def one_action() -> Preset:
+    """GAS-MARL's tables, no delays, a small network: any weights end any simulation."""
+    raw = preset("maskable-ppo").model_dump(mode="json")
+    return check({**raw, "name": "one-action", "network": {"kind": "context", "width": 32}, "settings": {}})
+
+
+PRESETS: dict[str, Callable[[], Preset]] = {
+    "gas-marl": lambda: preset("gas-marl"),
+    "maskable-ppo": lambda: preset("maskable-ppo"),
+    "rlscheduler": lambda: preset("rlscheduler"),
+    "everything": everything,
+    "one-action": one_action,
+}
+
+
+@pytest.fixture(scope="session")
+def question(greenbatch_data: Callable[[str], Path]) -> Callable[[str], Scenario]:
+    """A scenario, read once."""
+    read: dict[str, Scenario] = {}
+
+    def find(name: str) -> Scenario:
+        if (trace := DATA[name]) is not None:
+            greenbatch_data(trace)
+        if name not in read:
+            read[name] = load_scenario(name)
+        return read[name]
+
+    return find
+
+
+def actor_of(made: Preset, seed: int = 0) -> Any:
+    """An actor with random weights, large enough that it does not always choose the same."""
+    from greenbatch.learning.networks import build
+
+    actor, _ = build(made.network, shapes_of(made), seed)
+    noise = torch.Generator().manual_seed(seed)
+    with torch.no_grad():
+        for parameter in actor.parameters():
+            parameter.mul_(1.7).add_(0.05 * torch.randn(parameter.shape, generator=noise))
+    return actor
+
+
+def write_model(folder: Path, made: Preset, scenario: Scenario, *, seed: int = 0) -> Any:
+    """A model with random weights in a folder; returns the actor."""
+    actor = actor_of(made, seed)
+    weights = {key: value.numpy() for key, value in actor.state_dict().items()}
+    record = {"training": {"backfill": made.backfill, "seed": seed}, "provenance": {}, "validation": {}}
+    save_model(folder, weights, made, record, scenario=scenario)
+    return actor
+
+
+def batched_starts(scenario: Scenario, made: Preset, backfill: str, starts: list[int], jobs: int, actor: Any) -> Any:
+    """Start times of all jobs by the batched environment and the torch network, and how often it waited or delayed."""
+    from greenbatch.learning.batches import as_batch
+    from greenbatch.learning.rollout import Choice
+
+    env = BatchEnv(scenario, made, environments=len(starts), jobs=jobs, backfill=backfill)
+    choice, seen, kinds = Choice(actor, None), env.reset(starts), np.zeros(2, np.int64)
+    with torch.inference_mode():
+        while len(seen.environment):
+            assert kinds.max() < 20_000, "it waits for ever"
+            rows, delays, _ = choice(as_batch(seen))
+            last = np.diff(seen.queue_offsets) - 1
+            kinds += int((env.layout.wait * (rows.numpy() == last)).sum()), int(np.count_nonzero(delays))
+            seen, _, _ = env.step(np.column_stack([rows.numpy(), delays.numpy()]))
+    return env.starts_s[: len(starts)].copy(), kinds
+
+
+@pytest.mark.parametrize(
+    ("name", "scenario_name", "backfill", "starts"),
+    [
+        ("gas-marl", "gas-marl/lublin-256", "green", [300, 6567]),
+        ("gas-marl", "gas-marl/jann", "easy-schedgym", [4000]),
+        ("maskable-ppo", "gas-marl/lublin-256", "none", [1000]),
+        ("one-action", "default", "easy", [17, 3000]),
+        ("rlscheduler", "rlscheduler/lublin-1", "easy-schedgym", [2500, 500]),
+        ("everything", "gas-marl/lublin-256", "green", [700, 5000]),
+        ("everything", "gas-marl/jann", "easy", [900]),
+    ],
+)
+def test_behind_the_seam_a_model_makes_the_schedule_of_the_batched_environment(
+    name: str, scenario_name: str, backfill: str, starts: list[int], question: Callable[[str], Scenario], tmp_path: Path
+) -> None:
+    scenario, made, jobs = question(scenario_name), PRESETS[name](), 256
+    actor = write_model(tmp_path / "model", made, scenario)
+    wanted, (waits, delays) = batched_starts(scenario, made, backfill, starts, jobs, actor)
+    if name in ("gas-marl", "everything"):
+        assert delays > 0, "a test of nothing but undelayed starts"
+    if name == "everything":
+        assert waits > 0
+    learned = scheduler(f"{name}@{tmp_path / 'model'}+{backfill}")
+    for start, theirs in zip(starts, wanted, strict=True):
+        outcome = simulate(scenario.window(start, jobs), scenario.cluster, scenario.site, scenario.rules, learned)
+        np.testing.assert_array_equal(outcome.start_s, theirs)
+
+
+@pytest.mark.parametrize(
+    ("name", "scenario_name"),
+    [("gas-marl", "gas-marl/jann"), ("rlscheduler", "rlscheduler/lublin-1"), ("everything", "gas-marl/lublin-256")],
+)
+def test_a_view_shows_what_the_batched_environment_shows(
+    name: str, scenario_name: str, question: Callable[[str], Scenario]
+) -> None:
+    scenario = question(scenario_name)
+    made = resolve(PRESETS[name](), scenario)
+    layout, rng = layout_of(made), np.random.default_rng(1)
+    env = BatchEnv(scenario, made, environments=1, jobs=128)
+    seen = env.reset([1500])
+    window = scenario.window(1500, 128)
+    session = Session(window, scenario.cluster, scenario.site, scenario.rules, program_of(made, None))
+    decisions = 0
+    while len(seen.environment):
+        view = session.view()
+        assert view is not None
+        ours = observe_view(view, layout)
+        for table in ("queue", "selectable", "running", "supply", "state", "delays"):
+            np.testing.assert_array_equal(getattr(ours, table), getattr(seen, table), err_msg=table)
+        row = int(rng.choice(np.flatnonzero(seen.selectable)))
+        delay = int(rng.choice(np.flatnonzero(seen.delays[0])))
+        kind, amount = int(layout.delays[delay].kind), float(layout.delays[delay].amount)
+        waits = layout.wait and row == len(seen.selectable) - 1
+        session.apply(Wait() if waits else Start(row, kind, amount))
+        seen, _, _ = env.step(np.array([[row, delay]]))
+        decisions += 1
+    assert session.view() is None
+    assert decisions > 20
+
+
+def test_a_view_knows_nothing_of_run_times(question: Callable[[str], Scenario]) -> None:
+    """What a model sees of two windows is the same as long as only run times differ that have not ended yet."""
+    scenario = question("default")
+    layout = layout_of(resolve(everything(), scenario))
+    window = scenario.window(40, 30)
+    other = window.with_columns(run_time_s=window.run_time_s * 0.999)
+    views: list[View] = []
+    for jobs in (window, other):
+        session = Session(jobs, scenario.cluster, scenario.site, scenario.rules, program_of(everything(), "none"))
+        first = session.view()
+        assert first is not None
+        session.apply(Start(0))
+        second = session.view()
+        assert second is not None
+        assert second.running.job_id.size == 1
+        views.append(second)
+    for ours, theirs in zip(*(observe_view(view, layout) for view in views), strict=True):
+        np.testing.assert_array_equal(ours, theirs)
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A model for the default scenario, in a folder whose name is not simple."""
+    folder = tmp_path_factory.mktemp("a+b") / "runs+green" / "model"
+    write_model(folder, one_action(), load_scenario("default"))
+    return folder
+
+
+def refusal(spec: str, scenario: str = "default") -> str:
+    with pytest.raises(InputError) as caught:
+        gb.simulate(scenario, spec, jobs=20)
+    line = str(caught.value)
+    assert "\n" not in line
+    return line
+
+
+def test_a_plus_in_a_folder_is_not_the_one_before_a_backfilling(model: Path) -> None:
+    for suffix, backfill in (("", "none"), ("+none", "none"), ("+green", "green"), (":sample=1+easy", "easy")):
+        made = scheduler(f"one-action@{model}{suffix}")
+        assert isinstance(made, LearnedScheduler)
+        assert (made.backfill, made.model.folder) == (backfill, model)
+    with_sigma = scheduler(f"one-action@{model}+green:sigma=2e+4")
+    settings = with_sigma.program(load_scenario("default").window(0, 10)).settings or {}
+    assert settings["threshold_j"] == 20_000.0
+    assert with_sigma.name == f"one-action@{model}+green:sigma=2e+4"
+
+
+def test_wrong_names_are_refused_in_one_line(model: Path, tmp_path: Path) -> None:
+    assert "is no model" in refusal(f"one-action@{tmp_path / 'nothing'}+green")
+    assert f"is a model of one-action, not of rlscheduler (write one-action@{model})" in refusal(f"rlscheduler@{model}")
+    assert "one-action has no parameter 'smaple' (it takes sample, seed)" in refusal(f"one-action@{model}:smaple=1")
+    assert "is no model" in refusal(f"one-action@{model}+greeen")
+    assert "conservative" in refusal(f"one-action@{model}+conservative")
+    assert "easy has no parameter 'sigma'" in refusal(f"one-action@{model}+easy:sigma=3")
+
+
+def test_a_model_that_does_not_fit_says_why(model: Path, tmp_path: Path) -> None:
+    scenario = load_scenario("default")
+    learned = scheduler(f"one-action@{model}+easy")
+    window = scenario.window(0, 20)
+    with pytest.raises(InputError, match="needs a power supply"):
+        simulate(window, scenario.cluster, None, scenario.rules, learned)
+    unknown = window.with_columns(power_w=np.full(20, np.nan))
+    with pytest.raises(InputError, match="one-action looks at the power of jobs"):
+        simulate(unknown, scenario.cluster, scenario.site, scenario.rules, learned)
+    larger = gb.Cluster.pooled(512)
+    with pytest.raises(InputError, match="was trained for 256 processors, the cluster has 512"):
+        simulate(window, larger, scenario.site, scenario.rules, learned)
+    record = model / "model.json"
+    broken = tmp_path / "broken"
+    broken.mkdir()
+    (broken / "actor.safetensors").write_bytes((model / "actor.safetensors").read_bytes())
+    content = json.loads(record.read_text())
+    content["preset"]["observation"]["supply"]["rows"] = 23
+    (broken / "model.json").write_text(json.dumps(content))
+    assert "weights: do not fit the preset" in refusal(f"one-action@{broken}+green")
+
+
+def test_drawn_actions_follow_the_seed_and_the_best_ones_do_not(model: Path) -> None:
+    def starts(parameters: str) -> Any:
+        return gb.simulate("default", f"one-action@{model}{parameters}+easy", start=100, jobs=60).start_s.tolist()
+
+    assert starts(":sample=1:seed=3") == starts(":sample=1:seed=3")
+    assert starts(":sample=1:seed=3") != starts(":sample=1:seed=4")
+    assert starts("") == starts(":seed=4")
+
+
+def test_one_scheduler_object_serves_many_windows_alike(model: Path) -> None:
+    scenario = load_scenario("default")
+    learned = scheduler(f"one-action@{model}:sample=1+green")
+    parts = (scenario.window(30, 40), scenario.cluster, scenario.site, scenario.rules, learned)
+    assert simulate(*parts).start_s.tolist() == simulate(*parts).start_s.tolist()
+
+
+def test_provenance_names_the_weights(model: Path) -> None:
+    digest = json.loads((model / "model.json").read_text())["weights"]["sha256"]
+    spec = f"one-action@{model}:sample=1+green:sigma=1e+4"
+    assert input_files(["fcfs+easy", spec]) == {str(model / "actor.safetensors"): digest}
+
+
+def test_a_model_runs_where_there_is_no_torch(model: Path) -> None:
+    code = (
+        "import sys; sys.modules['torch'] = None; import greenbatch as gb;"
+        f"print(gb.simulate('default', 'one-action@{model}+green', jobs=40).start_s.tolist())"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert json.loads(done.stdout) == gb.simulate("default", f"one-action@{model}+green", jobs=40).start_s.tolist()
+
+
+def test_the_scores_of_a_view_are_those_that_decide(model: Path) -> None:
+    scenario = load_scenario("default")
+    learned = scheduler(f"one-action@{model}+green")
+    assert isinstance(learned, LearnedScheduler)
+    window = scenario.window(30, 40)
+    session = Session(window, scenario.cluster, scenario.site, scenario.rules, learned.program(window))
+    policy, decisions = learned.policy(), 0
+    while (view := session.view()) is not None:
+        answer = policy.answer(view)
+        assert answer.logits.shape == view.job_id.shape
+        assert answer.row == int(np.argmax(answer.logits))
+        decision = policy.decide(view)
+        assert isinstance(decision, Start)
+        assert decision.row == answer.row
+        session.apply(replace(decision, row=int(decision.row)))
+        decisions += 1
+    assert decisions > 5
