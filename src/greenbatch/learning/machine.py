@@ -1,10 +1,8 @@
-"""The machine that trains: its device, threads, precision mode and allocator."""
+"""The machine that trains: its device, threads and precision mode."""
 
 from __future__ import annotations
 
-import ctypes
 import os
-import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -12,10 +10,6 @@ from typing import Any
 import torch
 
 from greenbatch.errors import InputError
-
-_MEMORY = ((-4, 0), (-1, 2**31 - 1), (-2, 256 << 20))
-"""glibc's mallopt: no mmap for large blocks, never trim the heap, grow it by 256 MiB. Minibatches of varying size
-otherwise give their pages back and fault them in again at every step."""
 
 LARGEST_ERROR = 4e-6
 """Relative error of a matrix product up to which a precision mode counts as float32; bfloat16 is near 1e-3."""
@@ -62,7 +56,6 @@ def prepared(threads: int, device: torch.device) -> Iterator[None]:
     deterministic, fill = torch.are_deterministic_algorithms_enabled(), switch.fill_uninitialized_memory
     torch.set_num_threads(threads)
     if device.type == "cpu":
-        _keep_memory()
         torch.set_float32_matmul_precision("medium" if _is_exact("medium") else "highest")
         torch.use_deterministic_algorithms(True)
         switch.fill_uninitialized_memory = False
@@ -91,13 +84,3 @@ def _is_exact(mode: str) -> bool:
     finally:
         torch.set_float32_matmul_precision(previous)
     return True
-
-
-def _keep_memory() -> None:
-    """Tell glibc to keep freed memory; elsewhere nothing."""
-    if not sys.platform.startswith("linux"):
-        return
-    mallopt = getattr(ctypes.CDLL(None), "mallopt", None)
-    if mallopt is not None:
-        for parameter, value in _MEMORY:
-            mallopt(parameter, value)

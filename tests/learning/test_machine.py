@@ -1,0 +1,60 @@
+"""Devices, threads and precision: chosen, refused in one line, and put back afterwards."""
+
+from __future__ import annotations
+
+import os
+
+import pytest
+import torch
+
+from greenbatch.errors import InputError
+from greenbatch.learning.machine import LARGEST_ERROR, device_of, prepared, threads_of
+
+CPU = torch.device("cpu")
+
+
+def test_threads():
+    assert threads_of(3) == 3
+    assert threads_of(0) == len(os.sched_getaffinity(0))
+
+
+@pytest.mark.parametrize("name", ["", "gpu", "cuda:x", "meta", "mps", "cuda:99"])
+def test_devices_that_are_not_there(name: str):
+    with pytest.raises(InputError, match=r"^--device: is .*\(.+\)$") as caught:
+        device_of(name)
+    assert "\n" not in str(caught.value)
+
+
+def test_the_processor_is_always_there():
+    assert device_of("cpu") == CPU
+
+
+def test_settings_are_put_back():
+    before = (
+        torch.get_num_threads(), torch.get_float32_matmul_precision(), torch.are_deterministic_algorithms_enabled(),
+        torch.utils.deterministic.fill_uninitialized_memory,
+    )  # fmt: skip
+
+    def fail() -> None:
+        with prepared(1, CPU):
+            assert torch.get_num_threads() == 1
+            assert torch.are_deterministic_algorithms_enabled()
+            raise ValueError("stop")
+
+    with pytest.raises(ValueError, match="stop"):
+        fail()
+    assert before == (
+        torch.get_num_threads(), torch.get_float32_matmul_precision(), torch.are_deterministic_algorithms_enabled(),
+        torch.utils.deterministic.fill_uninitialized_memory,
+    )  # fmt: skip
+
+
+def test_products_are_float32_whatever_the_precision_mode():
+    random = torch.Generator().manual_seed(5)
+    left, right = torch.randn(777, 333, generator=random), torch.randn(333, 55, generator=random)
+    exact = left.double() @ right.double()
+    with prepared(1, CPU):
+        error = ((left @ right).double() - exact).abs().max() / exact.abs().max()
+    assert error < LARGEST_ERROR
+    coarse = (left.bfloat16() @ right.bfloat16()).double()
+    assert (coarse - exact).abs().max() / exact.abs().max() > 100 * LARGEST_ERROR
