@@ -23,6 +23,7 @@ VERBS: dict[str, str] = {
     "demo": "Compare schedulers on the embedded scenario: table and report, no data needed.",
     "simulate": "Replay a workload under one scheduler; write its schedule, power and metrics.",
     "train": "Train a scheduler by reinforcement learning; resumable, and used wherever a scheduler is named.",
+    "export": "Write a trained model as an ONNX file, for other programs.",
     "compare": "Put schedulers side by side on the same windows: table, statistics, report.",
     "reproduce": "Compute a paper's tables, side by side with the published figures.",
     "scenario": "List, show and describe scenarios.",

@@ -1,0 +1,64 @@
+"""``greenbatch export``: a trained model as one ONNX file."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from greenbatch.cli.flags import Switch
+from greenbatch.errors import InputError
+
+
+def export(model: Path, *, out: Path, force: Switch = False) -> None:
+    """Write a trained model as an ONNX file, for programs other than greenbatch.
+
+    Its inputs are the tables that the model sees, valid rows only; its outputs are scores and the chosen row and delay.
+    The file's metadata describe the columns and their normalisers.
+
+    Parameters
+    ----------
+    model
+        A model: the folder model/ of a training.
+    out
+        The file to write, e.g. gas-marl.onnx; refused if it exists.
+    force
+        Replace the file if it exists.
+    """
+    _check(out, force=force)
+    from greenbatch.learning.checkpoint import replace_file
+    from greenbatch.learning.graph import load
+    from greenbatch.learning.learned import graph_of
+    from greenbatch.learning.model import load_model
+
+    content = graph_of(load_model(model))
+    session = load(content)
+    try:
+        replace_file(out, content)
+    except (OSError, ValueError) as error:
+        problem = f"cannot be written: {getattr(error, 'strerror', None) or error}"
+        raise InputError(problem, file=out, field="--out", fix="choose a file in a folder you may write to") from None
+    for what, tensors in (("inputs", session.get_inputs()), ("outputs", session.get_outputs())):
+        print(f"{what:8} " + ", ".join(f"{each.name} {_shape(each.shape)}" for each in tensors))
+    print(f"written to {out} ({len(content):,} bytes)")
+
+
+def _shape(lengths: list[str | int]) -> str:
+    return "(" + ", ".join(map(str, lengths)) + ")"
+
+
+def _check(out: Path, *, force: bool) -> None:
+    """Refuse a file that cannot be written, before any work is done."""
+
+    def refuse(problem: str, fix: str) -> InputError:
+        return InputError(problem, file=out, field="--out", fix=fix)
+
+    if not out.name or "\0" in str(out):
+        raise refuse("is not a file name", "give the name of a file, e.g. model.onnx")
+    try:
+        if out.is_dir():
+            raise refuse("is a folder", "give the name of a file, e.g. model.onnx")
+        if not out.parent.is_dir():
+            raise refuse("there is no such folder", "make the folder first")
+        if (out.exists() or out.is_symlink()) and not force:
+            raise refuse("exists", "give another file, or --force to replace it")
+    except OSError as error:
+        raise refuse(f"cannot be used: {error.strerror}", "choose a file in a folder you may write to") from None
