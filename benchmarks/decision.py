@@ -2,8 +2,8 @@
 
 ``python benchmarks/decision.py`` prints a table with the targets, ``--json`` one object of named figures. A decision is
 the network and the arg-max of both actions, from packed rows to the chosen row and delay; the time to compute those
-rows from a `View` is a figure of its own. Weights are random: the time does not depend on them. Each figure is the
-median of some thousand decisions on ever other rows.
+rows from a `View` is a figure of its own. Weights are random: the time does not depend on them (``--model FOLDER``
+times a model of yours besides). Each figure is the median of some thousand decisions on ever other rows.
 """
 
 from __future__ import annotations
@@ -12,30 +12,40 @@ import argparse
 import json
 import os
 import platform
-import subprocess
-import sys
 import time
 from collections.abc import Callable
-from pathlib import Path
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
 
-from greenbatch.envs.preset import preset
+from greenbatch.engine.seam import Start
+from greenbatch.engine.session import Session
+from greenbatch.engine.view_state import observe_view
+from greenbatch.envs.batch import program_of
+from greenbatch.envs.layout import layout_of
+from greenbatch.envs.preset import preset, resolve
 from greenbatch.learning.graph import build, load
+from greenbatch.learning.learned import graph_of
+from greenbatch.learning.model import load_model
 from greenbatch.learning.shapes import Shapes, shapes_of
+from greenbatch.scenarios import load_scenario
 
-TARGETS: dict[str, float] = {"gas_marl_256_queued_64_running_us": 150.0, "gas_marl_10_queued_us": 50.0}
+TARGETS: dict[str, float] = {
+    "gas_marl_256_queued_64_running_us": 150.0,
+    "gas_marl_10_queued_64_running_us": 50.0,
+    "gas_marl_10_queued_us": 50.0,
+}
 """Figure -> what it must not exceed on one core of a machine of 2025. [µs]"""
 
 Figures = dict[str, Any]
+ACTIONS = ("row", "delay")
 REPEATS, OBSERVATIONS = 4000, 50
 
 
 def stack(prefix: str, *widths: int) -> dict[str, tuple[int, int]]:
     """Shapes of linear layers ``prefix.0``, ``prefix.1``, ..."""
-    pairs = zip(widths, widths[1:], strict=False)
-    return {f"{prefix}.{number}": (after, before) for number, (before, after) in enumerate(pairs)}
+    return {f"{prefix}.{number}": (after, before) for number, (before, after) in enumerate(pairwise(widths))}
 
 
 def layers(kind: str, s: Shapes) -> dict[str, tuple[int, int]]:
@@ -92,33 +102,78 @@ def median_us(work: Callable[[int], Any], repeats: int = REPEATS) -> float:
     return float(np.median(times)) * 1e6
 
 
+SIZES = {
+    "256_queued_64_running": (256, 64), "64_queued_20_running": (64, 20), "10_queued_64_running": (10, 64),
+    "10_queued": (10, 10), "1_queued": (1, 10),
+}  # fmt: skip
+"""Figure -> waiting and running jobs."""
+
+
+def time_network(figures: Figures, name: str, session: Any, shapes: Shapes) -> None:
+    """The network and the arg-max, with long and short queues."""
+    for label, (queued, running) in SIZES.items():
+        given = rows(session, shapes, min(queued, shapes.queue_rows), min(running, max(shapes.running_rows, 1)))
+
+        def decide(number: int, given: list[dict[str, Any]] = given) -> Any:
+            return session.run(ACTIONS, given[number % OBSERVATIONS])
+
+        figures[f"{name}_{label}_us"] = median_us(decide)
+
+
 def networks(figures: Figures) -> None:
-    """The network and the arg-max of each kind, with long and short queues."""
+    """Each kind of network on the tables of the preset that it belongs to."""
     for kind, name in (("gas-marl", "gas-marl"), ("context", "gas-marl"), ("kernel", "rlscheduler")):
         shapes = shapes_of(preset(name))
-        session = actor(kind, shapes)
-        for queued, running, label in (
-            (256, 64, "256_queued_64_running"), (64, 20, "64_queued_20_running"), (10, 64, "10_queued_64_running"),
-            (10, 10, "10_queued"), (1, 10, "1_queued"),
-        ):  # fmt: skip
-            given = rows(session, shapes, min(queued, shapes.queue_rows), running)
-            figure = f"{kind.replace('-', '_')}_{label if kind != 'kernel' else label.partition('_running')[0]}_us"
-            figures[figure] = median_us(lambda number: session.run(None, given[number % OBSERVATIONS]))  # noqa: B023
+        time_network(figures, kind.replace("-", "_"), actor(kind, shapes), shapes)
 
 
-def measure() -> Figures:
-    """All figures."""
-    figures: Figures = {"machine": platform.machine(), "load_average": os.getloadavg()[0]}
-    networks(figures)
-    return figures
+def one_model(figures: Figures, folder: str) -> None:
+    """A trained model: reading it, and its decisions."""
+    begin = time.perf_counter()
+    model = load_model(folder)
+    session = load(graph_of(model))
+    figures["model_read_ms"] = 1e3 * (time.perf_counter() - begin)
+    time_network(figures, "model", session, shapes_of(model.preset))
+
+
+def observations(figures: Figures) -> None:
+    """From a view to GAS-MARL's tables: the longest queue of a window on the embedded scenario, and a short one."""
+    scenario = load_scenario("default")
+    made = resolve(preset("gas-marl"), scenario)
+    layout, views = layout_of(made), {}
+    session = Session(
+        scenario.window(0, 2000), scenario.cluster, scenario.site, scenario.rules, program_of(made, "none")
+    )
+    while (view := session.view()) is not None:
+        views[len(view.job_id)] = view
+        session.apply(Start(0))
+    for label, queued in (("longest_queue", max(views)), ("10_queued", 10)):
+        figures[f"view_to_rows_{label}_us"] = median_us(lambda _, view=views[queued]: observe_view(view, layout))
+    figures["longest_queue"] = max(views)
+
+
+def table(figures: Figures) -> str:
+    """Figures beside their targets."""
+    lines = []
+    for name, value in figures.items():
+        shown = f"{value:,.1f}" if isinstance(value, float) else str(value)
+        target = TARGETS.get(name)
+        goal = "" if target is None else f"<= {target:g}   {'reached' if value <= target else 'MISSED'}"
+        lines.append(f"{name:45} {shown:>12}   {goal}".rstrip())
+    return "\n".join(lines)
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--json", action="store_true", help="print one JSON object")
+    parser.add_argument("--model", metavar="FOLDER", help="time a trained model besides")
     options = parser.parse_args()
-    figures = measure()
-    print(json.dumps(figures, indent=2))
+    figures: Figures = {"machine": platform.machine(), "load_average": os.getloadavg()[0]}
+    networks(figures)
+    observations(figures)
+    if options.model:
+        one_model(figures, options.model)
+    print(json.dumps(figures, indent=2) if options.json else table(figures))
 
 
 if __name__ == "__main__":

@@ -55,7 +55,7 @@ def test_the_file_decides_as_its_weights_say(
     logits, row, delays, delay = session.run(None, {"queue": rows, "selectable": allowed})
     np.testing.assert_allclose(logits, hidden[:, 0], rtol=1e-5, atol=1e-5)
     assert row == np.argmax(np.where(allowed, logits, -np.inf))
-    assert (delays.tolist(), delay) == ([0.0], 0)
+    assert (delays.tolist(), delay.tolist()) == ([0.0], [0])
     facts = session.get_modelmeta().custom_metadata_map
     assert facts["preset"] == "rlscheduler"
     assert facts["weights_sha256"] == json.loads((model / "model.json").read_text())["weights"]["sha256"]

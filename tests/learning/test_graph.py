@@ -81,7 +81,8 @@ def answer(session: Any, seen: Observation, **noise: Any) -> Any:
         "queue": seen.queue, "selectable": seen.selectable, "running": seen.running, "supply": seen.supply[0],
         "state": seen.state[0], "delays": seen.delays[0], **noise,
     }  # fmt: skip
-    return session.run(None, {each.name: given[each.name] for each in session.get_inputs()})
+    logits, row, delay_logits, delay = session.run(None, {each.name: given[each.name] for each in session.get_inputs()})
+    return logits, row.item(), delay_logits, delay.item()
 
 
 def by_torch(actor: Any, decisions: list[Observation]) -> Any:

@@ -115,13 +115,9 @@ class Drawing:
             rows = self.add("Concat", rows, self.constant(np.zeros((1, columns))), axis=0)
         return self.add("ReduceMax", rows, self.integers(0), keepdims=1)
 
-    def choose(self, logits: str, allowed: str, noise: str | None) -> str:
+    def choose(self, name: str, logits: str, allowed: str, noise: str | None) -> str:
         """Index of the largest allowed logit, the first of equals, shape (1,)."""
         if noise is not None:
             logits = self.add("Add", logits, noise)
         masked = self.add("Where", allowed, logits, self.constant(MASKED))
-        return self.add("ArgMax", masked, axis=0, keepdims=1)
-
-    def scalar(self, vector: str, name: str) -> str:
-        """The one entry of a vector of length 1, shape ()."""
-        return self.add("Squeeze", vector, self.integers(0), name=name)
+        return self.add("ArgMax", masked, axis=0, keepdims=1, name=name)

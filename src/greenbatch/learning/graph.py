@@ -8,7 +8,7 @@ have the same names there and here, and the functions are equal to rounding.
 
     inputs    queue (q, kq), selectable (q,), and as far as the network reads them:
               running (r, kr), supply (f, ks), state (kg,), delays (D,)
-    outputs   logits (q,), row (), delay_logits (D,), delay ()
+    outputs   logits (q,), row (1,), delay_logits (D,), delay (1,)
 
 ``delay_logits`` are those of the row that is chosen. A graph with ``noise`` takes ``row_noise`` (q,) and
 ``delay_noise`` (D,) besides, added to the logits before the arg-max: with Gumbel noise the answer is a sample.
@@ -74,8 +74,8 @@ def build(
     tensor, floats = helper.make_tensor_value_info, TensorProto.FLOAT
     kinds = dict.fromkeys(("selectable", "delays"), TensorProto.BOOL)
     outputs = [
-        tensor("logits", floats, ["q"]), tensor("row", TensorProto.INT64, []),
-        tensor("delay_logits", floats, [shapes.delays]), tensor("delay", TensorProto.INT64, []),
+        tensor("logits", floats, ["q"]), tensor("row", TensorProto.INT64, [1]),
+        tensor("delay_logits", floats, [shapes.delays]), tensor("delay", TensorProto.INT64, [1]),
     ]  # fmt: skip
     inputs = [tensor(name, kinds.get(name, floats), shape) for name, shape in d.inputs.items()]
     graph = helper.make_graph(d.nodes, str(kind), inputs, outputs, d.constants)
@@ -110,15 +110,14 @@ def _misfit(reason: str) -> InputError:
 def _outputs(d: Drawing, shapes: Shapes, logits: str, head: Head | None, *, noise: bool) -> None:
     """Both actions, from the rows' logits (q, 1) and the head of the delays."""
     flat = d.add("Squeeze", logits, d.integers(1), name="logits")
-    row = d.choose(flat, d.input("selectable", "q"), d.input("row_noise", "q") if noise else None)
-    d.scalar(row, "row")
+    row = d.choose("row", flat, d.input("selectable", "q"), d.input("row_noise", "q") if noise else None)
     if head is None or shapes.delays == 1:
         d.add("Identity", d.constant(np.zeros(shapes.delays)), name="delay_logits")
-        d.scalar(d.integers(0), "delay")
+        d.add("Identity", d.integers(0), name="delay")
         return
     delays = d.add("Squeeze", head(row), d.integers(0), name="delay_logits")
     allowed = d.input("delays", shapes.delays)
-    d.scalar(d.choose(delays, allowed, d.input("delay_noise", shapes.delays) if noise else None), "delay")
+    d.choose("delay", delays, allowed, d.input("delay_noise", shapes.delays) if noise else None)
 
 
 def _queue(d: Drawing, shapes: Shapes) -> str:

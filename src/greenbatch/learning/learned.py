@@ -77,7 +77,7 @@ class LearnedPolicy:
             given["row_noise"] = self._random.gumbel(size=seen.selectable.shape).astype(np.float32)
             given["delay_noise"] = self._random.gumbel(size=seen.delays.shape[1]).astype(np.float32)
         logits, row, delay_logits, delay = self._session.run(None, {name: given[name] for name in self._inputs})
-        return Answer(logits, int(row), delay_logits, int(delay))
+        return Answer(logits, int(row[0]), delay_logits, int(delay[0]))
 
     def decide(self, view: View) -> Decision:
         """Start the chosen job, perhaps after the chosen delay, or wait where that is a choice."""
