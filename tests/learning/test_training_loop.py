@@ -23,7 +23,17 @@ from greenbatch.learning import windows
 from greenbatch.learning.checkpoint import load_checkpoint
 from greenbatch.learning.log import read_log
 from greenbatch.learning.model import load_model
-from greenbatch.learning.runs import CHECKPOINT, LOG, MODEL, RUN, Plan, check_same, make_plan, parse_overrides
+from greenbatch.learning.runs import (
+    CHECKPOINT,
+    LOG,
+    MODEL,
+    RUN,
+    Plan,
+    check_same,
+    make_plan,
+    other_versions,
+    parse_overrides,
+)
 from greenbatch.learning.training import Course, train
 
 ROOT = Path(__file__).parents[2]
@@ -180,6 +190,19 @@ def test_only_the_same_plan_is_resumed(finished, tmp_path):
     ):
         with pytest.raises(InputError, match=message):
             train(full_plan(tmp_path, **given), run)
+
+
+def test_other_versions_are_told(finished, tmp_path):
+    _, run = finished
+    assert other_versions(run) == []
+    record = json.loads((run / RUN).read_text())
+    record["provenance"]["source_sha256"] = "0"
+    (tmp_path / RUN).write_text(json.dumps(record))
+    assert other_versions(tmp_path) == ["started with another state of greenbatch's source"]
+    record["provenance"]["versions"]["numpy"] = "1.0"
+    (tmp_path / RUN).write_text(json.dumps(record))
+    (line,) = other_versions(tmp_path)
+    assert line == f"started with numpy 1.0, goes on with {np.__version__}"
 
 
 def test_a_damaged_checkpoint_is_one_line(finished, tmp_path):

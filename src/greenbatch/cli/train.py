@@ -13,14 +13,16 @@ from typing import TYPE_CHECKING, Annotated, Any
 from cyclopts import Parameter
 
 from greenbatch.cli.flags import Natural, Positive, Switch
-from greenbatch.cli.progress import progress_line
 from greenbatch.errors import InputError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
+
+    from rich.progress import Progress
 
     from greenbatch.learning.state import State
 
+Record = dict[str, Any]
 Texts = Annotated[list[str] | None, Parameter(name="--set", consume_multiple=True, negative="")]
 
 
@@ -93,10 +95,12 @@ def train(
     )  # fmt: skip
     if force:
         runs.clear(out)
+    for note in runs.other_versions(out) if resume else ():
+        print(f"note: {note}")
     total = None if minutes is not None else plan.settings.epochs
     try:
-        with progress_line() as tell, _shown(total) as watch:
-            state = run(plan, out, watch=watch, tell=tell, tensorboard=tensorboard)
+        with _shown(total) as display:
+            state = run(plan, out, watch=display.watch, tell=display.tell, tensorboard=tensorboard)
     except KeyboardInterrupt:
         if not (out / runs.RUN).exists():
             raise
@@ -134,36 +138,60 @@ def _print_result(state: State, preset: str, backfill: str, model: Path) -> None
     print(f"written to {model.parent}; use it as {preset}@{model}+{backfill}")
 
 
-@contextmanager
-def _shown(total: int | None) -> Iterator[Callable[[dict[str, Any]], None]]:
-    """A function that shows the figures of an epoch: a bar where a person looks at it, else one line an epoch."""
-    begun, first = time.perf_counter(), [-1.0]
+class _Lines:
+    """Shows the figures of every epoch as a line."""
 
-    def line(record: dict[str, Any]) -> str:
+    def __init__(self, epochs: int | None) -> None:
+        self.total = "" if epochs is None else f"/{epochs}"
+        self.begun, self.first = time.perf_counter(), -1.0
+
+    def line(self, record: Record) -> str:
+        """The figures of an epoch and the time that is left."""
         done = record["progress"]
-        if first[0] < 0:
-            first[0] = done
-        spent, gained = time.perf_counter() - begun, done - first[0]
+        if self.first < 0:  # what came before the first line took time, but is not to come again
+            self.begun, self.first = time.perf_counter(), done
+        spent, gained = time.perf_counter() - self.begun, done - self.first
         left = f"{_clock(spent * (1 - done) / gained)} left" if gained > 0 else ""
-        of = "" if total is None else f"/{total}"
-        return "  ".join(part for part in (f"epoch {record['epoch']}{of}", *_figures(record), left) if part)
+        return "  ".join(part for part in (f"epoch {record['epoch']}{self.total}", *_figures(record), left) if part)
 
+    def watch(self, record: Record) -> None:
+        """An epoch is done."""
+        print(self.line(record), flush=True)
+
+    def tell(self, what: str, done: int, total: int) -> None:
+        """Something else takes its time: only a person wants to see it."""
+
+
+class _Bar(_Lines):
+    """Shows a bar, and a line for every validation."""
+
+    def __init__(self, epochs: int | None, bar: Progress) -> None:
+        super().__init__(epochs)
+        self.bar, self.task = bar, bar.add_task("", total=1.0)
+
+    def watch(self, record: Record) -> None:
+        """An epoch is done."""
+        text = self.line(record)
+        self.bar.update(self.task, completed=record["progress"], description=text)
+        if "validation" in record:
+            self.bar.console.print(text, markup=False, highlight=False, soft_wrap=True)
+
+    def tell(self, what: str, done: int, total: int) -> None:
+        """Something else takes its time."""
+        self.bar.update(self.task, description=f"{what}: {done} of {total}")
+
+
+@contextmanager
+def _shown(epochs: int | None) -> Iterator[_Lines]:
+    """A bar where a person looks at it, else one line an epoch."""
     if not sys.stdout.isatty():
-        yield lambda record: print(line(record), flush=True)
+        yield _Lines(epochs)
         return
     from rich.progress import BarColumn, Progress, TextColumn
 
     columns = (BarColumn(bar_width=20), TextColumn("{task.description}", markup=False))
     with Progress(*columns, transient=True) as bar:
-        task = bar.add_task("", total=1.0)
-
-        def show(record: dict[str, Any]) -> None:
-            text = line(record)
-            bar.update(task, completed=record["progress"], description=text)
-            if "validation" in record:
-                bar.console.print(text, markup=False, highlight=False)
-
-        yield show
+        yield _Bar(epochs, bar)
 
 
 _SHOWN = (
@@ -173,7 +201,7 @@ _SHOWN = (
 """Figures of an epoch that are shown."""
 
 
-def _figures(record: dict[str, Any]) -> list[str]:
+def _figures(record: Record) -> list[str]:
     found = [form.format(record[name]) for name, form in _SHOWN if name in record]
     return [*found, "best so far"] if record.get("better") else found
 

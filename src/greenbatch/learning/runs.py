@@ -203,6 +203,21 @@ def read_run(folder: Path) -> dict[str, Any]:
     return content
 
 
+def other_versions(folder: Path) -> list[str]:
+    """What a training was started with in another version than is here now: the weights may not be those of one go."""
+    from greenbatch.provenance import source_sha256, versions
+
+    before, now = read_run(folder).get("provenance", {}), versions()
+    old = before.get("versions", {})
+    found = [
+        f"started with {name} {old[name]}, goes on with {now[name]}"
+        for name in old
+        if old[name] != now.get(name, old[name])
+    ]
+    changed = before.get("source_sha256") != source_sha256()
+    return [*found, "started with another state of greenbatch's source"] if changed and not found else found
+
+
 def check_new(folder: Path, *, force: bool) -> None:
     """Refuse a folder that a new training may not begin in.
 
