@@ -262,9 +262,17 @@ def test_a_model_that_does_not_fit_says_why(model: Path, tmp_path: Path) -> None
     broken.mkdir()
     (broken / "actor.safetensors").write_bytes((model / "actor.safetensors").read_bytes())
     content = json.loads(record.read_text())
-    content["preset"]["observation"]["supply"]["rows"] = 23
-    (broken / "model.json").write_text(json.dumps(content))
-    assert "weights: do not fit the preset" in refusal(f"one-action@{broken}+green")
+    for key, value, line in (
+        (
+            "observation",
+            {**content["preset"]["observation"], "state": {"columns": [{"feature": "load"}]}},
+            "are for 8 columns at encode_queue.0, the preset has 9",
+        ),
+        ("network", {"kind": ["context"]}, "no such network: ['context']"),
+        ("network", {"kind": "attention"}, "weights.key.weight: is missing"),
+    ):
+        (broken / "model.json").write_text(json.dumps({**content, "preset": {**content["preset"], key: value}}))
+        assert line in refusal(f"one-action@{broken}+green")
 
 
 def test_drawn_actions_follow_the_seed_and_the_best_ones_do_not(model: Path) -> None:
@@ -283,10 +291,20 @@ def test_one_scheduler_object_serves_many_windows_alike(model: Path) -> None:
     assert simulate(*parts).start_s.tolist() == simulate(*parts).start_s.tolist()
 
 
+def test_models_that_come_with_greenbatch_are_found_by_name(model: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("greenbatch.learning.learned.SHIPPED", model.parents[2])
+    (model.parents[2] / "one-action").symlink_to(model.parents[1])
+    shipped = scheduler("one-action@runs+green/model+easy")
+    assert isinstance(shipped, LearnedScheduler)
+    assert shipped.model.folder == model.parents[2] / "one-action" / "runs+green" / "model"
+    assert list(input_files(["one-action@runs+green/model"])) == ["one-action@runs+green/model/actor.safetensors"]
+    assert "is no model (give the folder model that greenbatch train writes" in refusal("one-action@elsewhere")
+
+
 def test_provenance_names_the_weights(model: Path) -> None:
     digest = json.loads((model / "model.json").read_text())["weights"]["sha256"]
     spec = f"one-action@{model}:sample=1+green:sigma=1e+4"
-    assert input_files(["fcfs+easy", spec]) == {str(model / "actor.safetensors"): digest}
+    assert input_files(["fcfs+easy", spec]) == {f"one-action@{model}/actor.safetensors": digest}
 
 
 def test_a_model_runs_where_there_is_no_torch(model: Path) -> None:

@@ -62,12 +62,12 @@ def build(
     from onnx.checker import check_model
 
     kind = spec.get("kind")
-    if kind not in _KINDS:
+    if not isinstance(kind, str) or kind not in _KINDS:
         raise InputError(f"no such network: {kind!r}", field="network.kind", fix="one of " + ", ".join(_KINDS))
     d = Drawing(weights)
     try:
         _outputs(d, shapes, *_KINDS[kind](d, shapes), noise=noise)
-    except ValueError as error:  # of numpy: arrays that do not fit together
+    except (ValueError, IndexError) as error:  # of numpy: arrays that do not fit together
         raise _misfit(str(error)) from None
     if unused := sorted(set(weights) - d.used):
         raise _misfit(f"{kind} has no parameter {unused[0]}")

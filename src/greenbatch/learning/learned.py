@@ -18,7 +18,7 @@ from greenbatch.engine.program import Program
 from greenbatch.engine.seam import Decision, Start, View, Wait
 from greenbatch.errors import InputError
 from greenbatch.learning.graph import build, load
-from greenbatch.learning.model import Model, load_model
+from greenbatch.learning.model import ACTOR, RECORD, Model, is_model, load_model
 from greenbatch.learning.shapes import shapes_of
 
 if TYPE_CHECKING:
@@ -29,6 +29,10 @@ if TYPE_CHECKING:
 PARAMETERS: Mapping[str, float] = {"sample": 0.0, "seed": 0.0}
 """What may be said behind the folder: ``sample=1`` draws from the policy, as the papers' evaluations do, from a
 ``seed``; otherwise the best action is taken."""
+
+
+SHIPPED = Path(__file__).with_name("models")
+"""Folder of the models that come with greenbatch: PRESET/NAME each."""
 
 
 class Answer(NamedTuple):
@@ -127,8 +131,29 @@ class LearnedScheduler:
         return LearnedPolicy(self.model, self.session, self.seed)
 
 
+def model_folder(preset: str, name: str) -> Path:
+    """The folder of a model: a folder of the user's, else a model that comes with greenbatch.
+
+    Raises:
+        InputError: there is neither.
+    """
+    for folder in (Path(name), SHIPPED / preset / name):
+        if is_model(folder):
+            return folder
+    shipped = sorted(file.parent.relative_to(SHIPPED / preset).as_posix() for file in (SHIPPED / preset).rglob(RECORD))
+    fix = "give the folder model that greenbatch train writes" + (
+        f", or one of {', '.join(shipped)}" if shipped else ""
+    )
+    raise InputError("is no model", file=name, field=f"{preset}@{name}", fix=fix)
+
+
+def weights_file(preset: str, name: str) -> Path:
+    """The weights of a model that is named like this."""
+    return model_folder(preset, name) / ACTOR
+
+
 def learned(
-    name: str, preset: str, folder: str | Path, parameters: Mapping[str, float], backfill: str,
+    name: str, preset: str, folder: str, parameters: Mapping[str, float], backfill: str,
     settings: Mapping[str, float],
 ) -> LearnedScheduler:  # fmt: skip
     """The scheduler of a model.
@@ -136,7 +161,7 @@ def learned(
     Args:
         name: how it is named, for reports.
         preset: name of the preset that it must have been trained with.
-        folder: the model.
+        folder: the model, see `model_folder`.
         parameters: see `PARAMETERS`.
         backfill: the backfilling.
         settings: engine settings that the backfilling's parameters stand for.
@@ -144,7 +169,7 @@ def learned(
     Raises:
         InputError: there is no model, it is damaged, or it is of another preset.
     """
-    model = load_model(folder)
+    model = load_model(model_folder(preset, folder))
     if model.preset.name != preset:
         fix = f"write {model.preset.name}@{folder}"
         raise InputError(f"is a model of {model.preset.name}, not of {preset}", file=folder, field=name, fix=fix)

@@ -188,8 +188,9 @@ def _check_shapes(weights: Weights, preset: Preset, folder: Path) -> None:
     """Refuse weights whose first layers do not read the preset's tables, or that choose among other delays."""
     seen = preset.observation
     shown, delays = len(seen.queue.columns), len(preset.action.delays)
-    pooled = preset.network.get("kind") in {"attention", "context"}  # these read the state beside every row
-    first = "rows.0.weight" if preset.network.get("kind") == "kernel" else "encode_queue.0.weight"
+    kind = str(preset.network.get("kind"))
+    pooled = kind in {"attention", "context"}  # these read the state beside every row
+    first = "rows.0.weight" if kind == "kernel" else "encode_queue.0.weight"
     wanted = {first: (1, shown + (len(seen.state.columns) if pooled else 0))}
     if "encode_running.0.weight" in weights:
         wanted["encode_running.0.weight"] = (1, len(seen.running.columns))

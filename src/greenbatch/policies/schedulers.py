@@ -131,9 +131,14 @@ def split_schedulers(text: str) -> list[str]:
 
 def input_files(specs: Sequence[str]) -> dict[str, str]:
     """File name -> SHA-256 of every file that schedulers are named by: Python files, and the weights of models."""
-    folders = [model["folder"] for spec in specs if (model := _model(_parse(_split(spec.strip())[0], spec)[0]))]
-    weights = {str(file): datasets.sha256(file) for folder in folders for file in Path(folder).glob("*.safetensors")}
-    return {**provenance.rule_files([spec for spec in specs if not _model(spec)]), **weights}
+    files = provenance.rule_files([spec for spec in specs if not _model(spec)])
+    for spec in specs:
+        if model := _model(_parse(_split(spec.strip())[0], spec)[0]):
+            from greenbatch.learning.learned import weights_file
+
+            weights = weights_file(model["preset"], model["folder"])
+            files[f"{model['preset']}@{model['folder']}/{weights.name}"] = datasets.sha256(weights)
+    return files
 
 
 def _model(text: str) -> re.Match[str] | None:
