@@ -1,14 +1,14 @@
 """Many simulations side by side, each waiting for a decision: step them, and let them tell what they see.
 
-Arrays of `State` with one more axis in front. The functions work on a range of simulations and touch no other, so
-that threads can share a batch; the result does not depend on how it is shared.
+Arrays of `State` with one more axis in front. A step works on some of the simulations and touches no other, so that
+threads can share a batch; the result does not depend on how it is shared.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from functools import cache
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import numba
 import numpy as np
@@ -145,50 +145,6 @@ def _state(batch: Any, b: int) -> Any:
 
 
 @compiled
-def _to_next_decision(s: Any, batch: Any, b: int, layout: Any, rows: Any) -> None:
-    rows[0] = rows[1] = -1
-    if advance(s):
-        c = s.clock
-        rows[0] = min(c.last - c.first, layout.queue_rows) + layout.wait
-        rows[1] = min(c.running, layout.running_rows)
-    take_stock(s, batch.tally[b], batch.user_of[b], batch.users[b], layout.terms, batch.values[b])
-
-
-def begin(batch: Any, layout: Any, chosen: Any, low: int, high: int, rows: Any) -> None:
-    """Bring fresh simulations ``chosen[low:high]`` to their first decision; for ``rows`` see `step`."""
-    for a in range(low, high):
-        b = chosen[a]
-        _to_next_decision(_state(batch, b), batch, b, layout, rows[a])
-
-
-def step(batch: Any, layout: Any, chosen: Any, low: int, high: int, actions: Any, rows: Any) -> None:
-    """Carry out one action in each of ``chosen[low:high]`` and go on to the next decision.
-
-    Args:
-        batch: the simulations.
-        layout: what may be done.
-        chosen: simulations that await a decision, shape (a,).
-        low: first of them to step.
-        high: end of the range.
-        actions: (row, delay) of each, shape (a, 2); the row after the visible jobs is waiting.
-        rows: visible rows of the queue and of the running jobs at the next decision, -1 where there is none, shape
-            (a, 2): written.
-    """
-    for a in range(low, high):
-        b = chosen[a]
-        s = _state(batch, b)
-        c = s.clock
-        row = actions[a, 0]
-        if layout.wait and row == min(c.last - c.first, layout.queue_rows):
-            c.blocked = 1
-        else:
-            delay = layout.delays[actions[a, 1]]
-            place(s, c.first + row, delay.kind, delay.amount)
-        c.settled = 0
-        _to_next_decision(s, batch, b, layout, rows[a])
-
-
-@compiled
 def fill_choices(s: Any, layout: Any, rows: int, selectable: Any, at: int, delays: Any) -> None:
     """Write which rows and which delays may be chosen.
 
@@ -228,22 +184,57 @@ def observe_one(s: Any, layout: Any, seen: Any, a: int) -> None:
     fill_state(s, layout.state, seen.state[a])
 
 
-def observe(batch: Any, layout: Any, chosen: Any, low: int, high: int, seen: Any) -> None:
-    """Write what the simulations ``chosen[low:high]`` see."""
-    for a in range(low, high):
-        observe_one(_state(batch, chosen[a]), layout, seen, a)
+@compiled
+def _act(s: Any, layout: Any, row: int, delay: int) -> None:
+    c = s.clock
+    if layout.wait and row == min(c.last - c.first, layout.queue_rows):
+        c.blocked = 1
+    else:
+        place(s, c.first + row, layout.delays[delay].kind, layout.delays[delay].amount)
+    c.settled = 0
 
 
-_RANGE = (BATCH_TYPE, LAYOUT_TYPE, _array(N, 1), types.int64, types.int64)
+def step(batch: Any, layout: Any, chosen: Any, actions: Any, seen: Any, going: Any, ended: Any, counts: Any) -> None:
+    """Carry out one action in each of some simulations, go on to the next decision, and write what is seen there.
+
+    One simulation after the other, so that what is seen is written while its state is still in the processor's cache.
+
+    Args:
+        batch: the simulations.
+        layout: what is seen and may be done.
+        chosen: simulations that await a decision, shape (a,).
+        actions: (row, delay) of each, shape (a, 2); the row after the visible jobs is waiting. Shape (0, 2) for fresh
+            simulations, which are brought to their first decision.
+        seen: buffers for a simulations: written from their beginning, without those that end.
+        going: the simulations that are written, shape (a,): written.
+        ended: bool, shape (a,): written.
+        counts: simulations that are written, their rows of the queue, and of running jobs: written.
+    """
+    written = 0
+    seen.queue_offsets[0] = seen.running_offsets[0] = 0
+    for a in range(chosen.shape[0]):
+        b = chosen[a]
+        s = _state(batch, b)
+        if actions.shape[0] > 0:
+            _act(s, layout, actions[a, 0], actions[a, 1])
+        ended[a] = not advance(s)
+        take_stock(s, batch.tally[b], batch.user_of[b], batch.users[b], layout.terms, batch.values[b])
+        if not ended[a]:
+            c = s.clock
+            going[written] = b
+            rows = min(c.last - c.first, layout.queue_rows) + layout.wait
+            seen.queue_offsets[written + 1] = seen.queue_offsets[written] + rows
+            seen.running_offsets[written + 1] = seen.running_offsets[written] + min(c.running, layout.running_rows)
+            observe_one(s, layout, seen, written)
+            written += 1
+    counts[0], counts[1], counts[2] = written, seen.queue_offsets[written], seen.running_offsets[written]
 
 
 @cache
-def batch_part(name: str) -> Any:
-    """A compiled entry point: ``begin``, ``step`` or ``observe`` (compiled, or loaded, when first asked for)."""
-    parts: dict[str, tuple[Callable[..., Any], tuple[Any, ...]]] = {
-        "begin": (begin, (_array(N, 2),)),
-        "step": (step, (_array(N, 2), _array(N, 2))),
-        "observe": (observe, (SEEN_TYPE,)),
-    }
-    function, rest = parts[name]
-    return entry(f"batch-{name}", function, types.void(*_RANGE, *rest))
+def compiled_step() -> Callable[..., None]:
+    """`step`, compiled (or loaded from the cache) when it is first asked for."""
+    numbers = _array(N, 1)
+    signature = types.void(
+        BATCH_TYPE, LAYOUT_TYPE, numbers, _array(N, 2), SEEN_TYPE, numbers, _array(np.bool_, 1), numbers
+    )
+    return cast(Callable[..., None], entry("batch-step", step, signature))

@@ -104,9 +104,11 @@ class BatchEnv:
         self._user_rows: Ints = np.maximum(rows - unknown, -1)
         by_user = len(users) - unknown if any("user" in term for term in self.terms) else 0
         self._batch = _new_batch(self._trace, environments, jobs, len(self.terms), by_user)
-        self._seen = _buffers(self.layout, environments, jobs)
-        self._rows = np.zeros((environments, 2), np.int64)
-        self._active: Ints = np.zeros(0, np.int64)
+        share = -(-environments // threads)
+        self._shares = [_Share(self.layout, share, jobs) for _ in range(threads)]
+        self._whole = _Share(self.layout, environments, jobs) if threads > 1 else self._shares[0]
+        self._now = self._whole.observation()
+        self._step = engine.compiled_step()
         self._pool = ThreadPoolExecutor(threads) if threads > 1 else None
 
     @property
@@ -145,10 +147,8 @@ class BatchEnv:
             fix = f"give 1 to {self.environments}"
             raise InputError(f"{len(starts)} windows for {self.environments} environments", field="starts", fix=fix)
         self._load(np.asarray(starts, dtype=np.int64))
-        self._active = np.arange(len(starts), dtype=np.int64)
-        self._run("begin")
-        self._keep_going(self._rows[: len(starts), 0] < 0)
-        return self._observe()
+        self._go_on(np.arange(len(starts), dtype=np.int64), np.zeros((0, 2), np.int64))
+        return self._now
 
     def step(self, actions: Ints) -> tuple[Observation, Floats, Bools]:
         """Carry out one action in each simulation that awaits one.
@@ -166,28 +166,26 @@ class BatchEnv:
         """
         actions = np.ascontiguousarray(actions, dtype=np.int64)
         self._check(actions)
-        active = self._active
+        active = self._now.environment.copy()
         before = self._batch.values[active]
-        self._run("step", actions)
-        ended = self._rows[: len(active), 0] < 0
+        ended = self._go_on(active, actions)
         after = self._batch.values[active]
         if self.preset.reward.form == "dense":
             rewards = (after - before) @ self.weights
         else:
             rewards = np.where(ended, after @ self.weights, 0.0)
-        self._keep_going(ended)
-        return self._observe(), rewards, ended
+        return self._now, rewards, ended
 
     def _check(self, actions: Ints) -> None:
-        count = len(self._active)
+        count = len(self._now.environment)
         if actions.shape != (count, 2):
             fix = f"give a row and a delay for each of {count} simulations"
             raise InputError(f"have shape {actions.shape}", field="actions", fix=fix)
-        rows = np.diff(self._seen.queue_offsets[: count + 1])
+        rows = np.diff(self._now.queue_offsets)
         bad = (actions < 0).any(axis=1) | (actions[:, 0] >= rows) | (actions[:, 1] >= len(self.layout.delays))
         if bad.any():
             a = int(np.flatnonzero(bad)[0])
-            problem = f"{tuple(actions[a].tolist())} in simulation {self._active[a]}"
+            problem = f"{tuple(actions[a].tolist())} in simulation {self._now.environment[a]}"
             fix = f"there are {rows[a]} rows and {len(self.layout.delays)} delays"
             raise InputError(problem, field="actions", fix=fix)
 
@@ -218,47 +216,67 @@ class BatchEnv:
         batch.tally[some] = tally
         batch.values[some] = 0.0
 
-    def _run(self, name: str, *arguments: Any) -> None:
-        """Let the threads carry out a part of the engine on the active simulations."""
-        part, count = engine.batch_part(name), len(self._active)
-        arguments = (*arguments, self._seen if name == "observe" else self._rows)
-        shares = min(self.threads, count)
-        if self._pool is None or shares < 2:
-            part(self._batch, self.layout, self._active, 0, count, *arguments)
-            return
-        edges = [count * i // shares for i in range(shares + 1)]
+    def _go_on(self, active: Ints, actions: Ints) -> Bools:
+        """Let the threads step the active simulations, each a share of them; which of them have ended."""
+        count = len(active)
+        shares = min(self.threads, count) if count else 0
+        edges = [count * i // shares for i in range(shares + 1)] if shares else []
         work = [
-            self._pool.submit(part, self._batch, self.layout, self._active, low, high, *arguments)
-            for low, high in pairwise(edges)
+            (self._batch, self.layout, active[low:high], actions[low:high], *share.buffers)
+            for share, (low, high) in zip(self._shares, pairwise(edges), strict=False)
         ]
-        for share in work:
-            share.result()
-
-    def _keep_going(self, ended: Bools) -> None:
-        """Forget the simulations that have ended."""
-        if not ended.any():
-            return
-        for b in self._active[ended]:
+        if self._pool is None or shares < 2:
+            for arguments in work:
+                self._step(*arguments)
+        else:
+            for done in [self._pool.submit(self._step, *arguments) for arguments in work]:
+                done.result()
+        ended = [share.ended[: high - low] for share, (low, high) in zip(self._shares, pairwise(edges), strict=False)]
+        self._now = self._shares[0].observation() if shares == 1 else self._whole.joined(self._shares[:shares])
+        all_ended: Bools = np.concatenate(ended) if ended else np.zeros(0, np.bool_)
+        for b in active[all_ended]:
             clock = self._batch.clock[b]
             if clock.status or clock.started < self.jobs:
                 check(_row(self._batch, int(b)), self.program.name, self.scenario.site)
-        self._active = self._active[~ended]
-        self._rows[: len(self._active)] = self._rows[: len(ended)][~ended]
+        return all_ended
 
-    def _observe(self) -> Observation:
-        active, seen = self._active, self._seen
-        count = len(active)
-        np.cumsum(self._rows[:count, 0], out=seen.queue_offsets[1 : count + 1])
-        np.cumsum(self._rows[:count, 1], out=seen.running_offsets[1 : count + 1])
-        if count:
-            self._run("observe")
-        rows, beside = seen.queue_offsets[count], seen.running_offsets[count]
+
+class _Share:
+    """Buffers of what some simulations see."""
+
+    def __init__(self, layout: engine.Layout, environments: int, jobs: int) -> None:
+        self.seen = _buffers(layout, environments, jobs)
+        self.going: Ints = np.zeros(environments, np.int64)
+        self.ended: Bools = np.zeros(environments, np.bool_)
+        self.counts: Ints = np.zeros(3, np.int64)
+
+    @property
+    def buffers(self) -> tuple[Any, ...]:
+        """What a step writes to."""
+        return self.seen, self.going, self.ended, self.counts
+
+    def observation(self) -> Observation:
+        """The valid part of the buffers."""
+        count, rows, beside = self.counts.tolist()
+        seen = self.seen
         return Observation(
-            environment=active, queue=seen.queue[:rows], queue_offsets=seen.queue_offsets[: count + 1],
+            environment=self.going[:count], queue=seen.queue[:rows], queue_offsets=seen.queue_offsets[: count + 1],
             selectable=seen.selectable[:rows], running=seen.running[:beside],
             running_offsets=seen.running_offsets[: count + 1], supply=seen.supply[:count], slot=seen.slot[:count],
             state=seen.state[:count], delays=seen.delays[:count],
         )  # fmt: skip
+
+    def joined(self, shares: Sequence[_Share]) -> Observation:
+        """What several shares see, one after the other, in these buffers."""
+        parts = [share.observation() for share in shares]
+        self.counts[:] = sum((share.counts for share in shares), np.zeros(3, np.int64))
+        whole = self.observation()
+        for name, target in zip(Observation._fields, whole, strict=True):
+            if not name.endswith("offsets"):
+                np.concatenate([getattr(part, name) for part in parts], out=target)
+        for target, name in ((whole.queue_offsets, "queue_offsets"), (whole.running_offsets, "running_offsets")):
+            np.cumsum(np.concatenate([np.diff(getattr(part, name)) for part in parts]), out=target[1:])
+        return whole
 
 
 def program_of(made: Preset, backfill: str | None) -> Program:
