@@ -70,7 +70,7 @@ def choose_baseline(scenario: Scenario, schedulers: Sequence[str], baseline: str
 
 def compare(
     scenario: Scenario,
-    schedulers: Sequence[str],
+    schedulers: Sequence[str] | Mapping[str, Scheduler],
     starts: Sequence[int],
     jobs: int,
     baseline: str,
@@ -82,7 +82,7 @@ def compare(
 
     Args:
         scenario: the question.
-        schedulers: names, each ``policy+backfill``.
+        schedulers: names, each ``policy+backfill``; or a scheduler for each name of your own.
         starts: first job of each window.
         jobs: length of the windows.
         baseline: the scheduler that the others are compared with, one of ``schedulers``.
@@ -98,7 +98,9 @@ def compare(
 
     if not starts or not schedulers:
         raise InputError("needs at least one window and one scheduler", field="compare")
-    deciders = {name: scheduler(name) for name in schedulers}
+    deciders: dict[str, Scheduler] = (
+        dict(schedulers) if isinstance(schedulers, Mapping) else {name: scheduler(name) for name in schedulers}
+    )
     if baseline not in deciders:
         fix = "choose one of " + ", ".join(schedulers)
         raise InputError(f"{baseline!r} is not among the schedulers", field="--baseline", fix=fix)

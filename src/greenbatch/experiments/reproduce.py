@@ -190,7 +190,7 @@ def cells(name: str, ours: Mapping[tuple[str, str, str, str], float], traces: Se
     """Put published figures beside ours."""
     protocol, made, seen = PROTOCOLS[name], [], set()
     rows = {row.column: row for row in protocol.rows if row.published}
-    comparable = {trace: _comparable(scenario) for trace, scenario in protocol.traces.items() if trace in traces}
+    comparable = {trace: is_comparable(scenario) for trace, scenario in protocol.traces.items() if trace in traces}
     for printed in published(name):
         trace, column, metric = printed["trace"], printed["scheduler"], printed["metric"]
         if trace not in traces:
@@ -216,7 +216,8 @@ def cells(name: str, ours: Mapping[tuple[str, str, str, str], float], traces: Se
     return made
 
 
-def _comparable(scenario: str) -> bool:
+def is_comparable(scenario: str) -> bool:
+    """Whether a scenario's results may be set beside published figures."""
     import tomllib
 
     from greenbatch.scenarios.scenario import scenario_path

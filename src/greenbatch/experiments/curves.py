@@ -1,0 +1,174 @@
+"""Pictures of a training, from its log: how return, validation, KL and entropy went, and which delays were chosen."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from greenbatch.experiments.drawing import (
+    DASHES,
+    PAPER,
+    Picture,
+    color_of,
+    drawing,
+    new_figure,
+    picture_of,
+    slug,
+    wrapped,
+)
+
+Record = Mapping[str, Any]
+"""The figures of one epoch, a line of ``log.jsonl``."""
+Logs = Mapping[str, Sequence[Sequence[Record]]]
+"""Name of a training -> the log of each of its seeds."""
+
+CURVES = (
+    ("return", "Return", "mean return of an epoch's windows"),
+    ("validation", "Validation", "reward of the best actions on the validation windows"),
+    ("kl", "KL divergence", "KL divergence of the update [nat]"),
+    ("entropy", "Entropy", "entropy of the choice [nat]"),
+)
+"""Key in the log, title, and what the axis says."""
+BINS = 60
+"""Most columns of a histogram of delays."""
+DELAY_COLORS = ("#c9ced6", "#0b3d63", "#10518a", "#3585c0", "#7db5df", "#c6dff1", "#5c2a00", "#8f4100", "#c25a05",
+                "#e07b26", "#eda060", "#f5c396", "#fbe3cc")  # fmt: skip
+"""No delay gray, delays until jobs end blue, delays for a time orange."""
+
+
+def log_of(model: Path) -> list[dict[str, Any]]:
+    """The log of a model's training: in its folder, or in the folder of the training around it; empty without one."""
+    from greenbatch.learning import runs
+    from greenbatch.learning.log import read_log
+
+    found = (place / runs.LOG for place in (model, model.parent))
+    return next((read_log(file) for file in found if file.is_file()), [])
+
+
+def curve_plots(logs: Logs, name: str = "training") -> list[Picture]:
+    """One picture a figure of `CURVES`: the mean over the seeds as a line, lowest to highest seed as a band.
+
+    Source of the form: GAS-MARL Fig. 6, RLScheduler Fig. 10.
+    """
+    drawn = (_curve_plot(logs, name, *curve) for curve in CURVES)
+    return [picture for picture in drawn if picture is not None]
+
+
+def _curve_plot(logs: Logs, name: str, key: str, title: str, axis: str) -> Picture | None:
+    curves = {label: _over_seeds(seeds, key) for label, seeds in logs.items()}
+    shown = {label: curve for label, curve in curves.items() if len(curve[0])}
+    if not shown:
+        return None
+    with drawing():
+        figure, axes = new_figure(2.0 + 0.16 * len(shown))
+        for k, (label, (epochs, values)) in enumerate(shown.items()):
+            line: dict[str, Any] = {"color": color_of(k), "linestyle": DASHES[k % len(DASHES)]}
+            if len(epochs) == 1:
+                line |= {"marker": "o", "markersize": 4}
+            if len(values) > 1:
+                axes.fill_between(
+                    epochs, values.min(axis=0), values.max(axis=0), color=color_of(k), alpha=0.18, linewidth=0
+                )
+            axes.plot(epochs, values.mean(axis=0), label=wrapped(label, 44), **line)
+        axes.set(xlabel="epoch", ylabel=wrapped_axis(axis))
+        figure.legend(loc="outside lower left", ncols=1)
+        ends = "; ".join(
+            f"{label} from {v.mean(axis=0)[0]:.4g} to {v.mean(axis=0)[-1]:.4g} after {int(e[-1]):,} epochs"
+            for label, (e, v) in shown.items()
+        )
+        seeds = max(len(values) for _, values in shown.values())
+        caption = f"{axis[0].upper()}{axis[1:]}."
+        if seeds > 1:
+            caption += " Line: mean over the seeds; band: lowest to highest seed."
+        return picture_of(figure, f"{slug(name)}-{slug(key)}", title, caption, f"Line chart over the epochs: {ends}.")
+
+
+def wrapped_axis(text: str) -> str:
+    """An axis label over two lines where it is long."""
+    if len(text) < 30:
+        return text
+    middle = min((i for i, c in enumerate(text) if c == " "), key=lambda i: abs(i - len(text) / 2))
+    return f"{text[:middle]}\n{text[middle + 1 :]}"
+
+
+def _over_seeds(seeds: Sequence[Sequence[Record]], key: str) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Epochs that all seeds have a figure of, and the figures, shapes (e,) and (seeds, e)."""
+    tables = [{int(r["epoch"]): float(r[key]) for r in log if isinstance(r.get(key), (int, float))} for log in seeds]
+    tables = [table for table in tables if table]
+    common = sorted(set.intersection(*map(set, tables))) if tables else []
+    return np.array(common, np.float64), np.array([[table[e] for e in common] for table in tables], np.float64)
+
+
+def delay_words(delay: Mapping[str, Any]) -> str:
+    """A delay of an action in words."""
+    amount = float(delay.get("amount", 0.0))
+    if delay["kind"] == "releases":
+        return f"{amount:.0f} job{'' if amount == 1 else 's'} end{'s' if amount == 1 else ''}"
+    return "no delay" if delay["kind"] == "none" else f"{amount / 60:g} min"
+
+
+def delay_plot(logs: Sequence[Sequence[Record]], delays: Sequence[Mapping[str, Any]], label: str) -> Picture | None:
+    """Shares of the delays among all actions over a training, all seeds together; None where there is but one."""
+    counted = [r for log in logs for r in log if len(r.get("delays", ())) == len(delays)]
+    if len(delays) < 2 or not counted:
+        return None
+    last = max(int(r["epoch"]) for r in counted)
+    columns = min(last, BINS)
+    counts = np.zeros((columns, len(delays)))
+    for record in counted:
+        counts[(int(record["epoch"]) - 1) * columns // last] += record["delays"]
+    shares = 100 * counts / np.maximum(counts.sum(axis=1, keepdims=True), 1)
+    edges = np.arange(columns + 1) * last / columns
+    words = [delay_words(delay) for delay in delays]
+    with drawing():
+        figure, axes = new_figure(2.9)
+        below = np.zeros(columns)
+        for k, word in enumerate(words):
+            color = DELAY_COLORS[k] if len(delays) <= len(DELAY_COLORS) else color_of(k)
+            axes.bar(edges[:-1], shares[:, k], np.diff(edges), below, align="edge", color=color, edgecolor=PAPER,
+                     linewidth=0.15, label=word)  # fmt: skip
+            below += shares[:, k]
+        axes.set(xlim=(0, last), ylim=(0, 100), xlabel="epoch", ylabel="share of the actions [%]")
+        axes.grid(visible=False)
+        figure.legend(loc="outside lower left", ncols=4, handlelength=1.0)
+        told = "; ".join(f"{word} {first:.0f} to {end:.0f}%" for word, first, end in
+                         zip(words, shares[0], shares[-1], strict=True))  # fmt: skip
+        caption = "Which delay the training's random choices took, bottom to top in the order of the legend."
+        alt = f"Stacked columns over the epochs: {told}."
+        return picture_of(figure, f"delays-{slug(label)}", f"Delays chosen: {label}", caption, alt)
+
+
+def sweep_plot(points: Mapping[str, Sequence[tuple[float, float, float]]], name: str) -> Picture | None:
+    """Slowdown and renewable utilization against the penalty factor; None with fewer than two of them.
+
+    Args:
+        points: name -> (eta, mean bounded slowdown, mean renewable utilization).
+        name: of the picture.
+
+    Source of the form: GAS-MARL Fig. 3.
+    """
+    if max((len(each) for each in points.values()), default=0) < 2:
+        return None
+    from matplotlib.figure import Figure
+
+    from greenbatch.experiments.drawing import WIDTH_IN
+
+    with drawing():
+        figure = Figure(figsize=(WIDTH_IN, 3.6))
+        upper, lower = figure.subplots(2, 1, sharex=True)
+        for k, (label, each) in enumerate(points.items()):
+            eta, slow, green = np.array(sorted(each)).T
+            line: dict[str, Any] = {"color": color_of(k), "linestyle": DASHES[k % len(DASHES)], "marker": "o"}
+            upper.plot(eta, slow, markersize=3, label=label, **line)
+            lower.plot(eta, 100 * green, markersize=3, **line)
+        upper.set(ylabel="mean bounded slowdown")
+        lower.set(xlabel="penalty factor η", ylabel="renewable utilization [%]")
+        figure.legend(loc="outside lower left", ncols=2)
+        told = "; ".join(f"{label} at {e:g}: {s:.4g}, {g:.1%}" for label, each in points.items() for e, s, g in each)
+        alt = f"Two line charts against the penalty factor: {told}."
+        caption = "Each point is the mean over seeds and windows of models that were trained with this factor."
+        return picture_of(figure, f"sweep-{slug(name)}", f"Penalty factor: {name}", caption, alt)

@@ -1,0 +1,248 @@
+"""Tables and lines of what trained agents are worth: figures beside the published ones, and what they cost."""
+
+# ruff: noqa: RUF001 - typographic dashes and multiplication signs are meant for the reader.
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from greenbatch.experiments.statistics import Interval
+from greenbatch.experiments.tables import CLASS_COLUMNS, MAIN, Cell, Column, Mark, Table, difference_table
+from greenbatch.experiments.trained import Result
+
+AS_PRINTED = (
+    Column("avg_bounded_slowdown", "Bounded slowdown", digits=2, short="Slowdown"),
+    Column("renewable_utilization", "Renewable utilization", digits=4, short="Renewable"),
+    Column("utilization_to_last_start", "Utilization to the last start", digits=3, short="Util. to start"),
+    Column("max_user_bounded_slowdown", "Bounded slowdown of the worst user", digits=1, short="Worst user"),
+    Column("avg_slowdown", "Slowdown", digits=2, short="Slowdown"),
+    Column("avg_wait_s", "Wait", "s", digits=0, short="Wait"),
+)
+"""Figures of the papers' tables, in the papers' units."""
+BESIDE = tuple(
+    column for column in MAIN
+    if column.metric in {"makespan_ratio", "common_horizon_brown_kwh", "p95_wait_s", "utilization"}
+)  # fmt: skip
+"""What always stands beside them."""
+_MARKS: dict[str, Mark] = {"better": "good", "equal": "good", "worse": "bad"}
+NOT_TRAINED = "not trained"
+
+
+def tables_of(result: Result) -> list[Table]:
+    """Everything of a result: figures beside the published ones, by run time, budgets, paired differences."""
+    made = [figure_table(result), class_table(result), budget_table(result)]
+    if any(entry.cell is not None and entry.seeds for entry in result.entries):
+        made.append(rival_table(result))
+    return [table for table in made if table.rows and table.columns]
+
+
+def _title(result: Result, what: str) -> str:
+    return f"{result.trace}, {result.windows} windows: {what}"
+
+
+def figure_table(result: Result, *, narrow: bool = False) -> Table:
+    """The papers' figures, published and ours, and what must be read beside them.
+
+    Args:
+        result: one trace and kind of windows.
+        narrow: without what a terminal has no room for.
+    """
+    own = [column for column in AS_PRINTED if any(column.metric in row["figures"] for row in _home(result))
+           and any(column.metric in goal.metrics.values() for goal in _goals(result))]  # fmt: skip
+    beside = [column for column in (BESIDE[:3] if narrow else BESIDE) if _known(result, column.metric)]
+    printed = {column.metric for column in own if any(column.metric in row["published"] for row in result.rows)}
+    headers: list[tuple[str, str, str]] = []
+    for column in own:
+        if column.metric in printed:
+            headers.append((f"{column.header}, published", column.unit, "Paper"))
+        headers.append((column.header, column.unit, column.short or column.header))
+    headers += [(column.header, column.unit, column.short or column.header) for column in beside]
+    rows = []
+    for row in result.rows:
+        cells: list[Cell] = []
+        for column in own:
+            published = row["published"].get(column.metric)
+            if column.metric in printed:
+                cells.append(Cell(published["value"] if published else "–"))
+            mark = _MARKS.get(published["verdict"], "") if published and row["agent"] else ""
+            cells.append(_cell(column, row, mark=mark, wide=True))
+        cells += [_cell(column, row, wide=not narrow) for column in beside]
+        rows.append((_name(row), tuple(cells)))
+    notes = [
+        f"{len(result.starts)} windows of {result.jobs:,} jobs. Agents: best action, mean over the seeds [95% interval "
+        f"of Student's t over the seeds]. Makespan over that of {result.study.baseline} in the same window; brown "
+        "energy over the span of time that all schedulers of this table share.",
+    ]
+    if result.windows == "published":
+        notes.append("Bold: an agent's figure that is at least as good as the published one, or clearly worse (red).")
+    return Table(_title(result, "published and ours"), tuple(headers), tuple(rows), notes=tuple(notes))
+
+
+def class_table(result: Result) -> Table:
+    """Bounded slowdown and wait by run time of the job: who pays for a better mean."""
+    shown = [column for column in CLASS_COLUMNS if _known(result, column.metric)]
+    rows = tuple((_name(row), tuple(_cell(column, row, wide=True) for column in shown)) for row in result.rows
+                 if row["figures"])  # fmt: skip
+    headers = tuple((column.header, column.unit, column.short or column.header) for column in shown)
+    return Table(_title(result, "bounded slowdown by run time"), headers, rows)
+
+
+def budget_table(result: Result) -> Table:
+    """What every training cost."""
+    main, rows = _main(result), []
+    for row in _home(result):
+        agent = row["agent"]
+        if agent is None or agent["trained_with"] != row["backfill"]:
+            continue
+        figures = {**dict.fromkeys(agent["not_trained"]), **{t["seed"]: t for t in agent["trainings"]}}
+        rows += [
+            (f"{row['scheduler']}, seed {seed}", _budget(row, main, seed, told))
+            for seed, told in sorted(figures.items())
+        ]
+    headers = [("Epochs", ""), ("Decisions", ""), ("Time", "min"), ("Threads", ""), ("Kept", "")]
+    columns = tuple((header, unit, header) for header, unit in (*headers, (main.header, "")))
+    return Table(_title(result, "training"), columns, tuple(rows), corner="Training")
+
+
+def _budget(row: Mapping[str, Any], figure: Column, seed: int, told: Mapping[str, Any] | None) -> tuple[Cell, ...]:
+    if told is None:
+        return (Cell(NOT_TRAINED), *[Cell("–")] * 5)
+    kept = "average of weights" if told["averaged"] else f"epoch {told['kept_epoch']}"
+    value = row["figures"].get(figure.metric, {}).get("by_seed", {}).get(str(seed))
+    texts = (f"{told['epochs']:,}", f"{told['decisions']:,}", f"{told['minutes']:.1f}", f"{told['threads']}", kept)
+    return (*map(Cell, texts), Cell("–" if value is None else figure.number(value)))
+
+
+def rival_table(result: Result) -> Table:
+    """Every scheduler against the rival, window by window; agents as the mean over their seeds."""
+    rival = next(entry.label for entry in result.entries if entry.rule == result.study.rival)
+    table = difference_table(result.frame, rival, columns=MAIN)
+    return Table(_title(result, f"difference to {rival}"), table.columns, table.rows, notes=table.notes)
+
+
+def matrix_table(results: Sequence[Result], backfill: str) -> Table | None:
+    """Models used on the traces that they were not trained on, published in brackets; None without any."""
+    traces = [result.trace for result in results if result.windows == "published" and result.study.across]
+    rows = []
+    for result in (result for result in results if result.windows == "published" and result.study.across):
+        cells = []
+        for trained_on in traces:
+            row = next((row for row in result.rows if row["agent"] and row["backfill"] == backfill
+                        and row["agent"]["trained_on"] == trained_on and row["agent"]["preset"] == "rlscheduler"
+                        and row["agent"]["goal"] == result.study.goals[0].name), None)  # fmt: skip
+            printed = None if row is None else row["published"].get("avg_bounded_slowdown")
+            remark = f"published {printed['value']}" if printed else ""
+            cell = Cell(NOT_TRAINED) if row is None else _cell(AS_PRINTED[0], row, wide=True)
+            cells.append(Cell(cell.text, cell.interval, remark))
+        rows.append((result.trace, tuple(cells)))
+    if len(traces) < 2:
+        return None
+    columns = tuple((f"trained on {trace}", "", trace) for trace in traces)
+    note = "A model sees another trace by that trace's normalisers, as in the published code."
+    return Table(f"Bounded slowdown of models on other traces, {backfill} (Table VII)", columns, tuple(rows),
+                 corner="Used on", notes=(note,))  # fmt: skip
+
+
+# ---------------------------------------------------------------- lines
+
+
+def lines_of(result: Result) -> list[str]:
+    """What a reader must know: whether the published figures are met, which plain rules win, what is not trained."""
+    return [*_met(result), *_rules_that_win(result), *_not_trained(result)]
+
+
+def _met(result: Result) -> list[str]:
+    lines = []
+    for row in _home(result):
+        verdicts = [
+            (metric, p) for metric, p in row["published"].items() if p["verdict"] in {"better", "worse", "equal"}
+        ]
+        if row["agent"] is None or not verdicts:
+            continue
+        told = ", ".join(
+            f"{_column(metric).header.lower()} {_column(metric).number(row['figures'][metric]['mean'])} against "
+            f"{p['value']}" for metric, p in verdicts
+        )  # fmt: skip
+        met = all(p["verdict"] in {"better", "equal"} for _, p in verdicts)
+        word = "at least as published" if met else "not as good as published in every figure"
+        lines.append(f"{result.trace}: {row['scheduler']} is {word}: {told}{_stretch(row)}.")
+    return lines
+
+
+def _stretch(row: Mapping[str, Any]) -> str:
+    ratio = row["figures"].get("makespan_ratio")
+    return f", with a makespan ratio of {ratio['mean']:.2f}" if ratio else ""
+
+
+def _rules_that_win(result: Result) -> list[str]:
+    """Plain rules with a lower bounded slowdown than an agent of the same backfilling, and than the published agent."""
+    metric, lines = "avg_bounded_slowdown", []
+    for row in _home(result):
+        agent, printed = row["agent"], row["published"].get(metric)
+        if agent is None or agent["goal"] not in {"bounded-slowdown", "renewable"}:
+            continue
+        rules = {r["column"]: r["figures"][metric]["mean"] for r in result.rows
+                 if r["agent"] is None and r["backfill"] == row["backfill"] and metric in r["figures"]}  # fmt: skip
+        bounds = {"ours": row["figures"].get(metric, {}).get("mean")}
+        if printed and printed["verdict"] != "not comparable":
+            bounds["the published figure"] = float(printed["value"])
+        for whose, bound in bounds.items():
+            won = sorted((value, rule) for rule, value in rules.items() if bound is not None and value < bound)
+            if bound is not None:
+                told = ", ".join(f"{rule} {value:.2f}" for value, rule in won) or "none"
+                lines.append(
+                    f"{result.trace}, {result.windows} windows, {row['scheduler']}: plain rules with a lower mean "
+                    f"bounded slowdown than {whose} ({bound:.2f}): {told}."
+                )
+    return lines
+
+
+def _not_trained(result: Result) -> list[str]:
+    return [
+        f"{result.trace}, {result.windows} windows, {entry.label}: not trained for seed "
+        f"{', '.join(map(str, entry.missing))}."
+        for entry in result.entries if entry.missing and entry.cell is not None and entry.cell.trace == result.trace
+    ]  # fmt: skip
+
+
+# ---------------------------------------------------------------- parts
+
+
+def _home(result: Result) -> list[dict[str, Any]]:
+    """Rules, and agents that were trained on the trace itself."""
+    return [row for row in result.rows if row["agent"] is None or row["agent"]["trained_on"] == result.trace]
+
+
+def _goals(result: Result) -> list[Any]:
+    names = {row["agent"]["goal"] for row in result.rows if row["agent"]}
+    return [goal for goal in result.study.goals if goal.name in names]
+
+
+def _main(result: Result) -> Column:
+    metric = next(iter((_goals(result) or result.study.goals)[0].metrics.values()))
+    return _column(metric)
+
+
+def _column(metric: str) -> Column:
+    return next(column for column in AS_PRINTED if column.metric == metric)
+
+
+def _known(result: Result, metric: str) -> bool:
+    return any(metric in row["figures"] for row in result.rows)
+
+
+def _name(row: Mapping[str, Any]) -> str:
+    return str(row["scheduler"])
+
+
+def _cell(column: Column, row: Mapping[str, Any], *, mark: Mark = "", wide: bool) -> Cell:
+    figure = row["figures"].get(column.metric)
+    if figure is None:
+        return Cell(NOT_TRAINED if row["agent"] and not row["agent"]["seeds"] else "–")
+    low, high = figure["low"], figure["high"]
+    count = len(row["agent"]["seeds"]) if row["agent"] else 0
+    missing = len(row["agent"]["not_trained"]) if row["agent"] else 0
+    interval = Interval(figure["mean"], low, high, count) if low is not None else None
+    span = f"[{column.number(interval.low)}, {column.number(interval.high)}]" if interval and wide else ""
+    return Cell(column.number(figure["mean"]), span, f"{count} of {count + missing} seeds" if missing else "", mark)

@@ -1,0 +1,363 @@
+"""What the papers train, as data, and the training of what is missing.
+
+A study names a paper's agents (presets), what they are rewarded for, its traces and its backfillings. A cell is one
+training of it: one folder, which is reused when it is finished and gone on with when it was interrupted. What is
+trained is the paper's question, how it is trained is the preset's.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from greenbatch.errors import InputError
+from greenbatch.experiments.compare import Progress
+from greenbatch.experiments.reproduce import PROTOCOLS
+
+if TYPE_CHECKING:
+    from greenbatch.learning.runs import Plan
+    from greenbatch.scenarios import Scenario
+
+WINDOWS = ("published", "held-out")
+"""How a training draws its windows, and which test windows belong to it; see ``learning.windows``."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Agent:
+    """A preset that stands for a learned column of the paper (or stands beside them)."""
+
+    column: str
+    preset: str
+    published: bool = True
+    """The paper has such a column."""
+    weighed: bool = False
+    """Its reward weighs bounded slowdown by the paper's penalty factor eta."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Goal:
+    """What agents are trained for, and the tables that show it."""
+
+    name: str
+    metrics: Mapping[str, str]
+    """Table -> metric."""
+    terms: Mapping[str, float] = field(default_factory=dict)
+    """Terms of the reward with their weights, instead of the preset's."""
+    reason: str = ""
+    """Why these tables are not comparable, if they are not."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Study:
+    """What a paper trains."""
+
+    name: str
+    """Of the protocol that gives its plain rules and published figures."""
+    title: str
+    traces: Mapping[str, str]
+    """Trace as the paper names it -> scenario."""
+    usual_traces: tuple[str, ...]
+    agents: tuple[Agent, ...]
+    goals: tuple[Goal, ...]
+    usual_goals: tuple[str, ...]
+    backfills: tuple[str, ...]
+    usual_backfills: tuple[str, ...]
+    etas: Mapping[str, float] = field(default_factory=dict)
+    """Trace -> the paper's penalty factor."""
+    other_backfills: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """Backfilling of the training -> others that its models are evaluated with too."""
+    across: bool = False
+    """Models are also used on the other traces."""
+    baseline: str = "f2+easy-schedgym"
+    """What makespans are measured by."""
+    rival: str = "f2+green"
+    """What agents are compared with window by window."""
+    rules_beside: tuple[str, ...] = ()
+    """Further plain rules, without backfilling."""
+
+    def agent(self, preset: str) -> Agent:
+        """The agent of a preset."""
+        return next(agent for agent in self.agents if agent.preset == preset)
+
+
+STUDIES: dict[str, Study] = {
+    "gas-marl": Study(
+        name="gas-marl",
+        title="GAS-MARL, Tables 3 and 4, trained here",
+        traces=PROTOCOLS["gas-marl"].traces,
+        usual_traces=("Lublin-256", "Cirne", "Jann"),
+        agents=(
+            Agent(column="PPO", preset="maskable-ppo", weighed=True),
+            Agent(column="GAS-MARL", preset="gas-marl", weighed=True),
+            Agent(column="GAS-MARL plus", preset="gas-marl-plus", published=False),
+        ),
+        goals=(
+            Goal(name="renewable", metrics={"Table 3": "avg_bounded_slowdown", "Table 4": "renewable_utilization"}),
+        ),
+        usual_goals=("renewable",),
+        backfills=("none", "easy-schedgym", "green"),
+        usual_backfills=("green",),
+        etas={"Lublin-256": 0.002, "Cirne": 0.008, "Jann": 0.003},
+        other_backfills={"none": ("green",)},
+        rules_beside=("cheapest-start:psi=8", "cheapest-start:psi=2"),
+    ),
+    "rlscheduler": Study(
+        name="rlscheduler",
+        title="RLScheduler, Tables V to VIII, trained here",
+        traces=PROTOCOLS["rlscheduler"].traces,
+        usual_traces=("Lublin-1", "Lublin-2"),
+        agents=(
+            Agent(column="RL", preset="rlscheduler"),
+            Agent(column="RL plus", preset="rlscheduler-plus", published=False),
+        ),
+        goals=(
+            Goal(name="bounded-slowdown", metrics={"Table V": "avg_bounded_slowdown"}),
+            Goal(name="utilization", metrics={"Table VI": "utilization_to_last_start"}, terms={"utilization": 1.0}),
+            Goal(name="fairness", metrics={"Table VIII": "max_user_bounded_slowdown"},
+                 terms={"max_user_bounded_slowdown": -1.0},
+                 reason="the published figure is the sum of a user's slowdowns in sequences of 128 jobs"),
+            Goal(name="slowdown", metrics={"Table X": "avg_slowdown"}, terms={"slowdown": -1.0},
+                 reason="the published figures were made with other windows"),
+            Goal(name="wait", metrics={"Table XI": "avg_wait_s"}, terms={"wait": -1.0},
+                 reason="the published figures were made with other windows"),
+        ),
+        usual_goals=("bounded-slowdown", "utilization"),
+        backfills=("none", "easy-schedgym"),
+        usual_backfills=("none", "easy-schedgym"),
+        across=True,
+        rival="f2+easy-schedgym",
+    ),
+}  # fmt: skip
+"""All studies by name. An agent whose preset does not come with greenbatch is left out."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cell:
+    """One training."""
+
+    agent: Agent
+    goal: Goal
+    trace: str
+    backfill: str
+    windows: str
+    """Of `WINDOWS`."""
+    eta: float | None
+    """Penalty factor; None where the reward has none, or the preset's is taken."""
+    seed: int
+
+    @property
+    def folder(self) -> Path:
+        """Where it is trained, below the folder of the study."""
+        goal = "" if not self.goal.terms else f" {self.goal.name}"
+        eta = "" if self.eta is None else f" eta={self.eta:g}"
+        name = f"{self.agent.preset}+{self.backfill}{goal}{eta}".replace(" ", ",")
+        return Path(self.trace.lower(), name, self.windows, f"seed-{self.seed}")
+
+    @property
+    def overrides(self) -> dict[str, Any]:
+        """What the study puts over the preset."""
+        if self.goal.terms:
+            return {"reward.terms": dict(self.goal.terms)}
+        return {} if self.eta is None else {"reward.terms.bounded_slowdown": -self.eta}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wanted:
+    """Which cells of a study."""
+
+    traces: tuple[str, ...]
+    presets: tuple[str, ...]
+    goals: tuple[str, ...]
+    backfills: tuple[str, ...]
+    windows: tuple[str, ...]
+    seeds: tuple[int, ...]
+    etas: tuple[float, ...] = ()
+    """Penalty factors; the paper's one for each trace if none."""
+
+
+def study(name: str) -> Study:
+    """The study of a paper.
+
+    Raises:
+        InputError: there is none.
+    """
+    if name not in STUDIES:
+        raise InputError(f"nothing is trained for {name!r}", field="PROTOCOL", fix="known: " + ", ".join(STUDIES))
+    return STUDIES[name]
+
+
+def wanted(
+    study: Study,
+    *,
+    traces: Sequence[str] | None = None,
+    presets: Sequence[str] | None = None,
+    goals: Sequence[str] | None = None,
+    backfills: Sequence[str] | None = None,
+    windows: str = "both",
+    seeds: Sequence[int] = (0, 1, 2),
+    etas: Sequence[float] = (),
+) -> Wanted:
+    """Which cells of a study are asked for; what is not given is as in the acceptance of the paper's tables.
+
+    Raises:
+        InputError: a name is not known, or the study has no penalty factor.
+    """
+    there = [agent.preset for agent in study.agents if _ships(agent.preset)]
+    if windows not in (*WINDOWS, "both"):
+        raise InputError(f"is {windows!r}", field="--windows", fix="give published, held-out or both")
+    if etas and not study.etas:
+        raise InputError(f"{study.name} has no penalty factor", field="--eta", fix="leave it out")
+    for eta in etas:
+        if not 0 <= eta < 1e6:
+            raise InputError(f"is {eta:g}", field="--eta", fix="give a number >= 0")
+    if not seeds:
+        raise InputError("names no seed", field="--seeds", fix="give 0,1,2")
+    return Wanted(
+        traces=_known(traces, study.usual_traces, study.traces, "--traces"),
+        presets=_known(presets, there, there, "--presets"),
+        goals=_known(goals, study.usual_goals, [goal.name for goal in study.goals], "--goals"),
+        backfills=_known(backfills, study.usual_backfills, study.backfills, "--backfills"),
+        windows=WINDOWS if windows == "both" else (windows,),
+        seeds=tuple(seeds),
+        etas=tuple(etas),
+    )
+
+
+def cells_of(study: Study, which: Wanted) -> list[Cell]:
+    """The trainings that are asked for, the most asked for first: every seed of one column before the next column."""
+    made = []
+    for windows in which.windows:
+        for trace in which.traces:
+            for backfill in which.backfills:
+                for agent in (study.agent(preset) for preset in which.presets):
+                    for goal in (goal for goal in study.goals if goal.name in which.goals):
+                        for eta in _etas(study, agent, trace, which.etas):
+                            made += [
+                                Cell(agent=agent, goal=goal, trace=trace, backfill=backfill, windows=windows, eta=eta,
+                                     seed=seed) for seed in which.seeds
+                            ]  # fmt: skip
+    return made
+
+
+def _etas(study: Study, agent: Agent, trace: str, asked: Sequence[float]) -> Sequence[float | None]:
+    if not agent.weighed:
+        return (None,)
+    return asked or (study.etas.get(trace),)
+
+
+def _ships(preset: str) -> bool:
+    from greenbatch.envs.preset import shipped_names
+
+    return preset in shipped_names()
+
+
+def _known(
+    asked: Sequence[str] | None, usual: Sequence[str], known: Iterable[str], flag: str
+) -> tuple[str, ...]:  # fmt: skip
+    """Names as we spell them, whatever their case."""
+    spelled = {name.lower(): name for name in known}
+    found = []
+    for name in usual if asked is None else asked:
+        if name.lower() not in spelled:
+            raise InputError(f"{name!r} is not known", field=flag, fix="known: " + ", ".join(spelled.values()))
+        found.append(spelled[name.lower()])
+    return tuple(found)
+
+
+# ---------------------------------------------------------------- folders
+
+
+def state_of(folder: Path) -> str:
+    """``finished``, ``interrupted`` or ``not trained``."""
+    from greenbatch.learning import runs
+
+    record = model_record(folder)
+    if record and record["training"].get("finished"):
+        return "finished"
+    return "interrupted" if (folder / runs.RUN).exists() else "not trained"
+
+
+def model_record(folder: Path) -> dict[str, Any]:
+    """``model.json`` of a training, empty if it has none yet."""
+    from greenbatch.learning import runs
+    from greenbatch.learning.model import RECORD
+
+    try:
+        record = json.loads((folder / runs.MODEL / RECORD).read_bytes())
+    except (OSError, ValueError, RecursionError):
+        return {}
+    return record if isinstance(record, dict) and isinstance(record.get("training"), dict) else {}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Budget:
+    """How long, and on how many threads, trainings run."""
+
+    epochs: int | None = None
+    """The preset's if not given."""
+    minutes: float | None = None
+    threads: int | None = None
+    overrides: Mapping[str, Any] = field(default_factory=dict)
+    """Other values of the presets: dotted key -> value."""
+    command: Sequence[str] = ()
+
+
+def plan_of(cell: Cell, scenario: Scenario, budget: Budget) -> Plan:
+    """What a cell's training is made of.
+
+    Raises:
+        InputError: a value does not fit.
+    """
+    from greenbatch.learning.runs import make_plan
+
+    return make_plan(
+        cell.agent.preset, scenario, overrides={**budget.overrides, **cell.overrides}, windows=cell.windows,
+        backfill=cell.backfill, epochs=budget.epochs, minutes=budget.minutes, seed=cell.seed, threads=budget.threads,
+        command=budget.command,
+    )  # fmt: skip
+
+
+def train_missing(
+    study: Study, cells: Sequence[Cell], place: Path, budget: Budget, progress: Progress | None = None,
+    tell: Callable[[str], None] | None = None,
+) -> None:  # fmt: skip
+    """Train every cell that is not finished, one after the other.
+
+    Args:
+        study: the paper.
+        cells: what is asked for.
+        place: folder of the study; every cell has its own below it.
+        budget: how long. A finished or interrupted training of another budget is refused.
+        progress: told (what, done, all) while it goes on.
+        tell: told a line after every training.
+
+    Raises:
+        InputError: a folder holds another training than is asked for.
+        KeyboardInterrupt: stopped by the user; what is finished is kept, what was interrupted can be gone on with.
+    """
+    from greenbatch.learning import runs
+    from greenbatch.learning.training import train
+    from greenbatch.scenarios import load_scenario
+
+    scenarios = {trace: load_scenario(study.traces[trace]) for trace in dict.fromkeys(cell.trace for cell in cells)}
+    left = []
+    for cell in cells:  # what does not fit is refused before anything is trained
+        folder, plan = place / cell.folder, plan_of(cell, scenarios[cell.trace], budget)
+        if (folder / runs.RUN).exists():
+            runs.check_same(folder, plan)
+        if state_of(folder) != "finished":
+            left.append((cell, folder, plan))
+    for number, (cell, folder, plan) in enumerate(left):
+
+        def watch(record: Mapping[str, Any], number: int = number, cell: Cell = cell) -> None:
+            if progress is not None:
+                progress(f"{cell.folder}: epoch {record['epoch']}, {record['progress']:.0%}", number, len(left))
+
+        state = train(plan, folder, watch=watch)
+        if tell is not None:
+            counters = state.counters
+            spent = f"{counters.epoch:,} epochs, {counters.decisions:,} decisions, {counters.elapsed_s / 60:.1f} min"
+            tell(f"trained {cell.folder}: {spent}")
