@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from itertools import pairwise
 
 import torch
@@ -10,12 +11,12 @@ from torch import Tensor, nn
 from greenbatch.learning.batches import Batch
 
 
-class Actor(nn.Module):
+class Actor(nn.Module, ABC):
     """Scores of the queue's rows, and of the delays given the chosen row."""
 
+    @abstractmethod
     def encode(self, batch: Batch) -> tuple[Tensor, tuple[Tensor, ...]]:
         """Row logits (Q,), not masked, and what ``delay_logits`` wants to know again."""
-        raise NotImplementedError
 
     def forward(self, batch: Batch) -> Tensor:
         """Row logits (Q,), not masked."""
@@ -35,12 +36,12 @@ class Actor(nn.Module):
         return logits, self.delay_logits(batch, encoded, rows)
 
 
-class Critic(nn.Module):
+class Critic(nn.Module, ABC):
     """Value of every decision's state."""
 
+    @abstractmethod
     def forward(self, batch: Batch) -> Tensor:
         """(A,)."""
-        raise NotImplementedError
 
 
 class Stack(nn.Module):
