@@ -117,6 +117,18 @@ def test_the_same_plan_gives_the_same_bytes(finished, tmp_path):
     assert weights_of(tmp_path / "other") != weights_of(run)
 
 
+def test_the_first_phase_draws_from_windows_that_the_filter_leaves(finished):
+    plan, _ = finished
+    course = Course(plan, torch.device("cpu"))
+    all_starts = windows.training_starts(plan.scenario, 8, "published")
+    metric = windows.sjf_metric(plan.scenario, 8, "none", "avg_bounded_slowdown")
+    expected = windows.filtered(all_starts, 60, 0, metric)
+    assert course.training_starts(0.0).tolist() == expected.starts.tolist()
+    assert 0 < len(expected.starts) < 30
+    assert course.training_starts(0.49).tolist() == expected.starts.tolist()
+    assert course.training_starts(0.5).tolist() == windows.training_starts(plan.scenario, 12, "published").tolist()
+
+
 class Stop(KeyboardInterrupt):
     """Ctrl-C."""
 
@@ -371,13 +383,24 @@ GROUPS = {
 }  # fmt: skip
 
 
-def test_the_best_order_of_six_jobs_is_learned(tmp_path):
+SINGLES = {
+    **GROUPS,
+    "training.windows": 32,
+    "training.rollouts": 1,
+    "training.advantage": "gae",
+    "training.critic_lr": 0.01,
+    "training.critic_passes": 4,
+}
+
+
+@pytest.mark.parametrize("way", [GROUPS, SINGLES], ids=["group", "gae"])
+def test_the_best_order_of_six_jobs_is_learned(tmp_path, way):
     question = small_question(tmp_path, 6)
     best, leaves = best_by_enumeration(BatchEnv(question, "rlscheduler", environments=1, jobs=6))
     first_come = float(gb.evaluate(gb.simulate(question, "fcfs+none"))["avg_bounded_slowdown"])
     assert leaves == 720
     assert -best < 0.5 * first_come  # there is something to learn
-    overrides = {**GROUPS, "training.jobs": 6, "training.validation.jobs": 6}
+    overrides = {**way, "training.jobs": 6, "training.validation.jobs": 6}
     plan = make_plan("rlscheduler", question, overrides=overrides, epochs=40, threads=1)
     state = train(plan, tmp_path / "run")
     assert state.counters.best_figure <= best + 1e-9

@@ -329,7 +329,7 @@ def train(
         training = Training(course, folder, watch or (lambda _: None), tensorboard=tensorboard)
         try:
             training.run()
-        except KeyboardInterrupt:
+        except (KeyboardInterrupt, SystemExit):  # the latter by a termination signal
             _keep_what_is_saved(training)
             raise
         finally:
