@@ -130,6 +130,7 @@ BAD = [
     ((*TRAIN[:-1], "small.toml"), "exists and is not a folder"),
     ((*TRAIN[:-1], "full"), "exists and is not empty .*--resume .*--force"),
     ((*TRAIN[:-1], "strange", "--force"), "run.json: was not written by greenbatch train"),
+    ((*TRAIN[:-1], "theirs", "--force"), "holds model, which greenbatch train did not write"),
     ((*TRAIN[:-1], "small.toml/below", *SET), "--out"),
     ((*TRAIN, "stray"), "stray"),
 ]
@@ -142,6 +143,7 @@ def test_bad_command_lines(refused: Callable[..., str], here: Path, arguments: t
     (here / "strange" / "model").mkdir(parents=True)
     (here / "strange" / "model" / "precious").write_text("mine")
     (here / "strange" / "run.json").write_text("{}")
+    (here / "theirs" / "model").mkdir(parents=True)
     assert re.search(message, refused(*arguments))
 
 
@@ -172,6 +174,9 @@ def test_force_replaces_a_training_and_nothing_else(here: Path, capsys: pytest.C
     assert main([*BASE, "--out", "run", "--epochs", "1", "--seed", "3", "--force"]) == 0
     assert load_model(here / "run" / "model").record["training"]["seed"] == 3
     assert (here / "run" / "notes.txt").read_text() == "mine"
+    before = snapshot(here)
+    assert main([*BASE, "--out", "run", "--epochs", "1", "--force", "--backfill", "greedy"]) == 2
+    assert snapshot(here) == before
 
 
 def test_other_settings_are_not_resumed(here: Path, refused: Callable[..., str], capsys: pytest.CaptureFixture[str]):

@@ -93,14 +93,12 @@ def train(
         backfill=backfill, epochs=epochs, minutes=minutes, seed=seed, threads=threads, device=device,
         command=COMMAND.get(),
     )  # fmt: skip
-    if force:
-        runs.clear(out)
     for note in runs.other_versions(out) if resume else ():
         print(f"note: {note}")
     total = None if minutes is not None else plan.settings.epochs
     try:
         with _shown(total) as display:
-            state = run(plan, out, watch=display.watch, tell=display.tell, tensorboard=tensorboard)
+            state = run(plan, out, watch=display.watch, tell=display.tell, tensorboard=tensorboard, anew=force)
     except KeyboardInterrupt:
         if not (out / runs.RUN).exists():
             raise

@@ -243,7 +243,10 @@ def check_new(folder: Path, *, force: bool) -> None:
     if filled and not force:
         fix = "give another folder, --resume to go on with the training in it, or --force to replace it"
         raise refuse("exists and is not empty", fix)
-    if filled and any((folder / part).exists() for part in _PARTS):
+    ours = [part for part in _PARTS if (folder / part).exists()]
+    if ours and RUN not in ours:
+        raise refuse(f"holds {ours[0]}, which greenbatch train did not write", "move it away, or give another folder")
+    if ours:
         read_run(folder)
 
 

@@ -299,7 +299,13 @@ class Training:
 
 
 def train(
-    plan: Plan, folder: Path, *, watch: Watch | None = None, tell: Tell | None = None, tensorboard: bool = False
+    plan: Plan,
+    folder: Path,
+    *,
+    watch: Watch | None = None,
+    tell: Tell | None = None,
+    tensorboard: bool = False,
+    anew: bool = False,
 ) -> State:
     """Train in a folder: begin, or go on where an earlier call was interrupted.
 
@@ -309,6 +315,7 @@ def train(
         watch: told the figures of every epoch.
         tell: told about long work before the first epoch.
         tensorboard: also write events for TensorBoard, where it is installed.
+        anew: remove an earlier training from the folder, once it is sure that this one can begin.
 
     Returns:
         Where the training stands at its end. The trained actor is in ``folder/model``.
@@ -320,10 +327,12 @@ def train(
     """
     device = device_of(plan.device)
     with prepared(plan.threads, device):
-        if not (fresh := not (folder / runs.RUN).exists()):
+        if not (fresh := anew or not (folder / runs.RUN).exists()):
             runs.check_same(folder, plan)
         course = Course(plan, device, tell)
         course.check()
+        if anew:
+            runs.clear(folder)
         if fresh:
             runs.begin(folder, plan)
         training = Training(course, folder, watch or (lambda _: None), tensorboard=tensorboard)
