@@ -15,13 +15,15 @@ from typing import TYPE_CHECKING, Any
 
 from greenbatch.engine.outcome import Outcome
 from greenbatch.errors import InputError
-from greenbatch.experiments.drawing import Picture, color_of
+from greenbatch.experiments.drawing import color_of
 from greenbatch.experiments.plots import box_plots, gantt_plots, power_plots, published_plots, queue_plot, tradeoff_plot
 from greenbatch.experiments.statistics import Difference, differences, intervals, schedulers
 from greenbatch.experiments.tables import (
     DETAIL,
     MAIN,
     Column,
+    Section,
+    Table,
     class_table,
     comparison_table,
     difference_table,
@@ -47,15 +49,6 @@ class KeyFigure:
     unit: str
     scheduler: str
     comment: str
-
-
-@dataclass(frozen=True, slots=True)
-class Section:
-    """Pictures under one heading."""
-
-    title: str
-    text: str
-    pictures: tuple[Picture, ...]
 
 
 def _shown(column: Column, value: float) -> str:
@@ -214,7 +207,9 @@ def sections(frame: polars.DataFrame, outcomes: Mapping[str, Outcome], baseline:
         ),
         Section("Schedules", f"{one}which processors ran what, on one time axis.", tuple(gantt_plots(outcomes))),
     ]
-    return [section for section in found if section.pictures]
+    from greenbatch.experiments.models import model_sections
+
+    return [section for section in (*found, *model_sections(outcomes)) if section.pictures or section.tables]
 
 
 def render(context: Mapping[str, Any]) -> str:
@@ -288,6 +283,40 @@ def write_report(
         "tables": [table for table in (*tables, detail) if table.rows and table.columns],
         "colors": {name: color_of(k) for k, name in enumerate(names)},
         "sections": sections(frame, outcomes, baseline, example), "notes": data_notes(outcomes, notes),
+        "definitions": definitions(), "provenance": provenance_blocks(provenance or {}),
+    }  # fmt: skip
+    write_text(Path(path), render(context))
+
+
+def write_trained(
+    path: str | Path,
+    *,
+    title: str,
+    command: str,
+    lines: Sequence[str],
+    tables: Sequence[Table],
+    sections: Sequence[Section],
+    notes: Sequence[str] = (),
+    provenance: Mapping[str, Any] | None = None,
+) -> None:
+    """Write what trained agents are worth as one self-contained HTML file.
+
+    Args:
+        path: the file; replaced as a whole, or left alone if anything fails.
+        title: of the page.
+        command: the command line that made it.
+        lines: what must be read with the tables.
+        tables: in their order.
+        sections: pictures.
+        notes: further lines.
+        provenance: as in `write_report`.
+
+    Raises:
+        InputError: the file cannot be written.
+    """
+    context = {
+        "title": title, "command": command, "baseline": "", "summary": [], "tiles": [], "warnings": list(lines),
+        "tables": list(tables), "colors": {}, "sections": list(sections), "notes": list(notes),
         "definitions": definitions(), "provenance": provenance_blocks(provenance or {}),
     }  # fmt: skip
     write_text(Path(path), render(context))

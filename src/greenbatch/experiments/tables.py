@@ -16,7 +16,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Literal
 
 from greenbatch.errors import InputError
-from greenbatch.experiments.drawing import wrapped
+from greenbatch.experiments.drawing import Picture, wrapped
 from greenbatch.experiments.statistics import Difference, Interval, differences, intervals, schedulers
 from greenbatch.metrics import METRICS
 
@@ -131,6 +131,16 @@ class Table:
     """Header of the column of row names."""
     notes: tuple[str, ...] = ()
     """Lines under the table."""
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """Pictures, and tables that belong to them, under one heading of a report."""
+
+    title: str
+    text: str
+    pictures: tuple[Picture, ...] = ()
+    tables: tuple[Table, ...] = ()
 
 
 def tidy(results: Iterable[tuple[str, Mapping[str, Mapping[str, float]]]]) -> polars.DataFrame:

@@ -1,0 +1,257 @@
+"""What a model chose in a window, and why: the probabilities that it gave to the candidates."""
+
+# ruff: noqa: RUF001 - typographic dashes and multiplication signs are meant for the reader.
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from greenbatch.experiments.curves import DELAY_COLORS, delay_words
+from greenbatch.experiments.drawing import COLORS, INK, Picture, color_of, drawing, new_figure, picture_of, slug
+from greenbatch.experiments.tables import Cell, Table
+
+if TYPE_CHECKING:
+    from greenbatch.engine.outcome import Outcome
+    from greenbatch.learning.learned import LearnedScheduler
+
+Floats = NDArray[np.float64]
+CANDIDATES = 5
+"""Candidates of a decision that a table shows."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Choice:
+    """One decision of a model: what it could choose, how probable it found each, and what it took."""
+
+    number: int
+    """Decisions before it."""
+    now_s: float
+    waiting: int
+    """Waiting jobs, also those that the model does not see."""
+    free_processors: int
+    job_id: NDArray[np.int64]
+    """Candidates in order of submission, shape (q,); -1 stands for waiting until the next event."""
+    wait_s: Floats
+    requested_time_s: Floats
+    processors: Floats
+    power_w: Floats
+    probability: Floats
+    """Of each candidate, shape (q,); 0 where the model may not choose it."""
+    row: int
+    delay_probability: Floats
+    """Of each delay, given the chosen job, shape (d,)."""
+    delay: int
+
+    @property
+    def surest(self) -> float:
+        """Highest probability of a candidate."""
+        return float(self.probability.max())
+
+    @property
+    def margin(self) -> float:
+        """Highest probability minus the second highest; 1 with one candidate."""
+        top = np.sort(self.probability)[::-1]
+        return float(top[0] - top[1]) if len(top) > 1 else 1.0
+
+
+def choices_of(scheduler: LearnedScheduler, outcome: Outcome) -> list[Choice]:
+    """Every decision of a model in a window that it scheduled, made again; taking the best actions it is the same.
+
+    Args:
+        scheduler: the model.
+        outcome: of this scheduler: its jobs, machine, site and rules are taken.
+    """
+    from greenbatch.engine.simulate import simulate
+
+    watched = _Watched(scheduler)
+    simulate(outcome.workload, outcome.cluster, outcome.site, outcome.rules, watched)
+    return watched.made
+
+
+class _Watched:
+    """A model that writes down what it is asked and answers."""
+
+    def __init__(self, scheduler: LearnedScheduler) -> None:
+        self.scheduler = scheduler
+        self.made: list[Choice] = []
+
+    def program(self, workload: Any) -> Any:
+        return self.scheduler.program(workload)
+
+    def policy(self) -> Any:
+        from greenbatch.engine.view_state import observe_view
+        from greenbatch.learning.learned import LearnedPolicy
+
+        made = self.made
+
+        class Watched(LearnedPolicy):
+            def answer(self, view: Any) -> Any:
+                answer, seen = super().answer(view), observe_view(view, self.layout)
+                rows, queue = len(answer.logits) - self.layout.wait, view.queue
+
+                def column(values: Any, nothing: float) -> Any:
+                    return np.append(values[:rows], [nothing] * self.layout.wait)
+
+                made.append(
+                    Choice(
+                        number=len(made), now_s=view.now_s, waiting=len(view.job_id),
+                        free_processors=int(queue.free_processors), job_id=column(view.job_id, -1).astype(np.int64),
+                        wait_s=column(queue.wait_s, np.nan), requested_time_s=column(queue.requested_time_s, np.nan),
+                        processors=column(queue.processors, np.nan), power_w=column(queue.power_w, np.nan),
+                        probability=_probability(answer.logits, seen.selectable), row=answer.row,
+                        delay_probability=_probability(answer.delay_logits, seen.delays[0]), delay=answer.delay,
+                    )
+                )  # fmt: skip
+                return answer
+
+        return Watched(self.scheduler.model, self.scheduler.session, self.scheduler.seed)
+
+
+def _probability(logits: Any, allowed: Any) -> Floats:
+    values = np.where(allowed, np.asarray(logits, np.float64), -np.inf)
+    raised = np.exp(values - values.max())
+    return np.asarray(raised / raised.sum())
+
+
+def telling(choices: Sequence[Choice]) -> list[tuple[str, Choice]]:
+    """Some decisions that show how a model decides, each with the reason why it is shown, in order of time."""
+    real = [choice for choice in choices if len(choice.job_id) > 1]
+    if not real:
+        return []
+    found = {
+        "the closest call": min(real, key=lambda c: c.margin),
+        "the most candidates": max(real, key=lambda c: len(c.job_id)),
+        "a sure choice among many": max(real, key=lambda c: c.surest * np.log(len(c.job_id))),
+        "the longest delay": max(real, key=lambda c: c.delay),
+    }
+    if not found["the longest delay"].delay:
+        del found["the longest delay"]
+    unique: dict[int, tuple[str, Choice]] = {}
+    for reason, choice in found.items():
+        unique.setdefault(choice.number, (reason, choice))
+    return [unique[number] for number in sorted(unique)]
+
+
+def choice_tables(
+    name: str, choices: Sequence[Choice], delays: Sequence[dict[str, Any]], *, first_s: float
+) -> list[Table]:
+    """A table for each telling decision: the likeliest candidates, what they are, and how probable each was.
+
+    Args:
+        name: of the scheduler.
+        choices: all its decisions in the window.
+        delays: what the second action may be.
+        first_s: first submission of the window. [s]
+    """
+    headers = (("Wait", "h"), ("Requested", "h"), ("Processors", ""), ("Power", "kW"), ("Probability", "%"))
+    columns = tuple((header, unit, header) for header, unit in headers)
+    made = []
+    for reason, c in telling(choices):
+        order = np.argsort(-c.probability, kind="stable")
+        shown = list(dict.fromkeys((*order[:CANDIDATES].tolist(), c.row)))
+        rows = tuple((_candidate(c, i), _cells(c, i)) for i in shown)
+        rest = len(c.job_id) - len(shown)
+        notes = [f"{rest:,} more candidates share {1 - c.probability[shown].sum():.1%}."] if rest > 0 else []
+        if len(delays) > 1:
+            likely = np.argsort(-c.delay_probability, kind="stable")[:3]
+            told = ", ".join(f"{delay_words(delays[k])} {c.delay_probability[k]:.0%}" for k in likely)
+            notes.append(f"Delay: {delay_words(delays[c.delay])}. Likeliest: {told}.")
+        title = (
+            f"{name}, decision {c.number + 1:,}, day {(c.now_s - first_s) / 86_400:.2f}, {c.waiting} waiting, "
+            f"{c.free_processors} processors free: {reason}"
+        )
+        made.append(Table(title, columns, rows, corner="Candidate", notes=tuple(notes)))
+    return made
+
+
+def _candidate(c: Choice, i: int) -> str:
+    return "wait for the next event" if c.job_id[i] < 0 else f"job {c.job_id[i]}"
+
+
+def _cells(c: Choice, i: int) -> tuple[Cell, ...]:
+    def number(value: float, digits: int) -> str:
+        return f"{value:,.{digits}f}" if np.isfinite(value) else "–"
+
+    texts = (
+        number(c.wait_s[i] / 3600, 2), number(c.requested_time_s[i] / 3600, 2), number(c.processors[i], 0),
+        number(c.power_w[i] / 1e3, 2),
+    )  # fmt: skip
+    chosen = i == c.row
+    return (*map(Cell, texts), Cell(f"{100 * c.probability[i]:.1f}", "", "chosen" if chosen else "",
+                                    "best" if chosen else ""))  # fmt: skip
+
+
+def choice_plots(
+    name: str, choices: Sequence[Choice], delays: Sequence[dict[str, Any]], *, first_s: float
+) -> list[Picture]:
+    """How sure a model was over the window, its candidates at the decision with most of them, and its delays."""
+    if not choices:
+        return []
+    drawn = (_sure_plot(name, choices, first_s), _candidate_plot(name, choices), _delay_plot(name, choices, delays))
+    return [picture for picture in drawn if picture is not None]
+
+
+def _sure_plot(name: str, choices: Sequence[Choice], first_s: float) -> Picture:
+    days = np.array([(c.now_s - first_s) / 86_400 for c in choices])
+    sure = np.array([100 * c.probability[c.row] for c in choices])
+    several = np.array([len(c.job_id) > 1 for c in choices])
+    with drawing():
+        figure, axes = new_figure(2.1)
+        axes.plot(days[several], sure[several], ".", markersize=3, color=color_of(0), alpha=0.6, markeredgewidth=0)
+        axes.set(ylim=(0, 103), xlabel="days since the first submission", ylabel="probability of\nthe chosen job [%]")
+        caption = f"{int(several.sum()):,} of {len(choices):,} decisions had more than one candidate; each is a dot."
+        middle = f"; median {np.median(sure[several]):.0f}%" if several.any() else ""
+        alt = f"Scatter plot of the probability of the chosen job over time under {name}{middle}."
+        return picture_of(figure, f"sure-{slug(name)}", f"How sure: {name}", caption, alt)
+
+
+def _candidate_plot(name: str, choices: Sequence[Choice]) -> Picture | None:
+    c = max(choices, key=lambda c: len(c.job_id))
+    jobs = np.flatnonzero(c.job_id >= 0)
+    if len(jobs) < 2:
+        return None
+    area = 4 + 160 * c.probability[jobs]
+    hours, wait = c.requested_time_s[jobs] / 3600, np.maximum(c.wait_s[jobs] / 3600, 1 / 3600)
+    with drawing():
+        figure, axes = new_figure(2.7)
+        axes.scatter(hours, wait, s=area, color=color_of(0), alpha=0.45, linewidths=0)
+        if c.job_id[c.row] >= 0:
+            axes.scatter(hours[c.row], wait[c.row], s=area[c.row] + 30, facecolors="none", edgecolors=INK,
+                         linewidths=1.1, label="chosen")  # fmt: skip
+            figure.legend(loc="outside upper left")
+        axes.set_xscale("log")
+        axes.set_yscale("log")
+        axes.set(xlabel="requested time [h] (log scale)", ylabel="wait [h] (log scale)")
+        caption = (
+            f"Decision {c.number + 1:,} with {len(jobs)} candidates; marker area: probability, at most "
+            f"{c.surest:.0%}. Ring: chosen."
+        )
+        alt = f"Scatter plot of {len(jobs)} waiting jobs by requested time and wait under {name}, sized by probability."
+        return picture_of(figure, f"candidates-{slug(name)}", f"Scores of the candidates: {name}", caption, alt)
+
+
+def _delay_plot(name: str, choices: Sequence[Choice], delays: Sequence[dict[str, Any]]) -> Picture | None:
+    if len(delays) < 2:
+        return None
+    counts = np.bincount([c.delay for c in choices], minlength=len(delays))
+    share = 100 * counts / counts.sum()
+    mean = 100 * np.mean([c.delay_probability for c in choices], axis=0)
+    words = [delay_words(delay) for delay in delays]
+    with drawing():
+        figure, axes = new_figure(0.8 + 0.17 * len(delays))
+        rows = -np.arange(len(delays))
+        colors = DELAY_COLORS if len(delays) <= len(DELAY_COLORS) else [color_of(k) for k in range(len(delays))]
+        axes.barh(rows, share, color=colors[: len(delays)], label="chosen", edgecolor=INK, linewidth=0.3)
+        axes.plot(mean, rows, "D", markersize=3, color=COLORS[4], label="mean probability")
+        axes.set_yticks(rows, words)
+        axes.set(xlabel="share of the decisions [%]")
+        axes.grid(visible=False, axis="y")
+        figure.legend(loc="outside upper left", ncols=2)
+        told = "; ".join(f"{word} {value:.0f}%" for word, value in zip(words, share, strict=True))
+        caption = "How often each delay was chosen in the window, and how probable it was on the mean."
+        return picture_of(figure, f"window-delays-{slug(name)}", f"Delays: {name}", caption, f"Bar chart: {told}.")

@@ -1,0 +1,71 @@
+"""What a report says of a trained model: how it was trained, and what it chose in a window and why."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from greenbatch.experiments.curves import curve_plots, delay_plot, log_of
+from greenbatch.experiments.decisions import choice_plots, choice_tables, choices_of
+from greenbatch.experiments.drawing import Picture
+from greenbatch.experiments.tables import Section, Table
+
+if TYPE_CHECKING:
+    from greenbatch.engine.outcome import Outcome
+    from greenbatch.learning.learned import LearnedScheduler
+
+REASON = (
+    "A model scores every candidate; the probabilities are those of its policy, and evaluation takes the likeliest. "
+    "Candidates are shown by what they ask for; the model sees the columns that its preset names."
+)
+
+
+def model_sections(outcomes: Mapping[str, Outcome]) -> list[Section]:
+    """Sections on the models among some schedulers: their training, as far as logs are there, and their decisions.
+
+    Args:
+        outcomes: name of a scheduler -> its outcome of the example window; names of models are ``preset@folder+...``.
+    """
+    names = [name for name in outcomes if "@" in name]
+    if not names:
+        return []
+    from greenbatch.learning.learned import LearnedScheduler
+    from greenbatch.policies import scheduler
+
+    found = {name: scheduler(name) for name in names}
+    models = {name: each for name, each in found.items() if isinstance(each, LearnedScheduler)}
+    trained = training_section({name: [each.model.folder] for name, each in models.items()})
+    decided = [decision_section(name, each, outcomes[name]) for name, each in models.items()]
+    return [*([trained] if trained else []), *decided]
+
+
+def training_section(folders: Mapping[str, list[Path]], title: str = "Training") -> Section | None:
+    """Curves and delays of trainings; None without logs.
+
+    Args:
+        folders: name -> model folder of each of its seeds.
+        title: heading.
+    """
+    from greenbatch.learning.model import load_model
+
+    logs = {name: [log for log in map(log_of, each) if log] for name, each in folders.items()}
+    logs = {name: each for name, each in logs.items() if each}
+    if not logs:
+        return None
+    pictures: list[Picture] = curve_plots(logs, name=title)
+    for name, each in logs.items():
+        delays = [delay.model_dump(mode="json") for delay in load_model(folders[name][0]).preset.action.delays]
+        drawn = delay_plot(each, delays, name)
+        pictures += [drawn] if drawn else []
+    return Section(title, "From the logs of the trainings.", tuple(pictures))
+
+
+def decision_section(name: str, scheduler: LearnedScheduler, outcome: Outcome) -> Section:
+    """What a model chose in a window, and why."""
+    choices = choices_of(scheduler, outcome)
+    delays = [delay.model_dump(mode="json") for delay in scheduler.model.preset.action.delays]
+    first_s = float(outcome.workload.submit_s.min())
+    tables: list[Table] = choice_tables(name, choices, delays, first_s=first_s)
+    pictures = choice_plots(name, choices, delays, first_s=first_s)
+    return Section(f"Decisions of {name}", REASON, tuple(pictures), tuple(tables))
