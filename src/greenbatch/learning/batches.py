@@ -78,8 +78,8 @@ class Batch:
 
 
 def roomy(rows: int) -> int:
-    """The next of few sizes (at most 1/16 more, 64 at least): libraries compile a kernel for every new matrix shape."""
-    step = max(64, 1 << max(rows.bit_length() - 5, 0))
+    """The next of few sizes: libraries compile a kernel for every new matrix shape, which takes milliseconds."""
+    step = max(64, min(256, 1 << max(rows.bit_length() - 5, 0)))
     return -(-rows // step) * step
 
 

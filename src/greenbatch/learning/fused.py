@@ -19,6 +19,10 @@ from greenbatch.learning.batches import Batch, roomy
 
 _GROUP = 256
 """Decisions whose tables share a width."""
+BLOCK = 4096
+"""Rows that go through all layers together: fewer reach into slower memory less, more cost fewer calls."""
+_LINEAR = ("score.2", "chosen")
+"""Layers without a ReLU."""
 _relu_backward = torch.ops.aten.threshold_backward.grad_input
 
 
@@ -137,20 +141,15 @@ class _Layer:
 
 
 class _Chain:
-    """Rows through layers one after another, remembered for the way back."""
+    """A block of rows through layers one after another, remembered for the way back."""
 
     def __init__(self, x: Tensor, layers: tuple[_Layer, ...]) -> None:
         self.layers, self.outputs = layers, [x]
         for layer in layers:
             self.outputs.append(layer.forward(self.outputs[-1]))
 
-    @property
-    def last(self) -> Tensor:
-        """What came out."""
-        return self.outputs[-1]
-
     def backward(self, gradient: Tensor, *, to_input: bool = False, onto: Tensor | None = None) -> Tensor:
-        """From the gradient of ``last`` (overwritten) to that of the input if asked, added to ``onto`` if given."""
+        """From the gradient of the last output (overwritten) to that of the input if asked, added to ``onto``."""
         for number in range(len(self.layers) - 1, -1, -1):
             layer, x = self.layers[number], self.outputs[number]
             if layer.relu:
@@ -161,6 +160,37 @@ class _Chain:
             elif to_input:
                 gradient = torch.mm(gradient, layer.weight) if onto is None else onto.addmm_(gradient, layer.weight)
         return gradient
+
+
+class _Rows:
+    """A table's rows through a trunk and one or two heads, in blocks that stay in a core's cache.
+
+    Args:
+        x: (P, k).
+        trunk: layers that all heads share.
+        heads: layers of each head.
+    """
+
+    def __init__(self, x: Tensor, trunk: tuple[_Layer, ...], *heads: tuple[_Layer, ...]) -> None:
+        self.blocks = [
+            (chain := _Chain(block, trunk), [_Chain(chain.outputs[-1], head) for head in heads])
+            for block in torch.split(x, BLOCK)
+        ]
+        self.results = [
+            torch.cat([chains[number].outputs[-1] for _, chains in self.blocks]) for number in range(len(heads))
+        ]
+
+    def backward(self, gradients: list[Tensor | None]) -> None:
+        """From the gradients of the heads' results (overwritten); None: nobody asked for that head."""
+        first = 0
+        for trunk, heads in self.blocks:
+            here = slice(first, first := first + trunk.outputs[0].shape[0])
+            onto = None
+            for head, gradient in zip(heads, gradients, strict=True):
+                if gradient is not None:
+                    onto = head.backward(gradient[here], to_input=True, onto=onto)
+            if onto is not None:
+                trunk.backward(onto)
 
 
 class Pass:
@@ -175,50 +205,48 @@ class Pass:
         self.plan, self.flat = plan, flat
         self.parameters: dict[str, Tensor] = {name: value.detach() for name, value in parameters.items()}
         self.made: dict[str, _Layer] = {}
-        self.encoded = self._chain(plan.queue, "encode_queue.0", "encode_queue.1")
-        self.score: _Chain | None = None
+        squeeze = self._layers("squeeze.0", "squeeze.1")
+        heads = [self._layers("score.0", "score.1", "score.2")] if "score.0.weight" in parameters else []
+        self.queue = _Rows(plan.queue, self._layers("encode_queue.0", "encode_queue.1"), squeeze, *heads)
 
-    def _layer(self, name: str, *, relu: bool) -> _Layer:
-        if name not in self.made:
-            self.made[name] = _Layer(self.parameters[f"{name}.weight"], self.parameters[f"{name}.bias"], relu=relu)
-        return self.made[name]
-
-    def _chain(self, x: Tensor, *names: str, linear: tuple[str, ...] = ()) -> _Chain:
-        return _Chain(x, tuple(self._layer(name, relu=name not in linear) for name in names))
+    def _layers(self, *names: str) -> tuple[_Layer, ...]:
+        for name in names:
+            if name not in self.made:
+                weight, bias = self.parameters[f"{name}.weight"], self.parameters[f"{name}.bias"]
+                self.made[name] = _Layer(weight, bias, relu=name not in _LINEAR)
+        return tuple(self.made[name] for name in names)
 
     def scores(self) -> Tensor:
         """The job head: logits (Q,)."""
-        self.score = self._chain(self.encoded.last, "score.0", "score.1", "score.2", linear=("score.2",))
-        return self.score.last[: self.plan.queue_rows, 0]
+        return self.queue.results[1][: self.plan.queue_rows, 0]
 
     def hidden(self, chosen: Tensor | None) -> Tensor:
         """The flattened layer before its ReLU (A, 64); ``chosen``: raw rows (A, kq), None for the critic."""
-        plan, squeeze = self.plan, ("squeeze.0", "squeeze.1")
-        self.queue = self._chain(self.encoded.last, *squeeze)
-        self.running = self._chain(plan.running, "encode_running.0", "encode_running.1", *squeeze)
-        self.supply = self._chain(plan.supply, "encode_supply.0", "encode_supply.1", *squeeze)
-        self.chosen = None if chosen is None else self._chain(_filled(chosen), "chosen", *squeeze, linear=("chosen",))
+        plan, squeeze = self.plan, self._layers("squeeze.0", "squeeze.1")
+        self.running = _Rows(plan.running, self._layers("encode_running.0", "encode_running.1"), squeeze)
+        self.supply = _Rows(plan.supply, self._layers("encode_supply.0", "encode_supply.1"), squeeze)
+        self.chosen = None if chosen is None else _Rows(_filled(chosen), self._layers("chosen"), squeeze)
         weight, bias = self.parameters[f"{self.flat}.weight"], self.parameters[f"{self.flat}.bias"]
         self.parts = self._parts(weight)
         result = bias.expand(plan.supply_row.shape[0], -1).clone()
         self.tables: list[list[Tensor]] = []
         for chain, rows, groups, part in self._packed():
-            squeezed = chain.last[: rows + 1] - chain.last[rows]
-            result += part.reshape(len(part), -1, squeezed.shape[1]).sum(1) @ chain.last[rows]
+            squeezed = chain.results[0][: rows + 1] - chain.results[0][rows]
+            result += part.reshape(len(part), -1, squeezed.shape[1]).sum(1) @ chain.results[0][rows]
             tables = [
                 squeezed.index_select(0, group.row).reshape(-1, group.width * squeezed.shape[1]) for group in groups
             ]
             for group, table in zip(groups, tables, strict=True):
                 result[group.decisions].addmm_(table, part[:, : table.shape[1]].T)
             self.tables.append(tables)
-        flat = self.supply.last.index_select(0, plan.supply_row.reshape(-1)).reshape(len(result), -1)
+        flat = self.supply.results[0].index_select(0, plan.supply_row.reshape(-1)).reshape(len(result), -1)
         self.tables.append([flat])
         result.addmm_(flat, self.parts[2].T)
         if self.chosen is not None:
-            result.addmm_(self.chosen.last, self.parts[3].T)
+            result.addmm_(self.chosen.results[0], self.parts[3].T)
         return result[: plan.decisions]
 
-    def _packed(self) -> list[tuple[_Chain, int, list[Cells], Tensor]]:
+    def _packed(self) -> list[tuple[_Rows, int, list[Cells], Tensor]]:
         plan = self.plan
         return [
             (self.queue, plan.queue_rows, plan.queue_cells, self.parts[0]),
@@ -227,7 +255,7 @@ class Pass:
 
     def _parts(self, weight: Tensor) -> tuple[Tensor, ...]:
         """The flattened layer's columns of queue, running, supply and chosen row."""
-        columns = self.queue.last.shape[1]
+        columns = self.queue.results[0].shape[1]
         supply = self.plan.supply_row.shape[1] * columns
         chosen = 0 if self.chosen is None else columns
         queue = self.plan.slots[0] * columns
@@ -236,17 +264,15 @@ class Pass:
 
     def backward(self, scores: Tensor | None, hidden: Tensor | None) -> dict[str, Tensor]:
         """Gradients of all parameters from those of ``scores`` (Q,) and ``hidden`` (A, 64)."""
-        onto = None
         result: dict[str, Tensor] = {}
-        if scores is not None and self.score is not None:
-            gradient = scores.new_zeros(self.plan.queue.shape[0], 1)
-            gradient[: self.plan.queue_rows, 0] = scores
-            onto = self.score.backward(gradient, to_input=True)
+        gradients: list[Tensor | None] = [None for _ in self.queue.results]
+        if scores is not None:
+            wide = scores.new_zeros(self.plan.queue.shape[0], 1)
+            wide[: self.plan.queue_rows, 0] = scores
+            gradients[1] = wide
         if hidden is not None:
-            result, gradient = self._flat_backward(_filled(hidden))
-            onto = self.queue.backward(gradient, to_input=True, onto=onto)
-        if onto is not None:
-            self.encoded.backward(onto)
+            result, gradients[0] = self._flat_backward(_filled(hidden))
+        self.queue.backward(gradients)
         for name, layer in self.made.items():
             result |= {f"{name}.{part}": each for part, each in layer.gradients.items()}
         return result
@@ -258,12 +284,12 @@ class Pass:
         into = self._parts(gradient)
         squeezed = []
         for number, (chain, rows, groups, part) in enumerate(self._packed()):
-            columns = chain.last.shape[1]
+            columns = chain.results[0].shape[1]
             slots = part.shape[1] // columns
             into[number].reshape(len(part), slots, columns).copy_(
-                (total[:, None] * chain.last[rows])[:, None, :].expand(-1, slots, -1)
+                (total[:, None] * chain.results[0][rows])[:, None, :].expand(-1, slots, -1)
             )
-            back = torch.zeros_like(chain.last)
+            back = torch.zeros_like(chain.results[0])
             for group, table in zip(groups, self.tables[number], strict=True):
                 mine, width = hidden[group.decisions], table.shape[1]
                 into[number][:, :width].addmm_(mine.T, table)
@@ -271,15 +297,15 @@ class Pass:
                 torch.index_select(cell, 0, group.cell, out=back[group.rows])
             back[rows] = part.reshape(len(part), slots, columns).sum(1).T @ total - back[:rows].sum(0)
             squeezed.append(back)
-        self.running.backward(squeezed[1])
+        self.running.backward([squeezed[1]])
         into[2].copy_(torch.mm(hidden.T, self.tables[2][0]))
-        cell = torch.mm(hidden, self.parts[2]).reshape(-1, self.supply.last.shape[1])
-        back = torch.zeros_like(self.supply.last)
+        cell = torch.mm(hidden, self.parts[2]).reshape(-1, self.supply.results[0].shape[1])
+        back = torch.zeros_like(self.supply.results[0])
         back.index_add_(0, self.plan.supply_row.reshape(-1), cell)
-        self.supply.backward(back)
+        self.supply.backward([back])
         if self.chosen is not None:
-            into[3].copy_(torch.mm(hidden.T, self.chosen.last))
-            self.chosen.backward(torch.mm(hidden, self.parts[3]))
+            into[3].copy_(torch.mm(hidden.T, self.chosen.results[0]))
+            self.chosen.backward([torch.mm(hidden, self.parts[3])])
         return {f"{self.flat}.weight": gradient, f"{self.flat}.bias": total}, squeezed[0]
 
 

@@ -30,6 +30,7 @@ class _Tables(nn.Module):
     def __init__(self, shapes: Shapes) -> None:
         super().__init__()
         self.shapes = shapes
+        self._own: dict[str, dict[str, nn.Parameter]] = {}
         self.encode_queue = Stack(len(shapes.queue), 64, _ENCODED, last=True)
         self.encode_running = Stack(len(shapes.running), 64, _ENCODED, last=True)
         self.encode_supply = Stack(len(shapes.supply), 64, _ENCODED, last=True)
@@ -66,9 +67,12 @@ class _Tables(nn.Module):
 
     def own(self, flat: str) -> dict[str, nn.Parameter]:
         """The parameters that `fused` reads: all but those behind the flattened layer."""
-        head = flat.partition(".")[0] + "."
-        named = self.named_parameters()
-        return {name: each for name, each in named if not name.startswith(head) or name.startswith(flat)}
+        if flat not in self._own:
+            head = flat.partition(".")[0] + "."
+            named = self.named_parameters()
+            found = {name: each for name, each in named if not name.startswith(head) or name.startswith(flat)}
+            self._own[flat] = found
+        return self._own[flat]
 
 
 class GasMarlActor(_Tables, Actor):

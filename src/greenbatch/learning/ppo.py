@@ -108,7 +108,7 @@ class Learner:
         self.critic_optimizer = None if critic is None else self._adam(critic, settings.critic_rate)
 
     def _adam(self, module: torch.nn.Module, rate: float) -> torch.optim.Adam:
-        return torch.optim.Adam(module.parameters(), lr=rate, eps=self.settings.adam_epsilon, fused=True)
+        return torch.optim.Adam(list(module.parameters()), lr=rate, eps=self.settings.adam_epsilon, fused=True)
 
     def update(
         self,
@@ -189,7 +189,7 @@ class Learner:
         total = loss - settings.entropy * entropy.mean() if settings.entropy else loss
         self.actor_optimizer.zero_grad()
         total.backward()  # type: ignore[no-untyped-call]  # torch leaves backward untyped
-        norm = _clip(self.actor, settings.max_gradient_norm)
+        norm = _clip(self.actor_optimizer, settings.max_gradient_norm)
         self.actor_optimizer.step()
         with torch.no_grad():
             change = new - part.old
@@ -206,7 +206,7 @@ class Learner:
         loss = (critic(part.batch) - part.targets).square().mean()
         optimizer.zero_grad()
         loss.backward()
-        _clip(critic, settings.max_gradient_norm)
+        _clip(optimizer, settings.max_gradient_norm)
         optimizer.step()
         meter.value_loss += float(loss.detach())
         meter.valued += 1
@@ -317,6 +317,7 @@ def _set_rate(optimizer: torch.optim.Optimizer, rate: float) -> None:
         group["lr"] = rate
 
 
-def _clip(module: torch.nn.Module, limit: float | None) -> Tensor:
+def _clip(optimizer: torch.optim.Optimizer, limit: float | None) -> Tensor:
     """Scales the gradients so that their joint norm is at most ``limit``; the norm before."""
-    return torch.nn.utils.clip_grad_norm_(module.parameters(), math.inf if limit is None else limit)
+    parameters = optimizer.param_groups[0]["params"]
+    return torch.nn.utils.clip_grad_norm_(parameters, math.inf if limit is None else limit)
