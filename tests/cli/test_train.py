@@ -90,6 +90,20 @@ def test_train_writes_a_model_and_says_how_to_use_it(here: Path, capsys: pytest.
     assert record["plan"]["training"]["epochs"] == 2
 
 
+def test_a_person_sees_a_bar_and_a_line_for_every_validation(
+    here: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+):
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
+    monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.setenv("COLUMNS", "200")
+    narrow = ("training.filter.kind=median", "training.filter.samples=60")
+    assert main([*BASE, *narrow, "--out", "run", "--epochs", "3"]) == 0
+    out = capsys.readouterr().out
+    assert "\x1b[" in out
+    assert re.search(r"epoch 2/3  [\d,]+ decisions/s .* validation -[\d.]+", out)
+    assert out.rstrip().endswith("written to run; use it as rlscheduler@run/model+none")
+
+
 def test_a_trained_model_schedules(here: Path, capsys: pytest.CaptureFixture[str]):
     assert main([*BASE, "--out", "run", "--epochs", "1"]) == 0
     capsys.readouterr()

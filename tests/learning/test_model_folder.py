@@ -156,6 +156,27 @@ def test_weights_of_another_network_are_refused(folder: Path):
         load_model(folder)
 
 
+TABLES = {"encode_queue.0.weight": (64, 8), "encode_running.0.weight": (64, 4), "encode_supply.0.weight": (64, 2),
+          "delay.1.weight": (13, 64)}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("name", "shape", "message"),
+    [
+        ("encode_queue.0.weight", (64, 9), "for 9 columns at encode_queue.0, the preset has 8"),
+        ("encode_running.0.weight", (64, 8), "for 8 columns at encode_running.0, the preset has 4"),
+        ("encode_supply.0.weight", (64, 3), "for 3 columns at encode_supply.0, the preset has 2"),
+        ("delay.1.weight", (7, 64), "for 7 delays at delay.1, the preset has 13"),
+        ("delay.1.weight", (13,), "have no layer delay.1"),
+    ],
+)
+def test_every_table_and_the_delays_are_checked(tmp_path: Path, question: Scenario, name, shape, message):
+    weights = {each: np.zeros(size) for each, size in {**TABLES, name: shape}.items()}
+    save_model(tmp_path / "m", weights, preset("gas-marl"), TRAINED, scenario=question)
+    with pytest.raises(InputError, match=message):
+        load_model(tmp_path / "m")
+
+
 def test_weights_that_are_not_finite_are_refused(tmp_path: Path, question: Scenario):
     weights = kernel_weights()
     weights["rows.1.bias"][3] = np.nan

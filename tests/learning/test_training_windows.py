@@ -175,12 +175,14 @@ def test_the_filters_figure_is_that_of_sjf(question):
     assert metric(starts) == pytest.approx(expected, rel=1e-12)
     assert told == [(1, 2), (2, 2)]
     assert sjf_metric(question, 64, "easy", "avg_wait_s")(starts)[0] == gb.evaluate(outcomes[0])["avg_wait_s"]
-    with pytest.raises(InputError, match="unknown metric .avg_weight"):
+    with pytest.raises(InputError, match="unknown metric"):
         sjf_metric(question, 64, "easy", "avg_weight")
+    with pytest.raises(InputError, match="makespan_ratio compares schedulers"):
+        sjf_metric(question, 64, "easy", "makespan_ratio")
 
 
-def test_held_out_jobs_of_real_traces(greenbatch_data):
-    greenbatch_data("swf/lublin_256.swf.gz")
+def test_held_out_jobs_of_real_traces(greenbatch_data, monkeypatch):
+    monkeypatch.setenv("GREENBATCH_DATA", str(greenbatch_data("swf/lublin_256.swf.gz").parents[1]))
     scenario = gb.load_scenario("gas-marl/lublin-256")
     checked = jobs_of(validation_starts(scenario, 8, 256), 256)
     trained = jobs_of(training_starts(scenario, 256, "held-out", reserved=checked), 256)
