@@ -240,7 +240,9 @@ def test_wrong_names_are_refused_in_one_line(model: Path, tmp_path: Path) -> Non
     assert "is no model" in refusal(f"one-action@{tmp_path / 'nothing'}+green")
     assert f"is a model of one-action, not of rlscheduler (write one-action@{model})" in refusal(f"rlscheduler@{model}")
     assert "one-action has no parameter 'smaple' (it takes sample, seed)" in refusal(f"one-action@{model}:smaple=1")
-    assert "is no model" in refusal(f"one-action@{model}+greeen")
+    assert "(no backfilling is called 'greeen'; known: conservative, easy, " in refusal(f"one-action@{model}+greeen")
+    assert f"(write one-action@{model})" in refusal(f"one-action@{model.parent}+green")
+    assert "sample is 2 (give 1 to draw the actions" in refusal(f"one-action@{model}:sample=2")
     assert "conservative" in refusal(f"one-action@{model}+conservative")
     assert "easy has no parameter 'sigma'" in refusal(f"one-action@{model}+easy:sigma=3")
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from greenbatch.engine.program import Program
+from greenbatch.engine.program import BACKFILLS, Program
 from greenbatch.engine.seam import Decision, Start, View, Wait
 from greenbatch.errors import InputError
 from greenbatch.learning.graph import build, load
@@ -140,11 +140,20 @@ def model_folder(preset: str, name: str) -> Path:
     for folder in (Path(name), SHIPPED / preset / name):
         if is_model(folder):
             return folder
-    shipped = sorted(file.parent.relative_to(SHIPPED / preset).as_posix() for file in (SHIPPED / preset).rglob(RECORD))
-    fix = "give the folder model that greenbatch train writes" + (
-        f", or one of {', '.join(shipped)}" if shipped else ""
-    )
-    raise InputError("is no model", file=name, field=f"{preset}@{name}", fix=fix)
+    raise InputError("is no model", file=name, field=f"{preset}@{name}", fix=_meant(preset, name))
+
+
+def _meant(preset: str, name: str) -> str:
+    """What somebody may have meant who named a model that is not there."""
+    if is_model(Path(name) / "model"):
+        return f"write {preset}@{Path(name) / 'model'}"
+    folder, _, backfill = name.rpartition("+")
+    if folder and is_model(folder):
+        return f"no backfilling is called {backfill!r}; known: {', '.join(sorted(BACKFILLS))}"
+    shelf = SHIPPED / preset
+    shipped = sorted(file.parent.relative_to(shelf).as_posix() for file in shelf.rglob(RECORD))
+    others = f", or one of {', '.join(shipped)}" if shipped else ""
+    return f"give the folder model that greenbatch train writes{others}"
 
 
 def weights_file(preset: str, name: str) -> Path:
@@ -174,6 +183,8 @@ def learned(
         fix = f"write {model.preset.name}@{folder}"
         raise InputError(f"is a model of {model.preset.name}, not of {preset}", file=folder, field=name, fix=fix)
     given = {**PARAMETERS, **parameters}
+    if given["sample"] not in (0.0, 1.0):
+        raise InputError(f"sample is {given['sample']:g}", field=name, fix="give 1 to draw the actions, 0 for the best")
     sample = bool(given["sample"])
     return LearnedScheduler(
         name, model, backfill, settings, load(graph_of(model, noise=sample)), int(given["seed"]) if sample else None
