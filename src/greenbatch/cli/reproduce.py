@@ -6,8 +6,10 @@ import json as encoder
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from greenbatch.cli.flags import Switch, items, whole
+from greenbatch.cli.flags import Natural, Positive, Switch, items, whole
 from greenbatch.cli.progress import progress_line
+from greenbatch.cli.train import Texts
+from greenbatch.errors import InputError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -22,8 +24,20 @@ def reproduce(
     sigma: float | None = None,
     out: Path | None = None,
     force: Switch = False,
+    train: Switch = False,
+    trained: Path | None = None,
+    epochs: Positive = None,
+    minutes: float | None = None,
+    seeds: str | None = None,
+    presets: str | None = None,
+    goals: str | None = None,
+    backfills: str | None = None,
+    windows: str | None = None,
+    eta: str | None = None,
+    threads: Natural = None,
+    overrides: Texts = None,
 ) -> None:
-    """Compute the tables of a paper, cell by cell beside the published figures.
+    """Compute the tables of a paper, cell by cell beside the published figures; with --train the learned columns too.
 
     Parameters
     ----------
@@ -38,10 +52,50 @@ def reproduce(
     sigma
         Another threshold of brown energy than the paper's 50000. [J]
     out
-        Folder for cells.json, report.html and provenance.json; nothing is written without it.
+        Folder for cells.json, report.html and provenance.json; nothing is written without it. With --train the folder
+        of the trainings, results in results/.
     force
         Replace an earlier result in the folder.
+    train
+        Train the agents of the paper's learned columns that are missing in --out, and evaluate them on their test
+        windows. What is finished is reused, what was interrupted is gone on with.
+    trained
+        Folder of an earlier --train: evaluate what is trained there, and train nothing.
+    epochs
+        Epochs of a training, instead of the preset's.
+    minutes
+        Minutes of a training, instead of epochs.
+    seeds
+        Seeds that every cell is trained with, separated by commas; 0,1,2 if not given.
+    presets
+        Only these agents: gas-marl, maskable-ppo; rlscheduler.
+    goals
+        What RLScheduler is trained for: bounded-slowdown, utilization (both if not given), fairness, slowdown, wait.
+    backfills
+        Backfillings that agents are trained and evaluated with: none, easy-schedgym, green.
+    windows
+        published (trained and tested as in the paper), held-out (tested where no training looked), or both, the
+        default.
+    eta
+        Penalty factors of GAS-MARL's reward, separated by commas, instead of the paper's one for each trace.
+    threads
+        Threads of a training, instead of the preset's.
+    overrides
+        Other values for keys of the presets: key=value, as in greenbatch train.
     """
+    if train or trained is not None:
+        from greenbatch.cli.reproduce_trained import Asked, reproduce_trained
+
+        if starts is not None or sigma is not None or (train and (trained is not None or out is None)):
+            problem = "needs --out, and takes neither --trained nor --starts nor --sigma"
+            raise InputError(problem, field="--train", fix="leave the others out")
+        asked = Asked(traces=traces, seeds=seeds, presets=presets, goals=goals, backfills=backfills, windows=windows,
+                      eta=eta, epochs=epochs, minutes=minutes, threads=threads, overrides=overrides)  # fmt: skip
+        reproduce_trained(protocol, asked, out=out, trained=trained, json=json, force=force)
+        return
+    given_here = (epochs, minutes, seeds, presets, goals, backfills, windows, eta, threads, overrides)
+    if any(value is not None for value in given_here):
+        raise InputError("are about training", field="--epochs to --set", fix="give --train, or --trained FOLDER")
     from greenbatch.cli.output import result_folder
     from greenbatch.experiments.reproduce import reproduce as run
 

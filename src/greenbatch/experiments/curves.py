@@ -111,7 +111,9 @@ def delay_words(delay: Mapping[str, Any]) -> str:
     return "no delay" if delay["kind"] == "none" else f"{amount / 60:g} min"
 
 
-def delay_plot(logs: Sequence[Sequence[Record]], delays: Sequence[Mapping[str, Any]], label: str) -> Picture | None:
+def delay_plot(
+    logs: Sequence[Sequence[Record]], delays: Sequence[Mapping[str, Any]], label: str, name: str = "training"
+) -> Picture | None:
     """Shares of the delays among all actions over a training, all seeds together; None where there is but one."""
     counted = [r for log in logs for r in log if len(r.get("delays", ())) == len(delays)]
     if len(delays) < 2 or not counted:
@@ -139,7 +141,7 @@ def delay_plot(logs: Sequence[Sequence[Record]], delays: Sequence[Mapping[str, A
                          zip(words, shares[0], shares[-1], strict=True))  # fmt: skip
         caption = "Which delay the training's random choices took, bottom to top in the order of the legend."
         alt = f"Stacked columns over the epochs: {told}."
-        return picture_of(figure, f"delays-{slug(label)}", f"Delays chosen: {label}", caption, alt)
+        return picture_of(figure, f"{slug(name)}-delays-{slug(label)}", f"Delays chosen: {label}", caption, alt)
 
 
 def sweep_plot(points: Mapping[str, Sequence[tuple[float, float, float]]], name: str) -> Picture | None:

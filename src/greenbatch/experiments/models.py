@@ -56,7 +56,7 @@ def training_section(folders: Mapping[str, list[Path]], title: str = "Training")
     pictures: list[Picture] = curve_plots(logs, name=title)
     for name, each in logs.items():
         delays = [delay.model_dump(mode="json") for delay in load_model(folders[name][0]).preset.action.delays]
-        drawn = delay_plot(each, delays, name)
+        drawn = delay_plot(each, delays, name, title)
         pictures += [drawn] if drawn else []
     return Section(title, "From the logs of the trainings.", tuple(pictures))
 

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     import polars
 
     from greenbatch.engine.program import Scheduler
+    from greenbatch.learning.learned import LearnedScheduler
     from greenbatch.scenarios import Scenario
 
 Windows = Mapping[str, tuple[Sequence[int], int]]
@@ -154,8 +155,8 @@ def _label(column: str, backfill: str) -> str:
     return f"{column}+{backfill}"
 
 
-def decider_of(entry: Entry, seed: int, scenario: Scenario) -> Scheduler:
-    """The scheduler of an agent's seed; that of another trace sees this one by this one's normalisers, as published."""
+def decider_of(entry: Entry, seed: int, scenario: Scenario) -> LearnedScheduler:
+    """The scheduler of an agent's seed; that of another trace sees this one by this one's normalizers, as published."""
     from greenbatch.envs.preset import check, resolve
     from greenbatch.learning import runs
     from greenbatch.learning.graph import load

@@ -7,9 +7,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from greenbatch.experiments.statistics import Interval
 from greenbatch.experiments.tables import CLASS_COLUMNS, MAIN, Cell, Column, Mark, Table, difference_table
 from greenbatch.experiments.trained import Result
+from greenbatch.experiments.trainings import Agent
 
 AS_PRINTED = (
     Column("avg_bounded_slowdown", "Bounded slowdown", digits=2, short="Slowdown"),
@@ -25,14 +25,14 @@ BESIDE = tuple(
     if column.metric in {"makespan_ratio", "common_horizon_brown_kwh", "p95_wait_s", "utilization"}
 )  # fmt: skip
 """What always stands beside them."""
-_MARKS: dict[str, Mark] = {"better": "good", "equal": "good", "worse": "bad"}
+_MARKS: dict[str, Mark] = {"better": "best", "equal": "best"}
 NOT_TRAINED = "not trained"
 
 
-def tables_of(result: Result) -> list[Table]:
+def tables_of(result: Result, *, narrow: bool = False) -> list[Table]:
     """Everything of a result: figures beside the published ones, by run time, budgets, paired differences."""
-    made = [figure_table(result), class_table(result), budget_table(result)]
-    if any(entry.cell is not None and entry.seeds for entry in result.entries):
+    made = [figure_table(result, narrow=narrow), class_table(result, narrow=narrow), budget_table(result)]
+    if not narrow and any(entry.cell is not None and entry.seeds for entry in result.entries):
         made.append(rival_table(result))
     return [table for table in made if table.rows and table.columns]
 
@@ -66,7 +66,7 @@ def figure_table(result: Result, *, narrow: bool = False) -> Table:
             if column.metric in printed:
                 cells.append(Cell(published["value"] if published else "–"))
             mark = _MARKS.get(published["verdict"], "") if published and row["agent"] else ""
-            cells.append(_cell(column, row, mark=mark, wide=True))
+            cells.append(_cell(column, row, mark=mark, wide=not narrow))
         cells += [_cell(column, row, wide=not narrow) for column in beside]
         rows.append((_name(row), tuple(cells)))
     notes = [
@@ -75,17 +75,19 @@ def figure_table(result: Result, *, narrow: bool = False) -> Table:
         "energy over the span of time that all schedulers of this table share.",
     ]
     if result.windows == "published":
-        notes.append("Bold: an agent's figure that is at least as good as the published one, or clearly worse (red).")
+        notes.append("Bold: an agent's figure that is at least as good as the published one.")
     return Table(_title(result, "published and ours"), tuple(headers), tuple(rows), notes=tuple(notes))
 
 
-def class_table(result: Result) -> Table:
-    """Bounded slowdown and wait by run time of the job: who pays for a better mean."""
-    shown = [column for column in CLASS_COLUMNS if _known(result, column.metric)]
-    rows = tuple((_name(row), tuple(_cell(column, row, wide=True) for column in shown)) for row in result.rows
+def class_table(result: Result, *, narrow: bool = False) -> Table:
+    """Waits, and bounded slowdown by run time of the job: who pays for a better mean."""
+    p95 = next(column for column in MAIN if column.metric == "p95_wait_s")
+    classes = CLASS_COLUMNS[:4] if narrow else CLASS_COLUMNS
+    shown = [column for column in (p95, *classes) if _known(result, column.metric)]
+    rows = tuple((_name(row), tuple(_cell(column, row, wide=not narrow) for column in shown)) for row in result.rows
                  if row["figures"])  # fmt: skip
     headers = tuple((column.header, column.unit, column.short or column.header) for column in shown)
-    return Table(_title(result, "bounded slowdown by run time"), headers, rows)
+    return Table(_title(result, "waits, and bounded slowdown by run time"), headers, rows)
 
 
 def budget_table(result: Result) -> Table:
@@ -101,7 +103,7 @@ def budget_table(result: Result) -> Table:
             for seed, told in sorted(figures.items())
         ]
     headers = [("Epochs", ""), ("Decisions", ""), ("Time", "min"), ("Threads", ""), ("Kept", "")]
-    columns = tuple((header, unit, header) for header, unit in (*headers, (main.header, "")))
+    columns = (*((header, unit, header) for header, unit in headers), (main.header, main.unit, main.short))
     return Table(_title(result, "training"), columns, tuple(rows), corner="Training")
 
 
@@ -110,7 +112,13 @@ def _budget(row: Mapping[str, Any], figure: Column, seed: int, told: Mapping[str
         return (Cell(NOT_TRAINED), *[Cell("–")] * 5)
     kept = "average of weights" if told["averaged"] else f"epoch {told['kept_epoch']}"
     value = row["figures"].get(figure.metric, {}).get("by_seed", {}).get(str(seed))
-    texts = (f"{told['epochs']:,}", f"{told['decisions']:,}", f"{told['minutes']:.1f}", f"{told['threads']}", kept)
+    texts = (
+        f"{told['epochs']:,}",
+        f"{told['decisions']:,}",
+        f"{told['minutes']:.{1 if told['minutes'] >= 1 else 2}f}",
+        f"{told['threads']}",
+        kept,
+    )
     return (*map(Cell, texts), Cell("–" if value is None else figure.number(value)))
 
 
@@ -121,15 +129,15 @@ def rival_table(result: Result) -> Table:
     return Table(_title(result, f"difference to {rival}"), table.columns, table.rows, notes=table.notes)
 
 
-def matrix_table(results: Sequence[Result], backfill: str) -> Table | None:
-    """Models used on the traces that they were not trained on, published in brackets; None without any."""
+def matrix_table(results: Sequence[Result], agent: Agent, backfill: str) -> Table | None:
+    """An agent's models used on the traces that they were not trained on, published in brackets; None without any."""
     traces = [result.trace for result in results if result.windows == "published" and result.study.across]
     rows = []
     for result in (result for result in results if result.windows == "published" and result.study.across):
         cells = []
         for trained_on in traces:
             row = next((row for row in result.rows if row["agent"] and row["backfill"] == backfill
-                        and row["agent"]["trained_on"] == trained_on and row["agent"]["preset"] == "rlscheduler"
+                        and row["agent"]["trained_on"] == trained_on and row["agent"]["preset"] == agent.preset
                         and row["agent"]["goal"] == result.study.goals[0].name), None)  # fmt: skip
             printed = None if row is None else row["published"].get("avg_bounded_slowdown")
             remark = f"published {printed['value']}" if printed else ""
@@ -139,8 +147,8 @@ def matrix_table(results: Sequence[Result], backfill: str) -> Table | None:
     if len(traces) < 2:
         return None
     columns = tuple((f"trained on {trace}", "", trace) for trace in traces)
-    note = "A model sees another trace by that trace's normalisers, as in the published code."
-    return Table(f"Bounded slowdown of models on other traces, {backfill} (Table VII)", columns, tuple(rows),
+    note = "A model sees another trace by that trace's normalizers, as in the published code."
+    return Table(f"Bounded slowdown of {agent.column}+{backfill} on other traces (Table VII)", columns, tuple(rows),
                  corner="Used on", notes=(note,))  # fmt: skip
 
 
@@ -165,7 +173,7 @@ def _met(result: Result) -> list[str]:
             f"{p['value']}" for metric, p in verdicts
         )  # fmt: skip
         met = all(p["verdict"] in {"better", "equal"} for _, p in verdicts)
-        word = "at least as published" if met else "not as good as published in every figure"
+        word = "at least as good as published" if met else "not as good as published in every figure"
         lines.append(f"{result.trace}: {row['scheduler']} is {word}: {told}{_stretch(row)}.")
     return lines
 
@@ -243,6 +251,8 @@ def _cell(column: Column, row: Mapping[str, Any], *, mark: Mark = "", wide: bool
     low, high = figure["low"], figure["high"]
     count = len(row["agent"]["seeds"]) if row["agent"] else 0
     missing = len(row["agent"]["not_trained"]) if row["agent"] else 0
-    interval = Interval(figure["mean"], low, high, count) if low is not None else None
-    span = f"[{column.number(interval.low)}, {column.number(interval.high)}]" if interval and wide else ""
+    span = ""
+    if low is not None and high > low:
+        half = f"± {column.number((high - low) / 2)}"
+        span = f"[{column.number(low)}, {column.number(high)}]" if wide else half
     return Cell(column.number(figure["mean"]), span, f"{count} of {count + missing} seeds" if missing else "", mark)

@@ -1,0 +1,180 @@
+"""``greenbatch reproduce --train``: a paper's learned columns, trained here."""
+
+from __future__ import annotations
+
+import json as encoder
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, TypeVar
+
+from greenbatch.cli.flags import items, whole
+from greenbatch.cli.progress import progress_line
+from greenbatch.errors import InputError
+
+if TYPE_CHECKING:
+    from greenbatch.experiments.trained import Result
+    from greenbatch.experiments.trainings import Study, Wanted
+
+RESULTS = "results"
+Value = TypeVar("Value")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Asked:
+    """The flags as they were given."""
+
+    traces: str | None = None
+    seeds: str | None = None
+    presets: str | None = None
+    goals: str | None = None
+    backfills: str | None = None
+    windows: str | None = None
+    eta: str | None = None
+    epochs: int | None = None
+    minutes: float | None = None
+    threads: int | None = None
+    overrides: list[str] | None = None
+
+
+def reproduce_trained(
+    protocol: str, asked: Asked, *, out: Path | None, trained: Path | None, json: bool, force: bool
+) -> None:
+    """Train what is missing, unless ``trained`` is given, evaluate it, write the results and print the tables.
+
+    Raises:
+        InputError: something is not usable, or a folder holds another training than is asked for.
+        KeyboardInterrupt: stopped by the user; the same command goes on.
+    """
+    from greenbatch.cli.app import COMMAND
+    from greenbatch.cli.output import result_folder
+    from greenbatch.experiments.trained import results
+    from greenbatch.experiments.trainings import study
+
+    paper = study(protocol)
+    which = _wanted(paper, asked)
+    place = trained or out
+    if place is None:
+        raise InputError("is not given", field="--out", fix="give the folder of the trainings")
+    if trained is None:
+        _train(paper, which, place, asked)
+        target: Path | None = place / RESULTS
+    else:
+        if not trained.is_dir():
+            raise InputError("is not a folder", file=trained, field="--trained", fix="give the --out of a --train")
+        target = out
+
+    def evaluated() -> list[Result]:
+        with progress_line() as show:
+            return results(paper, which, place, progress=show)
+
+    if target is None:
+        made = evaluated()
+    else:
+        with result_folder(target, force=force or trained is None) as folder:
+            made = evaluated()
+            write_results(paper, made, folder, " ".join(COMMAND.get()))
+    if json:
+        print(encoder.dumps([row for result in made for row in result.rows], indent=2, allow_nan=False))
+    else:
+        print_results(made)
+        if target is not None:
+            print(f"written to {target}")
+
+
+def _wanted(paper: Study, asked: Asked) -> Wanted:
+    from greenbatch.experiments.trainings import wanted
+
+    def listed(text: str | None, flag: str) -> list[str] | None:
+        return None if text is None else items(text, flag)
+
+    return wanted(
+        paper, traces=listed(asked.traces, "--traces"), presets=listed(asked.presets, "--presets"),
+        goals=listed(asked.goals, "--goals"), backfills=listed(asked.backfills, "--backfills"),
+        windows=asked.windows or "both",
+        seeds=_each(asked.seeds or "0,1,2", "--seeds", lambda text: whole(text, "--seeds", 0)),
+        etas=_each(asked.eta, "--eta", _number),
+    )  # fmt: skip
+
+
+def _each(text: str | None, flag: str, read: Callable[[str], Value]) -> list[Value]:
+    return [] if text is None else [read(part) for part in items(text, flag)]
+
+
+def _number(text: str) -> float:
+    try:
+        return float(text)
+    except ValueError:
+        raise InputError(f"{text[:40]!r} is not a number", field="--eta", fix="give 0.002, say") from None
+
+
+def _train(paper: Study, which: Wanted, place: Path, asked: Asked) -> None:
+    from greenbatch.cli.app import COMMAND
+    from greenbatch.cli.train import _check_flags, _need_torch
+    from greenbatch.experiments.trainings import Budget, cells_of, train_missing
+    from greenbatch.learning.runs import parse_overrides
+
+    _check_flags(asked.epochs, asked.minutes, resume=False, force=False)
+    _need_torch()
+    budget = Budget(
+        epochs=asked.epochs, minutes=asked.minutes, threads=asked.threads,
+        overrides=parse_overrides(asked.overrides or []), command=COMMAND.get(),
+    )  # fmt: skip
+    try:
+        with progress_line() as show:
+            train_missing(paper, cells_of(paper, which), place, budget, progress=show, tell=_tell)
+    except KeyboardInterrupt:
+        raise KeyboardInterrupt(f"what is trained is kept in {place}; the same command goes on") from None
+
+
+def _tell(line: str) -> None:
+    import sys
+
+    clear = "\r\x1b[K" if sys.stderr.isatty() else ""
+    print(f"{clear}{line}", file=sys.stderr, flush=True)
+
+
+def write_results(paper: Study, made: Sequence[Result], folder: Path, command: str) -> None:
+    """Write rows.json, results.parquet, table.md, report.html and provenance.json."""
+    import polars as pl
+
+    from greenbatch.cli.app import COMMAND
+    from greenbatch.cli.output import write_record
+    from greenbatch.experiments.tables import write
+    from greenbatch.experiments.trained_report import all_lines, all_tables, write_study
+    from greenbatch.provenance import provenance
+    from greenbatch.scenarios import load_scenario
+
+    rows = [row for result in made for row in result.rows]
+    (folder / "rows.json").write_text(encoder.dumps(rows, indent=2, allow_nan=False) + "\n", encoding="utf-8")
+    kinds = [{"trace": pl.lit(result.trace), "windows": pl.lit(result.windows)} for result in made]
+    pl.concat(result.frame.with_columns(**kind) for result, kind in zip(made, kinds, strict=True)).write_parquet(
+        folder / "results.parquet"
+    )
+    lines = [f"- {line}" for line in all_lines(made)]
+    text = "\n".join([write(table, "markdown") for table in all_tables(made)] + lines)
+    (folder / "table.md").write_text(text + "\n", encoding="utf-8")
+    scenarios = {result.trace: load_scenario(paper.traces[result.trace]) for result in made}
+    record = provenance(
+        scenario={trace: scenario.resolved for trace, scenario in scenarios.items()},
+        inputs={file: digest for scenario in scenarios.values() for file, digest in scenario.inputs.items()},
+        notes=list(dict.fromkeys(note for scenario in scenarios.values() for note in scenario.notes)),
+        settings={"study": paper.name, "windows": {f"{r.trace}, {r.windows}": [list(r.starts), r.jobs] for r in made}},
+        command=COMMAND.get(),
+    )
+    write_study(folder / "report.html", paper, made, command=command, provenance=record)
+    write_record(folder, record)
+
+
+def print_results(made: Sequence[Result]) -> None:
+    """The tables, as far as a terminal has room for them, and what must be read with them."""
+    from rich.console import Console
+
+    from greenbatch.experiments.tables import to_rich
+    from greenbatch.experiments.trained_report import all_lines, all_tables
+
+    console = Console()
+    for table in all_tables(made, narrow=True):
+        console.print(to_rich(table))
+    for line in all_lines(made):
+        console.print(line, markup=False, highlight=False, style="dim")

@@ -1,0 +1,144 @@
+"""The report of a study: tables beside the published figures, training curves, sweeps, spread, and decisions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from greenbatch.experiments.curves import sweep_plot
+from greenbatch.experiments.models import decision_section, training_section
+from greenbatch.experiments.plots import box_plot, tradeoff_plot
+from greenbatch.experiments.report import write_trained
+from greenbatch.experiments.tables import MAIN, Section, Table
+from greenbatch.experiments.trained import Result, decider_of
+from greenbatch.experiments.trained_tables import lines_of, matrix_table, tables_of
+
+if TYPE_CHECKING:
+    import polars
+
+    from greenbatch.experiments.drawing import Picture
+    from greenbatch.experiments.trainings import Study
+
+
+def all_tables(results: Sequence[Result], *, narrow: bool = False) -> list[Table]:
+    """Tables of all results and, where there is one, the matrix of models on other traces.
+
+    Args:
+        results: one for each trace and kind of windows.
+        narrow: without what a terminal has no room for.
+    """
+    made: list[Table] = []
+    for result in results:
+        some = tables_of(result, narrow=narrow)
+        made += [table for table in some if table.rows]
+    kinds = dict.fromkeys((e.cell.agent, e.backfill) for result in results for e in result.entries if e.cell)
+    matrices = (matrix_table(results, agent, backfill) for agent, backfill in kinds)
+    return [*made, *(table for table in matrices if table is not None)]
+
+
+def all_lines(results: Sequence[Result]) -> list[str]:
+    """What must be read with the tables."""
+    return [line for result in results for line in lines_of(result)]
+
+
+def write_study(
+    path: Path, study: Study, results: Sequence[Result], *, command: str, provenance: Mapping[str, Any]
+) -> None:
+    """Write the report of a study as one self-contained HTML file.
+
+    Raises:
+        InputError: the file cannot be written.
+    """
+    write_trained(
+        path, title=study.title, command=command, lines=all_lines(results), tables=all_tables(results),
+        sections=list(_sections(study, results)), provenance=provenance,
+    )  # fmt: skip
+
+
+def _sections(study: Study, results: Sequence[Result]) -> Iterator[Section]:
+    for result in results:
+        yield from _training(result)
+        pictures = [*_sweep(result), *_settings(result)]
+        if trade := tradeoff_plot(result.frame, _baseline(result)):
+            pictures.append(_renamed(trade, result))
+        if pictures:
+            yield Section(_heading(result, "trade-off and spread"), "", tuple(pictures))
+    for result in results:
+        yield from _decisions(study, result)
+
+
+def _baseline(result: Result) -> str:
+    return next(entry.label for entry in result.entries if entry.rule == result.study.baseline)
+
+
+def _heading(result: Result, what: str) -> str:
+    return f"{result.trace}, {result.windows} windows: {what}"
+
+
+def _renamed(picture: Picture, result: Result) -> Picture:
+    """The same picture under a name of its own, as every id in a page must be unique."""
+    from dataclasses import replace
+
+    from greenbatch.experiments.drawing import slug
+
+    new = f"{slug(result.trace)}-{result.windows}-{picture.name}"
+    svg = picture.svg
+    for mark in ('id="', 'href="#', "url(#", 'aria-labelledby="'):
+        svg = svg.replace(f"{mark}{picture.name}-", f"{mark}{new}-")
+    return replace(picture, name=new, svg=svg, title=f"{picture.title}, {result.trace}")
+
+
+def _training(result: Result) -> Iterator[Section]:
+    from greenbatch.learning import runs
+
+    own = [entry for entry in result.entries if entry.cell is not None and entry.cell.trace == result.trace]
+    folders = {
+        entry.label: [folder / runs.MODEL for folder in entry.seeds.values()]
+        for entry in own if entry.seeds and entry.cell is not None and entry.cell.backfill == entry.backfill
+    }  # fmt: skip
+    if made := training_section(folders, _heading(result, "training")):
+        yield made
+
+
+def _sweep(result: Result) -> list[Picture]:
+    points: dict[str, list[tuple[float, float, float]]] = {}
+    for row in result.rows:
+        agent, figures = row["agent"], row["figures"]
+        if agent and agent["eta"] is not None and "renewable_utilization" in figures:
+            slow, green = (figures[m]["mean"] for m in ("avg_bounded_slowdown", "renewable_utilization"))
+            points.setdefault(f"{row['column']}+{row['backfill']}", []).append((agent["eta"], slow, green))
+    drawn = sweep_plot(points, f"{result.trace}, {result.windows} windows")
+    return [drawn] if drawn else []
+
+
+def _settings(result: Result) -> list[Picture]:
+    """Agents with backfilling in training and evaluation, in evaluation alone, and without, window by window.
+
+    Source of the form: GAS-MARL Figs. 4 and 5.
+    """
+    agents = [row for row in result.rows if row["agent"] and row["figures"]]
+    if not any(row["agent"]["trained_with"] != row["backfill"] for row in agents):
+        return []
+    import polars as pl
+
+    frame: polars.DataFrame = result.frame.filter(pl.col("scheduler").is_in([row["scheduler"] for row in agents]))
+    drawn = (box_plot(frame, column) for column in MAIN[:2])
+    return [_renamed(picture, result) for picture in drawn if picture is not None]
+
+
+def _decisions(study: Study, result: Result) -> Iterator[Section]:
+    """What the last agent's first seed chose in the first window."""
+    from greenbatch.engine.simulate import simulate
+    from greenbatch.scenarios import load_scenario
+
+    entry = next((e for e in reversed(result.entries) if e.seeds and e.cell and e.cell.trace == result.trace), None)
+    if entry is None:
+        return
+    scenario = load_scenario(study.traces[result.trace])
+    seed = next(iter(entry.seeds))
+    decider = decider_of(entry, seed, scenario)
+    jobs = scenario.window(result.starts[0], result.jobs)
+    outcome = simulate(jobs, scenario.cluster, scenario.site, scenario.rules, decider)
+    name = f"{result.trace}, {result.windows} windows, {decider.name}, jobs from {result.starts[0]}"
+    yield decision_section(name, decider, outcome)
