@@ -239,9 +239,12 @@ def test_a_plus_in_a_folder_is_not_the_one_before_a_backfilling(model: Path) -> 
 def test_wrong_names_are_refused_in_one_line(model: Path, tmp_path: Path) -> None:
     assert "is no model" in refusal(f"one-action@{tmp_path / 'nothing'}+green")
     assert f"is a model of one-action, not of rlscheduler (write one-action@{model})" in refusal(f"rlscheduler@{model}")
-    assert "one-action has no parameter 'smaple' (it takes sample, seed)" in refusal(f"one-action@{model}:smaple=1")
+    assert "one-action has no parameter 'smaple' (it takes sample, seed, eager, hold)" in refusal(
+        f"one-action@{model}:smaple=1"
+    )
     assert "(no backfilling is called 'greeen'; known: conservative, easy, " in refusal(f"one-action@{model}+greeen")
     assert f"(write one-action@{model})" in refusal(f"one-action@{model.parent}+green")
+    assert "one-action never waits, so it has no parameter 'hold'" in refusal(f"one-action@{model}:hold=60")
     assert "sample is 2 (give 1 to draw the actions" in refusal(f"one-action@{model}:sample=2")
     assert "conservative" in refusal(f"one-action@{model}+conservative")
     assert "easy has no parameter 'sigma'" in refusal(f"one-action@{model}+easy:sigma=3")
@@ -284,6 +287,30 @@ def test_drawn_actions_follow_the_seed_and_the_best_ones_do_not(model: Path) -> 
     assert starts(":sample=1:seed=3") == starts(":sample=1:seed=3")
     assert starts(":sample=1:seed=3") != starts(":sample=1:seed=4")
     assert starts("") == starts(":seed=4")
+
+
+def test_eagerness_and_a_shorter_hold_leave_less_waiting(tmp_path: Path, question: Callable[[str], Scenario]) -> None:
+    scenario = question("gas-marl/lublin-256")
+    write_model(tmp_path / "model", everything(), scenario)
+    window = scenario.window(700, 60)
+    waits = {}
+    for knobs in ("", ":eager=0", ":eager=1", ":eager=1e6", ":hold=1", ":hold=100000:eager=0.5:sample=1"):
+        learned = scheduler(f"everything@{tmp_path / 'model'}{knobs}+none")
+        assert isinstance(learned, LearnedScheduler)
+        session = Session(window, scenario.cluster, scenario.site, scenario.rules, learned.program(window))
+        policy, waits[knobs] = learned.policy(), [0, 0]
+        while (view := session.view()) is not None:
+            decision = policy.decide(view)
+            fits = view.queue.processors[:7] <= view.queue.free_processors
+            overdue = bool(np.any(fits & (view.queue.wait_s[:7] > 1.0)))
+            waits[knobs][0] += isinstance(decision, Wait)
+            waits[knobs][1] += isinstance(decision, Wait) and overdue
+            session.apply(decision)
+    assert waits[""] == waits[":eager=0"]
+    assert waits[""][1] > 0
+    assert waits[":eager=1e6"] == [0, 0]
+    assert waits[":eager=1"][0] < waits[""][0]
+    assert waits[":hold=1"][1] == 0
 
 
 def test_one_scheduler_object_serves_many_windows_alike(model: Path) -> None:

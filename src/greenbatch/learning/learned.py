@@ -6,6 +6,8 @@ graph of the trained one, so it decides here as it did in training.
 
 from __future__ import annotations
 
+import json
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -26,10 +28,12 @@ if TYPE_CHECKING:
 
     from greenbatch.workload import Workload
 
-PARAMETERS: Mapping[str, float] = {"sample": 0.0, "seed": 0.0}
+PARAMETERS: Mapping[str, float] = {"sample": 0.0, "seed": 0.0, "eager": 0.0, "hold": math.inf}
 """What may be said behind the folder: ``sample=1`` draws from the policy, as the papers' evaluations do, from a
-``seed``; otherwise the best action is taken."""
+``seed``; otherwise the best action is taken. Where waiting is a choice, ``eager`` is taken from its score, and while a
+job that fits has waited longer than ``hold`` [s], it is none: both trade renewables for makespan."""
 
+_OF_WAITING = ("eager", "hold")
 
 SHIPPED = Path(__file__).with_name("models")
 """Folder of the models that come with greenbatch: PRESET/NAME each."""
@@ -49,19 +53,20 @@ class Answer(NamedTuple):
 class LearnedPolicy:
     """A model that decides in one simulation, or on one live queue."""
 
-    def __init__(self, model: Model, session: InferenceSession, seed: int | None = None) -> None:
+    def __init__(self, model: Model, session: InferenceSession, *, seed: int | None = None, eager: float = 0.0) -> None:
         """Get ready.
 
         Args:
             model: the model.
-            session: its graph, with noise if it is to draw.
+            session: its graph, with noise if it is to draw or to be eager.
             seed: seed of what it draws; None to take the best action.
+            eager: taken from the score of waiting.
         """
         from greenbatch.envs.layout import layout_of
 
         self.model, self.layout = model, layout_of(model.preset)
         self._session, self._inputs = session, [each.name for each in session.get_inputs()]
-        self._random = None if seed is None else np.random.default_rng(seed)
+        self._random, self._eager = None if seed is None else np.random.default_rng(seed), eager
 
     def answer(self, view: View) -> Answer:
         """Scores of a view's rows and delays, and what is chosen.
@@ -77,9 +82,12 @@ class LearnedPolicy:
             "queue": seen.queue, "selectable": seen.selectable, "running": seen.running, "supply": seen.supply[0],
             "state": seen.state[0], "delays": seen.delays[0],
         }  # fmt: skip
-        if self._random is not None:
-            given["row_noise"] = self._random.gumbel(size=seen.selectable.shape).astype(np.float32)
-            given["delay_noise"] = self._random.gumbel(size=seen.delays.shape[1]).astype(np.float32)
+        given["row_noise"], given["delay_noise"] = (
+            self._noise(len(seen.selectable)),
+            self._noise(seen.delays.shape[1]),
+        )
+        if self._eager:
+            given["row_noise"][-1] -= self._eager
         logits, row, delay_logits, delay = self._session.run(None, {name: given[name] for name in self._inputs})
         return Answer(logits, int(row[0]), delay_logits, int(delay[0]))
 
@@ -90,6 +98,11 @@ class LearnedPolicy:
             return Wait()
         delay = self.layout.delays[answer.delay]
         return Start(answer.row, int(delay.kind), float(delay.amount))
+
+    def _noise(self, count: int) -> NDArray[np.float32]:
+        """What is added to logits before the largest is taken; Gumbel noise makes it a draw."""
+        drawn = np.zeros(count) if self._random is None else self._random.gumbel(size=count)
+        return drawn.astype(np.float32)
 
     def _check_size(self, view: View) -> None:
         largest, there = self.model.normalizers.get("processors"), int(view.nodes.processors.sum())
@@ -109,8 +122,10 @@ class LearnedScheduler:
     settings: Mapping[str, float]
     """Engine settings that the backfilling's parameters stand for."""
     session: InferenceSession
-    seed: int | None
+    seed: int | None = None
     """Seed of a model that draws its actions; None for the best ones."""
+    eager: float = 0.0
+    """Taken from the score of waiting."""
 
     def program(self, workload: Workload) -> Program:
         """The engine's program for a window of jobs.
@@ -128,7 +143,7 @@ class LearnedScheduler:
 
     def policy(self) -> LearnedPolicy:
         """A new object that decides in one simulation."""
-        return LearnedPolicy(self.model, self.session, self.seed)
+        return LearnedPolicy(self.model, self.session, seed=self.seed, eager=self.eager)
 
 
 def model_folder(preset: str, name: str) -> Path:
@@ -185,10 +200,15 @@ def learned(
     given = {**PARAMETERS, **parameters}
     if given["sample"] not in (0.0, 1.0):
         raise InputError(f"sample is {given['sample']:g}", field=name, fix="give 1 to draw the actions, 0 for the best")
-    sample = bool(given["sample"])
-    return LearnedScheduler(
-        name, model, backfill, settings, load(graph_of(model, noise=sample)), int(given["seed"]) if sample else None
-    )
+    for knob in _OF_WAITING:
+        if knob in parameters and not model.preset.action.wait:
+            raise InputError(f"{preset} never waits, so it has no parameter {knob!r}", field=name, fix="leave it out")
+    if "hold" in parameters:
+        action = model.preset.action.model_copy(update={"longest_hold_s": given["hold"]})
+        model = replace(model, preset=model.preset.model_copy(update={"action": action}))
+    seed = int(given["seed"]) if given["sample"] else None
+    session = load(graph_of(model, noise=seed is not None or given["eager"] > 0.0))
+    return LearnedScheduler(name, model, backfill, settings, session, seed, given["eager"])
 
 
 def graph_of(model: Model, *, noise: bool = False) -> bytes:
@@ -197,8 +217,6 @@ def graph_of(model: Model, *, noise: bool = False) -> bytes:
     Raises:
         InputError: the weights are not those of the preset's network.
     """
-    import json
-
     preset, seen = model.preset, model.preset.observation
     tables = {"queue": seen.queue.columns, "running": seen.running.columns, "supply": seen.supply.columns,
               "state": seen.state.columns}  # fmt: skip
