@@ -16,14 +16,12 @@ import torch
 from torch import Tensor
 
 from greenbatch.learning.batches import Batch, roomy
+from greenbatch.learning.rows import Layer, Rows, filled
 
 _GROUP = 256
 """Decisions whose tables share a width."""
-BLOCK = 4096
-"""Rows that go through all layers together: fewer reach into slower memory less, more cost fewer calls."""
 _LINEAR = ("score.2", "chosen")
 """Layers without a ReLU."""
-_relu_backward = torch.ops.aten.threshold_backward.grad_input
 
 
 class Cells(NamedTuple):
@@ -93,7 +91,7 @@ def plan(batch: Batch, empty_queue: Tensor, slots: tuple[int, int]) -> Plan:
         batch.running.shape[0],
         cells(batch.queue_offsets, batch.queue_owner, slots[0]),
         cells(batch.running_offsets, batch.running_owner, slots[1]),
-        _filled(batch.supply_row),
+        filled(batch.supply_row),
         batch.supply_row.shape[0],
         slots,
     )
@@ -109,90 +107,6 @@ def _padded(rows: Tensor, last: Tensor | None) -> Tensor:
     return result
 
 
-def _filled(rows: Tensor) -> Tensor:
-    """Zeros up to a roomy size; as it is where the size is one already."""
-    count = rows.shape[0]
-    if roomy(count) == count:
-        return rows
-    result = rows.new_zeros(roomy(count), *rows.shape[1:])
-    result[:count] = rows
-    return result
-
-
-class _Layer:
-    """relu(x W' + b) or without the ReLU, and its gradients, which add up over several uses."""
-
-    def __init__(self, weight: Tensor, bias: Tensor, *, relu: bool = True) -> None:
-        self.weight, self.bias, self.relu = weight, bias, relu
-        self.gradients: dict[str, Tensor] = {}
-
-    def forward(self, x: Tensor) -> Tensor:
-        """(P, in) -> (P, out)."""
-        result = torch.addmm(self.bias, x, self.weight.T)
-        return result.relu_() if self.relu else result
-
-    def add(self, x: Tensor, gradient: Tensor) -> None:
-        """Add up the gradients of weight and bias."""
-        if not self.gradients:
-            self.gradients = {"weight": torch.mm(gradient.T, x), "bias": gradient.sum(0)}
-        else:
-            self.gradients["weight"].addmm_(gradient.T, x)
-            self.gradients["bias"] += gradient.sum(0)
-
-
-class _Chain:
-    """A block of rows through layers one after another, remembered for the way back."""
-
-    def __init__(self, x: Tensor, layers: tuple[_Layer, ...]) -> None:
-        self.layers, self.outputs = layers, [x]
-        for layer in layers:
-            self.outputs.append(layer.forward(self.outputs[-1]))
-
-    def backward(self, gradient: Tensor, *, to_input: bool = False, onto: Tensor | None = None) -> Tensor:
-        """From the gradient of the last output (overwritten) to that of the input if asked, added to ``onto``."""
-        for number in range(len(self.layers) - 1, -1, -1):
-            layer, x = self.layers[number], self.outputs[number]
-            if layer.relu:
-                _relu_backward(gradient, self.outputs[number + 1], 0, grad_input=gradient)
-            layer.add(x, gradient)
-            if number:
-                gradient = torch.mm(gradient, layer.weight)
-            elif to_input:
-                gradient = torch.mm(gradient, layer.weight) if onto is None else onto.addmm_(gradient, layer.weight)
-        return gradient
-
-
-class _Rows:
-    """A table's rows through a trunk and one or two heads, in blocks that stay in a core's cache.
-
-    Args:
-        x: (P, k).
-        trunk: layers that all heads share.
-        heads: layers of each head.
-    """
-
-    def __init__(self, x: Tensor, trunk: tuple[_Layer, ...], *heads: tuple[_Layer, ...]) -> None:
-        self.blocks = [
-            (chain := _Chain(block, trunk), [_Chain(chain.outputs[-1], head) for head in heads])
-            for block in torch.split(x, BLOCK)
-        ]
-        self.results = [
-            torch.cat([chains[number].outputs[-1] for _, chains in self.blocks]) for number in range(len(heads))
-        ]
-
-    def backward(self, gradients: list[Tensor | None]) -> None:
-        """From the gradients of the heads' results (overwritten); None: nobody asked for that head."""
-        first = 0
-        for trunk, heads in self.blocks:
-            here = slice(first, first := first + trunk.outputs[0].shape[0])
-            onto = None
-            for head, gradient in zip(heads, gradients, strict=True):
-                if gradient is not None:
-                    onto = head.backward(gradient[here], to_input=True, onto=onto)
-            if onto is not None:
-                trunk.backward(onto)
-
-
 class Pass:
     """One network's forward pass over a plan, and its way back.
 
@@ -204,16 +118,16 @@ class Pass:
     def __init__(self, plan: Plan, parameters: dict[str, Any], flat: str) -> None:
         self.plan, self.flat = plan, flat
         self.parameters: dict[str, Tensor] = {name: value.detach() for name, value in parameters.items()}
-        self.made: dict[str, _Layer] = {}
+        self.made: dict[str, Layer] = {}
         squeeze = self._layers("squeeze.0", "squeeze.1")
         heads = [self._layers("score.0", "score.1", "score.2")] if "score.0.weight" in parameters else []
-        self.queue = _Rows(plan.queue, self._layers("encode_queue.0", "encode_queue.1"), squeeze, *heads)
+        self.queue = Rows(plan.queue, self._layers("encode_queue.0", "encode_queue.1"), squeeze, *heads)
 
-    def _layers(self, *names: str) -> tuple[_Layer, ...]:
+    def _layers(self, *names: str) -> tuple[Layer, ...]:
         for name in names:
             if name not in self.made:
                 weight, bias = self.parameters[f"{name}.weight"], self.parameters[f"{name}.bias"]
-                self.made[name] = _Layer(weight, bias, relu=name not in _LINEAR)
+                self.made[name] = Layer(weight, bias, relu=name not in _LINEAR)
         return tuple(self.made[name] for name in names)
 
     def scores(self) -> Tensor:
@@ -223,9 +137,9 @@ class Pass:
     def hidden(self, chosen: Tensor | None) -> Tensor:
         """The flattened layer before its ReLU (A, 64); ``chosen``: raw rows (A, kq), None for the critic."""
         plan, squeeze = self.plan, self._layers("squeeze.0", "squeeze.1")
-        self.running = _Rows(plan.running, self._layers("encode_running.0", "encode_running.1"), squeeze)
-        self.supply = _Rows(plan.supply, self._layers("encode_supply.0", "encode_supply.1"), squeeze)
-        self.chosen = None if chosen is None else _Rows(_filled(chosen), self._layers("chosen"), squeeze)
+        self.running = Rows(plan.running, self._layers("encode_running.0", "encode_running.1"), squeeze)
+        self.supply = Rows(plan.supply, self._layers("encode_supply.0", "encode_supply.1"), squeeze)
+        self.chosen = None if chosen is None else Rows(filled(chosen), self._layers("chosen"), squeeze)
         weight, bias = self.parameters[f"{self.flat}.weight"], self.parameters[f"{self.flat}.bias"]
         self.parts = self._parts(weight)
         result = bias.expand(plan.supply_row.shape[0], -1).clone()
@@ -246,7 +160,7 @@ class Pass:
             result.addmm_(self.chosen.results[0], self.parts[3].T)
         return result[: plan.decisions]
 
-    def _packed(self) -> list[tuple[_Rows, int, list[Cells], Tensor]]:
+    def _packed(self) -> list[tuple[Rows, int, list[Cells], Tensor]]:
         plan = self.plan
         return [
             (self.queue, plan.queue_rows, plan.queue_cells, self.parts[0]),
@@ -271,7 +185,7 @@ class Pass:
             wide[: self.plan.queue_rows, 0] = scores
             gradients[1] = wide
         if hidden is not None:
-            result, gradients[0] = self._flat_backward(_filled(hidden))
+            result, gradients[0] = self._flat_backward(filled(hidden))
         self.queue.backward(gradients)
         for name, layer in self.made.items():
             result |= {f"{name}.{part}": each for part, each in layer.gradients.items()}

@@ -7,8 +7,10 @@ from itertools import pairwise
 
 import torch
 from torch import Tensor, nn
+from torch.nn.functional import linear
 
 from greenbatch.learning.batches import Batch
+from greenbatch.learning.rows import through
 
 
 class Actor(nn.Module, ABC):
@@ -56,10 +58,24 @@ class Stack(nn.Module):
 
     def forward(self, rows: Tensor) -> Tensor:
         """(..., first width) -> (..., last width)."""
-        for layer in self.layers[:-1]:
-            rows = torch.relu(layer(rows))
-        rows = self.layers[-1](rows)
-        return torch.relu(rows) if self.last else rows
+        return affine(rows, *(each for layer in self.layers for each in (layer.weight, layer.bias)), last=self.last)
+
+
+def affine(rows: Tensor, *parameters: Tensor, last: bool = False) -> Tensor:
+    """Rows through linear layers with ReLU between them; ``last`` also after the last one.
+
+    Args:
+        rows: (..., in); where they are many rows on a CPU, passes are written by hand (`rows.through`).
+        parameters: weight (out, in) and bias (out,) of each layer in turn.
+        last: whether the last layer has a ReLU.
+    """
+    if rows.dim() == 2 and rows.device.type == "cpu" and rows.dtype == torch.float32:
+        return through(rows, parameters, last=last)
+    for number in range(0, len(parameters), 2):
+        rows = linear(rows, parameters[number], parameters[number + 1])
+        if last or number + 2 < len(parameters):
+            rows = torch.relu(rows)
+    return rows
 
 
 def flattened(rows: Tensor, offsets: Tensor, owner: Tensor, empty: Tensor, weight: Tensor) -> Tensor:

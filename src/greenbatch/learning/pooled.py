@@ -17,7 +17,7 @@ from torch import Tensor, nn
 
 from greenbatch.learning import packed
 from greenbatch.learning.batches import Batch
-from greenbatch.learning.layers import Actor, Critic, Stack
+from greenbatch.learning.layers import Actor, Critic, Stack, affine
 from greenbatch.learning.shapes import Shapes
 
 
@@ -65,12 +65,18 @@ class _Pool(nn.Module):
         """Encoded rows (Q, width) and contexts (A, context)."""
         rows = batch.queue
         if self.shapes.state:
-            rows = torch.cat([rows, batch.state[batch.queue_owner]], dim=1)
+            rows = torch.cat([rows, batch.state.index_select(0, batch.queue_owner)], dim=1)
         encoded: Tensor = self.encode_queue(rows)
-        parts = [packed.segment_mean(encoded, batch.queue_offsets), packed.segment_max(encoded, batch.queue_offsets)]
+        parts = [
+            packed.segment_mean(encoded, batch.queue_offsets, batch.queue_owner),
+            packed.segment_max(encoded, batch.queue_offsets, owner=batch.queue_owner),
+        ]
         if self.shapes.running:
             busy = self.encode_running(batch.running)
-            parts += [packed.segment_mean(busy, batch.running_offsets), packed.segment_max(busy, batch.running_offsets)]
+            parts += [
+                packed.segment_mean(busy, batch.running_offsets, batch.running_owner),
+                packed.segment_max(busy, batch.running_offsets, owner=batch.running_owner),
+            ]
         if self.shapes.forecast:
             parts.append(batch.supply[batch.supply_row].flatten(1))
         return encoded, self.context(torch.cat([*parts, batch.state], dim=1))
@@ -98,9 +104,10 @@ class ContextActor(_Pool, Actor):
         """Row logits (Q,); encoded rows and contexts."""
         encoded, context = self.pool(batch)
         (first, second), width = self.score.layers, encoded.shape[1]
-        rows = encoded @ first.weight[:, :width].T
+        rows = affine(encoded, first.weight[:, :width], torch.zeros_like(first.bias))
         shared = torch.addmm(first.bias, context, first.weight[:, width:].T)
-        logits = second(torch.relu(rows + shared[batch.queue_owner])).squeeze(1)
+        hidden = torch.relu(rows + shared.index_select(0, batch.queue_owner))
+        logits = affine(hidden, second.weight, second.bias).squeeze(1)
         if hasattr(self, "skip"):
             logits = logits + batch.queue @ self.skip
         return logits, (encoded, context)
@@ -145,13 +152,13 @@ class _Attention(nn.Module):
 
     def answers(self, batch: Batch) -> tuple[Tensor, Tensor]:
         """Encoded rows (Q, width); what each seed read (A, seeds, width), with everything else added."""
-        rows = torch.cat([batch.queue, batch.state[batch.queue_owner]], dim=1)
+        rows = torch.cat([batch.queue, batch.state.index_select(0, batch.queue_owner)], dim=1)
         encoded: Tensor = self.encode_queue(rows)
-        scores = self.key(encoded) / math.sqrt(self.width)
+        scores = affine(encoded, self.key.weight, self.key.bias) / math.sqrt(self.width)
         top = packed.segment_max(scores.detach(), batch.queue_offsets)
         weights = (scores - top[batch.queue_owner]).exp()
         weights = weights / packed.segment_sum(weights, batch.queue_offsets)[batch.queue_owner]
-        read = weights.unsqueeze(2) * self.read(encoded).unsqueeze(1)
+        read = weights.unsqueeze(2) * affine(encoded, self.read.weight, self.read.bias).unsqueeze(1)
         return encoded, packed.segment_sum(read, batch.queue_offsets) + self._others(batch).unsqueeze(1)
 
     def _others(self, batch: Batch) -> Tensor:
@@ -180,8 +187,8 @@ class AttentionActor(_Attention, Actor):
     def encode(self, batch: Batch) -> tuple[Tensor, tuple[Tensor, ...]]:
         """Row logits (Q,); rows with what they read (Q, 2 width)."""
         encoded, answers = self.answers(batch)
-        mine = answers[batch.queue_owner]
-        match = (mine * self.query(encoded).unsqueeze(1)).sum(2) / math.sqrt(self.width)
+        mine = answers.index_select(0, batch.queue_owner)
+        match = (mine * affine(encoded, self.query.weight, self.query.bias).unsqueeze(1)).sum(2) / math.sqrt(self.width)
         read = (torch.softmax(match, 1).unsqueeze(2) * mine).sum(1)
         both = torch.cat([encoded, read], dim=1)
         return self.score(both).squeeze(1), (both,)

@@ -1,0 +1,143 @@
+"""Linear layers with ReLU over many rows, forward and backward by hand; for CPUs.
+
+oneDNN compiles a kernel for every new matrix shape (about 3 ms), so row counts are padded to few sizes; gradients of
+inputs nobody asks for, copies, and ReLUs that are not in place are left out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from greenbatch.learning.batches import roomy
+
+BLOCK = 4096
+"""Rows that go through all layers together: fewer reach into slower memory less, more cost fewer calls."""
+_relu_backward = torch.ops.aten.threshold_backward.grad_input
+
+
+class Layer:
+    """relu(x W' + b) or without the ReLU, and its gradients, which add up over several uses."""
+
+    def __init__(self, weight: Tensor, bias: Tensor, *, relu: bool = True) -> None:
+        self.weight, self.bias, self.relu = weight, bias, relu
+        self.gradients: dict[str, Tensor] = {}
+
+    def forward(self, x: Tensor) -> Tensor:
+        """(P, in) -> (P, out)."""
+        result = torch.addmm(self.bias, x, self.weight.T)
+        return result.relu_() if self.relu else result
+
+    def add(self, x: Tensor, gradient: Tensor) -> None:
+        """Add up the gradients of weight and bias."""
+        if not self.gradients:
+            self.gradients = {"weight": torch.mm(gradient.T, x), "bias": gradient.sum(0)}
+        else:
+            self.gradients["weight"].addmm_(gradient.T, x)
+            self.gradients["bias"] += gradient.sum(0)
+
+
+class Chain:
+    """A block of rows through layers one after another, remembered for the way back."""
+
+    def __init__(self, x: Tensor, layers: tuple[Layer, ...]) -> None:
+        self.layers, self.outputs = layers, [x]
+        for layer in layers:
+            self.outputs.append(layer.forward(self.outputs[-1]))
+
+    def backward(self, gradient: Tensor, *, to_input: bool = False, onto: Tensor | None = None) -> Tensor:
+        """From the gradient of the last output (overwritten) to that of the input if asked, added to ``onto``."""
+        for number in range(len(self.layers) - 1, -1, -1):
+            layer, x = self.layers[number], self.outputs[number]
+            if layer.relu:
+                _relu_backward(gradient, self.outputs[number + 1], 0, grad_input=gradient)
+            layer.add(x, gradient)
+            if number:
+                gradient = torch.mm(gradient, layer.weight)
+            elif to_input:
+                gradient = torch.mm(gradient, layer.weight) if onto is None else onto.addmm_(gradient, layer.weight)
+        return gradient
+
+
+class Rows:
+    """A table's rows through a trunk and one or two heads, in blocks that stay in a core's cache.
+
+    Args:
+        x: (P, k).
+        trunk: layers that all heads share.
+        heads: layers of each head.
+    """
+
+    def __init__(self, x: Tensor, trunk: tuple[Layer, ...], *heads: tuple[Layer, ...]) -> None:
+        self.blocks = [
+            (chain := Chain(block, trunk), [Chain(chain.outputs[-1], head) for head in heads])
+            for block in torch.split(x, BLOCK)
+        ]
+        self.results = [
+            torch.cat([chains[number].outputs[-1] for _, chains in self.blocks]) for number in range(len(heads))
+        ]
+
+    def backward(self, gradients: list[Tensor | None]) -> None:
+        """From the gradients of the heads' results (overwritten); None: nobody asked for that head."""
+        first = 0
+        for trunk, heads in self.blocks:
+            here = slice(first, first := first + trunk.outputs[0].shape[0])
+            onto = None
+            for head, gradient in zip(heads, gradients, strict=True):
+                if gradient is not None:
+                    onto = head.backward(gradient[here], to_input=True, onto=onto)
+            if onto is not None:
+                trunk.backward(onto)
+
+
+class _Function(torch.autograd.Function):
+    """A ``Chain`` inside a graph of autograd."""
+
+    @staticmethod
+    def forward(ctx: Any, x: Tensor, last: bool, *parameters: Tensor) -> Tensor:
+        """(P, in) -> (P, out)."""
+        layers = [
+            Layer(weight.detach(), bias.detach(), relu=last or number + 2 < len(parameters))
+            for number, weight, bias in zip(
+                range(0, len(parameters), 2), parameters[::2], parameters[1::2], strict=True
+            )
+        ]
+        ctx.chain, ctx.rows = Chain(filled(x.detach()), tuple(layers)), x.shape[0]
+        result: Tensor = ctx.chain.outputs[-1][: ctx.rows]
+        return result
+
+    @staticmethod
+    def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor | None, ...]:
+        """Gradients of the rows, where asked for, and of the parameters."""
+        wanted: bool = ctx.needs_input_grad[0]
+        gradient = gradients[0].new_empty(ctx.chain.outputs[-1].shape)
+        gradient[: ctx.rows] = gradients[0]
+        gradient[ctx.rows :] = 0.0
+        rows = ctx.chain.backward(gradient, to_input=wanted)
+        found = [layer.gradients[part] for layer in ctx.chain.layers for part in ("weight", "bias")]
+        return (rows[: ctx.rows] if wanted else None, None, *found)
+
+
+def through(x: Tensor, parameters: Sequence[Tensor], *, last: bool) -> Tensor:
+    """Rows (P, in) through linear layers with ReLU between them, and after the last one if ``last``.
+
+    Args:
+        x: float32 on a CPU.
+        parameters: weight and bias of each layer in turn.
+        last: whether the last layer has a ReLU.
+    """
+    result: Tensor = _Function.apply(x, last, *parameters)  # type: ignore[no-untyped-call]  # torch leaves apply untyped
+    return result
+
+
+def filled(rows: Tensor) -> Tensor:
+    """Zeros up to a roomy size; as it is where the size is one already."""
+    count = rows.shape[0]
+    if roomy(count) == count:
+        return rows
+    result = rows.new_zeros(roomy(count), *rows.shape[1:])
+    result[:count] = rows
+    return result
