@@ -181,6 +181,9 @@ def test_a_view_shows_what_a_batch_system_knows_and_no_more() -> None:
     assert view.supply.start_s.tolist() == [-4.0, 7.0, 18.0]
     assert view.supply.end_s.tolist() == [7.0, 18.0, 29.0]
     assert view.supply.renewable_w.tolist() == [0.0, 40.0, 150.0]
+    assert (view.supply.origin_s, view.supply.step_s) == (-4.0, 11.0)
+    assert view.last_submission_s == 3.0
+    assert all(np.isnan(column).tolist() == [True, True] for column in view.attributes)
     view.queue.requested_time_s[:] = 0.0  # a policy cannot reach into the engine
     view.running.expected_end_s[:] = 0.0
     again = session.view()
@@ -189,7 +192,7 @@ def test_a_view_shows_what_a_batch_system_knows_and_no_more() -> None:
     assert again.running.expected_end_s.tolist() == [20.0, 31.0]
     dark = Session(workload(jobs), cluster, None, Rules(), Program(name="x")).view()
     assert dark is not None
-    assert [len(column) for column in dark.supply] == [0, 0, 0]
+    assert [len(column) for column in dark.supply[:3]] == [0, 0, 0]
 
 
 def session_of(backfill: str = "none", commitment: Any = "sticky") -> Session:
