@@ -17,7 +17,10 @@ from greenbatch.experiments.tables import Cell, Table
 
 if TYPE_CHECKING:
     from greenbatch.engine.outcome import Outcome
-    from greenbatch.learning.learned import LearnedScheduler
+    from greenbatch.engine.program import Program
+    from greenbatch.engine.seam import View
+    from greenbatch.learning.learned import Answer, LearnedPolicy, LearnedScheduler
+    from greenbatch.workload import Workload
 
 Floats = NDArray[np.float64]
 CANDIDATES = 5
@@ -80,36 +83,37 @@ class _Watched:
         self.scheduler = scheduler
         self.made: list[Choice] = []
 
-    def program(self, workload: Any) -> Any:
+    def program(self, workload: Workload) -> Program:
         return self.scheduler.program(workload)
 
-    def policy(self) -> Any:
+    def policy(self) -> LearnedPolicy:
         from greenbatch.engine.view_state import observe_view
-        from greenbatch.learning.learned import LearnedPolicy
 
-        made = self.made
+        policy, made, eager = self.scheduler.policy(), self.made, self.scheduler.eager
+        ask, layout = policy.answer, policy.layout
 
-        class Watched(LearnedPolicy):
-            def answer(self, view: Any) -> Any:
-                answer, seen = super().answer(view), observe_view(view, self.layout)
-                rows, queue = len(answer.logits) - self.layout.wait, view.queue
+        def answer(view: View) -> Answer:
+            given, seen, queue = ask(view), observe_view(view, layout), view.queue
+            rows = len(given.logits) - layout.wait
+            logits = np.append(given.logits[:rows], given.logits[rows:] - eager)
 
-                def column(values: Any, nothing: float) -> Any:
-                    return np.append(values[:rows], [nothing] * self.layout.wait)
+            def column(values: Any, nothing: float) -> Any:
+                return np.append(values[:rows], [nothing] * layout.wait)
 
-                made.append(
-                    Choice(
-                        number=len(made), now_s=view.now_s, waiting=len(view.job_id),
-                        free_processors=int(queue.free_processors), job_id=column(view.job_id, -1).astype(np.int64),
-                        wait_s=column(queue.wait_s, np.nan), requested_time_s=column(queue.requested_time_s, np.nan),
-                        processors=column(queue.processors, np.nan), power_w=column(queue.power_w, np.nan),
-                        probability=_probability(answer.logits, seen.selectable), row=answer.row,
-                        delay_probability=_probability(answer.delay_logits, seen.delays[0]), delay=answer.delay,
-                    )
-                )  # fmt: skip
-                return answer
+            made.append(
+                Choice(
+                    number=len(made), now_s=view.now_s, waiting=len(view.job_id),
+                    free_processors=int(queue.free_processors), job_id=column(view.job_id, -1).astype(np.int64),
+                    wait_s=column(queue.wait_s, np.nan), requested_time_s=column(queue.requested_time_s, np.nan),
+                    processors=column(queue.processors, np.nan), power_w=column(queue.power_w, np.nan),
+                    probability=_probability(logits, seen.selectable), row=given.row,
+                    delay_probability=_probability(given.delay_logits, seen.delays[0]), delay=given.delay,
+                )
+            )  # fmt: skip
+            return given
 
-        return Watched(self.scheduler.model, self.scheduler.session, self.scheduler.seed)
+        vars(policy)["answer"] = answer  # what `decide` asks; a second look would draw other random numbers
+        return policy
 
 
 def _probability(logits: Any, allowed: Any) -> Floats:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import product
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -48,6 +49,10 @@ class Entry:
     """Seed -> folder of a finished training."""
     missing: tuple[int, ...] = ()
     """Seeds that are asked for and not trained."""
+    knob: str = ""
+    """Of an agent: parameters of its models."""
+    away: bool = False
+    """Of an agent: it was trained on another trace."""
     reason: str = ""
 
 
@@ -142,11 +147,13 @@ def agent_entries(study: Study, which: Wanted, place: Path, trace: str, kind: st
         column = f"{first.agent.column} of {first.trace}" if away else first.agent.column
         more = f" ({first.goal.name})" if first.goal.terms else ""
         more += f" eta={first.eta:g}" if first.eta is not None and several else ""
-        for backfill in (first.backfill, *(() if away else study.other_backfills.get(first.backfill, ()))):
+        evaluated = (first.backfill, *(() if away else study.other_backfills.get(first.backfill, ())))
+        for backfill, knob in product(evaluated, first.agent.knobs):
             other = "" if backfill == first.backfill else f", trained with {first.backfill}"
+            label = _label(column + knob, backfill) + more + other
             entries.append(
-                Entry(label=_label(column, backfill) + more + other, column=column, backfill=backfill, cell=first,
-                      seeds=finished, missing=tuple(cell.seed for cell in cells if cell.seed not in finished))
+                Entry(label=label, column=column, backfill=backfill, cell=first, seeds=finished, knob=knob, away=away,
+                      missing=tuple(cell.seed for cell in cells if cell.seed not in finished))
             )  # fmt: skip
     return entries
 
@@ -159,19 +166,21 @@ def decider_of(entry: Entry, seed: int, scenario: Scenario) -> LearnedScheduler:
     """The scheduler of an agent's seed; that of another trace sees this one by this one's normalizers, as published."""
     from greenbatch.envs.preset import check, resolve
     from greenbatch.learning import runs
-    from greenbatch.learning.graph import load
-    from greenbatch.learning.learned import LearnedScheduler, graph_of
-    from greenbatch.learning.model import load_model
+    from greenbatch.learning.learned import LearnedScheduler
+    from greenbatch.policies import scheduler
 
+    if entry.cell is None:
+        raise TypeError(f"{entry.label} is not an agent")
     folder = entry.seeds[seed]
-    model = load_model(folder / runs.MODEL)
-    trained = model.record["training"].get("scenario")
-    if trained != scenario.name:
+    made = scheduler(f"{entry.cell.agent.preset}@{folder / runs.MODEL}{entry.knob}+{entry.backfill}")
+    if not isinstance(made, LearnedScheduler):
+        raise TypeError(f"{entry.label} is not a model")
+    model = made.model
+    if entry.away:
         preset = resolve(check(dict(runs.read_run(folder)["plan"]["preset"])), scenario)
         model = replace(model, preset=preset, normalizers={})
     model.check_fits(scenario)
-    name = f"{entry.label}, seed {seed}"
-    return LearnedScheduler(name, model, entry.backfill, {}, load(graph_of(model)), None)
+    return replace(made, name=f"{entry.label}, seed {seed}", model=model)
 
 
 # ---------------------------------------------------------------- figures
@@ -230,8 +239,9 @@ def _row(
     return {
         "trace": trace, "windows": kind, "scheduler": entry.label, "column": entry.column, "backfill": entry.backfill,
         "agent": None if cell is None else {
-            "preset": cell.agent.preset, "goal": cell.goal.name, "eta": cell.eta, "trained_on": cell.trace,
-            "trained_with": cell.backfill, "seeds": list(entry.seeds), "not_trained": list(entry.missing),
+            "preset": cell.agent.preset, "knob": entry.knob, "goal": cell.goal.name, "eta": cell.eta,
+            "trained_on": cell.trace, "trained_with": cell.backfill, "seeds": list(entry.seeds),
+            "not_trained": list(entry.missing),
             "trainings": [_training(seed, folder) for seed, folder in entry.seeds.items()],
         },
         "figures": figures,

@@ -92,7 +92,7 @@ def _renamed(picture: Picture, result: Result) -> Picture:
 def _training(result: Result) -> Iterator[Section]:
     from greenbatch.learning import runs
 
-    own = [entry for entry in result.entries if entry.cell is not None and entry.cell.trace == result.trace]
+    own = [e for e in result.entries if e.cell and not e.away and e.knob == e.cell.agent.knobs[0]]
     folders = {
         entry.label: [folder / runs.MODEL for folder in entry.seeds.values()]
         for entry in own if entry.seeds and entry.cell is not None and entry.cell.backfill == entry.backfill
@@ -132,7 +132,7 @@ def _decisions(study: Study, result: Result) -> Iterator[Section]:
     from greenbatch.engine.simulate import simulate
     from greenbatch.scenarios import load_scenario
 
-    entry = next((e for e in reversed(result.entries) if e.seeds and e.cell and e.cell.trace == result.trace), None)
+    entry = next((e for e in reversed(result.entries) if e.seeds and not e.away), None)
     if entry is None:
         return
     scenario = load_scenario(study.traces[result.trace])

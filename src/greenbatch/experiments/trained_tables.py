@@ -95,7 +95,7 @@ def budget_table(result: Result) -> Table:
     main, rows = _main(result), []
     for row in _home(result):
         agent = row["agent"]
-        if agent is None or agent["trained_with"] != row["backfill"]:
+        if agent is None or agent["trained_with"] != row["backfill"] or agent["knob"] != _first_knob(result, row):
             continue
         figures = {**dict.fromkeys(agent["not_trained"]), **{t["seed"]: t for t in agent["trainings"]}}
         rows += [
@@ -220,6 +220,10 @@ def _not_trained(result: Result) -> list[str]:
 def _home(result: Result) -> list[dict[str, Any]]:
     """Rules, and agents that were trained on the trace itself."""
     return [row for row in result.rows if row["agent"] is None or row["agent"]["trained_on"] == result.trace]
+
+
+def _first_knob(result: Result, row: Mapping[str, Any]) -> str:
+    return result.study.agent(row["agent"]["preset"]).knobs[0]
 
 
 def _goals(result: Result) -> list[Any]:

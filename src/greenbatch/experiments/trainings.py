@@ -35,6 +35,8 @@ class Agent:
     """The paper has such a column."""
     weighed: bool = False
     """Its reward weighs bounded slowdown by the paper's penalty factor eta."""
+    knobs: tuple[str, ...] = ("",)
+    """Parameters that every model of it is evaluated with, as they are spelled behind a model's folder."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -151,9 +153,9 @@ class Cell:
     @property
     def folder(self) -> Path:
         """Where it is trained, below the folder of the study."""
-        goal = "" if not self.goal.terms else f" {self.goal.name}"
-        eta = "" if self.eta is None else f" eta={self.eta:g}"
-        name = f"{self.agent.preset}+{self.backfill}{goal}{eta}".replace(" ", ",")
+        goal = f"_{self.goal.name}" if self.goal.terms else ""
+        eta = "" if self.eta is None else f"_eta{self.eta:g}"
+        name = f"{self.agent.preset}_{self.backfill}{goal}{eta}"  # no comma, plus or colon: schedulers are named by it
         return Path(self.trace.lower(), name, self.windows, f"seed-{self.seed}")
 
     @property
