@@ -136,7 +136,8 @@ SEEN_TYPE = types.NamedTuple(
 
 
 @written_in
-def _state(batch: Any, b: int) -> Any:
+def one_of(batch: Any, b: int) -> Any:
+    """The state of one simulation."""
     return State(
         batch.jobs[b], batch.arrivals[b], batch.queue[b], batch.running[b], batch.expected[b], batch.profile[b],
         batch.segments[b], batch.plan[b], batch.ranked[b], batch.columns[b], batch.started[b], batch.attributes[b],
@@ -214,7 +215,7 @@ def step(batch: Any, layout: Any, chosen: Any, actions: Any, seen: Any, going: A
     seen.queue_offsets[0] = seen.running_offsets[0] = 0
     for a in range(chosen.shape[0]):
         b = chosen[a]
-        s = _state(batch, b)
+        s = one_of(batch, b)
         if actions.shape[0] > 0:
             _act(s, layout, actions[a, 0], actions[a, 1])
         ended[a] = not advance(s)

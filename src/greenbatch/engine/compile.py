@@ -123,7 +123,9 @@ ENTRIES: dict[str, Any] = {}
 """Name -> compiled function of every entry point that was asked for."""
 
 
-def entry(name: str, function: Callable[..., Any], signature: Any, *, rule: bool = False) -> Any:
+def entry(
+    name: str, function: Callable[..., Any], signature: Any, *, rule: bool = False, allocates: bool = False
+) -> Any:
     """An entry point of the engine, compiled or loaded from the cache.
 
     Args:
@@ -131,9 +133,10 @@ def entry(name: str, function: Callable[..., Any], signature: Any, *, rule: bool
         function: what it does.
         signature: its types. Arguments of other types are not noticed: looking at them would cost more than a step.
         rule: it is a rule, to be handed over as a compiled function; it makes arrays.
+        allocates: see `machine_code`.
     """
     with announced(name):
-        ENTRIES[name] = code = machine_code(function, signature, allocates=rule)
+        ENTRIES[name] = code = machine_code(function, signature, allocates=rule or allocates)
     return code if PLAIN or rule else code.overloads[signature.args].entry_point
 
 

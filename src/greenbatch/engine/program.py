@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any, NoReturn, Protocol
 
 import numpy as np
+from numpy.typing import NDArray
 
 from greenbatch.cluster import Cluster
 from greenbatch.energy import Site
@@ -52,6 +53,8 @@ class Program:
     """The score of a job never changes, so it is computed once."""
     compiled: Callable[[st.Queue], Any] | None = None
     """The rule as machine code, for scores that change; None: run it as plain Python."""
+    numbers: NDArray[np.float64] | None = None
+    """Of a planner with prices (`engine.priced`), which then decides; None for everyone else."""
     settings: dict[str, float] | None = None
     """Further SETTINGS fields."""
     needs_site: bool = False

@@ -39,6 +39,7 @@ def simulate(workload: Workload, cluster: Cluster, site: Site | None, rules: Rul
         SupplyExhausted: the clock left a power series that does not repeat.
     """
     from greenbatch.engine.loop import part
+    from greenbatch.engine.priced import compiled_priced
     from greenbatch.engine.session import Session, run_plain_rule, run_policy
 
     program = scheduler.program(workload)
@@ -50,7 +51,10 @@ def simulate(workload: Workload, cluster: Cluster, site: Site | None, rules: Rul
     else:
         entry = "conservative" if program.backfill == "conservative" else program.discipline
         try:
-            _to_the_end(part(entry), state, program.compiled or part("no-rule"))
+            if program.numbers is not None:
+                _to_the_end(compiled_priced(), state, program.numbers)
+            else:
+                _to_the_end(part(entry), state, program.compiled or part("no-rule"))
         except Exception as error:
             if program.compiled is None:
                 raise
@@ -60,19 +64,19 @@ def simulate(workload: Workload, cluster: Cluster, site: Site | None, rules: Rul
     return outcome_of(state, program.name, workload, cluster, site, rules)
 
 
-def _to_the_end(run: Callable[..., Any], state: Any, rule: Any) -> None:
+def _to_the_end(run: Callable[..., Any], state: Any, decider: Any) -> None:
     """Run compiled code to its end in a thread of its own: the main thread alone hears signals, and not in such code.
 
     Ctrl-C stops the engine at its next event.
     """
     if threading.current_thread() is not threading.main_thread():
-        run(state, rule)
+        run(state, decider)
         return
     failed: list[BaseException] = []
 
     def work() -> None:
         try:
-            run(state, rule)
+            run(state, decider)
         except BaseException as error:  # noqa: BLE001  (raised again in the main thread)
             failed.append(error)
 

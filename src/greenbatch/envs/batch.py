@@ -11,11 +11,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from greenbatch.engine import batch as engine
-from greenbatch.engine.program import BACKFILLS, Program, check, prepare
-from greenbatch.engine.state import BY_ARRIVAL, State
-from greenbatch.engine.tally import TALLY, TERMS, USER
+from greenbatch.engine.program import BACKFILLS, Program
+from greenbatch.engine.state import BY_ARRIVAL
 from greenbatch.envs.layout import layout_of
 from greenbatch.envs.preset import Preset, preset, resolve
+from greenbatch.envs.simulations import Simulations
 from greenbatch.errors import InputError
 from greenbatch.scenarios import Scenario
 
@@ -97,13 +97,8 @@ class BatchEnv:
         self.terms = tuple(self.preset.reward.terms)
         self.weights: Floats = np.array(list(self.preset.reward.terms.values()))
         """Weight of each term; may be changed between episodes."""
-        self._trace = prepare(scenario.window(), scenario.cluster, scenario.site, scenario.rules, self.program)
         self.layout = layout_of(self.preset)
-        users, rows = np.unique(self._trace.jobs.user, return_inverse=True)
-        unknown = int(np.count_nonzero(users < 0))
-        self._user_rows: Ints = np.maximum(rows - unknown, -1)
-        by_user = len(users) - unknown if any("user" in term for term in self.terms) else 0
-        self._batch = _new_batch(self._trace, environments, jobs, len(self.terms), by_user)
+        self._simulations = Simulations(scenario, self.program, environments, jobs, self.terms)
         share = -(-environments // threads)
         self._shares = [_Share(self.layout, share, jobs) for _ in range(threads)]
         self._whole = _Share(self.layout, environments, jobs) if threads > 1 else self._shares[0]
@@ -114,24 +109,24 @@ class BatchEnv:
     @property
     def environments(self) -> int:
         """Largest number of simulations side by side."""
-        return int(self._batch.clock.shape[0])
+        return int(self._simulations.batch.clock.shape[0])
 
     @property
     def values(self) -> Floats:
         """Value so far of every term in every simulation (at its end: the episode's), shape (B, t)."""
-        values: Floats = self._batch.values
+        values: Floats = self._simulations.batch.values
         return values
 
     @property
     def starts_s(self) -> Floats:
         """Start of every job of every simulation, NaN for jobs that have not started, shape (B, n). [s]"""
-        starts: Floats = self._batch.jobs["start_s"]
+        starts: Floats = self._simulations.batch.jobs["start_s"]
         return starts
 
     @property
     def now_s(self) -> Floats:
         """Clock of every simulation, shape (B,). [s]"""
-        now: Floats = self._batch.clock["now_s"]
+        now: Floats = self._simulations.batch.clock["now_s"]
         return now
 
     def reset(self, starts: Sequence[int] | Ints) -> Observation:
@@ -146,7 +141,7 @@ class BatchEnv:
         if not 1 <= len(starts) <= self.environments:
             fix = f"give 1 to {self.environments}"
             raise InputError(f"{len(starts)} windows for {self.environments} environments", field="starts", fix=fix)
-        self._load(np.asarray(starts, dtype=np.int64))
+        self._simulations.load(np.asarray(starts, dtype=np.int64))
         self._go_on(np.arange(len(starts), dtype=np.int64), np.zeros((0, 2), np.int64))
         return self._now
 
@@ -167,9 +162,9 @@ class BatchEnv:
         actions = np.ascontiguousarray(actions, dtype=np.int64)
         self._check(actions)
         active = self._now.environment.copy()
-        before = self._batch.values[active]
+        before = self._simulations.batch.values[active]
         ended = self._go_on(active, actions)
-        after = self._batch.values[active]
+        after = self._simulations.batch.values[active]
         if self.preset.reward.form == "dense":
             rewards = (after - before) @ self.weights
         else:
@@ -189,40 +184,13 @@ class BatchEnv:
             fix = f"there are {rows[a]} rows and {len(self.layout.delays)} delays"
             raise InputError(problem, field="actions", fix=fix)
 
-    def _load(self, starts: Ints) -> None:
-        """Copy a window into each of the first simulations."""
-        n, total, trace, batch = self.jobs, len(self._trace.jobs), self._trace, self._batch
-        if starts.min() < 0 or starts.max() > total - n:
-            wrong = starts.min() if starts.min() < 0 else starts.max()
-            problem = f"is {wrong}, but a window of {n} jobs must lie within the {total} jobs of {self.scenario.name}"
-            raise InputError(problem, field="start", fix=f"the largest start is {total - n}")
-        some = slice(len(starts))
-        rows = starts[:, None] + np.arange(n)
-        batch.jobs[some] = trace.jobs[rows]
-        batch.attributes[some] = trace.attributes[rows]
-        submit_s = trace.jobs.submit_s[rows]
-        batch.arrivals[some] = np.argsort(submit_s, axis=1, kind="stable")
-        batch.user_of[some] = self._user_rows[rows]
-        batch.set[some] = trace.set
-        batch.set.twins[some] = (np.diff(np.sort(submit_s, axis=1), axis=1) == 0).any(axis=1)
-        batch.clock[some] = trace.clock
-        batch.clock.now_s[some] = submit_s.min(axis=1)
-        batch.users[some] = np.zeros(1, USER)
-        tally = np.zeros(len(starts), TALLY).view(np.recarray)
-        tally.begin_s, tally.until_s, tally.users = submit_s.min(axis=1), np.nan, batch.users.shape[1]
-        run_s = trace.jobs.run_s[rows]
-        tally.jobs_j = np.sum(trace.jobs.power_w[rows] * run_s, axis=1)
-        tally.window_work_s = np.sum(run_s * trace.jobs.processors[rows], axis=1) / trace.set.processors
-        batch.tally[some] = tally
-        batch.values[some] = 0.0
-
     def _go_on(self, active: Ints, actions: Ints) -> Bools:
         """Let the threads step the active simulations, each a share of them; which of them have ended."""
         count = len(active)
         shares = min(self.threads, count) if count else 0
         edges = [count * i // shares for i in range(shares + 1)] if shares else []
         work = [
-            (self._batch, self.layout, active[low:high], actions[low:high], *share.buffers)
+            (self._simulations.batch, self.layout, active[low:high], actions[low:high], *share.buffers)
             for share, (low, high) in zip(self._shares, pairwise(edges), strict=False)
         ]
         if self._pool is None or shares < 2:
@@ -234,10 +202,7 @@ class BatchEnv:
         ended = [share.ended[: high - low] for share, (low, high) in zip(self._shares, pairwise(edges), strict=False)]
         self._now = self._shares[0].observation() if shares == 1 else self._whole.joined(self._shares[:shares])
         all_ended: Bools = np.concatenate(ended) if ended else np.zeros(0, np.bool_)
-        for b in active[all_ended]:
-            clock = self._batch.clock[b]
-            if clock.status or clock.started < self.jobs:
-                check(_row(self._batch, int(b)), self.program.name, self.scenario.site)
+        self._simulations.check(active[all_ended])
         return all_ended
 
 
@@ -293,32 +258,6 @@ def program_of(made: Preset, backfill: str | None) -> Program:
     return Program(name=made.name, backfill=chosen, settings=settings, needs_site=made.needs_site)
 
 
-def _row(batch: engine.Batch, b: int) -> State:
-    shared = {"supply_w": batch.supply_w}
-    return State(**{name: shared[name] if name in shared else getattr(batch, name)[b] for name in State._fields})
-
-
-def _new_batch(trace: State, environments: int, jobs: int, terms: int, users: int) -> engine.Batch:
-    def copies(array: Any, rows: int) -> Any:
-        return np.zeros((environments, rows), array.dtype).view(type(array))
-
-    def one(record: Any) -> Any:
-        return np.zeros(environments, record.dtype).view(np.recarray)
-
-    breaks = jobs + len(trace.segments) - len(trace.jobs)
-    return engine.Batch(
-        jobs=copies(trace.jobs, jobs), arrivals=copies(trace.arrivals, jobs), queue=copies(trace.queue, jobs + 1),
-        running=copies(trace.running, jobs), expected=copies(trace.expected, jobs),
-        profile=copies(trace.profile, 2 * jobs + 2), segments=copies(trace.segments, breaks),
-        plan=copies(trace.plan, 1), ranked=copies(trace.ranked, 2 * jobs),
-        columns=np.zeros((environments, len(trace.columns), jobs)), started=copies(trace.started, jobs),
-        attributes=np.zeros((environments, jobs, trace.attributes.shape[1])), supply_w=trace.supply_w,
-        set=one(trace.set), clock=one(trace.clock), tally=np.zeros(environments, TALLY).view(np.recarray),
-        user_of=np.zeros((environments, jobs), np.int64), users=np.zeros((environments, users), USER).view(np.recarray),
-        values=np.zeros((environments, terms)),
-    )  # fmt: skip
-
-
 def _buffers(layout: engine.Layout, environments: int, jobs: int) -> engine.Seen:
     rows = environments * (min(layout.queue_rows, jobs) + layout.wait)
     beside = environments * min(layout.running_rows, jobs)
@@ -330,6 +269,3 @@ def _buffers(layout: engine.Layout, environments: int, jobs: int) -> engine.Seen
         slot=np.zeros(environments, np.int64), state=np.zeros((environments, len(layout.state)), np.float32),
         delays=np.zeros((environments, len(layout.delays)), np.bool_),
     )  # fmt: skip
-
-
-__all__ = ["TERMS", "BatchEnv", "Observation", "program_of"]

@@ -1,0 +1,86 @@
+"""Covariance matrix adaptation: search for numbers that make an objective small, from its values alone.
+
+Source: Hansen, "The CMA Evolution Strategy: A Tutorial", arXiv:1604.00772 (2016), Fig. 6 with the default settings of
+its Table 1 (without negative weights).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float64]
+
+
+@dataclass
+class Evolution:
+    """A normal distribution that moves toward better points; n numbers, generations of ``population`` points."""
+
+    mean: Floats
+    """Center, shape (n,)."""
+    sigma: float
+    """Overall step, > 0."""
+    population: int
+    covariance: Floats = field(default_factory=lambda: np.zeros((0, 0)))
+    """Shape (n, n); the identity if not given."""
+    path_sigma: Floats = field(default_factory=lambda: np.zeros(0))
+    path_covariance: Floats = field(default_factory=lambda: np.zeros(0))
+    generation: int = 0
+
+    def __post_init__(self) -> None:
+        n = len(self.mean)
+        self.covariance = self.covariance if self.covariance.size else np.eye(n)
+        self.path_sigma = self.path_sigma if self.path_sigma.size else np.zeros(n)
+        self.path_covariance = self.path_covariance if self.path_covariance.size else np.zeros(n)
+        parents = self.population // 2
+        weights = np.log(self.population / 2 + 0.5) - np.log(np.arange(1, parents + 1))
+        self._weights: Floats = weights / weights.sum()
+        self._mass = float(1.0 / (self._weights**2).sum())
+        self._rate_sigma = (self._mass + 2) / (n + self._mass + 5)
+        self._rate_path = (4 + self._mass / n) / (n + 4 + 2 * self._mass / n)
+        self._rate_one = 2 / ((n + 1.3) ** 2 + self._mass)
+        rank = 2 * (self._mass - 2 + 1 / self._mass) / ((n + 2) ** 2 + self._mass)
+        self._rate_rank = min(1 - self._rate_one, rank)
+        self._damping = 1 + 2 * max(0.0, np.sqrt((self._mass - 1) / (n + 1)) - 1) + self._rate_sigma
+        self._length = np.sqrt(n) * (1 - 1 / (4 * n) + 1 / (21 * n * n))
+
+    def ask(self, random: np.random.Generator) -> Floats:
+        """A generation of points, shape (population, n); the same for the same generator."""
+        values, self._axes = np.linalg.eigh((self.covariance + self.covariance.T) / 2)
+        self._scales = np.sqrt(np.maximum(values, 1e-20))
+        self._steps: Floats = (random.standard_normal((self.population, len(self.mean))) * self._scales) @ self._axes.T
+        points: Floats = self.mean + self.sigma * self._steps
+        return points
+
+    def tell(self, values: Floats) -> None:
+        """Move toward the points of the last generation whose values are small; NaN counts as the largest."""
+        best = np.argsort(np.where(np.isnan(values), np.inf, values), kind="stable")[: len(self._weights)]
+        steps = self._steps[best]
+        step = self._weights @ steps
+        self.mean = self.mean + self.sigma * step
+        whitened = self._axes @ ((self._axes.T @ step) / self._scales)
+        fade = 1 - self._rate_sigma
+        self.path_sigma = fade * self.path_sigma + np.sqrt((1 - fade**2) * self._mass) * whitened
+        length = np.linalg.norm(self.path_sigma)
+        n = len(self.mean)
+        steady = length / np.sqrt(1 - fade ** (2 * (self.generation + 1))) < (1.4 + 2 / (n + 1)) * self._length
+        keep = 1 - self._rate_path
+        self.path_covariance = keep * self.path_covariance + steady * np.sqrt((1 - keep**2) * self._mass) * step
+        self.covariance = (
+            (1 - self._rate_one - self._rate_rank) * self.covariance
+            + self._rate_one * np.outer(self.path_covariance, self.path_covariance)
+            + self._rate_rank * (steps.T * self._weights) @ steps
+        )
+        self.sigma = float(self.sigma * np.exp(self._rate_sigma / self._damping * (length / self._length - 1)))
+        self.generation += 1
+
+    def state(self) -> dict[str, Any]:
+        """Everything that decides what comes next, for a checkpoint."""
+        return {
+            "mean": self.mean, "covariance": self.covariance, "path_sigma": self.path_sigma,
+            "path_covariance": self.path_covariance, "sigma": self.sigma, "population": self.population,
+            "generation": self.generation,
+        }  # fmt: skip
