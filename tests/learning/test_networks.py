@@ -54,10 +54,12 @@ def _gradients(module: nn.Module, loss: Tensor) -> dict[str, Tensor]:
 
 
 def _close(got: dict[str, Tensor], expected: dict[str, Tensor]) -> None:
-    """Gradients within 1e-5 of the largest of each parameter."""
+    """Gradients within 1e-5 of the largest of their parameter; where much cancels, of a tenth of the largest of all."""
     assert got.keys() == expected.keys()
+    most = max(float(value.abs().max()) for value in expected.values())
     for name, value in expected.items():
-        assert (got[name] - value).abs().max() <= 1e-5 * value.abs().max() + 1e-8, name
+        scale = max(float(value.abs().max()), 0.1 * most)
+        assert (got[name] - value).abs().max() <= 1e-5 * scale, name
 
 
 def _case(shapes: Shapes, count: int, seed: int) -> tuple[Batch, Tensor]:

@@ -85,8 +85,7 @@ def roomy(rows: int) -> int:
 
 def as_batch(observation: Observed, device: torch.device | str = "cpu") -> Batch:
     """Tensors of one observation, for one forward pass (they share memory with the environment's buffers on a CPU)."""
-    single = _stack([observation])
-    return single.batch(device)
+    return _stack([observation], by_value=False).batch(device)
 
 
 class Decisions:
@@ -219,12 +218,12 @@ def copied(observation: Observed) -> Copy:
 
 def stack(observations: Sequence[Observed]) -> Decisions:
     """All decisions of a sequence of observations, in that order."""
-    return _stack(observations)
+    return _stack(observations, by_value=True)
 
 
-def _stack(observations: Sequence[Observed]) -> Decisions:
+def _stack(observations: Sequence[Observed], *, by_value: bool) -> Decisions:
     supply = _joined([each.supply for each in observations])
-    hours, hour = _distinct_hours(supply, _joined([each.slot for each in observations]))
+    hours, hour = _distinct_hours(supply, _joined([each.slot for each in observations]), by_value)
     first = supply[:, 0] if supply.shape[1] else np.zeros((len(supply), 0), dtype=np.float32)
     parts = (
         _joined([each.queue for each in observations]),
@@ -252,17 +251,26 @@ def _joined_offsets(parts: Sequence[Integers]) -> Integers:
     return np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
 
 
-def _distinct_hours(supply: NDArray[np.generic], slot: NDArray[np.generic]) -> tuple[NDArray[np.generic], Integers]:
+def _distinct_hours(
+    supply: NDArray[np.generic], slot: NDArray[np.generic], by_value: bool
+) -> tuple[NDArray[np.generic], Integers]:
     """Rows 1.. of (N, f, ks) forecasts as distinct rows (H, ks) and their numbers (N, f - 1).
 
-    First by absolute slot (cheap), then by value: nights without wind and noons beyond the normaliser are alike.
+    First by absolute slot (cheap); ``by_value`` also by value: nights without wind and noons beyond the normaliser
+    are alike.
     """
     count, rows, columns = supply.shape
     if rows < 2:
         return np.zeros((0, columns), dtype=np.float32), np.zeros((count, 0), dtype=np.int64)
-    absolute = np.asarray(slot, dtype=np.int64)[:, None] + np.arange(1, rows)
-    _, where, by_slot = np.unique(absolute, return_index=True, return_inverse=True)
-    table = np.ascontiguousarray(supply[:, 1:].reshape(-1, columns)[where])
-    whole = table.view(np.dtype((np.void, table.dtype.itemsize * columns))).reshape(-1)
-    _, chosen, by_value = np.unique(whole, return_index=True, return_inverse=True)
-    return table[chosen], by_value.reshape(-1)[by_slot.reshape(absolute.shape)].astype(np.int64)
+    absolute = (np.asarray(slot, dtype=np.int64)[:, None] + np.arange(1, rows)).reshape(-1)
+    first = int(absolute.min(initial=0))
+    where = np.full(int(absolute.max(initial=0)) - first + 1, -1)
+    where[absolute - first] = np.arange(len(absolute))
+    used = where >= 0
+    hour = (np.cumsum(used) - 1)[absolute - first]
+    table = np.ascontiguousarray(supply[:, 1:].reshape(-1, columns)[where[used]])
+    if by_value:
+        whole = table.view(np.dtype((np.void, table.dtype.itemsize * columns))).reshape(-1)
+        _, chosen, same = np.unique(whole, return_index=True, return_inverse=True)
+        table, hour = table[chosen], same.reshape(-1)[hour]
+    return table, hour.reshape(count, rows - 1).astype(np.int64)
