@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import count
 from typing import Any
 
 import numpy as np
@@ -27,6 +28,8 @@ CASES: dict[str, tuple[str, dict[str, Any]]] = {
     "attention-state": ("state", {"kind": "attention"}),
 }
 """Name -> (preset, network)."""
+NUMBER = count()
+"""Numbers of the decisions that were made up."""
 
 
 def made(name: str) -> Preset:
@@ -71,7 +74,7 @@ def observation(shapes: Any, rng: np.random.Generator, queued: int, running: int
         environment=np.zeros(1, np.int64), queue=table(queued, len(shapes.queue)),
         queue_offsets=np.array([0, queued]), selectable=selectable, running=table(running, len(shapes.running)),
         running_offsets=np.array([0, running]), supply=table(shapes.forecast, len(shapes.supply))[None],
-        slot=1000 * rng.integers(10**9, size=1), state=table(1, len(shapes.state)), delays=delays[None],
+        slot=np.array([100 * next(NUMBER)]), state=table(1, len(shapes.state)), delays=delays[None],
     )  # fmt: skip
 
 
