@@ -20,7 +20,8 @@ if TYPE_CHECKING:
 
     from rich.progress import Progress
 
-    from greenbatch.learning.state import State
+    from greenbatch.learning.counters import Counters
+    from greenbatch.learning.runs import Plan
 
 Record = dict[str, Any]
 Texts = Annotated[list[str] | None, Parameter(name="--set", consume_multiple=True, negative="")]
@@ -80,13 +81,9 @@ def train(
     from greenbatch.cli.app import COMMAND
 
     _check_flags(epochs, minutes, resume=resume, force=force)
-    _need_torch()
     from greenbatch.learning import runs
-    from greenbatch.learning.machine import device_of
-    from greenbatch.learning.training import train as run
     from greenbatch.scenarios import load_scenario
 
-    device_of(device)
     runs.read_run(out) if resume else runs.check_new(out, force=force)
     plan = runs.make_plan(
         preset, load_scenario(scenario), overrides=runs.parse_overrides(overrides or []), windows=windows,
@@ -98,12 +95,12 @@ def train(
     total = None if minutes is not None else plan.settings.epochs
     try:
         with _shown(total) as display:
-            state = run(plan, out, watch=display.watch, tell=display.tell, tensorboard=tensorboard, anew=force)
+            counters = _run(plan, out, display, tensorboard=tensorboard, anew=force)
     except KeyboardInterrupt:
         if not (out / runs.RUN).exists():
             raise
         raise KeyboardInterrupt(f"go on with: {_resume_line(COMMAND.get())}") from None
-    _print_result(state, plan.preset.name, plan.backfill, out / runs.MODEL)
+    _print_result(counters, plan.preset.name, plan.backfill, out / runs.MODEL)
 
 
 def _check_flags(epochs: int | None, minutes: float | None, *, resume: bool, force: bool) -> None:
@@ -126,10 +123,22 @@ def _resume_line(command: Sequence[str]) -> str:
     return shlex.join(kept if "--resume" in kept else [*kept, "--resume"])
 
 
-def _print_result(state: State, preset: str, backfill: str, model: Path) -> None:
-    counters = state.counters
+def _run(plan: Plan, out: Path, display: _Lines, *, tensorboard: bool, anew: bool) -> Counters:
+    """Train networks, or search for the prices of a planner, which needs no torch."""
+    if plan.settings.search is not None:
+        from greenbatch.learning.searching import search
+
+        return search(plan, out, watch=display.watch, anew=anew)
+    _need_torch()
+    from greenbatch.learning.training import train as learn
+
+    state = learn(plan, out, watch=display.watch, tell=display.tell, tensorboard=tensorboard, anew=anew)
+    return state.counters
+
+
+def _print_result(counters: Counters, preset: str, backfill: str, model: Path) -> None:
     print(f"{counters.epoch:,} epochs, {counters.decisions:,} decisions, {_clock(counters.elapsed_s)}")
-    if state.best:
+    if counters.best_epoch >= 0:
         kind = "average of weights" if counters.best_averaged else f"epoch {counters.best_epoch}"
         terms = ", ".join(f"{name} {value:.6g}" for name, value in counters.best_terms.items())
         print(f"best on the validation windows: {counters.best_figure:.6g} ({kind}; {terms})")

@@ -236,11 +236,12 @@ class _Share:
         parts = [share.observation() for share in shares]
         self.counts[:] = sum((share.counts for share in shares), np.zeros(3, np.int64))
         whole = self.observation()
-        for name, target in zip(Observation._fields, whole, strict=True):
+        for name in Observation._fields:
             if not name.endswith("offsets"):
+                target: NDArray[Any] = getattr(whole, name)
                 np.concatenate([getattr(part, name) for part in parts], out=target)
-        for target, name in ((whole.queue_offsets, "queue_offsets"), (whole.running_offsets, "running_offsets")):
-            np.cumsum(np.concatenate([np.diff(getattr(part, name)) for part in parts]), out=target[1:])
+        for name in ("queue_offsets", "running_offsets"):
+            np.cumsum(np.concatenate([np.diff(getattr(part, name)) for part in parts]), out=getattr(whole, name)[1:])
         return whole
 
 

@@ -22,8 +22,8 @@ Normalizer = Literal["processors", "longest_run_time", "largest_memory", "larges
                      "largest_user", "site_scale"]  # fmt: skip
 """Scales that depend on the scenario; see `resolve`."""
 
-HIGHEST = 1.0 - 1e-5
-"""Where the papers cut every ratio."""
+PRICES = "prices"
+"""Kind of network that sets the prices of a planner (`engine.priced`) instead of choosing jobs."""
 
 
 class _Section(BaseModel):
@@ -59,7 +59,7 @@ class State(_Section):
 class Observation(_Section):
     """What an agent sees."""
 
-    queue: Table
+    queue: Table = Table()
     running: Table = Table()
     supply: Table = Table()
     state: State = State()
@@ -104,7 +104,8 @@ class Preset(_Section):
     """Backfilling that it is trained with unless told otherwise."""
     settings: dict[str, float] = {}
     """Fields of the engine's SETTINGS that it wants, e.g. ``tick_s``, put over the scenario's rules."""
-    observation: Observation
+    observation: Observation = Observation()
+    """Empty for a planner with prices, which sees what ``engine.priced`` lists."""
     action: Action = Action()
     reward: Reward
     network: dict[str, Any] = {}
@@ -175,7 +176,8 @@ def _check_names(made: Preset, file: str | Path | None) -> None:
                 raise InputError(
                     f"{name!r} is not known", file=file, field=field, fix=f"{hint}known: {', '.join(known)}"
                 )
-    if not seen.queue.columns or not seen.queue.rows or not made.reward.terms or not made.action.delays:
+    unseen = made.network.get("kind") != PRICES and not (seen.queue.columns and seen.queue.rows)
+    if unseen or not made.reward.terms or not made.action.delays:
         fix = "give columns and rows of the queue, terms of the reward and at least the delay none"
         raise InputError("is empty", file=file, field="observation.queue, reward.terms or action.delays", fix=fix)
 

@@ -18,9 +18,11 @@ from numpy.typing import NDArray
 
 from greenbatch.engine.program import BACKFILLS, Program
 from greenbatch.engine.seam import Decision, Start, View, Wait
+from greenbatch.envs.preset import PRICES
 from greenbatch.errors import InputError
 from greenbatch.learning.graph import build, load
 from greenbatch.learning.model import ACTOR, RECORD, Model, is_model, load_model
+from greenbatch.learning.planned import PlannedScheduler, planned
 from greenbatch.learning.shapes import shapes_of
 
 if TYPE_CHECKING:
@@ -179,7 +181,7 @@ def weights_file(preset: str, name: str) -> Path:
 def learned(
     name: str, preset: str, folder: str, parameters: Mapping[str, float], backfill: str,
     settings: Mapping[str, float],
-) -> LearnedScheduler:  # fmt: skip
+) -> LearnedScheduler | PlannedScheduler:  # fmt: skip
     """The scheduler of a model.
 
     Args:
@@ -197,6 +199,10 @@ def learned(
     if model.preset.name != preset:
         fix = f"write {model.preset.name}@{folder}"
         raise InputError(f"is a model of {model.preset.name}, not of {preset}", file=folder, field=name, fix=fix)
+    if model.preset.network.get("kind") == PRICES:
+        return planned(name, model, parameters, backfill)
+    if "stretch" in parameters:
+        raise InputError(f"{preset} has no parameter 'stretch'", field=name, fix="leave it out")
     given = {**PARAMETERS, **parameters}
     if given["sample"] not in (0.0, 1.0):
         raise InputError(f"sample is {given['sample']:g}", field=name, fix="give 1 to draw the actions, 0 for the best")
@@ -218,6 +224,9 @@ def graph_of(model: Model, *, noise: bool = False) -> bytes:
         InputError: the weights are not those of the preset's network.
     """
     preset, seen = model.preset, model.preset.observation
+    if preset.network.get("kind") == PRICES:
+        problem = f"is a model of {preset.name}: prices for the engine's planner, and no network"
+        raise InputError(problem, file=model.folder, fix="export a model of another preset")
     tables = {"queue": seen.queue.columns, "running": seen.running.columns, "supply": seen.supply.columns,
               "state": seen.state.columns}  # fmt: skip
     columns = {name: [column.model_dump(mode="json") for column in each] for name, each in tables.items()}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -13,13 +12,6 @@ from greenbatch.errors import InputError
 
 LARGEST_ERROR = 4e-6
 """Relative error of a matrix product up to which a precision mode counts as float32; bfloat16 is near 1e-3."""
-
-
-def threads_of(wanted: int) -> int:
-    """Number of threads: as wanted, or as many as this process may use if that is 0."""
-    if wanted:
-        return wanted
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def device_of(name: str) -> torch.device:

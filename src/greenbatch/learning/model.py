@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from greenbatch.envs.preset import PRICES
 from greenbatch.errors import InputError
 from greenbatch.learning.checkpoint import read_tensors, replace_file
 
@@ -33,6 +34,9 @@ FORMAT = 1
 ACTOR, RECORD = "actor.safetensors", "model.json"
 LARGEST_BYTES = 1_000_000
 """Largest size of the weights."""
+
+STRETCH = "stretch_"
+"""How the numbers of a planner with prices are named: with the makespan, relative to F2, that they hold to."""
 
 _POWERED = {"power", "power_per_processor", "is_brown", "brown_ratio"}
 """Features that need to know the power of every job."""
@@ -189,6 +193,9 @@ def _check_shapes(weights: Weights, preset: Preset, folder: Path) -> None:
     seen = preset.observation
     shown, delays = len(seen.queue.columns), len(preset.action.delays)
     kind = str(preset.network.get("kind"))
+    if kind == PRICES:
+        _check_numbers(weights, folder)
+        return
     pooled = kind in {"attention", "context"}  # these read the state beside every row
     first = "rows.0.weight" if kind == "kernel" else "encode_queue.0.weight"
     wanted = {first: (1, shown + (len(seen.state.columns) if pooled else 0))}
@@ -206,6 +213,17 @@ def _check_shapes(weights: Weights, preset: Preset, folder: Path) -> None:
             raise _misfit(folder, f"are for {found} {what} at {name.removesuffix('.weight')}, the preset has {length}")
     if any(value.dtype != np.float32 or not np.isfinite(value).all() for value in weights.values()):
         raise _misfit(folder, "are not all finite float32 numbers")
+
+
+def _check_numbers(weights: Weights, folder: Path) -> None:
+    """Refuse numbers of a planner with prices that are not as many as it has, or not numbers."""
+    from greenbatch.engine.priced import WEIGHTS
+
+    for name, value in weights.items():
+        if not name.startswith(STRETCH) or value.shape != (WEIGHTS,) or not np.isfinite(value).all():
+            raise _misfit(folder, f"are not {WEIGHTS} finite numbers at {name}")
+    if not weights:
+        raise _misfit(folder, "hold no model of a planner")
 
 
 def _misfit(folder: Path, problem: str) -> InputError:

@@ -7,6 +7,7 @@ state to go on from; ``model/`` the trained actor; ``events/`` TensorBoard's fil
 from __future__ import annotations
 
 import json
+import os
 import shutil
 import tomllib
 from collections.abc import Mapping, Sequence
@@ -93,7 +94,6 @@ def make_plan(
         InputError: an unknown preset, key or value.
     """
     from greenbatch.envs.preset import preset
-    from greenbatch.learning.machine import threads_of
 
     made = _overridden(preset(preset_name), overrides or {})
     given = {"epochs": epochs, "seed": seed, "threads": threads}
@@ -109,6 +109,13 @@ def make_plan(
         backfill=made.backfill if backfill is None else backfill, device=device, threads=threads_of(settings.threads),
         minutes=minutes, command=command,
     )  # fmt: skip
+
+
+def threads_of(wanted: int) -> int:
+    """Number of threads: as wanted, or as many as this process may use if that is 0."""
+    if wanted:
+        return wanted
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def parse_overrides(texts: Sequence[str]) -> dict[str, Any]:

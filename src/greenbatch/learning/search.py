@@ -63,7 +63,7 @@ class Trial:
         self._threads = threads
         self._baseline: dict[int, float] = {}
 
-    def __call__(self, numbers: Floats, starts: Ints, shifts_s: Floats) -> Floats:
+    def __call__(self, numbers: Floats, starts: Ints, shifts_s: Ints) -> Floats:
         """Utilization, slowdown and makespan relative to F2 with backfilling, shape (windows, 3).
 
         NaN where the candidate holds jobs until the power series ends.
@@ -77,7 +77,7 @@ class Trial:
         clock = batch.clock[: len(starts)]
         if (clock["status"] != 0).any() or (clock["started"] < self.jobs).any():
             return np.full((len(starts), len(TERMS)), np.nan)
-        found = batch.values[: len(starts)].copy()
+        found: Floats = batch.values[: len(starts)].copy()
         found[:, 2] *= batch.tally["window_work_s"][: len(starts)]
         found[:, 2] /= [self.baseline_s(int(start)) for start in starts]
         return found

@@ -72,6 +72,29 @@ class Validation(Section):
     """Epochs between two validations."""
 
 
+class Search(Section):
+    """How the prices of a planner are searched for, see `learning.search`."""
+
+    population: Annotated[int, Field(ge=4, le=1000)] = 18
+    """Candidates of a generation."""
+    sigma: Positive = 0.5
+    """First step, in the steps of ``engine.priced.NUMBERS``."""
+    years: Annotated[int, Field(ge=1, le=100)] = 1
+    """Each window is played under the weather of one of so many years of the power series."""
+    stretch: Annotated[tuple[Positive, ...], Field(strict=False, min_length=1)] = (1.5,)
+    """Makespans, relative to F2 with backfilling, for which there is a model each; one begins where the last ended."""
+    aim: Annotated[tuple[Positive, ...], Field(strict=False, min_length=1)] = (1.475,)
+    """Makespan that the search for each holds to."""
+    slowdown: Annotated[tuple[Positive, ...], Field(strict=False, min_length=1)] = (6.0,)
+    """Bounded slowdown that the search for each holds to."""
+
+    @model_validator(mode="after")
+    def _one_each(self) -> Search:
+        if not len(self.stretch) == len(self.aim) == len(self.slowdown):
+            raise ValueError("stretch, aim and slowdown have different lengths; give one of each for every model")
+        return self
+
+
 class Training(Section):
     """How a network is trained."""
 
@@ -126,6 +149,8 @@ class Training(Section):
     """Validations without a better figure after which training ends; 0 = never."""
     environments: Natural = 0
     """Simulations that are stepped together; 0 = all rollouts of an epoch."""
+    search: Search | None = None
+    """For a planner with prices: an epoch is a generation then, and what concerns gradients means nothing."""
     seed: Seed = 0
     threads: Annotated[int, Field(ge=0, le=1024)] = 0
     """Threads of the simulator and of torch; 0 = as many as this process may use."""
@@ -223,7 +248,7 @@ def _input_error(
 
 def _known_keys(place: tuple[str | int, ...]) -> list[str]:
     tables: dict[str | int, type[Section]] = {
-        "swa": Averaging, "filter": Filter, "curriculum": Stage, "validation": Validation,
+        "swa": Averaging, "filter": Filter, "curriculum": Stage, "validation": Validation, "search": Search,
     }  # fmt: skip
     return list((tables[place[0]] if place else Training).model_fields)
 

@@ -6,7 +6,6 @@ All of it goes into a checkpoint and comes back from one exactly; random numbers
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -15,37 +14,10 @@ from numpy.typing import NDArray
 
 from greenbatch.errors import InputError
 from greenbatch.learning.checkpoint import Checkpoint, Tensors
+from greenbatch.learning.counters import Counters
 from greenbatch.learning.ppo import Learner
 
 _FIX = "train anew into another folder, or use --force"
-
-
-@dataclass(slots=True, kw_only=True)
-class Counters:
-    """What is not a tensor."""
-
-    epoch: int = 0
-    """Epochs that are done."""
-    decisions: int = 0
-    """Decisions that were learned from."""
-    elapsed_s: float = 0.0
-    """Time spent, interruptions left out. [s]"""
-    log_bytes: int = 0
-    """Length of the log that belongs to this state."""
-    averaged: int = 0
-    """Weights in the average."""
-    validated_epoch: int = -1
-    """Epoch of the last validation; -1 before the first."""
-    best_epoch: int = -1
-    """Epoch of the best actor so far; -1 without one."""
-    best_figure: float = 0.0
-    best_terms: dict[str, float] = field(default_factory=dict)
-    """Mean of every reward term over the validation windows, of the best actor."""
-    best_averaged: bool = False
-    """The best actor is an average of weights."""
-    stale: int = 0
-    """Validations since the best one."""
-    done: bool = False
 
 
 class State:
@@ -98,8 +70,7 @@ class State:
             parts["critic"] = _arrays(learner.critic.state_dict())
             parts["critic_adam"] = _moments(learner.critic_optimizer)
         tensors = {f"{part}/{name}": value for part, group in parts.items() for name, value in group.items()}
-        names = Counters.__slots__
-        return Checkpoint(tensors, {name: getattr(self.counters, name) for name in names})
+        return Checkpoint(tensors, self.counters.as_dict())
 
     def restore(self, saved: Checkpoint) -> None:
         """Go back to a checkpoint.

@@ -28,11 +28,11 @@ from greenbatch.learning.machine import device_of, prepared
 from greenbatch.learning.model import LARGEST_BYTES, save_model
 from greenbatch.learning.networks import build
 from greenbatch.learning.ppo import Learner, Report, Settings
+from greenbatch.learning.record import training_record
 from greenbatch.learning.rollout import Trajectories, collect, play
 from greenbatch.learning.runs import Plan
 from greenbatch.learning.shapes import shapes_of
 from greenbatch.learning.state import State
-from greenbatch.provenance import provenance
 
 Record = dict[str, Any]
 Watch = Callable[[Record], None]
@@ -363,28 +363,6 @@ def write_model(folder: Path, course: Course, state: State) -> None:
     checked: Mapping[str, Any] = {"starts": course.validation_starts.tolist(), "jobs": settings.validation.jobs}
     if best:
         checked = {**checked, "figure": counters.best_figure, "terms": counters.best_terms}
-    record = {
-        "training": {
-            "scenario": plan.scenario.name,
-            "windows": plan.windows,
-            "held_out_jobs": [windows.HELD_OUT.start, windows.HELD_OUT.stop - 1] if plan.windows == "held-out" else [],
-            "backfill": plan.backfill,
-            "seed": settings.seed,
-            "threads": plan.threads,
-            "device": plan.device,
-            "epochs": counters.epoch,
-            "kept": "best" if best else "last",
-            "kept_epoch": counters.best_epoch if best else counters.epoch,
-            "averaged": average,
-            "finished": counters.done,
-            "decisions": counters.decisions,
-            "minutes": round(counters.elapsed_s / 60, 3),
-            "settings": settings.model_dump(mode="json"),
-        },
-        "validation": checked,
-        "provenance": provenance(
-            scenario=plan.scenario.resolved, inputs=plan.scenario.inputs, notes=plan.scenario.notes,
-            settings={"preset": plan.preset.name}, seed=settings.seed, command=plan.command,
-        ),
-    }  # fmt: skip
-    save_model(folder / runs.MODEL, weights, plan.preset, record, scenario=plan.scenario)
+    record = training_record(plan, counters, kept="best" if best else "last", averaged=average)
+    whole = {**record, "validation": checked}
+    save_model(folder / runs.MODEL, weights, plan.preset, whole, scenario=plan.scenario)

@@ -29,6 +29,7 @@ from greenbatch.workload import Workload
 
 if TYPE_CHECKING:
     from greenbatch.learning.learned import LearnedScheduler
+    from greenbatch.learning.planned import PlannedScheduler
 
 _MODEL = re.compile(r"(?P<preset>[\w.-]+)@(?P<folder>.+)")
 """A trained model: its preset, and its folder with parameters and backfilling."""
@@ -89,7 +90,7 @@ class Scheduler:
         return None if self.entry.maker is None else self.entry.maker()
 
 
-def scheduler(spec: str) -> Scheduler | LearnedScheduler:
+def scheduler(spec: str) -> Scheduler | LearnedScheduler | PlannedScheduler:
     """The scheduler that a name spells.
 
     Raises:
@@ -102,7 +103,7 @@ def scheduler(spec: str) -> Scheduler | LearnedScheduler:
     if model := _model(policy_name):
         from greenbatch.learning.learned import PARAMETERS, learned
 
-        _known_parameters(parameters, list(PARAMETERS), model["preset"], spec)
+        _known_parameters(parameters, [*PARAMETERS, "stretch"], model["preset"], spec)
         return learned(f"{policy}+{backfill}", model["preset"], model["folder"], parameters, backfill_name, settings)
     entry = _entry(policy_name, spec)
     _known_parameters(parameters, list(entry.parameters), policy_name, spec)

@@ -1,0 +1,74 @@
+"""A planner with learned prices as a scheduler: ``gas-marl-plus@FOLDER:stretch=1.25``."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from greenbatch.engine.program import Program
+from greenbatch.errors import InputError
+from greenbatch.learning.model import STRETCH, Model
+
+if TYPE_CHECKING:
+    from greenbatch.workload import Workload
+
+PARAMETERS = ("stretch",)
+"""What may be said behind the folder: the makespan to hold to, relative to F2 with backfilling."""
+
+
+@dataclass(frozen=True, slots=True)
+class PlannedScheduler:
+    """A model whose prices the engine's planner follows."""
+
+    name: str
+    model: Model
+    numbers: NDArray[np.float64]
+
+    def program(self, workload: Workload) -> Program:
+        """The engine's program for a window of jobs.
+
+        Raises:
+            InputError: the power of a job is not known.
+        """
+        preset = self.model.preset
+        if np.isnan(workload.power_w).any():
+            problem = f"{preset.name} looks at the power of jobs, {workload.name} does not know it"
+            raise InputError(problem, file=self.model.folder, fix="set workload.power in the scenario")
+        return Program(name=self.name, settings=dict(preset.settings), needs_site=True, numbers=self.numbers)
+
+    def policy(self) -> None:
+        """The engine itself decides."""
+
+
+def planned(name: str, model: Model, parameters: Mapping[str, float], backfill: str) -> PlannedScheduler:
+    """The scheduler of a planner's model.
+
+    Args:
+        name: how it is named, for reports.
+        model: the model.
+        parameters: see `PARAMETERS`; the largest stretch if not given. In between, so are the numbers.
+        backfill: must be none: the planner looks at every waiting job.
+
+    Raises:
+        InputError: a backfilling, another parameter, or a stretch that the model does not reach.
+    """
+    if backfill != "none":
+        fix = f"write {name.rpartition('+')[0]} or {name.rpartition('+')[0]}+none"
+        raise InputError(
+            f"{model.preset.name} looks at every waiting job, so it takes no backfilling", field=name, fix=fix
+        )
+    for key in parameters:
+        if key not in PARAMETERS:
+            raise InputError(f"{model.preset.name} has no parameter {key!r}", field=name, fix="it has stretch")
+    known = np.sort([float(key.removeprefix(STRETCH)) for key in model.weights])
+    wanted = parameters.get("stretch", float(known[-1]))
+    if not known[0] <= wanted <= known[-1]:
+        fix = f"give {known[0]:g} to {known[-1]:g}, or train one for it"
+        raise InputError(f"stretch is {wanted:g}", field=name, fix=fix)
+    table = np.stack([model.weights[f"{STRETCH}{each:g}"].astype(np.float64) for each in known])
+    numbers = np.array([np.interp(wanted, known, column) for column in table.T])
+    return PlannedScheduler(name, model, np.ascontiguousarray(numbers))
