@@ -63,8 +63,11 @@ def _curve_plot(logs: Logs, name: str, key: str, title: str, axis: str) -> Pictu
     shown = {label: curve for label, curve in curves.items() if len(curve[0])}
     if not shown:
         return None
+    from matplotlib.ticker import MaxNLocator
+
     with drawing():
         figure, axes = new_figure(2.0 + 0.16 * len(shown))
+        axes.xaxis.set_major_locator(MaxNLocator(integer=True))
         for k, (label, (epochs, values)) in enumerate(shown.items()):
             line: dict[str, Any] = {"color": color_of(k), "linestyle": DASHES[k % len(DASHES)]}
             if len(epochs) == 1:
@@ -126,8 +129,11 @@ def delay_plot(
     shares = 100 * counts / np.maximum(counts.sum(axis=1, keepdims=True), 1)
     edges = np.arange(columns + 1) * last / columns
     words = [delay_words(delay) for delay in delays]
+    from matplotlib.ticker import MaxNLocator
+
     with drawing():
         figure, axes = new_figure(2.9)
+        axes.xaxis.set_major_locator(MaxNLocator(integer=True))
         below = np.zeros(columns)
         for k, word in enumerate(words):
             color = DELAY_COLORS[k] if len(delays) <= len(DELAY_COLORS) else color_of(k)

@@ -12,7 +12,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from greenbatch.experiments.curves import DELAY_COLORS, delay_words
-from greenbatch.experiments.drawing import COLORS, INK, Picture, color_of, drawing, new_figure, picture_of, slug
+from greenbatch.experiments.drawing import (
+    COLORS,
+    INK,
+    Picture,
+    color_of,
+    drawing,
+    new_figure,
+    picture_of,
+    plain_log_ticks,
+    slug,
+)
 from greenbatch.experiments.tables import Cell, Table
 
 if TYPE_CHECKING:
@@ -141,14 +151,11 @@ def telling(choices: Sequence[Choice]) -> list[tuple[str, Choice]]:
     return [unique[number] for number in sorted(unique)]
 
 
-def choice_tables(
-    name: str, choices: Sequence[Choice], delays: Sequence[dict[str, Any]], *, first_s: float
-) -> list[Table]:
+def choice_tables(choices: Sequence[Choice], delays: Sequence[dict[str, Any]], *, first_s: float) -> list[Table]:
     """A table for each telling decision: the likeliest candidates, what they are, and how probable each was.
 
     Args:
-        name: of the scheduler.
-        choices: all its decisions in the window.
+        choices: all decisions of a scheduler in the window.
         delays: what the second action may be.
         first_s: first submission of the window. [s]
     """
@@ -166,7 +173,7 @@ def choice_tables(
             told = ", ".join(f"{delay_words(delays[k])} {c.delay_probability[k]:.0%}" for k in likely)
             notes.append(f"Delay: {delay_words(delays[c.delay])}. Likeliest: {told}.")
         title = (
-            f"{name}, decision {c.number + 1:,}, day {(c.now_s - first_s) / 86_400:.2f}, {c.waiting} waiting, "
+            f"Decision {c.number + 1:,}, day {(c.now_s - first_s) / 86_400:.2f}, {c.waiting} waiting, "
             f"{c.free_processors} processors free: {reason}"
         )
         made.append(Table(title, columns, rows, corner="Candidate", notes=tuple(notes)))
@@ -211,7 +218,7 @@ def _sure_plot(name: str, choices: Sequence[Choice], first_s: float) -> Picture:
         caption = f"{int(several.sum()):,} of {len(choices):,} decisions had more than one candidate; each is a dot."
         middle = f"; median {np.median(sure[several]):.0f}%" if several.any() else ""
         alt = f"Scatter plot of the probability of the chosen job over time under {name}{middle}."
-        return picture_of(figure, f"sure-{slug(name)}", f"How sure: {name}", caption, alt)
+        return picture_of(figure, f"sure-{slug(name)}", "How sure", caption, alt)
 
 
 def _candidate_plot(name: str, choices: Sequence[Choice]) -> Picture | None:
@@ -219,7 +226,7 @@ def _candidate_plot(name: str, choices: Sequence[Choice]) -> Picture | None:
     jobs = np.flatnonzero(c.job_id >= 0)
     if len(jobs) < 2:
         return None
-    area = 4 + 160 * c.probability[jobs]
+    area = 4 + 80 * c.probability[jobs] / c.surest
     hours, wait = c.requested_time_s[jobs] / 3600, np.maximum(c.wait_s[jobs] / 3600, 1 / 3600)
     with drawing():
         figure, axes = new_figure(2.7)
@@ -230,13 +237,15 @@ def _candidate_plot(name: str, choices: Sequence[Choice]) -> Picture | None:
             figure.legend(loc="outside upper left")
         axes.set_xscale("log")
         axes.set_yscale("log")
+        plain_log_ticks(axes)
+        plain_log_ticks(axes, dimension="y")
         axes.set(xlabel="requested time [h] (log scale)", ylabel="wait [h] (log scale)")
         caption = (
             f"Decision {c.number + 1:,} with {len(jobs)} candidates; marker area: probability, at most "
             f"{c.surest:.0%}. Ring: chosen."
         )
         alt = f"Scatter plot of {len(jobs)} waiting jobs by requested time and wait under {name}, sized by probability."
-        return picture_of(figure, f"candidates-{slug(name)}", f"Scores of the candidates: {name}", caption, alt)
+        return picture_of(figure, f"candidates-{slug(name)}", "Scores of the candidates", caption, alt)
 
 
 def _delay_plot(name: str, choices: Sequence[Choice], delays: Sequence[dict[str, Any]]) -> Picture | None:
@@ -258,4 +267,6 @@ def _delay_plot(name: str, choices: Sequence[Choice], delays: Sequence[dict[str,
         figure.legend(loc="outside upper left", ncols=2)
         told = "; ".join(f"{word} {value:.0f}%" for word, value in zip(words, share, strict=True))
         caption = "How often each delay was chosen in the window, and how probable it was on the mean."
-        return picture_of(figure, f"window-delays-{slug(name)}", f"Delays: {name}", caption, f"Bar chart: {told}.")
+        return picture_of(
+            figure, f"window-delays-{slug(name)}", "Delays chosen in the window", caption, f"Bar chart: {told}."
+        )

@@ -92,7 +92,8 @@ def _svg(figure: Figure, name: str) -> str:
     text = re.sub(r'\s(?:xmlns(?::xlink)?|version)="[^"]*"', "", text, count=3)
     text = text.replace("xlink:href", "href")
     text = re.sub(r"""(\bid="|href="#|url\(#)""", rf"\g<1>{name}-", text)
-    text = re.sub(r"(\d+\.\d{2})\d+", r"\1", text)
+    # Coordinates only: words and figures that are read keep their digits.
+    text = re.sub(r"<[^>]*>", lambda tag: re.sub(r"(\d+\.\d{2})\d+", r"\1", tag[0]), text)
     text = re.sub(r"'DejaVu Sans'(?:, [^;\"]*)?", "var(--figure-font, 'DejaVu Sans', sans-serif)", text)
     for color, variable in ((INK, "ink"), (PALE, "grid"), (PAPER, "paper")):
         text = text.replace(color, f"var(--figure-{variable}, {color})")

@@ -66,6 +66,6 @@ def decision_section(name: str, scheduler: LearnedScheduler, outcome: Outcome) -
     choices = choices_of(scheduler, outcome)
     delays = [delay.model_dump(mode="json") for delay in scheduler.model.preset.action.delays]
     first_s = float(outcome.workload.submit_s.min())
-    tables: list[Table] = choice_tables(name, choices, delays, first_s=first_s)
+    tables: list[Table] = choice_tables(choices, delays, first_s=first_s)
     pictures = choice_plots(name, choices, delays, first_s=first_s)
     return Section(f"Decisions of {name}", REASON, tuple(pictures), tuple(tables))

@@ -105,8 +105,10 @@ def tradeoff_plot(frame: polars.DataFrame, baseline: str) -> Picture | None:
     shown = [name for name in names if math.isfinite(slow[name].mean) and math.isfinite(green[name].mean)]
     if not shown:
         return None
+    columns = 1 if max(map(len, shown)) > 14 else 2
+    lines = sum(1 + wrapped(name, 40).count("\n") for name in shown)
     with drawing():
-        figure, axes = new_figure(2.5 + 0.16 * math.ceil(len(shown) / 2))
+        figure, axes = new_figure(2.5 + 0.16 * math.ceil(lines / columns))
         for name in shown:
             x, y, k = slow[name], green[name], names.index(name)
             stretch = ratio[name].mean if math.isfinite(ratio[name].mean) else 1.0
@@ -123,7 +125,7 @@ def tradeoff_plot(frame: polars.DataFrame, baseline: str) -> Picture | None:
         plain_log_ticks(axes)
         axes.margins(0.12)
         axes.set(xlabel="mean bounded slowdown (log scale; left is better)", ylabel="renewable utilization [%]")
-        legend = figure.legend(loc="outside lower left", ncols=1 if max(map(len, shown)) > 14 else 2)
+        legend = figure.legend(loc="outside lower left", ncols=columns)
         for handle in legend.legend_handles:
             if handle is not None and hasattr(handle, "set_sizes"):
                 handle.set_sizes([30.0])

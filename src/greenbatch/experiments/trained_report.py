@@ -107,7 +107,9 @@ def _sweep(result: Result) -> list[Picture]:
         agent, figures = row["agent"], row["figures"]
         if agent and agent["eta"] is not None and "renewable_utilization" in figures:
             slow, green = (figures[m]["mean"] for m in ("avg_bounded_slowdown", "renewable_utilization"))
-            points.setdefault(f"{row['column']}+{row['backfill']}", []).append((agent["eta"], slow, green))
+            trained = "" if agent["trained_with"] == row["backfill"] else f", trained with {agent['trained_with']}"
+            label = f"{row['column']}{agent['knob']}+{row['backfill']}{trained}"
+            points.setdefault(label, []).append((agent["eta"], slow, green))
     drawn = sweep_plot(points, f"{result.trace}, {result.windows} windows")
     return [drawn] if drawn else []
 
