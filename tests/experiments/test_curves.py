@@ -1,0 +1,68 @@
+"""Pictures of trainings from logs that are made up, and the intervals over seeds."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import pytest
+
+from greenbatch.experiments.curves import curve_plots, delay_plot, delay_words, sweep_plot
+from greenbatch.experiments.statistics import seed_interval, student_quantile
+
+DELAYS = [{"kind": "none", "amount": 0.0}, {"kind": "releases", "amount": 1.0}, {"kind": "seconds", "amount": 300.0}]
+
+
+def log(epochs: int, *, slope: float = 1.0, every: int = 2) -> list[dict[str, Any]]:
+    """A log as the trainer writes it: a validation before the first epoch and at every second one."""
+    lines: list[dict[str, Any]] = [{"epoch": 0, "validation": -5.0}]
+    for epoch in range(1, epochs + 1):
+        line = {"epoch": epoch, "return": slope * epoch, "kl": 0.001, "entropy": 2.0, "delays": [8 - epoch, epoch, 2]}
+        lines.append(line | ({"validation": -5.0 + epoch} if epoch % every == 0 else {}))
+    return [*lines, {"epoch": epochs, "done": True}]
+
+
+@pytest.mark.parametrize(
+    ("freedom", "quantile"), [(1, 12.7062), (2, 4.3027), (3, 3.1824), (4, 2.7764), (9, 2.2622), (30, 2.0423)]
+)
+def test_quantiles_of_student_s_t_are_those_of_the_tables(freedom: int, quantile: float) -> None:
+    assert student_quantile(0.975, freedom) == pytest.approx(quantile, abs=6e-5)
+
+
+def test_interval_over_seeds() -> None:
+    at = seed_interval([1.0, 2.0, 3.0])
+    assert at.mean == 2.0
+    assert at.high - at.mean == pytest.approx(4.302653 / math.sqrt(3), rel=1e-6)
+    assert at.mean - at.low == pytest.approx(at.high - at.mean)
+    assert math.isnan(seed_interval([1.0]).low)
+    assert (seed_interval([1.0, math.nan]).mean, seed_interval([1.0, math.nan]).count) == (1.0, 1)
+    assert math.isnan(seed_interval([]).mean)
+
+
+def test_curves_show_what_all_seeds_have() -> None:
+    pictures = {p.title: p for p in curve_plots({"a": [log(6), log(4, slope=3.0)], "b": [log(3)]}, "x")}
+    assert list(pictures) == ["Return", "Validation", "KL divergence", "Entropy"]
+    assert "a from 2 to 8 after 4 epochs; b from 1 to 3 after 3 epochs" in pictures["Return"].alt
+    assert "a from -5 to -1 after 4 epochs" in pictures["Validation"].alt
+    assert "band: lowest to highest seed" in pictures["Return"].caption
+    assert "0.001" in pictures["KL divergence"].svg  # figures keep their digits
+    assert curve_plots({"a": [[{"epoch": 1, "done": True}]]}) == []
+    assert curve_plots({}) == []
+
+
+def test_delays_over_a_training() -> None:
+    drawn = delay_plot([log(4)], DELAYS, "a")
+    assert drawn is not None
+    assert "no delay 70 to 40%; 1 job ends 10 to 40%; 5 min 20 to 20%" in drawn.alt
+    assert delay_plot([log(4)], DELAYS[:1], "a") is None
+    assert delay_plot([log(4)], DELAYS[:2], "a") is None  # of another preset
+    assert delay_plot([log(300)], DELAYS, "a") is not None
+    assert [delay_words(d) for d in DELAYS] == ["no delay", "1 job ends", "5 min"]
+
+
+def test_sweep_needs_two_factors() -> None:
+    assert sweep_plot({"a": [(0.001, 5.0, 0.5)], "b": []}, "x") is None
+    drawn = sweep_plot({"a": [(0.002, 4.0, 0.6), (0.001, 5.0, 0.5)]}, "x")
+    assert drawn is not None
+    assert "a at 0.001: 5, 50.0%" in drawn.alt
+    assert "0.002" in drawn.svg
