@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import subprocess
+import sys
 
 import pytest
 import torch
@@ -28,6 +30,16 @@ def test_devices_that_are_not_there(name: str):
 
 def test_the_processor_is_always_there():
     assert device_of("cpu") == CPU
+
+
+@pytest.mark.parametrize(("given", "expected"), [({}, "1000"), ({"GOMP_SPINCOUNT": "7"}, "7")])
+def test_threads_do_not_spin_for_long_unless_the_user_wants_it(given, expected):
+    code = "import os, sys, greenbatch.learning; print(os.environ['GOMP_SPINCOUNT'], 'torch' in sys.modules)"
+    kept = {key: value for key, value in os.environ.items() if key != "GOMP_SPINCOUNT"}
+    done = subprocess.run(
+        [sys.executable, "-c", code], env={**kept, **given}, capture_output=True, text=True, check=True
+    )
+    assert done.stdout == f"{expected} False\n"
 
 
 def test_settings_are_put_back():
