@@ -1,0 +1,176 @@
+"""Planning with prices: schedules are valid, nothing of the future is used, prices do what their names say."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from cases import clusters, job_lists
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from plain import Job
+
+from greenbatch.cluster import Cluster
+from greenbatch.energy import Site
+from greenbatch.engine import priced
+from greenbatch.engine.outcome import Outcome
+from greenbatch.engine.program import Program
+from greenbatch.engine.rules import Rules
+from greenbatch.engine.simulate import simulate
+from greenbatch.workload import Workload
+
+INITIAL = np.zeros(priced.WEIGHTS)
+INITIAL[: priced.PRICES] = [number.initial for number in priced.NUMBERS.values()]
+HOUR_S = 3600.0
+
+
+class Planned:
+    """A scheduler with given numbers."""
+
+    def __init__(self, numbers: np.ndarray) -> None:
+        self.numbers = numbers
+
+    def program(self, workload: Workload) -> Program:
+        return Program(
+            name="planned", numbers=self.numbers, settings={"tick_s": 1800.0, "sticky": 0.0}, needs_site=True
+        )
+
+    def policy(self) -> None:
+        return None
+
+
+def numbers_with(**changes: float) -> np.ndarray:
+    made = INITIAL.copy()
+    for name, value in changes.items():
+        made[list(priced.NUMBERS).index(name)] = value
+    return made
+
+
+def workload(jobs: list[Job]) -> Workload:
+    columns = np.array([[j.submit_s, j.run_s, j.requested_s, j.processors, j.power_w] for j in jobs]).T
+    names = ("submit_s", "run_time_s", "requested_time_s", "processors", "power_w")
+    return Workload.from_columns("x", dict(zip(names, columns, strict=True)))
+
+
+def site(power_w: list[float]) -> Site:
+    return Site(name="s", step_s=HOUR_S, sources_w={"all": np.array(power_w)}, repeat=True)
+
+
+def plan(jobs: Workload, cluster: Cluster, power: Site, numbers: np.ndarray = INITIAL) -> Outcome:
+    return simulate(jobs, cluster, power, Rules(), Planned(numbers))
+
+
+DAYS = st.lists(st.sampled_from([0.0, 100.0, 400.0, 900.0]), min_size=24, max_size=96)
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.data())
+def test_schedules_are_valid_for_any_numbers(data: st.DataObject) -> None:
+    """Nobody starts before submission, the machine is never over-committed, and every job starts."""
+    cluster = data.draw(clusters())
+    jobs = workload(data.draw(job_lists(cluster.processors, unit_s=600.0)))
+    random = np.random.default_rng(data.draw(st.integers(0, 999)))
+    numbers = INITIAL + random.normal(0, 0.5, priced.WEIGHTS) * data.draw(st.sampled_from([0.0, 1.0, 3.0]))
+    for k, number in enumerate(priced.NUMBERS.values()):
+        numbers[k] = np.clip(numbers[k], number.lowest, number.highest)
+    outcome = plan(jobs, cluster, site(data.draw(DAYS)), numbers)
+    assert (outcome.start_s >= jobs.submit_s).all()
+    for instant in outcome.start_s:
+        running = (outcome.start_s <= instant) & (instant < outcome.end_s)
+        assert jobs.processors[running].sum() <= cluster.processors
+
+
+@settings(max_examples=25, deadline=None)
+@given(st.data())
+def test_nothing_is_known_of_later_arrivals_and_later_weather(data: st.DataObject) -> None:
+    cluster = data.draw(clusters())
+    jobs = workload(data.draw(job_lists(cluster.processors, unit_s=1200.0)))
+    sky = data.draw(st.lists(st.sampled_from([0.0, 100.0, 400.0]), min_size=200, max_size=200))
+    outcome = plan(jobs, cluster, site(sky))
+    cut = data.draw(st.integers(0, len(jobs) - 1))
+    at_s = np.sort(jobs.submit_s)[cut]
+    fewer = jobs.take(jobs.submit_s <= at_s)
+    other = np.array(sky)
+    other[int(at_s // HOUR_S) + 25 :] = 777.0
+    again = plan(fewer, cluster, site(other.tolist()))
+    before = outcome.start_s[jobs.submit_s <= at_s]
+    early = before <= at_s
+    np.testing.assert_array_equal(again.start_s[early], before[early])
+
+
+SUNNY = [0.0] * 6 + [1000.0] * 6 + [0.0] * 12
+
+
+def test_a_long_job_waits_for_the_sun_and_a_short_one_does_not() -> None:
+    cluster = Cluster.pooled(8, idle_power_per_machine_w=0.0)
+    jobs = workload([Job(0.0, 4 * HOUR_S, 4 * HOUR_S, 4, 400.0), Job(0.0, 60.0, 60.0, 4, 400.0)])
+    outcome = plan(jobs, cluster, site(SUNNY))
+    assert outcome.start_s.tolist() == [6 * HOUR_S, 0.0]
+
+
+@pytest.mark.parametrize(
+    ("change", "start_s"),
+    [({"idle_price": 40.0}, 0.0), ({"hold_price": 8.0}, 0.0), ({"readiness": 15.0, "idle_price": 20.0}, 0.0),
+     ({"idle_price": 0.0}, 6 * HOUR_S)],
+)  # fmt: skip
+def test_prices_of_waiting_make_it_start(change: dict[str, float], start_s: float) -> None:
+    cluster = Cluster.pooled(8, idle_power_per_machine_w=0.0)
+    jobs = workload([Job(0.0, 4 * HOUR_S, 4 * HOUR_S, 8, 240.0)])
+    numbers = numbers_with(block_price=-3.0, **change)
+    assert plan(jobs, cluster, site(SUNNY), numbers).start_s.tolist() == [start_s]
+
+
+@pytest.mark.parametrize(("price", "start_s"), [(-3.0, 0.0), (7.0, 18 * HOUR_S)])
+def test_a_wide_job_makes_way_for_the_short_ones_that_are_to_come(price: float, start_s: float) -> None:
+    """Short jobs come every ten minutes for eighteen hours; a price of blocking them keeps the wide job waiting."""
+    cluster = Cluster.pooled(8, idle_power_per_machine_w=0.0)
+    shorts = [Job(600.0 * k, 60.0, 60.0, 2, 1.0) for k in range(1, 108)]
+    jobs = workload([Job(0.0, 60.0, 60.0, 2, 1.0), *shorts, Job(900.0, 8 * HOUR_S, 8 * HOUR_S, 8, 1.0)])
+    numbers = numbers_with(block_price=price, reserve=0.0, hold_price=2.0, idle_price=0.1, quiet=1.0, memory=1.0)
+    started_s = plan(jobs, cluster, site([1000.0] * 24), numbers).start_s[-1]
+    assert (started_s >= start_s) if start_s else (started_s < HOUR_S)
+
+
+def test_the_reserve_is_for_short_jobs() -> None:
+    """Two long jobs fill the machine; with a reserve the second waits, and a short one goes straight through."""
+    cluster = Cluster.pooled(10, idle_power_per_machine_w=0.0)
+    long = 5 * HOUR_S
+    jobs = workload([Job(0.0, long, long, 5, 10.0), Job(1.0, long, long, 5, 10.0), Job(600.0, 60.0, 60.0, 4, 10.0)])
+    bright = site([1000.0] * 24)
+    base = {"reserve_ratio": 1.01, "block_price": -3.0, "hold_price": 8.0}
+    without = plan(jobs, cluster, bright, numbers_with(reserve=0.0, **base)).start_s
+    assert without.tolist() == [0.0, 1.0, long]
+    kept = plan(jobs, cluster, bright, numbers_with(reserve=0.4, **base)).start_s
+    assert kept[2] == 600.0
+    assert kept[1] >= long
+
+
+def test_a_head_changes_a_price_with_the_state_of_the_system() -> None:
+    """The price of idle processors rises with greenness: the same job waits at night, with the head it does not."""
+    cluster = Cluster.pooled(8, idle_power_per_machine_w=0.0)
+    jobs = workload([Job(0.0, 4 * HOUR_S, 4 * HOUR_S, 8, 240.0)])
+    numbers = numbers_with(idle_price=3.0, block_price=-3.0)
+    assert plan(jobs, cluster, site(SUNNY), numbers).start_s.tolist() == [6 * HOUR_S]
+    head = numbers.copy()
+    row = priced.PRICES + priced.IDLE_PRICE * len(priced.INPUTS)
+    head[row + priced.INPUTS.index("green_now")] = -3.0  # it is dark: two units more, e^2 times the price
+    assert plan(jobs, cluster, site(SUNNY), head).start_s.tolist() == [0.0]
+
+
+def test_nothing_is_held_for_ever() -> None:
+    """A month in the dark with every reason to wait: the job starts after thirty days."""
+    cluster = Cluster.pooled(8, idle_power_per_machine_w=0.0)
+    jobs = workload([Job(0.0, HOUR_S, HOUR_S, 8, 240.0)])
+    never = numbers_with(readiness=-8.0, idle_price=0.0, hold_price=2.0)
+    dark = Site(name="s", step_s=HOUR_S, sources_w={"all": np.zeros(2000)}, repeat=False)
+    start_s = plan(jobs, cluster, dark, never).start_s[0]
+    assert 0.0 <= start_s <= priced.LONGEST_HOLD_S + 3600.0
+
+
+def test_the_machine_alone_decides_what_fits() -> None:
+    """A job over its requested time still holds its processors."""
+    cluster = Cluster.pooled(4, idle_power_per_machine_w=0.0)
+    jobs = workload([Job(0.0, 5000.0, 1000.0, 4, 1.0), Job(10.0, 100.0, 100.0, 4, 1.0)])
+    outcome = simulate(jobs, cluster, site([1000.0] * 24), replace(Rules(), overrun="extend"), Planned(INITIAL))
+    assert outcome.start_s.tolist() == [0.0, 5000.0]
