@@ -115,7 +115,8 @@ def _train(paper: Study, which: Wanted, place: Path, asked: Asked) -> None:
     from greenbatch.learning.runs import parse_overrides
 
     _check_flags(asked.epochs, asked.minutes, resume=False, force=False)
-    _need_torch()
+    if any(paper.agent(preset).needs_torch for preset in which.presets):
+        _need_torch()
     budget = Budget(
         epochs=asked.epochs, minutes=asked.minutes, threads=asked.threads,
         overrides=parse_overrides(asked.overrides or []), command=COMMAND.get(),

@@ -31,6 +31,7 @@ CURVES = (
     ("validation", "Validation", "reward of the best actions on the validation windows"),
     ("kl", "KL divergence", "KL divergence of the update [nat]"),
     ("entropy", "Entropy", "entropy of the choice [nat]"),
+    ("sigma", "Step of the search", "step of the search for prices"),
 )
 """Key in the log, title, and what the axis says."""
 BINS = 60

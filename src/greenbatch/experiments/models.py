@@ -31,12 +31,19 @@ def model_sections(outcomes: Mapping[str, Outcome]) -> list[Section]:
     if not names:
         return []
     from greenbatch.learning.learned import LearnedScheduler
+    from greenbatch.learning.planned import PlannedScheduler
     from greenbatch.policies import scheduler
 
     found = {name: scheduler(name) for name in names}
-    models = {name: each for name, each in found.items() if isinstance(each, LearnedScheduler)}
-    trained = training_section({name: [each.model.folder] for name, each in models.items()})
-    decided = [decision_section(name, each, outcomes[name]) for name, each in models.items()]
+    folders = {
+        name: [each.model.folder] for name, each in found.items()
+        if isinstance(each, (LearnedScheduler, PlannedScheduler))
+    }  # fmt: skip
+    trained = training_section(folders)
+    decided = [
+        decision_section(name, each, outcomes[name]) for name, each in found.items()
+        if isinstance(each, LearnedScheduler)
+    ]  # fmt: skip
     return [*([trained] if trained else []), *decided]
 
 

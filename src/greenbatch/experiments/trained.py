@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
     from greenbatch.engine.program import Scheduler
     from greenbatch.learning.learned import LearnedScheduler
+    from greenbatch.learning.planned import PlannedScheduler
     from greenbatch.scenarios import Scenario
 
 Windows = Mapping[str, tuple[Sequence[int], int]]
@@ -147,7 +148,10 @@ def agent_entries(study: Study, which: Wanted, place: Path, trace: str, kind: st
         column = f"{first.agent.column} of {first.trace}" if away else first.agent.column
         more = f" ({first.goal.name})" if first.goal.terms else ""
         more += f" eta={first.eta:g}" if first.eta is not None and several else ""
-        evaluated = (first.backfill, *(() if away else study.other_backfills.get(first.backfill, ())))
+        evaluated = (
+            first.backfill,
+            *(() if away or first.agent.backfills else study.other_backfills.get(first.backfill, ())),
+        )
         for backfill, knob in product(evaluated, first.agent.knobs):
             other = "" if backfill == first.backfill else f", trained with {first.backfill}"
             label = _label(column + knob, backfill) + more + other
@@ -162,18 +166,19 @@ def _label(column: str, backfill: str) -> str:
     return f"{column}+{backfill}"
 
 
-def decider_of(entry: Entry, seed: int, scenario: Scenario) -> LearnedScheduler:
+def decider_of(entry: Entry, seed: int, scenario: Scenario) -> LearnedScheduler | PlannedScheduler:
     """The scheduler of an agent's seed; that of another trace sees this one by this one's normalizers, as published."""
     from greenbatch.envs.preset import check, resolve
     from greenbatch.learning import runs
     from greenbatch.learning.learned import LearnedScheduler
+    from greenbatch.learning.planned import PlannedScheduler
     from greenbatch.policies import scheduler
 
     if entry.cell is None:
         raise TypeError(f"{entry.label} is not an agent")
     folder = entry.seeds[seed]
     made = scheduler(f"{entry.cell.agent.preset}@{folder / runs.MODEL}{entry.knob}+{entry.backfill}")
-    if not isinstance(made, LearnedScheduler):
+    if not isinstance(made, (LearnedScheduler, PlannedScheduler)):
         raise TypeError(f"{entry.label} is not a model")
     model = made.model
     if entry.away:

@@ -130,16 +130,17 @@ def _settings(result: Result) -> list[Picture]:
 
 
 def _decisions(study: Study, result: Result) -> Iterator[Section]:
-    """What the last agent's first seed chose in the first window."""
+    """What the first seed of the last agent with a network chose in the first window."""
     from greenbatch.engine.simulate import simulate
+    from greenbatch.learning.learned import LearnedScheduler
     from greenbatch.scenarios import load_scenario
 
-    entry = next((e for e in reversed(result.entries) if e.seeds and not e.away), None)
-    if entry is None:
-        return
     scenario = load_scenario(study.traces[result.trace])
-    seed = next(iter(entry.seeds))
-    decider = decider_of(entry, seed, scenario)
+    trained = ((e, seed) for e in reversed(result.entries) if not e.away for seed in list(e.seeds)[:1])
+    models = (decider_of(entry, seed, scenario) for entry, seed in trained)
+    decider = next((model for model in models if isinstance(model, LearnedScheduler)), None)
+    if decider is None:
+        return
     jobs = scenario.window(result.starts[0], result.jobs)
     outcome = simulate(jobs, scenario.cluster, scenario.site, scenario.rules, decider)
     name = f"{result.trace}, {result.windows} windows, {decider.name}, jobs from {result.starts[0]}"

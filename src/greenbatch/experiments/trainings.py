@@ -18,6 +18,7 @@ from greenbatch.experiments.compare import Progress
 from greenbatch.experiments.reproduce import PROTOCOLS
 
 if TYPE_CHECKING:
+    from greenbatch.learning.counters import Counters
     from greenbatch.learning.runs import Plan
     from greenbatch.scenarios import Scenario
 
@@ -37,6 +38,9 @@ class Agent:
     """Its reward weighs bounded slowdown by the paper's penalty factor eta."""
     knobs: tuple[str, ...] = ("",)
     """Parameters that every model of it is evaluated with, as they are spelled behind a model's folder."""
+    backfills: tuple[str, ...] = ()
+    """Its own backfillings, whatever is asked for; none for those that are asked for."""
+    needs_torch: bool = True
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -94,7 +98,8 @@ STUDIES: dict[str, Study] = {
         agents=(
             Agent(column="PPO", preset="maskable-ppo", weighed=True),
             Agent(column="GAS-MARL", preset="gas-marl", weighed=True),
-            Agent(column="GAS-MARL plus", preset="gas-marl-plus", published=False),
+            Agent(column="GAS-MARL plus", preset="gas-marl-plus", published=False, backfills=("none",),
+                  knobs=(":stretch=1.5", ":stretch=1.25"), needs_torch=False),
         ),
         goals=(
             Goal(name="renewable", metrics={"Table 3": "avg_bounded_slowdown", "Table 4": "renewable_utilization"}),
@@ -233,8 +238,8 @@ def cells_of(study: Study, which: Wanted) -> list[Cell]:
     made = []
     for windows in which.windows:
         for trace in which.traces:
-            for backfill in which.backfills:
-                for agent in (study.agent(preset) for preset in which.presets):
+            for agent in (study.agent(preset) for preset in which.presets):
+                for backfill in agent.backfills or which.backfills:
                     for goal in (goal for goal in study.goals if goal.name in which.goals):
                         for eta in _etas(study, agent, trace, which.etas):
                             made += [
@@ -341,7 +346,6 @@ def train_missing(
         KeyboardInterrupt: stopped by the user; what is finished is kept, what was interrupted can be gone on with.
     """
     from greenbatch.learning import runs
-    from greenbatch.learning.training import train
     from greenbatch.scenarios import load_scenario
 
     scenarios = {trace: load_scenario(study.traces[trace]) for trace in dict.fromkeys(cell.trace for cell in cells)}
@@ -358,8 +362,18 @@ def train_missing(
             if progress is not None:
                 progress(f"{cell.folder}: epoch {record['epoch']}, {record['progress']:.0%}", number, len(left))
 
-        state = train(plan, folder, watch=watch)
+        counters = _train(plan, folder, watch)
         if tell is not None:
-            counters = state.counters
             spent = f"{counters.epoch:,} epochs, {counters.decisions:,} decisions, {counters.elapsed_s / 60:.1f} min"
             tell(f"trained {cell.folder}: {spent}")
+
+
+def _train(plan: Plan, folder: Path, watch: Callable[[dict[str, Any]], None]) -> Counters:
+    """Train a network, or search for the prices of a planner, which needs no torch."""
+    if plan.settings.search is not None:
+        from greenbatch.learning.searching import search
+
+        return search(plan, folder, watch=watch)
+    from greenbatch.learning.training import train
+
+    return train(plan, folder, watch=watch).counters
