@@ -1,0 +1,211 @@
+"""The search for prices: the strategy on functions with known minima, the loop, and its models as schedulers."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from greenbatch.engine import priced
+from greenbatch.engine.simulate import simulate
+from greenbatch.errors import InputError
+from greenbatch.learning import runs
+from greenbatch.learning.evolution import Evolution
+from greenbatch.learning.log import read_log
+from greenbatch.learning.model import load_model
+from greenbatch.learning.search import Trial, initial_point, numbers_of, objective, point_of
+from greenbatch.learning.searching import search
+from greenbatch.metrics import evaluate
+from greenbatch.policies import scheduler
+from greenbatch.scenarios import Scenario, load_scenario
+
+
+@pytest.fixture(scope="module")
+def small() -> Scenario:
+    return load_scenario("default", overrides={"workload.generator.jobs": 300})
+
+
+def minimize(function: Any, start: np.ndarray, generations: int) -> np.ndarray:
+    random = np.random.default_rng(0)
+    evolution = Evolution(start, 0.5, 4 + int(3 * np.log(len(start))))
+    for _ in range(generations):
+        evolution.tell(np.array([function(point) for point in evolution.ask(random)]))
+    return evolution.mean
+
+
+def test_the_strategy_finds_known_minima() -> None:
+    def rosenbrock(x: np.ndarray) -> float:
+        return float(np.sum(100.0 * (x[1:] - x[:-1] ** 2) ** 2 + (1.0 - x[:-1]) ** 2))
+
+    def ellipsoid(x: np.ndarray) -> float:
+        return float(np.sum(10.0 ** (4.0 * np.arange(len(x)) / (len(x) - 1)) * x**2))
+
+    np.testing.assert_allclose(minimize(rosenbrock, np.full(5, -0.5), 600), 1.0, atol=1e-4)
+    np.testing.assert_allclose(minimize(ellipsoid, np.full(8, 0.7), 400), 0.0, atol=1e-4)
+
+
+def test_candidates_without_a_value_count_as_the_worst() -> None:
+    evolution = Evolution(np.zeros(3), 1.0, 8)
+    points = evolution.ask(np.random.default_rng(1))
+    values = points[:, 0].copy()
+    values[np.argmin(values)] = np.nan
+    evolution.tell(values)
+    other = Evolution(np.zeros(3), 1.0, 8)
+    other.ask(np.random.default_rng(1))
+    other.tell(np.where(np.isnan(values), 1e9, values))
+    np.testing.assert_array_equal(evolution.mean, other.mean)
+
+
+def test_points_and_numbers_are_the_same_thing() -> None:
+    start = numbers_of(initial_point())
+    assert start[: priced.PRICES].tolist() == [number.initial for number in priced.NUMBERS.values()]
+    assert not start[priced.PRICES :].any()
+    point = np.random.default_rng(0).normal(0, 0.1, priced.WEIGHTS)
+    np.testing.assert_allclose(point_of(numbers_of(point)), point, atol=1e-12)
+    far = numbers_of(np.full(priced.WEIGHTS, 1e3))
+    assert far[: priced.PRICES].tolist() == [number.highest for number in priced.NUMBERS.values()]
+
+
+def test_a_trial_says_what_the_metrics_say(small: Scenario) -> None:
+    starts = np.array([0, 40, 150])
+    numbers = numbers_of(np.random.default_rng(3).normal(0, 0.3, priced.WEIGHTS))
+    one = Trial(small, 100, 3, 1)(numbers, starts, np.zeros(3, np.int64))
+    np.testing.assert_array_equal(one, Trial(small, 100, 3, 3)(numbers, starts, np.zeros(3, np.int64)))
+    from dataclasses import dataclass
+
+    from greenbatch.learning.search import PROGRAM
+
+    @dataclass
+    class Planner:
+        def program(self, workload: Any) -> Any:
+            from dataclasses import replace
+
+            return replace(PROGRAM, numbers=numbers)
+
+        def policy(self) -> None:
+            return None
+
+    for start, found in zip(starts.tolist(), one, strict=True):
+        window = small.window(start, 100)
+        metrics = evaluate(simulate(window, small.cluster, small.site, small.rules, Planner()))
+        base = simulate(window, small.cluster, small.site, small.rules, scheduler("f2+easy-schedgym"))
+        ratio = metrics["makespan_s"] / evaluate(base)["makespan_s"]
+        expected = [metrics["renewable_utilization"], metrics["avg_bounded_slowdown"], ratio]
+        np.testing.assert_allclose(found, expected, rtol=1e-9)
+    shifted = Trial(small, 100, 3, 1)(numbers, starts, np.full(3, 30 * 86_400))
+    assert (shifted[:, 0] != one[:, 0]).all()
+
+
+def test_only_what_goes_beyond_the_limits_counts() -> None:
+    found = np.array([[0.8, 5.0, 1.4], [0.6, 7.0, 1.6]])
+    assert objective(found, 1.5, 6.0) == pytest.approx(-0.7)
+    assert objective(found, 1.4, 6.0) == pytest.approx(-0.6)
+    assert objective(found, 1.5, 5.0) == pytest.approx(-0.7 + 0.014)
+
+
+TINY = {
+    "training.search.population": 6, "training.search.stretch": [1.5, 1.25], "training.windows": 2,
+    "training.jobs": 60,
+}  # fmt: skip
+
+
+def plan(small: Scenario, epochs: int = 6, **changes: Any) -> runs.Plan:
+    return runs.make_plan("gas-marl-plus", small, overrides={**TINY, **changes}, epochs=epochs, threads=1)
+
+
+class Stop(Exception):
+    """Somebody pulled the plug."""
+
+
+def test_an_interrupted_search_ends_with_the_same_bytes(small: Scenario, tmp_path: Path) -> None:
+    search(plan(small), tmp_path / "whole", watch=lambda _: None)
+    for after in (1, 3, 4):
+        seen: list[Any] = []
+
+        def stop(record: Any, seen: list[Any] = seen, after: int = after) -> None:
+            seen.append(record)
+            if len(seen) == after:
+                raise Stop
+
+        with pytest.raises(Stop):
+            search(plan(small), tmp_path / f"cut-{after}", watch=stop)
+        search(plan(small), tmp_path / f"cut-{after}", watch=lambda _: None)
+        for file in ("model/actor.safetensors",):
+            assert (tmp_path / f"cut-{after}" / file).read_bytes() == (tmp_path / "whole" / file).read_bytes()
+        figures = [
+            [
+                {k: v for k, v in line.items() if k not in ("elapsed_s", "jobs_per_s")}
+                for line in read_log(folder / "log.jsonl")
+            ]
+            for folder in (tmp_path / f"cut-{after}", tmp_path / "whole")
+        ]
+        assert figures[0] == figures[1]
+    lines = read_log(tmp_path / "whole" / "log.jsonl")
+    assert [line.get("stretch") for line in lines] == [1.5] * 3 + [1.25] * 3 + [None]
+
+
+def test_its_model_is_a_scheduler_with_a_knob(small: Scenario, tmp_path: Path) -> None:
+    search(plan(small, epochs=2), tmp_path / "run", watch=lambda _: None)
+    folder = tmp_path / "run" / "model"
+    model = load_model(folder)
+    assert set(model.weights) == {"stretch_1.5", "stretch_1.25"}
+    assert (folder / "actor.safetensors").stat().st_size < 2_000
+    name = f"gas-marl-plus@{folder}"
+    ends = {text: scheduler(f"{name}{text}").numbers for text in ("", ":stretch=1.25", ":stretch=1.375")}
+    np.testing.assert_array_equal(ends[""], model.weights["stretch_1.5"].astype(float))
+    np.testing.assert_allclose(ends[":stretch=1.375"], (ends[""] + ends[":stretch=1.25"]) / 2)
+    outcome = simulate(small.window(0, 60), small.cluster, small.site, small.rules, scheduler(name))
+    assert np.isfinite(outcome.start_s).all()
+    for text, message in (
+        (":stretch=2", "stretch is 2 (give 1.25 to 1.5, or train one for it)"),
+        (":sample=1", "gas-marl-plus has no parameter 'sample' (it has stretch)"),
+        ("+easy", "gas-marl-plus looks at every waiting job, so it takes no backfilling"),
+    ):
+        with pytest.raises(InputError) as caught:
+            scheduler(name + text)
+        assert message in str(caught.value)
+
+
+def test_numbers_that_are_none_are_refused(small: Scenario, tmp_path: Path) -> None:
+    from greenbatch.learning.model import save_model
+
+    made = plan(small, epochs=2)
+    for number, weights in enumerate(
+        (
+            {},
+            {"stretch_1.5": np.zeros(3)},
+            {"actor": np.zeros(priced.WEIGHTS)},
+            {"stretch_1": np.full(priced.WEIGHTS, np.nan)},
+        )
+    ):
+        record = {"training": {"backfill": "none"}, "validation": {}}
+        save_model(tmp_path / str(number), weights, made.preset, record, scenario=small)
+        with pytest.raises(InputError, match="weights"):
+            load_model(tmp_path / str(number))
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"training.search.aim": [1.2]}, "stretch, aim and slowdown have different lengths"),
+        ({"training.search.population": 2}, "population"),
+        ({"training.search.temperature": 2}, "unknown key"),
+    ],
+)
+def test_bad_settings_are_one_line(small: Scenario, changes: dict[str, Any], message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        plan(small, **changes)
+
+
+def test_a_search_needs_a_site_and_no_gpu(small: Scenario, tmp_path: Path) -> None:
+    from dataclasses import replace
+
+    with pytest.raises(InputError, match="gas-marl-plus needs a power supply"):
+        search(replace(plan(small), scenario=replace(small, site=None)), tmp_path / "x", watch=lambda _: None)
+    with pytest.raises(InputError, match="a search runs on the cpu"):
+        search(replace(plan(small), device="cuda"), tmp_path / "x", watch=lambda _: None)
+    assert not (tmp_path / "x").exists()
+    assert json.dumps(plan(small).record())
