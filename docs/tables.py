@@ -11,6 +11,7 @@ import re
 from collections.abc import Callable
 from functools import partial
 
+from learning_tables import LEARNING
 from scenario_keys import section, sections, sources
 from texts import NOTHING, first_paragraph, markdown, table
 
@@ -106,5 +107,6 @@ TABLES: dict[str, Callable[[], str]] = {
     "window-metrics": partial(metrics, "window"),
     "units": units,
     "verbs": verbs,
+    **LEARNING,
 }
 """Name -> the function that makes it."""
