@@ -78,6 +78,7 @@ def test_every_public_name_is_in_the_api_page() -> None:
 NEEDED = {
     "simulate": ["--scheduler", "fcfs", "--out", "x"], "compare": ["--out", "x"], "reproduce": ["gas-marl"],
     "train": ["gas-marl", "--scenario", "default", "--out", "x"], "export": ["model", "--out", "x"],
+    "retrain": ["--out", "x"],
 }  # fmt: skip
 """What running text may leave out."""
 

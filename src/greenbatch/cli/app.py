@@ -24,6 +24,7 @@ VERBS: dict[str, str] = {
     "simulate": "Replay a workload under one scheduler; write its schedule, power and metrics.",
     "train": "Train a scheduler by reinforcement learning; resumable, and used wherever a scheduler is named.",
     "export": "Write a trained model as an ONNX file, for other programs.",
+    "retrain": "Train the models that come with greenbatch anew from their records, and compare.",
     "compare": "Put schedulers side by side on the same windows: table, statistics, report.",
     "reproduce": "Compute a paper's tables, side by side with the published figures.",
     "scenario": "List, show and describe scenarios.",

@@ -123,7 +123,7 @@ def _resume_line(command: Sequence[str]) -> str:
     return shlex.join(kept if "--resume" in kept else [*kept, "--resume"])
 
 
-def _run(plan: Plan, out: Path, display: _Lines, *, tensorboard: bool, anew: bool) -> Counters:
+def _run(plan: Plan, out: Path, display: Lines, *, tensorboard: bool, anew: bool) -> Counters:
     """Train networks, or search for the prices of a planner, which needs no torch."""
     if plan.settings.search is not None:
         from greenbatch.learning.searching import search
@@ -145,7 +145,7 @@ def _print_result(counters: Counters, preset: str, backfill: str, model: Path) -
     print(f"written to {model.parent}; use it as {preset}@{model}+{backfill}")
 
 
-class _Lines:
+class Lines:
     """Shows the figures of every epoch as a line."""
 
     def __init__(self, epochs: int | None) -> None:
@@ -169,7 +169,7 @@ class _Lines:
         """Something else takes its time: only a person wants to see it."""
 
 
-class _Bar(_Lines):
+class _Bar(Lines):
     """Shows a bar, and a line for every validation."""
 
     def __init__(self, epochs: int | None, bar: Progress) -> None:
@@ -189,10 +189,10 @@ class _Bar(_Lines):
 
 
 @contextmanager
-def _shown(epochs: int | None) -> Iterator[_Lines]:
+def _shown(epochs: int | None) -> Iterator[Lines]:
     """A bar where a person looks at it, else one line an epoch."""
     if not sys.stdout.isatty():
-        yield _Lines(epochs)
+        yield Lines(epochs)
         return
     from rich.progress import BarColumn, Progress, TextColumn
 

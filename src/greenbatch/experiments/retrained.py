@@ -1,0 +1,128 @@
+"""Models trained once more from their own record: what it says must come out again."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from greenbatch.errors import InputError
+from greenbatch.experiments.compare import choose_windows, compare
+from greenbatch.learning.learned import SHIPPED
+from greenbatch.learning.model import RECORD, Model, load_model
+from greenbatch.learning.runs import MODEL, Plan
+from greenbatch.learning.settings import read_training
+
+if TYPE_CHECKING:
+    from greenbatch.scenarios import Scenario
+
+METRICS = ("renewable_utilization", "avg_bounded_slowdown", "makespan_ratio", "common_horizon_brown_kwh", "p95_wait_s")
+"""What is compared."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Retrained:
+    """A model beside the one that its record makes."""
+
+    name: str
+    same_weights: bool
+    largest_difference: float
+    """Of any weight."""
+    figures: dict[str, tuple[float, float]]
+    """Metric -> (shipped, trained anew), means over the scenario's evaluation windows."""
+
+
+def shipped_models() -> dict[str, Path]:
+    """The models that come with greenbatch: PRESET/NAME -> folder."""
+    return {file.parent.relative_to(SHIPPED).as_posix(): file.parent for file in sorted(SHIPPED.rglob(RECORD))}
+
+
+def choose(names: Sequence[str]) -> dict[str, Path]:
+    """Models by name, PRESET/NAME or a folder; all that come with greenbatch if none is named.
+
+    Raises:
+        InputError: there is no such model.
+    """
+    known = shipped_models()
+    if not names:
+        return known
+    found: dict[str, Path] = {}
+    for name in names:
+        if name not in known and not (Path(name) / RECORD).is_file():
+            raise InputError("is no model", field=name, fix=f"give a model's folder, or one of {', '.join(known)}")
+        found[name] = known.get(name, Path(name))
+    return found
+
+
+def plan_of(model: Model, scenario: Scenario, command: Sequence[str] = ()) -> Plan:
+    """The plan by which a model was trained, from its record.
+
+    Raises:
+        InputError: it was trained until a time was up, or the record does not say how.
+    """
+    from greenbatch.envs.preset import check
+
+    training = model.record["training"]
+    raw: dict[str, Any] = model.preset.model_dump()
+    named = {str(scale): float(number) for scale, number in model.normalizers.items()}
+    for table in ("queue", "running", "supply", "state"):  # back to normalisers by name, as in the preset's file
+        for column in raw["observation"][table]["columns"]:
+            scale = column["scale"]
+            column["scale"] = next((name for name, number in named.items() if number == scale), scale)
+    try:
+        settings = read_training(training["settings"])
+        return Plan(
+            preset=check(raw), settings=settings, scenario=scenario, windows=training["windows"],
+            backfill=training["backfill"], device="cpu", threads=int(training["threads"]), command=command,
+        )  # fmt: skip
+    except (KeyError, TypeError):
+        problem = "does not say how the model was trained"
+        raise InputError(problem, file=model.folder / RECORD, fix="give a model of this version") from None
+
+
+def retrain(name: str, folder: Path, out: Path, watch: Any, command: Sequence[str] = ()) -> Retrained:
+    """Train a model anew into a folder, or go on with it, and compare both on the scenario's evaluation windows.
+
+    Args:
+        name: how it is called in the result.
+        folder: the model.
+        out: folder of the training.
+        watch: told the figures of every epoch.
+        command: the command line, for provenance.
+
+    Raises:
+        InputError: there is no model, or what it was trained on cannot be found.
+    """
+    from greenbatch.scenarios import load_scenario
+
+    model = load_model(folder)
+    scenario = load_scenario(str(model.record["training"]["scenario"]))
+    plan = plan_of(model, scenario, command)
+    if plan.settings.search is not None:
+        from greenbatch.learning.searching import search
+
+        search(plan, out, watch=watch)
+    else:
+        from greenbatch.learning.training import train
+
+        train(plan, out, watch=watch)
+    anew = load_model(out / MODEL)
+    differences = [float(np.abs(anew.weights[key] - value).max()) for key, value in model.weights.items()]
+    specs = [f"{model.preset.name}@{place}+{plan.backfill}" for place in (folder, out / MODEL)]
+    starts, jobs = choose_windows(scenario, starts=None, windows=None, jobs=None, seed=None)
+    found = compare(scenario, (scenario.evaluation.baseline, *specs), starts, jobs, scenario.evaluation.baseline)
+    frame = found.frame
+    figures = {}
+    for metric in METRICS:
+        means = [
+            float(frame.filter((frame["scheduler"] == spec) & (frame["metric"] == metric))["value"].to_numpy().mean())
+            for spec in specs
+        ]
+        figures[metric] = (means[0], means[1])
+    return Retrained(
+        name=name, same_weights=all(each == 0.0 for each in differences), largest_difference=max(differences),
+        figures=figures,
+    )  # fmt: skip
