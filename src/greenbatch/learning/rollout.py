@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -110,6 +111,17 @@ def values_of(critic: Critic, decisions: Decisions, device: torch.device | str =
     return values.numpy()
 
 
+@contextmanager
+def _one_thread() -> Iterator[None]:
+    """Torch on one thread: a step's products are so small that a second one mostly waits, and burns its core at it."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)
+
+
 class _Log:
     """Grows while windows are played."""
 
@@ -154,8 +166,9 @@ def collect(
             getattr(log, name).append(part.cpu())
         return torch.stack([rows, delays], 1).cpu().numpy()
 
-    returns, terms = _play(env, starts, seen, log.rewards)
-    return _sorted(log, returns, terms, critic, device)
+    with _one_thread():
+        returns, terms = _play(env, starts, seen, log.rewards)
+        return _sorted(log, returns, terms, critic, device)
 
 
 @torch.no_grad()
@@ -173,7 +186,8 @@ def play(
         rows, delays, _together = choose(as_batch(observation, device))
         return torch.stack([rows, delays], 1).cpu().numpy()
 
-    return _play(env, starts, seen, [])
+    with _one_thread():
+        return _play(env, starts, seen, [])
 
 
 def _play(
