@@ -13,11 +13,11 @@ from greenbatch.engine import priced
 from greenbatch.engine.simulate import simulate
 from greenbatch.errors import InputError
 from greenbatch.learning import runs
+from greenbatch.learning.candidates import Trial, initial_point, numbers_of, objective, point_of
 from greenbatch.learning.evolution import Evolution
 from greenbatch.learning.log import read_log
 from greenbatch.learning.model import load_model
-from greenbatch.learning.search import Trial, initial_point, numbers_of, objective, point_of
-from greenbatch.learning.searching import search
+from greenbatch.learning.search import search
 from greenbatch.metrics import evaluate
 from greenbatch.policies import scheduler
 from greenbatch.scenarios import Scenario, load_scenario
@@ -76,7 +76,7 @@ def test_a_trial_says_what_the_metrics_say(small: Scenario) -> None:
     np.testing.assert_array_equal(one, Trial(small, 100, 3, 3)(numbers, starts, np.zeros(3, np.int64)))
     from dataclasses import dataclass
 
-    from greenbatch.learning.search import PROGRAM
+    from greenbatch.learning.candidates import PROGRAM
 
     @dataclass
     class Planner:

@@ -1,109 +1,179 @@
-"""Search for the numbers of a planner with prices: its reward on many windows, by covariance matrix adaptation.
+"""The loop of a search for prices: generation after generation, in the same folder and with the same promises as a
+training: whole at any moment, and the same bytes however often it is interrupted.
 
 Every generation draws new windows and new weather (the same series, years later), the same for all its candidates. All
-random numbers come from (seed, generation), so that an interrupted search goes on to the same bytes.
+random numbers come from (seed, generation).
 """
 
 from __future__ import annotations
 
-from concurrent.futures import ThreadPoolExecutor
+import time
+from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from greenbatch.engine.priced import HEADS, INPUTS, NUMBERS, PRICES, WEIGHTS, compiled_priced_batch
-from greenbatch.engine.program import Program
-from greenbatch.engine.simulate import simulate
-from greenbatch.envs.simulations import Simulations
-from greenbatch.policies import scheduler
-from greenbatch.scenarios import Scenario
+from greenbatch.errors import InputError
+from greenbatch.learning import runs, windows
+from greenbatch.learning.candidates import TERMS, Trial, initial_point, numbers_of, objective
+from greenbatch.learning.checkpoint import STATE, load_checkpoint, save_checkpoint
+from greenbatch.learning.counters import Counters
+from greenbatch.learning.evolution import Evolution
+from greenbatch.learning.log import Log
+from greenbatch.learning.model import save_model
+from greenbatch.learning.record import training_record
+from greenbatch.learning.runs import Plan
+from greenbatch.learning.settings import Search
 
+Record = dict[str, Any]
 Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 
-TERMS = ("renewable_utilization", "bounded_slowdown", "makespan")
-"""What is known of a candidate on a window."""
-HEAD_STEP = 0.25
-"""First step of a head's weight."""
-PROGRAM = Program(name="gas-marl-plus", settings={"tick_s": 1800.0, "sticky": 0.0}, needs_site=True)
-"""What the engine is asked for."""
+YEAR_S = 365 * 86_400
 
 
-def initial_point() -> Floats:
-    """The numbers with which a search begins, in its own units: 0."""
-    return np.zeros(WEIGHTS)
+class Searching:
+    """A search in a folder, from its last checkpoint on."""
+
+    def __init__(self, plan: Plan, folder: Path, watch: Callable[[Record], None]) -> None:
+        self.plan, self.folder, self.watch = plan, folder, watch
+        self.settings = plan.settings
+        self.search = search_of(plan)
+        self.counters = Counters()
+        self.evolution = self._fresh(initial_point())
+        self.found: dict[str, Floats] = {}
+        """Stretch -> numbers, of those that are done."""
+        if (folder / runs.CHECKPOINT / STATE).exists():
+            self._restore()
+        self.starts = windows.training_starts(plan.scenario, self.settings.jobs, plan.windows)
+        self.trial = Trial(plan.scenario, self.settings.jobs, self.settings.windows, plan.threads)
+        self.log = Log(folder / runs.LOG, self.counters.log_bytes)
+        self._clock = time.perf_counter() - self.counters.elapsed_s
+
+    def run(self) -> None:
+        """All generations that are left, and the model."""
+        counters, models = self.counters, len(self.search.stretch)
+        each = max(self.settings.epochs // models, 1)
+        while counters.epoch < each * models and self._progress() < 1.0:
+            at = counters.epoch // each
+            record = self._generation(at)
+            counters.epoch += 1
+            self.found[f"stretch_{self.search.stretch[at]:g}"] = numbers_of(self.evolution.mean)
+            if counters.epoch % each == 0:
+                self.evolution = self._fresh(self.evolution.mean)
+            self._save(record)
+        counters.done = True
+        self._save({"done": True})
+        self.write_model()
+
+    def _progress(self) -> float:
+        minutes = self.plan.minutes
+        return 0.0 if minutes is None else self.counters.elapsed_s / (60.0 * minutes)
+
+    def _fresh(self, mean: Floats) -> Evolution:
+        return Evolution(mean.copy(), self.search.sigma, self.search.population)
+
+    def _generation(self, at: int) -> Record:
+        """Try the candidates of one generation on the same windows, and move."""
+        epoch, seed = self.counters.epoch, self.settings.seed
+        random = np.random.default_rng(windows.random_seed(seed, epoch, "actions"))
+        starts = windows.draw(self.starts, self.settings.windows, seed, epoch)
+        shifts_s = random.integers(0, self.search.years, len(starts)) * YEAR_S
+        begun = time.perf_counter()
+        points = self.evolution.ask(random)
+        found = np.array([self.trial(numbers_of(point), starts, shifts_s) for point in points])
+        aim, slowdown = self.search.aim[at], self.search.slowdown[at]
+        far = 1e-4 * np.maximum(np.abs(points) - 6.0, 0.0).sum(axis=1)
+        values = np.array([objective(each, aim, slowdown) for each in found]) + far
+        self.evolution.tell(values)
+        jobs = found.shape[0] * found.shape[1] * self.settings.jobs
+        self.counters.decisions += jobs
+        best = found[int(np.nanargmin(values))] if not np.isnan(values).all() else found[0]
+        terms = dict(zip(TERMS, np.nan_to_num(best.mean(axis=0)).tolist(), strict=True))
+        return {
+            "epoch": epoch + 1, "stretch": self.search.stretch[at], "return": float(-np.nanmean(values)), **terms,
+            "sigma": self.evolution.sigma, "jobs_per_s": round(jobs / (time.perf_counter() - begun), 1),
+        }  # fmt: skip
+
+    def _save(self, record: Record) -> None:
+        counters = self.counters
+        counters.elapsed_s = time.perf_counter() - self._clock
+        record = {"epoch": counters.epoch, **record, "elapsed_s": round(counters.elapsed_s, 3)}
+        record["progress"] = max(min(self._progress(), 1.0), counters.epoch / max(self.settings.epochs, 1))
+        self.log.append(record)
+        counters.log_bytes = self.log.length
+        evolution = self.evolution
+        tensors = {
+            "mean": evolution.mean, "covariance": evolution.covariance, "path_sigma": evolution.path_sigma,
+            "path_covariance": evolution.path_covariance,
+            "steps": np.array([evolution.sigma, evolution.generation]),
+            **{f"found/{name}": numbers for name, numbers in self.found.items()},
+        }  # fmt: skip
+        name = f"epoch-{counters.epoch:06}" + ("-done" if counters.done else "")
+        save_checkpoint(self.folder / runs.CHECKPOINT, name, tensors, counters.as_dict())
+        self.watch(record)
+
+    def _restore(self) -> None:
+        saved = load_checkpoint(self.folder / runs.CHECKPOINT)
+        try:
+            self.counters = Counters(**saved.state)
+            sigma, generation = saved.tensors["steps"].tolist()
+            self.evolution = Evolution(
+                saved.tensors["mean"], sigma, self.search.population, saved.tensors["covariance"],
+                saved.tensors["path_sigma"], saved.tensors["path_covariance"], int(generation),
+            )  # fmt: skip
+        except (KeyError, TypeError, ValueError):
+            fix = "train anew into another folder, or use --force"
+            raise InputError("holds another search than this", field="checkpoint", fix=fix) from None
+        self.found = {
+            key.removeprefix("found/"): value for key, value in saved.tensors.items() if key.startswith("found/")
+        }
+
+    def write_model(self) -> None:
+        """Write the numbers that were found so far."""
+        weights = {name: numbers.astype(np.float32) for name, numbers in self.found.items()}
+        record = training_record(self.plan, self.counters, kept="last", averaged=False)
+        save_model(
+            self.folder / runs.MODEL, weights, self.plan.preset, {**record, "validation": {}},
+            scenario=self.plan.scenario,
+        )  # fmt: skip
 
 
-def numbers_of(point: Floats) -> Floats:
-    """The model at a point of the search, cut to what makes sense, shape (WEIGHTS,)."""
-    made = point * HEAD_STEP
-    for k, number in enumerate(NUMBERS.values()):
-        made[k] = min(max(number.initial + number.step * point[k], number.lowest), number.highest)
-    made[PRICES:] = np.clip(made[PRICES:], -3.0, 3.0)
-    return np.ascontiguousarray(made)
+def search_of(plan: Plan) -> Search:
+    """The search that a plan asks for.
+
+    Raises:
+        InputError: the plan is no search, or asks for what a search cannot do.
+    """
+    made = plan.settings.search
+    if made is None:
+        raise InputError("is missing", field="training.search", fix="a planner with prices is found by a search")
+    if plan.scenario.site is None:
+        problem = f"{plan.preset.name} needs a power supply, {plan.scenario.name} has none"
+        raise InputError(problem, field="site", fix="use a scenario with a site")
+    if plan.device != "cpu":
+        raise InputError(f"is {plan.device}", field="--device", fix="a search runs on the cpu")
+    return made
 
 
-def point_of(numbers: Floats) -> Floats:
-    """The point of the search at which a model lies."""
-    point = numbers / HEAD_STEP
-    for k, number in enumerate(NUMBERS.values()):
-        point[k] = (numbers[k] - number.initial) / number.step
-    return point
-
-
-class Trial:
-    """Windows of one scenario on which candidates are tried."""
-
-    def __init__(self, scenario: Scenario, jobs: int, count: int, threads: int) -> None:
-        self.scenario, self.jobs = scenario, jobs
-        self._store = Simulations(scenario, PROGRAM, count, jobs, TERMS)
-        self._run = compiled_priced_batch()
-        self._pool = ThreadPoolExecutor(threads)
-        self._threads = threads
-        self._baseline: dict[int, float] = {}
-
-    def __call__(self, numbers: Floats, starts: Ints, shifts_s: Ints) -> Floats:
-        """Utilization, slowdown and makespan relative to F2 with backfilling, shape (windows, 3).
-
-        NaN where the candidate holds jobs until the power series ends.
-        """
-        batch = self._store.batch
-        self._store.load(starts)
-        batch.set.supply_origin_s[: len(starts)] -= shifts_s
-        shares = np.array_split(np.arange(len(starts), dtype=np.int64), min(self._threads, len(starts)))
-        for done in [self._pool.submit(self._run, batch, share, numbers, self._store.terms) for share in shares]:
-            done.result()
-        clock = batch.clock[: len(starts)]
-        if (clock["status"] != 0).any() or (clock["started"] < self.jobs).any():
-            return np.full((len(starts), len(TERMS)), np.nan)
-        found: Floats = batch.values[: len(starts)].copy()
-        found[:, 2] *= batch.tally["window_work_s"][: len(starts)]
-        found[:, 2] /= [self.baseline_s(int(start)) for start in starts]
-        return found
-
-    def baseline_s(self, start: int) -> float:
-        """Makespan of ``f2+easy-schedgym`` on a window. [s]"""
-        if start not in self._baseline:
-            question = self.scenario
-            window = question.window(start, self.jobs)
-            outcome = simulate(window, question.cluster, None, question.rules, scheduler("f2+easy-schedgym"))
-            self._baseline[start] = float(outcome.end_s.max() - window.submit_s.min())
-        return self._baseline[start]
-
-
-def objective(found: Floats, stretch: float, slowdown: float) -> float:
-    """What is to be small: utilization lost, and what goes beyond the makespan and the slowdown that are allowed."""
-    utilization, bounded, ratio = found.mean(axis=0)
-    return float(-utilization + max(0.0, ratio - stretch) + 0.014 * max(0.0, bounded - slowdown))
-
-
-def describe(numbers: Floats) -> dict[str, Any]:
-    """A model in words."""
-    heads = numbers[PRICES:].reshape(HEADS, len(INPUTS))
-    return {
-        "numbers": dict(zip(NUMBERS, numbers[:PRICES].tolist(), strict=True)),
-        "heads": {
-            name: dict(zip(INPUTS, row.tolist(), strict=True)) for name, row in zip(NUMBERS, heads, strict=False)
-        },
-    }
+def search(plan: Plan, folder: Path, *, watch: Callable[[Record], None], anew: bool = False) -> Counters:
+    """Search in a folder: begin, or go on where an earlier call was interrupted. See `training.train`."""
+    fresh = anew or not (folder / runs.RUN).exists()
+    search_of(plan)
+    if not fresh:
+        runs.check_same(folder, plan)
+    if anew:
+        runs.clear(folder)
+    if fresh:
+        runs.begin(folder, plan)
+    searching = Searching(plan, folder, watch)
+    try:
+        searching.run()
+    except (KeyboardInterrupt, SystemExit):
+        if searching.found:
+            searching.write_model()
+        raise
+    finally:
+        searching.log.close()
+    return searching.counters

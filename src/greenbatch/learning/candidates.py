@@ -1,0 +1,105 @@
+"""Candidates of a search for prices: what the numbers of a planner are worth on many windows."""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from greenbatch.engine.priced import HEADS, INPUTS, NUMBERS, PRICES, WEIGHTS, compiled_priced_batch
+from greenbatch.engine.program import Program
+from greenbatch.engine.simulate import simulate
+from greenbatch.envs.simulations import Simulations
+from greenbatch.policies import scheduler
+from greenbatch.scenarios import Scenario
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+TERMS = ("renewable_utilization", "bounded_slowdown", "makespan")
+"""What is known of a candidate on a window."""
+HEAD_STEP = 0.25
+"""First step of a head's weight."""
+PROGRAM = Program(name="gas-marl-plus", settings={"tick_s": 1800.0, "sticky": 0.0}, needs_site=True)
+"""What the engine is asked for."""
+
+
+def initial_point() -> Floats:
+    """The numbers with which a search begins, in its own units: 0."""
+    return np.zeros(WEIGHTS)
+
+
+def numbers_of(point: Floats) -> Floats:
+    """The model at a point of the search, cut to what makes sense, shape (WEIGHTS,)."""
+    made = point * HEAD_STEP
+    for k, number in enumerate(NUMBERS.values()):
+        made[k] = min(max(number.initial + number.step * point[k], number.lowest), number.highest)
+    made[PRICES:] = np.clip(made[PRICES:], -3.0, 3.0)
+    return np.ascontiguousarray(made)
+
+
+def point_of(numbers: Floats) -> Floats:
+    """The point of the search at which a model lies."""
+    point = numbers / HEAD_STEP
+    for k, number in enumerate(NUMBERS.values()):
+        point[k] = (numbers[k] - number.initial) / number.step
+    return point
+
+
+class Trial:
+    """Windows of one scenario on which candidates are tried."""
+
+    def __init__(self, scenario: Scenario, jobs: int, count: int, threads: int) -> None:
+        self.scenario, self.jobs = scenario, jobs
+        self._store = Simulations(scenario, PROGRAM, count, jobs, TERMS)
+        self._run = compiled_priced_batch()
+        self._pool = ThreadPoolExecutor(threads)
+        self._threads = threads
+        self._baseline: dict[int, float] = {}
+
+    def __call__(self, numbers: Floats, starts: Ints, shifts_s: Ints) -> Floats:
+        """Utilization, slowdown and makespan relative to F2 with backfilling, shape (windows, 3).
+
+        NaN where the candidate holds jobs until the power series ends.
+        """
+        batch = self._store.batch
+        self._store.load(starts)
+        batch.set.supply_origin_s[: len(starts)] -= shifts_s
+        shares = np.array_split(np.arange(len(starts), dtype=np.int64), min(self._threads, len(starts)))
+        for done in [self._pool.submit(self._run, batch, share, numbers, self._store.terms) for share in shares]:
+            done.result()
+        clock = batch.clock[: len(starts)]
+        if (clock["status"] != 0).any() or (clock["started"] < self.jobs).any():
+            return np.full((len(starts), len(TERMS)), np.nan)
+        found: Floats = batch.values[: len(starts)].copy()
+        found[:, 2] *= batch.tally["window_work_s"][: len(starts)]
+        found[:, 2] /= [self.baseline_s(int(start)) for start in starts]
+        return found
+
+    def baseline_s(self, start: int) -> float:
+        """Makespan of ``f2+easy-schedgym`` on a window. [s]"""
+        if start not in self._baseline:
+            question = self.scenario
+            window = question.window(start, self.jobs)
+            outcome = simulate(window, question.cluster, None, question.rules, scheduler("f2+easy-schedgym"))
+            self._baseline[start] = float(outcome.end_s.max() - window.submit_s.min())
+        return self._baseline[start]
+
+
+def objective(found: Floats, stretch: float, slowdown: float) -> float:
+    """What is to be small: utilization lost, and what goes beyond the makespan and the slowdown that are allowed."""
+    utilization, bounded, ratio = found.mean(axis=0)
+    return float(-utilization + max(0.0, ratio - stretch) + 0.014 * max(0.0, bounded - slowdown))
+
+
+def describe(numbers: Floats) -> dict[str, Any]:
+    """A model in words."""
+    heads = numbers[PRICES:].reshape(HEADS, len(INPUTS))
+    return {
+        "numbers": dict(zip(NUMBERS, numbers[:PRICES].tolist(), strict=True)),
+        "heads": {
+            name: dict(zip(INPUTS, row.tolist(), strict=True)) for name, row in zip(NUMBERS, heads, strict=False)
+        },
+    }
