@@ -126,7 +126,7 @@ def _resume_line(command: Sequence[str]) -> str:
 def _run(plan: Plan, out: Path, display: Lines, *, tensorboard: bool, anew: bool) -> Counters:
     """Train networks, or search for the prices of a planner, which needs no torch."""
     if plan.settings.search is not None:
-        from greenbatch.learning.searching import search
+        from greenbatch.learning.search import search
 
         return search(plan, out, watch=display.watch, anew=anew)
     _need_torch()

@@ -102,7 +102,7 @@ def retrain(name: str, folder: Path, out: Path, watch: Any, command: Sequence[st
     scenario = load_scenario(str(model.record["training"]["scenario"]))
     plan = plan_of(model, scenario, command)
     if plan.settings.search is not None:
-        from greenbatch.learning.searching import search
+        from greenbatch.learning.search import search
 
         search(plan, out, watch=watch)
     else:

@@ -371,7 +371,7 @@ def train_missing(
 def _train(plan: Plan, folder: Path, watch: Callable[[dict[str, Any]], None]) -> Counters:
     """Train a network, or search for the prices of a planner, which needs no torch."""
     if plan.settings.search is not None:
-        from greenbatch.learning.searching import search
+        from greenbatch.learning.search import search
 
         return search(plan, folder, watch=watch)
     from greenbatch.learning.training import train
