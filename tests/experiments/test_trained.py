@@ -255,6 +255,22 @@ def test_decisions_made_again_are_those_of_the_schedule(gas_marl: Trained) -> No
     assert len(decisions.tables) == len(shown)
 
 
+def test_agents_with_a_knob_have_a_row_for_each_setting(tmp_path: Path) -> None:
+    study = tiny_study("gas-marl", tmp_path)
+    which = wanted(study, presets=["gas-marl-plus"], windows="published", seeds=(0,), backfills=["green"])
+    train_missing(study, cells_of(study, which), tmp_path / "out", BUDGET)
+    (result,) = results(study, which, tmp_path / "out")
+    agents = {row["scheduler"]: row for row in result.rows if row["agent"]}
+    assert list(agents) == ["GAS-MARL plus:stretch=1.5+none", "GAS-MARL plus:stretch=1.25+none"]
+    for row in agents.values():
+        assert row["published"] == {}
+        assert row["figures"][SLOWDOWN]["mean"] >= 1
+    (budget,) = [table for table in all_tables([result], narrow=True) if table.title.endswith("training")]
+    assert len(budget.rows) == 1
+    write_study(tmp_path / "report.html", study, [result], command="", provenance={})
+    assert "Step of the search" in (tmp_path / "report.html").read_text(encoding="utf-8")
+
+
 def test_further_published_figures_are_well_formed() -> None:
     rows = published("rlscheduler-trained")
     assert len({(r["table"], r["trace"], r["backfill"], r["scheduler"]) for r in rows}) == len(rows) == 152

@@ -68,7 +68,7 @@ def reproduce(
     seeds
         Seeds that every cell is trained with, separated by commas; 0,1,2 if not given.
     presets
-        Only these agents: gas-marl, maskable-ppo; rlscheduler.
+        Only these agents, separated by commas: gas-marl, maskable-ppo, gas-marl-plus; rlscheduler.
     goals
         What RLScheduler is trained for: bounded-slowdown, utilization (both if not given), fairness, slowdown, wait.
     backfills
