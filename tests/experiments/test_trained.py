@@ -268,7 +268,9 @@ def test_agents_with_a_knob_have_a_row_for_each_setting(tmp_path: Path) -> None:
     (budget,) = [table for table in all_tables([result], narrow=True) if table.title.endswith("training")]
     assert len(budget.rows) == 1
     write_study(tmp_path / "report.html", study, [result], command="", provenance={})
-    assert "Step of the search" in (tmp_path / "report.html").read_text(encoding="utf-8")
+    text = (tmp_path / "report.html").read_text(encoding="utf-8")
+    words = ["Step of the search", "Prices of Tiny", "price of a processor in a wholly green hour"]
+    assert [word for word in words if word not in text] == []
 
 
 def test_further_published_figures_are_well_formed() -> None:

@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING
 from greenbatch.experiments.curves import curve_plots, delay_plot, log_of
 from greenbatch.experiments.decisions import choice_plots, choice_tables, choices_of
 from greenbatch.experiments.drawing import Picture
-from greenbatch.experiments.tables import Section, Table
+from greenbatch.experiments.tables import Cell, Section, Table
 
 if TYPE_CHECKING:
     from greenbatch.engine.outcome import Outcome
     from greenbatch.learning.learned import LearnedScheduler
+    from greenbatch.learning.planned import PlannedScheduler
 
 REASON = (
     "A model scores every candidate; the probabilities are those of its policy, and evaluation takes the likeliest. "
@@ -44,7 +45,29 @@ def model_sections(outcomes: Mapping[str, Outcome]) -> list[Section]:
         decision_section(name, each, outcomes[name]) for name, each in found.items()
         if isinstance(each, LearnedScheduler)
     ]  # fmt: skip
-    return [*([trained] if trained else []), *decided]
+    prices = [price_section(name, each) for name, each in found.items() if isinstance(each, PlannedScheduler)]
+    return [*([trained] if trained else []), *decided, *prices]
+
+
+def price_section(name: str, scheduler: PlannedScheduler) -> Section:
+    """The prices that a planner follows: its numbers, and what of the system's state moves each most."""
+    from greenbatch.engine.priced import HEADS, INPUTS, NUMBERS, PRICES
+
+    heads = scheduler.numbers[PRICES:].reshape(HEADS, len(INPUTS))
+    rows = []
+    for k, (number, about) in enumerate(NUMBERS.items()):
+        moved = ""
+        if k < HEADS:
+            strongest = sorted(range(len(INPUTS)), key=lambda i: -abs(heads[k, i]))[:3]
+            moved = ", ".join(f"{INPUTS[i]} {heads[k, i]:+.2f}" for i in strongest)
+        rows.append((number, (Cell(f"{scheduler.numbers[k]:.4g}"), Cell(about.meaning), Cell(moved or "\N{EN DASH}"))))
+    columns = (("Value", "", "Value"), ("What it is", "", "What it is"), ("Moved most by", "", "Moved most by"))
+    table = Table("Prices", columns, tuple(rows), corner="Number")
+    text = (
+        "The model is a planner: each waiting job weighs starting now against every later half-hour of the forecast at "
+        "these prices. Each number is moved by the state of the system, with the weights shown."
+    )
+    return Section(f"Prices of {name}", text, (), (table,))
 
 
 def training_section(folders: Mapping[str, list[Path]], title: str = "Training") -> Section | None:

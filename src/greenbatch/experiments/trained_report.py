@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from greenbatch.experiments.curves import sweep_plot
-from greenbatch.experiments.models import decision_section, training_section
+from greenbatch.experiments.models import decision_section, price_section, training_section
 from greenbatch.experiments.plots import box_plot, tradeoff_plot
 from greenbatch.experiments.report import write_trained
 from greenbatch.experiments.tables import MAIN, Section, Table
@@ -130,18 +130,21 @@ def _settings(result: Result) -> list[Picture]:
 
 
 def _decisions(study: Study, result: Result) -> Iterator[Section]:
-    """What the first seed of the last agent with a network chose in the first window."""
+    """What the first seed of the last network chose in the first window; the prices of planners."""
     from greenbatch.engine.simulate import simulate
     from greenbatch.learning.learned import LearnedScheduler
+    from greenbatch.learning.planned import PlannedScheduler
     from greenbatch.scenarios import load_scenario
 
     scenario = load_scenario(study.traces[result.trace])
-    trained = ((e, seed) for e in reversed(result.entries) if not e.away for seed in list(e.seeds)[:1])
-    models = (decider_of(entry, seed, scenario) for entry, seed in trained)
-    decider = next((model for model in models if isinstance(model, LearnedScheduler)), None)
-    if decider is None:
-        return
-    jobs = scenario.window(result.starts[0], result.jobs)
-    outcome = simulate(jobs, scenario.cluster, scenario.site, scenario.rules, decider)
-    name = f"{result.trace}, {result.windows} windows, {decider.name}, jobs from {result.starts[0]}"
-    yield decision_section(name, decider, outcome)
+    trained = [(e, seed) for e in result.entries if not e.away for seed in list(e.seeds)[:1]]
+    models = [decider_of(entry, seed, scenario) for entry, seed in trained]
+    networks = [model for model in models if isinstance(model, LearnedScheduler)]
+    for network in networks[-1:]:
+        jobs = scenario.window(result.starts[0], result.jobs)
+        outcome = simulate(jobs, scenario.cluster, scenario.site, scenario.rules, network)
+        name = _heading(result, f"{network.name}, jobs from {result.starts[0]}")
+        yield decision_section(name, network, outcome)
+    for model in models:
+        if isinstance(model, PlannedScheduler):
+            yield price_section(_heading(result, model.name), model)

@@ -76,7 +76,8 @@ def figure_table(result: Result, *, narrow: bool = False) -> Table:
     ]
     if result.windows == "published":
         notes.append("Bold: an agent's figure that is at least as good as the published one.")
-    return Table(_title(result, "published and ours"), tuple(headers), tuple(rows), notes=tuple(notes))
+    what = "published and ours" if result.windows == "published" else "figures"
+    return Table(_title(result, what), tuple(headers), tuple(rows), notes=tuple(notes))
 
 
 def class_table(result: Result, *, narrow: bool = False) -> Table:
