@@ -31,7 +31,7 @@ CURVES = (
     ("validation", "Validation", "reward of the best actions on the validation windows"),
     ("kl", "KL divergence", "KL divergence of the update [nat]"),
     ("entropy", "Entropy", "entropy of the choice [nat]"),
-    ("sigma", "Step of the search", "step of the search for prices"),
+    ("sigma", "Step of the search", "step of the search"),
 )
 """Key in the log, title, and what the axis says."""
 BINS = 60
@@ -67,7 +67,7 @@ def _curve_plot(logs: Logs, name: str, key: str, title: str, axis: str) -> Pictu
     from matplotlib.ticker import MaxNLocator
 
     with drawing():
-        figure, axes = new_figure(2.0 + 0.16 * len(shown))
+        figure, axes = new_figure(2.0 + 0.16 * sum(1 + wrapped(label, 44).count("\n") for label in shown))
         axes.xaxis.set_major_locator(MaxNLocator(integer=True))
         for k, (label, (epochs, values)) in enumerate(shown.items()):
             line: dict[str, Any] = {"color": color_of(k), "linestyle": DASHES[k % len(DASHES)]}
