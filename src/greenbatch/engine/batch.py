@@ -14,7 +14,7 @@ import numba
 import numpy as np
 from numba import types as _types
 
-from greenbatch.engine.compile import compiled, entry, written_in
+from greenbatch.engine.compile import compiled, compiled_small, entry, written_in
 from greenbatch.engine.decide import advance, place
 from greenbatch.engine.features import COLUMN, fill_queue, fill_running, fill_state, fill_supply
 from greenbatch.engine.state import (
@@ -145,7 +145,7 @@ def one_of(batch: Any, b: int) -> Any:
     )  # fmt: skip
 
 
-@compiled
+@compiled_small
 def fill_choices(s: Any, layout: Any, rows: int, selectable: Any, at: int, delays: Any) -> None:
     """Write which rows and which delays may be chosen.
 

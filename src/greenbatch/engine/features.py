@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from greenbatch.engine.compile import compiled
+from greenbatch.engine.compile import compiled, compiled_small
 from greenbatch.engine.state import F, N
 from greenbatch.engine.supply import forecast_w, project_surplus, slot_at
 
@@ -89,7 +89,7 @@ _RAW, _POWER, _REQUESTED, _BROWN = range(4)
 """Rows of ``State.columns`` that are used as scratch here."""
 
 
-@compiled
+@compiled_small
 def _encode(column: Any, raw: float) -> float:
     if np.isnan(raw):
         return 1.0
@@ -99,7 +99,7 @@ def _encode(column: Any, raw: float) -> float:
     return float(min(max(value, column.floor), column.ceiling))
 
 
-@compiled
+@compiled_small
 def _brown_energy(s: Any, rows: int) -> None:
     """Extra brown energy of starting each visible waiting job now, to scratch: one pass over jobs per segment. [J]"""
     c = s.clock
@@ -119,7 +119,7 @@ def _brown_energy(s: Any, rows: int) -> None:
         passed_s += length_s
 
 
-@compiled
+@compiled_small
 def _raw_of_job(s: Any, job: Any, feature: int) -> float:  # noqa: PLR0911  (compiled code knows no tables of functions)
     """A feature of one waiting job that depends on nothing but the job and the clock."""
     if feature == WAIT:
@@ -139,7 +139,7 @@ def _raw_of_job(s: Any, job: Any, feature: int) -> float:  # noqa: PLR0911  (com
     return float(job.user) if job.user >= 0 else np.nan
 
 
-@compiled
+@compiled_small
 def _raw_of_queue(s: Any, feature: int, rows: int) -> None:
     """One feature of the visible waiting jobs, to scratch."""
     c, raw = s.clock, s.columns[_RAW]
@@ -163,7 +163,7 @@ def _raw_of_queue(s: Any, feature: int, rows: int) -> None:
             raw[i] = _raw_of_job(s, s.jobs[s.queue[c.first + i].job], feature)
 
 
-@compiled
+@compiled_small
 def fill_queue(s: Any, columns: Any, rows: int, wait: bool, out: Any, at: int) -> None:
     """Encode the first waiting jobs in order of submission.
 
@@ -188,7 +188,7 @@ def fill_queue(s: Any, columns: Any, rows: int, wait: bool, out: Any, at: int) -
             out[at + rows, k] = 1.0 if column.feature == IS_WAIT else 0.0
 
 
-@compiled
+@compiled_small
 def fill_running(s: Any, columns: Any, rows: int, out: Any, at: int) -> None:
     """Encode the first running jobs in order of requested end; arguments as for `fill_queue`."""
     c = s.clock
@@ -207,7 +207,7 @@ def fill_running(s: Any, columns: Any, rows: int, out: Any, at: int) -> None:
             out[at + i, k] = _encode(columns[k], raw)
 
 
-@compiled
+@compiled_small
 def fill_supply(s: Any, columns: Any, rows: int, out: Any) -> int:
     """Encode forecast slots to ``out``, float32, shape (rows, k); return the number of the present slot."""
     now_s, p = s.clock.now_s, s.set
@@ -239,7 +239,7 @@ def _running_work_s(s: Any) -> float:
     return float(work_s / s.set.processors)
 
 
-@compiled
+@compiled_small
 def fill_state(s: Any, columns: Any, out: Any) -> None:
     """Encode the system as a whole to ``out``, float32, shape (k,)."""
     c = s.clock

@@ -84,7 +84,7 @@ def note_load(s: Any) -> None:
     c.steps += 1
 
 
-@compiled
+@compiled_small
 def start(s: Any, position: int) -> int:
     """Start the waiting job at a queue position now; return the position that follows it.
 
@@ -116,7 +116,7 @@ def start(s: Any, position: int) -> int:
     return following
 
 
-@compiled
+@compiled_small
 def complete(s: Any) -> None:
     """End the running job that is next to end (the clock must have reached its end)."""
     c = s.clock

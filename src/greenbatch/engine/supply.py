@@ -10,17 +10,17 @@ from typing import Any
 
 import numpy as np
 
-from greenbatch.engine.compile import compiled
+from greenbatch.engine.compile import compiled, compiled_small
 from greenbatch.engine.state import SUPPLY_EXHAUSTED
 
 
-@compiled
+@compiled_small
 def slot_at(s: Any, time_s: float) -> int:
     """Number of the supply slot that covers a time (not wrapped)."""
     return int(np.floor((time_s - s.set.supply_origin_s) / s.set.supply_step_s))
 
 
-@compiled
+@compiled_small
 def forecast_w(s: Any, slot: int, current: int) -> float:
     """Forecast power of a slot as seen from the current slot. [W]
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from greenbatch.engine.compile import compiled
+from greenbatch.engine.compile import compiled, compiled_small
 from greenbatch.engine.state import SUPPLY_EXHAUSTED, F, N
 
 TALLY = np.dtype(
@@ -44,7 +44,7 @@ TERMS: dict[str, str] = {
 """Terms of rewards, in the order of their codes, each with its formula; the sign is the preset's weight."""
 
 
-@compiled
+@compiled_small
 def _count_started(s: Any, tally: Any, user_of: Any, users: Any) -> None:
     c = s.clock
     while tally.counted < c.started:
@@ -64,7 +64,7 @@ def _count_started(s: Any, tally: Any, user_of: Any, users: Any) -> None:
         tally.counted += 1
 
 
-@compiled
+@compiled_small
 def _pay(s: Any, tally: Any) -> None:
     """Pay for the energy from where the totals stand up to now."""
     c, p = s.clock, s.set
@@ -108,7 +108,7 @@ def _over_users(tally: Any, users: Any, mean: bool) -> float:
     return total / seen if mean else largest
 
 
-@compiled
+@compiled_small
 def _service(s: Any, tally: Any, term: int) -> float:
     """The value so far of a term about the jobs."""
     n = s.jobs.shape[0]
@@ -124,7 +124,7 @@ def _service(s: Any, tally: Any, term: int) -> float:
     return float(tally.work_s / (span_s * s.set.processors)) if span_s > 0.0 else 0.0
 
 
-@compiled
+@compiled_small
 def _value(s: Any, tally: Any, users: Any, term: int) -> float:
     if term <= UTILIZATION:
         return float(_service(s, tally, term))
