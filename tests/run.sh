@@ -6,7 +6,7 @@ bin=$1
 export COVERAGE_FILE="${COVERAGE_FILE:-.coverage}"
 "$bin/coverage" erase
 "$bin/coverage" run -m pytest -m "not plain" "${PYTEST_ARGS:--q}"
-NUMBA_DISABLE_JIT=1 "$bin/coverage" run -m pytest -q -m plain tests/engine
+NUMBA_DISABLE_JIT=1 "$bin/coverage" run -m pytest -q -m plain tests/engine tests/envs
 "$bin/coverage" combine -q
 "$bin/coverage" report
 "$bin/python" tests/fuzz.py --seconds "${FUZZ_SECONDS:-30}"

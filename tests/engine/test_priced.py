@@ -102,6 +102,7 @@ def test_nothing_is_known_of_later_arrivals_and_later_weather(data: st.DataObjec
 SUNNY = [0.0] * 6 + [1000.0] * 6 + [0.0] * 12
 
 
+@pytest.mark.plain
 def test_a_long_job_waits_for_the_sun_and_a_short_one_does_not() -> None:
     cluster = Cluster.pooled(8, idle_power_per_machine_w=0.0)
     jobs = workload([Job(0.0, 4 * HOUR_S, 4 * HOUR_S, 4, 400.0), Job(0.0, 60.0, 60.0, 4, 400.0)])
@@ -132,6 +133,7 @@ def test_a_wide_job_makes_way_for_the_short_ones_that_are_to_come(price: float, 
     assert (started_s >= start_s) if start_s else (started_s < HOUR_S)
 
 
+@pytest.mark.plain
 def test_the_reserve_is_for_short_jobs() -> None:
     """Two long jobs fill the machine; with a reserve the second waits, and a short one goes straight through."""
     cluster = Cluster.pooled(10, idle_power_per_machine_w=0.0)
@@ -146,6 +148,7 @@ def test_the_reserve_is_for_short_jobs() -> None:
     assert kept[1] >= long
 
 
+@pytest.mark.plain
 def test_a_head_changes_a_price_with_the_state_of_the_system() -> None:
     """The price of idle processors rises with greenness: the same job waits at night, with the head it does not."""
     cluster = Cluster.pooled(8, idle_power_per_machine_w=0.0)
@@ -168,6 +171,7 @@ def test_nothing_is_held_for_ever() -> None:
     assert 0.0 <= start_s <= priced.LONGEST_HOLD_S + 3600.0
 
 
+@pytest.mark.plain
 def test_the_machine_alone_decides_what_fits() -> None:
     """A job over its requested time still holds its processors."""
     cluster = Cluster.pooled(4, idle_power_per_machine_w=0.0)

@@ -13,10 +13,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from greenbatch.engine.features import QUEUE_FEATURES, STATE_FEATURES
 from greenbatch.engine.program import Program
 from greenbatch.engine.seam import Start
 from greenbatch.engine.session import Session
 from greenbatch.engine.simulate import simulate
+from greenbatch.engine.tally import TERMS
 from greenbatch.envs.batch import BatchEnv, Observation
 from greenbatch.envs.preset import check, preset, resolve
 from greenbatch.errors import InputError, SupplyExhausted
@@ -330,3 +332,21 @@ def test_normalizers_become_numbers_of_the_scenario(small: Scenario) -> None:
         resolve(waiting().model_copy(update={"settings": {}}), small)
     with pytest.raises(InputError, match="gas-marl needs a power supply"):
         resolve(preset("gas-marl"), replace(small, site=None))
+
+
+@pytest.mark.plain
+@pytest.mark.parametrize("name", ["gas-marl", "rlscheduler"])
+def test_a_small_window_from_end_to_end(name: str) -> None:
+    """Every feature and every term of the reward once, in few jobs: also run as plain Python."""
+    made = preset_with(name, reward={"terms": dict.fromkeys(TERMS, 1.0)})
+    if name == "gas-marl":
+        raw = made.model_dump()
+        raw["observation"]["queue"]["columns"] = [{"feature": feature} for feature in QUEUE_FEATURES]
+        raw["observation"]["state"]["columns"] = [{"feature": feature, "log": True} for feature in ("queued_work",)]
+        raw["observation"]["state"]["columns"] += [{"feature": feature} for feature in STATE_FEATURES]
+        made = check(raw)
+    env = BatchEnv(scenario(), made, environments=2, jobs=12)
+    story = play(env, [0, 30])
+    assert all(np.isfinite(each[-2]).all() for each in story)
+    assert all(np.isfinite(each[-1]).all() for each in story)
+    assert len(story[0]) > 6
