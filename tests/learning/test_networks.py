@@ -133,9 +133,7 @@ def _reordered(shown: Observation, seed: int) -> tuple[Observation, np.ndarray]:
     """The same decisions with each queue in another order; new row -> old row."""
     g = np.random.default_rng(seed)
     bounds = shown.queue_offsets
-    order = np.concatenate(
-        [first + g.permutation(last - first) for first, last in itertools.pairwise(bounds)]
-    )
+    order = np.concatenate([first + g.permutation(last - first) for first, last in itertools.pairwise(bounds)])
     return shown._replace(queue=shown.queue[order], selectable=shown.selectable[order]), order
 
 
