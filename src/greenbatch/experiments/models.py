@@ -14,7 +14,7 @@ from greenbatch.experiments.tables import Cell, Section, Table
 if TYPE_CHECKING:
     from greenbatch.engine.outcome import Outcome
     from greenbatch.learning.learned import LearnedScheduler
-    from greenbatch.learning.planned import PlannedScheduler
+    from greenbatch.learning.priced import PricedScheduler
 
 REASON = (
     "A model scores every candidate; the probabilities are those of its policy, and evaluation takes the likeliest. "
@@ -32,24 +32,24 @@ def model_sections(outcomes: Mapping[str, Outcome]) -> list[Section]:
     if not names:
         return []
     from greenbatch.learning.learned import LearnedScheduler
-    from greenbatch.learning.planned import PlannedScheduler
+    from greenbatch.learning.priced import PricedScheduler
     from greenbatch.policies import scheduler
 
     found = {name: scheduler(name) for name in names}
     folders = {
         name: [each.model.folder] for name, each in found.items()
-        if isinstance(each, (LearnedScheduler, PlannedScheduler))
+        if isinstance(each, (LearnedScheduler, PricedScheduler))
     }  # fmt: skip
     trained = training_section(folders)
     decided = [
         decision_section(name, each, outcomes[name]) for name, each in found.items()
         if isinstance(each, LearnedScheduler)
     ]  # fmt: skip
-    prices = [price_section(name, each) for name, each in found.items() if isinstance(each, PlannedScheduler)]
+    prices = [price_section(name, each) for name, each in found.items() if isinstance(each, PricedScheduler)]
     return [*([trained] if trained else []), *decided, *prices]
 
 
-def price_section(name: str, scheduler: PlannedScheduler) -> Section:
+def price_section(name: str, scheduler: PricedScheduler) -> Section:
     """The prices that a planner follows: its numbers, and what of the system's state moves each most."""
     from greenbatch.engine.priced import HEADS, INPUTS, NUMBERS, PRICES
 

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from greenbatch.engine.program import Scheduler
     from greenbatch.learning.learned import LearnedScheduler
-    from greenbatch.learning.planned import PlannedScheduler
+    from greenbatch.learning.priced import PricedScheduler
     from greenbatch.scenarios import Scenario
 
 Windows = Mapping[str, tuple[Sequence[int], int]]
@@ -166,19 +166,19 @@ def _label(column: str, backfill: str) -> str:
     return f"{column}+{backfill}"
 
 
-def decider_of(entry: Entry, seed: int, scenario: Scenario) -> LearnedScheduler | PlannedScheduler:
+def decider_of(entry: Entry, seed: int, scenario: Scenario) -> LearnedScheduler | PricedScheduler:
     """The scheduler of an agent's seed; that of another trace sees this one by this one's normalizers, as published."""
     from greenbatch.envs.preset import check, resolve
     from greenbatch.learning import runs
     from greenbatch.learning.learned import LearnedScheduler
-    from greenbatch.learning.planned import PlannedScheduler
+    from greenbatch.learning.priced import PricedScheduler
     from greenbatch.policies import scheduler
 
     if entry.cell is None:
         raise TypeError(f"{entry.label} is not an agent")
     folder = entry.seeds[seed]
     made = scheduler(f"{entry.cell.agent.preset}@{folder / runs.MODEL}{entry.knob}+{entry.backfill}")
-    if not isinstance(made, (LearnedScheduler, PlannedScheduler)):
+    if not isinstance(made, (LearnedScheduler, PricedScheduler)):
         raise TypeError(f"{entry.label} is not a model")
     model = made.model
     if entry.away:

@@ -133,7 +133,7 @@ def _decisions(study: Study, result: Result) -> Iterator[Section]:
     """What the first seed of the last network chose in the first window; the prices of planners."""
     from greenbatch.engine.simulate import simulate
     from greenbatch.learning.learned import LearnedScheduler
-    from greenbatch.learning.planned import PlannedScheduler
+    from greenbatch.learning.priced import PricedScheduler
     from greenbatch.scenarios import load_scenario
 
     scenario = load_scenario(study.traces[result.trace])
@@ -146,5 +146,5 @@ def _decisions(study: Study, result: Result) -> Iterator[Section]:
         name = _heading(result, f"{network.name}, jobs from {result.starts[0]}")
         yield decision_section(name, network, outcome)
     for model in models:
-        if isinstance(model, PlannedScheduler):
+        if isinstance(model, PricedScheduler):
             yield price_section(_heading(result, model.name), model)

@@ -22,7 +22,7 @@ from greenbatch.envs.preset import PRICES
 from greenbatch.errors import InputError
 from greenbatch.learning.graph import build, load
 from greenbatch.learning.model import ACTOR, RECORD, Model, is_model, load_model
-from greenbatch.learning.planned import PlannedScheduler, planned
+from greenbatch.learning.priced import PricedScheduler, priced
 from greenbatch.learning.shapes import shapes_of
 
 if TYPE_CHECKING:
@@ -181,7 +181,7 @@ def weights_file(preset: str, name: str) -> Path:
 def learned(
     name: str, preset: str, folder: str, parameters: Mapping[str, float], backfill: str,
     settings: Mapping[str, float],
-) -> LearnedScheduler | PlannedScheduler:  # fmt: skip
+) -> LearnedScheduler | PricedScheduler:  # fmt: skip
     """The scheduler of a model.
 
     Args:
@@ -200,7 +200,7 @@ def learned(
         fix = f"write {model.preset.name}@{folder}"
         raise InputError(f"is a model of {model.preset.name}, not of {preset}", file=folder, field=name, fix=fix)
     if model.preset.network.get("kind") == PRICES:
-        return planned(name, model, parameters, backfill)
+        return priced(name, model, parameters, backfill)
     if "stretch" in parameters:
         raise InputError(f"{preset} has no parameter 'stretch'", field=name, fix="leave it out")
     given = {**PARAMETERS, **parameters}

@@ -29,7 +29,7 @@ from greenbatch.workload import Workload
 
 if TYPE_CHECKING:
     from greenbatch.learning.learned import LearnedScheduler
-    from greenbatch.learning.planned import PlannedScheduler
+    from greenbatch.learning.priced import PricedScheduler
 
 _MODEL = re.compile(r"(?P<preset>[\w.-]+)@(?P<folder>.+)")
 """A trained model: its preset, and its folder with parameters and backfilling."""
@@ -90,7 +90,7 @@ class Scheduler:
         return None if self.entry.maker is None else self.entry.maker()
 
 
-def scheduler(spec: str) -> Scheduler | LearnedScheduler | PlannedScheduler:
+def scheduler(spec: str) -> Scheduler | LearnedScheduler | PricedScheduler:
     """The scheduler that a name spells.
 
     Raises:

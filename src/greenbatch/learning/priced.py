@@ -21,7 +21,7 @@ PARAMETERS = ("stretch",)
 
 
 @dataclass(frozen=True, slots=True)
-class PlannedScheduler:
+class PricedScheduler:
     """A model whose prices the engine's planner follows."""
 
     name: str
@@ -44,7 +44,7 @@ class PlannedScheduler:
         """The engine itself decides."""
 
 
-def planned(name: str, model: Model, parameters: Mapping[str, float], backfill: str) -> PlannedScheduler:
+def priced(name: str, model: Model, parameters: Mapping[str, float], backfill: str) -> PricedScheduler:
     """The scheduler of a planner's model.
 
     Args:
@@ -71,4 +71,4 @@ def planned(name: str, model: Model, parameters: Mapping[str, float], backfill: 
         raise InputError(f"stretch is {wanted:g}", field=name, fix=fix)
     table = np.stack([model.weights[f"{STRETCH}{each:g}"].astype(np.float64) for each in known])
     numbers = np.array([np.interp(wanted, known, column) for column in table.T])
-    return PlannedScheduler(name, model, np.ascontiguousarray(numbers))
+    return PricedScheduler(name, model, np.ascontiguousarray(numbers))
