@@ -115,7 +115,7 @@ LEARNING: dict[str, Callable[[], str]] = {
     "normalizers": normalizers,
     "reward-terms": terms,
     "presets": presets,
-    "training-keys": partial(keys, settings.Training),
+    "training-keys": partial(keys, settings.TrainingSettings),
     "studies": studies,
 }
 """Name -> the function that makes it."""

@@ -13,7 +13,7 @@ from greenbatch.engine import priced
 from greenbatch.engine.simulate import simulate
 from greenbatch.errors import InputError
 from greenbatch.learning import runs
-from greenbatch.learning.candidates import Trial, initial_point, numbers_of, objective, point_of
+from greenbatch.learning.candidates import HEAD_STEP, Trial, initial_point, numbers_of, objective
 from greenbatch.learning.evolution import Evolution
 from greenbatch.learning.log import read_log
 from greenbatch.learning.model import load_model
@@ -59,12 +59,14 @@ def test_candidates_without_a_value_count_as_the_worst() -> None:
     np.testing.assert_array_equal(evolution.mean, other.mean)
 
 
-def test_points_and_numbers_are_the_same_thing() -> None:
+def test_a_point_counts_steps_from_where_the_search_begins() -> None:
     start = numbers_of(initial_point())
     assert start[: priced.PRICES].tolist() == [number.initial for number in priced.NUMBERS.values()]
     assert not start[priced.PRICES :].any()
     point = np.random.default_rng(0).normal(0, 0.1, priced.WEIGHTS)
-    np.testing.assert_allclose(point_of(numbers_of(point)), point, atol=1e-12)
+    steps = np.full(priced.WEIGHTS, HEAD_STEP)
+    steps[: priced.PRICES] = [number.step for number in priced.NUMBERS.values()]
+    np.testing.assert_allclose(numbers_of(point), start + steps * point, atol=1e-12)
     far = numbers_of(np.full(priced.WEIGHTS, 1e3))
     assert far[: priced.PRICES].tolist() == [number.highest for number in priced.NUMBERS.values()]
 

@@ -9,7 +9,7 @@ import pytest
 
 from greenbatch.envs.preset import preset, shipped_names
 from greenbatch.errors import InputError
-from greenbatch.learning.settings import Training, read_training
+from greenbatch.learning.settings import TrainingSettings, read_training
 
 
 def test_defaults_are_gas_marls():
@@ -62,12 +62,12 @@ def test_a_message_names_file_and_line():
 
 
 def test_schedules():
-    linear = Training(lr_schedule="linear", lr_final=0.1, entropy=0.02, entropy_final=0.0)
+    linear = TrainingSettings(lr_schedule="linear", lr_final=0.1, entropy=0.02, entropy_final=0.0)
     assert [linear.lr_factor(share) for share in (0.0, 0.5, 1.0)] == pytest.approx([1.0, 0.55, 0.1])
     assert [linear.entropy_weight(share) for share in (0.0, 0.25, 1.0)] == pytest.approx([0.02, 0.015, 0.0])
-    cosine = Training(lr_schedule="cosine")
+    cosine = TrainingSettings(lr_schedule="cosine")
     assert [cosine.lr_factor(share) for share in (0.0, 1 / 3, 0.5, 1.0)] == pytest.approx([1.0, 0.75, 0.5, 0.0])
-    assert {Training().lr_factor(share) for share in (0.0, 0.3, 1.0)} == {1.0}
+    assert {TrainingSettings().lr_factor(share) for share in (0.0, 0.3, 1.0)} == {1.0}
 
 
 def test_curriculum_stages_take_over_at_their_share():
@@ -85,4 +85,4 @@ def test_curriculum_stages_take_over_at_their_share():
     assert made.stage(0.49) == (64, {"bounded_slowdown": -0.01})
     assert made.stage(0.5) == (64, {"bounded_slowdown": -0.002, "makespan": -1.0})
     assert made.stage(1.0) == (512, {"bounded_slowdown": -0.002, "makespan": -1.0})
-    assert Training().stage(0.7) == (256, {})
+    assert TrainingSettings().stage(0.7) == (256, {})

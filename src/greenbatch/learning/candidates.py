@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from greenbatch.engine.priced import HEADS, INPUTS, NUMBERS, PRICES, WEIGHTS, compiled_priced_batch
+from greenbatch.engine.priced import NUMBERS, PRICES, WEIGHTS, compiled_priced_batch
 from greenbatch.engine.program import Program
 from greenbatch.engine.simulate import simulate
 from greenbatch.envs.simulations import Simulations
@@ -22,6 +21,8 @@ TERMS = ("renewable_utilization", "bounded_slowdown", "makespan")
 """What is known of a candidate on a window."""
 HEAD_STEP = 0.25
 """First step of a head's weight."""
+SLOWDOWN_PRICE = 0.014
+"""Utilization that a unit of mean bounded slowdown beyond the limit is worth."""
 PROGRAM = Program(name="gas-marl-plus", settings={"tick_s": 1800.0, "sticky": 0.0}, needs_site=True)
 """What the engine is asked for."""
 
@@ -40,16 +41,15 @@ def numbers_of(point: Floats) -> Floats:
     return np.ascontiguousarray(made)
 
 
-def point_of(numbers: Floats) -> Floats:
-    """The point of the search at which a model lies."""
-    point = numbers / HEAD_STEP
-    for k, number in enumerate(NUMBERS.values()):
-        point[k] = (numbers[k] - number.initial) / number.step
-    return point
-
-
 class Trial:
-    """Windows of one scenario on which candidates are tried."""
+    """Windows of one scenario on which candidates are tried.
+
+    Args:
+        scenario: jobs, machine and power supply.
+        jobs: jobs of a window.
+        count: most windows of a trial.
+        threads: threads that share the windows of a candidate; the result is the same for any number.
+    """
 
     def __init__(self, scenario: Scenario, jobs: int, count: int, threads: int) -> None:
         self.scenario, self.jobs = scenario, jobs
@@ -62,7 +62,12 @@ class Trial:
     def __call__(self, numbers: Floats, starts: Ints, shifts_s: Ints) -> Floats:
         """Utilization, slowdown and makespan relative to F2 with backfilling, shape (windows, 3).
 
-        NaN where the candidate holds jobs until the power series ends.
+        All NaN where the candidate holds jobs of some window until the power series ends.
+
+        Args:
+            numbers: the candidate, shape (WEIGHTS,).
+            starts: first job of each window.
+            shifts_s: how much later in the power series each window begins. [s]
         """
         batch = self._store.batch
         self._store.load(starts)
@@ -89,17 +94,12 @@ class Trial:
 
 
 def objective(found: Floats, stretch: float, slowdown: float) -> float:
-    """What is to be small: utilization lost, and what goes beyond the makespan and the slowdown that are allowed."""
+    """What is to be small: utilization lost, and what goes beyond the makespan and the slowdown that are allowed.
+
+    Args:
+        found: of every window, shape (windows, 3), see `Trial`; NaN makes the objective NaN.
+        stretch: makespan relative to F2 with backfilling that costs nothing, on the mean.
+        slowdown: mean bounded slowdown that costs nothing.
+    """
     utilization, bounded, ratio = found.mean(axis=0)
-    return float(-utilization + max(0.0, ratio - stretch) + 0.014 * max(0.0, bounded - slowdown))
-
-
-def describe(numbers: Floats) -> dict[str, Any]:
-    """A model in words."""
-    heads = numbers[PRICES:].reshape(HEADS, len(INPUTS))
-    return {
-        "numbers": dict(zip(NUMBERS, numbers[:PRICES].tolist(), strict=True)),
-        "heads": {
-            name: dict(zip(INPUTS, row.tolist(), strict=True)) for name, row in zip(NUMBERS, heads, strict=False)
-        },
-    }
+    return float(-utilization + max(0.0, ratio - stretch) + SLOWDOWN_PRICE * max(0.0, bounded - slowdown))

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from greenbatch.errors import InputError
 from greenbatch.learning.checkpoint import replace_file
-from greenbatch.learning.settings import Training, read_training
+from greenbatch.learning.settings import TrainingSettings, read_training
 from greenbatch.learning.windows import MODES, Mode
 
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ class Plan:
 
     preset: Preset
     """As named; normalisers are resolved by the scenario."""
-    settings: Training
+    settings: TrainingSettings
     """The preset's ``[training]`` table with what the command line put over it."""
     scenario: Scenario
     windows: Mode = "published"

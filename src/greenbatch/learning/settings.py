@@ -95,7 +95,7 @@ class Search(Section):
         return self
 
 
-class Training(Section):
+class TrainingSettings(Section):
     """How a network is trained."""
 
     epochs: Count = 300
@@ -156,7 +156,7 @@ class Training(Section):
     """Threads of the simulator and of torch; 0 = as many as this process may use."""
 
     @model_validator(mode="after")
-    def _fits_together(self) -> Training:
+    def _fits_together(self) -> TrainingSettings:
         if self.advantage == "group" and self.rollouts < 2:
             raise ValueError("advantage is 'group', but rollouts is 1; give rollouts of 2 or more")
         starts = [stage.start for stage in self.curriculum]
@@ -192,7 +192,7 @@ def read_training(
     *,
     file: str | Path | None = None,
     lines: Mapping[tuple[str | int, ...], int] | None = None,
-) -> Training:
+) -> TrainingSettings:
     """A preset's ``[training]`` table, checked, with defaults filled in.
 
     Args:
@@ -204,7 +204,7 @@ def read_training(
         InputError: the first thing that is unknown, of the wrong type or out of range; names the key and a fix.
     """
     try:
-        return Training.model_validate(dict(table))
+        return TrainingSettings.model_validate(dict(table))
     except ValidationError as error:
         problem = error.errors(include_url=False)[0]
     raise _input_error(problem, file, lines or {})
@@ -250,7 +250,7 @@ def _known_keys(place: tuple[str | int, ...]) -> list[str]:
     tables: dict[str | int, type[Section]] = {
         "swa": Averaging, "filter": Filter, "curriculum": Stage, "validation": Validation, "search": Search,
     }  # fmt: skip
-    return list((tables[place[0]] if place else Training).model_fields)
+    return list((tables[place[0]] if place else TrainingSettings).model_fields)
 
 
 def _short(value: object) -> str:
