@@ -30,7 +30,7 @@ class Feature(NamedTuple):
 
 
 (WAIT, REQUESTED_TIME, PROCESSORS, POWER, POWER_PER_PROCESSOR, IS_BROWN, BROWN_RATIO, FITS, REQUESTED_MEMORY, GROUP,
- EXECUTABLE, USER, IS_WAIT, SLOWDOWN, AREA) = range(15)  # fmt: skip
+ EXECUTABLE, USER, IS_WAIT, SLOWDOWN, AREA, UNTIL_FITS, IDLE_UNTIL_FITS) = range(17)  # fmt: skip
 
 QUEUE_FEATURES: dict[str, Feature] = {
     "wait": Feature("s", "time since submission, >= 0 (RLScheduler Table II, GAS-MARL Table 1)"),
@@ -48,6 +48,8 @@ QUEUE_FEATURES: dict[str, Feature] = {
     "is_wait": Feature("1", "1 in the extra row that stands for waiting until the next event, else 0"),
     "slowdown": Feature("1", "(wait + requested time) / max(requested time, 10 s), >= 1"),
     "area": Feature("s", "requested time x processors / processors of the cluster, > 0"),
+    "until_fits": Feature("s", "time until enough processors are free by requested ends, 0 if they are now"),
+    "idle_until_fits": Feature("s", "processor-seconds free until then if nothing starts / processors, >= 0"),
 }
 """Features of waiting jobs, in the order of their codes."""
 
@@ -139,6 +141,22 @@ def _raw_of_job(s: Any, job: Any, feature: int) -> float:  # noqa: PLR0911  (com
     return float(job.user) if job.user >= 0 else np.nan
 
 
+@compiled
+def _until_fits(s: Any, rows: int, idle: bool) -> None:
+    """Time until each visible waiting job fits, or the free processor time until then, to scratch. [s]"""
+    c, raw = s.clock, s.columns[_RAW]
+    for i in range(rows):
+        wanted, free, at_s, free_s = s.queue[c.first + i].processors, c.free, c.now_s, 0.0
+        for k in range(c.expected_first, c.expected_first + c.running):
+            if free >= wanted:
+                break
+            entry = s.expected[k]
+            free_s += free * max(entry.end_s - at_s, 0.0)
+            at_s = max(entry.end_s, at_s)
+            free += entry.processors
+        raw[i] = free_s / s.set.processors if idle else at_s - c.now_s
+
+
 @compiled_small
 def _raw_of_queue(s: Any, feature: int, rows: int) -> None:
     """One feature of the visible waiting jobs, to scratch."""
@@ -155,6 +173,8 @@ def _raw_of_queue(s: Any, feature: int, rows: int) -> None:
             raw[i] = 1.0 if s.queue[c.first + i].processors <= c.free else 0.0
     elif feature == IS_WAIT:
         raw[:rows] = 0.0
+    elif UNTIL_FITS <= feature <= IDLE_UNTIL_FITS:
+        _until_fits(s, rows, feature == IDLE_UNTIL_FITS)
     elif REQUESTED_MEMORY <= feature <= EXECUTABLE:
         for i in range(rows):
             raw[i] = s.attributes[s.queue[c.first + i].job, feature - REQUESTED_MEMORY]

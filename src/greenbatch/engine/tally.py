@@ -27,7 +27,7 @@ SHORTEST_RUN_S = 10.0
 """Bound of the bounded slowdown (RLScheduler §II-A, GAS-MARL Eq. 3). [s]"""
 
 (BOUNDED_SLOWDOWN, WAIT, TURNAROUND, SLOWDOWN, UTILIZATION, MAX_USER, MEAN_USER, RENEWABLE_UTILIZATION, BROWN_ENERGY,
- MAKESPAN) = range(10)  # fmt: skip
+ MAKESPAN, ACCRUED_BOUNDED_SLOWDOWN) = range(11)  # fmt: skip
 
 TERMS: dict[str, str] = {
     "bounded_slowdown": "mean over the jobs of max(1, (wait + run) / max(run, 10 s)) (RLScheduler, GAS-MARL Eq. 3)",
@@ -40,6 +40,7 @@ TERMS: dict[str, str] = {
     "renewable_utilization": "renewable share of the energy used since the first start (GAS-MARL Eq. 4)",
     "brown_energy": "grid energy used since the first start / energy of the window's jobs",
     "makespan": "time since the first submission / (the window's work / processors)",
+    "accrued_bounded_slowdown": "bounded_slowdown and what waiting jobs have come to by now; the same at the end",
 }
 """Terms of rewards, in the order of their codes, each with its formula; the sign is the preset's weight."""
 
@@ -124,12 +125,24 @@ def _service(s: Any, tally: Any, term: int) -> float:
     return float(tally.work_s / (span_s * s.set.processors)) if span_s > 0.0 else 0.0
 
 
+@compiled
+def _accrued(s: Any, tally: Any) -> float:
+    """Bounded slowdown so far of started jobs, and of waiting jobs as if they started now."""
+    c, total = s.clock, tally.bounded_slowdown
+    for i in range(c.first, c.last):
+        job = s.jobs[s.queue[i].job]
+        total += max(1.0, (c.now_s - job.submit_s + job.run_s) / max(job.run_s, SHORTEST_RUN_S))
+    return float(total / s.jobs.shape[0])
+
+
 @compiled_small
 def _value(s: Any, tally: Any, users: Any, term: int) -> float:
     if term <= UTILIZATION:
         return float(_service(s, tally, term))
     if term <= MEAN_USER:
         return float(_over_users(tally, users, term == MEAN_USER))
+    if term == ACCRUED_BOUNDED_SLOWDOWN:
+        return _accrued(s, tally)
     if term == RENEWABLE_UTILIZATION:
         return float(tally.renewable_j / tally.load_j) if tally.load_j > 0.0 else 0.0
     if term == BROWN_ENERGY:

@@ -136,6 +136,10 @@ def _kernel(d: Drawing, shapes: Shapes) -> tuple[str, None]:
     return d.stack(_queue(d, shapes), "rows", 4, last=False), None
 
 
+def _linear(d: Drawing, shapes: Shapes) -> tuple[str, None]:
+    return d.stack(_queue(d, shapes), "rows", 1, last=False), None
+
+
 def _maskable_ppo(d: Drawing, shapes: Shapes) -> tuple[str, None]:
     return d.stack(d.stack(_queue(d, shapes), "encode_queue", 2, last=True), "score", 3, last=False), None
 
@@ -284,6 +288,7 @@ def _others(d: Drawing, shapes: Shapes, state: str | None) -> str:
 
 _KINDS: dict[Any, Callable[[Drawing, Shapes], tuple[str, Head | None]]] = {
     "kernel": _kernel,
+    "linear": _linear,
     "gas-marl": _gas_marl,
     "maskable-ppo": _maskable_ppo,
     "attention": _attention,

@@ -31,6 +31,8 @@ Record = dict[str, Any]
 Floats = NDArray[np.float64]
 
 YEAR_S = 365 * 86_400
+LINEAR = "linear"
+"""Kind of network that is a ranking: `learning.ranking` searches for its weights."""
 
 
 class Searching:
@@ -159,15 +161,22 @@ def search_of(plan: Plan) -> Search:
 
 def search(plan: Plan, folder: Path, *, watch: Callable[[Record], None], anew: bool = False) -> Counters:
     """Search in a folder: begin, or go on where an earlier call was interrupted. See `training.train`."""
+    kind: type[Searching] = Searching
+    if plan.preset.network.get("kind") == LINEAR:
+        from greenbatch.learning.ranking import Ranking, check
+
+        kind = Ranking
+        check(plan)
+    else:
+        search_of(plan)
     fresh = anew or not (folder / runs.RUN).exists()
-    search_of(plan)
     if not fresh:
         runs.check_same(folder, plan)
     if anew:
         runs.clear(folder)
     if fresh:
         runs.begin(folder, plan)
-    searching = Searching(plan, folder, watch)
+    searching = kind(plan, folder, watch)
     try:
         searching.run()
     except (KeyboardInterrupt, SystemExit):

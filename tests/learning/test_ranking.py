@@ -1,0 +1,168 @@
+"""The search for a ranking: what it sees, how it chooses, the loop, and its models as schedulers."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from greenbatch.engine.simulate import simulate
+from greenbatch.envs.batch import BatchEnv, Observation
+from greenbatch.envs.preset import Preset, check
+from greenbatch.errors import InputError
+from greenbatch.learning import runs
+from greenbatch.learning.model import load_model
+from greenbatch.learning.ranking import WEIGHT, choose, costs, play
+from greenbatch.learning.search import search
+from greenbatch.metrics import evaluate
+from greenbatch.policies import scheduler
+from greenbatch.scenarios import Scenario, load_scenario
+
+
+@pytest.fixture(scope="module")
+def small() -> Scenario:
+    return load_scenario("default", overrides={"workload.generator.jobs": 300})
+
+
+def raw(**changes: Any) -> Preset:
+    """Plain columns, by which features can be computed again."""
+    table = {
+        "name": "raw", "description": "Plain numbers.", "settings": {"sticky": 1.0},
+        "observation": {
+            "queue": {"rows": 300, "columns": [
+                {"feature": name} for name in ("processors", "until_fits", "idle_until_fits", "requested_time")
+            ]},
+            "running": {"rows": 300, "columns": [{"feature": "processors"}, {"feature": "remaining_time"}]},
+            "state": {"columns": [{"feature": "free_share"}]},
+        },
+        "reward": {"terms": {"accrued_bounded_slowdown": 1.0, "bounded_slowdown": 0.0}, "form": "dense"},
+    }  # fmt: skip
+    return check(table | changes)
+
+
+def by_hand(wanted: float, free: float, running: np.ndarray, total: float) -> tuple[float, float]:
+    """Time until a job fits and the idle processor time until then, from the running jobs in order of their ends."""
+    ends = [0.0]
+    idle = [free]
+    for processors, remaining in running:
+        ends.append(max(remaining, ends[-1]))
+        idle.append(idle[-1] + processors)
+    k = next(k for k, each in enumerate(idle) if each >= wanted - 1e-6)
+    return ends[k], sum(np.diff(ends[: k + 1]) * idle[:k]) / total
+
+
+@pytest.mark.parametrize("backfill", ["none", "easy-schedgym"])
+def test_how_long_a_job_would_hold_the_line(small: Scenario, backfill: str) -> None:
+    env = BatchEnv(small, raw(), environments=3, jobs=100, backfill=backfill)
+    seen, total, blocked = env.reset([0, 50, 180]), float(small.cluster.processors), 0
+    while len(seen.environment):
+        for a in range(len(seen.environment)):
+            running = seen.running[seen.running_offsets[a] : seen.running_offsets[a + 1]].astype(float)
+            for row in seen.queue[seen.queue_offsets[a] : seen.queue_offsets[a + 1]].astype(float):
+                until, idle = by_hand(row[0], seen.state[a, 0] * total, running, total)
+                assert row[1:3] == pytest.approx([until, idle], rel=1e-4, abs=1e-2)
+                blocked += until > 0
+        seen, _, _ = env.step(choose(seen, -seen.queue[:, 3]))
+    assert blocked > 50
+
+
+def test_accrued_slowdown_ends_as_bounded_slowdown_and_is_paid_as_it_grows(small: Scenario) -> None:
+    env = BatchEnv(small, raw(), environments=1, jobs=200)
+    seen, paid = env.reset([20]), []
+    while len(seen.environment):
+        seen, rewards, _ = env.step(choose(seen, -seen.queue[:, 3]))
+        paid.append(float(rewards[0]))
+    accrued, bounded = env.values[0]
+    assert accrued == pytest.approx(bounded, rel=1e-12)
+    assert min(paid) >= -1e-12  # waiting only ever adds to it
+    assert 0.0 < accrued - sum(paid) < 0.05 * accrued  # what there was at the first decision
+
+
+def test_the_first_of_the_best_rows_is_chosen() -> None:
+    offsets, selectable = np.array([0, 3, 4, 8]), np.array([1, 1, 1, 1, 0, 1, 1, 1], dtype=bool)
+    seen = Observation(*[np.zeros(0)] * 10)._replace(queue_offsets=offsets, selectable=selectable)
+    scores = np.array([1, 2, 2, -5, 9, 0, 3, 3], dtype=np.float32)
+    assert choose(seen, scores).tolist() == [[1, 0], [0, 0], [2, 0]]
+
+
+def test_costs_of_a_window_weigh_as_its_root() -> None:
+    rewards = np.array([[-90.0, -1.0], [-110.0, -1.0], [-100.0, -1.0]])
+    np.testing.assert_allclose(costs(rewards), [(9 + 1) / 11, (11 + 1) / 11, 1.0])
+
+
+def test_candidates_are_played_as_if_alone(small: Scenario) -> None:
+    made = runs.make_plan("rlscheduler-plus", small).preset
+    points = np.random.default_rng(0).normal(0, 1, (3, 12))
+    starts = np.array([0, 90])
+    together = play(BatchEnv(small, made, environments=6, jobs=80), starts, points)
+    for point, row in zip(points, together, strict=True):
+        alone = [play(BatchEnv(small, made, environments=1, jobs=80), starts[k : k + 1], point[None]) for k in (0, 1)]
+        assert [float(each[0, 0]) for each in alone] == row.tolist()
+
+
+TINY = {"training.search.population": 6, "training.windows": 2, "training.jobs": 60}
+
+
+def plan(small: Scenario, epochs: int = 5, **changes: Any) -> runs.Plan:
+    return runs.make_plan("rlscheduler-plus", small, overrides={**TINY, **changes}, epochs=epochs, threads=1)
+
+
+class Stop(Exception):
+    """Somebody pulled the plug."""
+
+
+def test_an_interrupted_search_ends_with_the_same_bytes(small: Scenario, tmp_path: Path) -> None:
+    search(plan(small), tmp_path / "whole", watch=lambda _: None)
+    for after in (1, 4):
+        seen: list[Any] = []
+
+        def stop(record: Any, seen: list[Any] = seen, after: int = after) -> None:
+            seen.append(record)
+            if len(seen) == after:
+                raise Stop
+
+        with pytest.raises(Stop):
+            search(plan(small), tmp_path / f"cut-{after}", watch=stop)
+        search(plan(small), tmp_path / f"cut-{after}", watch=lambda _: None)
+        files = [tmp_path / name / "model" / "actor.safetensors" for name in (f"cut-{after}", "whole")]
+        assert files[0].read_bytes() == files[1].read_bytes()
+
+
+@pytest.mark.parametrize("backfill", ["none", "easy-schedgym"])
+def test_its_model_is_a_scheduler_that_does_as_it_was_tried(small: Scenario, tmp_path: Path, backfill: str) -> None:
+    made = plan(small, epochs=2)
+    search(made, tmp_path / "run", watch=lambda _: None)
+    folder = tmp_path / "run" / "model"
+    weights = load_model(folder).weights[WEIGHT]
+    env = BatchEnv(small, made.preset, environments=1, jobs=120, backfill=backfill)
+    tried = -play(env, np.array([100]), weights.astype(float))[0, 0]
+    used = scheduler(f"rlscheduler-plus@{folder}+{backfill}")
+    outcome = simulate(small.window(100, 120), small.cluster, small.site, small.rules, used)
+    assert evaluate(outcome)["avg_bounded_slowdown"] == pytest.approx(tried, rel=1e-9)
+
+
+def test_a_search_makes_windows_cheaper(small: Scenario, tmp_path: Path) -> None:
+    """From a ranking by chance (weights 0: the first job in the queue) to a better one, on windows not searched on."""
+    made = plan(small, epochs=12, **{"network.begin": [0.0] * 12, "training.jobs": 100, "training.windows": 4})
+    search(made, tmp_path / "run", watch=lambda _: None)
+    weights = load_model(tmp_path / "run" / "model").weights[WEIGHT].astype(float)
+    env = BatchEnv(small, made.preset, environments=2, jobs=150)
+    before, after = play(env, np.array([150]), np.concatenate([np.zeros((1, 12)), weights]))[:, 0]
+    assert after > 0.8 * before
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"network.begin": [1.0, 2.0]}, "does not fit the queue"),
+        ({"network.begin": ["a"] * 12}, "does not fit the queue"),
+        ({"network.width": 3}, "linear has no such key"),
+        ({"action.delays": [{"kind": "none"}, {"kind": "releases", "amount": 1}]}, "a ranking chooses none"),
+    ],
+)
+def test_what_is_no_ranking_is_refused(small: Scenario, tmp_path: Path, changes: dict[str, Any], message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        search(plan(small, **changes), tmp_path / "run", watch=lambda _: None)
+    assert not (tmp_path / "run").exists()
