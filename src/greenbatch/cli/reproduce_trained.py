@@ -110,13 +110,13 @@ def _number(text: str) -> float:
 
 def _train(paper: Study, which: Wanted, place: Path, asked: Asked) -> None:
     from greenbatch.cli.app import COMMAND
-    from greenbatch.cli.train import _check_flags, _need_torch
+    from greenbatch.cli.train import check_flags
     from greenbatch.experiments.trainings import Budget, cells_of, train_missing
-    from greenbatch.learning.runs import parse_overrides
+    from greenbatch.learning.runs import need_torch, parse_overrides
 
-    _check_flags(asked.epochs, asked.minutes, resume=False, force=False)
+    check_flags(asked.epochs, asked.minutes, resume=False, force=False)
     if any(paper.agent(preset).needs_torch for preset in which.presets):
-        _need_torch()
+        need_torch()
     budget = Budget(
         epochs=asked.epochs, minutes=asked.minutes, threads=asked.threads,
         overrides=parse_overrides(asked.overrides or []), command=COMMAND.get(),

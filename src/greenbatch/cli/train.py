@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from rich.progress import Progress
 
     from greenbatch.learning.counters import Counters
-    from greenbatch.learning.runs import Plan
 
 Record = dict[str, Any]
 Texts = Annotated[list[str] | None, Parameter(name="--set", consume_multiple=True, negative="")]
@@ -80,7 +79,7 @@ def train(
     """
     from greenbatch.cli.app import COMMAND
 
-    _check_flags(epochs, minutes, resume=resume, force=force)
+    check_flags(epochs, minutes, resume=resume, force=force)
     from greenbatch.learning import runs
     from greenbatch.scenarios import load_scenario
 
@@ -95,7 +94,9 @@ def train(
     total = None if minutes is not None else plan.settings.epochs
     try:
         with _shown(total) as display:
-            counters = _run(plan, out, display, tensorboard=tensorboard, anew=force)
+            counters = runs.carry_out(
+                plan, out, watch=display.watch, tell=display.tell, tensorboard=tensorboard, anew=force
+            )
     except KeyboardInterrupt:
         if not (out / runs.RUN).exists():
             raise
@@ -103,7 +104,12 @@ def train(
     _print_result(counters, plan.preset.name, plan.backfill, out / runs.MODEL)
 
 
-def _check_flags(epochs: int | None, minutes: float | None, *, resume: bool, force: bool) -> None:
+def check_flags(epochs: int | None, minutes: float | None, *, resume: bool, force: bool) -> None:
+    """Refuse flags that contradict each other.
+
+    Raises:
+        InputError: they do.
+    """
     if epochs is not None and minutes is not None:
         raise InputError("end a training in two ways", field="--epochs and --minutes", fix="give one or the other")
     if resume and force:
@@ -111,29 +117,9 @@ def _check_flags(epochs: int | None, minutes: float | None, *, resume: bool, for
         raise InputError(problem, field="--resume and --force", fix="give one or the other")
 
 
-def _need_torch() -> None:
-    from importlib.util import find_spec
-
-    if find_spec("torch") is None:
-        raise InputError("training needs torch, which is not installed", fix='pip install "greenbatch[learn]"')
-
-
 def _resume_line(command: Sequence[str]) -> str:
     kept = [word for word in command if word != "--force"]
     return shlex.join(kept if "--resume" in kept else [*kept, "--resume"])
-
-
-def _run(plan: Plan, out: Path, display: Lines, *, tensorboard: bool, anew: bool) -> Counters:
-    """Train networks, or search for the prices of a planner, which needs no torch."""
-    if plan.settings.search is not None:
-        from greenbatch.learning.search import search
-
-        return search(plan, out, watch=display.watch, anew=anew)
-    _need_torch()
-    from greenbatch.learning.training import train as learn
-
-    state = learn(plan, out, watch=display.watch, tell=display.tell, tensorboard=tensorboard, anew=anew)
-    return state.counters
 
 
 def _print_result(counters: Counters, preset: str, backfill: str, model: Path) -> None:

@@ -13,7 +13,7 @@ from greenbatch.errors import InputError
 from greenbatch.experiments.compare import choose_windows, compare
 from greenbatch.learning.learned import SHIPPED
 from greenbatch.learning.model import RECORD, Model, load_model
-from greenbatch.learning.runs import MODEL, Plan
+from greenbatch.learning.runs import MODEL, Plan, carry_out
 from greenbatch.learning.settings import read_training
 
 if TYPE_CHECKING:
@@ -101,14 +101,7 @@ def retrain(name: str, folder: Path, out: Path, watch: Any, command: Sequence[st
     model = load_model(folder)
     scenario = load_scenario(str(model.record["training"]["scenario"]))
     plan = plan_of(model, scenario, command)
-    if plan.settings.search is not None:
-        from greenbatch.learning.search import search
-
-        search(plan, out, watch=watch)
-    else:
-        from greenbatch.learning.training import train
-
-        train(plan, out, watch=watch)
+    carry_out(plan, out, watch=watch)
     anew = load_model(out / MODEL)
     differences = [float(np.abs(anew.weights[key] - value).max()) for key, value in model.weights.items()]
     specs = [f"{model.preset.name}@{place}+{plan.backfill}" for place in (folder, out / MODEL)]

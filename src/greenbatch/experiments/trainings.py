@@ -16,14 +16,11 @@ from typing import TYPE_CHECKING, Any
 from greenbatch.errors import InputError
 from greenbatch.experiments.compare import Progress
 from greenbatch.experiments.reproduce import PROTOCOLS
+from greenbatch.learning.windows import MODES
 
 if TYPE_CHECKING:
-    from greenbatch.learning.counters import Counters
     from greenbatch.learning.runs import Plan
     from greenbatch.scenarios import Scenario
-
-WINDOWS = ("published", "held-out")
-"""How a training draws its windows, and which test windows belong to it; see ``learning.windows``."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -150,7 +147,7 @@ class Cell:
     trace: str
     backfill: str
     windows: str
-    """Of `WINDOWS`."""
+    """How its windows are drawn, and which test windows belong to it; see `learning.windows`."""
     eta: float | None
     """Penalty factor; None where the reward has none, or the preset's is taken."""
     seed: int
@@ -213,7 +210,7 @@ def wanted(
         InputError: a name is not known, or the study has no penalty factor.
     """
     there = [agent.preset for agent in study.agents if _ships(agent.preset)]
-    if windows not in (*WINDOWS, "both"):
+    if windows not in (*MODES, "both"):
         raise InputError(f"is {windows!r}", field="--windows", fix="give published, held-out or both")
     if etas and not study.etas:
         raise InputError(f"{study.name} has no penalty factor", field="--eta", fix="leave it out")
@@ -227,7 +224,7 @@ def wanted(
         presets=_known(presets, there, there, "--presets"),
         goals=_known(goals, study.usual_goals, [goal.name for goal in study.goals], "--goals"),
         backfills=_known(backfills, study.usual_backfills, study.backfills, "--backfills"),
-        windows=WINDOWS if windows == "both" else (windows,),
+        windows=MODES if windows == "both" else (windows,),
         seeds=tuple(seeds),
         etas=tuple(etas),
     )
@@ -362,18 +359,7 @@ def train_missing(
             if progress is not None:
                 progress(f"{cell.folder}: epoch {record['epoch']}, {record['progress']:.0%}", number, len(left))
 
-        counters = _train(plan, folder, watch)
+        counters = runs.carry_out(plan, folder, watch=watch)
         if tell is not None:
             spent = f"{counters.epoch:,} epochs, {counters.decisions:,} decisions, {counters.elapsed_s / 60:.1f} min"
             tell(f"trained {cell.folder}: {spent}")
-
-
-def _train(plan: Plan, folder: Path, watch: Callable[[dict[str, Any]], None]) -> Counters:
-    """Train a network, or search for the prices of a planner, which needs no torch."""
-    if plan.settings.search is not None:
-        from greenbatch.learning.search import search
-
-        return search(plan, folder, watch=watch)
-    from greenbatch.learning.training import train
-
-    return train(plan, folder, watch=watch).counters

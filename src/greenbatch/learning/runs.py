@@ -1,4 +1,4 @@
-"""What a training is made of, and the folder that it lives in.
+"""What a training is made of, the folder that it lives in, and the trainer that it is given to.
 
 ``run.json`` holds everything that decides the weights; ``log.jsonl`` the figures of every epoch; ``checkpoint/`` the
 state to go on from; ``model/`` the trained actor; ``events/`` TensorBoard's files, if asked for.
@@ -10,7 +10,7 @@ import json
 import os
 import shutil
 import tomllib
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -22,6 +22,7 @@ from greenbatch.learning.windows import MODES, Mode
 
 if TYPE_CHECKING:
     from greenbatch.envs.preset import Preset
+    from greenbatch.learning.counters import Counters
     from greenbatch.scenarios import Scenario
 
 RUN, LOG, CHECKPOINT, MODEL, EVENTS = "run.json", "log.jsonl", "checkpoint", "model", "events"
@@ -153,6 +154,42 @@ def _overridden(made: Preset, overrides: Mapping[str, Any]) -> Preset:
             raise InputError("is not a key of a table", field=key, fix="write it as in the preset's file")
         place[last] = value
     return check(raw)
+
+
+def carry_out(
+    plan: Plan,
+    folder: Path,
+    *,
+    watch: Callable[[dict[str, Any]], None],
+    tell: Callable[[str, int, int], None] | None = None,
+    tensorboard: bool = False,
+    anew: bool = False,
+) -> Counters:
+    """Train a network, or search where the preset asks for it, which needs no torch; arguments as for `training.train`.
+
+    Raises:
+        InputError: training needs torch and there is none; else as `training.train`.
+    """
+    if plan.settings.search is not None:
+        from greenbatch.learning.search import search
+
+        return search(plan, folder, watch=watch, anew=anew)
+    need_torch()
+    from greenbatch.learning.training import train
+
+    return train(plan, folder, watch=watch, tell=tell, tensorboard=tensorboard, anew=anew).counters
+
+
+def need_torch() -> None:
+    """Refuse to train networks without torch.
+
+    Raises:
+        InputError: it is not installed.
+    """
+    from importlib.util import find_spec
+
+    if find_spec("torch") is None:
+        raise InputError("training needs torch, which is not installed", fix='pip install "greenbatch[learn]"')
 
 
 # ---------------------------------------------------------------- the folder
