@@ -50,7 +50,10 @@ def rlscheduler(tmp_path_factory: pytest.TempPathFactory) -> Trained:
     """One seed on each of two traces of different machines."""
     place = tmp_path_factory.mktemp("rlscheduler")
     study = tiny_study("rlscheduler", place)
-    some = wanted(study, windows="published", seeds=(0,), goals=["bounded-slowdown"], backfills=["easy-schedgym"])
+    some = wanted(
+        study, presets=["rlscheduler"], windows="published", seeds=(0,), goals=["bounded-slowdown"],
+        backfills=["easy-schedgym"],
+    )  # fmt: skip
     train_missing(study, cells_of(study, some), place / "out", BUDGET)
     return study, place / "out", results(study, some, place / "out")
 

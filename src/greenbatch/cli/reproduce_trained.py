@@ -111,11 +111,12 @@ def _number(text: str) -> float:
 def _train(paper: Study, which: Wanted, place: Path, asked: Asked) -> None:
     from greenbatch.cli.app import COMMAND
     from greenbatch.cli.train import check_flags
+    from greenbatch.envs.preset import preset
     from greenbatch.experiments.trainings import Budget, cells_of, train_missing
     from greenbatch.learning.runs import need_torch, parse_overrides
 
     check_flags(asked.epochs, asked.minutes, resume=False, force=False)
-    if any(paper.agent(preset).needs_torch for preset in which.presets):
+    if any("search" not in preset(name).training for name in which.presets):
         need_torch()
     budget = Budget(
         epochs=asked.epochs, minutes=asked.minutes, threads=asked.threads,

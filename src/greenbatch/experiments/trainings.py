@@ -37,7 +37,6 @@ class Agent:
     """Parameters that every model of it is evaluated with, as they are spelled behind a model's folder."""
     backfills: tuple[str, ...] = ()
     """Its own backfillings, whatever is asked for; none for those that are asked for."""
-    needs_torch: bool = True
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -96,7 +95,7 @@ STUDIES: dict[str, Study] = {
             Agent(column="PPO", preset="maskable-ppo", weighed=True),
             Agent(column="GAS-MARL", preset="gas-marl", weighed=True),
             Agent(column="GAS-MARL plus", preset="gas-marl-plus", published=False, backfills=("none",),
-                  knobs=(":stretch=1.5", ":stretch=1.25"), needs_torch=False),
+                  knobs=(":stretch=1.5", ":stretch=1.25")),
         ),
         goals=(
             Goal(name="renewable", metrics={"Table 3": "avg_bounded_slowdown", "Table 4": "renewable_utilization"}),
