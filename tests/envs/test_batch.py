@@ -270,6 +270,7 @@ def test_waiting_is_a_row_like_any_other(small: Scenario) -> None:
     [
         ({"environments": 0}, "environments: is 0 (it must be >= 1)"),
         ({"jobs": -3}, "jobs: is -3 (it must be >= 1)"),
+        ({"jobs": 10**9}, "jobs: is 1000000000, but default has 300 jobs (give fewer jobs)"),
         ({"threads": 0}, "threads: is 0 (it must be >= 1)"),
         ({"backfill": "conservative"}, "backfill: is 'conservative' (give one of none, easy, easy-schedgym"),
         ({"preset_": "gasmarl"}, "preset: there is no preset 'gasmarl' (did you mean gas-marl? known: gas-marl"),
@@ -287,7 +288,8 @@ def test_windows_and_actions_that_do_not_exist_are_refused(small: Scenario) -> N
     for starts, message in (
         ([0, 1, 2], "starts: 3 windows for 2 environments"), ([], "starts: 0 windows"),
         ([291], "start: is 291, but a window of 10 jobs must lie within the 300 jobs of default"),
-        ([-1, 5], "start: is -1"),
+        ([-1, 5], "start: is -1"), ([0.5, 1.0], "starts: are of type float64 (give whole numbers)"),
+        ([[0], [1]], "starts: have shape (2, 1)"),
     ):  # fmt: skip
         with pytest.raises(InputError) as caught:
             env.reset(starts)
@@ -297,6 +299,9 @@ def test_windows_and_actions_that_do_not_exist_are_refused(small: Scenario) -> N
         ([[0, 0]], "actions: have shape (1, 2)"), ([[0, 0], [1, 0]], "actions: (1, 0) in simulation 1"),
         ([[-1, 0], [0, 0]], "actions: (-1, 0) in simulation 0"),
         ([[0, 13], [0, 0]], "actions: (0, 13) in simulation 0"),
+        ([[0.9, 0.0], [0.0, 0.0]], "actions: are of type float64 (give whole numbers)"),
+        ([[False, False], [False, False]], "actions: are of type bool"), ([0, 0], "actions: have shape (2,)"),
+        (np.array([[2**63, 0], [0, 0]], np.uint64), "actions: (-9223372036854775808, 0) in simulation 0"),
     ):  # fmt: skip
         with pytest.raises(InputError) as caught:
             env.step(np.array(actions))

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from gymnasium.utils.env_checker import check_env
 
+from greenbatch.envs.preset import check, preset
 from greenbatch.envs.single import SchedulingEnv
 from greenbatch.errors import InputError
 from greenbatch.scenarios import Scenario, load_scenario
@@ -69,6 +70,15 @@ def test_a_masked_row_counts_as_the_first_that_is_not(small: Scenario) -> None:
     np.testing.assert_array_equal(seen, expected)
     with pytest.raises(InputError, match="row 256 of 256"):
         one.step([256, 0])
+    for action in ([0.0, 0.0], [], [0, 0, 0], "ab", None):
+        with pytest.raises(InputError, match=r"give 2 whole number\(s\)"):
+            one.step(action)
+    raw = preset("rlscheduler").model_dump()
+    raw["observation"]["queue"]["empty"] = [0.0] * 99
+    with pytest.raises(InputError, match="an empty row has 99 numbers"):
+        SchedulingEnv(small, check(raw), jobs=30)
+    with pytest.raises(InputError, match="starts: names no window"):
+        SchedulingEnv(small, "gas-marl", jobs=30, starts=())
 
 
 def test_the_same_seed_draws_the_same_windows(small: Scenario) -> None:

@@ -91,6 +91,9 @@ class BatchEnv:
         for field, value in (("environments", environments), ("jobs", jobs), ("threads", threads)):
             if value < 1:
                 raise InputError(f"is {value}", field=field, fix="it must be >= 1")
+        if jobs > len(scenario.workload):
+            problem = f"is {jobs}, but {scenario.name} has {len(scenario.workload)} jobs"
+            raise InputError(problem, field="jobs", fix="give fewer jobs")
         self.preset = resolve(preset(preset_) if isinstance(preset_, str) else preset_, scenario)
         self.scenario, self.jobs, self.threads = scenario, jobs, threads
         self.program = program_of(self.preset, backfill)
@@ -141,7 +144,7 @@ class BatchEnv:
         if not 1 <= len(starts) <= self.environments:
             fix = f"give 1 to {self.environments}"
             raise InputError(f"{len(starts)} windows for {self.environments} environments", field="starts", fix=fix)
-        self._simulations.load(np.asarray(starts, dtype=np.int64))
+        self._simulations.load(_whole_numbers(starts, "starts", 1))
         self._go_on(np.arange(len(starts), dtype=np.int64), np.zeros((0, 2), np.int64))
         return self._now
 
@@ -159,7 +162,7 @@ class BatchEnv:
             InputError: a row or delay that does not exist.
             SupplyExhausted: a clock left a power series that does not repeat.
         """
-        actions = np.ascontiguousarray(actions, dtype=np.int64)
+        actions = _whole_numbers(actions, "actions", 2)
         self._check(actions)
         active = self._now.environment.copy()
         before = self._simulations.batch.values[active]
@@ -243,6 +246,20 @@ class _Share:
         for name in ("queue_offsets", "running_offsets"):
             np.cumsum(np.concatenate([np.diff(getattr(part, name)) for part in parts]), out=getattr(whole, name)[1:])
         return whole
+
+
+def _whole_numbers(given: Any, field: str, dimensions: int) -> Ints:
+    """Numbers as the compiled code wants them, which looks at neither type nor shape.
+
+    Raises:
+        InputError: they are no whole numbers, or have another number of dimensions.
+    """
+    array = np.asarray(given)
+    if array.size and array.dtype.kind not in "iu":
+        raise InputError(f"are of type {array.dtype}", field=field, fix="give whole numbers")
+    if array.ndim != dimensions:
+        raise InputError(f"have shape {array.shape}", field=field, fix=f"give {dimensions} dimension(s)")
+    return np.ascontiguousarray(array, dtype=np.int64)
 
 
 def program_of(made: Preset, backfill: str | None) -> Program:

@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import difflib
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import numpy as np
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from greenbatch.errors import InputError
-from greenbatch.scenarios.toml import read_toml
+from greenbatch.scenarios.toml import line_of, read_toml
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from pydantic_core import ErrorDetails
+
     from greenbatch.scenarios import Scenario
 
 SHIPPED = Path(__file__).with_name("presets")
@@ -26,34 +30,62 @@ PRICES = "prices"
 """Kind of network that sets the prices of a planner (`engine.priced`) instead of choosing jobs."""
 
 
+SETTINGS: dict[str, tuple[float, float, str]] = {
+    "sticky": (0.0, 1.0, "0 or 1"),
+    "per_instant": (0.0, 1.0, "0 or 1"),
+    "completion_first": (0.0, 1.0, "0 or 1"),
+    "tick_s": (1.0, 604_800.0, "0 for none, or 1 to 604800 s"),
+    "threshold_j": (0.0, 1e12, "0 to 1e12 J"),
+}
+"""Engine settings that a preset may put over the scenario's: smallest and largest value, and that in words. Machine,
+supply and forecast are the scenario's; the engine's arrays are laid out for them, and compiled code checks no bounds.
+"""
+_FLAGS = ("sticky", "per_instant", "completion_first")
+
+_SIGNED = ("remaining_time", "hour_sine", "hour_cosine")
+"""Features that may be below 0, and so have no logarithm."""
+
+Bound = Annotated[float, Field(ge=-1e30, le=1e30)]
+Weight = Annotated[float, Field(ge=-1e12, le=1e12)]
+Scale = Annotated[float, Field(gt=1e-12, le=1e12)]
+
+
 class _Section(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
 
 
 class Column(_Section):
     """A feature and its normaliser: ``min(max(feature / scale, floor), ceiling)``."""
 
     feature: str
-    scale: float | Normalizer = 1.0
-    floor: float = -1e30
-    ceiling: float = 1e30
+    scale: Scale | Normalizer = 1.0
+    floor: Bound = -1e30
+    ceiling: Bound = 1e30
     log: bool = False
+
+    @model_validator(mode="after")
+    def _makes_sense(self) -> Column:
+        if self.floor > self.ceiling:
+            raise ValueError(f"the floor {self.floor:g} is above the ceiling {self.ceiling:g}; give a lower one")
+        if self.log and self.feature in _SIGNED:
+            raise ValueError(f"{self.feature} may be negative, so it has no logarithm; leave out log")
+        return self
 
 
 class Table(_Section):
     """Rows of one kind that an agent sees."""
 
-    rows: int = Field(default=0, ge=0)
+    rows: int = Field(default=0, ge=0, le=100_000)
     """At most so many; the rest is not seen."""
-    columns: tuple[Column, ...] = ()
-    empty: tuple[float, ...] = ()
+    columns: tuple[Column, ...] = Field(default=(), max_length=256)
+    empty: tuple[Bound, ...] = ()
     """A row that stands for none where tables are padded; zeros if not given."""
 
 
 class State(_Section):
     """Columns of the system as a whole."""
 
-    columns: tuple[Column, ...] = ()
+    columns: tuple[Column, ...] = Field(default=(), max_length=256)
 
 
 class Observation(_Section):
@@ -63,7 +95,7 @@ class Observation(_Section):
     running: Table = Table()
     supply: Table = Table()
     state: State = State()
-    padded_width: int = 0
+    padded_width: int = Field(default=0, ge=0, le=256)
     """Columns of the padded tables of a single environment; 0 for the widest table's."""
 
 
@@ -71,13 +103,14 @@ class Delay(_Section):
     """A delay that may be chosen beside a job (GAS-MARL §4.1.2)."""
 
     kind: Literal["none", "releases", "seconds"]
-    amount: float = Field(default=0.0, ge=0)
+    amount: float = Field(default=0.0, ge=0, le=31_622_400.0)
+    """Jobs, or seconds: at most 366 days."""
 
 
 class Action(_Section):
     """What an agent may do."""
 
-    delays: tuple[Delay, ...] = (Delay(kind="none"),)
+    delays: tuple[Delay, ...] = Field(default=(Delay(kind="none"),), max_length=1024)
     wait: bool = False
     """Waiting until the next event is a choice, shown as one more row."""
     only_fitting: bool = False
@@ -89,7 +122,7 @@ class Action(_Section):
 class Reward(_Section):
     """What an agent is rewarded for: a weighted sum of terms (see ``engine.tally.TERMS``)."""
 
-    terms: dict[str, float]
+    terms: dict[str, Weight]
     form: Literal["sparse", "dense"] = "sparse"
     """All at the end, as published, or as it grows: the sums are equal."""
 
@@ -97,13 +130,14 @@ class Reward(_Section):
 class Preset(_Section):
     """One way to learn."""
 
-    name: str
+    name: str = Field(pattern=r"^[\w.-]+$", max_length=100)
+    """Models are named by it: letters, digits, underscores, dots and hyphens."""
     description: str
     needs_site: bool = False
     backfill: str = "none"
     """Backfilling that it is trained with unless told otherwise."""
     settings: dict[str, float] = {}
-    """Fields of the engine's SETTINGS that it wants, e.g. ``tick_s``, put over the scenario's rules."""
+    """Of `SETTINGS`, put over the scenario's rules."""
     observation: Observation = Observation()
     """Empty for a planner with prices, which sees what ``engine.priced`` lists."""
     action: Action = Action()
@@ -145,18 +179,45 @@ def check(raw: dict[str, Any], *, file: str | Path | None = None, lines: dict[An
     try:
         made = Preset.model_validate(raw)
     except ValidationError as error:
-        first = error.errors()[0]
-        place = tuple(str(part) for part in first["loc"])
-        line = next((n for key, n in (lines or {}).items() if tuple(map(str, key)) == place), None)
-        raise InputError(first["msg"], file=file, line=line, field=".".join(place)) from None
+        raise _refused(error.errors(include_url=False)[0], file, lines or {}) from None
+    _check_settings(made, file, lines or {})
     _check_names(made, file)
     return made
+
+
+def _refused(error: ErrorDetails, file: str | Path | None, lines: Mapping[Any, int]) -> InputError:
+    """What pydantic found, as one line with a fix."""
+    field, line = ".".join(map(str, error["loc"])), line_of(error["loc"], lines)
+    kind, message = error["type"], error["msg"]
+    if kind == "value_error":
+        problem, _, fix = message.removeprefix("Value error, ").partition("; ")
+    elif kind == "extra_forbidden":
+        problem, fix = "unknown key", "correct or remove it"
+    elif kind == "missing":
+        problem, fix = "is missing", "add it"
+    else:
+        text = repr(error["input"])
+        problem = "is " + (text if len(text) <= 60 else text[:57] + "...")
+        fix = "it must be " + message.removeprefix("Input should be ")
+    return InputError(problem, file=file, line=line, field=field, fix=fix)
+
+
+def _check_settings(made: Preset, file: str | Path | None, lines: Mapping[Any, int]) -> None:
+    for name, value in made.settings.items():
+        field, line = f"settings.{name}", line_of(("settings", name), lines)
+        if name not in SETTINGS:
+            close = difflib.get_close_matches(name, list(SETTINGS), n=1)
+            fix = f"{f'did you mean {close[0]}? ' if close else ''}known: {', '.join(SETTINGS)}"
+            raise InputError("is not a setting of a preset", file=file, line=line, field=field, fix=fix)
+        low, high, words = SETTINGS[name]
+        allowed = value in (0.0, 1.0) if name in _FLAGS else value == 0.0 or low <= value <= high
+        if not allowed:
+            raise InputError(f"is {value:g}", file=file, line=line, field=field, fix=f"give {words}")
 
 
 def _check_names(made: Preset, file: str | Path | None) -> None:
     from greenbatch.engine import features
     from greenbatch.engine.program import BACKFILLS
-    from greenbatch.engine.state import SETTINGS
     from greenbatch.engine.tally import TERMS
 
     seen = made.observation
@@ -167,7 +228,6 @@ def _check_names(made: Preset, file: str | Path | None) -> None:
         ("observation.state.columns", [c.feature for c in seen.state.columns], features.STATE_FEATURES),
         ("reward.terms", list(made.reward.terms), TERMS),
         ("backfill", [made.backfill], BACKFILLS),
-        ("settings", list(made.settings), SETTINGS.names or ()),
     ):
         for name in names:
             if name not in known:

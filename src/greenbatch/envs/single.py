@@ -67,8 +67,11 @@ class SchedulingEnv(gymnasium.Env[NDArray[np.float32], NDArray[np.int64]]):
         size = self._blank.size + len(seen.state.columns)
         self.observation_space = spaces.Box(-LARGEST, LARGEST, (size,), np.float32)
         delays = len(self._env.layout.delays)
-        self.action_space = spaces.MultiDiscrete([self._rows, delays] if delays > 1 else [self._rows])
+        self._parts = 2 if delays > 1 else 1
+        self.action_space = spaces.MultiDiscrete([self._rows, delays][: self._parts])
         self._starts = np.arange(len(question.workload) - jobs + 1) if starts is None else np.asarray(starts)
+        if not self._starts.size:
+            raise InputError("names no window", field="starts", fix="give the first job of at least one")
         self._seen: Observation | None = None
 
     def _padding(self, table: Table) -> NDArray[np.float32]:
@@ -76,6 +79,9 @@ class SchedulingEnv(gymnasium.Env[NDArray[np.float32], NDArray[np.int64]]):
         rows = self._rows if table is self._tables[0] else table.rows
         blank = np.zeros((rows, self._width), np.float32)
         if table.empty:
+            if len(table.empty) > self._width:
+                problem = f"an empty row has {len(table.empty)} numbers, the tables have {self._width} columns"
+                raise InputError(problem, field="observation", fix="give a number for each column")
             blank[:, : len(table.empty)] = table.empty
         return blank
 
@@ -104,7 +110,11 @@ class SchedulingEnv(gymnasium.Env[NDArray[np.float32], NDArray[np.int64]]):
         """
         if self._seen is None or not len(self._seen.environment):
             raise InputError("there is no decision to make", field="action", fix="call reset first")
-        row, delay = (*np.asarray(action, dtype=np.int64).ravel().tolist(), 0)[:2]
+        given = np.asarray(action)
+        if not 1 <= given.size <= self._parts or given.dtype.kind not in "iu":
+            fix = f"give {self._parts} whole number(s)"
+            raise InputError(f"is {action!r}"[:80], field="action", fix=fix)
+        row, delay = (*given.ravel().tolist(), 0)[:2]
         if not 0 <= row < self._rows:
             raise InputError(
                 f"row {row} of {self._rows}", field="action", fix="choose a row that action_masks() allows"

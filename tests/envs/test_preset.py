@@ -1,0 +1,104 @@
+"""Presets from files: what cannot be is refused in one line with its place, before compiled code sees it."""
+
+from __future__ import annotations
+
+import copy
+import math
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from greenbatch.envs.preset import SETTINGS, SHIPPED, check, preset, shipped_names
+from greenbatch.errors import InputError
+
+
+def changed(place: str, value: Any) -> dict[str, Any]:
+    """GAS-MARL's preset as plain values, one of them another."""
+    raw: Any = copy.deepcopy(preset("gas-marl").model_dump(mode="json"))
+    table, keys = raw, [int(key) if key.isdigit() else key for key in place.split("__")]
+    for key in keys[:-1]:
+        table = table[key]
+    table[keys[-1]] = value
+    return raw
+
+
+COLUMN = "observation__queue__columns__0"
+
+
+@pytest.mark.parametrize(
+    ("place", "value"),
+    [
+        *[(f"{COLUMN}__scale", value) for value in (0, -1.0, math.nan, math.inf, 1e-300, "jobs")],
+        *[(f"{COLUMN}__{bound}", value) for bound in ("floor", "ceiling") for value in (math.nan, math.inf, -1e300)],
+        (f"{COLUMN}__floor", 2.0),
+        (f"{COLUMN}__log", "perhaps"),
+        ("observation__running__columns__3__log", True),
+        *[(f"observation__{table}__rows", rows) for table in ("queue", "running", "supply") for rows in (-1, 10**9)],
+        ("observation__queue__rows", 0),
+        ("observation__queue__columns", [{"feature": "wait"}] * 257),
+        ("observation__padded_width", 10**6),
+        *[("action__delays__6__amount", value) for value in (-1, 1e12, math.inf, math.nan)],
+        ("action__delays", [{"kind": "none"}] * 1025),
+        ("action__delays", []),
+        ("action__longest_hold_s", math.inf),
+        *[("reward__terms__bounded_slowdown", value) for value in (math.nan, -math.inf, 1e300)],
+        ("reward__terms", {}),
+        ("name", "../elsewhere"),
+        ("name", ""),
+    ],
+)
+def test_values_that_cannot_be_are_refused(place: str, value: Any) -> None:
+    with pytest.raises(InputError) as caught:
+        check(changed(place, value), file="mine.toml")
+    text = str(caught.value)
+    assert text.startswith("mine.toml: ")
+    assert "\n" not in text
+    assert text.endswith(")")  # the fix
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        *[("sticky", value) for value in (2.0, -1.0, 0.5, math.nan)],
+        *[("tick_s", value) for value in (-1.0, 1e-9, 1e30, math.inf)],
+        ("threshold_j", -1.0),
+        *[(name, 7.0) for name in ("discipline", "backfill", "ranking", "twins", "processors", "idle_w")],
+        *[(f"supply_{name}", 1.0) for name in ("step_s", "slots", "origin_s", "repeat")],
+        ("forecast_slots", 0.0),
+        ("horizon_s", -1e15),
+    ],
+)
+def test_the_engines_arrays_cannot_be_outgrown_by_settings(name: str, value: float) -> None:
+    with pytest.raises(InputError) as caught:
+        check(changed("settings", {"sticky": 1.0, name: value}), file="mine.toml")
+    assert str(caught.value).startswith(f"mine.toml: settings.{name}: is ")
+
+
+@pytest.mark.parametrize("name", sorted(SETTINGS))
+def test_settings_that_presets_may_have(name: str) -> None:
+    low, high, _ = SETTINGS[name]
+    for value in (0.0, low, high):
+        assert check(changed("settings", {name: value})).settings[name] == value
+
+
+def test_a_refusal_names_file_line_field_and_fix(tmp_path: Path) -> None:
+    file = tmp_path / "mine.toml"
+    text = (SHIPPED / "maskable-ppo.toml").read_text()
+    file.write_text("tick = 3\n" + text)
+    with pytest.raises(InputError) as caught:
+        preset(file)
+    assert str(caught.value) == f"{file}, line 1: tick: unknown key (correct or remove it)"
+    file.write_text(text.replace("sticky = 1 ", "stiky = 1 "))
+    line = file.read_text().splitlines().index("[settings]") + 2
+    with pytest.raises(InputError) as caught:
+        preset(file)
+    assert str(caught.value).startswith(
+        f"{file}, line {line}: settings.stiky: is not a setting of a preset (did you mean sticky?"
+    )
+
+
+@pytest.mark.parametrize("name", shipped_names())
+def test_a_preset_survives_its_record(name: str) -> None:
+    made = preset(name)
+    assert check(made.model_dump(mode="json")) == made
