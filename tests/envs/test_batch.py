@@ -310,6 +310,20 @@ def test_windows_and_actions_that_do_not_exist_are_refused(small: Scenario) -> N
     assert isinstance(seen, Observation)
 
 
+@pytest.mark.parametrize("threads", [1, 3])
+def test_there_is_no_step_before_the_first_window_nor_after_the_last(small: Scenario, threads: int) -> None:
+    env = BatchEnv(small, "rlscheduler", environments=4, jobs=2, threads=threads)
+    with pytest.raises(InputError, match="actions: there is no decision to make"):
+        env.step(np.zeros((4, 2), np.int64))
+    for starts in ([0, 1], [7], [0, 1, 2, 3]):
+        seen = env.reset(starts)
+        assert seen.environment.tolist() == list(range(len(starts)))
+        while len(seen.environment):
+            seen, _, _ = env.step(np.zeros((len(seen.environment), 2), np.int64))
+        with pytest.raises(InputError, match="actions: there is no decision to make"):
+            env.step(np.zeros((0, 2), np.int64))
+
+
 def test_a_power_series_that_ends_is_said(small: Scenario) -> None:
     question = load_scenario(
         "default", overrides={"workload.generator.jobs": 300, "site.repeat": False, "site.days": 2}

@@ -159,7 +159,7 @@ class BatchEnv:
             reward, shape (A,), and whether it has ended, shape (A,).
 
         Raises:
-            InputError: a row or delay that does not exist.
+            InputError: a row or delay that does not exist, or no simulation awaits a decision.
             SupplyExhausted: a clock left a power series that does not repeat.
         """
         actions = _whole_numbers(actions, "actions", 2)
@@ -176,6 +176,8 @@ class BatchEnv:
 
     def _check(self, actions: Ints) -> None:
         count = len(self._now.environment)
+        if not count:
+            raise InputError("there is no decision to make", field="actions", fix="call reset first")
         if actions.shape != (count, 2):
             fix = f"give a row and a delay for each of {count} simulations"
             raise InputError(f"have shape {actions.shape}", field="actions", fix=fix)
