@@ -25,9 +25,9 @@ from greenbatch.engine.view_state import observe_view
 from greenbatch.envs.batch import program_of
 from greenbatch.envs.layout import layout_of
 from greenbatch.envs.preset import preset, resolve
-from greenbatch.learning.graph import build, load
 from greenbatch.learning.learned import graph_of
 from greenbatch.learning.model import load_model
+from greenbatch.learning.onnx_graph import build, load
 from greenbatch.learning.shapes import Shapes, shapes_of
 from greenbatch.scenarios import load_scenario
 

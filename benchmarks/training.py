@@ -24,9 +24,9 @@ import torch
 
 from greenbatch.envs.batch import BatchEnv
 from greenbatch.learning.advantages import gae, normalized
-from greenbatch.learning.machine import prepared
+from greenbatch.learning.device import prepared
 from greenbatch.learning.networks import build
-from greenbatch.learning.ppo import Learner, Settings, likelihood
+from greenbatch.learning.ppo import Learner, UpdateSettings, likelihood
 from greenbatch.learning.rollout import Trajectories, collect
 from greenbatch.learning.shapes import shapes_of
 from greenbatch.scenarios import load_scenario
@@ -70,7 +70,7 @@ def starts(env: BatchEnv) -> list[int]:
 def learner(env: BatchEnv, minibatch: int, passes: int) -> Learner:
     """Untrained networks of the published sizes."""
     actor, critic = build(env.preset.network, shapes_of(env.preset), 0)
-    return Learner(actor, critic, Settings(passes=passes, minibatch=minibatch))
+    return Learner(actor, critic, UpdateSettings(passes=passes, minibatch=minibatch))
 
 
 def played(env: BatchEnv, nets: Learner, seed: int = 0) -> Trajectories:

@@ -21,7 +21,8 @@ from tiny import tiny_plan, weights_of
 
 from greenbatch.learning.checkpoint import load_checkpoint
 from greenbatch.learning.log import read_log
-from greenbatch.learning.runs import CHECKPOINT, LOG, Plan
+from greenbatch.learning.plan import Plan
+from greenbatch.learning.runs import CHECKPOINT, LOG
 from greenbatch.learning.training import train
 
 TIMES = {"elapsed_s", "decisions_per_s"}

@@ -12,7 +12,7 @@ from small_env import Observation
 
 from greenbatch.learning.advantages import gae, normalized
 from greenbatch.learning.networks import build
-from greenbatch.learning.ppo import Learner, Settings
+from greenbatch.learning.ppo import Learner, UpdateSettings
 from greenbatch.learning.rollout import collect, play
 from greenbatch.learning.shapes import Shapes
 
@@ -68,7 +68,7 @@ class Poles:
 def _ours() -> float:
     """Mean return of 20 greedy episodes after training on about as many steps."""
     actor, critic = build({"kind": "context"}, SHAPES, 0)
-    settings = Settings(passes=10, minibatch=64, actor_rate=RATE, critic_rate=RATE, adam_epsilon=1e-5)
+    settings = UpdateSettings(passes=10, minibatch=64, actor_rate=RATE, critic_rate=RATE, adam_epsilon=1e-5)
     learner, env = Learner(actor, critic, settings), Poles(64)
     generator = torch.Generator().manual_seed(0)
     done, length, seed = 0, 20.0, 0

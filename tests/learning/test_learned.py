@@ -114,7 +114,7 @@ def write_model(folder: Path, made: Preset, scenario: Scenario, *, seed: int = 0
 
 def batched_starts(scenario: Scenario, made: Preset, backfill: str, starts: list[int], jobs: int, actor: Any) -> Any:
     """Start times of all jobs by the batched environment and the torch network, and how often it waited or delayed."""
-    from greenbatch.learning.batches import as_batch
+    from greenbatch.learning.observations import as_batch
     from greenbatch.learning.rollout import Choice
 
     env = BatchEnv(scenario, made, environments=len(starts), jobs=jobs, backfill=backfill)

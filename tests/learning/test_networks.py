@@ -14,11 +14,12 @@ from small_env import GAS, RICH, Observation, observation
 from torch import Tensor, nn
 
 from greenbatch.errors import InputError
-from greenbatch.learning.batches import Batch, as_batch, roomy, stack
-from greenbatch.learning.gasmarl import GasMarlActor, GasMarlCritic
-from greenbatch.learning.layers import flattened
 from greenbatch.learning.networks import build
-from greenbatch.learning.packed import owners
+from greenbatch.learning.networks.gasmarl import GasMarlActor, GasMarlCritic
+from greenbatch.learning.networks.layers import flattened
+from greenbatch.learning.networks.linear_by_hand import roomy
+from greenbatch.learning.observations import Batch, as_batch, stack
+from greenbatch.learning.segments import owners
 from greenbatch.learning.shapes import Shapes
 
 KINDS = ("kernel", "gas-marl", "maskable-ppo", "attention", "context")

@@ -13,10 +13,10 @@ from small_env import GAS, SmallEnv
 from torch import Tensor, nn
 
 from greenbatch.learning.advantages import gae, normalized
-from greenbatch.learning.batches import Batch, Decisions
-from greenbatch.learning.layers import Actor, Critic
 from greenbatch.learning.networks import build
-from greenbatch.learning.ppo import Learner, Report, Settings, likelihood, minibatches, policy_loss, scheduled
+from greenbatch.learning.networks.layers import Actor, Critic
+from greenbatch.learning.observations import Batch, Decisions
+from greenbatch.learning.ppo import Learner, Report, UpdateSettings, likelihood, minibatches, policy_loss
 from greenbatch.learning.rollout import Trajectories, collect
 
 
@@ -140,7 +140,7 @@ def _like_sb3(passes: int, entropy: float) -> tuple[dict[str, float], dict[str, 
         _two_rows(states), np.array([0, count]), torch.from_numpy(actions), torch.zeros(count, dtype=torch.int64), old,
         empty, empty, empty[:1], np.zeros((1, 1)),
     )  # fmt: skip
-    settings = Settings(
+    settings = UpdateSettings(
         passes=passes, minibatch=0, clip=0.2, entropy=entropy, max_gradient_norm=None, actor_rate=0.01, critic_rate=0.01
     )
     report = Learner(actor, critic, settings).update(played, advantages, targets, torch.Generator())
@@ -169,7 +169,7 @@ def test_an_update_is_that_of_stable_baselines3(passes: int, entropy: float) -> 
         torch.testing.assert_close(mine[name], value, atol=2e-6, rtol=1e-5)
 
 
-def _updated(settings: Settings, *, threads: int = 1, critic: bool = True) -> tuple[Report, dict[str, Tensor]]:
+def _updated(settings: UpdateSettings, *, threads: int = 1, critic: bool = True) -> tuple[Report, dict[str, Tensor]]:
     nets = build({"kind": "gas-marl"}, GAS, 0)
     played = collect(SmallEnv(GAS, 20), range(20), *nets, torch.Generator().manual_seed(0))
     advantages = gae(played.rewards, played.values, played.offsets)
@@ -197,14 +197,14 @@ def _moved(weights: dict[str, Tensor], net: int) -> bool:
 
 
 def test_two_threads_and_one_learn_the_same_bytes() -> None:
-    settings = Settings(passes=3, minibatch=16)
+    settings = UpdateSettings(passes=3, minibatch=16)
     (one, first), (two, second) = (_updated(settings, threads=threads) for threads in (1, 2))
     assert one == two
     assert all(first[name].equal(value) for name, value in second.items())
 
 
 def test_the_actor_stops_at_its_divergence_and_the_critic_goes_on() -> None:
-    free = Settings(passes=20, minibatch=0, actor_rate=0.01)
+    free = UpdateSettings(passes=20, minibatch=0, actor_rate=0.01)
     stopped, weights = _updated(replace(free, target_kl=0.01))
     assert 1 < stopped.passes < 20
     assert stopped.kl > 0.015
@@ -217,12 +217,12 @@ def test_the_actor_stops_at_its_divergence_and_the_critic_goes_on() -> None:
 
 
 def test_passes_of_actor_and_critic_are_their_own() -> None:
-    report, weights = _updated(Settings(passes=2, critic_passes=5, minibatch=0))
+    report, weights = _updated(UpdateSettings(passes=2, critic_passes=5, minibatch=0))
     assert (report.passes, report.minibatches) == (2, 5)
-    _, alone = _updated(Settings(passes=2, minibatch=0), critic=False)
+    _, alone = _updated(UpdateSettings(passes=2, minibatch=0), critic=False)
     assert all(weights[name].equal(value) for name, value in alone.items() if name.startswith("0."))
     assert not _moved(alone, 1)
-    report, frozen = _updated(Settings(passes=0, critic_passes=2, minibatch=0))
+    report, frozen = _updated(UpdateSettings(passes=0, critic_passes=2, minibatch=0))
     assert report.passes == 0
     assert not _moved(frozen, 0)
     assert _moved(frozen, 1)
@@ -230,7 +230,7 @@ def test_passes_of_actor_and_critic_are_their_own() -> None:
 
 def test_gradients_are_clipped_by_their_norm() -> None:
     """With plain gradients out of the way: Adam's first step does not depend on scale, its epsilon does."""
-    settings = Settings(passes=1, minibatch=0, adam_epsilon=1.0, actor_rate=1.0)
+    settings = UpdateSettings(passes=1, minibatch=0, adam_epsilon=1.0, actor_rate=1.0)
     report, free = _updated(replace(settings, max_gradient_norm=None))
     same, unclipped = _updated(replace(settings, max_gradient_norm=report.gradient_norm * 1.01))
     assert same.gradient_norm == report.gradient_norm
@@ -243,7 +243,7 @@ def test_gradients_are_clipped_by_their_norm() -> None:
 
 
 def test_an_entropy_bonus_raises_entropy() -> None:
-    settings = Settings(passes=30, minibatch=0, actor_rate=0.003)
+    settings = UpdateSettings(passes=30, minibatch=0, actor_rate=0.003)
     entropies = []
     for weight in (0.0, 1.0):
         nets = build({"kind": "gas-marl"}, GAS, 0)
@@ -264,11 +264,3 @@ def test_minibatches_are_a_shuffle_with_long_queues_first() -> None:
     assert not torch.cat(one).equal(torch.cat(other))
     assert all((queued[part].diff() <= 0).all() for part in one)
     assert [len(part) for part in minibatches(queued, 0, torch.Generator())] == [53]
-
-
-def test_schedules() -> None:
-    assert scheduled(3, 0.7) == 3.0
-    line = {"start": 1.0, "end": 0.0}
-    assert [scheduled(line, share) for share in (0.0, 0.25, 1.0, 2.0)] == [1.0, 0.75, 0.0, 0.0]
-    wave = {**line, "shape": "cosine"}
-    assert [scheduled(wave, share) for share in (0.0, 0.5, 1.0)] == pytest.approx([1.0, 0.5, 0.0])

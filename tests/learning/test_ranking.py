@@ -12,8 +12,8 @@ from greenbatch.engine.simulate import simulate
 from greenbatch.envs.batch import BatchEnv, Observation
 from greenbatch.envs.preset import Preset, check
 from greenbatch.errors import InputError
-from greenbatch.learning import runs
 from greenbatch.learning.model import load_model
+from greenbatch.learning.plan import Plan, make_plan
 from greenbatch.learning.ranking import WEIGHT, choose, costs, play
 from greenbatch.learning.search import search
 from greenbatch.metrics import evaluate
@@ -93,7 +93,7 @@ def test_costs_of_a_window_weigh_as_its_root() -> None:
 
 
 def test_candidates_are_played_as_if_alone(small: Scenario) -> None:
-    made = runs.make_plan("rlscheduler-plus", small).preset
+    made = make_plan("rlscheduler-plus", small).preset
     points = np.random.default_rng(0).normal(0, 1, (3, 12))
     starts = np.array([0, 90])
     together = play(BatchEnv(small, made, environments=6, jobs=80), starts, points)
@@ -105,8 +105,8 @@ def test_candidates_are_played_as_if_alone(small: Scenario) -> None:
 TINY = {"training.search.population": 6, "training.windows": 2, "training.jobs": 60}
 
 
-def plan(small: Scenario, epochs: int = 5, **changes: Any) -> runs.Plan:
-    return runs.make_plan("rlscheduler-plus", small, overrides={**TINY, **changes}, epochs=epochs, threads=1)
+def plan(small: Scenario, epochs: int = 5, **changes: Any) -> Plan:
+    return make_plan("rlscheduler-plus", small, overrides={**TINY, **changes}, epochs=epochs, threads=1)
 
 
 class Stop(Exception):

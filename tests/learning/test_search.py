@@ -12,11 +12,11 @@ import pytest
 from greenbatch.engine import priced
 from greenbatch.engine.simulate import simulate
 from greenbatch.errors import InputError
-from greenbatch.learning import runs
 from greenbatch.learning.candidates import HEAD_STEP, Trial, initial_point, numbers_of, objective
 from greenbatch.learning.evolution import Evolution
 from greenbatch.learning.log import read_log
 from greenbatch.learning.model import load_model
+from greenbatch.learning.plan import Plan, make_plan
 from greenbatch.learning.search import search
 from greenbatch.metrics import evaluate
 from greenbatch.policies import scheduler
@@ -114,8 +114,8 @@ TINY = {
 }  # fmt: skip
 
 
-def plan(small: Scenario, epochs: int = 6, **changes: Any) -> runs.Plan:
-    return runs.make_plan("gas-marl-plus", small, overrides={**TINY, **changes}, epochs=epochs, threads=1)
+def plan(small: Scenario, epochs: int = 6, **changes: Any) -> Plan:
+    return make_plan("gas-marl-plus", small, overrides={**TINY, **changes}, epochs=epochs, threads=1)
 
 
 class Stop(Exception):

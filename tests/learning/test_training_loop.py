@@ -23,17 +23,8 @@ from greenbatch.learning import windows
 from greenbatch.learning.checkpoint import load_checkpoint
 from greenbatch.learning.log import read_log
 from greenbatch.learning.model import load_model
-from greenbatch.learning.runs import (
-    CHECKPOINT,
-    LOG,
-    MODEL,
-    RUN,
-    Plan,
-    check_same,
-    make_plan,
-    other_versions,
-    parse_overrides,
-)
+from greenbatch.learning.plan import Plan, make_plan, parse_overrides
+from greenbatch.learning.runs import CHECKPOINT, LOG, MODEL, RUN, check_same, other_versions
 from greenbatch.learning.training import Course, train
 
 ROOT = Path(__file__).parents[2]

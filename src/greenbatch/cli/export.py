@@ -25,9 +25,9 @@ def export(model: Path, *, out: Path, force: Switch = False) -> None:
     """
     _check(out, force=force)
     from greenbatch.learning.checkpoint import replace_file
-    from greenbatch.learning.graph import load
     from greenbatch.learning.learned import graph_of
     from greenbatch.learning.model import load_model
+    from greenbatch.learning.onnx_graph import load
 
     content = graph_of(load_model(model))
     session = load(content)

@@ -113,7 +113,8 @@ def _train(paper: Study, which: Wanted, place: Path, asked: Asked) -> None:
     from greenbatch.cli.train import check_flags
     from greenbatch.envs.preset import preset
     from greenbatch.experiments.trainings import Budget, cells_of, train_missing
-    from greenbatch.learning.runs import need_torch, parse_overrides
+    from greenbatch.learning.plan import parse_overrides
+    from greenbatch.learning.runs import need_torch
 
     check_flags(asked.epochs, asked.minutes, resume=False, force=False)
     if any("search" not in preset(name).training for name in which.presets):

@@ -81,11 +81,12 @@ def train(
 
     check_flags(epochs, minutes, resume=resume, force=force)
     from greenbatch.learning import runs
+    from greenbatch.learning.plan import make_plan, parse_overrides
     from greenbatch.scenarios import load_scenario
 
     runs.read_run(out) if resume else runs.check_new(out, force=force)
-    plan = runs.make_plan(
-        preset, load_scenario(scenario), overrides=runs.parse_overrides(overrides or []), windows=windows,
+    plan = make_plan(
+        preset, load_scenario(scenario), overrides=parse_overrides(overrides or []), windows=windows,
         backfill=backfill, epochs=epochs, minutes=minutes, seed=seed, threads=threads, device=device,
         command=COMMAND.get(),
     )  # fmt: skip

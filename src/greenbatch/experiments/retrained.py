@@ -13,7 +13,8 @@ from greenbatch.errors import InputError
 from greenbatch.experiments.compare import choose_windows, compare
 from greenbatch.learning.learned import SHIPPED
 from greenbatch.learning.model import RECORD, Model, load_model
-from greenbatch.learning.runs import MODEL, Plan, carry_out
+from greenbatch.learning.plan import Plan
+from greenbatch.learning.runs import MODEL, carry_out
 from greenbatch.learning.settings import read_training
 
 if TYPE_CHECKING:

@@ -19,7 +19,7 @@ from greenbatch.experiments.reproduce import PROTOCOLS
 from greenbatch.learning.windows import MODES
 
 if TYPE_CHECKING:
-    from greenbatch.learning.runs import Plan
+    from greenbatch.learning.plan import Plan
     from greenbatch.scenarios import Scenario
 
 
@@ -314,7 +314,7 @@ def plan_of(cell: Cell, scenario: Scenario, budget: Budget) -> Plan:
     Raises:
         InputError: a value does not fit.
     """
-    from greenbatch.learning.runs import make_plan
+    from greenbatch.learning.plan import make_plan
 
     return make_plan(
         cell.agent.preset, scenario, overrides={**budget.overrides, **cell.overrides}, windows=cell.windows,

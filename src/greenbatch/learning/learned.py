@@ -20,8 +20,8 @@ from greenbatch.engine.program import BACKFILLS, Program
 from greenbatch.engine.seam import Decision, Start, View, Wait
 from greenbatch.envs.preset import PRICES
 from greenbatch.errors import InputError
-from greenbatch.learning.graph import build, load
 from greenbatch.learning.model import ACTOR, RECORD, Model, is_model, load_model
+from greenbatch.learning.onnx_graph import build, load
 from greenbatch.learning.priced import PricedScheduler, priced
 from greenbatch.learning.shapes import shapes_of
 

@@ -22,9 +22,13 @@ from numpy.typing import NDArray
 from greenbatch.envs.preset import PRICES
 from greenbatch.errors import InputError
 from greenbatch.learning.checkpoint import read_tensors, replace_file
+from greenbatch.learning.windows import HELD_OUT
+from greenbatch.provenance import provenance
 
 if TYPE_CHECKING:
     from greenbatch.envs.preset import Preset
+    from greenbatch.learning.counters import Counters
+    from greenbatch.learning.plan import Plan
     from greenbatch.scenarios import Scenario
 
 Weights = dict[str, NDArray[np.float32]]
@@ -80,6 +84,42 @@ class Model:
         if largest is not None and there > largest:
             problem = f"was trained for {largest:g} processors, {scenario.name} has {there}"
             raise InputError(problem, file=self.folder, fix=f"greenbatch train {name} --scenario {scenario.name}")
+
+
+def training_record(plan: Plan, counters: Counters, *, kept: str, averaged: bool) -> dict[str, Any]:
+    """The tables ``training`` and ``provenance`` of ``model.json``.
+
+    Args:
+        plan: what was trained.
+        counters: how far it came.
+        kept: which weights became the model, ``best`` on the validation windows or ``last``.
+        averaged: they are an average.
+    """
+    settings, best = plan.settings, kept == "best"
+    held_out = [HELD_OUT.start, HELD_OUT.stop - 1] if plan.windows == "held-out" else []
+    return {
+        "training": {
+            "scenario": plan.scenario.name,
+            "windows": plan.windows,
+            "held_out_jobs": held_out,
+            "backfill": plan.backfill,
+            "seed": settings.seed,
+            "threads": plan.threads,
+            "device": plan.device,
+            "epochs": counters.epoch,
+            "kept": kept,
+            "kept_epoch": counters.best_epoch if best else counters.epoch,
+            "averaged": averaged,
+            "finished": counters.done,
+            "decisions": counters.decisions,
+            "minutes": round(counters.elapsed_s / 60, 3),
+            "settings": settings.model_dump(mode="json"),
+        },
+        "provenance": provenance(
+            scenario=plan.scenario.resolved, inputs=plan.scenario.inputs, notes=plan.scenario.notes,
+            settings={"preset": plan.preset.name}, seed=settings.seed, command=plan.command,
+        ),
+    }  # fmt: skip
 
 
 def save_model(folder: Path, weights: Mapping[str, NDArray[Any]], preset: Preset, record: Mapping[str, Any],

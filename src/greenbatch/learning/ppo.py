@@ -6,7 +6,7 @@ Losses are plain functions; ``Learner`` holds the networks and their two Adam op
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -16,14 +16,14 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from greenbatch.learning import packed
-from greenbatch.learning.batches import Batch
-from greenbatch.learning.layers import Actor, Critic
+from greenbatch.learning import segments
+from greenbatch.learning.networks.layers import Actor, Critic
+from greenbatch.learning.observations import Batch
 from greenbatch.learning.rollout import Trajectories
 
 
 @dataclass(frozen=True)
-class Settings:
+class UpdateSettings:
     """One update's numbers. Defaults: GAS-MARL as published."""
 
     passes: int = 8
@@ -61,22 +61,6 @@ class Report(NamedTuple):
     minibatches: int
 
 
-def scheduled(value: float | Mapping[str, float | str], progress: float) -> float:
-    """A number that may follow the training's progress.
-
-    Args:
-        value: a number, or ``{start, end, shape}`` with shape ``linear`` (default) or ``cosine``.
-        progress: share of the training done, 0 to 1.
-    """
-    if not isinstance(value, Mapping):
-        return float(value)
-    start, end = float(value["start"]), float(value["end"])
-    share = min(max(progress, 0.0), 1.0)
-    if value.get("shape", "linear") == "cosine":
-        share = 0.5 - 0.5 * math.cos(math.pi * share)
-    return start + (end - start) * share
-
-
 def likelihood(actor: Actor, batch: Batch, rows: Tensor, delays: Tensor) -> tuple[Tensor, Tensor]:
     """Joint log-probability and entropy [nat] of both parts, each (A,).
 
@@ -84,11 +68,11 @@ def likelihood(actor: Actor, batch: Batch, rows: Tensor, delays: Tensor) -> tupl
     """
     chosen = batch.queue_offsets[:-1] + rows
     logits, delay_logits = actor.evaluate(batch, chosen)
-    scores = packed.log_softmax(logits, batch.queue_offsets, batch.selectable, batch.queue_owner)
-    together, entropy = scores[chosen], packed.entropy(scores, batch.queue_offsets, batch.queue_owner)
+    scores = segments.log_softmax(logits, batch.queue_offsets, batch.selectable, batch.queue_owner)
+    together, entropy = scores[chosen], segments.entropy(scores, batch.queue_offsets, batch.queue_owner)
     if delay_logits is None:
         return together, entropy
-    delay_scores = torch.log_softmax(delay_logits.masked_fill(~batch.delays, packed.NEVER), 1)
+    delay_scores = torch.log_softmax(delay_logits.masked_fill(~batch.delays, segments.NEVER), 1)
     together = together + delay_scores.gather(1, delays.unsqueeze(1)).squeeze(1)
     return together, entropy - (delay_scores.exp() * delay_scores).sum(1)
 
@@ -102,7 +86,7 @@ def policy_loss(new: Tensor, old: Tensor, advantages: Tensor, clip: float) -> Te
 class Learner:
     """Actor and critic with their optimizers."""
 
-    def __init__(self, actor: Actor, critic: Critic | None, settings: Settings) -> None:
+    def __init__(self, actor: Actor, critic: Critic | None, settings: UpdateSettings) -> None:
         self.actor, self.critic, self.settings = actor, critic, settings
         self.actor_optimizer = self._adam(actor, settings.actor_rate)
         self.critic_optimizer = None if critic is None else self._adam(critic, settings.critic_rate)
@@ -116,7 +100,7 @@ class Learner:
         advantages: NDArray[np.float64],
         targets: NDArray[np.float64] | None,
         generator: torch.Generator,
-        settings: Settings | None = None,
+        settings: UpdateSettings | None = None,
     ) -> Report:
         """One epoch's update.
 
@@ -154,7 +138,7 @@ class Learner:
     def _parts(
         self,
         epoch: _Epoch,
-        settings: Settings,
+        settings: UpdateSettings,
         generator: torch.Generator,
         second: _Second,
         meter: _Meter,
@@ -182,7 +166,7 @@ class Learner:
         self.actor.prepare(part.batch)
         return part
 
-    def _actor_step(self, part: _Part, settings: Settings, meter: _Meter) -> float:
+    def _actor_step(self, part: _Part, settings: UpdateSettings, meter: _Meter) -> float:
         new, entropy = likelihood(self.actor, part.batch, part.rows, part.delays)
         losses = policy_loss(new, part.old, part.advantages, settings.clip)
         loss = losses.mean()
@@ -199,7 +183,7 @@ class Learner:
         meter.acted += 1
         return float(kl)
 
-    def _critic_step(self, part: _Part, settings: Settings, meter: _Meter) -> None:
+    def _critic_step(self, part: _Part, settings: UpdateSettings, meter: _Meter) -> None:
         critic, optimizer = self.critic, self.critic_optimizer
         if critic is None or optimizer is None:
             return

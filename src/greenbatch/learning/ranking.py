@@ -20,9 +20,8 @@ from greenbatch.learning import runs, windows
 from greenbatch.learning.checkpoint import STATE
 from greenbatch.learning.counters import Counters
 from greenbatch.learning.log import Log
-from greenbatch.learning.model import save_model
-from greenbatch.learning.record import training_record
-from greenbatch.learning.runs import Plan
+from greenbatch.learning.model import save_model, training_record
+from greenbatch.learning.plan import Plan
 from greenbatch.learning.search import Record, Searching
 from greenbatch.learning.settings import Search
 

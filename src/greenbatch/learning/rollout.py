@@ -12,9 +12,9 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from greenbatch.learning import packed
-from greenbatch.learning.batches import Batch, Copy, Decisions, Observed, as_batch, copied, stack
-from greenbatch.learning.layers import Actor, Critic
+from greenbatch.learning import segments
+from greenbatch.learning.networks.layers import Actor, Critic
+from greenbatch.learning.observations import Batch, Copy, Decisions, Observed, as_batch, copied, stack
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
@@ -78,17 +78,17 @@ class Choice:
     def __call__(self, batch: Batch) -> tuple[Tensor, Tensor, Tensor]:
         """Rows (A,), delays (A,), joint log-probabilities (A,)."""
         logits, encoded = self.actor.encode(batch)
-        scores = packed.log_softmax(logits, batch.queue_offsets, batch.selectable, batch.queue_owner)
+        scores = segments.log_softmax(logits, batch.queue_offsets, batch.selectable, batch.queue_owner)
         if self.generator is None:
-            rows = packed.arg_max(scores, batch.queue_offsets, batch.selectable)
+            rows = segments.arg_max(scores, batch.queue_offsets, batch.selectable)
         else:
-            rows = packed.sample(scores, batch.queue_offsets, self.generator)
+            rows = segments.sample(scores, batch.queue_offsets, self.generator)
         chosen = batch.queue_offsets[:-1] + rows
         together = scores[chosen]
         delay_logits = self.actor.delay_logits(batch, encoded, chosen)
         if delay_logits is None:
             return rows, torch.zeros_like(rows), together
-        delay_scores = torch.log_softmax(delay_logits.masked_fill(~batch.delays, packed.NEVER), 1)
+        delay_scores = torch.log_softmax(delay_logits.masked_fill(~batch.delays, segments.NEVER), 1)
         delays = delay_scores.argmax(1) if self.generator is None else _sample_rows(delay_scores, self.generator)
         return rows, delays, together + delay_scores.gather(1, delays.unsqueeze(1)).squeeze(1)
 
@@ -97,7 +97,7 @@ def _sample_rows(log_probabilities: Tensor, generator: torch.Generator) -> Tenso
     """One column of each row of (A, D) at random: the packed sampler on segments of equal length."""
     count, options = log_probabilities.shape
     offsets = torch.arange(count + 1, device=log_probabilities.device) * options
-    return packed.sample(log_probabilities.reshape(-1), offsets, generator)
+    return segments.sample(log_probabilities.reshape(-1), offsets, generator)
 
 
 @torch.no_grad()

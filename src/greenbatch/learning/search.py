@@ -22,9 +22,8 @@ from greenbatch.learning.checkpoint import STATE, load_checkpoint, save_checkpoi
 from greenbatch.learning.counters import Counters
 from greenbatch.learning.evolution import Evolution
 from greenbatch.learning.log import Log
-from greenbatch.learning.model import save_model
-from greenbatch.learning.record import training_record
-from greenbatch.learning.runs import Plan
+from greenbatch.learning.model import save_model, training_record
+from greenbatch.learning.plan import Plan
 from greenbatch.learning.settings import Search
 
 Record = dict[str, Any]

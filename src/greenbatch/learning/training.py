@@ -23,14 +23,13 @@ from greenbatch.errors import GreenbatchError, InputError
 from greenbatch.learning import runs, windows
 from greenbatch.learning.advantages import gae, group_relative, normalized, rewards_to_go
 from greenbatch.learning.checkpoint import STATE, Tensors, load_checkpoint, save_checkpoint
+from greenbatch.learning.device import device_of, prepared
 from greenbatch.learning.log import Log, Scalars
-from greenbatch.learning.machine import device_of, prepared
-from greenbatch.learning.model import LARGEST_BYTES, save_model
+from greenbatch.learning.model import LARGEST_BYTES, save_model, training_record
 from greenbatch.learning.networks import build
-from greenbatch.learning.ppo import Learner, Report, Settings
-from greenbatch.learning.record import training_record
+from greenbatch.learning.plan import Plan
+from greenbatch.learning.ppo import Learner, Report, UpdateSettings
 from greenbatch.learning.rollout import Trajectories, collect, play
-from greenbatch.learning.runs import Plan
 from greenbatch.learning.shapes import shapes_of
 from greenbatch.learning.state import State
 
@@ -93,10 +92,10 @@ class Course:
         wanted = critic.to(self.device) if settings.advantage == "gae" else None
         return Learner(actor.to(self.device), wanted, self.numbers(0.0))
 
-    def numbers(self, progress: float) -> Settings:
+    def numbers(self, progress: float) -> UpdateSettings:
         """An epoch's numbers for the update."""
         made, factor = self.settings, self.settings.lr_factor(progress)
-        return Settings(
+        return UpdateSettings(
             passes=made.passes, critic_passes=made.critic_passes, minibatch=made.minibatch, clip=made.clip,
             entropy=made.entropy_weight(progress), target_kl=made.target_kl or None,
             max_gradient_norm=made.grad_clip or None, actor_rate=made.actor_lr * factor,

@@ -9,8 +9,8 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import linear
 
-from greenbatch.learning.batches import Batch
-from greenbatch.learning.rows import through
+from greenbatch.learning.networks.linear_by_hand import through
+from greenbatch.learning.observations import Batch
 
 
 class Actor(nn.Module, ABC):
@@ -65,7 +65,7 @@ def affine(rows: Tensor, *parameters: Tensor, last: bool = False) -> Tensor:
     """Rows through linear layers with ReLU between them; ``last`` also after the last one.
 
     Args:
-        rows: (..., in); where they are many rows on a CPU, passes are written by hand (`rows.through`).
+        rows: (..., in); where they are many rows on a CPU, passes are written by hand (`linear_by_hand.through`).
         parameters: weight (out, in) and bias (out,) of each layer in turn.
         last: whether the last layer has a ReLU.
     """

@@ -13,9 +13,9 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from greenbatch.learning import fused
-from greenbatch.learning.batches import Batch
-from greenbatch.learning.layers import Actor, Critic, Stack, flattened
+from greenbatch.learning.networks import gasmarl_by_hand as by_hand
+from greenbatch.learning.networks.layers import Actor, Critic, Stack, flattened
+from greenbatch.learning.observations import Batch
 from greenbatch.learning.shapes import Shapes
 
 _ENCODED, _SQUEEZED, _HIDDEN = 128, 8, 64
@@ -57,16 +57,16 @@ class _Tables(nn.Module):
         result = result + supply[batch.supply_row].reshape(len(batch.supply_row), -1) @ parts[2].T + layer.bias
         return torch.relu(result + chosen @ parts[3].T if rest else result)
 
-    def plan(self, batch: Batch) -> fused.Plan:
-        """The batch's rows as `fused` wants them, made once for actor and critic."""
+    def padded(self, batch: Batch) -> by_hand.Padded:
+        """The batch's rows as `gasmarl_by_hand` wants them, made once for actor and critic."""
         key = (self.shapes.queue_rows, self.shapes.running_rows)
-        if key not in batch.plans:
-            batch.plans[key] = fused.plan(batch, self.empty_queue, key)
-        found: fused.Plan = batch.plans[key]
+        if key not in batch.shared:
+            batch.shared[key] = by_hand.pad(batch, self.empty_queue, key)
+        found: by_hand.Padded = batch.shared[key]
         return found
 
     def own(self, flat: str) -> dict[str, nn.Parameter]:
-        """The parameters that `fused` reads: all but those behind the flattened layer."""
+        """The parameters that `gasmarl_by_hand` reads: all but those behind the flattened layer."""
         if flat not in self._own:
             head = flat.partition(".")[0] + "."
             named = self.named_parameters()
@@ -94,7 +94,7 @@ class GasMarlActor(_Tables, Actor):
         if self.shapes.delays == 1:
             return self.score(self.encode_queue(batch.queue)).squeeze(1), ()
         if _by_hand(batch) and not torch.is_grad_enabled():
-            work = fused.Pass(self.plan(batch), self.own("delay.0"), "delay.0")
+            work = by_hand.Pass(self.padded(batch), self.own("delay.0"), "delay.0")
             return work.scores(), (work,)
         encoded = self.tables(batch)
         return self.score(encoded[0][:-1]).squeeze(1), encoded
@@ -103,7 +103,7 @@ class GasMarlActor(_Tables, Actor):
         """(A, D)."""
         if not encoded:
             return None
-        if isinstance(encoded[0], fused.Pass):
+        if isinstance(encoded[0], by_hand.Pass):
             hidden = torch.relu(encoded[0].hidden(batch.queue[chosen]))
         else:
             squeezed = self.squeeze(torch.cat([*encoded, self.chosen(batch.queue[chosen])]))
@@ -112,15 +112,15 @@ class GasMarlActor(_Tables, Actor):
         return result
 
     def prepare(self, batch: Batch) -> None:
-        """Make the plan."""
+        """Pad the rows."""
         if _by_hand(batch):
-            self.plan(batch)
+            self.padded(batch)
 
     def evaluate(self, batch: Batch, rows: Tensor) -> tuple[Tensor, Tensor | None]:
         """Both heads' logits for known rows; on a CPU by hand-written passes."""
         if self.shapes.delays == 1 or not _by_hand(batch):
             return super().evaluate(batch, rows)
-        scores, hidden = fused.run(self.plan(batch), batch.queue[rows], "delay.0", self.own("delay.0"), scored=True)
+        scores, hidden = by_hand.run(self.padded(batch), batch.queue[rows], "delay.0", self.own("delay.0"), scored=True)
         result: Tensor = self.delay.layers[1](torch.relu(hidden))
         return scores, result
 
@@ -137,7 +137,7 @@ class GasMarlCritic(_Tables, Critic):
     def forward(self, batch: Batch) -> Tensor:
         """(A,)."""
         if _by_hand(batch):
-            hidden = torch.relu(fused.run(self.plan(batch), None, "value.0", self.own("value.0"), scored=False)[1])
+            hidden = torch.relu(by_hand.run(self.padded(batch), None, "value.0", self.own("value.0"), scored=False)[1])
         else:
             hidden = self.hidden(batch, self.squeeze(torch.cat(self.tables(batch))), self.value.layers[0])
         result: Tensor = self.value.layers[2](torch.relu(self.value.layers[1](hidden))).squeeze(1)
@@ -145,5 +145,5 @@ class GasMarlCritic(_Tables, Critic):
 
 
 def _by_hand(batch: Batch) -> bool:
-    """Whether `fused` computes this batch: on a CPU, in float32. Elsewhere autograd does."""
+    """Whether `gasmarl_by_hand` computes this batch: on a CPU, in float32. Elsewhere autograd does."""
     return batch.queue.device.type == "cpu" and batch.queue.dtype == torch.float32

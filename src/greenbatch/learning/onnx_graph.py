@@ -23,7 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from greenbatch.errors import InputError
-from greenbatch.learning.drawing import Drawing, Weights
+from greenbatch.learning.onnx_builder import GraphBuilder, Weights
 from greenbatch.learning.shapes import Shapes
 
 if TYPE_CHECKING:
@@ -64,12 +64,12 @@ def build(
     kind = spec.get("kind")
     if not isinstance(kind, str) or kind not in _KINDS:
         raise InputError(f"no such network: {kind!r}", field="network.kind", fix="one of " + ", ".join(_KINDS))
-    d = Drawing(weights)
+    g = GraphBuilder(weights)
     try:
-        _outputs(d, shapes, *_KINDS[kind](d, shapes), noise=noise)
+        _outputs(g, shapes, *_KINDS[kind](g, shapes), noise=noise)
     except (ValueError, IndexError) as error:  # of numpy: arrays that do not fit together
         raise _misfit(str(error)) from None
-    if unused := sorted(set(weights) - d.used):
+    if unused := sorted(set(weights) - g.used):
         raise _misfit(f"{kind} has no parameter {unused[0]}")
     tensor, floats = helper.make_tensor_value_info, TensorProto.FLOAT
     kinds = dict.fromkeys(("selectable", "delays"), TensorProto.BOOL)
@@ -77,8 +77,8 @@ def build(
         tensor("logits", floats, ["q"]), tensor("row", TensorProto.INT64, [1]),
         tensor("delay_logits", floats, [shapes.delays]), tensor("delay", TensorProto.INT64, [1]),
     ]  # fmt: skip
-    inputs = [tensor(name, kinds.get(name, floats), shape) for name, shape in d.inputs.items()]
-    graph = helper.make_graph(d.nodes, str(kind), inputs, outputs, d.constants)
+    inputs = [tensor(name, kinds.get(name, floats), shape) for name, shape in g.inputs.items()]
+    graph = helper.make_graph(g.nodes, str(kind), inputs, outputs, g.constants)
     model = helper.make_model(
         graph, producer_name="greenbatch", opset_imports=[helper.make_opsetid("", OPSET)], ir_version=FORMAT
     )
@@ -107,90 +107,90 @@ def _misfit(reason: str) -> InputError:
     return InputError(f"do not fit the preset: {reason}", field="weights", fix="take the preset they were trained with")
 
 
-def _outputs(d: Drawing, shapes: Shapes, logits: str, head: Head | None, *, noise: bool) -> None:
+def _outputs(g: GraphBuilder, shapes: Shapes, logits: str, head: Head | None, *, noise: bool) -> None:
     """Both actions, from the rows' logits (q, 1) and the head of the delays."""
-    flat = d.add("Squeeze", logits, d.integers(1), name="logits")
-    row = d.choose("row", flat, d.input("selectable", "q"), d.input("row_noise", "q") if noise else None)
+    flat = g.add("Squeeze", logits, g.integers(1), name="logits")
+    row = g.choose("row", flat, g.input("selectable", "q"), g.input("row_noise", "q") if noise else None)
     if head is None or shapes.delays == 1:
-        d.add("Identity", d.constant(np.zeros(shapes.delays)), name="delay_logits")
-        d.add("Identity", d.integers(0), name="delay")
+        g.add("Identity", g.constant(np.zeros(shapes.delays)), name="delay_logits")
+        g.add("Identity", g.integers(0), name="delay")
         return
-    delays = d.add("Squeeze", head(row), d.integers(0), name="delay_logits")
-    allowed = d.input("delays", shapes.delays)
-    d.choose("delay", delays, allowed, d.input("delay_noise", shapes.delays) if noise else None)
+    delays = g.add("Squeeze", head(row), g.integers(0), name="delay_logits")
+    allowed = g.input("delays", shapes.delays)
+    g.choose("delay", delays, allowed, g.input("delay_noise", shapes.delays) if noise else None)
 
 
-def _queue(d: Drawing, shapes: Shapes) -> str:
-    return d.input("queue", "q", len(shapes.queue))
+def _queue(g: GraphBuilder, shapes: Shapes) -> str:
+    return g.input("queue", "q", len(shapes.queue))
 
 
-def _running(d: Drawing, shapes: Shapes) -> str:
-    return d.input("running", "r", len(shapes.running))
+def _running(g: GraphBuilder, shapes: Shapes) -> str:
+    return g.input("running", "r", len(shapes.running))
 
 
-def _supply(d: Drawing, shapes: Shapes) -> str:
-    return d.input("supply", shapes.forecast, len(shapes.supply))
+def _supply(g: GraphBuilder, shapes: Shapes) -> str:
+    return g.input("supply", shapes.forecast, len(shapes.supply))
 
 
-def _kernel(d: Drawing, shapes: Shapes) -> tuple[str, None]:
-    return d.stack(_queue(d, shapes), "rows", 4, last=False), None
+def _kernel(g: GraphBuilder, shapes: Shapes) -> tuple[str, None]:
+    return g.stack(_queue(g, shapes), "rows", 4, last=False), None
 
 
-def _linear(d: Drawing, shapes: Shapes) -> tuple[str, None]:
-    return d.stack(_queue(d, shapes), "rows", 1, last=False), None
+def _linear(g: GraphBuilder, shapes: Shapes) -> tuple[str, None]:
+    return g.stack(_queue(g, shapes), "rows", 1, last=False), None
 
 
-def _maskable_ppo(d: Drawing, shapes: Shapes) -> tuple[str, None]:
-    return d.stack(d.stack(_queue(d, shapes), "encode_queue", 2, last=True), "score", 3, last=False), None
+def _maskable_ppo(g: GraphBuilder, shapes: Shapes) -> tuple[str, None]:
+    return g.stack(g.stack(_queue(g, shapes), "encode_queue", 2, last=True), "score", 3, last=False), None
 
 
-def _gas_marl(d: Drawing, shapes: Shapes) -> tuple[str, Head]:
+def _gas_marl(g: GraphBuilder, shapes: Shapes) -> tuple[str, Head]:
     """The job head and the squeeze read the same rows: their layers are stacked, so that each row is read once.
 
     128 -> 64 and 128 -> 32 become 128 -> 96; 64 -> 16 and 32 -> 8 become 96 -> 24, with zeros between the two.
     """
-    queue = _queue(d, shapes)
-    encoded = d.stack(queue, "encode_queue", 2, last=True)
-    score, squeeze = ([d.weight(f"{head}.{number}") for number in (0, 1)] for head in ("score", "squeeze"))
+    queue = _queue(g, shapes)
+    encoded = g.stack(queue, "encode_queue", 2, last=True)
+    score, squeeze = ([g.weight(f"{head}.{number}") for number in (0, 1)] for head in ("score", "squeeze"))
     for combine, number in ((np.concatenate, 0), (_diagonal, 1)):
         weight = combine([score[number][0], squeeze[number][0]])
-        encoded = d.affine(encoded, weight, np.append(score[number][1], squeeze[number][1]), relu=True)
+        encoded = g.affine(encoded, weight, np.append(score[number][1], squeeze[number][1]), relu=True)
     width, parting = squeeze[1][1].size, score[1][1].size
-    last, bias = d.weight("score.2")
-    logits = d.affine(encoded, np.pad(last, ((0, 0), (0, width))), bias, relu=False)
+    last, bias = g.weight("score.2")
+    logits = g.affine(encoded, np.pad(last, ((0, 0), (0, width))), bias, relu=False)
 
     def head(chosen: str) -> str:
-        running = _running(d, shapes)
+        running = _running(g, shapes)
         tables = (
-            d.stack(_supply(d, shapes), "encode_supply", 2, last=True),
-            d.linear(d.add("Gather", queue, chosen, axis=0), "chosen", relu=False),
-            d.stack(running, "encode_running", 2, last=True),
+            g.stack(_supply(g, shapes), "encode_supply", 2, last=True),
+            g.linear(g.add("Gather", queue, chosen, axis=0), "chosen", relu=False),
+            g.stack(running, "encode_running", 2, last=True),
         )
-        others = d.stack(d.add("Concat", *tables, axis=0), "squeeze", 2, last=True)
-        squeezed = d.columns(encoded, parting, parting + width)
-        flat = d.add("Flatten", _all_slots(d, shapes, squeezed, queue, others, running), axis=0)
-        return d.linear(d.affine(flat, *_reordered(d, shapes), relu=True), "delay.1", relu=False)
+        others = g.stack(g.add("Concat", *tables, axis=0), "squeeze", 2, last=True)
+        squeezed = g.columns(encoded, parting, parting + width)
+        flat = g.add("Flatten", _all_slots(g, shapes, squeezed, queue, others, running), axis=0)
+        return g.linear(g.affine(flat, *_reordered(g, shapes), relu=True), "delay.1", relu=False)
 
     return logits, head
 
 
-def _all_slots(d: Drawing, shapes: Shapes, squeezed: str, queue: str, others: str, running: str) -> str:
+def _all_slots(g: GraphBuilder, shapes: Shapes, squeezed: str, queue: str, others: str, running: str) -> str:
     """Squeezed rows of all slots, those of empty slots included, as tables: queue, supply, chosen job, running jobs."""
     parts = [squeezed, others]
     for place, table, rows, slots, row in (
         (1, "queue", queue, shapes.queue_rows, shapes.empty),
         (3, "running", running, shapes.running_rows, (0.0,) * len(shapes.running)),
     ):
-        empty = _through(d, (f"encode_{table}.0", f"encode_{table}.1", "squeeze.0", "squeeze.1"), row)
-        whole = d.constant(np.tile(empty, (slots, 1)))
-        rest = d.add("Slice", whole, d.count(rows), d.integers(slots), d.integers(0))
+        empty = _through(g, (f"encode_{table}.0", f"encode_{table}.1", "squeeze.0", "squeeze.1"), row)
+        whole = g.constant(np.tile(empty, (slots, 1)))
+        rest = g.add("Slice", whole, g.count(rows), g.integers(slots), g.integers(0))
         parts.insert(place, rest)
-    return d.add("Concat", *parts, axis=0)
+    return g.add("Concat", *parts, axis=0)
 
 
-def _reordered(d: Drawing, shapes: Shapes) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+def _reordered(g: GraphBuilder, shapes: Shapes) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
     """The layer over all slots for the order of `_all_slots`; the network's is queue, running, supply, chosen."""
-    weight, bias = d.weight("delay.0")
+    weight, bias = g.weight("delay.0")
     sizes = np.array([shapes.queue_rows, shapes.running_rows, shapes.forecast, 1]) * (
         weight.shape[1] // (shapes.queue_rows + shapes.running_rows + shapes.forecast + 1)
     )
@@ -198,11 +198,11 @@ def _reordered(d: Drawing, shapes: Shapes) -> tuple[NDArray[np.float32], NDArray
     return np.concatenate([queue, supply, chosen, running], axis=1), bias
 
 
-def _through(d: Drawing, layers: Sequence[str], row: Sequence[float]) -> NDArray[np.float64]:
+def _through(g: GraphBuilder, layers: Sequence[str], row: Sequence[float]) -> NDArray[np.float64]:
     """What layers, each with a ReLU, make of one row."""
     value = np.asarray(row, dtype=np.float64)
     for layer in layers:
-        weight, bias = d.weight(layer)
+        weight, bias = g.weight(layer)
         value = np.maximum(weight.astype(np.float64) @ value + bias, 0.0)
     return value
 
@@ -215,78 +215,78 @@ def _diagonal(matrices: Sequence[NDArray[np.float32]]) -> NDArray[np.float32]:
     return whole
 
 
-def _encoded(d: Drawing, shapes: Shapes, queue: str, state: str | None) -> str:
+def _encoded(g: GraphBuilder, shapes: Shapes, queue: str, state: str | None) -> str:
     """Rows of the queue, each with the state beside it, through ``encode_queue``: what all rows share is done once."""
-    first, bias = d.weight("encode_queue.0")
+    first, bias = g.weight("encode_queue.0")
     own = len(shapes.queue)
-    shared = d.constant(bias) if state is None else d.affine(state, first[:, own:], bias, relu=False)
-    return d.linear(d.add("Relu", d.product(queue, first[:, :own], shared)), "encode_queue.1", relu=True)
+    shared = g.constant(bias) if state is None else g.affine(state, first[:, own:], bias, relu=False)
+    return g.linear(g.add("Relu", g.product(queue, first[:, :own], shared)), "encode_queue.1", relu=True)
 
 
-def _state(d: Drawing, shapes: Shapes) -> str | None:
+def _state(g: GraphBuilder, shapes: Shapes) -> str | None:
     """The state as a row, None if there is none."""
-    return d.add("Unsqueeze", d.input("state", len(shapes.state)), d.integers(0)) if shapes.state else None
+    return g.add("Unsqueeze", g.input("state", len(shapes.state)), g.integers(0)) if shapes.state else None
 
 
-def _context(d: Drawing, shapes: Shapes) -> tuple[str, Head]:
-    queue, state = _queue(d, shapes), _state(d, shapes)
-    encoded = _encoded(d, shapes, queue, state)
-    parts = [d.mean(encoded), d.largest(encoded)]
+def _context(g: GraphBuilder, shapes: Shapes) -> tuple[str, Head]:
+    queue, state = _queue(g, shapes), _state(g, shapes)
+    encoded = _encoded(g, shapes, queue, state)
+    parts = [g.mean(encoded), g.largest(encoded)]
     if shapes.running:
-        running = d.stack(_running(d, shapes), "encode_running", 1, last=True)
-        parts += [d.mean(running), d.largest(running, d.take("encode_running.0.bias").size)]
-    parts += [d.add("Flatten", _supply(d, shapes), axis=0)] if shapes.forecast else []
+        running = g.stack(_running(g, shapes), "encode_running", 1, last=True)
+        parts += [g.mean(running), g.largest(running, g.take("encode_running.0.bias").size)]
+    parts += [g.add("Flatten", _supply(g, shapes), axis=0)] if shapes.forecast else []
     parts += [] if state is None else [state]
-    context = d.stack(d.add("Concat", *parts, axis=1), "context", 1, last=True)
-    first, bias = d.weight("score.0")
-    own = d.take("encode_queue.1.bias").size
-    shared = d.affine(context, first[:, own:], bias, relu=False)
-    logits = d.linear(d.add("Relu", d.product(encoded, first[:, :own], shared)), "score.1", relu=False)
-    if "skip" in d.weights:
-        logits = d.product(queue, d.take("skip")[None, :], logits)
+    context = g.stack(g.add("Concat", *parts, axis=1), "context", 1, last=True)
+    first, bias = g.weight("score.0")
+    own = g.take("encode_queue.1.bias").size
+    shared = g.affine(context, first[:, own:], bias, relu=False)
+    logits = g.linear(g.add("Relu", g.product(encoded, first[:, :own], shared)), "score.1", relu=False)
+    if "skip" in g.weights:
+        logits = g.product(queue, g.take("skip")[None, :], logits)
 
     def head(chosen: str) -> str:
-        return d.stack(
-            d.add("Concat", d.add("Gather", encoded, chosen, axis=0), context, axis=1), "delay", 2, last=False
+        return g.stack(
+            g.add("Concat", g.add("Gather", encoded, chosen, axis=0), context, axis=1), "delay", 2, last=False
         )
 
     return logits, head
 
 
-def _attention(d: Drawing, shapes: Shapes) -> tuple[str, Head]:
+def _attention(g: GraphBuilder, shapes: Shapes) -> tuple[str, Head]:
     """What a seed reads is linear in the rows, so the rows are averaged first and read then."""
-    queue, state = _queue(d, shapes), _state(d, shapes)
-    encoded = _encoded(d, shapes, queue, state)
-    width = d.take("encode_queue.1.bias").size
+    queue, state = _queue(g, shapes), _state(g, shapes)
+    encoded = _encoded(g, shapes, queue, state)
+    width = g.take("encode_queue.1.bias").size
     scale = np.float32(1.0 / np.sqrt(width))
-    scores = d.affine(encoded, *(part * scale for part in d.weight("key")), relu=False)
-    mixed = d.add("Gemm", d.add("Softmax", scores, axis=0), encoded, transA=1)
-    answers = d.add("Add", d.linear(mixed, "read", relu=False), _others(d, shapes, state))
-    query = d.affine(encoded, *(part * scale for part in d.weight("query")), relu=False)
-    read = d.add("MatMul", d.add("Softmax", d.add("Gemm", query, answers, transB=1), axis=1), answers)
-    first, bias = d.weight("score.0")
-    both = d.product(read, first[:, width:], d.affine(encoded, first[:, :width], bias, relu=False))
-    logits = d.linear(d.add("Relu", both), "score.1", relu=False)
+    scores = g.affine(encoded, *(part * scale for part in g.weight("key")), relu=False)
+    mixed = g.add("Gemm", g.add("Softmax", scores, axis=0), encoded, transA=1)
+    answers = g.add("Add", g.linear(mixed, "read", relu=False), _others(g, shapes, state))
+    query = g.affine(encoded, *(part * scale for part in g.weight("query")), relu=False)
+    read = g.add("MatMul", g.add("Softmax", g.add("Gemm", query, answers, transB=1), axis=1), answers)
+    first, bias = g.weight("score.0")
+    both = g.product(read, first[:, width:], g.affine(encoded, first[:, :width], bias, relu=False))
+    logits = g.linear(g.add("Relu", both), "score.1", relu=False)
 
     def head(chosen: str) -> str:
-        mine = [d.add("Gather", rows, chosen, axis=0) for rows in (encoded, read)]
-        return d.stack(d.add("Concat", *mine, axis=1), "delay", 2, last=False)
+        mine = [g.add("Gather", rows, chosen, axis=0) for rows in (encoded, read)]
+        return g.stack(g.add("Concat", *mine, axis=1), "delay", 2, last=False)
 
     return logits, head
 
 
-def _others(d: Drawing, shapes: Shapes, state: str | None) -> str:
+def _others(g: GraphBuilder, shapes: Shapes, state: str | None) -> str:
     """What is not in the queue, as one row of answers."""
     parts = [] if state is None else [state]
     if shapes.running:
-        parts.append(d.mean(d.stack(_running(d, shapes), "encode_running", 1, last=True)))
+        parts.append(g.mean(g.stack(_running(g, shapes), "encode_running", 1, last=True)))
     if shapes.forecast:
-        parts.append(d.add("Flatten", _supply(d, shapes), axis=0))
-    row = d.add("Concat", *parts, axis=1) if parts else d.constant(np.ones((1, 1)))
-    return d.stack(row, "globals", 1, last=True)
+        parts.append(g.add("Flatten", _supply(g, shapes), axis=0))
+    row = g.add("Concat", *parts, axis=1) if parts else g.constant(np.ones((1, 1)))
+    return g.stack(row, "globals", 1, last=True)
 
 
-_KINDS: dict[Any, Callable[[Drawing, Shapes], tuple[str, Head | None]]] = {
+_KINDS: dict[Any, Callable[[GraphBuilder, Shapes], tuple[str, Head | None]]] = {
     "kernel": _kernel,
     "linear": _linear,
     "gas-marl": _gas_marl,

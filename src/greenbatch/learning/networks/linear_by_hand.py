@@ -12,8 +12,6 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from greenbatch.learning.batches import roomy
-
 BLOCK = 4096
 """Rows that go through all layers together: fewer reach into slower memory less, more cost fewer calls."""
 _relu_backward = torch.ops.aten.threshold_backward.grad_input
@@ -131,6 +129,12 @@ def through(x: Tensor, parameters: Sequence[Tensor], *, last: bool) -> Tensor:
     """
     result: Tensor = _Function.apply(x, last, *parameters)  # type: ignore[no-untyped-call]  # torch leaves apply untyped
     return result
+
+
+def roomy(rows: int) -> int:
+    """The next of few sizes: libraries compile a kernel for every new matrix shape, which takes milliseconds."""
+    step = max(64, min(256, 1 << max(rows.bit_length() - 5, 0)))
+    return -(-rows // step) * step
 
 
 def filled(rows: Tensor) -> Tensor:

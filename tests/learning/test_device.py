@@ -10,8 +10,8 @@ import pytest
 import torch
 
 from greenbatch.errors import InputError
-from greenbatch.learning.machine import LARGEST_ERROR, device_of, prepared
-from greenbatch.learning.runs import threads_of
+from greenbatch.learning.device import LARGEST_ERROR, device_of, prepared
+from greenbatch.learning.plan import threads_of
 
 CPU = torch.device("cpu")
 

@@ -1,4 +1,4 @@
-"""Drawing an ONNX graph, operator by operator, from the weights of a trained network."""
+"""Builds an ONNX graph, operator by operator, from the weights of a trained network."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ MASKED = np.float32(-3e38)
 """Logit of a row, or a delay, that must not be chosen."""
 
 
-class Drawing:
+class GraphBuilder:
     """A graph under construction: operators in order, constants, and the inputs that were used.
 
     Tensors are named by strings; rows are float32 tables, one row a job, a slot or the like.

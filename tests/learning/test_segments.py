@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import Tensor
 
-from greenbatch.learning import packed
+from greenbatch.learning import segments
 
 LENGTHS = st.lists(st.integers(0, 6), min_size=1, max_size=8)
 FULL = st.lists(st.integers(1, 6), min_size=1, max_size=8)
@@ -56,9 +56,9 @@ def _allowed(lengths: list[int], seed: int) -> Tensor:
 def test_sum_and_mean_are_those_of_padded_tables(lengths: list[int], seed: int) -> None:
     values, offsets, where = _case(lengths, seed, 3)
     table = _padded(values, where, 0.0)
-    _same(packed.segment_sum(values, offsets), table.sum(1), values)
+    _same(segments.segment_sum(values, offsets), table.sum(1), values)
     size = torch.tensor(lengths).clamp(min=1).unsqueeze(1)
-    _same(packed.segment_mean(values, offsets), table.sum(1) / size, values)
+    _same(segments.segment_mean(values, offsets), table.sum(1) / size, values)
 
 
 @given(LENGTHS, st.integers(0, 99))
@@ -66,7 +66,7 @@ def test_sum_and_mean_are_those_of_padded_tables(lengths: list[int], seed: int) 
 def test_max_is_that_of_padded_tables_and_0_where_empty(lengths: list[int], seed: int) -> None:
     values, offsets, where = _case(lengths, seed, 3)
     some = torch.tensor(lengths) > 0
-    got = packed.segment_max(values, offsets)
+    got = segments.segment_max(values, offsets)
     assert (got[~some] == 0).all()
     if some.any():
         _same(got[some], _padded(values, where, -torch.inf)[some].amax(1), values)
@@ -77,13 +77,13 @@ def test_max_is_that_of_padded_tables_and_0_where_empty(lengths: list[int], seed
 def test_log_softmax_is_that_of_padded_tables(lengths: list[int], seed: int) -> None:
     values, offsets, where = _case(lengths, seed)
     expected = torch.log_softmax(_padded(values, where, -torch.inf), 1)[where >= 0]
-    got = packed.log_softmax(values, offsets)
+    got = segments.log_softmax(values, offsets)
     weights = torch.randn(got.shape, generator=torch.Generator().manual_seed(1), dtype=torch.float64)
     torch.testing.assert_close(got, expected)
     (mine,) = torch.autograd.grad((got * weights).sum(), values)
     # autograd of the padded table meets 0 * inf: the closed form instead
     share = expected.detach().exp()
-    owner = packed.owners(offsets)
+    owner = segments.owners(offsets)
     total = torch.stack([weights[owner == segment].sum() for segment in range(len(lengths))])
     torch.testing.assert_close(mine, weights - share * total[owner])
 
@@ -93,15 +93,16 @@ def test_log_softmax_is_that_of_padded_tables(lengths: list[int], seed: int) -> 
 def test_masked_rows_have_no_probability_and_no_gradient(lengths: list[int], seed: int) -> None:
     values, offsets, _ = _case(lengths, seed)
     mask = _allowed(lengths, seed)
-    scores = packed.log_softmax(values, offsets, mask)
+    scores = segments.log_softmax(values, offsets, mask)
     assert (scores[~mask].exp() == 0).all()
-    torch.testing.assert_close(packed.segment_sum(scores.exp(), offsets), torch.ones(len(lengths), dtype=torch.float64))
-    (gradient,) = torch.autograd.grad(packed.entropy(scores, offsets).sum(), values, retain_graph=True)
+    totals = segments.segment_sum(scores.exp(), offsets)
+    torch.testing.assert_close(totals, torch.ones(len(lengths), dtype=torch.float64))
+    (gradient,) = torch.autograd.grad(segments.entropy(scores, offsets).sum(), values, retain_graph=True)
     assert gradient.isfinite().all()
     assert (gradient[~mask] == 0).all()
-    kept = [scores[mask & (packed.owners(offsets) == segment)] for segment in range(len(lengths))]
+    kept = [scores[mask & (segments.owners(offsets) == segment)] for segment in range(len(lengths))]
     entropies = torch.stack([-(part.exp() * part).sum() for part in kept])
-    torch.testing.assert_close(packed.entropy(scores, offsets), entropies)
+    torch.testing.assert_close(segments.entropy(scores, offsets), entropies)
 
 
 @given(FULL, st.integers(0, 99))
@@ -112,7 +113,7 @@ def test_arg_max_is_the_first_largest_allowed_row(lengths: list[int], seed: int)
     mask = _allowed(lengths, seed)
     table = _padded(values.masked_fill(~mask, -1e30), where, -torch.inf)
     expected = torch.tensor([int(np.argmax(row)) for row in table.numpy()])
-    assert packed.arg_max(values, offsets, mask).equal(expected)
+    assert segments.arg_max(values, offsets, mask).equal(expected)
 
 
 @given(FULL, st.integers(0, 99))
@@ -120,9 +121,9 @@ def test_arg_max_is_the_first_largest_allowed_row(lengths: list[int], seed: int)
 def test_samples_are_allowed_and_repeatable(lengths: list[int], seed: int) -> None:
     values, offsets, _ = _case(lengths, seed)
     mask = _allowed(lengths, seed)
-    scores = packed.log_softmax(10 * values, offsets, mask).float()
-    first = packed.sample(scores, offsets, torch.Generator().manual_seed(seed))
-    again = packed.sample(scores, offsets, torch.Generator().manual_seed(seed))
+    scores = segments.log_softmax(10 * values, offsets, mask).float()
+    first = segments.sample(scores, offsets, torch.Generator().manual_seed(seed))
+    again = segments.sample(scores, offsets, torch.Generator().manual_seed(seed))
     assert first.equal(again)
     assert (first >= 0).all()
     assert (first < torch.tensor(lengths)).all()
@@ -133,8 +134,8 @@ def test_samples_follow_the_probabilities() -> None:
     """20,000 draws a segment: within 5 standard deviations of a binomial count."""
     draws = 20_000
     shares = torch.tensor([0.1, 0.0, 0.6, 0.3])
-    scores = shares.log().clamp(min=packed.NEVER).repeat(draws)
-    rows = packed.sample(scores, torch.arange(draws + 1) * 4, torch.Generator().manual_seed(0))
+    scores = shares.log().clamp(min=segments.NEVER).repeat(draws)
+    rows = segments.sample(scores, torch.arange(draws + 1) * 4, torch.Generator().manual_seed(0))
     counts = torch.bincount(rows, minlength=4)
     assert counts[1] == 0
     assert ((counts - draws * shares).abs() <= 5 * (draws * shares * (1 - shares)).sqrt()).all()
@@ -145,7 +146,7 @@ def test_samples_follow_the_probabilities() -> None:
 def test_rows_of_a_selection(lengths: list[int], chosen: list[int]) -> None:
     chosen = [segment for segment in chosen if segment < len(lengths)]
     offsets = torch.tensor([0, *np.cumsum(lengths)])
-    rows, gathered = packed.rows_of(offsets, torch.tensor(chosen, dtype=torch.int64))
+    rows, gathered = segments.rows_of(offsets, torch.tensor(chosen, dtype=torch.int64))
     expected = [list(range(int(offsets[segment]), int(offsets[segment + 1]))) for segment in chosen]
     assert rows.tolist() == [row for part in expected for row in part]
     assert gathered.tolist() == [0, *np.cumsum([len(part) for part in expected])]
@@ -154,9 +155,9 @@ def test_rows_of_a_selection(lengths: list[int], chosen: list[int]) -> None:
 def test_extreme_logits_stay_finite() -> None:
     logits = torch.tensor([1e30, -1e30, 0.0, 88.0, -700.0]).requires_grad_()
     offsets = torch.tensor([0, 3, 5])
-    scores = packed.log_softmax(logits, offsets)
+    scores = segments.log_softmax(logits, offsets)
     assert scores.isfinite().all()
     assert scores[0] == 0
-    packed.entropy(scores, offsets).sum().backward()
+    segments.entropy(scores, offsets).sum().backward()
     assert logits.grad is not None
     assert logits.grad.isfinite().all()

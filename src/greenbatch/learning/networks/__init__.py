@@ -19,70 +19,16 @@ from dataclasses import fields, replace
 from typing import Any
 
 import torch
-from torch import Tensor, nn
 
 from greenbatch.errors import InputError
-from greenbatch.learning.batches import Batch
-from greenbatch.learning.gasmarl import GasMarlActor, GasMarlCritic
-from greenbatch.learning.layers import Actor, Critic, Stack, flattened
-from greenbatch.learning.pooled import (
-    AttentionActor,
-    AttentionCritic,
-    AttentionOptions,
-    ContextActor,
-    ContextCritic,
-    ContextOptions,
-)
+from greenbatch.learning.networks.attention import AttentionActor, AttentionCritic, AttentionOptions
+from greenbatch.learning.networks.context import ContextActor, ContextCritic, ContextOptions
+from greenbatch.learning.networks.gasmarl import GasMarlActor, GasMarlCritic
+from greenbatch.learning.networks.kernel import KernelActor, KernelCritic
+from greenbatch.learning.networks.layers import Actor, Critic
 from greenbatch.learning.shapes import Shapes
 
 __all__ = ["Actor", "Critic", "Shapes", "build"]
-
-_KERNEL = (32, 16, 8, 1)
-
-
-def _glorot(module: nn.Module) -> None:
-    """Glorot-uniform weights, zero biases: TensorFlow 1's default, which RLScheduler used."""
-    for layer in module.modules():
-        if isinstance(layer, nn.Linear):
-            nn.init.xavier_uniform_(layer.weight)
-            nn.init.zeros_(layer.bias)
-
-
-class KernelActor(Actor):
-    """RLScheduler's policy (section IV-B): k-32-16-8-1 over every row; 961 parameters for 8 columns."""
-
-    def __init__(self, shapes: Shapes) -> None:
-        super().__init__()
-        self.rows = Stack(len(shapes.queue), *_KERNEL)
-        _glorot(self)
-
-    def encode(self, batch: Batch) -> tuple[Tensor, tuple[Tensor, ...]]:
-        """Row logits (Q,)."""
-        return self.rows(batch.queue).squeeze(1), ()
-
-
-class KernelCritic(Critic):
-    """The same kernel over every slot, then slots-64-32-8-1, on packed rows; 11,570 parameters for 128 slots."""
-
-    empty_queue: Tensor
-
-    def __init__(self, shapes: Shapes) -> None:
-        super().__init__()
-        self.rows = Stack(len(shapes.queue), *_KERNEL)
-        self.value = Stack(shapes.queue_rows, 64, 32, 8, 1)
-        self.register_buffer("empty_queue", torch.tensor([shapes.empty]), persistent=False)
-        _glorot(self)
-
-    def forward(self, batch: Batch) -> Tensor:
-        """(A,)."""
-        scores: Tensor = self.rows(torch.cat([batch.queue, self.empty_queue]))
-        first = self.value.layers[0]
-        slots = flattened(scores[:-1], batch.queue_offsets, batch.queue_owner, scores[-1], first.weight)
-        hidden = torch.relu(slots + first.bias)
-        for layer in self.value.layers[1:-1]:
-            hidden = torch.relu(layer(hidden))
-        result: Tensor = self.value.layers[-1](hidden).squeeze(1)
-        return result
 
 
 def _kernel(shapes: Shapes, _: Mapping[str, Any]) -> tuple[Actor, Critic]:

@@ -1,7 +1,7 @@
 """Observations of many decisions as tensors: a forward pass reads a ``Batch``, an epoch keeps ``Decisions``.
 
 The rows of a supply table beyond the first depend on the absolute slot alone, so an epoch stores each hour once, by
-value, and a minibatch encodes each of its hours once (`speed.md`: about 9 rows a decision instead of 24).
+value, and a minibatch encodes each of its hours once: about 9 rows a decision instead of 24.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from greenbatch.learning import packed
+from greenbatch.learning import segments
 
 Floats = NDArray[np.float32]
 Integers = NDArray[np.int64]
@@ -73,14 +73,8 @@ class Batch:
     """float32 (A, kg)."""
     delays: Tensor
     """bool (A, D)."""
-    plans: dict[Any, Any] = field(default_factory=dict)
+    shared: dict[Any, Any] = field(default_factory=dict)
     """What a network works out from the rows alone, kept for the other network."""
-
-
-def roomy(rows: int) -> int:
-    """The next of few sizes: libraries compile a kernel for every new matrix shape, which takes milliseconds."""
-    step = max(64, min(256, 1 << max(rows.bit_length() - 5, 0)))
-    return -(-rows // step) * step
 
 
 def as_batch(observation: Observed, device: torch.device | str = "cpu") -> Batch:
@@ -132,17 +126,17 @@ class Decisions:
 
     def take(self, chosen: Tensor) -> Batch:
         """The observations of some decisions: int64 (M,) -> a Batch of M. No loop over decisions."""
-        queue_rows, queue_offsets = packed.rows_of(self.queue_offsets, chosen)
-        running_rows, running_offsets = packed.rows_of(self.running_offsets, chosen)
+        queue_rows, queue_offsets = segments.rows_of(self.queue_offsets, chosen)
+        running_rows, running_offsets = segments.rows_of(self.running_offsets, chosen)
         supply, supply_row = self._supply(chosen)
         return Batch(
             queue=self.queue[queue_rows],
             queue_offsets=queue_offsets,
-            queue_owner=packed.owners(queue_offsets),
+            queue_owner=segments.owners(queue_offsets),
             selectable=self.selectable[queue_rows],
             running=self.running[running_rows],
             running_offsets=running_offsets,
-            running_owner=packed.owners(running_offsets),
+            running_owner=segments.owners(running_offsets),
             supply=supply,
             supply_row=supply_row,
             state=self.state[chosen],
@@ -151,8 +145,8 @@ class Decisions:
 
     def reordered(self, order: Tensor) -> Decisions:
         """The decisions ``order`` (N',), in that order."""
-        queue_rows, queue_offsets = packed.rows_of(self.queue_offsets, order)
-        running_rows, running_offsets = packed.rows_of(self.running_offsets, order)
+        queue_rows, queue_offsets = segments.rows_of(self.queue_offsets, order)
+        running_rows, running_offsets = segments.rows_of(self.running_offsets, order)
         return Decisions(
             self.queue[queue_rows],
             queue_offsets,
@@ -173,11 +167,11 @@ class Decisions:
         return Batch(
             queue=whole.queue,
             queue_offsets=whole.queue_offsets,
-            queue_owner=packed.owners(whole.queue_offsets),
+            queue_owner=segments.owners(whole.queue_offsets),
             selectable=whole.selectable,
             running=whole.running,
             running_offsets=whole.running_offsets,
-            running_owner=packed.owners(whole.running_offsets),
+            running_owner=segments.owners(whole.running_offsets),
             supply=torch.cat([whole.first, whole.hours]),
             supply_row=torch.cat([first, whole.hour + len(self)], dim=1) if self.first.shape[1] else whole.hour,
             state=whole.state,

@@ -11,7 +11,7 @@ import pytest
 from greenbatch.envs.batch import Observation
 from greenbatch.envs.preset import Delay, Preset, preset
 from greenbatch.errors import InputError
-from greenbatch.learning.graph import build, load
+from greenbatch.learning.onnx_graph import build, load
 from greenbatch.learning.shapes import shapes_of
 
 torch = pytest.importorskip("torch")
@@ -90,7 +90,7 @@ def answer(session: Any, seen: Observation, **noise: Any) -> Any:
 
 def by_torch(actor: Any, decisions: list[Observation]) -> Any:
     """The same for each decision by the network the graph was made from, all of them packed into one batch."""
-    from greenbatch.learning.batches import stack
+    from greenbatch.learning.observations import stack
 
     with torch.inference_mode():
         batch = stack(decisions).batch()

@@ -15,8 +15,8 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor
 
-from greenbatch.learning.batches import Batch, roomy
-from greenbatch.learning.rows import Layer, Rows, filled
+from greenbatch.learning.networks.linear_by_hand import Layer, Rows, filled, roomy
+from greenbatch.learning.observations import Batch
 
 _GROUP = 256
 """Decisions whose tables share a width."""
@@ -63,7 +63,7 @@ def _width(rows: int) -> int:
     return -(-rows // step) * step
 
 
-class Plan(NamedTuple):
+class Padded(NamedTuple):
     """A batch's rows, padded to few sizes, and where they go: what actor and critic share."""
 
     queue: Tensor
@@ -81,12 +81,12 @@ class Plan(NamedTuple):
     """Rows of the padded queue and running tables."""
 
 
-def plan(batch: Batch, empty_queue: Tensor, slots: tuple[int, int]) -> Plan:
+def pad(batch: Batch, empty_queue: Tensor, slots: tuple[int, int]) -> Padded:
     """Pad a batch's rows; ``slots`` are the padded tables' rows of queue and running."""
-    return Plan(
-        _padded(batch.queue, empty_queue),
-        _padded(batch.running, None),
-        _padded(batch.supply, None),
+    return Padded(
+        _with_room(batch.queue, empty_queue),
+        _with_room(batch.running, None),
+        _with_room(batch.supply, None),
         batch.queue.shape[0],
         batch.running.shape[0],
         cells(batch.queue_offsets, batch.queue_owner, slots[0]),
@@ -97,7 +97,7 @@ def plan(batch: Batch, empty_queue: Tensor, slots: tuple[int, int]) -> Plan:
     )
 
 
-def _padded(rows: Tensor, last: Tensor | None) -> Tensor:
+def _with_room(rows: Tensor, last: Tensor | None) -> Tensor:
     """Room for one more row at least: ``last``, or zeros."""
     count = rows.shape[0]
     result = rows.new_zeros(roomy(count + 1), rows.shape[1])
@@ -108,20 +108,20 @@ def _padded(rows: Tensor, last: Tensor | None) -> Tensor:
 
 
 class Pass:
-    """One network's forward pass over a plan, and its way back.
+    """One network's forward pass over padded rows, and its way back.
 
     Args:
-        plan: rows, shared by actor and critic.
+        padded: rows, shared by actor and critic.
         parameters: by name, as in the module; ``flat`` is the flattened layer.
     """
 
-    def __init__(self, plan: Plan, parameters: dict[str, Any], flat: str) -> None:
-        self.plan, self.flat = plan, flat
+    def __init__(self, padded: Padded, parameters: dict[str, Any], flat: str) -> None:
+        self.padded, self.flat = padded, flat
         self.parameters: dict[str, Tensor] = {name: value.detach() for name, value in parameters.items()}
         self.made: dict[str, Layer] = {}
         squeeze = self._layers("squeeze.0", "squeeze.1")
         heads = [self._layers("score.0", "score.1", "score.2")] if "score.0.weight" in parameters else []
-        self.queue = Rows(plan.queue, self._layers("encode_queue.0", "encode_queue.1"), squeeze, *heads)
+        self.queue = Rows(padded.queue, self._layers("encode_queue.0", "encode_queue.1"), squeeze, *heads)
 
     def _layers(self, *names: str) -> tuple[Layer, ...]:
         for name in names:
@@ -132,17 +132,17 @@ class Pass:
 
     def scores(self) -> Tensor:
         """The job head: logits (Q,)."""
-        return self.queue.results[1][: self.plan.queue_rows, 0]
+        return self.queue.results[1][: self.padded.queue_rows, 0]
 
     def hidden(self, chosen: Tensor | None) -> Tensor:
         """The flattened layer before its ReLU (A, 64); ``chosen``: raw rows (A, kq), None for the critic."""
-        plan, squeeze = self.plan, self._layers("squeeze.0", "squeeze.1")
-        self.running = Rows(plan.running, self._layers("encode_running.0", "encode_running.1"), squeeze)
-        self.supply = Rows(plan.supply, self._layers("encode_supply.0", "encode_supply.1"), squeeze)
+        padded, squeeze = self.padded, self._layers("squeeze.0", "squeeze.1")
+        self.running = Rows(padded.running, self._layers("encode_running.0", "encode_running.1"), squeeze)
+        self.supply = Rows(padded.supply, self._layers("encode_supply.0", "encode_supply.1"), squeeze)
         self.chosen = None if chosen is None else Rows(filled(chosen), self._layers("chosen"), squeeze)
         weight, bias = self.parameters[f"{self.flat}.weight"], self.parameters[f"{self.flat}.bias"]
         self.parts = self._parts(weight)
-        result = bias.expand(plan.supply_row.shape[0], -1).clone()
+        result = bias.expand(padded.supply_row.shape[0], -1).clone()
         self.tables: list[list[Tensor]] = []
         for chain, rows, groups, part in self._packed():
             squeezed = chain.results[0][: rows + 1] - chain.results[0][rows]
@@ -153,26 +153,26 @@ class Pass:
             for group, table in zip(groups, tables, strict=True):
                 result[group.decisions].addmm_(table, part[:, : table.shape[1]].T)
             self.tables.append(tables)
-        flat = self.supply.results[0].index_select(0, plan.supply_row.reshape(-1)).reshape(len(result), -1)
+        flat = self.supply.results[0].index_select(0, padded.supply_row.reshape(-1)).reshape(len(result), -1)
         self.tables.append([flat])
         result.addmm_(flat, self.parts[2].T)
         if self.chosen is not None:
             result.addmm_(self.chosen.results[0], self.parts[3].T)
-        return result[: plan.decisions]
+        return result[: padded.decisions]
 
     def _packed(self) -> list[tuple[Rows, int, list[Cells], Tensor]]:
-        plan = self.plan
+        padded = self.padded
         return [
-            (self.queue, plan.queue_rows, plan.queue_cells, self.parts[0]),
-            (self.running, plan.running_rows, plan.running_cells, self.parts[1]),
+            (self.queue, padded.queue_rows, padded.queue_cells, self.parts[0]),
+            (self.running, padded.running_rows, padded.running_cells, self.parts[1]),
         ]
 
     def _parts(self, weight: Tensor) -> tuple[Tensor, ...]:
         """The flattened layer's columns of queue, running, supply and chosen row."""
         columns = self.queue.results[0].shape[1]
-        supply = self.plan.supply_row.shape[1] * columns
+        supply = self.padded.supply_row.shape[1] * columns
         chosen = 0 if self.chosen is None else columns
-        queue = self.plan.slots[0] * columns
+        queue = self.padded.slots[0] * columns
         running = weight.shape[1] - queue - supply - chosen
         return torch.split(weight, [queue, running, supply, chosen], dim=1)
 
@@ -181,8 +181,8 @@ class Pass:
         result: dict[str, Tensor] = {}
         gradients: list[Tensor | None] = [None for _ in self.queue.results]
         if scores is not None:
-            wide = scores.new_zeros(self.plan.queue.shape[0], 1)
-            wide[: self.plan.queue_rows, 0] = scores
+            wide = scores.new_zeros(self.padded.queue.shape[0], 1)
+            wide[: self.padded.queue_rows, 0] = scores
             gradients[1] = wide
         if hidden is not None:
             result, gradients[0] = self._flat_backward(filled(hidden))
@@ -215,7 +215,7 @@ class Pass:
         into[2].copy_(torch.mm(hidden.T, self.tables[2][0]))
         cell = torch.mm(hidden, self.parts[2]).reshape(-1, self.supply.results[0].shape[1])
         back = torch.zeros_like(self.supply.results[0])
-        back.index_add_(0, self.plan.supply_row.reshape(-1), cell)
+        back.index_add_(0, self.padded.supply_row.reshape(-1), cell)
         self.supply.backward([back])
         if self.chosen is not None:
             into[3].copy_(torch.mm(hidden.T, self.chosen.results[0]))
@@ -229,7 +229,7 @@ class _Function(torch.autograd.Function):
     @staticmethod
     def forward(
         ctx: Any,
-        plan: Plan,
+        padded: Padded,
         chosen: Tensor | None,
         flat: str,
         scored: bool,
@@ -237,8 +237,8 @@ class _Function(torch.autograd.Function):
         *parameters: Tensor,
     ) -> tuple[Tensor, Tensor]:
         """Logits (Q,) (empty where not ``scored``) and the hidden layer (A, 64)."""
-        work = Pass(plan, dict(zip(names, parameters, strict=True)), flat)
-        scores = work.scores() if scored else plan.queue.new_zeros(0)
+        work = Pass(padded, dict(zip(names, parameters, strict=True)), flat)
+        scores = work.scores() if scored else padded.queue.new_zeros(0)
         hidden = work.hidden(chosen)
         ctx.work, ctx.names, ctx.scored = work, names, scored
         return scores, hidden
@@ -253,10 +253,10 @@ class _Function(torch.autograd.Function):
 
 
 def run(
-    plan: Plan, chosen: Tensor | None, flat: str, parameters: dict[str, Any], *, scored: bool
+    padded: Padded, chosen: Tensor | None, flat: str, parameters: dict[str, Any], *, scored: bool
 ) -> tuple[Tensor, Tensor]:
     """Row logits (Q,) and the flattened layer before its ReLU (A, 64), with gradients to all ``parameters``."""
     result: tuple[Tensor, Tensor] = _Function.apply(  # type: ignore[no-untyped-call]  # torch leaves apply untyped
-        plan, chosen, flat, scored, tuple(parameters), *parameters.values()
+        padded, chosen, flat, scored, tuple(parameters), *parameters.values()
     )
     return result

@@ -1,0 +1,58 @@
+"""RLScheduler's networks: one small kernel over every waiting job (RLScheduler, section IV-B; the published code's)."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor, nn
+
+from greenbatch.learning.networks.layers import Actor, Critic, Stack, flattened
+from greenbatch.learning.observations import Batch
+from greenbatch.learning.shapes import Shapes
+
+_KERNEL = (32, 16, 8, 1)
+"""Widths of the layers over a row."""
+
+
+def _glorot(module: nn.Module) -> None:
+    """Glorot-uniform weights, zero biases: TensorFlow 1's default, which RLScheduler used."""
+    for layer in module.modules():
+        if isinstance(layer, nn.Linear):
+            nn.init.xavier_uniform_(layer.weight)
+            nn.init.zeros_(layer.bias)
+
+
+class KernelActor(Actor):
+    """RLScheduler's policy (section IV-B): k-32-16-8-1 over every row; 961 parameters for 8 columns."""
+
+    def __init__(self, shapes: Shapes) -> None:
+        super().__init__()
+        self.rows = Stack(len(shapes.queue), *_KERNEL)
+        _glorot(self)
+
+    def encode(self, batch: Batch) -> tuple[Tensor, tuple[Tensor, ...]]:
+        """Row logits (Q,)."""
+        return self.rows(batch.queue).squeeze(1), ()
+
+
+class KernelCritic(Critic):
+    """The same kernel over every slot, then slots-64-32-8-1, on packed rows; 11,570 parameters for 128 slots."""
+
+    empty_queue: Tensor
+
+    def __init__(self, shapes: Shapes) -> None:
+        super().__init__()
+        self.rows = Stack(len(shapes.queue), *_KERNEL)
+        self.value = Stack(shapes.queue_rows, 64, 32, 8, 1)
+        self.register_buffer("empty_queue", torch.tensor([shapes.empty]), persistent=False)
+        _glorot(self)
+
+    def forward(self, batch: Batch) -> Tensor:
+        """(A,)."""
+        scores: Tensor = self.rows(torch.cat([batch.queue, self.empty_queue]))
+        first = self.value.layers[0]
+        slots = flattened(scores[:-1], batch.queue_offsets, batch.queue_owner, scores[-1], first.weight)
+        hidden = torch.relu(slots + first.bias)
+        for layer in self.value.layers[1:-1]:
+            hidden = torch.relu(layer(hidden))
+        result: Tensor = self.value.layers[-1](hidden).squeeze(1)
+        return result

@@ -1,0 +1,144 @@
+"""What a training is made of: a preset with what was put over it, a scenario, and how far to go."""
+
+from __future__ import annotations
+
+import os
+import tomllib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from greenbatch.errors import InputError
+from greenbatch.learning.settings import TrainingSettings, read_training
+from greenbatch.learning.windows import MODES, Mode
+
+if TYPE_CHECKING:
+    from greenbatch.envs.preset import Preset
+    from greenbatch.scenarios import Scenario
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Plan:
+    """Everything that decides the weights of a training."""
+
+    preset: Preset
+    """As named; normalisers are resolved by the scenario."""
+    settings: TrainingSettings
+    """The preset's ``[training]`` table with what the command line put over it."""
+    scenario: Scenario
+    windows: Mode = "published"
+    backfill: str
+    device: str = "cpu"
+    threads: int
+    minutes: float | None = None
+    """Train until so much time has passed, instead of ``settings.epochs`` epochs; not the same weights every time."""
+    command: Sequence[str] = ()
+
+    def record(self) -> dict[str, Any]:
+        """What ``run.json`` says of it, ready for JSON."""
+        return {
+            "preset": self.preset.model_dump(mode="json"),
+            "training": self.settings.model_dump(mode="json"),
+            "scenario": dict(self.scenario.resolved),
+            "inputs": dict(sorted(self.scenario.inputs.items())),
+            "windows": self.windows,
+            "backfill": self.backfill,
+            "device": self.device,
+            "threads": self.threads,
+            "limit": "epochs" if self.minutes is None else "minutes",
+        }
+
+
+def make_plan(
+    preset_name: str | Path,
+    scenario: Scenario,
+    *,
+    overrides: Mapping[str, Any] | None = None,
+    windows: str = "published",
+    backfill: str | None = None,
+    epochs: int | None = None,
+    minutes: float | None = None,
+    seed: int | None = None,
+    threads: int | None = None,
+    device: str = "cpu",
+    command: Sequence[str] = (),
+) -> Plan:
+    """The plan of a training.
+
+    Args:
+        preset_name: a shipped preset or a TOML file.
+        scenario: what is trained on.
+        overrides: dotted key of the preset -> value put over the file's, e.g. ``{"training.passes": 4}``.
+        windows: ``published`` or ``held-out``, see `learning.windows`.
+        backfill: backfilling; the preset's if not given.
+        epochs: epochs, instead of the preset's.
+        minutes: train by time instead.
+        seed: instead of the preset's.
+        threads: instead of the preset's; 0 = as many as this process may use.
+        device: ``cpu``, ``cuda`` or ``cuda:N``.
+        command: the command line, for provenance.
+
+    Raises:
+        InputError: an unknown preset, key or value.
+    """
+    from greenbatch.envs.preset import preset
+
+    made = _overridden(preset(preset_name), overrides or {})
+    given = {"epochs": epochs, "seed": seed, "threads": threads}
+    table = {**made.training, **{key: value for key, value in given.items() if value is not None}}
+    settings = read_training(table)
+    if windows not in MODES:
+        raise InputError(f"is {windows!r}", field="--windows", fix="give " + " or ".join(MODES))
+    if minutes is not None and not 0 < minutes < 1e6:
+        raise InputError(f"is {minutes:g}", field="--minutes", fix="give a number of minutes above 0")
+    mode: Mode = "published" if windows == "published" else "held-out"
+    return Plan(
+        preset=made, settings=settings, scenario=scenario, windows=mode,
+        backfill=made.backfill if backfill is None else backfill, device=device, threads=threads_of(settings.threads),
+        minutes=minutes, command=command,
+    )  # fmt: skip
+
+
+def threads_of(wanted: int) -> int:
+    """Number of threads: as wanted, or as many as this process may use if that is 0."""
+    if wanted:
+        return wanted
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def parse_overrides(texts: Sequence[str]) -> dict[str, Any]:
+    """``key=value`` texts as dotted keys and values; a value is TOML, or a text where it is not.
+
+    Raises:
+        InputError: a text has no key or no value.
+    """
+    found: dict[str, Any] = {}
+    for text in texts:
+        key, equals, value = text.partition("=")
+        key = key.strip()
+        if not equals or not key or not value.strip() or not all(key.split(".")):
+            raise InputError(f"is {text[:60]!r}", field="--set", fix="write key=value, e.g. training.passes=4")
+        try:
+            found[key] = tomllib.loads(f"value = {value}")["value"]
+        except (tomllib.TOMLDecodeError, KeyError):
+            found[key] = value.strip()
+    return found
+
+
+def _overridden(made: Preset, overrides: Mapping[str, Any]) -> Preset:
+    """A preset with other values at some dotted keys."""
+    from greenbatch.envs.preset import check
+
+    if not overrides:
+        return made
+    raw = made.model_dump(mode="json")
+    for key, value in overrides.items():
+        *tables, last = key.split(".")
+        place: Any = raw
+        for table in tables:
+            place = place.setdefault(table, {}) if isinstance(place, dict) else None
+        if not isinstance(place, dict):
+            raise InputError("is not a key of a table", field=key, fix="write it as in the preset's file")
+        place[last] = value
+    return check(raw)
