@@ -15,7 +15,7 @@ from greenbatch.engine import features
 from greenbatch.engine.features import Feature
 from greenbatch.engine.tally import TERMS
 from greenbatch.envs import preset
-from greenbatch.experiments.trainings import STUDIES
+from greenbatch.experiments.studies import STUDIES
 from greenbatch.learning import settings
 
 

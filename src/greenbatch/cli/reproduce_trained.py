@@ -13,8 +13,8 @@ from greenbatch.cli.progress import progress_line
 from greenbatch.errors import InputError
 
 if TYPE_CHECKING:
-    from greenbatch.experiments.trained import Result
-    from greenbatch.experiments.trainings import Study, Wanted
+    from greenbatch.experiments.studies import Study, Wanted
+    from greenbatch.experiments.study_results import Result
 
 RESULTS = "results"
 Value = TypeVar("Value")
@@ -48,8 +48,8 @@ def reproduce_trained(
     """
     from greenbatch.cli.app import COMMAND
     from greenbatch.cli.output import result_folder
-    from greenbatch.experiments.trained import results
-    from greenbatch.experiments.trainings import study
+    from greenbatch.experiments.studies import study
+    from greenbatch.experiments.study_results import results
 
     paper = study(protocol)
     which = _wanted(paper, asked)
@@ -83,7 +83,7 @@ def reproduce_trained(
 
 
 def _wanted(paper: Study, asked: Asked) -> Wanted:
-    from greenbatch.experiments.trainings import wanted
+    from greenbatch.experiments.studies import wanted
 
     def listed(text: str | None, flag: str) -> list[str] | None:
         return None if text is None else items(text, flag)
@@ -112,7 +112,7 @@ def _train(paper: Study, which: Wanted, place: Path, asked: Asked) -> None:
     from greenbatch.cli.app import COMMAND
     from greenbatch.cli.train import check_flags
     from greenbatch.envs.preset import preset
-    from greenbatch.experiments.trainings import Budget, cells_of, train_missing
+    from greenbatch.experiments.studies import Budget, cells_of, train_missing
     from greenbatch.learning.plan import parse_overrides
     from greenbatch.learning.runs import need_torch
 
@@ -143,8 +143,8 @@ def write_results(paper: Study, made: Sequence[Result], folder: Path, command: s
 
     from greenbatch.cli.app import COMMAND
     from greenbatch.cli.output import write_record
+    from greenbatch.experiments.study_report import all_lines, all_tables, write_study
     from greenbatch.experiments.tables import write
-    from greenbatch.experiments.trained_report import all_lines, all_tables, write_study
     from greenbatch.provenance import provenance
     from greenbatch.scenarios import load_scenario
 
@@ -173,8 +173,8 @@ def print_results(made: Sequence[Result]) -> None:
     """The tables, as far as a terminal has room for them, and what must be read with them."""
     from rich.console import Console
 
+    from greenbatch.experiments.study_report import all_lines, all_tables
     from greenbatch.experiments.tables import to_rich
-    from greenbatch.experiments.trained_report import all_lines, all_tables
 
     console = Console()
     for table in all_tables(made, narrow=True):

@@ -207,7 +207,7 @@ def sections(frame: polars.DataFrame, outcomes: Mapping[str, Outcome], baseline:
         ),
         Section("Schedules", f"{one}which processors ran what, on one time axis.", tuple(gantt_plots(outcomes))),
     ]
-    from greenbatch.experiments.models import model_sections
+    from greenbatch.experiments.model_sections import model_sections
 
     return [section for section in (*found, *model_sections(outcomes)) if section.pictures or section.tables]
 

@@ -17,13 +17,13 @@ from greenbatch.engine.simulate import simulate
 from greenbatch.errors import InputError
 from greenbatch.experiments import reproduce as published_module
 from greenbatch.experiments.decisions import choice_tables, choices_of, telling
-from greenbatch.experiments.models import model_sections
+from greenbatch.experiments.model_sections import model_sections
 from greenbatch.experiments.reproduce import PROTOCOLS, published
 from greenbatch.experiments.statistics import seed_interval
+from greenbatch.experiments.studies import STUDIES, Study, cells_of, state_of, train_missing, wanted
+from greenbatch.experiments.study_report import all_lines, all_tables, write_study
+from greenbatch.experiments.study_results import Result, decider_of, results
 from greenbatch.experiments.tables import to_markdown, to_rich
-from greenbatch.experiments.trained import Result, decider_of, results
-from greenbatch.experiments.trained_report import all_lines, all_tables, write_study
-from greenbatch.experiments.trainings import STUDIES, Study, cells_of, state_of, train_missing, wanted
 from greenbatch.metrics import evaluate
 from greenbatch.policies import scheduler
 from greenbatch.scenarios import load_scenario

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from greenbatch.experiments.compare import Progress, compare
 from greenbatch.experiments.reproduce import PROTOCOLS, PUBLISHED, is_comparable, published
 from greenbatch.experiments.statistics import seed_interval
-from greenbatch.experiments.trainings import Cell, Goal, Study, Wanted, cells_of, model_record, state_of
+from greenbatch.experiments.studies import Cell, Goal, Study, Wanted, cells_of, model_record, state_of
 
 if TYPE_CHECKING:
     import polars

@@ -7,18 +7,18 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from greenbatch.experiments.curves import sweep_plot
-from greenbatch.experiments.models import decision_section, price_section, training_section
+from greenbatch.experiments.model_sections import decision_section, price_section, training_section
 from greenbatch.experiments.plots import box_plot, tradeoff_plot
 from greenbatch.experiments.report import write_trained
+from greenbatch.experiments.study_results import Result, decider_of
+from greenbatch.experiments.study_tables import lines_of, matrix_table, tables_of
 from greenbatch.experiments.tables import MAIN, Section, Table
-from greenbatch.experiments.trained import Result, decider_of
-from greenbatch.experiments.trained_tables import lines_of, matrix_table, tables_of
 
 if TYPE_CHECKING:
     import polars
 
     from greenbatch.experiments.drawing import Picture
-    from greenbatch.experiments.trainings import Study
+    from greenbatch.experiments.studies import Study
 
 
 def all_tables(results: Sequence[Result], *, narrow: bool = False) -> list[Table]:

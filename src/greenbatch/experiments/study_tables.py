@@ -7,9 +7,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from greenbatch.experiments.studies import Agent
+from greenbatch.experiments.study_results import Result
 from greenbatch.experiments.tables import CLASS_COLUMNS, MAIN, Cell, Column, Mark, Table, difference_table
-from greenbatch.experiments.trained import Result
-from greenbatch.experiments.trainings import Agent
 
 AS_PRINTED = (
     Column("avg_bounded_slowdown", "Bounded slowdown", digits=2, short="Slowdown"),
