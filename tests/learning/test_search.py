@@ -11,16 +11,20 @@ import pytest
 
 from greenbatch.engine import priced
 from greenbatch.engine.simulate import simulate
+from greenbatch.envs.preset import preset
 from greenbatch.errors import InputError
 from greenbatch.learning.candidates import HEAD_STEP, Trial, initial_point, numbers_of, objective
 from greenbatch.learning.evolution import Evolution
 from greenbatch.learning.log import read_log
 from greenbatch.learning.model import load_model
 from greenbatch.learning.plan import Plan, make_plan
+from greenbatch.learning.priced import program_of
 from greenbatch.learning.search import search
 from greenbatch.metrics import evaluate
 from greenbatch.policies import scheduler
 from greenbatch.scenarios import Scenario, load_scenario
+
+PRESET = preset("gas-marl-plus")
 
 
 @pytest.fixture(scope="module")
@@ -74,18 +78,16 @@ def test_a_point_counts_steps_from_where_the_search_begins() -> None:
 def test_a_trial_says_what_the_metrics_say(small: Scenario) -> None:
     starts = np.array([0, 40, 150])
     numbers = numbers_of(np.random.default_rng(3).normal(0, 0.3, priced.WEIGHTS))
-    one = Trial(small, 100, 3, 1)(numbers, starts, np.zeros(3, np.int64))
-    np.testing.assert_array_equal(one, Trial(small, 100, 3, 3)(numbers, starts, np.zeros(3, np.int64)))
+    one = Trial(small, PRESET, 100, 3, 1)(numbers, starts, np.zeros(3, np.int64))
+    np.testing.assert_array_equal(one, Trial(small, PRESET, 100, 3, 3)(numbers, starts, np.zeros(3, np.int64)))
     from dataclasses import dataclass
-
-    from greenbatch.learning.candidates import PROGRAM
 
     @dataclass
     class Planner:
         def program(self, workload: Any) -> Any:
             from dataclasses import replace
 
-            return replace(PROGRAM, numbers=numbers)
+            return replace(program_of(PRESET), numbers=numbers)
 
         def policy(self) -> None:
             return None
@@ -97,7 +99,7 @@ def test_a_trial_says_what_the_metrics_say(small: Scenario) -> None:
         ratio = metrics["makespan_s"] / evaluate(base)["makespan_s"]
         expected = [metrics["renewable_utilization"], metrics["avg_bounded_slowdown"], ratio]
         np.testing.assert_allclose(found, expected, rtol=1e-9)
-    shifted = Trial(small, 100, 3, 1)(numbers, starts, np.full(3, 30 * 86_400))
+    shifted = Trial(small, PRESET, 100, 3, 1)(numbers, starts, np.full(3, 30 * 86_400))
     assert (shifted[:, 0] != one[:, 0]).all()
 
 

@@ -8,9 +8,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from greenbatch.engine.priced import NUMBERS, PRICES, WEIGHTS, compiled_priced_batch
-from greenbatch.engine.program import Program
 from greenbatch.engine.simulate import simulate
+from greenbatch.envs.preset import Preset
 from greenbatch.envs.simulations import Simulations
+from greenbatch.learning.priced import program_of
 from greenbatch.policies import scheduler
 from greenbatch.scenarios import Scenario
 
@@ -23,8 +24,6 @@ HEAD_STEP = 0.25
 """First step of a head's weight."""
 SLOWDOWN_PRICE = 0.014
 """Utilization that a unit of mean bounded slowdown beyond the limit is worth."""
-PROGRAM = Program(name="gas-marl-plus", settings={"tick_s": 1800.0, "sticky": 0.0}, needs_site=True)
-"""What the engine is asked for."""
 
 
 def initial_point() -> Floats:
@@ -46,14 +45,15 @@ class Trial:
 
     Args:
         scenario: jobs, machine and power supply.
+        preset: the planner's, with the engine's settings.
         jobs: jobs of a window.
         count: most windows of a trial.
         threads: threads that share the windows of a candidate; the result is the same for any number.
     """
 
-    def __init__(self, scenario: Scenario, jobs: int, count: int, threads: int) -> None:
+    def __init__(self, scenario: Scenario, preset: Preset, jobs: int, count: int, threads: int) -> None:
         self.scenario, self.jobs = scenario, jobs
-        self._store = Simulations(scenario, PROGRAM, count, jobs, TERMS)
+        self._store = Simulations(scenario, program_of(preset), count, jobs, TERMS)
         self._run = compiled_priced_batch()
         self._pool = ThreadPoolExecutor(threads)
         self._threads = threads

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -14,6 +14,7 @@ from greenbatch.errors import InputError
 from greenbatch.learning.model import STRETCH, Model
 
 if TYPE_CHECKING:
+    from greenbatch.envs.preset import Preset
     from greenbatch.workload import Workload
 
 PARAMETERS = ("stretch",)
@@ -38,10 +39,15 @@ class PricedScheduler:
         if np.isnan(workload.power_w).any():
             problem = f"{preset.name} looks at the power of jobs, {workload.name} does not know it"
             raise InputError(problem, file=self.model.folder, fix="set workload.power in the scenario")
-        return Program(name=self.name, settings=dict(preset.settings), needs_site=True, numbers=self.numbers)
+        return replace(program_of(preset), name=self.name, numbers=self.numbers)
 
     def policy(self) -> None:
         """The engine itself decides."""
+
+
+def program_of(preset: Preset) -> Program:
+    """What the engine needs to know to plan with prices, but for the numbers."""
+    return Program(name=preset.name, settings=dict(preset.settings), needs_site=True)
 
 
 def priced(name: str, model: Model, parameters: Mapping[str, float], backfill: str) -> PricedScheduler:

@@ -60,13 +60,23 @@ def need_torch() -> None:
         raise InputError("training needs torch, which is not installed", fix='pip install "greenbatch[learn]"')
 
 
-def begin(folder: Path, plan: Plan) -> None:
-    """Make a folder and write down what is going to be trained.
+def begin(folder: Path, plan: Plan, *, anew: bool = False) -> None:
+    """Make a folder and write down what is going to be trained, unless that is written there already.
+
+    Args:
+        folder: where it goes.
+        plan: what is trained.
+        anew: remove an earlier training from the folder first.
 
     Raises:
         InputError: the folder cannot be made.
     """
     from greenbatch.provenance import provenance
+
+    if anew:
+        clear(folder)
+    if (folder / RUN).exists():
+        return
 
     record = provenance(
         scenario=plan.scenario.resolved, inputs=plan.scenario.inputs, notes=plan.scenario.notes,

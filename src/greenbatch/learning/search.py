@@ -48,7 +48,7 @@ class Searching:
         if (folder / runs.CHECKPOINT / STATE).exists():
             self._restore()
         self.starts = windows.training_starts(plan.scenario, self.settings.jobs, plan.windows)
-        self.trial = Trial(plan.scenario, self.settings.jobs, self.settings.windows, plan.threads)
+        self.trial = Trial(plan.scenario, plan.preset, self.settings.jobs, self.settings.windows, plan.threads)
         self.log = Log(folder / runs.LOG, self.counters.log_bytes)
         self._clock = time.perf_counter() - self.counters.elapsed_s
 
@@ -168,13 +168,9 @@ def search(plan: Plan, folder: Path, *, watch: Callable[[Record], None], anew: b
         check(plan)
     else:
         search_of(plan)
-    fresh = anew or not (folder / runs.RUN).exists()
-    if not fresh:
+    if not anew and (folder / runs.RUN).exists():
         runs.check_same(folder, plan)
-    if anew:
-        runs.clear(folder)
-    if fresh:
-        runs.begin(folder, plan)
+    runs.begin(folder, plan, anew=anew)
     searching = kind(plan, folder, watch)
     try:
         searching.run()

@@ -326,14 +326,11 @@ def train(
     """
     device = device_of(plan.device)
     with prepared(plan.threads, device):
-        if not (fresh := anew or not (folder / runs.RUN).exists()):
+        if not anew and (folder / runs.RUN).exists():
             runs.check_same(folder, plan)
         course = Course(plan, device, tell)
         course.check()
-        if anew:
-            runs.clear(folder)
-        if fresh:
-            runs.begin(folder, plan)
+        runs.begin(folder, plan, anew=anew)
         training = Training(course, folder, watch or (lambda _: None), tensorboard=tensorboard)
         try:
             training.run()
