@@ -165,7 +165,7 @@ def test_its_model_is_a_scheduler_with_a_knob(small: Scenario, tmp_path: Path) -
     assert np.isfinite(outcome.start_s).all()
     for text, message in (
         (":stretch=2", "stretch is 2 (give 1.25 to 1.5, or train one for it)"),
-        (":sample=1", "gas-marl-plus has no parameter 'sample' (it has stretch)"),
+        (":sample=1", "gas-marl-plus has no parameter 'sample' (it takes stretch)"),
         ("+easy", "gas-marl-plus looks at every waiting job, so it takes no backfilling"),
     ):
         with pytest.raises(InputError) as caught:

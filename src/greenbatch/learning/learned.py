@@ -193,7 +193,7 @@ def learned(
         settings: engine settings that the backfilling's parameters stand for.
 
     Raises:
-        InputError: there is no model, it is damaged, or it is of another preset.
+        InputError: there is no model, it is damaged or of another preset, or it has no such parameter.
     """
     model = load_model(model_folder(preset, folder))
     if model.preset.name != preset:
@@ -201,8 +201,9 @@ def learned(
         raise InputError(f"is a model of {model.preset.name}, not of {preset}", file=folder, field=name, fix=fix)
     if model.preset.network.get("kind") == PRICES:
         return priced(name, model, parameters, backfill)
-    if "stretch" in parameters:
-        raise InputError(f"{preset} has no parameter 'stretch'", field=name, fix="leave it out")
+    for key in parameters:
+        if key not in PARAMETERS:
+            raise InputError(f"{preset} has no parameter {key!r}", field=name, fix="it takes " + ", ".join(PARAMETERS))
     given = {**PARAMETERS, **parameters}
     if given["sample"] not in (0.0, 1.0):
         raise InputError(f"sample is {given['sample']:g}", field=name, fix="give 1 to draw the actions, 0 for the best")

@@ -69,7 +69,9 @@ def priced(name: str, model: Model, parameters: Mapping[str, float], backfill: s
         )
     for key in parameters:
         if key not in PARAMETERS:
-            raise InputError(f"{model.preset.name} has no parameter {key!r}", field=name, fix="it has stretch")
+            raise InputError(
+                f"{model.preset.name} has no parameter {key!r}", field=name, fix="it takes " + ", ".join(PARAMETERS)
+            )
     known = np.sort([float(key.removeprefix(STRETCH)) for key in model.weights])
     wanted = parameters.get("stretch", float(known[-1]))
     if not known[0] <= wanted <= known[-1]:

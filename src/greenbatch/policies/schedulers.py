@@ -101,9 +101,8 @@ def scheduler(spec: str) -> Scheduler | LearnedScheduler | PricedScheduler:
     policy_name, parameters = _parse(policy, spec)
     backfill_name, settings = _backfilling(backfill, spec)
     if model := _model(policy_name):
-        from greenbatch.learning.learned import PARAMETERS, learned
+        from greenbatch.learning.learned import learned
 
-        _known_parameters(parameters, [*PARAMETERS, "stretch"], model["preset"], spec)
         return learned(f"{policy}+{backfill}", model["preset"], model["folder"], parameters, backfill_name, settings)
     entry = _entry(policy_name, spec)
     _known_parameters(parameters, list(entry.parameters), policy_name, spec)
