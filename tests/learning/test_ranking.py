@@ -14,7 +14,7 @@ from greenbatch.envs.preset import Preset, check
 from greenbatch.errors import InputError
 from greenbatch.learning.model import load_model
 from greenbatch.learning.plan import Plan, make_plan
-from greenbatch.learning.ranking import WEIGHT, choose, costs, play
+from greenbatch.learning.ranking import begin_of, choose, costs, play
 from greenbatch.learning.search import search
 from greenbatch.metrics import evaluate
 from greenbatch.policies import scheduler
@@ -94,7 +94,7 @@ def test_costs_of_a_window_weigh_as_its_root() -> None:
 
 def test_candidates_are_played_as_if_alone(small: Scenario) -> None:
     made = make_plan("rlscheduler-plus", small).preset
-    points = np.random.default_rng(0).normal(0, 1, (3, 12))
+    points = np.random.default_rng(0).normal(0, 1, (3, 12 + 2 * 14))
     starts = np.array([0, 90])
     together = play(BatchEnv(small, made, environments=6, jobs=80), starts, points)
     for point, row in zip(points, together, strict=True):
@@ -130,14 +130,23 @@ def test_an_interrupted_search_ends_with_the_same_bytes(small: Scenario, tmp_pat
         assert files[0].read_bytes() == files[1].read_bytes()
 
 
-@pytest.mark.parametrize("backfill", ["none", "easy-schedgym"])
-def test_its_model_is_a_scheduler_that_does_as_it_was_tried(small: Scenario, tmp_path: Path, backfill: str) -> None:
-    made = plan(small, epochs=2)
+def point_of(folder: Path) -> np.ndarray:
+    """The numbers of a model as a candidate."""
+    names = ("rows.0.weight", "hidden.0.weight", "hidden.0.bias", "hidden.1.weight")
+    weights = load_model(folder).weights
+    return np.concatenate([weights[name].ravel() for name in names if name in weights]).astype(float)
+
+
+@pytest.mark.parametrize(("backfill", "hidden"), [("none", 0), ("none", 3), ("easy-schedgym", 2)])
+def test_its_model_is_a_scheduler_that_does_as_it_was_tried(
+    small: Scenario, tmp_path: Path, backfill: str, hidden: int
+) -> None:
+    made = plan(small, epochs=2, **{"network.hidden": hidden})
     search(made, tmp_path / "run", watch=lambda _: None)
     folder = tmp_path / "run" / "model"
-    weights = load_model(folder).weights[WEIGHT]
+    assert len(point_of(folder)) == len(begin_of(made)) == 12 + hidden * 14
     env = BatchEnv(small, made.preset, environments=1, jobs=120, backfill=backfill)
-    tried = -play(env, np.array([100]), weights.astype(float))[0, 0]
+    tried = -play(env, np.array([100]), point_of(folder)[None])[0, 0]
     used = scheduler(f"rlscheduler-plus@{folder}+{backfill}")
     outcome = simulate(small.window(100, 120), small.cluster, small.site, small.rules, used)
     assert evaluate(outcome)["avg_bounded_slowdown"] == pytest.approx(tried, rel=1e-9)
@@ -147,9 +156,9 @@ def test_a_search_makes_windows_cheaper(small: Scenario, tmp_path: Path) -> None
     """From a ranking by chance (weights 0: the first job in the queue) to a better one, on windows not searched on."""
     made = plan(small, epochs=12, **{"network.begin": [0.0] * 12, "training.jobs": 100, "training.windows": 4})
     search(made, tmp_path / "run", watch=lambda _: None)
-    weights = load_model(tmp_path / "run" / "model").weights[WEIGHT].astype(float)
+    found = point_of(tmp_path / "run" / "model")
     env = BatchEnv(small, made.preset, environments=2, jobs=150)
-    before, after = play(env, np.array([150]), np.concatenate([np.zeros((1, 12)), weights]))[:, 0]
+    before, after = play(env, np.array([150]), np.stack([np.zeros(12), found]))[:, 0]
     assert after > 0.8 * before
 
 
@@ -159,6 +168,7 @@ def test_a_search_makes_windows_cheaper(small: Scenario, tmp_path: Path) -> None
         ({"network.begin": [1.0, 2.0]}, "does not fit the queue"),
         ({"network.begin": ["a"] * 12}, "does not fit the queue"),
         ({"network.width": 3}, "linear has no such key"),
+        ({"network.hidden": 100}, "is 100 .give 0 to 16"),
         ({"action.delays": [{"kind": "none"}, {"kind": "releases", "amount": 1}]}, "a ranking chooses none"),
     ],
 )

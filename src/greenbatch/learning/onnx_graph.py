@@ -137,7 +137,11 @@ def _kernel(g: GraphBuilder, shapes: Shapes) -> tuple[str, None]:
 
 
 def _linear(g: GraphBuilder, shapes: Shapes) -> tuple[str, None]:
-    return g.stack(_queue(g, shapes), "rows", 1, last=False), None
+    queue = _queue(g, shapes)
+    scores = g.stack(queue, "rows", 1, last=False)
+    if "hidden.0.weight" in g.weights:
+        scores = g.add("Add", scores, g.stack(queue, "hidden", 2, last=False))
+    return scores, None
 
 
 def _maskable_ppo(g: GraphBuilder, shapes: Shapes) -> tuple[str, None]:

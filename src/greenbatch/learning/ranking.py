@@ -1,4 +1,6 @@
-"""The loop of a search for a ranking: the weights of a linear score of the waiting jobs, by an evolution strategy.
+"""The loop of a search for a ranking: the weights of a score of the waiting jobs, by an evolution strategy.
+
+The score is linear in the columns of the queue, plus, if ``network.hidden`` says so, a few units with ReLU.
 
 A candidate plays whole windows by arg-max, as it will be used, so that nothing is lost between a policy that explores
 and the one that decides, and no reward has to be handed to single decisions. All candidates of a generation play the
@@ -21,6 +23,7 @@ from greenbatch.learning.checkpoint import STATE
 from greenbatch.learning.counters import Counters
 from greenbatch.learning.log import Log
 from greenbatch.learning.model import save_model, training_record
+from greenbatch.learning.onnx_builder import Weights
 from greenbatch.learning.plan import Plan
 from greenbatch.learning.search import Record, Searching
 from greenbatch.learning.settings import Search
@@ -28,10 +31,12 @@ from greenbatch.learning.settings import Search
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
-WEIGHT = "rows.0.weight"
-"""Name of the weights, one for each column of the queue."""
-BIAS = "rows.0.bias"
-"""Name of the bias, which is 0: it changes no ranking."""
+POINT = "point"
+"""Name of a candidate's numbers in a checkpoint."""
+MOST_HIDDEN = 16
+"""Hidden units: a strategy that adapts a whole covariance takes no more."""
+FIRST_STEP = 0.5
+"""Deviation of the first weights of hidden units."""
 
 
 def choose(seen: Observation, scores: NDArray[np.float32]) -> Ints:
@@ -43,12 +48,38 @@ def choose(seen: Observation, scores: NDArray[np.float32]) -> Ints:
     """
     first = seen.queue_offsets[:-1]
     scores = np.where(seen.selectable, scores, np.float32(-np.inf))
-    largest = np.maximum.reduceat(scores, first)
     owner = np.repeat(np.arange(len(first)), np.diff(seen.queue_offsets))
-    among = np.flatnonzero(scores == largest[owner])
-    _, place = np.unique(owner[among], return_index=True)
-    rows = among[place] - first
+    among = np.flatnonzero(scores == np.maximum.reduceat(scores, first)[owner])
+    new = np.diff(owner[among], prepend=-1) > 0
+    rows = among[new] - first
     return np.stack([rows, np.zeros_like(rows)], axis=1)
+
+
+def weights_of(point: Floats, columns: int) -> Weights:
+    """The network that a candidate's numbers are.
+
+    Args:
+        point: linear weights, then of every hidden unit its weights, then their biases, then what they count for:
+            shape (columns + hidden * (columns + 2),).
+        columns: columns of the queue.
+    """
+    numbers = point.astype(np.float32)
+    hidden = (len(numbers) - columns) // (columns + 2)
+    made = {"rows.0.weight": numbers[None, :columns], "rows.0.bias": np.zeros(1, np.float32)}
+    if hidden:
+        inner, biases, outer = np.split(numbers[columns:], [hidden * columns, hidden * (columns + 1)])
+        made |= {"hidden.0.weight": inner.reshape(hidden, columns), "hidden.0.bias": biases}
+        made |= {"hidden.1.weight": outer[None], "hidden.1.bias": np.zeros(1, np.float32)}
+    return made
+
+
+def score(rows: NDArray[np.float32], made: Weights) -> NDArray[np.float32]:
+    """Scores of rows (Q, columns) by a network from `weights_of`: (Q,)."""
+    scores: NDArray[np.float32] = rows @ made["rows.0.weight"][0]
+    if "hidden.0.weight" in made:
+        inner = np.maximum(rows @ made["hidden.0.weight"].T + made["hidden.0.bias"], np.float32(0))
+        scores = scores + inner @ made["hidden.1.weight"][0]
+    return scores
 
 
 def play(env: BatchEnv, starts: Ints, points: Floats) -> Floats:
@@ -57,13 +88,20 @@ def play(env: BatchEnv, starts: Ints, points: Floats) -> Floats:
     Args:
         env: room for candidates x windows simulations.
         starts: first jobs of the windows.
-        points: weights of the candidates, shape (candidates, columns).
+        points: numbers of the candidates, shape (candidates, numbers), see `weights_of`.
     """
-    count, weights = len(starts), points.astype(np.float32)
+    count, columns = len(starts), len(env.preset.observation.queue.columns)
+    networks = [weights_of(point, columns) for point in points]
+    edges = np.arange(len(points) + 1) * count
     seen = env.reset(np.tile(starts, len(points)))
-    while len(seen.environment):
-        owner = np.repeat(seen.environment // count, np.diff(seen.queue_offsets))
-        seen, _, _ = env.step(choose(seen, np.einsum("qk,qk->q", seen.queue, weights[owner])))
+    while len(seen.environment):  # a candidate's simulations are neighbors, so its rows are one block
+        blocks = seen.queue_offsets[np.searchsorted(seen.environment, edges)]
+        parts = [
+            score(seen.queue[low:high], made)
+            for made, low, high in zip(networks, blocks[:-1], blocks[1:], strict=True)
+            if high > low
+        ]
+        seen, _, _ = env.step(choose(seen, np.concatenate(parts)))
     total: Floats = env.values[: count * len(points)] @ env.weights
     return total.reshape(len(points), count)
 
@@ -109,7 +147,7 @@ class Ranking(Searching):
         while counters.epoch < self.settings.epochs and self._progress() < 1.0:
             record = self._generation(0)
             counters.epoch += 1
-            self.found = {WEIGHT: self.begin + self.evolution.mean}
+            self.found = {POINT: self.begin + self.evolution.mean}
             self._save(record)
         counters.done = True
         self._save({"done": True})
@@ -117,7 +155,7 @@ class Ranking(Searching):
 
     def write_model(self) -> None:
         """Write the weights that were found so far."""
-        weights = {WEIGHT: self.found[WEIGHT][None].astype(np.float32), BIAS: np.zeros(1, np.float32)}
+        weights = weights_of(self.found[POINT], len(self.plan.preset.observation.queue.columns))
         record = training_record(self.plan, self.counters, kept="last", averaged=False)
         save_model(
             self.folder / runs.MODEL, weights, self.plan.preset, {**record, "validation": {}},
@@ -151,8 +189,8 @@ def check(plan: Plan) -> Search:
         raise InputError("is missing", field="training.search", fix="a linear score is found by a search")
     if len(preset.action.delays) > 1:
         raise InputError("are more than one, and a ranking chooses none", field="action.delays", fix="leave them out")
-    if unknown := sorted(set(preset.network) - {"kind", "begin"}):
-        raise InputError("linear has no such key", field=f"network.{unknown[0]}", fix="its keys: begin")
+    if unknown := sorted(set(preset.network) - {"kind", "begin", "hidden"}):
+        raise InputError("linear has no such key", field=f"network.{unknown[0]}", fix="its keys: begin, hidden")
     if plan.device != "cpu":
         raise InputError(f"is {plan.device}", field="--device", fix="a search runs on the cpu")
     begin_of(plan)
@@ -160,14 +198,22 @@ def check(plan: Plan) -> Search:
 
 
 def begin_of(plan: Plan) -> Floats:
-    """Where a search begins: ``network.begin``, a weight for each column of the queue; 0 if not given.
+    """Where a search begins, see `weights_of`.
+
+    The linear weights are ``network.begin``, 0 if not given; hidden units are drawn from the seed and count for nothing
+    yet.
 
     Raises:
-        InputError: not as many numbers as columns.
+        InputError: not as many numbers as columns, or no number of hidden units.
     """
     columns = len(plan.preset.observation.queue.columns)
     begin = plan.preset.network.get("begin", [0.0] * columns)
     numbers = isinstance(begin, list | tuple) and all(isinstance(each, int | float) for each in begin)
     if not numbers or len(begin) != columns or not np.isfinite(begin).all():
         raise InputError("does not fit the queue", field="network.begin", fix=f"give {columns} numbers")
-    return np.array(begin, dtype=np.float64)
+    hidden = plan.preset.network.get("hidden", 0)
+    if isinstance(hidden, bool) or not isinstance(hidden, int) or not 0 <= hidden <= MOST_HIDDEN:
+        raise InputError(f"is {hidden!r}", field="network.hidden", fix=f"give 0 to {MOST_HIDDEN}")
+    random = np.random.default_rng(windows.random_seed(plan.settings.seed, 0, "weights"))
+    inner = random.normal(0.0, FIRST_STEP, hidden * columns)
+    return np.concatenate([np.array(begin, dtype=np.float64), inner, np.zeros(2 * hidden)])
