@@ -14,7 +14,7 @@ from greenbatch.envs.preset import Preset, check
 from greenbatch.errors import InputError
 from greenbatch.learning.model import load_model
 from greenbatch.learning.plan import Plan, make_plan
-from greenbatch.learning.ranking import begin_of, choose, costs, play
+from greenbatch.learning.ranking_search import begin_of, choose, costs, play
 from greenbatch.learning.search import search
 from greenbatch.metrics import evaluate
 from greenbatch.policies import scheduler

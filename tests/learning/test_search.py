@@ -13,11 +13,11 @@ from greenbatch.engine import priced
 from greenbatch.engine.simulate import simulate
 from greenbatch.envs.preset import preset
 from greenbatch.errors import InputError
-from greenbatch.learning.candidates import HEAD_STEP, Trial, initial_point, numbers_of, objective
 from greenbatch.learning.evolution import Evolution
 from greenbatch.learning.log import read_log
 from greenbatch.learning.model import load_model
 from greenbatch.learning.plan import Plan, make_plan
+from greenbatch.learning.price_search import HEAD_STEP, Trial, initial_point, numbers_of, objective
 from greenbatch.learning.priced import program_of
 from greenbatch.learning.search import search
 from greenbatch.metrics import evaluate

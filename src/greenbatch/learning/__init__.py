@@ -9,7 +9,9 @@ The main path, file by file::
       networks/, segments       actors and critics over packed rows, by name
       advantages, ppo           how much better than expected; the update
       state, counters, device   where it stands; the machine
-    search, ranking             the other loop: numbers are searched for, by evolution of candidates
+    search, evolution           the other loop: generations of candidates
+      price_search,             what is searched for and how candidates are tried: prices of a planner,
+      ranking_search            weights of a ranking
     model                       weights and their record
     learned, priced             a model as a scheduler: a network behind the seam, prices for the engine's planner
       shapes, onnx_graph,       the network without torch

@@ -23,7 +23,8 @@ from greenbatch.errors import InputError
 STATE = "state.json"
 FORMAT = 1
 """Version of the layout of ``state.json``."""
-_FIX = "train anew into another folder, or use --force"
+FIX = "train anew into another folder, or use --force"
+"""What the user can do about a checkpoint that cannot be gone on with."""
 
 Tensors = dict[str, NDArray[Any]]
 
@@ -76,13 +77,13 @@ def load_checkpoint(folder: Path) -> Checkpoint:
         layout = record["format"]
         name, digest, state = (record.get(key) for key in ("tensors", "sha256", "state"))
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
-        raise InputError("is damaged: it is not the record of a checkpoint", file=file, fix=_FIX) from None
+        raise InputError("is damaged: it is not the record of a checkpoint", file=file, fix=FIX) from None
     if layout != FORMAT:
         problem = f"has layout {str(layout)[:20]}, this version of greenbatch reads {FORMAT}"
         raise InputError(problem, file=file, fix="resume with the version that wrote it")
     if not (isinstance(name, str) and isinstance(digest, str) and isinstance(state, dict) and Path(name).name == name):
-        raise InputError("is damaged: it is not the record of a checkpoint", file=file, fix=_FIX)
-    return Checkpoint(read_tensors(folder / name, digest, fix=_FIX), state)
+        raise InputError("is damaged: it is not the record of a checkpoint", file=file, fix=FIX)
+    return Checkpoint(read_tensors(folder / name, digest, fix=FIX), state)
 
 
 def read_tensors(file: Path, sha256: str, *, fix: str) -> Tensors:

@@ -1,13 +1,15 @@
-"""The loop of a search for prices: generation after generation, in the same folder and with the same promises as a
+"""The loop of a search by evolution: generation after generation, in the same folder and with the same promises as a
 training: whole at any moment, and the same bytes however often it is interrupted.
 
-Every generation draws new windows and new weather (the same series, years later), the same for all its candidates. All
-random numbers come from (seed, generation).
+What is searched for says how candidates are tried: the prices of a planner (`learning.price_search`) or the weights
+of a ranking (`learning.ranking_search`). Every generation draws new windows, the same for all its candidates, which
+play them as they will be used. All random numbers come from (seed, generation).
 """
 
 from __future__ import annotations
 
 import time
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -17,56 +19,84 @@ from numpy.typing import NDArray
 
 from greenbatch.errors import InputError
 from greenbatch.learning import runs, windows
-from greenbatch.learning.candidates import TERMS, Trial, initial_point, numbers_of, objective
-from greenbatch.learning.checkpoint import STATE, load_checkpoint, save_checkpoint
+from greenbatch.learning.checkpoint import FIX, STATE, load_checkpoint, save_checkpoint
 from greenbatch.learning.counters import Counters
 from greenbatch.learning.evolution import Evolution
 from greenbatch.learning.log import Log
 from greenbatch.learning.model import save_model, training_record
+from greenbatch.learning.onnx_builder import Weights
 from greenbatch.learning.plan import Plan
 from greenbatch.learning.settings import Search
 
 Record = dict[str, Any]
+Watch = Callable[[Record], None]
+"""Told the figures of every generation, as in the log."""
 Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
 
-YEAR_S = 365 * 86_400
 LINEAR = "linear"
-"""Kind of network that is a ranking: `learning.ranking` searches for its weights."""
+"""Kind of network that is a ranking."""
 
 
-class Searching:
+class Searching(ABC):
     """A search in a folder, from its last checkpoint on."""
 
-    def __init__(self, plan: Plan, folder: Path, watch: Callable[[Record], None]) -> None:
-        self.plan, self.folder, self.watch = plan, folder, watch
-        self.settings = plan.settings
-        self.search = search_of(plan)
+    def __init__(self, plan: Plan, folder: Path, watch: Watch, begin: Floats, *, stages: int = 1) -> None:
+        """Begin, or go on.
+
+        Args:
+            plan: what is searched for.
+            folder: begun by `runs.begin`.
+            watch: told of every generation.
+            begin: center of the first generation, shape (n,).
+            stages: models that are found one after the other; each begins where the last ended.
+        """
+        self.plan, self.folder, self.watch, self.stages = plan, folder, watch, stages
+        self.settings, self.search = plan.settings, asked(plan)
         self.counters = Counters()
-        self.evolution = self._fresh(initial_point())
+        self.evolution = self._fresh(begin)
         self.found: dict[str, Floats] = {}
-        """Stretch -> numbers, of those that are done."""
+        """Name -> numbers, as far as they are found."""
         if (folder / runs.CHECKPOINT / STATE).exists():
             self._restore()
         self.starts = windows.training_starts(plan.scenario, self.settings.jobs, plan.windows)
-        self.trial = Trial(plan.scenario, plan.preset, self.settings.jobs, self.settings.windows, plan.threads)
         self.log = Log(folder / runs.LOG, self.counters.log_bytes)
         self._clock = time.perf_counter() - self.counters.elapsed_s
 
+    @abstractmethod
+    def tried(self, stage: int, starts: Ints, random: np.random.Generator) -> tuple[Floats, Record]:
+        """Ask for a generation and try it on these windows: what is to be small, shape (population,), and figures."""
+
+    @abstractmethod
+    def center(self, stage: int) -> dict[str, Floats]:
+        """What is found so far in a stage, as in a checkpoint."""
+
+    @abstractmethod
+    def weights(self) -> Weights:
+        """The model of what is found."""
+
     def run(self) -> None:
-        """All generations that are left, and the model."""
-        counters, models = self.counters, len(self.search.stretch)
-        each = max(self.settings.epochs // models, 1)
-        while counters.epoch < each * models and self._progress() < 1.0:
-            at = counters.epoch // each
-            record = self._generation(at)
+        """All generations that are left, and the model: the center of the last generation of each stage."""
+        counters, each = self.counters, max(self.settings.epochs // self.stages, 1)
+        while counters.epoch < each * self.stages and self._progress() < 1.0:
+            stage = counters.epoch // each
+            record = self._generation(stage)
             counters.epoch += 1
-            self.found[f"stretch_{self.search.stretch[at]:g}"] = numbers_of(self.evolution.mean)
+            self.found |= self.center(stage)
             if counters.epoch % each == 0:
                 self.evolution = self._fresh(self.evolution.mean)
             self._save(record)
         counters.done = True
         self._save({"done": True})
         self.write_model()
+
+    def write_model(self) -> None:
+        """Write what was found so far."""
+        record = training_record(self.plan, self.counters, kept="last", averaged=False)
+        save_model(
+            self.folder / runs.MODEL, self.weights(), self.plan.preset, {**record, "validation": {}},
+            scenario=self.plan.scenario,
+        )  # fmt: skip
 
     def _progress(self) -> float:
         minutes = self.plan.minutes
@@ -75,27 +105,18 @@ class Searching:
     def _fresh(self, mean: Floats) -> Evolution:
         return Evolution(mean.copy(), self.search.sigma, self.search.population)
 
-    def _generation(self, at: int) -> Record:
+    def _generation(self, stage: int) -> Record:
         """Try the candidates of one generation on the same windows, and move."""
-        epoch, seed = self.counters.epoch, self.settings.seed
-        random = np.random.default_rng(windows.random_seed(seed, epoch, "actions"))
-        starts = windows.draw(self.starts, self.settings.windows, seed, epoch)
-        shifts_s = random.integers(0, self.search.years, len(starts)) * YEAR_S
+        epoch, made = self.counters.epoch, self.settings
+        random = np.random.default_rng(windows.random_seed(made.seed, epoch, "actions"))
+        starts = windows.draw(self.starts, made.windows, made.seed, epoch)
         begun = time.perf_counter()
-        points = self.evolution.ask(random)
-        found = np.array([self.trial(numbers_of(point), starts, shifts_s) for point in points])
-        aim, slowdown = self.search.aim[at], self.search.slowdown[at]
-        far = 1e-4 * np.maximum(np.abs(points) - 6.0, 0.0).sum(axis=1)
-        values = np.array([objective(each, aim, slowdown) for each in found]) + far
+        values, record = self.tried(stage, starts, random)
         self.evolution.tell(values)
-        jobs = found.shape[0] * found.shape[1] * self.settings.jobs
+        jobs = len(values) * len(starts) * made.jobs
         self.counters.decisions += jobs
-        best = found[int(np.nanargmin(values))] if not np.isnan(values).all() else found[0]
-        terms = dict(zip(TERMS, np.nan_to_num(best.mean(axis=0)).tolist(), strict=True))
-        return {
-            "epoch": epoch + 1, "stretch": self.search.stretch[at], "return": float(-np.nanmean(values)), **terms,
-            "sigma": self.evolution.sigma, "jobs_per_s": round(jobs / (time.perf_counter() - begun), 1),
-        }  # fmt: skip
+        rate = jobs / (time.perf_counter() - begun)
+        return {"epoch": epoch + 1, **record, "sigma": self.evolution.sigma, "jobs_per_s": round(rate, 1)}
 
     def _save(self, record: Record) -> None:
         counters = self.counters
@@ -125,49 +146,36 @@ class Searching:
                 saved.tensors["path_sigma"], saved.tensors["path_covariance"], int(generation),
             )  # fmt: skip
         except (KeyError, TypeError, ValueError):
-            fix = "train anew into another folder, or use --force"
-            raise InputError("holds another search than this", field="checkpoint", fix=fix) from None
+            raise InputError("holds another search than this", field="checkpoint", fix=FIX) from None
         self.found = {
             key.removeprefix("found/"): value for key, value in saved.tensors.items() if key.startswith("found/")
         }
 
-    def write_model(self) -> None:
-        """Write the numbers that were found so far."""
-        weights = {name: numbers.astype(np.float32) for name, numbers in self.found.items()}
-        record = training_record(self.plan, self.counters, kept="last", averaged=False)
-        save_model(
-            self.folder / runs.MODEL, weights, self.plan.preset, {**record, "validation": {}},
-            scenario=self.plan.scenario,
-        )  # fmt: skip
 
-
-def search_of(plan: Plan) -> Search:
+def asked(plan: Plan) -> Search:
     """The search that a plan asks for.
 
     Raises:
-        InputError: the plan is no search, or asks for what a search cannot do.
+        InputError: it asks for none, or for a device that a search does not use.
     """
     made = plan.settings.search
     if made is None:
-        raise InputError("is missing", field="training.search", fix="a planner with prices is found by a search")
-    if plan.scenario.site is None:
-        problem = f"{plan.preset.name} needs a power supply, {plan.scenario.name} has none"
-        raise InputError(problem, field="site", fix="use a scenario with a site")
+        kind = plan.preset.network.get("kind")
+        raise InputError("is missing", field="training.search", fix=f"a network of kind {kind} is found by a search")
     if plan.device != "cpu":
         raise InputError(f"is {plan.device}", field="--device", fix="a search runs on the cpu")
     return made
 
 
-def search(plan: Plan, folder: Path, *, watch: Callable[[Record], None], anew: bool = False) -> Counters:
+def search(plan: Plan, folder: Path, *, watch: Watch, anew: bool = False) -> Counters:
     """Search in a folder: begin, or go on where an earlier call was interrupted. See `training.train`."""
-    kind: type[Searching] = Searching
-    if plan.preset.network.get("kind") == LINEAR:
-        from greenbatch.learning.ranking import Ranking, check
+    from greenbatch.learning import price_search, ranking_search
 
-        kind = Ranking
-        check(plan)
-    else:
-        search_of(plan)
+    asked(plan)
+    ranking = plan.preset.network.get("kind") == LINEAR
+    kind: type[ranking_search.RankingSearch | price_search.PriceSearch]
+    kind = ranking_search.RankingSearch if ranking else price_search.PriceSearch
+    kind.check(plan)
     if not anew and (folder / runs.RUN).exists():
         runs.check_same(folder, plan)
     runs.begin(folder, plan, anew=anew)

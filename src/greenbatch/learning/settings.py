@@ -73,7 +73,7 @@ class Validation(Section):
 
 
 class Search(Section):
-    """How the prices of a planner are searched for, see `learning.candidates`."""
+    """How the prices of a planner are searched for, see `learning.price_search`."""
 
     population: Annotated[int, Field(ge=4, le=1000)] = 18
     """Candidates of a generation."""

@@ -13,11 +13,9 @@ import torch
 from numpy.typing import NDArray
 
 from greenbatch.errors import InputError
-from greenbatch.learning.checkpoint import Checkpoint, Tensors
+from greenbatch.learning.checkpoint import FIX, Checkpoint, Tensors
 from greenbatch.learning.counters import Counters
 from greenbatch.learning.ppo import Learner
-
-_FIX = "train anew into another folder, or use --force"
 
 
 class State:
@@ -92,7 +90,7 @@ class State:
                 _restore_moments(learner.critic_optimizer, parts.get("critic_adam", {}))
         except (KeyError, RuntimeError, TypeError, ValueError, IndexError):
             problem = "holds other networks than this training's"
-            raise InputError(problem, field="checkpoint", fix=_FIX) from None
+            raise InputError(problem, field="checkpoint", fix=FIX) from None
         self.best = parts.get("best", {})
         self.average = {name: value.astype(np.float64) for name, value in parts.get("average", {}).items()}
 

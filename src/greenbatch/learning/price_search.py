@@ -1,8 +1,9 @@
-"""Candidates of a search for prices: what the numbers of a planner are worth on many windows."""
+"""The search for the prices of a planner: what candidates are worth on windows under the weather of several years."""
 
 from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,7 +12,12 @@ from greenbatch.engine.priced import NUMBERS, PRICES, WEIGHTS, compiled_priced_b
 from greenbatch.engine.simulate import simulate
 from greenbatch.envs.preset import Preset
 from greenbatch.envs.simulations import Simulations
+from greenbatch.errors import InputError
+from greenbatch.learning.model import STRETCH
+from greenbatch.learning.onnx_builder import Weights
+from greenbatch.learning.plan import Plan
 from greenbatch.learning.priced import program_of
+from greenbatch.learning.search import Record, Searching, Watch
 from greenbatch.policies import scheduler
 from greenbatch.scenarios import Scenario
 
@@ -22,6 +28,9 @@ TERMS = ("renewable_utilization", "bounded_slowdown", "makespan")
 """What is known of a candidate on a window."""
 HEAD_STEP = 0.25
 """First step of a head's weight."""
+YEAR_S = 365 * 86_400
+FAR, FAR_PRICE = 6.0, 1e-4
+"""Steps from the beginning beyond which a number of a candidate costs something, and what each further step costs."""
 SLOWDOWN_PRICE = 0.014
 """Utilization that a unit of mean bounded slowdown beyond the limit is worth."""
 
@@ -103,3 +112,44 @@ def objective(found: Floats, stretch: float, slowdown: float) -> float:
     """
     utilization, bounded, ratio = found.mean(axis=0)
     return float(-utilization + max(0.0, ratio - stretch) + SLOWDOWN_PRICE * max(0.0, bounded - slowdown))
+
+
+class PriceSearch(Searching):
+    """One model for each makespan that the preset's ``stretch`` lists."""
+
+    def __init__(self, plan: Plan, folder: Path, watch: Watch) -> None:
+        made = plan.settings
+        stages = 1 if made.search is None else len(made.search.stretch)
+        super().__init__(plan, folder, watch, initial_point(), stages=stages)
+        self.trial = Trial(plan.scenario, plan.preset, made.jobs, made.windows, plan.threads)
+
+    @staticmethod
+    def check(plan: Plan) -> None:
+        """Refuse what cannot be planned.
+
+        Raises:
+            InputError: the scenario has no power supply.
+        """
+        if plan.scenario.site is None:
+            problem = f"{plan.preset.name} needs a power supply, {plan.scenario.name} has none"
+            raise InputError(problem, field="site", fix="use a scenario with a site")
+
+    def tried(self, stage: int, starts: Ints, random: np.random.Generator) -> tuple[Floats, Record]:
+        """Objectives of a generation, each window under the weather of a year that is drawn."""
+        shifts_s = random.integers(0, self.search.years, len(starts)) * YEAR_S
+        points = self.evolution.ask(random)
+        found = np.array([self.trial(numbers_of(point), starts, shifts_s) for point in points])
+        aim, slowdown = self.search.aim[stage], self.search.slowdown[stage]
+        far = FAR_PRICE * np.maximum(np.abs(points) - FAR, 0.0).sum(axis=1)
+        values: Floats = np.array([objective(each, aim, slowdown) for each in found]) + far
+        best = found[int(np.nanargmin(values))] if not np.isnan(values).all() else found[0]
+        terms = dict(zip(TERMS, np.nan_to_num(best.mean(axis=0)).tolist(), strict=True))
+        return values, {"stretch": self.search.stretch[stage], "return": float(-np.nanmean(values)), **terms}
+
+    def center(self, stage: int) -> dict[str, Floats]:
+        """The stretch's numbers."""
+        return {f"{STRETCH}{self.search.stretch[stage]:g}": numbers_of(self.evolution.mean)}
+
+    def weights(self) -> Weights:
+        """Numbers of every stretch that was begun."""
+        return {name: numbers.astype(np.float32) for name, numbers in self.found.items()}

@@ -1,16 +1,13 @@
-"""The loop of a search for a ranking: the weights of a score of the waiting jobs, by an evolution strategy.
+"""The search for a ranking: the weights of a score of the waiting jobs.
 
 The score is linear in the columns of the queue, plus, if ``network.hidden`` says so, a few units with ReLU.
 
 A candidate plays whole windows by arg-max, as it will be used, so that nothing is lost between a policy that explores
-and the one that decides, and no reward has to be handed to single decisions. All candidates of a generation play the
-same windows; the next generation's are new. All random numbers come from (seed, generation).
+and the one that decides, and no reward has to be handed to single decisions.
 """
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -18,15 +15,10 @@ from numpy.typing import NDArray
 
 from greenbatch.envs.batch import BatchEnv, Observation
 from greenbatch.errors import InputError
-from greenbatch.learning import runs, windows
-from greenbatch.learning.checkpoint import STATE
-from greenbatch.learning.counters import Counters
-from greenbatch.learning.log import Log
-from greenbatch.learning.model import save_model, training_record
+from greenbatch.learning import windows
 from greenbatch.learning.onnx_builder import Weights
 from greenbatch.learning.plan import Plan
-from greenbatch.learning.search import Record, Searching
-from greenbatch.learning.settings import Search
+from greenbatch.learning.search import Record, Searching, Watch
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -121,80 +113,47 @@ def costs(rewards: Floats) -> Floats:
     return total
 
 
-class Ranking(Searching):
-    """A search for a ranking in a folder, from its last checkpoint on."""
+class RankingSearch(Searching):
+    """Steps are counted from where the search begins, see `begin_of`."""
 
-    def __init__(self, plan: Plan, folder: Path, watch: Callable[[Record], None]) -> None:
-        self.plan, self.folder, self.watch = plan, folder, watch
-        self.settings, self.search = plan.settings, check(plan)
-        self.begin = begin_of(plan)
-        self.counters, self.found = Counters(), {}
-        self.evolution = self._fresh(np.zeros(len(self.begin)))
-        if (folder / runs.CHECKPOINT / STATE).exists():
-            self._restore()
-        made = self.settings
-        self.starts = windows.training_starts(plan.scenario, made.jobs, plan.windows)
+    def __init__(self, plan: Plan, folder: Path, watch: Watch) -> None:
+        self.begin, made = begin_of(plan), plan.settings
+        super().__init__(plan, folder, watch, np.zeros(len(self.begin)))
         self.env = BatchEnv(
             plan.scenario, plan.preset, environments=made.windows * self.search.population, jobs=made.jobs,
             backfill=plan.backfill, threads=plan.threads,
         )  # fmt: skip
-        self.log = Log(folder / runs.LOG, self.counters.log_bytes)
-        self._clock = time.perf_counter() - self.counters.elapsed_s
 
-    def run(self) -> None:
-        """All generations that are left, and the model: the center of the last one."""
-        counters = self.counters
-        while counters.epoch < self.settings.epochs and self._progress() < 1.0:
-            record = self._generation(0)
-            counters.epoch += 1
-            self.found = {POINT: self.begin + self.evolution.mean}
-            self._save(record)
-        counters.done = True
-        self._save({"done": True})
-        self.write_model()
+    @staticmethod
+    def check(plan: Plan) -> None:
+        """Refuse what is no ranking.
 
-    def write_model(self) -> None:
-        """Write the weights that were found so far."""
-        weights = weights_of(self.found[POINT], len(self.plan.preset.observation.queue.columns))
-        record = training_record(self.plan, self.counters, kept="last", averaged=False)
-        save_model(
-            self.folder / runs.MODEL, weights, self.plan.preset, {**record, "validation": {}},
-            scenario=self.plan.scenario,
-        )  # fmt: skip
+        Raises:
+            InputError: the preset chooses delays, or its network has other keys or values.
+        """
+        preset = plan.preset
+        if len(preset.action.delays) > 1:
+            problem = "are more than one, and a ranking chooses none"
+            raise InputError(problem, field="action.delays", fix="leave them out")
+        if unknown := sorted(set(preset.network) - {"kind", "begin", "hidden"}):
+            raise InputError("linear has no such key", field=f"network.{unknown[0]}", fix="its keys: begin, hidden")
+        begin_of(plan)
 
-    def _generation(self, _: int) -> Record:
-        """Try the candidates of one generation on the same windows, and move."""
-        epoch, made = self.counters.epoch, self.settings
-        random = np.random.default_rng(windows.random_seed(made.seed, epoch, "actions"))
-        starts = windows.draw(self.starts, made.windows, made.seed, epoch)
-        begun = time.perf_counter()
+    def tried(self, stage: int, starts: Ints, random: np.random.Generator) -> tuple[Floats, Record]:
+        """Costs of a generation."""
+        del stage
         rewards = play(self.env, starts, self.begin + self.evolution.ask(random))
-        self.evolution.tell(costs(rewards))
-        jobs = rewards.size * made.jobs
-        self.counters.decisions += jobs
-        return {
-            "epoch": epoch + 1, "return": float(rewards.mean()), "best_return": float(rewards.mean(axis=1).max()),
-            "sigma": self.evolution.sigma, "jobs_per_s": round(jobs / (time.perf_counter() - begun), 1),
-        }  # fmt: skip
+        means = rewards.mean(axis=1)
+        return costs(rewards), {"return": float(rewards.mean()), "best_return": float(means.max())}
 
+    def center(self, stage: int) -> dict[str, Floats]:
+        """The center of the last generation."""
+        del stage
+        return {POINT: self.begin + self.evolution.mean}
 
-def check(plan: Plan) -> Search:
-    """The search that a plan asks for.
-
-    Raises:
-        InputError: the plan is no search for a ranking, or asks for what it cannot do.
-    """
-    made, preset = plan.settings.search, plan.preset
-    if made is None:
-        raise InputError("is missing", field="training.search", fix="a linear score is found by a search")
-    if len(preset.action.delays) > 1:
-        raise InputError("are more than one, and a ranking chooses none", field="action.delays", fix="leave them out")
-    if unknown := sorted(set(preset.network) - {"kind", "begin", "hidden"}):
-        raise InputError("linear has no such key", field=f"network.{unknown[0]}", fix="its keys: begin, hidden")
-    if plan.device != "cpu":
-        raise InputError(f"is {plan.device}", field="--device", fix="a search runs on the cpu")
-    begin_of(plan)
-    return made
+    def weights(self) -> Weights:
+        """The network that it is."""
+        return weights_of(self.found[POINT], len(self.plan.preset.observation.queue.columns))
 
 
 def begin_of(plan: Plan) -> Floats:
