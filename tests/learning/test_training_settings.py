@@ -29,7 +29,10 @@ def test_every_shipped_preset_has_a_valid_table(name: str):
 BAD: list[tuple[dict[str, Any], str]] = [
     ({"passs": 4}, r"^training.passs: unknown key \(did you mean passes\?\)$"),
     ({"swa": {"begin": 0.5}}, r"^training.swa.begin: unknown key \(use one of start, every\)$"),
-    ({"curriculum": [{"start": 0.1, "job": 3}]}, r"^training.curriculum.0.job: unknown key \(did you mean jobs\?\)$"),
+    (
+        {"curriculum": [{"start": 0.1, "job": 3}]},
+        r"^training.curriculum\[0\].job: unknown key \(did you mean jobs\?\)$",
+    ),
     ({"passes": "four"}, r"^training.passes: is 'four' \(give a whole number, without quotes\)$"),
     ({"passes": 4.5}, r"^training.passes: is 4.5 \(give a whole number, without quotes\)$"),
     ({"passes": 0}, r"^training.passes: is 0 \(it must be greater than or equal to 1\)$"),
@@ -38,7 +41,7 @@ BAD: list[tuple[dict[str, Any], str]] = [
     ({"actor_lr": math.nan}, "finite number"),
     ({"advantage": "gea"}, r"^training.advantage: is 'gea' \(it must be 'gae' or 'group'\)$"),
     ({"swa": 3}, r"^training.swa: is 3 \(make it a table\)$"),
-    ({"curriculum": [{}]}, r"^training.curriculum.0.start: is missing \(add it\)$"),
+    ({"curriculum": [{}]}, r"^training.curriculum\[0\].start: is missing \(add it\)$"),
     ({"curriculum": [{"start": 0.5}, {"start": 0.5}]}, "order them by start"),
     ({"advantage": "group"}, "give rollouts of 2 or more"),
     ({"patience": 3, "validation": {"windows": 0}}, "give validation.windows of 1 or more"),

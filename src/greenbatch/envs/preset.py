@@ -10,12 +10,11 @@ import numpy as np
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from greenbatch.errors import InputError
+from greenbatch.scenarios.check import problems
 from greenbatch.scenarios.toml import line_of, read_toml
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
-
-    from pydantic_core import ErrorDetails
 
     from greenbatch.scenarios import Scenario
 
@@ -179,27 +178,10 @@ def check(raw: dict[str, Any], *, file: str | Path | None = None, lines: dict[An
     try:
         made = Preset.model_validate(raw)
     except ValidationError as error:
-        raise _refused(error.errors(include_url=False)[0], file, lines or {}) from None
+        raise problems(error, raw, Preset, file=file, lines=lines or {})[0] from None
     _check_settings(made, file, lines or {})
     _check_names(made, file)
     return made
-
-
-def _refused(error: ErrorDetails, file: str | Path | None, lines: Mapping[Any, int]) -> InputError:
-    """What pydantic found, as one line with a fix."""
-    field, line = ".".join(map(str, error["loc"])), line_of(error["loc"], lines)
-    kind, message = error["type"], error["msg"]
-    if kind == "value_error":
-        problem, _, fix = message.removeprefix("Value error, ").partition("; ")
-    elif kind == "extra_forbidden":
-        problem, fix = "unknown key", "correct or remove it"
-    elif kind == "missing":
-        problem, fix = "is missing", "add it"
-    else:
-        text = repr(error["input"])
-        problem = "is " + (text if len(text) <= 60 else text[:57] + "...")
-        fix = "it must be " + message.removeprefix("Input should be ")
-    return InputError(problem, file=file, line=line, field=field, fix=fix)
 
 
 def _check_settings(made: Preset, file: str | Path | None, lines: Mapping[Any, int]) -> None:

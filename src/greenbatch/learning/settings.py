@@ -5,19 +5,15 @@ Defaults are what GAS-MARL publishes (paper 4.2 and 5.1; what only its code says
 
 from __future__ import annotations
 
-import difflib
 import math
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import Field, ValidationError, model_validator
 
-from greenbatch.errors import InputError
+from greenbatch.scenarios.check import problems
 from greenbatch.scenarios.section import Count, Natural, NotNegative, Positive, Section, Seed, Text
-
-if TYPE_CHECKING:
-    from pydantic_core import ErrorDetails
 
 Share = Annotated[float, Field(ge=0, le=1)]
 Windows = Annotated[int, Field(ge=1, le=100_000)]
@@ -203,56 +199,9 @@ def read_training(
     Raises:
         InputError: the first thing that is unknown, of the wrong type or out of range; names the key and a fix.
     """
+    raw = dict(table)
     try:
-        return TrainingSettings.model_validate(dict(table))
+        return TrainingSettings.model_validate(raw)
     except ValidationError as error:
-        problem = error.errors(include_url=False)[0]
-    raise _input_error(problem, file, lines or {})
-
-
-_FIXES = {
-    "int_type": "give a whole number, without quotes",
-    "int_from_float": "give a whole number",
-    "float_type": "give a number, without quotes",
-    "string_type": 'give a text in quotes: "..."',
-    "tuple_type": "give an array of tables: [[training.curriculum]]",
-    "dict_type": "make it a table",
-    "model_type": "make it a table",
-    "model_attributes_type": "make it a table",
-    "finite_number": "give a finite number",
-    "missing": "add it",
-}
-"""Kind of error (pydantic's) -> what the user can do."""
-
-
-def _input_error(
-    error: ErrorDetails, file: str | Path | None, lines: Mapping[tuple[str | int, ...], int]
-) -> InputError:
-    place = ("training", *error["loc"])
-    line = next((lines[place[:upto]] for upto in range(len(place), 0, -1) if place[:upto] in lines), None)
-    field = ".".join(map(str, place))
-    kind, message = error["type"], error["msg"]
-    if kind == "extra_forbidden":
-        known = _known_keys(error["loc"][:-1])
-        close = difflib.get_close_matches(str(place[-1]), known, n=1)
-        fix = f"did you mean {close[0]}?" if close else "use one of " + ", ".join(known)
-        return InputError("unknown key", file=file, line=line, field=field, fix=fix)
-    if kind == "value_error":
-        problem, _, fix = message.removeprefix("Value error, ").partition("; ")
-        return InputError(problem, file=file, line=line, field=field, fix=fix)
-    wanted = message.removeprefix("Input should be ")
-    fix = _FIXES.get(kind, f"it must be {wanted[:1].lower()}{wanted[1:]}")
-    problem = "is missing" if kind == "missing" else f"is {_short(error['input'])}"
-    return InputError(problem, file=file, line=line, field=field, fix=fix)
-
-
-def _known_keys(place: tuple[str | int, ...]) -> list[str]:
-    tables: dict[str | int, type[Section]] = {
-        "swa": Averaging, "filter": Filter, "curriculum": Stage, "validation": Validation, "search": Search,
-    }  # fmt: skip
-    return list((tables[place[0]] if place else TrainingSettings).model_fields)
-
-
-def _short(value: object) -> str:
-    text = repr(value)
-    return text if len(text) <= 60 else text[:57] + "..."
+        found = problems(error, raw, TrainingSettings, file=file, lines=lines or {}, within=("training",))
+    raise found[0]

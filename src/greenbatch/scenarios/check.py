@@ -1,4 +1,7 @@
-"""From raw TOML to a checked `ScenarioFile`; every problem of the file at once, each with its line and a fix."""
+"""From raw TOML to a checked `ScenarioFile`; every problem of the file at once, each with its line and a fix.
+
+`problems` does the same for other schemas: presets, and how they are trained.
+"""
 
 from __future__ import annotations
 
@@ -11,6 +14,7 @@ from greenbatch.errors import InputError
 from greenbatch.scenarios.toml import Place, line_of
 
 if TYPE_CHECKING:
+    from pydantic import BaseModel, ValidationError
     from pydantic_core import ErrorDetails
 
     from greenbatch.scenarios.schema import ScenarioFile
@@ -25,12 +29,12 @@ _FIXES = {
     "float_type": "give a number, without quotes",
     "bool_type": "give true or false",
     "tuple_type": "give an array: [...]",
+    "dict_type": "make it a table",
     "model_type": "make it a table",
     "model_attributes_type": "make it a table",
     "finite_number": "give a finite number",
     "string_too_short": "give a text that is not empty",
     "too_short": "give at least one",
-    "string_pattern_mismatch": "leave out the null character",
 }
 """Kind of error (pydantic's) -> what the user can do."""
 
@@ -53,24 +57,39 @@ def check(raw: Mapping[str, Any], *, file: str | Path, lines: Mapping[Place, int
     try:
         return ScenarioFile.model_validate(raw)
     except ValidationError as error:
-        found = problems(error.errors(include_url=False), raw, file=file, lines=lines)
+        found = problems(error, raw, ScenarioFile, file=file, lines=lines)
     raise found[0] if len(found) == 1 else _together(found, file)
 
 
 def problems(
-    errors: Sequence[ErrorDetails], raw: Mapping[str, Any], *, file: str | Path, lines: Mapping[Place, int]
+    refused: ValidationError,
+    raw: Mapping[str, Any],
+    schema: type[BaseModel],
+    *,
+    file: str | Path | None,
+    lines: Mapping[Place, int],
+    within: Place = (),
 ) -> list[InputError]:
-    """One `InputError` for each place that is wrong, in order of the lines."""
+    """One `InputError` for each place that is wrong, in order of the lines.
+
+    Args:
+        refused: what pydantic says.
+        raw: what was checked.
+        schema: what it was checked against.
+        file: its name, for messages.
+        lines: line of every key, from `read_toml`.
+        within: where in the file it stands.
+    """
     by_place: dict[Place, list[ErrorDetails]] = {}
-    for error in errors:
+    for error in refused.errors(include_url=False):
         by_place.setdefault(_place(error["loc"], raw, error["type"] == "missing"), []).append(error)
     found = []
     for place, alternatives in by_place.items():
         # Pydantic does not count items that are wrong themselves.
-        within = any(other[: len(place)] == place and other != place for other in by_place)
-        if within and alternatives[0]["type"] == "too_short":
+        inside = any(other[: len(place)] == place and other != place for other in by_place)
+        if inside and alternatives[0]["type"] == "too_short":
             continue
-        made = [_input_error(error, place, file, lines) for error in alternatives]
+        made = [_input_error(error, place, schema, file, lines, within) for error in alternatives]
         fixes = dict.fromkeys(error.fix for error in made if error.fix)
         made[0] = InputError(
             made[0].problem, file=file, line=made[0].line, field=made[0].field, fix=", or ".join(fixes) or None
@@ -79,12 +98,20 @@ def problems(
     return sorted(found, key=lambda error: error.line or 0)
 
 
-def _input_error(error: ErrorDetails, place: Place, file: str | Path, lines: Mapping[Place, int]) -> InputError:
+def _input_error(
+    error: ErrorDetails,
+    place: Place,
+    schema: type[BaseModel],
+    file: str | Path | None,
+    lines: Mapping[Place, int],
+    within: Place,
+) -> InputError:
     kind, context = error["type"], error.get("ctx", {})
+    known_at, place = place[:-1], within + place
     field = _dotted(place)
     line = line_of(place, lines)
     if kind == "extra_forbidden":
-        known = _known_keys(place[:-1])
+        known = _known_keys(known_at, schema)
         close = difflib.get_close_matches(str(place[-1]), known, n=1)
         fix = f"did you mean {close[0]}?" if close else "use one of " + ", ".join(known) if known else "remove it"
         return InputError("unknown key", file=file, line=line, field=field, fix=fix)
@@ -105,6 +132,9 @@ def _input_error(error: ErrorDetails, place: Place, file: str | Path, lines: Map
         problem, _, fix = message.partition("; ")
         return InputError(problem, file=file, line=line, field=field, fix=fix or None)
     fix = _FIXES.get(kind, f"it must be {message[:1].lower()}{message[1:]}")
+    if kind == "string_pattern_mismatch":
+        null = "x00" in context["pattern"]  # the pattern of all texts of a scenario
+        fix = "leave out the null character" if null else f"it must match {context['pattern']}"
     return InputError(f"is {_short(error['input'])}", file=file, line=line, field=field, fix=fix)
 
 
@@ -141,11 +171,9 @@ def _dotted(place: Place) -> str:
     return text or "scenario"
 
 
-def _known_keys(place: Place) -> list[str]:
-    """Keys that the schema knows at a place; of all kinds, where there are several."""
-    from greenbatch.scenarios.schema import ScenarioFile
-
-    schema = ScenarioFile.model_json_schema()
+def _known_keys(place: Place, root: type[BaseModel]) -> list[str]:
+    """Keys that a schema knows at a place; of all kinds, where there are several."""
+    schema = root.model_json_schema()
     nodes = [schema]
     for step in place:
         nodes = [inner for node in nodes for inner in _inside(node, step, schema)]
