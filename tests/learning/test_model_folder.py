@@ -16,6 +16,7 @@ import pytest
 from tiny import SCENARIO
 
 import greenbatch as gb
+from greenbatch.engine.priced import NUMBERS, PRICES, WEIGHTS
 from greenbatch.envs.preset import check, preset
 from greenbatch.errors import InputError
 from greenbatch.learning.model import ACTOR, LARGEST_BYTES, RECORD, is_model, load_model, save_model
@@ -201,3 +202,40 @@ def test_a_model_says_what_it_does_not_fit(folder: Path, tmp_path: Path, questio
     unknown = replace(question.workload, power_w=np.full(len(question.workload), np.nan))
     with pytest.raises(InputError, match=r"looks at the power of jobs, tiny does not know it"):
         powered.check_fits(replace(question, workload=unknown))
+
+
+def planner(folder: Path, question: Scenario, numbers: dict[str, np.ndarray]) -> Path:
+    """A planner's model with such numbers."""
+    save_model(folder / "planner", numbers, preset("gas-marl-plus"), TRAINED, scenario=question)
+    return folder / "planner"
+
+
+def ordinary_numbers() -> np.ndarray:
+    made = np.zeros(WEIGHTS, np.float32)
+    made[:PRICES] = [number.initial for number in NUMBERS.values()]
+    return made
+
+
+@pytest.mark.parametrize("place", [*range(PRICES), PRICES, WEIGHTS - 1])
+@pytest.mark.parametrize("value", [1e30, -1e30, np.nan, np.inf])
+def test_numbers_that_would_lead_the_planner_beyond_its_tables_are_refused(
+    question: Scenario, tmp_path: Path, place: int, value: float
+) -> None:
+    numbers = ordinary_numbers()
+    assert load_model(planner(tmp_path, question, {"stretch_1.5": numbers})).weights.keys() == {"stretch_1.5"}
+    numbers[place] = value
+    with pytest.raises(InputError, match=r"the weights .* stretch_1\.5"):
+        load_model(planner(tmp_path, question, {"stretch_1.5": numbers}))
+
+
+def test_the_ends_of_the_ranges_survive_single_precision(question: Scenario, tmp_path: Path) -> None:
+    for end in ("lowest", "highest"):
+        numbers = np.full(WEIGHTS, -3.0 if end == "lowest" else 3.0, np.float32)
+        numbers[:PRICES] = [getattr(number, end) for number in NUMBERS.values()]
+        load_model(planner(tmp_path, question, {"stretch_1.5": numbers}))
+
+
+@pytest.mark.parametrize("name", ["stretch_abc", "stretch_", "stretch_nan", "stretch_1.50", "stretch_inf", "../x"])
+def test_numbers_for_a_stretch_that_is_none_are_refused(question: Scenario, tmp_path: Path, name: str) -> None:
+    with pytest.raises(InputError, match=f"are not {WEIGHTS} finite numbers at"):
+        load_model(planner(tmp_path, question, {name: ordinary_numbers()}))

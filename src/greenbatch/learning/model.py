@@ -42,6 +42,9 @@ LARGEST_BYTES = 1_000_000
 STRETCH = "stretch_"
 """How the numbers of a planner with prices are named: with the makespan, relative to F2, that they hold to."""
 
+_MOST_OF_HEADS = 3.0
+"""Largest weight of a head that a search gives."""
+
 _POWERED = {"power", "power_per_processor", "is_brown", "brown_ratio"}
 """Features that need to know the power of every job."""
 
@@ -256,14 +259,35 @@ def _check_shapes(weights: Weights, preset: Preset, folder: Path) -> None:
 
 
 def _check_numbers(weights: Weights, folder: Path) -> None:
-    """Refuse numbers of a planner with prices that are not as many as it has, or not numbers."""
-    from greenbatch.engine.priced import WEIGHTS
+    """Refuse numbers of a planner with prices that are not as many as it has, or beyond what a search gives.
 
+    The planner is compiled code that checks no bounds: a horizon of 1e30 hours would be written.
+    """
+    from greenbatch.engine.priced import NUMBERS, PRICES, WEIGHTS
+
+    lowest, highest = np.full(WEIGHTS, -_MOST_OF_HEADS), np.full(WEIGHTS, _MOST_OF_HEADS)
+    lowest[:PRICES], highest[:PRICES] = zip(*((each.lowest, each.highest) for each in NUMBERS.values()), strict=True)
+    rounding = 1e-6 * np.maximum(np.abs(lowest), np.abs(highest))
     for name, value in weights.items():
-        if not name.startswith(STRETCH) or value.shape != (WEIGHTS,) or not np.isfinite(value).all():
+        if not _is_stretch(name) or value.shape != (WEIGHTS,) or not np.isfinite(value).all():
             raise _misfit(folder, f"are not {WEIGHTS} finite numbers at {name}")
+        outside = np.flatnonzero((value < lowest - rounding) | (value > highest + rounding))
+        if len(outside):
+            k = int(outside[0])
+            label = list(NUMBERS)[k] if k < PRICES else f"head weight {k - PRICES}"
+            problem = f"at {name} have {label} {value[k]:g}, which lies outside {lowest[k]:g} to {highest[k]:g}"
+            raise _misfit(folder, problem)
     if not weights:
         raise _misfit(folder, "hold no model of a planner")
+
+
+def _is_stretch(name: str) -> bool:
+    """Whether a name is that of the numbers for a stretch, written as a search writes it."""
+    try:
+        stretch = float(name.removeprefix(STRETCH))
+    except ValueError:
+        return False
+    return 0.0 < stretch < np.inf and name == f"{STRETCH}{stretch:g}"
 
 
 def _misfit(folder: Path, problem: str) -> InputError:
