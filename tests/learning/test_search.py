@@ -12,7 +12,7 @@ import pytest
 from greenbatch.engine import priced
 from greenbatch.engine.simulate import simulate
 from greenbatch.envs.preset import preset
-from greenbatch.errors import InputError
+from greenbatch.errors import GreenbatchError, InputError
 from greenbatch.learning.evolution import Evolution
 from greenbatch.learning.log import read_log
 from greenbatch.learning.model import load_model
@@ -202,6 +202,36 @@ def test_numbers_that_are_none_are_refused(small: Scenario, tmp_path: Path) -> N
 def test_bad_settings_are_one_line(small: Scenario, changes: dict[str, Any], message: str) -> None:
     with pytest.raises(InputError, match=message):
         plan(small, **changes)
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"settings.tick_s": 0.0}, "settings.tick_s: gas-marl-plus holds jobs"),
+        ({"training.jobs": 301}, "training.jobs: no training window of 301 jobs"),
+    ],
+)
+def test_what_cannot_be_searched_is_refused_before_anything_is_written(
+    small: Scenario, tmp_path: Path, changes: dict[str, Any], message: str
+) -> None:
+    with pytest.raises(InputError) as caught:
+        search(plan(small, **changes), tmp_path / "x", watch=lambda _: None)
+    assert str(caught.value).startswith(message)
+    assert not (tmp_path / "x").exists()
+
+
+def test_networks_that_are_learned_are_not_searched_for(small: Scenario, tmp_path: Path) -> None:
+    asked = make_plan("rlscheduler", small, overrides={"training.search": {}}, epochs=1, threads=1)
+    with pytest.raises(InputError, match=r"network\.kind: is 'kernel' \(leave out training\.search"):
+        search(asked, tmp_path / "x", watch=lambda _: None)
+    assert not (tmp_path / "x").exists()
+
+
+def test_a_generation_without_a_single_value_is_one_line(tmp_path: Path) -> None:
+    short = load_scenario("default", overrides={"workload.generator.jobs": 300, "site.repeat": False, "site.days": 1})
+    lasting = plan(short, **{"training.search.years": 100, "training.windows": 4})
+    with pytest.raises(GreenbatchError, match="no candidate of generation 1 starts all jobs"):
+        search(lasting, tmp_path / "x", watch=lambda _: None)
 
 
 def test_a_search_needs_a_site_and_no_gpu(small: Scenario, tmp_path: Path) -> None:

@@ -10,9 +10,10 @@ from numpy.typing import NDArray
 
 from greenbatch.engine.priced import NUMBERS, PRICES, WEIGHTS, compiled_priced_batch
 from greenbatch.engine.simulate import simulate
+from greenbatch.envs.preset import PRICES as KIND
 from greenbatch.envs.preset import Preset
 from greenbatch.envs.simulations import Simulations
-from greenbatch.errors import InputError
+from greenbatch.errors import GreenbatchError, InputError
 from greenbatch.learning.model import STRETCH
 from greenbatch.learning.onnx_builder import Weights
 from greenbatch.learning.plan import Plan
@@ -128,8 +129,15 @@ class PriceSearch(Searching):
         """Refuse what cannot be planned.
 
         Raises:
-            InputError: the scenario has no power supply.
+            InputError: the network is not found by a search, the planner is never woken, or there is no power supply.
         """
+        kind = plan.preset.network.get("kind")
+        if kind != KIND:
+            fix = "leave out training.search: it finds networks of kind prices or linear"
+            raise InputError(f"is {kind!r}", field="network.kind", fix=fix)
+        if not plan.preset.settings.get("tick_s", plan.scenario.rules.tick_s) > 0:
+            problem = f"{plan.preset.name} holds jobs, so it must be asked again although nothing happens"
+            raise InputError(problem, field="settings.tick_s", fix="set it to 1800")
         if plan.scenario.site is None:
             problem = f"{plan.preset.name} needs a power supply, {plan.scenario.name} has none"
             raise InputError(problem, field="site", fix="use a scenario with a site")
@@ -142,7 +150,12 @@ class PriceSearch(Searching):
         aim, slowdown = self.search.aim[stage], self.search.slowdown[stage]
         far = FAR_PRICE * np.maximum(np.abs(points) - FAR, 0.0).sum(axis=1)
         values: Floats = np.array([objective(each, aim, slowdown) for each in found]) + far
-        best = found[int(np.nanargmin(values))] if not np.isnan(values).all() else found[0]
+        if np.isnan(values).all():
+            raise GreenbatchError(
+                f"no candidate of generation {self.counters.epoch + 1} starts all jobs before the power series ends "
+                "(give a longer series, or set site.repeat = true)"
+            )
+        best = found[int(np.nanargmin(values))]
         terms = dict(zip(TERMS, np.nan_to_num(best.mean(axis=0)).tolist(), strict=True))
         return values, {"stretch": self.search.stretch[stage], "return": float(-np.nanmean(values)), **terms}
 

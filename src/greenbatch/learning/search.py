@@ -122,7 +122,7 @@ class Searching(ABC):
         counters = self.counters
         counters.elapsed_s = time.perf_counter() - self._clock
         record = {"epoch": counters.epoch, **record, "elapsed_s": round(counters.elapsed_s, 3)}
-        record["progress"] = max(min(self._progress(), 1.0), counters.epoch / max(self.settings.epochs, 1))
+        record["progress"] = min(max(self._progress(), counters.epoch / max(self.settings.epochs, 1)), 1.0)
         self.log.append(record)
         counters.log_bytes = self.log.length
         evolution = self.evolution
@@ -176,6 +176,7 @@ def search(plan: Plan, folder: Path, *, watch: Watch, anew: bool = False) -> Cou
     kind: type[ranking_search.RankingSearch | price_search.PriceSearch]
     kind = ranking_search.RankingSearch if ranking else price_search.PriceSearch
     kind.check(plan)
+    windows.training_starts(plan.scenario, plan.settings.jobs, plan.windows)  # refused before anything is written
     if not anew and (folder / runs.RUN).exists():
         runs.check_same(folder, plan)
     runs.begin(folder, plan, anew=anew)
