@@ -84,7 +84,7 @@ def test_settings_that_presets_may_have(name: str) -> None:
 
 def test_a_refusal_names_file_line_field_and_fix(tmp_path: Path) -> None:
     file = tmp_path / "mine.toml"
-    text = (SHIPPED / "maskable-ppo.toml").read_text()
+    text = (SHIPPED / "gas-marl.toml").read_text()
     file.write_text("tick = 3\n" + text)
     with pytest.raises(InputError) as caught:
         preset(file)
@@ -102,3 +102,35 @@ def test_a_refusal_names_file_line_field_and_fix(tmp_path: Path) -> None:
 def test_a_preset_survives_its_record(name: str) -> None:
     made = preset(name)
     assert check(made.model_dump(mode="json")) == made
+
+
+def test_a_preset_is_laid_over_the_one_it_extends(tmp_path: Path) -> None:
+    file = tmp_path / "mine.toml"
+    file.write_text(
+        'extends = "gas-marl"\nname = "mine"\n[reward.terms]\nbounded_slowdown = -0.5\n[training]\npasses = 3\n'
+    )
+    mine, base = preset(file), preset("gas-marl")
+    assert mine.name == "mine"
+    assert mine.observation == base.observation
+    assert mine.reward.terms == {"renewable_utilization": 1.0, "bounded_slowdown": -0.5}
+    assert mine.training == {**base.training, "passes": 3}
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ('extends = "gas"', "there is no preset 'gas' (did you mean gas-marl"),
+        ("extends = 3", "mine.toml, line 1: extends: is 3 (name another preset)"),
+        ('extends = "mine.toml"', "extends itself"),
+        ('extends = "gas-marl"\n[training]\n[reward]\nterms = {speed = 1.0}', "speed"),
+    ],
+)
+def test_what_cannot_be_extended_is_one_line(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str, message: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("mine.toml").write_text(text)
+    with pytest.raises(InputError) as caught:
+        preset("mine.toml")
+    assert message in str(caught.value)
+    assert "\n" not in str(caught.value)

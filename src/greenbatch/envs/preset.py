@@ -11,7 +11,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_valida
 
 from greenbatch.errors import InputError
 from greenbatch.scenarios.check import problems
-from greenbatch.scenarios.toml import line_of, read_toml
+from greenbatch.scenarios.toml import Place, line_of, read_toml
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -155,9 +155,17 @@ def shipped_names() -> tuple[str, ...]:
 def preset(name_or_path: str | Path) -> Preset:
     """A preset by name, or from a TOML file.
 
+    A file that says ``extends = "NAME"`` is laid over the preset of that name, table by table.
+
     Raises:
         InputError: there is no such preset, or it is not valid.
     """
+    raw, file, lines = _read(name_or_path)
+    return check(raw, file=file, lines=lines)
+
+
+def _read(name_or_path: str | Path, extended: tuple[Path, ...] = ()) -> tuple[dict[str, Any], Path, dict[Place, int]]:
+    """A preset's values with those of the preset that it extends, its file, and the line of every key of that file."""
     text = str(name_or_path)
     file = SHIPPED / f"{text}.toml" if text in shipped_names() else Path(text)
     if file.suffix != ".toml":
@@ -166,7 +174,23 @@ def preset(name_or_path: str | Path) -> Preset:
         fix = f"{hint}known: {', '.join(shipped_names())}; or give a file NAME.toml"
         raise InputError(f"there is no preset {text!r}", field="preset", fix=fix)
     raw, lines = read_toml(file)
-    return check(raw, file=file, lines=lines)
+    base = raw.pop("extends", None)
+    if base is None:
+        return raw, file, lines
+    if not isinstance(base, str) or file in extended:
+        problem = "extends itself" if file in extended else f"is {base!r}"
+        raise InputError(problem, file=file, line=lines.get(("extends",)), field="extends", fix="name another preset")
+    beneath, _, _ = _read(base, (*extended, file))
+    return _laid_over(beneath, raw), file, lines
+
+
+def _laid_over(beneath: dict[str, Any], raw: dict[str, Any]) -> dict[str, Any]:
+    """Values over others: tables key by key, everything else as a whole."""
+    made = dict(beneath)
+    for key, value in raw.items():
+        old = made.get(key)
+        made[key] = _laid_over(old, value) if isinstance(old, dict) and isinstance(value, dict) else value
+    return made
 
 
 def check(raw: dict[str, Any], *, file: str | Path | None = None, lines: dict[Any, int] | None = None) -> Preset:
