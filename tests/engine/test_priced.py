@@ -13,15 +13,15 @@ from plain import Job
 
 from greenbatch.cluster import Cluster
 from greenbatch.energy import Site
-from greenbatch.engine import priced
+from greenbatch.engine import priced, prices
 from greenbatch.engine.outcome import Outcome
 from greenbatch.engine.program import Program
 from greenbatch.engine.rules import Rules
 from greenbatch.engine.simulate import simulate
 from greenbatch.workload import Workload
 
-INITIAL = np.zeros(priced.WEIGHTS)
-INITIAL[: priced.PRICES] = [number.initial for number in priced.NUMBERS.values()]
+INITIAL = np.zeros(prices.WEIGHTS)
+INITIAL[: prices.PRICES] = [number.initial for number in prices.NUMBERS.values()]
 HOUR_S = 3600.0
 
 
@@ -43,7 +43,7 @@ class Planned:
 def numbers_with(**changes: float) -> np.ndarray:
     made = INITIAL.copy()
     for name, value in changes.items():
-        made[list(priced.NUMBERS).index(name)] = value
+        made[list(prices.NUMBERS).index(name)] = value
     return made
 
 
@@ -71,8 +71,8 @@ def test_schedules_are_valid_for_any_numbers(data: st.DataObject) -> None:
     cluster = data.draw(clusters())
     jobs = workload(data.draw(job_lists(cluster.processors, unit_s=600.0)))
     random = np.random.default_rng(data.draw(st.integers(0, 999)))
-    numbers = INITIAL + random.normal(0, 0.5, priced.WEIGHTS) * data.draw(st.sampled_from([0.0, 1.0, 3.0]))
-    for k, number in enumerate(priced.NUMBERS.values()):
+    numbers = INITIAL + random.normal(0, 0.5, prices.WEIGHTS) * data.draw(st.sampled_from([0.0, 1.0, 3.0]))
+    for k, number in enumerate(prices.NUMBERS.values()):
         numbers[k] = np.clip(numbers[k], number.lowest, number.highest)
     outcome = plan(jobs, cluster, site(data.draw(DAYS)), numbers)
     assert (outcome.start_s >= jobs.submit_s).all()
@@ -156,8 +156,8 @@ def test_a_head_changes_a_price_with_the_state_of_the_system() -> None:
     numbers = numbers_with(idle_price=3.0, block_price=-3.0)
     assert plan(jobs, cluster, site(SUNNY), numbers).start_s.tolist() == [6 * HOUR_S]
     head = numbers.copy()
-    row = priced.PRICES + priced.IDLE_PRICE * len(priced.INPUTS)
-    head[row + priced.INPUTS.index("green_now")] = -3.0  # it is dark: two units more, e^2 times the price
+    row = prices.PRICES + prices.IDLE_PRICE * len(prices.INPUTS)
+    head[row + prices.INPUTS.index("green_now")] = -3.0  # it is dark: two units more, e^2 times the price
     assert plan(jobs, cluster, site(SUNNY), head).start_s.tolist() == [0.0]
 
 

@@ -16,7 +16,7 @@ import pytest
 from tiny import SCENARIO
 
 import greenbatch as gb
-from greenbatch.engine.priced import NUMBERS, PRICES, WEIGHTS
+from greenbatch.engine.prices import NUMBERS, PRICES, WEIGHTS
 from greenbatch.envs.preset import check, preset
 from greenbatch.errors import InputError
 from greenbatch.learning.model import ACTOR, LARGEST_BYTES, RECORD, is_model, load_model, save_model
@@ -239,3 +239,18 @@ def test_the_ends_of_the_ranges_survive_single_precision(question: Scenario, tmp
 def test_numbers_for_a_stretch_that_is_none_are_refused(question: Scenario, tmp_path: Path, name: str) -> None:
     with pytest.raises(InputError, match=f"are not {WEIGHTS} finite numbers at"):
         load_model(planner(tmp_path, question, {name: ordinary_numbers()}))
+
+
+def test_a_bias_of_another_length_is_refused(question: Scenario, tmp_path: Path) -> None:
+    weights = kernel_weights() | {"rows.1.bias": np.zeros(5, np.float32)}
+    save_model(tmp_path / "model", weights, preset("rlscheduler"), TRAINED, scenario=question)
+    with pytest.raises(InputError, match=r"have a bias of shape \(5,\) for 16 units at rows\.1\.weight"):
+        load_model(tmp_path / "model")
+
+
+def test_a_scale_that_no_scenario_was_asked_for_is_refused(folder: Path) -> None:
+    columns = json.loads((folder / RECORD).read_text())["preset"]["observation"]["queue"]["columns"]
+    columns[0]["scale"] = "processors"
+    edit(folder, "preset", "observation", "queue", "columns", to=columns)
+    with pytest.raises(InputError, match=r"model\.json: wait: has the scale 'processors' instead of the number"):
+        load_model(folder)

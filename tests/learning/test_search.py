@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from greenbatch.engine import priced
+from greenbatch.engine import prices
 from greenbatch.engine.simulate import simulate
 from greenbatch.envs.preset import preset
 from greenbatch.errors import GreenbatchError, InputError
@@ -65,19 +65,19 @@ def test_candidates_without_a_value_count_as_the_worst() -> None:
 
 def test_a_point_counts_steps_from_where_the_search_begins() -> None:
     start = numbers_of(initial_point())
-    assert start[: priced.PRICES].tolist() == [number.initial for number in priced.NUMBERS.values()]
-    assert not start[priced.PRICES :].any()
-    point = np.random.default_rng(0).normal(0, 0.1, priced.WEIGHTS)
-    steps = np.full(priced.WEIGHTS, HEAD_STEP)
-    steps[: priced.PRICES] = [number.step for number in priced.NUMBERS.values()]
+    assert start[: prices.PRICES].tolist() == [number.initial for number in prices.NUMBERS.values()]
+    assert not start[prices.PRICES :].any()
+    point = np.random.default_rng(0).normal(0, 0.1, prices.WEIGHTS)
+    steps = np.full(prices.WEIGHTS, HEAD_STEP)
+    steps[: prices.PRICES] = [number.step for number in prices.NUMBERS.values()]
     np.testing.assert_allclose(numbers_of(point), start + steps * point, atol=1e-12)
-    far = numbers_of(np.full(priced.WEIGHTS, 1e3))
-    assert far[: priced.PRICES].tolist() == [number.highest for number in priced.NUMBERS.values()]
+    far = numbers_of(np.full(prices.WEIGHTS, 1e3))
+    assert far[: prices.PRICES].tolist() == [number.highest for number in prices.NUMBERS.values()]
 
 
 def test_a_trial_says_what_the_metrics_say(small: Scenario) -> None:
     starts = np.array([0, 40, 150])
-    numbers = numbers_of(np.random.default_rng(3).normal(0, 0.3, priced.WEIGHTS))
+    numbers = numbers_of(np.random.default_rng(3).normal(0, 0.3, prices.WEIGHTS))
     one = Trial(small, PRESET, 100, 3, 1)(numbers, starts, np.zeros(3, np.int64))
     np.testing.assert_array_equal(one, Trial(small, PRESET, 100, 3, 3)(numbers, starts, np.zeros(3, np.int64)))
     from dataclasses import dataclass
@@ -181,8 +181,8 @@ def test_numbers_that_are_none_are_refused(small: Scenario, tmp_path: Path) -> N
         (
             {},
             {"stretch_1.5": np.zeros(3)},
-            {"actor": np.zeros(priced.WEIGHTS)},
-            {"stretch_1": np.full(priced.WEIGHTS, np.nan)},
+            {"actor": np.zeros(prices.WEIGHTS)},
+            {"stretch_1": np.full(prices.WEIGHTS, np.nan)},
         )
     ):
         record = {"training": {"backfill": "none"}, "validation": {}}

@@ -244,7 +244,8 @@ def fill_supply(s: Any, columns: Any, rows: int, out: Any) -> int:
 
 
 @compiled
-def _queued_work_s(s: Any) -> float:
+def queued_work_s(s: Any) -> float:
+    """Requested processor-seconds of the waiting jobs per processor of the cluster. [s]"""
     work_s = 0.0
     for i in range(s.clock.first, s.clock.last):
         work_s += s.queue[i].requested_s * s.queue[i].processors
@@ -252,7 +253,8 @@ def _queued_work_s(s: Any) -> float:
 
 
 @compiled
-def _running_work_s(s: Any) -> float:
+def running_work_s(s: Any) -> float:
+    """Processor-seconds that running jobs still hold by requested ends, per processor of the cluster. [s]"""
     c, work_s = s.clock, 0.0
     for i in range(c.expected_first, c.expected_first + c.running):
         work_s += max(0.0, s.expected[i].end_s - c.now_s) * s.expected[i].processors
@@ -275,9 +277,9 @@ def fill_state(s: Any, columns: Any, out: Any) -> None:
         elif feature == QUEUE_LENGTH:
             raw = float(c.last - c.first)
         elif feature == QUEUED_WORK:
-            raw = _queued_work_s(s)
+            raw = queued_work_s(s)
         elif feature == RUNNING_WORK:
-            raw = _running_work_s(s)
+            raw = running_work_s(s)
         elif feature == HOUR_SINE:
             raw = np.sin((c.now_s - s.set.supply_origin_s) * (2.0 * np.pi / DAY_S))
         elif feature == HOUR_COSINE:

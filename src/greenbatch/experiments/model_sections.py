@@ -51,7 +51,7 @@ def model_sections(outcomes: Mapping[str, Outcome]) -> list[Section]:
 
 def price_section(name: str, scheduler: PricedScheduler) -> Section:
     """The prices that a planner follows: its numbers, and what of the system's state moves each most."""
-    from greenbatch.engine.priced import HEADS, INPUTS, NUMBERS, PRICES
+    from greenbatch.engine.prices import HEADS, INPUTS, NUMBERS, PRICES
 
     heads = scheduler.numbers[PRICES:].reshape(HEADS, len(INPUTS))
     rows = []

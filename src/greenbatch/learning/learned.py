@@ -207,6 +207,8 @@ def learned(
     given = {**PARAMETERS, **parameters}
     if given["sample"] not in (0.0, 1.0):
         raise InputError(f"sample is {given['sample']:g}", field=name, fix="give 1 to draw the actions, 0 for the best")
+    if given["seed"] != int(given["seed"]) or given["seed"] >= 2.0**63:
+        raise InputError(f"seed is {given['seed']:g}", field=name, fix="give a whole number below 2^63")
     for knob in _OF_WAITING:
         if knob in parameters and not model.preset.action.wait:
             raise InputError(f"{preset} never waits, so it has no parameter {knob!r}", field=name, fix="leave it out")

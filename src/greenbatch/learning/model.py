@@ -42,9 +42,6 @@ LARGEST_BYTES = 1_000_000
 STRETCH = "stretch_"
 """How the numbers of a planner with prices are named: with the makespan, relative to F2, that they hold to."""
 
-_MOST_OF_HEADS = 3.0
-"""Largest weight of a head that a search gives."""
-
 _POWERED = {"power", "power_per_processor", "is_brown", "brown_ratio"}
 """Features that need to know the power of every job."""
 
@@ -206,6 +203,11 @@ def load_model(folder: str | Path) -> Model:
     except (KeyError, TypeError, ValueError, AttributeError):
         raise _damaged(file) from None
     preset = check(raw, file=file)
+    seen = preset.observation
+    for column in (*seen.queue.columns, *seen.running.columns, *seen.supply.columns, *seen.state.columns):
+        if isinstance(column.scale, str):
+            problem = f"has the scale {column.scale!r} instead of the number that it was trained with"
+            raise InputError(problem, file=file, field=column.feature, fix="copy it again, or train anew")
     weights = read_tensors(place / ACTOR, digest, fix="copy the folder again, or train anew")
     _check_shapes(weights, preset, place)
     return Model(folder=place, weights=weights, preset=preset, normalizers=normalizers, record=record)
@@ -254,6 +256,10 @@ def _check_shapes(weights: Weights, preset: Preset, folder: Path) -> None:
         if (found := weights[name].shape[axis]) != length:
             what = "delays" if axis == 0 else "columns"
             raise _misfit(folder, f"are for {found} {what} at {name.removesuffix('.weight')}, the preset has {length}")
+    for name, value in weights.items():
+        bias = weights.get(f"{name.removesuffix('.weight')}.bias")
+        if name.endswith(".weight") and value.ndim == 2 and bias is not None and bias.shape != value.shape[:1]:
+            raise _misfit(folder, f"have a bias of shape {bias.shape} for {len(value)} units at {name}")
     if any(value.dtype != np.float32 or not np.isfinite(value).all() for value in weights.values()):
         raise _misfit(folder, "are not all finite float32 numbers")
 
@@ -263,9 +269,9 @@ def _check_numbers(weights: Weights, folder: Path) -> None:
 
     The planner is compiled code that checks no bounds: a horizon of 1e30 hours would be written.
     """
-    from greenbatch.engine.priced import NUMBERS, PRICES, WEIGHTS
+    from greenbatch.engine.prices import LARGEST_WEIGHT, NUMBERS, PRICES, WEIGHTS
 
-    lowest, highest = np.full(WEIGHTS, -_MOST_OF_HEADS), np.full(WEIGHTS, _MOST_OF_HEADS)
+    lowest, highest = np.full(WEIGHTS, -LARGEST_WEIGHT), np.full(WEIGHTS, LARGEST_WEIGHT)
     lowest[:PRICES], highest[:PRICES] = zip(*((each.lowest, each.highest) for each in NUMBERS.values()), strict=True)
     rounding = 1e-6 * np.maximum(np.abs(lowest), np.abs(highest))
     for name, value in weights.items():

@@ -8,7 +8,8 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from greenbatch.engine.priced import NUMBERS, PRICES, WEIGHTS, compiled_priced_batch
+from greenbatch.engine.priced import compiled_priced_batch
+from greenbatch.engine.prices import LARGEST_WEIGHT, NUMBERS, PRICES, WEIGHTS
 from greenbatch.engine.simulate import simulate
 from greenbatch.envs.preset import PRICES as KIND
 from greenbatch.envs.preset import Preset
@@ -46,7 +47,7 @@ def numbers_of(point: Floats) -> Floats:
     made = point * HEAD_STEP
     for k, number in enumerate(NUMBERS.values()):
         made[k] = min(max(number.initial + number.step * point[k], number.lowest), number.highest)
-    made[PRICES:] = np.clip(made[PRICES:], -3.0, 3.0)
+    made[PRICES:] = np.clip(made[PRICES:], -LARGEST_WEIGHT, LARGEST_WEIGHT)
     return np.ascontiguousarray(made)
 
 

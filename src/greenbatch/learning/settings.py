@@ -74,7 +74,7 @@ class Search(Section):
     population: Annotated[int, Field(ge=4, le=1000)] = 18
     """Candidates of a generation."""
     sigma: Positive = 0.5
-    """First step, in the steps of ``engine.priced.NUMBERS``."""
+    """First step, in the steps of ``engine.prices.NUMBERS``."""
     years: Annotated[int, Field(ge=1, le=100)] = 1
     """Each window is played under the weather of one of so many years of the power series."""
     stretch: Annotated[tuple[Positive, ...], Field(strict=False, min_length=1)] = (1.5,)

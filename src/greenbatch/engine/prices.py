@@ -1,0 +1,111 @@
+"""The numbers of a planner with prices, and how the state of the system changes them.
+
+A model is a number for each of `NUMBERS`, and for the first seven a linear head over `INPUTS`.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from greenbatch.engine.arrivals import RATE
+from greenbatch.engine.compile import compiled
+from greenbatch.engine.features import DAY_S, queued_work_s, running_work_s
+from greenbatch.engine.half_hours import mean_green
+
+
+class Number(NamedTuple):
+    """A number of a model."""
+
+    meaning: str
+    initial: float
+    """Where the search begins."""
+    step: float
+    """First step of the search."""
+    lowest: float
+    highest: float
+
+
+(GREEN_PRICE, IDLE_PRICE, READINESS, RESERVE, ORDER_TIME, ORDER_PROCESSORS, ORDER_DENSITY) = range(7)
+NUMBERS: dict[str, Number] = {
+    "green_price": Number("price of a processor in a wholly green hour [W]", 10, 5, 0, 45),
+    "idle_price": Number("price of holding a processor idle [W]", 2, 1, 0, 40),
+    "readiness": Number("discount on starting now [W per processor]", 1, 1, -8, 15),
+    "reserve": Number("share of the cluster that long jobs leave free", 0.12, 0.04, 0, 0.6),
+    "order_time": Number("exponent of the requested time in the order of long jobs", 2.5, 0.7, -3, 5),
+    "order_processors": Number("exponent of the processors in that order", 0, 0.7, -3, 4),
+    "order_density": Number("exponent of the power per processor in that order", -2.5, 1, -6, 6),
+    "order_wait": Number("exponent of the slowdown so far in that order, downward", 0, 0.4, -2, 4),
+    "hold_price": Number("logarithm (base 10) of the price of waiting as long as the job runs [J]", 5, 0.7, 2, 8),
+    "block_price": Number("logarithm (base 10) of the price of slowdown of short jobs to come [J]", 4.2, 0.4, -3, 7),
+    "horizon": Number("how far ahead starts are weighed [h]", 40, 5, 4, 72),
+    "short": Number("requested time up to which a job goes first and may use the reserve [s]", 1300, 500, 200, 8000),
+    "reserve_ratio": Number("ratio to that at which a job leaves the whole reserve free", 2, 1.5, 1.01, 20),
+    "green_level": Number("surplus per processor at which an hour is wholly green [W]", 46, 8, 3, 90),
+    "green_hours": Number("hours ahead whose greenness counts as that of now [h]", 4, 1.5, 0.5, 20),
+    "quiet": Number("hours without an arrival after which short jobs are no longer waited for [h]", 4, 1.5, 0.5, 24),
+    "memory": Number("hours over which the rate of arrivals is remembered [h]", 3, 1.2, 0.3, 24),
+}  # fmt: skip
+"""The numbers of a model, in order; the first seven have heads."""
+(ORDER_WAIT, HOLD_PRICE, BLOCK_PRICE, HORIZON, SHORT, RESERVE_RATIO, GREEN_LEVEL, GREEN_HOURS, QUIET, MEMORY) = range(
+    7, 17
+)
+
+HEADS = 7
+"""How many numbers are changed by the state of the system."""
+HEAD_SCALE = (1.0, 1.0, 5.0, 0.2, 2.0, 2.0, 2.0)
+"""What one unit of a head means: of the logarithm of the prices, and of the numbers themselves."""
+LARGEST_WEIGHT = 3.0
+"""Weights of heads lie within this of zero."""
+HEAD_LIMIT = 2.0
+"""A head is cut to this many units."""
+
+INPUTS: tuple[str, ...] = (
+    "green_now", "green_day", "green_later", "quiet", "queued_work", "free", "running_work", "longest", "sine",
+    "cosine", "arrivals",
+)  # fmt: skip
+"""What heads know of the system, each scaled to about -1 to 1: how green the next hours, the next day and its second
+half are; time since the last arrival; work that waits, free processors, work that runs; the longest waiting job against
+the queued work; the time of day; the rate of arrivals."""
+
+PRICES = len(NUMBERS)
+WEIGHTS = PRICES + HEADS * len(INPUTS)
+"""Length of a model: the numbers, then a row of weights for each head."""
+
+
+@compiled
+def look(s: Any, numbers: Any, memory: Any, grid: Any, count: int, inputs: Any) -> None:
+    """Fill the heads' inputs, shape (len(INPUTS),); shifts and divisors only bring them to about -1 to 1."""
+    c, p = s.clock, s.set
+    longest_s = 0.0
+    for i in range(c.first, c.last):
+        longest_s = max(longest_s, s.queue[i].requested_s)
+    queued_h, running_h = queued_work_s(s) / 3600.0, running_work_s(s) / 3600.0
+    hour = (c.now_s - p.supply_origin_s) * (2.0 * np.pi / DAY_S)
+    inputs[0] = mean_green(grid, 0, int(2.0 * numbers[GREEN_HOURS]) + 1, count) * 2.0 - 1.0
+    inputs[1] = mean_green(grid, 0, 48, count) * 2.0 - 1.0
+    inputs[2] = mean_green(grid, 24, 48, count) * 2.0 - 1.0
+    inputs[3] = np.log1p((c.now_s - c.arrived_s) / 3600.0) / 2.0 - 1.0
+    inputs[4] = np.log(queued_h + 0.5) / 2.0 - 1.0
+    inputs[5] = 2.0 * c.free / p.processors - 1.0
+    inputs[6] = np.log1p(running_h) - 1.0
+    inputs[7] = np.log(longest_s / 3600.0 / (queued_h + 1.0) + 0.01) / 2.0
+    inputs[8], inputs[9] = np.sin(hour), np.cos(hour)
+    inputs[10] = np.log1p(memory[RATE] / numbers[MEMORY]) - 0.8
+
+
+@compiled
+def set_prices(numbers: Any, inputs: Any, prices: Any) -> None:
+    """Fill the numbers as the state of the system changes them, shape (PRICES,)."""
+    for k in range(PRICES):
+        prices[k] = numbers[k]
+    for head in range(HEADS):
+        units = 0.0
+        for i in range(inputs.shape[0]):
+            units += numbers[prices.shape[0] + head * inputs.shape[0] + i] * inputs[i]
+        units = min(max(units, -HEAD_LIMIT), HEAD_LIMIT)
+        if head <= IDLE_PRICE:
+            prices[head] *= np.exp(units * HEAD_SCALE[head])
+        else:
+            prices[head] += units * HEAD_SCALE[head]
