@@ -182,3 +182,11 @@ def test_scalars_go_to_tensorboard(tmp_path: Path):
     (events,) = (tmp_path / "events").iterdir()
     assert b"return" in events.read_bytes()
     assert b"delays" not in events.read_bytes()
+
+
+def test_a_full_disk_names_the_file(tmp_path: Path) -> None:
+    file = tmp_path / "state.json"
+    with largest_file(10), pytest.raises(OSError, match="File too large") as caught:
+        replace_file(file, b"x" * 100)
+    assert caught.value.filename == str(file)
+    assert not list(tmp_path.iterdir())

@@ -243,3 +243,21 @@ def test_a_search_needs_a_site_and_no_gpu(small: Scenario, tmp_path: Path) -> No
         search(replace(plan(small), device="cuda"), tmp_path / "x", watch=lambda _: None)
     assert not (tmp_path / "x").exists()
     assert json.dumps(plan(small).record())
+
+
+def test_two_trainings_never_share_a_folder(small: Scenario, tmp_path: Path) -> None:
+    """The second, be it a new one, one that resumes or one that replaces, is refused and touches nothing."""
+    refused: list[str] = []
+
+    def watch(record: Any) -> None:
+        before = {file: file.read_bytes() for file in tmp_path.rglob("*") if file.is_file()}
+        for anew in (False, True):
+            with pytest.raises(InputError) as caught:
+                search(plan(small, epochs=2), tmp_path / "x", watch=lambda _: None, anew=anew)
+            refused.append(str(caught.value))
+        assert {file: file.read_bytes() for file in tmp_path.rglob("*") if file.is_file()} == before
+
+    search(plan(small, epochs=2), tmp_path / "x", watch=watch)
+    assert len(refused) == 6
+    assert all("--out: another training runs here (wait for it to end" in line for line in refused)
+    search(plan(small, epochs=2), tmp_path / "x", watch=lambda _: None)  # the folder is free again

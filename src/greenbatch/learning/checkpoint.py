@@ -120,8 +120,9 @@ def replace_file(file: Path, content: bytes) -> None:
             stream.flush()
             os.fsync(stream.fileno())
         scratch.replace(file)
-    except OSError:
+    except OSError as error:
         scratch.unlink(missing_ok=True)
+        error.filename = error.filename or str(file)  # a full disk does not say what there was no room for
         raise
     handle = os.open(file.parent, os.O_RDONLY)
     try:

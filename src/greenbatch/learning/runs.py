@@ -7,8 +7,10 @@ state to go on from; ``model/`` the trained actor; ``events/`` TensorBoard's fil
 from __future__ import annotations
 
 import json
+import os
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -60,6 +62,41 @@ def need_torch() -> None:
         raise InputError("training needs torch, which is not installed", fix='pip install "greenbatch[learn]"')
 
 
+@contextmanager
+def alone(folder: Path) -> Iterator[None]:
+    """Make a folder and keep other trainings out of it; the operating system lets go when the process ends.
+
+    Raises:
+        InputError: the folder cannot be made, or another training runs in it.
+    """
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        handle = os.open(folder, os.O_RDONLY)
+    except (OSError, ValueError) as error:
+        problem = f"cannot be written: {getattr(error, 'strerror', None) or error}"
+        raise InputError(problem, file=folder, field="--out", fix="choose a folder you may write to") from None
+    try:
+        if not _locked(handle):
+            fix = "wait for it to end, or give another folder"
+            raise InputError("another training runs here", file=folder, field="--out", fix=fix)
+        yield
+    finally:
+        os.close(handle)
+
+
+def _locked(handle: int) -> bool:
+    """Lock an open folder; False if somebody else holds it, True also where folders cannot be locked."""
+    try:
+        import fcntl
+
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    except (ImportError, OSError):
+        return True
+    return True
+
+
 def begin(folder: Path, plan: Plan, *, anew: bool = False) -> None:
     """Make a folder and write down what is going to be trained, unless that is written there already.
 
@@ -84,11 +121,6 @@ def begin(folder: Path, plan: Plan, *, anew: bool = False) -> None:
         seed=plan.settings.seed, command=plan.command,
     )  # fmt: skip
     content = {"tool": _TOOL, "plan": plan.record(), "provenance": record}
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except (OSError, ValueError) as error:
-        problem = f"cannot be written: {getattr(error, 'strerror', None) or error}"
-        raise InputError(problem, file=folder, field="--out", fix="choose a folder you may write to") from None
     replace_file(folder / RUN, (json.dumps(content, indent=2, allow_nan=False) + "\n").encode())
 
 

@@ -179,14 +179,15 @@ def search(plan: Plan, folder: Path, *, watch: Watch, anew: bool = False) -> Cou
     windows.training_starts(plan.scenario, plan.settings.jobs, plan.windows)  # refused before anything is written
     if not anew and (folder / runs.RUN).exists():
         runs.check_same(folder, plan)
-    runs.begin(folder, plan, anew=anew)
-    searching = kind(plan, folder, watch)
-    try:
-        searching.run()
-    except (KeyboardInterrupt, SystemExit):
-        if searching.found:
-            searching.write_model()
-        raise
-    finally:
-        searching.log.close()
+    with runs.alone(folder):
+        runs.begin(folder, plan, anew=anew)
+        searching = kind(plan, folder, watch)
+        try:
+            searching.run()
+        except (KeyboardInterrupt, SystemExit):
+            if searching.found:
+                searching.write_model()
+            raise
+        finally:
+            searching.log.close()
     return searching.counters

@@ -330,15 +330,16 @@ def train(
             runs.check_same(folder, plan)
         course = Course(plan, device, tell)
         course.check()
-        runs.begin(folder, plan, anew=anew)
-        training = Training(course, folder, watch or (lambda _: None), tensorboard=tensorboard)
-        try:
-            training.run()
-        except (KeyboardInterrupt, SystemExit):  # the latter by a termination signal
-            _keep_what_is_saved(training)
-            raise
-        finally:
-            training.close()
+        with runs.alone(folder):
+            runs.begin(folder, plan, anew=anew)
+            training = Training(course, folder, watch or (lambda _: None), tensorboard=tensorboard)
+            try:
+                training.run()
+            except (KeyboardInterrupt, SystemExit):  # the latter by a termination signal
+                _keep_what_is_saved(training)
+                raise
+            finally:
+                training.close()
         return training.state
 
 
