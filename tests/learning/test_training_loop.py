@@ -253,6 +253,7 @@ REFUSED: list[tuple[dict[str, Any], dict[str, Any], str]] = [
         "bytes of weights",
     ),
     ({}, {"device": "tpu"}, "--device: is 'tpu'"),
+    ({"observation.queue.columns": [{"feature": "wait"}]}, {}, "observation.queue.empty: has 8 numbers for 1 columns"),
 ]
 
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from greenbatch.errors import InputError
+
 if TYPE_CHECKING:
     from greenbatch.envs.preset import Preset
 
@@ -30,10 +32,17 @@ class Shapes:
 
 
 def shapes_of(preset: Preset) -> Shapes:
-    """The shapes of a preset's tables; waiting, where it is a choice, is one more row of the queue."""
+    """The shapes of a preset's tables; waiting, where it is a choice, is one more row of the queue.
+
+    Raises:
+        InputError: the row that stands for none has other columns than the table.
+    """
     seen, action = preset.observation, preset.action
     tables = (seen.queue, seen.running, seen.supply, seen.state)
     names = [tuple(column.feature for column in table.columns) for table in tables]
+    if seen.queue.empty and len(seen.queue.empty) != len(names[0]):
+        problem = f"has {len(seen.queue.empty)} numbers for {len(names[0])} columns"
+        raise InputError(problem, field="observation.queue.empty", fix="give one for each, or leave it out")
     return Shapes(
         queue=names[0],
         queue_rows=seen.queue.rows + int(action.wait),
