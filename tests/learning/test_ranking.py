@@ -16,6 +16,7 @@ from greenbatch.learning.model import load_model
 from greenbatch.learning.plan import Plan, make_plan
 from greenbatch.learning.ranking_search import begin_of, choose, costs, play
 from greenbatch.learning.search import search
+from greenbatch.learning.windows import HELD_OUT, jobs_of, validation_starts
 from greenbatch.metrics import evaluate
 from greenbatch.policies import scheduler
 from greenbatch.scenarios import Scenario, load_scenario
@@ -160,6 +161,33 @@ def test_a_search_makes_windows_cheaper(small: Scenario, tmp_path: Path) -> None
     env = BatchEnv(small, made.preset, environments=2, jobs=150)
     before, after = play(env, np.array([150]), np.stack([np.zeros(12), found]))[:, 0]
     assert after > 0.8 * before
+
+
+def test_the_best_center_on_validation_windows_is_kept_whatever_the_interruptions(tmp_path: Path) -> None:
+    large = load_scenario("default", overrides={"workload.generator.jobs": 4_800})
+    keep = {"training.keep": "best", "training.validation": {"windows": 3, "jobs": 60, "every": 1}}
+    centers = []
+    for epochs in (1, 2, 3, 4):
+        search(plan(large, epochs=epochs), tmp_path / f"{epochs}", watch=lambda _: None)
+        centers.append(point_of(tmp_path / f"{epochs}" / "model"))
+    made = plan(large, epochs=4, **keep)
+    starts = validation_starts(large, 3, 60)
+    assert not set(jobs_of(starts, 60)) & set(HELD_OUT)
+    figures = play(BatchEnv(large, made.preset, environments=12, jobs=60), starts, np.array(centers)).mean(axis=1)
+    counters = search(made, tmp_path / "best", watch=lambda _: None)
+    best = int(np.argmax(figures))
+    assert (counters.best_epoch, counters.best_figure) == (best + 1, pytest.approx(figures[best], rel=1e-6))
+    np.testing.assert_allclose(point_of(tmp_path / "best" / "model"), centers[best], rtol=1e-6)
+    assert load_model(tmp_path / "best" / "model").record["training"]["kept_epoch"] == best + 1
+
+    def stop(record: Any) -> None:
+        if record["epoch"] == 3:
+            raise Stop
+
+    with pytest.raises(Stop):
+        search(made, tmp_path / "cut", watch=stop)
+    search(made, tmp_path / "cut", watch=lambda _: None)
+    np.testing.assert_array_equal(point_of(tmp_path / "cut" / "model"), point_of(tmp_path / "best" / "model"))
 
 
 @pytest.mark.parametrize(

@@ -123,6 +123,17 @@ class RankingSearch(Searching):
             plan.scenario, plan.preset, environments=made.windows * self.search.population, jobs=made.jobs,
             backfill=plan.backfill, threads=plan.threads,
         )  # fmt: skip
+        check = made.validation
+        self.validation_starts = windows.validation_starts(plan.scenario, check.windows, check.jobs)
+        self.validation: BatchEnv | None = None
+        """Where centers are compared, if one of them is to be kept."""
+        if made.keep == "best" and check.windows:
+            self.validation = BatchEnv(
+                plan.scenario, plan.preset, environments=check.windows, jobs=check.jobs, backfill=plan.backfill,
+                threads=plan.threads,
+            )  # fmt: skip
+            reserved = windows.jobs_of(self.validation_starts, check.jobs)
+            self.starts = windows.training_starts(plan.scenario, made.jobs, plan.windows, reserved=reserved)
 
     @staticmethod
     def check(plan: Plan) -> None:
@@ -147,9 +158,17 @@ class RankingSearch(Searching):
         return costs(rewards), {"return": float(rewards.mean()), "best_return": float(means.max())}
 
     def center(self, stage: int) -> dict[str, Floats]:
-        """The center of the last generation."""
+        """The center of the last generation, or the best one so far on the validation windows (``keep = "best"``)."""
         del stage
-        return {POINT: self.begin + self.evolution.mean}
+        center, counters, check = self.begin + self.evolution.mean, self.counters, self.settings.validation
+        if self.validation is None:
+            return {POINT: center}
+        if counters.epoch % check.every == 0 or counters.epoch == self.settings.epochs:
+            figure = float(play(self.validation, self.validation_starts, center[None]).mean())
+            if counters.best_epoch < 0 or figure > counters.best_figure:
+                counters.best_epoch, counters.best_figure = counters.epoch, figure
+                return {POINT: center}
+        return {} if counters.best_epoch >= 0 else {POINT: center}
 
     def weights(self) -> Weights:
         """The network that it is."""

@@ -92,7 +92,8 @@ class Searching(ABC):
 
     def write_model(self) -> None:
         """Write what was found so far."""
-        record = training_record(self.plan, self.counters, kept="last", averaged=False)
+        kept = "best" if self.counters.best_epoch >= 0 else "last"
+        record = training_record(self.plan, self.counters, kept=kept, averaged=False)
         save_model(
             self.folder / runs.MODEL, self.weights(), self.plan.preset, {**record, "validation": {}},
             scenario=self.plan.scenario,
