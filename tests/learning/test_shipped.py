@@ -1,0 +1,64 @@
+"""The models that come with greenbatch: whole, small, with their logs, and each at home on its scenario."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from greenbatch.engine.simulate import simulate
+from greenbatch.experiments.retrained import plan_of, shipped_models
+from greenbatch.learning.log import read_log
+from greenbatch.learning.model import ACTOR, LARGEST_BYTES, load_model
+from greenbatch.metrics import evaluate
+from greenbatch.policies import scheduler
+from greenbatch.scenarios import load_scenario
+
+Find = Callable[[str], Path]
+
+TRACES = {
+    "default": None,
+    "lublin-256": "swf/lublin_256.swf.gz",
+    "cirne": "swf/Cirne.swf.gz",
+    "jann": "swf/Jann.swf.gz",
+}
+
+
+def test_the_embedded_scenario_and_all_of_gas_marls_have_one() -> None:
+    assert {f"gas-marl-plus/{name}" for name in TRACES} <= set(shipped_models())
+
+
+@pytest.mark.parametrize("name", sorted(shipped_models()))
+def test_a_model_is_whole_and_says_how_it_was_trained(name: str, greenbatch_data: Find) -> None:
+    folder = shipped_models()[name]
+    assert (folder / ACTOR).stat().st_size <= LARGEST_BYTES
+    log = read_log(folder / "log.jsonl")
+    model = load_model(folder)
+    assert log[-1]["done"]
+    assert log[-1]["epoch"] == model.record["training"]["epochs"]
+    text = (folder / "model.json").read_text()
+    assert '"/' not in text  # no absolute path of the machine it was trained on
+    if trace := TRACES[folder.name]:
+        greenbatch_data(trace)
+    plan = plan_of(model, load_scenario(str(model.record["training"]["scenario"])))
+    assert plan.preset.name == folder.parent.name
+    assert plan.settings.epochs == model.record["training"]["epochs"]
+
+
+@pytest.mark.parametrize("name", sorted(TRACES))
+def test_it_is_greener_than_plain_rules_and_keeps_short_jobs_going(name: str, greenbatch_data: Find) -> None:
+    """On one window of its scenario: more renewable energy at less slowdown than F2 with backfilling."""
+    if trace := TRACES[name]:
+        greenbatch_data(trace)
+    question = load_scenario("default" if name == "default" else f"gas-marl/{name}")
+    window = question.window(3000, 1024)
+
+    def played(spec: str) -> dict[str, float]:
+        return evaluate(simulate(window, question.cluster, question.site, question.rules, scheduler(spec)))
+
+    ours, rule = played(f"gas-marl-plus@{name}+none"), played("f2+easy-schedgym")
+    assert ours["renewable_utilization"] > rule["renewable_utilization"] + 0.1
+    assert ours["avg_bounded_slowdown"] < rule["avg_bounded_slowdown"]
+    assert np.isfinite(ours["makespan_s"])
