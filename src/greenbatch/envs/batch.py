@@ -169,10 +169,17 @@ class BatchEnv:
         ended = self._go_on(active, actions)
         after = self._simulations.batch.values[active]
         if self.preset.reward.form == "dense":
-            rewards = (after - before) @ self.weights
+            rewards = self._weighed(after - before)
         else:
-            rewards = np.where(ended, after @ self.weights, 0.0)
+            rewards = np.where(ended, self._weighed(after), 0.0)
         return self._now, rewards, ended
+
+    def _weighed(self, values: Floats) -> Floats:
+        """Weighted sum of the terms, term by term: a matrix product rounds otherwise for another number of rows."""
+        total: Floats = np.zeros(len(values))
+        for term, weight in enumerate(self.weights):
+            total += values[:, term] * weight
+        return total
 
     def _check(self, actions: Ints) -> None:
         count = len(self._now.environment)
