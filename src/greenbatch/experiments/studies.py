@@ -94,6 +94,7 @@ STUDIES: dict[str, Study] = {
         agents=(
             Agent(column="PPO", preset="maskable-ppo", weighed=True),
             Agent(column="GAS-MARL", preset="gas-marl", weighed=True),
+            Agent(column="GAS-MARL, group-relative", preset="gas-marl-group", weighed=True, published=False),
             Agent(column="GAS-MARL plus", preset="gas-marl-plus", published=False, backfills=("none",),
                   knobs=(":stretch=1.5", ":stretch=1.25")),
         ),
