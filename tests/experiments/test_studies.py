@@ -28,8 +28,6 @@ from greenbatch.metrics import evaluate
 from greenbatch.policies import scheduler
 from greenbatch.scenarios import load_scenario
 
-pytest.importorskip("torch")
-
 SLOWDOWN = "avg_bounded_slowdown"
 Trained = tuple[Study, Path, list[Result]]
 

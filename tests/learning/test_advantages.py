@@ -5,7 +5,6 @@ from __future__ import annotations
 import itertools
 
 import numpy as np
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -49,9 +48,9 @@ def test_lambda_0_is_one_step() -> None:
 
 
 def test_gae_is_that_of_stable_baselines3() -> None:
-    buffers = pytest.importorskip("stable_baselines3.common.buffers")
-    torch = pytest.importorskip("torch")
+    import torch
     from gymnasium.spaces import Box, Discrete
+    from stable_baselines3.common import buffers
 
     g = np.random.default_rng(0)
     lengths, gamma, trace = [4, 3, 5], 0.97, 0.9

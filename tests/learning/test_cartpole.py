@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+import gymnasium
 import numpy as np
-import pytest
 import torch
 from small_env import Observation
 
@@ -15,8 +15,6 @@ from greenbatch.learning.networks import build
 from greenbatch.learning.ppo import Learner, UpdateSettings
 from greenbatch.learning.rollout import collect, play
 from greenbatch.learning.shapes import Shapes
-
-gymnasium = pytest.importorskip("gymnasium")
 
 STEPS, BATCH, RATE = 14_000, 2048, 1e-3
 SHAPES = Shapes(queue=("left", "right"), queue_rows=2, empty=(0.0, 0.0), state=("x", "v", "angle", "spin"))
@@ -82,7 +80,8 @@ def _ours() -> float:
 
 
 def _sb3() -> float:
-    sb3 = pytest.importorskip("stable_baselines3")
+    import stable_baselines3 as sb3
+
     env = gymnasium.make("CartPole-v1")
     model = sb3.PPO("MlpPolicy", env, n_steps=BATCH, batch_size=64, learning_rate=RATE, seed=0, device="cpu")
     model.learn(STEPS)

@@ -175,7 +175,6 @@ def test_scalars_are_nothing_unless_asked_for(tmp_path: Path):
 
 
 def test_scalars_go_to_tensorboard(tmp_path: Path):
-    pytest.importorskip("tensorboard", reason="TensorBoard is optional")
     scalars = Scalars(tmp_path / "events")
     scalars.add(3, {"return": 1.5, "delays": [1, 2]})
     scalars.close()

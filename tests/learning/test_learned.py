@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import torch
 
 import greenbatch as gb
 from greenbatch.engine.seam import Start, View, Wait
@@ -27,8 +28,6 @@ from greenbatch.learning.model import save_model
 from greenbatch.learning.shapes import shapes_of
 from greenbatch.policies import input_files, scheduler
 from greenbatch.scenarios import Scenario, load_scenario
-
-torch = pytest.importorskip("torch")
 
 DATA = {
     "default": None, "gas-marl/lublin-256": "swf/lublin_256.swf.gz", "gas-marl/jann": "swf/Jann.swf.gz",

@@ -7,14 +7,13 @@ from typing import Any
 
 import numpy as np
 import pytest
+import torch
 
 from greenbatch.envs.batch import Observation
 from greenbatch.envs.preset import Delay, Preset, preset
 from greenbatch.errors import InputError
 from greenbatch.learning.onnx_graph import build, load
 from greenbatch.learning.shapes import shapes_of
-
-torch = pytest.importorskip("torch")
 
 CASES: dict[str, tuple[str, dict[str, Any]]] = {
     "kernel": ("rlscheduler", {"kind": "kernel"}),

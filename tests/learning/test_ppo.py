@@ -103,7 +103,7 @@ def _two_rows(states: np.ndarray) -> Decisions:
 
 def _like_sb3(passes: int, entropy: float) -> tuple[dict[str, float], dict[str, Tensor], Report, dict[str, Tensor]]:
     """One update of sb3's PPO and of ours: same weights, states, actions, advantages, targets; full batches."""
-    sb3 = pytest.importorskip("stable_baselines3")
+    import stable_baselines3 as sb3
     from gymnasium.spaces import Box, Discrete
     from stable_baselines3.common.env_util import make_vec_env
     from stable_baselines3.common.logger import Logger
