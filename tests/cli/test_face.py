@@ -7,6 +7,7 @@ import os
 import subprocess
 import sys
 import tomllib
+from importlib.metadata import version
 from pathlib import Path
 
 import numpy as np
@@ -64,9 +65,18 @@ def test_help_loads_nothing_heavy(arguments):
     assert done.stdout
 
 
+def test_the_module_is_the_command():
+    command = [sys.executable, "-m", "greenbatch"]
+    told = subprocess.run([*command, "--version"], capture_output=True, text=True, check=True)
+    assert told.stdout.strip() == version("greenbatch")
+    wrong = subprocess.run([*command, "simulate", "--nosuch"], capture_output=True, text=True, check=False)
+    assert wrong.returncode == 2
+
+
 def test_help_names_every_verb_with_its_flags(capsys):
     assert main(["--help"]) == 0
-    assert all(verb in capsys.readouterr().out or True for verb in VERBS)
+    text = capsys.readouterr().out
+    assert [verb for verb in VERBS if verb not in text] == []
     for verb, flag in (
         ("simulate", "--scheduler"),
         ("compare", "--starts"),
