@@ -230,16 +230,16 @@ def test_passes_of_actor_and_critic_are_their_own() -> None:
 
 def test_gradients_are_clipped_by_their_norm() -> None:
     """With plain gradients out of the way: Adam's first step does not depend on scale, its epsilon does."""
-    settings = UpdateSettings(passes=1, minibatch=0, adam_epsilon=1.0, actor_rate=1.0)
+    settings = UpdateSettings(passes=1, minibatch=0, adam_epsilon=1.0, actor_rate=1.0, critic_rate=1.0)
     report, free = _updated(replace(settings, max_gradient_norm=None))
     same, unclipped = _updated(replace(settings, max_gradient_norm=report.gradient_norm * 1.01))
     assert same.gradient_norm == report.gradient_norm
     assert all(free[name].equal(value) for name, value in unclipped.items() if name.startswith("0."))
     small, clipped = _updated(replace(settings, max_gradient_norm=1e-6))
     assert small.gradient_norm == report.gradient_norm
-    first = build({"kind": "gas-marl"}, GAS, 0)[0].state_dict()
-    moved = sum(float((clipped[f"0.{name}"] - value).square().sum()) for name, value in first.items()) ** 0.5
-    assert moved == pytest.approx(1e-6, rel=0.1)
+    for number, net in enumerate(build({"kind": "gas-marl"}, GAS, 0)):  # the actor, the critic
+        steps = [(clipped[f"{number}.{name}"] - value).square().sum() for name, value in net.state_dict().items()]
+        assert float(sum(steps)) ** 0.5 == pytest.approx(1e-6, rel=0.1)
 
 
 def test_an_entropy_bonus_raises_entropy() -> None:

@@ -85,6 +85,7 @@ def test_what_a_name_spells(
         ("fcfs+easy+green", "scheduler 'fcfs+easy+green': no policy is called 'fcfs+easy'"),
         ("fcfs:sigma=3+easy", "scheduler 'fcfs:sigma=3+easy': fcfs has no parameter 'sigma' (it takes none)"),
         ("f2+green:psi=3", "scheduler 'f2+green:psi=3': green has no parameter 'psi' (it takes sigma)"),
+        ("f2+green:sigma=1:sigma=2", "f2+green:sigma=1:sigma=2: sigma is given twice (give it once)"),
         ("f2+green:sigma=much", "f2+green:sigma=much: sigma is 'much' (give a number >= 0)"),
         ("f2+green:sigma=-1", "f2+green:sigma=-1: sigma is '-1' (give a number >= 0)"),
         ("f2+green:sigma=nan", "f2+green:sigma=nan: sigma is 'nan' (give a number >= 0)"),

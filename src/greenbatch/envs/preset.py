@@ -7,10 +7,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import numpy as np
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic import Field, ValidationError, model_validator
 
 from greenbatch.errors import InputError
 from greenbatch.scenarios.check import problems
+from greenbatch.scenarios.section import Section
 from greenbatch.scenarios.toml import Place, line_of, read_toml
 
 if TYPE_CHECKING:
@@ -25,8 +26,8 @@ Normalizer = Literal["processors", "longest_run_time", "largest_memory", "larges
                      "largest_user", "site_scale"]  # fmt: skip
 """Scales that depend on the scenario; see `resolve`."""
 
-PRICES = "prices"
-"""Kind of network that sets the prices of a planner (`engine.priced`) instead of choosing jobs."""
+PRICES, LINEAR = "prices", "linear"
+"""Kinds of network that a search finds: the prices of a planner (`engine.priced`), and a ranking."""
 
 
 SETTINGS: dict[str, tuple[float, float, str]] = {
@@ -49,11 +50,7 @@ Weight = Annotated[float, Field(ge=-1e12, le=1e12)]
 Scale = Annotated[float, Field(gt=1e-12, le=1e12)]
 
 
-class _Section(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
-
-
-class Column(_Section):
+class Column(Section):
     """A feature and its normaliser: ``min(max(feature / scale, floor), ceiling)``."""
 
     feature: str
@@ -71,23 +68,23 @@ class Column(_Section):
         return self
 
 
-class Table(_Section):
+class Table(Section):
     """Rows of one kind that an agent sees."""
 
     rows: int = Field(default=0, ge=0, le=100_000)
     """At most so many; the rest is not seen."""
-    columns: tuple[Column, ...] = Field(default=(), max_length=256)
-    empty: tuple[Bound, ...] = ()
+    columns: tuple[Column, ...] = Field(default=(), max_length=256, strict=False)
+    empty: tuple[Bound, ...] = Field(default=(), strict=False)
     """A row that stands for none where tables are padded; zeros if not given."""
 
 
-class State(_Section):
+class State(Section):
     """Columns of the system as a whole."""
 
-    columns: tuple[Column, ...] = Field(default=(), max_length=256)
+    columns: tuple[Column, ...] = Field(default=(), max_length=256, strict=False)
 
 
-class Observation(_Section):
+class Observation(Section):
     """What an agent sees."""
 
     queue: Table = Table()
@@ -98,7 +95,7 @@ class Observation(_Section):
     """Columns of the padded tables of a single environment; 0 for the widest table's."""
 
 
-class Delay(_Section):
+class Delay(Section):
     """A delay that may be chosen beside a job (GAS-MARL §4.1.2)."""
 
     kind: Literal["none", "releases", "seconds"]
@@ -106,10 +103,10 @@ class Delay(_Section):
     """Jobs, or seconds: at most 366 days."""
 
 
-class Action(_Section):
+class Action(Section):
     """What an agent may do."""
 
-    delays: tuple[Delay, ...] = Field(default=(Delay(kind="none"),), max_length=1024)
+    delays: tuple[Delay, ...] = Field(default=(Delay(kind="none"),), max_length=1024, strict=False)
     wait: bool = False
     """Waiting until the next event is a choice, shown as one more row."""
     only_fitting: bool = False
@@ -118,7 +115,7 @@ class Action(_Section):
     """With ``wait``: while a job that fits has waited longer than this, waiting is no choice. [s]"""
 
 
-class Reward(_Section):
+class Reward(Section):
     """What an agent is rewarded for: a weighted sum of terms (see ``engine.tally.TERMS``)."""
 
     terms: dict[str, Weight]
@@ -126,7 +123,7 @@ class Reward(_Section):
     """All at the end, as published, or as it grows: the sums are equal."""
 
 
-class Preset(_Section):
+class Preset(Section):
     """One way to learn."""
 
     name: str = Field(pattern=r"^[\w.-]+$", max_length=100)
@@ -135,15 +132,15 @@ class Preset(_Section):
     needs_site: bool = False
     backfill: str = "none"
     """Backfilling that it is trained with unless told otherwise."""
-    settings: dict[str, float] = {}
+    settings: dict[str, float] = Field(default_factory=dict)
     """Of `SETTINGS`, put over the scenario's rules."""
     observation: Observation = Observation()
     """Empty for a planner with prices, which sees what ``engine.priced`` lists."""
     action: Action = Action()
     reward: Reward
-    network: dict[str, Any] = {}
+    network: dict[str, Any] = Field(default_factory=dict)
     """See ``learning.networks``."""
-    training: dict[str, Any] = {}
+    training: dict[str, Any] = Field(default_factory=dict)
     """See ``learning.settings``."""
 
 

@@ -181,6 +181,8 @@ def _parse(text: str, spec: str) -> tuple[str, dict[str, float]]:
             number = np.nan
         if not np.isfinite(number) or number < 0:
             raise InputError(f"{key} is {value!r}", field=spec, fix="give a number >= 0")
+        if key in parameters:
+            raise InputError(f"{key} is given twice", field=spec, fix="give it once")
         parameters[key] = number
     return ":".join(parts), parameters
 
