@@ -11,13 +11,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from plain import Job
 
-from greenbatch.cluster import Cluster
+from greenbatch.cluster import Cluster, NodeGroup
 from greenbatch.energy import Site
 from greenbatch.engine import priced, prices
 from greenbatch.engine.outcome import Outcome
 from greenbatch.engine.program import Program
 from greenbatch.engine.rules import Rules
-from greenbatch.engine.simulate import simulate
+from greenbatch.engine.simulate import simulate, unheld_schedule
+from greenbatch.engine.unheld import unheld_end_s, unheld_table
+from greenbatch.learning.priced import unheld_rule
 from greenbatch.workload import Workload
 
 INITIAL = np.zeros(prices.WEIGHTS)
@@ -33,8 +35,9 @@ class Planned:
 
     def program(self, workload: Workload) -> Program:
         return Program(
-            name="planned", numbers=self.numbers, settings={"tick_s": 1800.0, "sticky": 0.0}, needs_site=True
-        )
+            name="planned", numbers=self.numbers, settings={"tick_s": 1800.0, "sticky": 0.0}, needs_site=True,
+            unheld=unheld_rule(workload),
+        )  # fmt: skip
 
     def policy(self) -> None:
         return None
@@ -87,13 +90,16 @@ def test_nothing_is_known_of_later_arrivals_and_later_weather(data: st.DataObjec
     cluster = data.draw(clusters())
     jobs = workload(data.draw(job_lists(cluster.processors, unit_s=1200.0)))
     sky = data.draw(st.lists(st.sampled_from([0.0, 100.0, 400.0]), min_size=200, max_size=200))
-    outcome = plan(jobs, cluster, site(sky))
+    lagging = numbers_with(lag=1.0, lag_price=1000.0, idle_price=0.0, hold_price=2.0)
+    lagging[prices.PRICES + prices.LAG_INPUT :: len(prices.INPUTS)] = 1.0
+    numbers = data.draw(st.sampled_from([INITIAL, lagging]))
+    outcome = plan(jobs, cluster, site(sky), numbers)
     cut = data.draw(st.integers(0, len(jobs) - 1))
     at_s = np.sort(jobs.submit_s)[cut]
     fewer = jobs.take(jobs.submit_s <= at_s)
     other = np.array(sky)
     other[int(at_s // HOUR_S) + 25 :] = 777.0
-    again = plan(fewer, cluster, site(other.tolist()))
+    again = plan(fewer, cluster, site(other.tolist()), numbers)
     before = outcome.start_s[jobs.submit_s <= at_s]
     early = before <= at_s
     np.testing.assert_array_equal(again.start_s[early], before[early])
@@ -159,6 +165,43 @@ def test_a_head_changes_a_price_with_the_state_of_the_system() -> None:
     row = prices.PRICES + prices.IDLE_PRICE * len(prices.INPUTS)
     head[row + prices.INPUTS.index("green_now")] = -3.0  # it is dark: two units more, e^2 times the price
     assert plan(jobs, cluster, site(SUNNY), head).start_s.tolist() == [0.0]
+
+
+def test_what_a_machine_that_holds_nothing_would_need() -> None:
+    """By hand: 5 processors, 4 of which count for what is left; two jobs one after the other, later one alone."""
+    starts, runs, wide = np.array([0.0, 8.0, 40.0]), np.array([8.0, 4.0, 30.0]), np.array([5, 5, 1])
+    table = unheld_table(starts * HOUR_S, (starts + runs) * HOUR_S, wide)
+    assert (table / HOUR_S)[:, 1].tolist() == [0.0, 40.0, 40.0, 60.0, 60.0, 90.0]
+    assert table[:, 2].tolist() == [5, 0, 5, 0, 1, 0]
+    assert (table / HOUR_S)[:, 3].tolist() == [8.0, 8.0, 12.0, 12.0, 70.0, 70.0]
+    known = {0.0: 40.0, 1.0: 60.0, 9.0: 60.0, 13.0: 60.0, 41.0: 90.0}  # at an hour: work of the jobs that came
+    latest = {0.0: 8.0, 1.0: 8.0, 9.0: 8.0, 13.0: 8.0, 41.0: 70.0}
+    ends = []
+    for now, work in known.items():
+        row = int(np.searchsorted(table[:, 0], now * HOUR_S, side="right")) - 1
+        ends.append(unheld_end_s(table, row, now * HOUR_S, work * HOUR_S, latest[now] * HOUR_S, 5) / HOUR_S)
+    assert ends == pytest.approx([10.0, 1 + 55 / 4, 9 + 15 / 4, 12.0, 70.0])
+
+
+def test_requests_do_not_shrink_on_a_faster_machine() -> None:
+    """Whatever its speed, what the lag is measured by does all the work that was asked for."""
+    jobs = workload([Job(600.0 * k, 1800.0, 3600.0, 3, 100.0) for k in range(5)])
+    for speed in (0.5, 1.0, 2.0):
+        cluster = Cluster((NodeGroup(name="n", count=8, processors=1, idle_power_w=0.0, speed=speed),))
+        table = unheld_schedule(jobs, cluster, Rules(), unheld_rule(jobs))
+        assert table[-1, 1] == pytest.approx((jobs.requested_time_s * jobs.processors).sum())
+
+
+def test_the_price_of_lag_bounds_the_makespan() -> None:
+    """Long jobs and one hour of sun a day: with no price of lag they start one a day."""
+    cluster = Cluster.pooled(8, idle_power_per_machine_w=0.0)
+    jobs = workload([Job(3600.0 * k, 4 * HOUR_S, 4 * HOUR_S, 8, 400.0) for k in range(6)])
+    ends = []
+    for lag in (1.1, 1.5, 2.0, 2.5):
+        numbers = numbers_with(lag=lag, lag_price=1000.0, hold_price=2.0, idle_price=0.0, readiness=0.0)
+        ends.append(float(plan(jobs, cluster, site([0.0] * 23 + [9000.0]), numbers).end_s.max()) / HOUR_S)
+    assert ends == sorted(ends)
+    assert ends[-1] > 2 * ends[0]
 
 
 def test_nothing_is_held_for_ever() -> None:

@@ -24,6 +24,7 @@ from greenbatch.experiments.studies import STUDIES, Study, cells_of, state_of, t
 from greenbatch.experiments.study_report import all_lines, all_tables, write_study
 from greenbatch.experiments.study_results import Result, decider_of, results
 from greenbatch.experiments.tables import to_markdown, to_rich
+from greenbatch.learning.plan import make_plan
 from greenbatch.metrics import evaluate
 from greenbatch.policies import scheduler
 from greenbatch.scenarios import load_scenario
@@ -88,6 +89,23 @@ def test_what_is_not_known_is_refused(given: dict, problem: str) -> None:
         wanted(STUDIES["gas-marl"], **given)
 
 
+def test_an_agent_may_have_values_of_its_own_on_a_trace() -> None:
+    study = STUDIES["gas-marl"]
+    given = {"traces": ["Cirne"], "windows": "held-out", "seeds": (0,)}
+    published, group, plus = cells_of(
+        study, wanted(study, presets=["gas-marl", "gas-marl-group", "gas-marl-plus"], **given)
+    )
+    assert published.overrides == {"reward.terms.bounded_slowdown": -0.008}
+    assert group.overrides == {"reward.terms.bounded_slowdown": -0.012}
+    assert plus.overrides == {"training.search.slowdown": [4.75, 7.6]}
+    search = make_plan("gas-marl-plus", load_scenario("default"), overrides=plus.overrides).settings.search
+    assert search is not None
+    assert search.slowdown == (4.75, 7.6)
+    (swept,) = cells_of(study, wanted(study, presets=["gas-marl-group"], etas=(0.5,), **given))
+    assert swept.eta == 0.5
+    assert len({cell.agent for cell in (published, group, plus)}) == 3  # agents can be keys
+
+
 def test_names_of_traces_in_any_case() -> None:
     assert wanted(STUDIES["gas-marl"], traces=["lublin-256", "JANN"]).traces == ("Lublin-256", "Jann")
 
@@ -123,6 +141,22 @@ def test_an_interrupted_training_is_gone_on_with(gas_marl: Trained, tmp_path: Pa
     train_missing(study, cells, tmp_path, BUDGET)
     weights = Path(cell.folder, "model", "actor.safetensors")
     assert (tmp_path / weights).read_bytes() == (place / weights).read_bytes()
+
+
+def test_held_out_trainings_are_tested_on_both_kinds_of_windows(gas_marl: Trained, tmp_path: Path) -> None:
+    study, place, _ = gas_marl
+    which = wanted(study, presets=["gas-marl"], windows="held-out", seeds=(0,))
+    train_missing(study, cells_of(study, which), tmp_path, BUDGET)
+    there = {"published": ((90, 100), 50), "held-out": ((30,), 50)}
+    made = results(study, which, tmp_path, windows=there)
+    rows = {result.windows: [row for row in result.rows if row["agent"]] for result in made}
+    assert [row["scheduler"] for row in rows["published"]] == ["GAS-MARL+green, trained held-out"]
+    assert [row["scheduler"] for row in rows["held-out"]] == ["GAS-MARL+green"]
+    assert rows["published"][0]["figures"] != rows["held-out"][0]["figures"]
+    both = wanted(study, presets=["gas-marl"], windows="both", seeds=(0,))
+    published, _ = results(study, both, place, windows=there)
+    names = [row["scheduler"] for row in published.rows if row["agent"]]
+    assert names == ["GAS-MARL+green", "GAS-MARL+green, trained held-out"]
 
 
 def test_figures_are_means_over_windows_of_each_seed(gas_marl: Trained) -> None:
@@ -262,7 +296,7 @@ def test_agents_with_a_knob_have_a_row_for_each_setting(tmp_path: Path) -> None:
     train_missing(study, cells_of(study, which), tmp_path / "out", BUDGET)
     (result,) = results(study, which, tmp_path / "out")
     agents = {row["scheduler"]: row for row in result.rows if row["agent"]}
-    assert list(agents) == ["GAS-MARL plus:stretch=1.5+none", "GAS-MARL plus:stretch=1.25+none"]
+    assert list(agents) == [f"GAS-MARL plus:stretch={knob}+none" for knob in (1.5, 1.4, 1.25)]
     for row in agents.values():
         assert row["published"] == {}
         assert row["figures"][SLOWDOWN]["mean"] >= 1

@@ -155,7 +155,11 @@ def test_its_model_is_a_scheduler_that_does_as_it_was_tried(
 
 def test_a_search_makes_windows_cheaper(small: Scenario, tmp_path: Path) -> None:
     """From a ranking by chance (weights 0: the first job in the queue) to a better one, on windows not searched on."""
-    made = plan(small, epochs=12, **{"network.begin": [0.0] * 12, "training.jobs": 100, "training.windows": 4})
+    made = plan(
+        small,
+        epochs=12,
+        **{"network.begin": [0.0] * 12, "network.hidden": 0, "training.jobs": 100, "training.windows": 4},
+    )
     search(made, tmp_path / "run", watch=lambda _: None)
     found = point_of(tmp_path / "run" / "model")
     env = BatchEnv(small, made.preset, environments=2, jobs=150)

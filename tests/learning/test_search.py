@@ -17,8 +17,8 @@ from greenbatch.learning.evolution import Evolution
 from greenbatch.learning.log import read_log
 from greenbatch.learning.model import load_model
 from greenbatch.learning.plan import Plan, make_plan
-from greenbatch.learning.price_search import HEAD_STEP, Trial, initial_point, numbers_of, objective
-from greenbatch.learning.priced import program_of
+from greenbatch.learning.price_search import HEAD_STEP, YEAR_S, Trial, initial_point, numbers_of, objective
+from greenbatch.learning.priced import program_of, unheld_rule
 from greenbatch.learning.search import search
 from greenbatch.metrics import evaluate
 from greenbatch.policies import scheduler
@@ -49,6 +49,24 @@ def test_the_strategy_finds_known_minima() -> None:
 
     np.testing.assert_allclose(minimize(rosenbrock, np.full(5, -0.5), 600), 1.0, atol=1e-4)
     np.testing.assert_allclose(minimize(ellipsoid, np.full(8, 0.7), 400), 0.0, atol=1e-4)
+
+
+def test_the_diagonal_strategy_learns_scales_and_nothing_else() -> None:
+    scales = 10.0 ** (3.0 * np.arange(40) / 39)
+
+    def ellipsoid(x: np.ndarray) -> float:
+        return float(np.sum(scales * x**2))
+
+    reached = {}
+    for diagonal in (False, True):
+        random, evolution = np.random.default_rng(0), Evolution(np.full(40, 0.7), 0.5, 18, diagonal=diagonal)
+        for _ in range(250):
+            evolution.tell(np.array([ellipsoid(point) for point in evolution.ask(random)]))
+        reached[diagonal] = ellipsoid(evolution.mean)
+    assert reached[True] < 1e-3 * reached[False]
+    spread = np.diag(evolution.covariance)
+    np.testing.assert_array_equal(evolution.covariance, np.diag(spread))
+    assert spread[:10].min() > 10 * spread[-10:].max()
 
 
 def test_candidates_without_a_value_count_as_the_worst() -> None:
@@ -87,7 +105,7 @@ def test_a_trial_says_what_the_metrics_say(small: Scenario) -> None:
         def program(self, workload: Any) -> Any:
             from dataclasses import replace
 
-            return replace(program_of(PRESET), numbers=numbers)
+            return replace(program_of(PRESET), numbers=numbers, unheld=unheld_rule(workload))
 
         def policy(self) -> None:
             return None
@@ -105,9 +123,12 @@ def test_a_trial_says_what_the_metrics_say(small: Scenario) -> None:
 
 def test_only_what_goes_beyond_the_limits_counts() -> None:
     found = np.array([[0.8, 5.0, 1.4], [0.6, 7.0, 1.6]])
-    assert objective(found, 1.5, 6.0) == pytest.approx(-0.7)
-    assert objective(found, 1.4, 6.0) == pytest.approx(-0.6)
-    assert objective(found, 1.5, 5.0) == pytest.approx(-0.7 + 0.014)
+    terms = {"makespan": -2.0, "bounded_slowdown": -0.014, "renewable_utilization": 1.0}
+    assert objective(found, terms, 1.5, 1.6, 6.0) == pytest.approx(-0.7)
+    assert objective(found, terms, 1.4, 1.6, 6.0) == pytest.approx(-0.5)
+    assert objective(found, terms, 1.5, 1.5, 6.0) == pytest.approx(-0.6)
+    assert objective(found, terms, 1.5, 1.6, 5.0) == pytest.approx(-0.7 + 0.014)
+    assert np.isnan(objective(found * np.nan, terms, 1.5, 1.6, 5.0))
 
 
 TINY = {
@@ -118,6 +139,27 @@ TINY = {
 
 def plan(small: Scenario, epochs: int = 6, **changes: Any) -> Plan:
     return make_plan("gas-marl-plus", small, overrides={**TINY, **changes}, epochs=epochs, threads=1)
+
+
+@pytest.mark.parametrize("fixed", [True, False])
+def test_windows_stay_the_same_only_if_asked(
+    small: Scenario, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, fixed: bool
+) -> None:
+    seen: list[tuple[list[int], list[int]]] = []
+    whole = Trial.__call__
+
+    def watched(self: Trial, numbers: np.ndarray, starts: np.ndarray, shifts_s: np.ndarray) -> np.ndarray:
+        seen.append((starts.tolist(), shifts_s.tolist()))
+        return whole(self, numbers, starts, shifts_s)
+
+    monkeypatch.setattr(Trial, "__call__", watched)
+    changes = {"training.search.fixed_windows": fixed, "training.windows": 4}
+    search(plan(small, 4, **changes), tmp_path / "x", watch=lambda _: None)
+    assert len(seen) == 4 * 6
+    if fixed:
+        assert seen == [([60, 119, 179, 238], [0, YEAR_S, 0, YEAR_S])] * 24
+    else:
+        assert len({tuple(starts) for starts, _ in seen}) == 4
 
 
 class Stop(Exception):
@@ -194,7 +236,7 @@ def test_numbers_that_are_none_are_refused(small: Scenario, tmp_path: Path) -> N
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"training.search.aim": [1.2]}, "stretch, aim and slowdown have different lengths"),
+        ({"training.search.aim": [1.2]}, "stretch, aim, most and slowdown have different lengths"),
         ({"training.search.population": 2}, "population"),
         ({"training.search.temperature": 2}, "unknown key"),
     ],
@@ -208,6 +250,7 @@ def test_bad_settings_are_one_line(small: Scenario, changes: dict[str, Any], mes
     ("changes", "message"),
     [
         ({"settings.tick_s": 0.0}, "settings.tick_s: gas-marl-plus holds jobs"),
+        ({"reward.terms": {"renewable_utilization": 1.0}}, "reward.terms: gas-marl-plus is searched for by renewable"),
         ({"training.jobs": 301}, "training.jobs: no training window of 301 jobs"),
     ],
 )

@@ -1,4 +1,4 @@
-"""What a planner remembers of arrivals: how often jobs come, and how many processors the short ones need."""
+"""What a planner remembers of arrivals: how often jobs come, their work, and how many processors short ones need."""
 
 from __future__ import annotations
 
@@ -13,9 +13,10 @@ SHORT_ARRIVAL_S = 300.0
 PRIOR, PRIOR_SHORT, PRIOR_WIDTH = 8.0, 4.0, 0.12
 """Before anything has been seen: so many arrivals, so many of them short, their processors distributed exponentially
 about this share of the machine. A few real arrivals outweigh it."""
-(RATE, RATE_AT, SEEN, ALL, SHORTS, WIDTHS) = range(6)
+(RATE, RATE_AT, SEEN, ALL, SHORTS, WORK, LATEST, ROW, WIDTHS) = range(9)
 """What is remembered: arrivals within the memory, fading, and as of when; arrivals counted, all in all, short ones;
-from ``WIDTHS`` on, how many short ones needed 0, 1, 2, ... processors."""
+their work [processor-seconds], and when the job that can end last can end [s]; how far a table of the past was read
+(`engine.unheld`); from ``WIDTHS`` on, how many short ones needed 0, 1, 2, ... processors."""
 
 
 @compiled
@@ -23,6 +24,7 @@ def begin_memory(s: Any, memory: Any) -> None:
     """Forget everything but the prior; ``memory`` has shape (WIDTHS + processors + 1,)."""
     memory[:] = 0.0
     memory[RATE_AT] = s.clock.now_s
+    memory[LATEST] = -np.inf
     memory[ALL], memory[SHORTS] = PRIOR, PRIOR_SHORT
     width = PRIOR_WIDTH * s.set.processors
     for x in range(1, s.set.processors + 1):
@@ -38,6 +40,8 @@ def remember(s: Any, memory: Any, tau_s: float) -> None:
         memory[RATE] = memory[RATE] * np.exp(-(job.submit_s - memory[RATE_AT]) / tau_s) + 1.0
         memory[RATE_AT] = job.submit_s
         memory[ALL] += 1.0
+        memory[WORK] += job.requested_s * job.processors
+        memory[LATEST] = max(memory[LATEST], job.submit_s + job.requested_s)
         if job.requested_s < SHORT_ARRIVAL_S:
             memory[SHORTS] += 1.0
             memory[WIDTHS + job.processors] += 1.0

@@ -40,6 +40,8 @@ def lay_out(s: Any, grid: Any, ahead_s: float, green_w: float) -> int:
         grid[SURPLUS, k] = supply_w - c.load_w
         grid[FREE, k] = c.free
         grid[GREEN, k] = min(max((supply_w - p.idle_w) / green_w, 0.0), 1.0)
+    grid[COST, :count] = 0.0  # scratch: power and processors that running jobs give back from a half-hour on
+    grid[NEXT_FULL, :count] = 0.0
     first_s = begin_s + BIN_S - c.now_s
     for i in range(c.expected_first, c.expected_first + c.running):
         running = s.expected[i]
@@ -49,10 +51,14 @@ def lay_out(s: Any, grid: Any, ahead_s: float, green_w: float) -> int:
             break
         share = 1.0 - (end - k)
         grid[SURPLUS, k] += running.power_w * (min(share * BIN_S / first_s, 1.0) if k == 0 else share)
-        for later in range(k + 1, count):
-            grid[SURPLUS, later] += running.power_w
-        for later in range(max(k if end - k < 1e-9 else k + 1, 1), count):
-            grid[FREE, later] += running.processors
+        grid[COST, k + 1] += running.power_w
+        grid[NEXT_FULL, max(k if end - k < 1e-9 else k + 1, 1)] += running.processors
+    power_w, processors = 0.0, 0.0
+    for k in range(1, count):
+        power_w += grid[COST, k]
+        processors += grid[NEXT_FULL, k]
+        grid[SURPLUS, k] += power_w
+        grid[FREE, k] += processors
     return count
 
 
@@ -80,6 +86,33 @@ def mean_green(grid: Any, first: int, last: int, count: int) -> float:
         total += grid[GREEN, k]
         seen += 1
     return total / max(seen, 1)
+
+
+@compiled
+def cost_between(
+    s: Any, grid: Any, power_w: float, green_w: float, first: int, stop: int, rest_s: float, count: int
+) -> float:  # fmt: skip
+    """What a job costs from the beginning of a half-hour (0 for now) until ``rest_s`` into another. [J]
+
+    Args:
+        s: the state.
+        grid: the table.
+        power_w: power of the job. [W]
+        green_w: price of its processors in a wholly green half-hour. [W]
+        first: where it starts.
+        stop: where it ends.
+        rest_s: how long it runs in the last one. [s]
+        count: half-hours that count.
+    """
+    total_j = 0.0
+    length_s = BIN_S
+    if first == 0:
+        length_s = np.floor(s.clock.now_s / BIN_S) * BIN_S + BIN_S - s.clock.now_s
+    for k in range(first, min(stop + 1, count)):
+        cost_w = max(power_w - max(grid[SURPLUS, k], 0.0), 0.0) + green_w * grid[GREEN, k]
+        total_j += cost_w * (rest_s if k == stop else length_s)
+        length_s = BIN_S
+    return total_j
 
 
 @compiled

@@ -5,7 +5,8 @@ half-hours: the brown energy it would need, prices of its processors (always, an
 that is higher for short jobs, and the harm that a long job would do to short ones to come by leaving them too few
 processors. The prices, the order in which jobs are looked at and the share of the machine that is kept for short jobs
 are a model's: each is a number plus a linear function of the state of the system (`engine.prices`). The first job
-that is held or does not fit reserves its half-hours; a lone arrival looks only at itself.
+that is held or does not fit reserves its half-hours; a lone arrival looks only at itself. Beyond a lag that the model
+sets (`engine.prices.lag`) starting now gets cheaper and cheaper, so that the makespan stays bounded.
 
 This extends `engine.planning` (cheapest start); the search for the numbers is `learning.evolution`.
 """
@@ -29,6 +30,7 @@ from greenbatch.engine.half_hours import (
     NEXT_FULL,
     ROWS,
     TOTAL,
+    cost_between,
     is_room,
     lay_out,
     mark_full,
@@ -96,7 +98,7 @@ def _block_cost(s: Any, prices: Any, memory: Any, job: Any, quiet: float) -> flo
     shorts_per_s = memory[RATE] / (prices[MEMORY] * 3600.0) * memory[SHORTS] / memory[ALL]
     blocked = wider(s, memory, s.clock.free - job.processors, s.clock.free)
     harm = shorts_per_s * blocked * job.requested_s**2 / 2.0 / SHORT_RUN_S
-    return float(10.0 ** prices[BLOCK_PRICE] * harm * (1.0 - quiet))
+    return float(prices[BLOCK_PRICE] * harm * (1.0 - quiet))
 
 
 @compiled
@@ -105,12 +107,8 @@ def _cost_of_now(s: Any, prices: Any, memory: Any, grid: Any, job: Any, covered:
     run_s = job.requested_s
     end = (s.clock.now_s + run_s) / BIN_S - np.floor(s.clock.now_s / BIN_S)
     k = int(end)
-    if k == 0:
-        cost_j = grid[COST, 0] * run_s
-    elif k >= covered:
-        cost_j = grid[TOTAL, covered]
-    else:
-        cost_j = grid[TOTAL, k] + grid[COST, k] * (end - k) * BIN_S
+    rest_s = run_s if k == 0 else (end - k) * BIN_S
+    cost_j = cost_between(s, grid, job.power_w, job.processors * prices[GREEN_PRICE], 0, k, rest_s, covered)
     if run_s > prices[SHORT]:
         cost_j += _block_cost(s, prices, memory, job, quiet)
     return float(cost_j - prices[READINESS] * job.processors * run_s)
@@ -118,10 +116,15 @@ def _cost_of_now(s: Any, prices: Any, memory: Any, grid: Any, job: Any, covered:
 
 @compiled
 def _cheapest(
-    s: Any, prices: Any, memory: Any, grid: Any, job: Any, need: int, count: int, quiet: float, only_now: bool
+    s: Any, prices: Any, memory: Any, grid: Any, hopes: Any, number: int, need: int, count: int, quiet: float,
+    only_now: bool,
 ) -> int:  # fmt: skip
-    """The cheapest half-hour to start a job in, 0 for now, -1 for none; with ``only_now`` any other is -1."""
-    c = s.clock
+    """The cheapest half-hour to start a job in, 0 for now, -1 for none; with ``only_now`` any other is -1.
+
+    Where ``only_now`` asks, the half-hour that was cheaper the last time, ``hopes[number]``, is looked at first: mostly
+    it still is, and nothing else needs to be worked out.
+    """
+    c, job = s.clock, s.jobs[number]
     run_s, off_s = job.requested_s, c.now_s - np.floor(c.now_s / BIN_S) * BIN_S
     now = need <= c.free and is_room(grid, 0, int((off_s + run_s - 1e-6) / BIN_S), count, need)
     if only_now and not now:
@@ -129,17 +132,24 @@ def _cheapest(
     if now and c.now_s - job.submit_s > LONGEST_HOLD_S:
         return 0
     horizon = min(int(prices[HORIZON] * 3600.0 / BIN_S), count - 2)
-    covered = min(count, horizon + int(run_s / BIN_S) + 3)
-    total_up(s, grid, job.power_w, job.processors * prices[GREEN_PRICE], covered)
-    mark_full(grid, covered, need)
-    price_w = 10.0 ** prices[HOLD_PRICE] / max(run_s, 10.0) + prices[IDLE_PRICE] * job.processors
-    best, best_j = -1, np.inf
-    if now:
-        best, best_j = 0, _cost_of_now(s, prices, memory, grid, job, covered, quiet)
-    noise_j = 1e-9 * job.power_w * run_s + 1e-3
     whole = int(run_s / BIN_S)
     rest_s = run_s - whole * BIN_S
     reach = whole - 1 if rest_s < 1e-3 else whole
+    covered = min(count, horizon + whole + 3)
+    green_w = job.processors * prices[GREEN_PRICE]
+    price_w = prices[HOLD_PRICE] / max(run_s, 10.0) + prices[IDLE_PRICE] * job.processors
+    noise_j = 1e-9 * job.power_w * run_s + 1e-3
+    best, best_j = -1, np.inf
+    begin_s = c.now_s - off_s
+    if now:
+        best, best_j = 0, _cost_of_now(s, prices, memory, grid, job, covered, quiet)
+        k = int((hopes[number] - begin_s) / BIN_S + 0.5)
+        if only_now and 1 <= k <= horizon and is_room(grid, k, min(k + reach, covered - 1), covered, need):
+            cost_j = cost_between(s, grid, job.power_w, green_w, k, k + whole, rest_s, covered)
+            if cost_j + (k * BIN_S - off_s) * price_w < best_j - noise_j:
+                return -1
+    total_up(s, grid, job.power_w, green_w, covered)
+    mark_full(grid, covered, need)
     for k in range(1, horizon + 1):
         stop = k + whole
         if grid[NEXT_FULL, k] <= min(k + reach, covered - 1):
@@ -149,6 +159,7 @@ def _cheapest(
             cost_j += grid[COST, stop] * rest_s
         if cost_j < best_j - noise_j:
             best, best_j = k, cost_j
+            hopes[number] = begin_s + k * BIN_S
             if only_now:
                 return -1
     return best
@@ -156,7 +167,8 @@ def _cheapest(
 
 @compiled
 def _pass(
-    s: Any, numbers: Any, memory: Any, reserved: Any, grid: Any, inputs: Any, prices: Any, first: int
+    s: Any, numbers: Any, memory: Any, unheld: Any, reserved: Any, hopes: Any, grid: Any, inputs: Any, prices: Any,
+    first: int,
 ) -> int:  # fmt: skip
     """One look at the jobs from a queue position on; start those whose time is now, and return how many."""
     c, p = s.clock, s.set
@@ -169,7 +181,7 @@ def _pass(
         return 0
     whole = first == c.first
     count = lay_out(s, grid, numbers[HORIZON] * 3600.0 + longest_s, numbers[GREEN_LEVEL] * p.processors)
-    look(s, numbers, memory, grid, count, inputs)
+    look(s, numbers, memory, unheld, grid, count, inputs)
     set_prices(numbers, inputs, prices)
     quiet = min(max((c.now_s - c.arrived_s) / (prices[QUIET] * 3600.0) - 0.5, 0.0), 1.0)
     kept = max(numbers[RESERVE] * (1.0 - quiet) + prices[RESERVE] - numbers[RESERVE], 0.0) * p.processors
@@ -188,7 +200,7 @@ def _pass(
                 need = min(need + int(np.ceil(kept * min(share, 1.0))), p.processors)
         if only_now and need > c.free:
             continue
-        best = _cheapest(s, prices, memory, grid, job, need, count, quiet, only_now)
+        best = _cheapest(s, prices, memory, grid, hopes, number, need, count, quiet, only_now)
         if best == 0:
             occupy(s, grid, count, c.now_s, c.now_s + job.requested_s, job.processors, job.power_w)
             start(s, position_of(s, number))
@@ -204,9 +216,16 @@ def _pass(
 
 
 @compiled_allocating
-def run_priced(s: Any, numbers: Any) -> None:
-    """Simulate to the end with a model's numbers, shape (WEIGHTS,)."""
+def run_priced(s: Any, numbers: Any, unheld: Any) -> None:
+    """Simulate to the end with a model's numbers, shape (WEIGHTS,).
+
+    Args:
+        s: the state.
+        numbers: the model.
+        unheld: schedule of a machine that holds no job, see `engine.unheld`.
+    """
     memory, reserved = np.zeros(WIDTHS + s.set.processors + 1), np.zeros(3)
+    hopes = np.zeros(s.jobs.shape[0])  # when a job was last found to start more cheaply than at once
     grid = np.zeros((ROWS, BINS))
     inputs, prices = np.zeros(len(INPUTS)), np.zeros(PRICES)
     begin_memory(s, memory)
@@ -215,20 +234,20 @@ def run_priced(s: Any, numbers: Any) -> None:
     while advance(s):
         alone = c.arrived == arrived + 1 and c.running == running and c.last - c.first > 1
         remember(s, memory, numbers[MEMORY] * 3600.0)
-        _pass(s, numbers, memory, reserved, grid, inputs, prices, c.last - 1 if alone else c.first)
+        _pass(s, numbers, memory, unheld, reserved, hopes, grid, inputs, prices, c.last - 1 if alone else c.first)
         arrived, running = c.arrived, c.running
         c.blocked, c.settled = 1, 0
 
 
-def _one(s: Any, numbers: Any) -> None:
-    run_priced(s, numbers)
+def _one(s: Any, numbers: Any, unheld: Any) -> None:
+    run_priced(s, numbers, unheld)
 
 
-def _many(batch: Any, chosen: Any, numbers: Any, terms: Any) -> None:
+def _many(batch: Any, chosen: Any, numbers: Any, unheld: Any, terms: Any) -> None:
     for a in range(chosen.shape[0]):
         b = chosen[a]
         s = one_of(batch, b)
-        run_priced(s, numbers)
+        run_priced(s, numbers, unheld[b])
         take_stock(s, batch.tally[b], batch.user_of[b], batch.users[b], terms, batch.values[b])
 
 
@@ -240,18 +259,21 @@ def _types() -> Any:
 
 @cache
 def compiled_priced() -> Callable[..., None]:
-    """Simulate one state to the end, ``(state, numbers)``; compiled, or loaded, when it is first asked for."""
+    """Simulate one state to the end, ``(state, numbers, unheld)``; compiled, or loaded, when it is first asked for."""
     from greenbatch.engine.loop import STATE_TYPE
 
     types = _types()
-    signature = types.void(STATE_TYPE, types.Array(types.float64, 1, "C"))
+    signature = types.void(STATE_TYPE, types.Array(types.float64, 1, "C"), types.Array(types.float64, 2, "C"))
     return cast(Callable[..., None], entry("priced", _one, signature, allocates=True))
 
 
 @cache
 def compiled_priced_batch() -> Callable[..., None]:
-    """Simulate some of a batch to the end, ``(batch, chosen, numbers, terms)``, and write the values of the terms."""
+    """Simulate some of a batch to the end, ``(batch, chosen, numbers, unheld, terms)``, and write the terms' values.
+
+    ``unheld`` has a table for each simulation of the batch, shape (B, rows, 4).
+    """
     types = _types()
     numbers, whole = types.Array(types.float64, 1, "C"), types.Array(types.int64, 1, "C")
-    signature = types.void(BATCH_TYPE, whole, numbers, whole)
+    signature = types.void(BATCH_TYPE, whole, numbers, types.Array(types.float64, 3, "C"), whole)
     return cast(Callable[..., None], entry("priced-batch", _many, signature, allocates=True))

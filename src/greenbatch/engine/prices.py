@@ -9,10 +9,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from greenbatch.engine.arrivals import RATE
+from greenbatch.engine.arrivals import LATEST, RATE, ROW, WORK
 from greenbatch.engine.compile import compiled
 from greenbatch.engine.features import DAY_S, queued_work_s, running_work_s
 from greenbatch.engine.half_hours import mean_green
+from greenbatch.engine.unheld import PACE, TIME, unheld_end_s
 
 
 class Number(NamedTuple):
@@ -46,11 +47,14 @@ NUMBERS: dict[str, Number] = {
     "green_hours": Number("hours ahead whose greenness counts as that of now [h]", 4, 1.5, 0.5, 20),
     "quiet": Number("hours without an arrival after which short jobs are no longer waited for [h]", 4, 1.5, 0.5, 24),
     "memory": Number("hours over which the rate of arrivals is remembered [h]", 3, 1.2, 0.3, 24),
+    "lag": Number("lag up to which jobs are held at no further price; 2.5: always", 1.4, 0.07, 1, 3),
+    "lag_price": Number("discount on starting now for each unit of lag beyond [W per processor]", 100, 40, 0, 1000),
 }  # fmt: skip
 """The numbers of a model, in order; the first seven have heads."""
 (ORDER_WAIT, HOLD_PRICE, BLOCK_PRICE, HORIZON, SHORT, RESERVE_RATIO, GREEN_LEVEL, GREEN_HOURS, QUIET, MEMORY) = range(
     7, 17
 )
+(LAG, LAG_PRICE) = range(17, 19)
 
 HEADS = 7
 """How many numbers are changed by the state of the system."""
@@ -63,19 +67,23 @@ HEAD_LIMIT = 2.0
 
 INPUTS: tuple[str, ...] = (
     "green_now", "green_day", "green_later", "quiet", "queued_work", "free", "running_work", "longest", "sine",
-    "cosine", "arrivals",
+    "cosine", "arrivals", "lag",
 )  # fmt: skip
 """What heads know of the system, each scaled to about -1 to 1: how green the next hours, the next day and its second
 half are; time since the last arrival; work that waits, free processors, work that runs; the longest waiting job against
-the queued work; the time of day; the rate of arrivals."""
+the queued work; the time of day; the rate of arrivals; and the `lag`."""
+
+DAY_BEFORE_S = 86_400.0
+"""The lag counts from so long before the first arrival, so that the first hours do not count for much. [s]"""
 
 PRICES = len(NUMBERS)
+LAG_INPUT = len(INPUTS) - 1
 WEIGHTS = PRICES + HEADS * len(INPUTS)
 """Length of a model: the numbers, then a row of weights for each head."""
 
 
 @compiled
-def look(s: Any, numbers: Any, memory: Any, grid: Any, count: int, inputs: Any) -> None:
+def look(s: Any, numbers: Any, memory: Any, unheld: Any, grid: Any, count: int, inputs: Any) -> None:
     """Fill the heads' inputs, shape (len(INPUTS),); shifts and divisors only bring them to about -1 to 1."""
     c, p = s.clock, s.set
     longest_s = 0.0
@@ -93,11 +101,42 @@ def look(s: Any, numbers: Any, memory: Any, grid: Any, count: int, inputs: Any) 
     inputs[7] = np.log(longest_s / 3600.0 / (queued_h + 1.0) + 0.01) / 2.0
     inputs[8], inputs[9] = np.sin(hour), np.cos(hour)
     inputs[10] = np.log1p(memory[RATE] / numbers[MEMORY]) - 0.8
+    inputs[LAG_INPUT] = 2.0 * lag(s, memory, unheld, queued_h * 3600.0, running_h * 3600.0, longest_s) - 3.0
+
+
+@compiled
+def lag(s: Any, memory: Any, unheld: Any, queued_s: float, running_s: float, longest_s: float) -> float:
+    """How many times as long the machine will need if it holds no job from now on as if it had never held any.
+
+    Both times count from `DAY_BEFORE_S` before the first arrival, and jobs last as long as requested. At most 2.5.
+
+    Args:
+        s: the state.
+        memory: what is remembered of arrivals.
+        unheld: schedule of a machine that holds none, see `engine.unheld`.
+        queued_s: waiting work per processor. [s]
+        running_s: running work per processor. [s]
+        longest_s: longest waiting job. [s]
+    """
+    c = s.clock
+    left_s = max((queued_s + running_s) / PACE, longest_s)
+    if c.running > 0:
+        left_s = max(left_s, s.expected[c.expected_first + c.running - 1].end_s - c.now_s)
+    passed_s = c.now_s - s.jobs[s.arrivals[0]].submit_s + DAY_BEFORE_S
+    row = int(memory[ROW])
+    while row + 1 < unheld.shape[0] and unheld[row + 1, TIME] <= c.now_s:
+        row += 1
+    memory[ROW] = row
+    unheld_s = unheld_end_s(unheld, row, c.now_s, memory[WORK], memory[LATEST], s.set.processors) - c.now_s
+    return float(min((passed_s + left_s) / (passed_s + unheld_s), 2.5))
 
 
 @compiled
 def set_prices(numbers: Any, inputs: Any, prices: Any) -> None:
-    """Fill the numbers as the state of the system changes them, shape (PRICES,)."""
+    """Fill the numbers as the state of the system changes them, shape (PRICES,).
+
+    ``hold_price`` and ``block_price``, given as logarithms, are written in J.
+    """
     for k in range(PRICES):
         prices[k] = numbers[k]
     for head in range(HEADS):
@@ -109,3 +148,7 @@ def set_prices(numbers: Any, inputs: Any, prices: Any) -> None:
             prices[head] *= np.exp(units * HEAD_SCALE[head])
         else:
             prices[head] += units * HEAD_SCALE[head]
+    beyond = (inputs[LAG_INPUT] + 3.0) / 2.0 - numbers[LAG]
+    prices[READINESS] += numbers[LAG_PRICE] * max(beyond, 0.0)
+    prices[HOLD_PRICE] = 10.0 ** numbers[HOLD_PRICE]
+    prices[BLOCK_PRICE] = 10.0 ** numbers[BLOCK_PRICE]

@@ -55,6 +55,8 @@ class Program:
     """The rule as machine code, for scores that change; None: run it as plain Python."""
     numbers: NDArray[np.float64] | None = None
     """Of a planner with prices (`engine.priced`), which then decides; None for everyone else."""
+    unheld: Program | None = None
+    """Of a planner with prices: the rule without holding that its lag is measured by."""
     settings: dict[str, float] | None = None
     """Further SETTINGS fields."""
     needs_site: bool = False
@@ -65,6 +67,8 @@ class Program:
             if getattr(self, field) not in known:
                 fix = "known: " + ", ".join(known)
                 raise InputError(f"no {field} is called {getattr(self, field)!r}", field=self.name, fix=fix)
+        if self.numbers is not None and self.unheld is None:
+            raise InputError("has nothing to measure its lag by", field=self.name, fix="give unheld")
 
 
 class Scheduler(Protocol):

@@ -6,12 +6,16 @@ import threading
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 from greenbatch.cluster import Cluster
 from greenbatch.energy import Site
 from greenbatch.engine.outcome import Outcome
 from greenbatch.engine.program import Program, Scheduler, check, outcome_of, prepare
 from greenbatch.engine.rules import Rules
 from greenbatch.engine.state import INTERRUPTED
+from greenbatch.engine.unheld import unheld_table
 from greenbatch.errors import InputError
 from greenbatch.workload import Workload
 
@@ -38,21 +42,45 @@ def simulate(workload: Workload, cluster: Cluster, site: Site | None, rules: Rul
         InputError: the parts do not fit together.
         SupplyExhausted: the clock left a power series that does not repeat.
     """
-    from greenbatch.engine.loop import part
-    from greenbatch.engine.priced import compiled_priced
-    from greenbatch.engine.session import Session, run_plain_rule, run_policy
+    from greenbatch.engine.session import Session, run_policy
 
     program = scheduler.program(workload)
     if (policy := scheduler.policy()) is not None:
         return run_policy(Session(workload, cluster, site, rules, program), policy)
+    return _run(workload, cluster, site, rules, program)
+
+
+def unheld_schedule(workload: Workload, cluster: Cluster, rules: Rules, program: Program) -> NDArray[np.float64]:
+    """What the lag of a planner is measured by, see `engine.unheld`: shape (2n, 4).
+
+    Args:
+        workload: the jobs, n.
+        cluster: the machines.
+        rules: how the batch system reacts.
+        program: the rule without holding.
+
+    Raises:
+        InputError: the parts do not fit together.
+    """
+    planned = workload.with_columns(run_time_s=workload.requested_time_s * cluster.speed)  # requests do not shrink
+    outcome = _run(planned, cluster, None, rules, program)
+    return unheld_table(outcome.start_s, outcome.end_s, workload.processors)
+
+
+def _run(workload: Workload, cluster: Cluster, site: Site | None, rules: Rules, program: Program) -> Outcome:
+    from greenbatch.engine.loop import part
+    from greenbatch.engine.priced import compiled_priced
+    from greenbatch.engine.session import run_plain_rule
+
     state = prepare(workload, cluster, site, rules, program)
     if program.score is not None and not program.fixed and program.compiled is None:
         run_plain_rule(state, program)
     else:
         entry = "conservative" if program.backfill == "conservative" else program.discipline
         try:
-            if program.numbers is not None:
-                _to_the_end(compiled_priced(), state, program.numbers)
+            if program.numbers is not None and program.unheld is not None:
+                unheld = unheld_schedule(workload, cluster, rules, program.unheld)
+                _to_the_end(compiled_priced(), state, program.numbers, unheld)
             else:
                 _to_the_end(part(entry), state, program.compiled or part("no-rule"))
         except Exception as error:
@@ -64,19 +92,19 @@ def simulate(workload: Workload, cluster: Cluster, site: Site | None, rules: Rul
     return outcome_of(state, program.name, workload, cluster, site, rules)
 
 
-def _to_the_end(run: Callable[..., Any], state: Any, decider: Any) -> None:
+def _to_the_end(run: Callable[..., Any], state: Any, *decider: Any) -> None:
     """Run compiled code to its end in a thread of its own: the main thread alone hears signals, and not in such code.
 
     Ctrl-C stops the engine at its next event.
     """
     if threading.current_thread() is not threading.main_thread():
-        run(state, decider)
+        run(state, *decider)
         return
     failed: list[BaseException] = []
 
     def work() -> None:
         try:
-            run(state, decider)
+            run(state, *decider)
         except BaseException as error:  # noqa: BLE001  (raised again in the main thread)
             failed.append(error)
 

@@ -95,7 +95,9 @@ def _training(result: Result) -> Iterator[Section]:
     own = [e for e in result.entries if e.cell and not e.away and e.knob == e.cell.agent.knobs[0]]
     folders = {
         entry.label: [folder / runs.MODEL for folder in entry.seeds.values()]
-        for entry in own if entry.seeds and entry.cell is not None and entry.cell.backfill == entry.backfill
+        for entry in own
+        if entry.seeds and entry.cell is not None
+        and (entry.cell.backfill, entry.cell.windows) == (entry.backfill, result.windows)
     }  # fmt: skip
     if made := training_section(folders, _heading(result, "training")):
         yield made
@@ -108,6 +110,7 @@ def _sweep(result: Result) -> list[Picture]:
         if agent and agent["eta"] is not None and "renewable_utilization" in figures:
             slow, green = (figures[m]["mean"] for m in ("avg_bounded_slowdown", "renewable_utilization"))
             trained = "" if agent["trained_with"] == row["backfill"] else f", trained with {agent['trained_with']}"
+            trained += "" if agent["trained_windows"] == row["windows"] else f", trained {agent['trained_windows']}"
             label = f"{row['column']}{agent['knob']}+{row['backfill']}{trained}"
             points.setdefault(label, []).append((agent["eta"], slow, green))
     drawn = sweep_plot(points, f"{result.trace}, {result.windows} windows")
@@ -137,7 +140,8 @@ def _decisions(study: Study, result: Result) -> Iterator[Section]:
     from greenbatch.scenarios import load_scenario
 
     scenario = load_scenario(study.traces[result.trace])
-    trained = [(e, seed) for e in result.entries if not e.away for seed in list(e.seeds)[:1]]
+    own = [e for e in result.entries if not e.away and e.cell is not None and e.cell.windows == result.windows]
+    trained = [(e, seed) for e in own for seed in list(e.seeds)[:1]]
     models = [decider_of(entry, seed, scenario) for entry, seed in trained]
     networks = [model for model in models if isinstance(model, LearnedScheduler)]
     for network in networks[-1:]:

@@ -76,7 +76,9 @@ class Result:
 def results(
     study: Study, which: Wanted, place: Path, *, windows: Windows | None = None, progress: Progress | None = None
 ) -> list[Result]:
-    """Evaluate what is trained of a study, one result for each trace and kind of windows.
+    """Evaluate what is trained of a study, one result for each trace and kind of test windows.
+
+    What is trained without the held-out jobs is evaluated on the published windows too, in rows of its own.
 
     Args:
         study: the paper.
@@ -90,7 +92,7 @@ def results(
     made = []
     for trace in which.traces:
         scenario = load_scenario(study.traces[trace])
-        for kind in which.windows:
+        for kind in ("published", "held-out") if "held-out" in which.windows else which.windows:
             starts, jobs = (windows or {}).get(kind) or test_windows(scenario, kind)
             entries = (*rule_entries(study, which, scenario), *agent_entries(study, which, place, trace, kind))
             made.append(_result(study, which, scenario, trace, kind, entries, starts, jobs, progress))
@@ -138,8 +140,10 @@ def agent_entries(study: Study, which: Wanted, place: Path, trace: str, kind: st
     groups: dict[tuple[Any, ...], list[Cell]] = {}
     for cell in cells_of(study, which):
         same_trace = cell.trace == trace
-        if cell.windows == kind and (same_trace or (study.across and kind == "published" and not cell.goal.terms)):
-            groups.setdefault((cell.trace, cell.agent, cell.goal.name, cell.backfill, cell.eta), []).append(cell)
+        tested = kind in {cell.windows, "published"}
+        if tested and (same_trace or (study.across and kind == "published" and not cell.goal.terms)):
+            key = (cell.trace, cell.agent, cell.goal.name, cell.backfill, cell.eta, cell.windows)
+            groups.setdefault(key, []).append(cell)
     several = len(which.etas) > 1
     entries = []
     for cells in sorted(groups.values(), key=lambda cells: cells[0].trace != trace):
@@ -148,6 +152,7 @@ def agent_entries(study: Study, which: Wanted, place: Path, trace: str, kind: st
         column = f"{first.agent.column} of {first.trace}" if away else first.agent.column
         more = f" ({first.goal.name})" if first.goal.terms else ""
         more += f" eta={first.eta:g}" if first.eta is not None and several else ""
+        more += f", trained {first.windows}" if first.windows != kind else ""
         evaluated = (
             first.backfill,
             *(() if away or first.agent.backfills else study.other_backfills.get(first.backfill, ())),
@@ -245,8 +250,8 @@ def _row(
         "trace": trace, "windows": kind, "scheduler": entry.label, "column": entry.column, "backfill": entry.backfill,
         "agent": None if cell is None else {
             "preset": cell.agent.preset, "knob": entry.knob, "goal": cell.goal.name, "eta": cell.eta,
-            "trained_on": cell.trace, "trained_with": cell.backfill, "seeds": list(entry.seeds),
-            "not_trained": list(entry.missing),
+            "trained_on": cell.trace, "trained_windows": cell.windows, "trained_with": cell.backfill,
+            "seeds": list(entry.seeds), "not_trained": list(entry.missing),
             "trainings": [_training(seed, folder) for seed, folder in entry.seeds.items()],
         },
         "figures": figures,
@@ -269,19 +274,25 @@ def _published(
     cell = entry.cell
     if kind != "published":
         return {}
-    if cell is not None and (cell.backfill != entry.backfill or cell.eta not in {None, study.etas.get(cell.trace)}):
+    if cell is not None and (cell.backfill != entry.backfill or not _as_asked(study, cell)):
         return {}
+    against = entry.column if cell is None or entry.away else cell.agent.against or entry.column
     found = {}
     for goal in goals if cell is None else [cell.goal]:
         for table, metric in goal.metrics.items():
             wanted = "Table VII" if entry.column.startswith("RL of ") else table
-            text = _printed(study.name).get((wanted, trace, entry.column, entry.backfill, metric))
+            text = _printed(study.name).get((wanted, trace, against, entry.backfill, metric))
             if text is not None:
                 derived = "" if is_comparable(study.traces[trace]) else "the trace is not the paper's"
                 reason = goal.reason or derived
                 verdict = "not comparable" if reason else _verdict(metric, figures.get(metric), text)
                 found[metric] = {"table": wanted, "value": text, "verdict": verdict, "reason": reason}
     return found
+
+
+def _as_asked(study: Study, cell: Cell) -> bool:
+    """Whether a cell's penalty factor is the usual one of its agent."""
+    return cell.eta in {None, study.eta(cell.agent, cell.trace)}
 
 
 def _printed(name: str) -> dict[tuple[str, str, str, str, str], str]:

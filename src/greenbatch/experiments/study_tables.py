@@ -96,7 +96,12 @@ def budget_table(result: Result) -> Table:
     main, rows = _main(result), []
     for row in _home(result):
         agent = row["agent"]
-        if agent is None or agent["trained_with"] != row["backfill"] or agent["knob"] != _first_knob(result, row):
+        if (
+            agent is None
+            or agent["trained_windows"] != result.windows
+            or agent["trained_with"] != row["backfill"]
+            or agent["knob"] != _first_knob(result, row)
+        ):
             continue
         figures = {**dict.fromkeys(agent["not_trained"]), **{t["seed"]: t for t in agent["trainings"]}}
         rows += [
@@ -139,6 +144,7 @@ def matrix_table(results: Sequence[Result], agent: Agent, backfill: str) -> Tabl
         for trained_on in traces:
             row = next((row for row in result.rows if row["agent"] and row["backfill"] == backfill
                         and row["agent"]["trained_on"] == trained_on and row["agent"]["preset"] == agent.preset
+                        and row["agent"]["trained_windows"] == result.windows
                         and row["agent"]["goal"] == result.study.goals[0].name), None)  # fmt: skip
             printed = None if row is None else row["published"].get("avg_bounded_slowdown")
             remark = f"published {printed['value']}" if printed else ""

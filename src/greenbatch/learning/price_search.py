@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -10,7 +11,7 @@ from numpy.typing import NDArray
 
 from greenbatch.engine.priced import compiled_priced_batch
 from greenbatch.engine.prices import LARGEST_WEIGHT, NUMBERS, PRICES, WEIGHTS
-from greenbatch.engine.simulate import simulate
+from greenbatch.engine.simulate import simulate, unheld_schedule
 from greenbatch.envs.preset import PRICES as KIND
 from greenbatch.envs.preset import Preset
 from greenbatch.envs.simulations import Simulations
@@ -18,7 +19,7 @@ from greenbatch.errors import GreenbatchError, InputError
 from greenbatch.learning.model import STRETCH
 from greenbatch.learning.onnx_builder import Weights
 from greenbatch.learning.plan import Plan
-from greenbatch.learning.priced import program_of
+from greenbatch.learning.priced import BASELINE, program_of, unheld_rule
 from greenbatch.learning.search import Record, Searching, Watch
 from greenbatch.policies import scheduler
 from greenbatch.scenarios import Scenario
@@ -33,8 +34,6 @@ HEAD_STEP = 0.25
 YEAR_S = 365 * 86_400
 FAR, FAR_PRICE = 6.0, 1e-4
 """Steps from the beginning beyond which a number of a candidate costs something, and what each further step costs."""
-SLOWDOWN_PRICE = 0.014
-"""Utilization that a unit of mean bounded slowdown beyond the limit is worth."""
 
 
 def initial_point() -> Floats:
@@ -69,6 +68,7 @@ class Trial:
         self._pool = ThreadPoolExecutor(threads)
         self._threads = threads
         self._baseline: dict[int, float] = {}
+        self._unheld: dict[int, Floats] = {}
 
     def __call__(self, numbers: Floats, starts: Ints, shifts_s: Ints) -> Floats:
         """Utilization, slowdown and makespan relative to F2 with backfilling, shape (windows, 3).
@@ -84,7 +84,9 @@ class Trial:
         self._store.load(starts)
         batch.set.supply_origin_s[: len(starts)] -= shifts_s
         shares = np.array_split(np.arange(len(starts), dtype=np.int64), min(self._threads, len(starts)))
-        for done in [self._pool.submit(self._run, batch, share, numbers, self._store.terms) for share in shares]:
+        unheld = np.stack([self.unheld(int(start)) for start in starts])
+        others = (numbers, unheld, self._store.terms)
+        for done in [self._pool.submit(self._run, batch, share, *others) for share in shares]:
             done.result()
         clock = batch.clock[: len(starts)]
         if (clock["status"] != 0).any() or (clock["started"] < self.jobs).any():
@@ -99,21 +101,32 @@ class Trial:
         if start not in self._baseline:
             question = self.scenario
             window = question.window(start, self.jobs)
-            outcome = simulate(window, question.cluster, None, question.rules, scheduler("f2+easy-schedgym"))
+            outcome = simulate(window, question.cluster, None, question.rules, scheduler(BASELINE))
             self._baseline[start] = float(outcome.end_s.max() - window.submit_s.min())
         return self._baseline[start]
 
+    def unheld(self, start: int) -> Floats:
+        """What the lag is measured by on a window, see `engine.unheld`."""
+        if start not in self._unheld:
+            window, question = self.scenario.window(start, self.jobs), self.scenario
+            self._unheld[start] = unheld_schedule(window, question.cluster, question.rules, unheld_rule(window))
+        return self._unheld[start]
 
-def objective(found: Floats, stretch: float, slowdown: float) -> float:
+
+def objective(found: Floats, terms: Mapping[str, float], aim: float, most: float, slowdown: float) -> float:
     """What is to be small: utilization lost, and what goes beyond the makespan and the slowdown that are allowed.
 
     Args:
         found: of every window, shape (windows, 3), see `Trial`; NaN makes the objective NaN.
-        stretch: makespan relative to F2 with backfilling that costs nothing, on the mean.
+        terms: weight of each of `TERMS` in the reward.
+        aim: makespan relative to F2 with backfilling that costs nothing, on the mean.
+        most: makespan ratio of a single window that costs nothing; the excess counts on the mean.
         slowdown: mean bounded slowdown that costs nothing.
     """
     utilization, bounded, ratio = found.mean(axis=0)
-    return float(-utilization + max(0.0, ratio - stretch) + SLOWDOWN_PRICE * max(0.0, bounded - slowdown))
+    beyond = max(ratio - aim, 0.0) + np.maximum(found[:, 2] - most, 0.0).mean()
+    counted = utilization, max(bounded - slowdown, 0.0), beyond
+    return -float(np.dot(counted, [terms[name] for name in TERMS]))
 
 
 class PriceSearch(Searching):
@@ -139,26 +152,32 @@ class PriceSearch(Searching):
         if not plan.preset.settings.get("tick_s", plan.scenario.rules.tick_s) > 0:
             problem = f"{plan.preset.name} holds jobs, so it must be asked again although nothing happens"
             raise InputError(problem, field="settings.tick_s", fix="set it to 1800")
+        if set(plan.preset.reward.terms) != set(TERMS):
+            problem = f"{plan.preset.name} is searched for by " + ", ".join(TERMS)
+            raise InputError(problem, field="reward.terms", fix="give each of them a weight, and no other")
         if plan.scenario.site is None:
             problem = f"{plan.preset.name} needs a power supply, {plan.scenario.name} has none"
             raise InputError(problem, field="site", fix="use a scenario with a site")
 
     def tried(self, stage: int, starts: Ints, random: np.random.Generator) -> tuple[Floats, Record]:
-        """Objectives of a generation, each window under the weather of a year that is drawn."""
-        shifts_s = random.integers(0, self.search.years, len(starts)) * YEAR_S
+        """Objectives of a generation. Fixed windows take the years of weather in turn, others a drawn one."""
+        count, years = len(starts), self.search.years
+        year = np.arange(count) % years if self.search.fixed_windows else random.integers(0, years, count)
+        shifts_s = year * YEAR_S
         points = self.evolution.ask(random)
         found = np.array([self.trial(numbers_of(point), starts, shifts_s) for point in points])
-        aim, slowdown = self.search.aim[stage], self.search.slowdown[stage]
+        limits = self.search.aim[stage], self.search.most[stage], self.search.slowdown[stage]
         far = FAR_PRICE * np.maximum(np.abs(points) - FAR, 0.0).sum(axis=1)
-        values: Floats = np.array([objective(each, aim, slowdown) for each in found]) + far
+        terms = self.plan.preset.reward.terms
+        values: Floats = np.array([objective(each, terms, *limits) for each in found]) + far
         if np.isnan(values).all():
             raise GreenbatchError(
                 f"no candidate of generation {self.counters.epoch + 1} starts all jobs before the power series ends "
                 "(give a longer series, or set site.repeat = true)"
             )
         best = found[int(np.nanargmin(values))]
-        terms = dict(zip(TERMS, np.nan_to_num(best.mean(axis=0)).tolist(), strict=True))
-        return values, {"stretch": self.search.stretch[stage], "return": float(-np.nanmean(values)), **terms}
+        figures = dict(zip(TERMS, np.nan_to_num(best.mean(axis=0)).tolist(), strict=True))
+        return values, {"stretch": self.search.stretch[stage], "return": float(-np.nanmean(values)), **figures}
 
     def center(self, stage: int) -> dict[str, Floats]:
         """The stretch's numbers."""

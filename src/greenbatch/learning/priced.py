@@ -12,11 +12,14 @@ from numpy.typing import NDArray
 from greenbatch.engine.program import Program
 from greenbatch.errors import InputError
 from greenbatch.learning.model import STRETCH, Model
+from greenbatch.policies import scheduler
 
 if TYPE_CHECKING:
     from greenbatch.envs.preset import Preset
     from greenbatch.workload import Workload
 
+BASELINE = "f2+easy-schedgym"
+"""The rule whose makespan a stretch is a multiple of."""
 PARAMETERS = ("stretch",)
 """What may be said behind the folder: the makespan to hold to, relative to F2 with backfilling."""
 
@@ -39,10 +42,15 @@ class PricedScheduler:
         if np.isnan(workload.power_w).any():
             problem = f"{preset.name} looks at the power of jobs, {workload.name} does not know it"
             raise InputError(problem, file=self.model.folder, fix="set workload.power in the scenario")
-        return replace(program_of(preset), name=self.name, numbers=self.numbers)
+        return replace(program_of(preset), name=self.name, numbers=self.numbers, unheld=unheld_rule(workload))
 
     def policy(self) -> None:
         """The engine itself decides."""
+
+
+def unheld_rule(workload: Workload) -> Program:
+    """What makespans and the lag are measured by."""
+    return scheduler(BASELINE).program(workload)
 
 
 def program_of(preset: Preset) -> Program:

@@ -2,8 +2,9 @@
 training: whole at any moment, and the same bytes however often it is interrupted.
 
 What is searched for says how candidates are tried: the prices of a planner (`learning.price_search`) or the weights
-of a ranking (`learning.ranking_search`). Every generation draws new windows, the same for all its candidates, which
-play them as they will be used. All random numbers come from (seed, generation).
+of a ranking (`learning.ranking_search`). All candidates of a generation play the
+same windows, and decide there as the model will; the windows are new in every generation, or always the same. All
+random numbers come from (seed, generation).
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from greenbatch.envs.preset import LINEAR
 from greenbatch.errors import InputError
 from greenbatch.learning import runs, windows
 from greenbatch.learning.checkpoint import FIX, STATE, load_checkpoint, save_checkpoint
@@ -33,9 +35,6 @@ Watch = Callable[[Record], None]
 """Told the figures of every generation, as in the log."""
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
-
-LINEAR = "linear"
-"""Kind of network that is a ranking."""
 
 
 class Searching(ABC):
@@ -104,13 +103,16 @@ class Searching(ABC):
         return 0.0 if minutes is None else self.counters.elapsed_s / (60.0 * minutes)
 
     def _fresh(self, mean: Floats) -> Evolution:
-        return Evolution(mean.copy(), self.search.sigma, self.search.population)
+        return Evolution(mean.copy(), self.search.sigma, self.search.population, diagonal=self.search.diagonal)
 
     def _generation(self, stage: int) -> Record:
         """Try the candidates of one generation on the same windows, and move."""
         epoch, made = self.counters.epoch, self.settings
         random = np.random.default_rng(windows.random_seed(made.seed, epoch, "actions"))
-        starts = windows.draw(self.starts, made.windows, made.seed, epoch)
+        if self.search.fixed_windows:
+            starts = windows.spread(self.starts, made.windows)
+        else:
+            starts = windows.draw(self.starts, made.windows, made.seed, epoch)
         begun = time.perf_counter()
         values, record = self.tried(stage, starts, random)
         self.evolution.tell(values)
@@ -144,7 +146,7 @@ class Searching(ABC):
             sigma, generation = saved.tensors["steps"].tolist()
             self.evolution = Evolution(
                 saved.tensors["mean"], sigma, self.search.population, saved.tensors["covariance"],
-                saved.tensors["path_sigma"], saved.tensors["path_covariance"], int(generation),
+                saved.tensors["path_sigma"], saved.tensors["path_covariance"], int(generation), self.search.diagonal,
             )  # fmt: skip
         except (KeyError, TypeError, ValueError):
             raise InputError("holds another search than this", field="checkpoint", fix=FIX) from None

@@ -75,19 +75,25 @@ class Search(Section):
     """Candidates of a generation."""
     sigma: Positive = 0.5
     """First step, in the steps of ``engine.prices.NUMBERS``."""
+    diagonal: bool = False
+    """Learn how far to step in each number only, not which numbers go together: faster where there are many."""
+    fixed_windows: bool = False
+    """The same windows in every generation, evenly spread over the trace, instead of new ones."""
     years: Annotated[int, Field(ge=1, le=100)] = 1
     """Each window is played under the weather of one of so many years of the power series."""
     stretch: Annotated[tuple[Positive, ...], Field(strict=False, min_length=1)] = (1.5,)
     """Makespans, relative to F2 with backfilling, for which there is a model each; one begins where the last ended."""
     aim: Annotated[tuple[Positive, ...], Field(strict=False, min_length=1)] = (1.475,)
-    """Makespan that the search for each holds to."""
+    """Mean makespan of the windows, relative to F2 with backfilling, beyond which a candidate pays."""
+    most: Annotated[tuple[Positive, ...], Field(strict=False, min_length=1)] = (1.53,)
+    """The same of a single window; what windows exceed it by is averaged over them."""
     slowdown: Annotated[tuple[Positive, ...], Field(strict=False, min_length=1)] = (6.0,)
     """Bounded slowdown that the search for each holds to."""
 
     @model_validator(mode="after")
     def _one_each(self) -> Search:
-        if not len(self.stretch) == len(self.aim) == len(self.slowdown):
-            raise ValueError("stretch, aim and slowdown have different lengths; give one of each for every model")
+        if not len(self.stretch) == len(self.aim) == len(self.most) == len(self.slowdown):
+            raise ValueError("stretch, aim, most and slowdown have different lengths; give one of each for every model")
         return self
 
 

@@ -110,7 +110,7 @@ def validation_starts(scenario: Scenario, windows: int, jobs: int) -> Ints:
         problem = f"there are {len(starts)} validation windows of {jobs} jobs clear of the tests, not {windows}"
         fix = "set training.validation.jobs lower, or training.validation.windows=0 with training.keep=last"
         raise InputError(problem, field="training.validation", fix=fix)
-    return starts[np.round(np.linspace(0, len(starts) - 1, windows)).astype(np.int64)]
+    return spread(starts, windows)
 
 
 def evaluation_jobs(scenario: Scenario) -> Ints:
@@ -132,6 +132,11 @@ def draw(starts: Ints, windows: int, seed: int, epoch: int) -> Ints:
     """First jobs of an epoch's training windows, drawn uniformly with replacement, in order of the draw."""
     random = np.random.default_rng(random_seed(seed, epoch, "windows"))
     return np.asarray(starts[random.integers(len(starts), size=windows)])
+
+
+def spread(starts: Ints, windows: int) -> Ints:
+    """So many of the first jobs, from the first to the last at even steps; the same twice where there are too few."""
+    return np.asarray(starts[np.round(np.linspace(0, len(starts) - 1, windows)).astype(np.int64)])
 
 
 def filtered(starts: Ints, samples: int, seed: int, metric: Callable[[Ints], Floats]) -> Filtered:
