@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
+from small import SMALL
 
 from greenbatch.engine.loop import part
 
@@ -11,3 +14,11 @@ from greenbatch.engine.loop import part
 def _compiled_engine() -> None:
     for name in ("priority", "no-rule", "conservative", "scan", "scan-published", "plan"):
         part(name)
+
+
+@pytest.fixture
+def small(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """An empty folder, entered, with the scenario small.toml."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "small.toml").write_text(SMALL)
+    return tmp_path

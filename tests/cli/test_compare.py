@@ -14,37 +14,16 @@ from greenbatch.experiments import compare as room
 from greenbatch.experiments.compare import choose_windows
 from greenbatch.scenarios import load_scenario
 
-SMALL = """\
-name = "small"
-[workload.generator]
-model = "lublin"
-jobs = 60
-seed = 1
-processors = 32
-[workload.power]
-kind = "per-processor"
-[cluster]
-processors = 32
-[site]
-kind = "synthetic"
-days = 3
-area_m2 = 20
-rated_w = 700
-[evaluation]
-windows = 3
-jobs = 20
-seed = 4
-schedulers = ["fcfs+easy", "f2+green"]
-baseline = "f2+green"
-"""
+OWN = 'seed = 4\nbaseline = "f2+green"\n'
 FILES = ["provenance.json", "report.html", "results.parquet", "table.md", "table.tex"]
 
 
 @pytest.fixture
-def small(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "small.toml").write_text(SMALL)
-    return tmp_path
+def small(small: Path) -> Path:
+    """With windows and a baseline of its own."""
+    with (small / "small.toml").open("a") as file:
+        file.write(OWN)
+    return small
 
 
 def compare(*arguments: str, out: str = "out") -> int:

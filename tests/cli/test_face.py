@@ -8,7 +8,6 @@ import subprocess
 import sys
 import tomllib
 from importlib.metadata import version
-from pathlib import Path
 
 import numpy as np
 import polars
@@ -20,34 +19,6 @@ from greenbatch.cli.app import VERBS
 
 RUN = "import sys; from greenbatch.cli import main; sys.exit(main(sys.argv[1:]))"
 HEAVY = ("torch", "numba", "numpy", "polars", "matplotlib", "pvlib", "pandas", "pydantic", "scipy")
-SMALL = """\
-name = "small"
-[workload.generator]
-model = "lublin"
-jobs = 60
-seed = 1
-processors = 32
-[workload.power]
-kind = "per-processor"
-[cluster]
-processors = 32
-[site]
-kind = "synthetic"
-days = 3
-area_m2 = 20
-rated_w = 700
-[evaluation]
-windows = 3
-jobs = 20
-schedulers = ["fcfs+easy", "f2+green"]
-"""
-
-
-@pytest.fixture
-def small(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "small.toml").write_text(SMALL)
-    return tmp_path
 
 
 def simulate(*arguments: str) -> int:

@@ -288,36 +288,40 @@ def write_report(
     write_text(Path(path), render(context))
 
 
-def write_trained(
+def write_page(
     path: str | Path,
     *,
     title: str,
     command: str,
-    lines: Sequence[str],
     tables: Sequence[Table],
-    sections: Sequence[Section],
+    sections: Sequence[Section] = (),
+    summary: Sequence[str] = (),
+    warnings: Sequence[str] = (),
     notes: Sequence[str] = (),
+    explained: Sequence[tuple[str, str]] = (),
     provenance: Mapping[str, Any] | None = None,
 ) -> None:
-    """Write what trained agents are worth as one self-contained HTML file.
+    """Write tables and pictures as one self-contained HTML file.
 
     Args:
         path: the file; replaced as a whole, or left alone if anything fails.
         title: of the page.
         command: the command line that made it.
-        lines: what must be read with the tables.
         tables: in their order.
         sections: pictures.
+        summary: lines at the top.
+        warnings: what must be read with the tables.
         notes: further lines.
+        explained: (word, meaning), see `definitions`.
         provenance: as in `write_report`.
 
     Raises:
         InputError: the file cannot be written.
     """
     context = {
-        "title": title, "command": command, "baseline": "", "summary": [], "tiles": [], "warnings": list(lines),
-        "tables": list(tables), "colors": {}, "sections": list(sections), "notes": list(notes),
-        "definitions": definitions(), "provenance": provenance_blocks(provenance or {}),
+        "title": title, "command": command, "baseline": "", "summary": list(summary), "tiles": [],
+        "warnings": list(warnings), "tables": list(tables), "colors": {}, "sections": list(sections),
+        "notes": list(notes), "definitions": list(explained), "provenance": provenance_blocks(provenance or {}),
     }  # fmt: skip
     write_text(Path(path), render(context))
 
@@ -346,11 +350,9 @@ def write_reproduction(
     """
     equal = sum(cell["verdict"] == "equal" for cell in cells)
     published = sum(cell.get("published") is not None for cell in cells)
-    context = {
-        "title": title, "command": command, "baseline": "",
-        "summary": [f"{equal} of {published} published figures are equal to every printed digit."], "tiles": [],
-        "warnings": [], "tables": [reproduction_table(cells)], "colors": {},
-        "sections": [Section("Pictures", "", tuple(published_plots(cells)))] if cells else [], "notes": list(notes),
-        "definitions": [], "provenance": provenance_blocks(provenance or {}),
-    }  # fmt: skip
-    write_text(Path(path), render(context))
+    write_page(
+        path, title=title, command=command, tables=[reproduction_table(cells)],
+        sections=[Section("Pictures", "", tuple(published_plots(cells)))] if cells else [],
+        summary=[f"{equal} of {published} published figures are equal to every printed digit."], notes=notes,
+        provenance=provenance,
+    )  # fmt: skip

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from greenbatch.experiments.curves import sweep_plot
 from greenbatch.experiments.model_sections import decision_section, price_section, training_section
 from greenbatch.experiments.plots import box_plot, tradeoff_plot
-from greenbatch.experiments.report import write_trained
+from greenbatch.experiments.report import definitions, write_page
 from greenbatch.experiments.study_results import Result, decider_of
 from greenbatch.experiments.study_tables import lines_of, matrix_table, tables_of
 from greenbatch.experiments.tables import MAIN, Section, Table
@@ -50,9 +50,10 @@ def write_study(
     Raises:
         InputError: the file cannot be written.
     """
-    write_trained(
-        path, title=study.title, command=command, lines=all_lines(results), tables=all_tables(results),
-        sections=list(_sections(study, results)), provenance=provenance,
+    write_page(
+        path, title=study.title, command=command, tables=all_tables(results),
+        sections=list(_sections(study, results)), warnings=all_lines(results), explained=definitions(),
+        provenance=provenance,
     )  # fmt: skip
 
 
