@@ -236,7 +236,7 @@ def test_a_context_network_begins_with_its_rule() -> None:
     ("spec", "message"),
     [
         ({}, "no such network"),
-        ({"kind": "linear"}, r"training\.search: linear is found by a search"),
+        ({"kind": "linear"}, "training.search: linear is found by a search"),
         ({"kind": "kernels"}, "kernel, gas-marl"),
         ({"kind": "kernel", "width": 3}, "none but kind"),
         ({"kind": "context", "widht": 3}, "did you mean width?"),

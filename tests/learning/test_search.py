@@ -82,20 +82,23 @@ def test_candidates_without_a_value_count_as_the_worst() -> None:
 
 
 def test_a_point_counts_steps_from_where_the_search_begins() -> None:
-    start = numbers_of(initial_point())
+    start = numbers_of(initial_point(), 1.5)
     assert start[: prices.PRICES].tolist() == [number.initial for number in prices.NUMBERS.values()]
     assert not start[prices.PRICES :].any()
     point = np.random.default_rng(0).normal(0, 0.1, prices.WEIGHTS)
     steps = np.full(prices.WEIGHTS, HEAD_STEP)
     steps[: prices.PRICES] = [number.step for number in prices.NUMBERS.values()]
-    np.testing.assert_allclose(numbers_of(point), start + steps * point, atol=1e-12)
-    far = numbers_of(np.full(prices.WEIGHTS, 1e3))
+    np.testing.assert_allclose(numbers_of(point, 1.5), start + steps * point, atol=1e-12)
+    shorter = numbers_of(point, 1.25) - numbers_of(point, 1.5)
+    assert shorter[prices.LAG] == pytest.approx(-0.25)
+    assert np.count_nonzero(shorter) == 1
+    far = numbers_of(np.full(prices.WEIGHTS, 1e3), 1.5)
     assert far[: prices.PRICES].tolist() == [number.highest for number in prices.NUMBERS.values()]
 
 
 def test_a_trial_says_what_the_metrics_say(small: Scenario) -> None:
     starts = np.array([0, 40, 150])
-    numbers = numbers_of(np.random.default_rng(3).normal(0, 0.3, prices.WEIGHTS))
+    numbers = numbers_of(np.random.default_rng(3).normal(0, 0.3, prices.WEIGHTS), 1.5)
     one = Trial(small, PRESET, 100, 3, 1)(numbers, starts, np.zeros(3, np.int64))
     np.testing.assert_array_equal(one, Trial(small, PRESET, 100, 3, 3)(numbers, starts, np.zeros(3, np.int64)))
     from dataclasses import dataclass

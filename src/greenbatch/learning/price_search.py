@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from greenbatch.engine.priced import compiled_priced_batch
-from greenbatch.engine.prices import LARGEST_WEIGHT, NUMBERS, PRICES, WEIGHTS
+from greenbatch.engine.prices import LAG, LARGEST_WEIGHT, NUMBERS, PRICES, WEIGHTS
 from greenbatch.engine.simulate import simulate, unheld_schedule
 from greenbatch.envs.preset import PRICES as KIND
 from greenbatch.envs.preset import Preset
@@ -31,6 +31,8 @@ TERMS = ("renewable_utilization", "bounded_slowdown", "makespan")
 """What is known of a candidate on a window."""
 HEAD_STEP = 0.25
 """First step of a head's weight."""
+LEEWAY = 0.1
+"""How far below the stretch the lag begins, beyond which holding gets dear."""
 YEAR_S = 365 * 86_400
 FAR, FAR_PRICE = 6.0, 1e-4
 """Steps from the beginning beyond which a number of a candidate costs something, and what each further step costs."""
@@ -41,11 +43,12 @@ def initial_point() -> Floats:
     return np.zeros(WEIGHTS)
 
 
-def numbers_of(point: Floats) -> Floats:
-    """The model at a point of the search, cut to what makes sense, shape (WEIGHTS,)."""
+def numbers_of(point: Floats, stretch: float) -> Floats:
+    """The model at a point of the search for a stretch, cut to what makes sense, shape (WEIGHTS,)."""
     made = point * HEAD_STEP
     for k, number in enumerate(NUMBERS.values()):
-        made[k] = min(max(number.initial + number.step * point[k], number.lowest), number.highest)
+        begin = stretch - LEEWAY if k == LAG else number.initial
+        made[k] = min(max(begin + number.step * point[k], number.lowest), number.highest)
     made[PRICES:] = np.clip(made[PRICES:], -LARGEST_WEIGHT, LARGEST_WEIGHT)
     return np.ascontiguousarray(made)
 
@@ -165,7 +168,8 @@ class PriceSearch(Searching):
         year = np.arange(count) % years if self.search.fixed_windows else random.integers(0, years, count)
         shifts_s = year * YEAR_S
         points = self.evolution.ask(random)
-        found = np.array([self.trial(numbers_of(point), starts, shifts_s) for point in points])
+        stretch = self.search.stretch[stage]
+        found = np.array([self.trial(numbers_of(point, stretch), starts, shifts_s) for point in points])
         limits = self.search.aim[stage], self.search.most[stage], self.search.slowdown[stage]
         far = FAR_PRICE * np.maximum(np.abs(points) - FAR, 0.0).sum(axis=1)
         terms = self.plan.preset.reward.terms
@@ -177,11 +181,12 @@ class PriceSearch(Searching):
             )
         best = found[int(np.nanargmin(values))]
         figures = dict(zip(TERMS, np.nan_to_num(best.mean(axis=0)).tolist(), strict=True))
-        return values, {"stretch": self.search.stretch[stage], "return": float(-np.nanmean(values)), **figures}
+        return values, {"stretch": stretch, "return": float(-np.nanmean(values)), **figures}
 
     def center(self, stage: int) -> dict[str, Floats]:
         """The stretch's numbers."""
-        return {f"{STRETCH}{self.search.stretch[stage]:g}": numbers_of(self.evolution.mean)}
+        stretch = self.search.stretch[stage]
+        return {f"{STRETCH}{stretch:g}": numbers_of(self.evolution.mean, stretch)}
 
     def weights(self) -> Weights:
         """Numbers of every stretch that was begun."""
