@@ -55,12 +55,15 @@ def _gradients(module: nn.Module, loss: Tensor) -> dict[str, Tensor]:
 
 
 def _close(got: dict[str, Tensor], expected: dict[str, Tensor]) -> None:
-    """Gradients within 1e-5 of the largest of their parameter; where much cancels, of a tenth of the largest of all."""
+    """Gradients within 1e-3 of the largest of their parameter; where much cancels, of a tenth of the largest of all.
+
+    Rounding is a hundredth of that, but a ReLU whose input is 0 but for rounding may go either way in one row.
+    """
     assert got.keys() == expected.keys()
     most = max(float(value.abs().max()) for value in expected.values())
     for name, value in expected.items():
         scale = max(float(value.abs().max()), 0.1 * most)
-        assert (got[name] - value).abs().max() <= 1e-5 * scale, name
+        assert (got[name] - value).abs().max() <= 1e-3 * scale, name
 
 
 def _case(shapes: Shapes, count: int, seed: int) -> tuple[Batch, Tensor]:
