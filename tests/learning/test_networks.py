@@ -55,15 +55,15 @@ def _gradients(module: nn.Module, loss: Tensor) -> dict[str, Tensor]:
 
 
 def _close(got: dict[str, Tensor], expected: dict[str, Tensor]) -> None:
-    """Gradients within 1e-3 of the largest of their parameter; where much cancels, of a tenth of the largest of all.
+    """Gradients within 1e-5 of the largest of their parameter; where much cancels, of a tenth of the largest of all.
 
-    Rounding is a hundredth of that, but a ReLU whose input is 0 but for rounding may go either way in one row.
+    A ReLU whose input is 0 but for rounding may go either way and break this by chance, so the cases are fixed ones.
     """
     assert got.keys() == expected.keys()
     most = max(float(value.abs().max()) for value in expected.values())
     for name, value in expected.items():
         scale = max(float(value.abs().max()), 0.1 * most)
-        assert (got[name] - value).abs().max() <= 1e-3 * scale, name
+        assert (got[name] - value).abs().max() <= 1e-5 * scale, name
 
 
 def _case(shapes: Shapes, count: int, seed: int) -> tuple[Batch, Tensor]:
@@ -74,8 +74,9 @@ def _case(shapes: Shapes, count: int, seed: int) -> tuple[Batch, Tensor]:
 
 
 @given(st.integers(1, 9), st.integers(0, 10_000), st.sampled_from([GAS, PUBLISHED, RICH]))
-@settings(deadline=None, max_examples=15)
+@settings(deadline=None, max_examples=15, derandomize=True)
 def test_gas_marl_on_packed_rows_is_the_published_network(count: int, seed: int, shapes: Shapes) -> None:
+    torch.manual_seed(seed)
     actor, critic = build({"kind": "gas-marl"}, shapes, seed)
     assert isinstance(actor, GasMarlActor)
     assert isinstance(critic, GasMarlCritic)
@@ -97,9 +98,10 @@ def test_gas_marl_on_packed_rows_is_the_published_network(count: int, seed: int,
 
 
 @given(st.integers(1, 300), st.integers(0, 10_000))
-@settings(deadline=None, max_examples=10)
+@settings(deadline=None, max_examples=10, derandomize=True)
 def test_hand_written_passes_are_those_of_autograd(count: int, seed: int) -> None:
     """Also beyond one group of 256 decisions, and where all machines are idle."""
+    torch.manual_seed(seed)
     actor, critic = build({"kind": "gas-marl"}, GAS, seed)
     shown = observation(GAS, count, seed, most=3 if seed % 2 else None)
     if seed % 3 == 0:
