@@ -107,7 +107,7 @@ STUDIES: dict[str, Study] = {
             Agent(column="PPO", preset="maskable-ppo", weighed=True),
             Agent(column="GAS-MARL", preset="gas-marl", weighed=True),
             Agent(column="GAS-MARL, group-relative", preset="gas-marl-group", weighed=True, against="GAS-MARL",
-                  etas={"Lublin-256": 0.002, "Cirne": 0.012, "Jann": 0.02}),
+                  etas={"Cirne": 0.012, "Jann": 0.02}),
             Agent(column="GAS-MARL plus", preset="gas-marl-plus", backfills=("none",),
                   knobs=(":stretch=1.5", ":stretch=1.4", ":stretch=1.25"), overrides={
                       trace: {"training.search.slowdown": [round(0.95 * limit, 2) for limit in limits]}

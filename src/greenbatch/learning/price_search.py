@@ -71,7 +71,8 @@ class Trial:
         self._pool = ThreadPoolExecutor(threads)
         self._threads = threads
         self._baseline: dict[int, float] = {}
-        self._unheld: dict[int, Floats] = {}
+        self._shown: list[int] = []
+        self._unheld: Floats = np.zeros((0, 0, 4))
 
     def __call__(self, numbers: Floats, starts: Ints, shifts_s: Ints) -> Floats:
         """Utilization, slowdown and makespan relative to F2 with backfilling, shape (windows, 3).
@@ -87,8 +88,7 @@ class Trial:
         self._store.load(starts)
         batch.set.supply_origin_s[: len(starts)] -= shifts_s
         shares = np.array_split(np.arange(len(starts), dtype=np.int64), min(self._threads, len(starts)))
-        unheld = np.stack([self.unheld(int(start)) for start in starts])
-        others = (numbers, unheld, self._store.terms)
+        others = (numbers, self.unheld(starts), self._store.terms)
         for done in [self._pool.submit(self._run, batch, share, *others) for share in shares]:
             done.result()
         clock = batch.clock[: len(starts)]
@@ -108,12 +108,16 @@ class Trial:
             self._baseline[start] = float(outcome.end_s.max() - window.submit_s.min())
         return self._baseline[start]
 
-    def unheld(self, start: int) -> Floats:
-        """What the lag is measured by on a window, see `engine.unheld`."""
-        if start not in self._unheld:
-            window, question = self.scenario.window(start, self.jobs), self.scenario
-            self._unheld[start] = unheld_schedule(window, question.cluster, question.rules, unheld_rule(window))
-        return self._unheld[start]
+    def unheld(self, starts: Ints) -> Floats:
+        """What the lag is measured by on the windows, see `engine.unheld`: kept for the candidates that follow."""
+        if self._shown != starts.tolist():
+            question = self.scenario
+            windows = [question.window(int(start), self.jobs) for start in starts]
+            self._unheld = np.stack(
+                [unheld_schedule(each, question.cluster, question.rules, unheld_rule(each)) for each in windows]
+            )
+            self._shown = starts.tolist()
+        return self._unheld
 
 
 def objective(found: Floats, terms: Mapping[str, float], aim: float, most: float, slowdown: float) -> float:
@@ -146,7 +150,8 @@ class PriceSearch(Searching):
         """Refuse what cannot be planned.
 
         Raises:
-            InputError: the network is not found by a search, the planner is never woken, or there is no power supply.
+            InputError: the network is not found by a search, the planner is never woken, the reward has other terms, or
+                there is no power supply.
         """
         kind = plan.preset.network.get("kind")
         if kind != KIND:
