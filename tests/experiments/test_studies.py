@@ -97,10 +97,10 @@ def test_an_agent_may_have_values_of_its_own_on_a_trace() -> None:
     )
     assert published.overrides == {"reward.terms.bounded_slowdown": -0.008}
     assert group.overrides == {"reward.terms.bounded_slowdown": -0.012}
-    assert plus.overrides == {"training.search.slowdown": [4.75, 7.6]}
+    assert plus.overrides == {"training.search.slowdown": [4.25, 6.8]}
     search = make_plan("gas-marl-plus", load_scenario("default"), overrides=plus.overrides).settings.search
     assert search is not None
-    assert search.slowdown == (4.75, 7.6)
+    assert search.slowdown == (4.25, 6.8)
     (swept,) = cells_of(study, wanted(study, presets=["gas-marl-group"], etas=(0.5,), **given))
     assert swept.eta == 0.5
     assert len({cell.agent for cell in (published, group, plus)}) == 3  # agents can be keys

@@ -19,7 +19,7 @@ from typing import Any, cast
 
 import numpy as np
 
-from greenbatch.engine.arrivals import ALL, RATE, SHORTS, WIDTHS, begin_memory, remember, wider
+from greenbatch.engine.arrivals import ALL, SHORTS, WIDTHS, begin_memory, made_to_wait_s2, rate_ahead_per_s, remember
 from greenbatch.engine.batch import BATCH_TYPE, one_of
 from greenbatch.engine.compile import compiled, compiled_allocating, entry
 from greenbatch.engine.decide import advance
@@ -95,22 +95,20 @@ def _rank(s: Any, prices: Any, first: int) -> int:
 @compiled
 def _block_cost(s: Any, prices: Any, memory: Any, job: Any, quiet: float) -> float:
     """Slowdown that starting a long job now would cost short jobs to come, priced. [J]"""
-    shorts_per_s = memory[RATE] / (prices[MEMORY] * 3600.0) * memory[SHORTS] / memory[ALL]
-    blocked = wider(s, memory, s.clock.free - job.processors, s.clock.free)
-    harm = shorts_per_s * blocked * job.requested_s**2 / 2.0 / SHORT_RUN_S
+    shorts_per_s = rate_ahead_per_s(s, memory, prices[MEMORY] * 3600.0, job.requested_s)
+    shorts_per_s *= memory[SHORTS] / memory[ALL]
+    harm = shorts_per_s * made_to_wait_s2(s, memory, job.processors, job.requested_s) / 2.0 / SHORT_RUN_S
     return float(prices[BLOCK_PRICE] * harm * (1.0 - quiet))
 
 
 @compiled
-def _cost_of_now(s: Any, prices: Any, memory: Any, grid: Any, job: Any, covered: int, quiet: float) -> float:
-    """Cost of starting a job now. [J]"""
+def _cost_of_now(s: Any, prices: Any, grid: Any, job: Any, covered: int) -> float:
+    """Cost of starting a job now, but for what it does to short jobs to come. [J]"""
     run_s = job.requested_s
     end = (s.clock.now_s + run_s) / BIN_S - np.floor(s.clock.now_s / BIN_S)
     k = int(end)
     rest_s = run_s if k == 0 else (end - k) * BIN_S
     cost_j = cost_between(s, grid, job.power_w, job.processors * prices[GREEN_PRICE], 0, k, rest_s, covered)
-    if run_s > prices[SHORT]:
-        cost_j += _block_cost(s, prices, memory, job, quiet)
     return float(cost_j - prices[READINESS] * job.processors * run_s)
 
 
@@ -142,12 +140,17 @@ def _cheapest(
     best, best_j = -1, np.inf
     begin_s = c.now_s - off_s
     if now:
-        best, best_j = 0, _cost_of_now(s, prices, memory, grid, job, covered, quiet)
+        best, best_j = 0, _cost_of_now(s, prices, grid, job, covered)
         k = int((hopes[number] - begin_s) / BIN_S + 0.5)
-        if only_now and 1 <= k <= horizon and is_room(grid, k, min(k + reach, covered - 1), covered, need):
-            cost_j = cost_between(s, grid, job.power_w, green_w, k, k + whole, rest_s, covered)
-            if cost_j + (k * BIN_S - off_s) * price_w < best_j - noise_j:
-                return -1
+        hoped = only_now and 1 <= k <= horizon and is_room(grid, k, min(k + reach, covered - 1), covered, need)
+        hope_j = np.inf
+        if hoped:
+            hope_j = cost_between(s, grid, job.power_w, green_w, k, k + whole, rest_s, covered)
+            hope_j += (k * BIN_S - off_s) * price_w
+        if run_s > prices[SHORT] and not hope_j < best_j - noise_j:
+            best_j += _block_cost(s, prices, memory, job, quiet)
+        if hope_j < best_j - noise_j:
+            return -1
     total_up(s, grid, job.power_w, green_w, covered)
     mark_full(grid, covered, need)
     for k in range(1, horizon + 1):
