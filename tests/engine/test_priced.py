@@ -13,7 +13,7 @@ from plain import Job
 
 from greenbatch.cluster import Cluster, NodeGroup
 from greenbatch.energy import Site
-from greenbatch.engine import priced, prices
+from greenbatch.engine import half_hours, priced, prices
 from greenbatch.engine.outcome import Outcome
 from greenbatch.engine.program import Program
 from greenbatch.engine.rules import Rules
@@ -212,6 +212,36 @@ def test_nothing_is_held_for_ever() -> None:
     dark = Site(name="s", step_s=HOUR_S, sources_w={"all": np.zeros(2000)}, repeat=False)
     start_s = plan(jobs, cluster, dark, never).start_s[0]
     assert 0.0 <= start_s <= priced.LONGEST_HOLD_S + 3600.0
+
+
+def test_a_wide_job_is_not_overtaken_for_ever() -> None:
+    """Narrow jobs come before the ones before them end, so the whole machine is never free unless it is kept free."""
+    cluster = Cluster.pooled(8, idle_power_per_machine_w=0.0)
+    stream = [Job(5 * HOUR_S * k, 10 * HOUR_S, 10 * HOUR_S, 3, 10.0) for k in range(200)]
+    jobs = workload([*stream, Job(6 * HOUR_S, 3 * HOUR_S, 3 * HOUR_S, 8, 800.0)])
+    numbers = numbers_with(horizon=4.0, block_price=-3.0, idle_price=40.0, reserve=0.0)
+    outcome = plan(jobs, cluster, site([0.0] * 24), numbers)
+    waited_s = outcome.start_s[np.argmax(jobs.processors)] - 6 * HOUR_S
+    assert waited_s <= priced.LONGEST_HOLD_S + 11 * HOUR_S
+
+
+def test_an_arrival_at_the_instant_of_a_tick_does_not_take_its_place() -> None:
+    """The sun comes at six, and so does another job: the one that waited for the sun starts at six all the same."""
+    cluster = Cluster.pooled(8, idle_power_per_machine_w=0.0)
+    held, other = Job(0.0, 4 * HOUR_S, 4 * HOUR_S, 4, 400.0), Job(6 * HOUR_S, 7 * HOUR_S, 7 * HOUR_S, 4, 1.0)
+    second = Job(60.0, 4 * HOUR_S, 4 * HOUR_S, 4, 400.0)
+    outcome = plan(workload([held, second, other]), cluster, site(SUNNY), numbers_with(reserve=0.0, block_price=-3.0))
+    assert outcome.start_s[:2].tolist() == [6 * HOUR_S, 6 * HOUR_S]
+
+
+@pytest.mark.plain
+def test_half_hours_beyond_the_table_cost_what_the_last_one_does() -> None:
+    """In the dark every start of a job costs the same, however long it is: it is never put off to hide its end."""
+    cluster = Cluster.pooled(8, idle_power_per_machine_w=0.0)
+    long_s = (half_hours.BINS + 100) * half_hours.BIN_S
+    numbers = numbers_with(block_price=-3.0, hold_price=2.0, idle_price=2.0, readiness=0.0)
+    outcome = plan(workload([Job(0.0, long_s, long_s, 8, 400.0)]), cluster, site([0.0] * 24), numbers)
+    assert outcome.start_s.tolist() == [0.0]
 
 
 @pytest.mark.plain

@@ -296,7 +296,7 @@ def test_agents_with_a_knob_have_a_row_for_each_setting(tmp_path: Path) -> None:
     train_missing(study, cells_of(study, which), tmp_path / "out", BUDGET)
     (result,) = results(study, which, tmp_path / "out")
     agents = {row["scheduler"]: row for row in result.rows if row["agent"]}
-    assert list(agents) == [f"GAS-MARL plus:stretch={knob}+none" for knob in (1.5, 1.4, 1.25)]
+    assert list(agents) == [f"GAS-MARL plus:makespan_bound={knob}+none" for knob in (1.5, 1.4, 1.25)]
     for row in agents.values():
         assert row["published"] == {}
         assert row["figures"][SLOWDOWN]["mean"] >= 1

@@ -222,21 +222,33 @@ def test_numbers_that_would_lead_the_planner_beyond_its_tables_are_refused(
     question: Scenario, tmp_path: Path, place: int, value: float
 ) -> None:
     numbers = ordinary_numbers()
-    assert load_model(planner(tmp_path, question, {"stretch_1.5": numbers})).weights.keys() == {"stretch_1.5"}
+    assert load_model(planner(tmp_path, question, {"makespan_bound_1.5": numbers})).weights.keys() == {
+        "makespan_bound_1.5"
+    }
     numbers[place] = value
-    with pytest.raises(InputError, match=r"the weights .* stretch_1\.5"):
-        load_model(planner(tmp_path, question, {"stretch_1.5": numbers}))
+    with pytest.raises(InputError, match=r"the weights .* makespan_bound_1\.5"):
+        load_model(planner(tmp_path, question, {"makespan_bound_1.5": numbers}))
 
 
 def test_the_ends_of_the_ranges_survive_single_precision(question: Scenario, tmp_path: Path) -> None:
     for end in ("lowest", "highest"):
         numbers = np.full(WEIGHTS, -3.0 if end == "lowest" else 3.0, np.float32)
         numbers[:PRICES] = [getattr(number, end) for number in NUMBERS.values()]
-        load_model(planner(tmp_path, question, {"stretch_1.5": numbers}))
+        load_model(planner(tmp_path, question, {"makespan_bound_1.5": numbers}))
 
 
-@pytest.mark.parametrize("name", ["stretch_abc", "stretch_", "stretch_nan", "stretch_1.50", "stretch_inf", "../x"])
-def test_numbers_for_a_stretch_that_is_none_are_refused(question: Scenario, tmp_path: Path, name: str) -> None:
+@pytest.mark.parametrize(
+    "name",
+    [
+        "makespan_bound_abc",
+        "makespan_bound_",
+        "makespan_bound_nan",
+        "makespan_bound_1.50",
+        "makespan_bound_inf",
+        "../x",
+    ],
+)
+def test_numbers_for_a_makespan_bound_that_is_none_are_refused(question: Scenario, tmp_path: Path, name: str) -> None:
     with pytest.raises(InputError, match=f"are not {WEIGHTS} finite numbers at"):
         load_model(planner(tmp_path, question, {name: ordinary_numbers()}))
 

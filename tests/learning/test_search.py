@@ -135,7 +135,7 @@ def test_only_what_goes_beyond_the_limits_counts() -> None:
 
 
 TINY = {
-    "training.search.population": 6, "training.search.stretch": [1.5, 1.25], "training.windows": 2,
+    "training.search.population": 6, "training.search.makespan_bound": [1.5, 1.25], "training.windows": 2,
     "training.jobs": 60,
 }  # fmt: skip
 
@@ -193,24 +193,24 @@ def test_an_interrupted_search_ends_with_the_same_bytes(small: Scenario, tmp_pat
         ]
         assert figures[0] == figures[1]
     lines = read_log(tmp_path / "whole" / "log.jsonl")
-    assert [line.get("stretch") for line in lines] == [1.5] * 3 + [1.25] * 3 + [None]
+    assert [line.get("makespan_bound") for line in lines] == [1.5] * 3 + [1.25] * 3 + [None]
 
 
 def test_its_model_is_a_scheduler_with_a_knob(small: Scenario, tmp_path: Path) -> None:
     search(plan(small, epochs=2), tmp_path / "run", watch=lambda _: None)
     folder = tmp_path / "run" / "model"
     model = load_model(folder)
-    assert set(model.weights) == {"stretch_1.5", "stretch_1.25"}
+    assert set(model.weights) == {"makespan_bound_1.5", "makespan_bound_1.25"}
     assert (folder / "actor.safetensors").stat().st_size < 2_000
     name = f"gas-marl-plus@{folder}"
-    ends = {text: scheduler(f"{name}{text}").numbers for text in ("", ":stretch=1.25", ":stretch=1.375")}
-    np.testing.assert_array_equal(ends[""], model.weights["stretch_1.5"].astype(float))
-    np.testing.assert_allclose(ends[":stretch=1.375"], (ends[""] + ends[":stretch=1.25"]) / 2)
+    ends = {text: scheduler(f"{name}{text}").numbers for text in ("", ":makespan_bound=1.25", ":makespan_bound=1.375")}
+    np.testing.assert_array_equal(ends[""], model.weights["makespan_bound_1.5"].astype(float))
+    np.testing.assert_allclose(ends[":makespan_bound=1.375"], (ends[""] + ends[":makespan_bound=1.25"]) / 2)
     outcome = simulate(small.window(0, 60), small.cluster, small.site, small.rules, scheduler(name))
     assert np.isfinite(outcome.start_s).all()
     for text, message in (
-        (":stretch=2", "stretch is 2 (give 1.25 to 1.5, or train one for it)"),
-        (":sample=1", "gas-marl-plus has no parameter 'sample' (it takes stretch)"),
+        (":makespan_bound=2", "makespan_bound is 2 (give 1.25 to 1.5, or train one for it)"),
+        (":sample=1", "gas-marl-plus has no parameter 'sample' (it takes makespan_bound)"),
         ("+easy", "gas-marl-plus looks at every waiting job, so it takes no backfilling"),
     ):
         with pytest.raises(InputError) as caught:
@@ -225,9 +225,9 @@ def test_numbers_that_are_none_are_refused(small: Scenario, tmp_path: Path) -> N
     for number, weights in enumerate(
         (
             {},
-            {"stretch_1.5": np.zeros(3)},
+            {"makespan_bound_1.5": np.zeros(3)},
             {"actor": np.zeros(prices.WEIGHTS)},
-            {"stretch_1": np.full(prices.WEIGHTS, np.nan)},
+            {"makespan_bound_1": np.full(prices.WEIGHTS, np.nan)},
         )
     ):
         record = {"training": {"backfill": "none"}, "validation": {}}
@@ -239,7 +239,7 @@ def test_numbers_that_are_none_are_refused(small: Scenario, tmp_path: Path) -> N
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"training.search.aim": [1.2]}, "stretch, aim, most and slowdown have different lengths"),
+        ({"training.search.aim": [1.2]}, "makespan_bound, aim, most and slowdown have different lengths"),
         ({"training.search.population": 2}, "population"),
         ({"training.search.temperature": 2}, "unknown key"),
     ],

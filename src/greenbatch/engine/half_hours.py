@@ -15,7 +15,7 @@ from greenbatch.engine.supply import forecast_w, slot_at
 BIN_S = 1800.0
 """Length of a half-hour. [s]"""
 BINS = 640
-"""Half-hours that a table can cover."""
+"""Half-hours that a table can cover, 13 days; what lies beyond is taken to cost what the last one does."""
 (SURPLUS, FREE, GREEN, COST, TOTAL, NEXT_FULL, ROWS) = range(7)
 """Rows of the table: forecast power that nobody uses [W], free processors, greenness from 0 to 1, cost of a job per
 second [W], its sum from now to the beginning of the half-hour [J], and the next half-hour with too few processors."""
@@ -104,7 +104,7 @@ def cost_between(
         rest_s: how long it runs in the last one. [s]
         count: half-hours that count.
     """
-    total_j = 0.0
+    total_j, cost_w = 0.0, 0.0
     length_s = BIN_S
     if first == 0:
         length_s = np.floor(s.clock.now_s / BIN_S) * BIN_S + BIN_S - s.clock.now_s
@@ -112,6 +112,8 @@ def cost_between(
         cost_w = max(power_w - max(grid[SURPLUS, k], 0.0), 0.0) + green_w * grid[GREEN, k]
         total_j += cost_w * (rest_s if k == stop else length_s)
         length_s = BIN_S
+    if stop >= count:
+        total_j += cost_w * ((stop - count) * BIN_S + rest_s)
     return total_j
 
 
@@ -154,3 +156,12 @@ def is_room(grid: Any, first: int, last: int, count: int, need: int) -> bool:
         if grid[FREE, k] < need:
             return False
     return True
+
+
+@compiled
+def earliest_room(grid: Any, reach: int, count: int, need: int) -> int:
+    """The first half-hour from which so many processors are free for ``reach`` more, -1 if none of the table is."""
+    for k in range(1, count):
+        if is_room(grid, k, min(k + reach, count - 1), count, need):
+            return k
+    return -1

@@ -31,6 +31,7 @@ from greenbatch.engine.half_hours import (
     ROWS,
     TOTAL,
     cost_between,
+    earliest_room,
     is_room,
     lay_out,
     mark_full,
@@ -63,7 +64,8 @@ from greenbatch.engine.queue import position_of, sort_ranked, start
 from greenbatch.engine.tally import take_stock
 
 LONGEST_HOLD_S = 30 * 86_400.0
-"""A job that has waited so long goes first, and starts as soon as it fits: nothing is held for ever. [s]"""
+"""A job that has waited so long goes first, and the earliest half-hours that have room for it are kept for it: nothing
+is held for ever. [s]"""
 SHORT_RUN_S = 20.0
 """Run time by which the wait of a typical short job is divided to get its slowdown. [s]"""
 _OVERDUE, _SHORT_FIRST = -2e6, -1e6
@@ -127,12 +129,12 @@ def _cheapest(
     now = need <= c.free and is_room(grid, 0, int((off_s + run_s - 1e-6) / BIN_S), count, need)
     if only_now and not now:
         return -1
-    if now and c.now_s - job.submit_s > LONGEST_HOLD_S:
-        return 0
     horizon = min(int(prices[HORIZON] * 3600.0 / BIN_S), count - 2)
     whole = int(run_s / BIN_S)
     rest_s = run_s - whole * BIN_S
     reach = whole - 1 if rest_s < 1e-3 else whole
+    if c.now_s - job.submit_s > LONGEST_HOLD_S:
+        return 0 if now else earliest_room(grid, reach, count, need)
     covered = min(count, horizon + whole + 3)
     green_w = job.processors * prices[GREEN_PRICE]
     price_w = prices[HOLD_PRICE] / max(run_s, 10.0) + prices[IDLE_PRICE] * job.processors
@@ -160,6 +162,8 @@ def _cheapest(
         cost_j = grid[TOTAL, min(stop, covered)] - grid[TOTAL, k] + (k * BIN_S - off_s) * price_w
         if stop < covered:
             cost_j += grid[COST, stop] * rest_s
+        else:
+            cost_j += grid[COST, covered - 1] * ((stop - covered) * BIN_S + rest_s)
         if cost_j < best_j - noise_j:
             best, best_j = k, cost_j
             hopes[number] = begin_s + k * BIN_S
@@ -233,12 +237,13 @@ def run_priced(s: Any, numbers: Any, unheld: Any) -> None:
     inputs, prices = np.zeros(len(INPUTS)), np.zeros(PRICES)
     begin_memory(s, memory)
     c = s.clock
-    arrived, running = 0, 0
+    arrived, running, looked = 0, 0, -np.inf
     while advance(s):
-        alone = c.arrived == arrived + 1 and c.running == running and c.last - c.first > 1
+        half_hour = np.floor(c.now_s / BIN_S)  # an arrival may come at the very instant of a tick, and takes its place
+        alone = c.arrived == arrived + 1 and c.running == running and c.last - c.first > 1 and half_hour == looked
         remember(s, memory, numbers[MEMORY] * 3600.0)
         _pass(s, numbers, memory, unheld, reserved, hopes, grid, inputs, prices, c.last - 1 if alone else c.first)
-        arrived, running = c.arrived, c.running
+        arrived, running, looked = c.arrived, c.running, half_hour
         c.blocked, c.settled = 1, 0
 
 

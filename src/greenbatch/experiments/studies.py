@@ -109,7 +109,7 @@ STUDIES: dict[str, Study] = {
             Agent(column="GAS-MARL, group-relative", preset="gas-marl-group", weighed=True, against="GAS-MARL",
                   etas={"Cirne": 0.012, "Jann": 0.02}),
             Agent(column="GAS-MARL plus", preset="gas-marl-plus", backfills=("none",),
-                  knobs=(":stretch=1.5", ":stretch=1.4", ":stretch=1.25"), overrides={
+                  knobs=(":makespan_bound=1.5", ":makespan_bound=1.4", ":makespan_bound=1.25"), overrides={
                       trace: {"training.search.slowdown": [round(0.85 * limit, 2) for limit in limits]}
                       for trace, limits in SLOWDOWN_LIMITS.items()
                   }),

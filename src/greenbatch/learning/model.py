@@ -39,7 +39,7 @@ ACTOR, RECORD = "actor.safetensors", "model.json"
 LARGEST_BYTES = 1_000_000
 """Largest size of the weights."""
 
-STRETCH = "stretch_"
+BOUND = "makespan_bound_"
 """How the numbers of a planner with prices are named: with the makespan, relative to F2, that they hold to."""
 
 _POWERED = {"power", "power_per_processor", "is_brown", "brown_ratio"}
@@ -288,12 +288,12 @@ def _check_numbers(weights: Weights, folder: Path) -> None:
 
 
 def _is_stretch(name: str) -> bool:
-    """Whether a name is that of the numbers for a stretch, written as a search writes it."""
+    """Whether a name is that of the numbers for a makespan bound, written as a search writes it."""
     try:
-        stretch = float(name.removeprefix(STRETCH))
+        makespan_bound = float(name.removeprefix(BOUND))
     except ValueError:
         return False
-    return 0.0 < stretch < np.inf and name == f"{STRETCH}{stretch:g}"
+    return 0.0 < makespan_bound < np.inf and name == f"{BOUND}{makespan_bound:g}"
 
 
 def _misfit(folder: Path, problem: str) -> InputError:

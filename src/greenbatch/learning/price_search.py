@@ -16,7 +16,7 @@ from greenbatch.envs.preset import PRICES as KIND
 from greenbatch.envs.preset import Preset
 from greenbatch.envs.simulations import Simulations
 from greenbatch.errors import GreenbatchError, InputError
-from greenbatch.learning.model import STRETCH
+from greenbatch.learning.model import BOUND
 from greenbatch.learning.onnx_builder import Weights
 from greenbatch.learning.plan import Plan
 from greenbatch.learning.priced import BASELINE, program_of, unheld_rule
@@ -32,7 +32,7 @@ TERMS = ("renewable_utilization", "bounded_slowdown", "makespan")
 HEAD_STEP = 0.25
 """First step of a head's weight."""
 LEEWAY = 0.1
-"""How far below the stretch the lag begins, beyond which holding gets dear."""
+"""How far below the makespan bound the lag begins, beyond which holding gets dear."""
 YEAR_S = 365 * 86_400
 FAR, FAR_PRICE = 6.0, 1e-4
 """Steps from the beginning beyond which a number of a candidate costs something, and what each further step costs."""
@@ -43,11 +43,11 @@ def initial_point() -> Floats:
     return np.zeros(WEIGHTS)
 
 
-def numbers_of(point: Floats, stretch: float) -> Floats:
-    """The model at a point of the search for a stretch, cut to what makes sense, shape (WEIGHTS,)."""
+def numbers_of(point: Floats, makespan_bound: float) -> Floats:
+    """The model at a point of the search for a makespan bound, cut to what makes sense, shape (WEIGHTS,)."""
     made = point * HEAD_STEP
     for k, number in enumerate(NUMBERS.values()):
-        begin = stretch - LEEWAY if k == LAG else number.initial
+        begin = makespan_bound - LEEWAY if k == LAG else number.initial
         made[k] = min(max(begin + number.step * point[k], number.lowest), number.highest)
     made[PRICES:] = np.clip(made[PRICES:], -LARGEST_WEIGHT, LARGEST_WEIGHT)
     return np.ascontiguousarray(made)
@@ -137,11 +137,11 @@ def objective(found: Floats, terms: Mapping[str, float], aim: float, most: float
 
 
 class PriceSearch(Searching):
-    """One model for each makespan that the preset's ``stretch`` lists."""
+    """One model for each makespan that the preset's ``makespan_bound`` lists."""
 
     def __init__(self, plan: Plan, folder: Path, watch: Watch) -> None:
         made = plan.settings
-        stages = 1 if made.search is None else len(made.search.stretch)
+        stages = 1 if made.search is None else len(made.search.makespan_bound)
         super().__init__(plan, folder, watch, initial_point(), stages=stages)
         self.trial = Trial(plan.scenario, plan.preset, made.jobs, made.windows, plan.threads)
 
@@ -173,8 +173,8 @@ class PriceSearch(Searching):
         year = np.arange(count) % years if self.search.fixed_windows else random.integers(0, years, count)
         shifts_s = year * YEAR_S
         points = self.evolution.ask(random)
-        stretch = self.search.stretch[stage]
-        found = np.array([self.trial(numbers_of(point, stretch), starts, shifts_s) for point in points])
+        makespan_bound = self.search.makespan_bound[stage]
+        found = np.array([self.trial(numbers_of(point, makespan_bound), starts, shifts_s) for point in points])
         limits = self.search.aim[stage], self.search.most[stage], self.search.slowdown[stage]
         far = FAR_PRICE * np.maximum(np.abs(points) - FAR, 0.0).sum(axis=1)
         terms = self.plan.preset.reward.terms
@@ -186,13 +186,13 @@ class PriceSearch(Searching):
             )
         best = found[int(np.nanargmin(values))]
         figures = dict(zip(TERMS, np.nan_to_num(best.mean(axis=0)).tolist(), strict=True))
-        return values, {"stretch": stretch, "return": float(-np.nanmean(values)), **figures}
+        return values, {"makespan_bound": makespan_bound, "return": float(-np.nanmean(values)), **figures}
 
     def center(self, stage: int) -> dict[str, Floats]:
-        """The stretch's numbers."""
-        stretch = self.search.stretch[stage]
-        return {f"{STRETCH}{stretch:g}": numbers_of(self.evolution.mean, stretch)}
+        """The numbers of the bound."""
+        makespan_bound = self.search.makespan_bound[stage]
+        return {f"{BOUND}{makespan_bound:g}": numbers_of(self.evolution.mean, makespan_bound)}
 
     def weights(self) -> Weights:
-        """Numbers of every stretch that was begun."""
+        """Numbers of every bound that was begun."""
         return {name: numbers.astype(np.float32) for name, numbers in self.found.items()}

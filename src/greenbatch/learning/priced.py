@@ -1,4 +1,4 @@
-"""A planner with learned prices as a scheduler: ``gas-marl-plus@FOLDER:stretch=1.25``."""
+"""A planner with learned prices as a scheduler: ``gas-marl-plus@FOLDER:makespan_bound=1.25``."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from greenbatch.engine.program import Program
 from greenbatch.errors import InputError
-from greenbatch.learning.model import STRETCH, Model
+from greenbatch.learning.model import BOUND, Model
 from greenbatch.policies import scheduler
 
 if TYPE_CHECKING:
@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from greenbatch.workload import Workload
 
 BASELINE = "f2+easy-schedgym"
-"""The rule whose makespan a stretch is a multiple of."""
-PARAMETERS = ("stretch",)
+"""The rule whose makespan a bound is a multiple of."""
+PARAMETERS = ("makespan_bound",)
 """What may be said behind the folder: the makespan to hold to, relative to F2 with backfilling."""
 
 
@@ -64,11 +64,11 @@ def priced(name: str, model: Model, parameters: Mapping[str, float], backfill: s
     Args:
         name: how it is named, for reports.
         model: the model.
-        parameters: see `PARAMETERS`; the largest stretch if not given. In between, so are the numbers.
+        parameters: see `PARAMETERS`; the largest bound if not given. In between, so are the numbers.
         backfill: must be none: the planner looks at every waiting job.
 
     Raises:
-        InputError: a backfilling, another parameter, or a stretch that the model does not reach.
+        InputError: a backfilling, another parameter, or a bound that the model does not reach.
     """
     if backfill != "none":
         fix = f"write {name.rpartition('+')[0]} or {name.rpartition('+')[0]}+none"
@@ -80,11 +80,11 @@ def priced(name: str, model: Model, parameters: Mapping[str, float], backfill: s
             raise InputError(
                 f"{model.preset.name} has no parameter {key!r}", field=name, fix="it takes " + ", ".join(PARAMETERS)
             )
-    known = np.sort([float(key.removeprefix(STRETCH)) for key in model.weights])
-    wanted = parameters.get("stretch", float(known[-1]))
+    known = np.sort([float(key.removeprefix(BOUND)) for key in model.weights])
+    wanted = parameters.get("makespan_bound", float(known[-1]))
     if not known[0] <= wanted <= known[-1]:
         fix = f"give {known[0]:g} to {known[-1]:g}, or train one for it"
-        raise InputError(f"stretch is {wanted:g}", field=name, fix=fix)
-    table = np.stack([model.weights[f"{STRETCH}{each:g}"].astype(np.float64) for each in known])
+        raise InputError(f"makespan_bound is {wanted:g}", field=name, fix=fix)
+    table = np.stack([model.weights[f"{BOUND}{each:g}"].astype(np.float64) for each in known])
     numbers = np.array([np.interp(wanted, known, column) for column in table.T])
     return PricedScheduler(name, model, np.ascontiguousarray(numbers))

@@ -81,7 +81,7 @@ class Search(Section):
     """The same windows in every generation, evenly spread over the trace, instead of new ones."""
     years: Annotated[int, Field(ge=1, le=100)] = 1
     """Each window is played under the weather of one of so many years of the power series."""
-    stretch: Annotated[tuple[Positive, ...], Field(strict=False, min_length=1)] = (1.5,)
+    makespan_bound: Annotated[tuple[Positive, ...], Field(strict=False, min_length=1)] = (1.5,)
     """Makespans, relative to F2 with backfilling, for which there is a model each; one begins where the last ended."""
     aim: Annotated[tuple[Positive, ...], Field(strict=False, min_length=1)] = (1.475,)
     """Mean makespan of the windows, relative to F2 with backfilling, beyond which a candidate pays."""
@@ -92,8 +92,10 @@ class Search(Section):
 
     @model_validator(mode="after")
     def _one_each(self) -> Search:
-        if not len(self.stretch) == len(self.aim) == len(self.most) == len(self.slowdown):
-            raise ValueError("stretch, aim, most and slowdown have different lengths; give one of each for every model")
+        if not len(self.makespan_bound) == len(self.aim) == len(self.most) == len(self.slowdown):
+            raise ValueError(
+                "makespan_bound, aim, most and slowdown have different lengths; give one of each for every model"
+            )
         return self
 
 

@@ -1,0 +1,111 @@
+"""The tables of docs/results.md, from what ``reproduce --trained`` wrote.
+
+``python docs/results_tables.py GAS_MARL/results/rows.json RLSCHEDULER/results/rows.json`` prints them.
+"""
+
+# ruff: noqa: RUF001 - typographic dashes and signs are meant for the reader.
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+Row = Mapping[str, Any]
+
+COLUMNS = (
+    ("Renewable utilization [%]", "renewable_utilization", 1, 100.0),
+    ("Bounded slowdown", "avg_bounded_slowdown", 2, 1.0),
+    ("Makespan [×]", "makespan_ratio", 3, 1.0),
+    ("Brown energy [kWh]", "common_horizon_brown_kwh", 0, 1.0),
+    ("Wait, p95 [h]", "p95_wait_s", 1, 1 / 3600),
+    ("Slowdown < 5 min", "avg_bounded_slowdown_under_5min", 1, 1.0),
+    ("to 1 h", "avg_bounded_slowdown_5min_to_1h", 1, 1.0),
+    ("to 4 h", "avg_bounded_slowdown_1h_to_4h", 1, 1.0),
+    ("> 4 h", "avg_bounded_slowdown_over_4h", 1, 1.0),
+)
+"""Header, metric, digits, factor."""
+RULES = ("F2+easy-schedgym", "F2+green", "CHEAPEST-START:PSI=8+none", "CHEAPEST-START:PSI=2+none")
+"""Plain rules that stand beside the agents."""
+
+
+def cell(row: Row, metric: str, digits: int, factor: float = 1.0) -> str:
+    """A mean, and for agents half the width of its interval over the seeds."""
+    figure = row["figures"].get(metric)
+    if not figure:
+        return "–"
+    text = f"{figure['mean'] * factor:,.{digits}f}"
+    low, high = figure.get("low"), figure.get("high")
+    if row["agent"] and low is not None and high is not None and len(row["agent"]["seeds"]) > 1:
+        text += f" ± {(high - low) / 2 * factor:,.{digits}f}"
+    return text
+
+
+def seeds(row: Row) -> str:
+    """How many seeds."""
+    return str(len(row["agent"]["seeds"])) if row["agent"] else ""
+
+
+def published(rows: Sequence[Row]) -> str:
+    """The paper's own pair."""
+    agent = next(row for row in rows if row["agent"] and row["published"])
+    figures = agent["published"]
+    utilization = f"{100 * float(figures['renewable_utilization']['value']):.2f}"
+    pair = f"{utilization} | {figures['avg_bounded_slowdown']['value']}"
+    return f"| GAS-MARL+green, as published | | {pair} |" + " – |" * (len(COLUMNS) - 2)
+
+
+def renewable(rows: Sequence[Row]) -> list[str]:
+    """A table a trace and kind of windows."""
+    lines = []
+    for trace in dict.fromkeys(row["trace"] for row in rows):
+        for windows in ("published", "held-out"):
+            home = [row for row in rows if row["trace"] == trace and row["windows"] == windows and row["figures"]]
+            lines += [
+                f"### {trace}, {windows} windows", "",
+                "| Scheduler | Seeds | " + " | ".join(header for header, *_ in COLUMNS) + " |",
+                "|:---|---:|" + "---:|" * len(COLUMNS),
+            ]  # fmt: skip
+            if windows == "published":
+                lines.append(published(home))
+            for row in home:
+                if row["agent"] or row["scheduler"] in RULES:
+                    figures = " | ".join(cell(row, *column) for _, *column in COLUMNS)
+                    lines.append(f"| {row['scheduler']} | {seeds(row)} | {figures} |")
+            lines.append("")
+    return lines
+
+
+def ranking(rows: Sequence[Row]) -> list[str]:
+    """A table a trace: the best plain rule, the published agent and ours."""
+    metric = "avg_bounded_slowdown"
+    lines = []
+    for trace in dict.fromkeys(row["trace"] for row in rows):
+        lines += [
+            f"### {trace}", "",
+            "| Backfilling | Windows | Best plain rule | RLScheduler, published | Ours | Seeds |",
+            "|:---|:---|---:|---:|---:|---:|",
+        ]  # fmt: skip
+        for row in rows:
+            agent = row["agent"]
+            if row["trace"] != trace or not agent or not row["figures"] or agent["trained_on"] != trace:
+                continue
+            rivals = [
+                (other["figures"][metric]["mean"], other["column"]) for other in rows
+                if not other["agent"] and metric in other["figures"]
+                and all(other[key] == row[key] for key in ("trace", "windows", "backfill"))
+            ]  # fmt: skip
+            figure, rule = min(rivals)
+            told = row["published"].get(metric, {}).get("value", "–")
+            windows = row["windows"] + ("" if agent["trained_windows"] == row["windows"] else ", trained held-out")
+            figures = f"{rule} {figure:.2f} | {told} | {cell(row, metric, 2)} | {seeds(row)}"
+            lines.append(f"| {row['backfill']} | {windows} | {figures} |")
+        lines.append("")
+    return lines
+
+
+if __name__ == "__main__":
+    files = [json.loads(Path(name).read_text(encoding="utf-8")) for name in sys.argv[1:]]
+    print("\n".join([*renewable(files[0]), *ranking(files[1])]))
