@@ -141,7 +141,9 @@ TINY = {
 
 
 def plan(small: Scenario, epochs: int = 6, **changes: Any) -> Plan:
-    return make_plan("gas-marl-plus", small, overrides={**TINY, **changes}, epochs=epochs, threads=1)
+    """A tiny search; ``backfill`` among the changes is an argument, the others are keys of the preset."""
+    backfill = changes.pop("backfill", None)
+    return make_plan("gas-marl-plus", small, overrides={**TINY, **changes}, epochs=epochs, threads=1, backfill=backfill)
 
 
 @pytest.mark.parametrize("fixed", [True, False])
@@ -255,6 +257,8 @@ def test_bad_settings_are_one_line(small: Scenario, changes: dict[str, Any], mes
         ({"settings.tick_s": 0.0}, "settings.tick_s: gas-marl-plus holds jobs"),
         ({"reward.terms": {"renewable_utilization": 1.0}}, "reward.terms: gas-marl-plus is searched for by renewable"),
         ({"training.jobs": 301}, "training.jobs: no training window of 301 jobs"),
+        ({"training.keep": "best"}, "training.keep: gas-marl-plus keeps the center of the last generation"),
+        ({"backfill": "green"}, "--backfill: gas-marl-plus looks at every waiting job"),
     ],
 )
 def test_what_cannot_be_searched_is_refused_before_anything_is_written(
@@ -264,6 +268,42 @@ def test_what_cannot_be_searched_is_refused_before_anything_is_written(
         search(plan(small, **changes), tmp_path / "x", watch=lambda _: None)
     assert str(caught.value).startswith(message)
     assert not (tmp_path / "x").exists()
+
+
+@pytest.mark.parametrize("preset", ["gas-marl-plus", "rlscheduler-plus"])
+def test_a_search_that_cannot_begin_leaves_an_earlier_one_alone(
+    small: Scenario, tmp_path: Path, preset: str
+) -> None:  # fmt: skip
+    """Even where it was to be replaced."""
+    tiny = {"training.search.population": 6, "training.windows": 2, "training.jobs": 30}
+    search(make_plan(preset, small, overrides=tiny, epochs=2, threads=1), tmp_path / "x", watch=lambda _: None)
+    before = {file: file.read_bytes() for file in (tmp_path / "x").rglob("*") if file.is_file()}
+    greedy = make_plan(preset, small, overrides=tiny, epochs=2, threads=1, backfill="nonsense")
+    with pytest.raises(InputError, match="backfill"):
+        search(greedy, tmp_path / "x", watch=lambda _: None, anew=True)
+    with pytest.raises(InputError, match="backfill"):
+        search(greedy, tmp_path / "new", watch=lambda _: None)
+    assert {file: file.read_bytes() for file in (tmp_path / "x").rglob("*") if file.is_file()} == before
+    assert not (tmp_path / "new").exists()
+
+
+def test_a_finished_search_stays_as_it_is(small: Scenario, tmp_path: Path) -> None:
+    search(plan(small, epochs=2), tmp_path / "x", watch=lambda _: None)
+    before = {file: file.read_bytes() for file in (tmp_path / "x").rglob("*") if file.is_file()}
+    search(plan(small, epochs=2), tmp_path / "x", watch=lambda _: None)
+    assert {file: file.read_bytes() for file in (tmp_path / "x").rglob("*") if file.is_file()} == before
+
+
+def test_however_short_the_time_every_bound_gets_a_model(small: Scenario, tmp_path: Path) -> None:
+    brief = make_plan("gas-marl-plus", small, overrides=TINY, epochs=1, minutes=1e-4, threads=1)
+    search(brief, tmp_path / "x", watch=lambda _: None)
+    assert set(load_model(tmp_path / "x" / "model").weights) == {"makespan_bound_1.5", "makespan_bound_1.25"}
+    longer = make_plan("gas-marl-plus", small, overrides=TINY, epochs=1, minutes=0.02, threads=1)
+    search(longer, tmp_path / "y", watch=lambda _: None)
+    bounds = [line["makespan_bound"] for line in read_log(tmp_path / "y" / "log.jsonl") if "makespan_bound" in line]
+    assert bounds == sorted(bounds, reverse=True)
+    assert len(bounds) > 2  # time counts, not epochs
+    assert set(bounds) == {1.5, 1.25}
 
 
 def test_networks_that_are_learned_are_not_searched_for(small: Scenario, tmp_path: Path) -> None:

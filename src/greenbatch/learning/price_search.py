@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,7 +19,7 @@ from greenbatch.learning.model import BOUND
 from greenbatch.learning.onnx_builder import Weights
 from greenbatch.learning.plan import Plan
 from greenbatch.learning.priced import BASELINE, program_of, unheld_rule
-from greenbatch.learning.search import Record, Searching, Watch
+from greenbatch.learning.search import Record, Searching
 from greenbatch.policies import scheduler
 from greenbatch.scenarios import Scenario
 
@@ -139,33 +138,11 @@ def objective(found: Floats, terms: Mapping[str, float], aim: float, most: float
 class PriceSearch(Searching):
     """One model for each makespan that the preset's ``makespan_bound`` lists."""
 
-    def __init__(self, plan: Plan, folder: Path, watch: Watch) -> None:
+    def __init__(self, plan: Plan) -> None:
+        check(plan)
         made = plan.settings
-        stages = 1 if made.search is None else len(made.search.makespan_bound)
-        super().__init__(plan, folder, watch, initial_point(), stages=stages)
+        super().__init__(plan, initial_point(), stages=1 if made.search is None else len(made.search.makespan_bound))
         self.trial = Trial(plan.scenario, plan.preset, made.jobs, made.windows, plan.threads)
-
-    @staticmethod
-    def check(plan: Plan) -> None:
-        """Refuse what cannot be planned.
-
-        Raises:
-            InputError: the network is not found by a search, the planner is never woken, the reward has other terms, or
-                there is no power supply.
-        """
-        kind = plan.preset.network.get("kind")
-        if kind != KIND:
-            fix = "leave out training.search: it finds networks of kind prices or linear"
-            raise InputError(f"is {kind!r}", field="network.kind", fix=fix)
-        if not plan.preset.settings.get("tick_s", plan.scenario.rules.tick_s) > 0:
-            problem = f"{plan.preset.name} holds jobs, so it must be asked again although nothing happens"
-            raise InputError(problem, field="settings.tick_s", fix="set it to 1800")
-        if set(plan.preset.reward.terms) != set(TERMS):
-            problem = f"{plan.preset.name} is searched for by " + ", ".join(TERMS)
-            raise InputError(problem, field="reward.terms", fix="give each of them a weight, and no other")
-        if plan.scenario.site is None:
-            problem = f"{plan.preset.name} needs a power supply, {plan.scenario.name} has none"
-            raise InputError(problem, field="site", fix="use a scenario with a site")
 
     def tried(self, stage: int, starts: Ints, random: np.random.Generator) -> tuple[Floats, Record]:
         """Objectives of a generation. Fixed windows take the years of weather in turn, others a drawn one."""
@@ -182,7 +159,7 @@ class PriceSearch(Searching):
         if np.isnan(values).all():
             raise GreenbatchError(
                 f"no candidate of generation {self.counters.epoch + 1} starts all jobs before the power series ends "
-                "(give a longer series, or set site.repeat = true)"
+                "(give a longer series, set site.repeat = true, or ask for fewer training.search.years)"
             )
         best = found[int(np.nanargmin(values))]
         figures = dict(zip(TERMS, np.nan_to_num(best.mean(axis=0)).tolist(), strict=True))
@@ -196,3 +173,31 @@ class PriceSearch(Searching):
     def weights(self) -> Weights:
         """Numbers of every bound that was begun."""
         return {name: numbers.astype(np.float32) for name, numbers in self.found.items()}
+
+
+def check(plan: Plan) -> None:
+    """Refuse what cannot be planned.
+
+    Raises:
+        InputError: the network is not found by a search, the planner is never woken or looks at some jobs only, another
+            than the last center is to be kept, the reward has other terms, or there is no power supply.
+    """
+    kind = plan.preset.network.get("kind")
+    if kind != KIND:
+        fix = "leave out training.search: it finds networks of kind prices or linear"
+        raise InputError(f"is {kind!r}", field="network.kind", fix=fix)
+    if not plan.preset.settings.get("tick_s", plan.scenario.rules.tick_s) > 0:
+        problem = f"{plan.preset.name} holds jobs, so it must be asked again although nothing happens"
+        raise InputError(problem, field="settings.tick_s", fix="set it to 1800")
+    if plan.backfill != "none":
+        problem = f"{plan.preset.name} looks at every waiting job, so it takes no backfilling"
+        raise InputError(problem, field="--backfill", fix="leave it out, or give none")
+    if plan.settings.keep != "last":
+        problem = f"{plan.preset.name} keeps the center of the last generation"
+        raise InputError(problem, field="training.keep", fix='set it to "last"')
+    if set(plan.preset.reward.terms) != set(TERMS):
+        problem = f"{plan.preset.name} is searched for by " + ", ".join(TERMS)
+        raise InputError(problem, field="reward.terms", fix="give each of them a weight, and no other")
+    if plan.scenario.site is None:
+        problem = f"{plan.preset.name} needs a power supply, {plan.scenario.name} has none"
+        raise InputError(problem, field="site", fix="use a scenario with a site")

@@ -8,8 +8,6 @@ and the one that decides, and no reward has to be handed to single decisions.
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import numpy as np
 from numpy.typing import NDArray
 
@@ -18,7 +16,7 @@ from greenbatch.errors import InputError
 from greenbatch.learning import windows
 from greenbatch.learning.onnx_builder import Weights
 from greenbatch.learning.plan import Plan
-from greenbatch.learning.search import Record, Searching, Watch
+from greenbatch.learning.search import Record, Searching
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -116,39 +114,25 @@ def costs(rewards: Floats) -> Floats:
 class RankingSearch(Searching):
     """Steps are counted from where the search begins, see `begin_of`."""
 
-    def __init__(self, plan: Plan, folder: Path, watch: Watch) -> None:
+    def __init__(self, plan: Plan) -> None:
+        check(plan)
         self.begin, made = begin_of(plan), plan.settings
-        super().__init__(plan, folder, watch, np.zeros(len(self.begin)))
+        super().__init__(plan, np.zeros(len(self.begin)))
         self.env = BatchEnv(
             plan.scenario, plan.preset, environments=made.windows * self.search.population, jobs=made.jobs,
             backfill=plan.backfill, threads=plan.threads,
         )  # fmt: skip
-        check = made.validation
-        self.validation_starts = windows.validation_starts(plan.scenario, check.windows, check.jobs)
+        tests = made.validation
+        self.validation_starts = windows.validation_starts(plan.scenario, tests.windows, tests.jobs)
         self.validation: BatchEnv | None = None
         """Where centers are compared, if one of them is to be kept."""
-        if made.keep == "best" and check.windows:
+        if made.keep == "best" and tests.windows:
             self.validation = BatchEnv(
-                plan.scenario, plan.preset, environments=check.windows, jobs=check.jobs, backfill=plan.backfill,
+                plan.scenario, plan.preset, environments=tests.windows, jobs=tests.jobs, backfill=plan.backfill,
                 threads=plan.threads,
             )  # fmt: skip
-            reserved = windows.jobs_of(self.validation_starts, check.jobs)
+            reserved = windows.jobs_of(self.validation_starts, tests.jobs)
             self.starts = windows.training_starts(plan.scenario, made.jobs, plan.windows, reserved=reserved)
-
-    @staticmethod
-    def check(plan: Plan) -> None:
-        """Refuse what is no ranking.
-
-        Raises:
-            InputError: the preset chooses delays, or its network has other keys or values.
-        """
-        preset = plan.preset
-        if len(preset.action.delays) > 1:
-            problem = "are more than one, and a ranking chooses none"
-            raise InputError(problem, field="action.delays", fix="leave them out")
-        if unknown := sorted(set(preset.network) - {"kind", "begin", "hidden"}):
-            raise InputError("linear has no such key", field=f"network.{unknown[0]}", fix="its keys: begin, hidden")
-        begin_of(plan)
 
     def tried(self, stage: int, starts: Ints, random: np.random.Generator) -> tuple[Floats, Record]:
         """Costs of a generation."""
@@ -173,6 +157,20 @@ class RankingSearch(Searching):
     def weights(self) -> Weights:
         """The network that it is."""
         return weights_of(self.found[POINT], len(self.plan.preset.observation.queue.columns))
+
+
+def check(plan: Plan) -> None:
+    """Refuse what is no ranking.
+
+    Raises:
+        InputError: the preset chooses delays, or its network has other keys or values.
+    """
+    preset = plan.preset
+    if len(preset.action.delays) > 1:
+        problem = "are more than one, and a ranking chooses none"
+        raise InputError(problem, field="action.delays", fix="leave them out")
+    if unknown := sorted(set(preset.network) - {"kind", "begin", "hidden"}):
+        raise InputError("linear has no such key", field=f"network.{unknown[0]}", fix="its keys: begin, hidden")
 
 
 def begin_of(plan: Plan) -> Floats:

@@ -38,27 +38,34 @@ Ints = NDArray[np.int64]
 
 
 class Searching(ABC):
-    """A search in a folder, from its last checkpoint on."""
+    """A search: built whole, so that what does not fit is refused, before it is opened in a folder."""
 
-    def __init__(self, plan: Plan, folder: Path, watch: Watch, begin: Floats, *, stages: int = 1) -> None:
-        """Begin, or go on.
+    def __init__(self, plan: Plan, begin: Floats, *, stages: int = 1) -> None:
+        """Everything but the folder.
 
         Args:
             plan: what is searched for.
-            folder: begun by `runs.begin`.
-            watch: told of every generation.
             begin: center of the first generation, shape (n,).
             stages: models that are found one after the other; each begins where the last ended.
         """
-        self.plan, self.folder, self.watch, self.stages = plan, folder, watch, stages
+        self.plan, self.stages = plan, stages
         self.settings, self.search = plan.settings, asked(plan)
         self.counters = Counters()
         self.evolution = self._fresh(begin)
         self.found: dict[str, Floats] = {}
         """Name -> numbers, as far as they are found."""
+        self.starts = windows.training_starts(plan.scenario, self.settings.jobs, plan.windows)
+
+    def open(self, folder: Path, watch: Watch) -> None:
+        """Begin in a folder, or go on from its last checkpoint.
+
+        Args:
+            folder: begun by `runs.begin`.
+            watch: told of every generation.
+        """
+        self.folder, self.watch = folder, watch
         if (folder / runs.CHECKPOINT / STATE).exists():
             self._restore()
-        self.starts = windows.training_starts(plan.scenario, self.settings.jobs, plan.windows)
         self.log = Log(folder / runs.LOG, self.counters.log_bytes)
         self._clock = time.perf_counter() - self.counters.elapsed_s
 
@@ -76,17 +83,20 @@ class Searching(ABC):
 
     def run(self) -> None:
         """All generations that are left, and the model: the center of the last generation of each stage."""
-        counters, each = self.counters, max(self.settings.epochs // self.stages, 1)
-        while counters.epoch < each * self.stages and self._progress() < 1.0:
-            stage = counters.epoch // each
+        counters, stage = self.counters, self._stage()
+        while stage < self.stages and not counters.done:
             record = self._generation(stage)
             counters.epoch += 1
+            counters.elapsed_s = time.perf_counter() - self._clock
             self.found |= self.center(stage)
-            if counters.epoch % each == 0:
+            following = self._stage()
+            if following != stage:
                 self.evolution = self._fresh(self.evolution.mean)
+            stage = following
             self._save(record)
-        counters.done = True
-        self._save({"done": True})
+        if not counters.done:
+            counters.done = True
+            self._save({"done": True})
         self.write_model()
 
     def write_model(self) -> None:
@@ -98,9 +108,23 @@ class Searching(ABC):
             scenario=self.plan.scenario,
         )  # fmt: skip
 
-    def _progress(self) -> float:
+    @property
+    def progress(self) -> float:
+        """Share of the search that is done, in [0, 1]."""
         minutes = self.plan.minutes
-        return 0.0 if minutes is None else self.counters.elapsed_s / (60.0 * minutes)
+        done = self.counters.epoch / self._generations if minutes is None else self.counters.elapsed_s / (60 * minutes)
+        return min(done, 1.0)
+
+    @property
+    def _generations(self) -> int:
+        """All of them, the same number for each stage."""
+        return max(self.settings.epochs // self.stages, 1) * self.stages
+
+    def _stage(self) -> int:
+        """The stage of the next generation, ``stages`` after the last: each gets its share, at least one generation."""
+        if self.plan.minutes is None:
+            return self.counters.epoch * self.stages // self._generations
+        return min(int(self.progress * self.stages), len(self.found))
 
     def _fresh(self, mean: Floats) -> Evolution:
         return Evolution(mean.copy(), self.search.sigma, self.search.population, diagonal=self.search.diagonal)
@@ -123,9 +147,8 @@ class Searching(ABC):
 
     def _save(self, record: Record) -> None:
         counters = self.counters
-        counters.elapsed_s = time.perf_counter() - self._clock
         record = {"epoch": counters.epoch, **record, "elapsed_s": round(counters.elapsed_s, 3)}
-        record["progress"] = min(max(self._progress(), counters.epoch / max(self.settings.epochs, 1)), 1.0)
+        record["progress"] = self.progress
         self.log.append(record)
         counters.log_bytes = self.log.length
         evolution = self.evolution
@@ -178,13 +201,12 @@ def search(plan: Plan, folder: Path, *, watch: Watch, anew: bool = False) -> Cou
     ranking = plan.preset.network.get("kind") == LINEAR
     kind: type[ranking_search.RankingSearch | price_search.PriceSearch]
     kind = ranking_search.RankingSearch if ranking else price_search.PriceSearch
-    kind.check(plan)
-    windows.training_starts(plan.scenario, plan.settings.jobs, plan.windows)  # refused before anything is written
     if not anew and (folder / runs.RUN).exists():
         runs.check_same(folder, plan)
+    searching = kind(plan)
     with runs.alone(folder):
         runs.begin(folder, plan, anew=anew)
-        searching = kind(plan, folder, watch)
+        searching.open(folder, watch)
         try:
             searching.run()
         except (KeyboardInterrupt, SystemExit):
