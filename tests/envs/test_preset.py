@@ -116,6 +116,15 @@ def test_a_preset_is_laid_over_the_one_it_extends(tmp_path: Path) -> None:
     assert mine.training == {**base.training, "passes": 3}
 
 
+def test_a_file_that_is_extended_lies_beside(tmp_path: Path) -> None:
+    (tmp_path / "base.toml").write_text('extends = "gas-marl"\nname = "base"\n[training]\npasses = 5\n')
+    (tmp_path / "mine.toml").write_text('extends = "base.toml"\nname = "mine"\n')
+    assert preset(tmp_path / "mine.toml").training["passes"] == 5
+    (tmp_path / "base.toml").write_text('extends = "gas-marl"\nname = "base"\nbackfil = "none"\n')
+    with pytest.raises(InputError, match=r"base\.toml, line 3: backfil"):
+        preset(tmp_path / "mine.toml")
+
+
 @pytest.mark.parametrize(
     ("text", "message"),
     [

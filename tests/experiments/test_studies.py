@@ -20,10 +20,11 @@ from greenbatch.experiments.decisions import choice_tables, choices_of, telling
 from greenbatch.experiments.model_sections import model_sections
 from greenbatch.experiments.reproduce import PROTOCOLS, published
 from greenbatch.experiments.statistics import seed_interval
-from greenbatch.experiments.studies import STUDIES, Study, cells_of, state_of, train_missing, wanted
+from greenbatch.experiments.studies import STUDIES, Budget, Study, cells_of, plan_of, state_of, train_missing, wanted
 from greenbatch.experiments.study_report import all_lines, all_tables, write_study
 from greenbatch.experiments.study_results import Result, decider_of, results
 from greenbatch.experiments.tables import to_markdown, to_rich
+from greenbatch.learning import windows as learning_windows
 from greenbatch.learning.plan import make_plan
 from greenbatch.metrics import evaluate
 from greenbatch.policies import scheduler
@@ -101,6 +102,10 @@ def test_an_agent_may_have_values_of_its_own_on_a_trace() -> None:
     search = make_plan("gas-marl-plus", load_scenario("default"), overrides=plus.overrides).settings.search
     assert search is not None
     assert search.slowdown == (4.25, 6.8)
+    scenario = load_scenario("default")
+    assert plan_of(published, scenario, Budget(overrides={"training.passes": 3})).settings.passes == 3
+    with pytest.raises(InputError, match=r"--set: training\.search\.slowdown is set by the study for gas-marl-plus"):
+        plan_of(plus, scenario, Budget(overrides={"training.search.slowdown": [1.0, 1.0]}))
     (swept,) = cells_of(study, wanted(study, presets=["gas-marl-group"], etas=(0.5,), **given))
     assert swept.eta == 0.5
     assert len({cell.agent for cell in (published, group, plus)}) == 3  # agents can be keys
@@ -143,7 +148,10 @@ def test_an_interrupted_training_is_gone_on_with(gas_marl: Trained, tmp_path: Pa
     assert (tmp_path / weights).read_bytes() == (place / weights).read_bytes()
 
 
-def test_held_out_trainings_are_tested_on_both_kinds_of_windows(gas_marl: Trained, tmp_path: Path) -> None:
+def test_held_out_trainings_are_tested_on_both_kinds_of_windows(
+    gas_marl: Trained, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(learning_windows, "HELD_OUT", range(30, 80))  # the trace is short
     study, place, _ = gas_marl
     which = wanted(study, presets=["gas-marl"], windows="held-out", seeds=(0,))
     train_missing(study, cells_of(study, which), tmp_path, BUDGET)
@@ -358,6 +366,7 @@ def test_command_line_trains_and_shows(
         (["rlscheduler", "--train", "--out", "x", "--eta", "0.1"], "has no penalty factor"),
         (["gas-marl", "--train", "--out", "x", "--eta", "little"], "'little' is not a number"),
         (["gas-marl", "--train", "--out", "x", "--epochs", "1", "--minutes", "1"], "two ways"),
+        (["gas-marl", "--trained", ".", "--epochs", "1"], "--trained: trains nothing"),
     ],
 )
 def test_wrong_flags_are_one_line(

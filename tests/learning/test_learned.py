@@ -260,6 +260,10 @@ def test_a_model_that_does_not_fit_says_why(model: Path, tmp_path: Path) -> None
     unknown = window.with_columns(power_w=np.full(20, np.nan))
     with pytest.raises(InputError, match="one-action looks at the power of jobs"):
         simulate(unknown, scenario.cluster, scenario.site, scenario.rules, learned)
+    indoors = learned.model.preset.model_copy(update={"needs_site": False})
+    anywhere = replace(learned, model=replace(learned.model, preset=indoors))
+    with pytest.raises(InputError, match="one-action looks at the power of jobs"):
+        simulate(unknown, scenario.cluster, None, scenario.rules, anywhere)
     larger = gb.Cluster.pooled(512)
     with pytest.raises(InputError, match="was trained for 256 processors, the cluster has 512"):
         simulate(window, larger, scenario.site, scenario.rules, learned)

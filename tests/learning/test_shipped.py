@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
-import numpy as np
 import pytest
 
 from greenbatch.engine.simulate import simulate
+from greenbatch.experiments.compare import choose_windows, compare
 from greenbatch.experiments.retrained import plan_of, shipped_models
 from greenbatch.learning.log import read_log
 from greenbatch.learning.model import ACTOR, LARGEST_BYTES, load_model
@@ -61,4 +61,17 @@ def test_it_is_greener_than_plain_rules_and_keeps_short_jobs_going(name: str, gr
     ours, rule = played(f"gas-marl-plus@{name}+none"), played("f2+easy-schedgym")
     assert ours["renewable_utilization"] > rule["renewable_utilization"] + 0.1
     assert ours["avg_bounded_slowdown"] < rule["avg_bounded_slowdown"]
-    assert np.isfinite(ours["makespan_s"])
+
+
+@pytest.mark.parametrize("bound", [1.5, 1.25])
+@pytest.mark.parametrize("name", sorted(TRACES))
+def test_it_holds_to_its_makespan(name: str, bound: float, greenbatch_data: Find) -> None:
+    """Mean over the scenario's windows, relative to F2 with backfilling: within a tenth of what was asked for."""
+    if trace := TRACES[name]:
+        greenbatch_data(trace)
+    question = load_scenario("default" if name == "default" else f"gas-marl/{name}")
+    spec, rule = f"gas-marl-plus@{name}:makespan_bound={bound}+none", "f2+easy-schedgym"
+    starts, jobs = choose_windows(question, starts=None, windows=None, jobs=None, seed=None)
+    frame = compare(question, [rule, spec], starts, jobs, rule).frame
+    ours = frame.filter((frame["scheduler"] == spec) & (frame["metric"] == "makespan_ratio"))["value"]
+    assert 1.0 < ours.mean() < 1.1 * bound

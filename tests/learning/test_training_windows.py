@@ -81,6 +81,12 @@ def test_a_trace_of_one_window_is_trained_on(question):
         training_starts(short(question, 6, 1024), 7, "published")
 
 
+def test_a_trace_without_the_held_out_jobs_cannot_hold_them_out(question):
+    assert len(training_starts(short(question, 2001, 1024), 6, "held-out"))
+    with pytest.raises(InputError, match=r"--windows: default has 2000 jobs, and held out are jobs 2000 to 4400"):
+        training_starts(short(question, 2000, 1024), 6, "held-out")
+
+
 def test_too_long_windows_are_refused_in_one_line(question):
     with pytest.raises(InputError, match=r"training.jobs: no training window .*--windows published"):
         training_starts(question, 6000, "held-out")

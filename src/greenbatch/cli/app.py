@@ -22,7 +22,7 @@ from greenbatch.errors import GreenbatchError
 VERBS: dict[str, str] = {
     "demo": "Compare schedulers on the embedded scenario: table and report, no data needed.",
     "simulate": "Replay a workload under one scheduler; write its schedule, power and metrics.",
-    "train": "Train a scheduler by reinforcement learning; resumable, and used wherever a scheduler is named.",
+    "train": "Train a scheduler, by learning or search; resumable, and used wherever a scheduler is named.",
     "export": "Write a trained model as an ONNX file, for other programs.",
     "retrain": "Train the models that come with greenbatch anew from their records, and compare.",
     "compare": "Put schedulers side by side on the same windows: table, statistics, report.",

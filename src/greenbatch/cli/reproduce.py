@@ -68,7 +68,8 @@ def reproduce(
     seeds
         Seeds that every cell is trained with, separated by commas; 0,1,2 if not given.
     presets
-        Only these agents, separated by commas: gas-marl, maskable-ppo, gas-marl-plus; rlscheduler.
+        Only these agents, separated by commas: gas-marl, maskable-ppo, gas-marl-group, gas-marl-plus; rlscheduler,
+        rlscheduler-plus.
     goals
         What RLScheduler is trained for: bounded-slowdown, utilization (both if not given), fairness, slowdown, wait.
     backfills
@@ -89,6 +90,9 @@ def reproduce(
         if starts is not None or sigma is not None or (train and (trained is not None or out is None)):
             problem = "needs --out, and takes neither --trained nor --starts nor --sigma"
             raise InputError(problem, field="--train", fix="leave the others out")
+        if trained is not None and any(value is not None for value in (epochs, minutes, threads, overrides)):
+            problem = "trains nothing, so it takes no --epochs, --minutes, --threads or --set"
+            raise InputError(problem, field="--trained", fix="leave them out, or give --train --out")
         asked = Asked(traces=traces, seeds=seeds, presets=presets, goals=goals, backfills=backfills, windows=windows,
                       eta=eta, epochs=epochs, minutes=minutes, threads=threads, overrides=overrides)  # fmt: skip
         reproduce_trained(protocol, asked, out=out, trained=trained, json=json, force=force)

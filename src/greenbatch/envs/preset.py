@@ -68,6 +68,10 @@ class Column(Section):
         return self
 
 
+POWERED = {"power", "power_per_processor", "is_brown", "brown_ratio"}
+"""Features for which the power of jobs must be known."""
+
+
 class Table(Section):
     """Rows of one kind that an agent sees."""
 
@@ -143,6 +147,12 @@ class Preset(Section):
     training: dict[str, Any] = Field(default_factory=dict)
     """See ``learning.settings``."""
 
+    @property
+    def sees_power(self) -> bool:
+        """It looks at the power of jobs."""
+        seen = self.observation
+        return any(c.feature in POWERED for c in (*seen.queue.columns, *seen.running.columns, *seen.state.columns))
+
 
 def shipped_names() -> tuple[str, ...]:
     """Names of the presets that come with greenbatch."""
@@ -152,7 +162,8 @@ def shipped_names() -> tuple[str, ...]:
 def preset(name_or_path: str | Path) -> Preset:
     """A preset by name, or from a TOML file.
 
-    A file that says ``extends = "NAME"`` is laid over the preset of that name, table by table.
+    A file that says ``extends = "NAME"`` is laid over the preset of that name, table by table; a name that
+    ends in .toml is that of a file beside it.
 
     Raises:
         InputError: there is no such preset, or it is not valid.
@@ -177,7 +188,9 @@ def _read(name_or_path: str | Path, extended: tuple[Path, ...] = ()) -> tuple[di
     if not isinstance(base, str) or file in extended:
         problem = "extends itself" if file in extended else f"is {base!r}"
         raise InputError(problem, file=file, line=lines.get(("extends",)), field="extends", fix="name another preset")
-    beneath, _, _ = _read(base, (*extended, file))
+    below = base if base in shipped_names() or not base.endswith(".toml") else file.parent / base
+    beneath, origin, origin_lines = _read(below, (*extended, file))
+    check(beneath, file=origin, lines=origin_lines)
     return _laid_over(beneath, raw), file, lines
 
 

@@ -62,11 +62,14 @@ def plan_of(model: Model, scenario: Scenario, command: Sequence[str] = ()) -> Pl
     """The plan by which a model was trained, from its record.
 
     Raises:
-        InputError: it was trained until a time was up, or the record does not say how.
+        InputError: it was trained until a time was up or not to its end, or the record does not say how.
     """
     from greenbatch.envs.preset import check
 
     training = model.record["training"]
+    if training.get("limit") == "minutes" or not training.get("finished", True):
+        problem = "was trained until a time was up" if training.get("finished", True) else "was not trained to its end"
+        raise InputError(problem, file=model.folder / RECORD, fix="give a model that was trained by --epochs")
     raw: dict[str, Any] = model.preset.model_dump()
     named = {str(scale): float(number) for scale, number in model.normalizers.items()}
     for table in ("queue", "running", "supply", "state"):  # back to normalisers by name, as in the preset's file

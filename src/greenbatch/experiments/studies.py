@@ -2,7 +2,8 @@
 
 A study names a paper's agents (presets), what they are rewarded for, its traces and its backfillings. A cell is one
 training of it: one folder, which is reused when it is finished and gone on with when it was interrupted. What is
-trained is the paper's question, how it is trained is the preset's.
+trained is the paper's question, how it is trained is the preset's. Where an agent of ours weighs slowdown otherwise
+than the paper, or is bounded, its `etas` and `overrides` say so, and so do the tables.
 """
 
 from __future__ import annotations
@@ -221,7 +222,7 @@ def wanted(
     seeds: Sequence[int] = (0, 1, 2),
     etas: Sequence[float] = (),
 ) -> Wanted:
-    """Which cells of a study are asked for; what is not given is as in the acceptance of the paper's tables.
+    """Which cells of a study are asked for; what is not given is what the study usually asks for.
 
     Raises:
         InputError: a name is not known, or the study has no penalty factor.
@@ -334,6 +335,9 @@ def plan_of(cell: Cell, scenario: Scenario, budget: Budget) -> Plan:
     """
     from greenbatch.learning.plan import make_plan
 
+    if twice := sorted(set(budget.overrides) & set(cell.overrides)):
+        problem = f"{twice[0]} is set by the study for {cell.agent.preset} on {cell.trace}"
+        raise InputError(problem, field="--set", fix="give --eta, or train it with greenbatch train")
     return make_plan(
         cell.agent.preset, scenario, overrides={**budget.overrides, **cell.overrides}, windows=cell.windows,
         backfill=cell.backfill, epochs=budget.epochs, minutes=budget.minutes, seed=cell.seed, threads=budget.threads,

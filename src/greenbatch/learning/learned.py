@@ -138,7 +138,7 @@ class LearnedScheduler:
         from greenbatch.envs.batch import program_of
 
         made = program_of(self.model.preset, self.backfill)
-        if made.needs_site and np.isnan(workload.power_w).any():
+        if (made.needs_site or self.model.preset.sees_power) and np.isnan(workload.power_w).any():
             problem = f"{self.model.preset.name} looks at the power of jobs, {workload.name} does not know it"
             raise InputError(problem, file=self.model.folder, fix="set workload.power in the scenario")
         return replace(made, name=self.name, settings={**(made.settings or {}), **self.settings})

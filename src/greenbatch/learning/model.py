@@ -42,7 +42,6 @@ LARGEST_BYTES = 1_000_000
 BOUND = "makespan_bound_"
 """How the numbers of a planner with prices are named: with the makespan, relative to F2, that they hold to."""
 
-_POWERED = {"power", "power_per_processor", "is_brown", "brown_ratio"}
 """Features that need to know the power of every job."""
 
 
@@ -73,11 +72,10 @@ class Model:
                 those it was trained on.
         """
         name, seen = self.preset.name, self.preset.observation
-        columns = {column.feature for column in (*seen.queue.columns, *seen.running.columns, *seen.state.columns)}
         if scenario.site is None and (self.preset.needs_site or seen.supply.columns):
             problem = f"{name} needs a power supply, {scenario.name} has none"
             raise InputError(problem, file=self.folder, fix="use a scenario with a site")
-        if columns & _POWERED and np.isnan(scenario.workload.power_w).any():
+        if self.preset.sees_power and np.isnan(scenario.workload.power_w).any():
             problem = f"{name} looks at the power of jobs, {scenario.name} does not know it"
             raise InputError(problem, file=self.folder, fix="set workload.power in the scenario")
         largest, there = self.normalizers.get("processors"), scenario.cluster.processors
@@ -110,6 +108,7 @@ def training_record(plan: Plan, counters: Counters, *, kept: str, averaged: bool
             "kept": kept,
             "kept_epoch": counters.best_epoch if best else counters.epoch,
             "averaged": averaged,
+            "limit": plan.limit,
             "finished": counters.done,
             "decisions": counters.decisions,
             "minutes": round(counters.elapsed_s / 60, 3),

@@ -35,6 +35,11 @@ class Plan:
     """Train until so much time has passed, instead of ``settings.epochs`` epochs; not the same weights every time."""
     command: Sequence[str] = ()
 
+    @property
+    def limit(self) -> str:
+        """What ends it."""
+        return "epochs" if self.minutes is None else "minutes"
+
     def record(self) -> dict[str, Any]:
         """What ``run.json`` says of it, ready for JSON."""
         return {
@@ -46,7 +51,7 @@ class Plan:
             "backfill": self.backfill,
             "device": self.device,
             "threads": self.threads,
-            "limit": "epochs" if self.minutes is None else "minutes",
+            "limit": self.limit,
         }
 
 

@@ -162,7 +162,7 @@ class PriceSearch(Searching):
                 "(give a longer series, set site.repeat = true, or ask for fewer training.search.years)"
             )
         best = found[int(np.nanargmin(values))]
-        figures = dict(zip(TERMS, np.nan_to_num(best.mean(axis=0)).tolist(), strict=True))
+        figures = dict(zip(TERMS, best.mean(axis=0).tolist(), strict=True))
         return values, {"makespan_bound": makespan_bound, "return": float(-np.nanmean(values)), **figures}
 
     def center(self, stage: int) -> dict[str, Floats]:

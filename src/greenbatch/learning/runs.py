@@ -43,6 +43,8 @@ def carry_out(
     if plan.settings.search is not None:
         from greenbatch.learning.search import search
 
+        if tensorboard:
+            raise InputError("a search writes no events", field="--tensorboard", fix="leave it out; log.jsonl has all")
         return search(plan, folder, watch=watch, anew=anew)
     need_torch()
     from greenbatch.learning.training import train

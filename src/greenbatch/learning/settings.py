@@ -69,26 +69,26 @@ class Validation(Section):
 
 
 class Search(Section):
-    """How the prices of a planner are searched for, see `learning.price_search`."""
+    """How a planner's prices or a ranking's weights are searched for, see `learning.search`."""
 
     population: Annotated[int, Field(ge=4, le=1000)] = 18
     """Candidates of a generation."""
     sigma: Positive = 0.5
-    """First step, in the steps of ``engine.prices.NUMBERS``."""
+    """First step: of weights, or for prices in the steps of ``engine.prices.NUMBERS``."""
     diagonal: bool = False
     """Learn how far to step in each number only, not which numbers go together: faster where there are many."""
     fixed_windows: bool = False
     """The same windows in every generation, evenly spread over the trace, instead of new ones."""
     years: Annotated[int, Field(ge=1, le=100)] = 1
-    """Each window is played under the weather of one of so many years of the power series."""
+    """Prices: each window is played under the weather of one of so many years of the power series."""
     makespan_bound: Annotated[tuple[Positive, ...], Field(strict=False, min_length=1)] = (1.5,)
-    """Makespans, relative to F2 with backfilling, for which there is a model each; one begins where the last ended."""
+    """Prices: makespans, relative to F2 with backfilling, with a model for each; one begins where the last ended."""
     aim: Annotated[tuple[Positive, ...], Field(strict=False, min_length=1)] = (1.475,)
-    """Mean makespan of the windows, relative to F2 with backfilling, beyond which a candidate pays."""
+    """Prices: mean makespan of the windows, relative to F2 with backfilling, beyond which a candidate pays."""
     most: Annotated[tuple[Positive, ...], Field(strict=False, min_length=1)] = (1.65,)
-    """The same of a single window; what windows exceed it by is averaged over them."""
+    """Prices: the same of a single window; what windows exceed it by is averaged over them."""
     slowdown: Annotated[tuple[Positive, ...], Field(strict=False, min_length=1)] = (6.0,)
-    """Bounded slowdown that the search for each holds to."""
+    """Prices: bounded slowdown that the search for each holds to."""
 
     @model_validator(mode="after")
     def _one_each(self) -> Search:

@@ -72,13 +72,16 @@ def training_starts(scenario: Scenario, jobs: int, mode: Mode, *, reserved: Ints
         reserved: further jobs, 0-based, that held-out training must not see: those of the validation.
 
     Raises:
-        InputError: no window is left.
+        InputError: no window is left, or the trace has none of the jobs that are to be held out.
     """
     total = len(scenario.workload)
     possible = np.arange(max(total - jobs + 1, 0))
     if mode == "published":
         inner = np.arange(jobs, total - jobs - 1)
         starts = inner if len(inner) else possible
+    elif total <= HELD_OUT.start:
+        problem = f"{scenario.name} has {total} jobs, and held out are jobs {HELD_OUT.start} to {HELD_OUT.stop - 1}"
+        raise InputError(problem, field="--windows", fix="give published, or a longer trace")
     else:
         starts = _clear(possible, jobs, _marked(total, np.array(HELD_OUT), reserved))
     if not len(starts):

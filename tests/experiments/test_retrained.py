@@ -1,0 +1,62 @@
+"""A model trained once more from its own record."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from safetensors.numpy import load_file, save_file
+
+from greenbatch.cli import main
+from greenbatch.errors import InputError
+from greenbatch.experiments.retrained import plan_of
+from greenbatch.learning.model import load_model
+from greenbatch.scenarios import load_scenario
+
+TINY = ["--set", "training.search.population=4", "--set", "training.windows=2", "--set", "training.jobs=30"]
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A planner found in two generations."""
+    out = tmp_path_factory.mktemp("runs") / "a"
+    words = ["train", "gas-marl-plus", "--scenario", "default", "--out", str(out), "--epochs", "2", "--threads", "1"]
+    assert main([*words, *TINY]) == 0
+    return out / "model"
+
+
+def test_the_same_comes_out(model: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["retrain", str(model), "--out", str(tmp_path)]) == 0
+    told = capsys.readouterr().out
+    assert f"{model}: the same weights" in told
+    figures = [line.split() for line in told.splitlines() if line.startswith("  ")]
+    assert {name for name, *_ in figures} >= {"renewable_utilization", "makespan_ratio"}
+    assert all(ours == anew and np.isfinite(float(ours)) for _, ours, anew in figures)
+
+
+def test_another_model_is_told_from_it(model: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    from hashlib import sha256
+
+    other = tmp_path / "other"
+    other.mkdir()
+    weights = load_file(model / "actor.safetensors")
+    weights["makespan_bound_1.5"][0] += np.float32(3.0)
+    save_file(weights, other / "actor.safetensors")
+    record = json.loads((model / "model.json").read_text())
+    record["weights"]["sha256"] = sha256((other / "actor.safetensors").read_bytes()).hexdigest()
+    (other / "model.json").write_text(json.dumps(record))
+    assert main(["retrain", str(other), "--out", str(tmp_path / "out")]) == 0
+    assert f"{other}: weights differ by up to 3" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [({"limit": "minutes"}, "was trained until a time was up"), ({"finished": False}, "was not trained to its end")],
+)
+def test_what_cannot_be_trained_anew_is_refused(model: Path, changes: dict[str, object], message: str) -> None:
+    made = load_model(model)
+    made.record["training"].update(changes)
+    with pytest.raises(InputError, match=message):
+        plan_of(made, load_scenario("default"))
