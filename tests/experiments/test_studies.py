@@ -211,6 +211,16 @@ def test_what_is_not_trained_is_said_and_never_filled(gas_marl: Trained) -> None
     assert "Tiny, published windows, GAS-MARL+green: not trained for seed 2." in lines
 
 
+def test_a_penalty_factor_that_is_not_the_papers_is_told(gas_marl: Trained) -> None:
+    study, _, (result,) = gas_marl
+    agents = tuple(
+        replace(agent, etas={"Tiny": 0.5}) if agent.preset == "gas-marl" else agent for agent in study.agents
+    )
+    told = "GAS-MARL: penalty factor 0.5 where the paper's is 0.004."
+    assert told not in to_markdown(all_tables([result])[0])
+    assert told in to_markdown(all_tables([replace(result, study=replace(study, agents=agents))])[0])
+
+
 def test_published_figures_stand_beside_ours_and_never_enter(
     gas_marl: Trained, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
