@@ -18,6 +18,7 @@ from functools import cache
 from typing import Any, cast
 
 import numpy as np
+from numba import types
 
 from greenbatch.engine.arrivals import ALL, SHORTS, WIDTHS, begin_memory, made_to_wait_s2, rate_ahead_per_s, remember
 from greenbatch.engine.batch import BATCH_TYPE, one_of
@@ -259,18 +260,11 @@ def _many(batch: Any, chosen: Any, numbers: Any, unheld: Any, terms: Any) -> Non
         take_stock(s, batch.tally[b], batch.user_of[b], batch.users[b], terms, batch.values[b])
 
 
-def _types() -> Any:
-    from numba import types
-
-    return types
-
-
 @cache
 def compiled_priced() -> Callable[..., None]:
     """Simulate one state to the end, ``(state, numbers, unheld)``; compiled, or loaded, when it is first asked for."""
     from greenbatch.engine.loop import STATE_TYPE
 
-    types = _types()
     signature = types.void(STATE_TYPE, types.Array(types.float64, 1, "C"), types.Array(types.float64, 2, "C"))
     return cast(Callable[..., None], entry("priced", _one, signature, allocates=True))
 
@@ -281,7 +275,6 @@ def compiled_priced_batch() -> Callable[..., None]:
 
     ``unheld`` has a table for each simulation of the batch, shape (B, rows, 4).
     """
-    types = _types()
     numbers, whole = types.Array(types.float64, 1, "C"), types.Array(types.int64, 1, "C")
     signature = types.void(BATCH_TYPE, whole, numbers, types.Array(types.float64, 3, "C"), whole)
     return cast(Callable[..., None], entry("priced-batch", _many, signature, allocates=True))

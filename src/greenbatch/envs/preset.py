@@ -26,7 +26,7 @@ Normalizer = Literal["processors", "longest_run_time", "largest_memory", "larges
                      "largest_user", "site_scale"]  # fmt: skip
 """Scales that depend on the scenario; see `resolve`."""
 
-PRICES, LINEAR = "prices", "linear"
+PRICES_KIND, LINEAR_KIND = "prices", "linear"
 """Kinds of network that a search finds: the prices of a planner (`engine.priced`), and a ranking."""
 
 
@@ -252,7 +252,7 @@ def _check_names(made: Preset, file: str | Path | None) -> None:
                 raise InputError(
                     f"{name!r} is not known", file=file, field=field, fix=f"{hint}known: {', '.join(known)}"
                 )
-    unseen = made.network.get("kind") != PRICES and not (seen.queue.columns and seen.queue.rows)
+    unseen = made.network.get("kind") != PRICES_KIND and not (seen.queue.columns and seen.queue.rows)
     if unseen or not made.reward.terms or not made.action.delays:
         fix = "give columns and rows of the queue, terms of the reward and at least the delay none"
         raise InputError("is empty", file=file, field="observation.queue, reward.terms or action.delays", fix=fix)

@@ -280,7 +280,7 @@ def _published(
     found = {}
     for goal in goals if cell is None else [cell.goal]:
         for table, metric in goal.metrics.items():
-            wanted = "Table VII" if entry.column.startswith("RL of ") else table
+            wanted = "Table VII" if entry.away else table
             text = _printed(study.name).get((wanted, trace, against, entry.backfill, metric))
             if text is not None:
                 derived = "" if is_comparable(study.traces[trace]) else "the trace is not the paper's"

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from greenbatch.engine.program import BACKFILLS, Program
 from greenbatch.engine.seam import Decision, Start, View, Wait
-from greenbatch.envs.preset import PRICES
+from greenbatch.envs.preset import PRICES_KIND
 from greenbatch.errors import InputError
 from greenbatch.learning.model import ACTOR, RECORD, Model, is_model, load_model
 from greenbatch.learning.onnx_graph import build, load
@@ -199,7 +199,7 @@ def learned(
     if model.preset.name != preset:
         fix = f"write {model.preset.name}@{folder}"
         raise InputError(f"is a model of {model.preset.name}, not of {preset}", file=folder, field=name, fix=fix)
-    if model.preset.network.get("kind") == PRICES:
+    if model.preset.network.get("kind") == PRICES_KIND:
         return priced(name, model, parameters, backfill)
     for key in parameters:
         if key not in PARAMETERS:
@@ -227,7 +227,7 @@ def graph_of(model: Model, *, noise: bool = False) -> bytes:
         InputError: the weights are not those of the preset's network.
     """
     preset, seen = model.preset, model.preset.observation
-    if preset.network.get("kind") == PRICES:
+    if preset.network.get("kind") == PRICES_KIND:
         problem = f"is a model of {preset.name}: prices for the engine's planner, and no network"
         raise InputError(problem, file=model.folder, fix="export a model of another preset")
     tables = {"queue": seen.queue.columns, "running": seen.running.columns, "supply": seen.supply.columns,

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from greenbatch.envs.preset import PRICES
+from greenbatch.envs.preset import PRICES_KIND
 from greenbatch.errors import InputError
 from greenbatch.learning.checkpoint import read_tensors, replace_file
 from greenbatch.learning.windows import HELD_OUT
@@ -237,7 +237,7 @@ def _check_shapes(weights: Weights, preset: Preset, folder: Path) -> None:
     seen = preset.observation
     shown, delays = len(seen.queue.columns), len(preset.action.delays)
     kind = str(preset.network.get("kind"))
-    if kind == PRICES:
+    if kind == PRICES_KIND:
         _check_numbers(weights, folder)
         return
     pooled = kind in {"attention", "context"}  # these read the state beside every row

@@ -11,8 +11,7 @@ from numpy.typing import NDArray
 from greenbatch.engine.priced import compiled_priced_batch
 from greenbatch.engine.prices import LAG, LARGEST_WEIGHT, NUMBERS, PRICES, WEIGHTS
 from greenbatch.engine.simulate import simulate, unheld_schedule
-from greenbatch.envs.preset import PRICES as KIND
-from greenbatch.envs.preset import Preset
+from greenbatch.envs.preset import PRICES_KIND, Preset
 from greenbatch.envs.simulations import Simulations
 from greenbatch.errors import GreenbatchError, InputError
 from greenbatch.learning.model import BOUND
@@ -183,7 +182,7 @@ def check(plan: Plan) -> None:
             than the last center is to be kept, the reward has other terms, or there is no power supply.
     """
     kind = plan.preset.network.get("kind")
-    if kind != KIND:
+    if kind != PRICES_KIND:
         fix = "leave out training.search: it finds networks of kind prices or linear"
         raise InputError(f"is {kind!r}", field="network.kind", fix=fix)
     if not plan.preset.settings.get("tick_s", plan.scenario.rules.tick_s) > 0:

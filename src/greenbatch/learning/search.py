@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from greenbatch.envs.preset import LINEAR
+from greenbatch.envs.preset import LINEAR_KIND
 from greenbatch.errors import InputError
 from greenbatch.learning import runs, windows
 from greenbatch.learning.checkpoint import FIX, STATE, load_checkpoint, save_checkpoint
@@ -198,7 +198,7 @@ def search(plan: Plan, folder: Path, *, watch: Watch, anew: bool = False) -> Cou
     from greenbatch.learning import price_search, ranking_search
 
     asked(plan)
-    ranking = plan.preset.network.get("kind") == LINEAR
+    ranking = plan.preset.network.get("kind") == LINEAR_KIND
     kind: type[ranking_search.RankingSearch | price_search.PriceSearch]
     kind = ranking_search.RankingSearch if ranking else price_search.PriceSearch
     if not anew and (folder / runs.RUN).exists():

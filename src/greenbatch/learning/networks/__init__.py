@@ -20,7 +20,7 @@ from typing import Any
 
 import torch
 
-from greenbatch.envs.preset import LINEAR, PRICES
+from greenbatch.envs.preset import LINEAR_KIND, PRICES_KIND
 from greenbatch.errors import InputError
 from greenbatch.learning.networks.attention import AttentionActor, AttentionCritic, AttentionOptions
 from greenbatch.learning.networks.context import ContextActor, ContextCritic, ContextOptions
@@ -89,7 +89,7 @@ def build(spec: Mapping[str, Any], shapes: Shapes, seed: int) -> tuple[Actor, Cr
         InputError: an unknown kind or key, a value of the wrong kind, or tables the network cannot read.
     """
     kind = spec.get("kind")
-    if kind in {LINEAR, PRICES}:
+    if kind in {LINEAR_KIND, PRICES_KIND}:
         raise InputError(f"{kind} is found by a search", field="training.search", fix="add the table [training.search]")
     if not isinstance(kind, str) or kind not in _KINDS:
         raise InputError(f"no such network: {kind!r}", field="network.kind", fix="one of " + ", ".join(_KINDS))
