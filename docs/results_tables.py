@@ -27,7 +27,7 @@ COLUMNS = (
     ("> 4 h", "avg_bounded_slowdown_over_4h", 1, 1.0),
 )
 """Header, metric, digits, factor."""
-RULES = ("F2+easy-schedgym", "F2+green", "CHEAPEST-START:PSI=8+none", "CHEAPEST-START:PSI=2+none")
+RULES = ("F2+easy-schedgym", "F2+green", "cheapest-start:psi=8+none", "cheapest-start:psi=2+none")
 """Plain rules that stand beside the agents."""
 
 
