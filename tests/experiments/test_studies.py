@@ -98,10 +98,10 @@ def test_an_agent_may_have_values_of_its_own_on_a_trace() -> None:
     )
     assert published.overrides == {"reward.terms.bounded_slowdown": -0.008}
     assert group.overrides == {"reward.terms.bounded_slowdown": -0.012}
-    assert plus.overrides == {"training.search.slowdown": [4.75, 7.6]}
+    assert plus.overrides == {"training.search.slowdown": [4.25, 6.8]}
     search = make_plan("gas-marl-plus", load_scenario("default"), overrides=plus.overrides).settings.search
     assert search is not None
-    assert search.slowdown == (4.75, 7.6)
+    assert search.slowdown == (4.25, 6.8)
     scenario = load_scenario("default")
     assert plan_of(published, scenario, Budget(overrides={"training.passes": 3})).settings.passes == 3
     with pytest.raises(InputError, match=r"--set: training\.search\.slowdown is set by the study for gas-marl-plus"):

@@ -96,7 +96,7 @@ class Study:
 
 SLOWDOWN_LIMITS = {"Lublin-256": (7.0, 12.0), "Cirne": (5.0, 8.0), "Jann": (6.0, 8.0)}
 """Largest mean bounded slowdown that renewable energy may cost, at 1.5 and at 1.25 times the makespan of F2 with
-backfilling: what `gas-marl-plus` is asked for on each trace; its search holds to 95 % of it."""
+backfilling: what `gas-marl-plus` is asked for on each trace; its search holds to 85 % of it."""
 
 STUDIES: dict[str, Study] = {
     "gas-marl": Study(
@@ -111,7 +111,7 @@ STUDIES: dict[str, Study] = {
                   etas={"Cirne": 0.012, "Jann": 0.02}),
             Agent(column="GAS-MARL plus", preset="gas-marl-plus", backfills=("none",),
                   knobs=(":makespan_bound=1.5", ":makespan_bound=1.4", ":makespan_bound=1.25"), overrides={
-                      trace: {"training.search.slowdown": [round(0.95 * limit, 2) for limit in limits]}
+                      trace: {"training.search.slowdown": [round(0.85 * limit, 2) for limit in limits]}
                       for trace, limits in SLOWDOWN_LIMITS.items()
                   }),
         ),
