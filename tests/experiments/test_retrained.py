@@ -11,7 +11,7 @@ from safetensors.numpy import load_file, save_file
 
 from greenbatch.cli import main
 from greenbatch.errors import InputError
-from greenbatch.experiments.retrained import plan_of
+from greenbatch.experiments.retrained import plan_of, retrain
 from greenbatch.learning.model import load_model
 from greenbatch.scenarios import load_scenario
 
@@ -49,6 +49,29 @@ def test_another_model_is_told_from_it(model: Path, tmp_path: Path, capsys: pyte
     (other / "model.json").write_text(json.dumps(record))
     assert main(["retrain", str(other), "--out", str(tmp_path / "out")]) == 0
     assert f"{other}: weights differ by up to 3" in capsys.readouterr().out
+
+
+def test_another_scenario_of_the_same_name_is_refused(
+    model: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "mine.toml"
+    text = 'name = "default"\n[workload.generator]\nmodel = "lublin"\njobs = 500\n[cluster]\nprocessors = 64\n'
+    file.write_text(text + '[site]\nkind = "none"\n')
+    assert main(["retrain", str(model), "--out", str(tmp_path / "out"), "--scenario", str(file)]) == 2
+    assert "is not the scenario that" in capsys.readouterr().err
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_model_keeps_its_folder_to_itself(model: Path, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    before = {file: file.read_bytes() for file in model.iterdir()}
+    assert main(["export", str(model), "--out", str(model / "model.json"), "--force"]) == 2
+    assert "lies in the model's folder" in capsys.readouterr().err
+    (tmp_path / "keep").mkdir()
+    (tmp_path / "keep" / "log.jsonl").write_text("mine")
+    with pytest.raises(InputError, match=r"--out: exists and is not empty"):
+        retrain("keep", model, tmp_path / "keep", lambda _: None)
+    assert (tmp_path / "keep" / "log.jsonl").read_text() == "mine"
+    assert {file: file.read_bytes() for file in model.iterdir()} == before
 
 
 @pytest.mark.parametrize(

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from safetensors.numpy import load_file
 
 import greenbatch as gb
 from greenbatch.engine.seam import Start, View, Wait
@@ -249,6 +250,13 @@ def test_wrong_names_are_refused_in_one_line(model: Path, tmp_path: Path) -> Non
     assert "seed is 1e+300 (give a whole number" in refusal(f"one-action@{model}:sample=1:seed=1e300")
     assert "conservative" in refusal(f"one-action@{model}+conservative")
     assert "easy has no parameter 'sigma'" in refusal(f"one-action@{model}+easy:sigma=3")
+
+
+def test_weights_that_overflow_are_said_and_decide_nothing(model: Path, tmp_path: Path) -> None:
+    record = {"training": {"backfill": "none"}, "validation": {}}
+    weights = {name: value * np.float32(1e30) for name, value in load_file(model / "actor.safetensors").items()}
+    save_model(tmp_path / "huge", weights, one_action(), record, scenario=load_scenario("default"))
+    assert "scores of the waiting jobs are not finite" in refusal(f"one-action@{tmp_path / 'huge'}+easy")
 
 
 def test_a_model_that_does_not_fit_says_why(model: Path, tmp_path: Path) -> None:

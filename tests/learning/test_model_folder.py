@@ -234,7 +234,8 @@ def test_the_ends_of_the_ranges_survive_single_precision(question: Scenario, tmp
     for end in ("lowest", "highest"):
         numbers = np.full(WEIGHTS, -3.0 if end == "lowest" else 3.0, np.float32)
         numbers[:PRICES] = [getattr(number, end) for number in NUMBERS.values()]
-        load_model(planner(tmp_path, question, {"makespan_bound_1.5": numbers}))
+        made = load_model(planner(tmp_path, question, {"makespan_bound_1.5": numbers}))
+        np.testing.assert_array_equal(made.weights["makespan_bound_1.5"], numbers)
 
 
 @pytest.mark.parametrize(

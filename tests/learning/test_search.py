@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -242,6 +243,7 @@ def test_numbers_that_are_none_are_refused(small: Scenario, tmp_path: Path) -> N
     ("changes", "message"),
     [
         ({"training.search.aim": [1.2]}, "makespan_bound, aim, most and slowdown have different lengths"),
+        ({"training.search.makespan_bound": [1.5, 1.50000001]}, "makespan_bound has the same one twice"),
         ({"training.search.population": 2}, "population"),
         ({"training.search.temperature": 2}, "unknown key"),
     ],
@@ -257,6 +259,12 @@ def test_bad_settings_are_one_line(small: Scenario, changes: dict[str, Any], mes
         ({"settings.tick_s": 0.0}, "settings.tick_s: gas-marl-plus holds jobs"),
         ({"reward.terms": {"renewable_utilization": 1.0}}, "reward.terms: gas-marl-plus is searched for by renewable"),
         ({"training.jobs": 301}, "training.jobs: no training window of 301 jobs"),
+        ({"training.rollouts": 5}, "training.rollouts: means nothing to a search"),
+        ({"network.width": 5}, "network: a planner with prices sees and does what engine.priced lists"),
+        ({"observation.queue.rows": 5}, "observation: a planner with prices"),
+        ({"action.wait": True}, "action: a planner with prices"),
+        ({"training.validation.windows": 5}, "training.validation: a planner with prices"),
+        ({"epochs": 3}, "training.epochs: is 3, and 2 models share the generations (give a multiple of 2)"),
         ({"training.keep": "best"}, "training.keep: gas-marl-plus keeps the center of the last generation"),
         ({"backfill": "green"}, "--backfill: gas-marl-plus looks at every waiting job"),
     ],
@@ -292,6 +300,22 @@ def test_a_finished_search_stays_as_it_is(small: Scenario, tmp_path: Path) -> No
     before = {file: file.read_bytes() for file in (tmp_path / "x").rglob("*") if file.is_file()}
     search(plan(small, epochs=2), tmp_path / "x", watch=lambda _: None)
     assert {file: file.read_bytes() for file in (tmp_path / "x").rglob("*") if file.is_file()} == before
+
+
+def test_a_search_without_its_checkpoint_is_not_begun_anew(small: Scenario, tmp_path: Path) -> None:
+    """Somebody made room: what is left is finished work, and training again may not give the same."""
+    search(plan(small, epochs=2), tmp_path / "x", watch=lambda _: None)
+    shutil.rmtree(tmp_path / "x" / "checkpoint")
+    before = {file: file.read_bytes() for file in (tmp_path / "x").rglob("*") if file.is_file()}
+    with pytest.raises(InputError, match="checkpoint: --resume: is missing, so it cannot be gone on with"):
+        search(plan(small, epochs=2), tmp_path / "x", watch=lambda _: None)
+    assert {file: file.read_bytes() for file in (tmp_path / "x").rglob("*") if file.is_file()} == before
+
+
+def test_bounds_are_for_planners(small: Scenario, tmp_path: Path) -> None:
+    made = make_plan("rlscheduler-plus", small, overrides={"training.search.years": 2}, epochs=2, threads=1)
+    with pytest.raises(InputError, match=r"training\.search\.years: is for planners with prices"):
+        search(made, tmp_path / "x", watch=lambda _: None)
 
 
 def test_however_short_the_time_every_bound_gets_a_model(small: Scenario, tmp_path: Path) -> None:

@@ -24,6 +24,9 @@ def export(model: Path, *, out: Path, force: Switch = False) -> None:
         Replace the file if it exists.
     """
     _check(out, force=force)
+    if out.resolve().parent == model.resolve():
+        problem = "lies in the model's folder, which a training replaces as a whole"
+        raise InputError(problem, file=out, field="--out", fix="give a file elsewhere")
     from greenbatch.learning.checkpoint import replace_file
     from greenbatch.learning.learned import graph_of
     from greenbatch.learning.model import load_model

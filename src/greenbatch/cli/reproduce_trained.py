@@ -91,8 +91,8 @@ def _wanted(paper: Study, asked: Asked) -> Wanted:
     return wanted(
         paper, traces=listed(asked.traces, "--traces"), presets=listed(asked.presets, "--presets"),
         goals=listed(asked.goals, "--goals"), backfills=listed(asked.backfills, "--backfills"),
-        windows=asked.windows or "both",
-        seeds=_each(asked.seeds or "0,1,2", "--seeds", lambda text: whole(text, "--seeds", 0)),
+        windows="both" if asked.windows is None else asked.windows,
+        seeds=_each("0,1,2" if asked.seeds is None else asked.seeds, "--seeds", lambda text: whole(text, "--seeds", 0)),
         etas=_each(asked.eta, "--eta", _number),
     )  # fmt: skip
 

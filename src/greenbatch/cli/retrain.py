@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from greenbatch.experiments.retrained import Retrained
 
 
-def retrain(*models: str, out: Path) -> None:
+def retrain(*models: str, out: Path, scenario: str | None = None) -> None:
     """Train models that come with greenbatch, or your own, anew from their record, and compare the metrics.
 
     An interrupted retraining goes on where it was when the same command is given again.
@@ -22,6 +22,8 @@ def retrain(*models: str, out: Path) -> None:
         PRESET/NAME of a model that comes with greenbatch, or the folder of a model; all shipped ones if none is given.
     out
         Folder for the trainings, one folder each.
+    scenario
+        The scenario that your own model was trained on: a TOML file, unless it is one that comes with greenbatch.
     """
     from greenbatch.cli.app import COMMAND
     from greenbatch.cli.train import Lines
@@ -33,7 +35,7 @@ def retrain(*models: str, out: Path) -> None:
         raise InputError("no model comes with this version", field="models", fix="give the folder of a model")
     for name, folder in chosen.items():
         print(name)
-        show(run(name, folder, out / name.strip("/").replace("/", "-"), Lines(None).watch, COMMAND.get()))
+        show(run(name, folder, out / name.strip("/").replace("/", "-"), Lines(None).watch, COMMAND.get(), scenario))
 
 
 def show(found: Retrained) -> None:

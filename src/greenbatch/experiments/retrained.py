@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,7 +15,7 @@ from greenbatch.experiments.compare import choose_windows, compare
 from greenbatch.learning.learned import SHIPPED
 from greenbatch.learning.model import RECORD, Model, load_model
 from greenbatch.learning.plan import Plan
-from greenbatch.learning.runs import MODEL, carry_out
+from greenbatch.learning.runs import MODEL, RUN, carry_out, check_new
 from greenbatch.learning.settings import read_training
 
 if TYPE_CHECKING:
@@ -82,12 +83,26 @@ def plan_of(model: Model, scenario: Scenario, command: Sequence[str] = ()) -> Pl
             preset=check(raw), settings=settings, scenario=scenario, windows=training["windows"],
             backfill=training["backfill"], device="cpu", threads=int(training["threads"]), command=command,
         )  # fmt: skip
-    except (KeyError, TypeError):
+    except (KeyError, TypeError, ValueError, AttributeError):
         problem = "does not say how the model was trained"
         raise InputError(problem, file=model.folder / RECORD, fix="give a model of this version") from None
 
 
-def retrain(name: str, folder: Path, out: Path, watch: Any, command: Sequence[str] = ()) -> Retrained:
+def _check_same(model: Model, scenario: Scenario) -> None:
+    """Refuse another scenario than the one that a model was trained on."""
+    told = model.record.get("provenance", {})
+    now = {"scenario": json.loads(json.dumps(scenario.resolved)), "inputs": dict(scenario.inputs)}
+    for what, here in now.items():
+        then = dict(told.get(what) or {})
+        for key in sorted({*then, *here} - {"description", "evaluation"}):
+            if then.get(key) != here.get(key):
+                problem = f"is not the scenario that {model.folder} was trained on: {key} differs"
+                raise InputError(problem, field=scenario.name, fix="give the one that it was by --scenario")
+
+
+def retrain(
+    name: str, folder: Path, out: Path, watch: Any, command: Sequence[str] = (), given: str | None = None
+) -> Retrained:
     """Train a model anew into a folder, or go on with it, and compare both on the scenario's evaluation windows.
 
     Args:
@@ -96,17 +111,24 @@ def retrain(name: str, folder: Path, out: Path, watch: Any, command: Sequence[st
         out: folder of the training.
         watch: told the figures of every epoch.
         command: the command line, for provenance.
+        given: the scenario that it was trained on, if that is not one that comes with greenbatch.
 
     Raises:
-        InputError: there is no model, or what it was trained on cannot be found.
+        InputError: there is no model, the scenario is not the one that it was trained on, or its data cannot be found.
     """
     from greenbatch.scenarios import load_scenario
 
     model = load_model(folder)
-    scenario = load_scenario(str(model.record["training"]["scenario"]))
+    scenario = load_scenario(given or str(model.record.get("training", {}).get("scenario")))
+    _check_same(model, scenario)
     plan = plan_of(model, scenario, command)
+    if not (out / RUN).exists():
+        check_new(out, force=False)
     carry_out(plan, out, watch=watch)
     anew = load_model(out / MODEL)
+    if set(anew.weights) != set(model.weights):
+        problem = "holds other weights than its record says"
+        raise InputError(problem, file=folder, fix="give a model as greenbatch train left it")
     differences = [float(np.abs(anew.weights[key] - value).max()) for key, value in model.weights.items()]
     specs = [f"{model.preset.name}@{place}+{plan.backfill}" for place in (folder, out / MODEL)]
     starts, jobs = choose_windows(scenario, starts=None, windows=None, jobs=None, seed=None)

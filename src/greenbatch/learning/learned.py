@@ -91,6 +91,9 @@ class LearnedPolicy:
         if self._eager:
             given["row_noise"][-1] -= self._eager
         logits, row, delay_logits, delay = self._session.run(None, {name: given[name] for name in self._inputs})
+        if not np.isfinite(logits[seen.selectable]).all():
+            problem = "scores of the waiting jobs are not finite, so the weights are damaged or much too large"
+            raise InputError(problem, file=self.model.folder, fix="train the model again")
         return Answer(logits, int(row[0]), delay_logits, int(delay[0]))
 
     def decide(self, view: View) -> Decision:

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from greenbatch.engine.priced import compiled_priced_batch
 from greenbatch.engine.prices import LAG, LARGEST_WEIGHT, NUMBERS, PRICES, WEIGHTS
 from greenbatch.engine.simulate import simulate, unheld_schedule
-from greenbatch.envs.preset import PRICES_KIND, Preset
+from greenbatch.envs.preset import PRICES_KIND, Action, Observation, Preset, resolve
 from greenbatch.envs.simulations import Simulations
 from greenbatch.errors import GreenbatchError, InputError
 from greenbatch.learning.model import BOUND
@@ -185,6 +185,17 @@ def check(plan: Plan) -> None:
     if kind != PRICES_KIND:
         fix = "leave out training.search: it finds networks of kind prices or linear"
         raise InputError(f"is {kind!r}", field="network.kind", fix=fix)
+    made = resolve(plan.preset, plan.scenario)
+    unused = {
+        "network": set(plan.preset.network) == {"kind"}, "observation": made.observation == Observation(),
+        "action": made.action == Action(), "training.validation": not plan.settings.validation.windows,
+    }  # fmt: skip
+    for field, fine in unused.items():
+        if not fine:
+            problem = "a planner with prices sees and does what engine.priced lists, and is not validated"
+            raise InputError(
+                problem, field=field, fix='leave it out; [network] has kind = "prices" alone, validation no windows'
+            )
     if not plan.preset.settings.get("tick_s", plan.scenario.rules.tick_s) > 0:
         problem = f"{plan.preset.name} holds jobs, so it must be asked again although nothing happens"
         raise InputError(problem, field="settings.tick_s", fix="set it to 1800")

@@ -165,7 +165,9 @@ def check(plan: Plan) -> None:
     Raises:
         InputError: the preset chooses delays, or its network has other keys or values.
     """
-    preset = plan.preset
+    preset, bounds = plan.preset, {"years", "makespan_bound", "aim", "most", "slowdown"}
+    if unused := sorted(bounds & set(preset.training.get("search", {}))):
+        raise InputError("is for planners with prices", field=f"training.search.{unused[0]}", fix="leave it out")
     if len(preset.action.delays) > 1:
         problem = "are more than one, and a ranking chooses none"
         raise InputError(problem, field="action.delays", fix="leave them out")

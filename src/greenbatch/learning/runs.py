@@ -133,6 +133,11 @@ def check_same(folder: Path, plan: Plan) -> None:
         InputError: names the first thing that differs.
     """
     before = read_run(folder)["plan"]
+    if not (folder / CHECKPOINT).exists() and any((folder / part).exists() for part in (LOG, MODEL)):
+        fix = "--force to train anew, or another --out"
+        raise InputError(
+            "is missing, so it cannot be gone on with", file=folder / CHECKPOINT, field="--resume", fix=fix
+        )
     for key, (old, new) in _differences(before, json.loads(json.dumps(plan.record()))).items():
         problem = f"is {_short(new)}, the training in {folder} was started with {_short(old)}"
         raise InputError(problem, field=key, fix="give the same as then, or another --out")
@@ -160,8 +165,10 @@ def other_versions(folder: Path) -> list[str]:
     """What a training was started with in another version than is here now: the weights may not be those of one go."""
     from greenbatch.provenance import source_sha256, versions
 
-    before, now = read_run(folder).get("provenance", {}), versions()
-    old = before.get("versions", {})
+    now, begun = versions(), read_run(folder).get("provenance")
+    before: dict[str, Any] = begun if isinstance(begun, dict) else {}
+    old = before.get("versions")
+    old = old if isinstance(old, dict) else {}
     found = [
         f"started with {name} {old[name]}, goes on with {now[name]}"
         for name in old

@@ -30,6 +30,8 @@ from greenbatch.learning.onnx_builder import Weights
 from greenbatch.learning.plan import Plan
 from greenbatch.learning.settings import Search
 
+TAKEN = frozenset({"epochs", "windows", "jobs", "keep", "validation", "search", "seed", "threads"})
+"""Keys of ``[training]`` that a search looks at."""
 Record = dict[str, Any]
 Watch = Callable[[Record], None]
 """Told the figures of every generation, as in the log."""
@@ -50,6 +52,12 @@ class Searching(ABC):
         """
         self.plan, self.stages = plan, stages
         self.settings, self.search = plan.settings, asked(plan)
+        if others := sorted(set(plan.preset.training) - TAKEN):
+            problem = f"means nothing to a search, which takes {', '.join(sorted(TAKEN))}"
+            raise InputError(problem, field=f"training.{others[0]}", fix="leave it out")
+        if plan.minutes is None and self.settings.epochs % stages:
+            problem = f"is {self.settings.epochs}, and {stages} models share the generations"
+            raise InputError(problem, field="training.epochs", fix=f"give a multiple of {stages}")
         self.counters = Counters()
         self.evolution = self._fresh(begin)
         self.found: dict[str, Floats] = {}
@@ -118,7 +126,7 @@ class Searching(ABC):
     @property
     def _generations(self) -> int:
         """All of them, the same number for each stage."""
-        return max(self.settings.epochs // self.stages, 1) * self.stages
+        return self.settings.epochs
 
     def _stage(self) -> int:
         """The stage of the next generation, ``stages`` after the last: each gets its share, at least one generation."""

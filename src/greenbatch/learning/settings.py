@@ -96,6 +96,8 @@ class Search(Section):
             raise ValueError(
                 "makespan_bound, aim, most and slowdown have different lengths; give one of each for every model"
             )
+        if len({f"{bound:g}" for bound in self.makespan_bound}) < len(self.makespan_bound):
+            raise ValueError("makespan_bound has the same one twice, to six digits; give different ones")
         return self
 
 
@@ -154,7 +156,8 @@ class TrainingSettings(Section):
     environments: Natural = 0
     """Simulations that are stepped together; 0 = all rollouts of an epoch."""
     search: Search | None = None
-    """For a planner with prices: an epoch is a generation then, and what concerns gradients means nothing."""
+    """For a planner with prices or a ranking: an epoch is a generation then, and beside this table only ``epochs``,
+    ``windows``, ``jobs``, ``keep``, ``validation``, ``seed`` and ``threads`` are taken."""
     seed: Seed = 0
     threads: Annotated[int, Field(ge=0, le=1024)] = 0
     """Threads of the simulator and of torch; 0 = as many as this process may use."""
