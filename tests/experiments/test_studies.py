@@ -311,7 +311,8 @@ def test_decisions_made_again_are_those_of_the_schedule(gas_marl: Trained) -> No
 def test_agents_with_a_knob_have_a_row_for_each_setting(tmp_path: Path) -> None:
     study = tiny_study("gas-marl", tmp_path)
     which = wanted(study, presets=["gas-marl-plus"], windows="published", seeds=(0,), backfills=["green"])
-    train_missing(study, cells_of(study, which), tmp_path / "out", BUDGET)
+    small = {"training.windows": 2, "training.jobs": 10, "training.search.population": 4}
+    train_missing(study, cells_of(study, which), tmp_path / "out", Budget(epochs=2, threads=1, overrides=small))
     (result,) = results(study, which, tmp_path / "out")
     agents = {row["scheduler"]: row for row in result.rows if row["agent"]}
     assert list(agents) == [f"GAS-MARL plus:makespan_bound={knob}+none" for knob in (1.5, 1.4, 1.25)]

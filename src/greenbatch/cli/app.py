@@ -101,7 +101,7 @@ _REPORTS: tuple[tuple[type[BaseException], int, Callable[[Any], str]], ...] = (
     (cyclopts.CycloptsError, 2, _usage),
     (BrokenPipeError, 141, lambda _: ""),
     (OSError, 2, _machine),
-    (MemoryError, 2, lambda _: "out of memory (take fewer jobs: --jobs, or workload.limit in the scenario)"),
+    (MemoryError, 2, lambda _: "out of memory (take fewer jobs: --jobs or workload.limit; to train, fewer windows)"),
 )
 """Kind of error, exit code, and what to say; the first match counts, an empty text is not printed."""
 
