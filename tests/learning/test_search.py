@@ -312,6 +312,18 @@ def test_a_search_without_its_checkpoint_is_not_begun_anew(small: Scenario, tmp_
     assert {file: file.read_bytes() for file in (tmp_path / "x").rglob("*") if file.is_file()} == before
 
 
+def test_a_search_killed_before_its_first_checkpoint_is_gone_on_with(small: Scenario, tmp_path: Path) -> None:
+    """A generation's line is written before its checkpoint, so a log may stand alone."""
+    search(plan(small, epochs=2), tmp_path / "whole", watch=lambda _: None)
+    search(plan(small, epochs=2), tmp_path / "x", watch=lambda _: None)
+    shutil.rmtree(tmp_path / "x" / "checkpoint")
+    shutil.rmtree(tmp_path / "x" / "model")
+    search(plan(small, epochs=2), tmp_path / "x", watch=lambda _: None)
+    weights = "model/actor.safetensors"
+    assert (tmp_path / "x" / weights).read_bytes() == (tmp_path / "whole" / weights).read_bytes()
+    assert len(read_log(tmp_path / "x" / "log.jsonl")) == len(read_log(tmp_path / "whole" / "log.jsonl"))
+
+
 def test_bounds_are_for_planners(small: Scenario, tmp_path: Path) -> None:
     made = make_plan("rlscheduler-plus", small, overrides={"training.search.years": 2}, epochs=2, threads=1)
     with pytest.raises(InputError, match=r"training\.search\.years: is for planners with prices"):

@@ -133,7 +133,7 @@ def check_same(folder: Path, plan: Plan) -> None:
         InputError: names the first thing that differs.
     """
     before = read_run(folder)["plan"]
-    if not (folder / CHECKPOINT).exists() and any((folder / part).exists() for part in (LOG, MODEL)):
+    if (folder / MODEL).exists() and not (folder / CHECKPOINT).exists():  # a log alone: killed before the first one
         fix = "--force to train anew, or another --out"
         raise InputError(
             "is missing, so it cannot be gone on with", file=folder / CHECKPOINT, field="--resume", fix=fix

@@ -120,18 +120,15 @@ class Searching(ABC):
     def progress(self) -> float:
         """Share of the search that is done, in [0, 1]."""
         minutes = self.plan.minutes
-        done = self.counters.epoch / self._generations if minutes is None else self.counters.elapsed_s / (60 * minutes)
+        done = (
+            self.counters.epoch / self.settings.epochs if minutes is None else self.counters.elapsed_s / (60 * minutes)
+        )
         return min(done, 1.0)
-
-    @property
-    def _generations(self) -> int:
-        """All of them, the same number for each stage."""
-        return self.settings.epochs
 
     def _stage(self) -> int:
         """The stage of the next generation, ``stages`` after the last: each gets its share, at least one generation."""
         if self.plan.minutes is None:
-            return self.counters.epoch * self.stages // self._generations
+            return self.counters.epoch * self.stages // self.settings.epochs
         return min(int(self.progress * self.stages), len(self.found))
 
     def _fresh(self, mean: Floats) -> Evolution:
