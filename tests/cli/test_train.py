@@ -128,6 +128,7 @@ BAD = [
     ((*TRAIN, "--minutes", "nan"), "--minutes: is nan"),
     ((*TRAIN, "--epochs", "3", "--minutes", "3"), "--epochs and --minutes: .*one or the other"),
     ((*TRAIN, "--seed", "-1"), "--seed: is -1"),
+    ((*TRAIN, "--seed", str(2**63)), "more than 64 bits hold"),
     ((*TRAIN, "--threads", "-1"), "--threads: is -1"),
     ((*TRAIN, "--device", "tpu"), "--device: is 'tpu' .*cpu, cuda"),
     ((*TRAIN, "--windows", "all"), "--windows: is 'all' .*published or held-out"),

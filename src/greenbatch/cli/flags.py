@@ -11,7 +11,7 @@ from greenbatch.errors import InputError
 
 
 def whole(text: str, flag: str, lowest: int) -> int:
-    """A whole number that is not below ``lowest``.
+    """A whole number from ``lowest`` to 2^63 - 1.
 
     Raises:
         InputError: it is not; names the flag.
@@ -20,8 +20,10 @@ def whole(text: str, flag: str, lowest: int) -> int:
         number = int(text)
     except ValueError:
         raise InputError(f"{text[:40]!r} is not a whole number", field=flag, fix=f"give {lowest} or more") from None
-    if not lowest <= number < 2**63:
+    if number < lowest:
         raise InputError(f"is {text[:40]}", field=flag, fix=f"give {lowest} or more")
+    if number >= 2**63:
+        raise InputError(f"is {text[:40]}, more than 64 bits hold", field=flag, fix="give a smaller number")
     return number
 
 
