@@ -92,7 +92,18 @@ def test_power_pictures_share_hours_scale_and_tell_the_brown_energy() -> None:
     assert start == min(o.workload.submit_s.min() for o in outcomes.values())
     long = {name: fcfs(some_jobs(1, 700), site=day_site(), name=name) for name in ("a", "b")}
     first = long["a"].workload.submit_s.min()
-    assert power_span(long)[0] == first + 86_400, "the first day fills the machine"
+    last = min(o.end_s.max() for o in long.values()) - 48 * 3600
+
+    def work(since: float) -> float:
+        """Processor-seconds of all schedules in 48 hours, job by job."""
+        overlaps = (
+            (np.minimum(o.end_s, since + 48 * 3600) - np.maximum(o.start_s, since)).clip(0) @ o.workload.processors
+            for o in long.values()
+        )
+        return float(sum(overlaps))
+
+    busiest = max(np.arange(first, last, 86_400), key=work)
+    assert power_span(long)[0] == busiest != first
     # One job of 100 W on an idle power of 400 W under a supply of nothing: 0.5 kW * 1 h.
     dark = day_site()
     jobs = Workload.from_columns(

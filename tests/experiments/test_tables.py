@@ -155,6 +155,15 @@ def test_a_gain_by_stretching_is_warned_about(gain: float, ratio: float, brown: 
             assert part in line
 
 
+def test_a_gain_that_is_noise_is_not_warned_about() -> None:
+    gains = {"a": 0.1, "b": -0.099}
+    frame = tidy([
+        (window, {"fcfs+easy": values(), "green": values(renewable_utilization=0.5 + gain, makespan_ratio=1.2)})
+        for window, gain in gains.items()
+    ])  # fmt: skip
+    assert warning_lines(frame, "fcfs+easy") == []
+
+
 def test_reproduction_cells_keep_the_papers_digits_and_reasons() -> None:
     base = {"table": "3", "trace": "lublin-256", "backfill": "green", "scheduler": "f2", "metric": "AvgBSLD"}
     table = reproduction_table(

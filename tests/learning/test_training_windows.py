@@ -92,6 +92,8 @@ def test_too_long_windows_are_refused_in_one_line(question):
         training_starts(question, 6000, "held-out")
     with pytest.raises(InputError, match=r"there are 0 validation windows of 1024 jobs .*training.keep=last"):
         validation_starts(question, 4, 1024)
+    with pytest.raises(InputError, match=r"tests of default take all of its 60 jobs.*windows=0 training.keep=last"):
+        validation_starts(short(question, 60, 59), 2, 10)
     with pytest.raises(InputError, match="not 5000"):
         validation_starts(question, 5000, 256)
 

@@ -283,6 +283,11 @@ def test_a_policy_that_decides_nothing_is_one_line(write: Write) -> None:
     assert "'int' object has no attribute 'decide'" in refusal(f"{path}:five")
 
 
+def test_a_policy_class_without_its_method_is_named(write: Write) -> None:
+    path = write("import greenbatch as gb\n\n@gb.policy('mute')\nclass Mute:\n    pass\n")
+    assert "my_rules.py, line 3: InputError: policy 'mute' has no method decide(self, view)" in refusal(f"{path}:mute")
+
+
 def test_conservative_backfilling_takes_no_policy_object(write: Write) -> None:
     path = write(POLICY.format("return gb.Start(0)"))
     assert "conservative backfilling takes no policy that runs as plain Python" in refusal(

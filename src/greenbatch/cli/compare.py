@@ -141,18 +141,24 @@ def write_comparison(comparison: Comparison, folder: Path, *, seed: int) -> None
     write_report(
         folder / "report.html", title=f"greenbatch: {scenario.name}", command=" ".join(COMMAND.get()), frame=frame,
         outcomes=comparison.example, baseline=baseline, notes=[scenario.description],
-        provenance=record, example=str(comparison.starts[0]),
+        provenance=record, example=str(comparison.starts[0]), warnings=_familiar(comparison),
     )  # fmt: skip
     write_record(folder, record)
 
 
+def _familiar(comparison: Comparison) -> list[str]:
+    from greenbatch.experiments.model_sections import familiar_windows
+
+    return familiar_windows(comparison.schedulers, comparison.scenario, comparison.starts, comparison.jobs)
+
+
 def print_comparison(comparison: Comparison) -> None:
-    """The table, and a warning for every gain that comes with a stretched schedule."""
+    """The table, and a warning for every gain by a stretched schedule and every model that knows the windows."""
     from rich.console import Console
 
     from greenbatch.experiments.tables import TERMINAL, comparison_table, to_rich, warning_lines
 
     console = Console()
     console.print(to_rich(comparison_table(comparison.frame, columns=TERMINAL, title=comparison.scenario.name)))
-    for line in warning_lines(comparison.frame, comparison.baseline):
+    for line in (*warning_lines(comparison.frame, comparison.baseline), *_familiar(comparison)):
         console.print(f"warning: {line}", markup=False, highlight=False)

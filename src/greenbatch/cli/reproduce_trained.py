@@ -48,7 +48,7 @@ def reproduce_trained(
     """
     from greenbatch.cli.app import COMMAND
     from greenbatch.cli.output import result_folder
-    from greenbatch.experiments.studies import study
+    from greenbatch.experiments.studies import study, trained_part
     from greenbatch.experiments.study_results import results
 
     paper = study(protocol)
@@ -62,6 +62,8 @@ def reproduce_trained(
     else:
         if not trained.is_dir():
             raise InputError("is not a folder", file=trained, field="--trained", fix="give the --out of a --train")
+        if asked.traces is asked.presets is asked.windows is None:
+            which = trained_part(paper, which, place)
         target = out
 
     def evaluated() -> list[Result]:

@@ -124,7 +124,8 @@ def _resume_line(command: Sequence[str]) -> str:
 
 
 def _print_result(counters: Counters, preset: str, backfill: str, model: Path) -> None:
-    print(f"{counters.epoch:,} epochs, {counters.decisions:,} decisions, {_clock(counters.elapsed_s)}")
+    epochs = "1 epoch" if counters.epoch == 1 else f"{counters.epoch:,} epochs"
+    print(f"{epochs}, {counters.decisions:,} decisions, {_clock(counters.elapsed_s)}")
     if counters.best_epoch >= 0:
         kind = "average of weights" if counters.best_averaged else f"epoch {counters.best_epoch}"
         terms = ", ".join(f"{name} {value:.6g}" for name, value in counters.best_terms.items())

@@ -145,6 +145,9 @@ def telling(choices: Sequence[Choice]) -> list[tuple[str, Choice]]:
     }
     if not found["the longest delay"].delay:
         del found["the longest delay"]
+    sure = found["a sure choice among many"]
+    if sure.surest * len(sure.job_id) < 2:  # no candidate twice as likely as a draw: nothing is sure
+        del found["a sure choice among many"]
     unique: dict[int, tuple[str, Choice]] = {}
     for reason, choice in found.items():
         unique.setdefault(choice.number, (reason, choice))

@@ -24,7 +24,8 @@ WIDTH_IN = 4.0
 """Width of every picture. [inch]"""
 COLORS = ("#0072b2", "#e69f00", "#009e73", "#cc79a7", "#d55e00", "#56b4e9", "#8c8c8c", "#b3a100")
 """Series colors, after Okabe and Ito (2008); yellow darkened to be seen on white."""
-MARKERS = "osD^vPX*"
+MARKERS = "osD^vPX"
+"""One fewer than colors, so that 56 schedulers differ in one or the other."""
 DASHES = ("-", "--", ":", "-.")
 INK, PALE, PAPER = "#1b2430", "#c9ced6", "#fdfdfc"
 """Text and axes; grid lines; background. Replaced by CSS variables in the SVG."""

@@ -29,7 +29,7 @@ from greenbatch.experiments.drawing import (
     wrapped,
 )
 from greenbatch.experiments.statistics import by_window, intervals, schedulers
-from greenbatch.experiments.tables import MAIN, Column
+from greenbatch.experiments.tables import MAIN, STRETCH_LIMIT, Column
 from greenbatch.metrics.jobs import CLASSES, run_time_class
 
 if TYPE_CHECKING:
@@ -44,10 +44,17 @@ GANTT_BLOCKS, GANTT_JOBS, QUEUE_POINTS = 1500, 5000, 400
 
 
 def power_span(outcomes: Mapping[str, Outcome], hours: float = 48.0) -> tuple[float, float]:
-    """Start and end [s] of the hours to show: a day after the first submission if all schedules are long enough."""
+    """Start and end [s] of the hours to show: those with the most work, whole days after the first submission."""
     first = min(float(o.workload.submit_s.min()) for o in outcomes.values())
     end = min(float(o.end_s.max()) for o in outcomes.values())
-    start = first + 86_400.0 if end - first > 86_400.0 + hours * 3600.0 else first
+    starts = np.arange(first, max(end - hours * 3600.0, first) + 1.0, 86_400.0)
+    work = np.zeros(len(starts))
+    for o in outcomes.values():
+        for times, sign in ((starts + hours * 3600.0, 1), (starts, -1)):
+            work += sign * (
+                _since(o.start_s, times, o.workload.processors) - _since(o.end_s, times, o.workload.processors)
+            )
+    start = float(starts[np.argmax(work)])
     return start, start + hours * 3600.0
 
 
@@ -97,7 +104,7 @@ def power_plots(outcomes: Mapping[str, Outcome], hours: float = 48.0) -> list[Pi
 
 
 def tradeoff_plot(frame: polars.DataFrame, baseline: str) -> Picture | None:
-    """Mean bounded slowdown (log) against renewable utilization, marker area by makespan ratio; None without power."""
+    """Mean bounded slowdown (log) against renewable utilization, hollow if the makespan is stretched; or None."""
     names = schedulers(frame)
     slow, green, ratio = (
         intervals(frame, m) for m in ("avg_bounded_slowdown", "renewable_utilization", "makespan_ratio")
@@ -118,25 +125,22 @@ def tradeoff_plot(frame: polars.DataFrame, baseline: str) -> Picture | None:
                 axes.plot([x.mean] * 2, [100 * y.low, 100 * y.high], **style)
             label = f"{wrapped(name, 40)}, makespan ×{stretch:.2f}"
             axes.scatter(
-                x.mean, 100 * y.mean, s=34 * stretch, marker=MARKERS[k % len(MARKERS)], color=color_of(k),
-                edgecolors=PAPER, linewidths=0.6, zorder=3, label=label,
+                x.mean, 100 * y.mean, s=34, marker=MARKERS[k % len(MARKERS)], edgecolors=color_of(k), linewidths=1.2,
+                facecolors=PAPER if stretch > STRETCH_LIMIT else color_of(k), zorder=3, label=label,
             )  # fmt: skip
         axes.set_xscale("log")
         plain_log_ticks(axes)
         axes.margins(0.12)
         axes.set(xlabel="mean bounded slowdown (log scale; left is better)", ylabel="renewable utilization [%]")
-        legend = figure.legend(loc="outside lower left", ncols=columns)
-        for handle in legend.legend_handles:
-            if handle is not None and hasattr(handle, "set_sizes"):
-                handle.set_sizes([30.0])
+        figure.legend(loc="outside lower left", ncols=columns)
         words = "; ".join(
             f"{name} {slow[name].mean:.4g} at {green[name].mean:.1%}, makespan ×{ratio[name].mean:.2f}"
             for name in shown
         )
         caption = (
-            f"Up and to the left is better. Marker area: makespan over that of {baseline}; a large marker high up may "
-            "owe its height to a stretched schedule. Lines: 95% bootstrap intervals."
-        )
+            f"Up and to the left is better. Hollow: its makespan is more than {STRETCH_LIMIT - 1:.0%} above that of "
+            f"{baseline}, so it may owe its height to a stretched schedule."
+        ) + (" Lines: 95% bootstrap intervals." if max(slow[name].count for name in shown) > 1 else "")
         alt = f"Scatter plot of mean bounded slowdown against renewable utilization: {words}."
         return picture_of(figure, "tradeoff", "Slowdown against renewables", caption, alt)
 
@@ -298,15 +302,17 @@ def _gantt(
 
 def queue_length(outcome: Outcome, edges_s: Floats) -> Floats:
     """Mean number of waiting jobs between consecutive instants, exact, shape (len(edges_s) - 1,)."""
-
-    def integral(times: Floats) -> Any:
-        """Job seconds since each time of ``times`` had passed, summed up to every edge."""
-        ordered = np.sort(times)
-        passed = np.searchsorted(ordered, edges_s, side="right")
-        return edges_s * passed - np.concatenate([[0.0], np.cumsum(ordered)])[passed]
-
-    waited_s: Floats = np.diff(integral(outcome.workload.submit_s) - integral(outcome.start_s))
+    one = np.ones(len(outcome.start_s))
+    waited_s: Floats = np.diff(_since(outcome.workload.submit_s, edges_s, one) - _since(outcome.start_s, edges_s, one))
     return waited_s / np.diff(edges_s)
+
+
+def _since(instants_s: Floats, times_s: Floats, weights: NDArray[Any]) -> Floats:
+    """Weighted seconds since each of the instants that have passed, summed up to every time, shape of ``times_s``."""
+    order = np.argsort(instants_s)
+    passed = np.searchsorted(instants_s[order], times_s, side="right")
+    weight, moment = (np.concatenate([[0.0], np.cumsum(w[order])]) for w in (weights, weights * instants_s))
+    return np.asarray(times_s * weight[passed] - moment[passed])
 
 
 def queue_plot(

@@ -202,7 +202,7 @@ def sections(frame: polars.DataFrame, outcomes: Mapping[str, Outcome], baseline:
         ),
         Section(
             "Power against supply",
-            f"{one}cluster power over the same 48 hours each; what rises above the green line is brown.",
+            f"{one}cluster power over the same 48 hours each, the busiest; what rises above the green line is brown.",
             tuple(power_plots(outcomes)),
         ),
         Section("Schedules", f"{one}which processors ran what, on one time axis.", tuple(gantt_plots(outcomes))),
@@ -250,6 +250,7 @@ def write_report(
     notes: Sequence[str] = (),
     provenance: Mapping[str, Any] | None = None,
     example: str = "",
+    warnings: Sequence[str] = (),
 ) -> None:
     """Write the report of a comparison as one self-contained HTML file; same inputs, same bytes.
 
@@ -263,6 +264,7 @@ def write_report(
         notes: further data notes; those of the workload and the site are added.
         provenance: versions, seeds, hashes, resolved scenario; nested mappings are shown as JSON.
         example: name of the example window.
+        warnings: further lines that must be read with the tables.
 
     Raises:
         InputError: the baseline or an outcome is not in the frame, there is no outcome, or the file cannot be written.
@@ -279,7 +281,7 @@ def write_report(
     context = {
         "title": title, "command": command, "baseline": baseline,
         "summary": summary_lines(frame, outcomes, baseline), "tiles": key_figures(frame, baseline),
-        "warnings": warning_lines(frame, baseline),
+        "warnings": [*warning_lines(frame, baseline), *warnings],
         "tables": [table for table in (*tables, detail) if table.rows and table.columns],
         "colors": {name: color_of(k) for k, name in enumerate(names)},
         "sections": sections(frame, outcomes, baseline, example), "notes": data_notes(outcomes, notes),

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -325,6 +325,19 @@ class Budget:
     overrides: Mapping[str, Any] = field(default_factory=dict)
     """Other values of the presets: dotted key -> value."""
     command: Sequence[str] = ()
+
+
+def trained_part(study: Study, which: Wanted, place: Path) -> Wanted:
+    """The traces, presets and windows of which something is finished in a folder; all of them if nothing is."""
+    found = [cell for cell in cells_of(study, which) if state_of(place / cell.folder) == "finished"]
+    if not found:
+        return which
+    return replace(
+        which,
+        traces=tuple(trace for trace in which.traces if any(cell.trace == trace for cell in found)),
+        presets=tuple(name for name in which.presets if any(cell.agent.preset == name for cell in found)),
+        windows=tuple(kind for kind in which.windows if any(cell.windows == kind for cell in found)),
+    )
 
 
 def plan_of(cell: Cell, scenario: Scenario, budget: Budget) -> Plan:

@@ -246,20 +246,22 @@ def difference_table(frame: polars.DataFrame, baseline: str, *, columns: Sequenc
 def warning_lines(frame: polars.DataFrame, baseline: str) -> list[str]:
     """One line for every scheduler that gains renewable utilization with a makespan stretched by more than 5 %.
 
-    An idle cluster runs mostly on renewable power, so a longer interval raises the ratio by itself; brown energy over
-    the common horizon shows what is left of the gain.
+    A gain counts where its interval over the windows excludes zero. An idle cluster runs mostly on renewable power, so
+    a longer interval raises the ratio by itself; brown energy over the common horizon shows what is left of the gain.
     """
     gain = differences(frame, "renewable_utilization", baseline)
     ratio = intervals(frame, "makespan_ratio")
     brown = differences(frame, "common_horizon_brown_kwh", baseline)
     lines = []
     for name, got in gain.items():
-        if not (got.difference.mean > 0 and ratio[name].mean > STRETCH_LIMIT):
+        gained = got.difference.low if got.difference.count > 1 else got.difference.mean
+        if not (gained > 0 and ratio[name].mean > STRETCH_LIMIT):
             continue
         horizon = ""
         if math.isfinite(brown[name].relative):
             word = "less" if brown[name].relative < 0 else "more"
-            horizon = f": over the common horizon it draws {abs(brown[name].relative):.0%} {word} brown energy"
+            much = f"{abs(brown[name].relative):.0%} {word}" if abs(brown[name].relative) >= 0.005 else "as much"
+            horizon = f": over the common horizon it draws {much} brown energy"
         lines.append(
             f"{name} gains {100 * got.difference.mean:.1f} points of renewable utilization over {baseline}, but "
             f"stretches the makespan to {ratio[name].mean:.2f}×; a longer interval raises the share by itself{horizon}."

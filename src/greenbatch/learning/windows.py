@@ -86,7 +86,7 @@ def training_starts(scenario: Scenario, jobs: int, mode: Mode, *, reserved: Ints
         starts = _clear(possible, jobs, _marked(total, np.array(HELD_OUT), reserved))
     if not len(starts):
         problem = f"no training window of {jobs} jobs is left of the {total} jobs of {scenario.name}"
-        fix = "give fewer jobs" if mode == "published" else "give fewer jobs, or --windows published"
+        fix = f"set it to at most {total}" if mode == "published" else "set it lower, or give --windows published"
         raise InputError(problem, field="training.jobs", fix=fix)
     return starts
 
@@ -107,8 +107,12 @@ def validation_starts(scenario: Scenario, windows: int, jobs: int) -> Ints:
     if windows == 0:
         return np.zeros(0, np.int64)
     total = len(scenario.workload)
-    free = _marked(total, np.array(HELD_OUT), evaluation_jobs(scenario))
-    starts = _clear(np.arange(max(total - jobs + 1, 0)), jobs, free)
+    tests = _marked(total, np.array(HELD_OUT), evaluation_jobs(scenario))
+    if tests.all():
+        problem = f"the tests of {scenario.name} take all of its {total} jobs, none is left to validate on"
+        fix = "set training.validation.windows=0 training.keep=last, or give a longer trace"
+        raise InputError(problem, field="training.validation", fix=fix)
+    starts = _clear(np.arange(max(total - jobs + 1, 0)), jobs, tests)
     if len(starts) < windows:
         problem = f"there are {len(starts)} validation windows of {jobs} jobs clear of the tests, not {windows}"
         fix = "set training.validation.jobs lower, or training.validation.windows=0 with training.keep=last"

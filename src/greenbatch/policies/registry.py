@@ -87,6 +87,9 @@ def policy(name: str) -> Callable[[type], type]:
     """
 
     def register(maker: type) -> type:
+        if isinstance(maker, type) and not callable(getattr(maker, "decide", None)):
+            raise InputError(f"policy {name!r} has no method decide(self, view)")
+
         def guarded() -> Policy:
             made: Policy = guard(lambda: _GuardedPolicy(maker()))()
             return made

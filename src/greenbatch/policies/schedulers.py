@@ -219,6 +219,8 @@ def _known(name: str, known: list[str], kind: str, spec: str) -> None:
     if name not in known:
         close = difflib.get_close_matches(name.lower(), known, n=1)
         hint = f"did you mean {close[0]}?" if close else "known: " + ", ".join(sorted(known))
+        if kind == "policy" and not close:
+            hint += "; one of your own is FILE.py:NAME"
         raise InputError(f"no {kind} is called {name!r}", field=f"scheduler {spec!r}", fix=hint)
 
 

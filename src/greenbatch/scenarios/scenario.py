@@ -91,9 +91,11 @@ class Scenario:
         """
         import numpy as np
 
-        possible = len(self.workload) - jobs + 1
+        total = len(self.workload)
+        possible = total - jobs + 1
         if not 1 <= windows <= possible:
-            fix = f"there are {possible} different ones" if possible > 0 else f"give at most {len(self.workload)} jobs"
+            fix = f"there are {possible} different ones" if possible > 0 else f"give at most {total} jobs"
+            fix += f"; starts 0 with jobs {total} is the whole trace"
             raise InputError(f"{windows} windows of {jobs} jobs", field="windows", fix=fix)
         drawn = np.random.default_rng(seed).choice(possible, size=windows, replace=False)
         return tuple(int(start) for start in np.sort(drawn))
