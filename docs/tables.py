@@ -7,18 +7,16 @@ backfilling, metric or key without a meaning in the code stops the build.
 from __future__ import annotations
 
 import inspect
-import re
 from collections.abc import Callable
 from functools import partial
 
 from learning_tables import LEARNING
 from scenario_keys import section, sections, sources
-from texts import NOTHING, first_paragraph, markdown, table
+from texts import NOTHING, markdown, table
 
 from greenbatch.cli.app import VERBS
 from greenbatch.energy.units import BOUNDS, CANONICAL, UNITS
-from greenbatch.engine import backfill, conservative
-from greenbatch.engine.program import BACKFILLS, GREEN_THRESHOLD_J
+from greenbatch.engine.program import BACKFILL_MEANINGS, GREEN_THRESHOLD_J
 from greenbatch.metrics import METRICS, PER_JOB
 from greenbatch.policies import entries
 from greenbatch.policies.schedulers import BACKFILL_PARAMETERS
@@ -39,16 +37,12 @@ def policies() -> str:
 
 def backfillings() -> str:
     """Every backfilling: what it lets go ahead, and its parameters."""
-    told = {"none": "Nothing: the first job of the line starts when it fits."}
-    told["conservative"] = first_paragraph(conservative.__doc__).partition(": ")[2]
-    found = re.findall(r"^``([a-z-]+)`` +((?:.+\n?(?: {4,}.+\n?)*))", backfill.__doc__ or "", flags=re.MULTILINE)
-    told |= {name: markdown(text) for name, text in found}
     defaults = {"threshold_j": GREEN_THRESHOLD_J}
     rows = []
-    for name in BACKFILLS:
+    for name, told in BACKFILL_MEANINGS.items():
         parameters = BACKFILL_PARAMETERS.get(name, {})
         given = ", ".join(f"`{key}={defaults[setting]:g}`" for key, setting in parameters.items())
-        rows.append((f"`{name}`", told[name][:1].upper() + told[name][1:], given or NOTHING))
+        rows.append((f"`{name}`", markdown(told), given or NOTHING))
     return table(("Backfilling", "What may go ahead of a job that does not fit", "Parameters, defaults"), rows)
 
 

@@ -16,6 +16,8 @@ import pytest
 from greenbatch import datasets
 from greenbatch.cli import app, main
 from greenbatch.cli.app import VERBS
+from greenbatch.engine.program import BACKFILLS
+from greenbatch.policies import entries, scheduler
 
 RUN = "import sys; from greenbatch.cli import main; sys.exit(main(sys.argv[1:]))"
 HEAVY = ("torch", "numba", "numpy", "polars", "matplotlib", "pvlib", "pandas", "pydantic", "scipy")
@@ -42,6 +44,19 @@ def test_the_module_is_the_command():
     assert told.stdout.strip() == version("greenbatch")
     wrong = subprocess.run([*command, "simulate", "--nosuch"], capture_output=True, text=True, check=False)
     assert wrong.returncode == 2
+
+
+def test_schedulers_are_listed_by_names_that_work(capsys):
+    assert main(["schedulers"]) == 0
+    sections = capsys.readouterr().out.split("\n\n")
+    policies, backfillings, models = (
+        [line.split()[0] for line in text.splitlines()[1:] if line[2] != " "] for text in sections[:3]
+    )
+    assert {name.partition(":")[0] for name in policies} == {*entries()}
+    assert {*backfillings} == {*BACKFILLS}
+    assert "gas-marl-plus@default" in models
+    for name in (*policies, *(f"f2+{each}" for each in backfillings), *models):
+        assert scheduler(name)
 
 
 def test_help_names_every_verb_with_its_flags(capsys):

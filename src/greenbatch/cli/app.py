@@ -26,6 +26,7 @@ VERBS: dict[str, str] = {
     "export": "Write a trained model as an ONNX file, for other programs.",
     "retrain": "Train the models that come with greenbatch anew from their records, and compare.",
     "compare": "Put schedulers side by side on the same windows: table, statistics, report.",
+    "schedulers": "List policies, backfillings and models by name.",
     "reproduce": "Compute a paper's tables, side by side with the published figures.",
     "scenario": "List, show and describe scenarios.",
     "data": "List, fetch and locate the real data files.",

@@ -1,16 +1,4 @@
-"""Filling holes in front of a blocked job.
-
-======================  ============================================================================================
-``easy``                true EASY (Mu'alem & Feitelson 2001): a candidate may start if it ends by the shadow time or
-                        uses only spare processors, those free at the shadow time after *all* requested ends up to it
-                        less the head's; candidates in order of submission
-``easy-schedgym``       the variant of SchedGym and GAS-MARL: it must end strictly before the reservation, no spare
-                        processors, and a sticky job's reservation is never renewed
-``easy-green-order``    ``easy-schedgym`` with candidates in the order of GAS-MARL Eq. 15 (text after Table 3)
-``green``               GAS-MARL Algorithm 2: as ``easy-green-order``, and the candidate's estimated extra brown
-                        energy stays below a threshold (sigma = 50 kJ)
-======================  ============================================================================================
-"""
+"""Filling holes in front of a blocked job; `program.BACKFILL_MEANINGS` tells the kinds apart."""
 
 from __future__ import annotations
 

@@ -28,6 +28,21 @@ BACKFILLS: dict[str, int] = {
 }
 """Backfilling by name; see `engine.backfill` and `engine.conservative`."""
 
+BACKFILL_MEANINGS: dict[str, str] = {
+    "none": "Nothing: the first job of the line starts when it fits.",
+    "easy": "True EASY (Mu'alem & Feitelson 2001): a candidate may start if it ends by the shadow time or uses only "
+    "spare processors, those free at the shadow time after *all* requested ends up to it less the head's; candidates "
+    "in order of submission.",
+    "easy-schedgym": "The variant of SchedGym and GAS-MARL: it must end strictly before the reservation, no spare "
+    "processors, and a sticky job's reservation is never renewed.",
+    "easy-green-order": "``easy-schedgym`` with candidates in the order of GAS-MARL Eq. 15 (text after Table 3).",
+    "conservative": "Every job gets a reservation when it is submitted, and none is ever moved later (Mu'alem & "
+    "Feitelson 2001).",
+    "green": "GAS-MARL Algorithm 2: as ``easy-green-order``, and the candidate's estimated extra brown energy stays "
+    "below a threshold (sigma = 50 kJ).",
+}
+"""What may go ahead of a job that does not fit, with its source."""
+
 DISCIPLINES: dict[str, int] = {
     "priority": st.PRIORITY,
     "scan": st.SCAN,
