@@ -50,7 +50,7 @@ def figure_table(result: Result, *, narrow: bool = False) -> Table:
     """
     own = [column for column in AS_PRINTED if any(column.metric in row["figures"] for row in _home(result))
            and any(column.metric in goal.metrics.values() for goal in _goals(result))]  # fmt: skip
-    beside = [column for column in (BESIDE[:3] if narrow else BESIDE) if _known(result, column.metric)]
+    beside = [column for column in (BESIDE[:2] if narrow else BESIDE) if _known(result, column.metric)]
     printed = {column.metric for column in own if any(column.metric in row["published"] for row in result.rows)}
     headers: list[tuple[str, str, str]] = []
     for column in own:

@@ -311,11 +311,15 @@ def to_rich(table: Table) -> RenderableType:
     styles = {"": "", "best": "bold green", "good": "bold green", "bad": "bold red"}
     drawn = RichTable(title=table.title, title_justify="left", title_style="bold", box=box.SIMPLE_HEAD)
     drawn.pad_edge, drawn.collapse_padding = False, True
-    names = [wrapped(name, 24) for name, _ in table.rows]
+    unbroken = []  # numbers and words of headers stay whole
+    for k, (_, _, short) in enumerate(table.columns):
+        numbers = [cells[k].text for _, cells in table.rows if cells[k].text[-1:].isdigit()]
+        unbroken.append(max(map(len, (*short.split(), *numbers))))
+    names = [wrapped(name, 24 if sum(unbroken) + 2 * len(unbroken) < 54 else 17) for name, _ in table.rows]
     drawn.add_column(table.corner, no_wrap=True)
-    for _, unit, short in table.columns:
+    for (_, unit, short), least in zip(table.columns, unbroken, strict=True):
         header = Text(f"{short}\n[{unit}]" if unit else short)
-        drawn.add_column(header, justify="right", overflow="fold", min_width=max(map(len, short.split())))
+        drawn.add_column(header, justify="right", overflow="fold", min_width=least)
     for name, (_, cells) in zip(names, table.rows, strict=True):
         texts = []
         for cell in cells:
