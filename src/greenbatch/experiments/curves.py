@@ -27,13 +27,18 @@ Logs = Mapping[str, Sequence[Sequence[Record]]]
 """Name of a training -> the log of each of its seeds."""
 
 CURVES = (
-    ("return", "Return", "mean return of an epoch's windows"),
-    ("validation", "Validation", "reward of the best actions on the validation windows"),
-    ("kl", "KL divergence", "KL divergence of the update [nat]"),
-    ("entropy", "Entropy", "entropy of the choice [nat]"),
-    ("sigma", "Step of the search", "step of the search"),
-)
-"""Key in the log, title, and what the axis says."""
+    ("return", "Return", "mean return of an epoch's windows",
+     "It should rise; a step is where the training changes its question, to another bound or harder windows."),
+    ("validation", "Validation", "reward of the best actions on the validation windows",
+     "Higher is better; no training window shares a job with these."),
+    ("kl", "KL divergence", "KL divergence of the update [nat]",
+     "How far an update moved the policy, an estimate that may fall below 0; it should stay small."),
+    ("entropy", "Entropy", "entropy of the choice [nat]",
+     "It falls while the policy makes up its mind; near 0 it tries nothing else."),
+    ("sigma", "Step of the search", "step of the search",
+     "How far candidates lie from the center, in first steps; it shrinks when only details are left to find."),
+)  # fmt: skip
+"""Key in the log, title, what the axis says, and how to read it."""
 BINS = 60
 """Most columns of a histogram of delays."""
 DELAY_COLORS = ("#c9ced6", "#0b3d63", "#10518a", "#3585c0", "#7db5df", "#c6dff1", "#5c2a00", "#8f4100", "#c25a05",
@@ -59,7 +64,7 @@ def curve_plots(logs: Logs, name: str = "training") -> list[Picture]:
     return [picture for picture in drawn if picture is not None]
 
 
-def _curve_plot(logs: Logs, name: str, key: str, title: str, axis: str) -> Picture | None:
+def _curve_plot(logs: Logs, name: str, key: str, title: str, axis: str, reading: str) -> Picture | None:
     curves = {label: _over_seeds(seeds, key) for label, seeds in logs.items()}
     shown = {label: curve for label, curve in curves.items() if len(curve[0])}
     if not shown:
@@ -85,7 +90,7 @@ def _curve_plot(logs: Logs, name: str, key: str, title: str, axis: str) -> Pictu
             for label, (e, v) in shown.items()
         )
         seeds = max(len(values) for _, values in shown.values())
-        caption = f"{axis[0].upper()}{axis[1:]}."
+        caption = f"{axis[0].upper()}{axis[1:]}. {reading}"
         if seeds > 1:
             caption += " Line: mean over the seeds; band: lowest to highest seed."
         return picture_of(figure, f"{slug(name)}-{slug(key)}", title, caption, f"Line chart over the epochs: {ends}.")

@@ -89,7 +89,16 @@ def price_section(name: str, scheduler: PricedScheduler) -> Section:
         if k < HEADS:
             strongest = sorted(range(len(INPUTS)), key=lambda i: -abs(heads[k, i]))[:3]
             moved = ", ".join(f"{INPUTS[i]} {heads[k, i]:+.2f}" for i in strongest)
-        rows.append((number, (Cell(f"{scheduler.numbers[k]:.4g}"), Cell(about.meaning), Cell(moved or "\N{EN DASH}"))))
+        rows.append(
+            (
+                number,
+                (
+                    Cell(f"{scheduler.numbers[k]:.4g}"),
+                    Cell(about.meaning.replace("`", "")),
+                    Cell(moved or "\N{EN DASH}"),
+                ),
+            )
+        )
     columns = (("Value", "", "Value"), ("What it is", "", "What it is"), ("Moved most by", "", "Moved most by"))
     table = Table("Prices", columns, tuple(rows), corner="Number")
     text = (

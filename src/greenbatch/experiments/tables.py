@@ -239,7 +239,9 @@ def difference_table(frame: polars.DataFrame, baseline: str, *, columns: Sequenc
         for name, got in table.items():
             cells[name].append(_difference_cell(column, got))
     rows = tuple((name, tuple(row)) for name, row in cells.items())
-    note = "k of n: better than the baseline in k of n windows. Bold: the 95% interval of the difference excludes zero."
+    note = "k of n: better than the baseline in k of n windows."
+    if frame["window"].n_unique() > 1:
+        note += " Bold: the 95% interval of the difference excludes zero."
     return Table(f"Difference to {baseline}, window by window", tuple(shown), rows, notes=(note,))
 
 
