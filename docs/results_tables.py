@@ -31,6 +31,17 @@ RULES = ("F2+easy-schedgym", "F2+green", "cheapest-start:psi=8+none", "cheapest-
 """Plain rules that stand beside the agents."""
 
 
+GOALS = (
+    ("any, the published pair", "gas-marl-group", "",
+     {"Lublin-256": (0.8154, 31.738), "Cirne": (0.7545, 17.895), "Jann": (0.7424, 12.534)}),
+    ("1.5", "gas-marl-plus", ":makespan_bound=1.5",
+     {"Lublin-256": (0.86, 7.0), "Cirne": (0.75, 5.0), "Jann": (0.81, 6.0)}),
+    ("1.25", "gas-marl-plus", ":makespan_bound=1.25",
+     {"Lublin-256": (0.80, 12.0), "Cirne": (0.68, 8.0), "Jann": (0.76, 8.0)}),
+)  # fmt: skip
+"""Largest makespan, preset, knob, and for each trace the least renewable utilization with the largest slowdown."""
+
+
 def cell(row: Row, metric: str, digits: int, factor: float = 1.0) -> str:
     """A mean, and for agents half the width of its interval over the seeds."""
     figure = row["figures"].get(metric)
@@ -41,6 +52,34 @@ def cell(row: Row, metric: str, digits: int, factor: float = 1.0) -> str:
     if row["agent"] and low is not None and high is not None and len(row["agent"]["seeds"]) > 1:
         text += f" ± {(high - low) / 2 * factor:,.{digits}f}"
     return text
+
+
+def goals(rows: Sequence[Row]) -> list[str]:
+    """What was to be reached on the published windows, and what was."""
+    lines = [
+        "| Makespan at most [×] | Trace | Goal: utilization [%], slowdown | Agent | Utilization [%] | Slowdown | "
+        "Makespan [×] | Held out: utilization [%], slowdown, makespan [×] |",
+        "|:---|:---|---:|:---|---:|---:|---:|---:|",
+    ]
+    for most, preset, knob, each in GOALS:
+        for trace, (least, slowest) in each.items():
+            found = {
+                row["windows"]: row for row in rows
+                if row["trace"] == trace and row["agent"] and row["figures"]
+                and (row["agent"]["preset"], row["agent"]["knob"]) == (preset, knob)
+                and row["agent"]["trained_windows"] == "held-out"
+            }  # fmt: skip
+            ours, away = found["published"], found["held-out"]
+            reached = [
+                (COLUMNS[0], ours["figures"]["renewable_utilization"]["mean"] >= least),
+                (COLUMNS[1], ours["figures"]["avg_bounded_slowdown"]["mean"] <= slowest),
+                (COLUMNS[2], not knob or ours["figures"]["makespan_ratio"]["mean"] <= float(most)),
+            ]
+            texts = [cell(ours, *column) if met else f"{cell(ours, *column)} (missed)" for (_, *column), met in reached]
+            held = ", ".join(cell(away, *column) for _, *column in COLUMNS[:3])
+            goal = f"{100 * least:.2f}, {slowest:g}"
+            lines.append(f"| {most} | {trace} | {goal} | {preset} | {' | '.join(texts)} | {held} |")
+    return [*lines, ""]
 
 
 def seeds(row: Row) -> str:
@@ -108,4 +147,5 @@ def ranking(rows: Sequence[Row]) -> list[str]:
 
 if __name__ == "__main__":
     files = [json.loads(Path(name).read_text(encoding="utf-8")) for name in sys.argv[1:]]
-    print("\n".join([*renewable(files[0]), *ranking(files[1])]))
+    print("\n".join(["## Goals", "", *goals(files[0]), "## GAS-MARL", "", *renewable(files[0])]))
+    print("\n".join(["## RLScheduler", "", "Mean bounded slowdown.", "", *ranking(files[1])]))
