@@ -1,6 +1,6 @@
-"""The tables of docs/results.md, from what ``reproduce --trained`` wrote.
+"""The tables of docs/results.md: ``python docs/results_tables.py`` prints them.
 
-``python docs/results_tables.py GAS_MARL/results/rows.json RLSCHEDULER/results/rows.json`` prints them.
+They come from docs/results/, which holds the ``rows.json`` that ``reproduce --train`` wrote for each paper.
 """
 
 # ruff: noqa: RUF001 - typographic dashes and signs are meant for the reader.
@@ -8,12 +8,13 @@
 from __future__ import annotations
 
 import json
-import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 Row = Mapping[str, Any]
+
+RESULTS = Path(__file__).with_name("results")
 
 COLUMNS = (
     ("Renewable utilization [%]", "renewable_utilization", 1, 100.0),
@@ -146,6 +147,8 @@ def ranking(rows: Sequence[Row]) -> list[str]:
 
 
 if __name__ == "__main__":
-    files = [json.loads(Path(name).read_text(encoding="utf-8")) for name in sys.argv[1:]]
-    print("\n".join(["## Goals", "", *goals(files[0]), "## GAS-MARL", "", *renewable(files[0])]))
-    print("\n".join(["## RLScheduler", "", "Mean bounded slowdown.", "", *ranking(files[1])]))
+    gas_marl, rlscheduler = (
+        json.loads((RESULTS / f"{name}.json").read_text(encoding="utf-8")) for name in ("gas-marl", "rlscheduler")
+    )
+    print("\n".join(["## Goals", "", *goals(gas_marl), "## GAS-MARL", "", *renewable(gas_marl)]))
+    print("\n".join(["## RLScheduler", "", "Mean bounded slowdown.", "", *ranking(rlscheduler)]))
