@@ -93,6 +93,7 @@ def run_comparison(
     from greenbatch.cli.output import result_folder
     from greenbatch.experiments.compare import choose_baseline, choose_windows
     from greenbatch.experiments.compare import compare as run
+    from greenbatch.experiments.model_sections import familiar_windows
     from greenbatch.policies import split_schedulers
     from greenbatch.scenarios import load_scenario
 
@@ -104,15 +105,23 @@ def run_comparison(
         base = choose_baseline(question, names, baseline)
         with progress_line() as show:
             comparison = run(question, names, first, length, base, show, keep_finished=True)
-        write_comparison(comparison, folder, seed=own.seed if seed is None else seed)
-    print_comparison(comparison)
+        familiar = familiar_windows(names, question, comparison.starts, length)
+        write_comparison(comparison, folder, familiar, seed=own.seed if seed is None else seed)
+    print_comparison(comparison, familiar)
     print(f"written to {out}")
     if len(comparison.starts) < len(first):
         raise KeyboardInterrupt(f"the {len(comparison.starts)} finished of {len(first)} windows are kept in {out}")
 
 
-def write_comparison(comparison: Comparison, folder: Path, *, seed: int) -> None:
-    """Write results.parquet (tidy), table.md, table.tex, report.html and provenance.json."""
+def write_comparison(comparison: Comparison, folder: Path, familiar: Sequence[str], *, seed: int) -> None:
+    """Write results.parquet (tidy), table.md, table.tex, report.html and provenance.json.
+
+    Args:
+        comparison: what was compared.
+        folder: where to.
+        familiar: a line for every model that could see these windows while it was trained.
+        seed: of random windows.
+    """
     from greenbatch.cli.app import COMMAND
     from greenbatch.cli.output import write_record
     from greenbatch.experiments.report import write_report
@@ -141,24 +150,18 @@ def write_comparison(comparison: Comparison, folder: Path, *, seed: int) -> None
     write_report(
         folder / "report.html", title=f"greenbatch: {scenario.name}", command=" ".join(COMMAND.get()), frame=frame,
         outcomes=comparison.example, baseline=baseline, notes=[scenario.description],
-        provenance=record, example=str(comparison.starts[0]), warnings=_familiar(comparison),
+        provenance=record, example=str(comparison.starts[0]), warnings=familiar,
     )  # fmt: skip
     write_record(folder, record)
 
 
-def _familiar(comparison: Comparison) -> list[str]:
-    from greenbatch.experiments.model_sections import familiar_windows
-
-    return familiar_windows(comparison.schedulers, comparison.scenario, comparison.starts, comparison.jobs)
-
-
-def print_comparison(comparison: Comparison) -> None:
-    """The table, and a warning for every gain by a stretched schedule and every model that knows the windows."""
+def print_comparison(comparison: Comparison, familiar: Sequence[str]) -> None:
+    """The table, and a warning for every gain by a stretched schedule and every model that may know the windows."""
     from rich.console import Console
 
     from greenbatch.experiments.tables import TERMINAL, comparison_table, to_rich, warning_lines
 
     console = Console()
     console.print(to_rich(comparison_table(comparison.frame, columns=TERMINAL, title=comparison.scenario.name)))
-    for line in (*warning_lines(comparison.frame, comparison.baseline), *_familiar(comparison)):
+    for line in (*warning_lines(comparison.frame, comparison.baseline), *familiar):
         console.print(f"warning: {line}", markup=False, highlight=False)
