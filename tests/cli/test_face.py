@@ -7,6 +7,7 @@ import os
 import subprocess
 import sys
 import tomllib
+from dataclasses import replace
 from importlib.metadata import version
 
 import numpy as np
@@ -57,6 +58,13 @@ def test_schedulers_are_listed_by_names_that_work(capsys):
     assert "gas-marl-plus@default" in models
     for name in (*policies, *(f"f2+{each}" for each in backfillings), *models):
         assert scheduler(name)
+
+
+def test_a_policy_that_says_nothing_of_itself_is_listed(monkeypatch, capsys):
+    silent = replace(entries()["fcfs"], name="silent", summary="")
+    monkeypatch.setattr("greenbatch.policies.entries", lambda: {"silent": silent})
+    assert main(["schedulers"]) == 0
+    assert "  silent\n" in capsys.readouterr().out
 
 
 def test_help_names_every_verb_with_its_flags(capsys):

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import copy
 import csv
 import json
 import re
+import shutil
 from dataclasses import replace
 from pathlib import Path
 
@@ -127,6 +129,17 @@ def test_finished_trainings_are_reused_and_others_refused(gas_marl: Trained) -> 
         train_missing(study, some, place, replace(BUDGET, epochs=3))
 
 
+def test_a_finished_training_without_its_checkpoint_is_finished(gas_marl: Trained, tmp_path: Path) -> None:
+    study, place, _ = gas_marl
+    some = cells_of(study, wanted(study, presets=["gas-marl"], windows="published", seeds=(0,)))
+    folder = tmp_path / some[0].folder
+    shutil.copytree(place / some[0].folder, folder, ignore=shutil.ignore_patterns("checkpoint"))
+    train_missing(study, some, tmp_path, BUDGET)
+    assert not (folder / "checkpoint").exists()
+    with pytest.raises(InputError, match=r"is 3, the training in .* was started with 2"):
+        train_missing(study, some, tmp_path, replace(BUDGET, epochs=3))
+
+
 def test_an_interrupted_training_is_gone_on_with(gas_marl: Trained, tmp_path: Path) -> None:
     study, place, _ = gas_marl
     cells = cells_of(study, wanted(study, presets=["gas-marl"], windows="published", seeds=(0,)))
@@ -212,13 +225,14 @@ def test_what_is_not_trained_is_said_and_never_filled(gas_marl: Trained) -> None
 
 
 def test_a_penalty_factor_that_is_not_the_papers_is_told(gas_marl: Trained) -> None:
-    study, _, (result,) = gas_marl
-    agents = tuple(
-        replace(agent, etas={"Tiny": 0.5}) if agent.preset == "gas-marl" else agent for agent in study.agents
-    )
+    _, _, (result,) = gas_marl
+    rows = copy.deepcopy(result.rows)
+    for row in rows:
+        if row["column"] == "GAS-MARL":
+            row["agent"]["eta"] = 0.5
     told = "GAS-MARL: penalty factor 0.5 where the paper's is 0.004."
     assert told not in to_markdown(all_tables([result])[0])
-    assert told in to_markdown(all_tables([replace(result, study=replace(study, agents=agents))])[0])
+    assert told in to_markdown(all_tables([replace(result, rows=rows)])[0])
 
 
 def test_published_figures_stand_beside_ours_and_never_enter(
@@ -388,7 +402,9 @@ def test_command_line_trains_and_shows(
         (["gas-marl", "--train", "--out", "x", "--starts", "1"], "takes neither"),
         (["gas-marl", "--trained", "nowhere"], "is not a folder"),
         (["gasmarl", "--train", "--out", "x"], "nothing is trained for 'gasmarl'"),
+        (["gas-marl", "--trained", ".", "--sigma", "1"], "--trained: takes neither"),
         (["rlscheduler", "--train", "--out", "x", "--eta", "0.1"], "has no penalty factor"),
+        (["gas-marl", "--train", "--out", "x", "--presets", "gas-marl-plus", "--eta", "0.1"], "has no penalty factor"),
         (["gas-marl", "--train", "--out", "x", "--eta", "little"], "'little' is not a number"),
         (["gas-marl", "--train", "--out", "x", "--epochs", "1", "--minutes", "1"], "two ways"),
         (["gas-marl", "--trained", ".", "--epochs", "1"], "--trained: trains nothing"),

@@ -14,6 +14,7 @@ from greenbatch.engine import prices
 from greenbatch.engine.simulate import simulate
 from greenbatch.envs.preset import preset
 from greenbatch.errors import GreenbatchError, InputError
+from greenbatch.learning import price_search
 from greenbatch.learning.evolution import Evolution
 from greenbatch.learning.log import read_log
 from greenbatch.learning.model import load_model
@@ -300,6 +301,16 @@ def test_a_finished_search_stays_as_it_is(small: Scenario, tmp_path: Path) -> No
     before = {file: file.read_bytes() for file in (tmp_path / "x").rglob("*") if file.is_file()}
     search(plan(small, epochs=2), tmp_path / "x", watch=lambda _: None)
     assert {file: file.read_bytes() for file in (tmp_path / "x").rglob("*") if file.is_file()} == before
+
+
+def test_a_checkpoint_of_other_numbers_is_refused(
+    small: Scenario, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    search(plan(small, epochs=2), tmp_path / "x", watch=lambda _: None)
+    begin = price_search.initial_point()
+    monkeypatch.setattr(price_search, "initial_point", lambda: begin[:-1])
+    with pytest.raises(InputError, match="checkpoint: holds another search than this"):
+        search(plan(small, epochs=2), tmp_path / "x", watch=lambda _: None)
 
 
 def test_a_search_without_its_checkpoint_is_not_begun_anew(small: Scenario, tmp_path: Path) -> None:

@@ -9,7 +9,8 @@ import pytest
 
 from greenbatch.engine.simulate import simulate
 from greenbatch.experiments.compare import choose_windows, compare
-from greenbatch.experiments.retrained import plan_of, shipped_models
+from greenbatch.experiments.retrained import plan_of
+from greenbatch.learning.learned import shipped_models
 from greenbatch.learning.log import read_log
 from greenbatch.learning.model import ACTOR, LARGEST_BYTES, load_model
 from greenbatch.metrics import evaluate

@@ -195,6 +195,13 @@ def test_only_the_same_plan_is_resumed(finished, tmp_path):
             train(full_plan(tmp_path, **given), run)
 
 
+def test_another_number_of_minutes_is_another_training(tmp_path):
+    train(tiny_plan(tmp_path, minutes=0.001), tmp_path / "run")
+    check_same(tmp_path / "run", tiny_plan(tmp_path, minutes=0.001))
+    with pytest.raises(InputError, match=r"^minutes: is 3.0, the training in .* was started with 0.001"):
+        check_same(tmp_path / "run", tiny_plan(tmp_path, minutes=3.0))
+
+
 def test_other_versions_are_told(finished, tmp_path):
     _, run = finished
     assert other_versions(run) == []

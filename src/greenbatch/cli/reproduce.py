@@ -87,9 +87,11 @@ def reproduce(
     if train or trained is not None:
         from greenbatch.cli.reproduce_trained import Asked, reproduce_trained
 
-        if starts is not None or sigma is not None or (train and (trained is not None or out is None)):
-            problem = "needs --out, and takes neither --trained nor --starts nor --sigma"
-            raise InputError(problem, field="--train", fix="leave the others out")
+        if starts is not None or sigma is not None:
+            flag = "--train" if train else "--trained"
+            raise InputError("takes neither --starts nor --sigma", field=flag, fix="leave them out")
+        if train and (trained is not None or out is None):
+            raise InputError("needs --out, and takes no --trained", field="--train", fix="give --train --out FOLDER")
         if trained is not None and any(value is not None for value in (epochs, minutes, threads, overrides)):
             problem = "trains nothing, so it takes no --epochs, --minutes, --threads or --set"
             raise InputError(problem, field="--trained", fix="leave them out, or give --train --out")

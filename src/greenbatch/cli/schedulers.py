@@ -11,7 +11,7 @@ INDENT = 21
 def schedulers() -> None:
     """List policies, backfillings and the models that come with greenbatch; a scheduler is POLICY+BACKFILLING."""
     from greenbatch.engine.program import BACKFILL_MEANINGS
-    from greenbatch.experiments.retrained import choose
+    from greenbatch.learning.learned import shipped_models
     from greenbatch.policies import entries
 
     print("Policies: what starts next")
@@ -21,13 +21,13 @@ def schedulers() -> None:
     for name, meaning in BACKFILL_MEANINGS.items():
         _print(name, meaning)
     print("\nModels that come with greenbatch: for scenarios like the one they are named after, no backfilling")
-    print(*(f"  {name.replace('/', '@')}" for name in choose(())), sep="\n")
+    print(*(f"  {name.replace('/', '@')}" for name in shipped_models()), sep="\n")
     print("\nYour own: FILE.py:NAME (a rule or policy in a file), PRESET@FOLDER (a model of greenbatch train)")
 
 
 def _print(name: str, meaning: str) -> None:
-    lines = textwrap.wrap(re.sub(r"[`*]", "", meaning), 79, break_long_words=False)
+    lines = textwrap.wrap(re.sub(r"[`*]", "", meaning), 79, break_long_words=False) or [""]
     head = f"  {name}"
-    print(f"{head:{INDENT}}{lines.pop(0)}" if len(head) < INDENT else head)
+    print(f"{head:{INDENT}}{lines.pop(0)}".rstrip() if len(head) < INDENT else head)
     for line in lines:
         print(" " * INDENT + line)

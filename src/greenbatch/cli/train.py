@@ -129,7 +129,8 @@ def _print_result(counters: Counters, preset: str, backfill: str, model: Path) -
     if counters.best_epoch >= 0:
         kind = "average of weights" if counters.best_averaged else f"epoch {counters.best_epoch}"
         terms = ", ".join(f"{name} {value:.6g}" for name, value in counters.best_terms.items())
-        print(f"best on the validation windows: {counters.best_figure:.6g} ({kind}; {terms})")
+        told = "; ".join(filter(None, (kind, terms)))
+        print(f"best on the validation windows: {counters.best_figure:.6g} ({told})")
     print(f"written to {model.parent}; use it as {preset}@{model}+{backfill}")
 
 

@@ -30,7 +30,7 @@ CURVES = (
     ("return", "Return", "mean return of an epoch's windows",
      "It should rise; a step is where the training changes its question, to another bound or harder windows."),
     ("validation", "Validation", "reward of the best actions on the validation windows",
-     "Higher is better; no training window shares a job with these."),
+     "Higher is better; no test window shares a job with these."),
     ("kl", "KL divergence", "KL divergence of the update [nat]",
      "How far an update moved the policy, an estimate that may fall below 0; it should stay small."),
     ("entropy", "Entropy", "entropy of the choice [nat]",

@@ -103,7 +103,8 @@ def price_section(name: str, scheduler: PricedScheduler) -> Section:
     table = Table("Prices", columns, tuple(rows), corner="Number")
     text = (
         "The model is a planner: each waiting job weighs starting now against every later half-hour of the forecast at "
-        "these prices. Each number is moved by the state of the system, with the weights shown."
+        "these prices. Those with an entry in the last column move with the state of the system, by the weights "
+        "shown."
     )
     return Section(f"Prices of {name}", text, (), (table,))
 

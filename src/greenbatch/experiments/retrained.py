@@ -12,7 +12,7 @@ import numpy as np
 
 from greenbatch.errors import InputError
 from greenbatch.experiments.compare import choose_windows, compare
-from greenbatch.learning.learned import SHIPPED
+from greenbatch.learning.learned import shipped_models
 from greenbatch.learning.model import RECORD, Model, load_model
 from greenbatch.learning.plan import Plan
 from greenbatch.learning.runs import MODEL, RUN, carry_out, check_new
@@ -35,11 +35,6 @@ class Retrained:
     """Of any weight."""
     figures: dict[str, tuple[float, float]]
     """Metric -> (shipped, trained anew), means over the scenario's evaluation windows."""
-
-
-def shipped_models() -> dict[str, Path]:
-    """The models that come with greenbatch: PRESET/NAME -> folder."""
-    return {file.parent.relative_to(SHIPPED).as_posix(): file.parent for file in sorted(SHIPPED.rglob(RECORD))}
 
 
 def choose(names: Sequence[str]) -> dict[str, Path]:

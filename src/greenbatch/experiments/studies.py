@@ -225,13 +225,15 @@ def wanted(
     """Which cells of a study are asked for; what is not given is what the study usually asks for.
 
     Raises:
-        InputError: a name is not known, or the study has no penalty factor.
+        InputError: a name is not known, or none of the agents has a penalty factor.
     """
     there = [agent.preset for agent in study.agents if _ships(agent.preset)]
     if windows not in (*MODES, "both"):
         raise InputError(f"is {windows!r}", field="--windows", fix="give published, held-out or both")
-    if etas and not study.etas:
-        raise InputError(f"{study.name} has no penalty factor", field="--eta", fix="leave it out")
+    asked = _known(presets, there, there, "--presets")
+    if etas and not any(study.agent(name).weighed for name in asked):
+        problem = f"weighs nothing in {', '.join(asked)}, which has no penalty factor"
+        raise InputError(problem, field="--eta", fix="leave it out")
     for eta in etas:
         if not 0 <= eta < 1e6:
             raise InputError(f"is {eta:g}", field="--eta", fix="give a number >= 0")
@@ -239,7 +241,7 @@ def wanted(
         raise InputError("names no seed", field="--seeds", fix="give 0,1,2")
     return Wanted(
         traces=_known(traces, study.usual_traces, study.traces, "--traces"),
-        presets=_known(presets, there, there, "--presets"),
+        presets=asked,
         goals=_known(goals, study.usual_goals, [goal.name for goal in study.goals], "--goals"),
         backfills=_known(backfills, study.usual_backfills, study.backfills, "--backfills"),
         windows=MODES if windows == "both" else (windows,),
@@ -383,10 +385,12 @@ def train_missing(
     left = []
     for cell in cells:  # what does not fit is refused before anything is trained
         folder, plan = place / cell.folder, plan_of(cell, scenarios[cell.trace], budget)
+        if state_of(folder) == "finished":
+            runs.check_plan(folder, plan)
+            continue
         if (folder / runs.RUN).exists():
             runs.check_same(folder, plan)
-        if state_of(folder) != "finished":
-            left.append((cell, folder, plan))
+        left.append((cell, folder, plan))
     for number, (cell, folder, plan) in enumerate(left):
 
         def watch(record: Mapping[str, Any], number: int = number, cell: Cell = cell) -> None:

@@ -77,10 +77,12 @@ def figure_table(result: Result, *, narrow: bool = False) -> Table:
     if result.windows == "published":
         notes.append("Bold: an agent's figure that is at least as good as the published one.")
     paper = result.study.etas.get(result.trace)
-    for agent in result.study.agents:
-        eta = result.study.eta(agent, result.trace)
-        if agent.weighed and eta != paper and any(row["column"] == agent.column for row in result.rows):
-            notes.append(f"{agent.column}: penalty factor {eta:g} where the paper's is {paper:g}.")
+    trained = {(row["column"], row["agent"]["eta"]) for row in _home(result) if row["agent"] and row["figures"]}
+    notes += [
+        f"{column}: penalty factor {eta:g} where the paper's is {paper:g}."
+        for column, eta in sorted(trained, key=str)
+        if eta not in {None, paper}
+    ]
     what = "published and ours" if result.windows == "published" else "figures"
     return Table(_title(result, what), tuple(headers), tuple(rows), notes=tuple(notes))
 

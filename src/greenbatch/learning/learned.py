@@ -151,6 +151,11 @@ class LearnedScheduler:
         return LearnedPolicy(self.model, self.session, seed=self.seed, eager=self.eager)
 
 
+def shipped_models() -> dict[str, Path]:
+    """The models that come with greenbatch: PRESET/NAME -> folder."""
+    return {file.parent.relative_to(SHIPPED).as_posix(): file.parent for file in sorted(SHIPPED.rglob(RECORD))}
+
+
 def model_folder(preset: str, name: str) -> Path:
     """The folder of a model: a folder of the user's, else a model that comes with greenbatch.
 
@@ -170,8 +175,7 @@ def _meant(preset: str, name: str) -> str:
     folder, _, backfill = name.rpartition("+")
     if folder and is_model(folder):
         return f"no backfilling is called {backfill!r}; known: {', '.join(sorted(BACKFILLS))}"
-    shelf = SHIPPED / preset
-    shipped = sorted(file.parent.relative_to(shelf).as_posix() for file in shelf.rglob(RECORD))
+    shipped = [other.removeprefix(f"{preset}/") for other in shipped_models() if other.startswith(f"{preset}/")]
     others = f", or one of {', '.join(shipped)}" if shipped else ""
     return f"give the folder model that greenbatch train writes{others}"
 

@@ -42,8 +42,6 @@ LARGEST_BYTES = 1_000_000
 BOUND = "makespan_bound_"
 """How the numbers of a planner with prices are named: with the makespan, relative to F2, that they hold to."""
 
-"""Features that need to know the power of every job."""
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Model:
@@ -274,7 +272,7 @@ def _check_numbers(weights: Weights, folder: Path) -> None:
     lowest[:PRICES], highest[:PRICES] = zip(*((each.lowest, each.highest) for each in NUMBERS.values()), strict=True)
     rounding = 1e-6 * np.maximum(np.abs(lowest), np.abs(highest))
     for name, value in weights.items():
-        if not _is_stretch(name) or value.shape != (WEIGHTS,) or not np.isfinite(value).all():
+        if not _is_bound(name) or value.shape != (WEIGHTS,) or not np.isfinite(value).all():
             raise _misfit(folder, f"are not {WEIGHTS} finite numbers at {name}")
         outside = np.flatnonzero((value < lowest - rounding) | (value > highest + rounding))
         if len(outside):
@@ -286,7 +284,7 @@ def _check_numbers(weights: Weights, folder: Path) -> None:
         raise _misfit(folder, "hold no model of a planner")
 
 
-def _is_stretch(name: str) -> bool:
+def _is_bound(name: str) -> bool:
     """Whether a name is that of the numbers for a makespan bound, written as a search writes it."""
     try:
         makespan_bound = float(name.removeprefix(BOUND))

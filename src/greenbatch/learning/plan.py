@@ -52,6 +52,7 @@ class Plan:
             "device": self.device,
             "threads": self.threads,
             "limit": self.limit,
+            "minutes": self.minutes,
         }
 
 

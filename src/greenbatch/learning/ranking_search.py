@@ -154,6 +154,13 @@ class RankingSearch(Searching):
                 return {POINT: center}
         return {} if counters.best_epoch >= 0 else {POINT: center}
 
+    def compared(self) -> Record:
+        """The validation windows, if a center was kept by them."""
+        if self.validation is None:
+            return {}
+        jobs, figure = self.settings.validation.jobs, self.counters.best_figure
+        return {"starts": self.validation_starts.tolist(), "jobs": jobs, "figure": figure}
+
     def weights(self) -> Weights:
         """The network that it is."""
         return weights_of(self.found[POINT], len(self.plan.preset.observation.queue.columns))

@@ -127,17 +127,26 @@ def begin(folder: Path, plan: Plan, *, anew: bool = False) -> None:
 
 
 def check_same(folder: Path, plan: Plan) -> None:
-    """Refuse to go on with a training that was started otherwise.
+    """Refuse to go on with a training that was started otherwise, or that has lost its checkpoint.
+
+    Raises:
+        InputError: names the first thing that differs, or what is missing.
+    """
+    check_plan(folder, plan)
+    if (folder / MODEL).exists() and not (folder / CHECKPOINT).exists():  # a log alone: killed before the first one
+        fix = "remove the folder of the training, or give another --out"
+        raise InputError(
+            "is missing, so it cannot be gone on with", file=folder / CHECKPOINT, field="--resume", fix=fix
+        )
+
+
+def check_plan(folder: Path, plan: Plan) -> None:
+    """Refuse a training that was started otherwise, finished or not.
 
     Raises:
         InputError: names the first thing that differs.
     """
     before = read_run(folder)["plan"]
-    if (folder / MODEL).exists() and not (folder / CHECKPOINT).exists():  # a log alone: killed before the first one
-        fix = "--force to train anew, or another --out"
-        raise InputError(
-            "is missing, so it cannot be gone on with", file=folder / CHECKPOINT, field="--resume", fix=fix
-        )
     for key, (old, new) in _differences(before, json.loads(json.dumps(plan.record()))).items():
         problem = f"is {_short(new)}, the training in {folder} was started with {_short(old)}"
         raise InputError(problem, field=key, fix="give the same as then, or another --out")

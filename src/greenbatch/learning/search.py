@@ -89,6 +89,10 @@ class Searching(ABC):
     def weights(self) -> Weights:
         """The model of what is found."""
 
+    def compared(self) -> Record:
+        """What the one that is kept was compared on, where several were."""
+        return {}
+
     def run(self) -> None:
         """All generations that are left, and the model: the center of the last generation of each stage."""
         counters, stage = self.counters, self._stage()
@@ -111,10 +115,8 @@ class Searching(ABC):
         """Write what was found so far."""
         kept = "best" if self.counters.best_epoch >= 0 else "last"
         record = training_record(self.plan, self.counters, kept=kept, averaged=False)
-        save_model(
-            self.folder / runs.MODEL, self.weights(), self.plan.preset, {**record, "validation": {}},
-            scenario=self.plan.scenario,
-        )  # fmt: skip
+        whole = {**record, "validation": self.compared()}
+        save_model(self.folder / runs.MODEL, self.weights(), self.plan.preset, whole, scenario=self.plan.scenario)
 
     @property
     def progress(self) -> float:
@@ -171,6 +173,8 @@ class Searching(ABC):
         saved = load_checkpoint(self.folder / runs.CHECKPOINT)
         try:
             self.counters = Counters(**saved.state)
+            if saved.tensors["mean"].shape != self.evolution.mean.shape:
+                raise ValueError("as many numbers as another search has")
             sigma, generation = saved.tensors["steps"].tolist()
             self.evolution = Evolution(
                 saved.tensors["mean"], sigma, self.search.population, saved.tensors["covariance"],

@@ -80,7 +80,9 @@ class Search(Section):
     fixed_windows: bool = False
     """The same windows in every generation, evenly spread over the trace, instead of new ones."""
     years: Annotated[int, Field(ge=1, le=100)] = 1
-    """Prices: each window is played under the weather of one of so many years of the power series."""
+    """Prices: each window is played under the weather of one of so many years of the power series.
+
+    A series of one year that repeats has the same weather in all of them."""
     makespan_bound: Annotated[tuple[Positive, ...], Field(strict=False, min_length=1)] = (1.5,)
     """Prices: makespans, relative to F2 with backfilling, with a model for each; one begins where the last ended."""
     aim: Annotated[tuple[Positive, ...], Field(strict=False, min_length=1)] = (1.475,)
