@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -11,7 +12,7 @@ from greenbatch.experiments.model_sections import decision_section, price_sectio
 from greenbatch.experiments.plots import box_plot, tradeoff_plot
 from greenbatch.experiments.report import definitions, write_page
 from greenbatch.experiments.study_results import Result, decider_of
-from greenbatch.experiments.study_tables import lines_of, matrix_table, tables_of
+from greenbatch.experiments.study_tables import answers_of, matrix_table, remarks_of, tables_of
 from greenbatch.experiments.tables import MAIN, Section, Table
 
 if TYPE_CHECKING:
@@ -21,17 +22,18 @@ if TYPE_CHECKING:
     from greenbatch.experiments.studies import Study
 
 
-def all_tables(results: Sequence[Result], *, narrow: bool = False) -> list[Table]:
+def all_tables(results: Sequence[Result], *, narrow: bool = False, remarks: bool = False) -> list[Table]:
     """Tables of all results and, where there is one, the matrix of models on other traces.
 
     Args:
         results: one for each trace and kind of windows.
         narrow: without what a terminal has no room for.
+        remarks: with those of a result below its first table.
     """
     made: list[Table] = []
     for result in results:
-        some = tables_of(result, narrow=narrow)
-        made += [table for table in some if table.rows]
+        first, *others = (table for table in tables_of(result, narrow=narrow) if table.rows)
+        made += [replace(first, notes=(*first.notes, *remarks_of(result))) if remarks else first, *others]
     kinds = dict.fromkeys((e.cell.agent, e.backfill) for result in results for e in result.entries if e.cell)
     matrices = (matrix_table(results, agent, backfill) for agent, backfill in kinds)
     return [*made, *(table for table in matrices if table is not None)]
@@ -39,7 +41,7 @@ def all_tables(results: Sequence[Result], *, narrow: bool = False) -> list[Table
 
 def all_lines(results: Sequence[Result]) -> list[str]:
     """What must be read with the tables."""
-    return [line for result in results for line in lines_of(result)]
+    return [line for result in results for line in (*answers_of(result), *remarks_of(result))]
 
 
 def write_study(
@@ -51,9 +53,9 @@ def write_study(
         InputError: the file cannot be written.
     """
     write_page(
-        path, title=study.title, command=command, tables=all_tables(results),
-        sections=list(_sections(study, results)), warnings=all_lines(results), explained=definitions(),
-        provenance=provenance,
+        path, title=study.title, command=command, tables=all_tables(results, remarks=True),
+        sections=list(_sections(study, results)), warnings=[line for each in results for line in answers_of(each)],
+        explained=definitions(), provenance=provenance,
     )  # fmt: skip
 
 
@@ -79,8 +81,6 @@ def _heading(result: Result, what: str) -> str:
 
 def _renamed(picture: Picture, result: Result) -> Picture:
     """The same picture under a name of its own, as every id in a page must be unique."""
-    from dataclasses import replace
-
     from greenbatch.experiments.drawing import slug
 
     new = f"{slug(result.trace)}-{result.windows}-{picture.name}"
