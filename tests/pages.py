@@ -12,7 +12,7 @@ PAGES = (*sorted(ROOT.glob("*.md")), *sorted((ROOT / "docs").rglob("*.md")))
 """All pages, without what a build of the documentation leaves behind."""
 PAGES = tuple(page for page in PAGES if "_build" not in page.parts)
 
-_FENCE = re.compile(r"^```(\S*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+_FENCE = re.compile(r"^```(\S*)[^\n]*\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 _INLINE = re.compile(r"`([^`\n]+)`")
 _LINK = re.compile(r"\[[^]]*\]\(([^)\s]+)\)|(?:src|href)=\"([^\"]+)\"")
 

@@ -15,7 +15,7 @@ import pytest
 
 import greenbatch as gb
 from greenbatch.cli.app import build
-from pages import PAGES, ROOT, anchors, blocks, commands, links, mentioned_commands
+from pages import PAGES, ROOT, anchors, blocks, commands, links, mentioned_commands, prose
 
 SOURCE = ROOT / "src" / "greenbatch"
 ROOMS = (
@@ -118,9 +118,23 @@ def test_every_link_in_a_page_leads_somewhere(page: Path) -> None:
 
 def test_links_and_anchors_are_seen(tmp_path: Path) -> None:
     page = tmp_path / "page.md"
-    page.write_text("# One, `two` three\n[a](b.md#c) [d](#e)\n```text\n[no](link.md)\n# no heading\n```\n")
-    assert list(links(page)) == [(tmp_path / "b.md", "c"), (page, "e")]
-    assert anchors(page) == {"one-two-three"}
+    page.write_text(
+        "# One, `two` three\n[a](b.md#c) [d](#e)\n```text\n[no](link.md)\n# no heading\n```\n"
+        "```{generated} table\n```\n## After a directive\n[f](#g)\n```text\n# no heading\n```\n"
+    )
+    assert list(links(page)) == [(tmp_path / "b.md", "c"), (page, "e"), (page, "g")]
+    assert anchors(page) == {"one-two-three", "after-a-directive"}
+
+
+def test_every_source_file_that_a_page_names_exists() -> None:
+    named = {
+        (page, name)
+        for page in PAGES
+        for name in re.findall(r"`([\w/*-]+/[\w*-]+\.(?:py|csv))`", prose(page))
+    }
+    assert sum(page.name == "engineers.md" for page, _ in named) > 15
+    for page, name in sorted(named):
+        assert any(list(root.glob(name)) for root in (SOURCE, ROOT)), f"{page_id(page)}: {name}"
 
 
 def test_every_decision_has_context_choice_and_consequence() -> None:
