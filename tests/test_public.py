@@ -127,11 +127,7 @@ def test_links_and_anchors_are_seen(tmp_path: Path) -> None:
 
 
 def test_every_source_file_that_a_page_names_exists() -> None:
-    named = {
-        (page, name)
-        for page in PAGES
-        for name in re.findall(r"`([\w/*-]+/[\w*-]+\.(?:py|csv))`", prose(page))
-    }
+    named = {(page, name) for page in PAGES for name in re.findall(r"`([\w/*-]+/[\w*-]+\.(?:py|csv))`", prose(page))}
     assert sum(page.name == "engineers.md" for page, _ in named) > 15
     for page, name in sorted(named):
         assert any(list(root.glob(name)) for root in (SOURCE, ROOT)), f"{page_id(page)}: {name}"
