@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, cast
 
@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 
     from greenbatch.engine.outcome import Outcome
     from greenbatch.engine.program import Scheduler
+    from greenbatch.policies import Decider
     from greenbatch.scenarios import Scenario
 
 Progress = Callable[[str, int, int], None]
@@ -70,7 +71,7 @@ def choose_baseline(scenario: Scenario, schedulers: Sequence[str], baseline: str
 
 def compare(
     scenario: Scenario,
-    schedulers: Sequence[str] | Mapping[str, Scheduler],
+    schedulers: Iterable[Decider] | Mapping[str, Decider],
     starts: Sequence[int],
     jobs: int,
     baseline: str,
@@ -82,7 +83,7 @@ def compare(
 
     Args:
         scenario: the question.
-        schedulers: names, each ``policy+backfill``; or a scheduler for each name of your own.
+        schedulers: names, each ``policy+backfill``, rules, policies; or a scheduler for each name of your own.
         starts: first job of each window.
         jobs: length of the windows.
         baseline: the scheduler that the others are compared with, one of ``schedulers``.
@@ -90,19 +91,17 @@ def compare(
         keep_finished: when the user interrupts, return the windows that are finished, if there is one.
 
     Raises:
-        InputError: an unknown scheduler, a baseline that is not compared, a window beyond the trace.
+        InputError: an unknown scheduler or two of one name, a baseline that is not compared, a window beyond the trace.
         KeyboardInterrupt: interrupted, and nothing was finished or it was not to be kept.
     """
     from greenbatch.experiments.tables import tidy
-    from greenbatch.policies import scheduler
+    from greenbatch.policies import scheduler_table
 
     if not starts or not schedulers:
         raise InputError("needs at least one window and one scheduler", field="compare")
-    deciders: dict[str, Scheduler] = (
-        dict(schedulers) if isinstance(schedulers, Mapping) else {name: scheduler(name) for name in schedulers}
-    )
+    deciders = scheduler_table(schedulers)
     if baseline not in deciders:
-        fix = "choose one of " + ", ".join(schedulers)
+        fix = "choose one of " + ", ".join(deciders)
         raise InputError(f"{baseline!r} is not among the schedulers", field="--baseline", fix=fix)
     for start in starts:
         scenario.window(start, jobs)
@@ -123,7 +122,7 @@ def compare(
         if not (keep_finished and results):
             raise
     return Comparison(
-        scenario=scenario, schedulers=tuple(schedulers), baseline=baseline, starts=tuple(starts[: len(results)]),
+        scenario=scenario, schedulers=tuple(deciders), baseline=baseline, starts=tuple(starts[: len(results)]),
         jobs=jobs, frame=tidy(results), example=example,
     )  # fmt: skip
 

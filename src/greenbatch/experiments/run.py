@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from greenbatch.experiments.compare import Comparison, choose_baseline, choose_windows
@@ -10,36 +10,35 @@ from greenbatch.experiments.compare import compare as run_all
 
 if TYPE_CHECKING:
     from greenbatch.engine.outcome import Outcome
-    from greenbatch.engine.program import Scheduler
+    from greenbatch.policies import Decider
     from greenbatch.scenarios import Scenario
 
 
-def simulate(
-    scenario: Scenario | str, scheduler: Scheduler | str, *, start: int = 0, jobs: int | None = None
-) -> Outcome:
+def simulate(scenario: Scenario | str, scheduler: Decider, *, start: int = 0, jobs: int | None = None) -> Outcome:
     """Simulate a scheduler on a window of a scenario.
 
     Args:
         scenario: the question, or its name or file.
-        scheduler: who decides: ``policy+backfill`` or an object from `greenbatch.scheduler`.
+        scheduler: who decides: ``policy+backfill``, a rule function or a policy of your own, or what
+            `greenbatch.scheduler` makes of one with a backfilling.
         start: 0-based index of the first job.
         jobs: number of jobs; all the rest if not given.
 
     Raises:
-        InputError: an unknown name, or a window beyond the trace.
+        InputError: an unknown name, something that can decide nothing, or a window beyond the trace.
     """
     from greenbatch.engine.simulate import simulate as run
-    from greenbatch.policies import scheduler as by_name
+    from greenbatch.policies import scheduler as scheduler_of
     from greenbatch.scenarios import load_scenario
 
     question = load_scenario(scenario) if isinstance(scenario, str) else scenario
-    decider = by_name(scheduler) if isinstance(scheduler, str) else scheduler
+    decider = scheduler_of(scheduler)
     return run(question.window(start, jobs), question.cluster, question.site, question.rules, decider)
 
 
 def compare(
     scenario: Scenario | str,
-    schedulers: Sequence[str] = (),
+    schedulers: Iterable[Decider] | Mapping[str, Decider] | Decider = (),
     *,
     starts: Sequence[int] | None = None,
     jobs: int | None = None,
@@ -51,7 +50,8 @@ def compare(
 
     Args:
         scenario: the question, or its name or file.
-        schedulers: names, each ``policy+backfill``.
+        schedulers: names, each ``policy+backfill``, and rule functions or policies of your own under theirs; a
+            mapping gives names of your own.
         starts: first job of each window; else the scenario's windows.
         jobs: length of the windows.
         windows: number of random windows, instead of the scenario's own.
@@ -59,11 +59,13 @@ def compare(
         baseline: the scheduler that the others are compared with; else the scenario's, or the first.
 
     Raises:
-        InputError: an unknown name, or a window beyond the trace.
+        InputError: an unknown name or two of one name, something that can decide nothing, or a window beyond the
+            trace.
     """
+    from greenbatch.policies import scheduler_table
     from greenbatch.scenarios import load_scenario
 
     question = load_scenario(scenario) if isinstance(scenario, str) else scenario
-    names = tuple(schedulers or question.evaluation.schedulers)
+    deciders = scheduler_table(schedulers or question.evaluation.schedulers)
     first, length = choose_windows(question, starts=starts, windows=windows, jobs=jobs, seed=seed)
-    return run_all(question, names, first, length, choose_baseline(question, names, baseline))
+    return run_all(question, deciders, first, length, choose_baseline(question, tuple(deciders), baseline))

@@ -1,10 +1,17 @@
-"""The registry of policies: decorators that enter a rule, a policy class or a planner under a name."""
+"""The registry of policies: decorators that enter a rule, a policy class or a planner under a name.
+
+A rule, a policy class or an object of one is a policy without being entered too (`entry_of`): that is how a notebook
+hands over a function of the cell above.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+import inspect
+from collections.abc import Callable, Hashable
+from copy import deepcopy
+from dataclasses import dataclass, replace
 from functools import cache
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -36,6 +43,8 @@ class Entry:
     backfills: bool
     """Whether it can be combined with backfilling."""
     built_in: bool
+    source: Any
+    """The function, class or object that it was made of."""
     maker: Callable[[], Policy] | None = None
     """Makes the Python object that decides; None for policies that the engine runs itself."""
 
@@ -48,9 +57,9 @@ def _is_built_in(function: Any) -> bool:
     return str(function.__module__).startswith("greenbatch.")
 
 
-def _add(entry: Entry, function: Any) -> None:
+def _add(entry: Entry) -> None:
     taken = ENTRIES.get(entry.name)
-    if taken is not None and taken.built_in and not _is_built_in(function):
+    if taken is not None and taken.built_in and not entry.built_in:
         raise InputError("is the name of a built-in policy", field=entry.name, fix="choose another name")
     ENTRIES[entry.name] = entry
 
@@ -68,16 +77,21 @@ def rule(name: str, *, fixed: bool = False) -> Callable[[RuleFunction], RuleFunc
     """
 
     def register(function: RuleFunction) -> RuleFunction:
-        def plan(_: Workload) -> Program:
-            built_in = _is_built_in(function)
-            machine_code = None if fixed else _compile(function, built_in)
-            score = function if built_in else guard(function)
-            return Program(name=name, score=score, fixed=fixed, compiled=machine_code)
-
-        _add(Entry(name, _first_line(function), plan, {}, True, _is_built_in(function)), function)
+        _add(_rule_entry(name, function, fixed=fixed))
         return function
 
     return register
+
+
+def _rule_entry(name: str, function: RuleFunction, *, fixed: bool = False) -> Entry:
+    built_in = _is_built_in(function)
+
+    def plan(_: Workload) -> Program:
+        machine_code = None if fixed else _compile(function, built_in, () if built_in else _frozen_names(function))
+        score = function if built_in else guard(function)
+        return Program(name=name, score=score, fixed=fixed, compiled=machine_code)
+
+    return Entry(name, _first_line(function), plan, {}, True, built_in, function)
 
 
 def policy(name: str) -> Callable[[type], type]:
@@ -87,18 +101,51 @@ def policy(name: str) -> Callable[[type], type]:
     """
 
     def register(maker: type) -> type:
-        if isinstance(maker, type) and not callable(getattr(maker, "decide", None)):
-            raise InputError(f"policy {name!r} has no method decide(self, view)")
-
-        def guarded() -> Policy:
-            made: Policy = guard(lambda: _GuardedPolicy(maker()))()
-            return made
-
-        entry = Entry(name, _first_line(maker), lambda _: Program(name=name), {}, True, _is_built_in(maker), guarded)
-        _add(entry, maker)
+        _add(_policy_entry(name, maker, maker))
         return maker
 
     return register
+
+
+def _policy_entry(name: str, source: Any, maker: Callable[[], Policy]) -> Entry:
+    if isinstance(source, type) and not callable(getattr(source, "decide", None)):
+        raise InputError(f"policy {name!r} has no method decide(self, view)")
+
+    def guarded() -> Policy:
+        made: Policy = guard(lambda: _GuardedPolicy(maker()))()
+        return made
+
+    def plan(_: Workload) -> Program:
+        return Program(name=name)
+
+    return Entry(name, _first_line(source), plan, {}, True, _is_built_in(source), source, guarded)
+
+
+def entry_of(decider: Any, name: str | None = None) -> Entry:
+    """The entry of a rule function, or of a policy as a class or an object, whether it was registered or not.
+
+    Args:
+        decider: what decides. Of an object each simulation gets a copy, so that none sees what another left behind.
+        name: what it is called; else the name it was registered under, or its own.
+
+    Raises:
+        InputError: it can decide nothing, or has no name of its own.
+    """
+    for known in ENTRIES.values():
+        if known.source is decider:
+            return replace(known, name=name or known.name)
+    if isinstance(decider, type):
+        return _policy_entry(name or decider.__name__, decider, decider)
+    if callable(getattr(decider, "decide", None)):
+        return _policy_entry(name or type(decider).__name__, decider, lambda: deepcopy(decider))
+    if not callable(decider):
+        fix = "give a name such as fcfs+easy, a rule function, or a class or object with decide(self, view)"
+        raise InputError(f"{decider!r:.60} is no scheduler", field="scheduler", fix=fix)
+    own = getattr(decider, "__name__", "<unnamed>")
+    if name is None and own.startswith("<"):
+        fix = 'name it, as in {"mine": rule}, or write a def'
+        raise InputError("a function without a name is no scheduler", field="scheduler", fix=fix)
+    return _rule_entry(name or own, decider)
 
 
 def planner(name: str, *, backfills: bool = False, **parameters: float) -> Callable[[Any], Any]:
@@ -111,14 +158,37 @@ def planner(name: str, *, backfills: bool = False, **parameters: float) -> Calla
     """
 
     def register(function: Any) -> Any:
-        _add(Entry(name, _first_line(function), function, parameters, backfills, _is_built_in(function)), function)
+        _add(Entry(name, _first_line(function), function, parameters, backfills, _is_built_in(function), function))
         return function
 
     return register
 
 
+def _frozen_names(function: Any) -> tuple[Hashable, ...]:
+    """The values that machine code of a function would keep, so that another value is another machine code.
+
+    In a notebook a number that a rule uses may be changed in another cell. Arrays are told apart by content, what
+    cannot be hashed by identity.
+    """
+
+    def frozen(value: Any) -> Hashable:
+        if isinstance(value, np.ndarray):
+            return value.dtype.str, value.shape, value.tobytes()
+        try:
+            hash(value)
+        except TypeError:
+            return id(value)
+        return type(value), value
+
+    code = inspect.unwrap(getattr(function, "py_func", function))
+    if not inspect.isfunction(code):
+        return ()
+    names = inspect.getclosurevars(code)
+    return tuple((name, frozen(value)) for name, value in {**names.globals, **names.nonlocals}.items())
+
+
 @cache
-def _compile(function: RuleFunction, built_in: bool) -> RuleFunction | None:
+def _compile(function: RuleFunction, built_in: bool, _: tuple[Hashable, ...]) -> RuleFunction | None:
     from greenbatch.engine.loop import compile_rule
 
     try:
@@ -136,12 +206,20 @@ def guard(function: Callable[..., Any]) -> Callable[..., Any]:
         except GreenbatchError:
             raise
         except Exception as error:
-            file = getattr(getattr(function, "__code__", None), "co_filename", None)
-            line = None if file is None else line_in(file, error)
-            problem = f"{type(error).__name__}: {error}"
-            raise InputError(problem, file=file, line=line, fix="mend the file") from error
+            raise _mistake(function, error) from error
 
     return call
+
+
+def _mistake(function: Callable[..., Any], error: Exception) -> InputError:
+    """What went wrong in a user's function: its file and line, or the line of its cell in a notebook."""
+    file = getattr(getattr(function, "__code__", None), "co_filename", None)
+    line = None if file is None else line_in(file, error)
+    problem = f"{type(error).__name__}: {error}"
+    if file is None or Path(file).is_file():
+        return InputError(problem, file=file, line=line, fix="mend the file")
+    field = function.__name__ + ("" if line is None else f", line {line} of its cell")
+    return InputError(problem, field=field, fix="correct the function")
 
 
 def _first_line(function: Any) -> str:

@@ -3,7 +3,8 @@
 A scheduler is spelled ``policy+backfill``, each with optional parameters: ``f2+green``, ``f2+green:sigma=25000``,
 ``cheapest-start:psi=2:hold=5e5``. A rule of your own is named by its file, ``my_rules.py:my_rule+easy``, or by an entry
 point in the group ``greenbatch.rules``. A trained model is named by its preset and its folder:
-``gas-marl@runs/a/model+green``, ``gas-marl@runs/a/model:sample=1:seed=3+green``.
+``gas-marl@runs/a/model+green``, ``gas-marl@runs/a/model:sample=1:seed=3+green``. In Python a rule function or a policy
+of your own is a scheduler as it is.
 """
 
 from __future__ import annotations
@@ -11,16 +12,17 @@ from __future__ import annotations
 import difflib
 import importlib.util
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, TypeGuard, overload
 
 import numpy as np
 
 from greenbatch import datasets, provenance
 from greenbatch.engine.program import BACKFILLS, Program
+from greenbatch.engine.program import Scheduler as Simulated
 from greenbatch.engine.seam import Policy
 from greenbatch.errors import InputError
 from greenbatch.policies import green, registry, rules  # noqa: F401  (the others register themselves)
@@ -30,6 +32,9 @@ from greenbatch.workload import Workload
 if TYPE_CHECKING:
     from greenbatch.learning.learned import LearnedScheduler
     from greenbatch.learning.priced import PricedScheduler
+
+Decider = str | Simulated | Policy | Callable[..., Any]
+"""What can be given as a scheduler: a name, a scheduler, a policy (object or class), a rule function."""
 
 _MODEL = re.compile(r"(?P<preset>[\w.-]+)@(?P<folder>.+)")
 """A trained model: its preset, and its folder with parameters and backfilling."""
@@ -90,13 +95,76 @@ class Scheduler:
         return None if self.entry.maker is None else self.entry.maker()
 
 
-def scheduler(spec: str) -> Scheduler | LearnedScheduler | PricedScheduler:
-    """The scheduler that a name spells.
+@overload
+def scheduler(
+    decider: str, *, backfill: str | None = None, name: str | None = None
+) -> Scheduler | LearnedScheduler | PricedScheduler: ...
+@overload
+def scheduler(decider: Decider, *, backfill: str | None = None, name: str | None = None) -> Simulated: ...
+def scheduler(decider: Decider, *, backfill: str | None = None, name: str | None = None) -> Simulated:
+    """The scheduler that a name spells, or that a rule or policy of your own makes.
+
+    Args:
+        decider: ``policy+backfill``; a rule function, a policy class or a policy object, registered or not; or a
+            scheduler, which is returned as it is.
+        backfill: what may go ahead of a job that does not fit, ``easy`` or ``green:sigma=25000``; ``none`` if neither
+            this nor the name says it.
+        name: what a rule or policy is called in results; its own name if not given.
 
     Raises:
-        InputError: an unknown policy, backfilling or parameter, a combination that makes no sense, or a folder that
-            holds no model of the preset that is named.
+        InputError: an unknown policy, backfilling or parameter, a combination that makes no sense, a folder that
+            holds no model of the preset that is named, or something that can decide nothing.
     """
+    if isinstance(decider, str):
+        return _spelled(decider if backfill is None else f"{decider}+{backfill}")
+    if _is_scheduler(decider):
+        if backfill is not None:
+            raise InputError("has its backfilling already", field=f"scheduler {decider!r:.60}", fix="give no backfill")
+        return decider
+    entry = registry.entry_of(decider, name)
+    shown = f"{entry.name}+{backfill or 'none'}"
+    backfill_name, settings = _backfilling(backfill or "none", shown)
+    return Scheduler(shown, entry, {}, backfill_name, settings)
+
+
+def scheduler_table(deciders: Iterable[Decider] | Mapping[str, Decider] | Decider) -> dict[str, Simulated]:
+    """Name in results -> scheduler, for several that are compared.
+
+    Args:
+        deciders: names, rules, policies and schedulers; names of your own for them; names separated by commas; or a
+            single one.
+
+    Raises:
+        InputError: two have one name, or one can decide nothing.
+    """
+    if isinstance(deciders, str):
+        deciders = split_schedulers(deciders)
+    elif not isinstance(deciders, Iterable):
+        deciders = [deciders]
+    if isinstance(deciders, Mapping):
+        return {
+            name: scheduler(each) if isinstance(each, str) or _is_scheduler(each) else scheduler(each, name=name)
+            for name, each in deciders.items()
+        }
+    table: dict[str, Simulated] = {}
+    for each in deciders:
+        made = scheduler(each)
+        name = each if isinstance(each, str) else str(getattr(made, "name", type(made).__name__))
+        if not (isinstance(each, str) or _is_scheduler(each)):
+            name = name.removesuffix("+none")
+        if name in table:
+            fix = 'name each scheduler once, or give names of your own: {"mine": rule}'
+            raise InputError(f"two are called {name}", field="schedulers", fix=fix)
+        table[name] = made
+    return table
+
+
+def _is_scheduler(decider: object) -> TypeGuard[Simulated]:
+    """Whether something can be simulated as it is."""
+    return not isinstance(decider, type) and callable(getattr(decider, "program", None))
+
+
+def _spelled(spec: str) -> Scheduler | LearnedScheduler | PricedScheduler:
     policy, backfill = _split(spec.strip())
     policy_name, parameters = _parse(policy, spec)
     backfill_name, settings = _backfilling(backfill, spec)
