@@ -1,6 +1,8 @@
 """The tables of docs/results.md: ``python docs/results_tables.py`` prints them.
 
-They come from docs/results/, which holds the ``rows.json`` that ``reproduce --train`` wrote for each paper.
+They come from docs/results/, which holds the ``rows.json`` that ``reproduce --train`` wrote for each paper. Intervals
+are computed here from the values of every seed and window. Rows written before those were kept have an interval over
+the seeds alone (Student's t), which is shown as ``± half its width *``.
 """
 
 # ruff: noqa: RUF001 - typographic dashes and signs are meant for the reader.
@@ -8,9 +10,18 @@ They come from docs/results/, which holds the ``rows.json`` that ``reproduce --t
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Mapping, Sequence
+from operator import itemgetter
 from pathlib import Path
 from typing import Any
+
+import numpy as np
+
+from greenbatch.experiments.statistics import Interval, mean_interval, verdict
+from greenbatch.experiments.study_results import seeds_met
+from greenbatch.experiments.study_tables import COVERS
+from greenbatch.metrics import METRICS
 
 Row = Mapping[str, Any]
 
@@ -45,24 +56,41 @@ GOALS = (
 """Largest makespan, preset, knob, windows it was trained for; trace -> least utilization, largest slowdown."""
 
 
+def interval(row: Row, metric: str) -> Interval:
+    """Mean and interval of a figure: over seeds and windows, or over the seeds alone where no more was kept."""
+    figure = row["figures"][metric]
+    if "values" in figure:
+        return mean_interval(np.array(figure["values"], dtype=np.float64))
+    ends = (math.nan if figure[end] is None else figure[end] for end in ("low", "high"))
+    return Interval(figure["mean"], *ends, 0)
+
+
 def cell(row: Row, metric: str, digits: int, factor: float = 1.0) -> str:
-    """A mean, and for agents half the width of its interval over the seeds."""
-    figure = row["figures"].get(metric)
-    if not figure:
+    """A mean and its interval."""
+    if not row["figures"].get(metric):
         return "–"
-    text = f"{figure['mean'] * factor:,.{digits}f}"
-    low, high = figure.get("low"), figure.get("high")
-    if row["agent"] and low is not None and high is not None and len(row["agent"]["seeds"]) > 1:
-        text += f" ± {(high - low) / 2 * factor:,.{digits}f}"
-    return text
+    at = interval(row, metric)
+    mean, low, high = (f"{value * factor:,.{digits}f}" for value in (at.mean, at.low, at.high))
+    if "values" not in row["figures"][metric]:
+        half = (at.high - at.low) / 2 * factor
+        return f"{mean} ± {half:,.{digits}f} \\*" if row["agent"] and math.isfinite(half) else mean
+    return f"{mean} [{low}, {high}]" if at.low < at.high else mean
+
+
+def judged(row: Row, metric: str, digits: int, factor: float, bound: float) -> str:
+    """A figure, and whether it is as good as a bound: met or missed only where its whole interval is."""
+    better = METRICS[metric].better
+    word = verdict(interval(row, metric), bound, "higher" if better == "higher" else "lower")
+    seeds = seeds_met(metric, row["figures"][metric], bound)
+    return f"{cell(row, metric, digits, factor)} ({word}, {seeds} of {len(row['agent']['seeds'])} seeds)"
 
 
 def goals(rows: Sequence[Row]) -> list[str]:
     """What was to be reached on the published windows, and what was."""
     lines = [
-        "| Makespan at most [×] | Trace | Goal: utilization [%], slowdown | Agent | Utilization [%] | Slowdown | "
-        "Makespan [×] | Held out: utilization [%], slowdown, makespan [×] |",
-        "|:---|:---|---:|:---|---:|---:|---:|---:|",
+        "| Makespan at most [×] | Trace | Goal: utilization [%] | Goal: slowdown | Agent | Utilization [%] | "
+        "Slowdown | Makespan [×] | Held out: utilization [%] | Held out: slowdown | Held out: makespan [×] |",
+        "|:---|:---|---:|---:|:---|---:|---:|---:|---:|---:|---:|",
     ]
     for most, preset, knob, trained, each in GOALS:
         for trace, (least, slowest) in each.items():
@@ -75,16 +103,22 @@ def goals(rows: Sequence[Row]) -> list[str]:
             if "published" not in found:
                 continue
             ours, away = found["published"], found.get("held-out")
-            reached = [
-                (COLUMNS[0], ours["figures"]["renewable_utilization"]["mean"] >= least),
-                (COLUMNS[1], ours["figures"]["avg_bounded_slowdown"]["mean"] <= slowest),
-                (COLUMNS[2], not knob or ours["figures"]["makespan_ratio"]["mean"] <= float(most)),
+            bounds = (least, slowest, float(most) if knob else None)
+            texts = [
+                cell(ours, *column) if bound is None else judged(ours, *column, bound)
+                for (_, *column), bound in zip(COLUMNS[:3], bounds, strict=True)
             ]
-            texts = [cell(ours, *column) if met else f"{cell(ours, *column)} (missed)" for (_, *column), met in reached]
-            held = ", ".join(cell(away, *column) for _, *column in COLUMNS[:3]) if away else "–"
-            goal = f"{100 * least:.2f}, {slowest:g}"
-            lines.append(f"| {most} | {trace} | {goal} | {preset} | {' | '.join(texts)} | {held} |")
-    return [*lines, ""]
+            texts += [cell(away, *column) if away else "–" for _, *column in COLUMNS[:3]]
+            lines.append(f"| {most} | {trace} | {100 * least:.2f} | {slowest:g} | {preset} | {' | '.join(texts)} |")
+    return [*lines, "", *notes(rows)]
+
+
+def notes(rows: Sequence[Row]) -> list[str]:
+    """What the intervals of a table are over."""
+    kept = {"values" in figure for row in rows for figure in row["figures"].values() if row["agent"]}
+    whole = [f"{COVERS} Met and missed: the whole interval is; k of n seeds are at least as good by themselves.", ""]
+    part = ["\\* half the 95 % interval of Student's t over the seeds alone.", ""]
+    return [*(whole if True in kept else []), *(part if False in kept else [])]
 
 
 def budget(row: Row) -> str:
@@ -125,7 +159,7 @@ def renewable(rows: Sequence[Row]) -> list[str]:
                 if row["agent"] or row["scheduler"] in RULES:
                     figures = " | ".join(cell(row, *column) for _, *column in COLUMNS)
                     lines.append(f"| {row['scheduler']} | {budget(row)} | {figures} |")
-            lines.append("")
+            lines += ["", *notes(home)]
     return lines
 
 
@@ -145,16 +179,18 @@ def ranking(rows: Sequence[Row]) -> list[str]:
             if row["trace"] != trace or not agent or not row["figures"] or agent["trained_on"] != trace:
                 continue
             rivals = [
-                (other["figures"][metric]["mean"], other["column"]) for other in rows
+                (other["figures"][metric]["mean"], other["column"], other) for other in rows
                 if not other["agent"] and metric in other["figures"]
                 and all(other[key] == row[key] for key in ("trace", "windows", "backfill"))
             ]  # fmt: skip
-            figure, rule = min(rivals)
+            _, rule, best = min(rivals, key=itemgetter(0))
             told = row["published"].get(metric, {}).get("value", "–")
             windows = row["windows"] + ("" if agent["trained_windows"] == row["windows"] else ", trained held-out")
-            figures = f"{rule} {figure:.2f} | {told} | {agent['preset']} | {cell(row, metric, 2)} | {budget(row)}"
+            figures = (
+                f"{rule} {cell(best, metric, 2)} | {told} | {agent['preset']} | {cell(row, metric, 2)} | {budget(row)}"
+            )
             lines.append(f"| {row['backfill']} | {windows} | {figures} |")
-        lines.append("")
+        lines += ["", *notes([row for row in rows if row["trace"] == trace])]
     return lines
 
 

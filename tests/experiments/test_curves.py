@@ -1,14 +1,10 @@
-"""Pictures of trainings from logs that are made up, and the intervals over seeds."""
+"""Pictures of trainings from logs that are made up."""
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
-import pytest
-
 from greenbatch.experiments.curves import curve_plots, delay_plot, delay_words, sweep_plot
-from greenbatch.experiments.statistics import seed_interval, student_quantile
 
 DELAYS = [{"kind": "none", "amount": 0.0}, {"kind": "releases", "amount": 1.0}, {"kind": "seconds", "amount": 300.0}]
 
@@ -20,23 +16,6 @@ def log(epochs: int, *, slope: float = 1.0, every: int = 2) -> list[dict[str, An
         line = {"epoch": epoch, "return": slope * epoch, "kl": 0.001, "entropy": 2.0, "delays": [8 - epoch, epoch, 2]}
         lines.append(line | ({"validation": -5.0 + epoch} if epoch % every == 0 else {}))
     return [*lines, {"epoch": epochs, "done": True}]
-
-
-@pytest.mark.parametrize(
-    ("freedom", "quantile"), [(1, 12.7062), (2, 4.3027), (3, 3.1824), (4, 2.7764), (9, 2.2622), (30, 2.0423)]
-)
-def test_quantiles_of_student_s_t_are_those_of_the_tables(freedom: int, quantile: float) -> None:
-    assert student_quantile(0.975, freedom) == pytest.approx(quantile, abs=6e-5)
-
-
-def test_interval_over_seeds() -> None:
-    at = seed_interval([1.0, 2.0, 3.0])
-    assert at.mean == 2.0
-    assert at.high - at.mean == pytest.approx(4.302653 / math.sqrt(3), rel=1e-6)
-    assert at.mean - at.low == pytest.approx(at.high - at.mean)
-    assert math.isnan(seed_interval([1.0]).low)
-    assert (seed_interval([1.0, math.nan]).mean, seed_interval([1.0, math.nan]).count) == (1.0, 1)
-    assert math.isnan(seed_interval([]).mean)
 
 
 def test_curves_show_what_all_seeds_have() -> None:

@@ -21,7 +21,7 @@ from greenbatch.experiments import reproduce as published_module
 from greenbatch.experiments.decisions import choice_tables, choices_of, telling
 from greenbatch.experiments.model_sections import familiar_windows, model_sections
 from greenbatch.experiments.reproduce import PROTOCOLS, published
-from greenbatch.experiments.statistics import seed_interval
+from greenbatch.experiments.statistics import mean_interval
 from greenbatch.experiments.studies import STUDIES, Budget, Study, cells_of, plan_of, state_of, train_missing, wanted
 from greenbatch.experiments.study_report import all_lines, all_tables, write_study
 from greenbatch.experiments.study_results import Result, decider_of, results
@@ -184,7 +184,7 @@ def test_figures_are_means_over_windows_of_each_seed(gas_marl: Trained) -> None:
     study, place, (result,) = gas_marl
     row = next(row for row in result.rows if row["scheduler"] == "GAS-MARL+green")
     scenario = load_scenario(study.traces["Tiny"])
-    by_seed = {}
+    by_seed, by_window = {}, []
     for seed in (0, 1):
         model = scheduler(f"gas-marl@{place}/tiny/gas-marl_green_eta0.004/published/seed-{seed}/model+green")
         values = [
@@ -194,15 +194,23 @@ def test_figures_are_means_over_windows_of_each_seed(gas_marl: Trained) -> None:
             for start in (90, 100)
         ]
         by_seed[str(seed)] = np.mean(values)
+        by_window.append(values)
     assert row["figures"][SLOWDOWN]["by_seed"] == pytest.approx(by_seed)
-    at = seed_interval(list(by_seed.values()))
+    at = mean_interval(by_window)
     figure = row["figures"][SLOWDOWN]
+    assert (row["starts"], row["jobs"]) == ([90, 100], 50)
+    assert np.array(figure["values"]) == pytest.approx(np.array(by_window))
     assert (figure["mean"], figure["low"], figure["high"]) == pytest.approx((at.mean, at.low, at.high))
     beside = {"makespan_ratio", "common_horizon_brown_kwh", "p95_wait_s", "avg_bounded_slowdown_under_5min"}
     assert beside <= set(row["figures"])
     assert [t["epochs"] for t in row["agent"]["trainings"]] == [2, 2]
     assert all(t["decisions"] > 0 and t["minutes"] >= 0 for t in row["agent"]["trainings"])
     base = next(row for row in result.rows if row["scheduler"] == "F2+easy-schedgym")
+    (waits,) = base["figures"]["avg_wait_s"]["values"]
+    at = mean_interval(waits)  # rules have the interval over the windows
+    assert [base["figures"]["avg_wait_s"][end] for end in ("low", "high")] == [at.low, at.high]
+    assert at.low < at.high
+    assert "by_seed" not in base["figures"]["avg_wait_s"]
     assert base["figures"]["makespan_ratio"]["mean"] == 1.0
 
 
@@ -240,20 +248,53 @@ def test_published_figures_stand_beside_ours_and_never_enter(
 ) -> None:
     study, place, (before,) = gas_marl
     text = "table,trace,backfill,scheduler,metric,value\n"
-    text += f"Table 3,Tiny,green,GAS-MARL,{SLOWDOWN},0.500\nTable 4,Tiny,green,GAS-MARL,renewable_utilization,0.0001\n"
+    old = next(row for row in before.rows if row["scheduler"] == "GAS-MARL+green")
+    slow, green = (f"{old['figures'][m]['low'] - 0.1:.3f}" for m in (SLOWDOWN, "renewable_utilization"))
+    text += (
+        f"Table 3,Tiny,green,GAS-MARL,{SLOWDOWN},{slow}\nTable 4,Tiny,green,GAS-MARL,renewable_utilization,{green}\n"
+    )
     (tmp_path / "gas-marl.csv").write_text(text)
     monkeypatch.setattr(published_module, "PUBLISHED", tmp_path)
     asked = wanted(study, presets=["gas-marl"], windows="published", seeds=(0, 1))
     (after,) = results(study, asked, place)
     row = next(row for row in after.rows if row["agent"])
-    assert row["published"][SLOWDOWN] == {"table": "Table 3", "value": "0.500", "verdict": "worse", "reason": ""}
-    assert row["published"]["renewable_utilization"]["verdict"] == "better"
-    old = next(row for row in before.rows if row["scheduler"] == "GAS-MARL+green")
+    told = {"table": "Table 3", "value": slow, "verdict": "missed", "reason": "", "seeds_met": 0}
+    assert row["published"][SLOWDOWN] == told
+    told = {"table": "Table 4", "value": green, "verdict": "met", "reason": "", "seeds_met": 2}
+    assert row["published"]["renewable_utilization"] == told
     assert old["published"] == {}
     assert row["figures"] == old["figures"]
-    (line,) = [line for line in all_lines([after]) if "published in every figure" in line]
-    assert "not as good as published" in line
-    assert "against 0.500" in line
+    (line,) = [line for line in all_lines([after]) if "a published figure:" in line]
+    assert "misses a published figure" in line
+    assert f"against {slow} (missed; 0 of 2 seeds at least as good)" in line
+    assert f"against {green} (met; 2 of 2 seeds at least as good)" in line
+
+
+def test_what_the_interval_holds_is_neither_met_nor_missed(
+    gas_marl: Trained, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    study, place, (before,) = gas_marl
+    old = next(row for row in before.rows if row["scheduler"] == "GAS-MARL+green")["figures"][SLOWDOWN]
+    near = (old["mean"] + old["high"]) / 2  # the mean is better
+    text = f"table,trace,backfill,scheduler,metric,value\nTable 3,Tiny,green,GAS-MARL,{SLOWDOWN},{near:.3f}\n"
+    (tmp_path / "gas-marl.csv").write_text(text)
+    monkeypatch.setattr(published_module, "PUBLISHED", tmp_path)
+    (result,) = results(study, wanted(study, presets=["gas-marl"], windows="published", seeds=(0, 1)), place)
+    row = next(row for row in result.rows if row["agent"])
+    assert old["mean"] < near
+    assert row["published"][SLOWDOWN]["verdict"] == "within noise"
+    assert any("GAS-MARL+green is within noise of a published figure" in line for line in all_lines([result]))
+    (cell,) = [cells[1] for name, cells in all_tables([result])[0].rows if name == "GAS-MARL+green"]
+    assert cell.mark == ""
+
+
+def test_every_table_with_intervals_says_what_they_cover(gas_marl: Trained) -> None:
+    _, _, (result,) = gas_marl
+    for narrow in (False, True):
+        for table in all_tables([result], narrow=narrow):
+            if any(cell.interval for _, cells in table.rows for cell in cells):
+                notes = " ".join(table.notes)
+                assert "over both: bootstrap over the windows and Student's t over the seeds" in notes, table.title
 
 
 def test_models_on_other_traces_see_them_by_their_own_normalizers(rlscheduler: Trained) -> None:

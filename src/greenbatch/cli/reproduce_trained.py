@@ -151,7 +151,8 @@ def write_results(paper: Study, made: Sequence[Result], folder: Path, command: s
     from greenbatch.scenarios import load_scenario
 
     rows = [row for result in made for row in result.rows]
-    (folder / "rows.json").write_text(encoder.dumps(rows, indent=2, allow_nan=False) + "\n", encoding="utf-8")
+    objects = ",\n".join(encoder.dumps(row, allow_nan=False) for row in rows)
+    (folder / "rows.json").write_text(f"[\n{objects}\n]\n", encoding="utf-8")
     kinds = [{"trace": pl.lit(result.trace), "windows": pl.lit(result.windows)} for result in made]
     pl.concat(result.frame.with_columns(**kind) for result, kind in zip(made, kinds, strict=True)).write_parquet(
         folder / "results.parquet"

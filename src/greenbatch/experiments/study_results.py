@@ -1,20 +1,23 @@
 """What trained agents are worth: every seed on the test windows of its kind, beside plain rules and published figures.
 
-Agents take their best action. A row of a result is a scheduler; for an agent it is the mean over its seeds. What was
-not trained is said to be so, and stays empty.
+Agents take their best action. A row of a result is a scheduler; for an agent it is the mean over its seeds, with an
+interval over seeds and windows. What was not trained is said to be so, and stays empty.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import product
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from greenbatch.experiments.compare import Progress, compare
 from greenbatch.experiments.reproduce import PROTOCOLS, PUBLISHED, is_comparable, published
-from greenbatch.experiments.statistics import seed_interval
+from greenbatch.experiments.statistics import Interval, by_seed, mean_interval, verdict
 from greenbatch.experiments.studies import Cell, Goal, Study, Wanted, cells_of, model_record, state_of
 
 if TYPE_CHECKING:
@@ -68,9 +71,10 @@ class Result:
     jobs: int
     entries: tuple[Entry, ...]
     rows: list[dict[str, Any]]
-    """Ready for JSON, one for each entry."""
+    """Ready for JSON, one for each entry. A figure's ``values`` are those of each seed (one row for a rule) and window,
+    in the order of the row's ``starts``: enough to compute its interval again."""
     frame: polars.DataFrame
-    """Tidy: window, scheduler (an entry's label), metric, value; agents as the mean over their seeds."""
+    """Tidy: window, scheduler (an entry's label), seed (null for rules), metric, value."""
 
 
 def results(
@@ -204,50 +208,38 @@ def _result(
 
     from greenbatch.policies import scheduler
 
-    label_of: dict[str, str] = {}
     deciders: dict[str, Scheduler] = {}
+    told: list[tuple[str, str, int | None]] = []
     for entry in entries:
         for seed in entry.seeds or ((None,) if entry.rule else ()):
             name = entry.label if seed is None else f"{entry.label}, seed {seed}"
             deciders[name] = scheduler(entry.rule) if seed is None else decider_of(entry, seed, scenario)
-            label_of[name] = entry.label
+            told.append((name, entry.label, seed))
     baseline = next(entry.label for entry in entries if entry.rule == study.baseline)
-    frame = compare(scenario, deciders, starts, jobs, baseline, progress).frame
+    labels = pl.DataFrame(told, {"scheduler": pl.String, "label": pl.String, "seed": pl.Int64}, orient="row")
+    frame = (
+        compare(scenario, deciders, starts, jobs, baseline, progress)
+        .frame.join(labels, on="scheduler", maintain_order="left")
+        .select("window", pl.col("label").alias("scheduler"), "seed", "metric", "value")
+    )
     goals = [goal for goal in study.goals if goal.name in which.goals]
-    means = frame.group_by("scheduler", "metric").agg(pl.col("value").mean())
-    value = {(name, metric): figure for name, metric, figure in means.iter_rows()}
     asked = list(dict.fromkeys((*(m for goal in goals for m in goal.metrics.values()), *BESIDE)))
-    rows = [_row(study, trace, kind, entry, goals, asked, value) for entry in entries]
-    labels = pl.DataFrame({"scheduler": list(label_of), "label": list(label_of.values())})
-    merged = (
-        frame.join(labels, on="scheduler").group_by("window", "label", "metric", maintain_order=True)
-        .agg(pl.col("value").mean()).rename({"label": "scheduler"})
-    )  # fmt: skip
+    rows = [_row(study, trace, kind, entry, goals, asked, frame, starts, jobs) for entry in entries]
     return Result(
         study=study, trace=trace, windows=kind, starts=tuple(starts), jobs=jobs, entries=tuple(entries), rows=rows,
-        frame=merged,
+        frame=frame,
     )  # fmt: skip
 
 
 def _row(
     study: Study, trace: str, kind: str, entry: Entry, goals: Sequence[Goal], asked: Sequence[str],
-    value: Mapping[tuple[str, str], float | None],
+    frame: polars.DataFrame, starts: Sequence[int], jobs: int,
 ) -> dict[str, Any]:  # fmt: skip
     cell = entry.cell
-    names = [f"{entry.label}, seed {seed}" for seed in entry.seeds] if cell else [entry.label]
-    figures: dict[str, Any] = {}
-    for metric in asked:
-        by_seed = [value.get((name, metric)) for name in names]
-        defined = [figure for figure in by_seed if figure is not None]
-        if defined:
-            at = seed_interval(defined)
-            span = at.count > 1
-            figures[metric] = {
-                "mean": at.mean, "low": at.low if span else None, "high": at.high if span else None,
-                **({"by_seed": dict(zip(map(str, entry.seeds), by_seed, strict=True))} if cell else {}),
-            }  # fmt: skip
+    figures = {metric: figure for metric in asked if (figure := _figure(frame, entry, metric, starts))}
     return {
-        "trace": trace, "windows": kind, "scheduler": entry.label, "column": entry.column, "backfill": entry.backfill,
+        "trace": trace, "windows": kind, "starts": list(starts), "jobs": jobs, "scheduler": entry.label,
+        "column": entry.column, "backfill": entry.backfill,
         "agent": None if cell is None else {
             "preset": cell.agent.preset, "knob": entry.knob, "goal": cell.goal.name, "eta": cell.eta,
             "trained_on": cell.trace, "trained_windows": cell.windows, "trained_with": cell.backfill,
@@ -260,6 +252,28 @@ def _row(
     }  # fmt: skip
 
 
+def _figure(frame: polars.DataFrame, entry: Entry, metric: str, starts: Sequence[int]) -> dict[str, Any]:
+    """Mean, interval and all values of a metric; empty where it is not defined in any window."""
+    table = by_seed(frame, entry.label, metric)
+    values = [[table[seed].get(str(start), math.nan) for start in starts] for seed in table]
+    at = mean_interval(values) if values else Interval(math.nan, math.nan, math.nan, 0)
+    if not at.count:
+        return {}
+    span = math.isfinite(at.low)
+    means = np.nanmean(values, axis=1).tolist()
+    return {
+        "mean": at.mean, "low": at.low if span else None, "high": at.high if span else None,
+        **({"by_seed": dict(zip(map(str, table), means, strict=True))} if entry.cell else {}),
+        "values": [[value if math.isfinite(value) else None for value in each] for each in values],
+    }  # fmt: skip
+
+
+def interval_of(figure: Mapping[str, Any]) -> Interval:
+    """The interval of a figure of a row."""
+    low, high = (math.nan if figure[end] is None else float(figure[end]) for end in ("low", "high"))
+    return Interval(figure["mean"], low, high, len(figure["values"][0]))
+
+
 def _training(seed: int, folder: Path) -> dict[str, Any]:
     """What a training cost."""
     told = model_record(folder)["training"]
@@ -270,14 +284,17 @@ def _training(seed: int, folder: Path) -> dict[str, Any]:
 def _published(
     study: Study, trace: str, kind: str, entry: Entry, goals: Sequence[Goal], figures: Mapping[str, Any]
 ) -> dict[str, Any]:
-    """Metric -> table, figure as printed, verdict and reason; nothing for windows that are not the paper's."""
+    """Metric -> table, figure as printed, verdict and reason; nothing for windows that are not the paper's.
+
+    For agents also how many seeds are at least as good as the printed figure.
+    """
     cell = entry.cell
     if kind != "published":
         return {}
     if cell is not None and (cell.backfill != entry.backfill or not _as_asked(study, cell)):
         return {}
     against = entry.column if cell is None or entry.away else cell.agent.against or entry.column
-    found = {}
+    found: dict[str, dict[str, Any]] = {}
     for goal in goals if cell is None else [cell.goal]:
         for table, metric in goal.metrics.items():
             wanted = "Table VII" if entry.away else table
@@ -285,8 +302,10 @@ def _published(
             if text is not None:
                 derived = "" if is_comparable(study.traces[trace]) else "the trace is not the paper's"
                 reason = goal.reason or derived
-                verdict = "not comparable" if reason else _verdict(metric, figures.get(metric), text)
-                found[metric] = {"table": wanted, "value": text, "verdict": verdict, "reason": reason}
+                word = "not comparable" if reason else _verdict(metric, figures.get(metric), text)
+                found[metric] = {"table": wanted, "value": text, "verdict": word, "reason": reason}
+                if cell is not None and metric in figures:
+                    found[metric]["seeds_met"] = seeds_met(metric, figures[metric], float(text))
     return found
 
 
@@ -302,11 +321,24 @@ def _printed(name: str) -> dict[tuple[str, str, str, str, str], str]:
 
 
 def _verdict(metric: str, figure: Mapping[str, Any] | None, printed: str) -> str:
-    from greenbatch.metrics import find
-
+    """Of an agent: met, within noise or missed; of a rule, whose figure has nothing random: equal, better or worse."""
     if figure is None:
         return "not trained"
+    if "by_seed" in figure:
+        return verdict(interval_of(figure), float(printed), "higher" if _higher(metric) else "lower")
     digits, mean = len(printed.partition(".")[2]), figure["mean"]
     if f"{mean:.{digits}f}" == printed:
         return "equal"
-    return "better" if (mean > float(printed)) == (find(metric).better == "higher") else "worse"
+    return "better" if (mean > float(printed)) == _higher(metric) else "worse"
+
+
+def seeds_met(metric: str, figure: Mapping[str, Any], bound: float) -> int:
+    """Seeds of an agent whose mean over the windows is at least as good as a bound."""
+    means = figure["by_seed"].values()
+    return sum(mean >= bound if _higher(metric) else mean <= bound for mean in means)
+
+
+def _higher(metric: str) -> bool:
+    from greenbatch.metrics import find
+
+    return find(metric).better == "higher"

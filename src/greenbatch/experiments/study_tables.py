@@ -7,6 +7,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from greenbatch.experiments.statistics import differences
 from greenbatch.experiments.studies import Agent
 from greenbatch.experiments.study_results import Result
 from greenbatch.experiments.tables import CLASS_COLUMNS, MAIN, Cell, Column, Mark, Table, difference_table
@@ -25,8 +26,13 @@ BESIDE = tuple(
     if column.metric in {"makespan_ratio", "common_horizon_brown_kwh", "p95_wait_s", "utilization"}
 )  # fmt: skip
 """What always stands beside them."""
-_MARKS: dict[str, Mark] = {"better": "best", "equal": "best"}
 NOT_TRAINED = "not trained"
+COVERS = (
+    "Rules: mean of the windows [95% interval over the windows, BCa bootstrap]. Agents: best action, mean of all seeds "
+    "and windows [95% interval over both: bootstrap over the windows and Student's t over the seeds, added in squares; "
+    "of one seed: over the windows alone]."
+)
+"""What the intervals of a table are over."""
 
 
 def tables_of(result: Result, *, narrow: bool = False) -> list[Table]:
@@ -65,17 +71,16 @@ def figure_table(result: Result, *, narrow: bool = False) -> Table:
             published = row["published"].get(column.metric)
             if column.metric in printed:
                 cells.append(Cell(published["value"] if published else "–"))
-            mark = _MARKS.get(published["verdict"], "") if published and row["agent"] else ""
+            mark: Mark = "best" if published and published["verdict"] == "met" else ""
             cells.append(_cell(column, row, mark=mark, wide=not narrow))
         cells += [_cell(column, row, wide=not narrow) for column in beside]
         rows.append((_name(row), tuple(cells)))
     notes = [
-        f"{len(result.starts)} windows of {result.jobs:,} jobs. Agents: best action, mean over the seeds [95% interval "
-        f"of Student's t over the seeds]. Makespan over that of {result.study.baseline} in the same window; brown "
-        "energy over the span of time that all schedulers of this table share.",
+        f"{len(result.starts)} windows of {result.jobs:,} jobs. {COVERS} Makespan over that of {result.study.baseline} "
+        "in the same window; brown energy over the span of time that all schedulers of this table share.",
     ]
     if result.windows == "published":
-        notes.append("Bold: an agent's figure that is at least as good as the published one.")
+        notes.append("Bold: an agent's figure whose whole interval is at least as good as the published figure.")
     paper = result.study.etas.get(result.trace)
     trained = {(row["column"], row["agent"]["eta"]) for row in _home(result) if row["agent"] and row["figures"]}
     notes += [
@@ -95,7 +100,7 @@ def class_table(result: Result, *, narrow: bool = False) -> Table:
     rows = tuple((_name(row), tuple(_cell(column, row, wide=not narrow) for column in shown)) for row in result.rows
                  if row["figures"])  # fmt: skip
     headers = tuple((column.header, column.unit, column.short or column.header) for column in shown)
-    return Table(_title(result, "waits, and bounded slowdown by run time"), headers, rows)
+    return Table(_title(result, "waits, and bounded slowdown by run time"), headers, rows, notes=(COVERS,))
 
 
 def budget_table(result: Result) -> Table:
@@ -136,10 +141,14 @@ def _budget(row: Mapping[str, Any], figure: Column, seed: int, told: Mapping[str
 
 
 def rival_table(result: Result) -> Table:
-    """Every scheduler against the rival, window by window; agents as the mean over their seeds."""
+    """Every scheduler against the rival, window by window; agents over all their seeds."""
     rival = next(entry.label for entry in result.entries if entry.rule == result.study.rival)
     table = difference_table(result.frame, rival, columns=MAIN)
-    return Table(_title(result, f"difference to {rival}"), table.columns, table.rows, notes=table.notes)
+    notes = (
+        *table.notes,
+        f"Of the differences: {COVERS[0].lower()}{COVERS[1:]} Wins: agents by the mean of their seeds.",
+    )
+    return Table(_title(result, f"difference to {rival}"), table.columns, table.rows, notes=notes)
 
 
 def matrix_table(results: Sequence[Result], agent: Agent, backfill: str) -> Table | None:
@@ -161,7 +170,7 @@ def matrix_table(results: Sequence[Result], agent: Agent, backfill: str) -> Tabl
     if len(traces) < 2:
         return None
     columns = tuple((f"trained on {trace}", "", trace) for trace in traces)
-    note = "A model sees another trace by that trace's normalizers, as in the published code."
+    note = f"{COVERS} A model sees another trace by that trace's normalizers, as in the published code."
     return Table(f"Bounded slowdown of {agent.column}+{backfill} on other traces (Table VII)", columns, tuple(rows),
                  corner="Used on", notes=(note,))  # fmt: skip
 
@@ -175,22 +184,28 @@ def remarks_of(result: Result) -> list[str]:
 
 
 def answers_of(result: Result) -> list[str]:
-    """Whether the published figures are met, a line for each agent."""
+    """Whether the published figures are met, a line for each agent: met or missed only where the whole interval is."""
     lines = []
     for row in _home(result):
-        verdicts = [
-            (metric, p) for metric, p in row["published"].items() if p["verdict"] in {"better", "worse", "equal"}
-        ]
+        verdicts = {metric: p for metric, p in row["published"].items() if p["verdict"] in _ANSWERS}
         if row["agent"] is None or not verdicts:
             continue
+        seeds = len(row["agent"]["seeds"])
         told = ", ".join(
-            f"{_column(metric).header.lower()} {_column(metric).number(row['figures'][metric]['mean'])} against "
-            f"{p['value']}" for metric, p in verdicts
+            f"{_column(metric).header.lower()} {_told(_column(metric), row)} against {p['value']} "
+            f"({p['verdict']}; {p['seeds_met']} of {seeds} seeds at least as good)" for metric, p in verdicts.items()
         )  # fmt: skip
-        met = all(p["verdict"] in {"better", "equal"} for _, p in verdicts)
-        word = "at least as good as published" if met else "not as good as published in every figure"
-        lines.append(f"{result.trace}: {row['scheduler']} is {word}: {told}{_stretch(row)}.")
+        worst = max((p["verdict"] for p in verdicts.values()), key=list(_ANSWERS).index)
+        lines.append(f"{result.trace}: {row['scheduler']} {_ANSWERS[worst]}: {told}{_stretch(row)}.")
     return lines
+
+
+_ANSWERS = {
+    "met": "meets every published figure",
+    "within noise": "is within noise of a published figure",
+    "missed": "misses a published figure",
+}
+"""Verdict -> what is said of an agent where this is its worst."""
 
 
 def _stretch(row: Mapping[str, Any]) -> str:
@@ -205,18 +220,22 @@ def _rules_that_win(result: Result) -> list[str]:
         agent, printed = row["agent"], row["published"].get(metric)
         if agent is None or metric not in row["figures"] or agent["goal"] not in {"bounded-slowdown", "renewable"}:
             continue
-        rules = {r["column"]: r["figures"][metric]["mean"] for r in result.rows
+        rules = {r["scheduler"]: (r["figures"][metric]["mean"], r["column"]) for r in result.rows
                  if r["agent"] is None and r["backfill"] == row["backfill"] and metric in r["figures"]}  # fmt: skip
-        bounds = {"ours": row["figures"][metric]["mean"]}
+        against = differences(result.frame, metric, row["scheduler"])
+        noise = {name for name in rules if not against[name].clear}
+        bounds = {"ours": (row["figures"][metric]["mean"], noise)}
         if printed and printed["verdict"] != "not comparable" and (row["backfill"], printed["value"]) not in told_of:
             told_of.add((row["backfill"], printed["value"]))  # several agents stand against one column of the paper
-            bounds["the published figure"] = float(printed["value"])
-        for whose, bound in bounds.items():
-            won = sorted((value, rule) for rule, value in rules.items() if value < bound)
-            told = ", ".join(f"{rule} {value:.2f}" for value, rule in won) or "none"
+            bounds["the published figure"] = (float(printed["value"]), set())
+        for whose, (bound, unclear) in bounds.items():
+            won = sorted((value, column, name) for name, (value, column) in rules.items() if value < bound)
+            told = ", ".join(
+                f"{column} {value:.2f}{' (within noise)' if name in unclear else ''}" for value, column, name in won
+            )
             lines.append(
                 f"{result.trace}, {result.windows} windows, {row['scheduler']}: plain rules with a lower mean "
-                f"bounded slowdown than {whose} ({bound:.2f}): {told}."
+                f"bounded slowdown than {whose} ({bound:.2f}): {told or 'none'}."
             )
     return lines
 
@@ -261,6 +280,11 @@ def _known(result: Result, metric: str) -> bool:
 
 def _name(row: Mapping[str, Any]) -> str:
     return str(row["scheduler"])
+
+
+def _told(column: Column, row: Mapping[str, Any]) -> str:
+    cell = _cell(column, row, wide=True)
+    return " ".join(filter(None, (cell.text, cell.interval)))
 
 
 def _cell(column: Column, row: Mapping[str, Any], *, mark: Mark = "", wide: bool) -> Cell:
