@@ -5,30 +5,33 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 READY  := $(VENV)/.ready
 
-.PHONY: demo test check docs bench fuzz clean
+.PHONY: demo help test check docs bench fuzz clean
 
 demo: $(READY)          ## schedulers compared on the embedded scenario: table, report
 	$(BIN)/greenbatch demo --out demo --force
 
+help:                   ## this list
+	@sed -n 's/^\([a-z]*\):.*## /  make \1\t/p' Makefile | expand -t 15
+
 test: $(READY) check    ## style, types, tests with coverage
 	sh tests/run.sh $(BIN)
 
-check: $(READY)
+check: $(READY)         ## style and types alone
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check -q .
 	$(BIN)/mypy
 
-docs: $(READY)
+docs: $(READY)          ## the documentation, in docs/_build
 	$(BIN)/pip install -q -c constraints.txt -e '.[docs]'
 	$(BIN)/sphinx-build -W -q docs docs/_build
 
-bench: $(READY)
+bench: $(READY)         ## speed, as one JSON object
 	$(BIN)/python benchmarks/engine.py --json
 
-fuzz: $(READY)
+fuzz: $(READY)          ## ten minutes of damaged input files
 	$(BIN)/python tests/fuzz.py --minutes 10
 
-clean:
+clean:                  ## remove .venv, demo and docs/_build
 	rm -rf $(VENV) demo docs/_build
 
 $(READY): pyproject.toml constraints.txt

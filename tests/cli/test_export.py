@@ -34,6 +34,16 @@ def model(weights: dict[str, Any], tmp_path_factory: pytest.TempPathFactory) -> 
     return folder
 
 
+def test_the_folder_of_a_training_stands_for_its_model(
+    model: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["export", str(model), "--out", str(tmp_path / "one.onnx")]) == 0
+    assert main(["export", str(model.parent), "--out", str(tmp_path / "other.onnx")]) == 0
+    assert (tmp_path / "one.onnx").read_bytes() == (tmp_path / "other.onnx").read_bytes()
+    assert main(["export", str(model.parent), "--out", str(model / "x.onnx")]) == 2
+    assert "lies in the model's folder" in capsys.readouterr().err
+
+
 def test_the_file_decides_as_its_weights_say(
     model: Path, weights: dict[str, Any], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -73,7 +83,7 @@ def test_the_same_model_gives_the_same_bytes_and_force_replaces(model: Path, tmp
 @pytest.mark.parametrize(
     ("arguments", "line"),
     [
-        (("{tmp}/gone", "--out", "{tmp}/x.onnx"), r"gone/model\.json: is no model: .*\(give the folder model"),
+        (("{tmp}/gone", "--out", "{tmp}/x.onnx"), r"gone/model\.json: is no model: .*\(give the folder of a training"),
         (("{model}", "--out", "{tmp}/there.onnx"), r"there\.onnx: --out: exists \(give another file, or --force"),
         (("{model}", "--out", "{tmp}"), r"--out: is a folder \(give the name of a file"),
         (("{model}", "--out", "{tmp}/no/x.onnx"), r"--out: there is no such folder \(make the folder first"),

@@ -11,7 +11,7 @@ from safetensors.numpy import load_file, save_file
 
 from greenbatch.cli import main
 from greenbatch.errors import InputError
-from greenbatch.experiments.retrained import plan_of, retrain
+from greenbatch.experiments.retrained import choose, plan_of, retrain
 from greenbatch.learning.model import load_model
 from greenbatch.scenarios import load_scenario
 
@@ -34,6 +34,10 @@ def test_the_same_comes_out(model: Path, tmp_path: Path, capsys: pytest.CaptureF
     figures = [line.split() for line in told.splitlines() if line.startswith("  ")]
     assert {name for name, *_ in figures} >= {"renewable_utilization", "makespan_ratio"}
     assert all(ours == anew and np.isfinite(float(ours)) for _, ours, anew in figures)
+
+
+def test_the_folder_of_a_training_stands_for_its_model(model: Path) -> None:
+    assert choose([str(model.parent)]) == {str(model.parent): model}
 
 
 def test_another_model_is_told_from_it(model: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

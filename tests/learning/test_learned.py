@@ -243,7 +243,6 @@ def test_wrong_names_are_refused_in_one_line(model: Path, tmp_path: Path) -> Non
         f"one-action@{model}:smaple=1"
     )
     assert "(no backfilling is called 'greeen'; known: conservative, easy, " in refusal(f"one-action@{model}+greeen")
-    assert f"(write one-action@{model})" in refusal(f"one-action@{model.parent}+green")
     assert "one-action never waits, so it has no parameter 'hold'" in refusal(f"one-action@{model}:hold=60")
     assert "sample is 2 (give 1 to draw the actions" in refusal(f"one-action@{model}:sample=2")
     assert "seed is 0.5 (give a whole number" in refusal(f"one-action@{model}:sample=1:seed=0.5")
@@ -340,7 +339,15 @@ def test_models_that_come_with_greenbatch_are_found_by_name(model: Path, monkeyp
     assert isinstance(shipped, LearnedScheduler)
     assert shipped.model.folder == model.parents[2] / "one-action" / "runs+green" / "model"
     assert list(input_files(["one-action@runs+green/model"])) == ["one-action@runs+green/model/actor.safetensors"]
-    assert "is no model (give the folder model that greenbatch train writes" in refusal("one-action@elsewhere")
+    assert "is no model (give the folder of a training, or its folder model" in refusal("one-action@elsewhere")
+
+
+def test_the_folder_of_a_training_stands_for_its_model(model: Path) -> None:
+    found = scheduler(f"one-action@{model.parent}:sample=1+green")
+    assert isinstance(found, LearnedScheduler)
+    assert found.model.folder == model
+    digest = json.loads((model / "model.json").read_text())["weights"]["sha256"]
+    assert list(input_files([f"one-action@{model.parent}+none"]).values()) == [digest]
 
 
 def test_provenance_names_the_weights(model: Path) -> None:

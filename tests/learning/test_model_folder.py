@@ -130,7 +130,7 @@ def test_damaged_records_are_told_in_one_line(folder: Path, content: str, messag
 
 def test_missing_and_damaged_files(folder: Path):
     with pytest.raises(InputError, match=r"model.json: is no model"):
-        load_model(folder.parent)
+        load_model(folder.parent.parent)
     with pytest.raises(InputError, match=r"is no model"):
         load_model(folder / RECORD)
     content = (folder / ACTOR).read_bytes()

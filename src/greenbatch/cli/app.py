@@ -24,7 +24,7 @@ VERBS: dict[str, str] = {
     "simulate": "Replay a workload under one scheduler; write its schedule, power and metrics.",
     "train": "Train a scheduler, by learning or search; resumable, and used wherever a scheduler is named.",
     "export": "Write a trained model as an ONNX file, for other programs.",
-    "retrain": "Train the models that come with greenbatch anew from their records, and compare.",
+    "retrain": "Train a model again from its own record, and compare the two.",
     "compare": "Put schedulers side by side on the same windows: table, statistics, report.",
     "schedulers": "List policies, backfillings and models by name.",
     "reproduce": "Compute a paper's tables, side by side with the published figures.",
@@ -33,6 +33,8 @@ VERBS: dict[str, str] = {
 }
 """Verb -> help line. Verb ``v`` is the function or app ``v`` of module ``greenbatch.cli.v``, loaded when it is used."""
 
+COMPLETION = ("--install-completion", "Let bash, zsh or fish complete commands and flags.")
+"""A command that is spelled as a flag, and its help line."""
 
 COMMAND: ContextVar[tuple[str, ...]] = ContextVar("COMMAND", default=())
 """The command line that runs, for provenance."""
@@ -53,6 +55,8 @@ def build() -> cyclopts.App:
     )
     for verb, line in VERBS.items():
         app.command(f"greenbatch.cli.{verb}:{verb}", name=verb, help=line)
+    flag, line = COMPLETION
+    app.command("greenbatch.cli.completion:install_completion", name=flag, help=line)
     return app
 
 

@@ -7,7 +7,9 @@ import sys
 import cyclopts
 
 from greenbatch.cli.flags import Switch
+from greenbatch.cli.listing import print_entry
 
+INDENT = 4
 data = cyclopts.App(name="data", help="List, fetch and locate the real data files.")
 
 
@@ -23,7 +25,9 @@ def list_() -> None:
             here = "here"
         except DataMissing:
             here = "absent" if entry.urls or entry.made_from else "absent, no address of the file itself is known"
-        print(f"{name}  [{here}]\n    {entry.what}\n    from {entry.origin}\n    terms: {entry.terms}")
+        print(f"{name}  [{here}]")
+        for line in (entry.what, f"from {entry.origin}", f"terms: {entry.terms}"):
+            print_entry("", line, column=INDENT)
 
 
 @data.command

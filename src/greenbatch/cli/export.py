@@ -17,19 +17,20 @@ def export(model: Path, *, out: Path, force: Switch = False) -> None:
     Parameters
     ----------
     model
-        A model: the folder model/ of a training.
+        The folder of a training, or of a model.
     out
         The file to write, e.g. gas-marl.onnx; refused if it exists.
     force
         Replace the file if it exists.
     """
     _check(out, force=force)
-    if out.resolve().parent == model.resolve():
+    from greenbatch.learning.model import load_model, model_in
+
+    if out.resolve().parent == model_in(model).resolve():
         problem = "lies in the model's folder, which a training replaces as a whole"
         raise InputError(problem, file=out, field="--out", fix="give a file elsewhere")
     from greenbatch.learning.checkpoint import replace_file
     from greenbatch.learning.learned import graph_of
-    from greenbatch.learning.model import load_model
     from greenbatch.learning.onnx_graph import load
 
     content = graph_of(load_model(model))

@@ -36,7 +36,7 @@ def _from(lowest: int) -> Callable[[Any, Sequence[Token]], int]:
 
 Positive = Annotated[int | None, Parameter(converter=_from(1))]
 Natural = Annotated[int | None, Parameter(converter=_from(0))]
-Switch = Annotated[bool, Parameter(negative="")]
+Switch = Annotated[bool, Parameter(negative="", show_default=False)]
 
 
 def items(text: str, flag: str) -> list[str]:

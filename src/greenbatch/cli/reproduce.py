@@ -52,37 +52,33 @@ def reproduce(
     sigma
         Another threshold of brown energy than the paper's 50000. [J]
     out
-        Folder for cells.json, report.html and provenance.json; nothing is written without it. With --train the folder
-        of the trainings, results in results/.
+        Folder for the results; nothing is written without it. With --train it holds the trainings, and results/.
     force
         Replace an earlier result in the folder.
     train
-        Train the agents of the paper's learned columns that are missing in --out, and evaluate them on their test
-        windows. What is finished is reused, what was interrupted is gone on with.
+        Train the agents of the paper's learned columns in --out, and evaluate them. Resumes what was interrupted.
     trained
-        Folder of an earlier --train: evaluate what is trained there, and train nothing.
+        Folder of an earlier --train: evaluate what it holds, train nothing.
     epochs
         Epochs of a training, instead of the preset's.
     minutes
-        Minutes of a training, instead of epochs.
+        Minutes of a training, instead of a number of epochs.
     seeds
         Seeds that every cell is trained with, separated by commas; 0,1,2 if not given.
     presets
-        Only these agents, separated by commas: gas-marl, maskable-ppo, gas-marl-group, gas-marl-plus; rlscheduler,
-        rlscheduler-plus.
+        Only these agents, separated by commas: gas-marl, maskable-ppo, gas-marl-plus, rlscheduler, ...
     goals
-        What RLScheduler is trained for: bounded-slowdown, utilization (both if not given), fairness, slowdown, wait.
+        Goals of RLScheduler: bounded-slowdown, utilization (both if not given), fairness, slowdown, wait.
     backfills
         Backfillings that agents are trained and evaluated with: none, easy-schedgym, green.
     windows
-        published (trained and tested as in the paper), held-out (tested where no training looked), or both, the
-        default.
+        published (as in the paper), held-out (tested on jobs kept from training), or both, the default.
     eta
         Penalty factors of GAS-MARL's reward, separated by commas, instead of the paper's one for each trace.
     threads
         Threads of a training, instead of the preset's.
     overrides
-        Other values for keys of the presets: key=value, as in greenbatch train.
+        New values for keys of the presets, as in greenbatch train.
     """
     if train or trained is not None:
         from greenbatch.cli.reproduce_trained import Asked, reproduce_trained

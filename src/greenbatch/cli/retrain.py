@@ -12,18 +12,18 @@ if TYPE_CHECKING:
 
 
 def retrain(*models: str, out: Path, scenario: str | None = None) -> None:
-    """Train models that come with greenbatch, or your own, anew from their record, and compare the metrics.
+    """Train models again from their own records, and compare the result with the original.
 
-    An interrupted retraining goes on where it was when the same command is given again.
+    The same command resumes a retraining that was interrupted.
 
     Parameters
     ----------
     models
-        PRESET/NAME of a model that comes with greenbatch, or the folder of a model; all shipped ones if none is given.
+        PRESET/NAME of a shipped model, or the folder of a training or model; every shipped model if none is given.
     out
-        Folder for the trainings, one folder each.
+        Folder for the trainings, one subfolder each.
     scenario
-        The scenario that your own model was trained on: a TOML file, unless it is one that comes with greenbatch.
+        TOML file of the scenario that your own model was trained on, unless that scenario is a shipped one.
     """
     from greenbatch.cli.app import COMMAND
     from greenbatch.cli.train import Lines

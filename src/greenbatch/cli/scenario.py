@@ -6,6 +6,9 @@ import json
 
 import cyclopts
 
+from greenbatch.cli.listing import print_entry
+
+INDENT = 25
 scenario = cyclopts.App(name="scenario", help="List, show and describe scenarios.")
 
 
@@ -18,7 +21,7 @@ def list_() -> None:
 
     for name in shipped_names():
         description = read_toml(SHIPPED / f"{name}.toml")[0].get("description", "")
-        print(f"{name:24} {' '.join(description.split())}")
+        print_entry(name, " ".join(description.split()), column=INDENT)
 
 
 @scenario.command

@@ -43,12 +43,12 @@ def train(
     tensorboard: Switch = False,
     force: Switch = False,
 ) -> None:
-    """Train a scheduler; Ctrl-C saves, --resume goes on. The trained model is in the folder's model/.
+    """Train a scheduler. Ctrl-C saves, --resume continues; the trained model is in the subfolder model/.
 
     Parameters
     ----------
     preset
-        What is seen, done, rewarded and how it is learned: gas-marl, maskable-ppo, rlscheduler, ..., or a TOML file.
+        What is seen, done and rewarded, and how it is learned: gas-marl, rlscheduler, ..., or a TOML file.
     scenario
         A shipped scenario (greenbatch scenario list) or a TOML file.
     out
@@ -56,24 +56,23 @@ def train(
     epochs
         Epochs, instead of the preset's.
     minutes
-        Train for so long instead, interruptions left out; such a training is not the same bytes every time.
+        Train for this long instead, interruptions not counted; the result then differs from run to run.
     seed
         Seed of weights, windows and actions, instead of the preset's.
     resume
-        Go on with the training in the folder; everything else must be given as then.
+        Resume the training in the folder; every other flag must be as it was.
     device
         cpu, cuda or cuda:N.
     backfill
         Backfilling to train with, instead of the preset's.
     windows
-        published: as the papers draw them; held-out: never jobs 2000 to 4400, which are for tests.
+        published: drawn as in the papers; held-out: never from jobs 2000 to 4400, which are for tests.
     threads
-        Threads, instead of the preset's; 0 for as many as there are processors. They decide rounding, so they belong to
-        the result.
+        Threads, instead of the preset's; 0 for one per processor. Their number affects rounding, and so the result.
     overrides
-        Other values for keys of the preset: key=value, e.g. training.passes=4 reward.terms.bounded_slowdown=-0.01.
+        New values for keys of the preset, e.g. training.passes=4 reward.terms.bounded_slowdown=-0.01.
     tensorboard
-        Also write events/ for TensorBoard, if it is installed.
+        Also write events/ for TensorBoard, which must be installed.
     force
         Replace an earlier training in the folder.
     """

@@ -13,7 +13,7 @@ import numpy as np
 from greenbatch.errors import InputError
 from greenbatch.experiments.compare import choose_windows, compare
 from greenbatch.learning.learned import shipped_models
-from greenbatch.learning.model import RECORD, Model, load_model
+from greenbatch.learning.model import RECORD, Model, is_model, load_model, model_in
 from greenbatch.learning.plan import Plan
 from greenbatch.learning.runs import MODEL, RUN, carry_out, check_new
 from greenbatch.learning.settings import read_training
@@ -48,9 +48,10 @@ def choose(names: Sequence[str]) -> dict[str, Path]:
         return known
     found: dict[str, Path] = {}
     for name in names:
-        if name not in known and not (Path(name) / RECORD).is_file():
+        folder = known.get(name, model_in(name))
+        if not is_model(folder):
             raise InputError("is no model", field=name, fix=f"give a model's folder, or one of {', '.join(known)}")
-        found[name] = known.get(name, Path(name))
+        found[name] = folder
     return found
 
 

@@ -20,7 +20,7 @@ from greenbatch.engine.program import BACKFILLS, Program
 from greenbatch.engine.seam import Decision, Start, View, Wait
 from greenbatch.envs.preset import PRICES_KIND
 from greenbatch.errors import InputError
-from greenbatch.learning.model import ACTOR, RECORD, Model, is_model, load_model
+from greenbatch.learning.model import ACTOR, RECORD, Model, is_model, load_model, model_in
 from greenbatch.learning.onnx_graph import build, load
 from greenbatch.learning.priced import PricedScheduler, priced
 from greenbatch.learning.shapes import shapes_of
@@ -157,12 +157,12 @@ def shipped_models() -> dict[str, Path]:
 
 
 def model_folder(preset: str, name: str) -> Path:
-    """The folder of a model: a folder of the user's, else a model that comes with greenbatch.
+    """The folder of a model: a folder of the user's, or of a training; else a model that comes with greenbatch.
 
     Raises:
         InputError: there is neither.
     """
-    for folder in (Path(name), SHIPPED / preset / name):
+    for folder in (model_in(name), SHIPPED / preset / name):
         if is_model(folder):
             return folder
     raise InputError("is no model", file=name, field=f"{preset}@{name}", fix=_meant(preset, name))
@@ -170,14 +170,12 @@ def model_folder(preset: str, name: str) -> Path:
 
 def _meant(preset: str, name: str) -> str:
     """What somebody may have meant who named a model that is not there."""
-    if is_model(Path(name) / "model"):
-        return f"write {preset}@{Path(name) / 'model'}"
     folder, _, backfill = name.rpartition("+")
-    if folder and is_model(folder):
+    if folder and is_model(model_in(folder)):
         return f"no backfilling is called {backfill!r}; known: {', '.join(sorted(BACKFILLS))}"
     shipped = [other.removeprefix(f"{preset}/") for other in shipped_models() if other.startswith(f"{preset}/")]
     others = f", or one of {', '.join(shipped)}" if shipped else ""
-    return f"give the folder model that greenbatch train writes{others}"
+    return f"give the folder of a training, or its folder model{others}"
 
 
 def weights_file(preset: str, name: str) -> Path:

@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 from greenbatch.envs.preset import PRICES_KIND
 from greenbatch.errors import InputError
 from greenbatch.learning.checkpoint import read_tensors, replace_file
+from greenbatch.learning.runs import MODEL
 from greenbatch.learning.windows import HELD_OUT
 from greenbatch.provenance import provenance
 
@@ -171,18 +172,18 @@ def save_model(folder: Path, weights: Mapping[str, NDArray[Any]], preset: Preset
 
 
 def load_model(folder: str | Path) -> Model:
-    """A model from its folder.
+    """A model from its folder, or from that of the training that made it.
 
     Raises:
         InputError: a file is missing or damaged, another version wrote it in another layout, or the weights do not
             fit the preset.
     """
-    place = Path(folder)
+    place = model_in(folder)
     file = place / RECORD
     try:
         record = json.loads(file.read_bytes())
     except (FileNotFoundError, NotADirectoryError):
-        fix = "give the folder model that greenbatch train writes"
+        fix = "give the folder of a training, or its folder model"
         raise InputError("is no model: there is no such file", file=file, fix=fix) from None
     except (OSError, ValueError, RecursionError):
         raise _damaged(file) from None
@@ -213,6 +214,12 @@ def load_model(folder: str | Path) -> Model:
 def is_model(folder: str | Path) -> bool:
     """Whether a folder looks like a model."""
     return os.path.isfile(Path(folder) / RECORD)
+
+
+def model_in(folder: str | Path) -> Path:
+    """The model that a folder stands for: ``model/`` in the folder of a training, else the folder itself."""
+    place = Path(folder)
+    return place / MODEL if not is_model(place) and is_model(place / MODEL) else place
 
 
 def _damaged(file: Path) -> InputError:

@@ -1,0 +1,51 @@
+"""``greenbatch --install-completion``: commands and flags completed by the shell."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Literal
+
+from greenbatch.errors import InputError
+
+Shell = Literal["bash", "zsh", "fish"]
+
+_STARTUP: dict[str, str] = {"bash": "~/.bashrc", "zsh": "~/.zshrc"}
+"""Start-up files that get a line; fish needs none."""
+
+
+def install_completion(shell: Shell | None = None) -> None:
+    """Write the completion script where your shell looks for it, and load it from ~/.bashrc or ~/.zshrc.
+
+    Parameters
+    ----------
+    shell
+        The shell; the one that runs this command if not given.
+    """
+    from greenbatch.cli.app import build
+
+    name = shell or _running_shell()
+    try:
+        script = build().install_completion(shell=name)
+    except OSError as error:
+        problem = f"cannot be written: {error.strerror}"
+        raise InputError(problem, file=error.filename, fix="make it writable") from None
+    loaded = f", loaded by {_STARTUP[name]}" if name in _STARTUP else ""
+    print(f"written to {_short(script)}{loaded}; start a new {name} to use it")
+
+
+def _running_shell() -> Shell:
+    from cyclopts.completion import detect_shell
+    from cyclopts.completion.detect import ShellDetectionError
+
+    try:
+        found = detect_shell()
+    except ShellDetectionError:
+        found = "powershell"
+    if found == "powershell":
+        problem, fix = "cannot tell which shell this is", "add bash, zsh or fish to the command"
+        raise InputError(problem, field="--install-completion", fix=fix)
+    return found
+
+
+def _short(path: Path) -> str:
+    return f"~/{path.relative_to(Path.home())}" if path.is_relative_to(Path.home()) else str(path)
