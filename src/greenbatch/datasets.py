@@ -6,7 +6,6 @@ what each is, where it comes from and which checksum it has. Nothing here touche
 
 from __future__ import annotations
 
-import difflib
 import gzip
 import hashlib
 import os
@@ -16,7 +15,7 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path, PurePosixPath
 
-from greenbatch.errors import DataMissing, InputError
+from greenbatch.errors import DataMissing, InputError, did_you_mean
 
 _CATALOG = Path(__file__).with_name("datasets.toml")
 
@@ -140,9 +139,8 @@ def sha256(path: Path) -> str:
 
 
 def _unknown(name: str) -> InputError:
-    close = difflib.get_close_matches(name, catalog(), n=1, cutoff=0.5)
-    hint = f"did you mean {close[0]}? " if close else ""
-    return InputError(f"there is no data file {name!r}", field="data", fix=f"{hint}see: greenbatch data list")
+    fix = did_you_mean(name, catalog(), then="see: greenbatch data list")
+    return InputError(f"there is no data file {name!r}", field="data", fix=fix)
 
 
 def _download(entry: Dataset) -> bytes:

@@ -12,6 +12,7 @@ Every message is one line that names the file, the line, the field and the fix, 
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from pathlib import Path
 
 
@@ -52,6 +53,22 @@ def _one_line(text: str) -> str:
     """One line that shows control characters of an input instead of obeying them."""
     line = " ".join(text.split())
     return line if line.isprintable() else "".join(c if c.isprintable() else ascii(c)[1:-1] for c in line)
+
+
+def did_you_mean(name: str, known: Iterable[str], *, then: str = "", otherwise: str = "") -> str:
+    """The known name closest to a wrong one, as a question; for the ``fix`` of an `InputError`.
+
+    Args:
+        name: the wrong name, in any case.
+        known: names that exist.
+        then: what follows, whether or not a name is close.
+        otherwise: what stands instead of the question where no name is close.
+    """
+    from difflib import get_close_matches
+
+    spelled = {each.lower(): each for each in known}
+    close = get_close_matches(name.lower(), spelled, n=1, cutoff=0.5)
+    return " ".join(filter(None, (f"did you mean {spelled[close[0]]}?" if close else otherwise, then)))
 
 
 class DataMissing(InputError):

@@ -138,7 +138,7 @@ def test_a_resolved_scenario_reads_the_same(tmp_path, name):
     ("key", "value", "message"),
     [
         ("cluster.processors", 0, "cluster.processors: is 0"),
-        ("cluster.processors.more", 1, "is not a table"),
+        ("cluster.processors.more", 1, "is not a key of a table"),
         ("nothing.here", 1, "nothing: unknown key"),
     ],
 )

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from greenbatch.errors import InputError
-from greenbatch.scenarios.toml import key_lines, line_of, read_toml, write_toml
+from greenbatch.scenarios.toml import key_lines, line_of, overridden, read_toml, write_toml
 
 TEXT = """\
 name = "x" # = not a key
@@ -114,3 +114,17 @@ VALUES = st.recursive(
 def test_what_is_written_reads_the_same(content: dict[str, Any]):
     text = write_toml(content, lambda place: f"at {len(place)}")
     assert tomllib.loads(text) == content
+
+
+def test_values_at_dotted_keys_replace_what_was_there() -> None:
+    tables = {"name": "x", "reward": {"terms": {"wait": -1.0}}, "rows": [{"a": 1}]}
+    before = repr(tables)
+    made = overridden(tables, {"reward.terms": {"slowdown": -1.0}, "training.search.windows": 2, "name": None})
+    assert made == {
+        "reward": {"terms": {"slowdown": -1.0}}, "rows": [{"a": 1}], "training": {"search": {"windows": 2}},
+    }  # fmt: skip
+    assert repr(tables) == before
+    assert overridden(tables, {"nowhere.x": None}) == {**tables, "nowhere": {}}
+    for key in ("name.x", "name.x.y", "rows.a"):
+        with pytest.raises(InputError, match=f"^file.toml: {key}: is not a key of a table"):
+            overridden(tables, {key: 1}, file="file.toml")

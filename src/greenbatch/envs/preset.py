@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import difflib
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import numpy as np
 from pydantic import Field, ValidationError, model_validator
 
-from greenbatch.errors import InputError
+from greenbatch.errors import InputError, did_you_mean
 from greenbatch.scenarios.check import problems
 from greenbatch.scenarios.section import Section
 from greenbatch.scenarios.toml import Place, line_of, read_toml
@@ -177,9 +176,8 @@ def _read(name_or_path: str | Path, extended: tuple[Path, ...] = ()) -> tuple[di
     text = str(name_or_path)
     file = SHIPPED / f"{text}.toml" if text in shipped_names() else Path(text)
     if file.suffix != ".toml":
-        close = difflib.get_close_matches(text, shipped_names(), n=1, cutoff=0.4)
-        hint = f"did you mean {close[0]}? " if close else ""
-        fix = f"{hint}known: {', '.join(shipped_names())}; or give a file NAME.toml"
+        known = ", ".join(shipped_names())
+        fix = did_you_mean(text, shipped_names(), then=f"known: {known}; or give a file NAME.toml")
         raise InputError(f"there is no preset {text!r}", field="preset", fix=fix)
     raw, lines = read_toml(file)
     base = raw.pop("extends", None)
@@ -222,8 +220,7 @@ def _check_settings(made: Preset, file: str | Path | None, lines: Mapping[Any, i
     for name, value in made.settings.items():
         field, line = f"settings.{name}", line_of(("settings", name), lines)
         if name not in SETTINGS:
-            close = difflib.get_close_matches(name, list(SETTINGS), n=1)
-            fix = f"{f'did you mean {close[0]}? ' if close else ''}known: {', '.join(SETTINGS)}"
+            fix = did_you_mean(name, SETTINGS, then="known: " + ", ".join(SETTINGS))
             raise InputError("is not a setting of a preset", file=file, line=line, field=field, fix=fix)
         low, high, words = SETTINGS[name]
         allowed = value in (0.0, 1.0) if name in _FLAGS else value == 0.0 or low <= value <= high
@@ -247,11 +244,8 @@ def _check_names(made: Preset, file: str | Path | None) -> None:
     ):
         for name in names:
             if name not in known:
-                close = difflib.get_close_matches(name, list(known), n=1)
-                hint = f"did you mean {close[0]}? " if close else ""
-                raise InputError(
-                    f"{name!r} is not known", file=file, field=field, fix=f"{hint}known: {', '.join(known)}"
-                )
+                fix = did_you_mean(name, known, then="known: " + ", ".join(known))
+                raise InputError(f"{name!r} is not known", file=file, field=field, fix=fix)
     unseen = made.network.get("kind") != PRICES_KIND and not (seen.queue.columns and seen.queue.rows)
     if unseen or not made.reward.terms or not made.action.delays:
         fix = "give columns and rows of the queue, terms of the reward and at least the delay none"

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from greenbatch.errors import InputError
 from greenbatch.learning.settings import TrainingSettings, read_training
 from greenbatch.learning.windows import MODES, Mode
+from greenbatch.scenarios.toml import overridden
 
 if TYPE_CHECKING:
     from greenbatch.envs.preset import Preset
@@ -138,13 +139,4 @@ def _overridden(made: Preset, overrides: Mapping[str, Any]) -> Preset:
 
     if not overrides:
         return made
-    raw = made.model_dump(mode="json")
-    for key, value in overrides.items():
-        *tables, last = key.split(".")
-        place: Any = raw
-        for table in tables:
-            place = place.setdefault(table, {}) if isinstance(place, dict) else None
-        if not isinstance(place, dict):
-            raise InputError("is not a key of a table", field=key, fix="write it as in the preset's file")
-        place[last] = value
-    return check(raw)
+    return check(overridden(made.model_dump(mode="json"), overrides))

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal, TypeVar
 
-from greenbatch.errors import InputError
+from greenbatch.errors import InputError, did_you_mean
 
 Better = Literal["lower", "higher", "neither"]
 Scope = Literal["run", "window"]
@@ -67,10 +67,6 @@ def find(name: str) -> Metric:
         InputError: there is none.
     """
     if name not in METRICS:
-        from difflib import get_close_matches
-
-        near = get_close_matches(name, METRICS, n=3)
-        raise InputError(
-            f"unknown metric {name!r}", field="metric", fix="did you mean " + " or ".join(near) + "?" if near else None
-        )
+        fix = did_you_mean(name, METRICS, otherwise="docs/metrics.md lists them")
+        raise InputError(f"unknown metric {name!r}", field="metric", fix=fix)
     return METRICS[name]

@@ -9,7 +9,6 @@ of your own is a scheduler as it is.
 
 from __future__ import annotations
 
-import difflib
 import importlib.util
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -24,7 +23,7 @@ from greenbatch import datasets, provenance
 from greenbatch.engine.program import BACKFILLS, Program
 from greenbatch.engine.program import Scheduler as Simulated
 from greenbatch.engine.seam import Policy
-from greenbatch.errors import InputError
+from greenbatch.errors import InputError, did_you_mean
 from greenbatch.policies import green, registry, rules  # noqa: F401  (the others register themselves)
 from greenbatch.policies.registry import Entry, line_in
 from greenbatch.workload import Workload
@@ -285,10 +284,9 @@ def _load_file(path: str) -> None:
 
 def _known(name: str, known: list[str], kind: str, spec: str) -> None:
     if name not in known:
-        close = difflib.get_close_matches(name.lower(), known, n=1)
-        hint = f"did you mean {close[0]}?" if close else "known: " + ", ".join(sorted(known))
-        if kind == "policy" and not close:
-            hint += "; one of your own is FILE.py:NAME"
+        otherwise = "known: " + ", ".join(sorted(known))
+        otherwise += "; one of your own is FILE.py:NAME" if kind == "policy" else ""
+        hint = did_you_mean(name, known, otherwise=otherwise)
         raise InputError(f"no {kind} is called {name!r}", field=f"scheduler {spec!r}", fix=hint)
 
 

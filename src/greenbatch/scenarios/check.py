@@ -5,12 +5,11 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from greenbatch.errors import InputError
+from greenbatch.errors import InputError, did_you_mean
 from greenbatch.scenarios.toml import Place, line_of
 
 if TYPE_CHECKING:
@@ -112,8 +111,8 @@ def _input_error(
     line = line_of(place, lines)
     if kind == "extra_forbidden":
         known = _known_keys(known_at, schema)
-        close = difflib.get_close_matches(str(place[-1]), known, n=1)
-        fix = f"did you mean {close[0]}?" if close else "use one of " + ", ".join(known) if known else "remove it"
+        otherwise = "use one of " + ", ".join(known) if known else "remove it"
+        fix = did_you_mean(str(place[-1]), known, otherwise=otherwise)
         return InputError("unknown key", file=file, line=line, field=field, fix=fix)
     if kind == "missing":
         return InputError("is missing", file=file, line=line, field=field, fix="add it")

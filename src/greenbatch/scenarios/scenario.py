@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 from greenbatch.cluster import Cluster
 from greenbatch.engine.rules import Rules
-from greenbatch.errors import InputError
-from greenbatch.scenarios.toml import Place, read_toml
+from greenbatch.errors import InputError, did_you_mean
+from greenbatch.scenarios.toml import Place, overridden, read_toml
 
 if TYPE_CHECKING:
     from greenbatch.energy import Site
@@ -118,9 +117,7 @@ def scenario_path(name_or_path: str | Path) -> Path:
         return SHIPPED / f"{text}.toml"
     if text.endswith(".toml") or Path(text).is_file():
         return Path(text)
-    close = difflib.get_close_matches(text, shipped_names(), n=1, cutoff=0.4)
-    hint = f"did you mean {close[0]}? " if close else ""
-    fix = f"{hint}see: greenbatch scenario list; or give a file NAME.toml"
+    fix = did_you_mean(text, shipped_names(), then="see: greenbatch scenario list; or give a file NAME.toml")
     raise InputError(f"there is no scenario {text!r}", field="scenario", fix=fix)
 
 
@@ -140,8 +137,8 @@ def read_scenario(
 
     file = scenario_path(name_or_path)
     raw, lines = read_toml(file)
-    for key, value in (overrides or {}).items():
-        _override(raw, key.split("."), value, file)
+    raw = overridden(raw, overrides or {}, file=file)
+    for key in overrides or {}:
         lines.pop(tuple(key.split(".")), None)
     return check(raw, file=file, lines=lines), file, lines
 
@@ -206,15 +203,3 @@ def _trace_keys(trace: str | Path) -> dict[str, Any]:
     if str(trace) in datasets.catalog() and not Path(trace).exists():
         return {"workload.dataset": str(trace), "workload.file": None}
     return {"workload.file": str(trace), "workload.dataset": None}
-
-
-def _override(raw: dict[str, Any], keys: list[str], value: Any, file: Path) -> None:
-    table = raw
-    for key in keys[:-1]:
-        table = table.setdefault(key, {})
-        if not isinstance(table, dict):
-            raise InputError("is not a table", file=file, field=".".join(keys), fix="correct the override")
-    if value is None:
-        table.pop(keys[-1], None)
-    else:
-        table[keys[-1]] = value

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import json
 import re
 import tomllib
@@ -77,6 +78,32 @@ def line_of(place: Place, lines: Mapping[Place, int]) -> int | None:
         if place[:upto] in lines:
             return lines[place[:upto]]
     return None
+
+
+def overridden(
+    tables: Mapping[str, Any], overrides: Mapping[str, Any], *, file: str | Path | None = None
+) -> dict[str, Any]:
+    """Nested tables with other values at dotted keys, e.g. ``{"cluster.processors": 512}``.
+
+    A value replaces what was there as a whole; None removes the key; tables on the way are added.
+
+    Raises:
+        InputError: a key lies within something that is not a table.
+    """
+    made = copy.deepcopy(dict(tables))
+    for dotted, value in overrides.items():
+        *place, last = dotted.split(".")
+        table: Any = made
+        for key in place:
+            table = table.setdefault(key, {}) if isinstance(table, dict) else None
+        if not isinstance(table, dict):
+            problem, fix = "is not a key of a table", "correct the override"
+            raise InputError(problem, file=file, field=dotted, fix=fix)
+        if value is None:
+            table.pop(last, None)
+        else:
+            table[last] = value
+    return made
 
 
 def write_toml(content: Mapping[str, Any], comment: Callable[[Place], str]) -> str:

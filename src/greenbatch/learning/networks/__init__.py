@@ -13,7 +13,6 @@ kind                    what it is                                              
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Callable, Mapping
 from dataclasses import fields, replace
 from typing import Any
@@ -21,7 +20,7 @@ from typing import Any
 import torch
 
 from greenbatch.envs.preset import LINEAR_KIND, PRICES_KIND
-from greenbatch.errors import InputError
+from greenbatch.errors import InputError, did_you_mean
 from greenbatch.learning.networks.attention import AttentionActor, AttentionCritic, AttentionOptions
 from greenbatch.learning.networks.context import ContextActor, ContextCritic, ContextOptions
 from greenbatch.learning.networks.gasmarl import GasMarlActor, GasMarlCritic
@@ -106,8 +105,7 @@ def _check(given: Mapping[str, Any], known: Mapping[str, Any], kind: str) -> Non
     for key, value in given.items():
         field = f"network.{key}"
         if key not in known:
-            near = difflib.get_close_matches(key, known, 1)
-            fix = f"did you mean {near[0]}?" if near else "its keys: " + (", ".join(known) or "none but kind")
+            fix = did_you_mean(key, known, otherwise="its keys: " + (", ".join(known) or "none but kind"))
             raise InputError(f"{kind} has no such key", field=field, fix=fix)
         default = known[key]
         if default is None:
