@@ -19,7 +19,7 @@ from pages import PAGES, ROOT, anchors, blocks, commands, links, mentioned_comma
 
 SOURCE = ROOT / "src" / "greenbatch"
 ROOMS = (
-    ("errors", "files", "datasets", "provenance"),
+    ("errors", "storage", "files", "datasets", "provenance"),
     ("workload", "energy", "cluster"),
     ("engine",),
     ("policies",),

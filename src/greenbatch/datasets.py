@@ -16,6 +16,7 @@ from functools import cache
 from pathlib import Path, PurePosixPath
 
 from greenbatch.errors import DataMissing, InputError, did_you_mean
+from greenbatch.storage import replace_file
 
 _CATALOG = Path(__file__).with_name("datasets.toml")
 
@@ -191,14 +192,5 @@ def _derive(entry: Dataset, source: Path) -> bytes:
 def _store(path: Path, content: bytes) -> Path:
     """Write a file so that it is there completely or not at all."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.NamedTemporaryFile(dir=path.parent, prefix=".partial-", delete=False) as stream:
-        partial = Path(stream.name)
-        try:
-            stream.write(content)
-            stream.close()
-            partial.chmod(0o644)
-            partial.replace(path)
-        except BaseException:
-            partial.unlink(missing_ok=True)
-            raise
+    replace_file(path, content)
     return path

@@ -1,15 +1,14 @@
-"""Files in and out: bytes with their hash, gzip by content, and nothing half-written."""
+"""Files in and out: bytes with their hash, gzip by content."""
 
 from __future__ import annotations
 
 import gzip
 import hashlib
-import os
-import tempfile
 import zlib
 from pathlib import Path
 
 from greenbatch.errors import InputError
+from greenbatch.storage import replace_file
 
 _OTHER_ARCHIVES = {b"BZh": "bzip2", b"\xfd7zXZ": "xz", b"PK\x03\x04": "zip", b"\x28\xb5\x2f\xfd": "zstd"}
 
@@ -72,18 +71,9 @@ def write_bytes(path: Path, content: bytes) -> None:
     """
     if path.name.endswith(".gz"):
         content = gzip.compress(content, compresslevel=6, mtime=0)
-    scratch = None
     try:
-        handle, scratch = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-        with os.fdopen(handle, "wb") as file:
-            file.write(content)
-        umask = os.umask(0)
-        os.umask(umask)
-        Path(scratch).chmod(0o666 & ~umask)
-        Path(scratch).replace(path)
+        replace_file(path, content)
     except OSError as error:
-        if scratch is not None:
-            Path(scratch).unlink(missing_ok=True)
         problem = f"cannot be written: {error.strerror}"
         raise InputError(problem, file=path, fix="give a file in an existing, writable folder") from None
 

@@ -220,7 +220,7 @@ def test_ctrl_c_saves_and_resume_ends_with_the_same_weights(here: Path):
     _, err = process.communicate(timeout=60)
     assert process.returncode == 130
     assert "Traceback" not in err
-    assert err.splitlines()[-1].startswith("greenbatch: interrupted; go on with: greenbatch train rlscheduler")
+    assert err.splitlines()[-1].startswith("greenbatch: interrupted; resume with: greenbatch train rlscheduler")
     assert err.splitlines()[-1].endswith("--out run --epochs 20 --resume")
     model = load_model(here / "run" / "model").record["training"]
     assert not model["finished"]

@@ -29,6 +29,7 @@ from greenbatch.experiments.report import (
     write_reproduction,
 )
 from greenbatch.experiments.tables import tidy
+from greenbatch.files import write_bytes
 
 PROVENANCE = {
     "greenbatch": "0.1.0", "seed": 0, "nothing": None, "inputs": {"trace.swf": "ab" * 32},
@@ -213,14 +214,14 @@ def test_a_failure_leaves_the_old_file_and_nothing_else(tmp_path: Path, monkeypa
         written(path, data=(example(windows=1)[0], {"ghost": next(iter(example(windows=1)[1].values()))}))
     monkeypatch.setattr(Path, "replace", lambda *_: (_ for _ in ()).throw(OSError(28, "No space left on device")))
     with pytest.raises(InputError, match="No space left"):
-        report.write_text(path, "new")
+        write_bytes(path, b"new")
     assert path.read_text() == "old"
     assert list(tmp_path.iterdir()) == [path]
 
 
 def test_a_missing_folder_is_one_line(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match=r"cannot be written: No such file or directory \(choose another folder\)"):
-        report.write_text(tmp_path / "absent" / "report.html", "new")
+    with pytest.raises(InputError, match=r"cannot be written: No such file or directory \(give a file in an existing"):
+        write_bytes(tmp_path / "absent" / "report.html", b"new")
 
 
 def test_provenance_takes_any_shape() -> None:

@@ -14,8 +14,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as some
 
 from greenbatch.errors import InputError
-from greenbatch.learning.checkpoint import STATE, load_checkpoint, replace_file, save_checkpoint
+from greenbatch.learning.checkpoint import STATE, load_checkpoint, save_checkpoint
 from greenbatch.learning.log import Log, Scalars, read_log
+from greenbatch.storage import hidden, replace_file
 
 TENSORS = {
     "a": np.arange(6, dtype=np.float32).reshape(2, 3),
@@ -66,7 +67,8 @@ def test_the_earlier_checkpoint_goes_when_the_new_one_counts(tmp_path: Path):
 def test_leftovers_of_a_broken_write_do_not_count(tmp_path: Path):
     save_checkpoint(tmp_path, "epoch-1", TENSORS, {"epoch": 1})
     (tmp_path / "epoch-2.safetensors").write_bytes(b"half")
-    (tmp_path / f".{STATE}.part").write_bytes(b"{")
+    (hidden(tmp_path) / "new").mkdir(parents=True)
+    (hidden(tmp_path) / "new" / STATE).write_bytes(b"{")
     assert load_checkpoint(tmp_path).state == {"epoch": 1}
     save_checkpoint(tmp_path, "epoch-2", TENSORS, {"epoch": 2})
     assert sorted(file.name for file in tmp_path.iterdir()) == ["epoch-2.safetensors", STATE]
@@ -168,14 +170,16 @@ def test_a_log_that_lost_lines_is_refused(tmp_path: Path):
 
 
 def test_scalars_are_nothing_unless_asked_for(tmp_path: Path):
-    scalars = Scalars(None)
+    scalars = Scalars()
     scalars.add(1, {"return": 1.0})
     scalars.close()
     assert list(tmp_path.iterdir()) == []
 
 
 def test_scalars_go_to_tensorboard(tmp_path: Path):
-    scalars = Scalars(tmp_path / "events")
+    scalars = Scalars()
+    scalars.open(tmp_path / "events")
+    scalars.open(tmp_path / "elsewhere")
     scalars.add(3, {"return": 1.5, "delays": [1, 2]})
     scalars.close()
     (events,) = (tmp_path / "events").iterdir()

@@ -392,5 +392,5 @@ def test_two_trainings_never_share_a_folder(small: Scenario, tmp_path: Path) -> 
 
     search(plan(small, epochs=2), tmp_path / "x", watch=watch)
     assert len(refused) == 6
-    assert all("--out: another training runs here (wait for it to end" in line for line in refused)
+    assert all("--out: another run writes here (wait for it to end" in line for line in refused)
     search(plan(small, epochs=2), tmp_path / "x", watch=lambda _: None)  # the folder is free again

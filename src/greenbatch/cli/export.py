@@ -29,9 +29,9 @@ def export(model: Path, *, out: Path, force: Switch = False) -> None:
     if out.resolve().parent == model_in(model).resolve():
         problem = "lies in the model's folder, which a training replaces as a whole"
         raise InputError(problem, file=out, field="--out", fix="give a file elsewhere")
-    from greenbatch.learning.checkpoint import replace_file
     from greenbatch.learning.learned import graph_of
     from greenbatch.learning.onnx_graph import load
+    from greenbatch.storage import replace_file
 
     content = graph_of(load_model(model))
     session = load(content)

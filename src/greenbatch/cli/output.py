@@ -1,21 +1,20 @@
 """The folder a command writes: complete or not at all, and nothing in it is lost that is not our own.
 
-Results are written into a hidden folder first and moved when all of them are there. ``provenance.json`` lists every
-file of the result with its checksum; ``--force`` replaces exactly those files, and only while they are unchanged.
+``provenance.json`` lists every file of a result with its checksum; ``--force`` replaces exactly those files, and only
+while they are unchanged. How a folder is replaced: `greenbatch.storage`.
 """
 
 from __future__ import annotations
 
 import json
-import shutil
-import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 from greenbatch.datasets import sha256 as digest_of
 from greenbatch.errors import InputError
+from greenbatch.storage import check_folder, replacement
 
 RECORD = "provenance.json"
 _MARK = "greenbatch"
@@ -33,26 +32,23 @@ def result_folder(out: str | Path, *, force: bool = False) -> Iterator[Path]:
             are never touched.
 
     Raises:
-        InputError: ``out`` cannot be used; nothing has been written then.
+        InputError: ``out`` cannot be used, or another run writes to it; nothing has been written then.
     """
     target = Path(out)
     _check(target, force)
-    made: list[Path] = []
+    begun = False
     try:
-        where = target if target.is_dir() else _make_parents(target.absolute().parent, made)
-        scratch = Path(tempfile.mkdtemp(prefix=".greenbatch-", dir=where))
+        with replacement(target, _own_files) as made:
+            _check(target, force)  # it may have been filled before it was ours alone
+            begun = True
+            yield made.folder
+            _refuse_changed(target)
+            made.deliver()
     except (OSError, ValueError) as error:
-        _remove(made)
+        if begun:
+            raise
         problem = f"cannot be written: {getattr(error, 'strerror', None) or error}"
         raise InputError(problem, file=target, field="--out", fix="choose a folder you may write to") from None
-    try:
-        scratch.chmod(0o755)
-        yield scratch
-        _deliver(scratch, target, force)
-        made.clear()
-    finally:
-        shutil.rmtree(scratch, ignore_errors=True)
-        _remove(made)
 
 
 def write_record(folder: Path, provenance: Mapping[str, Any]) -> None:
@@ -63,64 +59,48 @@ def write_record(folder: Path, provenance: Mapping[str, Any]) -> None:
 
 
 def _check(target: Path, force: bool) -> None:
-    def refuse(problem: str, fix: str) -> InputError:
-        return InputError(problem, file=target, field="--out", fix=fix)
+    fix = None if force else "give another folder, or --force to replace an earlier result in it"
+    if check_folder(target, fix=fix):
+        _refuse_changed(target)
 
-    if not str(target) or "\0" in str(target):
-        raise refuse("is not a folder name", "give the name of a folder")
+
+def _refuse_changed(target: Path) -> None:
+    """Refuse to replace an earlier result that was changed."""
+    for name, sha256 in _record_of(target).items():
+        file = target / name
+        if file.exists() and (not file.is_file() or digest_of(file) != sha256):
+            problem, fix = "was changed since greenbatch wrote it", "move it away, or give another folder"
+            raise InputError(problem, file=file, field="--force", fix=fix)
+
+
+def _own_files(folder: Path) -> Collection[str]:
+    """Files of the result in a folder, as far as they are unchanged, and its record."""
     try:
-        if target.is_symlink() and not target.exists():
-            raise refuse("is a link to nowhere", "give another folder")
-        if not target.exists():
-            return
-        if not target.is_dir():
-            raise refuse("exists and is not a folder", "give another folder")
-        filled = any(target.iterdir())
-    except OSError as error:
-        raise refuse(f"cannot be used: {error.strerror}", "choose a folder you may write to") from None
-    if filled and not force:
-        raise refuse("exists and is not empty", "give another folder, or --force to replace an earlier result in it")
-    if filled:
-        _own_files(target)
+        files = _record_of(folder)
+    except InputError:  # a stranger's record: nothing is ours
+        return ()
+    ours = [name for name, digest in files.items() if (folder / name).is_file() and digest_of(folder / name) == digest]
+    return [*ours, RECORD]
 
 
-def _own_files(target: Path) -> dict[str, str]:
-    """Files of the earlier result in a folder, all unchanged. Raises InputError if that is not sure."""
-    record = target / RECORD
+def _record_of(folder: Path) -> dict[str, str]:
+    """File -> checksum as the record of a result says, empty if there is no result.
+
+    Raises:
+        InputError: the record is not ours.
+    """
+    record = folder / RECORD
     if not record.exists():
         return {}
     try:
         content = json.loads(record.read_bytes())
-        files = content["files"]
+        files = dict(content["files"])
         if content["tool"] != _MARK or not all(_is_inside(name) for name in files):
             raise ValueError
     except (OSError, ValueError, KeyError, TypeError, RecursionError):
         problem, fix = "was not written by greenbatch", "move it away, or give another folder"
         raise InputError(problem, file=record, field="--force", fix=fix) from None
-    for name, sha256 in files.items():
-        file = target / name
-        if file.exists() and (not file.is_file() or digest_of(file) != sha256):
-            problem, fix = "was changed since greenbatch wrote it", "move it away, or give another folder"
-            raise InputError(problem, file=file, field="--force", fix=fix)
-    return {**files, RECORD: ""}
-
-
-def _deliver(scratch: Path, target: Path, force: bool) -> None:
-    """Move the complete result to where it belongs."""
-    new = _files(scratch)
-    if not target.exists():
-        scratch.rename(target)
-        return
-    old = _own_files(target) if force else {}
-    for name in new:
-        if (target / name).exists() and name not in old:
-            problem, fix = "exists and was not written by greenbatch", "move it away, or give another folder"
-            raise InputError(problem, file=target / name, field="--out", fix=fix)
-    for name in sorted(new, key=lambda name: (name == RECORD, name)):
-        (target / name).parent.mkdir(parents=True, exist_ok=True)
-        (scratch / name).replace(target / name)
-    for name in set(old) - set(new):
-        (target / name).unlink(missing_ok=True)
+    return files
 
 
 def _files(folder: Path) -> list[str]:
@@ -130,24 +110,3 @@ def _files(folder: Path) -> list[str]:
 
 def _is_inside(name: object) -> bool:
     return isinstance(name, str) and name != "" and not Path(name).is_absolute() and ".." not in Path(name).parts
-
-
-def _make_parents(parent: Path, made: list[Path]) -> Path:
-    """Make the missing parents of a folder, recording each, so that a failed run can take them away again."""
-    missing = []
-    while not parent.exists():
-        missing.append(parent)
-        parent = parent.parent
-    for folder in reversed(missing):
-        folder.mkdir()
-        made.append(folder)
-    return missing[0] if missing else parent
-
-
-def _remove(folders: list[Path]) -> None:
-    """Remove folders we made, innermost first, as long as they are empty."""
-    for folder in reversed(folders):
-        try:
-            folder.rmdir()
-        except OSError:
-            return

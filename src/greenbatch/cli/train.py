@@ -91,6 +91,7 @@ def train(
     )  # fmt: skip
     for note in runs.other_versions(out) if resume else ():
         print(f"note: {note}")
+    earlier = _identity(out)
     total = None if minutes is not None else plan.settings.epochs
     try:
         with _shown(total) as display:
@@ -98,9 +99,9 @@ def train(
                 plan, out, watch=display.watch, tell=display.tell, tensorboard=tensorboard, anew=force
             )
     except KeyboardInterrupt:
-        if not (out / runs.RUN).exists():
-            raise
-        raise KeyboardInterrupt(f"go on with: {_resume_line(COMMAND.get())}") from None
+        if resume or _identity(out) != earlier:
+            raise KeyboardInterrupt(f"resume with: {_resume_line(COMMAND.get())}") from None
+        raise KeyboardInterrupt(f"the earlier training in {out} is untouched" if runs.begun(out) else "") from None
     _print_result(counters, plan.preset.name, plan.backfill, out / runs.MODEL)
 
 
@@ -115,6 +116,11 @@ def check_flags(epochs: int | None, minutes: float | None, *, resume: bool, forc
     if resume and force:
         problem = "keep and replace an earlier training"
         raise InputError(problem, field="--resume and --force", fix="give one or the other")
+
+
+def _identity(folder: Path) -> int | None:
+    """Tells a folder from the one that takes its place."""
+    return folder.stat().st_ino if folder.exists() else None
 
 
 def _resume_line(command: Sequence[str]) -> str:

@@ -6,7 +6,6 @@ from __future__ import annotations
 
 import json
 import math
-import os
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -30,6 +29,7 @@ from greenbatch.experiments.tables import (
     reproduction_table,
     warning_lines,
 )
+from greenbatch.files import write_bytes
 from greenbatch.metrics import METRICS
 
 if TYPE_CHECKING:
@@ -223,22 +223,6 @@ def render(context: Mapping[str, Any]) -> str:
     return environment.get_template("report.html.j2").render(context)
 
 
-def write_text(path: Path, text: str) -> None:
-    """Write a file as a whole or not at all.
-
-    Raises:
-        InputError: the folder cannot be written to.
-    """
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
-    try:
-        temporary.write_text(text, encoding="utf-8")
-        temporary.replace(path)
-    except OSError as error:
-        raise InputError(f"cannot be written: {error.strerror}", file=path, fix="choose another folder") from None
-    finally:
-        temporary.unlink(missing_ok=True)
-
-
 def write_report(
     path: str | Path,
     *,
@@ -287,7 +271,7 @@ def write_report(
         "sections": sections(frame, outcomes, baseline, example), "notes": data_notes(outcomes, notes),
         "definitions": definitions(), "provenance": provenance_blocks(provenance or {}),
     }  # fmt: skip
-    write_text(Path(path), render(context))
+    write_bytes(Path(path), render(context).encode())
 
 
 def write_page(
@@ -325,7 +309,7 @@ def write_page(
         "warnings": list(warnings), "tables": list(tables), "colors": {}, "sections": list(sections),
         "notes": list(notes), "definitions": list(explained), "provenance": provenance_blocks(provenance or {}),
     }  # fmt: skip
-    write_text(Path(path), render(context))
+    write_bytes(Path(path), render(context).encode())
 
 
 def write_reproduction(

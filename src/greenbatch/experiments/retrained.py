@@ -15,7 +15,7 @@ from greenbatch.experiments.compare import choose_windows, compare
 from greenbatch.learning.learned import shipped_models
 from greenbatch.learning.model import RECORD, Model, is_model, load_model, model_in
 from greenbatch.learning.plan import Plan
-from greenbatch.learning.runs import MODEL, RUN, carry_out, check_new
+from greenbatch.learning.runs import MODEL, begun, carry_out, check_new
 from greenbatch.learning.settings import read_training
 
 if TYPE_CHECKING:
@@ -118,7 +118,7 @@ def retrain(
     scenario = load_scenario(given or str(model.record.get("training", {}).get("scenario")))
     _check_same(model, scenario)
     plan = plan_of(model, scenario, command)
-    if not (out / RUN).exists():
+    if not begun(out):
         check_new(out, force=False)
     carry_out(plan, out, watch=watch)
     anew = load_model(out / MODEL)

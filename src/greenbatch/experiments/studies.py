@@ -301,7 +301,7 @@ def state_of(folder: Path) -> str:
     record = model_record(folder)
     if record and record["training"].get("finished"):
         return "finished"
-    return "interrupted" if (folder / runs.RUN).exists() else "not trained"
+    return "interrupted" if runs.begun(folder) else "not trained"
 
 
 def model_record(folder: Path) -> dict[str, Any]:
@@ -388,7 +388,7 @@ def train_missing(
         if state_of(folder) == "finished":
             runs.check_plan(folder, plan)
             continue
-        if (folder / runs.RUN).exists():
+        if runs.begun(folder):
             runs.check_same(folder, plan)
         left.append((cell, folder, plan))
     for number, (cell, folder, plan) in enumerate(left):

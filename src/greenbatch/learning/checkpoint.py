@@ -1,17 +1,14 @@
 """The state of a training on disk: complete or not at all, at any moment.
 
 A folder holds ``state.json`` and the file of tensors it names (safetensors, never pickle) with its SHA-256. A new
-checkpoint writes its tensors under a name of its own, then puts the new ``state.json`` in the place of the old one:
-that one rename is the moment at which the new checkpoint counts. Whatever else lies in the folder is left from a write
-that was broken off, and is removed by the next one.
+checkpoint takes the place of the old one as a whole folder.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
-import os
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -19,8 +16,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from greenbatch.errors import InputError
+from greenbatch.storage import replacement
 
 STATE = "state.json"
+_SUFFIX = ".safetensors"
 FORMAT = 1
 """Version of the layout of ``state.json``."""
 FIX = "train anew into another folder, or use --force"
@@ -43,7 +42,7 @@ def save_checkpoint(folder: Path, name: str, tensors: Mapping[str, NDArray[Any]]
 
     Args:
         folder: where it goes; made if it is not there.
-        name: name of the tensors' file without suffix, other than the earlier one's, for instance ``epoch-000012``.
+        name: name of the tensors' file without suffix, for instance ``epoch-000012``.
         tensors: name -> array.
         state: everything else, ready for JSON.
 
@@ -52,15 +51,17 @@ def save_checkpoint(folder: Path, name: str, tensors: Mapping[str, NDArray[Any]]
     """
     from safetensors.numpy import save
 
-    folder.mkdir(parents=True, exist_ok=True)
     content = save({key: np.asarray(value, order="C") for key, value in tensors.items()})
-    file = f"{name}.safetensors"
+    file = f"{name}{_SUFFIX}"
     record = {"format": FORMAT, "tensors": file, "sha256": hashlib.sha256(content).hexdigest(), "state": dict(state)}
-    replace_file(folder / file, content)
-    replace_file(folder / STATE, (json.dumps(record, indent=2, allow_nan=False) + "\n").encode())
-    for other in folder.iterdir():
-        if other.name not in {file, STATE}:
-            other.unlink()
+    with replacement(folder, _parts) as made:
+        (made.folder / file).write_bytes(content)
+        (made.folder / STATE).write_text(json.dumps(record, indent=2, allow_nan=False) + "\n", encoding="utf-8")
+        made.deliver()
+
+
+def _parts(folder: Path) -> Collection[str]:
+    return [STATE, *(file.name for file in folder.glob(f"*{_SUFFIX}"))]
 
 
 def load_checkpoint(folder: Path) -> Checkpoint:
@@ -105,27 +106,3 @@ def read_tensors(file: Path, sha256: str, *, fix: str) -> Tensors:
         return dict(load(content))
     except (SafetensorError, KeyError, ValueError, TypeError) as error:
         raise InputError(f"is damaged: {error}", file=file, fix=fix) from None
-
-
-def replace_file(file: Path, content: bytes) -> None:
-    """Write a file in the place of an earlier one, on disk when this returns; a failure leaves the earlier one.
-
-    Raises:
-        OSError: it cannot be written.
-    """
-    scratch = file.with_name(f".{file.name}.part")
-    try:
-        with scratch.open("wb") as stream:
-            stream.write(content)
-            stream.flush()
-            os.fsync(stream.fileno())
-        scratch.replace(file)
-    except OSError as error:
-        scratch.unlink(missing_ok=True)
-        error.filename = error.filename or str(file)  # a full disk does not say what there was no room for
-        raise
-    handle = os.open(file.parent, os.O_RDONLY)
-    try:
-        os.fsync(handle)  # the rename itself
-    finally:
-        os.close(handle)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -37,9 +38,10 @@ class Log:
         return self._stream.tell()
 
     def append(self, record: Mapping[str, Any]) -> None:
-        """Write a line and hand it to the operating system."""
+        """Write a line; it is on disk when this returns."""
         self._stream.write((json.dumps(record, allow_nan=False) + "\n").encode())
         self._stream.flush()
+        os.fsync(self._stream.fileno())
 
     def close(self) -> None:
         """Close the file."""
@@ -66,15 +68,14 @@ def read_log(file: Path) -> list[dict[str, Any]]:
 
 
 class Scalars:
-    """The figures of a training for TensorBoard, where it is installed and asked for; otherwise nothing.
+    """The figures of a training for TensorBoard, where it is installed and asked for; otherwise nothing."""
 
-    Args:
-        folder: where its event files go; None for none.
-    """
-
-    def __init__(self, folder: Path | None) -> None:
+    def __init__(self) -> None:
         self._writer: Any = None
-        if folder is None:
+
+    def open(self, folder: Path) -> None:
+        """Write event files into a folder from now on; a second call changes nothing."""
+        if self._writer is not None:
             return
         try:
             from torch.utils.tensorboard import SummaryWriter

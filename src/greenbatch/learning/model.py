@@ -9,8 +9,6 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-import shutil
-import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,10 +19,11 @@ from numpy.typing import NDArray
 
 from greenbatch.envs.preset import PRICES_KIND
 from greenbatch.errors import InputError
-from greenbatch.learning.checkpoint import read_tensors, replace_file
+from greenbatch.learning.checkpoint import read_tensors
 from greenbatch.learning.runs import MODEL
 from greenbatch.learning.windows import HELD_OUT
 from greenbatch.provenance import provenance
+from greenbatch.storage import replacement, restore
 
 if TYPE_CHECKING:
     from greenbatch.envs.preset import Preset
@@ -122,7 +121,7 @@ def training_record(plan: Plan, counters: Counters, *, kept: str, averaged: bool
 
 def save_model(folder: Path, weights: Mapping[str, NDArray[Any]], preset: Preset, record: Mapping[str, Any],
                *, scenario: Scenario) -> None:  # fmt: skip
-    """Write a model in the place of an earlier one; it is whole at any moment.
+    """Write a model in the place of an earlier one; it is whole at any moment. Other files in the folder stay.
 
     Args:
         folder: where it goes.
@@ -132,7 +131,7 @@ def save_model(folder: Path, weights: Mapping[str, NDArray[Any]], preset: Preset
         scenario: what it was trained on, which resolves the normalisers.
 
     Raises:
-        InputError: the weights are larger than `LARGEST_BYTES`.
+        InputError: the weights are larger than `LARGEST_BYTES`, or another process is writing the model.
         OSError: it cannot be written; an earlier model is untouched.
     """
     from safetensors.numpy import save
@@ -151,24 +150,10 @@ def save_model(folder: Path, weights: Mapping[str, NDArray[Any]], preset: Preset
         "normalizers": _normalizers(preset, resolved),
         **record,
     }
-    text = json.dumps(whole, indent=2, allow_nan=False) + "\n"
-    folder.parent.mkdir(parents=True, exist_ok=True)
-    scratch = Path(tempfile.mkdtemp(prefix=f".{folder.name}-", dir=folder.parent))
-    old = scratch.with_name(scratch.name + "-old")
-    try:
-        scratch.chmod(0o755)
-        replace_file(scratch / ACTOR, content)
-        replace_file(scratch / RECORD, text.encode())
-        if folder.exists():
-            folder.rename(old)
-        scratch.rename(folder)
-    except BaseException:
-        if old.exists() and not folder.exists():
-            old.rename(folder)
-        raise
-    finally:
-        shutil.rmtree(scratch, ignore_errors=True)
-        shutil.rmtree(old, ignore_errors=True)
+    with replacement(folder, lambda _: (ACTOR, RECORD)) as made:
+        (made.folder / ACTOR).write_bytes(content)
+        (made.folder / RECORD).write_text(json.dumps(whole, indent=2, allow_nan=False) + "\n", encoding="utf-8")
+        made.deliver()
 
 
 def load_model(folder: str | Path) -> Model:
@@ -213,7 +198,10 @@ def load_model(folder: str | Path) -> Model:
 
 def is_model(folder: str | Path) -> bool:
     """Whether a folder looks like a model."""
-    return os.path.isfile(Path(folder) / RECORD)
+    place = Path(folder)
+    for written in (place.parent, place):  # the training, or the model in it
+        restore(written)
+    return os.path.isfile(place / RECORD)
 
 
 def model_in(folder: str | Path) -> Path:

@@ -1,28 +1,33 @@
 """The folder that a training lives in, and the trainer that its plan is given to.
 
 ``run.json`` holds everything that decides the weights; ``log.jsonl`` the figures of every epoch; ``checkpoint/`` the
-state to go on from; ``model/`` the trained actor; ``events/`` TensorBoard's files, if asked for.
+state to resume from; ``model/`` the trained actor; ``events/`` TensorBoard's files, if asked for. The folder appears, or
+takes the place of an earlier one, with its first checkpoint: what is there can always be resumed.
 """
 
 from __future__ import annotations
 
 import json
-import os
-import shutil
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Collection, Iterator, Mapping
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from numpy.typing import NDArray
+
 from greenbatch.errors import InputError
-from greenbatch.learning.checkpoint import replace_file
+from greenbatch.learning.checkpoint import STATE, save_checkpoint
+from greenbatch.storage import Replacement, alone, check_folder, replacement, restore, sweep
 
 if TYPE_CHECKING:
     from greenbatch.learning.counters import Counters
     from greenbatch.learning.plan import Plan
 
 RUN, LOG, CHECKPOINT, MODEL, EVENTS = "run.json", "log.jsonl", "checkpoint", "model", "events"
-_PARTS = (RUN, LOG, CHECKPOINT, MODEL, EVENTS)
+_PARTS = (
+    RUN, LOG, f"{CHECKPOINT}/{STATE}", f"{CHECKPOINT}/*.safetensors", f"{MODEL}/*.safetensors", f"{MODEL}/model.json",
+    f"{EVENTS}/events.out.tfevents.*",
+)  # fmt: skip
 _TOOL = "greenbatch train"
 
 
@@ -64,58 +69,74 @@ def need_torch() -> None:
         raise InputError("training needs torch, which is not installed", fix='pip install "greenbatch[learn]"')
 
 
+class Home:
+    """Where a training lives: out of sight until it can be resumed, then in its folder."""
+
+    def __init__(self, folder: Path, made: Replacement | None = None, beside: ExitStack | None = None) -> None:
+        self._folder, self._made, self._beside = folder, made, beside
+
+    @property
+    def folder(self) -> Path:
+        """Where its files are now."""
+        return self._folder if self._made is None or self._made.delivered else self._made.folder
+
+    @property
+    def settled(self) -> bool:
+        """Whether the folder holds this training, and no earlier one."""
+        return self._made is None or self._made.delivered
+
+    def save(self, name: str, tensors: Mapping[str, NDArray[Any]], state: Mapping[str, Any]) -> None:
+        """Save a checkpoint, see `checkpoint.save_checkpoint`; with the first one the training takes its folder."""
+        save_checkpoint(self.folder / CHECKPOINT, name, tensors, state)
+        if self._made is not None and not self._made.delivered:
+            self._made.deliver()
+        if self._beside is not None:
+            self._beside.close()
+
+
 @contextmanager
-def alone(folder: Path) -> Iterator[None]:
-    """Make a folder and keep other trainings out of it; the operating system lets go when the process ends.
-
-    Raises:
-        InputError: the folder cannot be made, or another training runs in it.
-    """
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        handle = os.open(folder, os.O_RDONLY)
-    except (OSError, ValueError) as error:
-        problem = f"cannot be written: {getattr(error, 'strerror', None) or error}"
-        raise InputError(problem, file=folder, field="--out", fix="choose a folder you may write to") from None
-    try:
-        if not _locked(handle):
-            fix = "wait for it to end, or give another folder"
-            raise InputError("another training runs here", file=folder, field="--out", fix=fix)
-        yield
-    finally:
-        os.close(handle)
-
-
-def _locked(handle: int) -> bool:
-    """Lock an open folder; False if somebody else holds it, True also where folders cannot be locked."""
-    try:
-        import fcntl
-
-        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return False
-    except (ImportError, OSError):
-        return True
-    return True
-
-
-def begin(folder: Path, plan: Plan, *, anew: bool = False) -> None:
-    """Make a folder and write down what is going to be trained, unless that is written there already.
+def at_home(folder: Path, plan: Plan, *, anew: bool = False) -> Iterator[Home]:
+    """A folder that no other process writes to, for a new training or the one that is there.
 
     Args:
         folder: where it goes.
         plan: what is trained.
-        anew: remove an earlier training from the folder first.
+        anew: replace an earlier training, as soon as the new one can be resumed. Until then the old one is untouched.
 
     Raises:
-        InputError: the folder cannot be made.
+        InputError: the folder cannot be used, another process writes to it, or it holds another training.
     """
-    from greenbatch.provenance import provenance
+    with ExitStack() as stack:
+        try:
+            if begun(folder) and not anew:
+                stack.enter_context(alone(folder))
+                sweep(folder, _parts)
+                check_same(folder, plan)
+                home = Home(folder)
+            else:
+                beside = stack.enter_context(ExitStack())
+                made = beside.enter_context(replacement(folder, _parts))
+                if not anew and begun(folder):
+                    raise InputError("another training began here", file=folder, field="--out", fix="give --resume")
+                stack.enter_context(alone(made.folder, folder))
+                _write_run(made.folder, plan)
+                home = Home(folder, made, beside)
+        except (OSError, ValueError) as error:
+            problem = f"cannot be written: {getattr(error, 'strerror', None) or error}"
+            raise InputError(problem, file=folder, field="--out", fix="choose a folder you may write to") from None
+        yield home
 
-    if anew:
-        clear(folder)
-    if (folder / RUN).exists():
-        return
+
+def begun(folder: Path) -> bool:
+    """Whether there is a training in a folder."""
+    for part in (folder, folder / CHECKPOINT, folder / MODEL):
+        restore(part)
+    return (folder / RUN).exists()
+
+
+def _write_run(folder: Path, plan: Plan) -> None:
+    """Write down what is going to be trained."""
+    from greenbatch.provenance import provenance
 
     record = provenance(
         scenario=plan.scenario.resolved, inputs=plan.scenario.inputs, notes=plan.scenario.notes,
@@ -123,11 +144,16 @@ def begin(folder: Path, plan: Plan, *, anew: bool = False) -> None:
         seed=plan.settings.seed, command=plan.command,
     )  # fmt: skip
     content = {"tool": _TOOL, "plan": plan.record(), "provenance": record}
-    replace_file(folder / RUN, (json.dumps(content, indent=2, allow_nan=False) + "\n").encode())
+    (folder / RUN).write_text(json.dumps(content, indent=2, allow_nan=False) + "\n", encoding="utf-8")
+
+
+def _parts(folder: Path) -> Collection[str]:
+    """The files of a training in a folder; what else lies there is the user's."""
+    return [file.relative_to(folder).as_posix() for pattern in _PARTS for file in folder.glob(pattern)]
 
 
 def check_same(folder: Path, plan: Plan) -> None:
-    """Refuse to go on with a training that was started otherwise, or that has lost its checkpoint.
+    """Refuse to resume a training that was started otherwise, or that has lost its checkpoint.
 
     Raises:
         InputError: names the first thing that differs, or what is missing.
@@ -193,40 +219,15 @@ def check_new(folder: Path, *, force: bool) -> None:
     Raises:
         InputError: it is a file, or is not empty (without ``force``), or holds what no training wrote (with it).
     """
-
-    def refuse(problem: str, fix: str) -> InputError:
-        return InputError(problem, file=folder, field="--out", fix=fix)
-
-    if not str(folder) or "\0" in str(folder):
-        raise refuse("is not a folder name", "give the name of a folder")
-    try:
-        if folder.is_symlink() and not folder.exists():
-            raise refuse("is a link to nowhere", "give another folder")
-        if not folder.exists():
-            return
-        if not folder.is_dir():
-            raise refuse("exists and is not a folder", "give another folder")
-        filled = any(folder.iterdir())
-    except OSError as error:
-        raise refuse(f"cannot be used: {error.strerror}", "choose a folder you may write to") from None
-    if filled and not force:
-        fix = "give another folder, --resume to go on with the training in it, or --force to replace it"
-        raise refuse("exists and is not empty", fix)
-    ours = [part for part in _PARTS if (folder / part).exists()]
-    if ours and RUN not in ours:
-        raise refuse(f"holds {ours[0]}, which greenbatch train did not write", "move it away, or give another folder")
-    if ours:
+    fix = None if force else "give another folder, --resume to resume the training in it, or --force to replace it"
+    check_folder(folder, fix=fix)
+    if begun(folder):
         read_run(folder)
-
-
-def clear(folder: Path) -> None:
-    """Remove an earlier training from a folder, and nothing else. ``run.json`` goes last."""
-    for part in reversed(_PARTS):
-        place = folder / part
-        if place.is_dir() and not place.is_symlink():
-            shutil.rmtree(place)
-        else:
-            place.unlink(missing_ok=True)
+        return
+    for part in (LOG, CHECKPOINT, MODEL, EVENTS):
+        if (folder / part).exists():
+            problem, fix = f"holds {part}, which greenbatch train did not write", "move it away, or give another folder"
+            raise InputError(problem, file=folder, field="--out", fix=fix)
 
 
 def _differences(old: Any, new: Any, key: str = "") -> dict[str, tuple[Any, Any]]:

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from greenbatch.envs.preset import LINEAR_KIND
 from greenbatch.errors import InputError
 from greenbatch.learning import runs, windows
-from greenbatch.learning.checkpoint import FIX, STATE, load_checkpoint, save_checkpoint
+from greenbatch.learning.checkpoint import FIX, STATE, load_checkpoint
 from greenbatch.learning.counters import Counters
 from greenbatch.learning.evolution import Evolution
 from greenbatch.learning.log import Log
@@ -64,17 +64,17 @@ class Searching(ABC):
         """Name -> numbers, as far as they are found."""
         self.starts = windows.training_starts(plan.scenario, self.settings.jobs, plan.windows)
 
-    def open(self, folder: Path, watch: Watch) -> None:
-        """Begin in a folder, or go on from its last checkpoint.
+    def open(self, home: runs.Home, watch: Watch) -> None:
+        """Begin in a folder, or resume from its last checkpoint.
 
         Args:
-            folder: begun by `runs.begin`.
+            home: the folder.
             watch: told of every generation.
         """
-        self.folder, self.watch = folder, watch
-        if (folder / runs.CHECKPOINT / STATE).exists():
+        self.home, self.watch = home, watch
+        if (home.folder / runs.CHECKPOINT / STATE).exists():
             self._restore()
-        self.log = Log(folder / runs.LOG, self.counters.log_bytes)
+        self.log = Log(home.folder / runs.LOG, self.counters.log_bytes)
         self._clock = time.perf_counter() - self.counters.elapsed_s
 
     @abstractmethod
@@ -116,7 +116,7 @@ class Searching(ABC):
         kept = "best" if self.counters.best_epoch >= 0 else "last"
         record = training_record(self.plan, self.counters, kept=kept, averaged=False)
         whole = {**record, "validation": self.compared()}
-        save_model(self.folder / runs.MODEL, self.weights(), self.plan.preset, whole, scenario=self.plan.scenario)
+        save_model(self.home.folder / runs.MODEL, self.weights(), self.plan.preset, whole, scenario=self.plan.scenario)
 
     @property
     def progress(self) -> float:
@@ -166,11 +166,11 @@ class Searching(ABC):
             **{f"found/{name}": numbers for name, numbers in self.found.items()},
         }  # fmt: skip
         name = f"epoch-{counters.epoch:06}" + ("-done" if counters.done else "")
-        save_checkpoint(self.folder / runs.CHECKPOINT, name, tensors, counters.as_dict())
+        self.home.save(name, tensors, counters.as_dict())
         self.watch(record)
 
     def _restore(self) -> None:
-        saved = load_checkpoint(self.folder / runs.CHECKPOINT)
+        saved = load_checkpoint(self.home.folder / runs.CHECKPOINT)
         try:
             self.counters = Counters(**saved.state)
             if saved.tensors["mean"].shape != self.evolution.mean.shape:
@@ -210,16 +210,15 @@ def search(plan: Plan, folder: Path, *, watch: Watch, anew: bool = False) -> Cou
     ranking = plan.preset.network.get("kind") == LINEAR_KIND
     kind: type[ranking_search.RankingSearch | price_search.PriceSearch]
     kind = ranking_search.RankingSearch if ranking else price_search.PriceSearch
-    if not anew and (folder / runs.RUN).exists():
+    if not anew and runs.begun(folder):
         runs.check_same(folder, plan)
     searching = kind(plan)
-    with runs.alone(folder):
-        runs.begin(folder, plan, anew=anew)
-        searching.open(folder, watch)
+    with runs.at_home(folder, plan, anew=anew) as home:
+        searching.open(home, watch)
         try:
             searching.run()
         except (KeyboardInterrupt, SystemExit):
-            if searching.found:
+            if home.settled and searching.found:
                 searching.write_model()
             raise
         finally:

@@ -22,7 +22,7 @@ from greenbatch.envs.preset import resolve
 from greenbatch.errors import GreenbatchError, InputError
 from greenbatch.learning import runs, windows
 from greenbatch.learning.advantages import gae, group_relative, normalized, rewards_to_go
-from greenbatch.learning.checkpoint import STATE, Tensors, load_checkpoint, save_checkpoint
+from greenbatch.learning.checkpoint import STATE, Tensors, load_checkpoint
 from greenbatch.learning.device import device_of, prepared
 from greenbatch.learning.log import Log, Scalars
 from greenbatch.learning.model import LARGEST_BYTES, save_model, training_record
@@ -182,13 +182,13 @@ class Course:
 class Training:
     """A training in a folder, from its last checkpoint on."""
 
-    def __init__(self, course: Course, folder: Path, watch: Watch, *, tensorboard: bool) -> None:
-        self.course, self.folder, self.watch = course, folder, watch
+    def __init__(self, course: Course, home: runs.Home, watch: Watch, *, tensorboard: bool) -> None:
+        self.course, self.home, self.watch = course, home, watch
         self.state = State(course.learner)
-        if (folder / runs.CHECKPOINT / STATE).exists():
-            self.state.restore(load_checkpoint(folder / runs.CHECKPOINT))
-        self.log = Log(folder / runs.LOG, self.state.counters.log_bytes)
-        self.scalars = Scalars(folder / runs.EVENTS if tensorboard else None)
+        self.restore()
+        self.log = Log(home.folder / runs.LOG, self.state.counters.log_bytes)
+        self.scalars = Scalars()
+        self._tensorboard = tensorboard
         self._clock = time.perf_counter() - self.state.counters.elapsed_s
 
     @property
@@ -210,7 +210,14 @@ class Training:
                 self._finish()
             else:
                 self._epoch()
-        write_model(self.folder, self.course, self.state)
+        write_model(self.home.folder, self.course, self.state)
+
+    def restore(self) -> bool:
+        """Go back to the last checkpoint; False if there is none."""
+        saved = self.home.folder / runs.CHECKPOINT
+        if there := (saved / STATE).exists():
+            self.state.restore(load_checkpoint(saved))
+        return there
 
     def close(self) -> None:
         """Close the files."""
@@ -268,7 +275,9 @@ class Training:
         counters.log_bytes = self.log.length
         saved = self.state.checkpoint()
         name = f"epoch-{counters.epoch:06}" + ("-done" if counters.done else "")
-        save_checkpoint(self.folder / runs.CHECKPOINT, name, saved.tensors, saved.state)
+        self.home.save(name, saved.tensors, saved.state)
+        if self._tensorboard:
+            self.scalars.open(self.home.folder / runs.EVENTS)
         self.scalars.add(counters.epoch, record)
         self.watch(record)
 
@@ -314,7 +323,7 @@ def train(
         watch: told the figures of every epoch.
         tell: told about long work before the first epoch.
         tensorboard: also write events for TensorBoard, where it is installed.
-        anew: remove an earlier training from the folder, once it is sure that this one can begin.
+        anew: replace an earlier training in the folder, once this one can be resumed.
 
     Returns:
         Where the training stands at its end. The trained actor is in ``folder/model``.
@@ -326,29 +335,21 @@ def train(
     """
     device = device_of(plan.device)
     with prepared(plan.threads, device):
-        if not anew and (folder / runs.RUN).exists():
+        if not anew and runs.begun(folder):
             runs.check_same(folder, plan)
         course = Course(plan, device, tell)
         course.check()
-        with runs.alone(folder):
-            runs.begin(folder, plan, anew=anew)
-            training = Training(course, folder, watch or (lambda _: None), tensorboard=tensorboard)
+        with runs.at_home(folder, plan, anew=anew) as home:
+            training = Training(course, home, watch or (lambda _: None), tensorboard=tensorboard)
             try:
                 training.run()
             except (KeyboardInterrupt, SystemExit):  # the latter by a termination signal
-                _keep_what_is_saved(training)
+                if home.settled and training.restore():  # what came after the checkpoint is abandoned
+                    write_model(folder, course, training.state)
                 raise
             finally:
                 training.close()
         return training.state
-
-
-def _keep_what_is_saved(training: Training) -> None:
-    """Write the model of the last checkpoint: what came after it was abandoned."""
-    place = training.folder / runs.CHECKPOINT
-    if (place / STATE).exists():
-        training.state.restore(load_checkpoint(place))
-        write_model(training.folder, training.course, training.state)
 
 
 def write_model(folder: Path, course: Course, state: State) -> None:

@@ -1,0 +1,448 @@
+"""Files and folders that are replaced as a whole: old or new, never a mix, and on disk when the call returns.
+
+The new content is made in a hidden folder beside its target. The name of that folder follows from the target's name,
+and its owner holds a lock on it: a second writer of one target is refused, and what a killed writer left is removed by
+the next one, because a lock ends with its process. A file takes its place by a rename; a folder by exchanging two names
+in one step, or by two renames where the system cannot exchange (`restore` is for a kill between them).
+"""
+
+from __future__ import annotations
+
+import ctypes
+import errno
+import filecmp
+import hashlib
+import os
+import shutil
+import stat
+import time
+from collections.abc import Callable, Collection, Iterator
+from contextlib import ExitStack, contextmanager, nullcontext, suppress
+from pathlib import Path
+
+from greenbatch.errors import InputError
+
+Ours = Callable[[Path], Collection[str]]
+"""Relative paths of those files in a folder that may be replaced and removed; all others are the user's."""
+
+_NEW, _READY, _OLD = "new", "ready", "old"
+"""In the hidden folder: what is being made; what is complete, or what it was exchanged for; what was put aside."""
+
+
+def hidden(target: Path) -> Path:
+    """The hidden folder beside a file or folder."""
+    return target.with_name(f".greenbatch-{hashlib.sha256(os.fsencode(target.name)).hexdigest()[:8]}")
+
+
+# ---------------------------------------------------------------- one writer at a time
+
+
+@contextmanager
+def alone(folder: Path, shown: Path | None = None) -> Iterator[None]:
+    """Keep other writers out of a folder; the operating system lets go when the process ends.
+
+    Args:
+        folder: what is locked.
+        shown: what the user knows it by.
+
+    Raises:
+        InputError: somebody else holds it.
+        OSError: it cannot be opened.
+    """
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        if _lock(handle) is False or not _is(folder, handle):
+            raise _busy(shown or folder)
+        yield
+    finally:
+        os.close(handle)
+
+
+@contextmanager
+def _beside(target: Path, ours: Ours) -> Iterator[Path]:
+    """The hidden folder beside a target: locked, and empty before and after."""
+    place = hidden(target)
+    with _owned(place, target):
+        _sweep(place, target, ours)
+        try:
+            yield place
+        finally:
+            with suppress(OSError):  # the next writer tries again
+                _sweep(place, target, ours)
+                place.rmdir()
+
+
+@contextmanager
+def _owned(place: Path, target: Path) -> Iterator[None]:
+    """Make a hidden folder, or take over the one of a killed writer."""
+    while True:
+        try:
+            place.mkdir(mode=0o700)
+            made = True
+        except FileExistsError:
+            made = False
+        try:
+            handle = os.open(place, os.O_RDONLY | os.O_DIRECTORY)
+        except FileNotFoundError:  # its owner has just removed it
+            continue
+        try:
+            lock = _lock(handle)
+            if lock is None and not made:
+                fix = f"if none runs, remove {place}"
+                raise InputError("another run writes here, or was killed", file=target, field="--out", fix=fix)
+            if lock is False:
+                raise _busy(target)
+            if _is(place, handle):
+                yield
+                return
+        finally:
+            os.close(handle)
+
+
+def _lock(handle: int) -> bool | None:
+    """Lock an open folder; False if somebody else holds it, None where folders cannot be locked."""
+    try:
+        import fcntl
+
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    except (ImportError, OSError):
+        return None
+    return True
+
+
+def _is(folder: Path, handle: int) -> bool:
+    """Whether an open folder still has its name."""
+    try:
+        return os.path.samestat(folder.stat(), os.fstat(handle))
+    except OSError:
+        return False
+
+
+def _busy(folder: Path) -> InputError:
+    fix = "wait for it to end, or give another folder"
+    return InputError("another run writes here", file=folder, field="--out", fix=fix)
+
+
+# ---------------------------------------------------------------- one file
+
+
+def replace_file(file: Path, content: bytes) -> None:
+    """Write a file in the place of an earlier one; a link is followed.
+
+    Raises:
+        InputError: another process is writing this file.
+        OSError: it cannot be written; names the file. An earlier one is untouched.
+    """
+    real = Path(os.path.realpath(file))
+    try:
+        with _beside(real, lambda _: ()) as place:
+            new = place / _NEW
+            with new.open("xb") as stream:
+                stream.write(content)
+                stream.flush()
+                os.fsync(stream.fileno())
+            new.replace(real)
+            _sync_folder(real.parent)
+    except OSError as error:
+        error.filename, error.filename2 = str(file), None
+        raise
+
+
+# ---------------------------------------------------------------- a whole folder
+
+
+class Replacement:
+    """A folder in the making.
+
+    Attributes:
+        folder: where it is made; the user does not see it.
+    """
+
+    def __init__(self, target: Path, ours: Ours) -> None:
+        self._target, self._ours, self._place = target, ours, hidden(target)
+        self.folder = self._place / _NEW
+        self.folder.mkdir()
+        self._made = self.folder.stat()
+
+    @property
+    def delivered(self) -> bool:
+        """Whether the new folder stands in its place."""
+        try:
+            return os.path.samestat(self._target.stat(), self._made)
+        except OSError:
+            return False
+
+    def deliver(self) -> None:
+        """Put the new folder in the place of the old one, with all in it that is not ours.
+
+        Raises:
+            InputError: a file of the user's has the name of a new one; the old folder is untouched.
+            OSError: it cannot be done; the old folder is untouched.
+        """
+        target, ready = self._target, self._place / _READY
+        if not target.exists():
+            _sync(self.folder)
+            self.folder.rename(target)
+        else:
+            _carry_over(target, self.folder, self._ours)
+            shutil.copymode(target, self.folder)
+            _sync(self.folder)
+            self.folder.rename(ready)  # from here on the sweep knows that it is complete
+            if not exchange(ready, target):
+                target.rename(self._place / _OLD)
+                ready.rename(target)
+        _sync_folder(self._place)
+        _sync_folder(target.parent)
+
+
+@contextmanager
+def replacement(target: Path, ours: Ours) -> Iterator[Replacement]:
+    """Make a new folder for a target. The old one stays as it is unless the new one is delivered.
+
+    Args:
+        target: absent, or a folder; a link is followed. Missing parents are made, and removed if nothing is delivered.
+        ours: which files of an old folder are not carried over into the new one.
+
+    Raises:
+        InputError: another process writes to the target.
+        OSError: nothing can be written beside the target.
+    """
+    real = Path(os.path.realpath(target))
+    with _parents(real.parent), _beside(real, ours), alone(real, target) if real.exists() else nullcontext():
+        yield Replacement(real, ours)
+
+
+def sweep(target: Path, ours: Ours) -> None:
+    """Remove what a killed writer left beside a folder.
+
+    Raises:
+        InputError: a writer is at work.
+        OSError: it cannot be removed.
+    """
+    real = Path(os.path.realpath(target))
+    if hidden(real).exists():
+        with _beside(real, ours):
+            pass
+
+
+def restore(target: Path) -> None:
+    """Put back an old folder that a writer put aside and was killed before the new one took its place."""
+    real = Path(os.path.realpath(target))
+    place = hidden(real)
+    for _ in range(100):
+        if real.exists() or not (place / _OLD).exists():
+            return
+        try:
+            with _owned(place, real):
+                (place / _OLD).rename(real)
+        except (InputError, OSError):  # the writer lives: its second rename comes
+            time.sleep(0.01)
+
+
+def check_folder(folder: Path, *, fix: str | None = None) -> bool:
+    """Refuse what cannot be replaced as a folder, before any work is done; True if there is something in it.
+
+    Args:
+        folder: what the user gave.
+        fix: what the user can do about a folder that is not empty, if that is refused too.
+
+    Raises:
+        InputError: why not.
+    """
+
+    def refuse(problem: str, fix: str) -> InputError:
+        return InputError(problem, file=folder, field="--out", fix=fix)
+
+    if not str(folder) or "\0" in str(folder):
+        raise refuse("is not a folder name", "give the name of a folder")
+    try:
+        if folder.is_symlink() and not folder.exists():
+            raise refuse("is a link to nowhere", "give another folder")
+        restore(folder)
+        if not folder.exists():
+            return False
+        if not folder.is_dir():
+            raise refuse("exists and is not a folder", "give another folder")
+        filled = any(folder.iterdir())
+        real = folder.resolve()
+        here = Path.cwd().is_relative_to(real)
+    except OSError as error:
+        raise refuse(f"cannot be used: {error.strerror}", "choose a folder you may write to") from None
+    if filled and fix:
+        raise refuse("exists and is not empty", fix)
+    if here:
+        raise refuse("is the current folder or holds it, and is replaced as a whole", "give a folder inside it")
+    if os.path.ismount(real):
+        raise refuse("is where a file system is mounted, and is replaced as a whole", "give a folder inside it")
+    if not os.access(real, os.W_OK | os.X_OK):
+        raise refuse("may not be written", "choose a folder you may write to")
+    if not os.access(real.parent, os.W_OK | os.X_OK):
+        problem = "is replaced as a whole, and the folder around it may not be written"
+        raise refuse(problem, "give a folder inside it")
+    return filled
+
+
+def exchange(one: Path, other: Path) -> bool:
+    """Exchange two names in one step; False where the system cannot.
+
+    Raises:
+        OSError: it can, but not these.
+    """
+    at_cwd, exchange_flag = -100, 2  # AT_FDCWD and RENAME_EXCHANGE of Linux
+    try:
+        call = ctypes.CDLL(None, use_errno=True).renameat2
+    except (AttributeError, OSError):
+        return False
+    if call(at_cwd, os.fsencode(one), at_cwd, os.fsencode(other), exchange_flag) == 0:
+        return True
+    number = ctypes.get_errno()
+    if number in {errno.EINVAL, errno.ENOSYS, errno.ENOTSUP}:
+        return False
+    raise OSError(number, os.strerror(number), str(other))
+
+
+# ---------------------------------------------------------------- what is the user's
+
+
+def _carry_over(old: Path, new: Path, ours: Ours) -> None:
+    """Give a new folder everything of the old one that is not ours: linked, or copied where that cannot be."""
+    replaced, device = set(ours(old)), old.stat().st_dev
+    entries = list(_walk(old))
+    filled = {name.parent for name, _ in entries}
+    folders: list[Path] = []
+
+    def make(name: Path) -> None:
+        if name != Path() and not (new / name).is_dir():
+            make(name.parent)
+            (new / name).mkdir()
+            folders.append(name)
+
+    for name, is_folder in entries:
+        if (old / name).lstat().st_dev != device:
+            raise InputError("is on another file system", file=old / name, field="--out", fix="give another folder")
+        try:
+            if is_folder and name not in filled:
+                make(name)
+            elif not is_folder and name.as_posix() not in replaced:
+                make(name.parent)
+                _link(old / name, new / name)
+        except (FileExistsError, NotADirectoryError):
+            problem, fix = "exists and was not written by greenbatch", "move it away, or give another folder"
+            raise InputError(problem, file=old / name, field="--out", fix=fix) from None
+    for name in reversed(folders):
+        shutil.copystat(old / name, new / name)
+
+
+def _link(source: Path, name: Path) -> None:
+    try:
+        os.link(source, name, follow_symlinks=False)
+    except FileExistsError:
+        raise
+    except OSError:  # no links here, or not to the files of others
+        shutil.copy2(source, name, follow_symlinks=False)
+
+
+def _sweep(place: Path, target: Path, ours: Ours) -> None:
+    """Empty a hidden folder; what lies in it and is the user's goes back into the target."""
+    if (place / _OLD).exists() and not target.exists():
+        (place / _OLD).rename(target)
+    for name, is_folder in _walk(place):
+        if is_folder and not os.access(place / name, os.R_OK | os.W_OK | os.X_OK):
+            (place / name).chmod(0o700)  # of the user's folders, which are empty by now or hold links
+    for left in (place / _OLD, place / _READY):
+        if left.exists() and target.is_dir():
+            _give_back(left, target, ours)
+    for left in list(place.iterdir()):
+        shutil.rmtree(left) if left.is_dir() and not left.is_symlink() else left.unlink()
+
+
+def _give_back(left: Path, target: Path, ours: Ours) -> None:
+    """Move to the target what a user put into a folder after the new one was made; nothing of it is overwritten."""
+    replaced = set(ours(left))
+    entries = list(_walk(left))
+    filled = {name.parent for name, _ in entries}
+    for name, is_folder in entries:
+        if is_folder:
+            if name not in filled and not os.path.lexists(target / name):
+                (target / name).mkdir(parents=True)
+        elif name.as_posix() not in replaced and not _same(left / name, target / name):
+            place = target / name
+            while os.path.lexists(place):
+                place = place.with_name(place.name + ".kept")
+            place.parent.mkdir(parents=True, exist_ok=True)
+            (left / name).rename(place)
+
+
+def _same(one: Path, other: Path) -> bool:
+    try:
+        first, second = one.lstat(), other.lstat()
+    except (FileNotFoundError, NotADirectoryError):
+        return False
+    if os.path.samestat(first, second):
+        return True
+    if stat.S_ISLNK(first.st_mode) and stat.S_ISLNK(second.st_mode):
+        return one.readlink() == other.readlink()
+    return stat.S_ISREG(first.st_mode) and stat.S_ISREG(second.st_mode) and filecmp.cmp(one, other, shallow=False)
+
+
+def _walk(folder: Path, below: Path = Path()) -> Iterator[tuple[Path, bool]]:
+    """Relative path of everything in a folder, and whether it is a folder itself; a folder before what is in it."""
+    with os.scandir(folder / below) as found:
+        entries = sorted(found, key=lambda entry: entry.name)
+    for entry in entries:
+        is_folder = entry.is_dir(follow_symlinks=False)
+        yield below / entry.name, is_folder
+        if is_folder:
+            yield from _walk(folder, below / entry.name)
+
+
+# ---------------------------------------------------------------- on disk
+
+
+def _sync(folder: Path) -> None:
+    """Have the disk hold a folder and everything in it; files that are linked from elsewhere lie there already."""
+    for name, is_folder in reversed(list(_walk(folder))):
+        path = folder / name
+        if is_folder:
+            _sync_folder(path)
+        elif stat.S_ISREG((found := path.lstat()).st_mode) and found.st_nlink == 1:
+            _sync_file(path)
+    _sync_folder(folder)
+
+
+def _sync_file(file: Path) -> None:
+    handle = os.open(file, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+def _sync_folder(folder: Path) -> None:
+    try:
+        _sync_file(folder)
+    except OSError as error:
+        if error.errno not in {errno.EINVAL, errno.ENOTSUP}:  # some systems keep folders by themselves
+            raise
+
+
+@contextmanager
+def _parents(folder: Path) -> Iterator[None]:
+    """Make a folder and those around it; those that are still empty at the end are removed again."""
+    missing: list[Path] = []
+    while not folder.exists():
+        missing.append(folder)
+        folder = folder.parent
+    with ExitStack() as made:
+        for parent in reversed(missing):
+            parent.mkdir(exist_ok=True)
+            made.callback(_remove_empty, parent)
+            _sync_folder(parent.parent)
+        yield
+
+
+def _remove_empty(folder: Path) -> None:
+    with suppress(OSError):
+        folder.rmdir()
