@@ -214,8 +214,8 @@ def replacement(target: Path, ours: Ours) -> Iterator[Replacement]:
         yield Replacement(real, ours)
 
 
-def sweep(target: Path, ours: Ours) -> None:
-    """Remove what a killed writer left beside a folder.
+def sweep(target: Path, ours: Ours = lambda _: ()) -> None:
+    """Remove what a killed writer left beside a file or folder.
 
     Raises:
         InputError: a writer is at work.
@@ -241,11 +241,12 @@ def restore(target: Path) -> None:
             time.sleep(0.01)
 
 
-def check_folder(folder: Path, *, fix: str | None = None) -> bool:
+def check_folder(folder: Path, ours: Ours | None, *, fix: str | None = None) -> bool:
     """Refuse what cannot be replaced as a folder, before any work is done; True if there is something in it.
 
     Args:
         folder: what the user gave.
+        ours: as for `replacement`, to remove what a killed writer left; None where the caller holds the folder.
         fix: what the user can do about a folder that is not empty, if that is refused too.
 
     Raises:
@@ -260,28 +261,32 @@ def check_folder(folder: Path, *, fix: str | None = None) -> bool:
     try:
         if folder.is_symlink() and not folder.exists():
             raise refuse("is a link to nowhere", "give another folder")
-        restore(folder)
+        if ours is not None:
+            sweep(folder, ours)
         if not folder.exists():
             return False
         if not folder.is_dir():
             raise refuse("exists and is not a folder", "give another folder")
         filled = any(folder.iterdir())
-        real = folder.resolve()
-        here = Path.cwd().is_relative_to(real)
+        problem = _irreplaceable(folder.resolve())
     except OSError as error:
         raise refuse(f"cannot be used: {error.strerror}", "choose a folder you may write to") from None
     if filled and fix:
         raise refuse("exists and is not empty", fix)
-    if here:
-        raise refuse("is the current folder or holds it, and is replaced as a whole", "give a folder inside it")
-    if os.path.ismount(real):
-        raise refuse("is where a file system is mounted, and is replaced as a whole", "give a folder inside it")
-    if not os.access(real, os.W_OK | os.X_OK):
-        raise refuse("may not be written", "choose a folder you may write to")
-    if not os.access(real.parent, os.W_OK | os.X_OK):
-        problem = "is replaced as a whole, and the folder around it may not be written"
-        raise refuse(problem, "give a folder inside it")
+    if problem:
+        raise refuse(f"is replaced as a whole, and {problem}", "give a folder inside it")
     return filled
+
+
+def _irreplaceable(folder: Path) -> str:
+    """Why another folder cannot take the place of one, empty if it can."""
+    if Path.cwd().is_relative_to(folder):
+        return "is the current folder or holds it"
+    if folder.is_mount():
+        return "a file system is mounted there"
+    if not os.access(folder, os.W_OK | os.X_OK):
+        return "may not be written"
+    return "" if os.access(folder.parent, os.W_OK | os.X_OK) else "the folder around it may not be written"
 
 
 def exchange(one: Path, other: Path) -> bool:
@@ -341,6 +346,8 @@ def _link(source: Path, name: Path) -> None:
     except FileExistsError:
         raise
     except OSError:  # no links here, or not to the files of others
+        if os.path.lexists(name):
+            raise FileExistsError from None
         shutil.copy2(source, name, follow_symlinks=False)
 
 

@@ -51,6 +51,7 @@ def _shape(lengths: list[str | int]) -> str:
 
 def _check(out: Path, *, force: bool) -> None:
     """Refuse a file that cannot be written, before any work is done."""
+    from greenbatch.storage import sweep
 
     def refuse(problem: str, fix: str) -> InputError:
         return InputError(problem, file=out, field="--out", fix=fix)
@@ -62,6 +63,7 @@ def _check(out: Path, *, force: bool) -> None:
             raise refuse("is a folder", "give the name of a file, e.g. model.onnx")
         if not out.parent.is_dir():
             raise refuse("there is no such folder", "make the folder first")
+        sweep(out)
         if (out.exists() or out.is_symlink()) and not force:
             raise refuse("exists", "give another file, or --force to replace it")
     except OSError as error:

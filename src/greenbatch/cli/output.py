@@ -14,7 +14,7 @@ from typing import Any
 
 from greenbatch.datasets import sha256 as digest_of
 from greenbatch.errors import InputError
-from greenbatch.storage import check_folder, replacement
+from greenbatch.storage import Ours, check_folder, replacement
 
 RECORD = "provenance.json"
 _MARK = "greenbatch"
@@ -35,11 +35,11 @@ def result_folder(out: str | Path, *, force: bool = False) -> Iterator[Path]:
         InputError: ``out`` cannot be used, or another run writes to it; nothing has been written then.
     """
     target = Path(out)
-    _check(target, force)
+    _check(target, force, _own_files)
     begun = False
     try:
         with replacement(target, _own_files) as made:
-            _check(target, force)  # it may have been filled before it was ours alone
+            _check(target, force)  # it may have been filled before it was locked
             begun = True
             yield made.folder
             _refuse_changed(target)
@@ -58,9 +58,9 @@ def write_record(folder: Path, provenance: Mapping[str, Any]) -> None:
     (folder / RECORD).write_text(json.dumps(content, indent=2, allow_nan=False) + "\n", encoding="utf-8")
 
 
-def _check(target: Path, force: bool) -> None:
+def _check(target: Path, force: bool, ours: Ours | None = None) -> None:
     fix = None if force else "give another folder, or --force to replace an earlier result in it"
-    if check_folder(target, fix=fix):
+    if check_folder(target, ours, fix=fix):
         _refuse_changed(target)
 
 

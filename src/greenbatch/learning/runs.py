@@ -1,8 +1,8 @@
 """The folder that a training lives in, and the trainer that its plan is given to.
 
 ``run.json`` holds everything that decides the weights; ``log.jsonl`` the figures of every epoch; ``checkpoint/`` the
-state to resume from; ``model/`` the trained actor; ``events/`` TensorBoard's files, if asked for. The folder appears, or
-takes the place of an earlier one, with its first checkpoint: what is there can always be resumed.
+state to resume from; ``model/`` the trained actor; ``events/`` TensorBoard's files, if asked for. The folder appears,
+or takes the place of an earlier one, with its first checkpoint: what is there can always be resumed.
 """
 
 from __future__ import annotations
@@ -220,7 +220,7 @@ def check_new(folder: Path, *, force: bool) -> None:
         InputError: it is a file, or is not empty (without ``force``), or holds what no training wrote (with it).
     """
     fix = None if force else "give another folder, --resume to resume the training in it, or --force to replace it"
-    check_folder(folder, fix=fix)
+    check_folder(folder, _parts, fix=fix)
     if begun(folder):
         read_run(folder)
         return
