@@ -341,13 +341,11 @@ def _carry_over(old: Path, new: Path, ours: Ours) -> None:
 
 
 def _link(source: Path, name: Path) -> None:
+    if os.path.lexists(name):
+        raise FileExistsError
     try:
         os.link(source, name, follow_symlinks=False)
-    except FileExistsError:
-        raise
     except OSError:  # no links here, or not to the files of others
-        if os.path.lexists(name):
-            raise FileExistsError from None
         shutil.copy2(source, name, follow_symlinks=False)
 
 
