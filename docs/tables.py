@@ -98,6 +98,7 @@ TABLES: dict[str, Callable[[], str]] = {
     "scenario-sources": sources,
     "job-metrics": job_metrics,
     "run-metrics": partial(metrics, "run"),
+    "horizon-metrics": partial(metrics, "horizon"),
     "window-metrics": partial(metrics, "window"),
     "units": units,
     "verbs": verbs,

@@ -36,7 +36,7 @@ def aging(queue):
 # %% Side by side, on the same four windows for all.
 schedulers = ["fcfs+easy", "f2+green", "aging+easy", "cheapest-start:psi=2"]
 comparison = gb.compare(scenario, schedulers, windows=4, jobs=256, seed=1)
-shown = ["avg_bounded_slowdown", "renewable_utilization", "common_horizon_brown_kwh", "makespan_ratio"]
+shown = ["avg_bounded_slowdown", "renewable_utilization", "horizon_brown_kwh", "makespan_ratio"]
 means = (
     comparison.frame.filter(pl.col("metric").is_in(shown))
     .pivot(on="metric", index="scheduler", values="value", aggregate_function="mean")

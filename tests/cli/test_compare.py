@@ -150,8 +150,12 @@ def test_reproduce_prints_cells_as_a_table_or_json_and_writes_a_report(greenbatc
     assert (fcfs["published"], fcfs["verdict"]) == (7842.5, "equal")
     assert fcfs["ours"] == pytest.approx(7842.4709, abs=5e-5)
     assert main([*arguments, "--starts", "0", "--out", str(tmp_path / "out")]) == 0
-    assert "not comparable" in capsys.readouterr().out
-    assert sorted(f.name for f in (tmp_path / "out").iterdir()) == ["cells.json", "provenance.json", "report.html"]
+    told = json.loads((tmp_path / "out" / "summary.json").read_text())
+    assert " ".join(capsys.readouterr().out.split()).endswith(told["text"])
+    assert told["text"].startswith("0 of 20 computed figures equal the published ones")
+    assert "not computed here" in told["text"]
+    files = ["cells.json", "provenance.json", "report.html", "summary.json"]
+    assert sorted(f.name for f in (tmp_path / "out").iterdir()) == files
     other = json.loads((tmp_path / "out" / "cells.json").read_text())
     assert next(c for c in other if c["scheduler"] == "FCFS")["verdict"] != "equal", "another start, another figure"
     record = json.loads((tmp_path / "out" / "provenance.json").read_text())

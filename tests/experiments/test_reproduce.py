@@ -12,7 +12,7 @@ import pytest
 from greenbatch.cli import main
 from greenbatch.errors import InputError
 from greenbatch.experiments import reproduce as module
-from greenbatch.experiments.reproduce import PROTOCOLS, cells, compute, published, reproduce
+from greenbatch.experiments.reproduce import PROTOCOLS, VERDICTS, cells, compute, published, reproduce, summary
 
 Find = Callable[[str], Path]
 Figures = dict[tuple[str, str, str, str], float]
@@ -68,7 +68,7 @@ def test_every_lublin_and_hpc2n_cell_of_rlscheduler_equals_the_paper(rlscheduler
     comparable = [c for c in ours if c["trace"] != "SDSC-SP2"]
     assert len(comparable) == 60
     assert {c["verdict"] for c in comparable} == {"equal"}
-    assert {c["verdict"] for c in ours if c["trace"] == "SDSC-SP2"} == {"not comparable"}
+    assert {c["verdict"] for c in ours if c["trace"] == "SDSC-SP2"} == {"derived trace"}
 
 
 def test_corrected_rules_match_the_independent_rerun(rlscheduler: Figures, greenbatch_reference: Find) -> None:
@@ -100,6 +100,27 @@ def test_published_figures_never_enter_ours(monkeypatch: pytest.MonkeyPatch, tmp
     assert after["FCFS"]["published"] == 1.5
     assert after["FCFS"]["verdict"] == after["SJF"]["verdict"] == "worse"
     assert [after[s]["ours"] for s in ("FCFS", "SJF")] == [before[s]["ours"] for s in ("FCFS", "SJF")]
+
+
+def test_the_summary_counts_by_verdict_and_what_was_not_computed_is_no_failure(gas_marl: Figures) -> None:
+    made = cells("gas-marl", gas_marl, tuple(PROTOCOLS["gas-marl"].traces))
+    assert {c["verdict"] for c in made if c["ours"] is None} == {"not computed"}
+    assert {c["verdict"] for c in made if c["published"] is None} == {"not in the paper"}
+    told = summary(made)
+    learned, beside = told["verdicts"]["not computed"], told["verdicts"]["not in the paper"]
+    assert told["computed"] == told["equal"] == 48
+    assert told["text"] == (
+        "48 of 48 computed figures equal the published ones to every printed digit; "
+        f"{learned} are learned or searched columns, not computed here; {beside} are not in the paper."
+    )
+    assert sum(told["verdicts"].values()) == len(made)
+
+
+def test_every_cell_has_a_verdict_of_the_list(rlscheduler: Figures) -> None:
+    made = cells("rlscheduler", rlscheduler, tuple(PROTOCOLS["rlscheduler"].traces))
+    assert {c["verdict"] for c in made} == {"equal", "not computed", "derived trace", "not in the paper"}
+    assert {c["verdict"] for c in made} <= set(VERDICTS)
+    assert "20 are of derived traces, not comparable" in summary(made)["text"]
 
 
 def test_sigma_a_start_and_the_trace_change_our_cells(greenbatch_data: Find) -> None:

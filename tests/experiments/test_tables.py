@@ -4,13 +4,11 @@
 
 from __future__ import annotations
 
-import io
 import math
 
 import polars
 import pytest
 from example_windows import example
-from rich.console import Console
 
 from greenbatch.errors import InputError
 from greenbatch.experiments.tables import (
@@ -21,11 +19,10 @@ from greenbatch.experiments.tables import (
     class_table,
     comparison_table,
     difference_table,
-    reproduction_table,
+    reproduction_tables,
     tidy,
     to_latex,
     to_markdown,
-    to_rich,
     warning_lines,
     write,
 )
@@ -38,7 +35,7 @@ def frame() -> polars.DataFrame:
 
 def values(**metrics: float) -> dict[str, float]:
     return {"avg_bounded_slowdown": 2.0, "renewable_utilization": 0.5, "makespan_ratio": 1.0,
-            "common_horizon_brown_kwh": 100.0} | metrics  # fmt: skip
+            "horizon_brown_kwh": 100.0} | metrics  # fmt: skip
 
 
 def cells(table: Table, row: str) -> dict[str, object]:
@@ -71,11 +68,11 @@ def test_signed_numbers() -> None:
     assert Column("x", "X").number(0.0, signed=True) == "0.0"
 
 
-def test_renewables_never_stand_without_slowdown_makespan_and_common_horizon(frame: polars.DataFrame) -> None:
+def test_renewables_never_stand_without_slowdown_makespan_and_horizon(frame: polars.DataFrame) -> None:
     for columns in (MAIN, TERMINAL):
         metrics = [column.metric for column in columns]
         assert metrics[:4] == [
-            "avg_bounded_slowdown", "renewable_utilization", "common_horizon_brown_kwh", "makespan_ratio"
+            "avg_bounded_slowdown", "renewable_utilization", "horizon_brown_kwh", "makespan_ratio"
         ]  # fmt: skip
     shown = comparison_table(frame)
     assert [unit for _, unit, _ in shown.columns] == ["", "%", "kWh", "×", "h", "h", "%"]
@@ -113,8 +110,8 @@ def test_undefined_columns_disappear_and_undefined_cells_are_a_dash() -> None:
         ]
     )
     table = comparison_table(frame)
-    assert [header for header, _, _ in table.columns] == ["Bounded slowdown", "Wait"]
-    assert cells(table, "f2+easy")["Wait"].text == "–"
+    assert [header for header, _, _ in table.columns] == ["Bounded slowdown", "Mean wait"]
+    assert cells(table, "f2+easy")["Mean wait"].text == "–"
     assert warning_lines(frame, "fcfs+none") == []
 
 
@@ -145,13 +142,13 @@ def test_slowdown_by_class_shows_who_pays(frame: polars.DataFrame) -> None:
     [(0.1, 1.2, 60.0, "40% less"), (0.1, 1.2, 130.0, "30% more"), (0.1, 1.05, 60.0, ""), (-0.1, 3.0, 60.0, "")],
 )
 def test_a_gain_by_stretching_is_warned_about(gain: float, ratio: float, brown: float, warned: str) -> None:
-    green = values(renewable_utilization=0.5 + gain, makespan_ratio=ratio, common_horizon_brown_kwh=brown)
+    green = values(renewable_utilization=0.5 + gain, makespan_ratio=ratio, horizon_brown_kwh=brown)
     frame = tidy([(window, {"fcfs+easy": values(), "green": green}) for window in "ab"])
     lines = warning_lines(frame, "fcfs+easy")
     assert len(lines) == bool(warned)
     for line in lines:
         assert "\n" not in line
-        for part in ("green", "10.0 points", "1.20×", warned, "common horizon"):
+        for part in ("green", "10.0 points", "1.20×", warned, "scenario's horizon"):
             assert part in line
 
 
@@ -165,41 +162,42 @@ def test_a_gain_that_is_noise_is_not_warned_about() -> None:
 
 
 def test_reproduction_cells_keep_the_papers_digits_and_reasons() -> None:
-    base = {"table": "3", "trace": "lublin-256", "backfill": "green", "scheduler": "f2", "metric": "AvgBSLD"}
-    table = reproduction_table(
+    base = {"table": "Table 3", "trace": "Cirne", "backfill": "green", "scheduler": "f2", "metric": "avg_wait_s"}
+    tables = reproduction_tables(
         [
             {**base, "published": 57.4, "ours": 57.36, "digits": 1, "verdict": "equal"},
-            {**base, "published": None, "ours": 3.2, "digits": 3, "verdict": "not comparable", "reason": "no trace"},
+            {**base, "table": "beside Table 3", "published": None, "ours": 3.2, "digits": 3,
+             "verdict": "not in the paper", "reason": "our own"},
         ]
-    )
-    assert [cell.text for cell in table.rows[0][1]] == ["f2+green", "AvgBSLD", "57.4", "57.4", "equal"]
-    assert [cell.text for cell in table.rows[1][1]][2:] == ["–", "3.200", "not comparable"]
-    assert table.rows[1][1][-1].remark == "no trace"
-    assert table.rows[0][1][-1].mark == "best"
+    )  # fmt: skip
+    assert [t.title for t in tables] == ["Table 3, Cirne: wait (mean)", "Beside Table 3, Cirne: wait (mean)"]
+    (name, first), (_, second) = tables[0].rows[0], tables[1].rows[0]
+    assert name == "f2+green"
+    assert [cell.text for cell in first] == ["57.4", "57.4", "equal"]
+    assert [cell.text for cell in second] == ["–", "3.200", "not in the paper"]
+    assert second[-1].remark == "our own"
+    assert first[-1].mark == "best"
 
 
-def test_terminal_of_80_columns_shows_every_number_whole(frame: polars.DataFrame) -> None:
-    long = "cheapest-start:psi=0.3:horizon=24+none"
-    frame = frame.with_columns(polars.col("scheduler").str.replace("hold-2h+none", long, literal=True))
-    stream = io.StringIO()
-    table = comparison_table(frame, columns=TERMINAL)
-    Console(file=stream, width=80).print(to_rich(table))
-    text = stream.getvalue()
-    assert max(map(len, text.splitlines())) <= 80
-    assert "…" not in text
-    for part in (
-        "Slowdown",
-        "Renewable",
-        "[%]",
-        "[kWh]",
-        "[h]",
-        "patient+none",
-        "cheapest-start:psi=0.3:",
-        "horizon=24+none",
-    ):
-        assert part in text
-    for _, row in table.rows:
-        assert all(cell.text in text for cell in row)
+def test_unfinished_work_at_the_horizon_is_noted() -> None:
+    left = {"horizon_s": 86_400.0, "horizon_unfinished_jobs": 0.0, "horizon_unfinished_share": 0.0}
+    some = left | {"horizon_unfinished_jobs": 3.0, "horizon_unfinished_share": 0.2}
+    frame = tidy([("a", {"fcfs+easy": values(**left), "late": values(**some)}),
+                  ("b", {"fcfs+easy": values(**left), "late": values(**left)})])  # fmt: skip
+    notes = comparison_table(frame).notes
+    assert any("horizon, 1.0 days on average" in note for note in notes)
+    told = [note for note in notes if "unfinished" in note]
+    assert told == [
+        "late has unfinished jobs at the horizon in 1 of 2 windows, 10.0% of all work: its energy over the horizon is "
+        "understated."
+    ]
+    assert not [note for note in class_table(frame).notes if "horizon" in note]
+
+
+def test_lines_may_stand_above_a_table(frame: polars.DataFrame) -> None:
+    table = comparison_table(frame, lead=["read this first"])
+    for text in (to_markdown(table), to_latex(table)):
+        assert 0 < text.index("read this first") < text.index("patient+none")
 
 
 def test_markdown_is_one_row_a_scheduler_with_units(frame: polars.DataFrame) -> None:
@@ -208,7 +206,7 @@ def test_markdown_is_one_row_a_scheduler_with_units(frame: polars.DataFrame) -> 
     assert len(rows) == 2 + 3
     assert len({line.count("|") for line in rows}) == 1
     assert "Renewable utilization [%]" in rows[0]
-    assert "Wait [h]" in rows[0]
+    assert "Mean wait [h]" in rows[0]
     assert "**" in rows[2] + rows[3] + rows[4]
     odd = Table("a|b", (("x*y", "", "x"),), (("n|m", ()),))
     assert "n\\|m" in to_markdown(odd)

@@ -121,11 +121,11 @@ def reproduce(
 
 
 def write_cells(protocol: str, cells: Sequence[dict[str, Any]], folder: Path, settings: dict[str, Any]) -> None:
-    """Write cells.json, report.html and provenance.json."""
+    """Write cells.json, summary.json, report.html and provenance.json."""
     from greenbatch.cli.app import COMMAND
     from greenbatch.cli.output import write_record
     from greenbatch.experiments.report import write_reproduction
-    from greenbatch.experiments.reproduce import PROTOCOLS
+    from greenbatch.experiments.reproduce import PROTOCOLS, summary
     from greenbatch.provenance import provenance
     from greenbatch.scenarios import load_scenario
 
@@ -138,8 +138,9 @@ def write_cells(protocol: str, cells: Sequence[dict[str, Any]], folder: Path, se
         settings={"protocol": protocol, **settings},
         command=COMMAND.get(),
     )
-    text = encoder.dumps(list(cells), indent=2, allow_nan=False) + "\n"
-    (folder / "cells.json").write_text(text, encoding="utf-8")
+    for name, content in (("cells", list(cells)), ("summary", summary(cells))):
+        text = encoder.dumps(content, indent=2, allow_nan=False) + "\n"
+        (folder / f"{name}.json").write_text(text, encoding="utf-8")
     write_reproduction(
         folder / "report.html", title=PROTOCOLS[protocol].title, command=" ".join(COMMAND.get()), cells=cells,
         provenance=record,
@@ -148,25 +149,20 @@ def write_cells(protocol: str, cells: Sequence[dict[str, Any]], folder: Path, se
 
 
 def print_cells(cells: Sequence[dict[str, Any]]) -> None:
-    """The cells as a table, the reasons below it, and how many came out as published."""
-    from collections import Counter
-
+    """The cells as tables, one for each table and trace of the paper, the reasons below, and how many are equal."""
     from rich.console import Console
 
-    from greenbatch.experiments.tables import MAIN, reproduction_table, to_rich
+    from greenbatch.experiments.reproduce import summary
+    from greenbatch.experiments.tables import reproduction_tables, to_rich
 
     console = Console()
-    short = {column.metric: column.short for column in MAIN}
-    # In a terminal remarks and long names would be folded into columns of a few characters.
-    shown = [
-        {**cell, "reason": "", "metric": short.get(cell["metric"], cell["metric"].partition("_")[0])} for cell in cells
-    ]
-    console.print(to_rich(reproduction_table(shown)))
+    for table in reproduction_tables([{**cell, "reason": ""} for cell in cells]):  # reasons come once, below
+        console.print(to_rich(table))
     told: dict[str, list[str]] = {}
     for cell in cells:
         if cell["reason"]:
             told.setdefault(cell["reason"], []).append(f"{cell['scheduler']}+{cell['backfill']}")
     for reason, names in told.items():
-        console.print(f"{', '.join(dict.fromkeys(names))}: {reason}", markup=False, highlight=False, style="dim")
-    verdicts = Counter(cell["verdict"] for cell in cells)
-    console.print(", ".join(f"{count} {verdict}" for verdict, count in verdicts.items()), highlight=False)
+        line = f"{', '.join(dict.fromkeys(names))}: {reason}"
+        console.print(line, markup=False, highlight=False, style="dim")
+    console.print(summary(cells)["text"], markup=False, highlight=False)

@@ -93,9 +93,11 @@ def write_outcome(outcome: Outcome, scenario: Scenario, folder: Path) -> dict[st
     import polars
 
     from greenbatch.engine.books import power_segments
-    from greenbatch.metrics import Cut, evaluate, json_ready
+    from greenbatch.metrics import Cut, evaluate, horizon_of, json_ready
 
-    metrics = json_ready(evaluate(outcome, cut=Cut(**scenario.evaluation.cut)))  # type: ignore[arg-type]
+    own = scenario.evaluation
+    horizon = horizon_of(outcome.workload, outcome.cluster, outcome.site, outcome.rules, own.horizon)
+    metrics = json_ready(evaluate(outcome, cut=Cut(**own.cut), horizon=horizon))  # type: ignore[arg-type]
     (folder / "metrics.json").write_text(json.dumps(metrics, indent=2, allow_nan=False) + "\n", encoding="utf-8")
     jobs = outcome.workload
     schedule = polars.DataFrame(

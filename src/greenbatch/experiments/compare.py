@@ -132,11 +132,12 @@ def _window(
     show: Callable[[str, int], None],
 ) -> tuple[dict[str, Outcome], dict[str, dict[str, float]]]:  # fmt: skip
     from greenbatch.engine.simulate import simulate
-    from greenbatch.metrics import Cut, evaluate_window
+    from greenbatch.metrics import Cut, evaluate_window, horizon_of
 
     workload, outcomes = scenario.window(start, jobs), {}
     for run, (name, decider) in enumerate(deciders.items()):
         show(name, run)
         outcomes[name] = simulate(workload, scenario.cluster, scenario.site, scenario.rules, decider)
     cut = Cut(**cast(Any, scenario.evaluation.cut))
-    return outcomes, evaluate_window(outcomes, baseline=baseline, cut=cut)
+    horizon = horizon_of(workload, scenario.cluster, scenario.site, scenario.rules, scenario.evaluation.horizon)
+    return outcomes, evaluate_window(outcomes, baseline=baseline, cut=cut, horizon=horizon)

@@ -358,6 +358,8 @@ def _published(metric: str, cells: Sequence[Mapping[str, Any]]) -> Picture:
     def number(value: Any) -> float:
         return float(value) if isinstance(value, (int, float)) else np.nan
 
+    from greenbatch.experiments.reproduce import summary
+
     names = []
     for cell in cells:
         scheduler = f"{cell['scheduler']}+{cell['backfill']}" if cell.get("backfill") else str(cell["scheduler"])
@@ -378,7 +380,7 @@ def _published(metric: str, cells: Sequence[Mapping[str, Any]]) -> Picture:
             plain_log_ticks(axes)
         axes.set_xlabel(metric, loc="right")
         figure.legend(loc="outside upper left", ncols=2)
-        equal = sum(str(cell["verdict"]) == "equal" for cell in cells)
-        alt = f"Dot plot of {len(cells)} figures of {metric}, published and ours; {equal} equal to every printed digit."
-        caption = f"{equal} of {len(cells)} cells are equal to every printed digit."
+        told = summary(cells)["text"]
+        alt = f"Dot plot of {len(cells)} figures of {metric}, published and ours. {told}"
+        caption = told
         return picture_of(figure, f"published-{slug(metric)}", f"Published and ours: {metric}", caption, alt)

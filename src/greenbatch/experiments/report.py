@@ -26,7 +26,7 @@ from greenbatch.experiments.tables import (
     class_table,
     comparison_table,
     difference_table,
-    reproduction_table,
+    reproduction_tables,
     warning_lines,
 )
 from greenbatch.files import write_bytes
@@ -38,6 +38,9 @@ if TYPE_CHECKING:
 TEMPLATES = Path(__file__).parent / "templates"
 _WORDS = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve")
 _COLUMNS = {column.metric: column for column in MAIN}
+BROWN = "horizon_brown_kwh"
+TILES = ("avg_bounded_slowdown", "avg_wait_s", "renewable_utilization", BROWN, "makespan_ratio")
+"""Figures that belong together: none stands without the others."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,71 +78,105 @@ def _comment(column: Column, got: Difference, baseline: str) -> str:
 
 
 def key_figures(frame: polars.DataFrame, baseline: str) -> list[KeyFigure]:
-    """The best scheduler for each of the four figures that belong together."""
+    """The best scheduler for each of the figures that belong together."""
     tiles = []
-    for column in MAIN[:4]:
-        means = {name: i.mean for name, i in intervals(frame, column.metric).items() if math.isfinite(i.mean)}
+    for column in (_COLUMNS[metric] for metric in TILES):
+        means = _means(frame, column)
         if not means:
             continue
         lower = METRICS[column.metric].better == "lower"
-        # Where several show the same figure, the baseline keeps the title.
-        best = min(means, key=lambda name: (means[name] if lower else -means[name], name != baseline))
-        if best == baseline:
-            comment = "the baseline"
-        else:
-            comment = _comment(column, differences(frame, column.metric, baseline)[best], baseline)
+        best = _best(frame, column, baseline)
+        comment = "the baseline" if best == baseline else _to_baseline(frame, column, best, baseline)
         label = f"{'Lowest' if lower else 'Highest'} {column.header[0].lower()}{column.header[1:]}"
         tiles.append(KeyFigure(label, column.number(means[best]), column.unit, best, comment))
     return tiles
 
 
+def _means(frame: polars.DataFrame, column: Column) -> dict[str, float]:
+    """Scheduler -> mean over the windows, where it is defined."""
+    return {name: i.mean for name, i in intervals(frame, column.metric).items() if math.isfinite(i.mean)}
+
+
+def _best(frame: polars.DataFrame, column: Column, baseline: str) -> str:
+    """The best scheduler; where several show the same figure, the baseline keeps the title."""
+    means = _means(frame, column)
+    sign = 1 if METRICS[column.metric].better == "lower" else -1
+    return min(means, key=lambda name: (sign * means[name], name != baseline))
+
+
+def _to_baseline(frame: polars.DataFrame, column: Column, name: str, baseline: str) -> str:
+    return _comment(column, differences(frame, column.metric, baseline)[name], baseline)
+
+
 def summary_lines(frame: polars.DataFrame, outcomes: Mapping[str, Outcome], baseline: str) -> list[str]:
-    """What the comparison found, in plain sentences computed from the numbers."""
+    """What the comparison found, in plain sentences computed from the numbers: the finding first, then the setting."""
     names, windows = schedulers(frame), frame["window"].n_unique()
     example = next(iter(outcomes.values()))
-    powered = any(math.isfinite(i.mean) for i in intervals(frame, "renewable_utilization").values())
+    powered = bool(_means(frame, _COLUMNS["renewable_utilization"]))
     power = f" and the renewable supply of site {example.site.name}" if powered and example.site else ""
     count = _number(len(names), "scheduler")
-    lines = [
+    setting = (
         f"{count[0].upper()}{count[1:]} ran the same {_number(windows, 'window')} of {len(example.workload):,} jobs"
         f"{' each' if windows > 1 else ''} on {example.cluster.processors:,} processors{power}."
-    ]
-    slow = intervals(frame, "avg_bounded_slowdown")
-    best = min(slow, key=lambda name: (slow[name].mean, name != baseline))
-    column = _COLUMNS["avg_bounded_slowdown"]
+    )
+    return [*_service_lines(frame, baseline), *(_power_lines(frame, baseline) if powered else []), setting]
+
+
+def _service_lines(frame: polars.DataFrame, baseline: str) -> list[str]:
+    """Who has the lowest slowdown and what waiting that costs, and who makes jobs wait least."""
+    slow, wait = _COLUMNS["avg_bounded_slowdown"], _COLUMNS["avg_wait_s"]
+    slowdowns, waits = _means(frame, slow), _means(frame, wait)
+    if not slowdowns:
+        return []
+    best, lines = _best(frame, slow, baseline), []
     if best == baseline:
-        lines.append(
-            f"None serves jobs faster than {baseline}: mean bounded slowdown {column.number(slow[best].mean)}."
-        )
+        lead = f"None has a lower mean bounded slowdown than {baseline}, {slow.number(slowdowns[best])}"
     else:
-        comment = _comment(column, differences(frame, column.metric, baseline)[best], baseline)
-        lines.append(f"{best} serves jobs fastest: mean bounded slowdown {column.number(slow[best].mean)}, {comment}.")
-    if powered:
-        lines += _power_lines(frame, baseline)
-    return lines
+        lead = (
+            f"{best} has the lowest mean bounded slowdown, {slow.number(slowdowns[best])}, "
+            f"{_to_baseline(frame, slow, best, baseline)}"
+        )
+    if best in waits:
+        patient = _best(frame, wait, baseline)
+        lead += f"{', while' if waits[best] > 1.05 * waits.get(baseline, math.inf) else ';'} its jobs wait "
+        lead += f"{_shown(wait, waits[best])} on average"
+        if best != baseline:
+            lead += _beside(waits[best], waits.get(baseline, math.nan), baseline)
+        if wait.number(waits[patient]) == wait.number(waits[best]):
+            lead += ", the shortest mean wait"
+        else:
+            lines.append(f"{patient} has the shortest mean wait, {_shown(wait, waits[patient])}.")
+    return [f"{lead}.", *lines]
+
+
+def _beside(value: float, other: float, baseline: str) -> str:
+    """A figure beside the baseline's, in words; empty where that is not defined."""
+    if not other > 0:
+        return ""
+    ratio = value / other
+    if abs(ratio - 1) < 0.05:
+        return f", about as long as {baseline}'s"
+    return f", {f'{ratio:,.1f} times' if ratio > 1 else f'{1 - ratio:.0%} less than'} {baseline}'s"
 
 
 def _power_lines(frame: polars.DataFrame, baseline: str) -> list[str]:
-    green = intervals(frame, "renewable_utilization")
-    greenest = max(green, key=lambda name: (green[name].mean, name == baseline))
-    brown = intervals(frame, "common_horizon_brown_kwh")
-    least = min(brown, key=lambda name: (brown[name].mean, name != baseline))
-    ratio = intervals(frame, "makespan_ratio")
-    share, energy = _COLUMNS["renewable_utilization"], _COLUMNS["common_horizon_brown_kwh"]
-    lines = [
-        f"{greenest} uses the largest renewable share, {_shown(share, green[greenest].mean)}, with a makespan "
-        f"{ratio[greenest].mean:.2f} times that of {baseline}."
-    ]
+    share, energy, stretch = (_COLUMNS[name] for name in ("renewable_utilization", BROWN, "makespan_ratio"))
+    green, brown, ratio = (_means(frame, column) for column in (share, energy, stretch))
+    greenest = _best(frame, share, baseline)
+    told = f", with a makespan {ratio[greenest]:.2f} times that of {baseline}" if greenest in ratio else ""
+    lines = [f"{greenest} uses the largest renewable share, {_shown(share, green[greenest])}{told}."]
+    if not brown:
+        return lines
+    least = _best(frame, energy, baseline)
     if least == baseline:
         lines.append(
-            f"Over the same span of time none draws less brown energy than {baseline} "
-            f"({_shown(energy, brown[least].mean)}, idle power included)."
+            f"Over the same span of time, idle power included, none draws less brown energy than {baseline}, "
+            f"{_shown(energy, brown[least])}."
         )
     else:
-        comment = _comment(energy, differences(frame, energy.metric, baseline)[least], baseline)
         lines.append(
             f"Over the same span of time, idle power included, {least} draws the least brown energy: "
-            f"{_shown(energy, brown[least].mean)}, {comment}."
+            f"{_shown(energy, brown[least])}, {_to_baseline(frame, energy, least, baseline)}."
         )
     return lines
 
@@ -334,11 +371,12 @@ def write_reproduction(
     Raises:
         InputError: the file cannot be written.
     """
-    equal = sum(cell["verdict"] == "equal" for cell in cells)
-    published = sum(cell.get("published") is not None for cell in cells)
+    from greenbatch.experiments.reproduce import VERDICTS, summary
+
+    seen = {str(cell["verdict"]) for cell in cells}
     write_page(
-        path, title=title, command=command, tables=[reproduction_table(cells)],
+        path, title=title, command=command, tables=reproduction_tables(cells),
         sections=[Section("Pictures", "", tuple(published_plots(cells)))] if cells else [],
-        summary=[f"{equal} of {published} published figures are equal to every printed digit."], notes=notes,
-        provenance=provenance,
+        summary=[summary(cells)["text"]], notes=notes, provenance=provenance,
+        explained=[(verdict, meaning) for verdict, meaning in VERDICTS.items() if verdict in seen],
     )  # fmt: skip

@@ -19,15 +19,24 @@ from greenbatch.experiments.compare import Progress, compare
 PUBLISHED = Path(__file__).with_name("published")
 
 NOT_TRAINED = "a learned or searched scheduler: not computed by this protocol"
-AS_WORDED = "not in the paper: the rule as it is worded; the published code departs from it"
-OURS = "not in the paper: our own rule"
-LEFT_OUT = "not in the paper: a plain rule that it left out"
+AS_WORDED = "the rule as it is worded; the published code departs from it"
+OURS = "our own rule"
+LEFT_OUT = "a plain rule that the paper left out"
 WAIT_REVERSED = (
     "the published code takes -(1 + submission) for the wait, so the rule runs backward; see the corrected row"
 )
 LPTPN_WAITS = "the published code waits for one job in steps of a second; see the row as worded"
 NO_SPARE = "the published EASY has no spare processors and a strict deadline"
 TO_LAST_START = "the published utilization ends at the last start, not at the makespan"
+VERDICTS: dict[str, str] = {
+    "equal": "equal to the published figure in every printed digit",
+    "better": "differs from the published figure, and is better",
+    "worse": "differs from the published figure, and is worse",
+    "not computed": "a published column that this protocol does not compute",
+    "derived trace": "computed on a stand-in for the trace, so not comparable to the published figure",
+    "not in the paper": "computed beside the published figures, of which there is none",
+}
+"""Verdict of a cell -> what it means."""
 DERIVED = "the trace is derived from a simulated schedule, not the archive's file"
 
 
@@ -167,9 +176,8 @@ def reproduce(
 ) -> list[dict[str, Any]]:
     """The cells of a paper's tables.
 
-    Each has table, trace, backfill, scheduler, metric, published, ours, digits, verdict and reason. The verdict is
-    ``equal`` (to every printed digit), ``better``, ``worse`` or ``not comparable``. The arguments are those of
-    `compute`.
+    Each has table, trace, backfill, scheduler, metric, published, ours, digits, verdict and reason; the verdict is one
+    of `VERDICTS`. The arguments are those of `compute`.
 
     Raises:
         InputError: an unknown protocol or trace.
@@ -211,9 +219,35 @@ def cells(name: str, ours: Mapping[tuple[str, str, str, str], float], traces: Se
             made.append({
                 "table": f"beside {tables[metric]}", "trace": trace, "backfill": backfill, "scheduler": column,
                 "metric": metric, "published": None, "ours": value, "digits": digits[metric],
-                "verdict": "not comparable", "reason": reason[column] or "not in the paper",
+                "verdict": "not in the paper", "reason": reason[column],
             })  # fmt: skip
     return made
+
+
+def summary(cells: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """How many cells came out with each verdict, and the same in a sentence.
+
+    Returns:
+        ``computed`` (figures that can be compared to a published one), ``equal`` among them, ``verdicts`` (verdict ->
+        cells) and ``text``.
+    """
+    counts = {verdict: sum(cell["verdict"] == verdict for cell in cells) for verdict in VERDICTS}
+    computed = counts["equal"] + counts["better"] + counts["worse"]
+    was = "figure equals the published one" if computed == 1 else "figures equal the published ones"
+    parts = [f"{counts['equal']} of {computed} computed {was} to every printed digit"] if computed else []
+    for verdict, one, many in (
+        (
+            "not computed",
+            "is a learned or searched column, not computed here",
+            "are learned or searched columns, not computed here",
+        ),
+        ("derived trace", "is of a derived trace, not comparable", "are of derived traces, not comparable"),
+        ("not in the paper", "is not in the paper", "are not in the paper"),
+    ):
+        if counts[verdict]:
+            parts.append(f"{counts[verdict]} {one if counts[verdict] == 1 else many}")
+    text = "; ".join(parts) + "."
+    return {"text": text, "computed": computed, "equal": counts["equal"], "verdicts": counts}
 
 
 def is_comparable(scenario: str) -> bool:
@@ -233,8 +267,10 @@ def _cell(
     from greenbatch.metrics import find
 
     digits = len(printed.partition(".")[2])
-    if value is None or not comparable:
-        verdict = "not comparable"
+    if value is None:
+        verdict = "not computed"
+    elif not comparable:
+        verdict = "derived trace"
     elif f"{value:.{digits}f}" == printed:
         verdict = "equal"
     else:

@@ -10,7 +10,16 @@ from typing import Any
 from greenbatch.experiments.statistics import differences
 from greenbatch.experiments.studies import Agent
 from greenbatch.experiments.study_results import Result
-from greenbatch.experiments.tables import CLASS_COLUMNS, MAIN, Cell, Column, Mark, Table, difference_table
+from greenbatch.experiments.tables import (
+    CLASS_COLUMNS,
+    COMMON_BROWN,
+    MAIN,
+    Cell,
+    Column,
+    Mark,
+    Table,
+    difference_table,
+)
 
 AS_PRINTED = (
     Column("avg_bounded_slowdown", "Bounded slowdown", digits=2, short="Slowdown"),
@@ -21,10 +30,7 @@ AS_PRINTED = (
     Column("avg_wait_s", "Wait", "s", digits=0, short="Wait"),
 )
 """Figures of the papers' tables, in the papers' units."""
-BESIDE = tuple(
-    column for column in MAIN
-    if column.metric in {"makespan_ratio", "common_horizon_brown_kwh", "p95_wait_s", "utilization"}
-)  # fmt: skip
+BESIDE = (COMMON_BROWN, *(c for c in MAIN if c.metric in {"makespan_ratio", "p95_wait_s", "utilization"}))
 """What always stands beside them."""
 NOT_TRAINED = "not trained"
 COVERS = (

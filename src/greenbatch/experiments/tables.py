@@ -2,7 +2,7 @@
 
 A tidy frame has the columns ``window`` (any name), ``scheduler``, ``metric``, ``value``; a missing or NaN value is
 "not defined". Renewable utilization never stands without bounded slowdown, makespan ratio and brown energy over the
-common horizon, because a stretched schedule raises it for nothing.
+scenario's horizon, because stretching the schedule alone raises it.
 """
 
 # ruff: noqa: RUF001 - typographic dashes, minus and multiplication signs are meant for the reader.
@@ -16,8 +16,8 @@ from functools import partial
 from typing import TYPE_CHECKING, Literal
 
 from greenbatch.errors import InputError
-from greenbatch.experiments.drawing import Picture, wrapped
-from greenbatch.experiments.statistics import Difference, Interval, differences, intervals, schedulers
+from greenbatch.experiments.drawing import Picture
+from greenbatch.experiments.statistics import Difference, Interval, by_window, differences, intervals, schedulers
 from greenbatch.metrics import METRICS
 
 if TYPE_CHECKING:
@@ -67,16 +67,19 @@ _PERCENT = partial(Column, unit="%", scale=100.0, digits=1)
 MAIN = (
     _SLOWDOWN("avg_bounded_slowdown", "Bounded slowdown", short="Slowdown"),
     _PERCENT("renewable_utilization", "Renewable utilization", short="Renewable"),
-    _ENERGY("common_horizon_brown_kwh", "Brown energy, common horizon", short="Brown"),
+    _ENERGY("horizon_brown_kwh", "Brown energy over the horizon", short="Brown"),
     Column("makespan_ratio", "Makespan over baseline", "×", digits=3, short="Makespan"),
-    _HOURS("avg_wait_s", "Wait"),
+    _HOURS("avg_wait_s", "Mean wait"),
     _HOURS("p95_wait_s", "Wait, 95th percentile", digits=1, short="Wait p95"),
     _PERCENT("utilization", "Utilization", short="Used"),
 )
 """Columns of the main table; those without any value are left out."""
 
 TERMINAL = MAIN[:5]
-"""The columns that fit a terminal of 80 characters, intervals included."""
+"""Columns of the table in a terminal."""
+
+COMMON_BROWN = _ENERGY("common_horizon_brown_kwh", "Brown energy, common horizon", short="Brown")
+"""Up to the last end of all schedulers compared, so a figure depends on the company: where `MAIN` does not fit."""
 
 CLASS_COLUMNS = (
     _SLOWDOWN("avg_bounded_slowdown_under_5min", "< 5 min"),
@@ -96,8 +99,10 @@ DETAIL = (
     _SLOWDOWN("max_user_bounded_slowdown", "worst user"),
     _HOURS("avg_turnaround_s", "Turnaround"),
     Column("makespan_s", "Makespan", "d", 1 / 86_400, 2),
-    _ENERGY("energy_kwh", "Energy"),
+    _ENERGY("horizon_energy_kwh", "Energy over the horizon"),
+    _ENERGY("energy_kwh", "Energy, own interval"),
     _ENERGY("brown_kwh", "Brown energy, own interval"),
+    COMMON_BROWN,
     _ENERGY("renewable_curtailed_kwh", "Curtailed"),
     Column("peak_power_w", "Peak power", "kW", 1e-3, 2),
     Column("killed", "Jobs killed"),
@@ -131,6 +136,8 @@ class Table:
     """Header of the column of row names."""
     notes: tuple[str, ...] = ()
     """Lines under the table."""
+    lead: tuple[str, ...] = ()
+    """Lines above the table, to be read before it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -184,10 +191,12 @@ def comparison_table(
     title: str = "Schedulers compared",
     show_intervals: bool = True,
     notes: Sequence[str] = (),
+    lead: Sequence[str] = (),
 ) -> Table:
     """One row a scheduler, one column a metric: mean over windows, 95% interval, the best value marked.
 
-    Columns that no scheduler has a value for are left out.
+    Columns that no scheduler has a value for are left out. With energy over the horizon, notes say how long that is and
+    who leaves work unfinished at its end.
     """
     names = schedulers(frame)
     cells: dict[str, list[Cell]] = {name: [] for name in names}
@@ -205,7 +214,28 @@ def comparison_table(
     count = frame["window"].n_unique()
     sample = "One window, so no interval" if count < 2 else f"Mean of {count} windows"
     sample += " [95% bootstrap interval]" if count > 1 and show_intervals else ""
-    return Table(title, tuple(shown), rows, notes=(f"{sample}. Bold: best of the column.", *notes))
+    over = any(column.metric.startswith("horizon_") for column in columns)
+    told = (f"{sample}. Bold: best of the column.", *(horizon_notes(frame) if over else ()), *notes)
+    return Table(title, tuple(shown), rows, notes=told, lead=tuple(lead))
+
+
+def horizon_notes(frame: polars.DataFrame) -> list[str]:
+    """How long the scenario's horizon is, and one line for every scheduler with unfinished work at its end."""
+    length = intervals(frame, "horizon_s")
+    if not any(i.count for i in intervals(frame, "horizon_brown_kwh").values()):
+        return []
+    days = max((i.mean for i in length.values() if i.count), default=math.nan) / 86_400
+    lines = [f"Brown energy: from the first submission over the scenario's horizon, {days:.1f} days"
+             f"{' on average' if frame['window'].n_unique() > 1 else ''}, idle power included."]  # fmt: skip
+    share = intervals(frame, "horizon_unfinished_share")
+    for name in schedulers(frame):
+        left = [jobs for jobs in by_window(frame, name, "horizon_unfinished_jobs").values() if jobs > 0]
+        if left:
+            lines.append(
+                f"{name} has unfinished jobs at the horizon in {len(left)} of {share[name].count} windows, "
+                f"{share[name].mean:.1%} of all work: its energy over the horizon is understated."
+            )
+    return lines
 
 
 def class_table(frame: polars.DataFrame) -> Table:
@@ -249,11 +279,11 @@ def warning_lines(frame: polars.DataFrame, baseline: str) -> list[str]:
     """One line for every scheduler that gains renewable utilization with a makespan stretched by more than 5 %.
 
     A gain counts where its interval over the windows excludes zero. An idle cluster runs mostly on renewable power, so
-    a longer interval raises the ratio by itself; brown energy over the common horizon shows what is left of the gain.
+    a longer interval raises the ratio by itself; brown energy over the scenario's horizon shows what remains.
     """
     gain = differences(frame, "renewable_utilization", baseline)
     ratio = intervals(frame, "makespan_ratio")
-    brown = differences(frame, "common_horizon_brown_kwh", baseline)
+    brown = differences(frame, "horizon_brown_kwh", baseline)
     lines = []
     for name, got in gain.items():
         gained = got.difference.low if got.difference.count > 1 else got.difference.mean
@@ -263,7 +293,7 @@ def warning_lines(frame: polars.DataFrame, baseline: str) -> list[str]:
         if math.isfinite(brown[name].relative):
             word = "less" if brown[name].relative < 0 else "more"
             much = f"{abs(brown[name].relative):.0%} {word}" if abs(brown[name].relative) >= 0.005 else "as much"
-            horizon = f": over the common horizon it draws {much} brown energy"
+            horizon = f": over the scenario's horizon it draws {much} brown energy"
         lines.append(
             f"{name} gains {100 * got.difference.mean:.1f} points of renewable utilization over {baseline}, but "
             f"stretches the makespan to {ratio[name].mean:.2f}×; a longer interval raises the share by itself{horizon}."
@@ -271,32 +301,31 @@ def warning_lines(frame: polars.DataFrame, baseline: str) -> list[str]:
     return lines
 
 
-def reproduction_table(cells: Sequence[Mapping[str, object]], title: str = "Published and computed") -> Table:
-    """Published figures beside ours.
+def reproduction_tables(cells: Sequence[Mapping[str, object]]) -> list[Table]:
+    """Published figures beside ours: one table for each table, trace and metric of the paper, a row a scheduler.
 
     Each cell has table, trace, backfill, scheduler, metric, published, ours, digits, verdict and maybe a reason;
     ``digits`` are the decimals printed in the paper; ``published`` or ``ours`` may be None.
     """
 
-    def figure(cell: Mapping[str, object], key: str) -> str:
+    def figure(cell: Mapping[str, object], key: str) -> Cell:
         value, digits = cell[key], cell["digits"]
         if not isinstance(value, (int, float)) or not math.isfinite(value) or not isinstance(digits, int):
-            return "–"
-        return f"{value:.{digits}f}".replace("-", "−")
+            return Cell("–")
+        return Cell(f"{value:.{digits}f}".replace("-", "−"))
 
-    rows = []
+    groups: dict[str, list[tuple[str, tuple[Cell, ...]]]] = {}
     for cell in cells:
-        name = " ".join(str(cell[key]) for key in ("table", "trace") if cell.get(key)).replace("Table ", "")
+        metric = str(cell["metric"])
+        label = METRICS[metric].label if metric in METRICS else metric
+        title = ", ".join(str(cell[key]) for key in ("table", "trace") if cell.get(key)) + f": {label}"
         scheduler = f"{cell['scheduler']}+{cell['backfill']}" if cell.get("backfill") else str(cell["scheduler"])
-        texts = (scheduler, str(cell["metric"]), figure(cell, "published"), figure(cell, "ours"), str(cell["verdict"]))
-        remark = str(cell.get("reason") or "")
-        body = (
-            *(Cell(text) for text in texts[:-1]),
-            Cell(texts[-1], "", remark, "best" if texts[-1] == "equal" else ""),
-        )
-        rows.append((name, body))
-    headers = tuple((header, "", header) for header in ("Scheduler", "Metric", "Published", "Ours", "Verdict"))
-    return Table(title, headers, tuple(rows), corner="Table")
+        verdict = str(cell["verdict"])
+        judged = Cell(verdict, "", str(cell.get("reason") or ""), "best" if verdict == "equal" else "")
+        row = (figure(cell, "published"), figure(cell, "ours"), judged)
+        groups.setdefault(f"{title[0].upper()}{title[1:]}", []).append((scheduler, row))
+    headers = tuple((header, "", header) for header in ("Published", "Ours", "Verdict"))
+    return [Table(title, headers, tuple(rows)) for title, rows in groups.items()]
 
 
 def _header(header: str, unit: str) -> str:
@@ -304,33 +333,10 @@ def _header(header: str, unit: str) -> str:
 
 
 def to_rich(table: Table) -> RenderableType:
-    """The table for a terminal of 80 columns or more: short headers, interval and remark below the bold best value."""
-    from rich import box
-    from rich.console import Group
-    from rich.table import Table as RichTable
-    from rich.text import Text
+    """The table for a terminal: every column and every name whole, in blocks where the terminal is narrow."""
+    from greenbatch.experiments.terminal import TerminalTable
 
-    styles = {"": "", "best": "bold green", "good": "bold green", "bad": "bold red"}
-    drawn = RichTable(title=table.title, title_justify="left", title_style="bold", box=box.SIMPLE_HEAD)
-    drawn.pad_edge, drawn.collapse_padding = False, True
-    unbroken = []  # numbers and words of headers stay whole
-    for k, (_, _, short) in enumerate(table.columns):
-        numbers = [cells[k].text for _, cells in table.rows if cells[k].text[-1:].isdigit()]
-        unbroken.append(max(map(len, (*short.split(), *numbers))))
-    names = [wrapped(name, 24 if sum(unbroken) + 2 * len(unbroken) < 54 else 17) for name, _ in table.rows]
-    drawn.add_column(table.corner, no_wrap=True)
-    for (_, unit, short), least in zip(table.columns, unbroken, strict=True):
-        header = Text(f"{short}\n[{unit}]" if unit else short)
-        drawn.add_column(header, justify="right", overflow="fold", min_width=least)
-    for name, (_, cells) in zip(names, table.rows, strict=True):
-        texts = []
-        for cell in cells:
-            text = Text(cell.text, style=styles[cell.mark])
-            for more in filter(None, (cell.interval, cell.remark)):
-                text.append(f"\n{more}", style="not bold dim")
-            texts.append(text)
-        drawn.add_row(Text(name), *texts)
-    return Group(drawn, *(Text(note, style="dim") for note in table.notes))
+    return TerminalTable(table)
 
 
 def to_markdown(table: Table) -> str:
@@ -344,7 +350,8 @@ def to_markdown(table: Table) -> str:
         return " ".join(filter(None, (body, safe(c.interval), f"({safe(c.remark)})" if c.remark else "")))
 
     headers = [table.corner, *(_header(header, unit) for header, unit, _ in table.columns)]
-    lines = [f"### {safe(table.title)}", "", "| " + " | ".join(map(safe, headers)) + " |"]
+    lines = [f"### {safe(table.title)}", "", *(f"{safe(line)}\n" for line in table.lead)]
+    lines += ["| " + " | ".join(map(safe, headers)) + " |"]
     lines.append("|:---|" + "---:|" * len(table.columns))
     lines += [f"| {safe(name)} | " + " | ".join(map(cell, cells)) + " |" for name, cells in table.rows]
     lines += [f"\n{safe(note)}" for note in table.notes]
@@ -371,6 +378,7 @@ def to_latex(table: Table) -> str:
 
     headers = [table.corner, *(_header(header, unit) for header, unit, _ in table.columns)]
     lines = [r"\begin{table}", r"\centering", rf"\caption{{{safe(table.title)}}}"]
+    lines += [rf"{{\small {safe(line)}\par}}" for line in table.lead]
     lines += [rf"\begin{{tabular}}{{l{'r' * len(table.columns)}}}", r"\toprule"]
     lines += [" & ".join(map(safe, headers)) + r" \\", r"\midrule"]
     lines += [" & ".join([safe(name), *map(cell, cells)]) + r" \\" for name, cells in table.rows]

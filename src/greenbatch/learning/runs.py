@@ -152,6 +152,10 @@ def _parts(folder: Path) -> Collection[str]:
     return [file.relative_to(folder).as_posix() for pattern in _PARTS for file in folder.glob(pattern)]
 
 
+_NOT_TRAINED_ON = ("scenario.evaluation.horizon",)
+"""What a training does not look at; older trainings do not say it."""
+
+
 def check_same(folder: Path, plan: Plan) -> None:
     """Refuse to resume a training that was started otherwise, or that has lost its checkpoint.
 
@@ -174,6 +178,8 @@ def check_plan(folder: Path, plan: Plan) -> None:
     """
     before = read_run(folder)["plan"]
     for key, (old, new) in _differences(before, json.loads(json.dumps(plan.record()))).items():
+        if key in _NOT_TRAINED_ON:
+            continue
         problem = f"is {_short(new)}, the training in {folder} was started with {_short(old)}"
         raise InputError(problem, field=key, fix="give the same as then, or another --out")
 

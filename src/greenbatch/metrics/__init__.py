@@ -6,7 +6,8 @@ from greenbatch.metrics.registry import METRICS, Metric, find, metric
 
 # isort: split
 # Importing a module registers its metrics; this order is the order of reports.
-from greenbatch.metrics import service, machine, power, window  # noqa: F401, I001
+from greenbatch.metrics import service, machine, power, horizon, window  # noqa: F401, I001
+from greenbatch.metrics.horizon import Horizon, horizon_of
 from greenbatch.metrics.window import evaluate, evaluate_window, json_ready
 
 __all__ = [
@@ -15,12 +16,14 @@ __all__ = [
     "METRICS",
     "PER_JOB",
     "Cut",
+    "Horizon",
     "Measured",
     "Metric",
     "bounded_slowdown",
     "evaluate",
     "evaluate_window",
     "find",
+    "horizon_of",
     "json_ready",
     "measure",
     "metric",

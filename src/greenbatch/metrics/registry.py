@@ -10,7 +10,7 @@ from typing import Literal, TypeVar
 from greenbatch.errors import InputError, did_you_mean
 
 Better = Literal["lower", "higher", "neither"]
-Scope = Literal["run", "window"]
+Scope = Literal["run", "horizon", "window"]
 Function = TypeVar("Function", bound=Callable[..., float])
 
 
@@ -27,9 +27,11 @@ class Metric:
     better: Better
     """Which way is better."""
     scope: Scope
-    """``run``: of one outcome alone; ``window``: needs the other outcomes of its window."""
+    """``run``: of one outcome alone; ``horizon``: also needs the horizon of its window (`metrics.horizon`);
+    ``window``: needs the other outcomes of its window."""
     function: Callable[..., float]
-    """``run``: Measured -> float; ``window``: (Measured, Window) -> float. NaN where it is not defined."""
+    """``run``: Measured -> float; ``horizon``: (Measured, Horizon) -> float; ``window``: (Measured, Window) -> float.
+    NaN where it is not defined."""
 
     @property
     def doc(self) -> str:

@@ -1,4 +1,8 @@
-"""What one outcome is worth among the others of its window: a common horizon, and ratios to a baseline."""
+"""What one outcome is worth among the others of its window: a common horizon, and ratios to a baseline.
+
+The common horizon ends with the last job of *all* schedulers compared, so its figures depend on the company; those of
+`metrics.horizon` do not.
+"""
 
 from __future__ import annotations
 
@@ -10,6 +14,7 @@ import numpy as np
 from greenbatch.engine.outcome import Outcome
 from greenbatch.errors import InputError
 from greenbatch.metrics import machine
+from greenbatch.metrics.horizon import Horizon
 from greenbatch.metrics.measured import Cut, Measured, measure
 from greenbatch.metrics.power import JOULES_PER_KWH
 from greenbatch.metrics.registry import METRICS, metric
@@ -43,8 +48,8 @@ def common_horizon_brown_kwh(run: Measured, window: Window) -> float:
     """Grid energy from the earliest submission to the latest end of *all* schedulers in the window. [kWh], >= 0.
 
     Idle power before, between and after the jobs is included, so that every scheduler pays for the same span of time
-    and none gains by stretching its schedule. Not in the papers; it mends GAS-MARL Eq. 4, whose interval the
-    scheduler chooses.
+    and none gains by stretching its schedule. The span, and so the figure, depends on which schedulers are compared;
+    `horizon_brown_kwh` does not. Not in the papers; it corrects GAS-MARL Eq. 4, whose interval the scheduler chooses.
     """
     return _over_horizon(run, window, "grid_j")
 
@@ -64,20 +69,36 @@ def common_horizon_energy_kwh(run: Measured, window: Window) -> float:
     return _over_horizon(run, window, "load_j")
 
 
-def evaluate(outcome: Outcome, *, cut: Cut | None = None) -> dict[str, float]:
+def evaluate(outcome: Outcome, *, cut: Cut | None = None, horizon: Horizon | None = None) -> dict[str, float]:
     """All metrics of one outcome, in the registry's order; NaN where one is not defined.
+
+    Args:
+        outcome: of one run.
+        cut: warm-up and cool-down; none if not given.
+        horizon: of the window, see `metrics.horizon_of`; without it the metrics over the horizon are left out.
 
     Raises:
         InputError: the cut leaves no job.
     """
-    run = measure(outcome, cut)
-    return {name: m.function(run) for name, m in METRICS.items() if m.scope == "run"}
+    return _values(measure(outcome, cut), horizon=horizon)
+
+
+def _values(run: Measured, **scopes: Horizon | Window | None) -> dict[str, float]:
+    """All metrics of a run whose scope is given."""
+    given = {"run": (), **{scope: (more,) for scope, more in scopes.items() if more is not None}}
+    return {m.name: m.function(run, *given[m.scope]) for m in METRICS.values() if m.scope in given}
 
 
 def evaluate_window(
-    outcomes: Mapping[str, Outcome], *, baseline: str, cut: Cut | None = None
+    outcomes: Mapping[str, Outcome], *, baseline: str, cut: Cut | None = None, horizon: Horizon | None = None
 ) -> dict[str, dict[str, float]]:
     """All metrics of several schedulers' outcomes of one window: scheduler -> metric -> value.
+
+    Args:
+        outcomes: scheduler -> its outcome of the window.
+        baseline: the scheduler that ratios refer to.
+        cut: warm-up and cool-down; none if not given.
+        horizon: of the window, see `metrics.horizon_of`; without it the metrics over the horizon are left out.
 
     Raises:
         InputError: the baseline is not among them, the outcomes are of different jobs, or the cut leaves no job.
@@ -96,10 +117,7 @@ def evaluate_window(
         end_s=max(run.last_end_s for run in runs.values()),
         baseline_makespan_s=machine.makespan_s(runs[baseline]),
     )
-    return {
-        name: {m.name: m.function(run) if m.scope == "run" else m.function(run, window) for m in METRICS.values()}
-        for name, run in runs.items()
-    }
+    return {name: _values(run, horizon=horizon, window=window) for name, run in runs.items()}
 
 
 def json_ready(values: Mapping[str, float]) -> dict[str, float | int | None]:

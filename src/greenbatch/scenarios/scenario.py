@@ -34,6 +34,8 @@ class Evaluation:
     baseline: str
     cut: Mapping[str, float]
     """Warm-up and cool-down: the fields of ``metrics.Cut``."""
+    horizon: float
+    """Span over which energy is compared, in makespans of fcfs+easy: the factor of ``metrics.horizon_of``."""
     comparable: bool
     """False where results must not be set beside published figures."""
 
@@ -191,6 +193,7 @@ def load_scenario(
             schedulers=evaluation.schedulers,
             baseline=evaluation.baseline or evaluation.schedulers[0],
             cut=evaluation.cut.model_dump(),
+            horizon=evaluation.horizon,
             comparable=evaluation.comparable,
         ),
         resolved=section.model_dump(mode="json", exclude_none=True),

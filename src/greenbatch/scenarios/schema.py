@@ -166,6 +166,8 @@ class EvaluationSection(Section):
     baseline: Text | None = None
     """Scheduler that the others are compared to; the first one without."""
     cut: CutSection = CutSection()
+    horizon: Annotated[float, Field(gt=0, le=1000)] = 2.0
+    """Span over which energy is compared, from the first submission, in makespans of fcfs+easy on the same window."""
     comparable: bool = True
     """False where results must not be set beside published figures; the description says why."""
 

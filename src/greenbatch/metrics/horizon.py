@@ -1,0 +1,128 @@
+"""Energy over a horizon of the window's own, so that a figure does not depend on which schedulers are compared.
+
+The horizon begins with the first submission and lasts ``factor`` times the makespan of a reference, ``fcfs+easy`` on
+the same jobs, machine and rules. With a power supply that does not repeat it ends with the supply at the latest.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from greenbatch.cluster import Cluster
+from greenbatch.energy import Site
+from greenbatch.engine.rules import Rules
+from greenbatch.errors import InputError
+from greenbatch.metrics import machine
+from greenbatch.metrics.jobs import Floats, run_s
+from greenbatch.metrics.measured import Measured, measure
+from greenbatch.metrics.power import JOULES_PER_KWH
+from greenbatch.metrics.registry import metric
+from greenbatch.workload import Workload
+
+REFERENCE = "fcfs+easy"
+"""The scheduler whose makespan sets the horizon."""
+FACTOR = 2.0
+"""Length of the horizon in makespans of the reference, where the scenario does not say otherwise."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Horizon:
+    """A span of time that a window's jobs, machine and rules set, whichever schedulers are compared."""
+
+    start_s: float
+    """First submission. [s]"""
+    end_s: float
+    """End of the horizon. [s]"""
+    reference_makespan_s: float
+    """Makespan of `REFERENCE` on the window, > 0. [s]"""
+
+
+def horizon_of(
+    workload: Workload, cluster: Cluster, site: Site | None, rules: Rules, factor: float = FACTOR
+) -> Horizon:
+    """The horizon of a window: simulates `REFERENCE` on it, without a power supply, which it does not look at.
+
+    Args:
+        workload: the jobs of the window.
+        cluster: the machine.
+        site: the power supply; only its end is used, and only if it does not repeat.
+        rules: how the batch system reacts.
+        factor: length of the horizon in makespans of the reference, > 0.
+
+    Raises:
+        InputError: the factor is not a positive number, or the parts do not fit together.
+    """
+    from greenbatch.engine.simulate import simulate
+    from greenbatch.policies import scheduler
+
+    if not 0 < factor < np.inf:
+        raise InputError(f"is {factor}", field="horizon", fix="give a number > 0")
+    run = measure(simulate(workload, cluster, None, rules, scheduler(REFERENCE)))
+    makespan_s = machine.makespan_s(run)
+    end_s = run.first_submit_s + factor * makespan_s
+    if site is not None and not site.repeat:
+        end_s = min(end_s, site.origin_s + site.slots * site.step_s)
+    return Horizon(start_s=run.first_submit_s, end_s=end_s, reference_makespan_s=makespan_s)
+
+
+def _left_s(run: Measured, horizon: Horizon) -> Floats:
+    """Seconds that each job still runs after the horizon, shape (n,)."""
+    return np.asarray(np.clip(run.outcome.end_s - horizon.end_s, 0.0, run_s(run.outcome)))
+
+
+@metric("horizon", "s", "neither", scope="horizon")
+def horizon_s(_: Measured, horizon: Horizon) -> float:
+    """Length of the scenario's horizon, ``factor * makespan of fcfs+easy`` on the same window. [s], > 0.
+
+    The factor is ``evaluation.horizon`` of the scenario, 2 by default. The horizon begins with the first submission;
+    with a power supply that does not repeat it ends with the supply at the latest.
+    """
+    return horizon.end_s - horizon.start_s
+
+
+@metric("energy over the horizon", "kWh", scope="horizon")
+def horizon_energy_kwh(run: Measured, horizon: Horizon) -> float:
+    """Energy used from the first submission to the end of the scenario's horizon, idle power included. [kWh], >= 0.
+
+    ``integral of P_C over the horizon``. It is the same for all schedulers that finish all jobs within the horizon and
+    kill none; otherwise it is understated by the work left (`horizon_unfinished_share`).
+    """
+    books = run.books_over(horizon.start_s, horizon.end_s)
+    return np.nan if books is None else books.load_j / JOULES_PER_KWH
+
+
+@metric("brown energy over the horizon", "kWh", scope="horizon")
+def horizon_brown_kwh(run: Measured, horizon: Horizon) -> float:
+    """Energy from the grid from the first submission to the end of the scenario's horizon. [kWh], >= 0.
+
+    ``integral of max(0, P_C - P_GT) over the horizon``, idle power before, between and after the jobs included. The
+    horizon is a property of the jobs, the machine and the rules alone, so the figure does not depend on which
+    schedulers are compared. Where jobs are unfinished at its end, it is understated. Not in the papers.
+    """
+    books = run.books_over(horizon.start_s, horizon.end_s)
+    return np.nan if books is None else books.grid_j / JOULES_PER_KWH
+
+
+@metric("makespan relative to fcfs+easy", "-", scope="horizon")
+def horizon_makespan_ratio(run: Measured, horizon: Horizon) -> float:
+    """Makespan over that of fcfs+easy on the same window, whether or not fcfs+easy is compared. [-], > 0."""
+    return machine.makespan_s(run) / horizon.reference_makespan_s
+
+
+@metric("jobs unfinished at the horizon", "jobs", scope="horizon")
+def horizon_unfinished_jobs(run: Measured, horizon: Horizon) -> float:
+    """Jobs that end after the scenario's horizon. [jobs], >= 0. Above 0, energy over the horizon is understated."""
+    return float(np.count_nonzero(_left_s(run, horizon)))
+
+
+@metric("work unfinished at the horizon", "-", scope="horizon")
+def horizon_unfinished_share(run: Measured, horizon: Horizon) -> float:
+    """Share of all processor time that falls after the scenario's horizon. [-], in [0, 1]; NaN without jobs.
+
+    ``sum(processors * time after the horizon) / sum(processors * run)``.
+    """
+    processors = run.outcome.workload.processors
+    work = float(np.sum(run_s(run.outcome) * processors))
+    return float(np.sum(_left_s(run, horizon) * processors)) / work if work > 0 else np.nan
