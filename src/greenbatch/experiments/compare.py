@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass
+from functools import partial
+from time import perf_counter
 from typing import TYPE_CHECKING, Any, cast
 
 from greenbatch.errors import InputError
+from greenbatch.experiments.workers import processes, spread
 
 if TYPE_CHECKING:
     import polars
@@ -18,6 +22,9 @@ if TYPE_CHECKING:
 
 Progress = Callable[[str, int, int], None]
 """Called with (what is being simulated, how many are done, how many there are)."""
+
+Metrics = dict[str, dict[str, float]]
+"""Scheduler -> metric -> value, of one window."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -78,6 +85,8 @@ def compare(
     progress: Progress | None = None,
     *,
     keep_finished: bool = False,
+    finished: Mapping[int, Metrics] | None = None,
+    workers: int | None = None,
 ) -> Comparison:
     """Simulate every scheduler on every window.
 
@@ -87,8 +96,12 @@ def compare(
         starts: first job of each window.
         jobs: length of the windows.
         baseline: the scheduler that the others are compared with, one of ``schedulers``.
-        progress: told before every simulation.
+        progress: told before every simulation; after every window, where there are several processes.
         keep_finished: when the user interrupts, return the windows that are finished, if there is one.
+        finished: first job -> metrics of windows that need not be simulated again. The first window always is: its
+            outcomes are the example.
+        workers: how many processes simulate windows; one for each processor if not given, unless the work is short.
+            The results do not depend on it. What a rule or policy prints or collects stays in the process it runs in.
 
     Raises:
         InputError: an unknown scheduler or two of one name, a baseline that is not compared, a window beyond the trace.
@@ -105,32 +118,50 @@ def compare(
         raise InputError(f"{baseline!r} is not among the schedulers", field="--baseline", fix=fix)
     for start in starts:
         scenario.window(start, jobs)
-    results: list[tuple[str, dict[str, dict[str, float]]]] = []
-    example: dict[str, Outcome] = {}
+    metrics = {start: found for start, found in (finished or {}).items() if start in starts[1:]}
     runs = len(starts) * len(deciders)
+
+    def tell(what: str, run: int = 0) -> None:
+        if progress is not None:
+            progress(what, len(metrics) * len(deciders) + run, runs)
+
+    def here(start: int) -> tuple[dict[str, Outcome], Metrics]:
+        last = start + jobs - 1
+        return _window(
+            scenario, deciders, jobs, baseline, start, lambda name, run: tell(f"{name} on jobs {start} to {last}", run)
+        )
+
+    begun = perf_counter()
     try:
-        for window, start in enumerate(starts):
-
-            def show(name: str, run: int, window: int = window, start: int = start) -> None:
-                if progress is not None:
-                    progress(f"{name} on jobs {start} to {start + jobs - 1}", window * len(deciders) + run, runs)
-
-            outcomes, metrics = _window(scenario, deciders, start, jobs, baseline, show)
-            results.append((str(start), metrics))
-            example = example or outcomes
+        example, metrics[starts[0]] = here(starts[0])
+        left = [start for start in starts if start not in metrics]
+        several = processes(workers, (perf_counter() - begun) * len(left))
+        there = partial(_metrics, scenario, deciders, jobs, baseline)
+        with closing(spread(left, lambda start: here(start)[1], there, several)) as found:
+            for start, result in found:
+                metrics[start] = result
+                if several > 1:
+                    tell(f"windows in {several} processes")
     except KeyboardInterrupt:
-        if not (keep_finished and results):
+        if not (keep_finished and starts[0] in metrics):
             raise
+    done = tuple(start for start in starts if start in metrics)
     return Comparison(
-        scenario=scenario, schedulers=tuple(deciders), baseline=baseline, starts=tuple(starts[: len(results)]),
-        jobs=jobs, frame=tidy(results), example=example,
+        scenario=scenario, schedulers=tuple(deciders), baseline=baseline, starts=done, jobs=jobs,
+        frame=tidy([(str(start), metrics[start]) for start in done]), example=example,
     )  # fmt: skip
 
 
+def _metrics(
+    scenario: Scenario, deciders: Mapping[str, Scheduler], jobs: int, baseline: str, start: int
+) -> Metrics:  # fmt: skip
+    return _window(scenario, deciders, jobs, baseline, start, lambda *_: None)[1]
+
+
 def _window(
-    scenario: Scenario, deciders: Mapping[str, Scheduler], start: int, jobs: int, baseline: str,
+    scenario: Scenario, deciders: Mapping[str, Scheduler], jobs: int, baseline: str, start: int,
     show: Callable[[str, int], None],
-) -> tuple[dict[str, Outcome], dict[str, dict[str, float]]]:  # fmt: skip
+) -> tuple[dict[str, Outcome], Metrics]:  # fmt: skip
     from greenbatch.engine.simulate import simulate
     from greenbatch.metrics import Cut, evaluate_window, horizon_of
 

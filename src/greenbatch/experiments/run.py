@@ -45,6 +45,7 @@ def compare(
     windows: int | None = None,
     seed: int | None = None,
     baseline: str | None = None,
+    workers: int | None = None,
 ) -> Comparison:
     """Compare schedulers on the same windows; what is not given is taken from the scenario.
 
@@ -57,6 +58,8 @@ def compare(
         windows: number of random windows, instead of the scenario's own.
         seed: seed of random windows.
         baseline: the scheduler that the others are compared with; else the scenario's, or the first.
+        workers: how many processes simulate windows; one for each processor if not given, unless the work is short.
+            The results do not depend on it. To see what a rule or policy prints or collects, give 1.
 
     Raises:
         InputError: an unknown name or two of one name, something that can decide nothing, or a window beyond the
@@ -68,4 +71,6 @@ def compare(
     question = load_scenario(scenario) if isinstance(scenario, str) else scenario
     deciders = scheduler_table(schedulers or question.evaluation.schedulers)
     first, length = choose_windows(question, starts=starts, windows=windows, jobs=jobs, seed=seed)
-    return run_all(question, deciders, first, length, choose_baseline(question, tuple(deciders), baseline))
+    return run_all(
+        question, deciders, first, length, choose_baseline(question, tuple(deciders), baseline), workers=workers
+    )

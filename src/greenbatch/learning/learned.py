@@ -132,6 +132,10 @@ class LearnedScheduler:
     eager: float = 0.0
     """Taken from the score of waiting."""
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Another process makes its own session: one cannot be sent."""
+        return _ready, (self.name, self.model, self.backfill, self.settings, self.seed, self.eager)
+
     def program(self, workload: Workload) -> Program:
         """The engine's program for a window of jobs.
 
@@ -221,8 +225,14 @@ def learned(
         action = model.preset.action.model_copy(update={"longest_hold_s": given["hold"]})
         model = replace(model, preset=model.preset.model_copy(update={"action": action}))
     seed = int(given["seed"]) if given["sample"] else None
-    session = load(graph_of(model, noise=seed is not None or given["eager"] > 0.0))
-    return LearnedScheduler(name, model, backfill, settings, session, seed, given["eager"])
+    return _ready(name, model, backfill, settings, seed, given["eager"])
+
+
+def _ready(
+    name: str, model: Model, backfill: str, settings: Mapping[str, float], seed: int | None, eager: float
+) -> LearnedScheduler:
+    session = load(graph_of(model, noise=seed is not None or eager > 0.0))
+    return LearnedScheduler(name, model, backfill, settings, session, seed, eager)
 
 
 def graph_of(model: Model, *, noise: bool = False) -> bytes:

@@ -1,0 +1,117 @@
+"""Work shared out to processes: the results do not depend on how many there are.
+
+Processes rather than threads, although compiled code lets go of the interpreter's lock: what surrounds it does not, and
+models and policies in Python hold the lock nearly all the time (docs/performance.md has the measurements). Loky rather
+than `multiprocessing`: scripts need no ``if __name__ == "__main__"``, and rules defined in a script or notebook are
+sent as they are.
+"""
+
+from __future__ import annotations
+
+import multiprocessing
+import pickle
+import signal
+from collections.abc import Callable, Generator, Iterable, Iterator
+from contextlib import contextmanager, suppress
+from functools import lru_cache
+from typing import Any, TypeVar
+
+Item = TypeVar("Item")
+Result = TypeVar("Result")
+
+WORTH_S = 10.0
+"""Work that takes longer than this is shared out, if nothing else is asked for: processes need a second or two to
+start. [s]"""
+_IDLE_S = 60.0
+"""A process without work ends after this time, should this one have been killed. [s]"""
+
+
+def processes(asked: int | None, work_s: float) -> int:
+    """How many processes to use.
+
+    Args:
+        asked: as many, if not None.
+        work_s: about how long the work takes in one. [s]
+    """
+    if asked is not None:
+        return asked
+    if work_s < WORTH_S or multiprocessing.current_process().daemon:
+        return 1
+    import loky
+
+    return int(loky.cpu_count())
+
+
+def spread(
+    items: Iterable[Item], here: Callable[[Item], Result], there: Callable[[Item], Result], workers: int
+) -> Generator[tuple[Item, Result]]:
+    """Every item with its result, as they are done.
+
+    Args:
+        items: what there is to do; all different.
+        here: does one in this process.
+        there: does the same in another process; sent there with all that it refers to.
+        workers: how many processes; 1 for this one. What cannot be sent is done in this one.
+
+    Raises:
+        Exception: what went wrong with the first of the items with which something did.
+    """
+    left = list(items)
+    if workers > 1 and len(left) > 1 and (task := _portable(there)) is not None:
+        from loky.process_executor import BrokenProcessPool
+
+        with suppress(BrokenProcessPool):  # a process was killed or could not start: do the rest here
+            for item, result in _elsewhere(task, tuple(left), min(workers, len(left))):
+                left.remove(item)
+                yield item, result
+    for item in left:
+        yield item, here(item)
+
+
+def _portable(task: Callable[..., Any]) -> bytes | None:
+    """A function as bytes; None if it refers to something that exists in this process alone."""
+    import cloudpickle
+
+    try:
+        return bytes(cloudpickle.dumps(task))
+    except (pickle.PicklingError, TypeError, ValueError, AttributeError, NotImplementedError, RecursionError):
+        return None
+
+
+@lru_cache(maxsize=1)
+def _received(task: bytes) -> Callable[..., Any]:
+    made: Callable[..., Any] = pickle.loads(task)  # noqa: S301  (our own process made it)
+    return made
+
+
+def _carry_out(task: bytes, item: Any) -> Any:
+    return _received(task)(item)
+
+
+def _elsewhere(task: bytes, items: tuple[Any, ...], workers: int) -> Iterator[tuple[Any, Any]]:
+    from concurrent.futures import as_completed
+
+    from loky.process_executor import ProcessPoolExecutor
+
+    executor = ProcessPoolExecutor(max_workers=workers, timeout=_IDLE_S)
+    try:
+        with _deaf_to_ctrl_c():
+            futures = {executor.submit(_carry_out, task, item): item for item in items}
+        for future in as_completed(futures):
+            if future.exception() is not None:
+                break
+            yield futures[future], future.result()
+        for future in futures:
+            future.result()  # raises the error of the first item, whichever failed first
+    finally:
+        executor.shutdown(wait=True, kill_workers=True)
+
+
+@contextmanager
+def _deaf_to_ctrl_c() -> Iterator[None]:
+    """Processes started here do not hear Ctrl-C: this one ends them."""
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
