@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import polars
@@ -91,6 +92,16 @@ def test_the_same_comparison_writes_the_same_bytes(small):
         assert (small / "one" / file).read_bytes() == (small / "other" / file).read_bytes(), file
 
 
+def test_any_number_of_processes_writes_the_same_bytes(small):
+    for workers in ("1", "2", "3"):
+        assert compare("--windows", "4", "--workers", workers, out=f"with-{workers}") == 0
+    for file in FILES[1:]:
+        one, *others = (
+            re.sub(rb"with-\d|--workers(&#34;|\W)+\d", b"", (small / f"with-{n}" / file).read_bytes()) for n in "123"
+        )
+        assert one == others[0] == others[1], file
+
+
 def test_a_comparison_equals_single_simulations(small):
     assert compare("--starts", "5", "--schedulers", "f2+green") == 0
     arguments = ["--scenario", "small.toml", "--scheduler", "f2+green", "--start", "5", "--jobs", "20", "--out", "one"]
@@ -134,8 +145,8 @@ def test_the_demo_is_a_comparison_on_the_default_scenario(small, monkeypatch):
 
     asked = {}
     monkeypatch.setattr(face, "run_comparison", lambda *a, **k: asked.update(arguments=a, **k))
-    assert main(["demo", "--out", "x", "--force"]) == 0
-    assert asked == {"arguments": (Path("x"), "default"), "force": True}
+    assert main(["demo", "--out", "x", "--workers", "2", "--force"]) == 0
+    assert asked == {"arguments": (Path("x"), "default"), "workers": 2, "force": True}
 
 
 def test_reproduce_prints_cells_as_a_table_or_json_and_writes_a_report(greenbatch_data, tmp_path, monkeypatch, capsys):

@@ -27,6 +27,7 @@ def compare(
     starts: str | None = None,
     trace: str | None = None,
     processors: Positive = None,
+    workers: Positive = None,
     strict: Switch = False,
     force: Switch = False,
 ) -> None:
@@ -54,6 +55,8 @@ def compare(
         Jobs to use instead of the scenario's: a file, or a name in greenbatch data list.
     processors
         Machine size, instead of the scenario's.
+    workers
+        Processes that simulate windows, instead of one per processor where the work is long. Results stay the same.
     strict
         Refuse what would otherwise be repaired or dropped while the trace is read.
     force
@@ -65,7 +68,7 @@ def compare(
     run_comparison(
         out, scenario, schedulers=schedulers, baseline=baseline, windows=windows, jobs=jobs, seed=seed,
         starts=None if starts is None else [whole(text, "--starts", 0) for text in items(starts, "--starts")],
-        trace=trace, processors=processors, strict=strict, force=force,
+        trace=trace, processors=processors, workers=workers, strict=strict, force=force,
     )  # fmt: skip
 
 
@@ -81,6 +84,7 @@ def run_comparison(
     starts: Sequence[int] | None = None,
     trace: str | None = None,
     processors: int | None = None,
+    workers: int | None = None,
     strict: bool = False,
     force: bool = False,
 ) -> None:
@@ -104,7 +108,7 @@ def run_comparison(
         first, length = choose_windows(question, starts=starts, windows=windows, jobs=jobs, seed=seed)
         base = choose_baseline(question, names, baseline)
         with progress_line() as show:
-            comparison = run(question, names, first, length, base, show, keep_finished=True)
+            comparison = run(question, names, first, length, base, show, keep_finished=True, workers=workers)
         familiar = familiar_windows(names, question, comparison.starts, length)
         write_comparison(comparison, folder, familiar, seed=own.seed if seed is None else seed)
     print_comparison(comparison, familiar)

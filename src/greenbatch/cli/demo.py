@@ -4,19 +4,21 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from greenbatch.cli.flags import Switch
+from greenbatch.cli.flags import Positive, Switch
 
 
-def demo(*, out: Path = Path("greenbatch-demo"), force: Switch = False) -> None:
+def demo(*, out: Path = Path("greenbatch-demo"), workers: Positive = None, force: Switch = False) -> None:
     """Compare schedulers on the embedded scenario: a table here, a report with pictures in the folder. No data needed.
 
     Parameters
     ----------
     out
         Folder for the results; refused if it exists and is not empty.
+    workers
+        Processes that simulate windows, instead of one per processor where the work is long. Results stay the same.
     force
         Replace an earlier result in the folder.
     """
     from greenbatch.cli.compare import run_comparison
 
-    run_comparison(out, "default", force=force)
+    run_comparison(out, "default", workers=workers, force=force)

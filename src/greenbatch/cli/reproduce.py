@@ -23,6 +23,7 @@ def reproduce(
     starts: str | None = None,
     sigma: float | None = None,
     out: Path | None = None,
+    workers: Positive = None,
     force: Switch = False,
     train: Switch = False,
     trained: Path | None = None,
@@ -53,6 +54,8 @@ def reproduce(
         Another threshold of brown energy than the paper's 50000. [J]
     out
         Folder for the results; nothing is written without it. With --train it holds the trainings, and results/.
+    workers
+        Processes that simulate windows, instead of one per processor where the work is long. Results stay the same.
     force
         Replace an earlier result in the folder.
     train
@@ -83,9 +86,9 @@ def reproduce(
     if train or trained is not None:
         from greenbatch.cli.reproduce_trained import Asked, reproduce_trained
 
-        if starts is not None or sigma is not None:
+        if any(value is not None for value in (starts, sigma, workers)):
             flag = "--train" if train else "--trained"
-            raise InputError("takes neither --starts nor --sigma", field=flag, fix="leave them out")
+            raise InputError("takes no --starts, --sigma or --workers", field=flag, fix="leave them out")
         if train and (trained is not None or out is None):
             raise InputError("needs --out, and takes no --trained", field="--train", fix="give --train --out FOLDER")
         if trained is not None and any(value is not None for value in (epochs, minutes, threads, overrides)):
@@ -106,7 +109,7 @@ def reproduce(
 
     def cells() -> list[dict[str, Any]]:
         with progress_line() as show:
-            return run(protocol, traces=names, starts=given, sigma=sigma, progress=show)
+            return run(protocol, traces=names, starts=given, sigma=sigma, workers=workers, progress=show)
 
     if out is None:
         made = cells()

@@ -121,6 +121,7 @@ def compute(
     starts: Sequence[int] | None = None,
     sigma: float | None = None,
     progress: Progress | None = None,
+    workers: int | None = None,
 ) -> dict[tuple[str, str, str, str], float]:
     """Our figures: (trace, column, backfill, metric) -> mean over the windows.
 
@@ -130,6 +131,7 @@ def compute(
         starts: other windows than the paper's.
         sigma: another threshold of brown energy than 50 kJ. [J]
         progress: told before every simulation.
+        workers: how many processes simulate windows, see `compare`.
     """
     import polars as pl
 
@@ -146,7 +148,7 @@ def compute(
         windows = starts or evaluation.starts
         if not windows:
             raise InputError("has no windows", field=scenario.name, fix="give evaluation.starts")
-        frame = compare(scenario, specs, windows, evaluation.jobs, specs[0], progress).frame
+        frame = compare(scenario, specs, windows, evaluation.jobs, specs[0], progress, workers=workers).frame
         means = frame.group_by("scheduler", "metric").agg(pl.col("value").mean())
         value = {(s, m): v for s, m, v in means.iter_rows() if v is not None}
         for (row, backfill), spec in names.items():
@@ -173,6 +175,7 @@ def reproduce(
     starts: Sequence[int] | None = None,
     sigma: float | None = None,
     progress: Progress | None = None,
+    workers: int | None = None,
 ) -> list[dict[str, Any]]:
     """The cells of a paper's tables.
 
@@ -190,7 +193,7 @@ def reproduce(
         if trace not in protocol.traces:
             fix = "known: " + ", ".join(protocol.traces)
             raise InputError(f"{name} has no trace {trace!r}", field="--traces", fix=fix)
-    ours = compute(protocol, traces=traces, starts=starts, sigma=sigma, progress=progress)
+    ours = compute(protocol, traces=traces, starts=starts, sigma=sigma, progress=progress, workers=workers)
     return cells(name, ours, traces or tuple(protocol.traces))
 
 
