@@ -74,7 +74,7 @@ def _portable(task: Callable[..., Any]) -> bytes | None:
 
     try:
         return bytes(cloudpickle.dumps(task))
-    except (pickle.PicklingError, TypeError, ValueError, AttributeError, NotImplementedError, RecursionError):
+    except Exception:  # noqa: BLE001  (what cannot be sent may raise anything)
         return None
 
 
