@@ -7,7 +7,7 @@ backfilling, metric or key without a meaning in the code stops the build.
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import partial
 
 from learning_tables import LEARNING
@@ -16,10 +16,11 @@ from texts import NOTHING, markdown, table
 
 from greenbatch.cli.app import VERBS
 from greenbatch.energy.units import BOUNDS, CANONICAL, UNITS
-from greenbatch.engine.program import BACKFILL_MEANINGS, GREEN_THRESHOLD_J
+from greenbatch.engine.program import BACKFILL_MEANINGS
+from greenbatch.engine.settings import Parameter, plain
 from greenbatch.metrics import METRICS, PER_JOB
 from greenbatch.policies import entries
-from greenbatch.policies.schedulers import BACKFILL_PARAMETERS
+from greenbatch.policies.schedulers import backfill_parameters
 from greenbatch.scenarios import shipped_names
 from greenbatch.scenarios.scenario import SHIPPED
 from greenbatch.scenarios.toml import read_toml
@@ -30,20 +31,21 @@ def policies() -> str:
     rows = []
     for name, entry in sorted(entries().items(), key=lambda item: not item[1].backfills):
         doc = inspect.getdoc(entry.plan) if entry.parameters else entry.summary
-        given = ", ".join(f"`{key}={value:g}`" for key, value in entry.parameters.items())
-        rows.append((f"`{name}`", _told(name, doc), given or NOTHING, "yes" if entry.backfills else "no"))
-    return table(("Policy", "What goes first", "Parameters, defaults", "Backfilling"), rows)
+        rows.append((f"`{name}`", _told(name, doc), _parameters(entry.parameters), "yes" if entry.backfills else "no"))
+    return table(("Policy", "What goes first", "Parameters: defaults, ranges", "Backfilling"), rows)
 
 
 def backfillings() -> str:
     """Every backfilling: what it lets go ahead, and its parameters."""
-    defaults = {"threshold_j": GREEN_THRESHOLD_J}
-    rows = []
-    for name, told in BACKFILL_MEANINGS.items():
-        parameters = BACKFILL_PARAMETERS.get(name, {})
-        given = ", ".join(f"`{key}={defaults[setting]:g}`" for key, setting in parameters.items())
-        rows.append((f"`{name}`", markdown(told), given or NOTHING))
-    return table(("Backfilling", "What may go ahead of a job that does not fit", "Parameters, defaults"), rows)
+    rows = [(f"`{name}`", markdown(told), _parameters(backfill_parameters(name)))
+            for name, told in BACKFILL_MEANINGS.items()]  # fmt: skip
+    head = ("Backfilling", "What may go ahead of a job that does not fit", "Parameters: defaults, ranges")
+    return table(head, rows)
+
+
+def _parameters(known: Mapping[str, Parameter]) -> str:
+    given = (f"`{key}={plain(parameter.default)}`: {parameter.span}" for key, parameter in known.items())
+    return "; ".join(given) or NOTHING
 
 
 def shipped() -> str:

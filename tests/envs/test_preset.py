@@ -77,8 +77,7 @@ def test_the_engines_arrays_cannot_be_outgrown_by_settings(name: str, value: flo
 
 @pytest.mark.parametrize("name", sorted(SETTINGS))
 def test_settings_that_presets_may_have(name: str) -> None:
-    low, high, _ = SETTINGS[name]
-    for value in (0.0, low, high):
+    for value in (0.0, SETTINGS[name].lowest, SETTINGS[name].highest):
         assert check(changed("settings", {name: value})).settings[name] == value
 
 

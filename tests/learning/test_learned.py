@@ -244,9 +244,9 @@ def test_wrong_names_are_refused_in_one_line(model: Path, tmp_path: Path) -> Non
     )
     assert "(no backfilling is called 'greeen'; known: conservative, easy, " in refusal(f"one-action@{model}+greeen")
     assert "one-action never waits, so it has no parameter 'hold'" in refusal(f"one-action@{model}:hold=60")
-    assert "sample is 2 (give 1 to draw the actions" in refusal(f"one-action@{model}:sample=2")
-    assert "seed is 0.5 (give a whole number" in refusal(f"one-action@{model}:sample=1:seed=0.5")
-    assert "seed is 1e+300 (give a whole number" in refusal(f"one-action@{model}:sample=1:seed=1e300")
+    assert "sample is 2 (give 0 or 1)" in refusal(f"one-action@{model}:sample=2")
+    assert "seed is 0.5 (give a whole number from 0 to 1e15)" in refusal(f"one-action@{model}:sample=1:seed=0.5")
+    assert "seed is 1e300 (give a whole number" in refusal(f"one-action@{model}:sample=1:seed=1e300")
     assert "conservative" in refusal(f"one-action@{model}+conservative")
     assert "easy has no parameter 'sigma'" in refusal(f"one-action@{model}+easy:sigma=3")
 

@@ -213,7 +213,7 @@ def test_its_model_is_a_scheduler_with_a_knob(small: Scenario, tmp_path: Path) -
     outcome = simulate(small.window(0, 60), small.cluster, small.site, small.rules, scheduler(name))
     assert np.isfinite(outcome.start_s).all()
     for text, message in (
-        (":makespan_bound=2", "makespan_bound is 2 (give 1.25 to 1.5, or train one for it)"),
+        (":makespan_bound=2", "makespan_bound is 2 (give 1.25 to 1.5)"),
         (":sample=1", "gas-marl-plus has no parameter 'sample' (it takes makespan_bound)"),
         ("+easy", "gas-marl-plus looks at every waiting job, so it takes no backfilling"),
     ):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import subprocess
 import sys
@@ -13,10 +14,13 @@ import pytest
 
 import greenbatch as gb
 from greenbatch.cluster import Cluster
+from greenbatch.engine.program import BACKFILLS, Program
 from greenbatch.engine.rules import Rules
+from greenbatch.engine.settings import SETTINGS, plain
 from greenbatch.engine.simulate import simulate
 from greenbatch.errors import GreenbatchError, InputError
 from greenbatch.policies import entries, names, registry, scheduler, split_schedulers
+from greenbatch.policies.schedulers import backfill_parameters
 from greenbatch.workload import Workload
 
 Write = Callable[[str], str]
@@ -86,23 +90,67 @@ def test_what_a_name_spells(
         ("fcfs:sigma=3+easy", "scheduler 'fcfs:sigma=3+easy': fcfs has no parameter 'sigma' (it takes none)"),
         ("f2+green:psi=3", "scheduler 'f2+green:psi=3': green has no parameter 'psi' (it takes sigma)"),
         ("f2+green:sigma=1:sigma=2", "f2+green:sigma=1:sigma=2: sigma is given twice (give it once)"),
-        ("f2+green:sigma=much", "f2+green:sigma=much: sigma is 'much' (give a number >= 0)"),
-        ("f2+green:sigma=-1", "f2+green:sigma=-1: sigma is '-1' (give a number >= 0)"),
-        ("f2+green:sigma=nan", "f2+green:sigma=nan: sigma is 'nan' (give a number >= 0)"),
-        ("f2+green:sigma=inf", "f2+green:sigma=inf: sigma is 'inf' (give a number >= 0)"),
+        ("f2+green:sigma=much", "f2+green:sigma=much: sigma is 'much' (give 0 to 1e15 J)"),
+        ("f2+green:sigma=-1", "f2+green:sigma=-1: sigma is -1 (give 0 to 1e15 J)"),
+        ("f2+green:sigma=nan", "f2+green:sigma=nan: sigma is nan (give 0 to 1e15 J)"),
+        ("f2+green:sigma=inf", "f2+green:sigma=inf: sigma is inf (give 0 to 1e15 J)"),
+        ("f2+green:sigma=", "f2+green:sigma=: sigma is '' (give 0 to 1e15 J)"),
         ("lptpn+easy", "lptpn+easy: lptpn looks at every waiting job, so it takes no backfilling (write lptpn or "
                        "lptpn+none)"),
-        ("cheapest-start:tick=0", "tick is 0"),
-        ("cheapest-start:tick=1e308", "tick is 1e+308"),
-        ("cheapest-start:horizon=1e308", "horizon is 1e+308"),
-        ("cheapest-start:hold=1e308", "hold is 1e+308"),
-        ("cheapest-start:psi=1e16", "psi is 1e+16"),
+        ("cheapest-start:tick=0", "cheapest-start:tick=0: tick is 0 (give 1 to 604800 s)"),
+        ("cheapest-start:tick=1e-9", "cheapest-start:tick=1e-9: tick is 1e-9 (give 1 to 604800 s)"),
+        ("cheapest-start:tick=1:horizon=31622400", "weighs 31,622,400 starts of each job, horizon / tick, the most is "
+                                                  "5,000 (give a longer tick or a shorter horizon)"),
+        ("cheapest-start:reserve=5", "cheapest-start:reserve=5: reserve is 5 (give 0 to 1)"),
+        ("random:seed=1.5", "random:seed=1.5: seed is 1.5 (give a whole number from 0 to 1e15)"),
+        ("random:seed=1e30+easy", "random:seed=1e30+easy: seed is 1e30 (give a whole number from 0 to 1e15)"),
         ("no/such.py:mine+easy", "no/such.py: no such file (give a Python file that registers a rule)"),
         ("", "scheduler '': no policy is called ''"),
     ],
 )  # fmt: skip
 def test_what_is_refused(spec: str, line: str) -> None:
     assert line in refusal(spec)
+
+
+RANGES = {
+    **{f"{name}:{key}": each for name, entry in entries().items() for key, each in entry.parameters.items()},
+    **{f"f2+{name}:{key}": each for name in BACKFILLS for key, each in backfill_parameters(name).items()},
+}
+
+
+@pytest.mark.parametrize("spec", RANGES)
+def test_every_parameter_is_held_to_its_range(spec: str) -> None:
+    known = RANGES[spec]
+    outside = [math.nan, math.inf, -math.inf, math.nextafter(known.highest, math.inf), -1e-300]
+    outside += [math.nextafter(known.lowest, -math.inf)] + [known.lowest + 0.5] * known.whole
+    for value in outside:
+        said = refusal(f"{spec}={value!r}")
+        assert said.startswith(f"{spec}={value!r}: {spec.rpartition(':')[2]} is "), said
+        assert said.endswith(f"(give {known.span})")
+    for value in (known.lowest, known.default, known.highest):
+        scheduler(f"{spec}={value!r}")
+
+
+@pytest.mark.parametrize("name", SETTINGS)
+def test_every_setting_of_a_program_is_held_to_its_range(name: str) -> None:
+    known = SETTINGS[name]
+    for value in (math.nan, math.inf, -1e-300, math.nextafter(known.highest, math.inf)):
+        with pytest.raises(InputError, match=rf"mine: {name} is .* \(give .*\)"):
+            Program(name="mine", settings={name: value})
+    for value in (known.lowest, known.default, known.highest):
+        Program(name="mine", settings={name: value})
+
+
+@pytest.mark.parametrize("name", ["treshold_j", "processors", "idle_w", "discipline", "supply_slots", "now_s", ""])
+def test_a_program_sets_nothing_else_in_the_engine(name: str) -> None:
+    with pytest.raises(InputError, match=f"mine: no setting is called {name!r} .*known: sticky, .*, horizon_s.$"):
+        Program(name="mine", settings={name: 1.0})
+
+
+def test_numbers_are_written_as_one_would_type_them() -> None:
+    texts = ["0", "1", "0.2", "-3", "31622400", "604800", "1e15", "1e11", "1e-9", "1.05", "nan", "inf", "1e308"]
+    assert [plain(float(text)) for text in texts] == texts
+    assert plain(31622400.5) == "31622400.5"
 
 
 def test_an_unknown_policy_far_from_any_names_them_all() -> None:

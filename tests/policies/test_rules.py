@@ -47,7 +47,7 @@ def jobs_of(columns: list[tuple[float, float, int, float]]) -> Workload:
 
 
 def program(name: str, jobs: Workload | None = None) -> Program:
-    return entries()[name].plan(jobs_of([(0.0, 1.0, 1, 0.0)]) if jobs is None else jobs, **entries()[name].parameters)
+    return entries()[name].plan(jobs_of([(0.0, 1.0, 1, 0.0)]) if jobs is None else jobs, **entries()[name].defaults)
 
 
 def scores(name: str, now_s: float, columns: list[tuple[float, float, int, float]]) -> list[float]:

@@ -74,7 +74,7 @@ CASES = [
     ('unit = "W/m2"\n', "", 10, "site.sources[0].unit: is missing"),
     ('time_kind = "elapsed"', 'time_kind = "lunar"', 16, "site.sources[0].time_kind"),
     ('commitment = "sticky"', 'commitment = "loose"', 20, "rules.commitment: is 'loose' (it must be 'sticky'"),
-    ('commitment = "sticky"', "tick_s = -5", 20, "rules.tick_s: is -5"),
+    ('commitment = "sticky"', "tick_s = -5", 20, "rules.tick_s: is -5 (give 0 for none, or 1 to 604800 s)"),
     ('commitment = "sticky"', "comitment = 'sticky'", 20, "did you mean commitment?"),
     ("starts = [0, 10]", "starts = [0, -10]", 22, "evaluation.starts[1]: is -10"),
     ("starts = [0, 10]", "starts = []", 22, "evaluation.starts: is []"),

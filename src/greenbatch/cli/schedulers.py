@@ -3,8 +3,13 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
 from greenbatch.cli.listing import print_entry
+
+if TYPE_CHECKING:
+    from greenbatch.engine.settings import Parameter
 
 INDENT = 21
 
@@ -14,14 +19,16 @@ def schedulers() -> None:
     from greenbatch.engine.program import BACKFILL_MEANINGS
     from greenbatch.learning.learned import shipped_models
     from greenbatch.policies import entries
+    from greenbatch.policies.schedulers import backfill_parameters
 
     _head("Policies: what starts next (a parameter is added as NAME:parameter=value)")
     for name, entry in sorted(entries().items()):
-        given = ", ".join(f"{key}={value:g}" for key, value in entry.parameters.items())
-        _print(name, f"{entry.summary} Parameters: {given}." if given else entry.summary)
+        _print(name, entry.summary)
+        _print_parameters(entry.parameters)
     _head("\nBackfillings: what may go ahead of a job that does not fit")
     for name, meaning in BACKFILL_MEANINGS.items():
         _print(name, meaning)
+        _print_parameters(backfill_parameters(name))
     _head("\nModels that come with greenbatch: for scenarios like the one they are named after, no backfilling")
     print(*(f"  {name.replace('/', '@')}" for name in shipped_models()), sep="\n")
     _head("\nYour own: FILE.py:NAME (a rule or policy in a file), PRESET@FOLDER (a model of greenbatch train)")
@@ -31,6 +38,14 @@ def _head(text: str) -> None:
     if text.startswith("\n"):
         print()
     print_entry("", text, column=0)
+
+
+def _print_parameters(parameters: Mapping[str, Parameter]) -> None:
+    from greenbatch.engine.settings import plain
+
+    for name, parameter in parameters.items():
+        text = f":{name}={plain(parameter.default)}  {parameter.meaning}; {parameter.span}"
+        print_entry("", text, column=INDENT)
 
 
 def _print(name: str, meaning: str) -> None:

@@ -15,7 +15,8 @@ from greenbatch.engine import state as st
 from greenbatch.engine.outcome import Outcome
 from greenbatch.engine.rules import Rules
 from greenbatch.engine.seam import Policy
-from greenbatch.errors import GreenbatchError, InputError, SupplyExhausted
+from greenbatch.engine.settings import SETTINGS
+from greenbatch.errors import GreenbatchError, InputError, SupplyExhausted, did_you_mean
 from greenbatch.workload import Workload
 
 BACKFILLS: dict[str, int] = {
@@ -51,9 +52,6 @@ DISCIPLINES: dict[str, int] = {
 }
 """What happens at a scheduling pass; see `engine.decide`, `engine.scan` and `engine.planning`."""
 
-GREEN_THRESHOLD_J = 50_000.0
-"""Brown energy below which a job may start (GAS-MARL §5.3, sigma). [J]"""
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Program:
@@ -73,7 +71,7 @@ class Program:
     unheld: Program | None = None
     """Of a planner with prices: the rule without holding that its lag is measured by."""
     settings: dict[str, float] | None = None
-    """Further SETTINGS fields."""
+    """Over the engine's defaults and the scenario's rules, see `engine.settings.SETTINGS`."""
     needs_site: bool = False
 
     def __post_init__(self) -> None:
@@ -84,6 +82,11 @@ class Program:
                 raise InputError(f"no {field} is called {getattr(self, field)!r}", field=self.name, fix=fix)
         if self.numbers is not None and self.unheld is None:
             raise InputError("has nothing to measure its lag by", field=self.name, fix="give unheld")
+        for setting, value in (self.settings or {}).items():
+            if setting not in SETTINGS:
+                fix = did_you_mean(setting, SETTINGS, then="known: " + ", ".join(SETTINGS))
+                raise InputError(f"no setting is called {setting!r}", field=self.name, fix=fix)
+            SETTINGS[setting].check(setting, value, field=self.name)
 
 
 class Scheduler(Protocol):
@@ -142,7 +145,7 @@ def prepare(workload: Workload, cluster: Cluster, site: Site | None, rules: Rule
         "discipline": DISCIPLINES[program.discipline],
         "backfill": BACKFILLS[program.backfill],
         "ranking": st.BY_ARRIVAL,
-        "threshold_j": GREEN_THRESHOLD_J,
+        "threshold_j": SETTINGS["threshold_j"].default,
         **(program.settings or {}),
     }
     score = None

@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 
 from greenbatch.engine import batch as engine
 from greenbatch.engine.program import BACKFILLS, Program
-from greenbatch.engine.state import BY_ARRIVAL
 from greenbatch.envs.layout import layout_of
 from greenbatch.envs.preset import Preset, preset, resolve
 from greenbatch.envs.simulations import Simulations
@@ -281,8 +280,7 @@ def program_of(made: Preset, backfill: str | None) -> Program:
     if chosen not in BACKFILLS or chosen == "conservative":
         known = ", ".join(name for name in BACKFILLS if name != "conservative")
         raise InputError(f"is {chosen!r}", field="backfill", fix=f"give one of {known}")
-    settings = {"ranking": float(BY_ARRIVAL), **made.settings}
-    return Program(name=made.name, backfill=chosen, settings=settings, needs_site=made.needs_site)
+    return Program(name=made.name, backfill=chosen, settings=dict(made.settings), needs_site=made.needs_site)
 
 
 def _buffers(layout: engine.Layout, environments: int, jobs: int) -> engine.Seen:

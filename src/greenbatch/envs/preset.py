@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import numpy as np
 from pydantic import Field, ValidationError, model_validator
 
+from greenbatch.engine import settings as engine_settings
+from greenbatch.engine.settings import Parameter, plain
 from greenbatch.errors import InputError, did_you_mean
 from greenbatch.scenarios.check import problems
 from greenbatch.scenarios.section import Section
@@ -29,17 +31,12 @@ PRICES_KIND, LINEAR_KIND = "prices", "linear"
 """Kinds of network that a search finds: the prices of a planner (`engine.priced`), and a ranking."""
 
 
-SETTINGS: dict[str, tuple[float, float, str]] = {
-    "sticky": (0.0, 1.0, "0 or 1"),
-    "per_instant": (0.0, 1.0, "0 or 1"),
-    "completion_first": (0.0, 1.0, "0 or 1"),
-    "tick_s": (1.0, 604_800.0, "0 for none, or 1 to 604800 s"),
-    "threshold_j": (0.0, 1e12, "0 to 1e12 J"),
+SETTINGS: dict[str, Parameter] = {
+    name: engine_settings.SETTINGS[name]
+    for name in ("sticky", "per_instant", "completion_first", "tick_s", "threshold_j")
 }
-"""Engine settings that a preset may put over the scenario's: smallest and largest value, and that in words. Machine,
-supply and forecast are the scenario's; the engine's arrays are laid out for them, and compiled code checks no bounds.
-"""
-_FLAGS = ("sticky", "per_instant", "completion_first")
+"""Engine settings that a preset may put over the scenario's. Machine, supply and forecast are the scenario's; the
+engine's arrays are laid out for them, and compiled code checks no bounds."""
 
 _SIGNED = ("remaining_time", "hour_sine", "hour_cosine")
 """Features that may be below 0, and so have no logarithm."""
@@ -222,10 +219,9 @@ def _check_settings(made: Preset, file: str | Path | None, lines: Mapping[Any, i
         if name not in SETTINGS:
             fix = did_you_mean(name, SETTINGS, then="known: " + ", ".join(SETTINGS))
             raise InputError("is not a setting of a preset", file=file, line=line, field=field, fix=fix)
-        low, high, words = SETTINGS[name]
-        allowed = value in (0.0, 1.0) if name in _FLAGS else value == 0.0 or low <= value <= high
-        if not allowed:
-            raise InputError(f"is {value:g}", file=file, line=line, field=field, fix=f"give {words}")
+        if not SETTINGS[name].takes(value):
+            fix = f"give {SETTINGS[name].span}"
+            raise InputError(f"is {plain(value)}", file=file, line=line, field=field, fix=fix)
 
 
 def _check_names(made: Preset, file: str | Path | None) -> None:

@@ -7,7 +7,6 @@ graph of the trained one, so it decides here as it did in training.
 from __future__ import annotations
 
 import json
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -18,22 +17,34 @@ from numpy.typing import NDArray
 
 from greenbatch.engine.program import BACKFILLS, Program
 from greenbatch.engine.seam import Decision, Start, View, Wait
+from greenbatch.engine.settings import A_YEAR_S, SEED, Parameter
 from greenbatch.envs.preset import PRICES_KIND
 from greenbatch.errors import InputError
 from greenbatch.learning.model import ACTOR, RECORD, Model, is_model, load_model, model_in
 from greenbatch.learning.onnx_graph import build, load
 from greenbatch.learning.priced import PricedScheduler, priced
 from greenbatch.learning.shapes import shapes_of
+from greenbatch.policies.schedulers import numbers
 
 if TYPE_CHECKING:
     from onnxruntime import InferenceSession
 
     from greenbatch.workload import Workload
 
-PARAMETERS: Mapping[str, float] = {"sample": 0.0, "seed": 0.0, "eager": 0.0, "hold": math.inf}
-"""What may be said behind the folder: ``sample=1`` draws from the policy, as the papers' evaluations do, from a
-``seed``; otherwise the best action is taken. Where waiting is a choice, ``eager`` is taken from its score, and while a
-job that fits has waited longer than ``hold`` [s], it is none: both trade renewables for makespan."""
+PARAMETERS: Mapping[str, Parameter] = {
+    "sample": Parameter(
+        default=0.0, lowest=0.0, highest=1.0, whole=True,
+        meaning="1 draws from the policy, as the papers' evaluations do; 0 takes the best action",
+    ),
+    "seed": SEED,
+    "eager": Parameter(default=0.0, lowest=0.0, highest=1e6, meaning="taken from the score of waiting"),
+    "hold": Parameter(
+        default=604_800.0, lowest=0.0, highest=A_YEAR_S, unit="s",
+        meaning="while a job that fits has waited longer, waiting is no choice",
+    ),
+}  # fmt: skip
+"""Options accepted after the model's folder. ``eager`` and ``hold`` are for models that may wait; both trade renewables
+for makespan. Without ``hold`` the preset's ``longest_hold_s`` counts."""
 
 _OF_WAITING = ("eager", "hold")
 
@@ -188,7 +199,7 @@ def weights_file(preset: str, name: str) -> Path:
 
 
 def learned(
-    name: str, preset: str, folder: str, parameters: Mapping[str, float], backfill: str,
+    name: str, preset: str, folder: str, given: Mapping[str, str], backfill: str,
     settings: Mapping[str, float],
 ) -> LearnedScheduler | PricedScheduler:  # fmt: skip
     """The scheduler of a model.
@@ -197,35 +208,28 @@ def learned(
         name: how it is named, for reports.
         preset: name of the preset that it must have been trained with.
         folder: the model, see `model_folder`.
-        parameters: see `PARAMETERS`.
+        given: text of each of `PARAMETERS` that is given.
         backfill: the backfilling.
         settings: engine settings that the backfilling's parameters stand for.
 
     Raises:
-        InputError: there is no model, it is damaged or of another preset, or it has no such parameter.
+        InputError: there is no model, it is damaged or of another preset, or a parameter is unknown or out of range.
     """
     model = load_model(model_folder(preset, folder))
     if model.preset.name != preset:
         fix = f"write {model.preset.name}@{folder}"
         raise InputError(f"is a model of {model.preset.name}, not of {preset}", file=folder, field=name, fix=fix)
     if model.preset.network.get("kind") == PRICES_KIND:
-        return priced(name, model, parameters, backfill)
-    for key in parameters:
-        if key not in PARAMETERS:
-            raise InputError(f"{preset} has no parameter {key!r}", field=name, fix="it takes " + ", ".join(PARAMETERS))
-    given = {**PARAMETERS, **parameters}
-    if given["sample"] not in (0.0, 1.0):
-        raise InputError(f"sample is {given['sample']:g}", field=name, fix="give 1 to draw the actions, 0 for the best")
-    if given["seed"] != int(given["seed"]) or given["seed"] >= 2.0**63:
-        raise InputError(f"seed is {given['seed']:g}", field=name, fix="give a whole number below 2^63")
+        return priced(name, model, given, backfill)
+    parameters = numbers(given, PARAMETERS, preset, name)
     for knob in _OF_WAITING:
         if knob in parameters and not model.preset.action.wait:
             raise InputError(f"{preset} never waits, so it has no parameter {knob!r}", field=name, fix="leave it out")
     if "hold" in parameters:
-        action = model.preset.action.model_copy(update={"longest_hold_s": given["hold"]})
+        action = model.preset.action.model_copy(update={"longest_hold_s": parameters["hold"]})
         model = replace(model, preset=model.preset.model_copy(update={"action": action}))
-    seed = int(given["seed"]) if given["sample"] else None
-    return _ready(name, model, backfill, settings, seed, given["eager"])
+    seed = int(parameters.get("seed", 0.0)) if parameters.get("sample") else None
+    return _ready(name, model, backfill, settings, seed, parameters.get("eager", 0.0))
 
 
 def _ready(

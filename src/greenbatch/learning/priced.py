@@ -10,9 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from greenbatch.engine.program import Program
+from greenbatch.engine.settings import Parameter
 from greenbatch.errors import InputError
 from greenbatch.learning.model import BOUND, Model
 from greenbatch.policies import scheduler
+from greenbatch.policies.schedulers import numbers
 
 if TYPE_CHECKING:
     from greenbatch.envs.preset import Preset
@@ -20,8 +22,6 @@ if TYPE_CHECKING:
 
 BASELINE = "f2+easy-schedgym"
 """The rule whose makespan a bound is a multiple of."""
-PARAMETERS = ("makespan_bound",)
-"""What may be said behind the folder: the makespan to hold to, relative to F2 with backfilling."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,13 +58,14 @@ def program_of(preset: Preset) -> Program:
     return Program(name=preset.name, settings=dict(preset.settings), needs_site=True)
 
 
-def priced(name: str, model: Model, parameters: Mapping[str, float], backfill: str) -> PricedScheduler:
+def priced(name: str, model: Model, given: Mapping[str, str], backfill: str) -> PricedScheduler:
     """The scheduler of a planner's model.
 
     Args:
         name: how it is named, for reports.
         model: the model.
-        parameters: see `PARAMETERS`; the largest bound if not given. In between, so are the numbers.
+        given: text of the parameters that are given, see `parameters_of`. Between two bounds that the model was
+            searched for, its numbers are interpolated.
         backfill: must be none: the planner looks at every waiting job.
 
     Raises:
@@ -75,16 +76,22 @@ def priced(name: str, model: Model, parameters: Mapping[str, float], backfill: s
         raise InputError(
             f"{model.preset.name} looks at every waiting job, so it takes no backfilling", field=name, fix=fix
         )
-    for key in parameters:
-        if key not in PARAMETERS:
-            raise InputError(
-                f"{model.preset.name} has no parameter {key!r}", field=name, fix="it takes " + ", ".join(PARAMETERS)
-            )
-    known = np.sort([float(key.removeprefix(BOUND)) for key in model.weights])
-    wanted = parameters.get("makespan_bound", float(known[-1]))
-    if not known[0] <= wanted <= known[-1]:
-        fix = f"give {known[0]:g} to {known[-1]:g}, or train one for it"
-        raise InputError(f"makespan_bound is {wanted:g}", field=name, fix=fix)
-    table = np.stack([model.weights[f"{BOUND}{each:g}"].astype(np.float64) for each in known])
-    numbers = np.array([np.interp(wanted, known, column) for column in table.T])
-    return PricedScheduler(name, model, np.ascontiguousarray(numbers))
+    known = parameters_of(model)
+    bound = known["makespan_bound"]
+    wanted = numbers(given, known, model.preset.name, name).get("makespan_bound", bound.default)
+    bounds = _bounds(model)
+    table = np.stack([model.weights[f"{BOUND}{each:g}"].astype(np.float64) for each in bounds])
+    prices = np.array([np.interp(wanted, bounds, column) for column in table.T])
+    return PricedScheduler(name, model, np.ascontiguousarray(prices))
+
+
+def parameters_of(model: Model) -> dict[str, Parameter]:
+    """Options accepted after the folder of a planner's model."""
+    lowest, highest = _bounds(model)[[0, -1]]
+    meaning = "makespan to hold to, relative to F2 with backfilling; train a model for others"
+    bound = Parameter(default=float(highest), lowest=float(lowest), highest=float(highest), meaning=meaning)
+    return {"makespan_bound": bound}
+
+
+def _bounds(model: Model) -> NDArray[np.float64]:
+    return np.sort([float(key.removeprefix(BOUND)) for key in model.weights])

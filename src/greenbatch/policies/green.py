@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
-from greenbatch.engine.program import GREEN_THRESHOLD_J, Program
+from greenbatch.engine.program import Program
+from greenbatch.engine.settings import SEED, SETTINGS
 from greenbatch.engine.state import Queue
 from greenbatch.errors import InputError
 from greenbatch.policies.registry import Scores, planner
 from greenbatch.workload import Workload
 
-_A_YEAR_S, _DEAREST = 366 * 86_400.0, 1e15
-"""Largest parameters of cheapest-start."""
+_MOST_STARTS = 5_000
+"""Starts of a job that cheapest-start weighs at most."""
+_TICK = replace(SETTINGS["tick_s"], default=1800.0, zero=False, meaning="time between the starts that are weighed")
 
 
 def _power_time(queue: Queue) -> Scores:
@@ -22,7 +26,7 @@ def _area_time(queue: Queue) -> Scores:
     return queue.requested_time_s**2 * queue.processors
 
 
-@planner("lptpn", sigma=GREEN_THRESHOLD_J)
+@planner("lptpn", sigma=SETTINGS["threshold_j"])
 def lptpn(_: Workload, *, sigma: float) -> Program:
     """Largest Processing Time x Power Need first, as GAS-MARL §5.3 words it (after Kassab et al.).
 
@@ -32,7 +36,7 @@ def lptpn(_: Workload, *, sigma: float) -> Program:
     return Program(name="lptpn", discipline="scan", score=_power_time, needs_site=True, settings={"threshold_j": sigma})
 
 
-@planner("lptpn-published", sigma=GREEN_THRESHOLD_J)
+@planner("lptpn-published", sigma=SETTINGS["threshold_j"])
 def lptpn_published(_: Workload, *, sigma: float) -> Program:
     """LPTPN as the authors' simulator runs it: it waits for one job in steps of a second (see `engine.scan`)."""
     return Program(
@@ -41,7 +45,10 @@ def lptpn_published(_: Workload, *, sigma: float) -> Program:
     )  # fmt: skip
 
 
-@planner("cheapest-start", hold=5e4, psi=0.0, reserve=0.2, short=2000.0, horizon=86_400.0, tick=1800.0)
+@planner(
+    "cheapest-start", hold=SETTINGS["hold_price_j"], psi=SETTINGS["idle_price_w"], reserve=SETTINGS["reserve_share"],
+    short=SETTINGS["short_s"], horizon=SETTINGS["horizon_s"], tick=_TICK,
+)  # fmt: skip
 def cheapest_start(
     _: Workload, *, hold: float, psi: float, reserve: float, short: float, horizon: float, tick: float
 ) -> Program:
@@ -53,12 +60,9 @@ def cheapest_start(
     up to ``horizon`` [s] ahead. Jobs are looked at in ascending requested time^2 x processors. Source: our own (see
     docs/decisions).
     """
-    if not tick > 0:
-        raise InputError("tick is 0", field="cheapest-start", fix="give seconds > 0, e.g. tick=1800")
-    for name, value, most in (("tick", tick, _A_YEAR_S), ("horizon", horizon, _A_YEAR_S),
-                              ("hold", hold, _DEAREST), ("psi", psi, _DEAREST)):  # fmt: skip
-        if value > most:
-            raise InputError(f"{name} is {value:g}", field="cheapest-start", fix=f"give at most {most:g}")
+    if horizon / tick > _MOST_STARTS:
+        problem = f"weighs {horizon / tick:,.0f} starts of each job, horizon / tick, the most is {_MOST_STARTS:,}"
+        raise InputError(problem, field="cheapest-start", fix="give a longer tick or a shorter horizon")
     return Program(
         name="cheapest-start", discipline="plan", score=_area_time, needs_site=True,
         settings={"hold_price_j": hold, "idle_price_w": psi, "reserve_share": reserve, "short_s": short,
@@ -66,7 +70,7 @@ def cheapest_start(
     )  # fmt: skip
 
 
-@planner("random", backfills=True, seed=0.0)
+@planner("random", backfills=True, seed=SEED)
 def random(workload: Workload, *, seed: float) -> Program:
     """A random order of the jobs, from a ``seed``."""
     order = np.random.default_rng(int(seed)).permutation(len(workload)).astype(np.float64)

@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from greenbatch.engine.program import Program
 from greenbatch.engine.seam import Decision, Policy, View
+from greenbatch.engine.settings import Parameter
 from greenbatch.engine.state import Queue
 from greenbatch.errors import GreenbatchError, InputError
 from greenbatch.workload import Workload
@@ -38,8 +39,7 @@ class Entry:
     name: str
     summary: str
     plan: Planner
-    parameters: dict[str, float]
-    """Parameters and their defaults."""
+    parameters: dict[str, Parameter]
     backfills: bool
     """Whether it can be combined with backfilling."""
     built_in: bool
@@ -47,6 +47,11 @@ class Entry:
     """The function, class or object that it was made of."""
     maker: Callable[[], Policy] | None = None
     """Makes the Python object that decides; None for policies that the engine runs itself."""
+
+    @property
+    def defaults(self) -> dict[str, float]:
+        """The defaults of its parameters."""
+        return {name: parameter.default for name, parameter in self.parameters.items()}
 
 
 ENTRIES: dict[str, Entry] = {}
@@ -148,13 +153,13 @@ def entry_of(decider: Any, name: str | None = None) -> Entry:
     return _rule_entry(name or own, decider)
 
 
-def planner(name: str, *, backfills: bool = False, **parameters: float) -> Callable[[Any], Any]:
+def planner(name: str, *, backfills: bool = False, **parameters: Parameter) -> Callable[[Any], Any]:
     """Register a policy with its own engine program under a name (decorator).
 
     Args:
         name: how the command line calls it.
         backfills: whether it can be combined with backfilling.
-        parameters: its parameters and their defaults.
+        parameters: its parameters, each with its default and range.
     """
 
     def register(function: Any) -> Any:

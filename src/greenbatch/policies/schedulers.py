@@ -17,12 +17,11 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeGuard, overload
 
-import numpy as np
-
 from greenbatch import datasets, provenance
 from greenbatch.engine.program import BACKFILLS, Program
 from greenbatch.engine.program import Scheduler as Simulated
 from greenbatch.engine.seam import Policy
+from greenbatch.engine.settings import SETTINGS, Parameter
 from greenbatch.errors import InputError, did_you_mean
 from greenbatch.policies import green, registry, rules  # noqa: F401  (the others register themselves)
 from greenbatch.policies.registry import Entry, line_in
@@ -39,8 +38,8 @@ _MODEL = re.compile(r"(?P<preset>[\w.-]+)@(?P<folder>.+)")
 """A trained model: its preset, and its folder with parameters and backfilling."""
 _PLUS = re.compile(r"(?<!\d[eE])\+")
 """The plus between policy and backfilling, not that of an exponent."""
-BACKFILL_PARAMETERS: dict[str, dict[str, str]] = {"green": {"sigma": "threshold_j"}}
-"""Parameters of backfillings -> engine settings."""
+_BACKFILL_SETTINGS: dict[str, dict[str, str]] = {"green": {"sigma": "threshold_j"}}
+"""Parameters of backfillings -> what they are called in the engine's settings."""
 
 
 @cache
@@ -67,6 +66,11 @@ def entries() -> dict[str, Entry]:
     return dict(registry.ENTRIES)
 
 
+def backfill_parameters(name: str) -> dict[str, Parameter]:
+    """The parameters of a backfilling."""
+    return {key: SETTINGS[setting] for key, setting in _BACKFILL_SETTINGS.get(name, {}).items()}
+
+
 def names() -> list[str]:
     """Names of all registered policies."""
     return sorted(entries())
@@ -84,7 +88,7 @@ class Scheduler:
 
     def program(self, workload: Workload) -> Program:
         """The engine's program for a window of jobs."""
-        made = self.entry.plan(workload, **{**self.entry.parameters, **self.parameters})
+        made = self.entry.plan(workload, **{**self.entry.defaults, **self.parameters})
         return replace(
             made, name=self.name, backfill=self.backfill, settings={**(made.settings or {}), **self.settings}
         )
@@ -165,14 +169,14 @@ def _is_scheduler(decider: object) -> TypeGuard[Simulated]:
 
 def _spelled(spec: str) -> Scheduler | LearnedScheduler | PricedScheduler:
     policy, backfill = _split(spec.strip())
-    policy_name, parameters = _parse(policy, spec)
+    policy_name, given = _parse(policy, spec)
     backfill_name, settings = _backfilling(backfill, spec)
     if model := _model(policy_name):
         from greenbatch.learning.learned import learned
 
-        return learned(f"{policy}+{backfill}", model["preset"], model["folder"], parameters, backfill_name, settings)
+        return learned(f"{policy}+{backfill}", model["preset"], model["folder"], given, backfill_name, settings)
     entry = _entry(policy_name, spec)
-    _known_parameters(parameters, list(entry.parameters), policy_name, spec)
+    parameters = numbers(given, entry.parameters, policy_name, spec)
     if backfill_name != "none" and not entry.backfills:
         raise InputError(
             f"{policy_name} looks at every waiting job, so it takes no backfilling", field=spec,
@@ -230,28 +234,47 @@ def _split(spec: str) -> tuple[str, str]:
 
 def _backfilling(text: str, spec: str) -> tuple[str, dict[str, float]]:
     """Name of a backfilling and the engine settings that its parameters stand for."""
-    name, parameters = _parse(text, spec)
+    name, given = _parse(text, spec)
     _known(name, list(BACKFILLS), "backfilling", spec)
-    known = BACKFILL_PARAMETERS.get(name, {})
-    _known_parameters(parameters, list(known), name, spec)
-    return name, {known[key]: value for key, value in parameters.items()}
+    found = numbers(given, backfill_parameters(name), name, spec)
+    return name, {_BACKFILL_SETTINGS[name][key]: value for key, value in found.items()}
 
 
-def _parse(text: str, spec: str) -> tuple[str, dict[str, float]]:
+def _parse(text: str, spec: str) -> tuple[str, dict[str, str]]:
+    """A name, and what is said behind it: key -> text."""
     parts = text.split(":")
-    parameters: dict[str, float] = {}
+    given: dict[str, str] = {}
     while len(parts) > 1 and "=" in parts[-1]:
         key, _, value = parts.pop().partition("=")
-        try:
-            number = float(value)
-        except ValueError:
-            number = np.nan
-        if not np.isfinite(number) or number < 0:
-            raise InputError(f"{key} is {value!r}", field=spec, fix="give a number >= 0")
-        if key in parameters:
+        if key in given:
             raise InputError(f"{key} is given twice", field=spec, fix="give it once")
-        parameters[key] = number
-    return ":".join(parts), parameters
+        given[key] = value
+    return ":".join(parts), given
+
+
+def numbers(given: Mapping[str, str], known: Mapping[str, Parameter], owner: str, spec: str) -> dict[str, float]:
+    """The parameters that a scheduler's name gives, as numbers.
+
+    Args:
+        given: key -> text, as written.
+        known: the parameters that there are.
+        owner: the policy, backfilling or preset that takes them, for messages.
+        spec: the scheduler's name, for messages.
+
+    Raises:
+        InputError: a parameter is unknown, is no number, or is out of its range.
+    """
+    found = {}
+    for key, text in given.items():
+        if key not in known:
+            fix = "it takes " + ", ".join(known) if known else "it takes none"
+            raise InputError(f"{owner} has no parameter {key!r}", field=f"scheduler {spec!r}", fix=fix)
+        try:
+            found[key] = float(text)
+        except ValueError:
+            raise InputError(f"{key} is {text!r}", field=spec, fix=f"give {known[key].span}") from None
+        known[key].check(key, found[key], field=spec)
+    return found
 
 
 def _entry(name: str, spec: str) -> Entry:
@@ -288,10 +311,3 @@ def _known(name: str, known: list[str], kind: str, spec: str) -> None:
         otherwise += "; one of your own is FILE.py:NAME" if kind == "policy" else ""
         hint = did_you_mean(name, known, otherwise=otherwise)
         raise InputError(f"no {kind} is called {name!r}", field=f"scheduler {spec!r}", fix=hint)
-
-
-def _known_parameters(given: dict[str, float], known: list[str], name: str, spec: str) -> None:
-    for key in given:
-        if key not in known:
-            fix = "it takes " + ", ".join(known) if known else "it takes none"
-            raise InputError(f"{name} has no parameter {key!r}", field=f"scheduler {spec!r}", fix=fix)

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, get_type_hints
 from pydantic import AfterValidator, Field, create_model, model_validator
 
 from greenbatch.engine.rules import Rules
+from greenbatch.engine.settings import SETTINGS, plain
 from greenbatch.scenarios.section import Count, Natural, Naturals, NotNegative, Section, Seed, Text, Texts, need_one_of
 from greenbatch.scenarios.site_schema import NoSite, SeriesSite, SyntheticSite
 
@@ -127,12 +128,6 @@ class WorkloadSection(Section):
         return self
 
 
-def _whole_tick(tick_s: float) -> float:
-    if 0 < tick_s < 1:
-        raise ValueError(f"is {tick_s}; give 0 for none, or at least 1 s")
-    return tick_s
-
-
 class ClusterSection(Section):
     """The machine: pooled processors."""
 
@@ -178,7 +173,13 @@ class EvaluationSection(Section):
         return self
 
 
-Tick = Annotated[float, Field(ge=0, le=1e12), AfterValidator(_whole_tick)]
+def _tick(tick_s: float) -> float:
+    if not SETTINGS["tick_s"].takes(tick_s):
+        raise ValueError(f"is {plain(tick_s)}; give {SETTINGS['tick_s'].span}")
+    return tick_s
+
+
+Tick = Annotated[float, AfterValidator(_tick)]
 _LIMITS: dict[str, Any] = {"tick_s": Tick}
 
 if TYPE_CHECKING:

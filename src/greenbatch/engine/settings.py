@@ -1,0 +1,91 @@
+"""Numbers that a user may set: the range, unit and meaning of each, and the one check that holds them to it."""
+
+from __future__ import annotations
+
+import math
+import re
+from dataclasses import dataclass
+
+from greenbatch.errors import InputError
+
+A_YEAR_S = 366 * 86_400.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Parameter:
+    """A number of a policy, a backfilling, a model or the engine."""
+
+    default: float
+    lowest: float
+    highest: float
+    meaning: str
+    unit: str = ""
+    whole: bool = False
+    """Only whole numbers are taken."""
+    zero: bool = False
+    """0 is taken too, although it is below the lowest: it means "none"."""
+
+    @property
+    def span(self) -> str:
+        """The range in words, e.g. ``0 for none, or 1 to 604800 s``."""
+        low, high = plain(self.lowest), plain(self.highest)
+        if self.whole:
+            return f"{low} or {high}" if self.highest == self.lowest + 1 else f"a whole number from {low} to {high}"
+        return f"{'0 for none, or ' * self.zero}{low} to {high}" + f" {self.unit}" * bool(self.unit)
+
+    def takes(self, value: float) -> bool:
+        """Whether a number is in the range; NaN never is."""
+        if self.zero and value == 0.0:
+            return True
+        return self.lowest <= value <= self.highest and (not self.whole or value == math.floor(value))
+
+    def check(self, name: str, value: float, *, field: str) -> None:
+        """Refuse a number that is out of range.
+
+        Raises:
+            InputError: one line with the range.
+        """
+        if not self.takes(value):
+            raise InputError(f"{name} is {plain(value)}", field=field, fix=f"give {self.span}")
+
+
+def plain(value: float) -> str:
+    """A number as one would type it: ``31622400``, ``0.2``, ``1e15``."""
+    exact, short = f"{value:.15g}", re.sub(r"e\+?(-?)0*", r"e\1", f"{value:g}")
+    return short if len(short) < len(exact) and float(short) == value else exact
+
+
+def _flag(meaning: str) -> Parameter:
+    return Parameter(default=0.0, lowest=0.0, highest=1.0, whole=True, meaning=meaning)
+
+
+SEED = Parameter(default=0.0, lowest=0.0, highest=1e15, whole=True, meaning="seed of the random numbers")
+
+SETTINGS: dict[str, Parameter] = {
+    "sticky": _flag("once chosen, a job holds the head of the line until it starts"),
+    "per_instant": _flag("one scheduling pass after all events of an instant, instead of one after each event"),
+    "completion_first": _flag("a job that ends comes before one that arrives at the same instant"),
+    "tick_s": Parameter(
+        default=0.0, lowest=1.0, highest=604_800.0, unit="s", zero=True,
+        meaning="time between extra scheduling passes while jobs wait",
+    ),
+    "threshold_j": Parameter(
+        default=50_000.0, lowest=0.0, highest=1e15, unit="J",
+        meaning="brown energy below which a job may start (GAS-MARL §5.3, sigma)",
+    ),
+    "hold_price_j": Parameter(
+        default=5e4, lowest=0.0, highest=1e15, unit="J", meaning="price of one unit of a job's slowdown"
+    ),
+    "idle_price_w": Parameter(default=0.0, lowest=0.0, highest=1e15, unit="W", meaning="price of an idle processor"),
+    "reserve_share": Parameter(
+        default=0.2, lowest=0.0, highest=1.0, meaning="share of the machine that long jobs leave free"
+    ),
+    "short_s": Parameter(
+        default=2000.0, lowest=0.0, highest=1e11, unit="s",
+        meaning="requested time up to which a job may use the reserve",
+    ),
+    "horizon_s": Parameter(
+        default=86_400.0, lowest=0.0, highest=A_YEAR_S, unit="s", meaning="how far ahead starts are weighed"
+    ),
+}  # fmt: skip
+"""What a scheduler's program may set in the engine."""
