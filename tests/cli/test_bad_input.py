@@ -180,7 +180,7 @@ SCENARIOS = [
     ('unit = "W/m2"', 'unit = "kW"', "s.toml, line 11: site.sources.*pv needs irradiance"),
     ('time_column = "t"', "", "time_column"),
     ('time_kind = "elapsed"', 'time_kind = "local"\ntime_zone = "Mars"', "Mars"),
-    ("repeat = true", 'align = "calendar"', "does not tell its date"),
+    ("repeat = true", 'align = "calendar"', "the workload has no date"),
     ("repeat = true", "step_s = -1", "site.*step_s: is -1"),
     ("repeat = true", "step_s = 1e-9", "step_s"),
     ("starts = [0]", "starts = [1]", "start.*largest start is 0"),

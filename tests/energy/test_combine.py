@@ -149,10 +149,10 @@ JUNE = {"clock": "unix", "start_s": unix(2024, 6, 1)}
 @pytest.mark.parametrize(
     ("sources", "options", "message"),
     [
-        ({}, {}, "site.sources: needs at least one source"),
+        ({}, {}, "site.sources: requires at least one source"),
         ({"s": watts([1], quantity="share")}, {}, r"holds share, but site source 's' needs power_w \(.*W, kW"),
         ({"s": watts([1])}, {"align": "moon"}, "site.align: is 'moon'"),
-        ({"s": watts([1], **JUNE)}, {"align": "calendar"}, "workload does not tell its date .*trace-start"),
+        ({"s": watts([1], **JUNE)}, {"align": "calendar"}, "workload has no date .*trace-start"),
         ({"s": watts([1])}, {"align": "calendar", "unix_start_s": 1e9}, r"file.csv: has no dates .*trace-start"),
         ({"s": watts([1], **JUNE)}, {"align": "calendar", "unix_start_s": 1e15}, "correct the trace's UnixStartTime"),
         (
@@ -164,10 +164,10 @@ JUNE = {"clock": "unix", "start_s": unix(2024, 6, 1)}
         (
             {"a": watts([1], **JUNE), "b": watts([1], clock="unix", start_s=unix(2025, 6, 1))},
             {},
-            "no step in common",
+            "overlap by less than one step",
         ),
         ({"s": watts([1])}, {"step_s": 0}, "site.step_s: is 0"),
-        ({"s": watts([1])}, {"step_s": 7200}, "no step in common"),
+        ({"s": watts([1])}, {"step_s": 7200}, "overlap by less than one step"),
         ({"s": watts(np.ones(9000))}, {"step_s": 1e-3}, "longer step"),
         ({"s": watts([1] * 48, clock="typical-year")}, {"align": "calendar", "unix_start_s": 1e9}, "not a year of 365"),
         ({"s": watts([1])}, {"signals": {"s": watts([1])}}, "a signal has the name of a source"),

@@ -132,7 +132,7 @@ def test_parameters_out_of_range(greensboro, options, message):
 
 def test_place_dates_and_irradiance_are_needed(greensboro, greenbatch_data):
     homeless = read_weather(greenbatch_data("weather/pvlib_nsrdb_psm4_tmy-2023.csv.gz"), time_zone="-07:00")
-    with pytest.raises(InputError, match=r"latitude_deg: the file does not tell its place \(give latitude_deg"):
+    with pytest.raises(InputError, match=r"latitude_deg: the file does not state its location \(give latitude_deg"):
         pvwatts(homeless, rated_w=1000, tilt_deg=30)
     undated = Series(name="x", quantity="irradiance_w_m2", values=np.ones(4), step_s=3600)
     weather = Weather(name="x", layout="x", series={"ghi_w_m2": undated}, latitude_deg=0, longitude_deg=0)
@@ -159,4 +159,4 @@ for module in ("pandas", "polars", "scipy", "matplotlib", "numba"):
     assert module not in sys.modules, module
 """
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)
-    assert done.stdout.strip() == "InputError pvwatts: needs pvlib (pip install 'greenbatch[weather]')", done.stderr
+    assert done.stdout.strip() == "InputError pvwatts: requires pvlib (pip install 'greenbatch[weather]')", done.stderr

@@ -88,7 +88,7 @@ def test_label_moves_the_start(tmp_path, label):
 def test_units(tmp_path, unit, cell, value, quantity):
     path = write(tmp_path, f"0,{cell}", f"60,{cell}")
     if value is None:  # boiling water is no air temperature
-        with pytest.raises(InputError, match="212 degF is not believable"):
+        with pytest.raises(InputError, match="212 degF is not plausible"):
             read(path, time_kind="elapsed", unit=unit)
         return
     series = read(path, time_kind="elapsed", unit=unit)

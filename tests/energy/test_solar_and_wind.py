@@ -87,7 +87,7 @@ def test_power_from_shares_and_its_unit_check():
     assert power(share, rated_w=30_000, factor=2).values.tolist() == [0, 30_000, 60_000]
     watts = Series(name="pv", quantity="power_w", values=np.array([0.0, 29.5]), step_s=300)
     assert power(watts, rated_w=30).values.tolist() == [0, 29.5]
-    with pytest.raises(InputError, match=r"reaches 29\.5 W at most, the plant is rated 30000 W"):
+    with pytest.raises(InputError, match=r"never exceeds 29\.5 W, but the plant is rated 30000 W"):
         power(watts, rated_w=30_000)  # kW declared as W
     with pytest.raises(InputError, match=r"rated_w: is missing \(pv holds shares of it\)"):
         power(share)
@@ -102,11 +102,11 @@ def test_power_from_shares_and_its_unit_check():
         (lambda: pv(sun(1), area_m2=1, factor=-1), "pv.factor"),
         (lambda: pv(sun(1), area_m2=1, round_w=0.03), r"pv.round_w: is 0.03 \(give 1, 0.1"),
         (lambda: pv(sun(1), area_m2=1, round_w=0), "pv.round_w"),
-        (lambda: pv(wind(1), area_m2=1), r"wind: holds wind_m_s, but pv needs irradiance_w_m2 \(.*W/m2, kW/m2"),
+        (lambda: pv(wind(1), area_m2=1), r"wind: holds wind_m_s, but pv requires irradiance_w_m2 \(.*W/m2, kW/m2"),
         (lambda: turbine(sun(1), rated_w=1), "sun: holds irradiance_w_m2"),
         (lambda: turbine(wind(1), rated_w=-5), "turbine.rated_w: is -5"),
-        (lambda: turbine(wind(1), rated_w=1, cut_in_m_s=16), "they must rise"),
-        (lambda: turbine(wind(1), rated_w=1, cut_out_m_s=float("inf")), "they must rise"),
+        (lambda: turbine(wind(1), rated_w=1, cut_in_m_s=16), "they must satisfy"),
+        (lambda: turbine(wind(1), rated_w=1, cut_out_m_s=float("inf")), "they must satisfy"),
         (lambda: at_hub(wind(1), measured_height_m=0, hub_height_m=80), "measured_height_m: is 0"),
         (lambda: at_hub(wind(1), measured_height_m=10, hub_height_m=80, shear_exponent=7), "shear_exponent: is 7"),
         (lambda: at_hub(wind(1), measured_height_m=10, hub_height_m=80, law="cosine"), "law: is 'cosine'"),
@@ -122,11 +122,11 @@ def test_parameters_out_of_range(call, message):
 
 def test_density_needs_series_in_the_same_steps():
     later = Series(name="t", quantity="temperature_c", values=np.array([5.0]), step_s=3600, start_s=3600)
-    with pytest.raises(InputError, match="not in the same steps as wind"):
+    with pytest.raises(InputError, match="does not have the same steps as wind"):
         at_density(wind(1), temperature=later, elevation_m=0)
 
 
 @pytest.mark.parametrize("values", [[np.nan], [np.inf], [-1.0], [121.0]])
-def test_unbelievable_wind_is_no_series(values):
-    with pytest.raises(InputError, match=r"wind: step 0 is .*believable is 0 to 120"):
+def test_implausible_wind_is_refused(values):
+    with pytest.raises(InputError, match=r"wind: step 0 is .*plausible: 0 to 120"):
         wind(*values)

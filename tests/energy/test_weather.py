@@ -64,7 +64,7 @@ def test_typical_years_equal_pvlib(greenbatch_data, tmp_path, file, place):
 )
 def test_nsrdb_typical_years(greenbatch_data, file, place):
     path = greenbatch_data(f"weather/{file}")
-    with pytest.raises(InputError, match=r"time_zone: the file does not tell its time zone .*\"-08:00\""):
+    with pytest.raises(InputError, match=r"time_zone: the file does not state its time zone .*\"-08:00\""):
         read_weather(path)
     weather = read_weather(path, time_zone="-07:00", latitude_deg=40.5137, longitude_deg=-108.5449)
     assert set(weather.series) == set(ALL)
@@ -138,7 +138,7 @@ def test_open_meteo(greenbatch_data, zone, offset_h):
 
 def test_files_that_are_plain_series_say_how_to_read_them(greenbatch_data):
     for file in ("gasmarl_irradianceS.csv.gz", "gasmarl_windspeedS.csv.gz", "vessim_solar_10cities_5min.csv.gz"):
-        with pytest.raises(InputError, match=r"line 1: is no weather file .*read its columns as a series"):
+        with pytest.raises(InputError, match=r"line 1: is not a weather file .*read its columns as a series"):
             read_weather(greenbatch_data(f"weather/{file}"))
 
 
@@ -251,7 +251,7 @@ BROKEN = {
     "epw without data": (epw(), {}, None, None, "no data below DATA PERIODS"),
     "epw without zone": (epw(epw_row(2020, 1, 1, 1)).replace("8.0,1.0", "8.0,x"), {}, 1, "utc_offset_h", "'x'"),
     "epw records": (epw(epw_row(2020, 1, 1, 1), periods="DATA PERIODS,1,inf"), {}, 2, "per_hour", "'inf'"),
-    "epw cut off": (epw("2020,1,1,1,0,flags,20"), {}, 3, None, "7 fields, needs 22"),
+    "epw cut off": (epw("2020,1,1,1,0,flags,20"), {}, 3, None, "7 fields, expected 22"),
     "epw hour 25": (epw(epw_row(2020, 1, 1, 25)), {}, 3, "hour", "'25' is not possible"),
     "epw 30 February": (epw(epw_row(2020, 2, 30, 1)), {}, 3, "hour", "2020-02-30 is not a date"),
     "epw text": (
@@ -267,12 +267,12 @@ BROKEN = {
     "epw gap": (
         epw(*(epw_row(2020, 1, 1, h) for h in (1, 2, 3, 9))), {}, 6, "hour", "a gap of 21600 s",
     ),
-    "epw one row": (epw(epw_row(2020, 1, 1, 1)), {}, 3, "hour", "one row does not tell the step"),
+    "epw one row": (epw(epw_row(2020, 1, 1, 1)), {}, 3, "hour", "a single row does not define the step"),
     "tmy3 bad date": (TMY3_HEAD + "1997-01-01,01:00,0,0,0,5,980,3\n", {}, 3, "Date (MM/DD/YYYY)", "not a date"),
     "tmy3 hour 25": (TMY3_HEAD + "01/01/1997,25:00,0,0,0,5,980,3\n", {}, 3, "hour", "'25'"),
     "tmy3 no sun": (TMY3_HEAD.replace("GHI", "Sun"), {}, 2, "GHI (W/m^2)", "no such column"),
     "tmy3 zone": (TMY3_HEAD.replace("-5.0", "EST"), {}, 1, "utc_offset_h", "'EST'"),
-    "psm no zone": (PSM_HEAD + "2020,1,1,0,30,5,3\n", {}, None, "time_zone", "does not tell its time zone"),
+    "psm no zone": (PSM_HEAD + "2020,1,1,0,30,5,3\n", {}, None, "time_zone", "does not state its time zone"),
     "psm IANA zone": (
         PSM_HEAD + "2020,1,1,0,30,5,3\n", {"time_zone": "America/Denver"}, None, "time_zone", "not a fixed offset",
     ),
@@ -285,7 +285,7 @@ BROKEN = {
         PSM_HEAD + "2020,1,1,0,30,5,3\n2020,1,1,1,30,5,3\n", {"time_zone": "UTC", "latitude_deg": 91},
         None, "latitude_deg", "is 91",
     ),
-    "wind no offset": (WIND_HEAD + "2010-01-01 00:00,3\n", {}, 3, "variable_name at height m", "carries no offset"),
+    "wind no offset": (WIND_HEAD + "2010-01-01 00:00,3\n", {}, 3, "variable_name at height m", "has no offset"),
     "wind no heights": ("variable_name,wind_speed\n2010-01-01 00:00+01:00\n", {}, 2, None, "two header lines"),
     "wind with zone": (WIND_HEAD + "2010-01-01 00:00Z,3\n", {"time_zone": "UTC"}, None, "time_zone", "their offset"),
     "json broken": ('{"hourly": {"time": [1,\n2,,]}}', {}, 2, None, "is not JSON"),

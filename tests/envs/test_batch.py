@@ -345,9 +345,9 @@ def test_normalizers_become_numbers_of_the_scenario(small: Scenario) -> None:
     assert scales["processors"] == 256.0
     assert scales["requested_time"] == small.workload.run_time_s.max()
     assert scales["wait"] == 43_200.0
-    with pytest.raises(InputError, match="delays jobs, which for ever puts them off"):
+    with pytest.raises(InputError, match="delays jobs, which can starve them"):
         resolve(preset_with(settings={"sticky": 0.0}), small)
-    with pytest.raises(InputError, match="must be asked again although nothing happens"):
+    with pytest.raises(InputError, match="requires decisions between events"):
         resolve(waiting().model_copy(update={"settings": {}}), small)
     with pytest.raises(InputError, match="gas-marl needs a power supply"):
         resolve(preset("gas-marl"), replace(small, site=None))

@@ -93,7 +93,7 @@ def test_a_refusal_names_file_line_field_and_fix(tmp_path: Path) -> None:
     with pytest.raises(InputError) as caught:
         preset(file)
     assert str(caught.value).startswith(
-        f"{file}, line {line}: settings.stiky: is not a setting of a preset (did you mean sticky?"
+        f"{file}, line {line}: settings.stiky: is not a setting that a preset may override (did you mean sticky?"
     )
 
 

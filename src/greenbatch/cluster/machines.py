@@ -11,7 +11,7 @@ from greenbatch.errors import InputError
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NodeGroup:
-    """Equal nodes. A pooled cluster is one group of one big node: processors without identity."""
+    """Identical nodes. A pooled cluster is one group of one large node: processors without identity."""
 
     name: str
     count: int
@@ -19,7 +19,7 @@ class NodeGroup:
     processors: int
     """Processors per node, >= 1."""
     idle_power_w: float
-    """Power of one node that runs nothing, always on. [W]"""
+    """Power of one idle node; nodes are always on. [W]"""
     speed: float = 1.0
     """Work done per second relative to the trace's machine, > 0."""
 
@@ -51,7 +51,7 @@ class Cluster:
 
     @property
     def speed(self) -> float:
-        """Work done per second by any processor.
+        """Work done per second by each processor.
 
         Raises:
             InputError: the groups have different speeds, which pooled processors cannot express.
@@ -66,7 +66,7 @@ class Cluster:
     def pooled(
         cls, processors: int, *, processors_per_machine: int = 8, idle_power_per_machine_w: float = 50.0
     ) -> Self:
-        """Processors without node identity; idle power is counted per (started) machine.
+        """Processors without node identity; idle power counts per machine, the last of which may be partly filled.
 
         Source: GAS-MARL §5.2: machines of 8 processors and 50 W idle power.
         """

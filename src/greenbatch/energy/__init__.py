@@ -1,7 +1,7 @@
 """Power in: solar, wind, time series, weather files and the synthetic site. Everything becomes a `Site`.
 
-Data go one way: a reader gives `Series` (one quantity in equal steps, its unit in its name), a model turns them into
-power, and `combine` puts the sources on common steps and on the workload's clock. Power in a slot is constant.
+Data flow one way: a reader returns `Series` (one quantity in equal steps, its unit in its name), a model converts them
+to power, and `combine` puts the sources on common steps and on the workload's clock. Power is constant within a slot.
 
 ::
 
@@ -25,7 +25,7 @@ not a key but processors of the cluster / ``reference_processors``, applied to a
 ``kind = "weather-turbine"``    ``read_weather`` + ``weather_turbine`` (rated_w, series, hub_height_m, ...)
 =============================== =======================================================================
 
-GAS-MARL's site, whose two files have a column for each year under labels of another one::
+GAS-MARL's site, whose two files have one column per year, all labeled with the dates of another year::
 
     [site]
     kind = "series"
@@ -43,7 +43,7 @@ GAS-MARL's site, whose two files have a column for each year under labels of ano
     area_m2 = 200
     round_w = 0.01
 
-A panel under real weather, on the trace's own dates::
+A PV array under real weather on the trace's own dates::
 
     [site]
     kind = "series"
@@ -57,7 +57,7 @@ A panel under real weather, on the trace's own dates::
     rated_w = 40_000
     tilt_deg = 30
 
-Prices, carbon intensity and the like will be ``signals`` of a `Site`: named series in the same slots.
+Prices and carbon intensity will be ``signals`` of a `Site`: named series in the same slots.
 """
 
 from greenbatch.energy.combine import combine

@@ -1,4 +1,4 @@
-"""Named columns of a CSV or Parquet file as text, with the line of every row, so that errors can name it."""
+"""Named columns of a CSV or Parquet file as text, with the line number of each row for error messages."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from greenbatch.files import decode, read_bytes
 Floats = NDArray[np.float64]
 
 MISSING = frozenset({"", "nan", "na", "n/a", "null", "none", "-"})
-"""Texts (in lower case) that mean "no value" in every file."""
+"""Cells (in lower case) that mean "no value" in any file."""
 
 
 @dataclass(frozen=True, slots=True)
 class Columns:
-    """Some columns of one file, all of one length; every cell is stripped text, missing cells are empty."""
+    """Columns of one file, all of the same length; cells are stripped text, missing cells are empty."""
 
     file: str
     sha256: str
@@ -30,10 +30,10 @@ class Columns:
     first_line: int | None
     """Line of the first row in a text file without blank lines; ``None`` for Parquet."""
     lines: tuple[int, ...] = ()
-    """Line of every row, where blank or quoted lines make them differ from counting on."""
+    """Line of each row, if blank or quoted lines make the lines not consecutive."""
 
     def place(self, row: int) -> tuple[int | None, str]:
-        """Line number of a row, and words to add where the file has no lines."""
+        """Line number of a row, and text to append for files without lines."""
         if self.first_line is None:
             return None, f" in row {row + 1}"
         return (self.lines[row] if self.lines else self.first_line + row), ""
@@ -45,7 +45,7 @@ class Columns:
 
 
 def read_rows(text: str, *, file: str | Path, delimiter: str = ",") -> tuple[list[list[str]], list[int]]:
-    """Rows of a CSV text and the line on which each ends; blank lines are left out."""
+    """Rows of a CSV text and the line on which each ends; blank lines are skipped."""
     rows: list[list[str]] = []
     lines: list[int] = []
     reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter)
@@ -59,14 +59,14 @@ def read_rows(text: str, *, file: str | Path, delimiter: str = ",") -> tuple[lis
     return rows, lines
 
 
-def read_columns(file: str | Path, wanted: Sequence[str], *, delimiter: str = ",") -> Columns:
+def read_columns(file: str | Path, names: Sequence[str], *, delimiter: str = ",") -> Columns:
     """Read named columns of a CSV (``.gz`` or plain, one header row) or Parquet file.
 
     Raises:
-        InputError: the file cannot be read, has no rows, lacks a column, has one twice, or a row is cut off.
+        InputError: the file cannot be read, has no rows, lacks a column or has it twice, or a row is incomplete.
     """
     if ".parquet" in (suffixes := Path(file).suffixes) or ".pq" in suffixes:
-        return _parquet(file, wanted)
+        return _parquet(file, names)
     content, digest = read_bytes(file)
     text = decode(content, file)
     if len(delimiter) != 1:
@@ -75,7 +75,7 @@ def read_columns(file: str | Path, wanted: Sequence[str], *, delimiter: str = ",
     if len(rows) < 2:
         raise InputError("has no data rows", file=file, fix="it needs a header row and at least one row below it")
     header = [name.strip() for name in rows[0]]
-    places = [_index(file, header, name, lines[0]) for name in wanted]
+    places = [_index(file, header, name, lines[0]) for name in names]
     for row, line in zip(rows, lines, strict=True):
         if len(row) != len(header):
             raise InputError(
@@ -84,7 +84,7 @@ def read_columns(file: str | Path, wanted: Sequence[str], *, delimiter: str = ",
                 line=line,
                 fix="complete or remove the line",
             )
-    cells = {name: [row[at].strip() for row in rows[1:]] for name, at in zip(wanted, places, strict=True)}
+    cells = {name: [row[at].strip() for row in rows[1:]] for name, at in zip(names, places, strict=True)}
     return Columns(str(file), digest, cells, lines[1], tuple(lines[1:]))
 
 
@@ -120,20 +120,20 @@ def _index(file: str | Path, header: Sequence[str], name: str, line: int | None)
     return header.index(name)
 
 
-def _parquet(file: str | Path, wanted: Sequence[str]) -> Columns:
+def _parquet(file: str | Path, names: Sequence[str]) -> Columns:
     import polars
 
     raw, digest = read_bytes(file)
     try:
         header = list(polars.read_parquet_schema(io.BytesIO(raw)))
-        places = [header[_index(file, header, name, None)] for name in wanted]
+        places = [header[_index(file, header, name, None)] for name in names]
         frame = polars.read_parquet(io.BytesIO(raw), columns=places)
     except polars.exceptions.PolarsError as error:
         raise InputError(f"is not a Parquet file: {str(error).splitlines()[0]}", file=file) from None
     if not frame.height:
         raise InputError("has no data rows", file=file, fix="write at least one row")
     cells = {}
-    for name in wanted:
+    for name in names:
         column = frame[name]
         if column.dtype == polars.Datetime:
             zone = getattr(column.dtype, "time_zone", None)

@@ -1,4 +1,4 @@
-"""Sources with different steps, starts and calendars become one `Site` on a workload's clock."""
+"""Combine sources with different steps, starts and calendars into one `Site` on a workload's clock."""
 
 from __future__ import annotations
 
@@ -39,30 +39,30 @@ def combine(
 ) -> Site:
     """Put power series on common steps and on the clock of a workload.
 
-    Each source keeps its energy: coarser steps are cut into equal parts, finer ones are averaged. Only the time that
-    all series cover is used; what is cut off is noted.
+    The energy of each source is preserved: coarser steps are split into equal parts, finer ones are averaged. Only the
+    time span that all series cover is used; a note states what is cut off.
 
     Args:
         name: name of the site.
         sources: name ("solar", "wind", ...) -> power in W.
-        align: ``"trace-start"`` lets trace time 0 be the first instant that all series cover, whatever the calendar;
-            ``"calendar"`` uses the workload's Unix time, and for typical-year data its month, day and hour in the
-            data's standard time (29 February repeats 28 February; four calendar years are laid out).
-        unix_start_s: Unix time of trace time 0 (``Workload.unix_start_s``); needed for ``"calendar"``. [s]
-        step_s: step of the site; the shortest of the series when not given. [s]
+        align: ``"trace-start"`` maps trace time 0 to the first instant that all series cover, whatever the calendar;
+            ``"calendar"`` uses the workload's Unix time or, for typical-year data, its month, day and hour in the
+            data's standard time (29 February repeats 28 February; the year is repeated over four calendar years).
+        unix_start_s: Unix time of trace time 0 (``Workload.unix_start_s``); required by ``"calendar"``. [s]
+        step_s: step of the site; by default the shortest of the series. [s]
         repeat: see `Site`.
         forecast_horizon_s: see `Site`. [s]
-        signals: further series in the site's steps that are no source of power.
+        signals: additional series in the site's steps that are not sources of power.
 
     Raises:
-        InputError: a source is not power, the calendars do not go together, nothing is covered by all of them, or
-            the trace starts outside of what they cover.
+        InputError: a source is not power, the calendars do not match, the series do not overlap, or the trace starts
+            outside the time span that they cover.
     """
     check_choice(align, get_args(Align), field="site.align")
     for source, series in sources.items():
         series.needs("power_w", user=f"site source {source!r}")
     if not sources:
-        raise InputError("needs at least one source", field="site.sources")
+        raise InputError("requires at least one source", field="site.sources")
     every = {**sources, **(signals or {})}
     if len(every) != len(sources) + len(signals or {}):
         raise InputError("a signal has the name of a source", field="site.signals", fix="rename it")
@@ -70,7 +70,7 @@ def combine(
     if starts_s is None:
         if unix_start_s is None:
             fix = 'give a trace with UnixStartTime (or set its start), or use align = "trace-start"'
-            raise InputError("the workload does not tell its date", field="site.align", fix=fix)
+            raise InputError("the workload has no date", field="site.align", fix=fix)
         if not _YEAR_1900_S <= unix_start_s <= _YEAR_2100_S:
             problem = f"the trace starts at {unix_start_s:.10g} s of Unix time"
             raise InputError(problem, field="site.align", fix="correct the trace's UnixStartTime")
@@ -83,7 +83,9 @@ def combine(
         raise InputError(f"is {step}", field="site.step_s", fix="it must be > 0")
     if last_s - first_s < step - SAME_S:
         raise InputError(
-            "the series have no step in common", field="site.sources", fix="choose series of the same time"
+            "the series overlap by less than one step",
+            field="site.sources",
+            fix="choose series that cover the same time",
         )
     if (last_s - first_s) / step > MOST_STEPS:
         raise InputError(f"gives more than {MOST_STEPS} slots", field="site.step_s", fix="give a longer step")
@@ -114,16 +116,16 @@ def combine(
 
 
 def _inputs(every: Mapping[str, Series]) -> dict[str, str]:
-    """Digests of all files; a name that different files share gets a part of its digest."""
-    found: dict[str, str] = {}
+    """Digests of all files; a name shared by different files gets part of its digest appended."""
+    digests: dict[str, str] = {}
     for series in every.values():
         for file, digest in series.inputs.items():
-            found[file if found.get(file, digest) == digest else f"{file} ({digest[:8]})"] = digest
-    return found
+            digests[file if digests.get(file, digest) == digest else f"{file} ({digest[:8]})"] = digest
+    return digests
 
 
 def _on_trace_clock(every: Mapping[str, Series]) -> dict[str, float]:
-    """Trace time at which each series begins, the latest of each calendar being 0."""
+    """Trace time at which each series begins; the latest beginning of each calendar is 0."""
     if len({"unix", "typical-year"} & {series.clock for series in every.values()}) == 2:
         fix = 'use align = "calendar", or series of one kind'
         raise InputError("dated and typical-year series have no common start", field="site.align", fix=fix)
@@ -135,7 +137,7 @@ def _on_trace_clock(every: Mapping[str, Series]) -> dict[str, float]:
 
 
 def _dated(series: Series, unix_start_s: float) -> Series:
-    """The series in Unix time; a typical year is laid out over the four calendar years from the workload's on."""
+    """The series in Unix time; a typical year is repeated over four calendar years, from the workload's year on."""
     if series.clock == "unix":
         return series
     if series.clock == "elapsed":
@@ -144,7 +146,7 @@ def _dated(series: Series, unix_start_s: float) -> Series:
     a_day = round(_DAY_S / series.step_s)
     if abs(a_day * series.step_s - _DAY_S) > SAME_S or series.values.size != _YEAR_DAYS * a_day:
         fix = 'use align = "trace-start"'
-        raise InputError("is not a year of 365 days in whole steps a day", field=series.name, fix=fix)
+        raise InputError("is not a year of 365 days with a whole number of steps per day", field=series.name, fix=fix)
     year = (datetime(1970, 1, 1) + timedelta(seconds=unix_start_s + series.utc_offset_s)).year
     days = (date(year, 1, 1) + timedelta(days=k) for k in range((date(year + 4, 1, 1) - date(year, 1, 1)).days))
     rows = [
@@ -157,7 +159,7 @@ def _dated(series: Series, unix_start_s: float) -> Series:
 
 
 def _cut(series: Series, start_s: float, first_s: float, last_s: float, step_s: float) -> tuple[Floats, list[str]]:
-    """Values in steps from ``first_s`` to ``last_s``, and what was cut or changed for it."""
+    """Values in steps from ``first_s`` to ``last_s``, and notes on what was cut off or changed."""
     notes = []
     end_s = start_s + series.values.size * series.step_s
     for side, lost_s in (("start", first_s - start_s), ("end", end_s - last_s)):

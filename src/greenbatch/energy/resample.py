@@ -1,4 +1,4 @@
-"""Equal steps from samples at any times, keeping the energy."""
+"""Resample to equal steps while preserving energy."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ Label = Literal["start", "middle", "end"]
 """Which point of its interval a stamp marks."""
 
 SAME_S = 1e-6
-"""Two times closer than this are the same time. [s]"""
+"""Times closer than this are equal. [s]"""
 
 
 def usual_step_s(times_s: Floats) -> tuple[float, bool]:
-    """The usual distance of neighboring samples, and whether at least half of the distances are equal to it.
+    """The usual distance between neighboring samples, and whether at least half of all distances equal it.
 
-    It is the most common distance, or the median when no distance is that common. [s]
+    It is the most common distance, or the median if no distance is that common. [s]
     """
     distances = np.diff(times_s)
     different, counts = np.unique(np.round(distances, 6), return_counts=True)
@@ -29,9 +29,9 @@ def usual_step_s(times_s: Floats) -> tuple[float, bool]:
 
 
 def fill_between(times_s: Floats, values: Floats, wanted_s: Floats, *, how: Literal["interpolate", "hold"]) -> Floats:
-    """Values at other times, on a straight line between neighbors or held from the last one.
+    """Values at other times, interpolated linearly or held from the previous sample.
 
-    Before the first and after the last sample, that sample's value is taken.
+    Before the first and after the last sample, the value of that sample is used.
     """
     if how == "interpolate":
         return np.interp(wanted_s, times_s, values)
@@ -41,8 +41,8 @@ def fill_between(times_s: Floats, values: Floats, wanted_s: Floats, *, how: Lite
 def sample_edges(times_s: Floats, *, label: Label, usual_s: float) -> Floats:
     """Edges [s] of the intervals over which samples hold, shape (n + 1,).
 
-    With ``label="start"`` a sample holds until the next one, with ``"end"`` since the one before, with ``"middle"``
-    like ``"start"``, all half a usual step earlier. The last (``"end"``: first) sample holds for one usual step.
+    With ``label="start"`` a sample holds until the next one, with ``"end"`` from the previous one on; ``"middle"`` is
+    ``"start"`` shifted back by half a usual step. The last (``"end"``: first) sample holds for one usual step.
     """
     if label == "end":
         return np.concatenate(([times_s[0] - usual_s], times_s))
@@ -50,18 +50,18 @@ def sample_edges(times_s: Floats, *, label: Label, usual_s: float) -> Floats:
 
 
 def equal_steps(edges_s: Floats, *, step_s: float) -> bool:
-    """Whether all edges stand ``step_s`` apart."""
+    """Whether all edges are ``step_s`` apart."""
     return bool(np.all(np.abs(np.diff(edges_s) - step_s) <= SAME_S))
 
 
 def mean_steps(edges_s: Floats, values: Floats, *, step_s: float) -> Floats:
-    """Time-weighted means over equal steps from the first edge on: the integral over whole steps stays the same.
+    """Time-weighted means over equal steps from the first edge on; the integral over whole steps is preserved.
 
-    A rest shorter than a step is left out. Values that already stand ``step_s`` apart are kept bit by bit.
+    A remainder shorter than a step is dropped. Values that already are ``step_s`` apart stay bit for bit the same.
 
     Args:
         edges_s: ascending, shape (n + 1,). [s]
-        values: value between two edges, shape (n,).
+        values: value between neighboring edges, shape (n,).
         step_s: length of the steps. [s]
 
     Returns:
@@ -73,6 +73,6 @@ def mean_steps(edges_s: Floats, values: Floats, *, step_s: float) -> Floats:
     total = np.concatenate(([0.0], np.cumsum(values * np.diff(edges_s))))
     grid_s = np.arange(int(np.floor(edges_s[-1] / step_s + 1e-9)) + 1) * step_s
     means = np.diff(np.interp(grid_s, edges_s, total)) / step_s
-    # A difference of running sums may leave the range by rounding, and -1e-12 W would be refused as negative.
+    # Rounding may take a difference of running sums out of range, and -1e-12 W would be refused as negative.
     steps: Floats = np.clip(means, values.min(), values.max())
     return steps

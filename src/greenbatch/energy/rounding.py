@@ -16,7 +16,7 @@ def rounded(power_w: Floats, step_w: float | None, *, field: str) -> Floats:
     """Power [W] rounded to a multiple of ``step_w`` as Python rounds; unchanged for ``None``.
 
     Python's ``round`` rounds the exact binary value; ``numpy.round`` multiplies first and differs in the last digit
-    for some values, so that published schedules would not be met to the second.
+    for some values, so published schedules would not be reproduced to the second.
 
     Raises:
         InputError: the step is not 1, 0.1, 0.01, ... 1e-9.

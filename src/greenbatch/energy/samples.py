@@ -1,4 +1,4 @@
-"""Samples as a file has them: order, duplicates, missing values and gaps, each refused or repaired and counted."""
+"""Samples of a file: wrong order, duplicates, missing values and gaps are refused, or repaired and counted."""
 
 from __future__ import annotations
 
@@ -21,21 +21,21 @@ Duplicates = Literal["refuse", "first", "last"]
 Negative = Literal["refuse", "zero"]
 
 MOST_STEPS = 20_000_000
-"""More steps than this (190 years of 5 minutes) are a mistake in a stamp, not a series."""
+"""Most steps of a series (190 years of 5 minutes); more are due to a wrong stamp."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Repairs:
-    """What may be repaired on the way in; everything else is refused. Each repair is counted."""
+    """What may be repaired when a file is read; all other defects are refused. Each repair is counted."""
 
     gaps: Gaps = "refuse"
     """Missing values, distances above ``longest_step_s``, local times that the spring clock change skips."""
     longest_step_s: float | None = None
-    """The longest distance that is no gap; 1.5 usual steps when not given. [s]"""
+    """Longest distance that is not a gap; by default 1.5 usual steps. [s]"""
     unsorted: Unsorted = "refuse"
     duplicates: Duplicates = "refuse"
     negative: Negative = "refuse"
-    """Values below zero: night offset of pyranometers, own use of inverters."""
+    """Values below zero: night offset of pyranometers, self-consumption of inverters."""
 
     def __post_init__(self) -> None:
         choices = {"gaps": Gaps, "unsorted": Unsorted, "duplicates": Duplicates, "negative": Negative}
@@ -46,10 +46,10 @@ class Repairs:
 
 
 def check_choice(value: str, options: Sequence[str], *, field: str) -> None:
-    """Refuse a word that is not among the options.
+    """Refuse a value that is not among the options.
 
     Raises:
-        InputError: names the field and the options.
+        InputError: it is not; the error names the field and the options.
     """
     if value not in options:
         raise InputError(f"is {value!r}", field=field, fix="use one of " + ", ".join(options))
@@ -57,15 +57,15 @@ def check_choice(value: str, options: Sequence[str], *, field: str) -> None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Samples:
-    """Values at times, and the cell of the file in which each stands."""
+    """Values with their times and the cell of the file that each was read from."""
 
     table: Columns
     time_column: str
     columns: Sequence[str]
-    """Value columns, one after the other."""
+    """Value columns, in the order in which they are concatenated."""
     times_s: Floats
     values: Floats
-    """In the unit kept inside; NaN where missing."""
+    """In the internal unit; NaN if missing."""
     skipped: NDArray[np.bool_]
     """Local times that do not exist."""
     cells: NDArray[np.int64]
@@ -73,7 +73,7 @@ class Samples:
     unix: bool
 
     def take(self, keep: NDArray[np.bool_] | NDArray[np.int64]) -> Samples:
-        """Some of the samples."""
+        """A selection of the samples."""
         parts = {name: getattr(self, name)[keep] for name in ("times_s", "values", "skipped", "cells")}
         return replace(self, **parts)
 
@@ -84,15 +84,15 @@ class Samples:
         return self.table.refuse(row, problem, field=self.time_column if time else self.columns[column], fix=fix)
 
     def show(self, at: int) -> str:
-        """The time of one sample in words."""
+        """The time of one sample, formatted for messages."""
         return show(float(self.times_s[at]), unix=self.unix)
 
 
 def in_order(samples: Samples, repairs: Repairs) -> tuple[Samples, list[str]]:
-    """Samples with strictly ascending times that all exist, and a note for each kind of repair.
+    """Samples with strictly ascending times that all exist, and one note per kind of repair.
 
     Raises:
-        InputError: a time is skipped by the clock change, out of order, or occurs twice, and may not be repaired.
+        InputError: a time is skipped by the clock change, out of order or duplicated, and the repair is not allowed.
     """
     notes: list[str] = []
     if samples.skipped.any():
@@ -127,12 +127,12 @@ def equal_steps_of(
     """Start [s], step [s], values in equal steps, and notes; gaps are refused or filled.
 
     Raises:
-        InputError: something may not be repaired, or the step cannot be told.
+        InputError: a repair is not allowed, or the step cannot be determined.
     """
     check_choice(label, get_args(Label), field="label")
     samples, notes = in_order(samples, repairs)
     if samples.times_s.size < 2 and step_s is None:
-        raise samples.refuse(0, "one row does not tell the step", fix="give step_s", time=True)
+        raise samples.refuse(0, "a single row does not define the step", fix="give step_s", time=True)
     usual_s, regular = usual_step_s(samples.times_s) if samples.times_s.size > 1 else (float(step_s or 0), True)
     if not regular and step_s is None:
         raise samples.refuse(1, "the steps are irregular", fix="give step_s and longest_step_s", time=True)
@@ -173,7 +173,7 @@ def _fill_gaps(samples: Samples, repairs: Repairs, usual_s: float) -> tuple[Floa
     at = int(long[0])
     if how == "refuse":
         problem = f"a gap of {distances[at]:.10g} s after {samples.show(at)}, where {usual_s:.10g} s are usual"
-        fix = 'fill it, or set gaps = "interpolate" or "hold", or longest_step_s if it is none'
+        fix = 'fill it, or set gaps = "interpolate" or "hold", or longest_step_s if this is not a gap'
         raise samples.refuse(at + 1, problem, fix=fix, time=True)
     if distances[long].sum() / usual_s > MOST_STEPS:
         far = int(long[np.argmax(distances[long])])

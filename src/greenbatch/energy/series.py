@@ -1,4 +1,4 @@
-"""Time series in equal steps, read from CSV or Parquet with declared columns, units and time zone."""
+"""Time series in equal steps, read from CSV or Parquet with declared columns, unit and time zone."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from greenbatch.errors import InputError
 
 Floats = NDArray[np.float64]
 Clock = Literal["elapsed", "unix", "typical-year"]
-"""What ``start_s`` counts from: the data's own 0, 1970 in UTC, or 1 January 00:00 standard time of any year."""
+"""Zero of ``start_s``: the data's own, 1970 in UTC, or 1 January 00:00 standard time of any year."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -29,16 +29,16 @@ class Series:
 
     name: str
     quantity: Quantity
-    """What the values are; its name carries the unit."""
+    """Quantity of the values; its name carries the unit."""
     values: Floats
     """Mean over each step, shape (n,), finite."""
     step_s: float
     """Length of a step, > 0. [s]"""
     start_s: float = 0.0
-    """Beginning of step 0 on the clock. [s]"""
+    """Start of step 0 on the clock. [s]"""
     clock: Clock = "elapsed"
     utc_offset_s: float = 0.0
-    """Standard time less UTC, for a typical year. [s]"""
+    """Standard time minus UTC, for a typical year. [s]"""
     notes: tuple[str, ...] = ()
     """What was filled, averaged or assumed."""
     inputs: Mapping[str, str] = field(default_factory=dict)
@@ -52,7 +52,7 @@ class Series:
         low, high = BOUNDS[self.quantity]
         if (wrong := np.flatnonzero(~((self.values >= low) & (self.values <= high)))).size:
             problem = f"step {wrong[0]} is {self.values[wrong[0]]:.10g} {CANONICAL[self.quantity]}"
-            raise InputError(problem, field=self.name, fix=f"believable is {low:g} to {high:g}; check the unit")
+            raise InputError(problem, field=self.name, fix=f"plausible: {low:g} to {high:g}; check the unit")
 
     def derived(self, quantity: Quantity, values: Floats, *notes: str) -> Self:
         """Another quantity in the same steps."""
@@ -62,16 +62,16 @@ class Series:
         """Refuse a series of another quantity.
 
         Raises:
-            InputError: it holds something else.
+            InputError: it holds another quantity.
         """
         if self.quantity != quantity:
             units = ", ".join(name for name, kind in UNITS.items() if kind.quantity == quantity)
-            problem = f"holds {self.quantity}, but {user} needs {quantity}"
-            raise InputError(problem, field=self.name, fix=f"choose its column and one of the units {units}")
+            problem = f"holds {self.quantity}, but {user} requires {quantity}"
+            raise InputError(problem, field=self.name, fix=f"choose such a column and one of the units {units}")
 
 
 def same_steps(series: Series, other: Series) -> Floats:
-    """Values of a series that has the very steps of another one.
+    """Values of a series that has the same steps as another one.
 
     Raises:
         InputError: length, start, step or clock differ.
@@ -82,7 +82,9 @@ def same_steps(series: Series, other: Series) -> Floats:
         other.step_s,
         other.clock,
     ):
-        raise InputError(f"is not in the same steps as {other.name}", field=series.name, fix="take both from one file")
+        raise InputError(
+            f"does not have the same steps as {other.name}", field=series.name, fix="take both from one file"
+        )
     return series.values
 
 
@@ -93,14 +95,14 @@ def power(
     factor: float = 1.0,
     round_w: float | None = None,
 ) -> Series:
-    """Power [W] of a plant from its own measured or modeled series, in a unit of power or as a share of its rating.
+    """Power [W] of a plant from a measured or modeled series, in a unit of power or as a share of its rated power.
 
     Args:
         series: power, or share of the rated power.
-        rated_w: rated power, > 0; needed for a share, and for power a check: slots above 1.5 times the rating and a
-            series that never reaches a hundredth of it are refused as a wrong unit. [W]
+        rated_w: rated power, > 0. A share requires it; for power it is a check: slots above 1.5 times the rated power
+            and a series that never reaches a hundredth of it are refused because the unit is probably wrong. [W]
         factor: scales the power, > 0: processors of the cluster / processors it was meant for.
-        round_w: round the power to this many watts, a power of ten. [W]
+        round_w: round the power to a multiple of this, a power of ten. [W]
 
     Raises:
         InputError: a parameter is out of range, or the series is neither power nor share.
@@ -116,7 +118,7 @@ def power(
         series.needs("power_w", user="power")
         values = series.values
         if rated_w is not None and not rated_w / 100 <= values.max(initial=0) <= 1.5 * rated_w:
-            problem = f"reaches {values.max():.6g} W at most, the plant is rated {rated_w:g} W"
+            problem = f"never exceeds {values.max():.6g} W, but the plant is rated {rated_w:g} W"
             raise InputError(problem, field=series.name, fix="check the declared unit (W, kW or MW) and rated_w")
     return series.derived("power_w", rounded(values * factor, round_w, field="power.round_w"))
 
@@ -144,28 +146,28 @@ def read_series(
     """Read one quantity from a CSV(.gz) or Parquet file.
 
     Args:
-        file: the file; gzip and Parquet are told by their content and name.
+        file: the file; gzip is recognized by its content, Parquet by its name.
         columns: one column; or, with ``time_kind="ignore"``, several that follow each other in time (GAS-MARL's
-            files have one column for each year under one set of labels).
-        unit: the unit in the file, always declared: a key of ``units.UNITS``.
-        time_kind: what the time column holds, see ``stamps.TimeKind``; ``"ignore"`` takes the rows as equal steps
-            of ``step_s`` from 0.
-        time_column: name of the time column; not needed with ``"ignore"``.
-        time_zone: IANA zone or fixed offset; for ``time_kind="local"`` only.
-        time_format: ``strptime`` format of the stamps; ISO 8601 when not given.
+            files have one column per year under one set of labels).
+        unit: unit in the file, a key of ``units.UNITS``.
+        time_kind: what the time column contains, see ``stamps.TimeKind``; with ``"ignore"`` the rows are equal steps of
+            ``step_s``, starting at 0.
+        time_column: name of the time column; not required with ``"ignore"``.
+        time_zone: IANA zone or fixed offset; only for ``time_kind="local"``.
+        time_format: ``strptime`` format of the stamps; by default ISO 8601.
         label: whether a stamp marks the start, the middle or the end of its interval.
-        step_s: step of the result; the usual step of the file when not given. [s]
-        gaps: refuse, or fill, missing values and distances above ``longest_step_s``; see ``samples.Repairs``.
-        longest_step_s: the longest distance that is no gap; 1.5 usual steps when not given. [s]
+        step_s: step of the result; by default the usual step of the file. [s]
+        gaps: refuse or fill missing values and distances above ``longest_step_s``; see ``samples.Repairs``.
+        longest_step_s: longest distance that is not a gap; by default 1.5 usual steps. [s]
         unsorted: refuse or sort rows that are out of order.
         duplicates: refuse equal times, or keep the first or last of them.
-        negative: refuse values below zero or take them for zero (night offset of pyranometers).
+        negative: refuse values below zero or set them to zero (night offset of pyranometers).
         missing: numbers that mean "no value", such as -9999.
-        delimiter: between the fields of a CSV file.
-        name: name of the series; the file's name when not given.
+        delimiter: field separator of a CSV file.
+        name: name of the series; by default the file's name.
 
     Raises:
-        InputError: anything that is not as declared; names file, line, column and fix.
+        InputError: the file is not as declared; the error names file, line, column and fix.
     """
     repairs = Repairs(
         gaps=gaps, longest_step_s=longest_step_s, unsorted=unsorted, duplicates=duplicates, negative=negative
@@ -205,10 +207,10 @@ def series_of(
     name: str | None = None,
     notes: Sequence[str] = (),
 ) -> Series:
-    """A series in equal steps from the samples of a file; repairs are noted under the file's name.
+    """A series in equal steps from the samples of a file; notes on repairs carry the file's name.
 
     Raises:
-        InputError: something may not be repaired.
+        InputError: a repair is not allowed.
     """
     start_s, step, values, repaired = equal_steps_of(samples, repairs, label=label, step_s=step_s)
     file = Path(samples.table.file).name
@@ -231,29 +233,29 @@ def series_of(
 def column_values(
     table: Columns, columns: Sequence[str], unit: str, *, missing: Sequence[float] = (), negative: Negative = "refuse"
 ) -> tuple[Floats, list[str]]:
-    """Values of columns, one after the other, in the unit kept inside, NaN where missing; and notes on repairs.
+    """Values of the concatenated columns in the internal unit, NaN if missing, and notes on repairs.
 
     Raises:
-        InputError: a cell is not a number, or out of the believable range of its quantity.
+        InputError: a cell is not a number, or outside the plausible range of its quantity.
     """
     kind = unit_named(unit)
     low, high = BOUNDS[kind.quantity]
     parts: list[Floats] = []
-    raised = 0
+    zeroed = 0
     for column in columns:
-        with np.errstate(over="ignore"):  # an infinite value is not believable either
+        with np.errstate(over="ignore"):  # an infinite value is refused below
             values = np.asarray(numbers(table, column, missing) * kind.scale + kind.offset, dtype=np.float64)
         if negative == "zero" and low == 0:
-            raised += int(np.count_nonzero(values < 0))
+            zeroed += int(np.count_nonzero(values < 0))
             values = np.asarray(np.where(values < 0, 0.0, values), dtype=np.float64)
         if (wrong := np.flatnonzero((values < low) | (values > high))).size:
             row = int(wrong[0])
-            known = f"believable is {low:g} to {high:g} {CANONICAL[kind.quantity]}"
-            more = ', or set negative = "zero"' if low == 0 and values[row] < 0 else ", declare its code under missing"
-            problem = f"{table.cells[column][row]} {unit} is not believable"
-            raise table.refuse(row, problem, field=column, fix=f"{known}; check the unit{more}")
+            known = f"plausible: {low:g} to {high:g} {CANONICAL[kind.quantity]}"
+            more = 'set negative = "zero"' if low == 0 and values[row] < 0 else "declare the code under missing"
+            problem = f"{table.cells[column][row]} {unit} is not plausible"
+            raise table.refuse(row, problem, field=column, fix=f"{known}; check the unit, or {more}")
         parts.append(values)
-    return np.concatenate(parts), [f"negative values set to zero: {raised}"] if raised else []
+    return np.concatenate(parts), [f"negative values set to zero: {zeroed}"] if zeroed else []
 
 
 def _check_columns(
@@ -266,11 +268,11 @@ def _check_columns(
     if time_kind == "ignore":
         if step_s is None:
             raise InputError(
-                "is missing", file=file, field="step_s", fix="rows without times need the length of a step"
+                "is missing", file=file, field="step_s", fix="rows without times require the length of a step"
             )
         return
     if time_column is None:
         raise InputError("is missing", file=file, field="time_column", fix='name it, or set time_kind = "ignore"')
     if len(columns) > 1:
-        fix = 'give one column; only time_kind = "ignore" puts columns one after the other'
+        fix = 'give one column; only time_kind = "ignore" concatenates columns'
         raise InputError(f"has {len(columns)} columns", file=file, field="columns", fix=fix)

@@ -1,4 +1,4 @@
-"""The power supply of a cluster: what is generated, when, and what is known ahead."""
+"""The power supply of a cluster: how much is generated when, and what a scheduler knows in advance."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ class Site:
     sources_w: Mapping[str, Floats]
     """Source ("solar", "wind", ...) -> generated power per slot, shape (n,), >= 0. [W]"""
     origin_s: float = 0.0
-    """Trace time at which slot 0 begins. [s]"""
+    """Trace time at which slot 0 starts. [s]"""
     repeat: bool = False
-    """Start over after the last slot (and before the first); otherwise a clock outside the series is an error."""
+    """Repeat the series before its first and after its last slot; otherwise a time outside of it is an error."""
     forecast_horizon_s: float = 86_400.0
-    """How far ahead supply is known; later slots repeat the forecast window (GAS-MARL's wrap-around). [s]"""
+    """How far ahead the supply is known; beyond that the forecast repeats itself, as in GAS-MARL's simulator. [s]"""
     signals: Mapping[str, Floats] = field(default_factory=dict)
-    """Other series in the same slots that are no source of power, unit in the name, shape (n,)."""
+    """Other series in the same slots that are not sources of power, unit in the name, shape (n,)."""
     notes: tuple[str, ...] = ()
     """What was filled, scaled or assumed."""
     inputs: Mapping[str, str] = field(default_factory=dict)
@@ -42,14 +42,14 @@ class Site:
         if not self.step_s > 0:
             raise InputError(f"is {self.step_s}", field="site.step_s", fix="it must be > 0")
         if not self.sources_w or len({s.shape for s in self.sources_w.values()}) != 1 or not self.slots:
-            raise InputError("needs at least one source, all of one length", field="site.sources")
+            raise InputError("requires at least one source, all of the same length", field="site.sources")
         if not self.forecast_horizon_s >= self.step_s:
             fix = f"it must be at least one step, {self.step_s:g} s"
             raise InputError(f"is {self.forecast_horizon_s}", field="site.forecast_horizon_s", fix=fix)
         for signal, values in self.signals.items():
             if values.shape != (self.slots,) or not np.all(np.isfinite(values)):
-                fix = f"give {self.slots} finite values, one for each slot"
-                raise InputError("does not fit the slots", field=f"site.{signal}", fix=fix)
+                fix = f"give {self.slots} finite values, one per slot"
+                raise InputError("does not match the slots", field=f"site.{signal}", fix=fix)
         for source, power_w in self.sources_w.items():
             if not np.all(np.isfinite(power_w) & (power_w >= 0)):
                 bad = int(np.flatnonzero(~(np.isfinite(power_w) & (power_w >= 0)))[0])
@@ -87,16 +87,16 @@ class Site:
 
     @property
     def horizon_slots(self) -> int:
-        """Slots that a forecast shows, the current one included; at most the whole series."""
+        """Number of slots of a forecast, including the current one; at most the whole series."""
         whole = self.forecast_horizon_s / self.step_s
         return self.slots if whole >= self.slots else int(whole + 1e-9)
 
     def forecast(self, time_s: float) -> tuple[Floats, Floats, Floats]:
-        """What a scheduler knows of the supply at a trace time: true power of the slots within the horizon.
+        """Forecast at a trace time: the true power of the slots within the horizon.
 
         Returns:
             Start [s], end [s] and renewable power [W] of each slot, shape (m,). Slot 0 is the current one with its
-            full bounds; ``m`` is ``horizon_slots``, less where a series that does not repeat ends.
+            full bounds; ``m`` is ``horizon_slots``, or fewer near the end of a series that does not repeat.
 
         Raises:
             SupplyExhausted: see `slot`.

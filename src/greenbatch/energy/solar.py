@@ -15,22 +15,22 @@ from greenbatch.errors import InputError
 Floats = NDArray[np.float64]
 
 _TYPICAL_YEAR_UNIX_S = 978_307_200.0
-"""1 January 2001, 00:00 UTC: the sun of that year shines on typical years, as in `series.Clock`."""
+"""1 January 2001, 00:00 UTC: the year whose solar positions are used for typical years, see `series.Clock`."""
 
 
 def pv(
     irradiance: Series, *, area_m2: float, efficiency: float = 0.2, factor: float = 1.0, round_w: float | None = None
 ) -> Series:
-    """Power [W] of a panel that turns a constant share of the irradiance on its area into power.
+    """Power [W] of a PV panel with constant efficiency.
 
     ``P = efficiency * irradiance * area``. Source: GAS-MARL Eq. 17 and Table 2 (efficiency 0.2, area 200 m2).
 
     Args:
-        irradiance: on the plane of the panel (GAS-MARL takes global horizontal irradiance). [W/m2]
+        irradiance: in the plane of the panel (GAS-MARL uses global horizontal irradiance). [W/m2]
         area_m2: effective irradiated area, > 0. [m2]
         efficiency: conversion efficiency, in (0, 1].
         factor: scales the area, > 0: processors of the cluster / processors the area was meant for.
-        round_w: round the power to this many watts, a power of ten; GAS-MARL's simulator rounds to 0.01. [W]
+        round_w: round the power to a multiple of this, a power of ten; GAS-MARL's simulator rounds to 0.01. [W]
 
     Raises:
         InputError: a parameter is out of range, or the series is not irradiance.
@@ -57,26 +57,26 @@ def pvwatts(
 ) -> Series:
     """AC power [W] of a fixed array from real weather, after PVWatts.
 
-    Sun's position in the middle of each step; irradiance on the array after Hay and Davies (direct and diffuse from
-    global irradiance after Erbs where the file lacks them); reflection at the glass; cell temperature of an open rack
-    (Sandia) with the wind of the file, else 1 m/s, and its air temperature, else 20 degC; DC power, losses, inverter.
+    Solar position at the middle of each step; plane-of-array irradiance after Hay and Davies (direct and diffuse
+    irradiance after Erbs if the file lacks them); reflection losses at the glass; cell temperature of an open rack
+    (Sandia) with the file's wind (default 1 m/s) and air temperature (default 20 degC); DC power, losses, inverter.
     Source: Dobos 2014, PVWatts version 5 manual, NREL/TP-6A20-62641; formulas as in pvlib.
 
     Args:
-        weather: with ``ghi_w_m2`` and the place.
+        weather: with ``ghi_w_m2``, latitude and longitude.
         rated_w: DC power at 1000 W/m2 and 25 degC, > 0. [W]
         tilt_deg: from horizontal, 0..90. [deg]
         azimuth_deg: 0 north, 90 east, 180 south, 0..360. [deg]
         temperature_coefficient_per_k: of the power, -0.01..0. [1/K]
-        losses: soiling, mismatch, wiring and so on, as a share, 0..1.
+        losses: share lost to soiling, mismatch, wiring etc., 0..1.
         inverter_efficiency: at rated power, in (0, 1].
         dc_ac_ratio: ``rated_w`` / the inverter's rated AC power, > 0; the inverter clips above it.
         albedo: of the ground, 0..1.
         factor: scales the array, > 0: processors of the cluster / processors it was meant for.
-        round_w: round the power to this many watts, a power of ten. [W]
+        round_w: round the power to a multiple of this, a power of ten. [W]
 
     Raises:
-        InputError: pvlib is not installed, the weather lacks irradiance or place, or a parameter is out of range.
+        InputError: pvlib is not installed, the weather lacks irradiance or location, or a parameter is out of range.
     """
     _check(
         "pvwatts",
@@ -93,7 +93,7 @@ def pvwatts(
     try:
         from pvlib import iam, inverter, irradiance, pvsystem, temperature
     except ImportError:
-        raise InputError("needs pvlib", field="pvwatts", fix="pip install 'greenbatch[weather]'") from None
+        raise InputError("requires pvlib", field="pvwatts", fix="pip install 'greenbatch[weather]'") from None
     ghi = weather["ghi_w_m2"]
     sun, beam, diffuse, notes = _sky(weather, ghi)
     angle = irradiance.aoi(tilt_deg, azimuth_deg, sun["apparent_zenith"], sun["azimuth"])
@@ -114,22 +114,22 @@ def pvwatts(
     rack = temperature.TEMPERATURE_MODEL_PARAMETERS["sapm"]["open_rack_glass_glass"]
     cell_c = temperature.sapm_cell(on_array["poa_global"], air_c, wind_m_s, **rack)
     dc_w = pvsystem.pvwatts_dc(into_cells, cell_c, rated_w * factor, temperature_coefficient_per_k) * (1 - losses)
-    # The inverter's DC limit is its AC rating over its efficiency.
+    # The inverter's DC limit is its AC rating divided by its efficiency.
     limit_w = rated_w * factor / dc_ac_ratio / inverter_efficiency
     ac_w = np.nan_to_num(np.asarray(inverter.pvwatts(dc_w, limit_w, inverter_efficiency), dtype=np.float64))
     return ghi.derived("power_w", rounded(np.maximum(ac_w, 0.0), round_w, field="pvwatts.round_w"), *notes)
 
 
 def _sky(weather: Weather, ghi: Series) -> tuple[Any, Any, Any, list[str]]:
-    """Sun's position, direct and diffuse irradiance, in the middle of each step."""
+    """Solar position, direct and diffuse irradiance at the middle of each step."""
     import pandas
     from pvlib import irradiance, solarposition
 
     if weather.latitude_deg is None or weather.longitude_deg is None:
         fix = "give latitude_deg and longitude_deg with the weather"
-        raise InputError("the file does not tell its place", file=weather.name, field="latitude_deg", fix=fix)
+        raise InputError("the file does not state its location", file=weather.name, field="latitude_deg", fix=fix)
     if ghi.clock == "elapsed":
-        raise InputError("has no dates, so the sun's position is unknown", field=ghi.name, fix="read it with its times")
+        raise InputError("has no dates, so the solar position is unknown", field=ghi.name, fix="read it with its times")
     zero_s = 0.0 if ghi.clock == "unix" else _TYPICAL_YEAR_UNIX_S - ghi.utc_offset_s
     middle_s = zero_s + ghi.start_s + (np.arange(ghi.values.size) + 0.5) * ghi.step_s
     times = pandas.to_datetime(middle_s, unit="s", utc=True)
@@ -143,7 +143,7 @@ def _sky(weather: Weather, ghi: Series) -> tuple[Any, Any, Any, list[str]]:
 
 
 def _beside(weather: Weather, ghi: Series, quantity: str, otherwise: float, notes: list[str]) -> Floats | float:
-    """A series of the file in the steps of the irradiance (the lowest of several heights), or a stated value."""
+    """A series of the file with the steps of the irradiance (the lowest of several heights), or a default value."""
     series = weather.lowest(quantity)
     if series is not None:
         return same_steps(series, ghi)

@@ -16,8 +16,8 @@ from greenbatch.errors import InputError
 Floats = NDArray[np.float64]
 
 TimeKind = Literal["elapsed", "unix", "utc", "local", "offset", "ignore"]
-"""What a time column holds: seconds since the start; Unix seconds; stamps in UTC; naive stamps of a zone; stamps
-that carry their offset; or nothing worth reading (rows are equal steps from 0)."""
+"""What a time column contains: seconds since the start; Unix seconds; stamps in UTC; naive stamps in a zone; stamps
+with an offset; or ``"ignore"`` (rows are equal steps, starting at 0)."""
 
 _FIXED = re.compile(r"(?:UTC|GMT)?([+-])(\d{1,2})(?::?(\d{2}))?")
 _EPOCH = datetime(1970, 1, 1)
@@ -49,10 +49,10 @@ def zone(name: str) -> tzinfo:
 
 
 def zone_offset_s(name: str) -> float:
-    """Offset [s] from UTC of a fixed-offset zone.
+    """Offset from UTC [s] of a fixed-offset zone.
 
     Raises:
-        InputError: no such zone, or one whose clocks change.
+        InputError: no such zone, or its clocks change.
     """
     fixed = zone(name)
     if isinstance(fixed, ZoneInfo):
@@ -64,26 +64,26 @@ def zone_offset_s(name: str) -> float:
 def read_times(
     table: Columns, column: str, *, kind: TimeKind, time_zone: str | None = None, time_format: str | None = None
 ) -> tuple[Floats, NDArray[np.bool_]]:
-    """Seconds of every row, and which rows carry a local time that the spring clock change skips.
+    """Time of each row [s], and which rows have a local time that the spring clock change skips.
 
-    Elapsed times stay as they are; all others become Unix time [s]. An hour that occurs twice when the clocks go
-    back is resolved by the order of the rows: the first pass is summer time, the second winter time.
+    Elapsed times are unchanged; all others become Unix time. The hour that occurs twice when the clocks go back is
+    resolved by the order of the rows: its first occurrence is summer time.
 
     Args:
         table: cells of the file.
         column: the time column.
-        kind: what it holds.
-        time_zone: needed for ``kind="local"``, refused otherwise.
-        time_format: ``strptime`` format of the stamps; ISO 8601 when not given.
+        kind: what it contains.
+        time_zone: required for ``kind="local"``, refused otherwise.
+        time_format: ``strptime`` format of the stamps; by default ISO 8601.
 
     Raises:
-        InputError: a stamp is missing, not readable, or does not fit its kind.
+        InputError: a stamp is missing, unreadable, or not of the declared kind.
     """
     if kind not in get_args(TimeKind):
         raise InputError(f"is {kind!r}", field="time_kind", fix="use one of " + ", ".join(get_args(TimeKind)))
     if (kind == "local") != (time_zone is not None):
         problem, fix = (
-            ("is missing", "local stamps need one")
+            ("is missing", "local stamps require a time zone")
             if kind == "local"
             else (f"is {time_zone!r}, but stamps are {kind}", 'leave it out, or set time_kind = "local"')
         )
@@ -95,7 +95,7 @@ def read_times(
         if (missing := np.flatnonzero(np.isnan(times))).size:
             raise table.refuse(int(missing[0]), "the time is missing", field=column, fix="remove the line")
         if (wrong := np.flatnonzero(np.abs(times) > _MOST_S)).size:
-            problem = f"{table.cells[column][wrong[0]]} s are no believable time"
+            problem = f"{table.cells[column][wrong[0]]} s is not a plausible time"
             raise table.refuse(int(wrong[0]), problem, field=column, fix="give seconds, not milliseconds")
         return times, skipped
     local = zone(time_zone) if time_zone is not None else UTC
@@ -116,7 +116,7 @@ def read_times(
 
 
 def show(seconds: float, *, unix: bool) -> str:
-    """A time for a message: an ISO stamp in UTC, or elapsed seconds."""
+    """A time formatted for messages: an ISO stamp in UTC, or elapsed seconds."""
     if not unix:
         return f"{seconds:.10g} s"
     return (_EPOCH + timedelta(seconds=float(seconds))).isoformat() + "Z"
@@ -130,15 +130,15 @@ def _stamp(table: Columns, row: int, cell: str, column: str, time_format: str | 
     try:
         return datetime.strptime(cell, time_format) if time_format else datetime.fromisoformat(cell)
     except ValueError:
-        wanted = f"a stamp of the form {time_format}" if time_format else "an ISO stamp such as 2024-01-31 13:00"
+        expected = f"a stamp of the form {time_format}" if time_format else "an ISO stamp such as 2024-01-31 13:00"
         fix = "correct it, or set time_format" + ("" if time_format else ' (for instance "%d/%m/%Y %H:%M")')
-        raise table.refuse(row, f"{cell!r} is not {wanted}", field=column, fix=fix) from None
+        raise table.refuse(row, f"{cell!r} is not {expected}", field=column, fix=fix) from None
 
 
 def _check_offset(table: Columns, row: int, stamp: datetime, column: str, kind: TimeKind) -> None:
     offset = stamp.utcoffset()
     if kind == "offset" and offset is None:
         fix = 'set time_kind = "local" with a time_zone, or time_kind = "utc"'
-        raise table.refuse(row, "the stamp carries no offset", field=column, fix=fix)
+        raise table.refuse(row, "the stamp has no offset", field=column, fix=fix)
     if (kind == "local" and offset is not None) or (kind == "utc" and offset):
-        raise table.refuse(row, "the stamp carries an offset", field=column, fix='set time_kind = "offset"')
+        raise table.refuse(row, "the stamp has an offset", field=column, fix='set time_kind = "offset"')

@@ -1,8 +1,8 @@
-"""Weather out of a seed: sun behind clouds and wind with the statistics of San Francisco, for the embedded site.
+"""Synthetic weather from a seed: irradiance and wind with the statistics of San Francisco, for the embedded site.
 
-The parameters were fitted to six years (2016 to 2021) of hourly irradiance and wind speed there. The random stream is
-read from PCG64 as raw bits, which NumPy promises never to change, and values are rounded far below any accuracy, so
-that one seed gives the same bytes everywhere. More days of one seed begin with the same weather as fewer days.
+The parameters were fitted to six years (2016 to 2021) of hourly irradiance and wind speed there. The random numbers are
+raw bits of PCG64, which NumPy promises never to change, and values are rounded far below any accuracy, so a seed gives
+the same bytes on every machine. A longer series of the same seed starts with the same weather.
 """
 
 from __future__ import annotations
@@ -34,20 +34,20 @@ _QUANTILES = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Climate:
-    """What the weather of a place looks like; the defaults are San Francisco's."""
+    """Location and weather statistics; the defaults are San Francisco's."""
 
     latitude_deg: float = 37.77
     """North is positive, -90..90. [deg]"""
     longitude_deg: float = -122.42
     """East is positive, -180..180. [deg]"""
     utc_offset_h: float = -8.0
-    """Standard time less UTC. [h]"""
+    """Standard time minus UTC. [h]"""
     day_memory: float = 0.45
     """Correlation of cloudiness from day to day, 0..1."""
     hour_memory: float = 0.47
-    """Correlation of the rest of cloudiness from hour to hour, 0..1."""
+    """Correlation of the remaining cloudiness from hour to hour, 0..1."""
     day_weight: float = 0.85
-    """Weight of the day against the hour, 0..1; their squares add up to 1."""
+    """Weight of the daily part, 0..1; the squares of both weights add up to 1."""
     wind_mean_m_s: float = 6.74
     """Mean speed, > 0. [m/s]"""
     wind_shape: float = 2.17
@@ -55,7 +55,7 @@ class Climate:
     wind_memory: float = 0.91
     """Correlation of wind from hour to hour, in the normal scores, 0..1."""
     wind_daily: float = 0.24
-    """Half the daily swing / mean, 0..1."""
+    """Amplitude of the daily cycle / mean, 0..1."""
     wind_peak_h: float = 15.5
     """Hour of standard time at which wind is strongest, 0..24. [h]"""
 
@@ -84,17 +84,17 @@ _CLIMATE_RANGES = {
 def synthetic_irradiance(
     *, seed: int = 0, days: int = 365, first_day: int = 1, step_s: float = 3600.0, climate: Climate | None = None
 ) -> Series:
-    """Global horizontal irradiance [W/m2]: the clear sky after Haurwitz times a random clear-sky index.
+    """Global horizontal irradiance [W/m2]: Haurwitz's clear-sky irradiance times a random clear-sky index.
 
-    The index has a day and an hour part, each a first-order autoregressive normal; their weighted sum becomes a
-    probability and, through a table of quantiles, an index. Shorter steps keep the correlation over an hour.
-    Source of the clear sky: Haurwitz 1945; the index is fitted as the module says.
+    The index has a daily and an hourly part, each a first-order autoregressive normal process; their weighted sum is
+    mapped to a probability and, by a table of quantiles, to an index. Shorter steps keep the hourly correlation.
+    Source: Haurwitz 1945 for the clear sky; the index is fitted as described in the module.
 
     Args:
-        seed: same seed, same bytes; >= 0.
-        days: length, >= 1; with 365 days from day 1 the series is a typical year.
+        seed: >= 0; the same seed gives the same bytes.
+        days: length, >= 1; 365 days from day 1 are a typical year.
         first_day: day of the year of the first day, 1..365.
-        step_s: length of a step, a whole number of which makes an hour. [s]
+        step_s: length of a step; must divide an hour. [s]
         climate: place and statistics.
 
     Raises:
@@ -125,15 +125,16 @@ def synthetic_wind(
 ) -> Series:
     """Wind speed [m/s]: Weibull distributed, correlated from hour to hour, stronger in the afternoon.
 
-    HOMER's recipe: an autoregressive normal plus the normal scores of the daily profile ``mean (1 + d cos(...))``,
-    scaled to variance 1, becomes a probability and, through the Weibull distribution, a speed. The variance of the
-    sum is taken from the parameters rather than from the sample, so that more days do not change the first ones.
+    HOMER's method: an autoregressive normal process plus the normal scores of the daily profile
+    ``mean (1 + d cos(...))``, scaled to variance 1, is mapped to a probability and, by the Weibull distribution, to a
+    speed. The variance of the sum follows from the parameters, not from the sample, so that more days do not change
+    the first ones.
 
     Args:
-        seed: same seed, same bytes; >= 0. Sun and wind of one seed are independent.
-        days: length, >= 1; with 365 days from day 1 the series is a typical year.
-        first_day: day of the year of the first day, 1..365; wind has no seasons here.
-        step_s: length of a step, a whole number of which makes an hour. [s]
+        seed: >= 0; the same seed gives the same bytes. Sun and wind of one seed are independent.
+        days: length, >= 1; 365 days from day 1 are a typical year.
+        first_day: day of the year of the first day, 1..365; the wind has no seasons.
+        step_s: length of a step; must divide an hour. [s]
         climate: place and statistics.
 
     Raises:
@@ -172,7 +173,7 @@ def synthetic_site(
     repeat: bool = True,
     forecast_horizon_s: float = 86_400.0,
 ) -> Site:
-    """The embedded site: GAS-MARL's panel and turbine (Table 2) under weather out of a seed.
+    """The embedded site: GAS-MARL's panel and turbine (Table 2) under synthetic weather.
 
     Args:
         name: name of the site.
@@ -210,10 +211,10 @@ def synthetic_site(
 
 
 def clear_sky(climate: Climate, *, days: int, first_day: int = 1, step_s: float = 3600.0) -> Floats:
-    """Irradiance [W/m2] of a cloudless sky in the middle of each step, shape (steps,).
+    """Clear-sky irradiance [W/m2] at the middle of each step, shape (steps,).
 
     ``1098 cos z exp(-0.059 / cos z)``, 0 when the sun is down. Source: Haurwitz 1945, Insolation in relation to
-    cloudiness and cloud density, J. Meteorology 2; the geometry is the textbook's (declination after Cooper).
+    cloudiness and cloud density, J. Meteorology 2; standard geometry with the declination after Cooper.
     """
     a_day = round(_DAY_S / step_s)
     day = ((first_day - 1 + np.arange(days)) % 365 + 1)[:, None]
@@ -242,7 +243,7 @@ def _series(
     step_s: float,
     climate: Climate,
 ) -> Series:
-    """A whole typical year can be put on a calendar, anything else only on the trace's clock."""
+    """A complete typical year can be aligned with a calendar, anything else only with the start of a trace."""
     return Series(
         name=name,
         quantity=quantity,
@@ -263,7 +264,7 @@ def _steps_a_day(days: int, first_day: int, step_s: float, seed: int) -> int:
         if not isinstance(value, int) or not low <= value <= high:
             raise InputError(f"is {value}", field=f"site.{name}", fix=f"give a whole number from {low} to {high}")
     if not 0 < step_s <= _HOUR_S or abs(_HOUR_S / step_s - round(_HOUR_S / step_s)) > 1e-9:
-        raise InputError(f"is {step_s}", field="site.step_s", fix="an hour must be a whole number of steps")
+        raise InputError(f"is {step_s}", field="site.step_s", fix="the step must divide an hour")
     if days * _DAY_S / step_s > 20_000_000:
         raise InputError(
             f"{days} days of {step_s:g} s are too many steps", field="site.step_s", fix="give longer steps"
@@ -272,7 +273,7 @@ def _steps_a_day(days: int, first_day: int, step_s: float, seed: int) -> int:
 
 
 def _normals(seed: int, stream: int, count: int) -> Floats:
-    """Standard normal numbers by inversion of 53 raw bits each."""
+    """Standard normal numbers, each by inversion of 53 raw bits."""
     bits = np.random.PCG64(np.random.SeedSequence(seed, spawn_key=(stream,))).random_raw(count)
     return _scores((np.asarray(bits >> np.uint64(11), dtype=np.float64) + 0.5) * 2.0**-53)
 
@@ -287,7 +288,7 @@ def _probability(score: Floats) -> Floats:
 
 
 def _autoregressive(noise: Floats, memory: float) -> Floats:
-    """``x[i] = memory x[i-1] + sqrt(1 - memory^2) noise[i]``, of variance 1 from the first value on."""
+    """``x[i] = memory x[i-1] + sqrt(1 - memory^2) noise[i]``, with variance 1 from the first value on."""
     fresh, before = sqrt(1 - memory**2), 0.0
     values = []
     for i, shock in enumerate(noise.tolist()):

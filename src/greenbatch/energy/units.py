@@ -1,4 +1,4 @@
-"""Units a series may be declared in, what they are inside, and which magnitudes are believable."""
+"""Units that a series may be declared in, the internal unit of each, and the range of plausible values."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ Quantity = Literal["power_w", "irradiance_w_m2", "wind_m_s", "temperature_c", "p
 
 @dataclass(frozen=True, slots=True)
 class Unit:
-    """``inside = value * scale + offset``."""
+    """``internal value = value * scale + offset``."""
 
     quantity: Quantity
     scale: float = 1.0
@@ -40,7 +40,7 @@ UNITS: dict[str, Unit] = {
     "share": Unit("share"),
     "%": Unit("share", 1e-2),
 }
-"""Unit as the user declares it -> what it is inside."""
+"""Declared unit -> conversion to the internal unit."""
 
 BOUNDS: dict[Quantity, tuple[float, float]] = {
     "power_w": (0.0, 1e11),
@@ -50,9 +50,9 @@ BOUNDS: dict[Quantity, tuple[float, float]] = {
     "pressure_pa": (3e4, 1.15e5),
     "share": (0.0, 1.5),
 }
-"""Lowest and highest believable value, both included. Cloud enhancement lifts irradiance to about 1900 W/m2 and PV
-above its rated power; the strongest gust on record is 113 m/s; air temperature -89..57 degC; pressure 110 kPa at the
-Dead Sea, 33 kPa on Everest; no plant reaches 100 GW."""
+"""Lowest and highest plausible value, both inclusive. Cloud enhancement raises irradiance to about 1900 W/m2 and PV
+above its rated power; the strongest recorded gust is 113 m/s; air temperature is -89..57 degC; pressure is 110 kPa at
+the Dead Sea and 33 kPa on Everest; no plant reaches 100 GW."""
 
 CANONICAL: dict[Quantity, str] = {
     "power_w": "W",
@@ -62,14 +62,14 @@ CANONICAL: dict[Quantity, str] = {
     "pressure_pa": "Pa",
     "share": "share",
 }
-"""Quantity -> the unit it is kept in."""
+"""Quantity -> internal unit."""
 
 
 def unit_named(name: str) -> Unit:
     """The unit of that name.
 
     Raises:
-        InputError: greenbatch does not know it.
+        InputError: there is no such unit.
     """
     if name not in UNITS:
         raise InputError(f"unknown unit {name!r}", field="unit", fix="use one of " + ", ".join(UNITS))

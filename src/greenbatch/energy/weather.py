@@ -1,7 +1,7 @@
-"""Weather files as series: irradiance, temperature, pressure and wind in equal steps, with the place they describe.
+"""Weather files as series: irradiance, temperature, pressure and wind in equal steps, with their location.
 
-The files are read here and not by pvlib's readers, so that an error names its line, a missing value is never taken
-for a number, and wind needs no pvlib; the tests compare both on real files.
+pvlib's readers are not used, so that errors name a line, missing values are never mistaken for numbers, and wind does
+not require pvlib; the tests compare both on real files.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ from greenbatch.files import decode, read_bytes
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Weather:
-    """What a weather file holds."""
+    """Contents of a weather file."""
 
     name: str
     layout: str
     """``EPW``, ``TMY3``, ``NSRDB PSM``, ``windpowerlib`` or ``Open-Meteo``."""
     series: Mapping[str, Series]
-    """``ghi_w_m2``, ``dni_w_m2``, ``dhi_w_m2``, ``temperature_c``, ``pressure_pa``, ``wind_m_s``, as far as the file
-    has them; with the height (``wind_m_s_80m``) where the file tells one."""
+    """``ghi_w_m2``, ``dni_w_m2``, ``dhi_w_m2``, ``temperature_c``, ``pressure_pa``, ``wind_m_s``, if the file has
+    them; with the height (``wind_m_s_80m``) if the file states it."""
     latitude_deg: float | None = None
     """North is positive. [deg]"""
     longitude_deg: float | None = None
@@ -49,7 +49,7 @@ class Weather:
         return self.series[name]
 
     def lowest(self, quantity: str) -> Series | None:
-        """The series of a quantity that was measured lowest (files may have several heights), if there is one."""
+        """The series of a quantity at the lowest height, or None if the file has no such quantity."""
         heights = {name: name[len(quantity) :].strip("_m") or "0" for name in self.series if name.startswith(quantity)}
         return self.series[min(heights, key=lambda name: float(heights[name]))] if heights else None
 
@@ -69,38 +69,38 @@ def read_weather(
     longitude_deg: float | None = None,
     elevation_m: float | None = None,
 ) -> Weather:
-    """Read a weather file (plain or gzip); its layout is told by its first lines.
+    """Read a weather file (plain or gzip); its layout is recognized by its first lines.
 
     EPW, TMY3 and NSRDB PSM rows of different years become one typical year (see ``series.Clock``). Stamps of EPW and
     TMY3 mark the end of their hour, those of NSRDB the middle of their interval.
 
     Args:
         file: EPW, TMY3, NSRDB PSM3 or PSM4, windpowerlib CSV, or Open-Meteo JSON.
-        columns: series to read; all that the file has when not given, except those without any value.
-        time_zone: fixed offset of the stamps such as ``"-08:00"``, where the file does not tell it.
-        gaps: refuse, or fill, missing values and missing rows; see ``samples.Repairs``.
-        longest_step_s: the longest distance of rows that is no gap; 1.5 usual steps when not given. [s]
-        negative: refuse values below zero or take them for zero.
-        latitude_deg: of the place, where the file does not tell it or is to be overruled. [deg]
+        columns: series to read; by default all series of the file that have values.
+        time_zone: fixed offset of the stamps such as ``"-08:00"``, if the file does not state it.
+        gaps: refuse or fill missing values and missing rows; see ``samples.Repairs``.
+        longest_step_s: longest distance between rows that is not a gap; by default 1.5 usual steps. [s]
+        negative: refuse values below zero or set them to zero.
+        latitude_deg: if the file does not state it, or to override it. [deg]
         longitude_deg: likewise. [deg]
         elevation_m: likewise. [m]
 
     Raises:
-        InputError: the layout is not known, or the file departs from it; names file, line, field and fix.
+        InputError: the layout is unknown, or the file does not follow it; the error names file, line, field and fix.
     """
     repairs = Repairs(gaps=gaps, longest_step_s=longest_step_s, negative=negative)
     content, digest = read_bytes(file)
     text = decode(content, file, latin_1=True)
-    found = find_layout(text, file=str(file), digest=digest, time_zone=time_zone)
+    parsed = find_layout(text, file=str(file), digest=digest, time_zone=time_zone)
     for name in columns or ():
-        if name not in found.cells:
-            fix = "the file has " + ", ".join(found.cells)
+        if name not in parsed.cells:
+            fix = "the file has " + ", ".join(parsed.cells)
             raise InputError("no such series", file=file, field=name, fix=fix)
-    series, notes = {}, list(found.notes)
-    for name, cell in found.cells.items():
+    series, notes = {}, list(parsed.notes)
+    for name, cell in parsed.cells.items():
         if columns is not None and name not in columns:
             continue
-        read = _read(found, cell, repairs, optional=columns is None)
+        read = _read(parsed, cell, repairs, optional=columns is None)
         if read is None:
             notes.append(f"{name} left out: no value in the whole file")
         else:
@@ -108,42 +108,42 @@ def read_weather(
     if not series:
         raise InputError("has no series with values", file=file, fix="give a file with irradiance or wind")
     place = {"latitude_deg": latitude_deg, "longitude_deg": longitude_deg, "elevation_m": elevation_m}
-    told = {key: found.place.get(key) if value is None else value for key, value in place.items()}
+    location = {key: parsed.place.get(key) if value is None else value for key, value in place.items()}
     for key, (low, high) in _PLACE_RANGES.items():
-        if (value := told[key]) is not None and not low <= value <= high:
+        if (value := location[key]) is not None and not low <= value <= high:
             raise InputError(f"is {value}", file=file, field=key, fix=f"it must be {low:g} to {high:g}")
     return Weather(
         name=Path(file).name,
-        layout=found.layout,
+        layout=parsed.layout,
         series=series,
         notes=tuple(notes),
-        **told,
+        **location,
     )
 
 
-def _read(found: WeatherFile, cell: Cell, repairs: Repairs, *, optional: bool) -> Series | None:
+def _read(parsed: WeatherFile, cell: Cell, repairs: Repairs, *, optional: bool) -> Series | None:
     values, notes = column_values(
-        found.table, [cell.column], cell.unit, missing=cell.missing, negative=repairs.negative
+        parsed.table, [cell.column], cell.unit, missing=cell.missing, negative=repairs.negative
     )  # fmt: skip
     if optional and np.isnan(values).all():
         return None
     samples = Samples(
-        table=found.table,
-        time_column=found.time_column,
+        table=parsed.table,
+        time_column=parsed.time_column,
         columns=[cell.column],
-        times_s=found.times_s,
+        times_s=parsed.times_s,
         values=values,
         skipped=np.zeros(values.size, dtype=np.bool_),
         cells=np.arange(values.size),
-        unix=found.clock == "unix",
+        unix=parsed.clock == "unix",
     )
     series = series_of(
         samples,
         repairs,
-        label=cell.label or found.label,
+        label=cell.label or parsed.label,
         step_s=None,
         quantity=unit_named(cell.unit).quantity,
         notes=notes,
     )
-    about_file = (f"{Path(found.table.file).name}: {note}" for note in found.notes)
-    return replace(series, clock=found.clock, utc_offset_s=found.utc_offset_s, notes=(*about_file, *series.notes))
+    about_file = (f"{Path(parsed.table.file).name}: {note}" for note in parsed.notes)
+    return replace(series, clock=parsed.clock, utc_offset_s=parsed.utc_offset_s, notes=(*about_file, *series.notes))

@@ -1,6 +1,6 @@
 """Layouts of weather files: EPW, TMY3, NSRDB PSM3/PSM4, windpowerlib's CSV and Open-Meteo's JSON.
 
-Each reader only finds cells, times and place; values are read, checked and put in equal steps by `weather`.
+A reader only locates the cells, times and location; `weather` reads and checks values and resamples them.
 """
 
 from __future__ import annotations
@@ -28,40 +28,40 @@ _HOUR_S, _DAY_S = 3600.0, 86_400.0
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """Where a quantity stands in a file."""
+    """Where a file holds a quantity."""
 
     column: str
     unit: str
     missing: tuple[float, ...] = ()
     """Codes for "no value"."""
     label: Label | None = None
-    """Which point of its interval a stamp marks, where it differs from the rest of the file."""
+    """Which point of its interval a stamp marks, if it differs from the rest of the file."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WeatherFile:
-    """What a reader found."""
+    """Contents of a weather file before its values are checked."""
 
     layout: str
     table: Columns
     time_column: str
     times_s: Floats
-    """Unix time, or seconds since the typical year began. [s]"""
+    """Unix time, or seconds since the start of the typical year. [s]"""
     clock: Clock
     label: Label
     cells: Mapping[str, Cell]
     """Name of a series -> its cells."""
     utc_offset_s: float = 0.0
     place: Mapping[str, float] = field(default_factory=dict)
-    """``latitude_deg``, ``longitude_deg``, ``elevation_m``, as far as the file tells."""
+    """``latitude_deg``, ``longitude_deg``, ``elevation_m``, if the file states them."""
     notes: tuple[str, ...] = ()
 
 
 def find_layout(text: str, *, file: str, digest: str, time_zone: str | None) -> WeatherFile:
-    """Tell the layout of a weather file by its first lines and read it.
+    """Recognize the layout of a weather file by its first lines and read it.
 
     Raises:
-        InputError: no layout fits, or the file departs from its own.
+        InputError: no layout matches, or the file does not follow its layout.
     """
     head = text.lstrip()[:4000]
     if head.startswith("{"):
@@ -71,7 +71,7 @@ def find_layout(text: str, *, file: str, digest: str, time_zone: str | None) -> 
         if fits(rows):
             return read(rows, lines, file, digest, time_zone)
     raise InputError(
-        "is no weather file that greenbatch knows",
+        "is not a weather file that greenbatch knows",
         file=file,
         line=1,
         fix="give EPW, TMY3, NSRDB PSM3/PSM4, windpowerlib CSV or Open-Meteo JSON, or read its columns as a series",
@@ -103,7 +103,8 @@ def _epw(rows: list[list[str]], lines: list[int], file: str, digest: str, time_z
         {"year": 0, "month": 1, "day": 2, "hour": 3, "minute": 4, **{c.column: at for at, c in _EPW.values()}},
     )
     stamps = _integers(table, {"year": (1, 9999), "month": (1, 12), "day": (1, 31), "hour": (1, 24), "minute": (0, 60)})
-    # Hours are 1..24 and end there. The minute only counts with several records an hour; else 0, 30 and 60 occur.
+    # Hours 1..24 mark the end of the interval. The minute counts only with several records per hour; else it may be
+    # 0, 30 or 60.
     minutes = stamps["minute"] if per_hour > 1 else np.full(stamps["minute"].shape, 60)
     return _calendar(
         "EPW", table, "hour", stamps, (stamps["hour"] - 1) * _HOUR_S + minutes * 60.0,
@@ -157,7 +158,7 @@ _PSM_PLACE = {"latitude_deg": "Latitude", "longitude_deg": "Longitude", "elevati
 
 
 def _psm(rows: list[list[str]], lines: list[int], file: str, digest: str, time_zone: str | None) -> WeatherFile:
-    """NSRDB's files begin with two lines about the place; tables saved from them may not."""
+    """NSRDB's files start with two lines about the location; tables saved from them may not."""
     place: dict[str, float] = {}
     at = next(k for k, row in enumerate(rows[:3]) if {"Year", "Month"} <= set(row))
     if at == 2:
@@ -167,10 +168,10 @@ def _psm(rows: list[list[str]], lines: list[int], file: str, digest: str, time_z
         }
         place = _numbers(file, lines[1], rows[1], known)
     header = [name.strip() for name in rows[at]]
-    # Files with the place pad the header line with empty names; tables lack columns the user did not ask NSRDB for.
+    # Files with a location pad the header with empty names; tables lack the columns that were not requested from NSRDB.
     cells = {name: cell for name, cell in _PSM.items() if cell.column in header}
-    wanted = {**_PSM_TIMES, **{cell.column: cell.column for cell in cells.values()}}
-    places = {key: _place(file, lines[at], header, name) for key, name in wanted.items()}
+    names = {**_PSM_TIMES, **{cell.column: cell.column for cell in cells.values()}}
+    places = {key: _place(file, lines[at], header, name) for key, name in names.items()}
     table = _table(file, digest, rows[at + 1 :], lines[at + 1 :], places)
     stamps = _integers(table, {"year": (1, 9999), "month": (1, 12), "day": (1, 31), "hour": (0, 23), "minute": (0, 59)})
     seconds = stamps["hour"] * _HOUR_S + stamps["minute"] * 60.0
@@ -189,12 +190,12 @@ _WINDPOWERLIB = {
 def _windpowerlib(
     rows: list[list[str]], lines: list[int], file: str, digest: str, time_zone: str | None
 ) -> WeatherFile:
-    """Two header lines, name and height; stamps carry their offset. Series are named ``wind_m_s_80m`` and so on."""
+    """Two header lines, name and height; stamps have an offset. Series are named ``wind_m_s_80m`` etc."""
     if time_zone is not None:
-        problem = f"is {time_zone!r}, but the stamps carry their offset"
+        problem = f"is {time_zone!r}, but the stamps have an offset"
         raise InputError(problem, file=file, field="time_zone", fix="leave it out")
     if len(rows) < 3 or len(rows[0]) != len(rows[1]):
-        raise InputError("needs two header lines and data", file=file, line=2, fix="name and height of each column")
+        raise InputError("requires two header lines and data", file=file, line=2, fix="name and height of each column")
     columns = [f"{name.strip()} at {height.strip()} m" for name, height in zip(rows[0], rows[1], strict=True)]
     table = _table(file, digest, rows[2:], lines[2:], {name: k for k, name in enumerate(columns)})
     cells = {}
@@ -228,19 +229,19 @@ _OPEN_METEO: dict[str, tuple[str, Label]] = {
     "wind_speed_100m": ("wind_m_s_100m", "start"),
     "wind_speed_120m": ("wind_m_s_120m", "start"),
 }
-"""Variable -> series, and the point its stamp marks: radiation is the mean of the preceding hour, the rest instants."""
+"""Variable -> series, and which point its stamp marks: radiation is the mean of the preceding hour, others instants."""
 _OPEN_METEO_UNITS = {
     "°C": "degC", "°F": "degF", "km/h": "km/h", "m/s": "m/s", "mp/h": "mph", "kn": "kn", "W/m²": "W/m2", "hPa": "hPa",
 }  # fmt: skip
 
 
 def _open_meteo(text: str, *, file: str, digest: str, time_zone: str | None) -> WeatherFile:
-    """Stamps are local with one fixed offset for the whole file (``utc_offset_seconds``), the zone's clocks aside."""
+    """Stamps are local with one fixed offset for the whole file (``utc_offset_seconds``), without clock changes."""
     try:
         data: Any = json.loads(text)
     except json.JSONDecodeError as error:
         raise InputError(f"is not JSON: {error.msg}", file=file, line=error.lineno, fix="download it again") from None
-    except (ValueError, RecursionError):  # numbers of thousands of digits, brackets within brackets
+    except (ValueError, RecursionError):  # numbers of thousands of digits, deeply nested brackets
         raise InputError("is JSON that no weather service writes", file=file, fix="download it again") from None
     hourly = data.get("hourly")
     if not isinstance(hourly, dict) or not isinstance(hourly.get("time"), list) or not hourly["time"]:
@@ -282,13 +283,13 @@ def _calendar(
     layout: str, table: Columns, time_column: str, stamps: Mapping[str, NDArray[np.int64]], seconds: Floats, *,
     label: Label, cells: Mapping[str, Cell], place: Mapping[str, float], time_zone: str | None,
 ) -> WeatherFile:  # fmt: skip
-    """Dates and seconds of the day become Unix time, or with rows of different years one typical year."""
+    """Convert dates and seconds of the day to Unix time, or rows of different years to one typical year."""
     if time_zone is None and "utc_offset_h" not in place:
         fix = 'give the offset of its stamps, for instance time_zone = "-08:00"'
-        raise InputError("the file does not tell its time zone", file=table.file, field="time_zone", fix=fix)
+        raise InputError("the file does not state its time zone", file=table.file, field="time_zone", fix=fix)
     offset_s = place["utc_offset_h"] * _HOUR_S if time_zone is None else zone_offset_s(time_zone)
     day_numbers = _day_numbers(table, stamps, time_column)
-    # Real years follow each other without a jump; the months of a typical year come from different years.
+    # Real years are contiguous; the months of a typical year come from different years.
     jumps = np.diff(day_numbers)
     typical = bool(jumps.size and (jumps.min() < 0 or jumps.max() > 31))
     notes, keep = [], np.ones(day_numbers.shape, dtype=np.bool_)
@@ -331,7 +332,9 @@ def _table(file: str, digest: str, rows: list[list[str]], lines: list[int], plac
     last = max(places.values())
     for row, line in zip(rows, lines, strict=True):
         if len(row) <= last:
-            raise InputError(f"has {len(row)} fields, needs {last + 1}", file=file, line=line, fix="complete the line")
+            raise InputError(
+                f"has {len(row)} fields, expected {last + 1}", file=file, line=line, fix="complete the line"
+            )
     return Columns(
         file, digest, {name: [row[at].strip() for row in rows] for name, at in places.items()}, lines[0], tuple(lines)
     )
@@ -351,16 +354,16 @@ def _integers(table: Columns, ranges: Mapping[str, tuple[int, int]]) -> dict[str
 
 
 def _numbers(file: str, line: int, row: Sequence[str], places: Mapping[str, int]) -> dict[str, float]:
-    found = {}
+    values = {}
     for name, at in places.items():
         text = row[at].strip() if at < len(row) else ""
         try:
-            found[name] = float(text)
+            values[name] = float(text)
         except ValueError:
-            found[name] = math.nan
-        if not math.isfinite(found[name]):
+            values[name] = math.nan
+        if not math.isfinite(values[name]):
             raise InputError(f"{text!r} is not a number", file=file, line=line, field=name, fix="correct the header")
-    return found
+    return values
 
 
 def _number(file: str, data: Mapping[str, Any], name: str) -> float:
@@ -385,4 +388,4 @@ _LAYOUTS: tuple[
     (lambda rows: len(rows) > 1 and "Date (MM/DD/YYYY)" in [cell.strip() for cell in rows[1]], _tmy3),
     (lambda rows: any({"Year", "Month"} <= set(row) for row in rows[:3]), _psm),
 )
-"""What tells a layout, and its reader."""
+"""Test for a layout, and its reader."""

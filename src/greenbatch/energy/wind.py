@@ -1,4 +1,4 @@
-"""Power of wind turbines, and wind speed brought to the hub and to sea-level air."""
+"""Power of wind turbines; wind speed at hub height and corrected for air density."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def turbine(
     factor: float = 1.0,
     round_w: float | None = None,
 ) -> Series:
-    """Power [W] of a turbine that rises linearly from cut-in to rated speed.
+    """Power [W] of a turbine whose power curve is linear between cut-in and rated speed.
 
     0 for ``v <= cut_in`` or ``v >= cut_out``; ``P_r (v - v_in) / (v_r - v_in)`` for ``v_in < v < v_r``; ``P_r`` from
     ``v_r`` on. Source: GAS-MARL Eq. 18 and Table 2 (7200 W, 2.5, 15 and 30 m/s). The equation leaves ``v = v_r``
@@ -43,11 +43,11 @@ def turbine(
     Args:
         wind: speed at the hub. [m/s]
         rated_w: power at and above the rated speed, > 0. [W]
-        cut_in_m_s: no power up to here, >= 0. [m/s]
-        rated_m_s: full power from here on, > cut-in. [m/s]
-        cut_out_m_s: stops from here on, > rated. [m/s]
+        cut_in_m_s: no power up to this speed, >= 0. [m/s]
+        rated_m_s: rated power from this speed on, > cut-in. [m/s]
+        cut_out_m_s: no power from this speed on, > rated. [m/s]
         factor: scales the rated power, > 0: processors of the cluster / processors it was meant for.
-        round_w: round the power to this many watts, a power of ten; GAS-MARL's simulator rounds to 0.01. [W]
+        round_w: round the power to a multiple of this, a power of ten; GAS-MARL's simulator rounds to 0.01. [W]
 
     Raises:
         InputError: a parameter is out of range, or the series is not wind speed.
@@ -65,19 +65,19 @@ def cubic_turbine(
     factor: float = 1.0,
     round_w: float | None = None,
 ) -> Series:
-    """Power [W] of a generic turbine that rises with the cube of the speed from cut-in to rated speed.
+    """Power [W] of a generic turbine whose power curve is cubic between cut-in and rated speed.
 
-    ``P_r (v^3 - v_in^3) / (v_r^3 - v_in^3)`` between cut-in and rated, otherwise like `turbine`. The defaults are the
-    textbook speeds of a large turbine. Bring the wind to the hub with `at_hub` and to sea-level air with `at_density`.
+    ``P_r (v^3 - v_in^3) / (v_r^3 - v_in^3)`` between cut-in and rated, otherwise like `turbine`. The defaults are
+    typical of a large turbine. Extrapolate the wind to hub height with `at_hub`, correct for density with `at_density`.
 
     Args:
         wind: speed at the hub. [m/s]
         rated_w: power at and above the rated speed, > 0. [W]
-        cut_in_m_s: no power up to here, >= 0. [m/s]
-        rated_m_s: full power from here on, > cut-in. [m/s]
-        cut_out_m_s: stops from here on, > rated. [m/s]
+        cut_in_m_s: no power up to this speed, >= 0. [m/s]
+        rated_m_s: rated power from this speed on, > cut-in. [m/s]
+        cut_out_m_s: no power from this speed on, > rated. [m/s]
         factor: scales the rated power, > 0: processors of the cluster / processors it was meant for.
-        round_w: round the power to this many watts, a power of ten. [W]
+        round_w: round the power to a multiple of this, a power of ten. [W]
 
     Raises:
         InputError: a parameter is out of range, or the series is not wind speed.
@@ -94,7 +94,7 @@ def at_hub(
     shear_exponent: float = 1 / 7,
     roughness_length_m: float = 0.15,
 ) -> Series:
-    """Wind speed [m/s] at the hub from the speed at another height.
+    """Wind speed [m/s] at hub height, extrapolated from another height.
 
     Power law: ``v (h_hub / h)^exponent``, 1/7 over open land. Logarithmic law: ``v ln(h_hub / z0) / ln(h / z0)``.
     Source: Burton et al., Wind Energy Handbook, section 2.6.
@@ -103,7 +103,7 @@ def at_hub(
         wind: measured speed. [m/s]
         measured_height_m: its height above ground, > 0. [m]
         hub_height_m: height of the hub, > 0. [m]
-        law: which of the two.
+        law: ``"power"`` or ``"log"``.
         shear_exponent: of the power law, 0..1.
         roughness_length_m: of the logarithmic law, > 0 and below both heights. [m]
 
@@ -133,22 +133,22 @@ def at_density(
 ) -> Series:
     """Speed [m/s] at which air of sea-level density would carry the same power: ``v (rho / 1.225)^(1/3)``.
 
-    ``rho = p / (287.05 T)``; the pressure is taken from the series or, for an elevation, from the standard
-    atmosphere; the temperature from the series, or 15 degC less 6.5 K per km.
+    ``rho = p / (287.05 T)``; the pressure comes from the series or, given an elevation, from the standard atmosphere;
+    the temperature from the series, or 15 degC minus 6.5 K per km.
     Source: IEC 61400-12-1, normalization to a reference air density for turbines with active power control.
 
     Args:
         wind: speed at the hub. [m/s]
         temperature: air temperature in the same steps. [degC]
         pressure: air pressure in the same steps. [Pa]
-        elevation_m: of the hub above sea level, -500..6000; when there is no pressure. [m]
+        elevation_m: of the hub above sea level, -500..6000; instead of a pressure. [m]
 
     Raises:
-        InputError: neither pressure nor elevation is given, or both are, or the series do not go together.
+        InputError: neither or both of pressure and elevation are given, or the series do not have the same steps.
     """
     wind.needs("wind_m_s", user="at_density")
     if (pressure is None) == (elevation_m is None):
-        raise InputError("needs either pressure or elevation_m", field="turbine.density", fix="give one of them")
+        raise InputError("requires either pressure or elevation_m", field="turbine.density", fix="give one of them")
     height_m = elevation_m or 0.0
     if not -500 <= height_m <= 6000:
         raise InputError(f"is {height_m}", field="turbine.elevation_m", fix="it must be -500 to 6000 m")
@@ -183,24 +183,24 @@ def weather_turbine(
     factor: float = 1.0,
     round_w: float | None = None,
 ) -> Series:
-    """Power [W] of a turbine from a weather file: `at_hub`, `at_density` if asked for, then the power curve.
+    """Power [W] of a turbine from a weather file: `at_hub`, optionally `at_density`, then the power curve.
 
     Args:
         weather: with wind speed.
         rated_w: power at and above the rated speed, > 0. [W]
-        series: which of the file's wind series.
+        series: name of the file's wind series.
         curve: ``"cubic"`` as in `cubic_turbine` or ``"linear"`` as in `turbine`.
-        cut_in_m_s: no power up to here, >= 0. [m/s]
-        rated_m_s: full power from here on, > cut-in. [m/s]
-        cut_out_m_s: stops from here on, > rated. [m/s]
+        cut_in_m_s: no power up to this speed, >= 0. [m/s]
+        rated_m_s: rated power from this speed on, > cut-in. [m/s]
+        cut_out_m_s: no power from this speed on, > rated. [m/s]
         measured_height_m: height of the wind series above ground, > 0; weather stations measure at 10 m. [m]
         hub_height_m: height of the hub, > 0. [m]
         law: see `at_hub`.
         shear_exponent: see `at_hub`.
         roughness_length_m: see `at_hub`. [m]
-        density: correct for the file's air pressure and temperature, or its elevation where it has no pressure.
+        density: correct for the file's air pressure and temperature, or its elevation if it has no pressure.
         factor: scales the rated power, > 0: processors of the cluster / processors it was meant for.
-        round_w: round the power to this many watts, a power of ten. [W]
+        round_w: round the power to a multiple of this, a power of ten. [W]
 
     Raises:
         InputError: the file lacks a series, or a parameter is out of range.
@@ -237,11 +237,11 @@ def _power(
     cut_in, rated, cut_out = speeds_m_s
     if not 0 <= cut_in < rated < cut_out < np.inf:
         problem = f"cut-in, rated and cut-out are {cut_in:g}, {rated:g} and {cut_out:g} m/s"
-        raise InputError(problem, field="turbine", fix="they must rise: 0 <= cut-in < rated < cut-out")
+        raise InputError(problem, field="turbine", fix="they must satisfy 0 <= cut-in < rated < cut-out")
     full_w, speed = rated_w * factor, wind.values
     if curve == "linear":
-        # In this order of operations, as GAS-MARL's simulator: after rounding to 0.01 W, dividing first would change
-        # the last digit of some hours of the scaled site, and with it the eighth digit of its renewable utilization.
+        # The order of operations is that of GAS-MARL's simulator: after rounding to 0.01 W, dividing first would
+        # change the last digit of some hours of the scaled site, and the eighth digit of its renewable utilization.
         rising_w = full_w * (speed - cut_in) / (rated - cut_in)
     else:
         rising_w = full_w * (speed**3 - cut_in**3) / (rated**3 - cut_in**3)

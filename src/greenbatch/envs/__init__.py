@@ -1,1 +1,1 @@
-"""Environments for reinforcement learning over the engine: batched, and gymnasium's."""
+"""Environments for reinforcement learning: a batched one, and a gymnasium environment."""

@@ -1,4 +1,4 @@
-"""A batch of simulations that are stepped together, each waiting for an agent's decision."""
+"""A batch of simulations that are stepped together; each waits for an agent's decisions."""
 
 from __future__ import annotations
 
@@ -25,28 +25,28 @@ Bools = NDArray[np.bool_]
 
 
 class Observation(NamedTuple):
-    """What A simulations see that await a decision: views of buffers that the next step overwrites.
+    """Observations of the A simulations that wait for a decision: views of buffers that the next step overwrites.
 
     Tables are packed: valid rows only, simulation by simulation; the rows of simulation ``a`` are
     ``queue[queue_offsets[a] : queue_offsets[a + 1]]``.
     """
 
     environment: Ints
-    """Which simulations, shape (A,)."""
+    """Numbers of the simulations, shape (A,)."""
     queue: Singles
-    """Waiting jobs in order of submission, shape (Q, k); at least one row each."""
+    """Waiting jobs in order of submission, shape (Q, k); at least one row per simulation."""
     queue_offsets: Ints
     """Shape (A + 1,)."""
     selectable: Bools
     """Rows that may be chosen, shape (Q,)."""
     running: Singles
-    """Running jobs in order of requested end, shape (R, k); perhaps none."""
+    """Running jobs in order of requested end, shape (R, k); R may be 0."""
     running_offsets: Ints
     """Shape (A + 1,)."""
     supply: Singles
     """Forecast slots, shape (A, f, k)."""
     slot: Ints
-    """Number of the first of them, shape (A,): what row i > 0 shows depends on ``slot + i`` alone."""
+    """Number of the first slot, shape (A,); row i > 0 depends on ``slot + i`` only."""
     state: Singles
     """The system as a whole, shape (A, k)."""
     delays: Bools
@@ -54,7 +54,7 @@ class Observation(NamedTuple):
 
 
 class BatchEnv:
-    """B simulations of windows of one scenario, behind one seam: observations out, actions in.
+    """B simulations of windows of one scenario: observations out, actions in.
 
     Example::
 
@@ -74,18 +74,18 @@ class BatchEnv:
         backfill: str | None = None,
         threads: int = 1,
     ) -> None:
-        """Lay out the buffers.
+        """Allocate the buffers.
 
         Args:
             scenario: jobs, machine, power supply and rules.
-            preset_: what is seen, done and rewarded; a name, or a preset (resolved here if it is not yet).
-            environments: largest number of simulations side by side.
-            jobs: jobs of each window.
-            backfill: backfilling; the preset's if not given.
-            threads: threads that share the simulations; the result is the same for any number.
+            preset_: observations, actions and rewards; a preset or its name. It is resolved if necessary.
+            environments: maximum number of parallel simulations.
+            jobs: jobs per window.
+            backfill: backfilling; by default the preset's.
+            threads: threads that share the simulations; the result does not depend on it.
 
         Raises:
-            InputError: the parts do not fit together.
+            InputError: the preset does not fit the scenario, or an argument is out of range.
         """
         for field, value in (("environments", environments), ("jobs", jobs), ("threads", threads)):
             if value < 1:
@@ -110,18 +110,18 @@ class BatchEnv:
 
     @property
     def environments(self) -> int:
-        """Largest number of simulations side by side."""
+        """Maximum number of parallel simulations."""
         return int(self._simulations.batch.clock.shape[0])
 
     @property
     def values(self) -> Floats:
-        """Value so far of every term in every simulation (at its end: the episode's), shape (B, t)."""
+        """Current value of every reward term in every simulation (at its end: the episode's), shape (B, t)."""
         values: Floats = self._simulations.batch.values
         return values
 
     @property
     def starts_s(self) -> Floats:
-        """Start of every job of every simulation, NaN for jobs that have not started, shape (B, n). [s]"""
+        """Start of every job of every simulation, NaN if it has not started, shape (B, n). [s]"""
         starts: Floats = self._simulations.batch.jobs["start_s"]
         return starts
 
@@ -132,7 +132,7 @@ class BatchEnv:
         return now
 
     def reset(self, starts: Sequence[int] | Ints) -> Observation:
-        """Begin one simulation for each start: an empty machine at the first submission of its window.
+        """Start one simulation per window, with an empty machine at the window's first submission.
 
         Args:
             starts: 0-based index of the first job of each window, at most ``environments``.
@@ -144,37 +144,37 @@ class BatchEnv:
             fix = f"give 1 to {self.environments}"
             raise InputError(f"{len(starts)} windows for {self.environments} environments", field="starts", fix=fix)
         self._simulations.load(_whole_numbers(starts, "starts", 1))
-        self._go_on(np.arange(len(starts), dtype=np.int64), np.zeros((0, 2), np.int64))
+        self._advance(np.arange(len(starts), dtype=np.int64), np.zeros((0, 2), np.int64))
         return self._now
 
     def step(self, actions: Ints) -> tuple[Observation, Floats, Bools]:
-        """Carry out one action in each simulation that awaits one.
+        """Apply one action in each simulation that waits for one.
 
         Args:
-            actions: for each simulation of the last observation its row and its delay, shape (A, 2).
+            actions: row and delay for each simulation of the last observation, shape (A, 2).
 
         Returns:
-            The next observation (without the simulations that ended), and for each simulation of the last one the
-            reward, shape (A,), and whether it has ended, shape (A,).
+            The next observation (without simulations that have ended), and for each simulation of the last observation
+            its reward, shape (A,), and whether it has ended, shape (A,).
 
         Raises:
-            InputError: a row or delay that does not exist, or no simulation awaits a decision.
-            SupplyExhausted: a clock left a power series that does not repeat.
+            InputError: a row or delay does not exist, or no simulation waits for a decision.
+            SupplyExhausted: a simulation ran beyond a power series that does not repeat.
         """
         actions = _whole_numbers(actions, "actions", 2)
         self._check(actions)
         active = self._now.environment.copy()
         before = self._simulations.batch.values[active]
-        ended = self._go_on(active, actions)
+        ended = self._advance(active, actions)
         after = self._simulations.batch.values[active]
         if self.preset.reward.form == "dense":
-            rewards = self._weighed(after - before)
+            rewards = self._weighted_sum(after - before)
         else:
-            rewards = np.where(ended, self._weighed(after), 0.0)
+            rewards = np.where(ended, self._weighted_sum(after), 0.0)
         return self._now, rewards, ended
 
-    def _weighed(self, values: Floats) -> Floats:
-        """Weighted sum of the terms, term by term: a matrix product rounds otherwise for another number of rows."""
+    def _weighted_sum(self, values: Floats) -> Floats:
+        """Weighted sum of the terms, term by term: the rounding of a matrix product depends on the number of rows."""
         total: Floats = np.zeros(len(values))
         for term, weight in enumerate(self.weights):
             total += values[:, term] * weight
@@ -185,7 +185,7 @@ class BatchEnv:
         if not count:
             raise InputError("there is no decision to make", field="actions", fix="call reset first")
         if actions.shape != (count, 2):
-            fix = f"give a row and a delay for each of {count} simulations"
+            fix = f"give a row and a delay for each of the {count} simulations"
             raise InputError(f"have shape {actions.shape}", field="actions", fix=fix)
         rows = np.diff(self._now.queue_offsets)
         bad = (actions < 0).any(axis=1) | (actions[:, 0] >= rows) | (actions[:, 1] >= len(self.layout.delays))
@@ -195,8 +195,8 @@ class BatchEnv:
             fix = f"there are {rows[a]} rows and {len(self.layout.delays)} delays"
             raise InputError(problem, field="actions", fix=fix)
 
-    def _go_on(self, active: Ints, actions: Ints) -> Bools:
-        """Let the threads step the active simulations, each a share of them; which of them have ended."""
+    def _advance(self, active: Ints, actions: Ints) -> Bools:
+        """Step the active simulations, each thread a share of them; return which have ended."""
         count = len(active)
         shares = min(self.threads, count) if count else 0
         edges = [count * i // shares for i in range(shares + 1)] if shares else []
@@ -218,32 +218,33 @@ class BatchEnv:
 
 
 class _Share:
-    """Buffers of what some simulations see."""
+    """Observation buffers of one thread's share of the simulations."""
 
     def __init__(self, layout: engine.Layout, environments: int, jobs: int) -> None:
         self.seen = _buffers(layout, environments, jobs)
-        self.going: Ints = np.zeros(environments, np.int64)
+        self.environment: Ints = np.zeros(environments, np.int64)
         self.ended: Bools = np.zeros(environments, np.bool_)
         self.counts: Ints = np.zeros(3, np.int64)
 
     @property
     def buffers(self) -> tuple[Any, ...]:
-        """What a step writes to."""
-        return self.seen, self.going, self.ended, self.counts
+        """Buffers that a step writes to."""
+        return self.seen, self.environment, self.ended, self.counts
 
     def observation(self) -> Observation:
         """The valid part of the buffers."""
         count, rows, beside = self.counts.tolist()
         seen = self.seen
         return Observation(
-            environment=self.going[:count], queue=seen.queue[:rows], queue_offsets=seen.queue_offsets[: count + 1],
-            selectable=seen.selectable[:rows], running=seen.running[:beside],
-            running_offsets=seen.running_offsets[: count + 1], supply=seen.supply[:count], slot=seen.slot[:count],
+            environment=self.environment[:count], queue=seen.queue[:rows],
+            queue_offsets=seen.queue_offsets[: count + 1], selectable=seen.selectable[:rows],
+            running=seen.running[:beside], running_offsets=seen.running_offsets[: count + 1],
+            supply=seen.supply[:count], slot=seen.slot[:count],
             state=seen.state[:count], delays=seen.delays[:count],
         )  # fmt: skip
 
     def joined(self, shares: Sequence[_Share]) -> Observation:
-        """What several shares see, one after the other, in these buffers."""
+        """Observations of several shares, concatenated in these buffers."""
         parts = [share.observation() for share in shares]
         self.counts[:] = sum((share.counts for share in shares), np.zeros(3, np.int64))
         whole = self.observation()
@@ -256,13 +257,13 @@ class _Share:
         return whole
 
 
-def _whole_numbers(given: Any, field: str, dimensions: int) -> Ints:
-    """Numbers as the compiled code wants them, which looks at neither type nor shape.
+def _whole_numbers(values: Any, field: str, dimensions: int) -> Ints:
+    """Values as a contiguous int64 array; compiled code checks neither type nor shape.
 
     Raises:
-        InputError: they are no whole numbers, or have another number of dimensions.
+        InputError: they are not whole numbers, or have another number of dimensions.
     """
-    array = np.asarray(given)
+    array = np.asarray(values)
     if array.size and array.dtype.kind not in "iu":
         raise InputError(f"are of type {array.dtype}", field=field, fix="give whole numbers")
     if array.ndim != dimensions:
@@ -271,10 +272,10 @@ def _whole_numbers(given: Any, field: str, dimensions: int) -> Ints:
 
 
 def program_of(made: Preset, backfill: str | None) -> Program:
-    """What the engine needs to know to let an agent decide.
+    """The engine program in which an agent decides.
 
     Raises:
-        InputError: an unknown backfilling, or one that no agent can be combined with.
+        InputError: the backfilling is unknown or cannot be combined with an agent.
     """
     chosen = made.backfill if backfill is None else backfill
     if chosen not in BACKFILLS or chosen == "conservative":

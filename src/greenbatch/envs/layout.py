@@ -1,4 +1,4 @@
-"""A resolved preset in the engine's own terms."""
+"""A resolved preset as records of the engine."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ _DELAYS = {"none": NO_DELAY, "releases": DELAY_RELEASES, "seconds": DELAY_FOR}
 
 
 def layout_of(preset: Preset) -> Layout:
-    """What the engine shows and allows for a preset.
+    """Layout of a preset's observations and actions.
 
     Raises:
-        InputError: a normaliser still depends on a scenario: resolve the preset first.
+        InputError: a normalizer still depends on a scenario; resolve the preset first.
     """
     seen, action = preset.observation, preset.action
     return Layout(

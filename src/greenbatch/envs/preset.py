@@ -1,4 +1,4 @@
-"""Presets: what an agent sees, what it may do and what it is rewarded for, as lists of names in a file."""
+"""Presets: files that list an agent's observations, actions and rewards by name."""
 
 from __future__ import annotations
 
@@ -21,25 +21,25 @@ if TYPE_CHECKING:
     from greenbatch.scenarios import Scenario
 
 SHIPPED = Path(__file__).with_name("presets")
-"""Folder of the presets that come with greenbatch."""
+"""Folder of the shipped presets."""
 
 Normalizer = Literal["processors", "longest_run_time", "largest_memory", "largest_group", "largest_executable",
                      "largest_user", "site_scale"]  # fmt: skip
 """Scales that depend on the scenario; see `resolve`."""
 
 PRICES_KIND, LINEAR_KIND = "prices", "linear"
-"""Kinds of network that a search finds: the prices of a planner (`engine.priced`), and a ranking."""
+"""Kinds of network that are found by search: the weights of the look-ahead planner (`engine.priced`), and a ranking."""
 
 
 SETTINGS: dict[str, Parameter] = {
     name: engine_settings.SETTINGS[name]
     for name in ("sticky", "per_instant", "completion_first", "tick_s", "threshold_j")
 }
-"""Engine settings that a preset may put over the scenario's. Machine, supply and forecast are the scenario's; the
-engine's arrays are laid out for them, and compiled code checks no bounds."""
+"""Engine settings of a scenario that a preset may override. Machine, supply and forecast cannot be overridden: the
+engine's arrays are sized for them, and compiled code checks no bounds."""
 
 _SIGNED = ("remaining_time", "hour_sine", "hour_cosine")
-"""Features that may be below 0, and so have no logarithm."""
+"""Features that may be negative and therefore have no logarithm."""
 
 Bound = Annotated[float, Field(ge=-1e30, le=1e30)]
 Weight = Annotated[float, Field(ge=-1e12, le=1e12)]
@@ -47,7 +47,7 @@ Scale = Annotated[float, Field(gt=1e-12, le=1e12)]
 
 
 class Column(Section):
-    """A feature and its normaliser: ``min(max(feature / scale, floor), ceiling)``."""
+    """A feature and its normalizer: ``min(max(feature / scale, floor), ceiling)``."""
 
     feature: str
     scale: Scale | Normalizer = 1.0
@@ -65,17 +65,17 @@ class Column(Section):
 
 
 POWERED = {"power", "power_per_processor", "is_brown", "brown_ratio"}
-"""Features for which the power of jobs must be known."""
+"""Features that require the power of jobs."""
 
 
 class Table(Section):
-    """Rows of one kind that an agent sees."""
+    """A table of an observation."""
 
     rows: int = Field(default=0, ge=0, le=100_000)
-    """At most so many; the rest is not seen."""
+    """Maximum number of rows; further rows are not seen."""
     columns: tuple[Column, ...] = Field(default=(), max_length=256, strict=False)
     empty: tuple[Bound, ...] = Field(default=(), strict=False)
-    """A row that stands for none where tables are padded; zeros if not given."""
+    """Row that pads tables; by default zeros."""
 
 
 class State(Section):
@@ -92,15 +92,15 @@ class Observation(Section):
     supply: Table = Table()
     state: State = State()
     padded_width: int = Field(default=0, ge=0, le=256)
-    """Columns of the padded tables of a single environment; 0 for the widest table's."""
+    """Columns of the padded tables of a single environment; 0: as many as the widest table has."""
 
 
 class Delay(Section):
-    """A delay that may be chosen beside a job (GAS-MARL §4.1.2)."""
+    """A delay that may be chosen together with a job (GAS-MARL §4.1.2)."""
 
     kind: Literal["none", "releases", "seconds"]
     amount: float = Field(default=0.0, ge=0, le=31_622_400.0)
-    """Jobs, or seconds: at most 366 days."""
+    """Number of jobs or seconds; at most 366 days."""
 
 
 class Action(Section):
@@ -108,34 +108,34 @@ class Action(Section):
 
     delays: tuple[Delay, ...] = Field(default=(Delay(kind="none"),), max_length=1024, strict=False)
     wait: bool = False
-    """Waiting until the next event is a choice, shown as one more row."""
+    """Waiting until the next event is an additional action, shown as one more row."""
     only_fitting: bool = False
     """Only jobs that fit now may be chosen."""
     longest_hold_s: float = Field(default=604_800.0, gt=0, le=31_622_400.0)
-    """With ``wait``: while a job that fits has waited longer than this, waiting is no choice. [s]"""
+    """With ``wait``: waiting is not allowed while a job that fits has waited longer than this. [s]"""
 
 
 class Reward(Section):
-    """What an agent is rewarded for: a weighted sum of terms (see ``engine.tally.TERMS``)."""
+    """A weighted sum of terms (see ``engine.tally.TERMS``)."""
 
     terms: dict[str, Weight]
     form: Literal["sparse", "dense"] = "sparse"
-    """All at the end, as published, or as it grows: the sums are equal."""
+    """``sparse``: all at the end, as published; ``dense``: as it accrues. The sums are equal."""
 
 
 class Preset(Section):
-    """One way to learn."""
+    """Observations, actions, rewards, network and training of an agent."""
 
     name: str = Field(pattern=r"^[\w.-]+$", max_length=100)
-    """Models are named by it: letters, digits, underscores, dots and hyphens."""
+    """Name of the preset and of its models: letters, digits, underscores, dots and hyphens."""
     description: str
     needs_site: bool = False
     backfill: str = "none"
-    """Backfilling that it is trained with unless told otherwise."""
+    """Default backfilling during training."""
     settings: dict[str, float] = Field(default_factory=dict)
-    """Of `SETTINGS`, put over the scenario's rules."""
+    """Keys of `SETTINGS`; they override the scenario's rules."""
     observation: Observation = Observation()
-    """Empty for a planner with prices, which sees what ``engine.priced`` lists."""
+    """Empty for the look-ahead planner; its inputs are listed in ``engine.priced``."""
     action: Action = Action()
     reward: Reward
     network: dict[str, Any] = Field(default_factory=dict)
@@ -145,21 +145,21 @@ class Preset(Section):
 
     @property
     def sees_power(self) -> bool:
-        """It looks at the power of jobs."""
+        """Whether it observes the power of jobs."""
         seen = self.observation
         return any(c.feature in POWERED for c in (*seen.queue.columns, *seen.running.columns, *seen.state.columns))
 
 
 def shipped_names() -> tuple[str, ...]:
-    """Names of the presets that come with greenbatch."""
+    """Names of the shipped presets."""
     return tuple(sorted(file.stem for file in SHIPPED.glob("*.toml")))
 
 
 def preset(name_or_path: str | Path) -> Preset:
     """A preset by name, or from a TOML file.
 
-    A file that says ``extends = "NAME"`` is laid over the preset of that name, table by table; a name that
-    ends in .toml is that of a file beside it.
+    A file with ``extends = "NAME"`` overrides keys of the preset of that name; a name that ends in .toml is a file in
+    the same folder.
 
     Raises:
         InputError: there is no such preset, or it is not valid.
@@ -169,7 +169,7 @@ def preset(name_or_path: str | Path) -> Preset:
 
 
 def _read(name_or_path: str | Path, extended: tuple[Path, ...] = ()) -> tuple[dict[str, Any], Path, dict[Place, int]]:
-    """A preset's values with those of the preset that it extends, its file, and the line of every key of that file."""
+    """Values of a preset, merged with those of the preset it extends; its file; and the line of each key in it."""
     text = str(name_or_path)
     file = SHIPPED / f"{text}.toml" if text in shipped_names() else Path(text)
     if file.suffix != ".toml":
@@ -183,26 +183,26 @@ def _read(name_or_path: str | Path, extended: tuple[Path, ...] = ()) -> tuple[di
     if not isinstance(base, str) or file in extended:
         problem = "extends itself" if file in extended else f"is {base!r}"
         raise InputError(problem, file=file, line=lines.get(("extends",)), field="extends", fix="name another preset")
-    below = base if base in shipped_names() or not base.endswith(".toml") else file.parent / base
-    beneath, origin, origin_lines = _read(below, (*extended, file))
-    check(beneath, file=origin, lines=origin_lines)
-    return _laid_over(beneath, raw), file, lines
+    parent = base if base in shipped_names() or not base.endswith(".toml") else file.parent / base
+    values, origin, origin_lines = _read(parent, (*extended, file))
+    check(values, file=origin, lines=origin_lines)
+    return _merged(values, raw), file, lines
 
 
-def _laid_over(beneath: dict[str, Any], raw: dict[str, Any]) -> dict[str, Any]:
-    """Values over others: tables key by key, everything else as a whole."""
-    made = dict(beneath)
-    for key, value in raw.items():
-        old = made.get(key)
-        made[key] = _laid_over(old, value) if isinstance(old, dict) and isinstance(value, dict) else value
-    return made
+def _merged(values: dict[str, Any], overrides: dict[str, Any]) -> dict[str, Any]:
+    """Values with overrides: tables are merged key by key, everything else is replaced."""
+    merged = dict(values)
+    for key, value in overrides.items():
+        old = merged.get(key)
+        merged[key] = _merged(old, value) if isinstance(old, dict) and isinstance(value, dict) else value
+    return merged
 
 
 def check(raw: dict[str, Any], *, file: str | Path | None = None, lines: dict[Any, int] | None = None) -> Preset:
     """A preset from plain values.
 
     Raises:
-        InputError: a key is unknown, missing or wrong, or a feature or term has no such name.
+        InputError: a key is unknown, missing or wrong, or there is no such feature or term.
     """
     try:
         made = Preset.model_validate(raw)
@@ -218,7 +218,7 @@ def _check_settings(made: Preset, file: str | Path | None, lines: Mapping[Any, i
         field, line = f"settings.{name}", line_of(("settings", name), lines)
         if name not in SETTINGS:
             fix = did_you_mean(name, SETTINGS, then="known: " + ", ".join(SETTINGS))
-            raise InputError("is not a setting of a preset", file=file, line=line, field=field, fix=fix)
+            raise InputError("is not a setting that a preset may override", file=file, line=line, field=field, fix=fix)
         if not SETTINGS[name].takes(value):
             fix = f"give {SETTINGS[name].span}"
             raise InputError(f"is {plain(value)}", file=file, line=line, field=field, fix=fix)
@@ -244,29 +244,29 @@ def _check_names(made: Preset, file: str | Path | None) -> None:
                 raise InputError(f"{name!r} is not known", file=file, field=field, fix=fix)
     unseen = made.network.get("kind") != PRICES_KIND and not (seen.queue.columns and seen.queue.rows)
     if unseen or not made.reward.terms or not made.action.delays:
-        fix = "give columns and rows of the queue, terms of the reward and at least the delay none"
+        fix = "give columns and rows of the queue, terms of the reward, and at least the delay none"
         raise InputError("is empty", file=file, field="observation.queue, reward.terms or action.delays", fix=fix)
 
 
 def resolve(made: Preset, scenario: Scenario) -> Preset:
-    """The preset with every normaliser that depends on the scenario as a number.
+    """The preset with every normalizer as a number; some depend on the scenario.
 
     ``processors``: of the cluster. ``longest_run_time``: the longest run time of the trace, as in the papers' code
     (it uses run times, which leaks a little of the future into the scale). ``largest_*``: the largest value of the
     trace. ``site_scale``: processors / 256, by which GAS-MARL scales a site.
 
     Raises:
-        InputError: it needs a power supply and the scenario has none, or it could put jobs off for ever.
+        InputError: it requires a power supply that the scenario does not have, or it could starve jobs.
     """
     if made.needs_site and scenario.site is None:
         raise InputError(f"{made.name} needs a power supply", field="site", fix="use a scenario with a site")
     rules = scenario.rules
     if len(made.action.delays) > 1 and not made.settings.get("sticky", rules.commitment == "sticky"):
-        problem = f"{made.name} delays jobs, which for ever puts them off where the queue is ranked anew at every event"
+        problem = f'{made.name} delays jobs, which can starve them under commitment = "reconsider"'
         raise InputError(problem, field="settings.sticky", fix="set it to 1")
     if made.action.wait and not made.settings.get("tick_s", rules.tick_s) > 0:
-        problem = f"{made.name} may wait, so it must be asked again although nothing happens"
-        raise InputError(problem, field="settings.tick_s", fix="set it to 1800, say")
+        problem = f"{made.name} may wait and therefore requires decisions between events"
+        raise InputError(problem, field="settings.tick_s", fix="set it, for example to 1800")
     jobs = scenario.workload
     scales: dict[str, float] = {
         "processors": float(scenario.cluster.processors),

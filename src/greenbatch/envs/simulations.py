@@ -1,4 +1,4 @@
-"""Windows of one scenario, laid out side by side for compiled code."""
+"""Windows of one scenario, stored side by side for compiled code."""
 
 from __future__ import annotations
 
@@ -19,20 +19,20 @@ Ints = NDArray[np.int64]
 
 
 class Simulations:
-    """Room for some simulations of windows of equal length, and the trace that they are filled from."""
+    """Arrays for several simulations of windows of equal length, and the trace that the windows are copied from."""
 
     def __init__(self, scenario: Scenario, program: Program, count: int, jobs: int, terms: Sequence[str]) -> None:
-        """Lay out the room.
+        """Allocate the arrays.
 
         Args:
             scenario: jobs, machine, power supply and rules.
-            program: what the engine needs to know of who decides.
+            program: the engine program of the scheduler.
             count: number of simulations.
-            jobs: jobs of each window.
-            terms: terms whose value so far is kept (see ``engine.tally.TERMS``).
+            jobs: jobs per window.
+            terms: reward terms to accumulate (see ``engine.tally.TERMS``).
 
         Raises:
-            InputError: the parts do not fit together.
+            InputError: the program does not fit the scenario.
         """
         self.scenario, self.program, self.jobs = scenario, program, jobs
         self.trace = prepare(scenario.window(), scenario.cluster, scenario.site, scenario.rules, program)
@@ -44,7 +44,7 @@ class Simulations:
         self.batch = _new_batch(self.trace, count, jobs, len(terms), by_user)
 
     def load(self, starts: Ints) -> None:
-        """Copy a window into each of the first simulations: an empty machine at its first submission.
+        """Copy windows into the first simulations, each with an empty machine at its first submission.
 
         Args:
             starts: 0-based index of the first job of each window, at most as many as there are simulations.
@@ -78,11 +78,11 @@ class Simulations:
         batch.values[some] = 0.0
 
     def check(self, ended: Ints) -> None:
-        """Raise what went wrong in simulations that have ended.
+        """Raise the errors of simulations that have ended.
 
         Raises:
-            SupplyExhausted: a clock left a power series that does not repeat.
-            GreenbatchError: jobs were left waiting for ever.
+            SupplyExhausted: a simulation ran beyond a power series that does not repeat.
+            GreenbatchError: jobs never started.
         """
         clock = self.batch.clock[ended]
         for b in ended[(clock["status"] != 0) | (clock["started"] < self.jobs)]:

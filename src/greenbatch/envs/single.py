@@ -1,4 +1,4 @@
-"""One simulation as a gymnasium environment: padded tables in one box, masks beside them."""
+"""One simulation as a gymnasium environment with padded tables and action masks."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ from greenbatch.errors import InputError
 from greenbatch.scenarios import Scenario, load_scenario
 
 LARGEST = 1e9
-"""Bound of every number of an observation."""
+"""Bound of all values of an observation."""
 
 
 class SchedulingEnv(gymnasium.Env[NDArray[np.float32], NDArray[np.int64]]):
     """A window of a scenario, decision by decision.
 
     The observation is one flat box: the rows of waiting jobs, running jobs and forecast slots, each table padded to
-    its number of rows and all to one width (as GAS-MARL's 344 x 8), then the columns of the system as a whole. The
-    action names a row of the queue and, where the preset has delays, one of them; ``action_masks()`` says which may be
-    chosen, part after part, as sb3-contrib's MaskablePPO asks for. A queue longer than its table shows the jobs that
-    were submitted first; the others wait unseen. Waiting, where it is a choice, is the row after the visible jobs.
+    its number of rows and all to one width (like GAS-MARL's 344 x 8), then the columns of the system as a whole. The
+    action is a row of the queue and, if the preset has delays, one of them; ``action_masks()`` says which may be
+    chosen, in the layout that sb3-contrib's MaskablePPO requires. If the queue is longer than its table, only the jobs
+    submitted first are visible. Waiting, if the preset allows it, is the row after the visible jobs.
 
     Example::
 
@@ -44,17 +44,17 @@ class SchedulingEnv(gymnasium.Env[NDArray[np.float32], NDArray[np.int64]]):
         backfill: str | None = None,
         starts: tuple[int, ...] | None = None,
     ) -> None:
-        """Lay out one simulation.
+        """Create the environment.
 
         Args:
             scenario: jobs, machine, power supply and rules; or a name or file.
-            preset: what is seen, done and rewarded; or a name or file.
-            jobs: jobs of a window.
-            backfill: backfilling; the preset's if not given.
-            starts: first jobs of the windows that `reset` draws from; all that lie within the trace if not given.
+            preset: observations, actions and rewards; or a name or file.
+            jobs: jobs per window.
+            backfill: backfilling; by default the preset's.
+            starts: first jobs of the windows that `reset` draws from; by default all windows of the trace.
 
         Raises:
-            InputError: the parts do not fit together.
+            InputError: the preset does not fit the scenario, or an argument is out of range.
         """
         question = load_scenario(scenario) if isinstance(scenario, str) else scenario
         self._env = BatchEnv(question, preset, environments=1, jobs=jobs, backfill=backfill)
@@ -75,20 +75,20 @@ class SchedulingEnv(gymnasium.Env[NDArray[np.float32], NDArray[np.int64]]):
         self._seen: Observation | None = None
 
     def _padding(self, table: Table) -> NDArray[np.float32]:
-        """Rows that stand for none."""
+        """Rows that pad a table."""
         rows = self._rows if table is self._tables[0] else table.rows
         blank = np.zeros((rows, self._width), np.float32)
         if table.empty:
             if len(table.empty) > self._width:
                 problem = f"an empty row has {len(table.empty)} numbers, the tables have {self._width} columns"
-                raise InputError(problem, field="observation", fix="give a number for each column")
+                raise InputError(problem, field="observation", fix="give one number per column")
             blank[:, : len(table.empty)] = table.empty
         return blank
 
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
     ) -> tuple[NDArray[np.float32], dict[str, Any]]:
-        """Begin a window: ``options["start"]``, or one drawn at random.
+        """Start a window: ``options["start"]``, or one drawn at random.
 
         Raises:
             InputError: the window reaches beyond the trace.
@@ -100,21 +100,20 @@ class SchedulingEnv(gymnasium.Env[NDArray[np.float32], NDArray[np.int64]]):
         return self._padded(self._seen), {"start": chosen}
 
     def step(self, action: Any) -> tuple[NDArray[np.float32], float, bool, bool, dict[str, Any]]:
-        """Carry out an action and go on to the next decision.
+        """Apply an action and advance to the next decision.
 
-        An agent that knows no masks may name a row that may not be chosen: then the first that may is taken, and
-        ``info["masked"]`` is True.
+        A masked row is replaced by the first allowed one, and ``info["masked"]`` is True.
 
         Raises:
-            InputError: the action is out of range, or the window has not begun or has ended.
+            InputError: the action is out of range, or the window has not started or has ended.
         """
         if self._seen is None or not len(self._seen.environment):
             raise InputError("there is no decision to make", field="action", fix="call reset first")
-        given = np.asarray(action)
-        if not 1 <= given.size <= self._parts or given.dtype.kind not in "iu":
+        numbers = np.asarray(action)
+        if not 1 <= numbers.size <= self._parts or numbers.dtype.kind not in "iu":
             fix = f"give {self._parts} whole number(s)"
             raise InputError(f"is {action!r}"[:80], field="action", fix=fix)
-        row, delay = (*given.ravel().tolist(), 0)[:2]
+        row, delay = (*numbers.ravel().tolist(), 0)[:2]
         if not 0 <= row < self._rows:
             raise InputError(
                 f"row {row} of {self._rows}", field="action", fix="choose a row that action_masks() allows"
@@ -129,7 +128,7 @@ class SchedulingEnv(gymnasium.Env[NDArray[np.float32], NDArray[np.int64]]):
         return self._padded(self._seen), float(rewards[0]), bool(ended[0]), False, info
 
     def action_masks(self) -> NDArray[np.bool_]:
-        """Which values of each part of the action may be chosen, part after part, shape (rows [+ delays],)."""
+        """Which rows and delays may be chosen, concatenated, shape (rows [+ delays],)."""
         rows = np.zeros(self._rows, np.bool_)
         delays = np.ones(len(self._env.layout.delays), np.bool_)
         if self._seen is not None and len(self._seen.environment):
