@@ -1,9 +1,9 @@
-"""How long one decision of a trained actor takes: wall time, one thread, no torch.
+"""Time of one decision of a trained actor: wall time, one thread, no torch.
 
 ``python benchmarks/decision.py`` prints a table with the targets, ``--json`` one object of named figures. A decision is
-the network and the arg-max of both actions, from packed rows to the chosen row and delay; the time to compute those
-rows from a `View` is a figure of its own. Weights are random: the time does not depend on them (``--model FOLDER``
-times a model of yours besides). Each figure is the median of some thousand decisions on ever other rows.
+the network and the arg-max of both actions, from packed rows to the chosen row and delay; computing those rows from a
+`View` is timed separately. Weights are random, since the time does not depend on them (``--model FOLDER`` also times a
+trained model). Each figure is the median of a few thousand decisions on different rows.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ TARGETS: dict[str, float] = {
     "gas_marl_10_queued_64_running_us": 50.0,
     "gas_marl_10_queued_us": 50.0,
 }
-"""Figure -> what it must not exceed on one core of a machine of 2025. [µs]"""
+"""Figure -> upper limit on one core of a machine of 2025. [µs]"""
 
 Figures = dict[str, Any]
 ACTIONS = ("row", "delay")
@@ -78,20 +78,20 @@ def actor(kind: str, shapes: Shapes) -> Any:
 
 
 def rows(session: Any, shapes: Shapes, queued: int, running: int) -> list[dict[str, Any]]:
-    """Random inputs of some decisions."""
+    """Random inputs of several decisions."""
     rng = np.random.default_rng(queued)
     sizes = {"queue": (queued, len(shapes.queue)), "running": (running, len(shapes.running)),
              "supply": (shapes.forecast, len(shapes.supply))}  # fmt: skip
-    wanted = [each.name for each in session.get_inputs()]
+    inputs = [each.name for each in session.get_inputs()]
     flags = {"selectable": np.ones(queued, np.bool_), "delays": np.ones(shapes.delays, np.bool_)}
     return [
-        {name: flags[name] if name in flags else rng.random(sizes[name], np.float32) for name in wanted}
+        {name: flags[name] if name in flags else rng.random(sizes[name], np.float32) for name in inputs}
         for _ in range(OBSERVATIONS)
     ]
 
 
 def median_us(work: Callable[[int], Any], repeats: int = REPEATS) -> float:
-    """Median wall time of a call with the numbers of the calls. [µs]"""
+    """Median wall time of a call; each call is passed its number. [µs]"""
     for number in range(OBSERVATIONS):
         work(number)
     times = []
@@ -112,16 +112,16 @@ SIZES = {
 def time_network(figures: Figures, name: str, session: Any, shapes: Shapes) -> None:
     """The network and the arg-max, with long and short queues."""
     for label, (queued, running) in SIZES.items():
-        given = rows(session, shapes, min(queued, shapes.queue_rows), min(running, max(shapes.running_rows, 1)))
+        inputs = rows(session, shapes, min(queued, shapes.queue_rows), min(running, max(shapes.running_rows, 1)))
 
-        def decide(number: int, given: list[dict[str, Any]] = given) -> Any:
-            return session.run(ACTIONS, given[number % OBSERVATIONS])
+        def decide(number: int, inputs: list[dict[str, Any]] = inputs) -> Any:
+            return session.run(ACTIONS, inputs[number % OBSERVATIONS])
 
         figures[f"{name}_{label}_us"] = median_us(decide)
 
 
 def networks(figures: Figures) -> None:
-    """Each kind of network on the tables of the preset that it belongs to."""
+    """Each kind of network on the tables of its preset."""
     for kind, name in (("gas-marl", "gas-marl"), ("context", "gas-marl"), ("kernel", "rlscheduler")):
         shapes = shapes_of(preset(name))
         time_network(figures, kind.replace("-", "_"), actor(kind, shapes), shapes)
@@ -137,7 +137,7 @@ def one_model(figures: Figures, folder: str) -> None:
 
 
 def observations(figures: Figures) -> None:
-    """From a view to GAS-MARL's tables: the longest queue of a window on the embedded scenario, and a short one."""
+    """From a view to GAS-MARL's tables, for the longest queue of a window on the embedded scenario and a short one."""
     scenario = load_scenario("default")
     made = resolve(preset("gas-marl"), scenario)
     layout, views = layout_of(made), {}
@@ -153,7 +153,7 @@ def observations(figures: Figures) -> None:
 
 
 def table(figures: Figures) -> str:
-    """Figures beside their targets."""
+    """Figures with their targets."""
     lines = []
     for name, value in figures.items():
         shown = f"{value:,.1f}" if isinstance(value, float) else str(value)
@@ -166,7 +166,7 @@ def table(figures: Figures) -> str:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--json", action="store_true", help="print one JSON object")
-    parser.add_argument("--model", metavar="FOLDER", help="time a trained model besides")
+    parser.add_argument("--model", metavar="FOLDER", help="also time a trained model")
     options = parser.parse_args()
     figures: Figures = {"machine": platform.machine(), "load_average": os.getloadavg()[0]}
     networks(figures)

@@ -1,9 +1,9 @@
-"""How fast the engine is: CPU seconds of one core, best of five, warm, beside a calibration kernel.
+"""Speed of the engine: CPU seconds of one core, best of five, warm, with a calibration kernel.
 
-``python benchmarks/engine.py`` prints a table with the targets, ``--json`` one object of named figures, ``--quick``
-leaves out whole command lines. Every schedule that is timed is also checked: FCFS+easy against an EASY written a second
-time below, the others against the same rule driven from Python, one decision at a time. Real traces are found as
-everywhere (``GREENBATCH_DATA``, else the user's cache); a figure without its trace is null.
+``python benchmarks/engine.py`` prints a table with the targets, ``--json`` one object of named figures; ``--quick``
+skips whole command lines. Every timed schedule is also checked: FCFS+easy against an independent EASY below, the others
+against the same rule driven from Python, one decision at a time. Real traces are looked up in ``GREENBATCH_DATA``, else
+the user's cache; a figure without its trace is null.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ TARGETS: dict[str, tuple[str, float]] = {
     "later_run_cpu_s": ("<", 2),
     "help_cpu_s": ("<", 0.3),
 }
-"""Figure -> what it must reach on one core of a machine of 2025."""
+"""Figure -> target on one core of a machine of 2025."""
 
 REPEATS = 5
 Figures = dict[str, Any]
@@ -67,13 +67,13 @@ def best_cpu_s(work: Callable[[], Any], repeats: int = REPEATS) -> float:
 
 
 def calibration_s() -> float:
-    """CPU seconds to merge-sort two million numbers: how fast this core is just now."""
+    """CPU seconds to merge-sort two million numbers: the present speed of this core."""
     numbers = np.random.default_rng(0).random(2_000_000)
     return best_cpu_s(lambda: np.sort(numbers, kind="stable"))
 
 
 def tiled(jobs: Workload, copies: int, period_s: float) -> Workload:
-    """A workload in a row with itself, each copy a period after the one before."""
+    """Copies of a workload in a row, each one period after the previous one."""
     rows = np.tile(np.arange(len(jobs)), copies)
     later_s = np.repeat(np.arange(copies) * period_s, len(jobs))
     return jobs.take(rows).with_columns(
@@ -82,7 +82,7 @@ def tiled(jobs: Workload, copies: int, period_s: float) -> Workload:
 
 
 def plain_easy(jobs: Workload, processors: int) -> list[float]:
-    """Starts under FCFS with true EASY, a pass after each event, exact requests: written without the engine."""
+    """Starts under FCFS with true EASY, one pass per event, exact requested times, computed without the engine."""
     submit, run = jobs.submit_s.tolist(), jobs.run_time_s.tolist()
     need = jobs.processors.tolist()
     arrivals = sorted(range(len(submit)), key=lambda j: submit[j])
@@ -128,7 +128,7 @@ def plain_easy(jobs: Workload, processors: int) -> list[float]:
 
 
 def driven(jobs: Workload, cluster: Cluster, site: Site | None, rules: Rules, name: str) -> Outcome:
-    """The same scheduler with its rule called from Python at every decision."""
+    """Starts under the same scheduler with its rule called from Python at every decision."""
     program = scheduler(name).program(jobs)
     score = program.score
     session = Session(jobs, cluster, site, rules, replace(program, score=None, compiled=None))
@@ -139,15 +139,15 @@ def driven(jobs: Workload, cluster: Cluster, site: Site | None, rules: Rules, na
 
 
 def expect(name: str, ours: Any, plain: Any) -> None:
-    """Stop if a schedule is not what the plain path makes of it."""
+    """Stop if a schedule differs from the one of the plain path."""
     if not np.array_equal(ours, plain):
         raise SystemExit(
-            f"{name}: {np.count_nonzero(np.asarray(ours) != plain)} jobs start at other times than plainly"
+            f"{name}: {np.count_nonzero(np.asarray(ours) != plain)} jobs start at other times than on the plain path"
         )
 
 
 def a_million_jobs(figures: Figures) -> None:
-    """FCFS+easy with energy accounting on the Lublin trace, a hundred times in a row."""
+    """FCFS+easy with energy accounting on a hundred copies of the Lublin trace."""
     scenario = load_scenario("gas-marl/lublin-256")
     if scenario.site is None:
         raise SystemExit("gas-marl/lublin-256 has no site")
@@ -192,7 +192,7 @@ def windows(figures: Figures) -> None:
 
 
 def changing_scores(figures: Figures) -> None:
-    """WFP3 on 10,000 jobs, every score anew at every event."""
+    """WFP3 on 10,000 jobs; all scores are recomputed at every event."""
     scenario = load_scenario("rlscheduler/lublin-1")
     parts = (scenario.workload, scenario.cluster, None, Rules(commitment="reconsider"))
     for name, figure in (("wfp3+easy", "wfp3_reconsider_jobs_per_s"), ("wfp3+none", "wfp3_none_reconsider_jobs_per_s")):
@@ -202,7 +202,7 @@ def changing_scores(figures: Figures) -> None:
 
 
 def command(*arguments: str, cache: Path | None = None) -> tuple[float, float]:
-    """CPU and wall seconds of a greenbatch command line in a process of its own."""
+    """CPU and wall seconds of a greenbatch command line in a separate process."""
     code = "import sys; from greenbatch.cli import main; sys.exit(main())"
     environment = dict(os.environ) if cache is None else {**os.environ, "XDG_CACHE_HOME": str(cache)}
     before, begin = resource.getrusage(resource.RUSAGE_CHILDREN), time.perf_counter()
@@ -260,7 +260,7 @@ def measure(*, quick: bool) -> Figures:
 
 
 def table(figures: Figures) -> str:
-    """Figures beside their targets."""
+    """Figures with their targets."""
     lines = []
     for name, value in figures.items():
         shown = "-" if value is None else f"{value:,.4g}" if isinstance(value, float) and value < 1000 else value
@@ -277,7 +277,7 @@ def table(figures: Figures) -> str:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--json", action="store_true", help="print one JSON object")
-    parser.add_argument("--quick", action="store_true", help="leave out whole command lines")
+    parser.add_argument("--quick", action="store_true", help="skip whole command lines")
     options = parser.parse_args()
     figures = measure(quick=options.quick)
     print(json.dumps(figures, indent=2) if options.json else table(figures))

@@ -1,8 +1,8 @@
-"""How fast the batched environment is: decisions per second of CPU time, one thread, full GAS-MARL observation.
+"""Speed of the batched environment: decisions per second of CPU time, one thread, full GAS-MARL observation.
 
-A decision is one environment step, steps with a single choice included (their share is printed). The agent is random
-and its own time does not count; beginning the windows does. Each figure is the best of several rounds, because other
-programs on the machine can only make a round slower.
+A decision is one environment step, including steps with a single choice (their share is printed). The agent is random
+and its own time does not count; the reset does. Each figure is the best of several rounds, because other programs on
+the machine can only slow a round down.
 
     python benchmarks/env.py --json
 """
@@ -21,11 +21,11 @@ from greenbatch.scenarios import load_scenario
 
 SCENARIO = "gas-marl/lublin-256"
 AUTHORS_PER_S = 900.0
-"""The published environment under EASY, measured once on a like machine. [decisions/s]"""
+"""The published environment under EASY, measured once on a similar machine. [decisions/s]"""
 
 
 def round_of(env: BatchEnv, starts: Any, delays: int) -> dict[str, float]:
-    """Play windows once with a random agent."""
+    """Simulate the windows once with a random agent."""
     agent = np.random.default_rng(0)
     begun_s = time.thread_time()
     seen = env.reset(starts)
@@ -47,28 +47,28 @@ def measure(backfill: str, environments: int, delays: int, rounds: int) -> dict[
     env = BatchEnv(scenario, "gas-marl", environments=environments, jobs=256, backfill=backfill)
     starts = np.random.default_rng(1).integers(256, len(scenario.workload) - 257, environments)
     round_of(env, starts, delays)  # compiles, touches the memory
-    return max((round_of(env, starts, delays) for _ in range(rounds)), key=lambda found: found["per_s"])
+    return max((round_of(env, starts, delays) for _ in range(rounds)), key=lambda figures: figures["per_s"])
 
 
 def main() -> None:
     arguments = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     arguments.add_argument("--json", action="store_true", help="print JSON")
-    arguments.add_argument("--rounds", type=int, default=8, help="rounds of each figure")
-    arguments.add_argument("--environments", type=int, default=512, help="simulations side by side")
-    given = arguments.parse_args()
-    found: dict[str, Any] = {"environments": given.environments, "authors_easy_decisions_per_s": AUTHORS_PER_S}
+    arguments.add_argument("--rounds", type=int, default=8, help="rounds per figure")
+    arguments.add_argument("--environments", type=int, default=512, help="parallel simulations")
+    options = arguments.parse_args()
+    figures: dict[str, Any] = {"environments": options.environments, "authors_easy_decisions_per_s": AUTHORS_PER_S}
     for name, backfill, delays in (
         ("easy", "easy-schedgym", 1), ("green", "green", 1), ("green_random_delays", "green", 13), ("none", "none", 1),
     ):  # fmt: skip
-        best = measure(backfill, given.environments, delays, given.rounds)
-        found |= {
+        best = measure(backfill, options.environments, delays, options.rounds)
+        figures |= {
             f"{name}_decisions_per_s": round(best["per_s"]), f"{name}_single_choice_share": round(best["single"], 3),
             f"{name}_queue_rows": round(best["rows"], 1), f"{name}_decisions": best["decisions"],
         }  # fmt: skip
-    if given.json:
-        print(json.dumps(found, indent=2))
+    if options.json:
+        print(json.dumps(figures, indent=2))
         return
-    for key, value in found.items():
+    for key, value in figures.items():
         print(f"{key:40s} {value}")
 
 

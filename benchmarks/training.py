@@ -1,9 +1,9 @@
-"""What training costs: core-microseconds a decision of rollouts, forward passes and updates, and the whole schedule.
+"""Cost of training: core-microseconds per decision of rollouts, forward passes and updates, and the whole schedule.
 
-``python benchmarks/training.py`` plays real windows with untrained networks, measures the parts on one thread (best of
-several, warm) and works out the published schedule of GAS-MARL (300 epochs x 100 windows x 256 jobs, 8 passes) from
-them; then it times whole epochs on two threads by the clock. ``--whole`` trains the schedule to its end instead.
-``--json`` prints one object. The trace is found as everywhere (``GREENBATCH_DATA``, else the user's cache).
+``python benchmarks/training.py`` simulates real windows with untrained networks, measures the parts on one thread (best
+of several, warm) and derives the cost of GAS-MARL's published schedule (300 epochs x 100 windows x 256 jobs, 8 passes);
+then it times whole epochs on two threads. ``--whole`` trains the whole schedule instead. ``--json`` prints one object.
+The trace is looked up in ``GREENBATCH_DATA``, else the user's cache.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ Figures = dict[str, Any]
 
 
 def best_cpu_s(work: Callable[[], Any], repeats: int = 4) -> float:
-    """CPU seconds of this thread, of the fastest of several runs after one that does not count."""
+    """CPU seconds of this thread for the fastest of several runs, after a warm-up."""
     work()
     times = []
     for _ in range(repeats):
@@ -51,13 +51,13 @@ def best_cpu_s(work: Callable[[], Any], repeats: int = 4) -> float:
 
 
 def product_gflops() -> float:
-    """Speed of a float32 matrix product in the mode that training takes [GF/s]: how fast this core is just now."""
+    """Speed of a float32 matrix product in the mode that training uses: the present speed of this core. [GF/s]"""
     left, right, out = torch.randn(4096, 128), torch.randn(128, 128), torch.empty(4096, 128)
     return 2 * 4096 * 128 * 128 / best_cpu_s(lambda: torch.mm(left, right, out=out), 50) / 1e9
 
 
 def environment(backfill: str) -> BatchEnv:
-    """The published environment, all windows of an epoch side by side."""
+    """The published environment with all windows of an epoch in parallel."""
     return BatchEnv(load_scenario(SCENARIO), "gas-marl", environments=WINDOWS, jobs=JOBS, backfill=backfill)
 
 
@@ -79,13 +79,13 @@ def played(env: BatchEnv, nets: Learner, seed: int = 0) -> Trajectories:
 
 
 def update(nets: Learner, epoch: Trajectories) -> None:
-    """What is learned from an epoch."""
+    """The update of an epoch."""
     advantages = gae(epoch.rewards, epoch.values, epoch.offsets)
     nets.update(epoch, normalized(advantages), advantages + epoch.values, torch.Generator().manual_seed(0))
 
 
 def parts(figures: Figures, backfill: str) -> None:
-    """Cost of a decision under a backfilling, in core-microseconds, and how many rows it has."""
+    """Cost of a decision under a backfilling, in core-microseconds, and its number of rows."""
     env = environment(backfill)
     nets = learner(env, 1024, 1)
     epoch = played(env, nets)
@@ -109,7 +109,7 @@ def parts(figures: Figures, backfill: str) -> None:
 
 
 def epochs(figures: Figures, count: int) -> None:
-    """Whole epochs on two threads by the clock, and the schedule's minutes at this pace."""
+    """Wall time of whole epochs on two threads, and the schedule's minutes at this pace."""
     env = environment("green")
     nets = learner(env, 1024, PASSES)
     update(nets, played(env, nets))
@@ -129,7 +129,7 @@ def epochs(figures: Figures, count: int) -> None:
 
 
 def whole(figures: Figures) -> None:
-    """The schedule itself, by the command line."""
+    """The whole schedule, from the command line."""
     with tempfile.TemporaryDirectory() as folder:
         out = Path(folder) / "run"
         begin = time.perf_counter()
@@ -139,7 +139,7 @@ def whole(figures: Figures) -> None:
 
 
 def table(figures: Figures) -> str:
-    """One figure a line; the schedule's minutes beside their target."""
+    """One figure per line; the schedule's minutes with their target."""
     lines = []
     for name, value in figures.items():
         goal = ""
