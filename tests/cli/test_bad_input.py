@@ -177,7 +177,7 @@ SCENARIOS = [
     ("area_m2 = 200", "area_m2 = 200\nefficiency = 20", "s.toml, line 20: site.sources.efficiency: is 20"),
     ('kind = "pv"', 'kind = "turbine"\nrated_w = 10', "area_m2"),
     ('unit = "W/m2"', 'unit = "W/ft2"', "unknown unit 'W/ft2' .*use one of"),
-    ('unit = "W/m2"', 'unit = "kW"', "s.toml, line 11: site.sources.*pv needs irradiance"),
+    ('unit = "W/m2"', 'unit = "kW"', "s.toml, line 11: site.sources.*pv requires irradiance"),
     ('time_column = "t"', "", "time_column"),
     ('time_kind = "elapsed"', 'time_kind = "local"\ntime_zone = "Mars"', "Mars"),
     ("repeat = true", 'align = "calendar"', "the workload has no date"),

@@ -133,7 +133,7 @@ BAD = [
     ((*TRAIN, "--device", "tpu"), "--device: is 'tpu' .*cpu, cuda"),
     ((*TRAIN, "--windows", "all"), "--windows: is 'all' .*published or held-out"),
     ((*TRAIN, *SET, "training.jobs=121"), "no training window of 121 jobs"),
-    ((*TRAIN, "--windows", "held-out", *SET), "--windows: small has 120 jobs, and held out are jobs 2000 to 4400"),
+    ((*TRAIN, "--windows", "held-out", *SET), "--windows: small has 120 jobs; jobs 2000 to 4400 are held out"),
     ((*TRAIN, "--backfill", "greedy", *SET), "backfill: is 'greedy'"),
     ((*TRAIN, "--set", "training.passs=4"), "training.passs: unknown key .*did you mean passes"),
     ((*TRAIN, "--set", "training.passes=many"), "training.passes: is 'many' .*whole number"),

@@ -136,7 +136,7 @@ def test_place_dates_and_irradiance_are_needed(greensboro, greenbatch_data):
         pvwatts(homeless, rated_w=1000, tilt_deg=30)
     undated = Series(name="x", quantity="irradiance_w_m2", values=np.ones(4), step_s=3600)
     weather = Weather(name="x", layout="x", series={"ghi_w_m2": undated}, latitude_deg=0, longitude_deg=0)
-    with pytest.raises(InputError, match="has no dates, so the sun's position is unknown"):
+    with pytest.raises(InputError, match="has no dates, so the solar position is unknown"):
         pvwatts(weather, rated_w=1000, tilt_deg=30)
     windy = read_weather(greenbatch_data("weather/windpowerlib_weather_2010.csv.gz"))
     with pytest.raises(InputError, match="ghi_w_m2: no such series"):

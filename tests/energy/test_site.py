@@ -76,7 +76,7 @@ def test_sources_add_up():
         ({"step_s": 0.0}, "site.step_s: is 0"),
         ({"step_s": float("nan")}, "site.step_s: is nan"),
         ({"sources_w": {}}, "at least one source"),
-        ({"sources_w": {"a": np.zeros(2), "b": np.zeros(3)}}, "all of one length"),
+        ({"sources_w": {"a": np.zeros(2), "b": np.zeros(3)}}, "all of the same length"),
         ({"sources_w": {"solar": np.array([1.0, np.nan])}}, "site.solar: slot 1 is nan"),
         ({"sources_w": {"solar": np.array([-1.0])}}, "site.solar: slot 0 is -1"),
         ({"forecast_horizon_s": 10.0}, r"forecast_horizon_s: is 10.0 .*one step, 3600 s"),

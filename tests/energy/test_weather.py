@@ -247,7 +247,7 @@ def meteo(**change) -> str:
 
 BROKEN = {
     "nothing": ("", {}, None, None, "is empty"),
-    "prose": ("Dear all,\nit rains.\n", {}, 1, None, "no weather file"),
+    "prose": ("Dear all,\nit rains.\n", {}, 1, None, "is not a weather file"),
     "epw without data": (epw(), {}, None, None, "no data below DATA PERIODS"),
     "epw without zone": (epw(epw_row(2020, 1, 1, 1)).replace("8.0,1.0", "8.0,x"), {}, 1, "utc_offset_h", "'x'"),
     "epw records": (epw(epw_row(2020, 1, 1, 1), periods="DATA PERIODS,1,inf"), {}, 2, "per_hour", "'inf'"),
@@ -287,7 +287,7 @@ BROKEN = {
     ),
     "wind no offset": (WIND_HEAD + "2010-01-01 00:00,3\n", {}, 3, "variable_name at height m", "has no offset"),
     "wind no heights": ("variable_name,wind_speed\n2010-01-01 00:00+01:00\n", {}, 2, None, "two header lines"),
-    "wind with zone": (WIND_HEAD + "2010-01-01 00:00Z,3\n", {"time_zone": "UTC"}, None, "time_zone", "their offset"),
+    "wind with zone": (WIND_HEAD + "2010-01-01 00:00Z,3\n", {"time_zone": "UTC"}, None, "time_zone", "have an offset"),
     "json broken": ('{"hourly": {"time": [1,\n2,,]}}', {}, 2, None, "is not JSON"),
     "json long number": ('{"latitude": ' + "9" * 5000 + "}", {}, None, None, "no weather service"),
     "json brackets": ('{"hourly": ' + "[" * 100_000, {}, None, None, "no weather service"),

@@ -244,7 +244,7 @@ def test_numbers_that_are_none_are_refused(small: Scenario, tmp_path: Path) -> N
     ("changes", "message"),
     [
         ({"training.search.aim": [1.2]}, "makespan_bound, aim, most and slowdown have different lengths"),
-        ({"training.search.makespan_bound": [1.5, 1.50000001]}, "makespan_bound has the same one twice"),
+        ({"training.search.makespan_bound": [1.5, 1.50000001]}, "makespan_bound has equal values"),
         ({"training.search.population": 2}, "population"),
         ({"training.search.temperature": 2}, "unknown key"),
     ],

@@ -83,18 +83,20 @@ def test_a_trace_of_one_window_is_trained_on(question):
 
 def test_a_trace_without_the_held_out_jobs_cannot_hold_them_out(question):
     assert len(training_starts(short(question, 2001, 1024), 6, "held-out"))
-    with pytest.raises(InputError, match=r"--windows: default has 2000 jobs, and held out are jobs 2000 to 4400"):
+    with pytest.raises(InputError, match=r"--windows: default has 2000 jobs; jobs 2000 to 4400 are held out"):
         training_starts(short(question, 2000, 1024), 6, "held-out")
 
 
 def test_too_long_windows_are_refused_in_one_line(question):
     with pytest.raises(InputError, match=r"training.jobs: no training window .*--windows published"):
         training_starts(question, 6000, "held-out")
-    with pytest.raises(InputError, match=r"there are 0 validation windows of 1024 jobs .*training.keep=last"):
+    with pytest.raises(InputError, match=r"only 0 of 4 validation windows of 1024 jobs .*training.keep=last"):
         validation_starts(question, 4, 1024)
-    with pytest.raises(InputError, match=r"tests of default take all of its 60 jobs.*windows=0 training.keep=last"):
+    with pytest.raises(
+        InputError, match=r"test windows of default contain all of its 60 jobs.*windows=0 training.keep=last"
+    ):
         validation_starts(short(question, 60, 59), 2, 10)
-    with pytest.raises(InputError, match="not 5000"):
+    with pytest.raises(InputError, match="of 5000 validation windows"):
         validation_starts(question, 5000, 256)
 
 

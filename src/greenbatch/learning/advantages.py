@@ -1,6 +1,6 @@
-"""How much better a decision was than expected: GAE, or other rollouts of the same window as the baseline.
+"""Advantages: generalized advantage estimation, or relative to other rollouts of the same window.
 
-All arrays run over decisions, trajectory after trajectory; ``offsets`` int64 (W + 1,) says where each begins.
+All arrays hold decisions, trajectory after trajectory; ``offsets`` int64 (W + 1,) marks where each begins.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ Integers = NDArray[np.int64]
 
 
 def _columns(offsets: Integers) -> tuple[Integers, Integers]:
-    """Trajectory and step of every decision."""
+    """Trajectory and step of each decision."""
     lengths = np.diff(offsets)
     return np.repeat(np.arange(len(lengths)), lengths), np.arange(int(offsets[-1])) - np.repeat(offsets[:-1], lengths)
 
@@ -27,11 +27,11 @@ def gae(rewards: Floats, values: Floats, offsets: Integers, gamma: float = 1.0, 
     """Generalized advantage estimates (Schulman et al. 2016, eq. 16) of complete trajectories.
 
     A_t = sum over k of (gamma * trace)^k * (r_{t+k} + gamma * V_{t+k+1} - V_{t+k}); the value after the last decision
-    is 0, since every trajectory is played to its end.
+    is 0 because all trajectories are complete.
 
     Args:
         rewards: (N,) float64.
-        values: (N,) the critic's values at decision time.
+        values: (N,) values of the critic.
         offsets: int64 (W + 1,); an empty trajectory is allowed.
         gamma: discount, 0 to 1.
         trace: lambda, 0 to 1.
@@ -60,10 +60,10 @@ def group_relative(
     Args:
         rewards: (N,).
         offsets: int64 (W + 1,).
-        group: int64 (W,): trajectories of the same window carry the same number.
-        dense: take each decision's reward-to-go, and from it the group's mean reward-to-go over the decisions with
-            the same step number (of those rollouts that are still running), instead of the whole return.
-        scaled: divide by the standard deviation (population) of the group's returns; groups without any spread are 0.
+        group: int64 (W,); trajectories of the same window have the same number.
+        dense: instead of the whole return, compare each decision's reward to go with its mean over the group at the
+            same step (over rollouts that are still running).
+        scaled: divide by the standard deviation (population) of the group's returns; 0 for groups without spread.
 
     Returns:
         (N,).
@@ -92,7 +92,7 @@ def group_relative(
 
 
 def normalized(advantages: Floats, *, unbiased: bool = True, epsilon: float = 1e-9) -> Floats:
-    """(A - mean) / (std + epsilon) over a whole epoch, as published (GAS-MARL: unbiased and 1e-9)."""
+    """(A - mean) / (std + epsilon) over a whole epoch, as published (GAS-MARL: unbiased, 1e-9)."""
     if len(advantages) < 2:
         return np.zeros_like(advantages)
     result: Floats = (advantages - advantages.mean()) / (advantages.std(ddof=int(unbiased)) + epsilon)

@@ -1,4 +1,4 @@
-"""The machine that trains: its device, threads and precision mode."""
+"""Device, threads and precision mode of a training."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ import torch
 from greenbatch.errors import InputError
 
 LARGEST_ERROR = 4e-6
-"""Relative error of a matrix product up to which a precision mode counts as float32; bfloat16 is near 1e-3."""
+"""Maximum relative error of a matrix product for a precision mode to count as float32; bfloat16 has about 1e-3."""
 
 
 def device_of(name: str) -> torch.device:
-    """The device that a name means: ``cpu``, ``cuda`` or ``cuda:N``.
+    """The device of a name: ``cpu``, ``cuda`` or ``cuda:N``.
 
     Raises:
-        InputError: there is no such device on this machine, or torch was built without it.
+        InputError: this machine has no such device, or torch was built without support for it.
     """
     try:
         device = torch.device(name)
@@ -38,10 +38,10 @@ def device_of(name: str) -> torch.device:
 
 @contextmanager
 def prepared(threads: int, device: torch.device) -> Iterator[None]:
-    """Set up torch for a training, and put its settings back afterwards.
+    """Configure torch for a training and restore its settings afterwards.
 
-    On a CPU results are then the same bytes for the same number of threads; the faster kernels of precision mode
-    ``medium`` are taken where a test at start-up shows that they still compute in float32.
+    On a CPU, results are then byte-identical for the same number of threads; the faster kernels of precision mode
+    ``medium`` are used only if a test at startup shows that they still compute in float32.
     """
     switch: Any = torch.utils.deterministic  # a module whose attribute is a property
     before = (torch.get_num_threads(), torch.get_float32_matmul_precision())
@@ -61,7 +61,7 @@ def prepared(threads: int, device: torch.device) -> Iterator[None]:
 
 
 def _is_exact(mode: str) -> bool:
-    """Whether matrix products in a precision mode are float32 to rounding, on shapes as in training."""
+    """Whether matrix products in a precision mode have float32 accuracy, on shapes used in training."""
     generator = torch.Generator().manual_seed(0)
     previous = torch.get_float32_matmul_precision()
     try:

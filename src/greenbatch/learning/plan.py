@@ -1,4 +1,4 @@
-"""What a training is made of: a preset with what was put over it, a scenario, and how far to go."""
+"""The plan of a training: a preset with overrides, a scenario, and when to stop."""
 
 from __future__ import annotations
 
@@ -21,28 +21,28 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plan:
-    """Everything that decides the weights of a training."""
+    """Everything that determines the weights of a training."""
 
     preset: Preset
-    """As named; normalisers are resolved by the scenario."""
+    """Not yet resolved: some normalizers depend on the scenario."""
     settings: TrainingSettings
-    """The preset's ``[training]`` table with what the command line put over it."""
+    """The preset's ``[training]`` table with the overrides of the command line."""
     scenario: Scenario
     windows: Mode = "published"
     backfill: str
     device: str = "cpu"
     threads: int
     minutes: float | None = None
-    """Train until so much time has passed, instead of ``settings.epochs`` epochs; not the same weights every time."""
+    """Train for this time instead of ``settings.epochs`` epochs; the weights are then not reproducible."""
     command: Sequence[str] = ()
 
     @property
     def limit(self) -> str:
-        """What ends it."""
+        """What limits the training."""
         return "epochs" if self.minutes is None else "minutes"
 
     def record(self) -> dict[str, Any]:
-        """What ``run.json`` says of it, ready for JSON."""
+        """The plan as recorded in ``run.json``, ready for JSON."""
         return {
             "preset": self.preset.model_dump(mode="json"),
             "training": self.settings.model_dump(mode="json"),
@@ -75,14 +75,14 @@ def make_plan(
 
     Args:
         preset_name: a shipped preset or a TOML file.
-        scenario: what is trained on.
-        overrides: dotted key of the preset -> value put over the file's, e.g. ``{"training.passes": 4}``.
+        scenario: the scenario to train on.
+        overrides: dotted key of the preset -> value that overrides the file's, e.g. ``{"training.passes": 4}``.
         windows: ``published`` or ``held-out``, see `learning.windows`.
-        backfill: backfilling; the preset's if not given.
-        epochs: epochs, instead of the preset's.
-        minutes: train by time instead.
-        seed: instead of the preset's.
-        threads: instead of the preset's; 0 = as many as this process may use.
+        backfill: backfilling; by default the preset's.
+        epochs: epochs; by default the preset's.
+        minutes: train for this time instead.
+        seed: by default the preset's.
+        threads: by default the preset's; 0 = as many as this process may use.
         device: ``cpu``, ``cuda`` or ``cuda:N``.
         command: the command line, for provenance.
 
@@ -107,34 +107,34 @@ def make_plan(
     )  # fmt: skip
 
 
-def threads_of(wanted: int) -> int:
-    """Number of threads: as wanted, or as many as this process may use if that is 0."""
-    if wanted:
-        return wanted
+def threads_of(threads: int) -> int:
+    """Number of threads; 0 means as many as this process may use."""
+    if threads:
+        return threads
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def parse_overrides(texts: Sequence[str]) -> dict[str, Any]:
-    """``key=value`` texts as dotted keys and values; a value is TOML, or a text where it is not.
+    """``key=value`` texts as dotted keys and values; a value that is not TOML is taken as text.
 
     Raises:
         InputError: a text has no key or no value.
     """
-    found: dict[str, Any] = {}
+    overrides: dict[str, Any] = {}
     for text in texts:
         key, equals, value = text.partition("=")
         key = key.strip()
         if not equals or not key or not value.strip() or not all(key.split(".")):
             raise InputError(f"is {text[:60]!r}", field="--set", fix="write key=value, e.g. training.passes=4")
         try:
-            found[key] = tomllib.loads(f"value = {value}")["value"]
+            overrides[key] = tomllib.loads(f"value = {value}")["value"]
         except (tomllib.TOMLDecodeError, KeyError):
-            found[key] = value.strip()
-    return found
+            overrides[key] = value.strip()
+    return overrides
 
 
 def _overridden(made: Preset, overrides: Mapping[str, Any]) -> Preset:
-    """A preset with other values at some dotted keys."""
+    """A preset with overrides at dotted keys."""
     from greenbatch.envs.preset import check
 
     if not overrides:

@@ -1,6 +1,6 @@
-"""What a preset's ``[training]`` table may say: every key, with its range and default.
+"""The keys of a preset's ``[training]`` table, with ranges and defaults.
 
-Defaults are what GAS-MARL publishes (paper 4.2 and 5.1; what only its code says is marked so).
+Defaults are GAS-MARL's (paper, sections 4.2 and 5.1; ``(code)`` marks what only its code says).
 """
 
 from __future__ import annotations
@@ -26,127 +26,128 @@ class Averaging(Section):
     """Stochastic weight averaging: the mean of the actor's weights over the last part of the training."""
 
     start: Share = 1.0
-    """Share of the training after which averaging begins; 1 = no averaging."""
+    """Fraction of the training after which averaging starts; 1 = no averaging."""
     every: Count = 1
-    """Epochs between two weights that are averaged."""
+    """Epochs between averaged weights."""
 
 
 class Filter(Section):
-    """Trajectory filtering (RLScheduler, section IV-C): easy windows out, then all windows.
+    """Trajectory filtering (RLScheduler, section IV-C): first without easy windows, then all windows.
 
-    In the first phase windows are drawn from those whose metric under SJF lies in (median, 2 x mean) of a random
-    sample; in the second from all.
+    In the first phase, windows are drawn from those whose metric under SJF lies in (median, 2 x mean) of a random
+    sample; in the second phase from all.
     """
 
     kind: Literal["none", "median"] = "none"
     share: Share = 0.5
-    """Share of the training that is the first phase."""
+    """Length of the first phase, as a fraction of the training."""
     samples: Annotated[int, Field(ge=2, le=100_000)] = 1000
-    """Windows that SJF is simulated on."""
+    """Number of sampled windows, simulated under SJF."""
     metric: Text = "avg_bounded_slowdown"
     """Name of a metric, see ``docs/metrics.md``."""
 
 
 class Stage(Section):
-    """One stage of the curriculum: from a share of the training on, other windows or another weighting."""
+    """One stage of the curriculum: different windows or reward weights from a fraction of the training on."""
 
     start: Share
-    """Share of the training at which the stage begins."""
+    """Fraction of the training at which the stage starts."""
     jobs: Jobs | None = None
-    """Jobs of a window; as in ``training.jobs`` if not given."""
+    """Jobs per window; by default ``training.jobs``."""
     weights: dict[Text, float] = Field(default_factory=dict)
-    """Reward term -> weight, instead of the preset's; the terms that are not named keep theirs."""
+    """Reward term -> weight; overrides the preset's."""
 
 
 class Validation(Section):
-    """Windows on which the actor decides by arg-max, to keep the best one. Never windows of a test."""
+    """Windows on which the actor decides by arg-max, to keep the best one. They are never test windows."""
 
     windows: Annotated[int, Field(ge=0, le=10_000)] = 8
     """Number of windows; 0 = no validation."""
     jobs: Jobs = 256
     every: Count = 10
-    """Epochs between two validations."""
+    """Epochs between validations."""
 
 
 class Search(Section):
-    """How a planner's prices or a ranking's weights are searched for, see `learning.search`."""
+    """Search for the weights of a planner or a ranking, see `learning.search`."""
 
     population: Annotated[int, Field(ge=4, le=1000)] = 18
-    """Candidates of a generation."""
+    """Candidates per generation."""
     sigma: Positive = 0.5
-    """First step: of weights, or for prices in the steps of ``engine.prices.NUMBERS``."""
+    """Initial step size: of weights, or for the planner in the steps of ``engine.prices.NUMBERS``."""
     diagonal: bool = False
-    """Learn how far to step in each number only, not which numbers go together: faster where there are many."""
+    """Learn a step size per number, but no correlations: faster if there are many numbers."""
     fixed_windows: bool = False
-    """The same windows in every generation, evenly spread over the trace, instead of new ones."""
+    """Use the same windows in every generation, evenly spread over the trace, instead of new ones."""
     years: Annotated[int, Field(ge=1, le=100)] = 1
-    """Prices: each window is played under the weather of one of so many years of the power series.
+    """Planner: windows are simulated under the weather of this many years of the power series.
 
-    A series of one year that repeats has the same weather in all of them."""
+    A repeating series of one year has the same weather in all of them."""
     makespan_bound: Annotated[tuple[Positive, ...], Field(strict=False, min_length=1)] = (1.5,)
-    """Prices: makespans, relative to F2 with backfilling, with a model for each; one begins where the last ended."""
+    """Planner: makespan bounds, relative to F2 with backfilling. There is one model per bound; each search starts where
+    the last one ended."""
     aim: Annotated[tuple[Positive, ...], Field(strict=False, min_length=1)] = (1.475,)
-    """Prices: mean makespan of the windows, relative to F2 with backfilling, beyond which a candidate pays."""
+    """Planner: mean makespan of the windows, relative to F2 with backfilling, above which a candidate is penalized."""
     most: Annotated[tuple[Positive, ...], Field(strict=False, min_length=1)] = (1.65,)
-    """Prices: the same of a single window; what windows exceed it by is averaged over them."""
+    """Planner: the same for single windows; the penalty is the mean excess over all windows."""
     slowdown: Annotated[tuple[Positive, ...], Field(strict=False, min_length=1)] = (6.0,)
-    """Prices: bounded slowdown that the search for each holds to."""
+    """Planner: mean bounded slowdown above which a candidate is penalized."""
 
     @model_validator(mode="after")
     def _one_each(self) -> Search:
         if not len(self.makespan_bound) == len(self.aim) == len(self.most) == len(self.slowdown):
             raise ValueError(
-                "makespan_bound, aim, most and slowdown have different lengths; give one of each for every model"
+                "makespan_bound, aim, most and slowdown have different lengths; give one of each per model"
             )
         if len({f"{bound:g}" for bound in self.makespan_bound}) < len(self.makespan_bound):
-            raise ValueError("makespan_bound has the same one twice, to six digits; give different ones")
+            raise ValueError("makespan_bound has equal values, to six digits; give different ones")
         return self
 
 
 class TrainingSettings(Section):
-    """How a network is trained."""
+    """Training of a model."""
 
     epochs: Count = 300
     windows: Windows = 100
-    """Windows of an epoch."""
+    """Windows per epoch."""
     jobs: Jobs = 256
-    """Jobs of a window."""
+    """Jobs per window."""
     rollouts: Annotated[int, Field(ge=1, le=1024)] = 1
-    """Simulations of each window, each with other random choices: the group of ``advantage = "group"``."""
+    """Simulations per window, with different random actions: the group of ``advantage = "group"``."""
     advantage: Literal["gae", "group"] = "gae"
-    """``gae``: generalized advantage estimation with a critic; ``group``: the return of a rollout against the mean of
-    all rollouts of its window, without a critic."""
+    """``gae``: generalized advantage estimation with a critic; ``group``: the return of a rollout compared with the
+    mean over all rollouts of its window, without a critic."""
     dense_groups: bool = False
-    """With ``group``: compare each decision's reward to go with that of the others at the same step."""
+    """With ``group``: compare each decision's reward to go with those of the other rollouts at the same step."""
     normalize: bool = True
-    """Advantages of an epoch are brought to mean 0 and deviation 1 (code)."""
+    """Normalize the advantages of an epoch to mean 0 and standard deviation 1 (code)."""
     critic_target: Literal["returns", "gae"] = "returns"
-    """What the critic learns: the rewards to go (code), or advantage + value."""
+    """Target of the critic: ``returns``, the rewards to go (code), or ``gae``, advantage + value."""
     gamma: Annotated[float, Field(gt=0, le=1)] = 1.0
     gae_lambda: Share = 0.97
     clip: Annotated[float, Field(gt=0, le=10)] = 0.2
     passes: Passes = 8
     """Passes over an epoch's decisions."""
     critic_passes: Passes | None = None
-    """Passes of the critic, as many as the actor's if not given."""
+    """Passes of the critic; by default as many as the actor's."""
     minibatch: Natural = 256
-    """Decisions of a minibatch; 0 = all decisions of the epoch."""
+    """Decisions per minibatch; 0 = all decisions of the epoch."""
     actor_lr: Positive = 1e-4
     critic_lr: Positive = 5e-4
     lr_schedule: Schedule = "constant"
     lr_final: Share = 0.0
-    """Learning rates at the end, as a share of those at the start, of schedules other than constant."""
+    """Final learning rates, as a fraction of the initial ones, for schedules other than constant."""
     adam_eps: Positive = 1e-6
     """Adam's epsilon (code)."""
     entropy: NotNegative = 0.0
     """Weight of the entropy bonus."""
     entropy_final: NotNegative | None = None
-    """Weight at the end, reached linearly; the same as at the start if not given."""
+    """Final weight of the entropy bonus, reached linearly; by default constant."""
     target_kl: NotNegative = 0.0
-    """The actor's passes of an epoch end with the one whose mean KL divergence from the old policy is beyond 1.5 times
-    this [nat]; 0 = never."""
+    """The actor's passes over an epoch stop after the first one whose mean KL divergence from the old policy exceeds
+    1.5 times this; 0 = never. [nat]"""
     grad_clip: NotNegative = 0.5
-    """Largest norm of a gradient; 0 = any (code)."""
+    """Maximum norm of a gradient; 0 = no clipping (code)."""
     swa: Averaging = Averaging()
     filter: Filter = Filter()
     curriculum: Annotated[tuple[Stage, ...], Field(strict=False)] = ()
@@ -154,12 +155,12 @@ class TrainingSettings(Section):
     keep: Literal["best", "last"] = "best"
     """Which actor becomes the model: the best on the validation windows, or the last (or averaged) one."""
     patience: Natural = 0
-    """Validations without a better figure after which training ends; 0 = never."""
+    """Number of validations without improvement after which training stops; 0 = never."""
     environments: Natural = 0
     """Simulations that are stepped together; 0 = all rollouts of an epoch."""
     search: Search | None = None
-    """For a planner with prices or a ranking: an epoch is a generation then, and beside this table only ``epochs``,
-    ``windows``, ``jobs``, ``keep``, ``validation``, ``seed`` and ``threads`` are taken."""
+    """For a planner or a ranking: an epoch is a generation, and of the other keys only ``epochs``, ``windows``,
+    ``jobs``, ``keep``, ``validation``, ``seed`` and ``threads`` are used."""
     seed: Seed = 0
     threads: Annotated[int, Field(ge=0, le=1024)] = 0
     """Threads of the simulator and of torch; 0 = as many as this process may use."""
@@ -170,13 +171,13 @@ class TrainingSettings(Section):
             raise ValueError("advantage is 'group', but rollouts is 1; give rollouts of 2 or more")
         starts = [stage.start for stage in self.curriculum]
         if starts != sorted(set(starts)):
-            raise ValueError("the stages of the curriculum do not start one after the other; order them by start")
+            raise ValueError("the stages of the curriculum are not in order of their starts; order them by start")
         if self.patience and not self.validation.windows:
-            raise ValueError("patience needs validation; give validation.windows of 1 or more")
+            raise ValueError("patience requires validation; give validation.windows of 1 or more")
         return self
 
     def stage(self, progress: float) -> tuple[int, dict[str, float]]:
-        """Jobs of a window and changed reward weights at a share of the training, in [0, 1]."""
+        """Jobs per window and changed reward weights at a fraction of the training in [0, 1]."""
         reached = [stage for stage in self.curriculum if stage.start <= progress]
         jobs = next((stage.jobs for stage in reversed(reached) if stage.jobs is not None), self.jobs)
         weights: dict[str, float] = {}
@@ -185,13 +186,13 @@ class TrainingSettings(Section):
         return jobs, weights
 
     def lr_factor(self, progress: float) -> float:
-        """Learning rate as a share of the one at the start, at a share of the training in [0, 1]."""
+        """Learning rate relative to the initial one, at a fraction of the training in [0, 1]."""
         left = {"constant": 1.0, "linear": 1 - progress, "cosine": 0.5 * (1 + math.cos(math.pi * progress))}
         share = left[self.lr_schedule]
         return share + (1 - share) * self.lr_final
 
     def entropy_weight(self, progress: float) -> float:
-        """Weight of the entropy bonus at a share of the training in [0, 1]."""
+        """Weight of the entropy bonus at a fraction of the training in [0, 1]."""
         final = self.entropy if self.entropy_final is None else self.entropy_final
         return self.entropy + (final - self.entropy) * progress
 
@@ -207,10 +208,10 @@ def read_training(
     Args:
         table: the table.
         file: the preset's file, for messages.
-        lines: place of a key in the file, from the top -> line, for messages.
+        lines: path of a key in the file -> line, for messages.
 
     Raises:
-        InputError: the first thing that is unknown, of the wrong type or out of range; names the key and a fix.
+        InputError: a key is unknown, of the wrong type or out of range; the error names the first one and a fix.
     """
     raw = dict(table)
     try:

@@ -1,4 +1,4 @@
-"""What a preset's tables look like to a network: no torch here, so that a trained network can run without it."""
+"""Shapes of a preset's tables; without torch, so that trained networks can run without it."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ class Shapes:
     """Columns and rows of the tables that a network reads."""
 
     queue: tuple[str, ...]
-    """Column names of a queued job's row."""
+    """Column names of the queue table."""
     queue_rows: int
-    """Slots of the published, padded table: the largest number of rows a decision shows."""
+    """Slots of the published, padded table: the maximum number of rows of a decision."""
     empty: tuple[float, ...]
     """A padded queue row."""
     running: tuple[str, ...] = ()
@@ -28,21 +28,21 @@ class Shapes:
     """Forecast slots."""
     state: tuple[str, ...] = ()
     delays: int = 1
-    """Options of the second action; 1: there is none."""
+    """Number of delays; 1: there is no second action."""
 
 
 def shapes_of(preset: Preset) -> Shapes:
-    """The shapes of a preset's tables; waiting, where it is a choice, is one more row of the queue.
+    """Shapes of a preset's tables; if waiting is allowed, it is one more row of the queue.
 
     Raises:
-        InputError: the row that stands for none has other columns than the table.
+        InputError: the padding row does not have as many numbers as the table has columns.
     """
     seen, action = preset.observation, preset.action
     tables = (seen.queue, seen.running, seen.supply, seen.state)
     names = [tuple(column.feature for column in table.columns) for table in tables]
     if seen.queue.empty and len(seen.queue.empty) != len(names[0]):
         problem = f"has {len(seen.queue.empty)} numbers for {len(names[0])} columns"
-        raise InputError(problem, field="observation.queue.empty", fix="give one for each, or leave it out")
+        raise InputError(problem, field="observation.queue.empty", fix="give one per column, or leave it out")
     return Shapes(
         queue=names[0],
         queue_rows=seen.queue.rows + int(action.wait),
