@@ -201,3 +201,53 @@ def test_every_note_of_the_readers_of_jobs_is_in_the_page() -> None:
     texts.discard("…")
     assert len(texts) > 25
     assert not {text for text in texts if text not in page}
+
+
+# ---------------------------------------------------------------- the notebook
+
+
+def run_notebook(cells: list[tuple[str, bool]], folder: Path) -> list[dict[str, object]]:
+    """What each cell shows: MIME type -> content; the lines of its error if it fails, where it says that it may."""
+    import nbclient
+    import nbformat
+
+    make = nbformat.v4.new_code_cell
+    notebook = nbformat.v4.new_notebook(
+        cells=[make(code, metadata={"tags": ["raises-exception"] if fails else []}) for code, fails in cells]
+    )
+    options = {"resources": {"metadata": {"path": str(folder)}}, "kernel_name": "python3", "timeout": 300}
+    nbclient.NotebookClient(notebook, **options).execute()
+    shown: list[dict[str, object]] = []
+    for cell in notebook.cells:
+        data: dict[str, object] = {}
+        for output in cell.outputs:
+            data |= output.get("data", {}) or {"error": output.get("traceback", [])}
+        shown.append(data)
+    return shown
+
+
+@pytest.mark.filterwarnings("default")
+def test_the_notebook_runs_and_shows_tables_and_pictures(tmp_path: Path) -> None:
+    pytest.importorskip("nbclient")
+    pytest.importorskip("ipykernel")
+    written = json.loads((EXAMPLES / "notebook.ipynb").read_text(encoding="utf-8"))
+    code = ["".join(cell["source"]) for cell in written["cells"] if cell["cell_type"] == "code"]
+    assert not any(cell.get("outputs") for cell in written["cells"]), "committed without outputs"
+    again = "def aging(queue):\n    return queue.nothing\n\ngb.simulate(scenario, aging, jobs=50)"
+    shown = run_notebook(
+        [*((text, False) for text in code), ("gb.load_scenario('defualt')", True), (again, True)], tmp_path
+    )
+    by_code = dict(zip(code, shown, strict=False))
+    for text, found in by_code.items():
+        last = text.splitlines()[-1]
+        if last in ("scenario", "outcome", "comparison"):
+            assert len(str(found["text/plain"])) <= 200
+            assert str(found["text/html"]).startswith("<table>")
+        if ".plot(" in last:
+            assert str(found["image/svg+xml"]).startswith("<svg")
+    assert [key for found in by_code.values() for key in found].count("image/svg+xml") == 2
+    assert "Bounded slowdown" in str(by_code[next(text for text in code if text.endswith("\ncomparison"))]["text/html"])
+    assert (tmp_path / "report.html").stat().st_size > 10_000
+    (unknown,), (mistake,) = shown[-2]["error"], shown[-1]["error"]
+    assert unknown.startswith("InputError: scenario: there is no scenario 'defualt'")
+    assert mistake.startswith("InputError: aging, line 2 of its cell: AttributeError")

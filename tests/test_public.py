@@ -19,7 +19,7 @@ from pages import PAGES, ROOT, anchors, blocks, commands, links, mentioned_comma
 
 SOURCE = ROOT / "src" / "greenbatch"
 ROOMS = (
-    ("errors", "storage", "files", "datasets", "provenance"),
+    ("display", "errors", "storage", "files", "datasets", "provenance"),
     ("workload", "energy", "cluster"),
     ("engine",),
     ("policies",),
@@ -32,8 +32,11 @@ ROOMS = (
     ("__main__",),
 )
 """From the ground floor up; rooms of one floor do not import each other, except that any may use the ground floor."""
-UPSTAIRS = {("policies/schedulers.py", "learning")}
-"""What a module may import from above: a trained model is found by the spelling of its scheduler."""
+UPSTAIRS = {
+    ("policies/schedulers.py", "learning"), ("engine/outcome.py", "metrics"), ("engine/outcome.py", "experiments"),
+}  # fmt: skip
+"""What a module may import from above: a trained model is found by the spelling of its scheduler; an
+outcome shows its metrics and pictures."""
 
 
 def page_id(page: Path) -> str:

@@ -21,6 +21,10 @@ class GreenbatchError(Exception):
 
     exit_code = 2
 
+    def _render_traceback_(self) -> list[str]:
+        """What IPython shows: one line in a notebook too."""
+        return [f"{type(self).__name__}: {self}"]
+
 
 class InputError(GreenbatchError):
     """An input that cannot be used.

@@ -8,13 +8,14 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
+from greenbatch.display import Shown, span_text
 from greenbatch.errors import InputError, SupplyExhausted
 
 Floats = NDArray[np.float64]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Site:
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class Site(Shown):
     """Renewable power in equal steps, constant within a step.
 
     Slot ``i`` covers trace time ``[origin_s + i * step_s, origin_s + (i + 1) * step_s)``.
@@ -56,6 +57,16 @@ class Site:
                 raise InputError(
                     f"slot {bad} is {power_w[bad]}", field=f"site.{source}", fix="power must be finite and >= 0"
                 )
+
+    def _facts(self) -> dict[str, str]:
+        sources = (f"{source} {power_w.mean() / 1e3:,.3g} kW" for source, power_w in self.sources_w.items())
+        whole = span_text(self.slots * self.step_s) + (", repeated" if self.repeat else "")
+        return {
+            "site": self.name,
+            "mean power": ", ".join(sources),
+            "series": f"{self.slots:,} steps of {span_text(self.step_s)}, {whole}",
+            "forecast": span_text(self.forecast_horizon_s),
+        } | ({"other series": ", ".join(self.signals)} if self.signals else {})
 
     @property
     def slots(self) -> int:

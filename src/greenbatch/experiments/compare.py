@@ -6,17 +6,22 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from functools import partial
+from pathlib import Path
 from time import perf_counter
 from typing import TYPE_CHECKING, Any, cast
 
+from greenbatch.display import Shown, to_pandas
 from greenbatch.errors import InputError
 from greenbatch.experiments.workers import processes, spread
 
 if TYPE_CHECKING:
+    import pandas
     import polars
+    from matplotlib.figure import Figure
 
     from greenbatch.engine.outcome import Outcome
     from greenbatch.engine.program import Scheduler
+    from greenbatch.experiments.notebook import Means
     from greenbatch.policies import Decider
     from greenbatch.scenarios import Scenario
 
@@ -27,8 +32,8 @@ Metrics = dict[str, dict[str, float]]
 """Scheduler -> metric -> value, of one window."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Comparison:
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class Comparison(Shown):
     """All metrics of all schedulers on all windows, and the outcomes of one example window."""
 
     scenario: Scenario
@@ -41,6 +46,63 @@ class Comparison:
     """Tidy: window, scheduler, metric, value."""
     example: dict[str, Outcome]
     """Outcomes of the first window."""
+
+    def _facts(self) -> dict[str, str]:
+        return {
+            "scenario": self.scenario.name,
+            "windows": f"{len(self.starts)} of {self.jobs:,} jobs",
+            "baseline": self.baseline,
+            "schedulers": ", ".join(self.schedulers),
+        }
+
+    def _repr_html_(self) -> str:
+        return self.table()._repr_html_()
+
+    def table(self) -> Means:
+        """Means over the windows with 95% intervals: a table to look at, whose ``frame()`` holds the numbers."""
+        from greenbatch.experiments.notebook import means
+
+        return means(self)
+
+    def plot(self, kind: str, of: str | None = None) -> Figure:
+        """A picture of the report as a Matplotlib figure, which a notebook shows.
+
+        Args:
+            kind: ``tradeoff`` (bounded slowdown against renewable utilization), ``spread`` (a metric over the
+                windows), ``queue``, ``power`` (against supply) or ``schedule`` (which processors ran what); the last
+                three show the first window.
+            of: the metric of ``spread``, the scheduler of ``power`` or ``schedule``; the first one if not given.
+
+        Raises:
+            InputError: there is no such picture, or what it needs is missing.
+        """
+        from greenbatch.experiments.notebook import plot
+
+        return plot(self, kind, of)
+
+    def report(self, path: str | Path) -> Path:
+        """Write the report of ``greenbatch compare``, one HTML file; an earlier one is replaced.
+
+        Args:
+            path: the file, or a folder for ``report.html``.
+
+        Returns:
+            The file.
+
+        Raises:
+            InputError: it cannot be written.
+        """
+        from greenbatch.experiments.notebook import report
+
+        return report(self, path)
+
+    def to_pandas(self) -> pandas.DataFrame:
+        """The tidy frame (window, scheduler, metric, value) as a pandas data frame.
+
+        Raises:
+            InputError: pandas is not installed.
+        """
+        return to_pandas(self.frame)
 
 
 def choose_windows(

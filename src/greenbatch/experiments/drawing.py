@@ -12,7 +12,8 @@ import math
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import cached_property
 from html import escape
 from typing import TYPE_CHECKING, Any
 
@@ -31,9 +32,9 @@ INK, PALE, PAPER = "#1b2430", "#c9ced6", "#fdfdfc"
 """Text and axes; grid lines; background. Replaced by CSS variables in the SVG."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Picture:
-    """One drawn picture."""
+    """One drawn picture: a figure and what is said of it."""
 
     name: str
     """Unique within a page; prefixes every id in the SVG."""
@@ -42,8 +43,15 @@ class Picture:
     """What it shows and what was left out."""
     alt: str
     """The same in words for those who do not see it."""
-    svg: str
-    """A complete ``<svg>`` element without prolog, network addresses or scripts."""
+    figure: Figure = field(repr=False, compare=False)
+
+    @cached_property
+    def svg(self) -> str:
+        """A complete ``<svg>`` element without prolog, network addresses or scripts; its title is ``alt``."""
+        with drawing():
+            body = _svg(self.figure, self.name)
+        end = body.index(">") + 1
+        return f'{body[:end]}<title id="{self.name}-alt">{escape(self.alt)}</title>{body[end:]}'
 
 
 def _style() -> dict[str, Any]:
@@ -73,9 +81,9 @@ def drawing() -> Iterator[None]:
 
 def new_figure(height_in: float) -> tuple[Figure, Axes]:
     """An empty figure of the common width, free of any window system."""
-    from matplotlib.figure import Figure
+    from greenbatch.experiments.shown_figure import ShownFigure
 
-    figure = Figure(figsize=(WIDTH_IN, height_in))
+    figure = ShownFigure(figsize=(WIDTH_IN, height_in))
     return figure, figure.subplots()
 
 
@@ -104,10 +112,8 @@ def _svg(figure: Figure, name: str) -> str:
 
 
 def picture_of(figure: Figure, name: str, title: str, caption: str, alt: str) -> Picture:
-    """Write a figure down, with its alternative text as the SVG's title."""
-    body = _svg(figure, name)
-    end = body.index(">") + 1
-    return Picture(name, title, caption, alt, f'{body[:end]}<title id="{name}-alt">{escape(alt)}</title>{body[end:]}')
+    """A drawn figure, and its alternative text."""
+    return Picture(name, title, caption, alt, figure)
 
 
 def standalone(picture: Picture) -> str:

@@ -84,10 +84,7 @@ def _renamed(picture: Picture, result: Result) -> Picture:
     from greenbatch.experiments.drawing import slug
 
     new = f"{slug(result.trace)}-{result.windows}-{picture.name}"
-    svg = picture.svg
-    for mark in ('id="', 'href="#', "url(#", 'aria-labelledby="'):
-        svg = svg.replace(f"{mark}{picture.name}-", f"{mark}{new}-")
-    return replace(picture, name=new, svg=svg, title=f"{picture.title}, {result.trace}")
+    return replace(picture, name=new, title=f"{picture.title}, {result.trace}")
 
 
 def _training(result: Result) -> Iterator[Section]:

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from greenbatch.display import Shown
 from greenbatch.envs.preset import PRICES_KIND
 from greenbatch.errors import InputError
 from greenbatch.learning.checkpoint import read_tensors
@@ -43,8 +44,8 @@ BOUND = "makespan_bound_"
 """How the numbers of a planner with prices are named: with the makespan, relative to F2, that they hold to."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Model:
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class Model(Shown):
     """A trained actor and what it is."""
 
     folder: Path
@@ -61,6 +62,17 @@ class Model:
     def backfill(self) -> str:
         """The backfilling it was trained with."""
         return str(self.record["training"]["backfill"])
+
+    def _facts(self) -> dict[str, str]:
+        shown = ("scenario", "epochs", "seed")  # of the record; one written by hand may lack them
+        trained = {what: str(self.record["training"][what]) for what in shown if what in self.record["training"]}
+        return {
+            "preset": self.preset.name,
+            "backfilling": self.backfill,
+            "weights": f"{sum(value.size for value in self.weights.values()):,}",
+            **trained,
+            "folder": str(self.folder),
+        }
 
     def check_fits(self, scenario: Scenario) -> None:
         """Say why the model does not fit a scenario, if it does not.

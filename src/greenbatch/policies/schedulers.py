@@ -203,7 +203,7 @@ def split_schedulers(text: str) -> list[str]:
 def input_files(specs: Sequence[str]) -> dict[str, str]:
     """File name -> SHA-256 of every file that schedulers are named by: Python files, and the weights of models."""
     files = provenance.rule_files([spec for spec in specs if not _model(spec)])
-    for spec in specs:
+    for spec in filter(_model, specs):
         if model := _model(_parse(_split(spec.strip())[0], spec)[0]):
             from greenbatch.learning.learned import weights_file
 

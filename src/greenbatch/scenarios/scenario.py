@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from greenbatch.cluster import Cluster
+from greenbatch.display import Shown, span_text
 from greenbatch.engine.rules import Rules
 from greenbatch.errors import InputError, did_you_mean
 from greenbatch.scenarios.toml import Place, overridden, read_toml
@@ -40,8 +41,8 @@ class Evaluation:
     """False where results must not be set beside published figures."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Scenario:
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class Scenario(Shown):
     """Everything a simulation needs, and how it was described."""
 
     name: str
@@ -54,6 +55,23 @@ class Scenario:
     evaluation: Evaluation
     resolved: Mapping[str, Any]
     """The scenario file with defaults and overrides filled in, for provenance."""
+
+    def _facts(self) -> dict[str, str]:
+        jobs, evaluation = self.workload, self.evaluation
+        span_s = float(jobs.submit_s.max() - jobs.submit_s.min()) if len(jobs) else 0.0
+        count = evaluation.windows if evaluation.starts is None else len(evaluation.starts)
+        facts = {
+            "scenario": self.name, "jobs": f"{len(jobs):,}", "processors": f"{self.cluster.processors:,}",
+            "span": span_text(span_s),
+        }  # fmt: skip
+        if span_s:
+            work_s = float(jobs.run_time_s @ jobs.processors) / self.cluster.speed
+            facts["load"] = f"{work_s / (span_s * self.cluster.processors):.0%}"
+        return facts | {
+            "site": "none" if self.site is None else ", ".join(self.site.sources_w),
+            "windows": f"{count} of {evaluation.jobs:,} jobs",
+            "schedulers": ", ".join(evaluation.schedulers),
+        }
 
     @property
     def inputs(self) -> dict[str, str]:

@@ -11,9 +11,11 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from greenbatch.display import Shown, span_text, to_pandas
 from greenbatch.errors import InputError
 
 if TYPE_CHECKING:
+    import pandas
     import polars
 
 Ints = NDArray[np.int64]
@@ -33,8 +35,8 @@ class Note:
         return f"{self.what}: {self.count}{where}"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Workload:
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class Workload(Shown):
     """Jobs as columns of equal length ``n``, sorted by ``job_id``.
 
     Times are seconds on the trace's own clock; a missing integer is -1, a missing float is NaN.
@@ -87,6 +89,20 @@ class Workload:
     def __len__(self) -> int:
         return int(self.job_id.shape[0])
 
+    def _facts(self) -> dict[str, str]:
+        facts = {"workload": self.name, "jobs": f"{len(self):,}"}
+        if len(self):
+            powered = float(np.mean(np.isfinite(self.power_w)))
+            facts |= {
+                "processors": f"{self.processors.min():,} to {self.processors.max():,} each",
+                "span": span_text(float(self.submit_s.max() - self.submit_s.min())),
+                "mean run time": span_text(float(self.run_time_s.mean())),
+                "power": f"known for {powered:.0%}" if powered else "unknown",
+            }
+        if self.notes:
+            facts["repairs"] = f"{sum(note.count for note in self.notes):,}"
+        return facts
+
     def take(self, rows: NDArray[Any] | slice) -> Self:
         """The same workload with only the given rows (indices, mask or slice), in that order."""
         columns: dict[str, Any] = {name: getattr(self, name)[rows] for name in COLUMNS}
@@ -101,6 +117,14 @@ class Workload:
         import polars
 
         return polars.DataFrame({name: getattr(self, name) for name in COLUMNS})
+
+    def to_pandas(self) -> pandas.DataFrame:
+        """All columns as a pandas data frame.
+
+        Raises:
+            InputError: pandas is not installed.
+        """
+        return to_pandas(self.frame())
 
     @classmethod
     def from_columns(cls, name: str, columns: Mapping[str, Any], **meta: Any) -> Self:

@@ -1,0 +1,158 @@
+"""What a comparison or an outcome shows when it is asked: its table, its pictures, its report."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from greenbatch.display import Strong, html_table, to_pandas
+from greenbatch.engine.outcome import Outcome
+from greenbatch.errors import InputError
+from greenbatch.experiments.drawing import Picture
+from greenbatch.experiments.plots import box_plot, gantt_plots, power_plots, queue_plot, tradeoff_plot
+from greenbatch.experiments.statistics import intervals
+from greenbatch.experiments.tables import MAIN, Table, comparison_table, to_rich, warning_lines
+
+if TYPE_CHECKING:
+    import pandas
+    import polars
+    from matplotlib.figure import Figure
+
+    from greenbatch.experiments.compare import Comparison
+
+Pictures = dict[str, Picture]
+"""What a picture of a kind is of -> the picture; one that has no choice is of "". """
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Means:
+    """Means over the windows with their intervals: a table to look at, and a frame to go on with."""
+
+    shown: Table
+    numbers: polars.DataFrame
+
+    def frame(self) -> polars.DataFrame:
+        """The numbers in the metrics' own units: scheduler, metric, mean, low, high, windows; null if undefined."""
+        return self.numbers
+
+    def to_pandas(self) -> pandas.DataFrame:
+        """The same as a pandas data frame.
+
+        Raises:
+            InputError: pandas is not installed.
+        """
+        return to_pandas(self.numbers)
+
+    def __repr__(self) -> str:
+        from rich.console import Console
+
+        console = Console(width=100, color_system=None, force_jupyter=False)
+        with console.capture() as written:
+            console.print(to_rich(self.shown))
+        return "\n".join(line.rstrip() for line in written.get().splitlines())
+
+    def _repr_html_(self) -> str:
+        header = [self.shown.corner, *(f"{name} [{unit}]" if unit else name for name, unit, _ in self.shown.columns)]
+        rows = []
+        for name, cells in self.shown.rows:
+            texts = ["\n".join(filter(None, (cell.text, cell.interval, cell.remark))) for cell in cells]
+            marked = zip(texts, cells, strict=True)
+            rows.append((name, *(Strong(text) if cell.mark else text for text, cell in marked)))
+        return html_table(self.shown.title, header, rows, self.shown.notes)
+
+
+def means(comparison: Comparison) -> Means:
+    """The table of means of a comparison, with a note for every gain by a stretched schedule."""
+    import polars
+
+    frame = comparison.frame
+    count = len(comparison.starts)
+    title = f"{comparison.scenario.name}, {count} window{'' if count == 1 else 's'} of {comparison.jobs:,} jobs"
+    table = comparison_table(frame, title=title, notes=warning_lines(frame, comparison.baseline))
+    rows = [
+        (name, column.metric, each.mean, each.low, each.high, each.count)
+        for column in MAIN
+        for name, each in intervals(frame, column.metric).items()
+        if each.count
+    ]
+    numbers = polars.DataFrame(rows, schema=["scheduler", "metric", "mean", "low", "high", "windows"], orient="row")
+    return Means(table, numbers.with_columns(polars.col("mean", "low", "high").fill_nan(None)))
+
+
+def _spread(frame: polars.DataFrame, _: str) -> Pictures:
+    drawn = {column.metric: box_plot(frame, column) for column in MAIN}
+    return {metric: picture for metric, picture in drawn.items() if picture is not None}
+
+
+def _tradeoff(frame: polars.DataFrame, baseline: str) -> Pictures:
+    picture = tradeoff_plot(frame, baseline)
+    return {} if picture is None else {"": picture}
+
+
+OF_WINDOWS: Mapping[str, Callable[[polars.DataFrame, str], Pictures]] = {"tradeoff": _tradeoff, "spread": _spread}
+"""Kinds of pictures of all windows: of a tidy frame and the name of the baseline."""
+
+OF_OUTCOMES: Mapping[str, Callable[[Mapping[str, Outcome]], Pictures]] = {
+    "power": lambda outcomes: dict(zip(outcomes, power_plots(outcomes), strict=False)),
+    "queue": lambda outcomes: {"": queue_plot(outcomes)},
+    "schedule": lambda outcomes: dict(zip(outcomes, gantt_plots(outcomes), strict=True)),
+}
+"""Kinds of pictures of one window: of scheduler -> outcome."""
+
+NEEDS = {
+    "tradeoff": "a site and the power of the jobs",
+    "spread": "two windows",
+    "power": "a site and the power of jobs",
+}
+"""What a kind that cannot always be drawn needs."""
+
+
+def plot(comparison: Comparison, kind: str, of: str | None = None) -> Figure:
+    """A picture of a comparison, see `Comparison.plot`."""
+    kinds = {name: partial(draw, comparison.frame, comparison.baseline) for name, draw in OF_WINDOWS.items()}
+    return _figure(kinds | {name: partial(draw, comparison.example) for name, draw in OF_OUTCOMES.items()}, kind, of)
+
+
+def plot_outcome(outcome: Outcome, kind: str) -> Figure:
+    """A picture of an outcome, see `Outcome.plot`."""
+    return _figure({name: partial(draw, {outcome.scheduler: outcome}) for name, draw in OF_OUTCOMES.items()}, kind)
+
+
+def _figure(kinds: Mapping[str, Callable[[], Pictures]], kind: str, of: str | None = None) -> Figure:
+    if kind not in kinds:
+        raise InputError(f"there is no picture {kind!r}", field="plot", fix="use " + ", ".join(kinds))
+    pictures = kinds[kind]()
+    if not pictures:
+        raise InputError(f"{kind!r} needs {NEEDS[kind]}", field="plot", fix="choose another kind of picture")
+    if of is not None and of not in pictures:
+        choices = ", ".join(filter(None, pictures))
+        fix = f"use {choices}" if choices else "leave it out"
+        raise InputError(f"there is no {kind!r} of {of!r}", field="plot", fix=fix)
+    return pictures[next(iter(pictures)) if of is None else of].figure
+
+
+def report(comparison: Comparison, path: str | Path) -> Path:
+    """Write the report of a comparison, see `Comparison.report`."""
+    from greenbatch.experiments.model_sections import familiar_windows
+    from greenbatch.experiments.report import write_report
+    from greenbatch.policies import input_files
+    from greenbatch.provenance import provenance
+
+    scenario, starts = comparison.scenario, comparison.starts
+    file = Path(path) / "report.html" if Path(path).is_dir() else Path(path)
+    names = list(comparison.schedulers)
+    record = provenance(
+        scenario=scenario.resolved, inputs={**scenario.inputs, **input_files(names)}, notes=scenario.notes,
+        settings={
+            "schedulers": names, "baseline": comparison.baseline, "starts": list(starts), "jobs": comparison.jobs
+        },
+    )  # fmt: skip
+    write_report(
+        file, title=f"greenbatch: {scenario.name}", command="in Python", frame=comparison.frame,
+        outcomes=comparison.example, baseline=comparison.baseline, notes=[scenario.description], provenance=record,
+        example=str(starts[0]), warnings=familiar_windows(names, scenario, starts, comparison.jobs),
+    )  # fmt: skip
+    return file

@@ -1,0 +1,20 @@
+"""A Matplotlib figure that a notebook shows by itself, without pyplot. Importing this loads Matplotlib."""
+
+from __future__ import annotations
+
+import io
+
+from matplotlib.figure import Figure
+
+
+class ShownFigure(Figure):
+    """A figure in the style of the report; change it and save it like any other."""
+
+    def _repr_svg_(self) -> str:
+        from greenbatch.experiments.drawing import drawing
+
+        stream = io.StringIO()
+        with drawing():
+            self.savefig(stream, format="svg", facecolor="white")
+        text = stream.getvalue()
+        return text[text.index("<svg") :]
