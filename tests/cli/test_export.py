@@ -15,6 +15,7 @@ from greenbatch.cli import main
 from greenbatch.envs.preset import preset
 from greenbatch.learning.model import save_model
 from greenbatch.scenarios import load_scenario
+from model_records import record_for
 
 
 @pytest.fixture(scope="module")
@@ -29,8 +30,8 @@ def weights() -> dict[str, Any]:
 @pytest.fixture(scope="module")
 def model(weights: dict[str, Any], tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder: Path = tmp_path_factory.mktemp("run") / "model"
-    record = {"training": {"backfill": "none"}}
-    save_model(folder, weights, preset("rlscheduler"), record, scenario=load_scenario("default"))
+    question = load_scenario("default")
+    save_model(folder, weights, preset("rlscheduler"), record_for(question), scenario=question)
     return folder
 
 

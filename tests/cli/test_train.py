@@ -82,9 +82,9 @@ def test_train_writes_a_model_and_says_how_to_use_it(here: Path, capsys: pytest.
     assert lines[-1] == "written to run; use it as rlscheduler@run/model+easy"
     model = load_model(here / "run" / "model")
     assert model.backfill == "easy"
-    assert model.record["training"]["seed"] == 5
-    assert model.record["training"]["settings"]["windows"] == 3
-    assert model.record["provenance"]["run"]["command"][:3] == ["greenbatch", "train", "rlscheduler"]
+    assert model.record.training.seed == 5
+    assert model.record.training.settings.windows == 3
+    assert model.record.provenance.run.command[:3] == ("greenbatch", "train", "rlscheduler")
     record = json.loads((here / "run" / "run.json").read_text())
     assert record["plan"]["backfill"] == "easy"
     assert record["plan"]["training"]["epochs"] == 2
@@ -102,6 +102,20 @@ def test_a_person_sees_a_bar_and_a_line_for_every_validation(
     assert "\x1b[" in out
     assert re.search(r"epoch 2/3  [\d,]+ decisions/s .* validation -[\d.]+", out)
     assert out.rstrip().endswith("written to run; use it as rlscheduler@run/model+none")
+
+
+def test_an_untrained_model_that_is_kept_as_best_is_said_to_be(here: Path, capsys: pytest.CaptureFixture[str]):
+    assert main([*BASE, "training.actor_lr=1e-12", "--out", "run", "--epochs", "2"]) == 0
+    assert "\nwarning: the model is untrained: no epoch was better than the weights it began with" in (
+        capsys.readouterr().out
+    )
+    training = load_model(here / "run" / "model").record.training
+    assert (training.untrained, training.kept_epoch, training.epochs) == (True, 0, 2)
+    words = ["--scheduler", "rlscheduler@run/model+none", "--start", "60", "--jobs", "30", "--out", "result"]
+    assert main(["simulate", "--scenario", "small.toml", *words]) == 0
+    assert "warning: rlscheduler@run/model+none: untrained, the weights that were kept" in capsys.readouterr().out
+    assert main([*BASE, "training.keep=last", "--out", "last", "--epochs", "1"]) == 0
+    assert "untrained" not in capsys.readouterr().out
 
 
 def test_a_trained_model_schedules(here: Path, capsys: pytest.CaptureFixture[str]):
@@ -188,7 +202,7 @@ def test_force_replaces_a_training_and_nothing_else(here: Path, capsys: pytest.C
     assert main([*BASE, "--out", "run", "--epochs", "1", "--seed", "3"]) == 2
     assert "--force to replace it" in capsys.readouterr().err
     assert main([*BASE, "--out", "run", "--epochs", "1", "--seed", "3", "--force"]) == 0
-    assert load_model(here / "run" / "model").record["training"]["seed"] == 3
+    assert load_model(here / "run" / "model").record.training.seed == 3
     assert (here / "run" / "notes.txt").read_text() == "mine"
     before = snapshot(here)
     assert main([*BASE, "--out", "run", "--epochs", "1", "--force", "--backfill", "greedy"]) == 2
@@ -214,7 +228,7 @@ def test_ctrl_c_saves_and_resume_ends_with_the_same_weights(here: Path):
     )
     log = here / "run" / "log.jsonl"
     deadline = time.monotonic() + 120
-    while not (log.exists() and log.read_bytes().count(b"\n") >= 3) and time.monotonic() < deadline:
+    while not (log.exists() and log.read_bytes().count(b"\n") >= 4) and time.monotonic() < deadline:
         time.sleep(0.01)
     os.kill(process.pid, signal.SIGINT)
     _, err = process.communicate(timeout=60)
@@ -222,9 +236,9 @@ def test_ctrl_c_saves_and_resume_ends_with_the_same_weights(here: Path):
     assert "Traceback" not in err
     assert err.splitlines()[-1].startswith("greenbatch: interrupted; resume with: greenbatch train rlscheduler")
     assert err.splitlines()[-1].endswith("--out run --epochs 20 --resume")
-    model = load_model(here / "run" / "model").record["training"]
-    assert not model["finished"]
-    assert 1 <= model["epochs"] < 20
+    model = load_model(here / "run" / "model").record.training
+    assert not model.finished
+    assert 1 <= model.epochs < 20
     assert main([*command, "--resume"]) == 0
     assert main([*BASE, "--out", "whole", "--epochs", "20"]) == 0
     ours, theirs = (here / name / "model" / "actor.safetensors" for name in ("whole", "run"))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -84,6 +85,7 @@ def test_a_model_keeps_its_folder_to_itself(model: Path, capsys: pytest.CaptureF
 )
 def test_what_cannot_be_trained_anew_is_refused(model: Path, changes: dict[str, object], message: str) -> None:
     made = load_model(model)
-    made.record["training"].update(changes)
+    training = made.record.training.model_copy(update=changes)
+    made = replace(made, record=made.record.model_copy(update={"training": training}))
     with pytest.raises(InputError, match=message):
         plan_of(made, load_scenario("default"))

@@ -19,7 +19,7 @@ from greenbatch.engine.simulate import simulate
 from greenbatch.errors import InputError
 from greenbatch.experiments import reproduce as published_module
 from greenbatch.experiments.decisions import choice_tables, choices_of, telling
-from greenbatch.experiments.model_sections import familiar_windows, model_sections
+from greenbatch.experiments.model_sections import model_sections
 from greenbatch.experiments.reproduce import PROTOCOLS, published
 from greenbatch.experiments.statistics import mean_interval
 from greenbatch.experiments.studies import STUDIES, Budget, Study, cells_of, plan_of, state_of, train_missing, wanted
@@ -361,15 +361,6 @@ def test_decisions_made_again_are_those_of_the_schedule(gas_marl: Trained) -> No
     training, decisions = model_sections({"f2+green": outcome, name: outcome})
     assert {p.title.partition(":")[0] for p in training.pictures} >= {"Return", "Validation", "Delays chosen"}
     assert len(decisions.tables) == len(shown)
-
-
-def test_windows_that_a_model_may_have_seen_are_told() -> None:
-    scenario, name = load_scenario("default"), "gas-marl-plus@default"  # trained without jobs 2000 to 4400
-    assert familiar_windows([name, "f2+easy"], scenario, [2000, 3377], 1024) == []
-    (line,) = familiar_windows([name, "f2+easy"], scenario, [1999, 2000, 3378], 1024)
-    assert line.startswith(f"{name} was trained on these jobs, 2 of 3 windows not kept from it;")
-    resolved = {**scenario.resolved, "workload": {"generator": {"model": "lublin", "seed": 7}}}
-    assert familiar_windows([name], replace(scenario, resolved=resolved), [0], 1024) == []
 
 
 def test_agents_with_a_knob_have_a_row_for_each_setting(tmp_path: Path) -> None:

@@ -14,7 +14,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as some
 
 from greenbatch.errors import InputError
-from greenbatch.learning.checkpoint import STATE, load_checkpoint, save_checkpoint
+from greenbatch.learning.checkpoint import FIX, STATE, load_checkpoint, save_checkpoint
+from greenbatch.learning.counters import Counters
 from greenbatch.learning.log import Log, Scalars, read_log
 from greenbatch.storage import hidden, replace_file
 
@@ -89,18 +90,27 @@ DAMAGED = [
     ("{", "is damaged"),
     ("[]", "is damaged"),
     ("[" * 99_999, "is damaged"),
-    ('{"format": 1}', "is damaged"),
-    ('{"format": 1, "tensors": "../x", "sha256": "", "state": {}}', "is damaged"),
+    ('{"format": 1}', "state.json: tensors: is missing"),
+    ('{"format": 1, "tensors": "../x", "sha256": "", "state": {}}', "state.json: tensors: is '../x'"),
+    ('{"format": 1, "tensors": "a\\u0000.safetensors", "sha256": "0", "state": {}}', "state.json: tensors: is"),
+    ('{"format": 1, "tensors": ".", "sha256": "0", "state": {}}', "state.json: tensors: is '.'"),
+    ('{"format": 1, "tensors": "x.safetensors", "sha256": "0", "state": []}', "state.json: sha256: is '0'"),
     ('{"format": 99}', "has layout 99, this version of greenbatch reads 1"),
-    ('{"format": 1, "tensors": "gone.safetensors", "sha256": "0", "state": {}}', "gone.safetensors: is missing"),
-    ('{"format": 1, "tensors": "epoch-1.safetensors", "sha256": "0", "state": {}}', "epoch-1.safetensors: is damaged"),
+    (
+        '{"format": 1, "tensors": "gone.safetensors", "sha256": "HASH", "state": {}}',
+        "gone.safetensors: is missing",
+    ),
+    (
+        '{"format": 1, "tensors": "epoch-1.safetensors", "sha256": "HASH", "state": {}}',
+        "epoch-1.safetensors: is damaged",
+    ),
 ]
 
 
 @pytest.mark.parametrize(("content", "message"), DAMAGED)
 def test_damaged_records_are_told_in_one_line(tmp_path: Path, content: str, message: str):
     save_checkpoint(tmp_path, "epoch-1", TENSORS, {"epoch": 1})
-    (tmp_path / STATE).write_text(content)
+    (tmp_path / STATE).write_text(content.replace("HASH", "0" * 64))
     with pytest.raises(InputError, match=message) as caught:
         load_checkpoint(tmp_path)
     assert str(tmp_path) in str(caught.value)
@@ -155,14 +165,64 @@ def test_a_log_is_cut_back_to_its_checkpoint(tmp_path: Path):
     log = Log(file, length)
     log.append({"epoch": 2})
     log.close()
-    assert file.read_text() == '{"epoch": 1}\n{"epoch": 2}\n'
+    assert file.read_text() == '{"format": 2}\n{"epoch": 1}\n{"epoch": 2}\n'
+
+
+def test_a_log_of_the_layout_before_is_read_and_goes_on(tmp_path: Path):
+    file = tmp_path / "log.jsonl"
+    file.write_text('{"epoch": 1}\n')
+    log = Log(file, 13)
+    log.append({"epoch": 2})
+    log.close()
+    assert [record["epoch"] for record in read_log(file)] == [1, 2]
+
+
+LINES = [
+    ('{"format": 3}', "line 1: has layout 3, this version of greenbatch reads 1 and 2"),
+    ('{"format": true}', "line 1: has layout True"),
+    ('{"format": 2}\n{"format": 2}', "line 2: epoch: is missing"),
+    ('{"epoch": "1"}', "line 1: epoch: is '1'"),
+    ('{"epoch": -1}', "line 1: epoch: is -1"),
+    ('{"epoch": 1, "delays": 5}', "line 1: delays: is 5"),
+    ('{"epoch": 1, "delays": [1.5]}', r"line 1: delays\[0\]: is 1.5"),
+    ('{"epoch": 0, "delays": [1]}', "line 1: .*delays were chosen before the first epoch"),
+    ('{"epoch": 1, "return": [1]}', "line 1: return"),
+    ('{"epoch": 1, "return": NaN}', "line 1: is not a JSON object"),
+    ('{"epoch": 1, "return": 1e999}', "line 1: return"),
+    ('{"epoch": 1}\n[]', "line 2: is not a JSON object"),
+]
+
+
+@pytest.mark.parametrize(("content", "message"), LINES)
+def test_a_damaged_line_of_a_log_is_told(tmp_path: Path, content: str, message: str):
+    (tmp_path / "log.jsonl").write_text(content + "\n")
+    with pytest.raises(InputError, match=rf"log\.jsonl, {message}") as caught:
+        read_log(tmp_path / "log.jsonl")
+    assert "\n" not in str(caught.value)
+
+
+COUNTS = [
+    ({"epoch": "x"}, "epoch: is 'x'"),
+    ({"epoch": -1}, "epoch: is -1"),
+    ({"log_bytes": 1.5}, "log_bytes: is 1.5"),
+    ({"elapsed_s": None}, "elapsed_s: is None"),
+    ({"best_terms": []}, r"best_terms: is \[\]"),
+    ({"done": 1}, "done: is 1"),
+    ({"more": 1}, "more: unknown key"),
+]
+
+
+@pytest.mark.parametrize(("state", "message"), COUNTS)
+def test_damaged_counters_are_told(tmp_path: Path, state: dict[str, object], message: str):
+    with pytest.raises(InputError, match=rf"state\.json: {message} .*train again into another folder"):
+        Counters.read(state, tmp_path / STATE, FIX)
 
 
 def test_a_log_that_lost_lines_is_refused(tmp_path: Path):
     (tmp_path / "log.jsonl").write_text("{}\n")
     with pytest.raises(InputError, match=r"log.jsonl: has 3 bytes, the checkpoint counts 400"):
         Log(tmp_path / "log.jsonl", 400)
-    (tmp_path / "log.jsonl").write_text('{}\nnot json\n{"epoch": 2}\n')
+    (tmp_path / "log.jsonl").write_text('{"epoch": 1}\nnot json\n{"epoch": 2}\n')
     with pytest.raises(InputError, match=r"log.jsonl, line 2: is not a JSON object"):
         read_log(tmp_path / "log.jsonl")
     with pytest.raises(InputError, match="no such file"):

@@ -29,6 +29,7 @@ from greenbatch.learning.model import save_model
 from greenbatch.learning.shapes import shapes_of
 from greenbatch.policies import input_files, scheduler
 from greenbatch.scenarios import Scenario, load_scenario
+from model_records import record_for
 
 DATA = {
     "default": None, "gas-marl/lublin-256": "swf/lublin_256.swf.gz", "gas-marl/jann": "swf/Jann.swf.gz",
@@ -107,7 +108,7 @@ def write_model(folder: Path, made: Preset, scenario: Scenario, *, seed: int = 0
     """A model with random weights in a folder; returns the actor."""
     actor = actor_of(made, seed)
     weights = {key: value.numpy() for key, value in actor.state_dict().items()}
-    record = {"training": {"backfill": made.backfill, "seed": seed}, "provenance": {}, "validation": {}}
+    record = record_for(scenario, made.backfill, seed=seed)
     save_model(folder, weights, made, record, scenario=scenario)
     return actor
 
@@ -252,7 +253,7 @@ def test_wrong_names_are_refused_in_one_line(model: Path, tmp_path: Path) -> Non
 
 
 def test_weights_that_overflow_are_said_and_decide_nothing(model: Path, tmp_path: Path) -> None:
-    record = {"training": {"backfill": "none"}, "validation": {}}
+    record = record_for(load_scenario("default"))
     weights = {name: value * np.float32(1e30) for name, value in load_file(model / "actor.safetensors").items()}
     save_model(tmp_path / "huge", weights, one_action(), record, scenario=load_scenario("default"))
     assert "scores of the waiting jobs are not finite" in refusal(f"one-action@{tmp_path / 'huge'}+easy")

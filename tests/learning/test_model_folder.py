@@ -21,8 +21,7 @@ from greenbatch.envs.preset import check, preset
 from greenbatch.errors import InputError
 from greenbatch.learning.model import ACTOR, LARGEST_BYTES, RECORD, is_model, load_model, save_model
 from greenbatch.scenarios import Scenario
-
-TRAINED = {"training": {"backfill": "easy"}, "validation": {}, "provenance": {"seed": 1}}
+from model_records import record_for
 
 
 def kernel_weights() -> dict[str, np.ndarray]:
@@ -43,7 +42,9 @@ def question(tmp_path: Path) -> Scenario:
 
 @pytest.fixture
 def folder(tmp_path: Path, question: Scenario) -> Path:
-    save_model(tmp_path / "model", kernel_weights(), preset("rlscheduler"), TRAINED, scenario=question)
+    save_model(
+        tmp_path / "model", kernel_weights(), preset("rlscheduler"), record_for(question, "easy"), scenario=question
+    )
     return tmp_path / "model"
 
 
@@ -83,20 +84,20 @@ def test_loading_needs_no_torch(folder: Path):
 
 def test_an_earlier_model_is_replaced_whole(folder: Path, question: Scenario):
     other = {name: value + 1 for name, value in kernel_weights().items()}
-    save_model(folder, other, preset("rlscheduler"), TRAINED, scenario=question)
+    save_model(folder, other, preset("rlscheduler"), record_for(question, "easy"), scenario=question)
     assert load_model(folder).weights["rows.0.bias"].tolist() == [1.0] * 32
     assert sorted(file.name for file in folder.parent.iterdir()) == ["model", "tiny.toml"]
 
 
 def test_a_full_disk_leaves_the_earlier_model(folder: Path, question: Scenario):
     before = resource.getrlimit(resource.RLIMIT_FSIZE)
-    for size in (100, 4500):  # in the weights, in the record
+    for size in (100, 5500):  # in the weights, in the record
         resource.setrlimit(resource.RLIMIT_FSIZE, (size, before[1]))
         try:
             with pytest.raises(OSError, match="too large"):
                 save_model(
                     folder, {name: value + 1 for name, value in kernel_weights().items()}, preset("rlscheduler"),
-                    {**TRAINED, "more": "x" * 5000}, scenario=question,
+                    {**record_for(question, "easy"), "more": "x" * 5000}, scenario=question,
                 )  # fmt: skip
         finally:
             resource.setrlimit(resource.RLIMIT_FSIZE, before)
@@ -114,9 +115,13 @@ RECORDS = [
     ("", "model.json: is damaged"),
     ("[]", "model.json: is damaged"),
     ("{}", "model.json: is damaged"),
-    ('{"format": 1}', "model.json: is damaged"),
-    ('{"format": 2}', r"model.json: has layout 2, this version of greenbatch reads 1"),
-    ('{"format": 1, "weights": 3, "preset": {}, "normalizers": {}}', "model.json: is damaged"),
+    ("[" * 99_999, "model.json: is damaged"),
+    ('{"format": 1, "minutes": NaN}', "model.json: is damaged"),
+    ('{"format": 1}', "model.json: weights: is missing"),
+    ('{"format": 3}', r"model.json: has layout 3, this version of greenbatch reads 1 and 2"),
+    ('{"format": true}', r"model.json: has layout True, this version of greenbatch reads 1 and 2"),
+    ('{"format": "2"}', r"model.json: has layout 2, this version of greenbatch reads 1 and 2"),
+    ('{"format": 2, "weights": 3, "preset": {}, "normalizers": {}}', "model.json: weights: is 3"),
 ]
 
 
@@ -126,6 +131,63 @@ def test_damaged_records_are_told_in_one_line(folder: Path, content: str, messag
     with pytest.raises(InputError, match=message) as caught:
         load_model(folder)
     assert "\n" not in str(caught.value)
+
+
+FIELDS = [
+    (("training", "held_out_jobs"), [5], r"training.held_out_jobs: is \[5\]"),
+    (("training", "held_out_jobs"), [9, 5], r"training.held_out_jobs: is \[9, 5\]"),
+    (("training", "held_out_jobs"), ["a", "b"], r"training.held_out_jobs\[0\]: is 'a'"),
+    (("training", "seen_jobs"), [[0]], r"training.seen_jobs\[0\]: is \[0\]"),
+    (("training", "windows"), "all", "training.windows: is 'all'"),
+    (("training", "backfill"), 3, "training.backfill: is 3"),
+    (("training", "backfill"), "", "training.backfill: is ''"),
+    (("training", "threads"), "1", "training.threads: is '1'"),
+    (("training", "threads"), 0, "training.threads: is 0"),
+    (("training", "kept"), None, "training.kept: is None"),
+    (("training", "limit"), "hours", "training.limit: is 'hours'"),
+    (("training", "finished"), 1, "training.finished: is 1"),
+    (("training", "settings"), [], r"training.settings: is \[\]"),
+    (("training", "settings", "epochs"), 0, "training.settings.epochs: is 0"),
+    (("training", "more"), 1, "training.more: unknown key"),
+    (("training",), None, "training: is None"),
+    (("provenance",), None, "provenance: is None"),
+    (("provenance", "scenario"), "default", "provenance.scenario: is 'default'"),
+    (("provenance", "inputs"), {"a": 1}, "provenance.inputs.a: is 1"),
+    (("provenance", "inputs"), None, "provenance.inputs: is None"),
+    (("validation",), [], r"validation: is \[\]"),
+    (("normalizers",), {"processors": "16"}, "normalizers.processors: is '16'"),
+    (("normalizers",), {"beauty": 1.0}, "normalizers.*beauty"),
+    (("profile", "load"), "high", "profile.load: is 'high'"),
+    (("profile", "processors"), -1, "profile.processors: is -1"),
+    (("limits",), "none", "limits: is 'none'"),
+    (("weights", "file"), "../actor.safetensors", "weights.file: is"),
+    (("weights", "sha256"), 5, "weights.sha256: is 5"),
+    (("preset",), None, "preset: is None"),
+    (("more",), 1, "more: unknown key"),
+]
+
+
+@pytest.mark.parametrize(("place", "value", "message"), FIELDS)
+def test_every_field_of_a_record_is_checked(folder: Path, place: tuple[str, ...], value: Any, message: str) -> None:
+    edit(folder, *place, to=value)
+    with pytest.raises(InputError, match=rf"model\.json: {message}") as caught:
+        load_model(folder)
+    assert "\n" not in str(caught.value)
+    assert str(caught.value).endswith("copy the folder again, or train again)")
+
+
+@pytest.mark.parametrize(
+    "place", [("training",), ("provenance",), ("training", "seen_jobs"), ("training", "settings"), ("limits",)]
+)
+def test_every_field_of_a_record_is_needed(folder: Path, place: tuple[str, ...]) -> None:
+    record = json.loads((folder / RECORD).read_text())
+    inner = record
+    for key in place[:-1]:
+        inner = inner[key]
+    del inner[place[-1]]
+    (folder / RECORD).write_text(json.dumps(record))
+    with pytest.raises(InputError, match=rf"model\.json: {'.'.join(place)}: is missing"):
+        load_model(folder)
 
 
 def test_missing_and_damaged_files(folder: Path):
@@ -173,7 +235,7 @@ TABLES = {"encode_queue.0.weight": (64, 8), "encode_running.0.weight": (64, 4), 
 )
 def test_every_table_and_the_delays_are_checked(tmp_path: Path, question: Scenario, name, shape, message):
     weights = {each: np.zeros(size) for each, size in {**TABLES, name: shape}.items()}
-    save_model(tmp_path / "m", weights, preset("gas-marl"), TRAINED, scenario=question)
+    save_model(tmp_path / "m", weights, preset("gas-marl"), record_for(question), scenario=question)
     with pytest.raises(InputError, match=message):
         load_model(tmp_path / "m")
 
@@ -181,7 +243,7 @@ def test_every_table_and_the_delays_are_checked(tmp_path: Path, question: Scenar
 def test_weights_that_are_not_finite_are_refused(tmp_path: Path, question: Scenario):
     weights = kernel_weights()
     weights["rows.1.bias"][3] = np.nan
-    save_model(tmp_path / "m", weights, preset("rlscheduler"), TRAINED, scenario=question)
+    save_model(tmp_path / "m", weights, preset("rlscheduler"), record_for(question, "easy"), scenario=question)
     with pytest.raises(InputError, match="not all finite float32"):
         load_model(tmp_path / "m")
 
@@ -206,7 +268,7 @@ def test_a_model_says_what_it_does_not_fit(folder: Path, tmp_path: Path, questio
 
 def planner(folder: Path, question: Scenario, numbers: dict[str, np.ndarray]) -> Path:
     """A planner's model with such numbers."""
-    save_model(folder / "planner", numbers, preset("gas-marl-plus"), TRAINED, scenario=question)
+    save_model(folder / "planner", numbers, preset("gas-marl-plus"), record_for(question), scenario=question)
     return folder / "planner"
 
 
@@ -256,7 +318,7 @@ def test_numbers_for_a_makespan_bound_that_is_none_are_refused(question: Scenari
 
 def test_a_bias_of_another_length_is_refused(question: Scenario, tmp_path: Path) -> None:
     weights = kernel_weights() | {"rows.1.bias": np.zeros(5, np.float32)}
-    save_model(tmp_path / "model", weights, preset("rlscheduler"), TRAINED, scenario=question)
+    save_model(tmp_path / "model", weights, preset("rlscheduler"), record_for(question, "easy"), scenario=question)
     with pytest.raises(InputError, match=r"have a bias of shape \(5,\) for 16 units at rows\.1\.weight"):
         load_model(tmp_path / "model")
 

@@ -183,8 +183,9 @@ def test_the_best_center_on_validation_windows_is_kept_whatever_the_interruption
     assert (counters.best_epoch, counters.best_figure) == (best + 1, pytest.approx(figures[best], rel=1e-6))
     np.testing.assert_allclose(point_of(tmp_path / "best" / "model"), centers[best], rtol=1e-6)
     record = load_model(tmp_path / "best" / "model").record
-    assert record["training"]["kept_epoch"] == best + 1
-    assert record["validation"] == {"starts": starts.tolist(), "jobs": 60, "figure": counters.best_figure}
+    assert record.training.kept_epoch == best + 1
+    assert record.validation.starts == tuple(starts.tolist())
+    assert (record.validation.jobs, record.validation.figure) == (60, counters.best_figure)
 
     def stop(record: Any) -> None:
         if record["epoch"] == 3:

@@ -25,6 +25,7 @@ from greenbatch.learning.search import search
 from greenbatch.metrics import evaluate
 from greenbatch.policies import scheduler
 from greenbatch.scenarios import Scenario, load_scenario
+from model_records import record_for
 
 PRESET = preset("gas-marl-plus")
 
@@ -234,8 +235,7 @@ def test_numbers_that_are_none_are_refused(small: Scenario, tmp_path: Path) -> N
             {"makespan_bound_1": np.full(prices.WEIGHTS, np.nan)},
         )
     ):
-        record = {"training": {"backfill": "none"}, "validation": {}}
-        save_model(tmp_path / str(number), weights, made.preset, record, scenario=small)
+        save_model(tmp_path / str(number), weights, made.preset, record_for(small), scenario=small)
         with pytest.raises(InputError, match="weights"):
             load_model(tmp_path / str(number))
 
@@ -309,7 +309,7 @@ def test_a_checkpoint_of_other_numbers_is_refused(
     search(plan(small, epochs=2), tmp_path / "x", watch=lambda _: None)
     begin = price_search.initial_point()
     monkeypatch.setattr(price_search, "initial_point", lambda: begin[:-1])
-    with pytest.raises(InputError, match="checkpoint: holds another search than this"):
+    with pytest.raises(InputError, match=r"state\.json: holds another search than this"):
         search(plan(small, epochs=2), tmp_path / "x", watch=lambda _: None)
 
 

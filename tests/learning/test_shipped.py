@@ -13,9 +13,11 @@ from greenbatch.experiments.retrained import plan_of
 from greenbatch.learning.learned import shipped_models
 from greenbatch.learning.log import read_log
 from greenbatch.learning.model import ACTOR, LARGEST_BYTES, load_model
+from greenbatch.learning.windows import HELD_OUT, seen_jobs
 from greenbatch.metrics import evaluate
 from greenbatch.policies import scheduler
 from greenbatch.scenarios import load_scenario
+from greenbatch.scenarios.profile import profile
 
 Find = Callable[[str], Path]
 
@@ -38,14 +40,28 @@ def test_a_model_is_whole_and_says_how_it_was_trained(name: str, greenbatch_data
     log = read_log(folder / "log.jsonl")
     model = load_model(folder)
     assert log[-1]["done"]
-    assert log[-1]["epoch"] == model.record["training"]["epochs"]
+    assert log[-1]["epoch"] == model.record.training.epochs
     text = (folder / "model.json").read_text()
     assert '"/' not in text  # no absolute path of the machine it was trained on
     if trace := TRACES[folder.name]:
         greenbatch_data(trace)
-    plan = plan_of(model, load_scenario(str(model.record["training"]["scenario"])))
+    plan = plan_of(model, load_scenario(model.record.training.scenario))
     assert plan.preset.name == folder.parent.name
-    assert plan.settings.epochs == model.record["training"]["epochs"]
+    assert plan.settings.epochs == model.record.training.epochs
+
+
+@pytest.mark.parametrize("name", sorted(shipped_models()))
+def test_its_record_says_what_its_scenario_is_like_and_which_jobs_it_saw(name: str, greenbatch_data: Find) -> None:
+    record = load_model(shipped_models()[name]).record
+    if trace := TRACES[name.rpartition("/")[2]]:
+        greenbatch_data(trace)
+    question, training = load_scenario(record.training.scenario), record.training
+    assert record.profile == profile(question)
+    seen = seen_jobs(question, training.settings, training.windows)
+    assert [list(run) for run in training.seen_jobs] == seen
+    assert not any(set(range(first, last + 1)) & set(HELD_OUT) for first, last in seen)
+    assert not training.untrained
+    assert len(record.limits) == 2
 
 
 @pytest.mark.parametrize("name", sorted(TRACES))

@@ -11,6 +11,7 @@ from hypothesis import strategies as some
 
 import greenbatch as gb
 from greenbatch.errors import InputError
+from greenbatch.learning.settings import read_training
 from greenbatch.learning.windows import (
     HELD_OUT,
     HELD_OUT_JOBS,
@@ -22,6 +23,7 @@ from greenbatch.learning.windows import (
     filtered,
     jobs_of,
     random_seed,
+    seen_jobs,
     sjf_metric,
     training_starts,
     validation_starts,
@@ -198,3 +200,30 @@ def test_held_out_jobs_of_real_traces(greenbatch_data, monkeypatch):
     trained = jobs_of(training_starts(scenario, 256, "held-out", reserved=checked), 256)
     assert not set(trained.tolist()) & (set(HELD_OUT) | set(checked.tolist()))
     assert len(trained) > 6000
+
+
+SEARCHED = {"population": 4, "fixed_windows": True}
+
+
+@pytest.mark.parametrize(
+    ("table", "mode", "runs"),
+    [
+        ({"jobs": 256, "keep": "last", "validation": {"windows": 0}}, "held-out", [[0, 1999], [4401, 9999]]),
+        ({"jobs": 256, "keep": "last", "validation": {"windows": 0}}, "published", [[256, 9997]]),
+        ({"jobs": 100, "windows": 2, "keep": "last", "search": SEARCHED}, "published", [[100, 199], [9898, 9997]]),
+        ({"jobs": 100, "windows": 2, "keep": "last", "search": {"population": 4}}, "published", [[100, 9997]]),
+        ({"jobs": 300, "keep": "last", "validation": {"windows": 0}, "curriculum": [{"start": 0.5, "jobs": 10}]},
+         "published", [[10, 9997]]),
+    ],
+)  # fmt: skip
+def test_seen_jobs_are_those_that_a_window_could_hold(question, table, mode, runs):
+    assert seen_jobs(question, read_training(table), mode) == runs
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_jobs_that_choose_the_actor_are_seen_too(question, mode):
+    table = {"jobs": 50, "windows": 1, "search": SEARCHED, "validation": {"windows": 2, "jobs": 30}}
+    checked = jobs_of(validation_starts(question, 2, 30), 30).tolist()
+    seen = {job for first, last in seen_jobs(question, read_training(table), mode) for job in range(first, last + 1)}
+    assert set(checked) < seen
+    assert len(seen) == 50 + len(checked)

@@ -97,7 +97,7 @@ def run_comparison(
     from greenbatch.cli.output import result_folder
     from greenbatch.experiments.compare import choose_baseline, choose_windows
     from greenbatch.experiments.compare import compare as run
-    from greenbatch.experiments.model_sections import familiar_windows
+    from greenbatch.experiments.model_warnings import model_warnings
     from greenbatch.policies import split_schedulers
     from greenbatch.scenarios import load_scenario
 
@@ -109,21 +109,21 @@ def run_comparison(
         base = choose_baseline(question, names, baseline)
         with progress_line() as show:
             comparison = run(question, names, first, length, base, show, keep_finished=True, workers=workers)
-        familiar = familiar_windows(names, question, comparison.starts, length)
-        write_comparison(comparison, folder, familiar, seed=own.seed if seed is None else seed)
-    print_comparison(comparison, familiar)
+        models = model_warnings(names, question, comparison.starts, length)
+        write_comparison(comparison, folder, models, seed=own.seed if seed is None else seed)
+    print_comparison(comparison, models)
     print(f"written to {out}")
     if len(comparison.starts) < len(first):
         raise KeyboardInterrupt(f"the {len(comparison.starts)} finished of {len(first)} windows are kept in {out}")
 
 
-def write_comparison(comparison: Comparison, folder: Path, familiar: Sequence[str], *, seed: int) -> None:
+def write_comparison(comparison: Comparison, folder: Path, models: Sequence[str], *, seed: int) -> None:
     """Write results.parquet (tidy), table.md, table.tex, report.html and provenance.json.
 
     Args:
         comparison: what was compared.
         folder: where to.
-        familiar: a line for every model that could see these windows while it was trained.
+        models: what must be known of the models among the schedulers, see `model_warnings`.
         seed: of random windows.
     """
     from greenbatch.cli.app import COMMAND
@@ -154,18 +154,20 @@ def write_comparison(comparison: Comparison, folder: Path, familiar: Sequence[st
     write_report(
         folder / "report.html", title=f"greenbatch: {scenario.name}", command=" ".join(COMMAND.get()), frame=frame,
         outcomes=comparison.example, baseline=baseline, notes=[scenario.description],
-        provenance=record, example=str(comparison.starts[0]), warnings=familiar,
+        provenance=record, example=str(comparison.starts[0]), warnings=models,
     )  # fmt: skip
     write_record(folder, record)
 
 
-def print_comparison(comparison: Comparison, familiar: Sequence[str]) -> None:
-    """The table, and a warning for every gain by a stretched schedule and every model that may know the windows."""
+def print_comparison(comparison: Comparison, models: Sequence[str]) -> None:
+    """What must be known of the models, the table, and a warning for every gain by a stretched schedule."""
     from rich.console import Console
 
     from greenbatch.experiments.tables import TERMINAL, comparison_table, to_rich, warning_lines
 
     console = Console()
+    for line in models:
+        console.print(f"warning: {line}", markup=False, highlight=False)
     console.print(to_rich(comparison_table(comparison.frame, columns=TERMINAL, title=comparison.scenario.name)))
-    for line in (*warning_lines(comparison.frame, comparison.baseline), *familiar):
+    for line in warning_lines(comparison.frame, comparison.baseline):
         console.print(f"warning: {line}", markup=False, highlight=False)

@@ -65,6 +65,9 @@ def simulate(
         question = load_scenario(scenario, trace=trace, processors=processors, strict=strict)
         window = question.window(start or 0, jobs)
         from greenbatch.engine.simulate import simulate as run
+        from greenbatch.experiments.model_warnings import model_warnings
+
+        warnings = model_warnings([scheduler], question, [start or 0], len(window))
 
         outcome = run(window, question.cluster, question.site, question.rules, rule)
         metrics = write_outcome(outcome, question, folder)
@@ -78,6 +81,8 @@ def simulate(
             command=COMMAND.get(),
         )
         write_record(folder, record)
+    for line in warnings:
+        print(f"warning: {line}")
     print(f"{question.name}, {scheduler}")
     for name in _HEADLINE:
         if (value := metrics.get(name)) is not None:

@@ -128,7 +128,12 @@ def _resume_line(command: Sequence[str]) -> str:
     return shlex.join(kept if "--resume" in kept else [*kept, "--resume"])
 
 
+_HINT = " (train longer, or set training.keep=last to keep the last weights)"
+
+
 def _print_result(counters: Counters, preset: str, backfill: str, model: Path) -> None:
+    from greenbatch.learning.model import read_record
+
     epochs = "1 epoch" if counters.epoch == 1 else f"{counters.epoch:,} epochs"
     print(f"{epochs}, {counters.decisions:,} decisions, {_clock(counters.elapsed_s)}")
     if counters.best_epoch >= 0:
@@ -136,6 +141,8 @@ def _print_result(counters: Counters, preset: str, backfill: str, model: Path) -
         terms = ", ".join(f"{name} {value:.6g}" for name, value in counters.best_terms.items())
         told = "; ".join(filter(None, (kind, terms)))
         print(f"best on the validation windows: {counters.best_figure:.6g} ({told})")
+    if read_record(model).training.untrained:
+        print(f"warning: the model is untrained: no epoch was better than the weights it began with{_HINT}")
     print(f"written to {model.parent}; use it as {preset}@{model}+{backfill}")
 
 

@@ -15,7 +15,6 @@ if TYPE_CHECKING:
     from greenbatch.engine.outcome import Outcome
     from greenbatch.learning.learned import LearnedScheduler
     from greenbatch.learning.priced import PricedScheduler
-    from greenbatch.scenarios import Scenario
 
 REASON = (
     "A model scores every candidate; the probabilities are those of its policy, and evaluation takes the likeliest. "
@@ -53,29 +52,6 @@ def models_among(names: Sequence[str]) -> dict[str, LearnedScheduler | PricedSch
 
     made = {name: scheduler(name) for name in names if "@" in name}
     return {name: each for name, each in made.items() if isinstance(each, (LearnedScheduler, PricedScheduler))}
-
-
-def familiar_windows(names: Sequence[str], scenario: Scenario, starts: Sequence[int], jobs: int) -> list[str]:
-    """One line for every model that could see test windows while it was trained.
-
-    Args:
-        names: of schedulers.
-        scenario: what they are compared on.
-        starts: first job of each window.
-        jobs: jobs of a window.
-    """
-    lines = []
-    for name, each in models_among(names).items():
-        training, provenance = each.model.record["training"], each.model.record.get("provenance", {})
-        same = provenance.get("scenario", {}).get("workload") == scenario.resolved.get("workload")
-        first, last = training.get("held_out_jobs") or (0, -1)
-        kept = sum(first <= start and start + jobs - 1 <= last for start in starts)
-        if same and kept < len(starts):
-            lines.append(
-                f"{name} was trained on these jobs, {len(starts) - kept} of {len(starts)} windows not kept from it; "
-                "others may be served worse (train with --windows held-out, compare on jobs 2000 to 4400)."
-            )
-    return lines
 
 
 def price_section(name: str, scheduler: PricedScheduler) -> Section:

@@ -16,7 +16,6 @@ from greenbatch.learning.learned import shipped_models
 from greenbatch.learning.model import RECORD, Model, is_model, load_model, model_in
 from greenbatch.learning.plan import Plan
 from greenbatch.learning.runs import MODEL, begun, carry_out, check_new
-from greenbatch.learning.settings import read_training
 
 if TYPE_CHECKING:
     from greenbatch.scenarios import Scenario
@@ -59,13 +58,13 @@ def plan_of(model: Model, scenario: Scenario, command: Sequence[str] = ()) -> Pl
     """The plan by which a model was trained, from its record.
 
     Raises:
-        InputError: it was trained until a time was up or not to its end, or the record does not say how.
+        InputError: it was trained until a time was up or not to its end.
     """
     from greenbatch.envs.preset import check
 
-    training = model.record["training"]
-    if training.get("limit") == "minutes" or not training.get("finished", True):
-        problem = "was trained until a time was up" if training.get("finished", True) else "was not trained to its end"
+    training = model.record.training
+    if training.limit == "minutes" or not training.finished:
+        problem = "was trained until a time was up" if training.finished else "was not trained to its end"
         raise InputError(problem, file=model.folder / RECORD, fix="give a model that was trained by --epochs")
     raw: dict[str, Any] = model.preset.model_dump()
     named = {str(scale): float(number) for scale, number in model.normalizers.items()}
@@ -73,23 +72,17 @@ def plan_of(model: Model, scenario: Scenario, command: Sequence[str] = ()) -> Pl
         for column in raw["observation"][table]["columns"]:
             scale = column["scale"]
             column["scale"] = next((name for name, number in named.items() if number == scale), scale)
-    try:
-        settings = read_training(training["settings"])
-        return Plan(
-            preset=check(raw), settings=settings, scenario=scenario, windows=training["windows"],
-            backfill=training["backfill"], device="cpu", threads=int(training["threads"]), command=command,
-        )  # fmt: skip
-    except (KeyError, TypeError, ValueError, AttributeError):
-        problem = "does not say how the model was trained"
-        raise InputError(problem, file=model.folder / RECORD, fix="give a model of this version") from None
+    return Plan(
+        preset=check(raw), settings=training.settings, scenario=scenario, windows=training.windows,
+        backfill=training.backfill, device="cpu", threads=training.threads, command=command,
+    )  # fmt: skip
 
 
 def _check_same(model: Model, scenario: Scenario) -> None:
     """Refuse another scenario than the one that a model was trained on."""
-    told = model.record.get("provenance", {})
-    now = {"scenario": json.loads(json.dumps(scenario.resolved)), "inputs": dict(scenario.inputs)}
-    for what, here in now.items():
-        then = dict(told.get(what) or {})
+    told = model.record.provenance
+    resolved = json.loads(json.dumps(scenario.resolved))
+    for then, here in ((told.scenario, resolved), (told.inputs, dict(scenario.inputs))):
         for key in sorted({*then, *here} - {"description", "evaluation"}):
             if then.get(key) != here.get(key):
                 problem = f"is not the scenario that {model.folder} was trained on: {key} differs"
@@ -115,7 +108,7 @@ def retrain(
     from greenbatch.scenarios import load_scenario
 
     model = load_model(folder)
-    scenario = load_scenario(given or str(model.record.get("training", {}).get("scenario")))
+    scenario = load_scenario(given or model.record.training.scenario)
     _check_same(model, scenario)
     plan = plan_of(model, scenario, command)
     if not begun(out):

@@ -8,7 +8,6 @@ than the paper, or is bounded, its `etas` and `overrides` say so, and so do the 
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -21,6 +20,7 @@ from greenbatch.learning.windows import MODES
 
 if TYPE_CHECKING:
     from greenbatch.learning.plan import Plan
+    from greenbatch.learning.records import ModelRecord
     from greenbatch.scenarios import Scenario
 
 
@@ -299,21 +299,20 @@ def state_of(folder: Path) -> str:
     from greenbatch.learning import runs
 
     record = model_record(folder)
-    if record and record["training"].get("finished"):
+    if record is not None and record.training.finished:
         return "finished"
     return "interrupted" if runs.begun(folder) else "not trained"
 
 
-def model_record(folder: Path) -> dict[str, Any]:
-    """``model.json`` of a training, empty if it has none yet."""
+def model_record(folder: Path) -> ModelRecord | None:
+    """``model.json`` of a training; None if it has none yet, or a damaged one, which the training writes again."""
     from greenbatch.learning import runs
-    from greenbatch.learning.model import RECORD
+    from greenbatch.learning.model import read_record
 
     try:
-        record = json.loads((folder / runs.MODEL / RECORD).read_bytes())
-    except (OSError, ValueError, RecursionError):
-        return {}
-    return record if isinstance(record, dict) and isinstance(record.get("training"), dict) else {}
+        return read_record(folder / runs.MODEL)
+    except InputError:
+        return None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -191,7 +191,7 @@ def decider_of(entry: Entry, seed: int, scenario: Scenario) -> LearnedScheduler 
         raise TypeError(f"{entry.label} is not a model")
     model = made.model
     if entry.away:
-        preset = resolve(check(dict(runs.read_run(folder)["plan"]["preset"])), scenario)
+        preset = resolve(check(dict(runs.read_run(folder).plan.preset)), scenario)
         model = replace(model, preset=preset, normalizers={})
     model.check_fits(scenario)
     return replace(made, name=f"{entry.label}, seed {seed}", model=model)
@@ -276,9 +276,9 @@ def interval_of(figure: Mapping[str, Any]) -> Interval:
 
 def _training(seed: int, folder: Path) -> dict[str, Any]:
     """What a training cost."""
-    told = model_record(folder)["training"]
+    record = model_record(folder)
     kept = ("epochs", "decisions", "minutes", "threads", "kept", "kept_epoch", "averaged")
-    return {"seed": seed, **{key: told.get(key) for key in kept}}
+    return {"seed": seed, **{key: record and getattr(record.training, key) for key in kept}}
 
 
 def _published(

@@ -16,14 +16,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from greenbatch.errors import InputError
+from greenbatch.learning.records import CHECKPOINT_FORMAT, CheckpointRecord, record_of
 from greenbatch.storage import replacement
 
 STATE = "state.json"
 _SUFFIX = ".safetensors"
-FORMAT = 1
-"""Version of the layout of ``state.json``."""
-FIX = "train anew into another folder, or use --force"
-"""What the user can do about a checkpoint that cannot be gone on with."""
+FIX = "train again into another folder, or use --force"
+"""What the user can do about a checkpoint that cannot be resumed."""
 
 Tensors = dict[str, NDArray[Any]]
 
@@ -52,8 +51,8 @@ def save_checkpoint(folder: Path, name: str, tensors: Mapping[str, NDArray[Any]]
     from safetensors.numpy import save
 
     content = save({key: np.asarray(value, order="C") for key, value in tensors.items()})
-    file = f"{name}{_SUFFIX}"
-    record = {"format": FORMAT, "tensors": file, "sha256": hashlib.sha256(content).hexdigest(), "state": dict(state)}
+    file, digest = f"{name}{_SUFFIX}", hashlib.sha256(content).hexdigest()
+    record = {"format": CHECKPOINT_FORMAT, "tensors": file, "sha256": digest, "state": dict(state)}
     with replacement(folder, _parts) as made:
         (made.folder / file).write_bytes(content)
         (made.folder / STATE).write_text(json.dumps(record, indent=2, allow_nan=False) + "\n", encoding="utf-8")
@@ -74,17 +73,11 @@ def load_checkpoint(folder: Path) -> Checkpoint:
     if not file.is_file():
         raise InputError("there is no checkpoint", file=file, fix="leave out --resume")
     try:
-        record = json.loads(file.read_bytes())
-        layout = record["format"]
-        name, digest, state = (record.get(key) for key in ("tensors", "sha256", "state"))
-    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
-        raise InputError("is damaged: it is not the record of a checkpoint", file=file, fix=FIX) from None
-    if layout != FORMAT:
-        problem = f"has layout {str(layout)[:20]}, this version of greenbatch reads {FORMAT}"
-        raise InputError(problem, file=file, fix="resume with the version that wrote it")
-    if not (isinstance(name, str) and isinstance(digest, str) and isinstance(state, dict) and Path(name).name == name):
-        raise InputError("is damaged: it is not the record of a checkpoint", file=file, fix=FIX)
-    return Checkpoint(read_tensors(folder / name, digest, fix=FIX), state)
+        content = file.read_bytes()
+    except OSError as error:
+        raise InputError(f"cannot be read: {error.strerror}", file=file, fix=FIX) from None
+    record = record_of(CheckpointRecord, content, file=file, what="the record of a checkpoint", fix=FIX)
+    return Checkpoint(read_tensors(folder / record.tensors, record.sha256, fix=FIX), record.state)
 
 
 def read_tensors(file: Path, sha256: str, *, fix: str) -> Tensors:
@@ -100,6 +93,8 @@ def read_tensors(file: Path, sha256: str, *, fix: str) -> Tensors:
         content = file.read_bytes()
     except FileNotFoundError:
         raise InputError("is missing", file=file, fix=fix) from None
+    except OSError as error:
+        raise InputError(f"cannot be read: {error.strerror}", file=file, fix=fix) from None
     if hashlib.sha256(content).hexdigest() != sha256:
         raise InputError("is damaged: its content is not what was written", file=file, fix=fix)
     try:

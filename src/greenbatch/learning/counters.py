@@ -2,37 +2,56 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import Any
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated, Any
+
+from pydantic import ConfigDict, Field
+
+from greenbatch.learning.records import checked
+from greenbatch.scenarios.section import Natural, NotNegative, Section
+
+Since = Annotated[int, Field(ge=-1, le=1_000_000_000)]
+Bytes = Annotated[int, Field(ge=0, lt=2**63)]
 
 
-@dataclass(slots=True, kw_only=True)
-class Counters:
-    """What is no array."""
+class Counters(Section):
+    """What is no array; ``checkpoint/state.json`` holds it."""
 
-    epoch: int = 0
+    model_config = ConfigDict(frozen=False)
+
+    epoch: Natural = 0
     """Epochs that are done."""
-    decisions: int = 0
+    decisions: Bytes = 0
     """Decisions that were learned from."""
-    elapsed_s: float = 0.0
+    elapsed_s: NotNegative = 0.0
     """Time spent, interruptions left out. [s]"""
-    log_bytes: int = 0
+    log_bytes: Bytes = 0
     """Length of the log that belongs to this state."""
-    averaged: int = 0
+    averaged: Natural = 0
     """Weights in the average."""
-    validated_epoch: int = -1
+    validated_epoch: Since = -1
     """Epoch of the last validation; -1 before the first."""
-    best_epoch: int = -1
+    best_epoch: Since = -1
     """Epoch of the best actor so far; -1 without one."""
     best_figure: float = 0.0
-    best_terms: dict[str, float] = field(default_factory=dict)
+    best_terms: dict[str, float] = Field(default_factory=dict)
     """Mean of every reward term over the validation windows, of the best actor."""
     best_averaged: bool = False
     """The best actor is an average of weights."""
-    stale: int = 0
+    stale: Natural = 0
     """Validations since the best one."""
     done: bool = False
 
+    @classmethod
+    def read(cls, state: Mapping[str, Any], file: Path, fix: str) -> Counters:
+        """The counters of a checkpoint.
+
+        Raises:
+            InputError: one is missing, unknown, of the wrong type or out of range.
+        """
+        return checked(cls, state, file=file, fix=fix)
+
     def as_dict(self) -> dict[str, Any]:
         """Ready for JSON."""
-        return {name: getattr(self, name) for name in Counters.__slots__}
+        return self.model_dump()

@@ -20,9 +20,10 @@ from greenbatch.engine.seam import Decision, Start, View, Wait
 from greenbatch.engine.settings import A_YEAR_S, SEED, Parameter
 from greenbatch.envs.preset import PRICES_KIND
 from greenbatch.errors import InputError
-from greenbatch.learning.model import ACTOR, RECORD, Model, is_model, load_model, model_in
+from greenbatch.learning.model import RECORD, Model, is_model, load_model, model_in
 from greenbatch.learning.onnx_graph import build, load
 from greenbatch.learning.priced import PricedScheduler, priced
+from greenbatch.learning.records import ACTOR
 from greenbatch.learning.shapes import shapes_of
 from greenbatch.policies.schedulers import numbers
 
@@ -254,7 +255,7 @@ def graph_of(model: Model, *, noise: bool = False) -> bytes:
     columns = {name: [column.model_dump(mode="json") for column in each] for name, each in tables.items()}
     facts = {
         "preset": preset.name,
-        "weights_sha256": str(model.record["weights"]["sha256"]),
+        "weights_sha256": model.record.weights.sha256,
         "columns": json.dumps(columns),
         "delays": json.dumps([delay.model_dump(mode="json") for delay in preset.action.delays]),
         "wait": json.dumps(preset.action.wait),

@@ -1,4 +1,8 @@
-"""The log of a training: one JSON object a line, cut back to the checkpoint when a training is resumed."""
+"""The log of a training: one JSON object a line, cut back to the checkpoint when a training is resumed.
+
+The first line is the version of the layout, ``{"format": 2}``; every other one has the figures of an epoch. Layout 1
+had no such line.
+"""
 
 from __future__ import annotations
 
@@ -6,9 +10,35 @@ import json
 import os
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
+
+from pydantic import ConfigDict, Field, model_validator
 
 from greenbatch.errors import InputError
+from greenbatch.learning.records import checked, read_table
+from greenbatch.scenarios.section import Natural, Section
+
+FORMAT = 2
+"""Version of the layout of ``log.jsonl``."""
+_FIX = "restore the file"
+
+
+class Line(Section):
+    """The figures of an epoch: those that readers rely on, and any further number or word by its name."""
+
+    model_config = ConfigDict(extra="allow")
+    __pydantic_extra__: dict[str, bool | float | str]
+
+    epoch: Natural
+    """Epochs that were done."""
+    delays: Annotated[tuple[Natural, ...], Field(strict=False)] = ()
+    """How often each delay was chosen in the epoch."""
+
+    @model_validator(mode="after")
+    def _chosen_in_an_epoch(self) -> Line:
+        if self.delays and not self.epoch:
+            raise ValueError("delays were chosen before the first epoch; no such line is written")
+        return self
 
 
 class Log:
@@ -31,6 +61,8 @@ class Log:
         self._stream = file.open("ab")
         self._stream.truncate(length)
         self._stream.seek(0, 2)
+        if not length:
+            self.append({"format": FORMAT})
 
     @property
     def length(self) -> int:
@@ -49,21 +81,29 @@ class Log:
 
 
 def read_log(file: Path) -> list[dict[str, Any]]:
-    """The lines of a log; a last line that was broken off is left out.
+    """The figures of every epoch, see `Line`; a last line that was broken off is left out.
 
     Raises:
-        InputError: the file is missing, or another line is not JSON.
+        InputError: the file is missing, of a later layout, or a line is damaged.
     """
     try:
         lines = file.read_bytes().split(b"\n")
     except FileNotFoundError:
         raise InputError("no such file", file=file, fix="give the folder of a training") from None
+    except OSError as error:
+        raise InputError(f"cannot be read: {error.strerror}", file=file, fix=_FIX) from None
     records = []
     for number, line in enumerate(lines[:-1], 1):
-        try:
-            records.append(dict(json.loads(line)))
-        except (ValueError, TypeError):
-            raise InputError("is not a JSON object", file=file, line=number, fix="restore the file") from None
+        figures = read_table(line)
+        if figures is None:
+            raise InputError("is not a JSON object", file=file, line=number, fix=_FIX)
+        if number == 1 and "format" in figures:
+            if type(figures["format"]) is not int or figures["format"] != FORMAT:
+                problem = f"has layout {str(figures['format'])[:20]}, this version of greenbatch reads 1 and {FORMAT}"
+                raise InputError(problem, file=file, line=1, fix="use the version that wrote it")
+            continue
+        checked(Line, figures, file=file, fix=_FIX, line=number)
+        records.append(figures)
     return records
 
 

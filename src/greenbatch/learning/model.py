@@ -1,7 +1,8 @@
 """A trained actor as a folder: ``actor.safetensors`` and ``model.json``. Nothing here needs torch.
 
 ``model.json`` says what the weights are: the preset with every normaliser as the number it was trained with, the
-scenario and its inputs' checksums, windows, seed, versions, command, and the figures on the validation windows.
+scenario with its profile and its inputs' checksums, windows, seed, versions, command, and the figures on the validation
+windows. `records.ModelRecord` has every key.
 """
 
 from __future__ import annotations
@@ -21,8 +22,9 @@ from greenbatch.display import Shown
 from greenbatch.envs.preset import PRICES_KIND
 from greenbatch.errors import InputError
 from greenbatch.learning.checkpoint import read_tensors
+from greenbatch.learning.records import ACTOR, MODEL_FORMAT, PLANNER_LIMITS, ModelRecord, record_of
 from greenbatch.learning.runs import MODEL
-from greenbatch.learning.windows import HELD_OUT
+from greenbatch.learning.windows import HELD_OUT, seen_jobs
 from greenbatch.provenance import provenance
 from greenbatch.storage import replacement, restore
 
@@ -34,11 +36,11 @@ if TYPE_CHECKING:
 
 Weights = dict[str, NDArray[np.float32]]
 
-FORMAT = 1
-"""Version of the layout of ``model.json``."""
-ACTOR, RECORD = "actor.safetensors", "model.json"
+RECORD = "model.json"
 LARGEST_BYTES = 1_000_000
 """Largest size of the weights."""
+FIX = "copy the folder again, or train again"
+"""What the user can do about a damaged model."""
 
 BOUND = "makespan_bound_"
 """How the numbers of a planner with prices are named: with the makespan, relative to F2, that they hold to."""
@@ -55,13 +57,13 @@ class Model(Shown):
     """What it was trained with; every normaliser is a number."""
     normalizers: Mapping[str, float]
     """Normalisers that depend on the scenario -> what they were in training."""
-    record: Mapping[str, Any]
+    record: ModelRecord
     """All of ``model.json``."""
 
     @property
     def backfill(self) -> str:
         """The backfilling it was trained with."""
-        return str(self.record["training"]["backfill"])
+        return self.record.training.backfill
 
     def _facts(self) -> dict[str, str]:
         shown = ("scenario", "epochs", "seed")  # of the record; one written by hand may lack them
@@ -95,7 +97,7 @@ class Model(Shown):
 
 
 def training_record(plan: Plan, counters: Counters, *, kept: str, averaged: bool) -> dict[str, Any]:
-    """The tables ``training`` and ``provenance`` of ``model.json``.
+    """The tables ``training`` and ``provenance`` of ``model.json``, and what the model is not for.
 
     Args:
         plan: what was trained.
@@ -104,19 +106,23 @@ def training_record(plan: Plan, counters: Counters, *, kept: str, averaged: bool
         averaged: they are an average.
     """
     settings, best = plan.settings, kept == "best"
+    kept_epoch = counters.best_epoch if best else counters.epoch
     held_out = [HELD_OUT.start, HELD_OUT.stop - 1] if plan.windows == "held-out" else []
     return {
+        "limits": list(PLANNER_LIMITS) if plan.preset.network.get("kind") == PRICES_KIND else [],
         "training": {
             "scenario": plan.scenario.name,
             "windows": plan.windows,
             "held_out_jobs": held_out,
+            "seen_jobs": seen_jobs(plan.scenario, settings, plan.windows),
             "backfill": plan.backfill,
             "seed": settings.seed,
             "threads": plan.threads,
             "device": plan.device,
             "epochs": counters.epoch,
             "kept": kept,
-            "kept_epoch": counters.best_epoch if best else counters.epoch,
+            "kept_epoch": kept_epoch,
+            "untrained": kept_epoch == 0,
             "averaged": averaged,
             "limit": plan.limit,
             "finished": counters.done,
@@ -149,6 +155,7 @@ def save_model(folder: Path, weights: Mapping[str, NDArray[Any]], preset: Preset
     from safetensors.numpy import save
 
     from greenbatch.envs.preset import resolve
+    from greenbatch.scenarios.profile import profile
 
     content = save({name: np.asarray(value, np.float32, order="C") for name, value in weights.items()})
     if len(content) > LARGEST_BYTES:
@@ -156,10 +163,11 @@ def save_model(folder: Path, weights: Mapping[str, NDArray[Any]], preset: Preset
         raise InputError(problem, field="network", fix="take a smaller network")
     resolved = resolve(preset, scenario)
     whole = {
-        "format": FORMAT,
+        "format": MODEL_FORMAT,
         "weights": {"file": ACTOR, "sha256": hashlib.sha256(content).hexdigest()},
         "preset": resolved.model_dump(mode="json"),
         "normalizers": _normalizers(preset, resolved),
+        "profile": profile(scenario).model_dump(mode="json"),
         **record,
     }
     with replacement(folder, lambda _: (ACTOR, RECORD)) as made:
@@ -175,37 +183,39 @@ def load_model(folder: str | Path) -> Model:
         InputError: a file is missing or damaged, another version wrote it in another layout, or the weights do not
             fit the preset.
     """
-    place = model_in(folder)
-    file = place / RECORD
-    try:
-        record = json.loads(file.read_bytes())
-    except (FileNotFoundError, NotADirectoryError):
-        fix = "give the folder of a training, or its folder model"
-        raise InputError("is no model: there is no such file", file=file, fix=fix) from None
-    except (OSError, ValueError, RecursionError):
-        raise _damaged(file) from None
-    if not isinstance(record, dict) or "format" not in record:
-        raise _damaged(file)
-    if record["format"] != FORMAT:
-        problem = f"has layout {str(record['format'])[:20]}, this version of greenbatch reads {FORMAT}"
-        raise InputError(problem, file=file, fix="use the version that wrote it, or train anew")
     from greenbatch.envs.preset import check
 
-    try:
-        digest, raw = str(record["weights"]["sha256"]), dict(record["preset"])
-        normalizers = {str(name): float(value) for name, value in record["normalizers"].items()}
-        str(record["training"]["backfill"])
-    except (KeyError, TypeError, ValueError, AttributeError):
-        raise _damaged(file) from None
-    preset = check(raw, file=file)
+    place = model_in(folder)
+    record = read_record(place)
+    file = place / RECORD
+    preset = check(record.preset, file=file)
     seen = preset.observation
     for column in (*seen.queue.columns, *seen.running.columns, *seen.supply.columns, *seen.state.columns):
         if isinstance(column.scale, str):
             problem = f"has the scale {column.scale!r} instead of the number that it was trained with"
-            raise InputError(problem, file=file, field=column.feature, fix="copy it again, or train anew")
-    weights = read_tensors(place / ACTOR, digest, fix="copy the folder again, or train anew")
+            raise InputError(problem, file=file, field=column.feature, fix=FIX)
+    weights = read_tensors(place / ACTOR, record.weights.sha256, fix=FIX)
     _check_shapes(weights, preset, place)
+    normalizers = {str(name): number for name, number in record.normalizers.items()}
     return Model(folder=place, weights=weights, preset=preset, normalizers=normalizers, record=record)
+
+
+def read_record(folder: Path) -> ModelRecord:
+    """``model.json`` of a model, of this layout or an earlier one.
+
+    Raises:
+        InputError: there is none, it is damaged, or of a later layout.
+    """
+    file = folder / RECORD
+    try:
+        content = file.read_bytes()
+    except (FileNotFoundError, NotADirectoryError):
+        fix = "give the folder of a training, or its folder model"
+        raise InputError("is no model: there is no such file", file=file, fix=fix) from None
+    except (OSError, ValueError) as error:
+        problem = f"cannot be read: {getattr(error, 'strerror', None) or error}"
+        raise InputError(problem, file=file, fix=FIX) from None
+    return record_of(ModelRecord, content, file=file, what="the record of a model", fix=FIX)
 
 
 def is_model(folder: str | Path) -> bool:
@@ -220,10 +230,6 @@ def model_in(folder: str | Path) -> Path:
     """The model that a folder stands for: ``model/`` in the folder of a training, else the folder itself."""
     place = Path(folder)
     return place / MODEL if not is_model(place) and is_model(place / MODEL) else place
-
-
-def _damaged(file: Path) -> InputError:
-    return InputError("is damaged: it is not the record of a model", file=file, fix="copy it again, or train anew")
 
 
 def _normalizers(preset: Preset, resolved: Preset) -> dict[str, float]:
@@ -301,5 +307,5 @@ def _is_bound(name: str) -> bool:
 
 
 def _misfit(folder: Path, problem: str) -> InputError:
-    fix = "weights and preset are of different models; copy the folder again, or train anew"
+    fix = f"weights and preset are of different models; {FIX}"
     return InputError(f"the weights {problem}", file=folder / ACTOR, fix=fix)

@@ -16,7 +16,8 @@ from typing import TYPE_CHECKING, Any
 from numpy.typing import NDArray
 
 from greenbatch.errors import InputError
-from greenbatch.learning.checkpoint import STATE, save_checkpoint
+from greenbatch.learning.checkpoint import FIX, STATE, save_checkpoint
+from greenbatch.learning.records import RUN_FORMAT, TOOL, RunRecord, read_table, record_of
 from greenbatch.storage import Replacement, alone, check_folder, replacement, restore, sweep
 
 if TYPE_CHECKING:
@@ -28,7 +29,6 @@ _PARTS = (
     RUN, LOG, f"{CHECKPOINT}/{STATE}", f"{CHECKPOINT}/*.safetensors", f"{MODEL}/*.safetensors", f"{MODEL}/model.json",
     f"{EVENTS}/events.out.tfevents.*",
 )  # fmt: skip
-_TOOL = "greenbatch train"
 
 
 def carry_out(
@@ -143,7 +143,7 @@ def _write_run(folder: Path, plan: Plan) -> None:
         settings={"backfill": plan.backfill, "windows": plan.windows, "minutes": plan.minutes},
         seed=plan.settings.seed, command=plan.command,
     )  # fmt: skip
-    content = {"tool": _TOOL, "plan": plan.record(), "provenance": record}
+    content = {"format": RUN_FORMAT, "tool": TOOL, "plan": plan.record(), "provenance": record}
     (folder / RUN).write_text(json.dumps(content, indent=2, allow_nan=False) + "\n", encoding="utf-8")
 
 
@@ -176,7 +176,7 @@ def check_plan(folder: Path, plan: Plan) -> None:
     Raises:
         InputError: names the first thing that differs.
     """
-    before = read_run(folder)["plan"]
+    before = read_run(folder).plan.model_dump(mode="json")
     for key, (old, new) in _differences(before, json.loads(json.dumps(plan.record()))).items():
         if key in _NOT_TRAINED_ON:
             continue
@@ -184,20 +184,30 @@ def check_plan(folder: Path, plan: Plan) -> None:
         raise InputError(problem, field=key, fix="give the same as then, or another --out")
 
 
-def read_run(folder: Path) -> dict[str, Any]:
-    """``run.json`` of a training.
+def read_run(folder: Path) -> RunRecord:
+    """``run.json`` of a training, of this layout or an earlier one.
 
     Raises:
-        InputError: there is none, or it is damaged.
+        InputError: there is none, it is damaged, or of a later layout.
+    """
+    fix = f"restore the file, or {FIX}"
+    return record_of(RunRecord, _run_content(folder), file=folder / RUN, what="the record of a training", fix=fix)
+
+
+def _run_content(folder: Path) -> bytes:
+    """The content of a ``run.json`` that says who wrote it.
+
+    Raises:
+        InputError: there is none, or something else wrote it.
     """
     file = folder / RUN
     try:
-        content = json.loads(file.read_bytes())
+        content = file.read_bytes()
     except (FileNotFoundError, NotADirectoryError):
         raise InputError("there is no training to resume", file=file, fix="leave out --resume") from None
-    except (OSError, ValueError, RecursionError):
-        content = None
-    if not isinstance(content, dict) or content.get("tool") != _TOOL or not isinstance(content.get("plan"), dict):
+    except (OSError, ValueError):
+        content = b""
+    if (read_table(content) or {}).get("tool") != TOOL:
         raise InputError("was not written by greenbatch train", file=file, fix="give another folder")
     return content
 
@@ -206,16 +216,13 @@ def other_versions(folder: Path) -> list[str]:
     """What a training was started with in another version than is here now: the weights may not be those of one go."""
     from greenbatch.provenance import source_sha256, versions
 
-    now, begun = versions(), read_run(folder).get("provenance")
-    before: dict[str, Any] = begun if isinstance(begun, dict) else {}
-    old = before.get("versions")
-    old = old if isinstance(old, dict) else {}
+    then, now = read_run(folder).provenance, versions()
     found = [
-        f"started with {name} {old[name]}, goes on with {now[name]}"
-        for name in old
-        if old[name] != now.get(name, old[name])
+        f"started with {name} {old}, goes on with {now[name]}"
+        for name, old in then.versions.items()
+        if old != now.get(name, old)
     ]
-    changed = before.get("source_sha256") != source_sha256()
+    changed = then.source_sha256 != source_sha256()
     return [*found, "started with another state of greenbatch's source"] if changed and not found else found
 
 
@@ -228,7 +235,7 @@ def check_new(folder: Path, *, force: bool) -> None:
     fix = None if force else "give another folder, --resume to resume the training in it, or --force to replace it"
     check_folder(folder, _parts, fix=fix)
     if begun(folder):
-        read_run(folder)
+        _run_content(folder)
         return
     for part in (LOG, CHECKPOINT, MODEL, EVENTS):
         if (folder / part).exists():

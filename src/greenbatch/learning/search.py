@@ -170,9 +170,10 @@ class Searching(ABC):
         self.watch(record)
 
     def _restore(self) -> None:
-        saved = load_checkpoint(self.home.folder / runs.CHECKPOINT)
+        place = self.home.folder / runs.CHECKPOINT
+        saved = load_checkpoint(place)
+        self.counters = Counters.read(saved.state, place / STATE, FIX)
         try:
-            self.counters = Counters(**saved.state)
             if saved.tensors["mean"].shape != self.evolution.mean.shape:
                 raise ValueError("as many numbers as another search has")
             sigma, generation = saved.tensors["steps"].tolist()
@@ -181,7 +182,7 @@ class Searching(ABC):
                 saved.tensors["path_sigma"], saved.tensors["path_covariance"], int(generation), self.search.diagonal,
             )  # fmt: skip
         except (KeyError, TypeError, ValueError):
-            raise InputError("holds another search than this", field="checkpoint", fix=FIX) from None
+            raise InputError("holds another search than this", file=place / STATE, fix=FIX) from None
         self.found = {
             key.removeprefix("found/"): value for key, value in saved.tensors.items() if key.startswith("found/")
         }

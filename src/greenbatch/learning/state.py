@@ -6,6 +6,7 @@ All of it goes into a checkpoint and comes back from one exactly; random numbers
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -13,7 +14,7 @@ import torch
 from numpy.typing import NDArray
 
 from greenbatch.errors import InputError
-from greenbatch.learning.checkpoint import FIX, Checkpoint, Tensors
+from greenbatch.learning.checkpoint import FIX, STATE, Checkpoint, Tensors
 from greenbatch.learning.counters import Counters
 from greenbatch.learning.ppo import Learner
 
@@ -70,19 +71,19 @@ class State:
         tensors = {f"{part}/{name}": value for part, group in parts.items() for name, value in group.items()}
         return Checkpoint(tensors, self.counters.as_dict())
 
-    def restore(self, saved: Checkpoint) -> None:
-        """Go back to a checkpoint.
+    def restore(self, saved: Checkpoint, folder: Path) -> None:
+        """Go back to the checkpoint of a folder.
 
         Raises:
-            InputError: it is not one of this training's networks.
+            InputError: it is damaged, or not one of this training's networks.
         """
+        self.counters = Counters.read(saved.state, folder / STATE, FIX)
         parts: dict[str, Tensors] = {}
         for key, value in saved.tensors.items():
             part, _, name = key.partition("/")
             parts.setdefault(part, {})[name] = value
         learner = self.learner
         try:
-            self.counters = Counters(**saved.state)
             learner.actor.load_state_dict(_tensors(parts["actor"]))
             _restore_moments(learner.actor_optimizer, parts.get("actor_adam", {}))
             if learner.critic is not None and learner.critic_optimizer is not None:
@@ -90,7 +91,7 @@ class State:
                 _restore_moments(learner.critic_optimizer, parts.get("critic_adam", {}))
         except (KeyError, RuntimeError, TypeError, ValueError, IndexError):
             problem = "holds other networks than this training's"
-            raise InputError(problem, field="checkpoint", fix=FIX) from None
+            raise InputError(problem, file=folder / STATE, fix=FIX) from None
         self.best = parts.get("best", {})
         self.average = {name: value.astype(np.float64) for name, value in parts.get("average", {}).items()}
 

@@ -216,7 +216,7 @@ class Training:
         """Go back to the last checkpoint; False if there is none."""
         saved = self.home.folder / runs.CHECKPOINT
         if there := (saved / STATE).exists():
-            self.state.restore(load_checkpoint(saved))
+            self.state.restore(load_checkpoint(saved), saved)
         return there
 
     def close(self) -> None:

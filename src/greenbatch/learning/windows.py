@@ -17,13 +17,16 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from greenbatch.errors import InputError
 from greenbatch.scenarios import Scenario
+
+if TYPE_CHECKING:
+    from greenbatch.learning.settings import TrainingSettings
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
@@ -89,6 +92,35 @@ def training_starts(scenario: Scenario, jobs: int, mode: Mode, *, reserved: Ints
         fix = f"set it to at most {total}" if mode == "published" else "set it lower, or give --windows published"
         raise InputError(problem, field="training.jobs", fix=fix)
     return starts
+
+
+def seen_jobs(scenario: Scenario, settings: TrainingSettings, mode: Mode) -> list[list[int]]:
+    """Runs of jobs, first and last, 0-based, that a model of this training is *in-sample* for.
+
+    These are the jobs of every window that was trained on or could be drawn for it, and of the validation windows where
+    they choose which actor is kept.
+
+    Args:
+        scenario: what is trained on.
+        settings: how.
+        mode: ``published`` or ``held-out``.
+    """
+    check, search, total = settings.validation, settings.search, len(scenario.workload)
+    chosen_on = (
+        validation_starts(scenario, check.windows, check.jobs) if settings.keep == "best" or not search else None
+    )
+    reserved = None if chosen_on is None else jobs_of(chosen_on, check.jobs)
+    seen = _marked(total, reserved if settings.keep == "best" else None)
+    for jobs in sorted({settings.jobs, *(stage.jobs for stage in settings.curriculum if stage.jobs)}):
+        starts = training_starts(scenario, jobs, mode, reserved=reserved)
+        if search is not None and search.fixed_windows:
+            starts = spread(starts, settings.windows)
+        steps = np.zeros(total + 1, np.int64)
+        np.add.at(steps, starts, 1)
+        np.add.at(steps, starts + jobs, -1)
+        seen |= np.cumsum(steps)[:total] > 0
+    edges = np.flatnonzero(np.diff(np.concatenate(([False], seen, [False])).astype(np.int8)))
+    return [[int(first), int(last) - 1] for first, last in edges.reshape(-1, 2)]
 
 
 def validation_starts(scenario: Scenario, windows: int, jobs: int) -> Ints:

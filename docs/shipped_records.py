@@ -1,0 +1,40 @@
+"""Write the records of the models that come with greenbatch again, in the present layout; weights stay as they are.
+
+What layout 2 adds follows from the scenario that each was trained on: its profile, and the jobs that lay in the windows
+of its search. ``python docs/shipped_records.py`` needs the traces of GAS-MARL.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from greenbatch.learning.learned import shipped_models
+from greenbatch.learning.model import RECORD, read_record
+from greenbatch.learning.windows import seen_jobs
+from greenbatch.scenarios import load_scenario
+from greenbatch.scenarios.profile import profile
+
+
+def rewritten(folder: Path) -> str:
+    """The record of a model, in the present layout."""
+    raw, record = json.loads((folder / RECORD).read_text(encoding="utf-8")), read_record(folder)
+    training = record.training
+    scenario = load_scenario(training.scenario)
+    tables = {
+        "format": record.format, "weights": raw["weights"], "preset": raw["preset"], "normalizers": raw["normalizers"],
+        "profile": profile(scenario).model_dump(mode="json"), "limits": list(record.limits),
+        "training": {
+            **raw["training"], "seen_jobs": seen_jobs(scenario, training.settings, training.windows),
+            "untrained": training.untrained,
+        },
+        "validation": raw["validation"], "provenance": raw["provenance"],
+    }  # fmt: skip
+    return json.dumps(tables, indent=2, allow_nan=False) + "\n"
+
+
+if __name__ == "__main__":
+    for folder in shipped_models().values():
+        (folder / RECORD).write_text(rewritten(folder), encoding="utf-8")
+        read_record(folder)
+        print(folder.relative_to(Path.cwd()) if folder.is_relative_to(Path.cwd()) else folder)

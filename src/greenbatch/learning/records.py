@@ -1,0 +1,272 @@
+"""What trainings and models write down, as one type for each file, checked when it is read.
+
+``model.json`` is a `ModelRecord`, ``run.json`` a `RunRecord`, ``checkpoint/state.json`` a `CheckpointRecord`. Each
+carries the version of its layout, ``format``. A file of an earlier layout is brought to the present one by `UPGRADES`,
+in this one place; a later one is refused. Unknown keys are refused too: a new key needs a new version.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Annotated, Any, Literal, TypeVar
+
+from pydantic import AfterValidator, Field, ValidationError, model_validator
+
+from greenbatch.envs.preset import PRICES_KIND, Normalizer
+from greenbatch.errors import InputError
+from greenbatch.learning.settings import TrainingSettings
+from greenbatch.learning.windows import HELD_OUT, Mode
+from greenbatch.scenarios.check import problems
+from greenbatch.scenarios.profile import Profile
+from greenbatch.scenarios.section import Natural, NotNegative, Positive, Section, Seed, Text
+
+MODEL_FORMAT, RUN_FORMAT, CHECKPOINT_FORMAT = 2, 2, 1
+"""Versions of the layouts of ``model.json``, ``run.json`` and ``checkpoint/state.json``."""
+TOOL = "greenbatch train"
+ACTOR = "actor.safetensors"
+LAST_JOB = 1_000_000_000
+"""Stands for the last job of a trace where a record does not say how many there are."""
+PLANNER_LIMITS = (
+    "makespan_bound is a target, which 30 to 62% of random windows exceed with the models that come with greenbatch",
+    "not for users' estimates or long operation yet",
+)
+"""What a planner with prices is not for."""
+
+Table = dict[str, Any]
+Digest = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
+Digests = dict[Text, Digest]
+FileName = Annotated[str, Field(pattern=r"^[\w-][\w.-]*$", max_length=200)]
+Threads = Annotated[int, Field(ge=1, le=1_000_000)]
+
+
+def _ascending(jobs: tuple[int, ...]) -> tuple[int, ...]:
+    if list(jobs) != sorted(jobs):
+        raise ValueError(f"is {list(jobs)}, the first job behind the last; give the first one first")
+    return jobs
+
+
+Jobs = Annotated[
+    tuple[Natural, ...], Field(strict=False, min_length=2, max_length=2), AfterValidator(_ascending)
+]  # fmt: skip
+"""First and last of some consecutive jobs, 0-based."""
+
+
+class Run(Section):
+    """How and where a command ran."""
+
+    command: Annotated[tuple[str, ...], Field(strict=False)]
+    python: str
+    platform: str
+    machine: str
+
+
+class Provenance(Section):
+    """Where a result comes from, see `greenbatch.provenance`."""
+
+    settings: Table
+    seed: Seed | None
+    inputs: Digests
+    notes: Annotated[tuple[str, ...], Field(strict=False)]
+    scenario: Table
+    """As resolved."""
+    versions: dict[str, str]
+    source_sha256: Digest
+    run: Run
+
+
+class WeightsRecord(Section):
+    """The file of the weights."""
+
+    file: Literal["actor.safetensors"]
+    sha256: Digest
+
+
+class TrainingRecord(Section):
+    """How a model was trained."""
+
+    scenario: Text
+    windows: Mode
+    held_out_jobs: Jobs | Annotated[tuple[()], Field(strict=False)]
+    """First and last job that were kept for tests; none for ``published`` windows."""
+    seen_jobs: Annotated[tuple[Jobs, ...], Field(strict=False)]
+    """Runs of jobs that lie in a window which was trained or validated on, or could have been drawn for it."""
+    backfill: Text
+    seed: Seed
+    threads: Threads
+    device: Text
+    epochs: Natural
+    """Epochs that were done."""
+    kept: Literal["best", "last"]
+    kept_epoch: Natural
+    untrained: bool
+    """The weights that were kept are those before the first epoch."""
+    averaged: bool
+    limit: Literal["epochs", "minutes"]
+    finished: bool
+    decisions: Annotated[int, Field(ge=0, le=2**63)]
+    minutes: NotNegative
+    settings: TrainingSettings
+
+
+class ValidationRecord(Section):
+    """The windows that the best actor was chosen on, and its figures there."""
+
+    starts: Annotated[tuple[Natural, ...], Field(strict=False)] = ()
+    jobs: Natural = 0
+    figure: float | None = None
+    terms: dict[Text, float] = Field(default_factory=dict)
+
+
+class ModelRecord(Section):
+    """``model.json``: what the weights are."""
+
+    format: Literal[2]
+    weights: WeightsRecord
+    preset: Table
+    """As it was trained, every normaliser a number; see `envs.preset.check`."""
+    normalizers: dict[Normalizer, NotNegative]
+    profile: Profile | None
+    """Of the scenario that it was trained on; null where the record was written before there were any."""
+    limits: Annotated[tuple[Text, ...], Field(strict=False)]
+    """What the model is not for, or does not promise."""
+    training: TrainingRecord
+    validation: ValidationRecord
+    provenance: Provenance
+
+
+class PlanRecord(Section):
+    """Everything that decides the weights, see `learning.plan.Plan`."""
+
+    preset: Table
+    training: TrainingSettings
+    scenario: Table
+    inputs: Digests
+    windows: Mode
+    backfill: Text
+    device: Text
+    threads: Threads
+    limit: Literal["epochs", "minutes"]
+    minutes: Positive | None
+
+
+class RunRecord(Section):
+    """``run.json``: what is trained in a folder."""
+
+    format: Literal[2]
+    tool: Literal["greenbatch train"]
+    plan: PlanRecord
+    provenance: Provenance
+
+
+class CheckpointRecord(Section):
+    """``checkpoint/state.json``: which file of tensors counts, and everything that is no tensor."""
+
+    format: Literal[1]
+    tensors: FileName
+    sha256: Digest
+    state: Table
+
+    @model_validator(mode="after")
+    def _beside(self) -> CheckpointRecord:
+        if not self.tensors.endswith(".safetensors"):
+            raise ValueError(f"tensors is {self.tensors!r}; it must be a file of tensors")
+        return self
+
+
+def _model_from_1(old: Table) -> Table:
+    """Layout 2 says what the scenario was like, which jobs were seen, whether the weights are trained, and limits.
+
+    What a record of layout 1 does not say, it cannot: it has no profile, and every job that was not held out may have
+    been seen.
+    """
+    training = old.get("training")
+    if isinstance(training, dict):
+        apart = training.get("windows") == "held-out"
+        seen = [[0, HELD_OUT.start - 1], [HELD_OUT.stop, LAST_JOB]] if apart else [[0, LAST_JOB]]
+        training = {**training, "seen_jobs": seen, "untrained": training.get("kept_epoch") == 0}
+    preset = old.get("preset")
+    network = preset.get("network") if isinstance(preset, dict) else None
+    planner = isinstance(network, dict) and network.get("kind") == PRICES_KIND
+    limits = list(PLANNER_LIMITS) if planner else []
+    return {**old, "format": 2, "profile": None, "limits": limits, "training": training}
+
+
+def _run_from_1(old: Table) -> Table:
+    """Layout 2 has a version; what comes without one is layout 1."""
+    return {**old, "format": 2}
+
+
+UPGRADES: Mapping[type[Section], Mapping[int, Callable[[Table], Table]]] = {
+    ModelRecord: {1: _model_from_1},
+    RunRecord: {1: _run_from_1},
+    CheckpointRecord: {},
+}
+"""Record -> layout -> how it becomes the next one."""
+FIRST_WITHOUT_VERSION = (RunRecord,)
+"""Records whose first layout did not say so."""
+
+Record = TypeVar("Record", ModelRecord, RunRecord, CheckpointRecord)
+
+
+def read_table(content: bytes) -> Table | None:
+    """A JSON object of finite numbers; None if the content is something else."""
+
+    def refuse(constant: str) -> None:
+        raise ValueError(constant)
+
+    try:
+        made = json.loads(content, parse_constant=refuse)
+    except (ValueError, RecursionError):
+        return None
+    return made if isinstance(made, dict) else None
+
+
+def record_of(kind: type[Record], content: bytes, *, file: Path, what: str, fix: str) -> Record:
+    """A record from the content of its file, of this layout or an earlier one.
+
+    Args:
+        kind: its type.
+        content: of the file.
+        file: its name, for messages.
+        what: what it is, in words, for messages.
+        fix: what the user can do where it is damaged.
+
+    Raises:
+        InputError: it is damaged, or of a later layout; names the field.
+    """
+    raw = read_table(content)
+    if raw is None:
+        raise InputError(f"is damaged: it is not {what}", file=file, fix=fix)
+    newest: int = max((*(layout + 1 for layout in UPGRADES[kind]), 1))
+    layout = raw.get("format", 1 if kind in FIRST_WITHOUT_VERSION else None)
+    if layout is None:
+        raise InputError(f"is damaged: it is not {what}", file=file, fix=fix)
+    if type(layout) is not int or not 1 <= layout <= newest:
+        known = " and ".join(str(each) for each in (*UPGRADES[kind], newest))
+        problem = f"has layout {str(layout)[:20]}, this version of greenbatch reads {known}"
+        raise InputError(problem, file=file, fix="use the version that wrote it, or train again")
+    for number in range(layout, newest):
+        raw = UPGRADES[kind][number](raw)
+    return checked(kind, raw, file=file, fix=fix)
+
+
+Schema = TypeVar("Schema", bound=Section)
+
+
+def checked(kind: type[Schema], raw: Mapping[str, Any], *, file: Path, fix: str, line: int | None = None) -> Schema:
+    """A table as its type.
+
+    Raises:
+        InputError: the first thing that is missing, unknown, of the wrong type or out of range.
+    """
+    try:
+        return kind.model_validate(raw)
+    except (ValidationError, RecursionError) as error:
+        if isinstance(error, RecursionError):
+            raise InputError("is damaged: it is nested too deeply", file=file, fix=fix) from None
+        first = problems(error, raw, kind, file=file, lines={})[0]
+    known = first.fix is not None and first.problem not in {"is missing", "unknown key"}
+    remedy = f"{first.fix}; or {fix}" if known else fix
+    raise InputError(first.problem, file=file, line=line, field=first.field, fix=remedy)

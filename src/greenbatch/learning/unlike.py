@@ -1,0 +1,93 @@
+"""How a scenario differs from the one that a model was trained on, where that is known to matter."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+from greenbatch.scenarios.profile import Profile
+
+
+class Question(NamedTuple):
+    """What a model is asked, or was trained on."""
+
+    profile: Profile
+    window_jobs: int
+    """Jobs of a window."""
+
+
+class Trait(NamedTuple):
+    """One way in which two questions may differ."""
+
+    difference: Callable[[Question, Question], str]
+    """Of what was trained on and what is asked now: the difference in words, empty where it is small or not known."""
+    reason: str
+    """Why it matters beyond this threshold."""
+
+
+SIZE_FACTOR, LOAD, SHORT_SHARE, SUPPLY_SHARE, LENGTH_FACTOR = 2.0, 0.15, 0.25, 0.30, 4.0
+EXACT, USERS = 1.05, 1.25
+"""Median of requested over run time: up to the first they are exact, beyond the second users' estimates."""
+
+
+def _size(trained: Question, here: Question) -> str:
+    ratio = here.profile.processors / trained.profile.processors
+    if 1 / SIZE_FACTOR < ratio < SIZE_FACTOR:
+        return ""
+    return f"machine {ratio:.3g} times as large" if ratio > 1 else f"machine 1/{1 / ratio:.3g} as large"
+
+
+def _load(trained: Question, here: Question) -> str:
+    then, now = trained.profile.load, here.profile.load
+    if then is None or now is None or abs(now - then) <= LOAD:
+        return ""
+    return f"load {now:.2f} against {then:.2f}"
+
+
+def _short_jobs(trained: Question, here: Question) -> str:
+    then, now = trained.profile.short_jobs, here.profile.short_jobs
+    return f"{now:.0%} of jobs under 5 minutes against {then:.0%}" if abs(now - then) > SHORT_SHARE else ""
+
+
+def _estimates(trained: Question, here: Question) -> str:
+    then, now = trained.profile.median_request, here.profile.median_request
+    if then <= EXACT and now > USERS:
+        return f"users request {now:.1f} times the run time against exact requests"
+    if now <= EXACT and then > USERS:
+        return f"exact requests against users who request {then:.1f} times the run time"
+    return ""
+
+
+def _supply(trained: Question, here: Question) -> str:
+    if trained.profile.supply != here.profile.supply:
+        return "a renewable supply against none" if here.profile.supply else "no renewable supply against one"
+    told = []
+    for word, then, now in (
+        ("mean", trained.profile.mean_supply, here.profile.mean_supply),
+        ("peak", trained.profile.peak_supply, here.profile.peak_supply),
+    ):
+        if then and now is not None and abs(now / then - 1) > SUPPLY_SHARE:
+            told.append(f"{word} supply {now:.2f} of the machine's peak power against {then:.2f}")
+    return ", ".join(told)
+
+
+def _length(trained: Question, here: Question) -> str:
+    if here.window_jobs <= LENGTH_FACTOR * trained.window_jobs:
+        return ""
+    return f"{here.window_jobs:,} jobs in a row against {trained.window_jobs:,}"
+
+
+TRAITS: dict[str, Trait] = {
+    "size": Trait(_size, "a factor of 2 changes how many jobs run side by side, and so what a hole is worth"),
+    "load": Trait(_load, "0.15 of the capacity lie between a queue that drains and one that grows"),
+    "short jobs": Trait(_short_jobs, "short jobs decide the bounded slowdown; a quarter more of them is another trace"),
+    "estimates": Trait(_estimates, "a plan by requested times fails where jobs end long before; 1.25 is beyond slack"),
+    "supply": Trait(_supply, "prices and delays are fitted to how often renewable power exceeds the demand"),
+    "length": Trait(_length, "jobs held back in one window wait in the next; papers test on 4 times their training's"),
+}
+"""What is compared. A scenario is unlike the training's where one of these says so."""
+
+
+def differences(trained: Question, here: Question) -> list[str]:
+    """In which ways what is asked now is unlike what a model was trained on, in words; empty where it is alike."""
+    return [told for trait in TRAITS.values() if (told := trait.difference(trained, here))]

@@ -1,0 +1,133 @@
+"""Folders of layout 1, written by the code of commit 4178060, load, resume and can be trained again.
+
+``layout_1/`` holds a network and a planner with their models, and a network and a ranking that were interrupted after
+the first of two epochs.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from safetensors.numpy import load_file
+
+from greenbatch.errors import InputError
+from greenbatch.experiments.retrained import retrain
+from greenbatch.learning.learned import graph_of
+from greenbatch.learning.log import read_log
+from greenbatch.learning.model import ACTOR, load_model
+from greenbatch.learning.plan import Plan, make_plan
+from greenbatch.learning.records import LAST_JOB, MODEL_FORMAT, PLANNER_LIMITS, RUN_FORMAT
+from greenbatch.learning.runs import LOG, MODEL, RUN, carry_out, check_same, read_run
+from greenbatch.scenarios import load_scenario
+
+BEFORE = Path(__file__).with_name("layout_1")
+COLUMNS = [
+    {"feature": "wait", "scale": 3600, "log": True},
+    {"feature": "requested_time", "scale": "longest_run_time", "ceiling": 1.0},
+    {"feature": "processors", "scale": "processors", "ceiling": 1.0},
+]
+NETWORK = {
+    "training.windows": 2, "training.jobs": 8, "training.passes": 1, "training.minibatch": 16,
+    "training.validation.windows": 2, "training.validation.jobs": 10, "training.validation.every": 1,
+    "observation.queue.rows": 4, "observation.queue.columns": COLUMNS, "observation.queue.empty": [],
+    "training.advantage": "group", "training.rollouts": 2,
+}  # fmt: skip
+RANKING = {
+    "training.windows": 2, "training.jobs": 20, "training.search.population": 4, "training.validation.windows": 2,
+    "training.validation.jobs": 10,
+}  # fmt: skip
+INTERRUPTED = {"network-half": ("rlscheduler", NETWORK), "ranking-half": ("rlscheduler-plus", RANKING)}
+
+
+@pytest.fixture
+def before(tmp_path: Path) -> Path:
+    """A copy that may be written to."""
+    return shutil.copytree(BEFORE, tmp_path / "before")
+
+
+def plan_of(before: Path, name: str) -> Plan:
+    preset, overrides = INTERRUPTED[name]
+    question = load_scenario(before / "tiny.toml")
+    return make_plan(preset, question, overrides=overrides, epochs=2, threads=1, seed=1)
+
+
+@pytest.mark.parametrize("name", ["network", "planner"])
+def test_a_model_loads_and_what_it_does_not_say_is_known_to_be_missing(name: str) -> None:
+    raw = json.loads((BEFORE / name / MODEL / "model.json").read_text())
+    assert raw["format"] == 1
+    assert not {"profile", "limits"} & set(raw)
+    assert not {"seen_jobs", "untrained"} & set(raw["training"])
+    model = load_model(BEFORE / name / MODEL)
+    assert model.record.format == MODEL_FORMAT
+    assert model.record.profile is None
+    assert model.record.training.seen_jobs == ((0, LAST_JOB),)  # all that were not held out may have been seen
+    assert model.record.training.untrained == (raw["training"]["kept_epoch"] == 0)
+    assert model.record.limits == (PLANNER_LIMITS if name == "planner" else ())
+    for key in ("epochs", "seed", "backfill", "kept", "decisions"):
+        assert getattr(model.record.training, key) == raw["training"][key]
+    if name == "network":
+        assert graph_of(model)
+
+
+def test_held_out_jobs_of_an_older_model_are_not_seen(before: Path) -> None:
+    file = before / "planner" / MODEL / "model.json"
+    raw = json.loads(file.read_text())
+    raw["training"] |= {"windows": "held-out", "held_out_jobs": [2000, 4400]}
+    file.write_text(json.dumps(raw))
+    assert load_model(file.parent).record.training.seen_jobs == ((0, 1999), (4401, LAST_JOB))
+
+
+@pytest.mark.parametrize("name", sorted(INTERRUPTED))
+def test_a_training_resumes(before: Path, tmp_path: Path, name: str) -> None:
+    folder = before / name
+    assert "format" not in json.loads((folder / RUN).read_text())
+    assert read_run(folder).format == RUN_FORMAT
+    plan, seen = plan_of(before, name), []
+    carry_out(plan, folder, watch=seen.append)
+    assert [line["epoch"] for line in seen] == [2, 2]  # the first epoch is not trained again
+    assert [line["epoch"] for line in read_log(folder / LOG) if not line.get("done")][-2:] == [1, 2]
+    carry_out(plan, tmp_path / "whole", watch=lambda _: None)
+    resumed, whole = (load_file(place / MODEL / ACTOR) for place in (folder, tmp_path / "whole"))
+    assert resumed.keys() == whole.keys()
+    for key, value in whole.items():
+        np.testing.assert_allclose(resumed[key], value, atol=1e-5)
+    assert load_model(folder / MODEL).record.profile is not None
+
+
+@pytest.mark.parametrize("name", ["network", "planner"])
+def test_a_model_is_trained_again_from_its_record(before: Path, tmp_path: Path, name: str) -> None:
+    found = retrain(name, before / name / MODEL, tmp_path / "again", lambda _: None, given=str(before / "tiny.toml"))
+    assert found.largest_difference < 1e-5
+
+
+RUNS: list[tuple[tuple[str, ...], Any, str]] = [
+    (("format",), 3, "has layout 3, this version of greenbatch reads 1 and 2"),
+    (("plan",), None, "plan: is None"),
+    (("plan", "preset"), [], r"plan.preset: is \[\]"),
+    (("plan", "training"), None, "plan.training: is None"),
+    (("plan", "training", "epochs"), "2", "plan.training.epochs: is '2'"),
+    (("plan", "inputs"), [1], r"plan.inputs: is \[1\]"),
+    (("plan", "threads"), 1.5, "plan.threads: is 1.5"),
+    (("plan", "minutes"), -1.0, "plan.minutes: is -1.0"),
+    (("provenance",), None, "provenance: is None"),
+    (("provenance", "versions"), {"numpy": 2}, "provenance.versions.numpy: is 2"),
+    (("more",), 1, "more: unknown key"),
+]
+
+
+@pytest.mark.parametrize(("place", "value", "message"), RUNS)
+def test_every_field_of_a_run_is_checked(before: Path, place: tuple[str, ...], value: Any, message: str) -> None:
+    file = before / "network-half" / RUN
+    inner = record = json.loads(file.read_text())
+    for key in place[:-1]:
+        inner = inner[key]
+    inner[place[-1]] = value
+    file.write_text(json.dumps(record))
+    with pytest.raises(InputError, match=rf"run\.json: {message}") as caught:
+        check_same(before / "network-half", plan_of(before, "network-half"))
+    assert "\n" not in str(caught.value)
