@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import copy
-import json
 import re
 import tomllib
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from greenbatch.errors import InputError
+
+if TYPE_CHECKING:
+    from tomlkit.container import Container
+    from tomlkit.items import Table
 
 Place = tuple[str | int, ...]
 """Where a value stands: keys, and positions in arrays of tables, from the top."""
@@ -107,10 +110,32 @@ def overridden(
 
 
 def write_toml(content: Mapping[str, Any], comment: Callable[[Place], str]) -> str:
-    """A TOML text of nested tables; ``comment(place)`` goes behind every key that is not a table."""
-    out: list[str] = []
-    _write_table(content, (), comment, out)
-    return "\n".join(out).strip() + "\n"
+    """A TOML text of nested tables; ``comment(place)`` follows every value that is not a table."""
+    import tomlkit
+
+    return tomlkit.dumps(_filled(tomlkit.document(), content, (), comment)).strip() + "\n"
+
+
+def _filled(table: Container | Table, content: Mapping[str, Any], place: Place, comment: Callable[[Place], str]) -> Any:
+    """A table of tomlkit with values, and then tables, added to it."""
+    import tomlkit
+
+    for key, value in sorted(content.items(), key=lambda pair: _is_table(pair[1])):
+        here = (*place, key)
+        if isinstance(value, Mapping):
+            table.add(key, _filled(tomlkit.table(), value, here, comment))
+        elif _is_table(value):
+            inner = (_filled(tomlkit.table(), each, (*here, k), comment) for k, each in enumerate(value))
+            table.add(key, tomlkit.aot())
+            for each in inner:
+                table[key].append(each)
+        else:
+            item = tomlkit.item(value)
+            if note := comment(here):
+                item.comment(note)
+                item.trivia.comment_ws = "  "
+            table.add(key, item)
+    return table
 
 
 def _header(stripped: str, counts: dict[Place, int]) -> Place:
@@ -166,44 +191,6 @@ def _after(text: str, depth: int, fence: str) -> tuple[int, str]:
     return depth, fence
 
 
-def _write_table(table: Mapping[str, Any], place: Place, comment: Callable[[Place], str], out: list[str]) -> None:
-    for key, value in table.items():
-        if not _is_table(value):
-            note = comment((*place, key))
-            out.append(f"{_key(key)} = {_value(value)}" + (f"  # {note}" if note else ""))
-    for key, value in table.items():
-        inner = (*place, key)
-        header = ".".join(_key(part) for part in inner if isinstance(part, str))
-        if isinstance(value, Mapping):
-            out += ["", f"[{header}]"]
-            _write_table(value, inner, comment, out)
-        elif _is_table(value):
-            for index, item in enumerate(value):
-                out += ["", f"[[{header}]]"]
-                _write_table(item, (*inner, index), comment, out)
-
-
 def _is_table(value: object) -> bool:
     listed = isinstance(value, (list, tuple)) and value
     return isinstance(value, Mapping) or bool(listed and all(isinstance(item, Mapping) for item in listed))
-
-
-def _key(key: str) -> str:
-    return key if re.fullmatch(r"[A-Za-z0-9_-]+", key) else _text(key)
-
-
-def _text(text: str) -> str:
-    # JSON's escapes are TOML's; only DEL must be escaped in TOML and is not in JSON.
-    return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")
-
-
-def _value(value: object) -> str:
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    if isinstance(value, float):
-        return repr(value).replace("e+", "e")
-    if isinstance(value, (list, tuple)):
-        return "[" + ", ".join(map(_value, value)) + "]"
-    if isinstance(value, str):
-        return _text(value)
-    return str(value)
