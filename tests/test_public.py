@@ -138,7 +138,7 @@ def test_every_source_file_that_a_page_names_exists() -> None:
 
 def test_every_decision_has_context_choice_and_consequence() -> None:
     files = sorted((ROOT / "docs/decisions").glob("0*.md"))
-    assert len({file.name[:4] for file in files}) == len(files)
+    assert [file.name[:4] for file in files] == [f"{k:04}" for k in range(1, len(files) + 1)]
     for file in files:
         text = file.read_text(encoding="utf-8")
         assert text.startswith(f"# {file.name[:4]} ")

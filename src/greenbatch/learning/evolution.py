@@ -2,7 +2,7 @@
 
 Source: Hansen, "The CMA Evolution Strategy: A Tutorial", arXiv:1604.00772 (2016), Fig. 6 with the default settings of
 its Table 1 (without negative weights). The diagonal form: Ros and Hansen, "A Simple Modification in CMA-ES Achieving
-Linear Time and Space Complexity", PPSN X (2008), section 3.
+Linear Time and Space Complexity", PPSN X (2008), section 3. Why not a library: docs/decisions/0022.
 """
 
 from __future__ import annotations
