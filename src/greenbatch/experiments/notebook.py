@@ -136,7 +136,7 @@ def _figure(kinds: Mapping[str, Callable[[], Pictures]], kind: str, of: str | No
 
 def report(comparison: Comparison, path: str | Path) -> Path:
     """Write the report of a comparison, see `Comparison.report`."""
-    from greenbatch.experiments.model_sections import familiar_windows
+    from greenbatch.experiments.model_warnings import model_warnings
     from greenbatch.experiments.report import write_report
     from greenbatch.policies import input_files
     from greenbatch.provenance import provenance
@@ -153,6 +153,6 @@ def report(comparison: Comparison, path: str | Path) -> Path:
     write_report(
         file, title=f"greenbatch: {scenario.name}", command="in Python", frame=comparison.frame,
         outcomes=comparison.example, baseline=comparison.baseline, notes=[scenario.description], provenance=record,
-        example=str(starts[0]), warnings=familiar_windows(names, scenario, starts, comparison.jobs),
+        example=str(starts[0]), warnings=model_warnings(names, scenario, starts, comparison.jobs),
     )  # fmt: skip
     return file

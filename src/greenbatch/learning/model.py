@@ -66,13 +66,14 @@ class Model(Shown):
         return self.record.training.backfill
 
     def _facts(self) -> dict[str, str]:
-        shown = ("scenario", "epochs", "seed")  # of the record; one written by hand may lack them
-        trained = {what: str(self.record["training"][what]) for what in shown if what in self.record["training"]}
+        training = self.record.training
         return {
             "preset": self.preset.name,
             "backfilling": self.backfill,
             "weights": f"{sum(value.size for value in self.weights.values()):,}",
-            **trained,
+            "scenario": training.scenario,
+            "epochs": str(training.epochs),
+            "seed": str(training.seed),
             "folder": str(self.folder),
         }
 
