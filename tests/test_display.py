@@ -267,12 +267,21 @@ def test_the_report_is_that_of_the_command_line(tmp_path: Path) -> None:
 
 
 def test_a_report_of_rules_under_names_of_their_own(tmp_path: Path) -> None:
+
+    def narrow(queue):
+        return queue.processors  # narrow jobs first
+
     comparison = gb.compare(
-        shown()["Scenario"], {"by: size=x": lambda queue: queue.processors, "fcfs": "fcfs+easy"}, starts=[0], jobs=50
+        shown()["Scenario"],
+        {"narrow": narrow, "by: size=x": lambda queue: queue.processors, "fcfs": "fcfs+easy"},
+        starts=[0],
+        jobs=50,
     )
     text = comparison.report(tmp_path / "r.html").read_text()
     assert "size=x" in text
-    assert comparison.schedulers == ("by: size=x", "fcfs")
+    assert "# narrow jobs first" in text
+    assert list(comparison.rules) == ["narrow", "by: size=x"]
+    assert comparison.schedulers == ("narrow", "by: size=x", "fcfs")
 
 
 def test_errors_are_one_line_in_a_notebook() -> None:

@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from greenbatch.engine.outcome import Outcome
     from greenbatch.engine.rules import Rules
     from greenbatch.engine.seam import Policy, Start, View, Wait
-    from greenbatch.engine.session import Session
     from greenbatch.engine.state import Queue
     from greenbatch.errors import GreenbatchError, InputError
     from greenbatch.experiments.compare import Comparison
@@ -41,7 +40,6 @@ _ROOMS = {
     "engine.outcome": ("Outcome",),
     "engine.rules": ("Rules",),
     "engine.seam": ("Policy", "Start", "View", "Wait"),
-    "engine.session": ("Session",),
     "engine.state": ("Queue",),
     "errors": ("GreenbatchError", "InputError"),
     "experiments.compare": ("Comparison",),
@@ -65,7 +63,6 @@ __all__ = [
     "Queue",
     "Rules",
     "Scenario",
-    "Session",
     "Site",
     "Start",
     "View",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from time import perf_counter
@@ -46,6 +46,8 @@ class Comparison(Shown):
     """Tidy: window, scheduler, metric, value."""
     example: dict[str, Outcome]
     """Outcomes of the first window."""
+    rules: Mapping[str, str] = field(default_factory=dict)
+    """Source text of the rules and policies of a user's own, as far as it is known."""
 
     def _facts(self) -> dict[str, str]:
         return {
@@ -170,7 +172,7 @@ def compare(
         KeyboardInterrupt: interrupted, and nothing was finished or it was not to be kept.
     """
     from greenbatch.experiments.tables import tidy
-    from greenbatch.policies import scheduler_table
+    from greenbatch.policies import scheduler_table, source_texts
 
     if not starts or not schedulers:
         raise InputError("needs at least one window and one scheduler", field="compare")
@@ -210,7 +212,7 @@ def compare(
     done = tuple(start for start in starts if start in metrics)
     return Comparison(
         scenario=scenario, schedulers=tuple(deciders), baseline=baseline, starts=done, jobs=jobs,
-        frame=tidy([(str(start), metrics[start]) for start in done]), example=example,
+        frame=tidy([(str(start), metrics[start]) for start in done]), example=example, rules=source_texts(deciders),
     )  # fmt: skip
 
 

@@ -147,7 +147,8 @@ def report(comparison: Comparison, path: str | Path) -> Path:
     record = provenance(
         scenario=scenario.resolved, inputs={**scenario.inputs, **input_files(names)}, notes=scenario.notes,
         settings={
-            "schedulers": names, "baseline": comparison.baseline, "starts": list(starts), "jobs": comparison.jobs
+            "schedulers": names, "rules": dict(comparison.rules), "baseline": comparison.baseline,
+            "starts": list(starts), "jobs": comparison.jobs,
         },
     )  # fmt: skip
     write_report(

@@ -8,6 +8,7 @@ from greenbatch.policies.schedulers import (
     names,
     scheduler,
     scheduler_table,
+    source_texts,
     split_schedulers,
 )
 
@@ -21,5 +22,6 @@ __all__ = [
     "rule",
     "scheduler",
     "scheduler_table",
+    "source_texts",
     "split_schedulers",
 ]

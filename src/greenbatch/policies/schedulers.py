@@ -10,8 +10,10 @@ of your own is a scheduler as it is.
 from __future__ import annotations
 
 import importlib.util
+import inspect
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
@@ -160,6 +162,17 @@ def scheduler_table(deciders: Iterable[Decider] | Mapping[str, Decider] | Decide
             raise InputError(f"two are called {name}", field="schedulers", fix=fix)
         table[name] = made
     return table
+
+
+def source_texts(deciders: Mapping[str, Simulated]) -> dict[str, str]:
+    """Name -> source text of every rule or policy of a user's own among some schedulers, as far as it can be found."""
+    texts = {}
+    for name, each in deciders.items():
+        if isinstance(each, Scheduler) and not each.entry.built_in:
+            source = inspect.unwrap(getattr(each.entry.source, "py_func", each.entry.source))
+            with suppress(OSError, TypeError):  # typed at a prompt, or compiled
+                texts[name] = inspect.getsource(getattr(source, "decide", source))
+    return texts
 
 
 def _is_scheduler(decider: object) -> TypeGuard[Simulated]:
