@@ -131,6 +131,26 @@ def test_power_from_a_list_a_draw_or_nowhere(ours):
     assert np.isnan(load_scenario(ours, overrides={"workload.power.kind": "none"}).workload.power_w).all()
 
 
+@pytest.mark.parametrize(
+    ("power", "used"),
+    [
+        ({"kind": "none"}, "jobs have no power"),
+        ({"kind": "per-processor", "low_w": 7, "high_w": 9, "seed": 3}, "7 to 9 W a processor, drawn with seed 3"),
+        ({"kind": "trace"}, ""),
+    ],
+)
+def test_notes_say_which_power_is_used(tmp_path, power, used):
+    row = (
+        "1|0|2026-01-05T08:00:00|2026-01-05T08:00:00|60|4|120000\n2|0|2026-01-05T08:00:00|2026-01-05T08:00:00|60|4|0\n"
+    )
+    (tmp_path / "dump.txt").write_text("JobIDRaw|UID|Submit|Start|ElapsedRaw|AllocCPUS|ConsumedEnergyRaw\n" + row)
+    told = load_scenario("plain", trace=tmp_path / "dump.txt", processors=8, overrides={"workload.power": power}).notes
+    measured = [note for note in told if "measured energy" in note]
+    replaced = [note for note in told if note.startswith("recorded power replaced")]
+    assert len(measured) == (power["kind"] == "trace")
+    assert replaced == ([f"recorded power replaced by the scenario's ({used}): 1"] if used else [])
+
+
 def test_strict_refuses_what_would_be_repaired(ours):
     with pytest.raises(InputError, match=r"line 5: .*zero run time"):
         load_scenario(ours, strict=True)

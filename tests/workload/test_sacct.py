@@ -89,6 +89,43 @@ def test_a_realistic_dump(dump):
     assert {n.what: n.first_line for n in w.notes}["job that never started dropped"] == 6
 
 
+def test_pooled_partitions_are_said(dump):
+    two = dump(
+        DUMP.replace("|batch|high|CANCELLED", "|long|high|CANCELLED").replace(
+            "bob|chem|batch|normal", "bob|chem|gpu|normal"
+        )
+    )
+    assert counted(two)["jobs of 3 partitions run on one pool of processors"] == len(two) == 6
+    assert not [what for what in counted(dump(DUMP)) if "partition" in what]
+    assert len(dump(DUMP.replace("|batch|high|", "|long|high|"), strict=False)) == 6
+
+
+@pytest.mark.parametrize(
+    ("field", "texts", "ignored"),
+    [
+        ("AllocTRES", ("billing=4,cpu=4,gres/gpu=2,node=1", "cpu=4,mem=8G", "cpu=1,gres/gpu:a100=1,gres/gpu=1"), 2),
+        ("ReqTRES", ("cpu=4,gres/gpu=0", "cpu=4,gres/gpu:h100=8", ""), 1),
+        ("ReqGRES", ("gpu:2", "gres:gpu:1", "gpu:tesla:2,craynetwork:1"), 3),
+        ("AllocGRES", ("gpu:0", "PER_NODE:gpu:4", "craynetwork:2"), 1),
+    ],
+)
+def test_ignored_gpus_are_counted(dump, field, texts, ignored):
+    rows = [f"{k}|0|2026-01-05T08:00:00|2026-01-05T08:00:00|60|4|{text}" for k, text in enumerate(texts, start=1)]
+    w = dump(table(*rows, fields=f"JobIDRaw|UID|Submit|Start|ElapsedRaw|AllocCPUS|{field}"), time_zone="UTC")
+    assert counted(w) == {
+        "requested time missing or unlimited, run time used": 3,
+        "GPUs of a job ignored: the machine has processors only": ignored,
+    }
+
+
+def test_a_note_goes_with_the_column_that_it_tells_of(dump):
+    w = dump(DUMP, time_zone="UTC")
+    again = w.with_columns(power_w=np.ones(len(w)))
+    gone = [note.what for note in w.notes if note not in again.notes]
+    assert gone == ["power from measured energy, idle power of the job's nodes included"]
+    assert w.with_columns(run_time_s=w.run_time_s).notes == w.notes
+
+
 def test_strict_refuses_the_first_drop(dump):
     with pytest.raises(InputError, match=r"line 9: State: job that was still waiting dropped"):
         dump(DUMP, strict=True)

@@ -163,16 +163,24 @@ def _generated(section: Generator) -> Workload:
 def _powered(workload: Workload, section: WorkloadSection, origin: Origin) -> Workload:
     import numpy as np
 
-    from greenbatch.workload import per_processor_power, power_list
+    from greenbatch.workload import Note, per_processor_power, power_list
 
     power = section.power
+    if power.kind == "trace":
+        return workload
     if power.kind == "none":
-        return workload.with_columns(power_w=np.full(len(workload), np.nan))
-    if power.kind == "per-processor":
-        return per_processor_power(workload, power.seed, power.low_w, power.high_w)
-    if power.kind == "list":
-        return power_list(workload, origin.locate(power.file, power.dataset))
-    return workload
+        used, powered = "jobs have no power", workload.with_columns(power_w=np.full(len(workload), np.nan))
+    elif power.kind == "per-processor":
+        used = f"{power.low_w} to {power.high_w} W a processor, drawn with seed {power.seed}"
+        powered = per_processor_power(workload, power.seed, power.low_w, power.high_w)
+    else:
+        file = origin.locate(power.file, power.dataset)
+        used, powered = f"power a processor from {file.name}", power_list(workload, file)
+    recorded = int(np.count_nonzero(np.isfinite(workload.power_w)))
+    if not recorded:
+        return powered
+    what = f"recorded power replaced by the scenario's ({used})"
+    return replace(powered, notes=(*powered.notes, Note(what, recorded, about="power_w")))
 
 
 def _series_site(section: SeriesSite, workload: Workload, factor: float, origin: Origin) -> Site:

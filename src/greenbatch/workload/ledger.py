@@ -32,10 +32,10 @@ class Ledger:
             raise InputError(what, file=self.file, line=int(lines.min()), field=column, fix=fix)
         self.fact(what, lines)
 
-    def fact(self, what: str, lines: NDArray[Any]) -> None:
-        """Count something worth knowing that changes no value."""
+    def fact(self, what: str, lines: NDArray[Any], *, about: str = "") -> None:
+        """Count something worth knowing that changes no value; ``about`` names the column that it tells of."""
         if len(lines):
-            self.notes.append(Note(what, len(lines), int(lines.min())))
+            self.notes.append(Note(what, len(lines), int(lines.min()), about))
 
     def summary(self) -> str:
         """All notes in one line."""

@@ -65,6 +65,7 @@ class _Jobs:
     allocated: Floats
     processors: Floats
     energy_j: Floats
+    gpus: Floats
     user: NDArray[np.int64]
     group: NDArray[np.int64]
     partition: NDArray[np.int64]
@@ -84,6 +85,7 @@ def read_sacct(
     allocated, else the requested ones. Steps are skipped, components of a heterogeneous job become one job, and of a
     requeued job only the last run is kept. Power is ConsumedEnergyRaw / run time where recorded; Slurm measures whole
     nodes, idle power included. Accounts become groups and QOS queues, numbered by first appearance.
+    Partitions share one pool of processors, and GPUs are ignored; notes say how many jobs that concerns.
 
     Args:
         path: the dump.
@@ -202,11 +204,13 @@ _ALLOCATED: Readers = (
     ("AllocCPUS", sacct_text.counts), ("NCPUS", sacct_text.counts), ("AllocTRES", sacct_text.tres_processors),
 )  # fmt: skip
 _REQUESTED: Readers = (("ReqCPUS", sacct_text.counts), ("ReqTRES", sacct_text.tres_processors))
+_GPUS: Readers = tuple((name, sacct_text.gpus) for name in ("AllocTRES", "ReqTRES", "AllocGRES", "ReqGRES"))
 _NUMBERS: dict[str, Readers] = {
     "elapsed_s": (("ElapsedRaw", sacct_text.counts), ("Elapsed", sacct_text.durations)),
     "limit_s": (("TimelimitRaw", _minutes), ("Timelimit", sacct_text.durations)),
     "allocated": _ALLOCATED,
     "requested": _REQUESTED,
+    "gpus": _GPUS,
     "energy_j": (("ConsumedEnergyRaw", sacct_text.energies), ("ConsumedEnergy", sacct_text.energies)),
 }
 
@@ -214,7 +218,7 @@ _NUMBERS: dict[str, Readers] = {
 def _jobs(raw: dict[str, NDArray[Any]], tz: ZoneInfo | None, ledger: Ledger) -> _Jobs:
     submit_s, start_s, run_s = _resolved(raw, tz, ledger)
     allocated = np.nan_to_num(raw["allocated"])
-    same = ("line", "key", "leader", "number", "status", "unfinished", "limit_s", "energy_j", *_NAMES)
+    same = ("line", "key", "leader", "number", "status", "unfinished", "limit_s", "energy_j", "gpus", *_NAMES)
     return _Jobs(
         trace_row=np.arange(len(submit_s)), submit_s=submit_s, start_s=start_s, run_s=run_s, allocated=allocated,
         processors=np.where(allocated > 0, allocated, np.nan_to_num(raw["requested"])),
@@ -282,6 +286,7 @@ def _merged(jobs: _Jobs, ledger: Ledger) -> _Jobs:
     whole = jobs.take(first)
     whole.processors = np.add.reduceat(jobs.processors, first)
     whole.energy_j = np.add.reduceat(jobs.energy_j, first)  # unknown if one component's is
+    whole.gpus = np.fmax.reduceat(jobs.gpus, first)
     whole.run_s = np.maximum.reduceat(jobs.run_s, first)
     whole.limit_s = np.maximum.reduceat(jobs.limit_s, first)
     whole.submit_s = np.maximum.reduceat(jobs.submit_s, first)
@@ -297,7 +302,12 @@ def _columns(jobs: _Jobs, origin_s: float, ledger: Ledger) -> dict[str, Any]:
     wait_s = jobs.start_s - jobs.submit_s
     ledger.fact("start before submission, recorded wait ignored", jobs.line[wait_s < 0])
     measured = np.isfinite(jobs.energy_j)
-    ledger.fact("power from measured energy, idle power of the job's nodes included", jobs.line[measured])
+    ledger.fact("power from measured energy, idle power of the job's nodes included", jobs.line[measured],
+                about="power_w")  # fmt: skip
+    partitions = len(np.unique(jobs.partition[jobs.partition > 0]))
+    if partitions > 1:
+        ledger.fact(f"jobs of {partitions} partitions run on one pool of processors", jobs.line)
+    ledger.fact("GPUs of a job ignored: the machine has processors only", jobs.line[jobs.gpus > 0])
     return {
         "job_id": _job_ids(jobs, ledger), "submit_s": jobs.submit_s - origin_s, "run_time_s": jobs.run_s,
         "requested_time_s": requested_s, "processors": jobs.processors, "power_w": jobs.energy_j / jobs.run_s,

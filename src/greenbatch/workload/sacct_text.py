@@ -26,6 +26,7 @@ _EPOCH = re.compile(r"\d{1,11}", re.ASCII)
 _COUNT = re.compile(r"\d+", re.ASCII)
 _SCALED = re.compile(r"(\d+(?:\.\d+)?)([KMGTP]?)", re.ASCII)
 _SCALE = {"": 1.0, "K": 1e3, "M": 1e6, "G": 1e9, "T": 1e12, "P": 1e15}
+_GPU = re.compile(r"(?:^|[,/:])gpu(?::[A-Za-z][^=:,]*)?[=:](\d+)", re.ASCII)
 _TRES_CPU = re.compile(r"(?:^|,)cpu=(\d+)(?:,|$)", re.ASCII)
 
 _NO_VALUE = 2.0**63
@@ -176,6 +177,11 @@ def counts(dump: Dump, name: str) -> Floats:
 def tres_processors(dump: Dump, name: str) -> Floats:
     """The ``cpu=`` entry of a TRES list such as ``billing=4,cpu=4,mem=8G,node=1``; NaN without one."""
     return _each(dump, name, lambda text: float(m[1]) if (m := _TRES_CPU.search(text)) else np.nan, "")
+
+
+def gpus(dump: Dump, name: str) -> Floats:
+    """GPUs in a TRES or GRES list (``gres/gpu=2``, ``gres/gpu:a100=2``, ``gpu:2``); NaN without an entry."""
+    return _each(dump, name, lambda text: max((float(n) for n in _GPU.findall(text)), default=np.nan), "")
 
 
 def energies(dump: Dump, name: str) -> Floats:

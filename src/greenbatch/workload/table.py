@@ -29,6 +29,8 @@ class Note:
     what: str
     count: int
     first_line: int | None = None
+    about: str = ""
+    """The column that it tells of, if it tells of one: the note goes when that column is replaced."""
 
     def __str__(self) -> str:
         where = "" if self.first_line is None else f", first at line {self.first_line}"
@@ -109,8 +111,9 @@ class Workload(Shown):
         return replace(self, **columns)
 
     def with_columns(self, **columns: Any) -> Self:
-        """The same workload with some columns replaced."""
-        return replace(self, **columns)
+        """The same workload with some columns replaced, without the notes about what they were."""
+        kept = tuple(note for note in self.notes if note.about not in columns)
+        return replace(self, **{"notes": kept, **columns})
 
     def frame(self) -> polars.DataFrame:
         """All columns as a polars data frame."""
