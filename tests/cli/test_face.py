@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 import tomllib
@@ -109,8 +110,12 @@ def test_simulate_writes_the_four_files(small, capsys):
     assert metrics["energy_kwh"] - used == pytest.approx(metrics["brown_kwh"], rel=1e-9)
     assert used / metrics["energy_kwh"] == pytest.approx(metrics["renewable_utilization"], rel=1e-9)
     out = capsys.readouterr().out
-    assert "avg_bounded_slowdown" in out
     assert "written to out" in out
+    told = {label.strip(): value for label, value in re.findall(r"^  (\S.*?)  +(\S.*)$", out, re.MULTILINE)}
+    assert told["Jobs"] == "30"
+    assert told["Makespan"] == f"{metrics['makespan_s'] / 86_400:.2f} d"
+    assert told["Mean wait"] == f"{wait / 3600:.2f} h"
+    assert "_s" not in "".join(told), "seconds are for files"
 
 
 def test_a_trace_alone_has_no_energy(small, capsys):

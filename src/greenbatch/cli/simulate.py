@@ -9,13 +9,16 @@ from typing import TYPE_CHECKING
 from greenbatch.cli.flags import Natural, Positive, Switch
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from greenbatch.engine.outcome import Outcome
     from greenbatch.scenarios import Scenario
 
 _HEADLINE = (
-    "jobs", "makespan_s", "utilization", "avg_wait_s", "avg_bounded_slowdown", "energy_kwh", "brown_kwh",
+    "makespan_s", "utilization", "avg_wait_s", "avg_bounded_slowdown", "energy_kwh", "brown_kwh", "horizon_brown_kwh",
     "renewable_utilization",
 )  # fmt: skip
+"""Metrics that are printed, in the units of the tables."""
 
 
 def simulate(
@@ -84,12 +87,26 @@ def simulate(
     for line in warnings:
         print(f"warning: {line}")
     print(f"{question.name}, {scheduler}")
-    for name in _HEADLINE:
-        if (value := metrics.get(name)) is not None:
-            print(f"  {name:24} {value:,.6g}" if isinstance(value, float) else f"  {name:24} {value:,}")
+    for label, value in headline(metrics):
+        print(f"  {label:30} {value}")
     for note in question.notes:
         print(f"  note: {note}")
     print(f"written to {out}")
+
+
+def headline(metrics: Mapping[str, float | int | None]) -> list[tuple[str, str]]:
+    """Label and figure with its unit, for reading: durations in hours or days, energy in kWh."""
+    from greenbatch.experiments.tables import DETAIL, MAIN
+
+    columns = {column.metric: column for column in (*MAIN, *DETAIL)}
+    lines = [("Jobs", f"{metrics['jobs']:,}")]
+    for name in _HEADLINE:
+        if (value := metrics.get(name)) is not None:
+            column = columns[name]
+            lines.append((column.header, f"{column.number(value)} {column.unit}".rstrip()))
+    if left := metrics.get("horizon_unfinished_jobs"):
+        lines.append(("Jobs unfinished at the horizon", f"{left:,}"))
+    return lines
 
 
 def write_outcome(outcome: Outcome, scenario: Scenario, folder: Path) -> dict[str, float | int | None]:

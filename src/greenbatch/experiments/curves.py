@@ -10,11 +10,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from greenbatch.experiments.drawing import (
-    DASHES,
     PAPER,
     Picture,
     color_of,
+    dash_of,
     drawing,
+    legend_room,
+    marked,
+    marker_of,
     new_figure,
     picture_of,
     slug,
@@ -75,9 +78,9 @@ def _curve_plot(logs: Logs, name: str, key: str, title: str, axis: str, reading:
         figure, axes = new_figure(2.0 + 0.16 * sum(1 + wrapped(label, 44).count("\n") for label in shown))
         axes.xaxis.set_major_locator(MaxNLocator(integer=True))
         for k, (label, (epochs, values)) in enumerate(shown.items()):
-            line: dict[str, Any] = {"color": color_of(k), "linestyle": DASHES[k % len(DASHES)]}
+            line: dict[str, Any] = {"color": color_of(k), "linestyle": dash_of(k), **marked(k, len(shown))}
             if len(epochs) == 1:
-                line |= {"marker": "o", "markersize": 4}
+                line |= {"marker": marker_of(k), "markersize": 4, "markevery": None}
             if len(values) > 1:
                 axes.fill_between(
                     epochs, values.min(axis=0), values.max(axis=0), color=color_of(k), alpha=0.18, linewidth=0
@@ -171,17 +174,18 @@ def sweep_plot(points: Mapping[str, Sequence[tuple[float, float, float]]], name:
 
     from greenbatch.experiments.drawing import WIDTH_IN
 
+    columns, room = legend_room(list(points))
     with drawing():
-        figure = Figure(figsize=(WIDTH_IN, 3.6))
+        figure = Figure(figsize=(WIDTH_IN, 3.3 + room))
         upper, lower = figure.subplots(2, 1, sharex=True)
         for k, (label, each) in enumerate(points.items()):
             eta, slow, green = np.array(sorted(each)).T
-            line: dict[str, Any] = {"color": color_of(k), "linestyle": DASHES[k % len(DASHES)], "marker": "o"}
-            upper.plot(eta, slow, markersize=3, label=label, **line)
+            line: dict[str, Any] = {"color": color_of(k), "linestyle": dash_of(k), "marker": marker_of(k)}
+            upper.plot(eta, slow, markersize=3, label=wrapped(label, 40), **line)
             lower.plot(eta, 100 * green, markersize=3, **line)
         upper.set(ylabel="mean bounded slowdown")
         lower.set(xlabel="penalty factor η", ylabel="renewable utilization [%]")
-        figure.legend(loc="outside lower left", ncols=2)
+        figure.legend(loc="outside lower left", ncols=columns)
         told = "; ".join(f"{label} at {e:g}: {s:.4g}, {g:.1%}" for label, each in points.items() for e, s, g in each)
         alt = f"Two line charts against the penalty factor: {told}."
         caption = "Each point is the mean over seeds and windows of models that were trained with this factor."

@@ -10,7 +10,7 @@ from __future__ import annotations
 import io
 import math
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -27,7 +27,8 @@ COLORS = ("#0072b2", "#e69f00", "#009e73", "#cc79a7", "#d55e00", "#56b4e9", "#8c
 """Series colors, after Okabe and Ito (2008); yellow darkened to be seen on white."""
 MARKERS = "osD^vPX"
 """One fewer than colors, so that 56 schedulers differ in one or the other."""
-DASHES = ("-", "--", ":", "-.")
+DASHES: tuple[Any, ...] = ("-", (0, (4, 1.6)), (0, (1, 1.3)), (0, (5, 1.3, 1, 1.3)))
+"""Solid, dashed, dotted and dash-dotted; the second eight series take other dashes than the first eight."""
 INK, PALE, PAPER = "#1b2430", "#c9ced6", "#fdfdfc"
 """Text and axes; grid lines; background. Replaced by CSS variables in the SVG."""
 
@@ -58,7 +59,7 @@ def _style() -> dict[str, Any]:
     return {
         "svg.fonttype": "none", "text.parse_math": False, "font.family": "DejaVu Sans", "font.size": 8,
         "axes.labelsize": 8, "xtick.labelsize": 7.5, "ytick.labelsize": 7.5, "legend.fontsize": 7.5,
-        "legend.frameon": False, "legend.handlelength": 1.6, "legend.columnspacing": 1.2, "legend.labelspacing": 0.35,
+        "legend.frameon": False, "legend.handlelength": 2.4, "legend.columnspacing": 1.2, "legend.labelspacing": 0.35,
         "axes.spines.top": False, "axes.spines.right": False, "axes.linewidth": 0.7, "axes.edgecolor": INK,
         "axes.labelcolor": INK, "text.color": INK, "xtick.color": INK, "ytick.color": INK, "xtick.major.width": 0.7,
         "ytick.major.width": 0.7, "xtick.major.size": 3, "ytick.major.size": 3, "axes.grid": True, "grid.color": PALE,
@@ -124,6 +125,30 @@ def standalone(picture: Picture) -> str:
 def color_of(index: int) -> str:
     """The color of the scheduler at that place, everywhere in a report."""
     return COLORS[index % len(COLORS)]
+
+
+def marker_of(index: int) -> str:
+    """The marker of the scheduler at that place."""
+    return MARKERS[index % len(MARKERS)]
+
+
+def dash_of(index: int) -> Any:
+    """The line style of the scheduler at that place: another one where colors begin again."""
+    return DASHES[(index + index // len(COLORS)) % len(DASHES)]
+
+
+def marked(index: int, series: int) -> dict[str, Any]:
+    """Keywords of a line that puts its marker on it here and there, where colors alone do not tell lines apart."""
+    if series <= len(COLORS):
+        return {}
+    return {"marker": marker_of(index), "markersize": 3.2, "markevery": ((index % 8) * 0.012 + 0.01, 0.11)}
+
+
+def legend_room(names: Sequence[str], *, several: bool = True, width: int = 40) -> tuple[int, float]:
+    """Columns of a legend below a picture, and its height [inch], for names over lines of at most ``width``."""
+    columns = 1 if not several or max(map(len, names), default=0) > 22 else 2
+    lines = sum(1 + wrapped(name, width).count("\n") for name in names)
+    return columns, 0.165 * math.ceil(lines / columns)
 
 
 def slug(name: str) -> str:

@@ -14,14 +14,16 @@ from numpy.typing import NDArray
 from greenbatch.engine.outcome import Outcome
 from greenbatch.experiments.drawing import (
     COLORS,
-    DASHES,
     INK,
-    MARKERS,
     PALE,
     PAPER,
     Picture,
     color_of,
+    dash_of,
     drawing,
+    legend_room,
+    marked,
+    marker_of,
     new_figure,
     picture_of,
     plain_log_ticks,
@@ -112,10 +114,9 @@ def tradeoff_plot(frame: polars.DataFrame, baseline: str) -> Picture | None:
     shown = [name for name in names if math.isfinite(slow[name].mean) and math.isfinite(green[name].mean)]
     if not shown:
         return None
-    columns = 1 if max(map(len, shown)) > 14 else 2
-    lines = sum(1 + wrapped(name, 40).count("\n") for name in shown)
+    columns, room = legend_room(shown, several=max(map(len, shown)) <= 14)
     with drawing():
-        figure, axes = new_figure(2.5 + 0.16 * math.ceil(lines / columns))
+        figure, axes = new_figure(2.5 + room)
         for name in shown:
             x, y, k = slow[name], green[name], names.index(name)
             stretch = ratio[name].mean if math.isfinite(ratio[name].mean) else 1.0
@@ -125,7 +126,7 @@ def tradeoff_plot(frame: polars.DataFrame, baseline: str) -> Picture | None:
                 axes.plot([x.mean] * 2, [100 * y.low, 100 * y.high], **style)
             label = f"{wrapped(name, 40)}, makespan ×{stretch:.2f}"
             axes.scatter(
-                x.mean, 100 * y.mean, s=34, marker=MARKERS[k % len(MARKERS)], edgecolors=color_of(k), linewidths=1.2,
+                x.mean, 100 * y.mean, s=34, marker=marker_of(k), edgecolors=color_of(k), linewidths=1.2,
                 facecolors=PAPER if stretch > STRETCH_LIMIT else color_of(k), zorder=3, label=label,
             )  # fmt: skip
         axes.set_xscale("log")
@@ -324,25 +325,26 @@ def queue_plot(
     last = max(float(o.start_s.max()) for o in outcomes.values())
     edges = np.linspace(first, max(last, first + 1.0), points + 1)
     days = (edges - first) / 86_400
+    columns, room = legend_room(list(outcomes))
     with drawing():
-        figure, axes = new_figure(2.3 + 0.16 * math.ceil(len(outcomes) / 2))
+        figure, axes = new_figure(2.3 + room)
         peaks = []
         for name, outcome in outcomes.items():
             k = order.index(name)
             length = queue_length(outcome, edges)
             peaks.append(f"{name} {length.max():,.0f}")
-            dash = DASHES[k % len(DASHES)]
             axes.step(
                 days,
                 np.append(length, length[-1]),
                 where="post",
                 color=color_of(k),
-                linestyle=dash,
+                linestyle=dash_of(k),
+                **marked(k, len(order)),
                 label=wrapped(name, 40),
             )
         axes.set(xlim=(0, days[-1]), xlabel="days since the first submission", ylabel="waiting jobs")
         axes.set_ylim(bottom=0)
-        figure.legend(loc="outside lower left", ncols=1 if max(map(len, outcomes)) > 22 else 2)
+        figure.legend(loc="outside lower left", ncols=columns)
         caption = f"Mean queue length in {points} equal steps of {(edges[1] - edges[0]) / 60:.0f} min."
         alt = f"Line chart of the number of waiting jobs over time. Highest: {'; '.join(peaks)}."
         return picture_of(figure, "queue", "Queue length", caption, alt)

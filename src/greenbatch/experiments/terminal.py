@@ -43,9 +43,11 @@ class TerminalTable:
         for line in self.table.lead:
             yield Text(line)
         yield from blocks(self.table, width)
+        yield Text()
         for note in self.table.notes:
             yield Text(note, style=_FAINT)
-        yield Text()
+        if self.table.notes:
+            yield Text()
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +57,8 @@ class _Column:
     place: int
     least: int
     whole: int
+    text: bool
+    """It holds words rather than figures with intervals, so any more room serves it."""
 
     @staticmethod
     def of(table: Table, place: int) -> _Column:
@@ -64,7 +68,8 @@ class _Column:
         words = [word for cell in cells for part in _parts(cell) for word in part.split()]
         parts = [part for cell in cells for part in _parts(cell)]
         least = max(map(_length, (*head, *words)), default=1)
-        return _Column(place, least, max(least, *map(_length, parts)) if parts else least)
+        whole = max((least, *map(_length, parts)))
+        return _Column(place, least, whole, not any(cell.interval for cell in cells))
 
 
 def _parts(cell: Cell) -> tuple[str, ...]:
@@ -73,6 +78,8 @@ def _parts(cell: Cell) -> tuple[str, ...]:
 
 def blocks(table: Table, width: int) -> Iterator[Text]:
     """The lines of a table for so many columns of characters, title and notes left out."""
+    from rich.text import Text
+
     columns = [_Column.of(table, place) for place in range(len(table.columns))]
     names = max((_length(name) for name in (table.corner, *(name for name, _ in table.rows))), default=0)
     for inline, loose in ((True, True), (False, True), (True, False), (False, False)):
@@ -81,7 +88,9 @@ def blocks(table: Table, width: int) -> Iterator[Text]:
         if need <= room:
             yield from _block(table, columns, width, names if inline else 0)
             return
-    for part in _split(columns, width):
+    for k, part in enumerate(_split(columns, width)):
+        if k:
+            yield Text()
         yield from _block(table, part, width, 0)
 
 
@@ -98,11 +107,13 @@ def _split(columns: Sequence[_Column], width: int) -> Iterator[list[_Column]]:
 
 
 def _widths(columns: Sequence[_Column], room: int) -> list[int]:
-    """Widths of the columns: each as wide as it wants to be while there is room."""
+    """Widths of the columns: all whole if there is room, else words share what room there is."""
+    if sum(GAP + column.whole for column in columns) <= room:
+        return [column.whole for column in columns]
     widths = [column.least for column in columns]
     slack = room - sum(GAP + width for width in widths)
     for k, column in enumerate(columns):
-        more = min(max(slack, 0), column.whole - column.least)
+        more = min(max(slack, 0), column.whole - column.least) if column.text else 0
         widths[k] += more
         slack -= more
     return widths
@@ -126,7 +137,6 @@ def _block(table: Table, columns: Sequence[_Column], width: int, names: int) -> 
             yield Text(wrapped(name, width))
         body = [_body(cells[column.place], w) for column, w in zip(columns, widths, strict=True)]
         yield from _lines([[(name, _PLAIN)]] if names else [], body, names, widths)
-    yield Text()
 
 
 def _head(column: tuple[str, str, str], width: int) -> list[Line]:
