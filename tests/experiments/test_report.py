@@ -170,6 +170,41 @@ def test_the_summary_names_what_a_low_slowdown_costs(wait_h: float, told: str) -
     assert told in lines
 
 
+def test_the_summary_says_if_the_least_brown_energy_is_understated() -> None:
+    base = {"avg_bounded_slowdown": 2.0, "renewable_utilization": 0.5, "makespan_ratio": 1.0,
+            "horizon_brown_kwh": 100.0, "horizon_unfinished_share": 0.0}  # fmt: skip
+    for share, told in ((0.0, False), (0.3, True)):
+        late = base | {"horizon_brown_kwh": 50.0, "horizon_unfinished_share": share}
+        frame = tidy([("a", {"fcfs+easy": base, "late": late})])
+        lines = summary_lines(frame, example(windows=1)[1], "fcfs+easy")
+        assert any("late draws the least brown energy: 50.00 kWh" in line for line in lines)
+        assert any("understated" in line for line in lines) == told
+
+
+def test_the_horizon_is_defined(text: str) -> None:
+    told = text.split('id="definitions"')[1].split("</dl>", maxsplit=1)[0]
+    assert "<code>factor * makespan of fcfs+easy</code>" in told
+    assert "<code>evaluation.horizon</code>" in told
+    assert "`" not in told
+
+
+def test_a_cell_of_a_planners_tables_holds_one_figure() -> None:
+    from greenbatch.engine.prices import HEADS, INPUTS, NUMBERS
+    from greenbatch.experiments.model_sections import models_among, price_section
+
+    name = "gas-marl-plus@default+none"
+    section = price_section(name, models_among([name])[name])
+    numbers, weights = section.tables
+    assert [row for row, _ in numbers.rows] == list(NUMBERS)
+    assert [row for row, _ in weights.rows] == list(INPUTS)
+    assert len(weights.columns) == HEADS
+    for _, cells in (*weights.rows, *((row, cells[:1]) for row, cells in numbers.rows)):
+        assert all(re.fullmatch(r"[+−]?[\d.e+-]+", cell.text) for cell in cells)
+    for source in INPUTS:
+        assert source in weights.notes[0], "every input is explained"
+    assert "brown energy" in section.text
+
+
 def test_provenance_is_folded(text: str) -> None:
     folded = text.split('id="provenance"')[1]
     assert folded.count("<details>") == folded.count("<summary>") == 3

@@ -194,12 +194,6 @@ def test_unfinished_work_at_the_horizon_is_noted() -> None:
     assert not [note for note in class_table(frame).notes if "horizon" in note]
 
 
-def test_lines_may_stand_above_a_table(frame: polars.DataFrame) -> None:
-    table = comparison_table(frame, lead=["read this first"])
-    for text in (to_markdown(table), to_latex(table)):
-        assert 0 < text.index("read this first") < text.index("patient+none")
-
-
 def test_markdown_is_one_row_a_scheduler_with_units(frame: polars.DataFrame) -> None:
     lines = to_markdown(comparison_table(frame)).splitlines()
     rows = [line for line in lines if line.startswith("|")]

@@ -54,35 +54,46 @@ def models_among(names: Sequence[str]) -> dict[str, LearnedScheduler | PricedSch
     return {name: each for name, each in made.items() if isinstance(each, (LearnedScheduler, PricedScheduler))}
 
 
+PRICED = (
+    "The model is a planner. At each event it compares, for every waiting job, the cost of starting now with the "
+    "cost of starting in each later half-hour of the power forecast, and starts the jobs for which now is "
+    "cheapest. The cost of a start is the brown energy that it is expected to draw, plus prices for what brown "
+    "energy does not count: using green hours that others could use, holding processors idle, and waiting. The "
+    "first table lists these numbers."
+)
+MOVED = (
+    " Seven of them move with the state of the system. The second table lists by which weights: a positive weight "
+    "raises the number when that input is high, and inputs are scaled to about -1 to 1."
+)
+
+
 def price_section(name: str, scheduler: PricedScheduler) -> Section:
-    """The prices that a planner follows: its numbers, and what of the system's state moves each most."""
+    """The prices that a planner follows: its numbers, and the weights by which the system's state moves them."""
     from greenbatch.engine.prices import HEADS, INPUTS, NUMBERS, PRICES
 
     heads = scheduler.numbers[PRICES:].reshape(HEADS, len(INPUTS))
-    rows = []
-    for k, (number, about) in enumerate(NUMBERS.items()):
-        moved = ""
-        if k < HEADS:
-            strongest = sorted(range(len(INPUTS)), key=lambda i: -abs(heads[k, i]))[:3]
-            moved = ", ".join(f"{INPUTS[i]} {heads[k, i]:+.2f}" for i in strongest)
-        rows.append(
-            (
-                number,
-                (
-                    Cell(f"{scheduler.numbers[k]:.4g}"),
-                    Cell(about.meaning.replace("`", "")),
-                    Cell(moved or "\N{EN DASH}"),
-                ),
-            )
-        )
-    columns = (("Value", "", "Value"), ("What it is", "", "What it is"), ("Moved most by", "", "Moved most by"))
-    table = Table("Prices", columns, tuple(rows), corner="Number")
-    text = (
-        "The model is a planner: each waiting job weighs starting now against every later half-hour of the forecast at "
-        "these prices. Those with an entry in the last column move with the state of the system, by the weights "
-        "shown."
+    moved = list(NUMBERS)[:HEADS]
+    columns = (("Value", "", "Value"), ("Meaning", "", "Meaning"))
+    rows = tuple(
+        (number, (Cell(f"{value:.4g}"), Cell(about.meaning.replace("`", ""))))
+        for (number, about), value in zip(NUMBERS.items(), scheduler.numbers, strict=False)
     )
-    return Section(f"Prices of {name}", text, (), (table,))
+    weights = tuple((source, tuple(Cell(f"{weight:+.2f}".replace("-", "\N{MINUS SIGN}")) for weight in heads[:, i]))
+                    for i, source in enumerate(INPUTS))  # fmt: skip
+    tables = (
+        Table("Prices and other numbers of the planner", columns, rows, corner="Number"),
+        Table("Weights that move them", tuple((number, "", number) for number in moved), weights, corner="Input",
+              notes=(INPUT_MEANINGS,)),
+    )  # fmt: skip
+    return Section(f"Prices of {name}", PRICED + MOVED, (), tables)
+
+
+INPUT_MEANINGS = (
+    "green_now, green_day, green_later: how green the next hours, the next day and its second half are; quiet: "
+    "time since the last arrival; queued_work, free, running_work: waiting work, free processors, running work; "
+    "longest: the longest waiting job relative to the queued work; sine, cosine: time of day; arrivals: rate of "
+    "arrivals; lag: time that the machine still needs, relative to one that never delayed a job."
+)
 
 
 def training_section(folders: Mapping[str, list[Path]], title: str = "Training") -> Section | None:

@@ -178,6 +178,8 @@ def _power_lines(frame: polars.DataFrame, baseline: str) -> list[str]:
             f"Over the same span of time, idle power included, {least} draws the least brown energy: "
             f"{_shown(energy, brown[least])}, {_to_baseline(frame, energy, least, baseline)}."
         )
+    if intervals(frame, "horizon_unfinished_share")[least].mean > 0:
+        lines.append("That is understated: some of its work is unfinished when the span ends.")
     return lines
 
 
@@ -197,13 +199,13 @@ def data_notes(outcomes: Mapping[str, Outcome], notes: Sequence[str] = ()) -> li
 
 
 def definitions() -> list[tuple[str, str]]:
-    """Label and formula of the metrics of the main table, as their docstrings say, formulas as HTML code."""
+    """Label and formula of the metrics of the main table and of its horizon, from their docstrings, as HTML."""
     from markupsafe import Markup, escape
 
     found: list[tuple[str, str]] = []
-    for m in (METRICS[column.metric] for column in MAIN):
+    for m in (METRICS[name] for name in (*_COLUMNS, "horizon_s", "horizon_unfinished_share")):
         text = str(escape(" ".join(m.doc.replace(", shape (n,)", "").split())))
-        text = re.sub(r"\*(\w+)\*", r"<em>\1</em>", re.sub(r"``(.+?)``", r"<code>\1</code>", text))
+        text = re.sub(r"\*(\w+)\*", r"<em>\1</em>", re.sub(r"``?([^`]+)``?", r"<code>\1</code>", text))
         found.append((m.label, Markup(text)))  # noqa: S704 - escaped above, only our own tags are added
     return found
 

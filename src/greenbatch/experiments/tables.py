@@ -136,8 +136,6 @@ class Table:
     """Header of the column of row names."""
     notes: tuple[str, ...] = ()
     """Lines under the table."""
-    lead: tuple[str, ...] = ()
-    """Lines above the table, to be read before it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -191,7 +189,6 @@ def comparison_table(
     title: str = "Schedulers compared",
     show_intervals: bool = True,
     notes: Sequence[str] = (),
-    lead: Sequence[str] = (),
 ) -> Table:
     """One row a scheduler, one column a metric: mean over windows, 95% interval, the best value marked.
 
@@ -214,9 +211,9 @@ def comparison_table(
     count = frame["window"].n_unique()
     sample = "One window, so no interval" if count < 2 else f"Mean of {count} windows"
     sample += " [95% bootstrap interval]" if count > 1 and show_intervals else ""
-    over = any(column.metric.startswith("horizon_") for column in columns)
+    over = any(column.metric == "horizon_brown_kwh" for column in columns)
     told = (f"{sample}. Bold: best of the column.", *(horizon_notes(frame) if over else ()), *notes)
-    return Table(title, tuple(shown), rows, notes=told, lead=tuple(lead))
+    return Table(title, tuple(shown), rows, notes=told)
 
 
 def horizon_notes(frame: polars.DataFrame) -> list[str]:
@@ -350,8 +347,7 @@ def to_markdown(table: Table) -> str:
         return " ".join(filter(None, (body, safe(c.interval), f"({safe(c.remark)})" if c.remark else "")))
 
     headers = [table.corner, *(_header(header, unit) for header, unit, _ in table.columns)]
-    lines = [f"### {safe(table.title)}", "", *(f"{safe(line)}\n" for line in table.lead)]
-    lines += ["| " + " | ".join(map(safe, headers)) + " |"]
+    lines = [f"### {safe(table.title)}", "", "| " + " | ".join(map(safe, headers)) + " |"]
     lines.append("|:---|" + "---:|" * len(table.columns))
     lines += [f"| {safe(name)} | " + " | ".join(map(cell, cells)) + " |" for name, cells in table.rows]
     lines += [f"\n{safe(note)}" for note in table.notes]
@@ -378,7 +374,6 @@ def to_latex(table: Table) -> str:
 
     headers = [table.corner, *(_header(header, unit) for header, unit, _ in table.columns)]
     lines = [r"\begin{table}", r"\centering", rf"\caption{{{safe(table.title)}}}"]
-    lines += [rf"{{\small {safe(line)}\par}}" for line in table.lead]
     lines += [rf"\begin{{tabular}}{{l{'r' * len(table.columns)}}}", r"\toprule"]
     lines += [" & ".join(map(safe, headers)) + r" \\", r"\midrule"]
     lines += [" & ".join([safe(name), *map(cell, cells)]) + r" \\" for name, cells in table.rows]

@@ -35,13 +35,11 @@ class TerminalTable:
     table: Table
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
-        """Title, lines above, the blocks, lines below."""
+        """Title, blocks, and the lines below."""
         from rich.text import Text
 
         width = options.max_width
         yield Text(self.table.title, style="bold")
-        for line in self.table.lead:
-            yield Text(line)
         yield from blocks(self.table, width)
         yield Text()
         for note in self.table.notes:

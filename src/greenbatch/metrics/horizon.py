@@ -82,7 +82,7 @@ def horizon_s(_: Measured, horizon: Horizon) -> float:
     return horizon.end_s - horizon.start_s
 
 
-@metric("energy over the horizon", "kWh", scope="horizon")
+@metric("energy over the horizon", "kWh", "neither", scope="horizon")
 def horizon_energy_kwh(run: Measured, horizon: Horizon) -> float:
     """Energy used from the first submission to the end of the scenario's horizon, idle power included. [kWh], >= 0.
 
