@@ -431,10 +431,10 @@ def test_command_line_trains_and_shows(
     [
         (["gas-marl", "--epochs", "3"], "are about training"),
         (["gas-marl", "--train"], "needs --out"),
-        (["gas-marl", "--train", "--out", "x", "--starts", "1"], "takes neither"),
+        (["gas-marl", "--train", "--out", "x", "--starts", "1"], "takes no --starts, --sigma or --workers"),
         (["gas-marl", "--trained", "nowhere"], "is not a folder"),
         (["gasmarl", "--train", "--out", "x"], "nothing is trained for 'gasmarl'"),
-        (["gas-marl", "--trained", ".", "--sigma", "1"], "--trained: takes neither"),
+        (["gas-marl", "--trained", ".", "--sigma", "1"], "--trained: takes no --starts"),
         (["rlscheduler", "--train", "--out", "x", "--eta", "0.1"], "has no penalty factor"),
         (["gas-marl", "--train", "--out", "x", "--presets", "gas-marl-plus", "--eta", "0.1"], "has no penalty factor"),
         (["gas-marl", "--train", "--out", "x", "--eta", "little"], "'little' is not a number"),
