@@ -38,7 +38,7 @@ def terms() -> str:
 
 
 def presets() -> str:
-    """Every preset that comes with greenbatch."""
+    """Every shipped preset."""
     rows = []
     for name in preset.shipped_names():
         made = preset.preset(name)
@@ -60,24 +60,24 @@ def _rows(kind: type[BaseModel], first: str) -> list[tuple[str, str, str]]:
             rows += _rows(inner, f"{first}{name}.")
             continue
         default = field.get_default(call_default_factory=True)
-        told = NOTHING if field.is_required() or default is None else f"`{json.dumps(default, default=str)}`"
+        shown = NOTHING if field.is_required() or default is None else f"`{json.dumps(default, default=str)}`"
         meaning = meanings.get(name) or PLAIN[name]
-        rows.append((f"`{first}{name}`", "needed" if field.is_required() else told, meaning))
+        rows.append((f"`{first}{name}`", "required" if field.is_required() else shown, meaning))
     return rows
 
 
 PLAIN = {
-    "epochs": "Rounds of playing windows and learning from them.",
+    "epochs": "Rounds of rollouts, each followed by an update.",
     "gamma": "Discount of rewards.",
     "gae_lambda": "Lambda of generalized advantage estimation.",
     "clip": "PPO's bound on the ratio of probabilities.",
-    "jobs": "Jobs of a window.",
+    "jobs": "Jobs per window.",
     "actor_lr": "Learning rate of the actor (Adam).",
     "critic_lr": "Learning rate of the critic (Adam).",
-    "lr_schedule": "How learning rates go down: `constant`, `linear` or `cosine`.",
-    "seed": "Of weights, windows and actions.",
+    "lr_schedule": "Schedule of the learning rates: `constant`, `linear` or `cosine`.",
+    "seed": "Seed of weights, windows and actions.",
     "kind": "`none`, or `median`: windows whose metric lies in (median, 2 x mean).",
-    "curriculum": "Stages: from a share `start` on, other `jobs` of a window or other `weights` of reward terms.",
+    "curriculum": "Stages: from fraction `start` of the training on, `jobs` per window or `weights` of reward terms.",
 }
 """Keys whose names say nearly all."""
 

@@ -22,14 +22,14 @@ Node = Mapping[str, Any]
 
 PLAIN = {
     "name": "Name, shown in reports.",
-    "description": "What the question is, in whole sentences; shown in reports.",
+    "description": "Description in whole sentences, shown in reports.",
     "processors_per_machine": "Processors that share the idle power of one machine.",
-    "idle_power_per_machine_w": "Power of a machine that runs nothing; machines are always on. [W]",
-    "low_w": "Lowest power of a processor, included. [W]",
-    "high_w": "Highest power of a processor, included. [W]",
-    "LublinGenerator.types": "Types of jobs that are mixed, each an independent stream.",
-    "LublinGenerator.processors": "Machine size that the sizes of the jobs are made for.",
-    "schedulers": "What is compared, each `policy+backfill`.",
+    "idle_power_per_machine_w": "Power of an idle machine; machines are always on. [W]",
+    "low_w": "Lowest power of a processor, inclusive. [W]",
+    "high_w": "Highest power of a processor, inclusive. [W]",
+    "LublinGenerator.types": "Types of jobs to mix, each an independent stream.",
+    "LublinGenerator.processors": "Machine size that job sizes are generated for.",
+    "schedulers": "Schedulers to compare, each `policy+backfill`.",
     "seed": "Seed of the random numbers.",
 }
 """Keys whose meaning no docstring tells, or tells to programmers only (those with the name of their table)."""
@@ -159,6 +159,6 @@ def _type(node: Node) -> str:
 
 def _default(key: str, prop: Node, node: Node) -> str:
     if key in node.get("required", ()):
-        return "needed"
+        return "required"
     value = prop.get("default")
     return NOTHING if value is None else f"`{json.dumps(value)}`"

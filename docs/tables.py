@@ -49,7 +49,7 @@ def _parameters(known: Mapping[str, Parameter]) -> str:
 
 
 def shipped() -> str:
-    """Every scenario that comes with greenbatch."""
+    """Every shipped scenario."""
     rows = [(f"`{name}`", read_toml(SHIPPED / f"{name}.toml")[0]["description"]) for name in shipped_names()]
     return table(("Scenario", "Question"), rows)
 

@@ -243,7 +243,7 @@ def test_a_context_network_begins_with_its_rule() -> None:
         ({}, "no such network"),
         ({"kind": "linear"}, "training.search: linear is found by a search"),
         ({"kind": "kernels"}, "kernel, gas-marl"),
-        ({"kind": "kernel", "width": 3}, "none but kind"),
+        ({"kind": "kernel", "width": 3}, "none except kind"),
         ({"kind": "context", "widht": 3}, "did you mean width?"),
         ({"kind": "context", "width": "3"}, "network.width"),
         ({"kind": "context", "width": True}, "network.width"),

@@ -204,7 +204,7 @@ def test_the_best_center_on_validation_windows_is_kept_whatever_the_interruption
         ({"network.begin": ["a"] * 12}, "does not fit the queue"),
         ({"network.width": 3}, "linear has no such key"),
         ({"network.hidden": 100}, "is 100 .give 0 to 16"),
-        ({"action.delays": [{"kind": "none"}, {"kind": "releases", "amount": 1}]}, "a ranking chooses none"),
+        ({"action.delays": [{"kind": "none"}, {"kind": "releases", "amount": 1}]}, "a ranking chooses no delay"),
     ],
 )
 def test_what_is_no_ranking_is_refused(small: Scenario, tmp_path: Path, changes: dict[str, Any], message: str) -> None:

@@ -337,7 +337,7 @@ def test_a_search_killed_before_its_first_checkpoint_is_gone_on_with(small: Scen
 
 def test_bounds_are_for_planners(small: Scenario, tmp_path: Path) -> None:
     made = make_plan("rlscheduler-plus", small, overrides={"training.search.years": 2}, epochs=2, threads=1)
-    with pytest.raises(InputError, match=r"training\.search\.years: is for planners with prices"):
+    with pytest.raises(InputError, match=r"training\.search\.years: is only for the look-ahead planner"):
         search(made, tmp_path / "x", watch=lambda _: None)
 
 

@@ -249,7 +249,7 @@ def test_checkpoints_of_other_networks_are_refused(finished, tmp_path):
     tensors = load_file(here / CHECKPOINT / state["tensors"])
     tensors.pop(next(name for name in tensors if name.startswith("actor/")))
     save_checkpoint(here / CHECKPOINT, "other", tensors, state["state"])
-    with pytest.raises(InputError, match=r"state\.json: holds other networks"):
+    with pytest.raises(InputError, match=r"state\.json: does not contain this training's networks"):
         train(plan, here)
 
 

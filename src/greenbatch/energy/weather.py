@@ -81,9 +81,9 @@ def read_weather(
         gaps: refuse or fill missing values and missing rows; see ``samples.Repairs``.
         longest_step_s: longest distance between rows that is not a gap; by default 1.5 usual steps. [s]
         negative: refuse values below zero or set them to zero.
-        latitude_deg: if the file does not state it, or to override it. [deg]
-        longitude_deg: likewise. [deg]
-        elevation_m: likewise. [m]
+        latitude_deg: latitude, if the file does not state it, or to override it. [deg]
+        longitude_deg: longitude, likewise. [deg]
+        elevation_m: elevation, likewise. [m]
 
     Raises:
         InputError: the layout is unknown, or the file does not follow it; the error names file, line, field and fix.

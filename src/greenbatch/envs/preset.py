@@ -251,9 +251,9 @@ def _check_names(made: Preset, file: str | Path | None) -> None:
 def resolve(made: Preset, scenario: Scenario) -> Preset:
     """The preset with every normalizer as a number; some depend on the scenario.
 
-    ``processors``: of the cluster. ``longest_run_time``: the longest run time of the trace, as in the papers' code
-    (it uses run times, which leaks a little of the future into the scale). ``largest_*``: the largest value of the
-    trace. ``site_scale``: processors / 256, by which GAS-MARL scales a site.
+    ``processors``: processors of the cluster. ``longest_run_time``: the longest run time of the trace, as in the
+    papers' code (it uses run times, which leaks a little of the future into the scale). ``largest_*``: the largest
+    value of the trace. ``site_scale``: processors / 256, by which GAS-MARL scales a site.
 
     Raises:
         InputError: it requires a power supply that the scenario does not have, or it could starve jobs.

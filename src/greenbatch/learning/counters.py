@@ -1,4 +1,4 @@
-"""How far a training or a search has come: what of its state is no array."""
+"""Counters of a training or a search: the part of its state that is not arrays."""
 
 from __future__ import annotations
 
@@ -16,29 +16,29 @@ Bytes = Annotated[int, Field(ge=0, lt=2**63)]
 
 
 class Counters(Section):
-    """What is no array; ``checkpoint/state.json`` holds it."""
+    """Progress and results so far, stored in ``checkpoint/state.json``."""
 
     model_config = ConfigDict(frozen=False)
 
     epoch: Natural = 0
-    """Epochs that are done."""
+    """Completed epochs."""
     decisions: Bytes = 0
-    """Decisions that were learned from."""
+    """Decisions used for updates."""
     elapsed_s: NotNegative = 0.0
-    """Time spent, interruptions left out. [s]"""
+    """Time spent, without interruptions. [s]"""
     log_bytes: Bytes = 0
-    """Length of the log that belongs to this state."""
+    """Length of the log at this state."""
     averaged: Natural = 0
-    """Weights in the average."""
+    """Number of averaged weights."""
     validated_epoch: Since = -1
     """Epoch of the last validation; -1 before the first."""
     best_epoch: Since = -1
-    """Epoch of the best actor so far; -1 without one."""
+    """Epoch of the best actor so far; -1 if there is none."""
     best_figure: float = 0.0
     best_terms: dict[str, float] = Field(default_factory=dict)
-    """Mean of every reward term over the validation windows, of the best actor."""
+    """Mean of every reward term of the best actor over the validation windows."""
     best_averaged: bool = False
-    """The best actor is an average of weights."""
+    """Whether the best actor is an average of weights."""
     stale: Natural = 0
     """Validations since the best one."""
     done: bool = False
@@ -53,5 +53,5 @@ class Counters(Section):
         return checked(cls, state, file=file, fix=fix)
 
     def as_dict(self) -> dict[str, Any]:
-        """Ready for JSON."""
+        """The counters, ready for JSON."""
         return self.model_dump()

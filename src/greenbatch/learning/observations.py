@@ -1,7 +1,7 @@
-"""Observations of many decisions as tensors: a forward pass reads a ``Batch``, an epoch keeps ``Decisions``.
+"""Observations of many decisions as tensors: a forward pass reads a ``Batch``, an epoch is stored as ``Decisions``.
 
-The rows of a supply table beyond the first depend on the absolute slot alone, so an epoch stores each hour once, by
-value, and a minibatch encodes each of its hours once: about 9 rows a decision instead of 24.
+The rows of a supply table after the first depend only on the absolute slot, so an epoch stores each distinct hour once
+and a minibatch encodes each of its hours once: about 9 rows per decision instead of 24.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ Flags = NDArray[np.bool_]
 
 
 class Observed(Protocol):
-    """What a batched environment shows (``greenbatch.envs.batch.Observation``): numpy views of its buffers."""
+    """Observation of a batched environment (``greenbatch.envs.batch.Observation``): NumPy views of its buffers."""
 
     @property
     def environment(self) -> Integers: ...  # noqa: D102  # fields are described in Batch
@@ -49,14 +49,14 @@ class Observed(Protocol):
 
 @dataclass(frozen=True)
 class Batch:
-    """A decisions' observations: what a network reads."""
+    """Observations of A decisions: the input of a network."""
 
     queue: Tensor
     """float32 (Q, kq): valid rows, decision by decision."""
     queue_offsets: Tensor
     """int64 (A + 1,)."""
     queue_owner: Tensor
-    """int64 (Q,): the decision of every row."""
+    """int64 (Q,): decision of every row."""
     selectable: Tensor
     """bool (Q,)."""
     running: Tensor
@@ -66,24 +66,24 @@ class Batch:
     running_owner: Tensor
     """int64 (R,)."""
     supply: Tensor
-    """float32 (S, ks): distinct forecast rows; the first A are the decisions' first rows."""
+    """float32 (S, ks): distinct forecast rows; the first A are the first rows of the decisions."""
     supply_row: Tensor
-    """int64 (A, f): where in ``supply`` each decision's forecast rows stand."""
+    """int64 (A, f): rows of ``supply`` that form each decision's forecast."""
     state: Tensor
     """float32 (A, kg)."""
     delays: Tensor
     """bool (A, D)."""
     shared: dict[Any, Any] = field(default_factory=dict)
-    """What a network works out from the rows alone, kept for the other network."""
+    """Results that depend on the rows only, shared between actor and critic."""
 
 
 def as_batch(observation: Observed, device: torch.device | str = "cpu") -> Batch:
-    """Tensors of one observation, for one forward pass (they share memory with the environment's buffers on a CPU)."""
+    """Tensors of one observation for one forward pass; on a CPU they share memory with the environment's buffers."""
     return _stack([observation], by_value=False).batch(device)
 
 
 class Decisions:
-    """Observations of N decisions in the order in which they are given, packed; minibatches are taken from it."""
+    """Packed observations of N decisions, from which minibatches are taken."""
 
     def __init__(
         self,
@@ -98,8 +98,8 @@ class Decisions:
         state: Tensor,
         delays: Tensor,
     ) -> None:
-        """Args as in ``Batch``; ``first`` (N, ks) the first forecast rows (N, 0 if none), ``hours`` (H, ks) distinct
-        later rows, ``hour`` int64 (N, f - 1) which of them.
+        """Arguments as in ``Batch``; ``first`` (N, ks) holds the first forecast rows ((N, 0) if there are none),
+        ``hours`` (H, ks) the distinct later rows, and ``hour`` int64 (N, f - 1) their numbers.
         """
         self.queue, self.queue_offsets, self.selectable = queue, queue_offsets, selectable
         self.running, self.running_offsets = running, running_offsets
@@ -111,11 +111,11 @@ class Decisions:
 
     @property
     def queued(self) -> Tensor:
-        """Queue rows of every decision: int64 (N,)."""
+        """Number of queue rows of every decision: int64 (N,)."""
         return self.queue_offsets[1:] - self.queue_offsets[:-1]
 
     def to(self, device: torch.device | str) -> Decisions:
-        """The same on another device."""
+        """The same decisions on another device."""
         return Decisions(*(part.to(device) for part in self._parts()))
 
     def _parts(self) -> tuple[Tensor, ...]:
@@ -125,7 +125,7 @@ class Decisions:
         )  # fmt: skip
 
     def take(self, chosen: Tensor) -> Batch:
-        """The observations of some decisions: int64 (M,) -> a Batch of M. No loop over decisions."""
+        """Batch of the decisions ``chosen``, int64 (M,), without a loop over decisions."""
         queue_rows, queue_offsets = segments.rows_of(self.queue_offsets, chosen)
         running_rows, running_offsets = segments.rows_of(self.running_offsets, chosen)
         supply, supply_row = self._supply(chosen)
@@ -179,7 +179,7 @@ class Decisions:
         )
 
     def _supply(self, chosen: Tensor) -> tuple[Tensor, Tensor]:
-        """Distinct forecast rows of some decisions, and where each decision's rows stand among them."""
+        """Distinct forecast rows of some decisions, and which of them form each decision's forecast."""
         if not self.first.shape[1]:
             return self.hours[:0], self.hour[chosen]
         hour = self.hour[chosen]
@@ -191,7 +191,7 @@ class Decisions:
 
 
 class Copy(NamedTuple):
-    """One observation, copied out of the environment's buffers. Fields as in the environment's observation."""
+    """A copy of one observation, with the fields of the environment's observation."""
 
     environment: Integers
     queue: Floats
@@ -206,7 +206,7 @@ class Copy(NamedTuple):
 
 
 def copied(observation: Observed) -> Copy:
-    """A copy that outlives the environment's next step."""
+    """A copy that remains valid after the environment's next step."""
     return Copy(*(np.array(getattr(observation, name)) for name in Copy._fields))
 
 
@@ -250,8 +250,8 @@ def _distinct_hours(
 ) -> tuple[NDArray[np.generic], Integers]:
     """Rows 1.. of (N, f, ks) forecasts as distinct rows (H, ks) and their numbers (N, f - 1).
 
-    First by absolute slot (cheap); ``by_value`` also by value: nights without wind and noons beyond the normaliser
-    are alike.
+    Rows are compared by absolute slot (cheap), with ``by_value`` also by value: nights without wind are equal, and so
+    are noons beyond the normalizer's ceiling.
     """
     count, rows, columns = supply.shape
     if rows < 2:

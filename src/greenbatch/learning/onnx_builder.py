@@ -1,4 +1,4 @@
-"""Builds an ONNX graph, operator by operator, from the weights of a trained network."""
+"""Build an ONNX graph, operator by operator, from the weights of a trained network."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ from numpy.typing import NDArray
 from greenbatch.errors import InputError
 
 Weights = Mapping[str, NDArray[np.float32]]
-"""Name of a parameter, as in the network's ``state_dict`` -> its value; a Linear's weight has shape (out, in)."""
+"""Name of a parameter, as in the network's ``state_dict`` -> value; the weight of a Linear has shape (out, in)."""
 
 MASKED = np.float32(-3e38)
-"""Logit of a row, or a delay, that must not be chosen."""
+"""Logit of a row or delay that may not be chosen."""
 
 
 class GraphBuilder:
-    """A graph under construction: operators in order, constants, and the inputs that were used.
+    """A graph under construction: operators in order, constants, and the inputs used so far.
 
-    Tensors are named by strings; rows are float32 tables, one row a job, a slot or the like.
+    Tensors are referred to by name; rows are float32 tables with one row per job or slot.
     """
 
     def __init__(self, weights: Weights) -> None:
@@ -30,15 +30,15 @@ class GraphBuilder:
         self.inputs: dict[str, Sequence[str | int]] = {}
 
     def input(self, name: str, *shape: str | int) -> str:
-        """An input of the graph and its shape; a name stands for a length that varies."""
+        """Add an input of the graph; a name in its shape is a variable length."""
         self.inputs[name] = shape
         return name
 
     def take(self, name: str) -> NDArray[np.float32]:
-        """A parameter.
+        """A parameter by name.
 
         Raises:
-            InputError: there is none of that name.
+            InputError: there is no such parameter.
         """
         if name not in self.weights:
             raise InputError("is missing", field=f"weights.{name}", fix="the weights belong to another network")
@@ -50,7 +50,7 @@ class GraphBuilder:
         return self.take(f"{layer}.weight"), self.take(f"{layer}.bias")
 
     def constant(self, value: Any, kind: Any = np.float32, name: str | None = None) -> str:
-        """A constant tensor."""
+        """Add a constant tensor."""
         from onnx import numpy_helper
 
         name = name or f"constant_{len(self.constants)}"
@@ -58,11 +58,11 @@ class GraphBuilder:
         return name
 
     def integers(self, *values: int) -> str:
-        """A constant vector of integers."""
+        """Add a constant vector of integers."""
         return self.constant(values, np.int64)
 
     def add(self, operator: str, *inputs: str, name: str | None = None, **attributes: Any) -> str:
-        """An operator with one output, whose name is returned."""
+        """Add an operator with one output and return the output's name."""
         from onnx import helper
 
         output = name or f"{operator.lower()}_{len(self.nodes)}"
@@ -70,26 +70,26 @@ class GraphBuilder:
         return output
 
     def product(self, rows: str, weight: NDArray[Any], added: str) -> str:
-        """``rows @ weight.T + added``, where ``added`` is a tensor of the same shape or one row."""
+        """``rows @ weight.T + added``; ``added`` is a tensor of the same shape or a single row."""
         return self.add("Gemm", rows, self.constant(weight.T), added)
 
     def affine(self, rows: str, weight: NDArray[Any], bias: NDArray[Any], *, relu: bool) -> str:
-        """``rows @ weight.T + bias``, and a ReLU."""
+        """``rows @ weight.T + bias``, followed by a ReLU."""
         result = self.product(rows, weight, self.constant(bias))
         return self.add("Relu", result) if relu else result
 
     def linear(self, rows: str, layer: str, *, relu: bool) -> str:
-        """A linear layer by its name, and a ReLU."""
+        """A linear layer by name, followed by a ReLU if ``relu``."""
         return self.affine(rows, *self.weight(layer), relu=relu)
 
     def stack(self, rows: str, prefix: str, layers: int, *, last: bool) -> str:
-        """Linear layers ``prefix.0``, ``prefix.1``, ... with ReLU between them, and after the last if ``last``."""
+        """Linear layers ``prefix.0``, ``prefix.1``, ... with ReLU in between, and after the last one if ``last``."""
         for number in range(layers):
             rows = self.linear(rows, f"{prefix}.{number}", relu=last or number < layers - 1)
         return rows
 
     def columns(self, rows: str, first: int, stop: int) -> str:
-        """Some columns of a table."""
+        """Columns ``first`` to ``stop`` (exclusive) of a table."""
         return self.add("Slice", rows, self.integers(first), self.integers(stop), self.integers(1))
 
     def count(self, rows: str) -> str:
@@ -97,7 +97,7 @@ class GraphBuilder:
         return self.add("Shape", rows, start=0, end=1)
 
     def mean(self, rows: str) -> str:
-        """Mean of all rows, shape (1, k); 0 of none."""
+        """Mean of all rows, shape (1, k); 0 if there are none."""
         from onnx import TensorProto
 
         count = self.add("Max", self.count(rows), self.integers(1))
@@ -105,18 +105,18 @@ class GraphBuilder:
         return self.add("Div", total, self.add("Cast", count, to=TensorProto.FLOAT))
 
     def largest(self, rows: str, columns: int | None = None) -> str:
-        """Largest of all rows by column, shape (1, k).
+        """Maximum of each column, shape (1, k).
 
         Args:
             rows: the table.
-            columns: k, where the table may be empty and has no negative entries: then 0 of none.
+            columns: k, if the table may be empty and has no negative entries; an empty table then gives 0.
         """
         if columns is not None:
             rows = self.add("Concat", rows, self.constant(np.zeros((1, columns))), axis=0)
         return self.add("ReduceMax", rows, self.integers(0), keepdims=1)
 
     def choose(self, name: str, logits: str, allowed: str, noise: str | None) -> str:
-        """Index of the largest allowed logit, the first of equals, shape (1,)."""
+        """Index of the largest allowed logit, shape (1,); the first one wins ties."""
         if noise is not None:
             logits = self.add("Add", logits, noise)
         masked = self.add("Where", allowed, logits, self.constant(MASKED))

@@ -1,17 +1,17 @@
-"""A trained actor as an ONNX graph: what decides where there is no torch.
+"""A trained actor as an ONNX graph, which runs without torch.
 
-A graph takes what one simulation, or one live queue, shows: packed valid rows, no padding. It answers with the
-logits, and with the arg-max of both actions. `learning.networks` has the same networks for training; the parameters
-have the same names there and here, and the functions are equal to rounding.
+The input of a graph is the observation of one simulation or one live queue: packed valid rows without padding. Its
+outputs are the logits and the arg-max of both actions. `learning.networks` has the same networks for training, with the
+same parameter names; both implementations are equal up to rounding.
 
 ::
 
-    inputs    queue (q, kq), selectable (q,), and as far as the network reads them:
+    inputs    queue (q, kq), selectable (q,), and those of the following that the network reads:
               running (r, kr), supply (f, ks), state (kg,), delays (D,)
     outputs   logits (q,), row (1,), delay_logits (D,), delay (1,)
 
-``delay_logits`` are those of the row that is chosen. A graph with ``noise`` takes ``row_noise`` (q,) and
-``delay_noise`` (D,) besides, added to the logits before the arg-max: with Gumbel noise the answer is a sample.
+``delay_logits`` are those of the chosen row. A graph with ``noise`` has the additional inputs ``row_noise`` (q,) and
+``delay_noise`` (D,), which are added to the logits before the arg-max: with Gumbel noise the result is a sample.
 """
 
 from __future__ import annotations
@@ -30,12 +30,12 @@ if TYPE_CHECKING:
     from onnxruntime import InferenceSession
 
 OPSET, FORMAT = 20, 10
-"""Versions of ONNX's operators and of its file format: of 2024, so that many tools read them."""
+"""Versions of ONNX's operators and file format, from 2024, so that many tools can read them."""
 
 OUTPUTS = ("logits", "row", "delay_logits", "delay")
 
 Head = Callable[[str], str]
-"""Given the chosen row, shape (1,), the logits of the delays, shape (1, D)."""
+"""Function from the chosen row, shape (1,), to the logits of the delays, shape (1, D)."""
 
 
 def build(
@@ -52,8 +52,8 @@ def build(
         spec: the preset's ``[network]`` table.
         shapes: the preset's tables.
         weights: the actor's parameters.
-        noise: take noise that is added to the logits before the arg-max.
-        metadata: texts that are kept in the file.
+        noise: add noise inputs to the logits before the arg-max.
+        metadata: texts to store in the file.
 
     Raises:
         InputError: there is no such network, or the weights belong to another one.
@@ -92,7 +92,7 @@ def build(
 
 
 def load(content: bytes) -> InferenceSession:
-    """A graph, ready to run on one thread: ``session.run(None, {input: array})`` gives `OUTPUTS`."""
+    """A session that runs a graph on one thread; ``session.run(None, {input: array})`` returns `OUTPUTS`."""
     import onnxruntime
 
     options = onnxruntime.SessionOptions()
@@ -104,11 +104,11 @@ def load(content: bytes) -> InferenceSession:
 
 
 def _misfit(reason: str) -> InputError:
-    return InputError(f"do not fit the preset: {reason}", field="weights", fix="take the preset they were trained with")
+    return InputError(f"do not fit the preset: {reason}", field="weights", fix="use the preset they were trained with")
 
 
 def _outputs(g: GraphBuilder, shapes: Shapes, logits: str, head: Head | None, *, noise: bool) -> None:
-    """Both actions, from the rows' logits (q, 1) and the head of the delays."""
+    """Add both actions, from the rows' logits (q, 1) and the delay head."""
     flat = g.add("Squeeze", logits, g.integers(1), name="logits")
     row = g.choose("row", flat, g.input("selectable", "q"), g.input("row_noise", "q") if noise else None)
     if head is None or shapes.delays == 1:
@@ -149,7 +149,7 @@ def _maskable_ppo(g: GraphBuilder, shapes: Shapes) -> tuple[str, None]:
 
 
 def _gas_marl(g: GraphBuilder, shapes: Shapes) -> tuple[str, Head]:
-    """The job head and the squeeze read the same rows: their layers are stacked, so that each row is read once.
+    """The job head and the squeeze read the same rows, so their layers are stacked and each row is read once.
 
     128 -> 64 and 128 -> 32 become 128 -> 96; 64 -> 16 and 32 -> 8 become 96 -> 24, with zeros between the two.
     """
@@ -179,7 +179,7 @@ def _gas_marl(g: GraphBuilder, shapes: Shapes) -> tuple[str, Head]:
 
 
 def _all_slots(g: GraphBuilder, shapes: Shapes, squeezed: str, queue: str, others: str, running: str) -> str:
-    """Squeezed rows of all slots, those of empty slots included, as tables: queue, supply, chosen job, running jobs."""
+    """Squeezed rows of all slots, including empty ones, as tables: queue, supply, chosen job, running jobs."""
     parts = [squeezed, others]
     for place, table, rows, slots, row in (
         (1, "queue", queue, shapes.queue_rows, shapes.empty),
@@ -193,7 +193,7 @@ def _all_slots(g: GraphBuilder, shapes: Shapes, squeezed: str, queue: str, other
 
 
 def _reordered(g: GraphBuilder, shapes: Shapes) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
-    """The layer over all slots for the order of `_all_slots`; the network's is queue, running, supply, chosen."""
+    """The layer over all slots in the order of `_all_slots`; the network's order is queue, running, supply, chosen."""
     weight, bias = g.weight("delay.0")
     sizes = np.array([shapes.queue_rows, shapes.running_rows, shapes.forecast, 1]) * (
         weight.shape[1] // (shapes.queue_rows + shapes.running_rows + shapes.forecast + 1)
@@ -203,7 +203,7 @@ def _reordered(g: GraphBuilder, shapes: Shapes) -> tuple[NDArray[np.float32], ND
 
 
 def _through(g: GraphBuilder, layers: Sequence[str], row: Sequence[float]) -> NDArray[np.float64]:
-    """What layers, each with a ReLU, make of one row."""
+    """One row passed through layers, each with a ReLU."""
     value = np.asarray(row, dtype=np.float64)
     for layer in layers:
         weight, bias = g.weight(layer)
@@ -212,7 +212,7 @@ def _through(g: GraphBuilder, layers: Sequence[str], row: Sequence[float]) -> ND
 
 
 def _diagonal(matrices: Sequence[NDArray[np.float32]]) -> NDArray[np.float32]:
-    """Two matrices along the diagonal of one, zeros elsewhere."""
+    """Block-diagonal matrix of two matrices."""
     (a, b), (c, e) = matrices[0].shape, matrices[1].shape
     whole = np.zeros((a + c, b + e), np.float32)
     whole[:a, :b], whole[a:, b:] = matrices
@@ -220,7 +220,7 @@ def _diagonal(matrices: Sequence[NDArray[np.float32]]) -> NDArray[np.float32]:
 
 
 def _encoded(g: GraphBuilder, shapes: Shapes, queue: str, state: str | None) -> str:
-    """Rows of the queue, each with the state beside it, through ``encode_queue``: what all rows share is done once."""
+    """Rows of the queue, each with the state appended, through ``encode_queue``; the shared part is computed once."""
     first, bias = g.weight("encode_queue.0")
     own = len(shapes.queue)
     shared = g.constant(bias) if state is None else g.affine(state, first[:, own:], bias, relu=False)
@@ -228,7 +228,7 @@ def _encoded(g: GraphBuilder, shapes: Shapes, queue: str, state: str | None) -> 
 
 
 def _state(g: GraphBuilder, shapes: Shapes) -> str | None:
-    """The state as a row, None if there is none."""
+    """The state as a row; None if there is none."""
     return g.add("Unsqueeze", g.input("state", len(shapes.state)), g.integers(0)) if shapes.state else None
 
 
@@ -258,7 +258,7 @@ def _context(g: GraphBuilder, shapes: Shapes) -> tuple[str, Head]:
 
 
 def _attention(g: GraphBuilder, shapes: Shapes) -> tuple[str, Head]:
-    """What a seed reads is linear in the rows, so the rows are averaged first and read then."""
+    """A seed's answer is linear in the rows, so the rows are averaged before the linear layer."""
     queue, state = _queue(g, shapes), _state(g, shapes)
     encoded = _encoded(g, shapes, queue, state)
     width = g.take("encode_queue.1.bias").size
@@ -280,7 +280,7 @@ def _attention(g: GraphBuilder, shapes: Shapes) -> tuple[str, Head]:
 
 
 def _others(g: GraphBuilder, shapes: Shapes, state: str | None) -> str:
-    """What is not in the queue, as one row of answers."""
+    """Everything except the queue, as one row of answers."""
     parts = [] if state is None else [state]
     if shapes.running:
         parts.append(g.mean(g.stack(_running(g, shapes), "encode_running", 1, last=True)))

@@ -1,6 +1,6 @@
 """Proximal policy optimization over packed decisions (Schulman et al. 2017), with two-part actions.
 
-Losses are plain functions; ``Learner`` holds the networks and their two Adam optimizers and does one epoch's update.
+Losses are plain functions; ``Learner`` holds the networks and their two Adam optimizers and performs the updates.
 """
 
 from __future__ import annotations
@@ -24,21 +24,21 @@ from greenbatch.learning.rollout import Trajectories
 
 @dataclass(frozen=True)
 class UpdateSettings:
-    """One update's numbers. Defaults: GAS-MARL as published."""
+    """Settings of an update. Defaults: GAS-MARL as published."""
 
     passes: int = 8
-    """Times the actor sees the whole epoch."""
+    """Passes of the actor over the epoch."""
     critic_passes: int | None = None
-    """Times the critic does; None: as often as the actor, in the same sweep. A KL stop does not stop the critic."""
+    """Passes of the critic; None: as many as the actor's. A KL stop does not stop the critic."""
     minibatch: int = 256
-    """Decisions; 0: the whole epoch at once. The last one of a pass may be smaller."""
+    """Decisions per minibatch; 0: the whole epoch. The last minibatch of a pass may be smaller."""
     clip: float = 0.2
     entropy: float = 0.0
     """Weight of the entropy bonus."""
     target_kl: float | None = None
-    """Stop the actor once a pass's mean KL exceeds 1.5 times this [nat]; that pass has been applied."""
+    """Stop the actor after the first pass whose mean KL exceeds 1.5 times this. [nat]"""
     max_gradient_norm: float | None = 0.5
-    """Of actor and critic separately; None: no clipping."""
+    """For actor and critic separately; None: no clipping."""
     actor_rate: float = 1e-4
     critic_rate: float = 5e-4
     adam_epsilon: float = 1e-6
@@ -53,32 +53,32 @@ class Report(NamedTuple):
     kl: float
     """Approximate KL of the actor's last pass [nat]."""
     clipped: float
-    """Share of decisions whose ratio left the clipping interval."""
+    """Fraction of decisions whose ratio is outside the clipping interval."""
     gradient_norm: float
-    """The actor's, before clipping."""
+    """Gradient norm of the actor, before clipping."""
     passes: int
-    """Passes the actor made."""
+    """Passes of the actor."""
     minibatches: int
 
 
 def likelihood(actor: Actor, batch: Batch, rows: Tensor, delays: Tensor) -> tuple[Tensor, Tensor]:
-    """Joint log-probability and entropy [nat] of both parts, each (A,).
+    """Joint log-probability and entropy [nat] of job and delay, each (A,).
 
-    The delay's entropy is that of its distribution given the row which was chosen.
+    The entropy of the delay is conditional on the chosen row.
     """
     chosen = batch.queue_offsets[:-1] + rows
     logits, delay_logits = actor.evaluate(batch, chosen)
     scores = segments.log_softmax(logits, batch.queue_offsets, batch.selectable, batch.queue_owner)
-    together, entropy = scores[chosen], segments.entropy(scores, batch.queue_offsets, batch.queue_owner)
+    joint, entropy = scores[chosen], segments.entropy(scores, batch.queue_offsets, batch.queue_owner)
     if delay_logits is None:
-        return together, entropy
+        return joint, entropy
     delay_scores = torch.log_softmax(delay_logits.masked_fill(~batch.delays, segments.NEVER), 1)
-    together = together + delay_scores.gather(1, delays.unsqueeze(1)).squeeze(1)
-    return together, entropy - (delay_scores.exp() * delay_scores).sum(1)
+    joint = joint + delay_scores.gather(1, delays.unsqueeze(1)).squeeze(1)
+    return joint, entropy - (delay_scores.exp() * delay_scores).sum(1)
 
 
 def policy_loss(new: Tensor, old: Tensor, advantages: Tensor, clip: float) -> Tensor:
-    """Clipped surrogate -min(r A, clip(r, 1 - clip, 1 + clip) A) of every decision: (A,)."""
+    """Clipped surrogate loss -min(r A, clip(r, 1 - clip, 1 + clip) A) per decision: (A,)."""
     ratio = (new - old).exp()
     return -torch.minimum(ratio * advantages, ratio.clamp(1.0 - clip, 1.0 + clip) * advantages)
 
@@ -105,11 +105,11 @@ class Learner:
         """One epoch's update.
 
         Args:
-            trajectories: what was collected with the present networks.
-            advantages: (N,), normalized or not, used as they are.
-            targets: (N,) the critic's; None where there is no critic.
+            trajectories: collected with the current networks.
+            advantages: (N,), used as they are, normalized or not.
+            targets: (N,) targets of the critic; None without a critic.
             generator: shuffles the minibatches (on the CPU).
-            settings: this epoch's numbers, where they follow a schedule; passes' optimizers take its rates.
+            settings: settings of this epoch, including learning rates, if they follow a schedule.
         """
         settings = self.settings if settings is None else settings
         _set_rate(self.actor_optimizer, settings.actor_rate)
@@ -145,7 +145,7 @@ class Learner:
         *,
         valuing: bool,
     ) -> Iterator[_Part]:
-        """A pass's minibatches, for the actor; the critic learns from each meanwhile, and the next one is gathered."""
+        """Minibatches of a pass for the actor; meanwhile the critic is updated and the next minibatch is gathered."""
         shuffled = list(minibatches(epoch.decisions.queued, settings.minibatch, generator))
         part = self._gather(epoch, shuffled[0])
 
@@ -197,9 +197,9 @@ class Learner:
 
 
 def minibatches(queued: Tensor, size: int, generator: torch.Generator) -> Iterator[Tensor]:
-    """Shuffled decisions in minibatches (the last one may be smaller); within one, long queues first.
+    """Shuffled decisions in minibatches (the last one may be smaller), each sorted by descending queue length.
 
-    The order inside a minibatch changes no mean, but neighbors of like length make tight tables.
+    The order within a minibatch does not affect means, but neighbors of similar length need less padding.
     """
     count = queued.shape[0]
     size = count if size == 0 else size
@@ -221,7 +221,7 @@ class _Part(NamedTuple):
 
 
 class _Epoch:
-    """An epoch's decisions with what the losses need, on the device of the networks."""
+    """An epoch's decisions with the inputs of the losses, on the device of the networks."""
 
     def __init__(
         self,
@@ -250,9 +250,9 @@ class _Epoch:
 
 
 class _Second:
-    """Where the critic's half of the work is done: beside the actor's, where there are two threads and a CPU.
+    """Runs the critic's half of the work in parallel with the actor's, on a CPU with at least two threads.
 
-    Actor and critic share no parameter, so the result is the same either way.
+    Actor and critic share no parameters, so the result is the same either way.
     """
 
     def __init__(self, device: torch.device) -> None:
@@ -275,7 +275,7 @@ class _Second:
     def begin(
         self, work: Callable[[_Part, Tensor | None], _Part | None], part: _Part, chosen: Tensor | None
     ) -> Callable[[], _Part | None]:
-        """Start some work; what is returned waits for its result."""
+        """Start work; the returned function waits for its result."""
         if self.pool is None:
             return lambda: work(part, chosen)
         return self.pool.submit(work, part, chosen).result
@@ -302,6 +302,6 @@ def _set_rate(optimizer: torch.optim.Optimizer, rate: float) -> None:
 
 
 def _clip(optimizer: torch.optim.Optimizer, limit: float | None) -> Tensor:
-    """Scales the gradients so that their joint norm is at most ``limit``; the norm before."""
+    """Scale the gradients so that their joint norm is at most ``limit``; return the norm before."""
     parameters = optimizer.param_groups[0]["params"]
     return torch.nn.utils.clip_grad_norm_(parameters, math.inf if limit is None else limit)

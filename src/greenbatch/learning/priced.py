@@ -1,4 +1,4 @@
-"""A planner with learned prices as a scheduler: ``gas-marl-plus@FOLDER:makespan_bound=1.25``."""
+"""The look-ahead planner with learned weights as a scheduler: ``gas-marl-plus@FOLDER:makespan_bound=1.25``."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ if TYPE_CHECKING:
     from greenbatch.workload import Workload
 
 BASELINE = "f2+easy-schedgym"
-"""The rule whose makespan a bound is a multiple of."""
+"""Scheduler whose makespan is the reference of a bound."""
 
 
 @dataclass(frozen=True, slots=True)
 class PricedScheduler:
-    """A model whose prices the engine's planner follows."""
+    """The engine's planner with the weights of a model."""
 
     name: str
     model: Model
@@ -36,7 +36,7 @@ class PricedScheduler:
         """The engine's program for a window of jobs.
 
         Raises:
-            InputError: the power of a job is not known.
+            InputError: the power of a job is unknown.
         """
         preset = self.model.preset
         if np.isnan(workload.power_w).any():
@@ -45,16 +45,16 @@ class PricedScheduler:
         return replace(program_of(preset), name=self.name, numbers=self.numbers, unheld=unheld_rule(workload))
 
     def policy(self) -> None:
-        """The engine itself decides."""
+        """None: the engine decides."""
 
 
 def unheld_rule(workload: Workload) -> Program:
-    """What makespans and the lag are measured by."""
+    """Program of the baseline for makespans and the lag."""
     return scheduler(BASELINE).program(workload)
 
 
 def program_of(preset: Preset) -> Program:
-    """What the engine needs to know to plan with prices, but for the numbers."""
+    """The engine program of a planner, without its numbers."""
     return Program(name=preset.name, settings=dict(preset.settings), needs_site=True)
 
 
@@ -62,14 +62,14 @@ def priced(name: str, model: Model, given: Mapping[str, str], backfill: str) -> 
     """The scheduler of a planner's model.
 
     Args:
-        name: how it is named, for reports.
+        name: name of the scheduler in reports.
         model: the model.
-        given: text of the parameters that are given, see `parameters_of`. Between two bounds that the model was
-            searched for, its numbers are interpolated.
-        backfill: must be none: the planner looks at every waiting job.
+        given: texts of the given parameters, see `parameters_of`. Between two bounds of the search, the model's
+            numbers are interpolated.
+        backfill: must be ``none`` because the planner considers every waiting job.
 
     Raises:
-        InputError: a backfilling, another parameter, or a bound that the model does not reach.
+        InputError: there is a backfilling or an unknown parameter, or the bound is out of the model's range.
     """
     if backfill != "none":
         fix = f"write {name.rpartition('+')[0]} or {name.rpartition('+')[0]}+none"
@@ -78,17 +78,17 @@ def priced(name: str, model: Model, given: Mapping[str, str], backfill: str) -> 
         )
     known = parameters_of(model)
     bound = known["makespan_bound"]
-    wanted = numbers(given, known, model.preset.name, name).get("makespan_bound", bound.default)
+    target = numbers(given, known, model.preset.name, name).get("makespan_bound", bound.default)
     bounds = _bounds(model)
     table = np.stack([model.weights[f"{BOUND}{each:g}"].astype(np.float64) for each in bounds])
-    prices = np.array([np.interp(wanted, bounds, column) for column in table.T])
+    prices = np.array([np.interp(target, bounds, column) for column in table.T])
     return PricedScheduler(name, model, np.ascontiguousarray(prices))
 
 
 def parameters_of(model: Model) -> dict[str, Parameter]:
     """Options accepted after the folder of a planner's model."""
     lowest, highest = _bounds(model)[[0, -1]]
-    meaning = "makespan to hold to, relative to F2 with backfilling; train a model for others"
+    meaning = "target for the makespan, relative to F2 with backfilling; train a model for others"
     bound = Parameter(default=float(highest), lowest=float(lowest), highest=float(highest), meaning=meaning)
     return {"makespan_bound": bound}
 

@@ -1,9 +1,9 @@
 """The search for a ranking: the weights of a score of the waiting jobs.
 
-The score is linear in the columns of the queue, plus, if ``network.hidden`` says so, a few units with ReLU.
+The score is linear in the columns of the queue, plus ``network.hidden`` ReLU units.
 
-A candidate plays whole windows by arg-max, as it will be used, so that nothing is lost between a policy that explores
-and the one that decides, and no reward has to be handed to single decisions.
+Candidates are evaluated on whole windows by arg-max, as they will be used: there is no difference between an exploring
+and a deciding policy, and no reward has to be assigned to single decisions.
 """
 
 from __future__ import annotations
@@ -24,17 +24,17 @@ Ints = NDArray[np.int64]
 POINT = "point"
 """Name of a candidate's numbers in a checkpoint."""
 MOST_HIDDEN = 16
-"""Hidden units: a strategy that adapts a whole covariance takes no more."""
+"""Maximum number of hidden units, as the strategy adapts a full covariance."""
 FIRST_STEP = 0.5
-"""Deviation of the first weights of hidden units."""
+"""Standard deviation of the initial weights of hidden units."""
 
 
 def choose(seen: Observation, scores: NDArray[np.float32]) -> Ints:
-    """The row with the largest score of each simulation, the first of equals, as actions of shape (A, 2).
+    """Actions (A, 2) that choose the row with the largest score in each simulation; the first row wins ties.
 
     Args:
-        seen: what the simulations show.
-        scores: of every row, shape (Q,); a row that may not be chosen is never taken.
+        seen: observation of the simulations.
+        scores: score of every row, shape (Q,); rows that may not be chosen are ignored.
     """
     first = seen.queue_offsets[:-1]
     scores = np.where(seen.selectable, scores, np.float32(-np.inf))
@@ -46,11 +46,11 @@ def choose(seen: Observation, scores: NDArray[np.float32]) -> Ints:
 
 
 def weights_of(point: Floats, columns: int) -> Weights:
-    """The network that a candidate's numbers are.
+    """The network with a candidate's numbers as weights.
 
     Args:
-        point: linear weights, then of every hidden unit its weights, then their biases, then what they count for:
-            shape (columns + hidden * (columns + 2),).
+        point: linear weights, then input weights, biases and output weights of the hidden units, shape
+            (columns + hidden * (columns + 2),).
         columns: columns of the queue.
     """
     numbers = point.astype(np.float32)
@@ -76,7 +76,7 @@ def play(env: BatchEnv, starts: Ints, points: Floats) -> Floats:
     """The preset's reward of every candidate on every window, shape (candidates, windows).
 
     Args:
-        env: room for candidates x windows simulations.
+        env: environment for candidates x windows simulations.
         starts: first jobs of the windows.
         points: numbers of the candidates, shape (candidates, numbers), see `weights_of`.
     """
@@ -84,7 +84,7 @@ def play(env: BatchEnv, starts: Ints, points: Floats) -> Floats:
     networks = [weights_of(point, columns) for point in points]
     edges = np.arange(len(points) + 1) * count
     seen = env.reset(np.tile(starts, len(points)))
-    while len(seen.environment):  # a candidate's simulations are neighbors, so its rows are one block
+    while len(seen.environment):  # the simulations of a candidate are adjacent, so its rows form a block
         blocks = seen.queue_offsets[np.searchsorted(seen.environment, edges)]
         parts = [
             score(seen.queue[low:high], made)
@@ -97,10 +97,10 @@ def play(env: BatchEnv, starts: Ints, points: Floats) -> Floats:
 
 
 def costs(rewards: Floats) -> Floats:
-    """What is to be small, shape (candidates,): the cost of the windows, each divided by the root of its mean cost.
+    """Objective to minimize, shape (candidates,): costs of the windows, each divided by the root of its mean cost.
 
-    A window whose queue runs away costs a hundred times as much as a quiet one, and mostly by chance; with the root it
-    still counts more, but does not decide alone.
+    A congested window costs a hundred times as much as a quiet one, mostly by chance; with the root it still counts
+    more but does not dominate.
 
     Args:
         rewards: of every candidate on every window, shape (candidates, windows).
@@ -112,7 +112,7 @@ def costs(rewards: Floats) -> Floats:
 
 
 class RankingSearch(Searching):
-    """Steps are counted from where the search begins, see `begin_of`."""
+    """Searches relative to the starting point `begin_of`."""
 
     def __init__(self, plan: Plan) -> None:
         check(plan)
@@ -125,7 +125,7 @@ class RankingSearch(Searching):
         tests = made.validation
         self.validation_starts = windows.validation_starts(plan.scenario, tests.windows, tests.jobs)
         self.validation: BatchEnv | None = None
-        """Where centers are compared, if one of them is to be kept."""
+        """Environment in which centers are compared, if the best one is kept."""
         if made.keep == "best" and tests.windows:
             self.validation = BatchEnv(
                 plan.scenario, plan.preset, environments=tests.windows, jobs=tests.jobs, backfill=plan.backfill,
@@ -155,41 +155,40 @@ class RankingSearch(Searching):
         return {} if counters.best_epoch >= 0 else {POINT: center}
 
     def compared(self) -> Record:
-        """The validation windows, if a center was kept by them."""
+        """The validation windows, if they selected the center."""
         if self.validation is None:
             return {}
         jobs, figure = self.settings.validation.jobs, self.counters.best_figure
         return {"starts": self.validation_starts.tolist(), "jobs": jobs, "figure": figure}
 
     def weights(self) -> Weights:
-        """The network that it is."""
+        """The network found so far."""
         return weights_of(self.found[POINT], len(self.plan.preset.observation.queue.columns))
 
 
 def check(plan: Plan) -> None:
-    """Refuse what is no ranking.
+    """Refuse a plan that is not for a ranking.
 
     Raises:
-        InputError: the preset chooses delays, or its network has other keys or values.
+        InputError: the preset chooses delays, or its network or search has other keys.
     """
     preset, bounds = plan.preset, {"years", "makespan_bound", "aim", "most", "slowdown"}
     if unused := sorted(bounds & set(preset.training.get("search", {}))):
-        raise InputError("is for planners with prices", field=f"training.search.{unused[0]}", fix="leave it out")
+        raise InputError("is only for the look-ahead planner", field=f"training.search.{unused[0]}", fix="leave it out")
     if len(preset.action.delays) > 1:
-        problem = "are more than one, and a ranking chooses none"
+        problem = "has more than one, but a ranking chooses no delay"
         raise InputError(problem, field="action.delays", fix="leave them out")
     if unknown := sorted(set(preset.network) - {"kind", "begin", "hidden"}):
-        raise InputError("linear has no such key", field=f"network.{unknown[0]}", fix="its keys: begin, hidden")
+        raise InputError("linear has no such key", field=f"network.{unknown[0]}", fix="known: begin, hidden")
 
 
 def begin_of(plan: Plan) -> Floats:
-    """Where a search begins, see `weights_of`.
+    """Starting point of a search, see `weights_of`.
 
-    The linear weights are ``network.begin``, 0 if not given; hidden units are drawn from the seed and count for nothing
-    yet.
+    The linear weights are ``network.begin``, by default 0; hidden units are drawn from the seed, with output weights 0.
 
     Raises:
-        InputError: not as many numbers as columns, or no number of hidden units.
+        InputError: ``begin`` does not have one number per column, or ``hidden`` is out of range.
     """
     columns = len(plan.preset.observation.queue.columns)
     begin = plan.preset.network.get("begin", [0.0] * columns)

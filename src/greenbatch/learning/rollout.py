@@ -1,4 +1,4 @@
-"""Play windows with a policy: a batched environment and a network make trajectories."""
+"""Rollouts: simulate windows in a batched environment with a network as policy."""
 
 from __future__ import annotations
 
@@ -21,46 +21,46 @@ Integers = NDArray[np.int64]
 
 
 _LOAD = 2048
-"""Decisions whose values are computed at once."""
+"""Decisions per batch when values are computed."""
 
 
 class Environments(Protocol):
-    """``greenbatch.envs.batch.BatchEnv``, as far as a rollout knows it."""
+    """The part of ``greenbatch.envs.batch.BatchEnv`` that rollouts use."""
 
     @property
     def environments(self) -> int:
-        """How many windows can be played at once."""
+        """Maximum number of parallel simulations."""
         ...
 
     @property
     def values(self) -> Floats:
-        """(environments, T): value so far of every reward term."""
+        """(environments, T): current value of every reward term."""
         ...
 
     def reset(self, starts: Sequence[int]) -> Observed:
-        """Begin windows at these first jobs."""
+        """Start one simulation per window, given their first jobs."""
         ...
 
     def step(self, actions: Integers) -> tuple[Observed, Floats, NDArray[np.bool_]]:
-        """One decision each: (A, 2) -> next observation, rewards (A,), ended (A,) of those that acted."""
+        """Apply one decision per simulation, (A, 2); return the next observation, rewards (A,) and ended (A,)."""
         ...
 
 
 @dataclass(frozen=True)
 class Trajectories:
-    """What was seen, done and got: N decisions, trajectory after trajectory (W of them)."""
+    """Observations, actions and rewards of N decisions, trajectory after trajectory (W of them)."""
 
     decisions: Decisions
     offsets: Integers
-    """(W + 1,): decisions of trajectory w."""
+    """(W + 1,): where the decisions of each trajectory begin."""
     rows: Tensor
     """int64 (N,): chosen row within the decision's rows."""
     delays: Tensor
     """int64 (N,): chosen delay."""
     log_probabilities: Tensor
-    """float32 (N,): of both choices together, when they were made."""
+    """float32 (N,): joint log-probability of row and delay under the policy that chose them."""
     values: Floats
-    """(N,): the critic's; 0 without one."""
+    """(N,): values of the critic; 0 without one."""
     rewards: Floats
     """(N,)."""
     returns: Floats
@@ -70,7 +70,7 @@ class Trajectories:
 
 
 class Choice:
-    """How rows and delays are picked: sampled with a generator, or the largest logit without one."""
+    """Chooses rows and delays: sampled with a generator, arg-max without one."""
 
     def __init__(self, actor: Actor, generator: torch.Generator | None, device: torch.device | str = "cpu") -> None:
         self.actor, self.generator, self.device = actor, generator, device
@@ -84,17 +84,17 @@ class Choice:
         else:
             rows = segments.sample(scores, batch.queue_offsets, self.generator)
         chosen = batch.queue_offsets[:-1] + rows
-        together = scores[chosen]
+        joint = scores[chosen]
         delay_logits = self.actor.delay_logits(batch, encoded, chosen)
         if delay_logits is None:
-            return rows, torch.zeros_like(rows), together
+            return rows, torch.zeros_like(rows), joint
         delay_scores = torch.log_softmax(delay_logits.masked_fill(~batch.delays, segments.NEVER), 1)
         delays = delay_scores.argmax(1) if self.generator is None else _sample_rows(delay_scores, self.generator)
-        return rows, delays, together + delay_scores.gather(1, delays.unsqueeze(1)).squeeze(1)
+        return rows, delays, joint + delay_scores.gather(1, delays.unsqueeze(1)).squeeze(1)
 
 
 def _sample_rows(log_probabilities: Tensor, generator: torch.Generator) -> Tensor:
-    """One column of each row of (A, D) at random: the packed sampler on segments of equal length."""
+    """Sample one column per row of (A, D), with the packed sampler on segments of equal length."""
     count, options = log_probabilities.shape
     offsets = torch.arange(count + 1, device=log_probabilities.device) * options
     return segments.sample(log_probabilities.reshape(-1), offsets, generator)
@@ -102,7 +102,7 @@ def _sample_rows(log_probabilities: Tensor, generator: torch.Generator) -> Tenso
 
 @torch.no_grad()
 def values_of(critic: Critic, decisions: Decisions, device: torch.device | str = "cpu") -> Floats:
-    """The critic's values of all decisions (N,): in a few large batches of queues of like length."""
+    """Values of all decisions (N,), computed in a few large batches of similar queue lengths."""
     order = torch.argsort(decisions.queued, descending=True, stable=True)
     decisions = decisions.to(device)
     values = torch.zeros(len(order), dtype=torch.float64)
@@ -113,7 +113,7 @@ def values_of(critic: Critic, decisions: Decisions, device: torch.device | str =
 
 @contextmanager
 def _one_thread() -> Iterator[None]:
-    """Torch on one thread: a step's products are so small that a second one mostly waits, and burns its core at it."""
+    """Run torch on one thread: matrix products of a step are so small that a second thread would mostly spin."""
     before = torch.get_num_threads()
     torch.set_num_threads(1)
     try:
@@ -123,7 +123,7 @@ def _one_thread() -> Iterator[None]:
 
 
 class _Log:
-    """Grows while windows are played."""
+    """Records of a rollout, one entry per step."""
 
     def __init__(self) -> None:
         self.observations: list[Copy] = []
@@ -143,31 +143,31 @@ def collect(
     generator: torch.Generator,
     device: torch.device | str = "cpu",
 ) -> Trajectories:
-    """Play all windows to their ends with sampled actions and keep everything.
+    """Simulate all windows to their ends with sampled actions and return the trajectories.
 
     Args:
-        env: a batched environment; more windows than it holds are played one load after another.
-        starts: first job of each window (W); the same one several times for group-relative advantages.
+        env: a batched environment; if there are more windows than it holds, they are simulated in several loads.
+        starts: first job of each window (W); repeat windows for group-relative advantages.
         actor: the policy.
-        critic: None leaves ``values`` 0.
+        critic: without one, ``values`` are 0.
         generator: on ``device``; the only source of randomness.
-        device: where the networks are.
+        device: device of the networks.
     """
     log = _Log()
     choose = Choice(actor, generator, device)
 
-    def seen(observation: Observed, first: int) -> Integers:
+    def act(observation: Observed, first: int) -> Integers:
         copy = copied(observation)
         batch = as_batch(copy, device)
-        rows, delays, together = choose(batch)
+        rows, delays, joint = choose(batch)
         log.observations.append(copy)
         log.trajectory.append(copy.environment + first)
-        for name, part in zip(("rows", "delays", "log_probabilities"), (rows, delays, together), strict=True):
+        for name, part in zip(("rows", "delays", "log_probabilities"), (rows, delays, joint), strict=True):
             getattr(log, name).append(part.cpu())
         return torch.stack([rows, delays], 1).cpu().numpy()
 
     with _one_thread():
-        returns, terms = _play(env, starts, seen, log.rewards)
+        returns, terms = _play(env, starts, act, log.rewards)
         return _sorted(log, returns, terms, critic, device)
 
 
@@ -179,21 +179,21 @@ def play(
     generator: torch.Generator | None = None,
     device: torch.device | str = "cpu",
 ) -> tuple[Floats, Floats]:
-    """Play all windows and keep only the results: returns (W,) and reward terms (W, T). Arg-max without generator."""
+    """Simulate all windows; return only returns (W,) and reward terms (W, T). Without a generator: arg-max."""
     choose = Choice(actor, generator, device)
 
-    def seen(observation: Observed, _: int) -> Integers:
-        rows, delays, _together = choose(as_batch(observation, device))
+    def act(observation: Observed, _: int) -> Integers:
+        rows, delays, _joint = choose(as_batch(observation, device))
         return torch.stack([rows, delays], 1).cpu().numpy()
 
     with _one_thread():
-        return _play(env, starts, seen, [])
+        return _play(env, starts, act, [])
 
 
 def _play(
-    env: Environments, starts: Sequence[int], seen: Callable[[Observed, int], Integers], rewards: list[Floats]
+    env: Environments, starts: Sequence[int], act: Callable[[Observed, int], Integers], rewards: list[Floats]
 ) -> tuple[Floats, Floats]:
-    """The loop over steps: ``seen(observation, first window of this load)`` gives the actions."""
+    """The loop over steps; ``act(observation, first window of this load)`` returns the actions."""
     returns = np.zeros(len(starts))
     terms = np.zeros((len(starts), env.values.shape[1]))
     for first in range(0, len(starts), env.environments):
@@ -201,11 +201,11 @@ def _play(
         observation = env.reset(load)
         alive = np.array(observation.environment)
         while len(alive):
-            actions = seen(observation, first)
-            observation, got, _ = env.step(actions)
-            got = np.array(got, dtype=np.float64)
-            rewards.append(got)
-            returns[alive + first] += got
+            actions = act(observation, first)
+            observation, gained, _ = env.step(actions)
+            gained = np.array(gained, dtype=np.float64)
+            rewards.append(gained)
+            returns[alive + first] += gained
             alive = np.array(observation.environment)
         terms[first : first + len(load)] = env.values[: len(load)]
     return returns, terms
@@ -214,7 +214,7 @@ def _play(
 def _sorted(
     log: _Log, returns: Floats, terms: Floats, critic: Critic | None, device: torch.device | str
 ) -> Trajectories:
-    """From time-major to trajectory-major."""
+    """Reorder from time-major to trajectory-major."""
     trajectory = np.concatenate(log.trajectory)
     order = np.argsort(trajectory, kind="stable")
     place = torch.from_numpy(order)

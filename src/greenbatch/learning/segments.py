@@ -1,7 +1,7 @@
-"""Operations over packed rows: the valid rows of many tables, one table after another, without padding.
+"""Operations on packed rows: the valid rows of many tables, concatenated without padding.
 
 ``values`` has shape (Q, ...) and ``offsets`` (A + 1,): segment *a* is ``values[offsets[a]:offsets[a + 1]]``. Every
-function equals its padded counterpart (a property test says so) and lets gradients pass where the padded one would.
+function and its gradients equal the padded counterpart (checked by a property test).
 """
 
 from __future__ import annotations
@@ -12,11 +12,11 @@ import torch
 from torch import Tensor
 
 NEVER = -1.0e9
-"""Logit of a masked row. Finite, so that no gradient becomes NaN; its probability is exactly 0 in float32."""
+"""Logit of a masked row. It is finite, so that no gradient becomes NaN; its probability is exactly 0 in float32."""
 
 
 def owners(offsets: Tensor) -> Tensor:
-    """The segment of every row: int64 (Q,) from offsets (A + 1,)."""
+    """Segment of every row: int64 (Q,) from offsets (A + 1,)."""
     lengths = offsets[1:] - offsets[:-1]
     segments = torch.arange(lengths.shape[0], device=offsets.device)
     return torch.repeat_interleave(segments, lengths)
@@ -27,10 +27,10 @@ def rows_of(offsets: Tensor, chosen: Tensor) -> tuple[Tensor, Tensor]:
 
     Args:
         offsets: int64 (A + 1,).
-        chosen: segments, int64 (M,), in any order, repeats allowed.
+        chosen: segments, int64 (M,), in any order; repeats are allowed.
 
     Returns:
-        The rows' numbers (Q',), segment by segment, and the offsets (M + 1,) of what is gathered with them.
+        Numbers of the rows (Q',), segment by segment, and the offsets (M + 1,) of the gathered rows.
     """
     first = offsets[chosen]
     lengths = offsets[chosen + 1] - first
@@ -42,7 +42,7 @@ def rows_of(offsets: Tensor, chosen: Tensor) -> tuple[Tensor, Tensor]:
 
 
 class _Max(torch.autograd.Function):
-    """Largest of every segment; autograd's own way back through ``scatter_reduce`` is ten times slower."""
+    """Maximum of every segment; autograd's backward pass through ``scatter_reduce`` is ten times slower."""
 
     @staticmethod
     def forward(ctx: Any, values: Tensor, count: int, owner: Tensor, empty: float) -> Tensor:
@@ -63,7 +63,7 @@ class _Max(torch.autograd.Function):
 
 
 def segment_max(values: Tensor, offsets: Tensor, empty: float = 0.0, owner: Tensor | None = None) -> Tensor:
-    """Largest value of every segment: (A, ...). Ties share the gradient; an empty segment is ``empty``."""
+    """Maximum of every segment: (A, ...). Ties share the gradient; an empty segment gives ``empty``."""
     owner = owners(offsets) if owner is None else owner
     result: Tensor = _Max.apply(values, offsets.shape[0] - 1, owner, empty)  # type: ignore[no-untyped-call]  # torch leaves apply untyped
     return result
@@ -83,7 +83,7 @@ def segment_mean(values: Tensor, offsets: Tensor, owner: Tensor | None = None) -
 
 
 class _LogSoftmax(torch.autograd.Function):
-    """d/dx of x - logsumexp(x) by hand: g - softmax(x) * (sum of g over the segment)."""
+    """x - logsumexp(x) with a hand-written gradient: g - softmax(x) * (sum of g over the segment)."""
 
     @staticmethod
     def forward(ctx: Any, logits: Tensor, count: int, owner: Tensor) -> Tensor:
@@ -111,9 +111,9 @@ def log_softmax(logits: Tensor, offsets: Tensor, mask: Tensor | None = None, own
 
     Args:
         logits: float (Q,).
-        offsets: int64 (A + 1,); an empty segment simply has no rows.
-        mask: bool (Q,), True where a row may be chosen (at least one a segment); others get about ``NEVER``.
-        owner: ``owners(offsets)`` if the caller has it.
+        offsets: int64 (A + 1,); segments may be empty.
+        mask: bool (Q,), True for rows that may be chosen (at least one per segment); others get about ``NEVER``.
+        owner: ``owners(offsets)`` if already computed.
     """
     if mask is not None:
         logits = logits.masked_fill(~mask, NEVER)
@@ -123,14 +123,14 @@ def log_softmax(logits: Tensor, offsets: Tensor, mask: Tensor | None = None, own
 
 
 def entropy(log_probabilities: Tensor, offsets: Tensor, owner: Tensor | None = None) -> Tensor:
-    """Entropy of every segment's distribution [nat]: (A,), from ``log_softmax``'s result."""
+    """Entropy [nat] of every segment's distribution, (A,), from the result of ``log_softmax``."""
     each = -(log_probabilities.exp() * log_probabilities)
     start = torch.zeros(offsets.shape[0] - 1, dtype=each.dtype, device=each.device)
     return start.index_add(0, owners(offsets) if owner is None else owner, each)
 
 
 def arg_max(values: Tensor, offsets: Tensor, mask: Tensor | None = None) -> Tensor:
-    """The largest value's row within each (non-empty) segment: int64 (A,); ties go to the first row."""
+    """Row of the largest value within each (non-empty) segment: int64 (A,); the first row wins ties."""
     if mask is not None:
         values = values.masked_fill(~mask, NEVER)
     owner = owners(offsets)
@@ -144,10 +144,10 @@ def arg_max(values: Tensor, offsets: Tensor, mask: Tensor | None = None) -> Tens
 
 
 def sample(log_probabilities: Tensor, offsets: Tensor, generator: torch.Generator) -> Tensor:
-    """One row of each (non-empty) segment at random: int64 (A,), rows within their segments.
+    """Sample one row of each (non-empty) segment: int64 (A,), numbered within the segment.
 
-    One uniform number a segment, looked up in the cumulative probabilities (float64), so that the same generator gives
-    the same rows. Rows of probability 0 are never chosen.
+    One uniform number per segment is looked up in the cumulative probabilities (float64), so the same generator state
+    gives the same rows. Rows of probability 0 are never chosen.
     """
     probabilities = log_probabilities.detach().double().exp()
     upto = torch.cumsum(probabilities, 0)
@@ -156,6 +156,6 @@ def sample(log_probabilities: Tensor, offsets: Tensor, generator: torch.Generato
     uniform = torch.rand(last.shape[0], generator=generator, dtype=torch.float64, device=last.device)
     target = before + uniform * (last - before)
     rows = torch.searchsorted(upto, target, right=True)
-    # rounding at either end may leave the segment: the last row that has a probability ends it
+    # rounding may leave the segment at either end, so clamp to its rows of positive probability
     end = torch.searchsorted(upto, last, right=False)
     return torch.minimum(torch.maximum(rows, offsets[:-1]), end) - offsets[:-1]

@@ -1,6 +1,6 @@
-"""Where a training stands after an epoch: networks, optimizers, averages, the best actor so far, and counters.
+"""State of a training between two epochs: networks, optimizers, averages, the best actor so far, and counters.
 
-All of it goes into a checkpoint and comes back from one exactly; random numbers need no place here, as they follow from
+All of it is saved in a checkpoint and restored exactly; random numbers have no state because they depend only on
 (seed, epoch, purpose).
 """
 
@@ -20,22 +20,22 @@ from greenbatch.learning.ppo import Learner
 
 
 class State:
-    """A training between two epochs."""
+    """State of a training between two epochs."""
 
     def __init__(self, learner: Learner) -> None:
         self.learner = learner
         self.counters = Counters()
         self.best: Tensors = {}
-        """Weights of the best actor so far; none before the first validation."""
+        """Weights of the best actor so far; empty before the first validation."""
         self.average: dict[str, NDArray[np.float64]] = {}
         """Mean of the actor's weights over the last part of the training."""
 
     def actor_weights(self) -> Tensors:
-        """The actor's weights as they are."""
+        """The actor's current weights."""
         return _arrays(self.learner.actor.state_dict())
 
     def add_to_average(self) -> None:
-        """Take the actor's weights into the average."""
+        """Add the actor's weights to the average."""
         self.counters.averaged += 1
         for name, value in self.actor_weights().items():
             old = self.average.get(name, np.zeros(value.shape))
@@ -46,7 +46,7 @@ class State:
         return {name: value.astype(np.float32) for name, value in self.average.items()}
 
     def offer(self, figure: float, terms: dict[str, float], weights: Tensors, *, averaged: bool = False) -> bool:
-        """Keep an actor if it is better than the best so far; the earlier one of equals stays."""
+        """Keep an actor if it is strictly better than the best so far."""
         counters = self.counters
         if counters.best_epoch >= 0 and not figure > counters.best_figure:
             counters.stale += 1
@@ -57,7 +57,7 @@ class State:
         return True
 
     def checkpoint(self) -> Checkpoint:
-        """Everything, ready to be saved."""
+        """The whole state, ready to be saved."""
         learner = self.learner
         parts: dict[str, Tensors] = {
             "actor": self.actor_weights(),
@@ -72,10 +72,10 @@ class State:
         return Checkpoint(tensors, self.counters.as_dict())
 
     def restore(self, saved: Checkpoint, folder: Path) -> None:
-        """Go back to the checkpoint of a folder.
+        """Restore the checkpoint of a folder.
 
         Raises:
-            InputError: it is damaged, or not one of this training's networks.
+            InputError: it is damaged, or belongs to other networks.
         """
         self.counters = Counters.read(saved.state, folder / STATE, FIX)
         parts: dict[str, Tensors] = {}
@@ -90,7 +90,7 @@ class State:
                 learner.critic.load_state_dict(_tensors(parts["critic"]))
                 _restore_moments(learner.critic_optimizer, parts.get("critic_adam", {}))
         except (KeyError, RuntimeError, TypeError, ValueError, IndexError):
-            problem = "holds other networks than this training's"
+            problem = "does not contain this training's networks"
             raise InputError(problem, file=folder / STATE, fix=FIX) from None
         self.best = parts.get("best", {})
         self.average = {name: value.astype(np.float64) for name, value in parts.get("average", {}).items()}
@@ -105,7 +105,7 @@ def _tensors(arrays: Tensors) -> dict[str, torch.Tensor]:
 
 
 def _moments(optimizer: torch.optim.Optimizer) -> Tensors:
-    """An optimizer's state: ``number of parameter/name`` -> array."""
+    """State of an optimizer: ``number of parameter/name`` -> array."""
     states = optimizer.state_dict()["state"]
     return {
         f"{number}/{name}": value.detach().cpu().numpy().copy()

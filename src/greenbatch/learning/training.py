@@ -1,8 +1,8 @@
-"""The training loop: draw windows, play them, learn from them, now and then validate, and save; epoch after epoch.
+"""The training loop: each epoch draws windows, simulates them, updates the networks, possibly validates, and saves.
 
-The weights follow from the plan alone: every random number comes from (seed, epoch, purpose), so a training that was
-interrupted at any moment goes on from its last checkpoint to the very same bytes (same machine and versions, same
-number of threads, CPU, an end by epochs rather than minutes).
+The weights depend only on the plan: every random number comes from (seed, epoch, purpose), so an interrupted training
+resumes from its last checkpoint to the same bytes (on a CPU, with the same machine, versions and number of threads, and
+limited by epochs rather than minutes).
 """
 
 from __future__ import annotations
@@ -35,22 +35,22 @@ from greenbatch.learning.state import State
 
 Record = dict[str, Any]
 Watch = Callable[[Record], None]
-"""Told the figures of every epoch, as in the log."""
+"""Called with the figures of every epoch, as in the log."""
 Tell = Callable[[str, int, int], None]
-"""Told (what is being done, how much is done, how much there is) while something takes its time."""
+"""Called with (task, done, total) during long tasks."""
 
 
 class Validation(NamedTuple):
-    """What an actor is worth on the validation windows, by arg-max."""
+    """Results of an actor on the validation windows, by arg-max."""
 
     figure: float
-    """The preset's reward, mean over the windows."""
+    """Mean reward of the preset over the windows."""
     terms: dict[str, float]
-    """Mean of every term of the reward."""
+    """Mean of every reward term."""
 
 
 class Course:
-    """What a plan means on this machine: networks, environments and windows."""
+    """Networks, environments and windows of a plan on this machine."""
 
     def __init__(self, plan: Plan, device: torch.device, tell: Tell | None = None) -> None:
         self.plan, self.settings, self.device = plan, plan.settings, device
@@ -62,10 +62,10 @@ class Course:
         self.validation_starts = windows.validation_starts(plan.scenario, check.windows, check.jobs)
 
     def check(self) -> None:
-        """Build everything once, so that what does not fit is refused before the first epoch.
+        """Build everything once, so that errors appear before the first epoch.
 
         Raises:
-            InputError: windows that do not exist, an unknown term, backfilling or network, an actor that is too large.
+            InputError: there are no windows, a term, backfilling or network is unknown, or the actor is too large.
         """
         made = self.settings
         known = self.preset.reward.terms
@@ -85,15 +85,15 @@ class Course:
 
     @cached_property
     def learner(self) -> Learner:
-        """New networks and their optimizers."""
+        """Untrained networks and their optimizers."""
         settings = self.settings
         seed = windows.random_seed(settings.seed, 0, "weights")
         actor, critic = build(self.preset.network, shapes_of(self.preset), seed)
-        wanted = critic.to(self.device) if settings.advantage == "gae" else None
-        return Learner(actor.to(self.device), wanted, self.numbers(0.0))
+        used = critic.to(self.device) if settings.advantage == "gae" else None
+        return Learner(actor.to(self.device), used, self.numbers(0.0))
 
     def numbers(self, progress: float) -> UpdateSettings:
-        """An epoch's numbers for the update."""
+        """Settings of an epoch's update."""
         made, factor = self.settings, self.settings.lr_factor(progress)
         return UpdateSettings(
             passes=made.passes, critic_passes=made.critic_passes, minibatch=made.minibatch, clip=made.clip,
@@ -103,7 +103,7 @@ class Course:
         )  # fmt: skip
 
     def environment(self, jobs: int, count: int) -> BatchEnv:
-        """An environment for ``count`` windows of ``jobs`` jobs side by side; the same one for the same numbers."""
+        """An environment for ``count`` parallel windows of ``jobs`` jobs, cached."""
         if (jobs, count) not in self._environments:
             self._environments[jobs, count] = BatchEnv(
                 self.plan.scenario, self.preset, environments=count, jobs=jobs, backfill=self.plan.backfill,
@@ -118,7 +118,7 @@ class Course:
         return self.environment(made.stage(progress)[0], min(made.environments or rollouts, rollouts))
 
     def training_starts(self, progress: float) -> windows.Ints:
-        """Where an epoch's windows may begin."""
+        """First jobs of all possible windows of an epoch."""
         made, plan = self.settings, self.plan
         jobs, _ = made.stage(progress)
         narrow = made.filter.kind == "median" and progress < made.filter.share
@@ -134,7 +134,7 @@ class Course:
         return self._starts[jobs, narrow]
 
     def collect(self, epoch: int, progress: float) -> tuple[Trajectories, windows.Ints]:
-        """Play an epoch's windows; also the window number of every trajectory."""
+        """Simulate an epoch's windows; also return the window number of every trajectory."""
         made = self.settings
         _, weights = made.stage(progress)
         starts = np.repeat(windows.draw(self.training_starts(progress), made.windows, made.seed, epoch), made.rollouts)
@@ -147,7 +147,7 @@ class Course:
         return played, np.repeat(np.arange(made.windows), made.rollouts)
 
     def learn(self, epoch: int, progress: float, played: Trajectories, group: windows.Ints) -> Report:
-        """Update the networks from what was played."""
+        """Update the networks from an epoch's trajectories."""
         made = self.settings
         if made.advantage == "group":
             advantages, targets = group_relative(played.rewards, played.offsets, group, dense=made.dense_groups), None
@@ -162,7 +162,7 @@ class Course:
         return self.learner.update(played, advantages, targets, random, self.numbers(progress))
 
     def validate(self, weights: Tensors | None = None) -> Validation:
-        """What the actor, or one of the same kind with other weights, is worth."""
+        """Validate the actor, or one of the same kind with other weights."""
         actor = self.learner.actor
         if weights is not None:
             actor = copy.deepcopy(actor)
@@ -180,7 +180,7 @@ class Course:
 
 
 class Training:
-    """A training in a folder, from its last checkpoint on."""
+    """A training in a folder, resumed from its last checkpoint."""
 
     def __init__(self, course: Course, home: runs.Home, watch: Watch, *, tensorboard: bool) -> None:
         self.course, self.home, self.watch = course, home, watch
@@ -193,14 +193,14 @@ class Training:
 
     @property
     def progress(self) -> float:
-        """Share of the training that is done, in [0, 1]."""
+        """Completed fraction of the training, in [0, 1]."""
         counters, minutes = self.state.counters, self.course.plan.minutes
         if minutes is not None:
             return min(counters.elapsed_s / (60 * minutes), 1.0)
         return min(counters.epoch / self.course.settings.epochs, 1.0)
 
     def run(self) -> None:
-        """All epochs that are left, and the model."""
+        """Run the remaining epochs and write the model."""
         counters, settings = self.state.counters, self.course.settings
         if counters.epoch == 0 and counters.validated_epoch < 0:
             self._save({"epoch": 0, **self._validated()})
@@ -242,32 +242,32 @@ class Training:
         self._save(record)
 
     def _finish(self) -> None:
-        """Validate what has not been validated, and mark the training as done."""
+        """Run outstanding validations and mark the training as done."""
         counters = self.state.counters
         record: Record = {"epoch": counters.epoch}
         if counters.validated_epoch != counters.epoch:
             record |= self._validated()
         if counters.averaged and len(self.course.validation_starts):
             weights = self.state.averaged_weights()
-            found = self.course.validate(weights)
-            self.state.offer(found.figure, found.terms, weights, averaged=True)
-            record |= {"validation_average": found.figure}
+            result = self.course.validate(weights)
+            self.state.offer(result.figure, result.terms, weights, averaged=True)
+            record |= {"validation_average": result.figure}
         counters.done = True
         self._save(record | {"done": True})
 
     def _validated(self) -> Record:
-        """Validate the actor as it is; figures for the log."""
+        """Validate the current actor; return figures for the log."""
         counters = self.state.counters
         counters.validated_epoch = counters.epoch
         if not len(self.course.validation_starts):
             return {}
-        found = self.course.validate()
-        better = self.state.offer(found.figure, found.terms, self.state.actor_weights())
-        terms = {f"validation_{name}": value for name, value in found.terms.items()}
-        return {"validation": found.figure, "best": counters.best_figure, "better": better, **terms}
+        result = self.course.validate()
+        better = self.state.offer(result.figure, result.terms, self.state.actor_weights())
+        terms = {f"validation_{name}": value for name, value in result.terms.items()}
+        return {"validation": result.figure, "best": counters.best_figure, "better": better, **terms}
 
     def _save(self, record: Record) -> None:
-        """One line in the log and one checkpoint, in this order: a line without its checkpoint is cut off again."""
+        """Write one line of the log, then one checkpoint; a line without its checkpoint is cut off when resuming."""
         counters = self.state.counters
         counters.elapsed_s = time.perf_counter() - self._clock
         record = {**record, "elapsed_s": round(counters.elapsed_s, 3), "progress": self.progress}
@@ -315,23 +315,23 @@ def train(
     tensorboard: bool = False,
     anew: bool = False,
 ) -> State:
-    """Train in a folder: begin, or go on where an earlier call was interrupted.
+    """Train in a folder; an interrupted training resumes.
 
     Args:
-        plan: what is trained.
-        folder: absent or empty, or with a training of the same plan.
-        watch: told the figures of every epoch.
-        tell: told about long work before the first epoch.
-        tensorboard: also write events for TensorBoard, where it is installed.
+        plan: the plan of the training.
+        folder: absent, empty, or with a training of the same plan.
+        watch: called with the figures of every epoch.
+        tell: called during long tasks before the first epoch.
+        tensorboard: also write events for TensorBoard, if it is installed.
         anew: replace an earlier training in the folder, once this one can be resumed.
 
     Returns:
-        Where the training stands at its end. The trained actor is in ``folder/model``.
+        The final state. The trained actor is in ``folder/model``.
 
     Raises:
-        InputError: the parts of the plan do not fit together, or not to what is in the folder; nothing is written.
+        InputError: the plan is inconsistent or does not match the folder; nothing is written.
         GreenbatchError: the training diverged.
-        KeyboardInterrupt: stopped by the user; the epochs that were finished are saved, and their model is written.
+        KeyboardInterrupt: stopped by the user; finished epochs are saved and their model is written.
     """
     device = device_of(plan.device)
     with prepared(plan.threads, device):
@@ -343,8 +343,8 @@ def train(
             training = Training(course, home, watch or (lambda _: None), tensorboard=tensorboard)
             try:
                 training.run()
-            except (KeyboardInterrupt, SystemExit):  # the latter by a termination signal
-                if home.settled and training.restore():  # what came after the checkpoint is abandoned
+            except (KeyboardInterrupt, SystemExit):  # SystemExit: a termination signal
+                if home.settled and training.restore():  # work since the checkpoint is discarded
                     write_model(folder, course, training.state)
                 raise
             finally:
@@ -353,7 +353,7 @@ def train(
 
 
 def write_model(folder: Path, course: Course, state: State) -> None:
-    """Write the model of a training as it stands: the best actor on the validation windows, or the last one."""
+    """Write the current model of a training: the best actor on the validation windows, or the last one."""
     plan, settings, counters = course.plan, course.settings, state.counters
     best = settings.keep == "best" and bool(state.best)
     average = counters.best_averaged if best else bool(counters.averaged)

@@ -1,11 +1,11 @@
-"""Networks by name: ``build(spec, shapes, seed)`` makes actor and critic from a preset's ``[network]`` table.
+"""Networks by name: ``build(spec, shapes, seed)`` returns actor and critic of a preset's ``[network]`` table.
 
 ======================  ==========================================================  =======================
-kind                    what it is                                                  options
+Kind                    Network                                                     Options
 ======================  ==========================================================  =======================
 ``kernel``              RLScheduler: one small network over every row               none
-``gas-marl``            GAS-MARL: encoders a table, job head, delay head            none
-``maskable-ppo``        GAS-MARL's baseline: job head alone, the same critic        none
+``gas-marl``            GAS-MARL: one encoder per table, job head, delay head       none
+``maskable-ppo``        GAS-MARL's baseline: job head only, same critic             none
 ``attention``           rows attend to learned summaries of their decision          width, seeds
 ``context``             rows and one pooled context; may start from a rule          width, context, skip, zero_last
 ======================  ==========================================================  =======================
@@ -39,7 +39,7 @@ def _gas_marl(shapes: Shapes, _: Mapping[str, Any]) -> tuple[Actor, Critic]:
     _need_tables(shapes, "gas-marl")
     if shapes.delays == 1:
         raise InputError(
-            "gas-marl chooses a delay", field="network.kind", fix="list delays in [action] or take maskable-ppo"
+            "gas-marl chooses a delay", field="network.kind", fix="list delays in [action] or use maskable-ppo"
         )
     return GasMarlActor(shapes), GasMarlCritic(shapes)
 
@@ -82,10 +82,10 @@ _KINDS: dict[str, tuple[_Builder, type | None]] = {
 
 
 def build(spec: Mapping[str, Any], shapes: Shapes, seed: int) -> tuple[Actor, Critic]:
-    """Actor and critic of a preset's ``[network]`` table, their first weights drawn from ``seed``.
+    """Actor and critic of a preset's ``[network]`` table, initialized from ``seed``.
 
     Raises:
-        InputError: an unknown kind or key, a value of the wrong kind, or tables the network cannot read.
+        InputError: a kind or key is unknown, a value is of the wrong type, or the network cannot read the tables.
     """
     kind = spec.get("kind")
     if kind in {LINEAR_KIND, PRICES_KIND}:
@@ -101,22 +101,22 @@ def build(spec: Mapping[str, Any], shapes: Shapes, seed: int) -> tuple[Actor, Cr
 
 
 def _check(given: Mapping[str, Any], known: Mapping[str, Any], kind: str) -> None:
-    """Unknown keys and values of the wrong kind are refused by name."""
+    """Refuse unknown keys and values of the wrong type."""
     for key, value in given.items():
         field = f"network.{key}"
         if key not in known:
-            fix = did_you_mean(key, known, otherwise="its keys: " + (", ".join(known) or "none but kind"))
+            fix = did_you_mean(key, known, otherwise="known: " + (", ".join(known) or "none except kind"))
             raise InputError(f"{kind} has no such key", field=field, fix=fix)
         default = known[key]
         if default is None:
             good = isinstance(value, Mapping) and all(_number(each) for each in value.values())
-            wanted = "a table of column = weight"
+            expected = "a table of column = weight"
         elif isinstance(default, bool):
-            good, wanted = isinstance(value, bool), "true or false"
+            good, expected = isinstance(value, bool), "true or false"
         else:
-            good, wanted = isinstance(value, int) and not isinstance(value, bool) and 1 <= value <= 1024, "1 to 1024"
+            good, expected = isinstance(value, int) and not isinstance(value, bool) and 1 <= value <= 1024, "1 to 1024"
         if not good:
-            raise InputError(f"{value!r} does not fit", field=field, fix=f"give {wanted}")
+            raise InputError(f"{value!r} does not fit", field=field, fix=f"give {expected}")
 
 
 def _number(value: object) -> bool:

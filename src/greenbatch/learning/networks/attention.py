@@ -1,7 +1,7 @@
-"""Networks whose rows read what learned seeds made of their decision; invariant to the order of the queue.
+"""Networks whose rows attend to learned summaries (seeds) of their decision; invariant to the order of the queue.
 
-The seeds attend to all rows of the queue, and each row attends to the seeds' answers: linear in the rows (induced set
-attention, Lee et al., "Set Transformer", ICML 2019, section 3.1).
+The seeds attend to all rows of the queue, and each row attends to the seeds' answers, so the cost is linear in the rows
+(induced set attention, Lee et al., "Set Transformer", ICML 2019, section 3.1).
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ class AttentionOptions:
     """Keys of ``[network]`` for ``kind = "attention"``."""
 
     width: int = 32
-    """Hidden units of every layer over rows."""
+    """Hidden units per layer over rows."""
     seeds: int = 8
-    """Learned summaries of a decision."""
+    """Number of learned summaries of a decision."""
 
 
 class _Attention(nn.Module):
@@ -44,7 +44,7 @@ class _Attention(nn.Module):
         self.globals = Stack(max(others, 1), self.width, last=True)
 
     def answers(self, batch: Batch) -> tuple[Tensor, Tensor]:
-        """Encoded rows (Q, width); what each seed read (A, seeds, width), with everything else added."""
+        """Encoded rows (Q, width) and the seeds' answers (A, seeds, width), including the other tables."""
         rows = torch.cat([batch.queue, batch.state.index_select(0, batch.queue_owner)], dim=1)
         encoded: Tensor = self.encode_queue(rows)
         scores = affine(encoded, self.key.weight, self.key.bias) / math.sqrt(self.width)
@@ -68,7 +68,7 @@ class _Attention(nn.Module):
 
 
 class AttentionActor(_Attention, Actor):
-    """Each row attends to the seeds' answers; score from the row and what it read."""
+    """Each row attends to the seeds' answers; its score is computed from both."""
 
     def __init__(self, shapes: Shapes, options: AttentionOptions) -> None:
         super().__init__(shapes, options)
@@ -78,7 +78,7 @@ class AttentionActor(_Attention, Actor):
             self.delay = Stack(2 * self.width, self.width, shapes.delays)
 
     def encode(self, batch: Batch) -> tuple[Tensor, tuple[Tensor, ...]]:
-        """Row logits (Q,); rows with what they read (Q, 2 width)."""
+        """Row logits (Q,); rows with what they attended to (Q, 2 width)."""
         encoded, answers = self.answers(batch)
         mine = answers.index_select(0, batch.queue_owner)
         match = (mine * affine(encoded, self.query.weight, self.query.bias).unsqueeze(1)).sum(2) / math.sqrt(self.width)
@@ -87,7 +87,7 @@ class AttentionActor(_Attention, Actor):
         return self.score(both).squeeze(1), (both,)
 
     def delay_logits(self, batch: Batch, encoded: tuple[Tensor, ...], chosen: Tensor) -> Tensor | None:
-        """(A, D), or None where the preset has no delays."""
+        """(A, D), or None if the preset has no delays."""
         del batch
         if self.shapes.delays == 1:
             return None
@@ -96,7 +96,7 @@ class AttentionActor(_Attention, Actor):
 
 
 class AttentionCritic(_Attention, Critic):
-    """Value from the mean of the seeds' answers."""
+    """Value computed from the mean of the seeds' answers."""
 
     def __init__(self, shapes: Shapes, options: AttentionOptions) -> None:
         super().__init__(shapes, options)

@@ -1,8 +1,8 @@
-"""Networks whose rows see one pooled picture of everything else; invariant to the order of the queue.
+"""Networks whose rows see one pooled summary of everything else; invariant to the order of the queue.
 
-A row's encoding and one context vector of its decision (mean and largest of all queue rows, of all running rows, the
-supply table and the global state) give its score, optionally on top of a weighted sum of named columns, so that
-training starts from a rule.
+A row's score is computed from its encoding and one context vector of its decision (mean and maximum of all queue rows
+and of all running rows, the supply table and the global state), optionally added to a weighted sum of named columns, so
+that training starts from a rule.
 """
 
 from __future__ import annotations
@@ -24,20 +24,20 @@ class ContextOptions:
     """Keys of ``[network]`` for ``kind = "context"``."""
 
     width: int = 64
-    """Hidden units of every layer over rows."""
+    """Hidden units per layer over rows."""
     context: int = 32
     """Length of the context vector."""
     skip: Mapping[str, float] | None = None
-    """Column of the queue -> weight: added to the score; the weights are trained along."""
+    """Column of the queue -> initial weight of a term added to the score; the weights are trained as well."""
     zero_last: bool = False
-    """Start with the last layers at zero: the first policy is ``skip`` alone (else uniform)."""
+    """Initialize the last layers with zeros: the initial policy is ``skip`` alone (uniform without it)."""
 
 
 class _Pool(nn.Module):
-    """Encoded queue rows and a context vector a decision.
+    """Encoded queue rows and one context vector per decision.
 
     queue = relu(encode_queue.0 [row, state]); running likewise with encode_running.0; context = relu(context.0
-    [mean queue, largest queue, mean running, largest running, flattened supply, state]).
+    [mean queue, max queue, mean running, max running, flattened supply, state]).
     """
 
     def __init__(self, shapes: Shapes, width: int, context: int) -> None:
@@ -103,7 +103,7 @@ class ContextActor(_Pool, Actor):
         return logits, (encoded, context)
 
     def delay_logits(self, batch: Batch, encoded: tuple[Tensor, ...], chosen: Tensor) -> Tensor | None:
-        """(A, D), or None where the preset has no delays."""
+        """(A, D), or None if the preset has no delays."""
         del batch
         if self.shapes.delays == 1:
             return None

@@ -1,9 +1,9 @@
 """GAS-MARL's networks on valid rows only (GAS-MARL, section 4.3; the published code's layers).
 
-Encoders k -> 64 -> 128 a table (ReLU after both); job head 128-64-16-1 a row; delay head: all encoded rows and the
+Encoders k -> 64 -> 128 per table (ReLU after both); job head 128-64-16-1 per row; delay head: all encoded rows and the
 chosen raw row through Linear(8, 128) -> shared 128-32-8 (ReLU after both) -> flattened -> 64 -> ReLU -> delays. The
-critic has its own encoders and the same squeeze, then 64-8-1. Padded rows are not encoded one by one but as one
-constant, so the function is the published one to rounding.
+critic has its own encoders and the same squeeze, then 64-8-1. Padded rows are encoded once, as a constant, so the
+function equals the published one up to rounding.
 """
 
 from __future__ import annotations
@@ -58,25 +58,24 @@ class _Tables(nn.Module):
         return torch.relu(result + chosen @ parts[3].T if rest else result)
 
     def padded(self, batch: Batch) -> by_hand.Padded:
-        """The batch's rows as `gasmarl_by_hand` wants them, made once for actor and critic."""
+        """The batch's rows in the form of `gasmarl_by_hand`, computed once for actor and critic."""
         key = (self.shapes.queue_rows, self.shapes.running_rows)
         if key not in batch.shared:
             batch.shared[key] = by_hand.pad(batch, self.empty_queue, key)
-        found: by_hand.Padded = batch.shared[key]
-        return found
+        rows: by_hand.Padded = batch.shared[key]
+        return rows
 
     def own(self, flat: str) -> dict[str, nn.Parameter]:
-        """The parameters that `gasmarl_by_hand` reads: all but those behind the flattened layer."""
+        """The parameters that `gasmarl_by_hand` reads: all except those after the flattened layer."""
         if flat not in self._own:
             head = flat.partition(".")[0] + "."
             named = self.named_parameters()
-            found = {name: each for name, each in named if not name.startswith(head) or name.startswith(flat)}
-            self._own[flat] = found
+            self._own[flat] = {name: each for name, each in named if not name.startswith(head) or name.startswith(flat)}
         return self._own[flat]
 
 
 class GasMarlActor(_Tables, Actor):
-    """Job head and delay head. ``delays`` = 1 leaves the delay part out (the paper's MaskablePPO baseline)."""
+    """Job head and delay head; without the delay head if ``delays`` is 1 (the paper's MaskablePPO baseline)."""
 
     def __init__(self, shapes: Shapes) -> None:
         super().__init__(shapes)
@@ -117,7 +116,7 @@ class GasMarlActor(_Tables, Actor):
             self.padded(batch)
 
     def evaluate(self, batch: Batch, rows: Tensor) -> tuple[Tensor, Tensor | None]:
-        """Both heads' logits for known rows; on a CPU by hand-written passes."""
+        """Logits of both heads for known rows; on a CPU with hand-written passes."""
         if self.shapes.delays == 1 or not _by_hand(batch):
             return super().evaluate(batch, rows)
         scores, hidden = by_hand.run(self.padded(batch), batch.queue[rows], "delay.0", self.own("delay.0"), scored=True)
@@ -126,7 +125,7 @@ class GasMarlActor(_Tables, Actor):
 
 
 class GasMarlCritic(_Tables, Critic):
-    """Value from all rows."""
+    """Value computed from all rows."""
 
     def __init__(self, shapes: Shapes) -> None:
         super().__init__(shapes)
@@ -145,5 +144,5 @@ class GasMarlCritic(_Tables, Critic):
 
 
 def _by_hand(batch: Batch) -> bool:
-    """Whether `gasmarl_by_hand` computes this batch: on a CPU, in float32. Elsewhere autograd does."""
+    """Whether `gasmarl_by_hand` computes this batch (on a CPU, in float32); otherwise autograd does."""
     return batch.queue.device.type == "cpu" and batch.queue.dtype == torch.float32

@@ -1,12 +1,12 @@
-"""GAS-MARL's row networks with forward and backward by hand: the same function as `gasmarl`, 1.5 times as fast.
+"""GAS-MARL's row networks with hand-written forward and backward passes: equal to `gasmarl`, 1.5 times as fast.
 
-``python benchmarks/by_hand.py`` measures what it gains over autograd on padded rows, and over torch alone.
+``python benchmarks/by_hand.py`` measures the gain over autograd on padded rows and over plain torch.
 
-Where the time of an update goes on a CPU, and what is done about it here:
+What makes an update slow on a CPU, and the remedies:
 
 * oneDNN compiles a kernel for every new matrix shape (about 3 ms): row counts are padded to few sizes (``roomy``);
-* encoded rows feed two heads: their first layers are one product, and gradients meet in one buffer;
-* gradients of inputs nobody asks for, copies by ``cat`` and ``split``, and saved tensors are left out;
+* encoded rows feed two heads: their first layers are one matrix product, and gradients are summed in one buffer;
+* unused gradients of inputs, copies by ``cat`` and ``split``, and saved tensors are avoided;
 * the flattened layer reads tables no wider than the longest queue of a group of decisions (`Cells`).
 """
 
@@ -27,20 +27,20 @@ _LINEAR = ("score.2", "chosen")
 
 
 class Cells(NamedTuple):
-    """Where the packed rows of a group of decisions stand in its padded table (n, width)."""
+    """Positions of the packed rows of a group of decisions in its padded table (n, width)."""
 
     decisions: slice
-    """With the padding that follows them."""
+    """Including the padding that follows them."""
     rows: slice
     width: int
     row: Tensor
-    """int64 (roomy(n) * width,): the packed row of every cell; the padded row's number where there is none."""
+    """int64 (roomy(n) * width,): packed row of every cell; the padding row's number if the cell is empty."""
     cell: Tensor
-    """int64 (rows,): the cell of every packed row."""
+    """int64 (rows,): cell of every packed row."""
 
 
 def cells(offsets: Tensor, owner: Tensor, slots: int) -> list[Cells]:
-    """Tables of up to 256 decisions each, as wide as the longest of them needs; none where there are no rows."""
+    """Tables of up to 256 decisions each, as wide as the longest one requires; none if there are no rows."""
     count, rows = offsets.shape[0] - 1, owner.shape[0]
     slot = torch.arange(rows) - offsets[owner]
     lengths = offsets[1:] - offsets[:-1]
@@ -60,19 +60,19 @@ def cells(offsets: Tensor, owner: Tensor, slots: int) -> list[Cells]:
 
 
 def _width(rows: int) -> int:
-    """The next of few table widths."""
+    """The next larger of a few table widths."""
     step = max(4, 1 << max(rows.bit_length() - 4, 0))
     return -(-rows // step) * step
 
 
 class Padded(NamedTuple):
-    """A batch's rows, padded to few sizes, and where they go: what actor and critic share."""
+    """A batch's rows, padded to few sizes, and their positions; shared by actor and critic."""
 
     queue: Tensor
     running: Tensor
     supply: Tensor
     queue_rows: int
-    """Valid rows; the next one is the padded table's empty row. Likewise for running."""
+    """Number of valid rows; the row after them is the table's padding row. Likewise for running."""
     running_rows: int
     queue_cells: list[Cells]
     running_cells: list[Cells]
@@ -100,7 +100,7 @@ def pad(batch: Batch, empty_queue: Tensor, slots: tuple[int, int]) -> Padded:
 
 
 def _with_room(rows: Tensor, last: Tensor | None) -> Tensor:
-    """Room for one more row at least: ``last``, or zeros."""
+    """Rows padded by at least one more row: ``last``, or zeros."""
     count = rows.shape[0]
     result = rows.new_zeros(roomy(count + 1), rows.shape[1])
     result[:count] = rows
@@ -110,11 +110,11 @@ def _with_room(rows: Tensor, last: Tensor | None) -> Tensor:
 
 
 class Pass:
-    """One network's forward pass over padded rows, and its way back.
+    """Forward and backward pass of one network over padded rows.
 
     Args:
         padded: rows, shared by actor and critic.
-        parameters: by name, as in the module; ``flat`` is the flattened layer.
+        parameters: named as in the module; ``flat`` is the flattened layer.
     """
 
     def __init__(self, padded: Padded, parameters: dict[str, Any], flat: str) -> None:
@@ -170,7 +170,7 @@ class Pass:
         ]
 
     def _parts(self, weight: Tensor) -> tuple[Tensor, ...]:
-        """The flattened layer's columns of queue, running, supply and chosen row."""
+        """Columns of the flattened layer for queue, running, supply and chosen row."""
         columns = self.queue.results[0].shape[1]
         supply = self.padded.supply_row.shape[1] * columns
         chosen = 0 if self.chosen is None else columns
@@ -179,7 +179,7 @@ class Pass:
         return torch.split(weight, [queue, running, supply, chosen], dim=1)
 
     def backward(self, scores: Tensor | None, hidden: Tensor | None) -> dict[str, Tensor]:
-        """Gradients of all parameters from those of ``scores`` (Q,) and ``hidden`` (A, 64)."""
+        """Gradients of all parameters, from those of ``scores`` (Q,) and ``hidden`` (A, 64)."""
         result: dict[str, Tensor] = {}
         gradients: list[Tensor | None] = [None for _ in self.queue.results]
         if scores is not None:
@@ -194,7 +194,7 @@ class Pass:
         return result
 
     def _flat_backward(self, hidden: Tensor) -> tuple[dict[str, Tensor], Tensor]:
-        """Gradients of the flattened layer, and of the queue's squeezed rows; the other tables go all the way."""
+        """Gradients of the flattened layer and of the queue's squeezed rows; other tables are propagated to the end."""
         total = hidden.sum(0)
         gradient = torch.empty_like(self.parameters[f"{self.flat}.weight"])
         into = self._parts(gradient)
@@ -226,7 +226,7 @@ class Pass:
 
 
 class _Function(torch.autograd.Function):
-    """``Pass`` inside a graph of autograd: whatever follows (softmax, losses) stays automatic."""
+    """``Pass`` as an autograd function; later operations (softmax, losses) use autograd."""
 
     @staticmethod
     def forward(
@@ -238,7 +238,7 @@ class _Function(torch.autograd.Function):
         names: tuple[str, ...],
         *parameters: Tensor,
     ) -> tuple[Tensor, Tensor]:
-        """Logits (Q,) (empty where not ``scored``) and the hidden layer (A, 64)."""
+        """Logits (Q,) (empty unless ``scored``) and the hidden layer (A, 64)."""
         work = Pass(padded, dict(zip(names, parameters, strict=True)), flat)
         scores = work.scores() if scored else padded.queue.new_zeros(0)
         hidden = work.hidden(chosen)
@@ -257,7 +257,7 @@ class _Function(torch.autograd.Function):
 def run(
     padded: Padded, chosen: Tensor | None, flat: str, parameters: dict[str, Any], *, scored: bool
 ) -> tuple[Tensor, Tensor]:
-    """Row logits (Q,) and the flattened layer before its ReLU (A, 64), with gradients to all ``parameters``."""
+    """Row logits (Q,) and the flattened layer before its ReLU (A, 64), differentiable in all ``parameters``."""
     result: tuple[Tensor, Tensor] = _Function.apply(  # type: ignore[no-untyped-call]  # torch leaves apply untyped
         padded, chosen, flat, scored, tuple(parameters), *parameters.values()
     )

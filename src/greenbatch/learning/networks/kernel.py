@@ -1,4 +1,4 @@
-"""RLScheduler's networks: one small kernel over every waiting job (RLScheduler, section IV-B; the published code's)."""
+"""RLScheduler's networks: one small kernel over every waiting job (section IV-B and the published code)."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _KERNEL = (32, 16, 8, 1)
 
 
 def _glorot(module: nn.Module) -> None:
-    """Glorot-uniform weights, zero biases: TensorFlow 1's default, which RLScheduler used."""
+    """Glorot-uniform weights and zero biases, the default of TensorFlow 1, which RLScheduler used."""
     for layer in module.modules():
         if isinstance(layer, nn.Linear):
             nn.init.xavier_uniform_(layer.weight)

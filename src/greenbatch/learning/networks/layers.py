@@ -1,4 +1,4 @@
-"""What the networks share: plain stacks of linear layers, and flattening of packed rows onto slots."""
+"""Common parts of the networks: interfaces, stacks of linear layers, and flattening of packed rows onto slots."""
 
 from __future__ import annotations
 
@@ -14,32 +14,32 @@ from greenbatch.learning.observations import Batch
 
 
 class Actor(nn.Module, ABC):
-    """Scores of the queue's rows, and of the delays given the chosen row."""
+    """Scores of the queue's rows, and of the delays for a chosen row."""
 
     @abstractmethod
     def encode(self, batch: Batch) -> tuple[Tensor, tuple[Tensor, ...]]:
-        """Row logits (Q,), not masked, and what ``delay_logits`` wants to know again."""
+        """Row logits (Q,), not masked, and intermediate results for ``delay_logits``."""
 
     def forward(self, batch: Batch) -> Tensor:
         """Row logits (Q,), not masked."""
         return self.encode(batch)[0]
 
     def delay_logits(self, batch: Batch, encoded: tuple[Tensor, ...], chosen: Tensor) -> Tensor | None:
-        """Logits of the delays (A, D), not masked, given the chosen packed rows int64 (A,); None: no such part."""
+        """Logits of the delays (A, D), not masked, for the chosen packed rows int64 (A,); None without a delay head."""
         del batch, encoded, chosen
         return None
 
     def prepare(self, batch: Batch) -> None:
-        """Work out what does not depend on weights, so that it is there when it is needed."""
+        """Compute in advance what does not depend on the weights."""
 
     def evaluate(self, batch: Batch, rows: Tensor) -> tuple[Tensor, Tensor | None]:
-        """Both parts' logits where the chosen packed rows int64 (A,) are known: (Q,) and (A, D) or None."""
+        """Logits of rows (Q,) and of delays (A, D) or None, for known chosen packed rows int64 (A,)."""
         logits, encoded = self.encode(batch)
         return logits, self.delay_logits(batch, encoded, rows)
 
 
 class Critic(nn.Module, ABC):
-    """Value of every decision's state."""
+    """Value of every decision."""
 
     @abstractmethod
     def forward(self, batch: Batch) -> Tensor:
@@ -47,7 +47,7 @@ class Critic(nn.Module, ABC):
 
 
 class Stack(nn.Module):
-    """Linear layers with ReLU between them; ``last`` also after the last one. Parameters are ``0.weight`` and so on."""
+    """Linear layers with ReLU in between; ``last``: also after the last one. Parameters are ``0.weight`` etc."""
 
     def __init__(self, *widths: int, last: bool = False) -> None:
         super().__init__()
@@ -62,10 +62,10 @@ class Stack(nn.Module):
 
 
 def affine(rows: Tensor, *parameters: Tensor, last: bool = False) -> Tensor:
-    """Rows through linear layers with ReLU between them; ``last`` also after the last one.
+    """Rows passed through linear layers with ReLU in between.
 
     Args:
-        rows: (..., in); where they are many rows on a CPU, passes are written by hand (`linear_by_hand.through`).
+        rows: (..., in); many rows on a CPU use hand-written passes (`linear_by_hand.through`).
         parameters: weight (out, in) and bias (out,) of each layer in turn.
         last: whether the last layer has a ReLU.
     """
@@ -84,12 +84,13 @@ def flattened(rows: Tensor, offsets: Tensor, owner: Tensor, empty: Tensor, weigh
     Args:
         rows: encoded valid rows (Q, c).
         offsets: int64 (A + 1,).
-        owner: int64 (Q,), the segment of every row.
-        empty: what the encoder makes of a padded row (c,).
+        owner: int64 (Q,), segment of every row.
+        empty: encoding of a padded row (c,).
         weight: (out, slots * c).
 
     Returns:
-        (A, out), exactly what the padded table gives: all slots empty, plus each valid row's difference to empty.
+        (A, out), as for the padded table: the result of empty slots plus the difference of each valid row to an empty
+        one.
     """
     count, columns = offsets.shape[0] - 1, rows.shape[1]
     slots = weight.shape[1] // columns

@@ -1,7 +1,7 @@
-"""Linear layers with ReLU over many rows, forward and backward by hand; for CPUs.
+"""Linear layers with ReLU over many rows, with hand-written forward and backward passes for CPUs.
 
-oneDNN compiles a kernel for every new matrix shape (about 3 ms), so row counts are padded to few sizes; gradients of
-inputs nobody asks for, copies, and ReLUs that are not in place are left out.
+oneDNN compiles a kernel for every new matrix shape (about 3 ms), so row counts are padded to few sizes; unused
+gradients of inputs, copies, and ReLUs that are not in place are avoided.
 """
 
 from __future__ import annotations
@@ -13,12 +13,12 @@ import torch
 from torch import Tensor
 
 BLOCK = 4096
-"""Rows that go through all layers together: fewer reach into slower memory less, more cost fewer calls."""
+"""Rows per block that passes through all layers: smaller blocks stay in faster memory, larger ones need fewer calls."""
 _relu_backward = torch.ops.aten.threshold_backward.grad_input
 
 
 class Layer:
-    """relu(x W' + b) or without the ReLU, and its gradients, which add up over several uses."""
+    """x W' + b, optionally with a ReLU, and its gradients, which are summed over several uses."""
 
     def __init__(self, weight: Tensor, bias: Tensor, *, relu: bool = True) -> None:
         self.weight, self.bias, self.relu = weight, bias, relu
@@ -30,7 +30,7 @@ class Layer:
         return result.relu_() if self.relu else result
 
     def add(self, x: Tensor, gradient: Tensor) -> None:
-        """Add up the gradients of weight and bias."""
+        """Accumulate the gradients of weight and bias."""
         if not self.gradients:
             self.gradients = {"weight": torch.mm(gradient.T, x), "bias": gradient.sum(0)}
         else:
@@ -39,7 +39,7 @@ class Layer:
 
 
 class Chain:
-    """A block of rows through layers one after another, remembered for the way back."""
+    """A block of rows passed through layers in turn; activations are kept for the backward pass."""
 
     def __init__(self, x: Tensor, layers: tuple[Layer, ...]) -> None:
         self.layers, self.outputs = layers, [x]
@@ -47,7 +47,7 @@ class Chain:
             self.outputs.append(layer.forward(self.outputs[-1]))
 
     def backward(self, gradient: Tensor, *, to_input: bool = False, onto: Tensor | None = None) -> Tensor:
-        """From the gradient of the last output (overwritten) to that of the input if asked, added to ``onto``."""
+        """Propagate the gradient of the last output (overwritten); ``to_input``: to the input, added to ``onto``."""
         for number in range(len(self.layers) - 1, -1, -1):
             layer, x = self.layers[number], self.outputs[number]
             if layer.relu:
@@ -61,7 +61,7 @@ class Chain:
 
 
 class Rows:
-    """A table's rows through a trunk and one or two heads, in blocks that stay in a core's cache.
+    """A table's rows passed through a trunk and one or two heads, in blocks that fit into a core's cache.
 
     Args:
         x: (P, k).
@@ -79,7 +79,7 @@ class Rows:
         ]
 
     def backward(self, gradients: list[Tensor | None]) -> None:
-        """From the gradients of the heads' results (overwritten); None: nobody asked for that head."""
+        """Propagate the gradients of the heads' results (overwritten); None for an unused head."""
         first = 0
         for trunk, heads in self.blocks:
             here = slice(first, first := first + trunk.outputs[0].shape[0])
@@ -92,7 +92,7 @@ class Rows:
 
 
 class _Function(torch.autograd.Function):
-    """A ``Chain`` inside a graph of autograd."""
+    """A ``Chain`` as an autograd function."""
 
     @staticmethod
     def forward(ctx: Any, x: Tensor, last: bool, *parameters: Tensor) -> Tensor:
@@ -109,18 +109,18 @@ class _Function(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor | None, ...]:
-        """Gradients of the rows, where asked for, and of the parameters."""
-        wanted: bool = ctx.needs_input_grad[0]
+        """Gradients of the rows, if required, and of the parameters."""
+        to_rows: bool = ctx.needs_input_grad[0]
         gradient = gradients[0].new_empty(ctx.chain.outputs[-1].shape)
         gradient[: ctx.rows] = gradients[0]
         gradient[ctx.rows :] = 0.0
-        rows = ctx.chain.backward(gradient, to_input=wanted)
-        found = [layer.gradients[part] for layer in ctx.chain.layers for part in ("weight", "bias")]
-        return (rows[: ctx.rows] if wanted else None, None, *found)
+        rows = ctx.chain.backward(gradient, to_input=to_rows)
+        parameters = [layer.gradients[part] for layer in ctx.chain.layers for part in ("weight", "bias")]
+        return (rows[: ctx.rows] if to_rows else None, None, *parameters)
 
 
 def through(x: Tensor, parameters: Sequence[Tensor], *, last: bool) -> Tensor:
-    """Rows (P, in) through linear layers with ReLU between them, and after the last one if ``last``.
+    """Rows (P, in) passed through linear layers with ReLU in between.
 
     Args:
         x: float32 on a CPU.
@@ -132,13 +132,13 @@ def through(x: Tensor, parameters: Sequence[Tensor], *, last: bool) -> Tensor:
 
 
 def roomy(rows: int) -> int:
-    """The next of few sizes: libraries compile a kernel for every new matrix shape, which takes milliseconds."""
+    """The next larger of a few sizes, because libraries compile a kernel for every new matrix shape (milliseconds)."""
     step = max(64, min(256, 1 << max(rows.bit_length() - 5, 0)))
     return -(-rows // step) * step
 
 
 def filled(rows: Tensor) -> Tensor:
-    """Zeros up to a roomy size; as it is where the size is one already."""
+    """Rows padded with zeros to a roomy size; unchanged if they already have one."""
     count = rows.shape[0]
     if roomy(count) == count:
         return rows
