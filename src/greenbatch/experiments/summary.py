@@ -1,0 +1,64 @@
+"""A comparison as one JSON object, for other programs."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from greenbatch.experiments.statistics import Interval, differences, intervals
+from greenbatch.experiments.tables import warning_lines
+from greenbatch.metrics import METRICS
+
+if TYPE_CHECKING:
+    from greenbatch.experiments.compare import Comparison
+
+
+def summary(comparison: Comparison, warnings: Sequence[str] = ()) -> dict[str, Any]:
+    """Means, intervals, differences and warnings of a comparison, ready for JSON.
+
+    Args:
+        comparison: what was compared.
+        warnings: further lines, e.g. about models that know the windows.
+
+    Returns:
+        ``scenario``, ``baseline``, ``jobs`` (of a window), ``starts``; ``metrics`` (name -> label, unit, better);
+        ``schedulers`` (name -> metric -> mean, low, high, windows); ``differences`` to the baseline (name -> metric ->
+        mean, low, high, windows, relative, better, worse); ``warnings``. What is not defined is null.
+    """
+    frame, baseline = comparison.frame, comparison.baseline
+    names = [name for name in comparison.schedulers if name != baseline]
+    means = {metric: intervals(frame, metric) for metric in METRICS}
+    gains = {metric: differences(frame, metric, baseline) for metric in METRICS}
+    return {
+        "scenario": comparison.scenario.name,
+        "baseline": baseline,
+        "jobs": comparison.jobs,
+        "starts": list(comparison.starts),
+        "metrics": {m.name: {"label": m.label, "unit": m.unit, "better": m.better} for m in METRICS.values()},
+        "schedulers": {
+            name: {metric: _numbers(means[metric][name]) for metric in METRICS} for name in comparison.schedulers
+        },
+        "differences": {
+            name: {
+                metric: {
+                    **_numbers(got.difference), "relative": _number(got.relative), "better": got.better,
+                    "worse": got.worse,
+                }
+                for metric, got in ((metric, gains[metric][name]) for metric in METRICS)
+            }
+            for name in names
+        },
+        "warnings": [*warning_lines(frame, baseline), *warnings],
+    }  # fmt: skip
+
+
+def _numbers(interval: Interval) -> dict[str, float | int | None]:
+    return {
+        "mean": _number(interval.mean), "low": _number(interval.low), "high": _number(interval.high),
+        "windows": interval.count,
+    }  # fmt: skip
+
+
+def _number(value: float) -> float | None:
+    return float(value) if math.isfinite(value) else None
