@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 import polars
@@ -127,7 +129,157 @@ def test_ctrl_c_keeps_the_finished_windows(small, monkeypatch, capsys):
     assert len(settings(small / "out")["starts"]) == 2
     assert sorted(f.name for f in (small / "out").iterdir()) == FILES
     err = capsys.readouterr().err
-    assert err == "greenbatch: interrupted; the 2 finished of 3 windows are kept in out\n"
+    again = "greenbatch compare --scenario small.toml --out out --resume"
+    assert err == f"greenbatch: interrupted; 2 of 3 windows are finished; resume with: {again}\n"
+
+
+def interrupt(monkeypatch: pytest.MonkeyPatch, call: int) -> list[object]:
+    """Let Ctrl-C come with a call to simulate a window; the calls."""
+    real, calls = room._window, []
+
+    def window(*arguments: object) -> object:
+        calls.append(arguments)
+        if len(calls) == call:
+            raise KeyboardInterrupt
+        return real(*arguments)
+
+    monkeypatch.setattr(room, "_window", window)
+    return calls
+
+
+def without_command(file: Path) -> bytes:
+    """A file without the command line, which a report and the provenance quote, and the checksum of such a report."""
+    content = re.sub(rb'("|&#34;)command\1: \[[^]]*\]|greenbatch compare [^<\n]*', b"", file.read_bytes())
+    return re.sub(rb'"report.html": "\w+"', b"", content)
+
+
+def test_an_interrupted_comparison_is_resumed(small, monkeypatch, capsys):
+    assert compare(out="whole") == 0
+    calls = interrupt(monkeypatch, 3)
+    assert compare(out="parts") == 130
+    assert len(settings(small / "parts")["starts"]) == 2
+    assert without_command(small / "parts" / "report.html") != without_command(small / "whole" / "report.html")
+    calls.clear()
+    assert compare("--resume", out="parts") == 0
+    assert len(calls) == 2, "the first window, for the pictures, and the missing one"
+    assert sorted(f.name for f in (small / "parts").iterdir()) == FILES
+    for file in FILES:
+        assert without_command(small / "parts" / file) == without_command(small / "whole" / file), file
+    calls.clear()
+    assert compare("--resume", out="parts") == 0, "nothing is missing"
+    assert len(calls) == 1
+    for file in FILES:
+        assert without_command(small / "parts" / file) == without_command(small / "whole" / file), file
+
+
+@pytest.mark.parametrize(
+    ("changed", "told"),
+    [
+        (["--schedulers", "sjf,f2+green"], 'settings.schedulers: ["fcfs+easy", "f2+green"] there, ["sjf", "f2+green"]'),
+        (["--baseline", "fcfs+easy"], "settings.baseline: f2+green there, fcfs+easy here"),
+        (["--jobs", "10"], "settings."),
+        (["--windows", "2", "--seed", "1"], "settings.starts: "),
+        (["--processors", "64"], "scenario.cluster.processors: 32 there, 64 here"),
+    ],
+)
+def test_another_comparison_is_not_resumed(small, capsys, changed, told):
+    assert compare() == 0
+    before = {file: (small / "out" / file).read_bytes() for file in FILES}
+    capsys.readouterr()
+    assert compare("--resume", *changed) == 2
+    err = capsys.readouterr().err
+    assert err.startswith(f"greenbatch: out: --resume: holds another comparison; {told}")
+    assert err.endswith("(give what was given then, or --force instead of --resume)\n")
+    assert {file: (small / "out" / file).read_bytes() for file in FILES} == before
+
+
+def test_other_source_or_versions_are_not_resumed(small, monkeypatch, capsys):
+    assert compare() == 0
+    monkeypatch.setattr("greenbatch.provenance.source_sha256", lambda: "another")
+    assert compare("--resume") == 2
+    assert re.search(r"source_sha256: [\w.]+ there, another here", capsys.readouterr().err)
+
+
+def test_what_is_no_comparison_is_not_resumed(small, capsys):
+    (small / "empty").mkdir()
+    for out in ("empty", "absent"):
+        assert compare("--resume", out=out) == 2
+        assert capsys.readouterr().err == f"greenbatch: {out}: --resume: holds no comparison (leave --resume out)\n"
+    assert not (small / "absent").exists()
+    assert main(["simulate", "--scenario", "small.toml", "--scheduler", "fcfs", "--out", "one"]) == 0
+    assert compare("--resume", out="one") == 2
+    assert "one: --resume: holds no comparison that can be read (compare again with --force)" in capsys.readouterr().err
+    assert compare("--resume", "--force") == 2
+    assert main(["compare", "--resume", "--json"]) == 2
+
+
+SLOW = """\
+import time
+import greenbatch as gb
+
+@gb.policy("slow")
+class Slow:
+    def decide(self, view):
+        time.sleep(SECONDS)
+        return gb.Start(0)
+"""
+
+
+def test_ctrl_c_in_several_processes_keeps_what_is_finished(small):
+    (small / "slow.py").write_text(SLOW.replace("SECONDS", "0.004"))
+    words = ["--scenario", "small.toml", "--schedulers", "slow.py:slow,fcfs", "--jobs", "20", "--baseline", "fcfs",
+             "--starts", ",".join(str(start) for start in range(40)), "--workers", "2", "--out", "out"]  # fmt: skip
+    code = (
+        "import os, signal, sys\nfrom greenbatch.experiments import compare as room\n"
+        "real = room.spread\n"
+        "def spread(*given):\n"
+        "    for count, found in enumerate(real(*given)):\n"
+        "        if count == 3:\n            os.killpg(0, signal.SIGINT)\n"
+        "        yield found\n"
+        "room.spread = spread\n"
+        "from greenbatch.cli import main\nsys.exit(main(sys.argv[1:]))"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code, "compare", *words], capture_output=True, text=True, check=False,
+        start_new_session=True,
+    )  # fmt: skip
+    assert done.returncode == 130
+    assert re.fullmatch(
+        r"greenbatch: interrupted; \d+ of 40 windows are finished; resume with: greenbatch compare .* --resume\n",
+        done.stderr,
+    )
+    kept = settings(small / "out")["starts"]
+    assert 0 in kept
+    assert 4 <= len(kept) < 40
+    frame = polars.read_parquet(small / "out" / "results.parquet")
+    assert frame["window"].unique(maintain_order=True).to_list() == [str(start) for start in kept]
+
+
+def test_json_is_one_object_with_the_figures_of_the_table(small, capsys):
+    assert main(["compare", "--scenario", "small.toml", "--json"]) == 0
+    got = json.loads(capsys.readouterr().out)
+    assert [f.name for f in small.iterdir()] == ["small.toml"], "nothing is written without --out"
+    assert compare("--json") == 0
+    assert json.loads(capsys.readouterr().out) == got
+    frame = polars.read_parquet(small / "out" / "results.parquet")
+    assert (got["scenario"], got["baseline"], got["jobs"]) == ("small", "f2+green", 20)
+    assert [str(start) for start in got["starts"]] == frame["window"].unique(maintain_order=True).to_list()
+    assert list(got["schedulers"]) == ["fcfs+easy", "f2+green"]
+    assert list(got["differences"]) == ["fcfs+easy"]
+    values = frame.filter(scheduler="fcfs+easy", metric="avg_wait_s")["value"]
+    wait = got["schedulers"]["fcfs+easy"]["avg_wait_s"]
+    assert wait["mean"] == pytest.approx(values.mean(), rel=1e-12)
+    assert wait["low"] <= wait["mean"] <= wait["high"]
+    assert wait["windows"] == 3
+    difference = got["differences"]["fcfs+easy"]["avg_wait_s"]
+    assert difference["mean"] == pytest.approx(wait["mean"] - got["schedulers"]["f2+green"]["avg_wait_s"]["mean"])
+    assert got["metrics"]["avg_wait_s"] == {"label": "wait (mean)", "unit": "s", "better": "lower"}
+    assert isinstance(got["warnings"], list)
+
+
+def test_results_go_to_a_folder_or_to_the_reader(small, capsys):
+    assert main(["compare", "--scenario", "small.toml"]) == 2
+    assert capsys.readouterr().err == ("greenbatch: --out: is missing (give --out FOLDER; --json alone does without)\n")
 
 
 def test_ctrl_c_before_the_first_window_leaves_nothing(small, monkeypatch, capsys):
@@ -146,7 +298,7 @@ def test_the_demo_is_a_comparison_on_the_default_scenario(small, monkeypatch):
     asked = {}
     monkeypatch.setattr(face, "run_comparison", lambda *a, **k: asked.update(arguments=a, **k))
     assert main(["demo", "--out", "x", "--workers", "2", "--force"]) == 0
-    assert asked == {"arguments": (Path("x"), "default"), "workers": 2, "force": True}
+    assert asked == {"arguments": (Path("x"), "default"), "workers": 2, "resume": False, "force": True}
 
 
 def test_reproduce_prints_cells_as_a_table_or_json_and_writes_a_report(greenbatch_data, tmp_path, monkeypatch, capsys):

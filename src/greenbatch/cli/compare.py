@@ -2,22 +2,25 @@
 
 from __future__ import annotations
 
+import json as encoder
+from contextlib import nullcontext
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from greenbatch.cli.flags import Natural, Positive, Switch, items, whole
+from greenbatch.cli.flags import Natural, Positive, Switch, items, resume_line, whole
 from greenbatch.cli.progress import progress_line
 from greenbatch.errors import InputError
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from greenbatch.experiments.compare import Comparison
+    from greenbatch.scenarios import Scenario
 
 
 def compare(
     *,
-    out: Path,
+    out: Path | None = None,
     scenario: str = "default",
     schedulers: str | None = None,
     baseline: str | None = None,
@@ -28,6 +31,8 @@ def compare(
     trace: str | None = None,
     processors: Positive = None,
     workers: Positive = None,
+    json: Switch = False,
+    resume: Switch = False,
     strict: Switch = False,
     force: Switch = False,
 ) -> None:
@@ -36,7 +41,7 @@ def compare(
     Parameters
     ----------
     out
-        Folder for the results; refused if it exists and is not empty.
+        Folder for the results; refused if it exists and is not empty. With --json it may be left out.
     scenario
         A shipped scenario (greenbatch scenario list) or a TOML file.
     schedulers
@@ -57,6 +62,10 @@ def compare(
         Machine size, instead of the scenario's.
     workers
         Processes that simulate windows, instead of one per processor where the work is long. Results stay the same.
+    json
+        Print means, intervals, differences and warnings as one JSON object instead of the table.
+    resume
+        Finish the interrupted comparison in the folder; the other flags must be as they were.
     strict
         Refuse what would otherwise be repaired or dropped while the trace is read.
     force
@@ -65,15 +74,17 @@ def compare(
     if starts is not None and (windows is not None or seed is not None):
         problem = "are random windows, --starts are given ones"
         raise InputError(problem, field="--windows and --seed", fix="give one or the other")
+    if out is None and (resume or force or not json):
+        raise InputError("is missing", field="--out", fix="give --out FOLDER; --json alone does without")
     run_comparison(
         out, scenario, schedulers=schedulers, baseline=baseline, windows=windows, jobs=jobs, seed=seed,
         starts=None if starts is None else [whole(text, "--starts", 0) for text in items(starts, "--starts")],
-        trace=trace, processors=processors, workers=workers, strict=strict, force=force,
+        trace=trace, processors=processors, workers=workers, json=json, resume=resume, strict=strict, force=force,
     )  # fmt: skip
 
 
 def run_comparison(
-    out: Path,
+    out: Path | None,
     scenario: str,
     *,
     schedulers: str | None = None,
@@ -85,82 +96,116 @@ def run_comparison(
     trace: str | None = None,
     processors: int | None = None,
     workers: int | None = None,
+    json: bool = False,
+    resume: bool = False,
     strict: bool = False,
     force: bool = False,
 ) -> None:
-    """Compare, write the results and print the table; what is not given is taken from the scenario.
+    """Compare, write the results and print them; what is not given is taken from the scenario.
 
     Raises:
-        InputError: something is not usable; nothing is written.
+        InputError: something is not usable, or the folder holds no comparison that can be resumed; nothing is written.
         KeyboardInterrupt: stopped by the user; the windows that were finished are written.
     """
+    from greenbatch.cli.app import COMMAND
     from greenbatch.cli.output import result_folder
     from greenbatch.experiments.compare import choose_baseline, choose_windows
     from greenbatch.experiments.compare import compare as run
+    from greenbatch.experiments.finished import finished_windows
     from greenbatch.experiments.model_warnings import model_warnings
     from greenbatch.policies import split_schedulers
     from greenbatch.scenarios import load_scenario
 
-    with result_folder(out, force=force) as folder:
+    if resume and force:
+        problem = "keep and replace an earlier comparison"
+        raise InputError(problem, field="--resume and --force", fix="give one or the other")
+    with nullcontext() if out is None else result_folder(out, force=force or resume) as folder:
         question = load_scenario(scenario, trace=trace, processors=processors, strict=strict)
         own = question.evaluation
         names = own.schedulers if schedulers is None else tuple(split_schedulers(schedulers))
         first, length = choose_windows(question, starts=starts, windows=windows, jobs=jobs, seed=seed)
         base = choose_baseline(question, names, baseline)
+        record = comparison_record(question, names, base, first, length, seed=own.seed if seed is None else seed)
+        finished = finished_windows(out, record) if out is not None and resume else {}
         with progress_line() as show:
-            comparison = run(question, names, first, length, base, show, keep_finished=True, workers=workers)
+            comparison = run(
+                question, names, first, length, base, show, keep_finished=True, finished=finished, workers=workers
+            )
         models = model_warnings(names, question, comparison.starts, length)
-        write_comparison(comparison, folder, models, seed=own.seed if seed is None else seed)
-    print_comparison(comparison, models)
-    print(f"written to {out}")
+        if folder is not None:
+            record["settings"]["starts"] = list(comparison.starts)
+            write_comparison(comparison, folder, models, record)
+    print_comparison(comparison, models, json=json)
+    if out is not None and not json:
+        print(f"written to {out}")
     if len(comparison.starts) < len(first):
-        raise KeyboardInterrupt(f"the {len(comparison.starts)} finished of {len(first)} windows are kept in {out}")
+        kept = f"{len(comparison.starts)} of {len(first)} windows are finished"
+        raise KeyboardInterrupt(
+            f"{kept} and printed" if out is None else f"{kept}; resume with: {resume_line(COMMAND.get())}"
+        )
 
 
-def write_comparison(comparison: Comparison, folder: Path, models: Sequence[str], *, seed: int) -> None:
+def comparison_record(
+    scenario: Scenario, schedulers: Sequence[str], baseline: str, starts: Sequence[int], jobs: int, *, seed: int
+) -> dict[str, Any]:
+    """The provenance of a comparison.
+
+    Args:
+        scenario: the question.
+        schedulers: as they are named.
+        baseline: the one that the others are compared with.
+        starts: first job of each window.
+        jobs: length of the windows.
+        seed: of random windows.
+    """
+    from greenbatch.cli.app import COMMAND
+    from greenbatch.policies import input_files
+    from greenbatch.provenance import provenance
+
+    return provenance(
+        scenario=scenario.resolved,
+        inputs={**scenario.inputs, **input_files(schedulers)},
+        notes=scenario.notes,
+        settings={"schedulers": list(schedulers), "baseline": baseline, "starts": list(starts), "jobs": jobs},
+        seed=seed,
+        command=COMMAND.get(),
+    )
+
+
+def write_comparison(comparison: Comparison, folder: Path, models: Sequence[str], record: Mapping[str, Any]) -> None:
     """Write results.parquet (tidy), table.md, table.tex, report.html and provenance.json.
 
     Args:
         comparison: what was compared.
         folder: where to.
         models: what must be known of the models among the schedulers, see `model_warnings`.
-        seed: of random windows.
+        record: its provenance.
     """
-    from greenbatch.cli.app import COMMAND
     from greenbatch.cli.output import write_record
     from greenbatch.experiments.report import write_report
     from greenbatch.experiments.tables import comparison_table, difference_table, write
-    from greenbatch.policies import input_files
-    from greenbatch.provenance import provenance
 
     scenario, frame, baseline = comparison.scenario, comparison.frame, comparison.baseline
-    settings = {
-        "schedulers": list(comparison.schedulers), "baseline": baseline, "starts": list(comparison.starts),
-        "jobs": comparison.jobs,
-    }  # fmt: skip
-    record = provenance(
-        scenario=scenario.resolved,
-        inputs={**scenario.inputs, **input_files(comparison.schedulers)},
-        notes=scenario.notes,
-        settings=settings,
-        seed=seed,
-        command=COMMAND.get(),
-    )
     frame.write_parquet(folder / "results.parquet")
     tables = [comparison_table(frame), difference_table(frame, baseline)]
     for form, suffix in (("markdown", "md"), ("latex", "tex")):
         text = "\n".join(write(table, form) for table in tables if table.rows)
         (folder / f"table.{suffix}").write_text(text, encoding="utf-8")
     write_report(
-        folder / "report.html", title=f"greenbatch: {scenario.name}", command=" ".join(COMMAND.get()), frame=frame,
-        outcomes=comparison.example, baseline=baseline, notes=[scenario.description],
+        folder / "report.html", title=f"greenbatch: {scenario.name}", command=" ".join(record["run"]["command"]),
+        frame=frame, outcomes=comparison.example, baseline=baseline, notes=[scenario.description],
         provenance=record, example=str(comparison.starts[0]), warnings=models,
     )  # fmt: skip
     write_record(folder, record)
 
 
-def print_comparison(comparison: Comparison, models: Sequence[str]) -> None:
-    """What must be known of the models, the table, and a warning for every gain by a stretched schedule."""
+def print_comparison(comparison: Comparison, models: Sequence[str], *, json: bool = False) -> None:
+    """One JSON object; or what must be known of the models, the table, and a warning for each stretched schedule."""
+    if json:
+        from greenbatch.experiments.summary import summary
+
+        print(encoder.dumps(summary(comparison, models), indent=2, allow_nan=False))
+        return
     from rich.console import Console
 
     from greenbatch.experiments.tables import TERMINAL, comparison_table, to_rich, warning_lines

@@ -7,7 +7,9 @@ from pathlib import Path
 from greenbatch.cli.flags import Positive, Switch
 
 
-def demo(*, out: Path = Path("greenbatch-demo"), workers: Positive = None, force: Switch = False) -> None:
+def demo(
+    *, out: Path = Path("greenbatch-demo"), workers: Positive = None, resume: Switch = False, force: Switch = False
+) -> None:
     """Compare schedulers on the embedded scenario: a table here, a report with pictures in the folder. No data needed.
 
     Parameters
@@ -16,9 +18,11 @@ def demo(*, out: Path = Path("greenbatch-demo"), workers: Positive = None, force
         Folder for the results; refused if it exists and is not empty.
     workers
         Processes that simulate windows, instead of one per processor where the work is long. Results stay the same.
+    resume
+        Finish the interrupted demo in the folder.
     force
         Replace an earlier result in the folder.
     """
     from greenbatch.cli.compare import run_comparison
 
-    run_comparison(out, "default", workers=workers, force=force)
+    run_comparison(out, "default", workers=workers, resume=resume, force=force)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Callable, Sequence
 from typing import Annotated, Any
 
@@ -37,6 +38,12 @@ def _from(lowest: int) -> Callable[[Any, Sequence[Token]], int]:
 Positive = Annotated[int | None, Parameter(converter=_from(1))]
 Natural = Annotated[int | None, Parameter(converter=_from(0))]
 Switch = Annotated[bool, Parameter(negative="", show_default=False)]
+
+
+def resume_line(command: Sequence[str]) -> str:
+    """The command line that resumes what a command line began."""
+    kept = [word for word in command if word != "--force"]
+    return shlex.join(kept if "--resume" in kept else [*kept, "--resume"])
 
 
 def items(text: str, flag: str) -> list[str]:

@@ -1,23 +1,76 @@
-"""How long work shows that it is alive: one line on stderr that is rewritten, only where a person looks at it."""
+"""How long work shows that it is alive, on stderr: one line, rewritten, in a terminal; a line a minute elsewhere."""
 
 from __future__ import annotations
 
+import shutil
 import sys
+import threading
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+
+REWRITE_S = 1.0
+"""How often the line in a terminal is rewritten while nothing is finished. [s]"""
+LOG_S = 60.0
+"""How often a log gets a line. [s]"""
+
+
+def clock(seconds: float) -> str:
+    """A duration as hours, minutes and seconds."""
+    whole = round(seconds)
+    return f"{whole // 3600}:{whole // 60 % 60:02}:{whole % 60:02}"
+
+
+class TimeLeft:
+    """Estimates the time left from what is finished since it was first asked; what was done before took no time."""
+
+    def __init__(self) -> None:
+        self.begun, self.before = 0.0, -1.0
+
+    def told(self, share: float) -> str:
+        """Time since it was first asked and, once something is finished, time left.
+
+        Args:
+            share: of the work that is done, from 0 to 1.
+        """
+        if self.before < 0:
+            self.begun, self.before = time.perf_counter(), share
+        spent, gained = time.perf_counter() - self.begun, share - self.before
+        left = f", about {clock(spent * (1 - share) / gained)} left" if gained > 0 else ""
+        return f"{clock(spent)} elapsed{left}"
 
 
 @contextmanager
 def progress_line() -> Iterator[Callable[[str, int, int], None]]:
-    """A function (what, done, total) that shows what is being done; the line is gone at the end."""
-    shown = sys.stderr.isatty()
+    """A function (what, done, total) that shows what is being done; the line in a terminal is gone at the end."""
+    terminal = sys.stderr is not None and sys.stderr.isatty()
+    time_left, over = TimeLeft(), threading.Event()
+    now: list[tuple[str, int, int]] = []
+
+    def write() -> None:
+        if now and not over.is_set():
+            what, done, total = now[-1]
+            line = f"{done}/{total}  {time_left.told(done / total)}  {what}"
+            width = shutil.get_terminal_size().columns - 1
+            print(f"\r\x1b[K{line[:width]}" if terminal else line, end="" if terminal else "\n",
+                  file=sys.stderr, flush=True)  # fmt: skip
 
     def show(what: str, done: int, total: int) -> None:
-        if shown:
-            print(f"\r\x1b[K{done + 1} of {total}: {what}"[:120], end="", file=sys.stderr, flush=True)
+        time_left.told(done / total)
+        now[:] = [(what, done, total)]
+        if terminal:
+            write()
 
+    def keep_writing() -> None:
+        while not over.wait(REWRITE_S if terminal else LOG_S):
+            write()
+
+    writer = threading.Thread(target=keep_writing, daemon=True)
+    writer.start()
     try:
         yield show
     finally:
-        if shown:
+        over.set()
+        writer.join()
+        if terminal:
             print("\r\x1b[K", end="", file=sys.stderr, flush=True)

@@ -26,7 +26,7 @@ def retrain(*models: str, out: Path, scenario: str | None = None) -> None:
         TOML file of the scenario that your own model was trained on, unless that scenario is a shipped one.
     """
     from greenbatch.cli.app import COMMAND
-    from greenbatch.cli.train import Lines
+    from greenbatch.cli.train import shown
     from greenbatch.experiments.retrained import choose
     from greenbatch.experiments.retrained import retrain as run
 
@@ -35,7 +35,9 @@ def retrain(*models: str, out: Path, scenario: str | None = None) -> None:
         raise InputError("no model comes with this version", field="models", fix="give the folder of a model")
     for name, folder in chosen.items():
         print(name)
-        show(run(name, folder, out / name.strip("/").replace("/", "-"), Lines(None).watch, COMMAND.get(), scenario))
+        with shown(None) as display:
+            found = run(name, folder, out / name.strip("/").replace("/", "-"), display.watch, COMMAND.get(), scenario)
+        show(found)
 
 
 def show(found: Retrained) -> None:

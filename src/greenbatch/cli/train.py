@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 import sys
 import time
 from collections.abc import Iterator
@@ -12,12 +11,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import Parameter
 
-from greenbatch.cli.flags import Natural, Positive, Switch
+from greenbatch.cli.flags import Natural, Positive, Switch, resume_line
+from greenbatch.cli.progress import LOG_S, TimeLeft, clock
 from greenbatch.errors import InputError
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from rich.progress import Progress
 
     from greenbatch.learning.counters import Counters
@@ -94,13 +92,13 @@ def train(
     earlier = _identity(out)
     total = None if minutes is not None else plan.settings.epochs
     try:
-        with _shown(total) as display:
+        with shown(total) as display:
             counters = runs.carry_out(
                 plan, out, watch=display.watch, tell=display.tell, tensorboard=tensorboard, anew=force
             )
     except KeyboardInterrupt:
         if resume or _identity(out) != earlier:
-            raise KeyboardInterrupt(f"resume with: {_resume_line(COMMAND.get())}") from None
+            raise KeyboardInterrupt(f"resume with: {resume_line(COMMAND.get())}") from None
         raise KeyboardInterrupt(f"the earlier training in {out} is untouched" if runs.begun(out) else "") from None
     _print_result(counters, plan.preset.name, plan.backfill, out / runs.MODEL)
 
@@ -123,11 +121,6 @@ def _identity(folder: Path) -> int | None:
     return folder.stat().st_ino if folder.exists() else None
 
 
-def _resume_line(command: Sequence[str]) -> str:
-    kept = [word for word in command if word != "--force"]
-    return shlex.join(kept if "--resume" in kept else [*kept, "--resume"])
-
-
 _HINT = " (train longer, or set training.keep=last to keep the last weights)"
 
 
@@ -135,7 +128,7 @@ def _print_result(counters: Counters, preset: str, backfill: str, model: Path) -
     from greenbatch.learning.model import read_record
 
     epochs = "1 epoch" if counters.epoch == 1 else f"{counters.epoch:,} epochs"
-    print(f"{epochs}, {counters.decisions:,} decisions, {_clock(counters.elapsed_s)}")
+    print(f"{epochs}, {counters.decisions:,} decisions, {clock(counters.elapsed_s)}")
     if counters.best_epoch >= 0:
         kind = "average of weights" if counters.best_averaged else f"epoch {counters.best_epoch}"
         terms = ", ".join(f"{name} {value:.6g}" for name, value in counters.best_terms.items())
@@ -147,24 +140,23 @@ def _print_result(counters: Counters, preset: str, backfill: str, model: Path) -
 
 
 class Lines:
-    """Shows the figures of every epoch as a line."""
+    """Shows the figures of epochs as lines: the first, the last, and at most one a minute between them."""
 
     def __init__(self, epochs: int | None) -> None:
         self.total = "" if epochs is None else f"/{epochs}"
-        self.begun, self.first = time.perf_counter(), -1.0
+        self.time_left, self.printed = TimeLeft(), float("-inf")
 
     def line(self, record: Record) -> str:
-        """The figures of an epoch and the time that is left."""
-        done = record["progress"]
-        if self.first < 0:  # what came before the first line took time, but is not to come again
-            self.begun, self.first = time.perf_counter(), done
-        spent, gained = time.perf_counter() - self.begun, done - self.first
-        left = f"{_clock(spent * (1 - done) / gained)} left" if gained > 0 else ""
-        return "  ".join(part for part in (f"epoch {record['epoch']}{self.total}", *_figures(record), left) if part)
+        """The figures of an epoch, the time since the first one, and the time that is left."""
+        told = self.time_left.told(record["progress"])
+        return "  ".join((f"epoch {record['epoch']}{self.total}", *_figures(record), told))
 
     def watch(self, record: Record) -> None:
         """An epoch is done."""
-        print(self.line(record), flush=True)
+        line, now = self.line(record), time.perf_counter()
+        if record["progress"] >= 1 or now - self.printed >= LOG_S:
+            self.printed = now
+            print(line, flush=True)
 
     def tell(self, what: str, done: int, total: int) -> None:
         """Something else takes its time: only a person wants to see it."""
@@ -190,8 +182,8 @@ class _Bar(Lines):
 
 
 @contextmanager
-def _shown(epochs: int | None) -> Iterator[Lines]:
-    """A bar where a person looks at it, else one line an epoch."""
+def shown(epochs: int | None) -> Iterator[Lines]:
+    """A bar in a terminal, else lines."""
     if not sys.stdout.isatty():
         yield Lines(epochs)
         return
@@ -212,8 +204,3 @@ _SHOWN = (
 def _figures(record: Record) -> list[str]:
     found = [form.format(record[name]) for name, form in _SHOWN if name in record]
     return [*found, "best so far"] if record.get("better") else found
-
-
-def _clock(seconds: float) -> str:
-    whole = round(seconds)
-    return f"{whole // 3600}:{whole // 60 % 60:02}:{whole % 60:02}"
