@@ -1,10 +1,9 @@
-"""What passes written by hand gain over torch's autograd: CPU seconds of a rollout and of an update, side by side.
+"""Gain of hand-written passes over torch's autograd: CPU seconds of a rollout and of an update, side by side.
 
-``python benchmarks/by_hand.py`` plays real windows with untrained networks on one thread and learns from them in four
-ways: as it is; without `gasmarl_by_hand`; with autograd on rows that are padded to few sizes; with torch alone. Every
-way has processes of its own, by turns, because kernels that one way compiles displace those of another; the fastest
-of all turns counts. ``--json`` prints one object. The traces are found as everywhere (``GREENBATCH_DATA``, else the
-user's cache).
+``python benchmarks/by_hand.py`` simulates real windows with untrained networks on one thread and updates them in
+four ways: as it is; without `gasmarl_by_hand`; with autograd on rows padded to few sizes; with torch alone. The ways
+take turns in separate processes, because kernels compiled for one displace those of another; the fastest turn counts.
+``--json`` prints one object. The traces are looked up in ``GREENBATCH_DATA``, else the user's cache.
 """
 
 from __future__ import annotations
@@ -40,7 +39,7 @@ WINDOWS, JOBS, MINIBATCH = 100, 256, 1024
 
 
 def plain(rows: Tensor, parameters: tuple[Tensor, ...], *, last: bool) -> Tensor:
-    """Linear layers with ReLU, as torch has them."""
+    """Linear layers with ReLU in plain torch."""
     for number in range(0, len(parameters), 2):
         rows = linear(rows, parameters[number], parameters[number + 1])
         if last or number + 2 < len(parameters):
@@ -86,7 +85,7 @@ def measure(preset: str, scenario: str, backfill: str, turns: int) -> dict[str, 
 
 
 def one_way(way: str, turns: int) -> dict[str, float]:
-    """Seconds of every case, computed in one way."""
+    """CPU seconds of every case in one way."""
     found = {}
     patches = WAYS[way]
     with (
