@@ -1,4 +1,4 @@
-"""Fuzz the readers: mutate valid files, read and resolve them, simulate what is still valid.
+"""Fuzz the readers: mutate valid files, read and resolve them, simulate, resume or export what is still valid.
 
 Anything that is raised but a ``GreenbatchError`` of one line is a finding: other exceptions, warnings, and cases that
 take longer than 20 s. Every case follows from the seed and its number, so that a finding can be repeated::
@@ -14,6 +14,7 @@ import argparse
 import gzip
 import random
 import re
+import shutil
 import signal
 import sys
 import tempfile
@@ -30,21 +31,30 @@ import coverage
 
 from fuzz_seeds import (
     BESIDE,
+    LOGS,
+    MODELS,
+    RUNS,
     SACCT,
     SACCT_LONG,
     SCENARIO,
     SCENARIO_MODEL,
     SCENARIO_SYNTHETIC,
     SERIES,
+    STATES,
     SWF,
     TABLE,
     TOKENS,
+    TRAINED,
     WEATHER,
 )  # fmt: skip
 from greenbatch.errors import GreenbatchError
 
 SLOW_S = 20
-MEASURED = ("greenbatch.workload", "greenbatch.energy", "greenbatch.scenarios")
+MEASURED = (
+    "greenbatch.workload", "greenbatch.energy", "greenbatch.scenarios", "greenbatch.learning.records",
+    "greenbatch.learning.model", "greenbatch.learning.runs", "greenbatch.learning.checkpoint",
+    "greenbatch.learning.counters", "greenbatch.learning.log",
+)  # fmt: skip
 
 
 def flip(r: random.Random, data: bytes) -> bytes:
@@ -198,6 +208,60 @@ def run_scenario(r: random.Random, path: Path) -> None:
         _simulate(r, window, scenario)
 
 
+def run_model(r: random.Random, path: Path) -> None:
+    """Load, warn about, compare, retrain and export a model with this record, beside the weights that it names."""
+    from greenbatch.experiments.compare import compare
+    from greenbatch.experiments.model_warnings import model_warnings
+    from greenbatch.experiments.retrained import plan_of
+    from greenbatch.learning.learned import graph_of
+    from greenbatch.learning.model import load_model
+    from greenbatch.scenarios import load_scenario
+
+    planner = b'"gas-marl-plus"' in path.read_bytes()
+    weights = TRAINED / ("planner" if planner else "network") / "model" / "actor.safetensors"
+    shutil.copy(weights, path.with_name("actor.safetensors"))
+    model = load_model(path.parent)
+    question, name = load_scenario("tiny.toml"), f"{model.preset.name}@{path.parent}+{model.backfill}"
+    repr(model)
+    model.check_fits(question)
+    for line in model_warnings([name], question, [0, 150], 20):
+        assert line.isprintable(), line
+    compare(question, ["fcfs+easy", name], [r.choice([0, 150])], 20, "fcfs+easy")
+    if not planner:
+        graph_of(model)
+    plan_of(model, question)
+
+
+def run_training(r: random.Random, path: Path) -> None:
+    """Resume a training with this ``run.json`` or ``state.json``."""
+    from greenbatch.learning import runs
+    from greenbatch.scenarios import load_scenario
+    from model_records import interrupted_plan
+
+    content = path.read_bytes()
+    ranking = b"rlscheduler-plus" in content or b'"validated_epoch": -1' in content
+    name = "ranking-half" if ranking else "network-half"
+    folder = path.parent / "run"
+    shutil.rmtree(folder, ignore_errors=True)
+    shutil.copytree(TRAINED / name, folder)
+    plan = interrupted_plan(name, load_scenario("tiny.toml"))
+    (folder / "checkpoint" / path.name if path.name == "state.json" else folder / path.name).write_bytes(content)
+    runs.other_versions(folder)
+    runs.check_same(folder, plan)
+    if ranking or r.random() < 0.3:  # a network takes ten times as long
+        runs.carry_out(plan, folder, watch=lambda _: None)
+
+
+def run_log(r: random.Random, path: Path) -> None:
+    from greenbatch.experiments.curves import curve_plots, delay_plot, log_of
+
+    log = log_of(path.parent)
+    if r.random() < 0.1:
+        curve_plots({"a": [log]})
+        delay_plot([log], [{"kind": "none"}], "a")
+        delay_plot([log], [{"kind": "none"}, {"kind": "seconds", "amount": 600.0}], "a")
+
+
 def _simulate(r: random.Random, workload: object, scenario: object) -> None:
     """A few jobs under some scheduler; the machine is as large as needed where there is no scenario."""
     from greenbatch import policies
@@ -226,7 +290,15 @@ KINDS: dict[str, Kind] = {
     "table": Kind((TABLE,), "jobs.csv", run_workload),
     "series": Kind((SERIES,), "series.csv", run_series),
     "weather": Kind(WEATHER, "weather.txt", run_weather),
+    "model": Kind(tuple(MODELS.values()), "model/model.json", run_model),
+    "run": Kind(tuple(RUNS.values()), "record/run.json", run_training),
+    "state": Kind(tuple(STATES.values()), "record/state.json", run_training),
+    "log": Kind(LOGS, "log/log.jsonl", run_log),
 }
+
+
+UNPACKED = {"scenario", "model", "run", "state", "log"}
+"""Kinds that are never read from an archive."""
 
 
 @dataclass
@@ -261,12 +333,13 @@ def make_case(seed: int, number: int) -> tuple[str, bytes, random.Random]:
     data = r.choice(KINDS[kind].seeds)
     for _ in range(r.choice([1, 1, 1, 2, 2, 3, 5, 10])):
         data = r.choice(MUTATIONS)(r, data)
-    return kind, wrap(r, data) if kind != "scenario" else data, r
+    return kind, data if kind in UNPACKED else wrap(r, data), r
 
 
 def run_case(kind: str, data: bytes, r: random.Random, folder: Path) -> str | None:
     """None if the file is accepted, else the message of the refusal; anything else is raised."""
     path = folder / KINDS[kind].file
+    path.parent.mkdir(parents=True, exist_ok=True)
     path.write_bytes(data)
     try:
         with warnings.catch_warnings(), limited(SLOW_S):
@@ -311,6 +384,7 @@ def warm_up(folder: Path) -> None:
         for seed in how.seeds:
             for number in range(5):
                 with suppress(Exception):  # what goes wrong here is found again when it is counted
+                    (folder / how.file).parent.mkdir(parents=True, exist_ok=True)
                     (folder / how.file).write_bytes(seed)
                     how.run(random.Random(number), folder / how.file)  # noqa: S311  # as above
 

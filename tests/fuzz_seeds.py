@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 SWF = b"""\
 ; Version: 2.2
 ; Computer: Test
@@ -186,7 +188,14 @@ rated_w = 5000.0
 hub_height_m = 80
 law = "power"
 """
-BESIDE = {"trace.swf": SWF, "power.csv": POWER, "site.csv": SERIES, "weather.epw": WEATHER[0]}
+TRAINED = Path(__file__).parent / "learning" / "layout_1"
+"""Trainings and models of two epochs, see ``learning/test_layouts.py``."""
+MODELS = {name: (TRAINED / name / "model" / "model.json").read_bytes() for name in ("network", "planner")}
+RUNS = {name: (TRAINED / name / "run.json").read_bytes() for name in ("network-half", "ranking-half")}
+STATES = {name: (TRAINED / name / "checkpoint" / "state.json").read_bytes() for name in RUNS}
+LOGS = tuple((TRAINED / name / "log.jsonl").read_bytes() for name in ("network", "planner"))
+BESIDE = {"trace.swf": SWF, "power.csv": POWER, "site.csv": SERIES, "weather.epw": WEATHER[0],
+          "tiny.toml": (TRAINED / "tiny.toml").read_bytes()}  # fmt: skip
 
 TOKENS = [
     b"-1", b"0", b"-0", b"1e999", b"-1e308", b"nan", b"inf", b"-inf", b"9" * 25, b"9223372036854775808", b"0x10",

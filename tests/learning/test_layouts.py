@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import shutil
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -20,28 +21,13 @@ from greenbatch.experiments.retrained import retrain
 from greenbatch.learning.learned import graph_of
 from greenbatch.learning.log import read_log
 from greenbatch.learning.model import ACTOR, load_model
-from greenbatch.learning.plan import Plan, make_plan
+from greenbatch.learning.plan import Plan
 from greenbatch.learning.records import LAST_JOB, MODEL_FORMAT, PLANNER_LIMITS, RUN_FORMAT
 from greenbatch.learning.runs import LOG, MODEL, RUN, carry_out, check_same, read_run
 from greenbatch.scenarios import load_scenario
+from model_records import INTERRUPTED, interrupted_plan
 
 BEFORE = Path(__file__).with_name("layout_1")
-COLUMNS = [
-    {"feature": "wait", "scale": 3600, "log": True},
-    {"feature": "requested_time", "scale": "longest_run_time", "ceiling": 1.0},
-    {"feature": "processors", "scale": "processors", "ceiling": 1.0},
-]
-NETWORK = {
-    "training.windows": 2, "training.jobs": 8, "training.passes": 1, "training.minibatch": 16,
-    "training.validation.windows": 2, "training.validation.jobs": 10, "training.validation.every": 1,
-    "observation.queue.rows": 4, "observation.queue.columns": COLUMNS, "observation.queue.empty": [],
-    "training.advantage": "group", "training.rollouts": 2,
-}  # fmt: skip
-RANKING = {
-    "training.windows": 2, "training.jobs": 20, "training.search.population": 4, "training.validation.windows": 2,
-    "training.validation.jobs": 10,
-}  # fmt: skip
-INTERRUPTED = {"network-half": ("rlscheduler", NETWORK), "ranking-half": ("rlscheduler-plus", RANKING)}
 
 
 @pytest.fixture
@@ -51,9 +37,7 @@ def before(tmp_path: Path) -> Path:
 
 
 def plan_of(before: Path, name: str) -> Plan:
-    preset, overrides = INTERRUPTED[name]
-    question = load_scenario(before / "tiny.toml")
-    return make_plan(preset, question, overrides=overrides, epochs=2, threads=1, seed=1)
+    return interrupted_plan(name, load_scenario(before / "tiny.toml"))
 
 
 @pytest.mark.parametrize("name", ["network", "planner"])
@@ -131,3 +115,12 @@ def test_every_field_of_a_run_is_checked(before: Path, place: tuple[str, ...], v
     with pytest.raises(InputError, match=rf"run\.json: {message}") as caught:
         check_same(before / "network-half", plan_of(before, "network-half"))
     assert "\n" not in str(caught.value)
+
+
+def test_another_wording_of_a_description_is_the_same_training(before: Path) -> None:
+    folder, plan = before / "ranking-half", plan_of(before, "ranking-half")
+    reworded = plan.preset.model_copy(update={"description": "Said otherwise."})
+    scenario = replace(plan.scenario, resolved={**plan.scenario.resolved, "description": "Also said otherwise."})
+    check_same(folder, replace(plan, preset=reworded, scenario=scenario))
+    with pytest.raises(InputError, match="backfill: is"):
+        check_same(folder, replace(plan, backfill="easy"))

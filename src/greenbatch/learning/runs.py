@@ -25,6 +25,8 @@ if TYPE_CHECKING:
     from greenbatch.learning.plan import Plan
 
 RUN, LOG, CHECKPOINT, MODEL, EVENTS = "run.json", "log.jsonl", "checkpoint", "model", "events"
+DESCRIPTIONS = ("preset.description", "scenario.description")
+"""Parts of a plan that say nothing about the weights: another wording of them is the same training."""
 _PARTS = (
     RUN, LOG, f"{CHECKPOINT}/{STATE}", f"{CHECKPOINT}/*.safetensors", f"{MODEL}/*.safetensors", f"{MODEL}/model.json",
     f"{EVENTS}/events.out.tfevents.*",
@@ -178,6 +180,8 @@ def check_plan(folder: Path, plan: Plan) -> None:
     """
     before = read_run(folder).plan.model_dump(mode="json")
     for key, (old, new) in _differences(before, json.loads(json.dumps(plan.record()))).items():
+        if key in DESCRIPTIONS:
+            continue
         if key in _NOT_TRAINED_ON:
             continue
         problem = f"is {_short(new)}, the training in {folder} was started with {_short(old)}"
