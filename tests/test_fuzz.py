@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 import subprocess
 import sys
+from contextlib import chdir
 from pathlib import Path
 
 import pytest
@@ -19,10 +20,10 @@ def run(*arguments: str) -> subprocess.CompletedProcess[str]:
 
 
 def test_a_few_seconds_of_fuzzing_find_nothing(tmp_path):
-    done = run("--seconds", "6", "--seed", "20", "--save", str(tmp_path / "findings"))
+    done = run("--seconds", "20", "--seed", "20", "--save", str(tmp_path / "findings"))
     assert done.returncode == 0, done.stdout + done.stderr
     table = {row.split()[0]: row.split()[1:] for row in done.stdout.splitlines() if row.strip()}
-    for kind in ("swf", "sacct", "scenario", "table", "series", "weather"):
+    for kind in ("swf", "sacct", "scenario", "table", "series", "weather", "model", "log"):
         cases, accepted, refused = map(int, table[kind])
         assert cases == accepted + refused
         assert min(accepted, refused) > 0, kind
@@ -31,6 +32,14 @@ def test_a_few_seconds_of_fuzzing_find_nothing(tmp_path):
     assert not (tmp_path / "findings").exists()
 
 
+@pytest.fixture(scope="module")
+def _compiled(tmp_path_factory):
+    """The engine compiled, so that no case takes the time for it."""
+    with chdir(tmp_path_factory.mktemp("warm")):
+        fuzz.warm_up(Path())
+
+
+@pytest.mark.usefixtures("_compiled")
 @pytest.mark.parametrize(("kind", "number"), [(k, n) for k, how in fuzz.KINDS.items() for n in range(len(how.seeds))])
 def test_the_files_it_starts_from_are_valid(tmp_path, monkeypatch, kind, number):
     monkeypatch.chdir(tmp_path)
