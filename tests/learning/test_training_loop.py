@@ -253,6 +253,17 @@ def test_checkpoints_of_other_networks_are_refused(finished, tmp_path):
         train(plan, here)
 
 
+@pytest.mark.parametrize(("changes", "part"), [({"averaged": 3}, "average"), ({"best_epoch": -1}, "best")])
+def test_counters_that_do_not_fit_the_tensors_are_refused(tmp_path, changes, part):
+    here, plan = tmp_path / "run", tiny_plan(tmp_path, epochs=1)
+    train(plan, here)
+    state = json.loads((here / CHECKPOINT / "state.json").read_text())
+    state["state"].update(changes)
+    (here / CHECKPOINT / "state.json").write_text(json.dumps(state))
+    with pytest.raises(InputError, match=rf"state\.json: counts other weights than {part} holds"):
+        train(plan, here)
+
+
 REFUSED: list[tuple[dict[str, Any], dict[str, Any], str]] = [
     ({}, {"backfill": "nope"}, "backfill: is 'nope'"),
     ({"training.jobs": 500}, {}, "no training window of 500 jobs"),

@@ -92,6 +92,11 @@ class State:
         except (KeyError, RuntimeError, TypeError, ValueError, IndexError):
             problem = "does not contain this training's networks"
             raise InputError(problem, file=folder / STATE, fix=FIX) from None
+        shapes = {name: value.shape for name, value in self.actor_weights().items()}
+        for part, there in (("best", self.counters.best_epoch >= 0), ("average", self.counters.averaged > 0)):
+            if {name: value.shape for name, value in parts.get(part, {}).items()} != (shapes if there else {}):
+                problem = f"counts other weights than {part} holds"
+                raise InputError(problem, file=folder / STATE, fix=FIX)
         self.best = parts.get("best", {})
         self.average = {name: value.astype(np.float64) for name, value in parts.get("average", {}).items()}
 
