@@ -14,9 +14,10 @@ Example::
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
-
+TYPE_CHECKING = False  # not from typing: the command line is to hear Ctrl-C before anything else is loaded
 if TYPE_CHECKING:
+    from typing import Any
+
     from greenbatch.cluster import Cluster, NodeGroup
     from greenbatch.energy import Site
     from greenbatch.engine.outcome import Outcome

@@ -1,5 +1,5 @@
 """The face: ``greenbatch VERB``. One app, one thin file a verb, each loaded when it is used."""
 
-from greenbatch.cli.app import main
+from greenbatch.cli.process import main
 
 __all__ = ["main"]

@@ -32,6 +32,7 @@ _FIXES = {
     "model_type": "make it a table",
     "model_attributes_type": "make it a table",
     "finite_number": "give a finite number",
+    "string_unicode": "rename the file, or work in a UTF-8 locale",
     "string_too_short": "give a text that is not empty",
     "too_short": "give at least one",
 }

@@ -1,0 +1,174 @@
+"""What surrounds a command: Ctrl-C at any moment, pipes that close, full disks, closed streams, any locale."""
+
+# ruff: noqa: RUF001
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from greenbatch.cli import main
+from greenbatch.cli.ascii import nearest
+
+GREENBATCH = [sys.executable, "-m", "greenbatch"]
+INTERRUPTED = """
+import os, signal, sys, threading, time
+def interrupt():
+    while signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+        time.sleep(0.0005)
+    time.sleep(float(sys.argv.pop(1)))
+    os.kill(os.getpid(), signal.SIGINT)
+from greenbatch.cli import main
+threading.Thread(target=interrupt, daemon=True).start()
+sys.exit(main())
+"""
+"""Ctrl-C so many seconds after our handler stands; before that it is Python that starts, and answers as Python does."""
+SIMULATE = ("simulate", "--scenario", "small.toml", "--scheduler", "f2+green", "--out", "out")
+COMPARE = ("compare", "--scenario", "small.toml", "--out", "out")
+
+
+def run(command: list[str], **options: object) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(command, capture_output=True, text=True, check=False, **options)  # type: ignore[call-overload]
+
+
+@pytest.mark.parametrize(
+    "arguments", [SIMULATE, COMPARE, ("schedulers",), ("demo", "--out", "out")], ids=lambda verb: verb[0]
+)
+def test_ctrl_c_is_one_line_at_any_moment(small: Path, arguments: tuple[str, ...]) -> None:
+    for after_s in (0.0, 0.02, 0.07, 0.15, 0.3, 0.5):
+        done = run([sys.executable, "-c", INTERRUPTED, str(after_s), *arguments])
+        if done.returncode == 0:  # it was done before
+            assert after_s > 0.0
+            break
+        assert (done.returncode, done.stderr) == (130, "greenbatch: interrupted\n"), after_s
+        assert [f.name for f in small.iterdir()] == ["small.toml"], after_s
+
+
+def test_ctrl_c_in_a_destructor_is_not_lost(small: Path) -> None:
+    """Python can raise nothing there: it would print a traceback and go on."""
+    code = (
+        "import os, signal, sys, time\nimport greenbatch.engine.simulate as engine\n"
+        "class Late:\n    def __del__(self):\n        os.kill(os.getpid(), signal.SIGINT)\n"
+        "        for _ in range(100): pass\n"
+        "def simulate(*_):\n    late = Late()\n    del late\n    time.sleep(30)\n    raise SystemError('it went on')\n"
+        "engine.simulate = simulate\nfrom greenbatch.cli import main\nsys.exit(main())"
+    )
+    done = run([sys.executable, "-c", code, *SIMULATE])
+    assert (done.returncode, done.stderr) == (130, "greenbatch: interrupted\n")
+    assert [f.name for f in small.iterdir()] == ["small.toml"]
+
+
+def test_a_signal_that_the_caller_ignores_stays_ignored(small: Path) -> None:
+    """As under nohup."""
+    code = "import os, signal, sys\nsignal.signal(signal.SIGHUP, signal.SIG_IGN)\n" + INTERRUPTED.replace(
+        "os.kill(os.getpid(), signal.SIGINT)", "os.kill(os.getpid(), signal.SIGHUP)"
+    )
+    done = run([sys.executable, "-c", code, "0", *SIMULATE])
+    assert done.returncode == 0
+    assert (small / "out" / "metrics.json").is_file()
+
+
+def test_the_handlers_of_a_program_that_calls_us_come_back() -> None:
+    code = (
+        "import signal, sys\nfrom greenbatch.cli import main\n"
+        "before = [signal.getsignal(n) for n in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)], sys.unraisablehook\n"
+        "main(['--version'])\n"
+        "after = [signal.getsignal(n) for n in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)], sys.unraisablehook\n"
+        "assert before == after"
+    )
+    assert run([sys.executable, "-c", code]).stderr == ""
+
+
+PRINTING = [
+    ("schedulers",), ("scenario", "list"), ("scenario", "show", "default"), ("scenario", "schema"), ("data", "list"),
+    ("--help",), ("compare", "--help"), SIMULATE, COMPARE,
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("arguments", PRINTING, ids=" ".join)
+def test_a_reader_that_goes_away_is_quiet(small: Path, arguments: tuple[str, ...]) -> None:
+    reader, writer = os.pipe()
+    os.close(reader)
+    done = subprocess.run([*GREENBATCH, *arguments], stdout=writer, stderr=subprocess.PIPE, text=True, check=False)
+    os.close(writer)
+    assert (done.returncode, done.stderr) == (141, "")
+
+
+@pytest.mark.parametrize("arguments", [("schedulers",), ("--help",), SIMULATE, COMPARE], ids=lambda verb: verb[0])
+def test_a_full_disk_behind_the_output_is_one_line(small: Path, arguments: tuple[str, ...]) -> None:
+    with Path("/dev/full").open("w") as full:
+        done = subprocess.run([*GREENBATCH, *arguments], stdout=full, stderr=subprocess.PIPE, text=True, check=False)
+    assert (done.returncode, done.stderr) == (
+        2, "greenbatch: No space left on device (check free space and permissions)\n"
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("closed", [">&-", "2>&-", ">&- 2>&-", "<&-", "2>/dev/full"])
+def test_streams_may_be_closed(small: Path, closed: str) -> None:
+    line = f'"{sys.executable}" -m greenbatch {" ".join(SIMULATE)} {closed}'
+    done = run(["bash", "-c", line])
+    assert done.returncode == 0
+    assert done.stderr == ""
+    metrics = (small / "out" / "metrics.json").read_text()
+    assert json.loads(metrics)["jobs"] == 60
+    done = run(["bash", "-c", f"{line} --force --jobs 99"])
+    assert done.returncode == 2
+    assert done.stdout == ""
+    assert (small / "out" / "metrics.json").read_text() == metrics
+
+
+LOCALES = [
+    ({"LANG": "C"}, "×"), ({"LC_ALL": "POSIX"}, "×"), ({"PYTHONIOENCODING": "ascii"}, "x"),
+    ({"LC_ALL": "C.UTF-8", "PYTHONUTF8": "0"}, "×"),
+    ({"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}, "x"),
+]  # fmt: skip
+"""Python takes UTF-8 in the first two."""
+
+
+@pytest.mark.parametrize(("locale", "times"), LOCALES, ids=str)
+def test_every_locale_gets_readable_text_and_the_same_files(small: Path, locale: dict[str, str], times: str) -> None:
+    kept = {key: value for key, value in os.environ.items() if not key.startswith(("LC_", "LANG", "PYTHON"))}
+    environment = {**kept, "PYTHONPATH": os.pathsep.join(sys.path), **locale}
+    (small / "small.toml").write_text((small / "small.toml").read_text().replace('"small"', '"klein ×"'), "utf-8")
+    shown = ""
+    for arguments in (("schedulers",), ("--help",), COMPARE):
+        done = run([*GREENBATCH, *arguments], env=environment, encoding="utf-8")
+        assert (done.returncode, done.stderr) == (0, "")
+        shown += done.stdout
+    assert f"klein {times}\n" in shown
+    assert f"[{times}]" in shown
+    assert shown.isascii() == (times == "x")
+    assert "?" not in shown
+    assert "\\" not in shown
+    assert main([*COMPARE[:3], "--out", "here"]) == 0
+    for file in ("results.parquet", "table.md", "table.tex"):
+        assert (small / "out" / file).read_bytes() == (small / "here" / file).read_bytes()
+
+
+def test_names_of_files_that_are_not_ascii(small: Path) -> None:
+    (small / "jöbs 中.swf").write_text("; MaxProcs: 8\n1 0 -1 100 4 -1 -1 4 200 -1 1 1 1 1 1 1 -1 -1\n")
+    arguments = ["simulate", "--scenario", "plain", "--trace", "jöbs 中.swf", "--scheduler", "fcfs", "--out", "aus ü"]
+    done = run([*GREENBATCH, *arguments], env={**os.environ, "PYTHONIOENCODING": "ascii"})
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.endswith("written to aus u\n")
+    assert list(json.loads((small / "aus ü" / "provenance.json").read_text("utf-8"))["inputs"]) == ["jöbs 中.swf"]
+    again = run([*GREENBATCH, *arguments, "--jobs", "2"], env={**os.environ, "PYTHONIOENCODING": "ascii"})
+    assert again.stderr.startswith("greenbatch: aus u: --out: exists")
+    arguments[4] = os.fsdecode(b"j\xffbs.swf")
+    done = subprocess.run([*GREENBATCH, *arguments[:-1], "elsewhere"], capture_output=True, check=False)
+    assert done.returncode == 2
+    assert done.stderr.count(b"\n") == 1
+    assert b"UTF-8 locale" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("text", "plain"),
+    [("×–−…≥", "x--...>="), ("─│╭╮└┼├", "-|+++++"), ("§5 °C é ß ²", "section 5 degC e ss ^2"), ("中", "\\u4e2d")],
+)
+def test_what_ascii_can_say(text: str, plain: str) -> None:
+    assert "".join(nearest(each) if not each.isascii() else each for each in text) == plain
