@@ -83,7 +83,7 @@ def test_nothing_to_move(three):
         ({"submit_s": [np.inf], "run_time_s": [1], "processors": [1]}, "submit_s: job 1 has inf"),
         ({"submit_s": [0], "run_time_s": [np.nan], "processors": [1]}, "run_time_s: job 1 has nan"),
         ({"submit_s": [0], "run_time_s": [1], "processors": [0]}, "processors: job 1 has 0"),
-        ({"submit_s": [0], "run_time_s": [1], "processors": [1.5]}, "processors: needs whole numbers"),
+        ({"submit_s": [0], "run_time_s": [1], "processors": [1.5]}, "processors: requires whole numbers"),
         ({"submit_s": [0], "run_time_s": [1], "processors": [1], "power_w": [-1]}, "power_w: job 1 has -1"),
         ({"submit_s": [0, 1], "run_time_s": [1, 1], "processors": [1, 1], "job_id": [2, 2]}, "job id 2 occurs twice"),
         ({"submit_s": [0, 1], "run_time_s": [1], "processors": [1, 1]}, "run_time_s: has 1 values, submit_s has 2"),

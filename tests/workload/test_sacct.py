@@ -260,7 +260,7 @@ def test_array_tasks_without_raw_ids_are_numbered_by_submission(dump):
     w = dump(table(*rows, fields="JobID|Submit|Start|ElapsedRaw|AllocCPUS"))
     assert w.job_id.tolist() == [1, 2, 3, 4]
     assert w.submit_s.tolist() == [0, 500, 1000, 1000]
-    assert counted(w)["jobs renumbered by submit time, as not all have a JobIDRaw of their own"] == 4
+    assert counted(w)["jobs renumbered by submit time because not all have a unique JobIDRaw"] == 4
 
 
 def test_old_versions_print_start_and_end_for_jobs_that_never_ran(dump):

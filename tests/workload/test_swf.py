@@ -162,7 +162,7 @@ def test_ids_that_are_not_unique_are_replaced_in_submit_order(swf):
     assert w.trace_row.tolist() == [1, 2, 0]
     assert w.preceding_job.tolist() == [-1, -1, -1]
     assert one(w, "renumbered") == (1, 2)
-    assert one(w, "preceding job forgotten") == (1, 1)
+    assert one(w, "preceding job dropped") == (1, 1)
 
 
 def test_missing_ids_are_replaced(swf):

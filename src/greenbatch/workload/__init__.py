@@ -1,4 +1,4 @@
-"""Jobs in: readers, synthetic models and assignment of what a trace lacks. Everything returns a `Workload`."""
+"""Workloads: trace readers, synthetic models, and job power for traces without it. Everything returns a `Workload`."""
 
 from greenbatch.workload.assignment import per_processor_power, power_list
 from greenbatch.workload.readers import read_workload

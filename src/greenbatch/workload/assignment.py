@@ -15,7 +15,7 @@ from greenbatch.workload.table import Workload
 def per_processor_power(workload: Workload, seed: int, low_w: int = 5, high_w: int = 50) -> Workload:
     """Power of a job = its processors x a uniform integer in [``low_w``, ``high_w``] W.
 
-    One number is drawn per job line of the trace, so a job's power does not depend on which others were dropped.
+    One number is drawn per job line of the trace, so a job's power does not depend on which other jobs were dropped.
     Source: GAS-MARL, Eq. 16.
 
     Raises:
@@ -34,10 +34,10 @@ def per_processor_power(workload: Workload, seed: int, low_w: int = 5, high_w: i
 def power_list(workload: Workload, path: str | Path) -> Workload:
     """Power of a job = its processors x the number [W] on line k of a file, for the k-th job line of the trace.
 
-    Dropped job lines use up their line of the file too. The file is plain or gzip, one number >= 0 a line.
+    Dropped job lines count too. The file is plain text or gzip, with one number >= 0 per line.
 
     Raises:
-        InputError: the file is unreadable, holds something else, or has fewer lines than the trace.
+        InputError: the file cannot be read, has a line that is not such a number, or has fewer lines than the trace.
     """
     path = Path(path)
     content, sha256 = read_bytes(path)
@@ -46,7 +46,7 @@ def power_list(workload: Workload, path: str | Path) -> Workload:
         needed = int(workload.trace_row.max()) + 1
         raise InputError(
             f"has {len(watts)} lines for {needed} job lines of {workload.name}", file=path,
-            line=len(watts), field="power", fix="give one number for each job line",
+            line=len(watts), field="power", fix="give one number per job line",
         )  # fmt: skip
     return workload.with_columns(
         power_w=workload.processors * watts[workload.trace_row], sources={**workload.sources, path.name: sha256}
@@ -64,7 +64,7 @@ def _numbers(content: bytes, path: Path) -> NDArray[np.float64]:
         text = lines[bad[0]].strip()[:20]
         line = int(bad[0]) + 1
         problem = f"{text!r} is not a power"
-        raise InputError(problem, file=path, line=line, field="power", fix="write one number >= 0 [W] a line")
+        raise InputError(problem, file=path, line=line, field="power", fix="write one number >= 0 [W] per line")
     return watts
 
 

@@ -1,4 +1,4 @@
-"""Where readers count what they repair, drop or notice; under ``strict`` the first repair is refused."""
+"""Counts of what a reader repairs, drops or notices; with ``strict`` the first repair is an error."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class Ledger:
     notes: list[Note] = field(default_factory=list)
 
     def repair(self, what: str, lines: NDArray[Any], *, column: str, fix: str) -> None:
-        """Count a repair or drop at the given file lines; refuse it instead under ``strict``.
+        """Count a repair or drop at the given file lines; with ``strict``, raise instead.
 
         Raises:
             InputError: ``strict`` and there is at least one line.
@@ -33,7 +33,7 @@ class Ledger:
         self.fact(what, lines)
 
     def fact(self, what: str, lines: NDArray[Any], *, about: str = "") -> None:
-        """Count something worth knowing that changes no value; ``about`` names the column that it tells of."""
+        """Count an observation that changes no value; ``about`` names the column it refers to."""
         if len(lines):
             self.notes.append(Note(what, len(lines), int(lines.min()), about))
 

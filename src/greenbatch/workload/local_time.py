@@ -1,4 +1,4 @@
-"""Local wall-clock stamps to Unix time, the repeated hour at the end of daylight saving included."""
+"""Conversion of local wall-clock times to Unix time, including the repeated hour when daylight saving ends."""
 
 from __future__ import annotations
 
@@ -12,30 +12,30 @@ from numpy.typing import NDArray
 from greenbatch.errors import InputError
 
 _SLOT_S = 900
-"""Offsets change only at whole quarters of an hour of wall time."""
+"""UTC offsets change only on quarter hours of wall time. [s]"""
 
 
 @dataclass(frozen=True, slots=True)
 class UnixTimes:
-    """Both readings of local stamps; they differ only in the repeated hour (and in the hour that does not exist)."""
+    """Both readings of local times; they differ only in the repeated hour (and in the hour that does not exist)."""
 
     first_s: NDArray[np.float64]
-    """Before the clocks went back. Unix [s]"""
+    """Read as before the clocks go back. Unix [s]"""
     second_s: NDArray[np.float64]
-    """After the clocks went back. Unix [s]"""
+    """Read as after the clocks go back. Unix [s]"""
 
     @property
     def repeated(self) -> NDArray[np.bool_]:
-        """Stamps in the hour that occurs twice."""
+        """Times in the hour that occurs twice."""
         return self.second_s > self.first_s
 
     @property
     def skipped(self) -> NDArray[np.bool_]:
-        """Stamps in the hour that does not exist."""
+        """Times in the hour that does not exist."""
         return self.second_s < self.first_s
 
     def not_before(self, earliest_s: NDArray[np.float64]) -> NDArray[np.float64]:
-        """The first reading, or the second where the first would lie before ``earliest_s``."""
+        """The first reading, or the second if the first is earlier than ``earliest_s``."""
         return np.where(self.repeated & (self.first_s < earliest_s), self.second_s, self.first_s)
 
 
@@ -43,7 +43,7 @@ def zone(name: str) -> ZoneInfo:
     """The IANA time zone of that name.
 
     Raises:
-        InputError: there is none.
+        InputError: no such time zone exists.
     """
     try:
         return ZoneInfo(name)
@@ -53,9 +53,9 @@ def zone(name: str) -> ZoneInfo:
 
 
 def unix_times(wall_s: NDArray[np.float64], local: NDArray[np.bool_], tz: ZoneInfo | None) -> UnixTimes:
-    """Unix times of stamps given as seconds "as if UTC", shape (n,); stamps that are not local stay as they are.
+    """Unix times of wall-clock times given in seconds as if they were UTC, shape (n,).
 
-    NaN stays NaN. Without a time zone local stamps are taken as UTC.
+    Times that are not local are returned unchanged, and so is NaN. Without a time zone, local times are taken as UTC.
     """
     convert = local & ~np.isnan(wall_s)
     if tz is None or not convert.any():

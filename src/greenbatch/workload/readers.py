@@ -1,4 +1,4 @@
-"""One door for every kind of trace."""
+"""Read a trace in any supported format."""
 
 from __future__ import annotations
 
@@ -24,15 +24,15 @@ _READERS: dict[Format, tuple[Callable[..., Workload], tuple[str, ...]]] = {
 
 
 def read_workload(path: str | Path, **options: Any) -> Workload:
-    """Read a trace of any known kind: SWF, a Slurm accounting dump, CSV or Parquet.
+    """Read a trace in any supported format: SWF, a Slurm accounting dump, CSV or Parquet.
 
     Args:
-        path: the trace; its kind is told by content, gzip included.
+        path: the trace, plain or gzip; its format is detected from its content.
         **options: ``strict`` and ``processors`` for all; ``limit`` and ``repairs`` for SWF; ``time_zone`` for dumps
-            and tables; ``unix_start_s`` and ``columns`` for tables. Options that are None are left out.
+            and tables; ``unix_start_s`` and ``columns`` for tables. Options that are None are ignored.
 
     Raises:
-        InputError: the kind cannot be told, an option does not belong to it, or its reader refuses the file.
+        InputError: the format is not recognized, an option does not apply to it, or its reader refuses the file.
     """
     path = Path(path)
     kind = trace_format(path)
@@ -40,16 +40,16 @@ def read_workload(path: str | Path, **options: Any) -> Workload:
     given = {name: value for name, value in options.items() if value is not None}
     for name in given:
         if name not in known:
-            fix = f"{kind} traces know {', '.join(known)}"
+            fix = f"options of {kind} traces: {', '.join(known)}"
             raise InputError(f"does not apply to a {kind} trace", file=path, field=name, fix=fix)
     return read(path, **given)
 
 
 def trace_format(path: Path) -> Format:
-    """The kind of a trace: SWF if its name says so, else by its first bytes and first filled line, else by its name.
+    """The format of a trace: SWF by file name, else by its first bytes and first non-blank line, else by file name.
 
     Raises:
-        InputError: the file cannot be read, or nothing tells its kind.
+        InputError: the file cannot be read, or its format is not recognized.
     """
     plain = path.name.removesuffix(".gz")
     if plain.endswith(".swf"):

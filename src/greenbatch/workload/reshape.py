@@ -1,4 +1,4 @@
-"""A workload on another clock: moved, stretched or repeated."""
+"""Shift, stretch or repeat a workload in time."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from greenbatch.workload.table import COLUMNS, Workload
 
 
 def shift_to_origin(workload: Workload) -> Workload:
-    """The workload with the first of its job lines submitted at 0.
+    """Shift a workload so that its first job line is submitted at 0.
 
     The first line is the one with the lowest ``trace_row`` that was kept, whatever its job id; this is the clock of
-    GAS-MARL's simulator. ``unix_start_s`` moves along, so that real time stays the same.
+    GAS-MARL's simulator. ``unix_start_s`` is shifted too, so real times do not change.
 
     Raises:
         InputError: another job was submitted before that line.
@@ -34,9 +34,9 @@ def shift_to_origin(workload: Workload) -> Workload:
 
 
 def scale_gaps(workload: Workload, factor: float) -> Workload:
-    """The workload with every gap between submissions multiplied by ``factor`` > 0.
+    """Multiply every gap between submissions by ``factor`` > 0.
 
-    The first submission keeps its place. The offered load (work per second) is divided by the factor.
+    The first submission does not move. The offered load (work per second) is divided by the factor.
 
     Raises:
         InputError: the factor is not a finite number > 0.
@@ -50,9 +50,9 @@ def scale_gaps(workload: Workload, factor: float) -> Workload:
 
 
 def tile(workload: Workload, copies: int, period_s: float) -> Workload:
-    """The workload repeated ``copies`` times, each copy submitted ``period_s`` [s] after the one before.
+    """Repeat a workload ``copies`` times, each copy submitted ``period_s`` [s] after the previous one.
 
-    Job ids, preceding jobs and trace rows of a copy follow those of the copy before it.
+    Job ids, preceding jobs and trace rows of a copy follow those of the previous copy.
 
     Raises:
         InputError: ``copies`` < 1, or a period that is not a finite number >= 0.

@@ -1,6 +1,6 @@
 """Slurm accounting dumps: ``sacct --parsable2`` with the field names on the first line.
 
-Fields and formats: ``man sacct`` (Slurm 26.05) and ``src/sacct/print.c``. A good dump is made with::
+Fields and formats: ``man sacct`` (Slurm 26.05) and ``src/sacct/print.c``. The recommended command is::
 
     TZ=UTC sacct -a -X -D -P --noconvert -S 2026-01-01 -E 2026-02-01 -o JobIDRaw,JobID,User,Account,Partition,QOS,\
 State,Submit,Eligible,Start,End,ElapsedRaw,TimelimitRaw,ReqCPUS,AllocCPUS,ConsumedEnergyRaw
@@ -39,7 +39,7 @@ _STATUS = {
 """Slurm state (its first word: ``CANCELLED by 1000``) -> SWF status; -1 for states not listed."""
 
 Readers = tuple[tuple[str, Callable[[Dump, str], Floats]], ...]
-"""Fields that may tell a number, in order of preference, and how each is read."""
+"""Fields that may hold a value, in order of preference, each with its reader."""
 
 _PLAIN_ID = re.compile(r"[0-9]{1,15}")
 
@@ -51,11 +51,11 @@ class _Jobs:
     line: NDArray[np.int64]
     trace_row: NDArray[np.int64]
     key: NDArray[Any]
-    """JobID as text: tells array tasks and het components apart."""
+    """JobID as text: distinguishes array tasks and components of heterogeneous jobs."""
     leader: NDArray[Any]
-    """JobID without the ``+k`` of a het component."""
+    """JobID without the ``+k`` of a component."""
     number: Floats
-    """Job number, NaN where the id is not a plain integer."""
+    """Job number, NaN if the id is not a plain integer."""
     status: NDArray[np.int64]
     unfinished: Mask
     submit_s: Floats
@@ -78,28 +78,28 @@ class _Jobs:
 def read_sacct(
     path: str | Path, *, strict: bool = False, time_zone: str | None = None, processors: int | None = None
 ) -> Workload:
-    """Read a ``sacct --parsable2`` dump, plain or gzip; fields in any order, ``--parsable`` is understood too.
+    """Read a ``sacct --parsable2`` or ``--parsable`` dump, plain or gzip, with its fields in any order.
 
-    Submission is Submit, or Eligible where that is later (held and dependent jobs). The run time is ElapsedRaw, else
-    Elapsed, else End - Start; the requested time TimelimitRaw, else Timelimit, else the run time; processors are the
-    allocated, else the requested ones. Steps are skipped, components of a heterogeneous job become one job, and of a
-    requeued job only the last run is kept. Power is ConsumedEnergyRaw / run time where recorded; Slurm measures whole
-    nodes, idle power included. Accounts become groups and QOS queues, numbered by first appearance.
-    Partitions share one pool of processors, and GPUs are ignored; notes say how many jobs that concerns.
+    The submit time is Submit, or Eligible if that is later (held and dependent jobs). The run time is ElapsedRaw, else
+    Elapsed, else End - Start; the requested time is TimelimitRaw, else Timelimit, else the run time; processors are
+    the allocated, else the requested ones. Steps are skipped, the components of a heterogeneous job are merged into
+    one job, and only the last run of a requeued job is kept. Power is ConsumedEnergyRaw / run time if recorded; Slurm
+    measures whole nodes, idle power included. Accounts become groups and QOS become queues, numbered by first
+    appearance. Partitions share one pool of processors, and GPUs are ignored; notes count the jobs affected.
 
     Args:
         path: the dump.
         strict: refuse what would otherwise be dropped or repaired.
-        time_zone: IANA zone of the stamps without offset; ``UTC`` for dumps made under ``TZ=UTC``. Without it they
-            are taken as UTC and the workload states no real time.
+        time_zone: IANA zone of times without an offset; ``UTC`` for dumps made with ``TZ=UTC``. If None, they are
+            taken as UTC and ``unix_start_s`` of the workload is None.
         processors: machine size [CPUs as Slurm counts them]; larger jobs are dropped.
 
     Returns:
-        The jobs by job number, trace time 0 at the first submission.
+        The jobs, sorted by job number; trace time 0 is the first submission.
 
     Raises:
-        InputError: the file is unreadable or malformed, lacks a needed field, has no job left, or ``strict`` and
-            something needs repair.
+        InputError: the file cannot be read, is malformed, lacks a required field, has no usable job, or needs a
+            repair under ``strict``.
     """
     path = Path(path)
     if processors is not None and processors < 1:
@@ -135,7 +135,7 @@ def read_sacct(
 
 
 def _raw(content: bytes, path: Path, ledger: Ledger) -> dict[str, NDArray[Any]]:
-    """The dump's fields as numbers, shape (n,) each; times still as they stand there."""
+    """The dump's fields as numbers, shape (n,) each; times are not converted yet."""
     numbering: dict[str, dict[str, int]] = {name: {} for name in _NAMES}
     parts, steps, headers, header_line = [], [], [], 1
     for block in sacct_text.blocks(content, path):
@@ -147,7 +147,7 @@ def _raw(content: bytes, path: Path, ledger: Ledger) -> dict[str, NDArray[Any]]:
     ledger.fact("step skipped", np.concatenate(steps))
     raw = {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
     if not len(raw["line"]):
-        fix = "make the dump with the option -X, over a period with jobs"
+        fix = "run sacct with -X, over a period with jobs"
         raise InputError("has no jobs", file=path, line=header_line, field="JobID", fix=fix)
     return raw
 
@@ -176,7 +176,7 @@ def _numbers(dump: Dump, numbering: dict[str, dict[str, int]]) -> dict[str, NDAr
 
 
 def _states(dump: Dump, ended: Mask) -> tuple[NDArray[np.int64], Mask]:
-    """SWF status, and which jobs had not ended when the dump was made (told by End where there is no State)."""
+    """SWF status, and which jobs had not ended when the dump was made (by End if there is no State)."""
     if dump.first_of("State") is None:
         known = dump.first_of("End") is not None
         return np.full(len(ended), -1, dtype=np.int64), ~ended if known else np.zeros(len(ended), dtype=bool)
@@ -186,7 +186,7 @@ def _states(dump: Dump, ended: Mask) -> tuple[NDArray[np.int64], Mask]:
 
 
 def _first(dump: Dump, readers: Readers) -> Floats:
-    """The first of some fields that a row knows, each read in its own way; NaN if none does."""
+    """For each row, the first of several fields that has a value, each with its own reader; NaN if none has."""
     values = np.full(len(dump), np.nan)
     for name, read in readers:
         if dump.first_of(name) is not None:
@@ -227,7 +227,7 @@ def _jobs(raw: dict[str, NDArray[Any]], tz: ZoneInfo | None, ledger: Ledger) -> 
 
 
 def _resolved(raw: dict[str, NDArray[Any]], tz: ZoneInfo | None, ledger: Ledger) -> tuple[Floats, Floats, Floats]:
-    """Submission, start [Unix s] and run time [s]; the repeated hour of autumn is settled by their order."""
+    """Submission, start [Unix s] and run time [s]; times in the repeated hour are resolved by their order."""
     times = {name: unix_times(raw[name], raw[f"{name} local"], tz) for name in _TIMES}
     elapsed_s = raw["elapsed_s"]
     submit_s = times["Submit"].first_s
@@ -238,16 +238,16 @@ def _resolved(raw: dict[str, NDArray[Any]], tz: ZoneInfo | None, ledger: Ledger)
     settled = times["Start"].repeated & ~times["End"].repeated & (from_end_s == times["Start"].second_s)
     start_s = np.where(settled, from_end_s, start_s)
     repeated = np.any([reading.repeated for reading in times.values()], axis=0)
-    ledger.fact("stamp in the repeated hour at the end of daylight saving, settled by order", raw["line"][repeated])
+    ledger.fact("time in the repeated hour at the end of daylight saving, resolved by order", raw["line"][repeated])
     skipped = np.any([reading.skipped for reading in times.values()], axis=0)
-    what = "stamp in the hour that daylight saving skips, moved on by the change"
+    what = "time in the hour that daylight saving skips, shifted by the change"
     ledger.repair(what, raw["line"][skipped], column="Start", fix="give the time zone the dump was made in")
     run_s = np.where(np.isnan(elapsed_s), end_s - start_s, elapsed_s)
     return np.fmax(submit_s, eligible_s), start_s, run_s
 
 
 def _without_unusable(jobs: _Jobs, ledger: Ledger) -> _Jobs:
-    """Drop, in this order, what never ran, has not ended, or is an earlier run of the same job."""
+    """Drop jobs that never ran, have not ended, or ran again later, and unusable ones, in this order."""
 
     def drop(bad: Mask, what: str, field: str, fix: str = "remove the row") -> None:
         nonlocal jobs
@@ -259,7 +259,7 @@ def _without_unusable(jobs: _Jobs, ledger: Ledger) -> _Jobs:
     drop(waiting, "job that was still waiting", "State")
     drop(never[~waiting], "job that never started", "Start")
     drop(jobs.unfinished, "job that was still running", "State")
-    drop(_all_but_last(jobs), "earlier run or repeated row of a job", "JobID", "leave out sacct -D")
+    drop(_all_but_last(jobs), "earlier run or repeated row of a job", "JobID", "run sacct without -D")
     drop(np.isnan(jobs.submit_s), "job without submit time", "Submit", "give a time")
     drop(np.isnan(jobs.run_s), "job without run time", "End", "give a time")
     drop(jobs.processors < 1, "job without processors", "AllocCPUS", "give at least 1")
@@ -268,7 +268,7 @@ def _without_unusable(jobs: _Jobs, ledger: Ledger) -> _Jobs:
 
 
 def _all_but_last(jobs: _Jobs) -> Mask:
-    """Rows of a job id that another row follows by submission (a requeue resets Submit), start and line."""
+    """Rows that are followed by a later one of the same job id, by submission (a requeue resets it), start and line."""
     order = np.lexsort((jobs.trace_row, jobs.start_s, jobs.submit_s, jobs.key))
     earlier = np.zeros(len(order), dtype=bool)
     earlier[order[:-1]] = jobs.key[order[:-1]] == jobs.key[order[1:]]
@@ -276,7 +276,7 @@ def _all_but_last(jobs: _Jobs) -> Mask:
 
 
 def _merged(jobs: _Jobs, ledger: Ledger) -> _Jobs:
-    """Components of a heterogeneous job as one job: they start together and are held until the last one ends."""
+    """Merge the components of a heterogeneous job: they start together and hold their processors to the last end."""
     component = jobs.key != jobs.leader
     if not component.any():
         return jobs
@@ -285,7 +285,7 @@ def _merged(jobs: _Jobs, ledger: Ledger) -> _Jobs:
     first = np.flatnonzero(np.concatenate(([True], jobs.leader[1:] != jobs.leader[:-1])))
     whole = jobs.take(first)
     whole.processors = np.add.reduceat(jobs.processors, first)
-    whole.energy_j = np.add.reduceat(jobs.energy_j, first)  # unknown if one component's is
+    whole.energy_j = np.add.reduceat(jobs.energy_j, first)  # unknown if unknown for any component
     whole.gpus = np.fmax.reduceat(jobs.gpus, first)
     whole.run_s = np.maximum.reduceat(jobs.run_s, first)
     whole.limit_s = np.maximum.reduceat(jobs.limit_s, first)
@@ -317,11 +317,11 @@ def _columns(jobs: _Jobs, origin_s: float, ledger: Ledger) -> dict[str, Any]:
 
 
 def _job_ids(jobs: _Jobs, ledger: Ledger) -> Floats:
-    """Slurm's numbers, or 1..n by submission where array tasks have none of their own."""
+    """Slurm's job numbers, or 1..n by submission if array tasks have no number of their own."""
     bad = np.isnan(jobs.number)
     if not bad.any() and len(np.unique(jobs.number)) == len(jobs.number):
         return jobs.number
-    ledger.fact("jobs renumbered by submit time, as not all have a JobIDRaw of their own", jobs.line)
+    ledger.fact("jobs renumbered by submit time because not all have a unique JobIDRaw", jobs.line)
     number = np.empty(len(bad))
     number[np.lexsort((jobs.trace_row, jobs.submit_s))] = np.arange(1, len(bad) + 1)
     return number

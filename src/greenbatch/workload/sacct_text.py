@@ -1,4 +1,4 @@
-"""The text of a Slurm accounting dump: rows, and what its fields say as numbers."""
+"""Parsing of Slurm accounting dumps: rows of text, and the values of their fields as numbers."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ _BLOCK_ROWS = 20_000
 
 @dataclass(frozen=True, slots=True)
 class Dump:
-    """Some of the job rows of a dump, as text; steps are left out."""
+    """A block of job rows of a dump, as text, without steps."""
 
     path: Path
     header_line: int
@@ -57,7 +57,7 @@ class Dump:
         return len(self.lines)
 
     def first_of(self, *names: str) -> str | None:
-        """The first of the given fields that the dump has."""
+        """The first of the given fields that the dump has, None if it has none."""
         return next((name for name in names if name.lower() in self.columns), None)
 
     def needed(self, *names: str) -> str:
@@ -78,10 +78,10 @@ class Dump:
 
 
 def blocks(content: bytes, path: Path) -> Iterator[Dump]:
-    """Rows and fields of a ``--parsable2`` (or ``--parsable``) dump, some rows at a time to save memory.
+    """Rows and fields of a ``--parsable2`` (or ``--parsable``) dump, in blocks of rows to save memory.
 
     Raises:
-        InputError: no header line, a field named twice, or a row with another number of fields.
+        InputError: no header line, a field named twice, or a row with a different number of fields.
     """
     if b"\0" in content:
         line = content.count(b"\n", 0, content.index(b"\0")) + 1
@@ -97,7 +97,7 @@ def blocks(content: bytes, path: Path) -> Iterator[Dump]:
     again: list[int] = []
     cells = _cells(filled, header, len(names), again, path)
     block = list(islice(cells, _BLOCK_ROWS))
-    while True:  # at least once, so that a dump without rows shows its fields
+    while True:  # at least once, so that a dump without rows yields its fields
         jobs = [(line, row) for line, row in block if "." not in row[key]]
         columns = zip(*(row for _, row in jobs), strict=True) if jobs else ([] for _ in names)
         yield Dump(
@@ -117,7 +117,7 @@ def blocks(content: bytes, path: Path) -> Iterator[Dump]:
 def _field_names(header: str, line: int, path: Path) -> list[str]:
     names = [name.strip().lower() for name in header.removesuffix("|").split("|")]
     if not {"jobid", "jobidraw"} & set(names):
-        fix = f"the first line must name the fields, separated by |, JobID or JobIDRaw among them: {_COMMAND}"
+        fix = f"the first line must name the fields, separated by |, including JobID or JobIDRaw: {_COMMAND}"
         raise InputError("is not a sacct header", file=path, line=line, field="header", fix=fix)
     for k, name in enumerate(names):
         if name in names[:k]:
@@ -139,24 +139,24 @@ def _cells(
         if len(cells) != width:
             raise InputError(
                 f"{len(cells)} fields, the header names {width}", file=path, line=line, field="row",
-                fix="leave free text (JobName, Comment, SubmitLine) out of the fields: it may contain | or a line end",
+                fix="leave out fields of free text (JobName, Comment, SubmitLine): they may contain | or a line break",
             )  # fmt: skip
         yield line, cells
 
 
 def stamps(dump: Dump, name: str) -> tuple[Floats, NDArray[np.bool_]]:
-    """Seconds of a time field, and which of them are local wall time (shape (n,) both); NaN where unset.
+    """Seconds of a time field, and which of them are local wall time (both of shape (n,)); NaN if unset.
 
-    Accepted are local ``YYYY-MM-DDTHH:MM:SS`` (counted as if it were UTC), the same with an offset, and Unix seconds.
+    Accepts local ``YYYY-MM-DDTHH:MM:SS`` (read as if it were UTC), the same with an offset, and Unix seconds.
     """
     texts = dump.column(name)
     unset = np.array([text in _NO_STAMP for text in texts], dtype=bool)
     local = np.array([_LOCAL.fullmatch(text) is not None for text in texts], dtype=bool)
     if (local | unset).all():
-        try:  # ten times faster than one by one
+        try:  # ten times faster than parsing one by one
             read = np.array(["NaT" if text in _NO_STAMP else text for text in texts], dtype="datetime64[s]")
         except ValueError:
-            pass  # no such day or hour: found below
+            pass  # an impossible date or time: reported below
         else:
             seconds = np.where(unset, np.nan, read.astype(np.int64).astype(np.float64))
             if not (seconds <= 0).any():
@@ -165,33 +165,33 @@ def stamps(dump: Dump, name: str) -> tuple[Floats, NDArray[np.bool_]]:
 
 
 def durations(dump: Dump, name: str) -> Floats:
-    """Seconds [s] of a ``[DD-[HH:]]MM:SS`` field; NaN where there is no limit."""
+    """Seconds [s] of a ``[DD-[HH:]]MM:SS`` field; NaN for no limit."""
     return _each(dump, name, _duration, "write [DD-]HH:MM:SS")
 
 
 def counts(dump: Dump, name: str) -> Floats:
-    """Whole numbers; NaN where blank, without limit or not set."""
+    """Whole numbers; NaN if blank, unlimited or not set."""
     return _each(dump, name, _count, "write a whole number")
 
 
 def tres_processors(dump: Dump, name: str) -> Floats:
-    """The ``cpu=`` entry of a TRES list such as ``billing=4,cpu=4,mem=8G,node=1``; NaN without one."""
+    """The ``cpu=`` entry of a TRES list such as ``billing=4,cpu=4,mem=8G,node=1``; NaN if missing."""
     return _each(dump, name, lambda text: float(m[1]) if (m := _TRES_CPU.search(text)) else np.nan, "")
 
 
 def gpus(dump: Dump, name: str) -> Floats:
-    """GPUs in a TRES or GRES list (``gres/gpu=2``, ``gres/gpu:a100=2``, ``gpu:2``); NaN without an entry."""
+    """GPUs in a TRES or GRES list (``gres/gpu=2``, ``gres/gpu:a100=2``, ``gpu:2``); NaN if missing."""
     return _each(dump, name, lambda text: max((float(n) for n in _GPU.findall(text)), default=np.nan), "")
 
 
 def energies(dump: Dump, name: str) -> Floats:
-    """Joules [J] of ConsumedEnergyRaw or ConsumedEnergy (``1.5K``); NaN where not recorded, which Slurm prints as 0."""
+    """Joules [J] of ConsumedEnergyRaw or ConsumedEnergy (``1.5K``); NaN if not recorded, which Slurm prints as 0."""
     joules = _each(dump, name, _energy, "write joules")
     return np.where((joules > 0) & (joules < _NO_VALUE), joules, np.nan)
 
 
 def codes(texts: list[str], number: dict[str, int]) -> NDArray[np.int64]:
-    """Names as integers 1, 2, … in order of first appearance, remembered in ``number``; -1 for blanks."""
+    """Names as integers 1, 2, … in order of first appearance, kept in ``number``; -1 for blanks."""
     number.setdefault("", -1)
     return np.array([number.setdefault(text, len(number)) for text in texts], dtype=np.int64)
 

@@ -27,7 +27,7 @@ Rows = NDArray[np.float64]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SwfRules:
-    """What to do with job lines that cannot be simulated as they stand. Defaults are for users."""
+    """What to do with job lines that cannot be simulated as they are. Defaults are for users."""
 
     negative_run_time_s: float | None = None
     """Run time given to jobs whose run time is negative (unknown); None drops them. [s], > 0"""
@@ -51,8 +51,8 @@ SWF_RULES: Mapping[str, SwfRules] = MappingProxyType(
         "papers": SwfRules(negative_run_time_s=10.0, drop_larger=False, repair_ids=False),
     }
 )
-"""Named rules. ``papers`` reads as the published code of RLScheduler and GAS-MARL does: a negative run time becomes
-10 s, a run time of 0 is dropped, jobs larger than the machine stay."""
+"""Named rules. ``papers`` reads traces like the published code of RLScheduler and GAS-MARL: a negative run time
+becomes 10 s, jobs with a run time of 0 are dropped, jobs larger than the machine are kept."""
 
 _LARGEST_HEADER_NUMBER = 1e11
 """Year 5138 as a Unix time, and more processors than any machine has."""
@@ -70,21 +70,21 @@ def read_swf(
 ) -> Workload:
     """Read an SWF trace, plain or gzip.
 
-    Processors are max(field 5, field 8); the requested time is field 9, or the run time where that is missing. Jobs
-    that run longer than they requested are counted, not changed: the engine kills or extends them.
+    Processors are max(field 5, field 8); the requested time is field 9, or the run time if that is missing. Jobs
+    that run longer than requested are counted, not changed: the engine kills or extends them.
 
     Args:
         path: the file; gzip is recognized by content.
         strict: refuse what would otherwise be repaired or dropped.
-        limit: read only the first so many job lines.
-        processors: machine size, instead of header MaxProcs, else MaxNodes.
-        repairs: what to do with lines that cannot be simulated as they stand.
+        limit: number of job lines to read; all if None.
+        processors: machine size; by default MaxProcs of the header, else MaxNodes.
+        repairs: what to do with lines that cannot be simulated as they are.
 
     Returns:
-        The jobs in order of their id, times on the trace's own clock; every repair and drop is in ``notes``.
+        The jobs, sorted by id, with times on the trace's own clock; ``notes`` lists every repair and drop.
 
     Raises:
-        InputError: the file is unreadable or malformed, no job is left, or ``strict`` and something needs repair.
+        InputError: the file cannot be read, is malformed, has no usable job, or needs a repair under ``strict``.
     """
     path = Path(path)
     for flag, value in (("limit", limit), ("processors", processors)):
@@ -108,9 +108,9 @@ def read_swf(
 
 
 def write_swf(workload: Workload, path: str | Path) -> None:
-    """Write a workload as SWF, compressed if the name ends in ``.gz``, whole or not at all.
+    """Write a workload as SWF, gzipped if the name ends in ``.gz``. A failed write leaves no partial file.
 
-    What SWF has no field for is not written: ``power_w``, ``trace_row`` and the notes. Reading the file again gives
+    SWF has no field for ``power_w``, ``trace_row`` and the notes, so they are not written. Reading the file back gives
     the same values in every other column.
 
     Raises:
@@ -133,9 +133,9 @@ def write_swf(workload: Workload, path: str | Path) -> None:
 def _repaired(
     rows: Rows, lines: NDArray[np.int64], machine: int | None, rules: SwfRules, ledger: Ledger
 ) -> dict[str, Any]:
-    """The workload's columns from the job lines, after the rules have been applied in order.
+    """The workload's columns from the job lines, after applying the rules in order.
 
-    A line that breaks two rules is counted under the first.
+    A line that breaks several rules is counted under the first.
     """
     trace_row = np.arange(len(rows))
 
@@ -198,7 +198,7 @@ def _requested(rows: Rows, lines: NDArray[np.int64], ledger: Ledger) -> Rows:
 
 
 def _partial_records(rows: Rows) -> NDArray[np.bool_]:
-    """Checkpointed or swapped jobs have a summary line and one line a part, all with the same id (SWF, field 11)."""
+    """Checkpointed or swapped jobs have a summary line and one line per part, all with the same id (SWF, field 11)."""
     part = np.isin(rows[:, 10], (2, 3, 4))
     if part.any():
         part &= np.isin(rows[:, 0], rows[~part, 0])
@@ -220,7 +220,7 @@ def _repeated_rows(rows: Rows) -> NDArray[np.bool_]:
 def _ids(rows: Rows, lines: NDArray[np.int64], rules: SwfRules, ledger: Ledger) -> tuple[Rows, Rows]:
     """Unique job ids and the matching preceding jobs; ids that are missing or not unique are replaced by 1..n.
 
-    New numbers follow submit time, then line. Preceding jobs then name nobody and are forgotten.
+    New numbers follow submit time, then line. Preceding jobs then refer to no known job and are dropped.
     """
     job_id, preceding = rows[:, 0], rows[:, 16]
     preceding = np.where(preceding > 0, preceding, -1)
@@ -239,9 +239,9 @@ def _ids(rows: Rows, lines: NDArray[np.int64], rules: SwfRules, ledger: Ledger) 
             f"{job_id[row]:.0f} {problem}", file=ledger.file, line=int(lines[row]), field=field_name(1),
             fix="give each job its own number >= 0, or read with the default rules",
         )  # fmt: skip
-    what = "job id missing or not unique, so all jobs were renumbered by submit time"
+    what = "job id missing or not unique, all jobs renumbered by submit time"
     ledger.repair(what, lines[bad], column=field_name(1), fix="give each job its own number >= 0")
-    ledger.repair("preceding job forgotten", lines[preceding > 0], column=field_name(17), fix="give unique job ids")
+    ledger.repair("preceding job dropped", lines[preceding > 0], column=field_name(17), fix="give unique job ids")
     renumbered = np.empty(len(rows))
     renumbered[np.argsort(rows[:, 1], kind="stable")] = np.arange(1, len(rows) + 1)
     return renumbered, np.full(len(rows), -1.0)
@@ -267,9 +267,9 @@ def _machine_size(header: Mapping[str, list[str]], ledger: Ledger) -> int | None
 
 
 def _number(header: Mapping[str, list[str]], key: str) -> float | None:
-    """The first value of a header key that begins with a number of 1 or more; free text may follow it.
+    """The first value of a header key that begins with a number >= 1; free text may follow the number.
 
-    Zero, negative and absurd values stand for "unknown" in real headers.
+    Zero, negative and absurdly large values mean "unknown" in real headers.
     """
     for text in header.get(key, ()):
         if (match := re.match(r"\d+(?:\.\d+)?", text)) and 1 <= float(match[0]) <= _LARGEST_HEADER_NUMBER:
@@ -300,7 +300,7 @@ def _header_text(workload: Workload) -> str:
 
 
 def _as_written(values: NDArray[Any]) -> NDArray[Any]:
-    """Missing as -1, and whole numbers without a decimal point."""
+    """Missing values as -1, and whole numbers without a decimal point."""
     filled = np.where(np.isnan(values), -1.0, values) if values.dtype.kind == "f" else values
     whole = (filled == np.floor(filled)) & (np.abs(filled) < 2.0**53)
     return filled.astype(np.int64) if whole.all() else filled

@@ -1,4 +1,4 @@
-"""From the bytes of an SWF file to a header and a matrix of numbers, with exact places for what is malformed."""
+"""Parsing of SWF files into a header and a matrix of numbers, with the exact location of malformed input."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ SWF_FIELDS: tuple[str, ...] = (
 """Names of the 18 fields of the Standard Workload Format, version 2.2."""
 
 WHOLE_FIELDS = (1, 11, 12, 13, 14, 15, 16, 17)
-"""1-based fields that hold identifiers, so that a fraction in them is an error."""
+"""1-based numbers of the fields that hold identifiers, in which a fraction is an error."""
 
 _MEMORY_FIELDS = (7, 10)
-"""Logs write "no limit" as 2^64 here, so the bound below does not hold for them."""
+"""Logs write "no limit" as 2^64 in these fields, so the bound below does not apply to them."""
 
 _LARGEST = 2.0**53
-"""Above this a double no longer counts every integer."""
+"""Above this, a double cannot represent every integer."""
 
 _COMMENT = re.compile(rb"^[ \t]*;([^\n]*)", re.MULTILINE)
 _LEADING_COMMENTS = re.compile(rb"(?:[ \t]*(?:;[^\n]*)?\n)*")
@@ -41,10 +41,10 @@ def field_name(number: int) -> str:
 
 
 def parse(content: bytes, path: Path) -> tuple[Mapping[str, list[str]], NDArray[np.float64], NDArray[np.int64]]:
-    """Header, job lines and their line numbers.
+    """Parse the header, the job lines and their line numbers.
 
     Returns:
-        Header keys with all their values in order; the fields, shape (n, 18); the 1-based file line of each row.
+        Header keys, each with all its values in order; the fields, shape (n, 18); the 1-based file line of each row.
 
     Raises:
         InputError: a line does not hold 18 finite numbers, an identifier has a fraction, or there is no job line.
@@ -62,7 +62,7 @@ def parse(content: bytes, path: Path) -> tuple[Mapping[str, list[str]], NDArray[
         comments += _COMMENT.findall(body)
         body = _COMMENT.sub(b"", body)
     if not body.strip():
-        raise InputError("has no job lines", file=path, fix="give a file with 18 numbers on each job line")
+        raise InputError("has no job lines", file=path, fix="give a file with 18 numbers per job line")
     first_line = head.count(b"\n") + 1
     rows, lines = _matrix(body, first_line, path)
     _check_numbers(rows, lines, path)
@@ -83,7 +83,7 @@ def _matrix(body: bytes, first_line: int, path: Path) -> tuple[NDArray[np.float6
         body += b"\n"
     try:
         with warnings.catch_warnings():
-            # NumPy before 2.3 warns about text that is not a number and stops there, later ones raise.
+            # NumPy before 2.3 warns about text that is not a number and stops there, later versions raise.
             warnings.simplefilter("error", DeprecationWarning)
             values = np.fromstring(body, sep=" ")
     except (ValueError, DeprecationWarning):
@@ -102,7 +102,7 @@ def _matrix(body: bytes, first_line: int, path: Path) -> tuple[NDArray[np.float6
 
 
 def _malformed(body: bytes, first_line: int, path: Path) -> InputError:
-    """The exact place of the first line that is not 18 numbers, found slowly."""
+    """An error that names the first line that is not 18 numbers (a slow search)."""
     for line, text in enumerate(body.split(b"\n"), first_line):
         tokens = text.split()
         for number, token in enumerate(tokens[: len(SWF_FIELDS)], 1):
@@ -113,11 +113,11 @@ def _malformed(body: bytes, first_line: int, path: Path) -> InputError:
         if tokens and len(tokens) != len(SWF_FIELDS):
             fix = "an SWF job line has 18 fields; write -1 for unknown ones"
             return InputError(f"{len(tokens)} fields", file=path, line=line, field="job line", fix=fix)
-    return InputError("is not an SWF file", file=path, fix="give a file with 18 numbers on each job line")
+    return InputError("is not an SWF file", file=path, fix="give a file with 18 numbers per job line")
 
 
 def _check_numbers(rows: NDArray[np.float64], lines: NDArray[Any], path: Path) -> None:
-    """Refuse NaN, infinities, numbers too large to count with, and fractional identifiers."""
+    """Refuse NaN, infinities, numbers too large to be exact, and fractional identifiers."""
     for number in range(1, len(SWF_FIELDS) + 1):
         column = rows[:, number - 1]
         bound = np.inf if number in _MEMORY_FIELDS else _LARGEST

@@ -23,12 +23,12 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LublinType:
-    """Parameters of one type of jobs; symbols as in m_lublin99.c. Gammas are (shape, scale)."""
+    """Parameters of one type of jobs; symbols as in m_lublin99.c. Gamma distributions are (shape, scale)."""
 
     serial: float
     """Share of jobs on one processor."""
     power_of_two: float
-    """Share of all jobs whose size is rounded to a power of two (other sizes may be one by chance)."""
+    """Share of all jobs whose size is rounded to a power of two (other sizes may be a power of two by chance)."""
     size_low: float
     size_medium: float
     size_high: float
@@ -37,15 +37,15 @@ class LublinType:
     """UPROB: share of parallel jobs in [low, medium]."""
     run_short: tuple[float, float]
     run_long: tuple[float, float]
-    """a1, b1 and a2, b2: two gammas of ln(run time in s)."""
+    """a1, b1 and a2, b2: two gamma distributions of ln(run time in s)."""
     run_short_share: tuple[float, float]
-    """pa, pb: share of the first gamma = pa x size + pb, within [0, 1]."""
+    """pa, pb: share of the first distribution = pa x size + pb, clipped to [0, 1]."""
     gap: tuple[float, float]
-    """aarr, barr: gamma of ln(gap in s), in rush hours."""
+    """aarr, barr: gamma distribution of ln(gap in s), in rush hours."""
     cycle: tuple[float, float]
-    """anum, bnum: gamma that gives the daily cycle, in half-hours."""
+    """anum, bnum: gamma distribution that gives the daily cycle, in half-hours."""
     all_hours: float
-    """ARAR: factor on aarr from rush hours to all hours."""
+    """ARAR: factor that turns aarr of rush hours into that of all hours."""
     queue: int
     """SWF field 15: 0 interactive (and combined), 1 batch."""
 
@@ -77,7 +77,7 @@ LARGEST_LN_GAP = 13.0
 SLOT_S = 1800
 SLOTS = 48
 _CYCLE_START = 11
-"""The gamma of the daily cycle begins at this slot, counted from 1: 05:00."""
+"""The gamma distribution of the daily cycle begins at this slot, counted from 1: 05:00."""
 
 
 def lublin(
@@ -88,10 +88,10 @@ def lublin(
     types: Mapping[str, LublinType] | None = None,
     gap_factor: float = 1.0,
 ) -> Workload:
-    """Jobs after Lublin & Feitelson 2003; time 0 is midnight, the first job comes after the first gap.
+    """Jobs from the model of Lublin & Feitelson 2003; time 0 is midnight, the first job arrives after the first gap.
 
-    The requested time is the run time, as the model has no user estimates. The same arguments give the same bytes on
-    one version of NumPy.
+    The requested time is the run time, because the model has no user estimates. With the same version of NumPy, the
+    same arguments give the same bytes.
 
     Args:
         jobs: number of jobs, >= 1.
@@ -99,7 +99,7 @@ def lublin(
         processors: machine size; sizes are set by `for_machine` unless ``types`` are given.
         types: job types, each an independent stream, e.g. ``for_machine(256, "batch", "interactive")``; by default
             the combined model.
-        gap_factor: every gap is multiplied by this before the daily cycle is laid on; 0.5 doubles the load.
+        gap_factor: every gap is multiplied by this before the daily cycle is applied; 0.5 doubles the load.
 
     Raises:
         InputError: an argument is out of range.
@@ -142,7 +142,7 @@ def daily_weights(kind: LublinType) -> Floats:
     slot = np.arange(_CYCLE_START, _CYCLE_START + SLOTS)
     nodes, node_weights = np.polynomial.legendre.leggauss(12)
     x = slot[:, np.newaxis] + nodes / 2
-    # The gamma's norm cancels, so integrating its density over each slot replaces a CDF.
+    # The normalization cancels, so integrating the density over each slot replaces a CDF.
     density = np.exp((shape - 1) * np.log(x / slot[0]) - (x - slot[0]) / scale)
     weights = np.empty(SLOTS)
     weights[(slot - 1) % SLOTS] = density @ node_weights
@@ -151,7 +151,7 @@ def daily_weights(kind: LublinType) -> Floats:
 
 
 def check_arguments(jobs: int, seed: int, processors: int, gap_factor: float) -> None:
-    """Refuse arguments that no model takes.
+    """Refuse arguments that no model accepts.
 
     Raises:
         InputError: naming the argument.
@@ -179,7 +179,7 @@ def _sizes(rng: np.random.Generator, n: int, kind: LublinType) -> NDArray[np.int
     start = np.where(low < kind.size_low_share, kind.size_low, kind.size_medium)
     end = np.where(low < kind.size_low_share, kind.size_medium, kind.size_high)
     exponent = start + (end - start) * spread
-    # One number decides both questions, so rounding adds powers of two to those met by chance.
+    # One number decides both, so rounding adds to the sizes that are powers of two by chance.
     exponent = np.where(which <= kind.serial + kind.power_of_two, np.floor(exponent + 0.5), exponent)
     return np.where(which <= kind.serial, 1, np.floor(2**exponent + 0.5)).astype(np.int64)
 
@@ -197,13 +197,13 @@ def _run_times(rng: np.random.Generator, size: NDArray[np.int64], kind: LublinTy
 
 
 def _submits(rng: np.random.Generator, n: int, kind: LublinType, gap_factor: float) -> Floats:
-    """Submit times [s]: gaps are spent along the daily weights, many in a rush hour, few at night."""
+    """Submit times [s]: gaps follow the daily weights, so that many jobs arrive in rush hours and few at night."""
     ln_gap = np.full(n, np.inf)
     while (redraw := np.flatnonzero(ln_gap > LARGEST_LN_GAP)).size:
         ln_gap[redraw] = rng.standard_gamma(kind.gap[0] * kind.all_hours, redraw.size) * kind.gap[1]
     points = np.cumsum(np.exp(ln_gap)) * gap_factor / SLOT_S
     within_day = np.concatenate(([0], np.cumsum(daily_weights(kind))))
-    within_day[-1] = SLOTS  # against rounding
+    within_day[-1] = SLOTS  # rounding
     day, rest = np.divmod(points, SLOTS)
     submit_s: Floats = (day * SLOTS + np.interp(rest, within_day, np.arange(SLOTS + 1))) * SLOT_S
     return submit_s

@@ -1,7 +1,7 @@
-"""Recipes after Cirne & Berman 2001 and Jann et al. 1997, fitted to traces made with those models.
+"""Models after Cirne & Berman 2001 and Jann et al. 1997, fitted to traces made with the original models.
 
-The papers' own parameters and programs were not at hand: the structure follows the papers, the numbers were fitted to
-the traces Cirne.swf and Jann.swf that RLScheduler and GAS-MARL use. Call them "Cirne-like" and "Jann-like".
+The original parameters and programs were not available: the structure follows the papers, and the numbers are fitted to
+the traces Cirne.swf and Jann.swf that RLScheduler and GAS-MARL use. Call the jobs "Cirne-like" and "Jann-like".
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ CIRNE_RATE = (
 )  # fmt: skip
 """Polynomial of the arrival rate in u = (hour - 12) / 12, highest power first. [jobs/h]"""
 CIRNE_KEPT = 0.8546
-"""Share of the arrivals that become jobs; the others are most likely the model's cancelled jobs."""
+"""Share of the arrivals that become jobs; the others are most likely canceled jobs of the original model."""
 
 JANN_PROCESSORS = 322
 
 
 @dataclass(frozen=True, slots=True)
 class HyperErlang:
-    """With probability p Erlang of order n and scale first_s [s], else of scale second_s [s]."""
+    """Erlang distribution of order n, with scale first_s [s] with probability p, else with scale second_s [s]."""
 
     n: int
     p: float
@@ -38,7 +38,7 @@ class HyperErlang:
     second_s: float
 
     def draw(self, rng: np.random.Generator, count: int) -> Floats:
-        """Some seconds, shape (count,)."""
+        """Draw times, shape (count,). [s]"""
         scale_s = np.where(rng.random(count) < self.p, self.first_s, self.second_s)
         return rng.standard_gamma(self.n, count) * scale_s
 
@@ -55,24 +55,24 @@ JANN_CLASSES: tuple[tuple[int, int, HyperErlang, HyperErlang], ...] = (
     (129, 256, HyperErlang(3, 0.167, 422, 2.08), HyperErlang(1, 0.323, 218490, 3212)),
     (257, 322, HyperErlang(5, 0.107, 12112, 8.94), HyperErlang(1, 0.213, 534880, 41373)),
 )
-"""Smallest and largest size, run time, gap of each class. The last two rest on 54 and 28 jobs."""
+"""Smallest and largest size, run time and gap of each class. The last two are fitted to only 54 and 28 jobs."""
 
 
 def cirne(
     jobs: int, seed: int, *, processors: int = 128, gap_factor: float = 1.0, user_estimates: bool = False
 ) -> Workload:
-    """Cirne-like jobs: arrivals along a fixed daily curve, log-uniform sizes, run = request x accuracy.
+    """Cirne-like jobs: a fixed daily curve of arrivals, log-uniform sizes, run time = request x accuracy.
 
-    Arrivals are placed where the cumulative rate is a whole number, and a seventh of them is left out at random;
-    time 0 is midnight. Run times do not depend on sizes. Fitted to Cirne.swf; see the module.
+    Arrivals lie where the cumulative rate is a whole number, and a random seventh of them is left out; time 0 is
+    midnight. Run times do not depend on sizes. Fitted to Cirne.swf; see the module.
 
     Args:
         jobs: number of jobs, >= 1.
         seed: seed of the random numbers, >= 0.
         processors: machine size; the fit is for 128.
-        gap_factor: every gap is multiplied by this before the daily curve is laid on; 0.5 doubles the load.
-        user_estimates: request the time that the recipe draws first, instead of the run time. The fit is to run
-            times alone, so these estimates were compared with nothing.
+        gap_factor: every gap is multiplied by this before the daily curve is applied; 0.5 doubles the load.
+        user_estimates: request the time that the model draws first, instead of the run time. Only run times are
+            fitted, so these estimates have not been validated.
 
     Raises:
         InputError: an argument is out of range.
@@ -122,7 +122,7 @@ def jann(jobs: int, seed: int, *, gap_factor: float = 1.0) -> Workload:
 
 
 def _arrivals(gap: HyperErlang, rng: np.random.Generator) -> Iterator[Floats]:
-    """Arrival times [s], 1000 at a time, without end."""
+    """An endless stream of arrival times, 1000 at a time. [s]"""
     last_s = 0.0
     while True:
         times = last_s + np.cumsum(gap.draw(rng, 1000))

@@ -1,4 +1,4 @@
-"""The typed table of jobs that every reader and generator returns."""
+"""The table of jobs that every reader and generator returns."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True, slots=True)
 class Note:
-    """One kind of repair or drop made while a workload was read, with its count and first place."""
+    """One kind of repair or drop made while reading a workload, with its count and first line."""
 
     what: str
     count: int
     first_line: int | None = None
     about: str = ""
-    """The column that it tells of, if it tells of one: the note goes when that column is replaced."""
+    """The column that the note is about, if any: replacing that column removes the note."""
 
     def __str__(self) -> str:
         where = "" if self.first_line is None else f", first at line {self.first_line}"
@@ -52,7 +52,7 @@ class Workload(Shown):
     run_time_s: Floats
     """Actual run time, > 0. Never shown to a policy. [s]"""
     requested_time_s: Floats
-    """Requested (wall) time, > 0; the run time where the trace has none. [s]"""
+    """Requested (wall) time, > 0; the run time if the trace has none. [s]"""
     processors: Ints
     """Processors, >= 1."""
     power_w: Floats
@@ -79,7 +79,7 @@ class Workload(Shown):
     time_zone: str | None = None
     """IANA time zone of the site, if known."""
     notes: tuple[Note, ...] = ()
-    """What was repaired or dropped on the way in."""
+    """What was repaired or dropped while reading."""
     sources: Mapping[str, str] = field(default_factory=dict)
     """File name -> SHA-256 of every input file."""
 
@@ -106,12 +106,12 @@ class Workload(Shown):
         return facts
 
     def take(self, rows: NDArray[Any] | slice) -> Self:
-        """The same workload with only the given rows (indices, mask or slice), in that order."""
+        """A copy with only the given rows (indices, mask or slice), in that order."""
         columns: dict[str, Any] = {name: getattr(self, name)[rows] for name in COLUMNS}
         return replace(self, **columns)
 
     def with_columns(self, **columns: Any) -> Self:
-        """The same workload with some columns replaced, without the notes about what they were."""
+        """A copy with some columns replaced, without the notes about the replaced columns."""
         kept = tuple(note for note in self.notes if note.about not in columns)
         return replace(self, **{"notes": kept, **columns})
 
@@ -133,8 +133,8 @@ class Workload(Shown):
     def from_columns(cls, name: str, columns: Mapping[str, Any], **meta: Any) -> Self:
         """Build a workload from any subset of columns, sorted by job id.
 
-        ``submit_s``, ``run_time_s`` and ``processors`` are required; ``job_id`` defaults to 1..n and
-        ``requested_time_s`` to the run time; everything else to "missing".
+        ``submit_s``, ``run_time_s`` and ``processors`` are required; ``job_id`` defaults to 1..n,
+        ``requested_time_s`` to the run time, and every other column to missing values.
 
         Raises:
             InputError: a required column is missing, a column is unknown, or a value is out of range.
@@ -185,7 +185,7 @@ COLUMNS: tuple[str, ...] = tuple(f.name for f in fields(Workload) if f.type in (
 """Names of the job columns, in order."""
 
 SHORTEST_S, LATEST_S = 1e-3, 1e11
-"""Shortest run time, and latest time, at which seconds as floats still tell a job's end from its start. [s]"""
+"""Shortest run time and latest time for which floats can still distinguish a job's end from its start. [s]"""
 
 RANGES: Mapping[str, tuple[float, bool]] = MappingProxyType(
     {
@@ -196,7 +196,7 @@ RANGES: Mapping[str, tuple[float, bool]] = MappingProxyType(
         "power_w": (0.0, False),
     }
 )
-"""Lowest value of a column, and whether it must lie above it. Power may also be missing."""
+"""Lowest value of a column, and whether the bound is exclusive. Power may also be missing."""
 
 
 def is_float(column: str) -> bool:
@@ -212,12 +212,12 @@ def _column(name: str, values: Any, n: int) -> NDArray[Any]:
     if floats:
         return array
     if not np.all(np.isfinite(array)) or not np.all(array == np.floor(array)):
-        raise InputError("needs whole numbers", field=name)
+        raise InputError("requires whole numbers", field=name)
     return np.asarray(values).astype(np.int64)
 
 
 def trace_name(path: Path) -> str:
-    """What a workload is called: its file's name without the suffixes of a trace, ``a.swf.gz`` -> ``a``."""
+    """Name of a workload: the file name without the suffixes of a trace, ``a.swf.gz`` -> ``a``."""
     name = path.name
     for suffix in (".gz", ".swf", ".csv", ".parquet", ".txt"):
         name = name.removesuffix(suffix)

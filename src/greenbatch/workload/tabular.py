@@ -36,23 +36,23 @@ def read_table(
     unix_start_s: float | None = None,
     time_zone: str | None = None,
 ) -> Workload:
-    """Read jobs from CSV (plain or gzip; comma, semicolon or tab) or Parquet, told apart by content.
+    """Read jobs from CSV (plain or gzip; comma, semicolon or tab) or Parquet, detected from the content.
 
-    The first CSV line names the columns. ``submit_s``, ``run_time_s`` and ``processors`` are needed; every other
-    column of a `Workload` may be there, blank cells are missing values, and columns of other names are ignored and
-    noted. Unlike logs, a table is taken at its word: an impossible value is refused, not repaired.
+    The first CSV line names the columns. ``submit_s``, ``run_time_s`` and ``processors`` are required; every other
+    column of a `Workload` is optional, blank cells are missing values, and other columns are ignored with a note.
+    Unlike logs, tables are not repaired: an impossible value is an error.
 
     Args:
         path: the file.
-        columns: names in the file -> names here, for columns that are called something else.
+        columns: column name in the file -> column of a `Workload`, for columns with other names.
         strict: refuse jobs larger than the machine instead of dropping them.
         processors: machine size; larger jobs are dropped.
         unix_start_s: Unix time of trace time 0. [s]
         time_zone: IANA time zone of the site.
 
     Raises:
-        InputError: the file is unreadable, a column is missing or named twice, or a cell holds something else than a
-            number in range; names the line (for Parquet the row) and the column.
+        InputError: the file cannot be read, a column is missing or named twice, or a cell is not a number in range;
+            the message names the line (for Parquet the row) and the column.
     """
     path = Path(path)
     if processors is not None and processors < 1:
@@ -80,7 +80,7 @@ def read_table(
 
 
 def _mapping(columns: Mapping[str, str] | None, path: Path) -> dict[str, str]:
-    """Names in the file -> names here, every own name that is not mapped standing for itself."""
+    """Column name in the file -> column of a workload; a column that is not mapped has the same name in both."""
     given = dict(columns or {})
     for theirs, name in given.items():
         if name not in COLUMNS:
@@ -92,7 +92,7 @@ def _mapping(columns: Mapping[str, str] | None, path: Path) -> dict[str, str]:
 
 
 def _positions(names: Sequence[str], ours: Mapping[str, str], path: Path) -> tuple[dict[str, int], list[str]]:
-    """Own column name -> position in the file, and the names in the file that are ignored."""
+    """Column of a workload -> position in the file, and the columns of the file that are ignored."""
     positions: dict[str, int] = {}
     for k, name in enumerate(names):
         if name in ours:
@@ -132,12 +132,12 @@ def _read_csv(
     except csv.Error as error:
         raise InputError(f"is not CSV: {error}", file=path, line=reader.line_num, fix="check the quotes") from None
     if not lines:
-        raise InputError("has no rows", file=path, line=reader.line_num, fix="give one line for each job")
+        raise InputError("has no rows", file=path, line=reader.line_num, fix="give one line per job")
     return {name: np.concatenate(parts) for name, parts in blocks.items()}, np.array(lines), ignored
 
 
 def _blocks(reader: Any, width: int, path: Path) -> Iterator[tuple[list[int], list[list[str]]]]:
-    """Line numbers and cells of the filled rows, some at a time."""
+    """Line numbers and cells of the non-blank rows, in blocks."""
     filled = ((reader.line_num, row) for row in reader if row)
     while block := list(islice(filled, _BLOCK_ROWS)):
         for line, row in block:
@@ -181,23 +181,23 @@ def _read_parquet(
     table = {}
     for theirs, name in wanted.items():
         if not (frame[theirs].dtype.is_numeric() or frame[theirs].dtype == polars.Null):
-            fix = "convert it to numbers in the unit its name says"
+            fix = "convert it to numbers in the unit that its name ends in"
             raise InputError(f"holds {frame[theirs].dtype}, not numbers", file=path, field=theirs, fix=fix)
         table[name] = frame[theirs].cast(polars.Float64).fill_null(float("nan")).to_numpy().copy()
     if not len(frame):
-        raise InputError("has no rows", file=path, fix="give one row for each job")
+        raise InputError("has no rows", file=path, fix="give one row per job")
     return table, np.arange(1, len(frame) + 1), ignored
 
 
 def _check(table: dict[str, Floats], lines: NDArray[np.int64], theirs: Mapping[str, str], path: Path) -> None:
-    """Refuse values that no job can have; turn missing whole numbers into -1."""
+    """Refuse impossible values; replace missing whole numbers by -1."""
     for name, values in table.items():
         missing = np.isnan(values)
         bad = np.isinf(values) | (np.abs(values) >= _LARGEST)
         fix = "it must be a finite number below 2^53"
         if name in RANGES:
             lowest, strict = RANGES[name]
-            # A missing requested time falls back to the run time; the other bounded columns must be filled.
+            # A missing requested time falls back to the run time; other bounded columns must have values.
             bad |= ~missing & (values <= lowest if strict else values < lowest)
             bad |= missing & (name in REQUIRED)
             fix = f"it must be finite and {'>' if strict else '>='} {lowest:g}"
