@@ -41,16 +41,18 @@ FileName = Annotated[str, Field(pattern=r"^[\w-][\w.-]*$", max_length=200)]
 Threads = Annotated[int, Field(ge=1, le=1_000_000)]
 
 
-def _ascending(jobs: tuple[int, ...]) -> tuple[int, ...]:
-    if list(jobs) != sorted(jobs):
-        raise ValueError(f"is {list(jobs)}, the first job behind the last; give the first one first")
+def _first_and_last(jobs: tuple[int, ...]) -> tuple[int, ...]:
+    if len(jobs) != 2 or jobs[0] > jobs[1]:
+        raise ValueError(f"is {list(jobs)}; it must be the first and the last job")
     return jobs
 
 
-Jobs = Annotated[
-    tuple[Natural, ...], Field(strict=False, min_length=2, max_length=2), AfterValidator(_ascending)
-]  # fmt: skip
+Jobs = Annotated[tuple[Natural, ...], Field(strict=False), AfterValidator(_first_and_last)]
 """First and last of some consecutive jobs, 0-based."""
+JobsOrNone = Annotated[
+    tuple[Natural, ...], Field(strict=False), AfterValidator(lambda jobs: jobs and _first_and_last(jobs))
+]
+"""The same, or no jobs at all."""
 
 
 class Run(Section):
@@ -88,7 +90,7 @@ class TrainingRecord(Section):
 
     scenario: Text
     windows: Mode
-    held_out_jobs: Jobs | Annotated[tuple[()], Field(strict=False)]
+    held_out_jobs: JobsOrNone
     """First and last job that were kept for tests; none for ``published`` windows."""
     seen_jobs: Annotated[tuple[Jobs, ...], Field(strict=False)]
     """Runs of jobs that lie in a window which was trained or validated on, or could have been drawn for it."""
