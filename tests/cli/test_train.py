@@ -192,7 +192,7 @@ def test_without_torch_it_says_how_to_install_it(here: Path):
     )
     done = subprocess.run([sys.executable, "-c", code, *TRAIN], capture_output=True, text=True, check=False)
     assert done.returncode == 2
-    expected = 'greenbatch: training needs torch, which is not installed (pip install "greenbatch[learn]")\n'
+    expected = 'greenbatch: training requires torch, which is not installed (pip install "greenbatch[learn]")\n'
     assert done.stderr == expected
 
 

@@ -22,7 +22,7 @@ from greenbatch.experiments.decisions import choice_tables, choices_of, telling
 from greenbatch.experiments.model_sections import model_sections
 from greenbatch.experiments.reproduce import PROTOCOLS, published
 from greenbatch.experiments.statistics import mean_interval
-from greenbatch.experiments.studies import STUDIES, Budget, Study, cells_of, plan_of, state_of, train_missing, wanted
+from greenbatch.experiments.studies import STUDIES, Budget, Study, cells_of, plan_of, select, state_of, train_missing
 from greenbatch.experiments.study_report import all_lines, all_tables, write_study
 from greenbatch.experiments.study_results import Result, decider_of, results
 from greenbatch.experiments.tables import to_markdown, to_rich
@@ -41,9 +41,9 @@ def gas_marl(tmp_path_factory: pytest.TempPathFactory) -> Trained:
     """Two of three seeds of GAS-MARL, none of PPO."""
     place = tmp_path_factory.mktemp("gas-marl")
     study = tiny_study("gas-marl", place)
-    some = wanted(study, presets=["gas-marl"], windows="published", seeds=(0, 1))
+    some = select(study, presets=["gas-marl"], windows="published", seeds=(0, 1))
     train_missing(study, cells_of(study, some), place / "out", BUDGET)
-    asked = wanted(study, presets=["gas-marl", "maskable-ppo"], windows="published")
+    asked = select(study, presets=["gas-marl", "maskable-ppo"], windows="published")
     return study, place / "out", results(study, asked, place / "out")
 
 
@@ -52,7 +52,7 @@ def rlscheduler(tmp_path_factory: pytest.TempPathFactory) -> Trained:
     """One seed on each of two traces of different machines."""
     place = tmp_path_factory.mktemp("rlscheduler")
     study = tiny_study("rlscheduler", place)
-    some = wanted(
+    some = select(
         study, presets=["rlscheduler"], windows="published", seeds=(0,), goals=["bounded-slowdown"],
         backfills=["easy-schedgym"],
     )  # fmt: skip
@@ -64,7 +64,7 @@ def rlscheduler(tmp_path_factory: pytest.TempPathFactory) -> Trained:
 def test_every_cell_has_a_folder_that_schedulers_can_be_named_by(name: str) -> None:
     study = STUDIES[name]
     goals, etas = [goal.name for goal in study.goals], (0.001, 0.002) if study.etas else ()
-    cells = cells_of(study, wanted(study, traces=list(study.traces), goals=goals, backfills=study.backfills, etas=etas))
+    cells = cells_of(study, select(study, traces=list(study.traces), goals=goals, backfills=study.backfills, etas=etas))
     folders = [str(cell.folder) for cell in cells]
     assert len(set(folders)) == len(folders) > 30
     assert not any(set(folder) & set(",+:@ ") for folder in folders)
@@ -73,7 +73,7 @@ def test_every_cell_has_a_folder_that_schedulers_can_be_named_by(name: str) -> N
 
 def test_the_paper_s_penalty_factor_is_taken_for_each_trace() -> None:
     study = STUDIES["gas-marl"]
-    cells = cells_of(study, wanted(study, presets=["gas-marl"], seeds=(0,), windows="published"))
+    cells = cells_of(study, select(study, presets=["gas-marl"], seeds=(0,), windows="published"))
     assert {cell.trace: cell.overrides["reward.terms.bounded_slowdown"] for cell in cells} == {
         "Lublin-256": -0.002, "Cirne": -0.008, "Jann": -0.003,
     }  # fmt: skip
@@ -89,14 +89,14 @@ def test_the_paper_s_penalty_factor_is_taken_for_each_trace() -> None:
 )  # fmt: skip
 def test_what_is_not_known_is_refused(given: dict, problem: str) -> None:
     with pytest.raises(InputError, match=problem):
-        wanted(STUDIES["gas-marl"], **given)
+        select(STUDIES["gas-marl"], **given)
 
 
 def test_an_agent_may_have_values_of_its_own_on_a_trace() -> None:
     study = STUDIES["gas-marl"]
     given = {"traces": ["Cirne"], "windows": "held-out", "seeds": (0,)}
     published, group, plus = cells_of(
-        study, wanted(study, presets=["gas-marl", "gas-marl-group", "gas-marl-plus"], **given)
+        study, select(study, presets=["gas-marl", "gas-marl-group", "gas-marl-plus"], **given)
     )
     assert published.overrides == {"reward.terms.bounded_slowdown": -0.008}
     assert group.overrides == {"reward.terms.bounded_slowdown": -0.012}
@@ -108,18 +108,18 @@ def test_an_agent_may_have_values_of_its_own_on_a_trace() -> None:
     assert plan_of(published, scenario, Budget(overrides={"training.passes": 3})).settings.passes == 3
     with pytest.raises(InputError, match=r"--set: training\.search\.slowdown is set by the study for gas-marl-plus"):
         plan_of(plus, scenario, Budget(overrides={"training.search.slowdown": [1.0, 1.0]}))
-    (swept,) = cells_of(study, wanted(study, presets=["gas-marl-group"], etas=(0.5,), **given))
+    (swept,) = cells_of(study, select(study, presets=["gas-marl-group"], etas=(0.5,), **given))
     assert swept.eta == 0.5
     assert len({cell.agent for cell in (published, group, plus)}) == 3  # agents can be keys
 
 
 def test_names_of_traces_in_any_case() -> None:
-    assert wanted(STUDIES["gas-marl"], traces=["lublin-256", "JANN"]).traces == ("Lublin-256", "Jann")
+    assert select(STUDIES["gas-marl"], traces=["lublin-256", "JANN"]).traces == ("Lublin-256", "Jann")
 
 
 def test_finished_trainings_are_reused_and_others_refused(gas_marl: Trained) -> None:
     study, place, _ = gas_marl
-    some = cells_of(study, wanted(study, presets=["gas-marl"], windows="published", seeds=(0, 1)))
+    some = cells_of(study, select(study, presets=["gas-marl"], windows="published", seeds=(0, 1)))
     before = {file: file.stat().st_mtime_ns for file in place.rglob("*") if file.is_file()}
     told: list[str] = []
     train_missing(study, some, place, BUDGET, tell=told.append)
@@ -131,7 +131,7 @@ def test_finished_trainings_are_reused_and_others_refused(gas_marl: Trained) -> 
 
 def test_a_finished_training_without_its_checkpoint_is_finished(gas_marl: Trained, tmp_path: Path) -> None:
     study, place, _ = gas_marl
-    some = cells_of(study, wanted(study, presets=["gas-marl"], windows="published", seeds=(0,)))
+    some = cells_of(study, select(study, presets=["gas-marl"], windows="published", seeds=(0,)))
     folder = tmp_path / some[0].folder
     shutil.copytree(place / some[0].folder, folder, ignore=shutil.ignore_patterns("checkpoint"))
     train_missing(study, some, tmp_path, BUDGET)
@@ -142,7 +142,7 @@ def test_a_finished_training_without_its_checkpoint_is_finished(gas_marl: Traine
 
 def test_an_interrupted_training_is_gone_on_with(gas_marl: Trained, tmp_path: Path) -> None:
     study, place, _ = gas_marl
-    cells = cells_of(study, wanted(study, presets=["gas-marl"], windows="published", seeds=(0,)))
+    cells = cells_of(study, select(study, presets=["gas-marl"], windows="published", seeds=(0,)))
     (cell,) = cells
 
     def stop(what: str, done: int, total: int) -> None:
@@ -152,7 +152,7 @@ def test_an_interrupted_training_is_gone_on_with(gas_marl: Trained, tmp_path: Pa
     with pytest.raises(KeyboardInterrupt):
         train_missing(study, cells, tmp_path, BUDGET, progress=stop)
     assert state_of(tmp_path / cell.folder) == "interrupted"
-    which = wanted(study, presets=["gas-marl"], windows="published", seeds=(0,))
+    which = select(study, presets=["gas-marl"], windows="published", seeds=(0,))
     row = results(study, which, tmp_path)[0].rows[-1]
     assert row["figures"] == {}
     assert row["agent"]["not_trained"] == [0]
@@ -166,7 +166,7 @@ def test_held_out_trainings_are_tested_on_both_kinds_of_windows(
 ) -> None:
     monkeypatch.setattr(learning_windows, "HELD_OUT", range(30, 80))  # the trace is short
     study, place, _ = gas_marl
-    which = wanted(study, presets=["gas-marl"], windows="held-out", seeds=(0,))
+    which = select(study, presets=["gas-marl"], windows="held-out", seeds=(0,))
     train_missing(study, cells_of(study, which), tmp_path, BUDGET)
     there = {"published": ((90, 100), 50), "held-out": ((30,), 50)}
     made = results(study, which, tmp_path, windows=there)
@@ -174,7 +174,7 @@ def test_held_out_trainings_are_tested_on_both_kinds_of_windows(
     assert [row["scheduler"] for row in rows["published"]] == ["GAS-MARL+green, trained held-out"]
     assert [row["scheduler"] for row in rows["held-out"]] == ["GAS-MARL+green"]
     assert rows["published"][0]["figures"] != rows["held-out"][0]["figures"]
-    both = wanted(study, presets=["gas-marl"], windows="both", seeds=(0,))
+    both = select(study, presets=["gas-marl"], windows="both", seeds=(0,))
     published, _ = results(study, both, place, windows=there)
     names = [row["scheduler"] for row in published.rows if row["agent"]]
     assert names == ["GAS-MARL+green", "GAS-MARL+green, trained held-out"]
@@ -255,7 +255,7 @@ def test_published_figures_stand_beside_ours_and_never_enter(
     )
     (tmp_path / "gas-marl.csv").write_text(text)
     monkeypatch.setattr(published_module, "PUBLISHED", tmp_path)
-    asked = wanted(study, presets=["gas-marl"], windows="published", seeds=(0, 1))
+    asked = select(study, presets=["gas-marl"], windows="published", seeds=(0, 1))
     (after,) = results(study, asked, place)
     row = next(row for row in after.rows if row["agent"])
     told = {"table": "Table 3", "value": slow, "verdict": "missed", "reason": "", "seeds_met": 0}
@@ -279,7 +279,7 @@ def test_what_the_interval_holds_is_neither_met_nor_missed(
     text = f"table,trace,backfill,scheduler,metric,value\nTable 3,Tiny,green,GAS-MARL,{SLOWDOWN},{near:.3f}\n"
     (tmp_path / "gas-marl.csv").write_text(text)
     monkeypatch.setattr(published_module, "PUBLISHED", tmp_path)
-    (result,) = results(study, wanted(study, presets=["gas-marl"], windows="published", seeds=(0, 1)), place)
+    (result,) = results(study, select(study, presets=["gas-marl"], windows="published", seeds=(0, 1)), place)
     row = next(row for row in result.rows if row["agent"])
     assert old["mean"] < near
     assert row["published"][SLOWDOWN]["verdict"] == "within noise"
@@ -365,7 +365,7 @@ def test_decisions_made_again_are_those_of_the_schedule(gas_marl: Trained) -> No
 
 def test_agents_with_a_knob_have_a_row_for_each_setting(tmp_path: Path) -> None:
     study = tiny_study("gas-marl", tmp_path)
-    which = wanted(study, presets=["gas-marl-plus"], windows="published", seeds=(0,), backfills=["green"])
+    which = select(study, presets=["gas-marl-plus"], windows="published", seeds=(0,), backfills=["green"])
     small = {"training.windows": 2, "training.jobs": 10, "training.search.population": 4}
     train_missing(study, cells_of(study, which), tmp_path / "out", Budget(epochs=2, threads=1, overrides=small))
     (result,) = results(study, which, tmp_path / "out")
@@ -429,14 +429,14 @@ def test_command_line_trains_and_shows(
 @pytest.mark.parametrize(
     ("words", "problem"),
     [
-        (["gas-marl", "--epochs", "3"], "are about training"),
-        (["gas-marl", "--train"], "needs --out"),
-        (["gas-marl", "--train", "--out", "x", "--starts", "1"], "takes no --starts, --sigma or --workers"),
+        (["gas-marl", "--epochs", "3"], "apply to training only"),
+        (["gas-marl", "--train"], "requires --out"),
+        (["gas-marl", "--train", "--out", "x", "--starts", "1"], "cannot be combined with --starts, --sigma"),
         (["gas-marl", "--trained", "nowhere"], "is not a folder"),
         (["gasmarl", "--train", "--out", "x"], "nothing is trained for 'gasmarl'"),
-        (["gas-marl", "--trained", ".", "--sigma", "1"], "--trained: takes no --starts"),
-        (["rlscheduler", "--train", "--out", "x", "--eta", "0.1"], "has no penalty factor"),
-        (["gas-marl", "--train", "--out", "x", "--presets", "gas-marl-plus", "--eta", "0.1"], "has no penalty factor"),
+        (["gas-marl", "--trained", ".", "--sigma", "1"], "--trained: cannot be combined with --starts"),
+        (["rlscheduler", "--train", "--out", "x", "--eta", "0.1"], "has no effect on rlscheduler"),
+        (["gas-marl", "--train", "--out", "x", "--presets", "gas-marl-plus", "--eta", "1"], "without a penalty factor"),
         (["gas-marl", "--train", "--out", "x", "--eta", "little"], "'little' is not a number"),
         (["gas-marl", "--train", "--out", "x", "--epochs", "1", "--minutes", "1"], "two ways"),
         (["gas-marl", "--trained", ".", "--epochs", "1"], "--trained: trains nothing"),

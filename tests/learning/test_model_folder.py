@@ -262,7 +262,7 @@ def test_a_model_says_what_it_does_not_fit(folder: Path, tmp_path: Path, questio
     raw["observation"]["queue"]["columns"][0]["feature"] = "power"
     powered = replace(model, preset=check(raw))
     unknown = replace(question.workload, power_w=np.full(len(question.workload), np.nan))
-    with pytest.raises(InputError, match=r"looks at the power of jobs, tiny does not know it"):
+    with pytest.raises(InputError, match=r"requires the power of jobs, which tiny does not state"):
         powered.check_fits(replace(question, workload=unknown))
 
 

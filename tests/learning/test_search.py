@@ -258,13 +258,13 @@ def test_bad_settings_are_one_line(small: Scenario, changes: dict[str, Any], mes
     ("changes", "message"),
     [
         ({"settings.tick_s": 0.0}, "settings.tick_s: gas-marl-plus holds jobs"),
-        ({"reward.terms": {"renewable_utilization": 1.0}}, "reward.terms: gas-marl-plus is searched for by renewable"),
+        ({"reward.terms": {"renewable_utilization": 1.0}}, "reward.terms: gas-marl-plus is optimized for renewable"),
         ({"training.jobs": 301}, "training.jobs: no training window of 301 jobs"),
-        ({"training.rollouts": 5}, "training.rollouts: means nothing to a search"),
-        ({"network.width": 5}, "network: a planner with prices sees and does what engine.priced lists"),
-        ({"observation.queue.rows": 5}, "observation: a planner with prices"),
-        ({"action.wait": True}, "action: a planner with prices"),
-        ({"training.validation.windows": 5}, "training.validation: a planner with prices"),
+        ({"training.rollouts": 5}, "training.rollouts: has no effect on a search"),
+        ({"network.width": 5}, "network: has no effect on the look-ahead planner: its inputs"),
+        ({"observation.queue.rows": 5}, "observation: has no effect on the look-ahead planner"),
+        ({"action.wait": True}, "action: has no effect on the look-ahead planner"),
+        ({"training.validation.windows": 5}, "training.validation: has no effect on the look-ahead planner"),
         ({"epochs": 3}, "training.epochs: is 3, and 2 models share the generations (give a multiple of 2)"),
         ({"training.keep": "best"}, "training.keep: gas-marl-plus keeps the center of the last generation"),
         ({"backfill": "green"}, "--backfill: gas-marl-plus looks at every waiting job"),
@@ -309,7 +309,7 @@ def test_a_checkpoint_of_other_numbers_is_refused(
     search(plan(small, epochs=2), tmp_path / "x", watch=lambda _: None)
     begin = price_search.initial_point()
     monkeypatch.setattr(price_search, "initial_point", lambda: begin[:-1])
-    with pytest.raises(InputError, match=r"state\.json: holds another search than this"):
+    with pytest.raises(InputError, match=r"state\.json: contains a different search"):
         search(plan(small, epochs=2), tmp_path / "x", watch=lambda _: None)
 
 
@@ -318,7 +318,7 @@ def test_a_search_without_its_checkpoint_is_not_begun_anew(small: Scenario, tmp_
     search(plan(small, epochs=2), tmp_path / "x", watch=lambda _: None)
     shutil.rmtree(tmp_path / "x" / "checkpoint")
     before = {file: file.read_bytes() for file in (tmp_path / "x").rglob("*") if file.is_file()}
-    with pytest.raises(InputError, match="checkpoint: --resume: is missing, so it cannot be gone on with"):
+    with pytest.raises(InputError, match="checkpoint: --resume: is missing, so training cannot be resumed"):
         search(plan(small, epochs=2), tmp_path / "x", watch=lambda _: None)
     assert {file: file.read_bytes() for file in (tmp_path / "x").rglob("*") if file.is_file()} == before
 

@@ -185,7 +185,7 @@ def test_only_the_same_plan_is_resumed(finished, tmp_path):
     _, run = finished
     check_same(run, full_plan(tmp_path))
     for given, message in (
-        ({"epochs": 9}, r"^training.epochs: is 9, the training in .* was started with 4 \(give the same as then"),
+        ({"epochs": 9}, r"^training.epochs: is 9, the training in .* was started with 4 \(give the same value"),
         ({"seed": 3}, r"^training.seed: is 3"),
         ({"threads": 2}, r"^training.threads: is 2|^threads: is 2"),
         ({"backfill": "easy"}, r'^backfill: is "easy", .* with "none"'),
@@ -209,11 +209,11 @@ def test_other_versions_are_told(finished, tmp_path):
     record = json.loads((run / RUN).read_text())
     record["provenance"]["source_sha256"] = "0" * 64
     (tmp_path / RUN).write_text(json.dumps(record))
-    assert other_versions(tmp_path) == ["started with another state of greenbatch's source"]
+    assert other_versions(tmp_path) == ["started with a different version of greenbatch's source"]
     record["provenance"]["versions"]["numpy"] = "1.0"
     (tmp_path / RUN).write_text(json.dumps(record))
     (line,) = other_versions(tmp_path)
-    assert line == f"started with numpy 1.0, goes on with {np.__version__}"
+    assert line == f"started with numpy 1.0, resumes with {np.__version__}"
 
 
 def test_a_damaged_checkpoint_is_one_line(finished, tmp_path):

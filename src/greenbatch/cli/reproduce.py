@@ -84,23 +84,25 @@ def reproduce(
         New values for keys of the presets, as in greenbatch train.
     """
     if train or trained is not None:
-        from greenbatch.cli.reproduce_trained import Asked, reproduce_trained
+        from greenbatch.cli.reproduce_trained import TrainingFlags, reproduce_trained
 
         if any(value is not None for value in (starts, sigma, workers)):
             flag = "--train" if train else "--trained"
-            raise InputError("takes no --starts, --sigma or --workers", field=flag, fix="leave them out")
+            raise InputError("cannot be combined with --starts, --sigma or --workers", field=flag, fix="leave them out")
         if train and (trained is not None or out is None):
-            raise InputError("needs --out, and takes no --trained", field="--train", fix="give --train --out FOLDER")
+            raise InputError("requires --out and excludes --trained", field="--train", fix="give --train --out FOLDER")
         if trained is not None and any(value is not None for value in (epochs, minutes, threads, overrides)):
-            problem = "trains nothing, so it takes no --epochs, --minutes, --threads or --set"
+            problem = "trains nothing, so --epochs, --minutes, --threads and --set have no effect"
             raise InputError(problem, field="--trained", fix="leave them out, or give --train --out")
-        asked = Asked(traces=traces, seeds=seeds, presets=presets, goals=goals, backfills=backfills, windows=windows,
-                      eta=eta, epochs=epochs, minutes=minutes, threads=threads, overrides=overrides)  # fmt: skip
-        reproduce_trained(protocol, asked, out=out, trained=trained, json=json, force=force)
+        flags = TrainingFlags(
+            traces=traces, seeds=seeds, presets=presets, goals=goals, backfills=backfills, windows=windows, eta=eta,
+            epochs=epochs, minutes=minutes, threads=threads, overrides=overrides,
+        )  # fmt: skip
+        reproduce_trained(protocol, flags, out=out, trained=trained, json=json, force=force)
         return
     given_here = (epochs, minutes, seeds, presets, goals, backfills, windows, eta, threads, overrides)
     if any(value is not None for value in given_here):
-        raise InputError("are about training", field="--epochs to --set", fix="give --train, or --trained FOLDER")
+        raise InputError("apply to training only", field="--epochs to --set", fix="give --train, or --trained FOLDER")
     from greenbatch.cli.output import result_folder
     from greenbatch.experiments.reproduce import reproduce as run
 

@@ -13,7 +13,7 @@ from greenbatch.cli.progress import progress_line
 from greenbatch.errors import InputError
 
 if TYPE_CHECKING:
-    from greenbatch.experiments.studies import Study, Wanted
+    from greenbatch.experiments.studies import Selection, Study
     from greenbatch.experiments.study_results import Result
 
 RESULTS = "results"
@@ -21,8 +21,8 @@ Value = TypeVar("Value")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Asked:
-    """The flags as they were given."""
+class TrainingFlags:
+    """The flags of ``--train`` and ``--trained`` as given on the command line."""
 
     traces: str | None = None
     seeds: str | None = None
@@ -38,13 +38,13 @@ class Asked:
 
 
 def reproduce_trained(
-    protocol: str, asked: Asked, *, out: Path | None, trained: Path | None, json: bool, force: bool
+    protocol: str, flags: TrainingFlags, *, out: Path | None, trained: Path | None, json: bool, force: bool
 ) -> None:
-    """Train what is missing, unless ``trained`` is given, evaluate it, write the results and print the tables.
+    """Train missing cells unless ``trained`` is given, evaluate all, write the results and print the tables.
 
     Raises:
-        InputError: something is not usable, or a folder holds another training than is asked for.
-        KeyboardInterrupt: stopped by the user; the same command goes on.
+        InputError: a flag is invalid, or a folder contains a different training.
+        KeyboardInterrupt: stopped by the user; the same command resumes.
     """
     from greenbatch.cli.app import COMMAND
     from greenbatch.cli.output import result_folder
@@ -52,17 +52,17 @@ def reproduce_trained(
     from greenbatch.experiments.study_results import results
 
     paper = study(protocol)
-    which = _wanted(paper, asked)
+    which = _selection(paper, flags)
     place = trained or out
     if place is None:
         raise InputError("is not given", field="--out", fix="give the folder of the trainings")
     if trained is None:
-        _train(paper, which, place, asked)
+        _train(paper, which, place, flags)
         target: Path | None = place / RESULTS
     else:
         if not trained.is_dir():
             raise InputError("is not a folder", file=trained, field="--trained", fix="give the --out of a --train")
-        if asked.traces is asked.presets is asked.windows is None:
+        if flags.traces is flags.presets is flags.windows is None:
             which = trained_part(paper, which, place)
         target = out
 
@@ -84,18 +84,18 @@ def reproduce_trained(
             print(f"written to {target}")
 
 
-def _wanted(paper: Study, asked: Asked) -> Wanted:
-    from greenbatch.experiments.studies import wanted
+def _selection(paper: Study, flags: TrainingFlags) -> Selection:
+    from greenbatch.experiments.studies import select
 
     def listed(text: str | None, flag: str) -> list[str] | None:
         return None if text is None else items(text, flag)
 
-    return wanted(
-        paper, traces=listed(asked.traces, "--traces"), presets=listed(asked.presets, "--presets"),
-        goals=listed(asked.goals, "--goals"), backfills=listed(asked.backfills, "--backfills"),
-        windows="both" if asked.windows is None else asked.windows,
-        seeds=_each("0,1,2" if asked.seeds is None else asked.seeds, "--seeds", lambda text: whole(text, "--seeds", 0)),
-        etas=_each(asked.eta, "--eta", _number),
+    return select(
+        paper, traces=listed(flags.traces, "--traces"), presets=listed(flags.presets, "--presets"),
+        goals=listed(flags.goals, "--goals"), backfills=listed(flags.backfills, "--backfills"),
+        windows="both" if flags.windows is None else flags.windows,
+        seeds=_each("0,1,2" if flags.seeds is None else flags.seeds, "--seeds", lambda text: whole(text, "--seeds", 0)),
+        etas=_each(flags.eta, "--eta", _number),
     )  # fmt: skip
 
 
@@ -110,7 +110,7 @@ def _number(text: str) -> float:
         raise InputError(f"{text[:40]!r} is not a number", field="--eta", fix="give 0.002, say") from None
 
 
-def _train(paper: Study, which: Wanted, place: Path, asked: Asked) -> None:
+def _train(paper: Study, which: Selection, place: Path, flags: TrainingFlags) -> None:
     from greenbatch.cli.app import COMMAND
     from greenbatch.cli.train import check_flags
     from greenbatch.envs.preset import preset
@@ -118,18 +118,18 @@ def _train(paper: Study, which: Wanted, place: Path, asked: Asked) -> None:
     from greenbatch.learning.plan import parse_overrides
     from greenbatch.learning.runs import need_torch
 
-    check_flags(asked.epochs, asked.minutes, resume=False, force=False)
+    check_flags(flags.epochs, flags.minutes, resume=False, force=False)
     if any("search" not in preset(name).training for name in which.presets):
         need_torch()
     budget = Budget(
-        epochs=asked.epochs, minutes=asked.minutes, threads=asked.threads,
-        overrides=parse_overrides(asked.overrides or []), command=COMMAND.get(),
+        epochs=flags.epochs, minutes=flags.minutes, threads=flags.threads,
+        overrides=parse_overrides(flags.overrides or []), command=COMMAND.get(),
     )  # fmt: skip
     try:
         with progress_line() as show:
             train_missing(paper, cells_of(paper, which), place, budget, progress=show, tell=_tell)
     except KeyboardInterrupt:
-        raise KeyboardInterrupt(f"what is trained is kept in {place}; the same command goes on") from None
+        raise KeyboardInterrupt(f"finished trainings are kept in {place}; repeat the same command to resume") from None
 
 
 def _tell(line: str) -> None:
@@ -173,7 +173,7 @@ def write_results(paper: Study, made: Sequence[Result], folder: Path, command: s
 
 
 def print_results(made: Sequence[Result]) -> None:
-    """The tables, as far as a terminal has room for them, and what must be read with them."""
+    """Print the tables, reduced to the width of a terminal, and the remarks on them."""
     from rich.console import Console
 
     from greenbatch.experiments.study_report import all_lines, all_tables

@@ -1,4 +1,4 @@
-"""``greenbatch retrain``: models trained once more from their own record, and compared."""
+"""``greenbatch retrain``: retrain models from their own records and compare."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 def retrain(*models: str, out: Path, scenario: str | None = None) -> None:
     """Train models again from their own records, and compare the result with the original.
 
-    The same command resumes a retraining that was interrupted.
+    The same command resumes an interrupted retraining.
 
     Parameters
     ----------
@@ -23,7 +23,7 @@ def retrain(*models: str, out: Path, scenario: str | None = None) -> None:
     out
         Folder for the trainings, one subfolder each.
     scenario
-        TOML file of the scenario that your own model was trained on, unless that scenario is a shipped one.
+        TOML file of the scenario your own model was trained on, unless it is a shipped scenario.
     """
     from greenbatch.cli.app import COMMAND
     from greenbatch.cli.train import shown
@@ -32,7 +32,7 @@ def retrain(*models: str, out: Path, scenario: str | None = None) -> None:
 
     chosen = choose(models)
     if not chosen:
-        raise InputError("no model comes with this version", field="models", fix="give the folder of a model")
+        raise InputError("this version has no shipped models", field="models", fix="give the folder of a model")
     for name, folder in chosen.items():
         print(name)
         with shown(None) as display:
@@ -41,8 +41,8 @@ def retrain(*models: str, out: Path, scenario: str | None = None) -> None:
 
 
 def show(found: Retrained) -> None:
-    """Print a model beside the one trained anew."""
+    """Print the figures of a model and of the retrained one."""
     same = "the same weights" if found.same_weights else f"weights differ by up to {found.largest_difference:.3g}"
     print(f"{found.name}: {same}")
-    for metric, (shipped, anew) in found.figures.items():
-        print(f"  {metric:28s} {shipped:12.6g} {anew:12.6g}")
+    for metric, (original, retrained) in found.figures.items():
+        print(f"  {metric:28s} {original:12.6g} {retrained:12.6g}")

@@ -1,4 +1,4 @@
-"""Models trained once more from their own record: what it says must come out again."""
+"""Retrain models from their own records and compare the results with the originals."""
 
 from __future__ import annotations
 
@@ -21,26 +21,26 @@ if TYPE_CHECKING:
     from greenbatch.scenarios import Scenario
 
 METRICS = ("renewable_utilization", "avg_bounded_slowdown", "makespan_ratio", "common_horizon_brown_kwh", "p95_wait_s")
-"""What is compared."""
+"""Metrics that are compared."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Retrained:
-    """A model beside the one that its record makes."""
+    """A model compared with the one retrained from its record."""
 
     name: str
     same_weights: bool
     largest_difference: float
-    """Of any weight."""
+    """Largest absolute difference of a weight."""
     figures: dict[str, tuple[float, float]]
-    """Metric -> (shipped, trained anew), means over the scenario's evaluation windows."""
+    """Metric -> (original, retrained), means over the scenario's evaluation windows."""
 
 
 def choose(names: Sequence[str]) -> dict[str, Path]:
-    """Models by name, PRESET/NAME or a folder; all that come with greenbatch if none is named.
+    """Models by name, PRESET/NAME or a folder; all shipped models if no name is given.
 
     Raises:
-        InputError: there is no such model.
+        InputError: a model does not exist.
     """
     known = shipped_models()
     if not names:
@@ -55,17 +55,17 @@ def choose(names: Sequence[str]) -> dict[str, Path]:
 
 
 def plan_of(model: Model, scenario: Scenario, command: Sequence[str] = ()) -> Plan:
-    """The plan by which a model was trained, from its record.
+    """The training plan of a model, from its record.
 
     Raises:
-        InputError: it was trained until a time was up or not to its end.
+        InputError: its training was limited by time or not finished, so it cannot be repeated.
     """
     from greenbatch.envs.preset import check
 
     training = model.record.training
     if training.limit == "minutes" or not training.finished:
-        problem = "was trained until a time was up" if training.finished else "was not trained to its end"
-        raise InputError(problem, file=model.folder / RECORD, fix="give a model that was trained by --epochs")
+        problem = "was trained with a time limit" if training.finished else "was not trained to the end"
+        raise InputError(problem, file=model.folder / RECORD, fix="give a model trained with --epochs")
     raw: dict[str, Any] = model.preset.model_dump()
     named = {str(scale): float(number) for scale, number in model.normalizers.items()}
     for table in ("queue", "running", "supply", "state"):  # back to normalisers by name, as in the preset's file
@@ -79,31 +79,31 @@ def plan_of(model: Model, scenario: Scenario, command: Sequence[str] = ()) -> Pl
 
 
 def _check_same(model: Model, scenario: Scenario) -> None:
-    """Refuse another scenario than the one that a model was trained on."""
-    told = model.record.provenance
+    """Refuse a scenario that differs from the one a model was trained on."""
+    recorded = model.record.provenance
     resolved = json.loads(json.dumps(scenario.resolved))
-    for then, here in ((told.scenario, resolved), (told.inputs, dict(scenario.inputs))):
+    for then, here in ((recorded.scenario, resolved), (recorded.inputs, dict(scenario.inputs))):
         for key in sorted({*then, *here} - {"description", "evaluation"}):
             if then.get(key) != here.get(key):
-                problem = f"is not the scenario that {model.folder} was trained on: {key} differs"
-                raise InputError(problem, field=scenario.name, fix="give the one that it was by --scenario")
+                problem = f"is not the scenario {model.folder} was trained on: {key} differs"
+                raise InputError(problem, field=scenario.name, fix="give that one with --scenario")
 
 
 def retrain(
     name: str, folder: Path, out: Path, watch: Any, command: Sequence[str] = (), given: str | None = None
 ) -> Retrained:
-    """Train a model anew into a folder, or go on with it, and compare both on the scenario's evaluation windows.
+    """Retrain a model into a folder, or resume, and compare both models on the scenario's evaluation windows.
 
     Args:
-        name: how it is called in the result.
+        name: name of the model in the result.
         folder: the model.
         out: folder of the training.
-        watch: told the figures of every epoch.
+        watch: called with the figures of each epoch.
         command: the command line, for provenance.
-        given: the scenario that it was trained on, if that is not one that comes with greenbatch.
+        given: the scenario it was trained on, if that is not a shipped one.
 
     Raises:
-        InputError: there is no model, the scenario is not the one that it was trained on, or its data cannot be found.
+        InputError: there is no model, the scenario is not the one it was trained on, or its data cannot be found.
     """
     from greenbatch.scenarios import load_scenario
 
@@ -114,11 +114,11 @@ def retrain(
     if not begun(out):
         check_new(out, force=False)
     carry_out(plan, out, watch=watch)
-    anew = load_model(out / MODEL)
-    if set(anew.weights) != set(model.weights):
-        problem = "holds other weights than its record says"
+    retrained = load_model(out / MODEL)
+    if set(retrained.weights) != set(model.weights):
+        problem = "contains weights that differ from its record"
         raise InputError(problem, file=folder, fix="give a model as greenbatch train left it")
-    differences = [float(np.abs(anew.weights[key] - value).max()) for key, value in model.weights.items()]
+    differences = [float(np.abs(retrained.weights[key] - value).max()) for key, value in model.weights.items()]
     specs = [f"{model.preset.name}@{place}+{plan.backfill}" for place in (folder, out / MODEL)]
     starts, jobs = choose_windows(scenario, starts=None, windows=None, jobs=None, seed=None)
     found = compare(scenario, (scenario.evaluation.baseline, *specs), starts, jobs, scenario.evaluation.baseline)

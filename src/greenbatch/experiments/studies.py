@@ -1,9 +1,9 @@
-"""What the papers train, as data, and the training of what is missing.
+"""What each paper trains, as data, and the training of missing cells.
 
-A study names a paper's agents (presets), what they are rewarded for, its traces and its backfillings. A cell is one
-training of it: one folder, which is reused when it is finished and gone on with when it was interrupted. What is
-trained is the paper's question, how it is trained is the preset's. Where an agent of ours weighs slowdown otherwise
-than the paper, or is bounded, its `etas` and `overrides` say so, and so do the tables.
+A study lists a paper's agents (presets), their rewards, its traces and its backfillings. A cell is one training in one
+folder: a finished training is reused, an interrupted one resumes. The paper decides what is trained, the preset how. If
+an agent of ours uses another penalty factor than the paper, or a bound on slowdown, its `etas` and `overrides` state
+it, and so do the tables.
 """
 
 from __future__ import annotations
@@ -26,33 +26,33 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Agent:
-    """A preset that stands for a learned column of the paper (or stands beside them)."""
+    """A preset that reproduces a learned column of the paper, or an additional one."""
 
     column: str
     preset: str
     against: str = ""
-    """Published column that it is held against, where the paper has none of its own name."""
+    """Published column that it is compared with, if the paper has no column of the same name."""
     weighed: bool = False
-    """Its reward weighs bounded slowdown by a penalty factor eta."""
+    """Whether its reward weights bounded slowdown by a penalty factor eta."""
     etas: Mapping[str, float] = field(default_factory=dict, hash=False)
-    """Trace -> its own penalty factor; the paper's where none is given."""
+    """Trace -> penalty factor, instead of the paper's."""
     overrides: Mapping[str, Mapping[str, Any]] = field(default_factory=dict, hash=False)
-    """Trace -> values that it takes there over the preset's: dotted key -> value."""
+    """Trace -> values that replace the preset's there: dotted key -> value."""
     knobs: tuple[str, ...] = ("",)
-    """Parameters that every model of it is evaluated with, as they are spelled behind a model's folder."""
+    """Parameters that each of its models is evaluated with, spelled as after a model's folder."""
     backfills: tuple[str, ...] = ()
-    """Its own backfillings, whatever is asked for; none for those that are asked for."""
+    """The only backfillings it is trained with, regardless of the selection; if empty, the selected ones."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Goal:
-    """What agents are trained for, and the tables that show it."""
+    """An objective of training, and the tables that report it."""
 
     name: str
     metrics: Mapping[str, str]
     """Table -> metric."""
     terms: Mapping[str, float] = field(default_factory=dict)
-    """Terms of the reward with their weights, instead of the preset's."""
+    """Reward terms and their weights, instead of the preset's."""
     reason: str = ""
     """Why these tables are not comparable, if they are not."""
 
@@ -62,7 +62,7 @@ class Study:
     """What a paper trains."""
 
     name: str
-    """Of the protocol that gives its plain rules and published figures."""
+    """Name of the protocol with its plain rules and published figures."""
     title: str
     traces: Mapping[str, str]
     """Trace as the paper names it -> scenario."""
@@ -75,18 +75,18 @@ class Study:
     etas: Mapping[str, float] = field(default_factory=dict)
     """Trace -> the paper's penalty factor."""
     other_backfills: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    """Backfilling of the training -> others that its models are evaluated with too."""
+    """Backfilling in training -> additional backfillings in evaluation."""
     across: bool = False
-    """Models are also used on the other traces."""
+    """Whether models are also evaluated on the other traces."""
     baseline: str = "f2+easy-schedgym"
-    """What makespans are measured by."""
+    """The scheduler that makespans are relative to."""
     rival: str = "f2+green"
-    """What agents are compared with window by window."""
+    """The scheduler that agents are compared with window by window."""
     rules_beside: tuple[str, ...] = ()
-    """Further plain rules, without backfilling."""
+    """Additional plain rules, without backfilling."""
 
     def eta(self, agent: Agent, trace: str) -> float | None:
-        """An agent's usual penalty factor on a trace."""
+        """An agent's default penalty factor on a trace."""
         return agent.etas.get(trace, self.etas.get(trace))
 
     def agent(self, preset: str) -> Agent:
@@ -95,8 +95,8 @@ class Study:
 
 
 SLOWDOWN_LIMITS = {"Lublin-256": (7.0, 12.0), "Cirne": (5.0, 8.0), "Jann": (6.0, 8.0)}
-"""Largest mean bounded slowdown that renewable energy may cost, at 1.5 and at 1.25 times the makespan of F2 with
-backfilling: what `gas-marl-plus` is asked for on each trace; its search holds to 85 % of it."""
+"""Trace -> upper limits on the mean bounded slowdown of `gas-marl-plus` at 1.5 and 1.25 times the makespan of F2 with
+backfilling; its search limits slowdown to 85 % of them."""
 
 STUDIES: dict[str, Study] = {
     "gas-marl": Study(
@@ -152,7 +152,7 @@ STUDIES: dict[str, Study] = {
         rival="f2+easy-schedgym",
     ),
 }  # fmt: skip
-"""All studies by name. An agent whose preset does not come with greenbatch is left out."""
+"""All studies by name. Agents whose preset is not shipped are omitted."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -164,14 +164,14 @@ class Cell:
     trace: str
     backfill: str
     windows: str
-    """How its training windows are drawn, see `learning.windows`."""
+    """How its training windows are sampled, see `learning.windows`."""
     eta: float | None
-    """Penalty factor; None where the reward has none, or the preset's is taken."""
+    """Penalty factor; None if the reward has none or the preset's is used."""
     seed: int
 
     @property
     def folder(self) -> Path:
-        """Where it is trained, below the folder of the study."""
+        """Its folder, relative to the folder of the study."""
         goal = f"_{self.goal.name}" if self.goal.terms else ""
         eta = "" if self.eta is None else f"_eta{self.eta:g}"
         name = f"{self.agent.preset}_{self.backfill}{goal}{eta}"  # no comma, plus or colon: schedulers are named by it
@@ -179,7 +179,7 @@ class Cell:
 
     @property
     def overrides(self) -> dict[str, Any]:
-        """What the study puts over the preset."""
+        """Values of the study that replace the preset's: dotted key -> value."""
         made = dict(self.agent.overrides.get(self.trace, {}))
         if self.goal.terms:
             return {**made, "reward.terms": dict(self.goal.terms)}
@@ -187,8 +187,8 @@ class Cell:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Wanted:
-    """Which cells of a study."""
+class Selection:
+    """The selected cells of a study."""
 
     traces: tuple[str, ...]
     presets: tuple[str, ...]
@@ -197,21 +197,21 @@ class Wanted:
     windows: tuple[str, ...]
     seeds: tuple[int, ...]
     etas: tuple[float, ...] = ()
-    """Penalty factors; the paper's one for each trace if none."""
+    """Penalty factors; if empty, the paper's for each trace."""
 
 
 def study(name: str) -> Study:
     """The study of a paper.
 
     Raises:
-        InputError: there is none.
+        InputError: there is no such study.
     """
     if name not in STUDIES:
         raise InputError(f"nothing is trained for {name!r}", field="PROTOCOL", fix="known: " + ", ".join(STUDIES))
     return STUDIES[name]
 
 
-def wanted(
+def select(
     study: Study,
     *,
     traces: Sequence[str] | None = None,
@@ -221,27 +221,27 @@ def wanted(
     windows: str = "both",
     seeds: Sequence[int] = (0, 1, 2),
     etas: Sequence[float] = (),
-) -> Wanted:
-    """Which cells of a study are asked for; what is not given is what the study usually asks for.
+) -> Selection:
+    """Select cells of a study by name, in any case; None stands for the study's defaults.
 
     Raises:
-        InputError: a name is not known, or none of the agents has a penalty factor.
+        InputError: a name is unknown, or penalty factors are given and no selected agent has one.
     """
-    there = [agent.preset for agent in study.agents if _ships(agent.preset)]
+    shipped = [agent.preset for agent in study.agents if _ships(agent.preset)]
     if windows not in (*MODES, "both"):
         raise InputError(f"is {windows!r}", field="--windows", fix="give published, held-out or both")
-    asked = _known(presets, there, there, "--presets")
-    if etas and not any(study.agent(name).weighed for name in asked):
-        problem = f"weighs nothing in {', '.join(asked)}, which has no penalty factor"
+    agents = _known(presets, shipped, shipped, "--presets")
+    if etas and not any(study.agent(name).weighed for name in agents):
+        problem = f"has no effect on {', '.join(agents)}, without a penalty factor"
         raise InputError(problem, field="--eta", fix="leave it out")
     for eta in etas:
         if not 0 <= eta < 1e6:
             raise InputError(f"is {eta:g}", field="--eta", fix="give a number >= 0")
     if not seeds:
         raise InputError("names no seed", field="--seeds", fix="give 0,1,2")
-    return Wanted(
+    return Selection(
         traces=_known(traces, study.usual_traces, study.traces, "--traces"),
-        presets=asked,
+        presets=agents,
         goals=_known(goals, study.usual_goals, [goal.name for goal in study.goals], "--goals"),
         backfills=_known(backfills, study.usual_backfills, study.backfills, "--backfills"),
         windows=MODES if windows == "both" else (windows,),
@@ -250,8 +250,8 @@ def wanted(
     )
 
 
-def cells_of(study: Study, which: Wanted) -> list[Cell]:
-    """The trainings that are asked for, the most asked for first: every seed of one column before the next column."""
+def cells_of(study: Study, which: Selection) -> list[Cell]:
+    """The selected trainings in order: all seeds of one column before the next column."""
     made = []
     for windows in which.windows:
         for trace in which.traces:
@@ -266,10 +266,10 @@ def cells_of(study: Study, which: Wanted) -> list[Cell]:
     return made
 
 
-def _etas(study: Study, agent: Agent, trace: str, asked: Sequence[float]) -> Sequence[float | None]:
+def _etas(study: Study, agent: Agent, trace: str, given: Sequence[float]) -> Sequence[float | None]:
     if not agent.weighed:
         return (None,)
-    return asked or (study.eta(agent, trace),)
+    return given or (study.eta(agent, trace),)
 
 
 def _ships(preset: str) -> bool:
@@ -279,12 +279,12 @@ def _ships(preset: str) -> bool:
 
 
 def _known(
-    asked: Sequence[str] | None, usual: Sequence[str], known: Iterable[str], flag: str
+    given: Sequence[str] | None, default: Sequence[str], known: Iterable[str], flag: str
 ) -> tuple[str, ...]:  # fmt: skip
-    """Names as we spell them, whatever their case."""
+    """The given names in their canonical spelling; input may be in any case."""
     spelled = {name.lower(): name for name in known}
     found = []
-    for name in usual if asked is None else asked:
+    for name in default if given is None else given:
         if name.lower() not in spelled:
             raise InputError(f"{name!r} is not known", field=flag, fix="known: " + ", ".join(spelled.values()))
         found.append(spelled[name.lower()])
@@ -305,7 +305,7 @@ def state_of(folder: Path) -> str:
 
 
 def model_record(folder: Path) -> ModelRecord | None:
-    """``model.json`` of a training; None if it has none yet, or a damaged one, which the training writes again."""
+    """``model.json`` of a training; None if it is missing or damaged, in which case training writes it again."""
     from greenbatch.learning import runs
     from greenbatch.learning.model import read_record
 
@@ -317,19 +317,19 @@ def model_record(folder: Path) -> ModelRecord | None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Budget:
-    """How long, and on how many threads, trainings run."""
+    """Length and threads of trainings."""
 
     epochs: int | None = None
     """The preset's if not given."""
     minutes: float | None = None
     threads: int | None = None
     overrides: Mapping[str, Any] = field(default_factory=dict)
-    """Other values of the presets: dotted key -> value."""
+    """Values that replace the presets': dotted key -> value."""
     command: Sequence[str] = ()
 
 
-def trained_part(study: Study, which: Wanted, place: Path) -> Wanted:
-    """The traces, presets and windows of which something is finished in a folder; all of them if nothing is."""
+def trained_part(study: Study, which: Selection, place: Path) -> Selection:
+    """The selected traces, presets and windows with a finished training in a folder; all of them if there is none."""
     found = [cell for cell in cells_of(study, which) if state_of(place / cell.folder) == "finished"]
     if not found:
         return which
@@ -342,10 +342,10 @@ def trained_part(study: Study, which: Wanted, place: Path) -> Wanted:
 
 
 def plan_of(cell: Cell, scenario: Scenario, budget: Budget) -> Plan:
-    """What a cell's training is made of.
+    """The training plan of a cell.
 
     Raises:
-        InputError: a value does not fit.
+        InputError: a value is invalid, or the study sets it already.
     """
     from greenbatch.learning.plan import make_plan
 
@@ -363,26 +363,26 @@ def train_missing(
     study: Study, cells: Sequence[Cell], place: Path, budget: Budget, progress: Progress | None = None,
     tell: Callable[[str], None] | None = None,
 ) -> None:  # fmt: skip
-    """Train every cell that is not finished, one after the other.
+    """Train all unfinished cells, one after another.
 
     Args:
         study: the paper.
-        cells: what is asked for.
-        place: folder of the study; every cell has its own below it.
-        budget: how long. A finished or interrupted training of another budget is refused.
-        progress: told (what, done, all) while it goes on.
-        tell: told a line after every training.
+        cells: the selected cells.
+        place: folder of the study; each cell has a subfolder.
+        budget: length and threads. A finished or interrupted training with another budget is refused.
+        progress: called with (what, done, total) after every epoch.
+        tell: called with one line after each training.
 
     Raises:
-        InputError: a folder holds another training than is asked for.
-        KeyboardInterrupt: stopped by the user; what is finished is kept, what was interrupted can be gone on with.
+        InputError: a folder contains a different training.
+        KeyboardInterrupt: stopped by the user; finished trainings are kept and the interrupted one can be resumed.
     """
     from greenbatch.learning import runs
     from greenbatch.scenarios import load_scenario
 
     scenarios = {trace: load_scenario(study.traces[trace]) for trace in dict.fromkeys(cell.trace for cell in cells)}
     left = []
-    for cell in cells:  # what does not fit is refused before anything is trained
+    for cell in cells:  # check every cell before training any
         folder, plan = place / cell.folder, plan_of(cell, scenarios[cell.trace], budget)
         if state_of(folder) == "finished":
             runs.check_plan(folder, plan)

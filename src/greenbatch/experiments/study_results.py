@@ -18,7 +18,7 @@ import numpy as np
 from greenbatch.experiments.compare import Progress, compare
 from greenbatch.experiments.reproduce import PROTOCOLS, PUBLISHED, is_comparable, published
 from greenbatch.experiments.statistics import Interval, by_seed, mean_interval, verdict
-from greenbatch.experiments.studies import Cell, Goal, Study, Wanted, cells_of, model_record, state_of
+from greenbatch.experiments.studies import Cell, Goal, Selection, Study, cells_of, model_record, state_of
 
 if TYPE_CHECKING:
     import polars
@@ -78,7 +78,7 @@ class Result:
 
 
 def results(
-    study: Study, which: Wanted, place: Path, *, windows: Windows | None = None, progress: Progress | None = None
+    study: Study, which: Selection, place: Path, *, windows: Windows | None = None, progress: Progress | None = None
 ) -> list[Result]:
     """Evaluate what is trained of a study, one result for each trace and kind of test windows.
 
@@ -114,7 +114,7 @@ def test_windows(scenario: Scenario, kind: str) -> tuple[Sequence[int], int]:
 # ---------------------------------------------------------------- entries
 
 
-def rule_entries(study: Study, which: Wanted, scenario: Scenario) -> list[Entry]:
+def rule_entries(study: Study, which: Selection, scenario: Scenario) -> list[Entry]:
     """The paper's plain rules with the backfillings that are asked for, and what everything is measured by."""
     made = [
         (row.column, row.policy, backfill, row.reason)
@@ -139,7 +139,7 @@ def rule_entries(study: Study, which: Wanted, scenario: Scenario) -> list[Entry]
     return entries
 
 
-def agent_entries(study: Study, which: Wanted, place: Path, trace: str, kind: str) -> list[Entry]:
+def agent_entries(study: Study, which: Selection, place: Path, trace: str, kind: str) -> list[Entry]:
     """The agents that are asked for, on a trace, trained or not; and those of other traces where the study has them."""
     groups: dict[tuple[Any, ...], list[Cell]] = {}
     for cell in cells_of(study, which):
@@ -201,7 +201,7 @@ def decider_of(entry: Entry, seed: int, scenario: Scenario) -> LearnedScheduler 
 
 
 def _result(
-    study: Study, which: Wanted, scenario: Scenario, trace: str, kind: str, entries: Sequence[Entry],
+    study: Study, which: Selection, scenario: Scenario, trace: str, kind: str, entries: Sequence[Entry],
     starts: Sequence[int], jobs: int, progress: Progress | None,
 ) -> Result:  # fmt: skip
     import polars as pl

@@ -1,7 +1,7 @@
-"""The state of a training on disk: complete or not at all, at any moment.
+"""Checkpoints of a training, written atomically.
 
-A folder holds ``state.json`` and the file of tensors it names (safetensors, never pickle) with its SHA-256. A new
-checkpoint takes the place of the old one as a whole folder.
+A folder contains ``state.json`` and the file of tensors it names (safetensors, never pickle) with its SHA-256. A new
+checkpoint replaces the folder as a whole.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ from greenbatch.storage import replacement
 STATE = "state.json"
 _SUFFIX = ".safetensors"
 FIX = "train again into another folder, or use --force"
-"""What the user can do about a checkpoint that cannot be resumed."""
+"""The remedy for a checkpoint that cannot be resumed."""
 
 Tensors = dict[str, NDArray[Any]]
 
 
 class Checkpoint(NamedTuple):
-    """What was saved."""
+    """The content of a checkpoint."""
 
     tensors: Tensors
     """Name -> array."""
@@ -37,11 +37,11 @@ class Checkpoint(NamedTuple):
 
 
 def save_checkpoint(folder: Path, name: str, tensors: Mapping[str, NDArray[Any]], state: Mapping[str, Any]) -> None:
-    """Put a checkpoint in the place of the folder's earlier one.
+    """Write a checkpoint, replacing an earlier one.
 
     Args:
-        folder: where it goes; made if it is not there.
-        name: name of the tensors' file without suffix, for instance ``epoch-000012``.
+        folder: the target folder; created if it does not exist.
+        name: name of the tensors' file without suffix, e.g. ``epoch-000012``.
         tensors: name -> array.
         state: everything else, ready for JSON.
 
@@ -64,10 +64,10 @@ def _parts(folder: Path) -> Collection[str]:
 
 
 def load_checkpoint(folder: Path) -> Checkpoint:
-    """The checkpoint in a folder.
+    """Load the checkpoint in a folder.
 
     Raises:
-        InputError: there is none, it is damaged, or another version of greenbatch wrote it in another layout.
+        InputError: it is missing, damaged or in an unknown layout.
     """
     file = folder / STATE
     if not file.is_file():
@@ -81,10 +81,10 @@ def load_checkpoint(folder: Path) -> Checkpoint:
 
 
 def read_tensors(file: Path, sha256: str, *, fix: str) -> Tensors:
-    """Arrays of a safetensors file that must have a certain checksum.
+    """Read a safetensors file and verify its checksum.
 
     Raises:
-        InputError: the file is missing, or is not the one that was written.
+        InputError: the file is missing, or its content has changed.
     """
     from safetensors import SafetensorError
     from safetensors.numpy import load

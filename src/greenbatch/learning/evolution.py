@@ -1,4 +1,4 @@
-"""Covariance matrix adaptation: search for numbers that make an objective small, from its values alone.
+"""Covariance matrix adaptation (CMA-ES): minimize an objective from its values alone.
 
 Source: Hansen, "The CMA Evolution Strategy: A Tutorial", arXiv:1604.00772 (2016), Fig. 6 with the default settings of
 its Table 1 (without negative weights). The diagonal form: Ros and Hansen, "A Simple Modification in CMA-ES Achieving
@@ -17,7 +17,7 @@ Floats = NDArray[np.float64]
 
 @dataclass
 class Evolution:
-    """A normal distribution that moves toward better points; n numbers, generations of ``population`` points."""
+    """A normal distribution over n numbers, updated by generations of ``population`` points."""
 
     mean: Floats
     """Center, shape (n,)."""
@@ -30,7 +30,7 @@ class Evolution:
     path_covariance: Floats = field(default_factory=lambda: np.zeros(0))
     generation: int = 0
     diagonal: bool = False
-    """Learn the variances only, (n + 2) / 3 times as fast."""
+    """Adapt the variances only, (n + 2) / 3 times as fast."""
 
     def __post_init__(self) -> None:
         n = len(self.mean)
@@ -51,7 +51,7 @@ class Evolution:
         self._length = np.sqrt(n) * (1 - 1 / (4 * n) + 1 / (21 * n * n))
 
     def ask(self, random: np.random.Generator) -> Floats:
-        """A generation of points, shape (population, n); the same for the same generator."""
+        """Sample a generation of points, shape (population, n); deterministic given the generator."""
         values, self._axes = np.linalg.eigh((self.covariance + self.covariance.T) / 2)
         self._scales = np.sqrt(np.maximum(values, 1e-20))
         self._steps: Floats = (random.standard_normal((self.population, len(self.mean))) * self._scales) @ self._axes.T
@@ -59,7 +59,7 @@ class Evolution:
         return points
 
     def tell(self, values: Floats) -> None:
-        """Move toward the points of the last generation whose values are small; NaN counts as the largest."""
+        """Update from the values of the last generation's points, shape (population,); NaN counts as the largest."""
         best = np.argsort(np.where(np.isnan(values), np.inf, values), kind="stable")[: len(self._weights)]
         steps = self._steps[best]
         step = self._weights @ steps

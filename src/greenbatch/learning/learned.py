@@ -1,7 +1,7 @@
-"""A trained model behind the decision seam: what it sees of a view, what it scores, what it decides. No torch.
+"""Trained models as schedulers: observation, scores and decision at each view of the engine, without torch.
 
-Its tables are filled by the compiled functions that fill those of `envs.batch.BatchEnv`, and its network is the ONNX
-graph of the trained one, so it decides here as it did in training.
+The compiled functions of `envs.batch.BatchEnv` fill the observation tables and the network is the ONNX graph of the
+trained one, so a model decides as it did in training.
 """
 
 from __future__ import annotations
@@ -38,43 +38,43 @@ PARAMETERS: Mapping[str, Parameter] = {
         meaning="1 draws from the policy, as the papers' evaluations do; 0 takes the best action",
     ),
     "seed": SEED,
-    "eager": Parameter(default=0.0, lowest=0.0, highest=1e6, meaning="taken from the score of waiting"),
+    "eager": Parameter(default=0.0, lowest=0.0, highest=1e6, meaning="subtracted from the score of waiting"),
     "hold": Parameter(
         default=604_800.0, lowest=0.0, highest=A_YEAR_S, unit="s",
-        meaning="while a job that fits has waited longer, waiting is no choice",
+        meaning="longest wait of a job that fits before waiting is ruled out",
     ),
 }  # fmt: skip
 """Options accepted after the model's folder. ``eager`` and ``hold`` are for models that may wait; both trade renewables
-for makespan. Without ``hold`` the preset's ``longest_hold_s`` counts."""
+for makespan. The default of ``hold`` is the preset's ``longest_hold_s``."""
 
 _OF_WAITING = ("eager", "hold")
 
 SHIPPED = Path(__file__).with_name("models")
-"""Folder of the models that come with greenbatch: PRESET/NAME each."""
+"""Folder of the shipped models, each in PRESET/NAME."""
 
 
 class Answer(NamedTuple):
-    """What a model makes of a view."""
+    """Scores and choice of a model at one view."""
 
     logits: NDArray[np.float32]
-    """Of each row: the waiting jobs that are seen, in order of submission, and waiting if that is a choice."""
+    """One per row: the observed waiting jobs in order of submission, then waiting if that is an action."""
     row: int
     delay_logits: NDArray[np.float32]
-    """Of each delay, for the chosen row."""
+    """One per delay, for the chosen row."""
     delay: int
 
 
 class LearnedPolicy:
-    """A model that decides in one simulation, or on one live queue."""
+    """The policy of a model in one simulation or on one live queue."""
 
     def __init__(self, model: Model, session: InferenceSession, *, seed: int | None = None, eager: float = 0.0) -> None:
-        """Get ready.
+        """Prepare the policy.
 
         Args:
             model: the model.
-            session: its graph, with noise if it is to draw or to be eager.
-            seed: seed of what it draws; None to take the best action.
-            eager: taken from the score of waiting.
+            session: its graph, with noise inputs if it samples or ``eager`` is not 0.
+            seed: seed for sampling; None to take the best action.
+            eager: subtracted from the score of waiting.
         """
         from greenbatch.envs.layout import layout_of
 
@@ -83,10 +83,10 @@ class LearnedPolicy:
         self._random, self._eager = None if seed is None else np.random.default_rng(seed), eager
 
     def answer(self, view: View) -> Answer:
-        """Scores of a view's rows and delays, and what is chosen.
+        """Scores of a view's rows and delays, and the choice.
 
         Raises:
-            InputError: the machine is larger than those that the model was trained for.
+            InputError: the machine is larger than in training, or the scores are not finite.
         """
         from greenbatch.engine.view_state import observe_view
 
@@ -104,12 +104,12 @@ class LearnedPolicy:
             given["row_noise"][-1] -= self._eager
         logits, row, delay_logits, delay = self._session.run(None, {name: given[name] for name in self._inputs})
         if not np.isfinite(logits[seen.selectable]).all():
-            problem = "scores of the waiting jobs are not finite, so the weights are damaged or much too large"
+            problem = "scores of the waiting jobs are not finite: the weights are damaged or much too large"
             raise InputError(problem, file=self.model.folder, fix="train the model again")
         return Answer(logits, int(row[0]), delay_logits, int(delay[0]))
 
     def decide(self, view: View) -> Decision:
-        """Start the chosen job, perhaps after the chosen delay, or wait where that is a choice."""
+        """Start the chosen job, possibly after the chosen delay, or wait."""
         answer = self.answer(view)
         if self.layout.wait and answer.row == len(answer.logits) - 1:
             return Wait()
@@ -117,7 +117,7 @@ class LearnedPolicy:
         return Start(answer.row, int(delay.kind), float(delay.amount))
 
     def _noise(self, count: int) -> NDArray[np.float32]:
-        """What is added to logits before the largest is taken; Gumbel noise makes it a draw."""
+        """Noise added to logits before taking the largest; Gumbel noise samples from the policy."""
         drawn = np.zeros(count) if self._random is None else self._random.gumbel(size=count)
         return drawn.astype(np.float32)
 
@@ -131,52 +131,52 @@ class LearnedPolicy:
 
 @dataclass(frozen=True, slots=True)
 class LearnedScheduler:
-    """A model with its backfilling, as it is named: ``gas-marl@runs/a/model+green``."""
+    """A model with its backfilling, ``gas-marl@runs/a/model+green``."""
 
     name: str
     model: Model
     backfill: str
     settings: Mapping[str, float]
-    """Engine settings that the backfilling's parameters stand for."""
+    """Engine settings from the backfilling's parameters."""
     session: InferenceSession
     seed: int | None = None
-    """Seed of a model that draws its actions; None for the best ones."""
+    """Seed for sampling actions; None to take the best ones."""
     eager: float = 0.0
-    """Taken from the score of waiting."""
+    """Subtracted from the score of waiting."""
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Another process makes its own session: one cannot be sent."""
+        """Pickle without the session, which another process creates again."""
         return _ready, (self.name, self.model, self.backfill, self.settings, self.seed, self.eager)
 
     def program(self, workload: Workload) -> Program:
         """The engine's program for a window of jobs.
 
         Raises:
-            InputError: the model looks at the power of jobs, and it is not known.
+            InputError: the model requires the power of jobs, and it is unknown.
         """
         from greenbatch.envs.batch import program_of
 
         made = program_of(self.model.preset, self.backfill)
         if (made.needs_site or self.model.preset.sees_power) and np.isnan(workload.power_w).any():
-            problem = f"{self.model.preset.name} looks at the power of jobs, {workload.name} does not know it"
+            problem = f"{self.model.preset.name} requires the power of jobs, which {workload.name} does not state"
             raise InputError(problem, file=self.model.folder, fix="set workload.power in the scenario")
         return replace(made, name=self.name, settings={**(made.settings or {}), **self.settings})
 
     def policy(self) -> LearnedPolicy:
-        """A new object that decides in one simulation."""
+        """A new policy for one simulation."""
         return LearnedPolicy(self.model, self.session, seed=self.seed, eager=self.eager)
 
 
 def shipped_models() -> dict[str, Path]:
-    """The models that come with greenbatch: PRESET/NAME -> folder."""
+    """The shipped models: PRESET/NAME -> folder."""
     return {file.parent.relative_to(SHIPPED).as_posix(): file.parent for file in sorted(SHIPPED.rglob(RECORD))}
 
 
 def model_folder(preset: str, name: str) -> Path:
-    """The folder of a model: a folder of the user's, or of a training; else a model that comes with greenbatch.
+    """The folder of a model: a model or training of the user's, else a shipped model.
 
     Raises:
-        InputError: there is neither.
+        InputError: there is no such model.
     """
     for folder in (model_in(name), SHIPPED / preset / name):
         if is_model(folder):
@@ -185,7 +185,7 @@ def model_folder(preset: str, name: str) -> Path:
 
 
 def _meant(preset: str, name: str) -> str:
-    """What somebody may have meant who named a model that is not there."""
+    """The fix for the name of a model that does not exist."""
     folder, _, backfill = name.rpartition("+")
     if folder and is_model(model_in(folder)):
         return f"no backfilling is called {backfill!r}; known: {', '.join(sorted(BACKFILLS))}"
@@ -195,7 +195,7 @@ def _meant(preset: str, name: str) -> str:
 
 
 def weights_file(preset: str, name: str) -> Path:
-    """The weights of a model that is named like this."""
+    """The file of a model's weights."""
     return model_folder(preset, name) / ACTOR
 
 
@@ -206,15 +206,16 @@ def learned(
     """The scheduler of a model.
 
     Args:
-        name: how it is named, for reports.
-        preset: name of the preset that it must have been trained with.
+        name: name of the scheduler in reports.
+        preset: name of the preset it must have been trained with.
         folder: the model, see `model_folder`.
-        given: text of each of `PARAMETERS` that is given.
+        given: texts of the given parameters, see `PARAMETERS`.
         backfill: the backfilling.
-        settings: engine settings that the backfilling's parameters stand for.
+        settings: engine settings from the backfilling's parameters.
 
     Raises:
-        InputError: there is no model, it is damaged or of another preset, or a parameter is unknown or out of range.
+        InputError: the model does not exist, is damaged or of another preset, or a parameter is unknown or out of
+            range.
     """
     model = load_model(model_folder(preset, folder))
     if model.preset.name != preset:
@@ -223,9 +224,10 @@ def learned(
     if model.preset.network.get("kind") == PRICES_KIND:
         return priced(name, model, given, backfill)
     parameters = numbers(given, PARAMETERS, preset, name)
-    for knob in _OF_WAITING:
-        if knob in parameters and not model.preset.action.wait:
-            raise InputError(f"{preset} never waits, so it has no parameter {knob!r}", field=name, fix="leave it out")
+    for parameter in _OF_WAITING:
+        if parameter in parameters and not model.preset.action.wait:
+            problem = f"{preset} never waits, so it has no parameter {parameter!r}"
+            raise InputError(problem, field=name, fix="leave it out")
     if "hold" in parameters:
         action = model.preset.action.model_copy(update={"longest_hold_s": parameters["hold"]})
         model = replace(model, preset=model.preset.model_copy(update={"action": action}))
@@ -241,14 +243,14 @@ def _ready(
 
 
 def graph_of(model: Model, *, noise: bool = False) -> bytes:
-    """The ONNX graph of a model; the file says what its columns are and which weights it has.
+    """The ONNX graph of a model, with its columns, delays and the checksum of its weights as metadata.
 
     Raises:
-        InputError: the weights are not those of the preset's network.
+        InputError: the model is a planner, or the weights do not fit the preset's network.
     """
     preset, seen = model.preset, model.preset.observation
     if preset.network.get("kind") == PRICES_KIND:
-        problem = f"is a model of {preset.name}: prices for the engine's planner, and no network"
+        problem = f"is a model of {preset.name}: weights of the look-ahead planner rather than a network"
         raise InputError(problem, file=model.folder, fix="export a model of another preset")
     tables = {"queue": seen.queue.columns, "running": seen.running.columns, "supply": seen.supply.columns,
               "state": seen.state.columns}  # fmt: skip

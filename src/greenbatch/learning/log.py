@@ -1,7 +1,7 @@
-"""The log of a training: one JSON object a line, cut back to the checkpoint when a training is resumed.
+"""The log of a training: one JSON object per line, truncated to the checkpoint when the training resumes.
 
-The first line is the version of the layout, ``{"format": 2}``; every other one has the figures of an epoch. Layout 1
-had no such line.
+The first line is the version of the layout, ``{"format": 2}``; each other line has the figures of an epoch. Layout 1
+has no version line.
 """
 
 from __future__ import annotations
@@ -24,20 +24,20 @@ _FIX = "restore the file"
 
 
 class Line(Section):
-    """The figures of an epoch: those that readers rely on, and any further number or word by its name."""
+    """The figures of an epoch: those that readers rely on, and any further number or word by name."""
 
     model_config = ConfigDict(extra="allow")
     __pydantic_extra__: dict[str, bool | float | str]
 
     epoch: Natural
-    """Epochs that were done."""
+    """Epochs completed."""
     delays: Annotated[tuple[Natural, ...], Field(strict=False)] = ()
     """How often each delay was chosen in the epoch."""
 
     @model_validator(mode="after")
     def _chosen_in_an_epoch(self) -> Line:
         if self.delays and not self.epoch:
-            raise ValueError("delays were chosen before the first epoch; no such line is written")
+            raise ValueError("delays were chosen before the first epoch, which is impossible")
         return self
 
 
@@ -45,11 +45,11 @@ class Log:
     """A log file that is appended to.
 
     Args:
-        file: where it lies; made if it is not there.
-        length: bytes that count; what stands behind them was written after the last checkpoint, and is cut off.
+        file: the file; created if it does not exist.
+        length: bytes to keep; the rest was written after the last checkpoint and is truncated.
 
     Raises:
-        InputError: the file is shorter than that.
+        InputError: the file is shorter than ``length``.
         OSError: it cannot be written.
     """
 
@@ -57,7 +57,7 @@ class Log:
         present = file.stat().st_size if file.exists() else 0
         if present < length:
             problem = f"has {present:,} bytes, the checkpoint counts {length:,}"
-            raise InputError(problem, file=file, fix="restore the file, or train anew into another folder")
+            raise InputError(problem, file=file, fix="restore the file, or train again into another folder")
         self._stream = file.open("ab")
         self._stream.truncate(length)
         self._stream.seek(0, 2)
@@ -70,7 +70,7 @@ class Log:
         return self._stream.tell()
 
     def append(self, record: Mapping[str, Any]) -> None:
-        """Write a line; it is on disk when this returns."""
+        """Append a line; it is on disk when the call returns."""
         self._stream.write((json.dumps(record, allow_nan=False) + "\n").encode())
         self._stream.flush()
         os.fsync(self._stream.fileno())
@@ -81,10 +81,10 @@ class Log:
 
 
 def read_log(file: Path) -> list[dict[str, Any]]:
-    """The figures of every epoch, see `Line`; a last line that was broken off is left out.
+    """The figures of each epoch, see `Line`; an incomplete last line is ignored.
 
     Raises:
-        InputError: the file is missing, of a later layout, or a line is damaged.
+        InputError: the file is missing or in a later layout, or a line is damaged.
     """
     try:
         lines = file.read_bytes().split(b"\n")
@@ -108,13 +108,13 @@ def read_log(file: Path) -> list[dict[str, Any]]:
 
 
 class Scalars:
-    """The figures of a training for TensorBoard, where it is installed and asked for; otherwise nothing."""
+    """Writes the figures of a training for TensorBoard, if requested and installed."""
 
     def __init__(self) -> None:
         self._writer: Any = None
 
     def open(self, folder: Path) -> None:
-        """Write event files into a folder from now on; a second call changes nothing."""
+        """Start writing event files into a folder; further calls have no effect."""
         if self._writer is not None:
             return
         try:

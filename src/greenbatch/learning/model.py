@@ -1,8 +1,8 @@
 """A trained actor as a folder: ``actor.safetensors`` and ``model.json``. Nothing here needs torch.
 
-``model.json`` says what the weights are: the preset with every normaliser as the number it was trained with, the
-scenario with its profile and its inputs' checksums, windows, seed, versions, command, and the figures on the validation
-windows. `records.ModelRecord` has every key.
+``model.json`` describes the weights: the preset with every normaliser as a number, the scenario with its profile and
+the checksums of its inputs, windows, seed, versions, command, and the figures on the validation windows.
+`records.ModelRecord` lists every key.
 """
 
 from __future__ import annotations
@@ -38,25 +38,25 @@ Weights = dict[str, NDArray[np.float32]]
 
 RECORD = "model.json"
 LARGEST_BYTES = 1_000_000
-"""Largest size of the weights."""
+"""Upper limit on the size of the weights. [byte]"""
 FIX = "copy the folder again, or train again"
-"""What the user can do about a damaged model."""
+"""The remedy for a damaged model."""
 
 BOUND = "makespan_bound_"
-"""How the numbers of a planner with prices are named: with the makespan, relative to F2, that they hold to."""
+"""Prefix of the names of a look-ahead planner's weights; the target makespan relative to F2 follows."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class Model(Shown):
-    """A trained actor and what it is."""
+    """A trained actor with its preset and record."""
 
     folder: Path
     weights: Weights
     """Name of a parameter, as in the network's ``state_dict`` -> its value."""
     preset: Preset
-    """What it was trained with; every normaliser is a number."""
+    """The preset it was trained with; every normaliser is a number."""
     normalizers: Mapping[str, float]
-    """Normalisers that depend on the scenario -> what they were in training."""
+    """Normaliser that depends on the scenario -> its value in training."""
     record: ModelRecord
     """All of ``model.json``."""
 
@@ -78,18 +78,18 @@ class Model(Shown):
         }
 
     def check_fits(self, scenario: Scenario) -> None:
-        """Say why the model does not fit a scenario, if it does not.
+        """Check that the model fits a scenario.
 
         Raises:
-            InputError: it needs a power supply, or jobs' power, and there is none; or the machine is larger than
-                those it was trained on.
+            InputError: it requires a power supply or the power of jobs and the scenario has none, or the machine is
+                larger than in training.
         """
         name, seen = self.preset.name, self.preset.observation
         if scenario.site is None and (self.preset.needs_site or seen.supply.columns):
             problem = f"{name} needs a power supply, {scenario.name} has none"
             raise InputError(problem, file=self.folder, fix="use a scenario with a site")
         if self.preset.sees_power and np.isnan(scenario.workload.power_w).any():
-            problem = f"{name} looks at the power of jobs, {scenario.name} does not know it"
+            problem = f"{name} requires the power of jobs, which {scenario.name} does not state"
             raise InputError(problem, file=self.folder, fix="set workload.power in the scenario")
         largest, there = self.normalizers.get("processors"), scenario.cluster.processors
         if largest is not None and there > largest:
@@ -98,13 +98,13 @@ class Model(Shown):
 
 
 def training_record(plan: Plan, counters: Counters, *, kept: str, averaged: bool) -> dict[str, Any]:
-    """The tables ``training`` and ``provenance`` of ``model.json``, and what the model is not for.
+    """The entries ``training``, ``provenance`` and ``limits`` of ``model.json``.
 
     Args:
-        plan: what was trained.
-        counters: how far it came.
+        plan: the training plan.
+        counters: progress of the training.
         kept: which weights became the model, ``best`` on the validation windows or ``last``.
-        averaged: they are an average.
+        averaged: whether they are an average.
     """
     settings, best = plan.settings, kept == "best"
     kept_epoch = counters.best_epoch if best else counters.epoch
@@ -140,14 +140,14 @@ def training_record(plan: Plan, counters: Counters, *, kept: str, averaged: bool
 
 def save_model(folder: Path, weights: Mapping[str, NDArray[Any]], preset: Preset, record: Mapping[str, Any],
                *, scenario: Scenario) -> None:  # fmt: skip
-    """Write a model in the place of an earlier one; it is whole at any moment. Other files in the folder stay.
+    """Write a model, replacing an earlier one atomically. Other files in the folder are kept.
 
     Args:
-        folder: where it goes.
+        folder: the target folder.
         weights: parameters of the actor.
-        preset: the preset as named, normalisers unresolved.
-        record: further content of ``model.json``: ``training``, ``validation``, ``provenance``.
-        scenario: what it was trained on, which resolves the normalisers.
+        preset: the preset with normalisers by name.
+        record: further entries of ``model.json``: ``training``, ``validation``, ``provenance``.
+        scenario: the scenario it was trained on, which resolves the normalisers.
 
     Raises:
         InputError: the weights are larger than `LARGEST_BYTES`, or another process is writing the model.
@@ -161,7 +161,7 @@ def save_model(folder: Path, weights: Mapping[str, NDArray[Any]], preset: Preset
     content = save({name: np.asarray(value, np.float32, order="C") for name, value in weights.items()})
     if len(content) > LARGEST_BYTES:
         problem = f"the actor has {len(content):,} bytes of weights, more than {LARGEST_BYTES:,}"
-        raise InputError(problem, field="network", fix="take a smaller network")
+        raise InputError(problem, field="network", fix="use a smaller network")
     resolved = resolve(preset, scenario)
     whole = {
         "format": MODEL_FORMAT,
@@ -178,11 +178,10 @@ def save_model(folder: Path, weights: Mapping[str, NDArray[Any]], preset: Preset
 
 
 def load_model(folder: str | Path) -> Model:
-    """A model from its folder, or from that of the training that made it.
+    """Load a model from its folder, or from the folder of its training.
 
     Raises:
-        InputError: a file is missing or damaged, another version wrote it in another layout, or the weights do not
-            fit the preset.
+        InputError: a file is missing, damaged or in an unknown layout, or the weights do not fit the preset.
     """
     from greenbatch.envs.preset import check
 
@@ -193,7 +192,7 @@ def load_model(folder: str | Path) -> Model:
     seen = preset.observation
     for column in (*seen.queue.columns, *seen.running.columns, *seen.supply.columns, *seen.state.columns):
         if isinstance(column.scale, str):
-            problem = f"has the scale {column.scale!r} instead of the number that it was trained with"
+            problem = f"has the scale {column.scale!r} instead of the number it was trained with"
             raise InputError(problem, file=file, field=column.feature, fix=FIX)
     weights = read_tensors(place / ACTOR, record.weights.sha256, fix=FIX)
     _check_shapes(weights, preset, place)
@@ -202,10 +201,10 @@ def load_model(folder: str | Path) -> Model:
 
 
 def read_record(folder: Path) -> ModelRecord:
-    """``model.json`` of a model, of this layout or an earlier one.
+    """Read ``model.json`` of a model, in the current or an earlier layout.
 
     Raises:
-        InputError: there is none, it is damaged, or of a later layout.
+        InputError: it is missing, damaged, or in a later layout.
     """
     file = folder / RECORD
     try:
@@ -220,7 +219,7 @@ def read_record(folder: Path) -> ModelRecord:
 
 
 def is_model(folder: str | Path) -> bool:
-    """Whether a folder looks like a model."""
+    """Whether a folder contains a model."""
     place = Path(folder)
     for written in (place.parent, place):  # the training, or the model in it
         restore(written)
@@ -228,7 +227,7 @@ def is_model(folder: str | Path) -> bool:
 
 
 def model_in(folder: str | Path) -> Path:
-    """The model that a folder stands for: ``model/`` in the folder of a training, else the folder itself."""
+    """The folder of a model: ``model/`` in the folder of a training, else the folder itself."""
     place = Path(folder)
     return place / MODEL if not is_model(place) and is_model(place / MODEL) else place
 
@@ -245,7 +244,7 @@ def _normalizers(preset: Preset, resolved: Preset) -> dict[str, float]:
 
 
 def _check_shapes(weights: Weights, preset: Preset, folder: Path) -> None:
-    """Refuse weights whose first layers do not read the preset's tables, or that choose among other delays."""
+    """Refuse weights whose first layers or delay head do not match the preset's columns and delays."""
     seen = preset.observation
     shown, delays = len(seen.queue.columns), len(preset.action.delays)
     kind = str(preset.network.get("kind"))
@@ -276,9 +275,9 @@ def _check_shapes(weights: Weights, preset: Preset, folder: Path) -> None:
 
 
 def _check_numbers(weights: Weights, folder: Path) -> None:
-    """Refuse numbers of a planner with prices that are not as many as it has, or beyond what a search gives.
+    """Refuse weights of a look-ahead planner of the wrong number, or outside the range of the search.
 
-    The planner is compiled code that checks no bounds: a horizon of 1e30 hours would be written.
+    The planner is compiled code without bounds checks: a horizon of 1e30 hours would write out of bounds.
     """
     from greenbatch.engine.prices import LARGEST_WEIGHT, NUMBERS, PRICES, WEIGHTS
 
@@ -295,11 +294,11 @@ def _check_numbers(weights: Weights, folder: Path) -> None:
             problem = f"at {name} have {label} {value[k]:g}, which lies outside {lowest[k]:g} to {highest[k]:g}"
             raise _misfit(folder, problem)
     if not weights:
-        raise _misfit(folder, "hold no model of a planner")
+        raise _misfit(folder, "contain no model of a planner")
 
 
 def _is_bound(name: str) -> bool:
-    """Whether a name is that of the numbers for a makespan bound, written as a search writes it."""
+    """Whether a name is that of the weights for a makespan bound, spelled as a search writes it."""
     try:
         makespan_bound = float(name.removeprefix(BOUND))
     except ValueError:
@@ -308,5 +307,5 @@ def _is_bound(name: str) -> bool:
 
 
 def _misfit(folder: Path, problem: str) -> InputError:
-    fix = f"weights and preset are of different models; {FIX}"
+    fix = f"weights and preset belong to different models; {FIX}"
     return InputError(f"the weights {problem}", file=folder / ACTOR, fix=fix)

@@ -1,4 +1,4 @@
-"""The search for the prices of a planner: what candidates are worth on windows under the weather of several years."""
+"""The search for the weights of the look-ahead planner, on windows with the weather of several years."""
 
 from __future__ import annotations
 
@@ -26,23 +26,23 @@ Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
 TERMS = ("renewable_utilization", "bounded_slowdown", "makespan")
-"""What is known of a candidate on a window."""
+"""Figures of a candidate on a window."""
 HEAD_STEP = 0.25
-"""First step of a head's weight."""
+"""Initial step of a head's weight."""
 LEEWAY = 0.1
-"""How far below the makespan bound the lag begins, beyond which holding gets dear."""
+"""How far below the makespan bound the lag limit starts, above which holding jobs becomes expensive."""
 YEAR_S = 365 * 86_400
 FAR, FAR_PRICE = 6.0, 1e-4
-"""Steps from the beginning beyond which a number of a candidate costs something, and what each further step costs."""
+"""Steps from the initial point beyond which a weight is penalized, and the penalty per further step."""
 
 
 def initial_point() -> Floats:
-    """The numbers with which a search begins, in its own units: 0."""
+    """The initial point of a search, in its own units: 0."""
     return np.zeros(WEIGHTS)
 
 
 def numbers_of(point: Floats, makespan_bound: float) -> Floats:
-    """The model at a point of the search for a makespan bound, cut to what makes sense, shape (WEIGHTS,)."""
+    """The planner's weights at a point of the search for a makespan bound, clipped to range, shape (WEIGHTS,)."""
     made = point * HEAD_STEP
     for k, number in enumerate(NUMBERS.values()):
         begin = makespan_bound - LEEWAY if k == LAG else number.initial
@@ -52,14 +52,14 @@ def numbers_of(point: Floats, makespan_bound: float) -> Floats:
 
 
 class Trial:
-    """Windows of one scenario on which candidates are tried.
+    """Evaluates candidates on windows of one scenario.
 
     Args:
         scenario: jobs, machine and power supply.
         preset: the planner's, with the engine's settings.
         jobs: jobs of a window.
-        count: most windows of a trial.
-        threads: threads that share the windows of a candidate; the result is the same for any number.
+        count: maximum number of windows per evaluation.
+        threads: threads that share the windows of a candidate; the result does not depend on their number.
     """
 
     def __init__(self, scenario: Scenario, preset: Preset, jobs: int, count: int, threads: int) -> None:
@@ -75,7 +75,7 @@ class Trial:
     def __call__(self, numbers: Floats, starts: Ints, shifts_s: Ints) -> Floats:
         """Utilization, slowdown and makespan relative to F2 with backfilling, shape (windows, 3).
 
-        All NaN where the candidate holds jobs of some window until the power series ends.
+        All NaN if the candidate holds jobs of any window until the power series ends.
 
         Args:
             numbers: the candidate, shape (WEIGHTS,).
@@ -107,7 +107,7 @@ class Trial:
         return self._baseline[start]
 
     def unheld(self, starts: Ints) -> Floats:
-        """What the lag is measured by on the windows, see `engine.unheld`: kept for the candidates that follow."""
+        """Baseline progress on the windows, see `engine.unheld`; cached for the following candidates."""
         if self._shown != starts.tolist():
             question = self.scenario
             windows = [question.window(int(start), self.jobs) for start in starts]
@@ -119,14 +119,14 @@ class Trial:
 
 
 def objective(found: Floats, terms: Mapping[str, float], aim: float, most: float, slowdown: float) -> float:
-    """What is to be small: utilization lost, and what goes beyond the makespan and the slowdown that are allowed.
+    """Objective to minimize: minus utilization, plus penalties for exceeding the limits on makespan and slowdown.
 
     Args:
-        found: of every window, shape (windows, 3), see `Trial`; NaN makes the objective NaN.
+        found: figures of each window, shape (windows, 3), see `Trial`; NaN makes the objective NaN.
         terms: weight of each of `TERMS` in the reward.
-        aim: makespan relative to F2 with backfilling that costs nothing, on the mean.
-        most: makespan ratio of a single window that costs nothing; the excess counts on the mean.
-        slowdown: mean bounded slowdown that costs nothing.
+        aim: limit on the mean makespan relative to F2 with backfilling.
+        most: limit on the makespan ratio of a single window; the mean excess is penalized.
+        slowdown: limit on the mean bounded slowdown.
     """
     utilization, bounded, ratio = found.mean(axis=0)
     beyond = max(ratio - aim, 0.0) + np.maximum(found[:, 2] - most, 0.0).mean()
@@ -135,7 +135,7 @@ def objective(found: Floats, terms: Mapping[str, float], aim: float, most: float
 
 
 class PriceSearch(Searching):
-    """One model for each makespan that the preset's ``makespan_bound`` lists."""
+    """One model for each entry of the preset's ``makespan_bound``."""
 
     def __init__(self, plan: Plan) -> None:
         check(plan)
@@ -144,7 +144,7 @@ class PriceSearch(Searching):
         self.trial = Trial(plan.scenario, plan.preset, made.jobs, made.windows, plan.threads)
 
     def tried(self, stage: int, starts: Ints, random: np.random.Generator) -> tuple[Floats, Record]:
-        """Objectives of a generation. Fixed windows take the years of weather in turn, others a drawn one."""
+        """Objectives of a generation. Fixed windows cycle through the years of weather, drawn windows sample a year."""
         count, years = len(starts), self.search.years
         year = np.arange(count) % years if self.search.fixed_windows else random.integers(0, years, count)
         shifts_s = year * YEAR_S
@@ -165,21 +165,21 @@ class PriceSearch(Searching):
         return values, {"makespan_bound": makespan_bound, "return": float(-np.nanmean(values)), **figures}
 
     def center(self, stage: int) -> dict[str, Floats]:
-        """The numbers of the bound."""
+        """The weights for the bound of a stage."""
         makespan_bound = self.search.makespan_bound[stage]
         return {f"{BOUND}{makespan_bound:g}": numbers_of(self.evolution.mean, makespan_bound)}
 
     def weights(self) -> Weights:
-        """Numbers of every bound that was begun."""
+        """Weights for each bound begun so far."""
         return {name: numbers.astype(np.float32) for name, numbers in self.found.items()}
 
 
 def check(plan: Plan) -> None:
-    """Refuse what cannot be planned.
+    """Check that a plan is a valid search for a look-ahead planner.
 
     Raises:
-        InputError: the network is not found by a search, the planner is never woken or looks at some jobs only, another
-            than the last center is to be kept, the reward has other terms, or there is no power supply.
+        InputError: the network is not of kind prices or has other keys, the planner has no tick, a backfilling,
+            validation windows or other reward terms, ``keep`` is not ``last``, or there is no power supply.
     """
     kind = plan.preset.network.get("kind")
     if kind != PRICES_KIND:
@@ -192,12 +192,12 @@ def check(plan: Plan) -> None:
     }  # fmt: skip
     for field, fine in unused.items():
         if not fine:
-            problem = "a planner with prices sees and does what engine.priced lists, and is not validated"
+            problem = "has no effect on the look-ahead planner: its inputs and actions are fixed, it is not validated"
             raise InputError(
                 problem, field=field, fix='leave it out; [network] has kind = "prices" alone, validation no windows'
             )
     if not plan.preset.settings.get("tick_s", plan.scenario.rules.tick_s) > 0:
-        problem = f"{plan.preset.name} holds jobs, so it must be asked again although nothing happens"
+        problem = f"{plan.preset.name} holds jobs, so it requires decisions between events"
         raise InputError(problem, field="settings.tick_s", fix="set it to 1800")
     if plan.backfill != "none":
         problem = f"{plan.preset.name} looks at every waiting job, so it takes no backfilling"
@@ -206,8 +206,8 @@ def check(plan: Plan) -> None:
         problem = f"{plan.preset.name} keeps the center of the last generation"
         raise InputError(problem, field="training.keep", fix='set it to "last"')
     if set(plan.preset.reward.terms) != set(TERMS):
-        problem = f"{plan.preset.name} is searched for by " + ", ".join(TERMS)
-        raise InputError(problem, field="reward.terms", fix="give each of them a weight, and no other")
+        problem = f"{plan.preset.name} is optimized for " + ", ".join(TERMS)
+        raise InputError(problem, field="reward.terms", fix="give a weight for each of them and no other terms")
     if plan.scenario.site is None:
         problem = f"{plan.preset.name} needs a power supply, {plan.scenario.name} has none"
         raise InputError(problem, field="site", fix="use a scenario with a site")

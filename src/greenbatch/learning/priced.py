@@ -40,7 +40,7 @@ class PricedScheduler:
         """
         preset = self.model.preset
         if np.isnan(workload.power_w).any():
-            problem = f"{preset.name} looks at the power of jobs, {workload.name} does not know it"
+            problem = f"{preset.name} requires the power of jobs, which {workload.name} does not state"
             raise InputError(problem, file=self.model.folder, fix="set workload.power in the scenario")
         return replace(program_of(preset), name=self.name, numbers=self.numbers, unheld=unheld_rule(workload))
 

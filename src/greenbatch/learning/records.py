@@ -1,8 +1,8 @@
-"""What trainings and models write down, as one type for each file, checked when it is read.
+"""Schemas of the files written by trainings, one type per file, validated on reading.
 
 ``model.json`` is a `ModelRecord`, ``run.json`` a `RunRecord`, ``checkpoint/state.json`` a `CheckpointRecord`. Each
-carries the version of its layout, ``format``. A file of an earlier layout is brought to the present one by `UPGRADES`,
-in this one place; a later one is refused. Unknown keys are refused too: a new key needs a new version.
+carries the version of its layout, ``format``. `UPGRADES` converts files of earlier layouts to the current one; later
+ones are refused. Unknown keys are refused too, so a new key requires a new version.
 """
 
 from __future__ import annotations
@@ -27,12 +27,12 @@ MODEL_FORMAT, RUN_FORMAT, CHECKPOINT_FORMAT = 2, 2, 1
 TOOL = "greenbatch train"
 ACTOR = "actor.safetensors"
 LAST_JOB = 1_000_000_000
-"""Stands for the last job of a trace where a record does not say how many there are."""
+"""Last job of a trace of unknown length."""
 PLANNER_LIMITS = (
     "makespan_bound is a target, which 30 to 62% of random windows exceed with the models that come with greenbatch",
     "not for users' estimates or long operation yet",
 )
-"""What a planner with prices is not for."""
+"""Limits of the look-ahead planner, as written to its records."""
 
 Table = dict[str, Any]
 Digest = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
@@ -48,15 +48,15 @@ def _first_and_last(jobs: tuple[int, ...]) -> tuple[int, ...]:
 
 
 Jobs = Annotated[tuple[Natural, ...], Field(strict=False), AfterValidator(_first_and_last)]
-"""First and last of some consecutive jobs, 0-based."""
+"""First and last of consecutive jobs, 0-based."""
 JobsOrNone = Annotated[
     tuple[Natural, ...], Field(strict=False), AfterValidator(lambda jobs: jobs and _first_and_last(jobs))
 ]
-"""The same, or no jobs at all."""
+"""The same, or empty."""
 
 
 class Run(Section):
-    """How and where a command ran."""
+    """The command line and platform of a run."""
 
     command: Annotated[tuple[str, ...], Field(strict=False)]
     python: str
@@ -65,14 +65,14 @@ class Run(Section):
 
 
 class Provenance(Section):
-    """Where a result comes from, see `greenbatch.provenance`."""
+    """Provenance of a result, see `greenbatch.provenance`."""
 
     settings: Table
     seed: Seed | None
     inputs: Digests
     notes: Annotated[tuple[str, ...], Field(strict=False)]
     scenario: Table
-    """As resolved."""
+    """With every default filled in."""
     versions: dict[str, str]
     source_sha256: Digest
     run: Run
@@ -91,19 +91,19 @@ class TrainingRecord(Section):
     scenario: Text
     windows: Mode
     held_out_jobs: JobsOrNone
-    """First and last job that were kept for tests; none for ``published`` windows."""
+    """First and last job reserved for tests; empty for ``published`` windows."""
     seen_jobs: Annotated[tuple[Jobs, ...], Field(strict=False)]
-    """Runs of jobs that lie in a window which was trained or validated on, or could have been drawn for it."""
+    """Ranges of jobs that training or validation windows cover or could have covered."""
     backfill: Text
     seed: Seed
     threads: Threads
     device: Text
     epochs: Natural
-    """Epochs that were done."""
+    """Epochs completed."""
     kept: Literal["best", "last"]
     kept_epoch: Natural
     untrained: bool
-    """The weights that were kept are those before the first epoch."""
+    """Whether the weights kept are those before the first epoch."""
     averaged: bool
     limit: Literal["epochs", "minutes"]
     finished: bool
@@ -113,7 +113,7 @@ class TrainingRecord(Section):
 
 
 class ValidationRecord(Section):
-    """The windows that the best actor was chosen on, and its figures there."""
+    """The windows on which the best actor was selected, and its figures there."""
 
     starts: Annotated[tuple[Natural, ...], Field(strict=False)] = ()
     jobs: Natural = 0
@@ -122,17 +122,17 @@ class ValidationRecord(Section):
 
 
 class ModelRecord(Section):
-    """``model.json``: what the weights are."""
+    """``model.json``: description of a model."""
 
     format: Literal[2]
     weights: WeightsRecord
     preset: Table
-    """As it was trained, every normaliser a number; see `envs.preset.check`."""
+    """As trained, with every normaliser as a number; see `envs.preset.check`."""
     normalizers: dict[Normalizer, NotNegative]
     profile: Profile | None
-    """Of the scenario that it was trained on; null where the record was written before there were any."""
+    """Of the scenario it was trained on; null in records upgraded from layout 1."""
     limits: Annotated[tuple[Text, ...], Field(strict=False)]
-    """What the model is not for, or does not promise."""
+    """Uses the model is not intended for, and what it does not guarantee."""
     training: TrainingRecord
     validation: ValidationRecord
     provenance: Provenance
@@ -154,7 +154,7 @@ class PlanRecord(Section):
 
 
 class RunRecord(Section):
-    """``run.json``: what is trained in a folder."""
+    """``run.json``: the training in a folder."""
 
     format: Literal[2]
     tool: Literal["greenbatch train"]
@@ -163,7 +163,7 @@ class RunRecord(Section):
 
 
 class CheckpointRecord(Section):
-    """``checkpoint/state.json``: which file of tensors counts, and everything that is no tensor."""
+    """``checkpoint/state.json``: the file of tensors, and all other state."""
 
     format: Literal[1]
     tensors: FileName
@@ -178,10 +178,9 @@ class CheckpointRecord(Section):
 
 
 def _model_from_1(old: Table) -> Table:
-    """Layout 2 says what the scenario was like, which jobs were seen, whether the weights are trained, and limits.
+    """Layout 2 adds the profile of the scenario, the jobs seen, whether the weights are trained, and limits.
 
-    What a record of layout 1 does not say, it cannot: it has no profile, and every job that was not held out may have
-    been seen.
+    For a record of layout 1 the profile is unknown, and every job that was not held out counts as seen.
     """
     training = old.get("training")
     if isinstance(training, dict):
@@ -196,7 +195,7 @@ def _model_from_1(old: Table) -> Table:
 
 
 def _run_from_1(old: Table) -> Table:
-    """Layout 2 has a version; what comes without one is layout 1."""
+    """Layout 2 adds the version."""
     return {**old, "format": 2}
 
 
@@ -205,15 +204,15 @@ UPGRADES: Mapping[type[Section], Mapping[int, Callable[[Table], Table]]] = {
     RunRecord: {1: _run_from_1},
     CheckpointRecord: {},
 }
-"""Record -> layout -> how it becomes the next one."""
+"""Record -> layout -> its conversion to the next layout."""
 FIRST_WITHOUT_VERSION = (RunRecord,)
-"""Records whose first layout did not say so."""
+"""Records whose first layout has no version."""
 
 Record = TypeVar("Record", ModelRecord, RunRecord, CheckpointRecord)
 
 
 def read_table(content: bytes) -> Table | None:
-    """A JSON object of finite numbers; None if the content is something else."""
+    """Parse a JSON object of finite numbers; None if the content is anything else."""
 
     def refuse(constant: str) -> None:
         raise ValueError(constant)
@@ -226,17 +225,17 @@ def read_table(content: bytes) -> Table | None:
 
 
 def record_of(kind: type[Record], content: bytes, *, file: Path, what: str, fix: str) -> Record:
-    """A record from the content of its file, of this layout or an earlier one.
+    """Parse a record in the current or an earlier layout.
 
     Args:
         kind: its type.
-        content: of the file.
-        file: its name, for messages.
-        what: what it is, in words, for messages.
-        fix: what the user can do where it is damaged.
+        content: content of the file.
+        file: name of the file, for messages.
+        what: description of the record, for messages.
+        fix: remedy if it is damaged, for messages.
 
     Raises:
-        InputError: it is damaged, or of a later layout; names the field.
+        InputError: it is damaged or in a later layout; names the field.
     """
     raw = read_table(content)
     if raw is None:
@@ -258,10 +257,10 @@ Schema = TypeVar("Schema", bound=Section)
 
 
 def checked(kind: type[Schema], raw: Mapping[str, Any], *, file: Path, fix: str, line: int | None = None) -> Schema:
-    """A table as its type.
+    """Validate a table against its type.
 
     Raises:
-        InputError: the first thing that is missing, unknown, of the wrong type or out of range.
+        InputError: names the first field that is missing, unknown, of the wrong type or out of range.
     """
     try:
         return kind.model_validate(raw)

@@ -1,8 +1,8 @@
-"""The folder that a training lives in, and the trainer that its plan is given to.
+"""The folder of a training, and the choice of the trainer for a plan.
 
-``run.json`` holds everything that decides the weights; ``log.jsonl`` the figures of every epoch; ``checkpoint/`` the
-state to resume from; ``model/`` the trained actor; ``events/`` TensorBoard's files, if asked for. The folder appears,
-or takes the place of an earlier one, with its first checkpoint: what is there can always be resumed.
+``run.json`` contains everything that decides the weights; ``log.jsonl`` the figures of every epoch; ``checkpoint/`` the
+state to resume from; ``model/`` the trained actor; ``events/`` TensorBoard's files, if requested. The folder appears,
+or replaces an earlier one, with its first checkpoint, so it can always be resumed.
 """
 
 from __future__ import annotations
@@ -42,16 +42,16 @@ def carry_out(
     tensorboard: bool = False,
     anew: bool = False,
 ) -> Counters:
-    """Train a network, or search where the preset asks for it, which needs no torch; arguments as for `training.train`.
+    """Train a network, or search if the preset says so, which requires no torch; arguments as for `training.train`.
 
     Raises:
-        InputError: training needs torch and there is none; else as `training.train`.
+        InputError: training requires torch and it is not installed; else as `training.train`.
     """
     if plan.settings.search is not None:
         from greenbatch.learning.search import search
 
         if tensorboard:
-            raise InputError("a search writes no events", field="--tensorboard", fix="leave it out; log.jsonl has all")
+            raise InputError("a search writes no events", field="--tensorboard", fix="leave it out; see log.jsonl")
         return search(plan, folder, watch=watch, anew=anew)
     need_torch()
     from greenbatch.learning.training import train
@@ -60,35 +60,35 @@ def carry_out(
 
 
 def need_torch() -> None:
-    """Refuse to train networks without torch.
+    """Check that torch is installed.
 
     Raises:
-        InputError: it is not installed.
+        InputError: it is not.
     """
     from importlib.util import find_spec
 
     if find_spec("torch") is None:
-        raise InputError("training needs torch, which is not installed", fix='pip install "greenbatch[learn]"')
+        raise InputError("training requires torch, which is not installed", fix='pip install "greenbatch[learn]"')
 
 
 class Home:
-    """Where a training lives: out of sight until it can be resumed, then in its folder."""
+    """Folder of a training: a hidden one until the training can be resumed, then its own."""
 
     def __init__(self, folder: Path, made: Replacement | None = None, beside: ExitStack | None = None) -> None:
         self._folder, self._made, self._beside = folder, made, beside
 
     @property
     def folder(self) -> Path:
-        """Where its files are now."""
+        """Current folder of its files."""
         return self._folder if self._made is None or self._made.delivered else self._made.folder
 
     @property
     def settled(self) -> bool:
-        """Whether the folder holds this training, and no earlier one."""
+        """Whether the folder contains this training rather than an earlier one."""
         return self._made is None or self._made.delivered
 
     def save(self, name: str, tensors: Mapping[str, NDArray[Any]], state: Mapping[str, Any]) -> None:
-        """Save a checkpoint, see `checkpoint.save_checkpoint`; with the first one the training takes its folder."""
+        """Save a checkpoint, see `checkpoint.save_checkpoint`; the first one moves the training to its folder."""
         save_checkpoint(self.folder / CHECKPOINT, name, tensors, state)
         if self._made is not None and not self._made.delivered:
             self._made.deliver()
@@ -98,15 +98,15 @@ class Home:
 
 @contextmanager
 def at_home(folder: Path, plan: Plan, *, anew: bool = False) -> Iterator[Home]:
-    """A folder that no other process writes to, for a new training or the one that is there.
+    """Lock a folder for a new training, or for resuming the one in it.
 
     Args:
-        folder: where it goes.
-        plan: what is trained.
-        anew: replace an earlier training, as soon as the new one can be resumed. Until then the old one is untouched.
+        folder: folder of the training.
+        plan: the training plan.
+        anew: replace an earlier training as soon as the new one can be resumed; until then the old one is untouched.
 
     Raises:
-        InputError: the folder cannot be used, another process writes to it, or it holds another training.
+        InputError: the folder cannot be used, another process writes to it, or it contains a different training.
     """
     with ExitStack() as stack:
         try:
@@ -119,7 +119,7 @@ def at_home(folder: Path, plan: Plan, *, anew: bool = False) -> Iterator[Home]:
                 beside = stack.enter_context(ExitStack())
                 made = beside.enter_context(replacement(folder, _parts))
                 if not anew and begun(folder):
-                    raise InputError("another training began here", file=folder, field="--out", fix="give --resume")
+                    raise InputError("another training started here", file=folder, field="--out", fix="give --resume")
                 stack.enter_context(alone(made.folder, folder))
                 _write_run(made.folder, plan)
                 home = Home(folder, made, beside)
@@ -130,14 +130,14 @@ def at_home(folder: Path, plan: Plan, *, anew: bool = False) -> Iterator[Home]:
 
 
 def begun(folder: Path) -> bool:
-    """Whether there is a training in a folder."""
+    """Whether a folder contains a training."""
     for part in (folder, folder / CHECKPOINT, folder / MODEL):
         restore(part)
     return (folder / RUN).exists()
 
 
 def _write_run(folder: Path, plan: Plan) -> None:
-    """Write down what is going to be trained."""
+    """Write ``run.json``."""
     from greenbatch.provenance import provenance
 
     record = provenance(
@@ -150,33 +150,33 @@ def _write_run(folder: Path, plan: Plan) -> None:
 
 
 def _parts(folder: Path) -> Collection[str]:
-    """The files of a training in a folder; what else lies there is the user's."""
+    """The files of a training in a folder; all others belong to the user."""
     return [file.relative_to(folder).as_posix() for pattern in _PARTS for file in folder.glob(pattern)]
 
 
 _NOT_TRAINED_ON = ("scenario.evaluation.horizon",)
-"""What a training does not look at; older trainings do not say it."""
+"""Keys that do not affect a training; older records lack them."""
 
 
 def check_same(folder: Path, plan: Plan) -> None:
-    """Refuse to resume a training that was started otherwise, or that has lost its checkpoint.
+    """Refuse to resume a training that was started with a different plan, or whose checkpoint is missing.
 
     Raises:
-        InputError: names the first thing that differs, or what is missing.
+        InputError: names the first difference, or the missing folder.
     """
     check_plan(folder, plan)
-    if (folder / MODEL).exists() and not (folder / CHECKPOINT).exists():  # a log alone: killed before the first one
+    if (folder / MODEL).exists() and not (folder / CHECKPOINT).exists():  # a log alone: killed before it
         fix = "remove the folder of the training, or give another --out"
         raise InputError(
-            "is missing, so it cannot be gone on with", file=folder / CHECKPOINT, field="--resume", fix=fix
+            "is missing, so training cannot be resumed", file=folder / CHECKPOINT, field="--resume", fix=fix
         )
 
 
 def check_plan(folder: Path, plan: Plan) -> None:
-    """Refuse a training that was started otherwise, finished or not.
+    """Refuse a training that was started with a different plan, finished or not.
 
     Raises:
-        InputError: names the first thing that differs.
+        InputError: names the first difference.
     """
     before = read_run(folder).plan.model_dump(mode="json")
     for key, (old, new) in _differences(before, json.loads(json.dumps(plan.record()))).items():
@@ -185,24 +185,24 @@ def check_plan(folder: Path, plan: Plan) -> None:
         if key in _NOT_TRAINED_ON:
             continue
         problem = f"is {_short(new)}, the training in {folder} was started with {_short(old)}"
-        raise InputError(problem, field=key, fix="give the same as then, or another --out")
+        raise InputError(problem, field=key, fix="give the same value, or another --out")
 
 
 def read_run(folder: Path) -> RunRecord:
-    """``run.json`` of a training, of this layout or an earlier one.
+    """Read ``run.json`` of a training, in the current or an earlier layout.
 
     Raises:
-        InputError: there is none, it is damaged, or of a later layout.
+        InputError: it is missing, damaged, or in a later layout.
     """
     fix = f"restore the file, or {FIX}"
     return record_of(RunRecord, _run_content(folder), file=folder / RUN, what="the record of a training", fix=fix)
 
 
 def _run_content(folder: Path) -> bytes:
-    """The content of a ``run.json`` that says who wrote it.
+    """The content of a ``run.json`` written by ``greenbatch train``.
 
     Raises:
-        InputError: there is none, or something else wrote it.
+        InputError: it is missing, or another program wrote it.
     """
     file = folder / RUN
     try:
@@ -217,24 +217,25 @@ def _run_content(folder: Path) -> bytes:
 
 
 def other_versions(folder: Path) -> list[str]:
-    """What a training was started with in another version than is here now: the weights may not be those of one go."""
+    """One line per library whose version changed since the training was started, as the weights may then differ."""
     from greenbatch.provenance import source_sha256, versions
 
     then, now = read_run(folder).provenance, versions()
     found = [
-        f"started with {name} {old}, goes on with {now[name]}"
+        f"started with {name} {old}, resumes with {now[name]}"
         for name, old in then.versions.items()
         if old != now.get(name, old)
     ]
     changed = then.source_sha256 != source_sha256()
-    return [*found, "started with another state of greenbatch's source"] if changed and not found else found
+    return [*found, "started with a different version of greenbatch's source"] if changed and not found else found
 
 
 def check_new(folder: Path, *, force: bool) -> None:
-    """Refuse a folder that a new training may not begin in.
+    """Check that a new training may start in a folder.
 
     Raises:
-        InputError: it is a file, or is not empty (without ``force``), or holds what no training wrote (with it).
+        InputError: it is a file, or is not empty (without ``force``), or contains files that no training wrote (with
+            ``force``).
     """
     fix = None if force else "give another folder, --resume to resume the training in it, or --force to replace it"
     check_folder(folder, _parts, fix=fix)

@@ -1,10 +1,9 @@
-"""The loop of a search by evolution: generation after generation, in the same folder and with the same promises as a
-training: whole at any moment, and the same bytes however often it is interrupted.
+"""The loop of an evolutionary search, with the folder and guarantees of a training: files are written atomically, and
+the result is the same bytes however often the search is interrupted.
 
-What is searched for says how candidates are tried: the prices of a planner (`learning.price_search`) or the weights
-of a ranking (`learning.ranking_search`). All candidates of a generation play the
-same windows, and decide there as the model will; the windows are new in every generation, or always the same. All
-random numbers come from (seed, generation).
+Subclasses evaluate candidates: the weights of a look-ahead planner (`learning.price_search`) or of a ranking
+(`learning.ranking_search`). All candidates of a generation play the same windows and decide as the model will; windows
+are drawn for each generation or fixed. All random numbers come from (seed, generation).
 """
 
 from __future__ import annotations
@@ -31,29 +30,29 @@ from greenbatch.learning.plan import Plan
 from greenbatch.learning.settings import Search
 
 TAKEN = frozenset({"epochs", "windows", "jobs", "keep", "validation", "search", "seed", "threads"})
-"""Keys of ``[training]`` that a search looks at."""
+"""Keys of ``[training]`` that a search uses."""
 Record = dict[str, Any]
 Watch = Callable[[Record], None]
-"""Told the figures of every generation, as in the log."""
+"""Called with the figures of each generation, as in the log."""
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
 
 class Searching(ABC):
-    """A search: built whole, so that what does not fit is refused, before it is opened in a folder."""
+    """A search. The constructor validates the plan; `open` then starts or resumes it in a folder."""
 
     def __init__(self, plan: Plan, begin: Floats, *, stages: int = 1) -> None:
-        """Everything but the folder.
+        """Validate the plan and prepare the first generation.
 
         Args:
-            plan: what is searched for.
+            plan: the plan of the search.
             begin: center of the first generation, shape (n,).
-            stages: models that are found one after the other; each begins where the last ended.
+            stages: number of models, found one after another; each starts from the result of the previous one.
         """
         self.plan, self.stages = plan, stages
-        self.settings, self.search = plan.settings, asked(plan)
+        self.settings, self.search = plan.settings, search_settings(plan)
         if others := sorted(set(plan.preset.training) - TAKEN):
-            problem = f"means nothing to a search, which takes {', '.join(sorted(TAKEN))}"
+            problem = f"has no effect on a search, which uses {', '.join(sorted(TAKEN))}"
             raise InputError(problem, field=f"training.{others[0]}", fix="leave it out")
         if plan.minutes is None and self.settings.epochs % stages:
             problem = f"is {self.settings.epochs}, and {stages} models share the generations"
@@ -61,15 +60,15 @@ class Searching(ABC):
         self.counters = Counters()
         self.evolution = self._fresh(begin)
         self.found: dict[str, Floats] = {}
-        """Name -> numbers, as far as they are found."""
+        """Name -> weights of the stages begun so far."""
         self.starts = windows.training_starts(plan.scenario, self.settings.jobs, plan.windows)
 
     def open(self, home: runs.Home, watch: Watch) -> None:
-        """Begin in a folder, or resume from its last checkpoint.
+        """Start in a folder, or resume from its last checkpoint.
 
         Args:
             home: the folder.
-            watch: told of every generation.
+            watch: called after each generation.
         """
         self.home, self.watch = home, watch
         if (home.folder / runs.CHECKPOINT / STATE).exists():
@@ -79,22 +78,22 @@ class Searching(ABC):
 
     @abstractmethod
     def tried(self, stage: int, starts: Ints, random: np.random.Generator) -> tuple[Floats, Record]:
-        """Ask for a generation and try it on these windows: what is to be small, shape (population,), and figures."""
+        """Sample a generation and evaluate it: objectives to minimize, shape (population,), and figures for the log."""
 
     @abstractmethod
     def center(self, stage: int) -> dict[str, Floats]:
-        """What is found so far in a stage, as in a checkpoint."""
+        """The current result of a stage: name in the checkpoint -> weights."""
 
     @abstractmethod
     def weights(self) -> Weights:
-        """The model of what is found."""
+        """The weights of the model found so far."""
 
     def compared(self) -> Record:
-        """What the one that is kept was compared on, where several were."""
+        """The ``validation`` entry of ``model.json``; empty if candidates are not validated."""
         return {}
 
     def run(self) -> None:
-        """All generations that are left, and the model: the center of the last generation of each stage."""
+        """Run the remaining generations and write the model: the center of the last generation of each stage."""
         counters, stage = self.counters, self._stage()
         while stage < self.stages and not counters.done:
             record = self._generation(stage)
@@ -112,7 +111,7 @@ class Searching(ABC):
         self.write_model()
 
     def write_model(self) -> None:
-        """Write what was found so far."""
+        """Write the model found so far."""
         kept = "best" if self.counters.best_epoch >= 0 else "last"
         record = training_record(self.plan, self.counters, kept=kept, averaged=False)
         whole = {**record, "validation": self.compared()}
@@ -120,7 +119,7 @@ class Searching(ABC):
 
     @property
     def progress(self) -> float:
-        """Share of the search that is done, in [0, 1]."""
+        """Fraction of the search that is done, in [0, 1]."""
         minutes = self.plan.minutes
         done = (
             self.counters.epoch / self.settings.epochs if minutes is None else self.counters.elapsed_s / (60 * minutes)
@@ -128,7 +127,7 @@ class Searching(ABC):
         return min(done, 1.0)
 
     def _stage(self) -> int:
-        """The stage of the next generation, ``stages`` after the last: each gets its share, at least one generation."""
+        """The stage of the next generation, or ``stages`` at the end; each has an equal share, but at least one."""
         if self.plan.minutes is None:
             return self.counters.epoch * self.stages // self.settings.epochs
         return min(int(self.progress * self.stages), len(self.found))
@@ -137,7 +136,7 @@ class Searching(ABC):
         return Evolution(mean.copy(), self.search.sigma, self.search.population, diagonal=self.search.diagonal)
 
     def _generation(self, stage: int) -> Record:
-        """Try the candidates of one generation on the same windows, and move."""
+        """Evaluate the candidates of one generation on the same windows, and update the distribution."""
         epoch, made = self.counters.epoch, self.settings
         random = np.random.default_rng(windows.random_seed(made.seed, epoch, "actions"))
         if self.search.fixed_windows:
@@ -175,24 +174,24 @@ class Searching(ABC):
         self.counters = Counters.read(saved.state, place / STATE, FIX)
         try:
             if saved.tensors["mean"].shape != self.evolution.mean.shape:
-                raise ValueError("as many numbers as another search has")
+                raise ValueError("the number of weights differs")
             sigma, generation = saved.tensors["steps"].tolist()
             self.evolution = Evolution(
                 saved.tensors["mean"], sigma, self.search.population, saved.tensors["covariance"],
                 saved.tensors["path_sigma"], saved.tensors["path_covariance"], int(generation), self.search.diagonal,
             )  # fmt: skip
         except (KeyError, TypeError, ValueError):
-            raise InputError("holds another search than this", file=place / STATE, fix=FIX) from None
+            raise InputError("contains a different search", file=place / STATE, fix=FIX) from None
         self.found = {
             key.removeprefix("found/"): value for key, value in saved.tensors.items() if key.startswith("found/")
         }
 
 
-def asked(plan: Plan) -> Search:
-    """The search that a plan asks for.
+def search_settings(plan: Plan) -> Search:
+    """The search settings of a plan.
 
     Raises:
-        InputError: it asks for none, or for a device that a search does not use.
+        InputError: it has none, or asks for a device other than the CPU.
     """
     made = plan.settings.search
     if made is None:
@@ -204,10 +203,10 @@ def asked(plan: Plan) -> Search:
 
 
 def search(plan: Plan, folder: Path, *, watch: Watch, anew: bool = False) -> Counters:
-    """Search in a folder: begin, or go on where an earlier call was interrupted. See `training.train`."""
+    """Search in a folder: start, or resume an interrupted search. See `training.train`."""
     from greenbatch.learning import price_search, ranking_search
 
-    asked(plan)
+    search_settings(plan)
     ranking = plan.preset.network.get("kind") == LINEAR_KIND
     kind: type[ranking_search.RankingSearch | price_search.PriceSearch]
     kind = ranking_search.RankingSearch if ranking else price_search.PriceSearch

@@ -1,4 +1,4 @@
-"""How a scenario differs from the one that a model was trained on, where that is known to matter."""
+"""Differences between a scenario and the one a model was trained on, as far as they are known to matter."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from greenbatch.scenarios.profile import Profile
 
 
 class Question(NamedTuple):
-    """What a model is asked, or was trained on."""
+    """A scenario and window length that a model is used or was trained on."""
 
     profile: Profile
     window_jobs: int
@@ -17,17 +17,17 @@ class Question(NamedTuple):
 
 
 class Trait(NamedTuple):
-    """One way in which two questions may differ."""
+    """A property in which two questions may differ."""
 
     difference: Callable[[Question, Question], str]
-    """Of what was trained on and what is asked now: the difference in words, empty where it is small or not known."""
+    """Function of the training's question and the current one: the difference in words, empty if small or unknown."""
     reason: str
     """Why it matters beyond this threshold."""
 
 
 SIZE_FACTOR, LOAD, SHORT_SHARE, SUPPLY_SHARE, LENGTH_FACTOR = 2.0, 0.15, 0.25, 0.30, 4.0
 EXACT, USERS = 1.05, 1.25
-"""Median of requested over run time: up to the first they are exact, beyond the second users' estimates."""
+"""Median of requested over run time: requests are exact up to the first, users' estimates above the second."""
 
 
 def _size(trained: Question, here: Question) -> str:
@@ -61,14 +61,14 @@ def _estimates(trained: Question, here: Question) -> str:
 def _supply(trained: Question, here: Question) -> str:
     if trained.profile.supply != here.profile.supply:
         return "a renewable supply against none" if here.profile.supply else "no renewable supply against one"
-    told = []
+    parts = []
     for word, then, now in (
         ("mean", trained.profile.mean_supply, here.profile.mean_supply),
         ("peak", trained.profile.peak_supply, here.profile.peak_supply),
     ):
         if then and now is not None and abs(now / then - 1) > SUPPLY_SHARE:
-            told.append(f"{word} supply {now:.2f} of the machine's peak power against {then:.2f}")
-    return ", ".join(told)
+            parts.append(f"{word} supply {now:.2f} of the machine's peak power against {then:.2f}")
+    return ", ".join(parts)
 
 
 def _length(trained: Question, here: Question) -> str:
@@ -78,16 +78,16 @@ def _length(trained: Question, here: Question) -> str:
 
 
 TRAITS: dict[str, Trait] = {
-    "size": Trait(_size, "a factor of 2 changes how many jobs run side by side, and so what a hole is worth"),
-    "load": Trait(_load, "0.15 of the capacity lie between a queue that drains and one that grows"),
-    "short jobs": Trait(_short_jobs, "short jobs decide the bounded slowdown; a quarter more of them is another trace"),
-    "estimates": Trait(_estimates, "a plan by requested times fails where jobs end long before; 1.25 is beyond slack"),
-    "supply": Trait(_supply, "prices and delays are fitted to how often renewable power exceeds the demand"),
-    "length": Trait(_length, "jobs held back in one window wait in the next; papers test on 4 times their training's"),
+    "size": Trait(_size, "a factor of 2 changes how many jobs run side by side, and thus the cost of idle processors"),
+    "load": Trait(_load, "0.15 of the capacity can separate a queue that drains from one that grows"),
+    "short jobs": Trait(_short_jobs, "short jobs dominate the bounded slowdown; a quarter more is a different trace"),
+    "estimates": Trait(_estimates, "plans by requested times fail if jobs end much earlier; 1.25 exceeds slack"),
+    "supply": Trait(_supply, "weights and delays are fitted to how often renewable power exceeds demand"),
+    "length": Trait(_length, "jobs held in one window wait in the next; papers test on 4 times the training's jobs"),
 }
-"""What is compared. A scenario is unlike the training's where one of these says so."""
+"""Properties that are compared. A scenario is unlike the training's if any of them differs."""
 
 
 def differences(trained: Question, here: Question) -> list[str]:
-    """In which ways what is asked now is unlike what a model was trained on, in words; empty where it is alike."""
-    return [told for trait in TRAITS.values() if (told := trait.difference(trained, here))]
+    """Differences between the current question and the one a model was trained on, in words; empty if alike."""
+    return [text for trait in TRAITS.values() if (text := trait.difference(trained, here))]
