@@ -143,7 +143,7 @@ def test_a_mistake_names_the_function_and_the_line_of_its_cell() -> None:
     with pytest.raises(InputError) as caught:
         starts(names["mine"])
     assert str(caught.value) == (
-        "mine, line 3 of its cell: AttributeError: 'Queue' object has no attribute 'nothing' (correct the function)"
+        "mine, line 3 of its cell: AttributeError: 'Queue' object has no attribute 'nothing' (fix the function)"
     )
 
 
@@ -184,7 +184,7 @@ def test_two_of_one_name_are_refused(given: list[Any]) -> None:
         scheduler_table(given)
 
 
-ACCEPTED = r"is no scheduler \(give a name such as fcfs\+easy, a rule function, or a class or object with decide"
+ACCEPTED = r"is not a scheduler \(give a name such as fcfs\+easy, a rule function, or a class or object with decide"
 
 
 @pytest.mark.parametrize(
@@ -194,8 +194,8 @@ ACCEPTED = r"is no scheduler \(give a name such as fcfs\+easy, a rule function, 
         (None, "scheduler: None " + ACCEPTED),
         ({"a": shortest}, ACCEPTED),
         (np.zeros(3), ACCEPTED),
-        (lambda queue: queue.submit_s, "a function without a name is no scheduler"),
-        (partial(shortest), "a function without a name is no scheduler"),
+        (lambda queue: queue.submit_s, "a function without a name is not a scheduler"),
+        (partial(shortest), "a function without a name is not a scheduler"),
         (dict, r"policy 'dict' has no method decide\(self, view\)"),
     ],
 )

@@ -99,7 +99,7 @@ def test_what_a_name_spells(
                        "lptpn+none)"),
         ("cheapest-start:tick=0", "cheapest-start:tick=0: tick is 0 (give 1 to 604800 s)"),
         ("cheapest-start:tick=1e-9", "cheapest-start:tick=1e-9: tick is 1e-9 (give 1 to 604800 s)"),
-        ("cheapest-start:tick=1:horizon=31622400", "weighs 31,622,400 starts of each job, horizon / tick, the most is "
+        ("cheapest-start:tick=1:horizon=31622400", "compares horizon / tick = 31,622,400 starts of each job, more than "
                                                   "5,000 (give a longer tick or a shorter horizon)"),
         ("cheapest-start:reserve=5", "cheapest-start:reserve=5: reserve is 5 (give 0 to 1)"),
         ("random:seed=1.5", "random:seed=1.5: seed is 1.5 (give a whole number from 0 to 1e15)"),
@@ -380,6 +380,6 @@ def test_an_installed_package_that_is_broken_is_one_line(tmp_path: Path) -> None
     assert done.returncode == 2
     assert done.stderr.splitlines() == [
         "greenbatch: plug-in tides = tides: cannot be loaded, ModuleNotFoundError: No module named "
-        "'no_such_module_at_all' (mend or uninstall tides)"
+        "'no_such_module_at_all' (fix or uninstall tides)"
     ]
     assert not (tmp_path / "out").exists()

@@ -1,4 +1,4 @@
-"""Who decides: priority rules, green policies, the registry of both, and schedulers spelled by name."""
+"""Scheduling policies: priority rules, green policies, their registry, and schedulers by name."""
 
 from greenbatch.policies.registry import planner, policy, rule
 from greenbatch.policies.schedulers import (

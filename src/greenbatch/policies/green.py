@@ -1,4 +1,4 @@
-"""Policies that look at the power supply, and the one that looks at nothing."""
+"""Policies that use the forecast of the power supply, and the random policy."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from greenbatch.policies.registry import Scores, planner
 from greenbatch.workload import Workload
 
 _MOST_STARTS = 5_000
-"""Starts of a job that cheapest-start weighs at most."""
+"""Largest number of start times that cheapest-start compares for each job."""
 _TICK = replace(SETTINGS["tick_s"], default=1800.0, zero=False, meaning="time between the starts that are weighed")
 
 
@@ -28,17 +28,17 @@ def _area_time(queue: Queue) -> Scores:
 
 @planner("lptpn", sigma=SETTINGS["threshold_j"])
 def lptpn(_: Workload, *, sigma: float) -> Program:
-    """Largest Processing Time x Power Need first, as GAS-MARL §5.3 words it (after Kassab et al.).
+    """Largest Processing Time x Power Need first, as described in GAS-MARL §5.3 (after Kassab et al.).
 
-    At every event and change of supply, jobs in descending power x requested time start if they fit and their
-    estimated extra brown energy is below ``sigma`` [J]; if none can start and nothing runs, the first one starts.
+    At every event and change of supply, jobs are tried in descending power x requested time and start if they fit and
+    their estimated extra brown energy is below ``sigma`` [J]. If none can start and nothing runs, the first one starts.
     """
     return Program(name="lptpn", discipline="scan", score=_power_time, needs_site=True, settings={"threshold_j": sigma})
 
 
 @planner("lptpn-published", sigma=SETTINGS["threshold_j"])
 def lptpn_published(_: Workload, *, sigma: float) -> Program:
-    """LPTPN as the authors' simulator runs it: it waits for one job in steps of a second (see `engine.scan`)."""
+    """LPTPN as implemented in the authors' simulator: it waits for one job in one-second steps (`engine.scan`)."""
     return Program(
         name="lptpn-published", discipline="scan-published", score=_power_time, needs_site=True,
         settings={"threshold_j": sigma},
@@ -52,16 +52,16 @@ def lptpn_published(_: Workload, *, sigma: float) -> Program:
 def cheapest_start(
     _: Workload, *, hold: float, psi: float, reserve: float, short: float, horizon: float, tick: float
 ) -> Program:
-    """Start each waiting job in the cheapest half-hour of the forecast, a reserve kept for short jobs.
+    """Start each waiting job in the cheapest half-hour of the forecast, with a reserve for short jobs.
 
     The cost of a start is its extra brown energy plus, per second of waiting, ``hold`` / max(requested time, 10 s)
-    [J per slowdown] and ``psi`` x processors [W]: ``psi`` trades renewables for makespan. Jobs longer than ``short``
-    [s] leave the share ``reserve`` of the machine free. Starts are weighed every ``tick`` [s]
-    up to ``horizon`` [s] ahead. Jobs are looked at in ascending requested time^2 x processors. Source: our own (see
-    docs/decisions).
+    [J per slowdown] and ``psi`` x processors [W]; a higher ``psi`` shortens the makespan and uses less renewable
+    energy. Jobs longer than ``short`` [s] leave the share ``reserve`` of the machine free. Start times are compared
+    every ``tick`` [s], up to ``horizon`` [s] ahead. Jobs are tried in ascending requested time^2 x processors. Source:
+    this project (see docs/decisions).
     """
     if horizon / tick > _MOST_STARTS:
-        problem = f"weighs {horizon / tick:,.0f} starts of each job, horizon / tick, the most is {_MOST_STARTS:,}"
+        problem = f"compares horizon / tick = {horizon / tick:,.0f} starts of each job, more than {_MOST_STARTS:,}"
         raise InputError(problem, field="cheapest-start", fix="give a longer tick or a shorter horizon")
     return Program(
         name="cheapest-start", discipline="plan", score=_area_time, needs_site=True,
@@ -72,6 +72,6 @@ def cheapest_start(
 
 @planner("random", backfills=True, seed=SEED)
 def random(workload: Workload, *, seed: float) -> Program:
-    """A random order of the jobs, from a ``seed``."""
+    """A random order of the jobs, drawn with ``seed``."""
     order = np.random.default_rng(int(seed)).permutation(len(workload)).astype(np.float64)
     return Program(name="random", score=lambda _: order)

@@ -1,7 +1,7 @@
-"""The registry of policies: decorators that enter a rule, a policy class or a planner under a name.
+"""The registry of policies: decorators that register a rule, a policy class or a planner under a name.
 
-A rule, a policy class or an object of one is a policy without being entered too (`entry_of`): that is how a notebook
-hands over a function of the cell above.
+A rule, a policy class or an instance of one can also be used without registering it (`entry_of`), such as a function
+defined in a notebook cell.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ RuleFunction = Callable[[Queue], Scores]
 
 
 Planner = Callable[..., Program]
-"""Makes the program of a policy for a window of jobs, from keyword parameters."""
+"""Builds the program of a policy for a window of jobs, from keyword parameters."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,9 +44,9 @@ class Entry:
     """Whether it can be combined with backfilling."""
     built_in: bool
     source: Any
-    """The function, class or object that it was made of."""
+    """The function, class or object it was made from."""
     maker: Callable[[], Policy] | None = None
-    """Makes the Python object that decides; None for policies that the engine runs itself."""
+    """Creates the Python object that decides; None for policies that the engine runs itself."""
 
     @property
     def defaults(self) -> dict[str, float]:
@@ -55,7 +55,7 @@ class Entry:
 
 
 ENTRIES: dict[str, Entry] = {}
-"""All policies entered so far; `policies.schedulers.entries` completes them."""
+"""All policies registered so far; `policies.schedulers.entries` adds those of plug-ins."""
 
 
 def _is_built_in(function: Any) -> bool:
@@ -73,12 +73,12 @@ def rule(name: str, *, fixed: bool = False) -> Callable[[RuleFunction], RuleFunc
     """Register a priority rule under a name (decorator).
 
     The function gets the waiting jobs as columns (`greenbatch.engine.state.Queue`) and returns one score per job,
-    shape (q,); the lowest goes first. It is compiled if Numba can, else it runs as plain Python.
+    shape (q,); the lowest goes first. It is compiled if Numba supports it, otherwise it runs as plain Python.
 
     Args:
-        name: how the command line calls it.
-        fixed: a job's score never changes (it does not use ``now_s``, ``wait_s`` or ``free_processors``): it is then
-            computed once, for all jobs.
+        name: its name on the command line.
+        fixed: the score of a job never changes (it does not use ``now_s``, ``wait_s`` or ``free_processors``), so it
+            is computed once for all jobs.
     """
 
     def register(function: RuleFunction) -> RuleFunction:
@@ -102,7 +102,7 @@ def _rule_entry(name: str, function: RuleFunction, *, fixed: bool = False) -> En
 def policy(name: str) -> Callable[[type], type]:
     """Register a policy class under a name (decorator).
 
-    Its objects answer views (`greenbatch.engine.seam.Policy`); one is made, without arguments, for every simulation.
+    Instances answer views (`greenbatch.engine.seam.Policy`); every simulation creates one, without arguments.
     """
 
     def register(maker: type) -> type:
@@ -127,14 +127,14 @@ def _policy_entry(name: str, source: Any, maker: Callable[[], Policy]) -> Entry:
 
 
 def entry_of(decider: Any, name: str | None = None) -> Entry:
-    """The entry of a rule function, or of a policy as a class or an object, whether it was registered or not.
+    """The entry of a rule function, or of a policy class or object, whether or not it is registered.
 
     Args:
-        decider: what decides. Of an object each simulation gets a copy, so that none sees what another left behind.
-        name: what it is called; else the name it was registered under, or its own.
+        decider: the rule or policy. Each simulation gets a copy of a policy object, so that simulations share no state.
+        name: its name in results; by default the name it was registered under, or its own.
 
     Raises:
-        InputError: it can decide nothing, or has no name of its own.
+        InputError: it is not a rule or policy, or has no name.
     """
     for known in ENTRIES.values():
         if known.source is decider:
@@ -145,11 +145,11 @@ def entry_of(decider: Any, name: str | None = None) -> Entry:
         return _policy_entry(name or type(decider).__name__, decider, lambda: deepcopy(decider))
     if not callable(decider):
         fix = "give a name such as fcfs+easy, a rule function, or a class or object with decide(self, view)"
-        raise InputError(f"{decider!r:.60} is no scheduler", field="scheduler", fix=fix)
+        raise InputError(f"{decider!r:.60} is not a scheduler", field="scheduler", fix=fix)
     own = getattr(decider, "__name__", "<unnamed>")
     if name is None and own.startswith("<"):
-        fix = 'name it, as in {"mine": rule}, or write a def'
-        raise InputError("a function without a name is no scheduler", field="scheduler", fix=fix)
+        fix = 'name it, as in {"mine": rule}, or define it with def'
+        raise InputError("a function without a name is not a scheduler", field="scheduler", fix=fix)
     return _rule_entry(name or own, decider)
 
 
@@ -157,7 +157,7 @@ def planner(name: str, *, backfills: bool = False, **parameters: Parameter) -> C
     """Register a policy with its own engine program under a name (decorator).
 
     Args:
-        name: how the command line calls it.
+        name: its name on the command line.
         backfills: whether it can be combined with backfilling.
         parameters: its parameters, each with its default and range.
     """
@@ -170,10 +170,10 @@ def planner(name: str, *, backfills: bool = False, **parameters: Parameter) -> C
 
 
 def _frozen_names(function: Any) -> tuple[Hashable, ...]:
-    """The values that machine code of a function would keep, so that another value is another machine code.
+    """The global values that compiling a function would freeze, so that it is compiled again when one changes.
 
-    In a notebook a number that a rule uses may be changed in another cell. Arrays are told apart by content, what
-    cannot be hashed by identity.
+    In a notebook, another cell may change a number that a rule uses. Arrays are compared by content, other objects
+    that cannot be hashed by identity.
     """
 
     def frozen(value: Any) -> Hashable:
@@ -198,12 +198,12 @@ def _compile(function: RuleFunction, built_in: bool, _: tuple[Hashable, ...]) ->
 
     try:
         return compile_rule(function, cached=built_in)
-    except Exception:  # noqa: BLE001  (on code it does not know Numba raises anything, also AssertionError)
+    except Exception:  # noqa: BLE001  (Numba raises anything on unsupported code, even AssertionError)
         return None
 
 
 def guard(function: Callable[..., Any]) -> Callable[..., Any]:
-    """A user's function, whose mistakes become errors of one line."""
+    """Wrap a user's function so that its exceptions become one-line errors."""
 
     def call(*arguments: Any) -> Any:
         try:
@@ -217,14 +217,14 @@ def guard(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _mistake(function: Callable[..., Any], error: Exception) -> InputError:
-    """What went wrong in a user's function: its file and line, or the line of its cell in a notebook."""
+    """An error in a user's function, with its file and line, or the line of its notebook cell."""
     file = getattr(getattr(function, "__code__", None), "co_filename", None)
     line = None if file is None else line_in(file, error)
     problem = f"{type(error).__name__}: {error}"
     if file is None or Path(file).is_file():
-        return InputError(problem, file=file, line=line, fix="mend the file")
+        return InputError(problem, file=file, line=line, fix="fix the file")
     field = function.__name__ + ("" if line is None else f", line {line} of its cell")
-    return InputError(problem, field=field, fix="correct the function")
+    return InputError(problem, field=field, fix="fix the function")
 
 
 def _first_line(function: Any) -> str:
@@ -232,7 +232,7 @@ def _first_line(function: Any) -> str:
 
 
 class _GuardedPolicy:
-    """A user's policy, whose mistakes become errors of one line."""
+    """A user's policy, with exceptions turned into one-line errors."""
 
     def __init__(self, policy: Policy) -> None:
         self._decide = guard(policy.decide)
@@ -243,7 +243,7 @@ class _GuardedPolicy:
 
 
 def line_in(file: str, error: BaseException) -> int | None:
-    """The last line of a file on the way of an error, None if it did not pass there."""
+    """The line of a file at which an error occurred, None if the file is not in its traceback."""
     if isinstance(error, SyntaxError):
         return error.lineno
     trace, line = error.__traceback__, None

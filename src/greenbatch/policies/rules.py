@@ -1,7 +1,7 @@
-"""Priority rules: one function over the queue's columns each, lowest score first.
+"""Priority rules: each is one function of the queue's columns; the lowest score goes first.
 
-Scores see the scenario's clock: F1 to F4 depend on where it begins. The logarithm of submission 0 is minus infinity:
-that job comes first.
+Scores use the scenario's clock: F1 to F4 depend on its origin. The logarithm of submission 0 is minus infinity, so that
+job goes first.
 
 Sources: F1-F4 after Carastan-Santos & de Camargo, "Obtaining dynamic scheduling policies with simulation and machine
 learning", SC 2017; WFP3 and UNICEP after Tang et al., "Fault-aware, utility-based job scheduling on Blue Gene/P
@@ -82,17 +82,17 @@ def f4(queue: Queue) -> Scores:
 
 @rule("wfp3-published", fixed=True)
 def wfp3_published(queue: Queue) -> Scores:
-    """WFP3 as RLScheduler's code has it: the "wait" is -(1 + submission), so the rule runs backward."""
+    """WFP3 as in RLScheduler's code: the "wait" is -(1 + submission), which reverses the rule."""
     return ((1.0 + queue.submit_s) / queue.requested_time_s) ** 3 * queue.processors
 
 
 @rule("unicep-published", fixed=True)
 def unicep_published(queue: Queue) -> Scores:
-    """UNICEP as RLScheduler's code has it: the "wait" is -(1 + submission), so the rule runs backward."""
+    """UNICEP as in RLScheduler's code: the "wait" is -(1 + submission), which reverses the rule."""
     return (1.0 + queue.submit_s - 1e-15) / (np.log2(queue.processors + 1e-15) * queue.requested_time_s)
 
 
 @rule("unicep-unbounded")
 def unicep_unbounded(queue: Queue) -> Scores:
-    """UNICEP without the bound on serial jobs: -wait / (log2(processors) x requested time); they always come first."""
+    """UNICEP without the bound on serial jobs: -wait / (log2(processors) x requested time); serial jobs go first."""
     return -(queue.wait_s + 1e-15) / (np.log2(queue.processors + 1e-15) * queue.requested_time_s)

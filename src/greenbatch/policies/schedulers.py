@@ -1,10 +1,10 @@
 """Schedulers by name: a policy, a backfilling, and their parameters.
 
-A scheduler is spelled ``policy+backfill``, each with optional parameters: ``f2+green``, ``f2+green:sigma=25000``,
+A scheduler is written ``policy+backfill``, each with optional parameters: ``f2+green``, ``f2+green:sigma=25000``,
 ``cheapest-start:psi=2:hold=5e5``. A rule of your own is named by its file, ``my_rules.py:my_rule+easy``, or by an entry
 point in the group ``greenbatch.rules``. A trained model is named by its preset and its folder:
-``gas-marl@runs/a/model+green``, ``gas-marl@runs/a/model:sample=1:seed=3+green``. In Python a rule function or a policy
-of your own is a scheduler as it is.
+``gas-marl@runs/a/model+green``, ``gas-marl@runs/a/model:sample=1:seed=3+green``. In Python, a rule function or a policy
+of your own can be passed directly.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from greenbatch.engine.program import Scheduler as Simulated
 from greenbatch.engine.seam import Policy
 from greenbatch.engine.settings import SETTINGS, Parameter
 from greenbatch.errors import InputError, did_you_mean
-from greenbatch.policies import green, registry, rules  # noqa: F401  (the others register themselves)
+from greenbatch.policies import green, registry, rules  # noqa: F401  (importing the others registers their policies)
 from greenbatch.policies.registry import Entry, line_in
 from greenbatch.workload import Workload
 
@@ -34,14 +34,14 @@ if TYPE_CHECKING:
     from greenbatch.learning.priced import PricedScheduler
 
 Decider = str | Simulated | Policy | Callable[..., Any]
-"""What can be given as a scheduler: a name, a scheduler, a policy (object or class), a rule function."""
+"""Anything accepted as a scheduler: a name, a scheduler, a policy (object or class), a rule function."""
 
 _MODEL = re.compile(r"(?P<preset>[\w.-]+)@(?P<folder>.+)")
 """A trained model: its preset, and its folder with parameters and backfilling."""
 _PLUS = re.compile(r"(?<!\d[eE])\+")
 """The plus between policy and backfilling, not that of an exponent."""
 _BACKFILL_SETTINGS: dict[str, dict[str, str]] = {"green": {"sigma": "threshold_j"}}
-"""Parameters of backfillings -> what they are called in the engine's settings."""
+"""Backfilling -> its parameters -> their names in the engine's settings."""
 
 
 @cache
@@ -54,7 +54,7 @@ def _load_plug_ins() -> None:
         except Exception as error:
             problem = f"cannot be loaded, {type(error).__name__}: {error}"
             package = "the package" if point.dist is None else point.dist.name
-            fix = f"mend or uninstall {package}"
+            fix = f"fix or uninstall {package}"
             raise InputError(problem, field=f"plug-in {point.name} = {point.value}", fix=fix) from error
 
 
@@ -107,18 +107,18 @@ def scheduler(
 @overload
 def scheduler(decider: Decider, *, backfill: str | None = None, name: str | None = None) -> Simulated: ...
 def scheduler(decider: Decider, *, backfill: str | None = None, name: str | None = None) -> Simulated:
-    """The scheduler that a name spells, or that a rule or policy of your own makes.
+    """Create a scheduler from its name, or from a rule or policy of your own.
 
     Args:
         decider: ``policy+backfill``; a rule function, a policy class or a policy object, registered or not; or a
-            scheduler, which is returned as it is.
-        backfill: what may go ahead of a job that does not fit, ``easy`` or ``green:sigma=25000``; ``none`` if neither
-            this nor the name says it.
-        name: what a rule or policy is called in results; its own name if not given.
+            scheduler, which is returned unchanged.
+        backfill: the backfilling, such as ``easy`` or ``green:sigma=25000``; ``none`` if neither this nor the name
+            gives one.
+        name: name of a rule or policy in results; by default its own name.
 
     Raises:
-        InputError: an unknown policy, backfilling or parameter, a combination that makes no sense, a folder that
-            holds no model of the preset that is named, or something that can decide nothing.
+        InputError: an unknown policy, backfilling or parameter, an invalid combination, a folder without a model of
+            the given preset, or an object that is not a rule or policy.
     """
     if isinstance(decider, str):
         return _spelled(decider if backfill is None else f"{decider}+{backfill}")
@@ -133,14 +133,14 @@ def scheduler(decider: Decider, *, backfill: str | None = None, name: str | None
 
 
 def scheduler_table(deciders: Iterable[Decider] | Mapping[str, Decider] | Decider) -> dict[str, Simulated]:
-    """Name in results -> scheduler, for several that are compared.
+    """Name in results -> scheduler, for the schedulers of a comparison.
 
     Args:
-        deciders: names, rules, policies and schedulers; names of your own for them; names separated by commas; or a
-            single one.
+        deciders: a sequence of names, rules, policies and schedulers; a mapping from names of your own to them; names
+            separated by commas; or a single one.
 
     Raises:
-        InputError: two have one name, or one can decide nothing.
+        InputError: two have the same name, or one is not a scheduler.
     """
     if isinstance(deciders, str):
         deciders = split_schedulers(deciders)
@@ -165,7 +165,7 @@ def scheduler_table(deciders: Iterable[Decider] | Mapping[str, Decider] | Decide
 
 
 def source_texts(deciders: Mapping[str, Simulated]) -> dict[str, str]:
-    """Name -> source text of every rule or policy of a user's own among some schedulers, as far as it can be found."""
+    """Name -> source text of every user-defined rule or policy among the schedulers, if it can be found."""
     texts = {}
     for name, each in deciders.items():
         if isinstance(each, Scheduler) and not each.entry.built_in:
@@ -176,7 +176,7 @@ def source_texts(deciders: Mapping[str, Simulated]) -> dict[str, str]:
 
 
 def _is_scheduler(decider: object) -> TypeGuard[Simulated]:
-    """Whether something can be simulated as it is."""
+    """Whether an object can be simulated directly."""
     return not isinstance(decider, type) and callable(getattr(decider, "program", None))
 
 
@@ -214,7 +214,7 @@ def split_schedulers(text: str) -> list[str]:
 
 
 def input_files(specs: Sequence[str]) -> dict[str, str]:
-    """File name -> SHA-256 of every file that schedulers are named by: Python files, and the weights of models."""
+    """File name -> SHA-256 of every file that the schedulers' names refer to: Python files, and weights of models."""
     files = provenance.rule_files([spec for spec in specs if not _model(spec)])
     for spec in filter(_model, specs):
         if model := _model(_parse(_split(spec.strip())[0], spec)[0]):
@@ -226,14 +226,14 @@ def input_files(specs: Sequence[str]) -> dict[str, str]:
 
 
 def _model(text: str) -> re.Match[str] | None:
-    """The parts of a model's name, None if it is no model's."""
+    """The parts of a model's name, None for other names."""
     return None if ".py:" in text else _MODEL.fullmatch(text.strip())
 
 
 def _split(spec: str) -> tuple[str, str]:
     """Policy and backfilling, each with its parameters.
 
-    In a model's name the last plus before a backfilling counts: folders may have one in their names too.
+    In a model's name, only the last plus before a backfilling separates: folders may contain one too.
     """
     if not _model(spec):
         parts = _PLUS.split(spec)
@@ -254,7 +254,7 @@ def _backfilling(text: str, spec: str) -> tuple[str, dict[str, float]]:
 
 
 def _parse(text: str, spec: str) -> tuple[str, dict[str, str]]:
-    """A name, and what is said behind it: key -> text."""
+    """A name and its parameters: key -> text."""
     parts = text.split(":")
     given: dict[str, str] = {}
     while len(parts) > 1 and "=" in parts[-1]:
@@ -266,16 +266,16 @@ def _parse(text: str, spec: str) -> tuple[str, dict[str, str]]:
 
 
 def numbers(given: Mapping[str, str], known: Mapping[str, Parameter], owner: str, spec: str) -> dict[str, float]:
-    """The parameters that a scheduler's name gives, as numbers.
+    """The parameters in a scheduler's name, as numbers.
 
     Args:
         given: key -> text, as written.
-        known: the parameters that there are.
+        known: the parameters that exist.
         owner: the policy, backfilling or preset that takes them, for messages.
         spec: the scheduler's name, for messages.
 
     Raises:
-        InputError: a parameter is unknown, is no number, or is out of its range.
+        InputError: a parameter is unknown, is not a number, or is out of range.
     """
     found = {}
     for key, text in given.items():
@@ -311,11 +311,11 @@ def _load_file(path: str) -> None:
     module = importlib.util.module_from_spec(module_spec)
     try:
         module_spec.loader.exec_module(module)
-    except (Exception, SystemExit) as error:  # whatever a user's file may do
+    except (Exception, SystemExit) as error:  # a user's file may raise anything
         line = line_in(module_spec.origin or path, error)
         registry.ENTRIES.clear()
         registry.ENTRIES.update(before)
-        raise InputError(f"{type(error).__name__}: {error}", file=path, line=line, fix="mend the file") from error
+        raise InputError(f"{type(error).__name__}: {error}", file=path, line=line, fix="fix the file") from error
 
 
 def _known(name: str, known: list[str], kind: str, spec: str) -> None:
