@@ -69,7 +69,7 @@ def test_without_power_energy_over_the_horizon_is_undefined() -> None:
 
 
 @pytest.fixture(scope="module")
-def company() -> list[dict[str, float]]:
+def comparisons() -> list[dict[str, float]]:
     """Figures of fcfs+easy on one window, compared to three different sets of schedulers."""
     sets = (["fcfs+easy"], ["f2+easy", "fcfs+easy"], ["fcfs+easy", "cheapest-start:psi=2+none", "lptpn+none"])
     made = []
@@ -80,12 +80,12 @@ def company() -> list[dict[str, float]]:
     return made
 
 
-def test_a_figure_over_the_horizon_does_not_depend_on_the_company(company: list[dict[str, float]]) -> None:
-    assert len({values["common_horizon_brown_kwh"] for values in company}) == 3, "the windows must tell them apart"
+def test_horizon_figures_do_not_depend_on_compared_schedulers(comparisons: list[dict[str, float]]) -> None:
+    assert len({values["common_horizon_brown_kwh"] for values in comparisons}) == 3, "the comparisons must differ"
     for name in NAMES:
-        assert len({values[name] for values in company}) == 1, name
-    assert company[0]["horizon_brown_kwh"] > company[0]["brown_kwh"] > 0
-    assert company[0]["horizon_makespan_ratio"] == 1.0
+        assert len({values[name] for values in comparisons}) == 1, name
+    assert comparisons[0]["horizon_brown_kwh"] > comparisons[0]["brown_kwh"] > 0
+    assert comparisons[0]["horizon_makespan_ratio"] == 1.0
 
 
 def test_the_factor_is_the_scenarios() -> None:

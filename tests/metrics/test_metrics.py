@@ -207,7 +207,7 @@ def test_metrics_are_found_by_name_and_names_are_unique() -> None:
     assert find("renewable_utilization").better == "higher"
     with pytest.raises(InputError, match="did you mean avg_wait_s"):
         find("avg_wait")
-    with pytest.raises(InputError, match="exists already"):
+    with pytest.raises(InputError, match="already exists"):
         metric("other", name="avg_wait_s")(lambda run: 0.0)
 
 

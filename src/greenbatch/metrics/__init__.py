@@ -1,11 +1,11 @@
-"""What counts: per-job and per-run metrics, each with its formula, unit, range and source in its docstring."""
+"""Metrics: per-job and per-run, each with its formula, unit, range and source in its docstring."""
 
 from greenbatch.metrics.jobs import BOUND_S, CLASSES, PER_JOB, bounded_slowdown, run_s, slowdown, turnaround_s, wait_s
 from greenbatch.metrics.measured import Cut, Measured, measure
 from greenbatch.metrics.registry import METRICS, Metric, find, metric
 
 # isort: split
-# Importing a module registers its metrics; this order is the order of reports.
+# Importing a module registers its metrics; reports use this order.
 from greenbatch.metrics import service, machine, power, horizon, window  # noqa: F401, I001
 from greenbatch.metrics.horizon import Horizon, horizon_of
 from greenbatch.metrics.window import evaluate, evaluate_window, json_ready

@@ -1,7 +1,7 @@
-"""Energy over a horizon of the window's own, so that a figure does not depend on which schedulers are compared.
+"""Energy over a horizon that depends on the window alone, not on which schedulers are compared.
 
 The horizon begins with the first submission and lasts ``factor`` times the makespan of a reference, ``fcfs+easy`` on
-the same jobs, machine and rules. With a power supply that does not repeat it ends with the supply at the latest.
+the same jobs, machine and rules. If the power supply does not repeat, the horizon ends with the supply at the latest.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ from greenbatch.workload import Workload
 REFERENCE = "fcfs+easy"
 """The scheduler whose makespan sets the horizon."""
 FACTOR = 2.0
-"""Length of the horizon in makespans of the reference, where the scenario does not say otherwise."""
+"""Default length of the horizon, in makespans of the reference."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Horizon:
-    """A span of time that a window's jobs, machine and rules set, whichever schedulers are compared."""
+    """A span of time that depends only on a window's jobs, machine and rules."""
 
     start_s: float
     """First submission. [s]"""
@@ -42,7 +42,7 @@ class Horizon:
 def horizon_of(
     workload: Workload, cluster: Cluster, site: Site | None, rules: Rules, factor: float = FACTOR
 ) -> Horizon:
-    """The horizon of a window: simulates `REFERENCE` on it, without a power supply, which it does not look at.
+    """The horizon of a window: simulates `REFERENCE` on it, without a power supply, which it does not use.
 
     Args:
         workload: the jobs of the window.
@@ -68,7 +68,7 @@ def horizon_of(
 
 
 def _left_s(run: Measured, horizon: Horizon) -> Floats:
-    """Seconds that each job still runs after the horizon, shape (n,)."""
+    """Time that each job runs after the end of the horizon, shape (n,). [s]"""
     return np.asarray(np.clip(run.outcome.end_s - horizon.end_s, 0.0, run_s(run.outcome)))
 
 
@@ -77,7 +77,7 @@ def horizon_s(_: Measured, horizon: Horizon) -> float:
     """Length of the scenario's horizon, ``factor * makespan of fcfs+easy`` on the same window. [s], > 0.
 
     The factor is ``evaluation.horizon`` of the scenario, 2 by default. The horizon begins with the first submission;
-    with a power supply that does not repeat it ends with the supply at the latest.
+    if the power supply does not repeat, it ends with the supply at the latest.
     """
     return horizon.end_s - horizon.start_s
 
@@ -97,9 +97,9 @@ def horizon_energy_kwh(run: Measured, horizon: Horizon) -> float:
 def horizon_brown_kwh(run: Measured, horizon: Horizon) -> float:
     """Energy from the grid from the first submission to the end of the scenario's horizon. [kWh], >= 0.
 
-    ``integral of max(0, P_C - P_GT) over the horizon``, idle power before, between and after the jobs included. The
-    horizon is a property of the jobs, the machine and the rules alone, so the figure does not depend on which
-    schedulers are compared. Where jobs are unfinished at its end, it is understated. Not in the papers.
+    ``integral of max(0, P_C - P_GT) over the horizon``, including idle power before, between and after the jobs. The
+    horizon depends only on the jobs, the machine and the rules, so the figure does not depend on which schedulers are
+    compared. If jobs are unfinished at its end, it is understated. Not in the papers.
     """
     books = run.books_over(horizon.start_s, horizon.end_s)
     return np.nan if books is None else books.grid_j / JOULES_PER_KWH
@@ -107,13 +107,13 @@ def horizon_brown_kwh(run: Measured, horizon: Horizon) -> float:
 
 @metric("makespan relative to fcfs+easy", "-", scope="horizon")
 def horizon_makespan_ratio(run: Measured, horizon: Horizon) -> float:
-    """Makespan over that of fcfs+easy on the same window, whether or not fcfs+easy is compared. [-], > 0."""
+    """Makespan over that of fcfs+easy on the same window, even if fcfs+easy is not compared. [-], > 0."""
     return machine.makespan_s(run) / horizon.reference_makespan_s
 
 
 @metric("jobs unfinished at the horizon", "jobs", scope="horizon")
 def horizon_unfinished_jobs(run: Measured, horizon: Horizon) -> float:
-    """Jobs that end after the scenario's horizon. [jobs], >= 0. Above 0, energy over the horizon is understated."""
+    """Jobs that end after the scenario's horizon. [jobs], >= 0. If > 0, energy over the horizon is understated."""
     return float(np.count_nonzero(_left_s(run, horizon)))
 
 

@@ -1,6 +1,6 @@
 """Per-job metrics: one value per job, in the order of the outcome's workload.
 
-The run time of a metric is the executed time ``end - start``: shorter than the trace's for a killed job.
+In all of them, the run time is the executed time ``end - start``, which is shorter than in the trace for killed jobs.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ Floats = NDArray[np.float64]
 Mask = NDArray[np.bool_]
 
 BOUND_S = 10.0
-"""Run time below which slowdown no longer grows, the papers' tau. [s]"""
+"""Shortest run time that bounded slowdown divides by, tau in the papers. [s]"""
 
 CLASSES: Mapping[str, tuple[float, float]] = MappingProxyType(
     {
@@ -60,7 +60,7 @@ def slowdown(outcome: Outcome) -> Floats:
 
 
 def bounded_slowdown(outcome: Outcome) -> Floats:
-    """Slowdown that very short jobs cannot dominate, ``max(1, (wait + run) / max(run, 10 s))``. [-], >= 1, shape (n,).
+    """Slowdown, bounded for very short jobs: ``max(1, (wait + run) / max(run, 10 s))``. [-], >= 1, shape (n,).
 
     Source: GAS-MARL Eq. 5 with tau = 10 s (after Feitelson 2001).
     """
@@ -74,7 +74,7 @@ PER_JOB: Mapping[str, Callable[[Outcome], Floats]] = MappingProxyType(
 
 
 def run_time_class(outcome: Outcome, name: str) -> Mask:
-    """Which jobs are of a run-time class (a key of `CLASSES`), shape (n,)."""
+    """Mask of the jobs in a run-time class (a key of `CLASSES`), shape (n,)."""
     shortest_s, longest_s = CLASSES[name]
     run = run_s(outcome)
     return (run >= shortest_s) & (run < longest_s)

@@ -1,4 +1,4 @@
-"""Per-run metrics of the machine: how long it took, how busy it was, and counts."""
+"""Per-run metrics of the machine: makespan, utilization and counts."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def _share(work_processor_s: float, run: Measured, length_s: float) -> float:
 
 @metric("makespan", "s")
 def makespan_s(run: Measured) -> float:
-    """From the first submission of the window to the end of its last job. [s], > 0; NaN without jobs.
+    """Time from the first submission of the window to the end of its last job. [s], > 0; NaN without jobs.
 
     ``max(end) - min(submit)``. Source: Feitelson et al. (JSSPP 1997), section 3.
     """
@@ -28,7 +28,7 @@ def makespan_s(run: Measured) -> float:
 
 @metric("utilization", "-", "higher")
 def utilization(run: Measured) -> float:
-    """Share of the processor time of the makespan that jobs used. [-], in (0, 1]; NaN without jobs.
+    """Share of the cluster's processor time over the makespan that jobs used. [-], in (0, 1]; NaN without jobs.
 
     ``sum(run * processors) / (makespan * cluster processors)``.
     Source: RLScheduler (SC 2020), section II-A, "over a given period": here the makespan.
@@ -38,11 +38,11 @@ def utilization(run: Measured) -> float:
 
 @metric("utilization to the last start", "-", "higher")
 def utilization_to_last_start(run: Measured) -> float:
-    """Utilization as RLScheduler published it: all work over the time to the *start* of the last-started job.
+    """Utilization as published by RLScheduler: all work over the time until the last *start* of a job.
 
-    ``sum(run * processors) / ((max(start) - min(submit)) * cluster processors)``. The work done after that start is
-    counted although its time is not, so the value may exceed 1. [-], > 0; NaN if everything starts at the first
-    submission. Source: the published code of RLScheduler (SC 2020), Table VI.
+    ``sum(run * processors) / ((max(start) - min(submit)) * cluster processors)``. Work after the last start counts but
+    its time does not, so the value can exceed 1. [-], > 0; NaN if all jobs start at the first submission.
+    Source: the published code of RLScheduler (SC 2020), Table VI.
     """
     last_start_s = float(run.outcome.start_s.max(initial=-np.inf)) if len(run.jobs) else np.nan
     return _share(_work_processor_s(run), run, last_start_s - run.first_submit_s)
@@ -50,23 +50,23 @@ def utilization_to_last_start(run: Measured) -> float:
 
 @metric("jobs", "jobs", "neither")
 def jobs(run: Measured) -> float:
-    """Jobs of the window. [jobs], >= 0."""
+    """Jobs in the window. [jobs], >= 0."""
     return float(len(run.jobs))
 
 
 @metric("jobs counted", "jobs", "neither")
 def jobs_counted(run: Measured) -> float:
-    """Jobs left in per-job metrics after warm-up and cool-down are cut. [jobs], >= 0."""
+    """Jobs that count in per-job metrics, after cutting warm-up and cool-down. [jobs], >= 0."""
     return float(np.count_nonzero(run.jobs))
 
 
 @metric("jobs killed", "jobs", "lower")
 def killed(run: Measured) -> float:
-    """Jobs ended at their requested time. [jobs], >= 0."""
+    """Jobs killed at their requested time. [jobs], >= 0."""
     return float(run.outcome.killed)
 
 
 @metric("decisions", "jobs", "neither")
 def decisions(run: Measured) -> float:
-    """Jobs picked by the policy; backfilled jobs are not. [jobs], >= 0."""
+    """Jobs chosen by the policy, not counting backfilled jobs. [jobs], >= 0."""
     return float(run.outcome.decisions)

@@ -1,4 +1,4 @@
-"""An outcome as the metrics see it: which jobs count, and what several metrics share."""
+"""An outcome prepared for the metrics: which jobs count, and intermediate results that several metrics share."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ class Cut:
     """
 
     first_jobs: int = 0
-    """So many jobs from the front, in order of submission, >= 0."""
+    """Number of jobs to leave out at the start, in order of submission, >= 0."""
     last_jobs: int = 0
-    """So many jobs from the back, in order of submission, >= 0."""
+    """Number of jobs to leave out at the end, in order of submission, >= 0."""
     first_s: float = 0.0
-    """Jobs submitted less than this after the first submission, >= 0. [s]"""
+    """Leave out jobs submitted less than this after the first submission, >= 0. [s]"""
     last_s: float = 0.0
-    """Jobs submitted less than this before the last submission, >= 0. [s]"""
+    """Leave out jobs submitted less than this before the last submission, >= 0. [s]"""
 
     def __post_init__(self) -> None:
         for name in ("first_jobs", "last_jobs", "first_s", "last_s"):
@@ -38,7 +38,7 @@ class Cut:
                 raise InputError(f"is {getattr(self, name)}", field=f"cut.{name}", fix="it must be >= 0")
 
     def jobs(self, outcome: Outcome) -> Mask:
-        """Which jobs count, shape (n,).
+        """Mask of the jobs that count, shape (n,).
 
         Raises:
             InputError: no job is left.
@@ -49,7 +49,7 @@ class Cut:
         rank[np.argsort(submit, kind="stable")] = np.arange(n)
         kept = (rank >= self.first_jobs) & (rank < n - self.last_jobs)
         if n:
-            # A length of 0 s cuts nothing, so that the very first and last job stay.
+            # A length of 0 s cuts nothing, so that the first and last job are kept.
             kept &= (submit - submit.min() >= self.first_s) & (submit.max() - submit >= self.last_s)
             if not kept.any():
                 raise InputError(
@@ -64,7 +64,7 @@ class Measured:
 
     outcome: Outcome
     jobs: Mask
-    """Which jobs count in per-job metrics, shape (n,)."""
+    """Mask of the jobs that count in per-job metrics, shape (n,)."""
     _per_job: dict[str, Floats] = field(default_factory=dict, init=False, repr=False)
 
     def per_job(self, name: str) -> Floats:
@@ -85,7 +85,7 @@ class Measured:
 
     @property
     def has_power(self) -> bool:
-        """Every job's power is known."""
+        """Whether the power of every job is known."""
         return bool(len(self.jobs)) and bool(np.isfinite(self.outcome.workload.power_w).all())
 
     @cached_property
@@ -94,10 +94,10 @@ class Measured:
         return self.books_over(float(self.outcome.start_s.min(initial=np.inf)), self.last_end_s)
 
     def books_over(self, start_s: float, end_s: float) -> Books | None:
-        """Energy over another interval, idle power before and after the schedule included; None as for `books`."""
+        """Energy over a given interval, including idle power before and after the schedule; None as for `books`."""
         if self.outcome.site is None or not self.has_power:
             return None
-        from greenbatch.engine.books import books  # compiled code: Numba is loaded only where energy is asked for
+        from greenbatch.engine.books import books  # compiled code: load Numba only if energy is needed
 
         return books(self.outcome, start_s, end_s)
 

@@ -1,7 +1,7 @@
-"""Per-run metrics of power and energy; NaN where the scenario has no site or the jobs have no power.
+"""Per-run metrics of power and energy; NaN if the scenario has no site or the jobs have no power.
 
 All energies cover the interval of GAS-MARL Eq. 4: from the first start to the last end, idle power included. That
-interval is the scheduler's own doing, so compare schedulers on brown energy over a *common* horizon (`window`).
+interval depends on the scheduler, so compare schedulers on brown energy over a horizon (`horizon`, `window`).
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ JOULES_PER_KWH = 3.6e6
 
 @metric("energy", "kWh")
 def energy_kwh(run: Measured) -> float:
-    """Energy the cluster used, ``integral of P_C``. [kWh], >= 0. Source: GAS-MARL Eqs. 1 and 4 (denominator)."""
+    """Energy used by the cluster, ``integral of P_C``. [kWh], >= 0. Source: GAS-MARL Eqs. 1 and 4 (denominator)."""
     return np.nan if run.books is None else run.books.load_j / JOULES_PER_KWH
 
 
 @metric("renewable energy used", "kWh", "higher")
 def renewable_used_kwh(run: Measured) -> float:
-    """Renewable energy the cluster used, ``integral of min(P_GT, P_C)``. [kWh], >= 0.
+    """Renewable energy used by the cluster, ``integral of min(P_GT, P_C)``. [kWh], >= 0.
 
     Source: GAS-MARL Eqs. 3 and 4 (numerator).
     """
@@ -51,8 +51,8 @@ def brown_kwh(run: Measured) -> float:
 def renewable_utilization(run: Measured) -> float:
     """Renewable share of the energy used, from the first start to the last end. [-], in [0, 1].
 
-    ``integral of min(P_GT, P_C) / integral of P_C``; 1 where no energy is used, as in the published code.
-    A longer schedule raises it through idle power alone: read it beside the makespan. Source: GAS-MARL Eq. 4.
+    ``integral of min(P_GT, P_C) / integral of P_C``; 1 if no energy is used, as in the published code. Stretching the
+    schedule alone raises it, through idle power: always compare the makespan too. Source: GAS-MARL Eq. 4.
     """
     if run.books is None:
         return np.nan

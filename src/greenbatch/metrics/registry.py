@@ -1,4 +1,4 @@
-"""The one list of named metrics: what each is called, its unit, which way is better, and its function."""
+"""The registry of metrics: name, label, unit, direction and function of each."""
 
 from __future__ import annotations
 
@@ -16,26 +16,26 @@ Function = TypeVar("Function", bound=Callable[..., float])
 
 @dataclass(frozen=True, slots=True)
 class Metric:
-    """One named figure of a run, or of a run among others in the same window."""
+    """A named figure of a run, either on its own or among the other runs of its window."""
 
     name: str
-    """Flat name, unit included where there is one; the key in ``metrics.json``."""
+    """Flat name, ending in its unit if it has one; the key in ``metrics.json``."""
     label: str
-    """What a reader calls it, without its unit."""
+    """Name in reports, without the unit."""
     unit: str
     """``s``, ``kWh``, ``W``, ``jobs``, or ``-`` for a pure number."""
     better: Better
-    """Which way is better."""
+    """Whether lower or higher values are better."""
     scope: Scope
-    """``run``: of one outcome alone; ``horizon``: also needs the horizon of its window (`metrics.horizon`);
-    ``window``: needs the other outcomes of its window."""
+    """``run``: requires one outcome; ``horizon``: also requires the horizon of its window (`metrics.horizon`);
+    ``window``: also requires the other outcomes of its window."""
     function: Callable[..., float]
     """``run``: Measured -> float; ``horizon``: (Measured, Horizon) -> float; ``window``: (Measured, Window) -> float.
-    NaN where it is not defined."""
+    NaN if undefined."""
 
     @property
     def doc(self) -> str:
-        """Formula, unit, range and source, as the function's docstring says."""
+        """Formula, unit, range and source: the function's docstring."""
         return inspect.getdoc(self.function) or ""
 
 
@@ -55,7 +55,7 @@ def metric(
     def register(function: Function) -> Function:
         key = name or function.__name__
         if key in METRICS and METRICS[key].function is not function:
-            raise InputError(f"the metric {key!r} exists already", field="metric", fix="give it another name")
+            raise InputError(f"the metric {key!r} already exists", field="metric", fix="give it another name")
         METRICS[key] = Metric(key, label, unit, better, scope, function)
         return function
 
@@ -66,7 +66,7 @@ def find(name: str) -> Metric:
     """The metric of that name.
 
     Raises:
-        InputError: there is none.
+        InputError: no such metric exists.
     """
     if name not in METRICS:
         fix = did_you_mean(name, METRICS, otherwise="docs/metrics.md lists them")

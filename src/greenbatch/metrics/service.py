@@ -1,4 +1,4 @@
-"""Per-run metrics of the service that jobs and users got: waiting, turnaround, slowdown."""
+"""Per-run metrics of service to jobs and users: wait, turnaround and slowdown."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ def _class_count(class_name: str) -> None:
 
 
 def user_means(run: Measured, quantity: str) -> Floats:
-    """Mean of a per-job metric for each user with a known number, ascending by user, shape (users,)."""
+    """Mean of a per-job metric for each known user, in ascending order of user number, shape (users,)."""
     known = run.jobs & (run.outcome.workload.user >= 0)
     _, row = np.unique(run.outcome.workload.user[known], return_inverse=True)
     if not row.size:
@@ -95,7 +95,7 @@ def _over_users(words: str, reduce: Callable[[Floats], float], quantity: str) ->
     lowest = ">= 1" if unit == "-" else ">= 0"
     doc = (
         f"The {words} over users of each user's mean {label}: fairness. [{unit}], {lowest}\n\n"
-        "Jobs without a user number are left out; NaN where the trace names no user.\n\n"
+        "Jobs without a user number are left out; NaN if the trace has no user numbers.\n\n"
         "Source: RLScheduler (SC 2020), section V-F (aggregators `maximal` and `average`)."
     )
 

@@ -1,7 +1,7 @@
-"""What one outcome is worth among the others of its window: a common horizon, and ratios to a baseline.
+"""Metrics of an outcome relative to the others of its window: energy over a common horizon, and ratios to a baseline.
 
-The common horizon ends with the last job of *all* schedulers compared, so its figures depend on the company; those of
-`metrics.horizon` do not.
+The common horizon ends with the last job of *all* schedulers compared, so its figures depend on which schedulers are
+compared; those of `metrics.horizon` do not.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from greenbatch.metrics.registry import METRICS, metric
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Window:
-    """What the outcomes of one window have in common."""
+    """Quantities shared by the outcomes of one window."""
 
     start_s: float
     """Earliest submission. [s]"""
@@ -47,9 +47,9 @@ def makespan_ratio(run: Measured, window: Window) -> float:
 def common_horizon_brown_kwh(run: Measured, window: Window) -> float:
     """Grid energy from the earliest submission to the latest end of *all* schedulers in the window. [kWh], >= 0.
 
-    Idle power before, between and after the jobs is included, so that every scheduler pays for the same span of time
-    and none gains by stretching its schedule. The span, and so the figure, depends on which schedulers are compared;
-    `horizon_brown_kwh` does not. Not in the papers; it corrects GAS-MARL Eq. 4, whose interval the scheduler chooses.
+    Includes idle power before, between and after the jobs, so that all schedulers are measured over the same time span
+    and stretching the schedule gains nothing. The span, and therefore the value, depends on which schedulers are
+    compared; `horizon_brown_kwh` does not. Not in the papers: in GAS-MARL Eq. 4 the interval depends on the scheduler.
     """
     return _over_horizon(run, window, "grid_j")
 
@@ -70,12 +70,12 @@ def common_horizon_energy_kwh(run: Measured, window: Window) -> float:
 
 
 def evaluate(outcome: Outcome, *, cut: Cut | None = None, horizon: Horizon | None = None) -> dict[str, float]:
-    """All metrics of one outcome, in the registry's order; NaN where one is not defined.
+    """All metrics of one outcome, in the registry's order; NaN if undefined.
 
     Args:
-        outcome: of one run.
-        cut: warm-up and cool-down; none if not given.
-        horizon: of the window, see `metrics.horizon_of`; without it the metrics over the horizon are left out.
+        outcome: the outcome of one run.
+        cut: warm-up and cool-down; none by default.
+        horizon: horizon of the window, see `metrics.horizon_of`; without it, metrics over the horizon are left out.
 
     Raises:
         InputError: the cut leaves no job.
@@ -84,7 +84,7 @@ def evaluate(outcome: Outcome, *, cut: Cut | None = None, horizon: Horizon | Non
 
 
 def _values(run: Measured, **scopes: Horizon | Window | None) -> dict[str, float]:
-    """All metrics of a run whose scope is given."""
+    """All metrics of a run, of the scopes that are given."""
     given = {"run": (), **{scope: (more,) for scope, more in scopes.items() if more is not None}}
     return {m.name: m.function(run, *given[m.scope]) for m in METRICS.values() if m.scope in given}
 
@@ -92,16 +92,16 @@ def _values(run: Measured, **scopes: Horizon | Window | None) -> dict[str, float
 def evaluate_window(
     outcomes: Mapping[str, Outcome], *, baseline: str, cut: Cut | None = None, horizon: Horizon | None = None
 ) -> dict[str, dict[str, float]]:
-    """All metrics of several schedulers' outcomes of one window: scheduler -> metric -> value.
+    """All metrics of several schedulers on one window: scheduler -> metric -> value.
 
     Args:
-        outcomes: scheduler -> its outcome of the window.
+        outcomes: scheduler -> its outcome on the window.
         baseline: the scheduler that ratios refer to.
-        cut: warm-up and cool-down; none if not given.
-        horizon: of the window, see `metrics.horizon_of`; without it the metrics over the horizon are left out.
+        cut: warm-up and cool-down; none by default.
+        horizon: horizon of the window, see `metrics.horizon_of`; without it, metrics over the horizon are left out.
 
     Raises:
-        InputError: the baseline is not among them, the outcomes are of different jobs, or the cut leaves no job.
+        InputError: the baseline is not one of the schedulers, the outcomes have different jobs, or the cut leaves none.
     """
     if baseline not in outcomes:
         raise InputError(
@@ -121,7 +121,7 @@ def evaluate_window(
 
 
 def json_ready(values: Mapping[str, float]) -> dict[str, float | int | None]:
-    """Metrics as JSON can hold them: counts as integers, undefined values as null."""
+    """Metrics for JSON: counts as integers, undefined values as null."""
     ready: dict[str, float | int | None] = {}
     for name, value in values.items():
         count = name in METRICS and METRICS[name].unit == "jobs"
