@@ -88,7 +88,7 @@ TRACES = [
     ("t.swf", HEAD + JOB.replace(" 4 ", " -1 "), "no job is left"),
     ("t.swf", HEAD + JOB.replace(" 4 ", " 64 "), "no job is left .*larger than the machine"),
     ("t.swf", HEAD + JOB.replace("100", "0", 1), "no job is left .*zero run time"),
-    ("t.swf", JOB, "does not say how large the machine is .*--processors"),
+    ("t.swf", JOB, "does not state the machine size .*--processors"),
     ("t.swf", "\x00\x01\x02", "t.swf"),
     ("t.swf.gz", TRACE, "not gzip"),
     ("t.txt", "hello world, these are no jobs", "t.txt"),

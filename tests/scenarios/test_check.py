@@ -40,7 +40,7 @@ schedulers = ["fcfs+easy", "sjf+easy"]
 CASES = [
     # what is changed, into what, line, what the message says
     ('name = "ours"\n', "", None, "name: is missing (add it)"),
-    ('name = "ours"', "name = 3", 1, "name: is 3 (give a text in quotes"),
+    ('name = "ours"', "name = 3", 1, "name: is 3 (give a string in quotes"),
     ('name = "ours"', 'name = ""', 1, "name: is ''"),
     ("[workload]\n", "[workloads]\n", 2, "workloads: unknown key (did you mean workload?)"),
     ('file = "trace.swf"', 'file = "a"\ndataset = "b"', 2, "workload: found file and dataset (give exactly one of"),
@@ -70,7 +70,7 @@ CASES = [
     ('kind = "pv"', 'kind = "pv"\nrated_w = 20', 13, "site.sources[0].rated_w: unknown key"),
     ('columns = ["ghi"]', 'columns = "ghi"', 14, "site.sources[0].columns: is 'ghi' (give an array"),
     ('columns = ["ghi"]', "columns = []", 14, "site.sources[0].columns: is []"),
-    ('columns = ["ghi"]', "columns = [1]", 14, "site.sources[0].columns[0]: is 1 (give a text"),
+    ('columns = ["ghi"]', "columns = [1]", 14, "site.sources[0].columns[0]: is 1 (give a string"),
     ('unit = "W/m2"\n', "", 10, "site.sources[0].unit: is missing"),
     ('time_kind = "elapsed"', 'time_kind = "lunar"', 16, "site.sources[0].time_kind"),
     ('commitment = "sticky"', 'commitment = "loose"', 20, "rules.commitment: is 'loose' (it must be 'sticky'"),

@@ -135,7 +135,7 @@ def test_power_from_a_list_a_draw_or_nowhere(ours):
     ("power", "used"),
     [
         ({"kind": "none"}, "jobs have no power"),
-        ({"kind": "per-processor", "low_w": 7, "high_w": 9, "seed": 3}, "7 to 9 W a processor, drawn with seed 3"),
+        ({"kind": "per-processor", "low_w": 7, "high_w": 9, "seed": 3}, "7 to 9 W per processor, drawn with seed 3"),
         ({"kind": "trace"}, ""),
     ],
 )

@@ -1,4 +1,4 @@
-"""A question: jobs + machine + power supply + rules, as TOML files; some are shipped."""
+"""Scenarios: jobs, machine, power supply and rules, described in TOML files; some are shipped."""
 
 from greenbatch.scenarios.scenario import Evaluation, Scenario, load_scenario, read_scenario, shipped_names
 

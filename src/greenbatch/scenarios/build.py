@@ -1,4 +1,4 @@
-"""From checked sections to the things they describe: jobs, machines, power supply."""
+"""Build the jobs, machine and power supply that the checked sections of a scenario describe."""
 
 from __future__ import annotations
 
@@ -23,16 +23,16 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """The scenario file: where relative paths start, and what an error names."""
+    """The scenario file: the base of relative paths, and the file that errors name."""
 
     file: Path
     lines: Mapping[Place, int]
     trace_folder: Path | None = None
-    """Where a relative path of the trace starts, if it does not stand in the file."""
+    """Base of a relative path to a trace that is not given in the file."""
 
     @contextmanager
     def blame(self, *place: str | int) -> Iterator[None]:
-        """Errors inside that name no file get the scenario's, the line of a table in it, and the table's name."""
+        """Add the scenario file, a table in it and the table's line to errors that name no file (context manager)."""
         try:
             yield
         except InputError as error:
@@ -45,10 +45,10 @@ class Origin:
             raise InputError(error.problem, file=self.file, line=line, field=field, fix=error.fix) from None
 
     def locate(self, file: str | None, dataset: str | None, *, trace: bool = False) -> Path:
-        """Path of a file that the scenario names, by path or as a known data file.
+        """Path of a file that the scenario refers to, by path or as a known data file.
 
         Raises:
-            InputError: it is not there.
+            InputError: the file does not exist.
         """
         if dataset is not None:
             return datasets.find(dataset)
@@ -65,12 +65,12 @@ class Origin:
 
 
 def build_workload(section: WorkloadSection, origin: Origin, *, processors: int | None, strict: bool) -> Workload:
-    """Read or generate the jobs, put them on the scenario's clock and give them power.
+    """Read or generate the jobs, put them on the scenario's clock and assign their power.
 
     Args:
         section: ``[workload]``.
         origin: the scenario file.
-        processors: machine size, where the scenario or the command line says one.
+        processors: machine size, if the scenario or the command line gives one.
         strict: refuse what would otherwise be repaired or dropped.
 
     Raises:
@@ -90,15 +90,15 @@ def build_workload(section: WorkloadSection, origin: Origin, *, processors: int 
 
 
 def build_cluster(section: ClusterSection, workload: Workload, origin: Origin) -> Cluster:
-    """The machine, as large as the scenario or the trace says.
+    """The machine, with the size given by the scenario or the trace.
 
     Raises:
-        InputError: neither says how large.
+        InputError: neither gives a size.
     """
     size = workload.machine_processors if section.processors == "trace" else section.processors
     if size is None:
         raise InputError(
-            "the trace does not say how large the machine is", file=workload.name, field="cluster.processors",
+            "the trace does not state the machine size", file=workload.name, field="cluster.processors",
             fix="give --processors, or set it in the scenario",
         )  # fmt: skip
     with origin.blame("cluster"):
@@ -110,10 +110,10 @@ def build_cluster(section: ClusterSection, workload: Workload, origin: Origin) -
 
 
 def build_site(scenario: ScenarioFile, workload: Workload, cluster: Cluster, origin: Origin) -> Site | None:
-    """The power supply on the workload's clock; None where the scenario has none.
+    """The power supply on the workload's clock; None if the scenario has none.
 
     Raises:
-        InputError: a series cannot be used, or does not fit to the trace.
+        InputError: a series cannot be used, or does not match the trace.
     """
     from greenbatch import energy
     from greenbatch.scenarios.site_schema import synthetic_arguments
@@ -171,11 +171,11 @@ def _powered(workload: Workload, section: WorkloadSection, origin: Origin) -> Wo
     if power.kind == "none":
         used, powered = "jobs have no power", workload.with_columns(power_w=np.full(len(workload), np.nan))
     elif power.kind == "per-processor":
-        used = f"{power.low_w} to {power.high_w} W a processor, drawn with seed {power.seed}"
+        used = f"{power.low_w} to {power.high_w} W per processor, drawn with seed {power.seed}"
         powered = per_processor_power(workload, power.seed, power.low_w, power.high_w)
     else:
         file = origin.locate(power.file, power.dataset)
-        used, powered = f"power a processor from {file.name}", power_list(workload, file)
+        used, powered = f"power per processor from {file.name}", power_list(workload, file)
     recorded = int(np.count_nonzero(np.isfinite(workload.power_w)))
     if not recorded:
         return powered

@@ -1,6 +1,6 @@
-"""From raw TOML to a checked `ScenarioFile`; every problem of the file at once, each with its line and a fix.
+"""Check raw TOML against `ScenarioFile`, and report all problems of a file at once, each with its line and a fix.
 
-`problems` does the same for other schemas: presets, and how they are trained.
+`problems` does the same for other schemas, such as presets and their training settings.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _HELP = "see: greenbatch scenario schema"
 
 _FIXES = {
     "missing": "add it",
-    "string_type": 'give a text in quotes: "..."',
+    "string_type": 'give a string in quotes: "..."',
     "int_type": "give a whole number, without quotes",
     "float_type": "give a number, without quotes",
     "bool_type": "give true or false",
@@ -33,14 +33,14 @@ _FIXES = {
     "model_attributes_type": "make it a table",
     "finite_number": "give a finite number",
     "string_unicode": "rename the file, or work in a UTF-8 locale",
-    "string_too_short": "give a text that is not empty",
+    "string_too_short": "give a string that is not empty",
     "too_short": "give at least one",
 }
-"""Kind of error (pydantic's) -> what the user can do."""
+"""Type of a pydantic error -> what the user can do."""
 
 
 def check(raw: Mapping[str, Any], *, file: str | Path, lines: Mapping[Place, int]) -> ScenarioFile:
-    """A scenario file's content, checked, with defaults filled in.
+    """Check the content of a scenario file and fill in defaults.
 
     Args:
         raw: content of the file.
@@ -48,7 +48,7 @@ def check(raw: Mapping[str, Any], *, file: str | Path, lines: Mapping[Place, int
         lines: line of every key, from `read_toml`.
 
     Raises:
-        InputError: something is missing, unknown, of the wrong type or out of range. All problems are in one message.
+        InputError: a key is missing, unknown, of the wrong type or out of range. One message lists all problems.
     """
     from pydantic import ValidationError
 
@@ -70,22 +70,22 @@ def problems(
     lines: Mapping[Place, int],
     within: Place = (),
 ) -> list[InputError]:
-    """One `InputError` for each place that is wrong, in order of the lines.
+    """One `InputError` per invalid place, in order of lines.
 
     Args:
-        refused: what pydantic says.
-        raw: what was checked.
-        schema: what it was checked against.
-        file: its name, for messages.
+        refused: pydantic's error.
+        raw: the content that was checked.
+        schema: the schema it was checked against.
+        file: name of the file, for messages.
         lines: line of every key, from `read_toml`.
-        within: where in the file it stands.
+        within: place of the content in the file.
     """
     by_place: dict[Place, list[ErrorDetails]] = {}
     for error in refused.errors(include_url=False):
         by_place.setdefault(_place(error["loc"], raw, error["type"] == "missing"), []).append(error)
     found = []
     for place, alternatives in by_place.items():
-        # Pydantic does not count items that are wrong themselves.
+        # Pydantic does not count invalid items.
         inside = any(other[: len(place)] == place and other != place for other in by_place)
         if inside and alternatives[0]["type"] == "too_short":
             continue
@@ -133,7 +133,7 @@ def _input_error(
         return InputError(problem, file=file, line=line, field=field, fix=fix or None)
     fix = _FIXES.get(kind, f"it must be {message[:1].lower()}{message[1:]}")
     if kind == "string_pattern_mismatch":
-        null = "x00" in context["pattern"]  # the pattern of all texts of a scenario
+        null = "x00" in context["pattern"]  # the pattern of all strings in a scenario
         fix = "leave out the null character" if null else f"it must match {context['pattern']}"
     return InputError(f"is {_short(error['input'])}", file=file, line=line, field=field, fix=fix)
 
@@ -150,7 +150,7 @@ def _together(found: Sequence[InputError], file: str | Path) -> InputError:
 
 
 def _place(loc: Sequence[str | int], raw: Any, absent: bool) -> Place:
-    """Pydantic's path without the names of union members, which are not in the file."""
+    """Pydantic's path without the names of union members, which do not occur in the file."""
     place: list[str | int] = []
     for at, step in enumerate(loc):
         inside = (isinstance(raw, Mapping) and step in raw) or (
@@ -172,7 +172,7 @@ def _dotted(place: Place) -> str:
 
 
 def _known_keys(place: Place, root: type[BaseModel]) -> list[str]:
-    """Keys that a schema knows at a place; of all kinds, where there are several."""
+    """Keys that a schema allows at a place, of all kinds if there are several."""
     schema = root.model_json_schema()
     nodes = [schema]
     for step in place:
@@ -195,7 +195,7 @@ def _inside(node: Mapping[str, Any], step: str | int, schema: Mapping[str, Any])
 
 
 def _short(value: object) -> str:
-    """A value for a message, cut short."""
+    """A value for a message, shortened."""
     try:
         text = repr(value)
     except (ValueError, RecursionError):

@@ -1,4 +1,4 @@
-"""A scenario in a few numbers, to compare one site with another."""
+"""The profile of a scenario: a few numbers to compare one site with another."""
 
 from __future__ import annotations
 
@@ -12,37 +12,37 @@ if TYPE_CHECKING:
     from greenbatch.scenarios.scenario import Scenario
 
 SHORT_S = 300.0
-"""Jobs that run for less than this are short. [s]"""
+"""Jobs that run less than this are short. [s]"""
 DIGITS = 6
 """Significant digits of every number."""
 
 
 class Profile(Section):
-    """What kind of machine, jobs and power supply a scenario has."""
+    """Key figures of a scenario's machine, jobs and power supply."""
 
     processors: Count
-    """Of the machine."""
+    """Processors of the machine."""
     jobs: Count
-    """Of the whole trace."""
+    """Jobs in the whole trace."""
     load: NotNegative | None
-    """Offered work over capacity between the first and the last submission; null if that is the same moment."""
+    """Offered work over capacity between the first and the last submission; null if these coincide."""
     median_run_time_s: NotNegative
     short_jobs: Annotated[float, Field(ge=0, le=1)]
-    """Share of jobs that run for less than 5 minutes."""
+    """Share of jobs that run less than 5 minutes."""
     median_request: NotNegative
-    """Median of requested time over run time; 1 where requests are exact."""
+    """Median of requested time over run time; 1 if requests are exact."""
     supply: bool
-    """There is a renewable supply at all."""
+    """Whether there is a renewable supply."""
     mean_supply: NotNegative | None
-    """Mean renewable power over the machine's peak power; null without a supply, or where the power of jobs is unknown.
+    """Mean renewable power over the machine's peak power; null without a supply, or if the power of jobs is unknown.
 
-    The machine's peak power is its idle power and that of all processors busy with the trace's mean job."""
+    The peak power is the idle power plus that of all processors running the average job of the trace."""
     peak_supply: NotNegative | None
     """Largest renewable power over the machine's peak power."""
 
 
 def profile(scenario: Scenario) -> Profile:
-    """The profile of a scenario: of its whole trace and its whole power series."""
+    """The profile of a scenario, from its whole trace and its whole power series."""
     import numpy as np
 
     jobs, cluster = scenario.workload, scenario.cluster
@@ -65,5 +65,5 @@ def profile(scenario: Scenario) -> Profile:
 
 
 def _rounded(value: float) -> float:
-    """A number as it is written down, at most the largest that a record may hold."""
+    """A number rounded for records, and at most the largest number that a record may hold."""
     return float(f"{min(float(value), 1e12):.{DIGITS}g}")

@@ -19,12 +19,12 @@ if TYPE_CHECKING:
     from greenbatch.workload import Workload
 
 SHIPPED = Path(__file__).with_name("shipped")
-"""Folder of the scenarios that come with greenbatch."""
+"""Folder of the shipped scenarios."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Evaluation:
-    """Which windows schedulers are compared on, and which schedulers."""
+    """The windows and schedulers of a comparison."""
 
     starts: tuple[int, ...] | None
     """First job of each window; None for random windows."""
@@ -38,17 +38,17 @@ class Evaluation:
     horizon: float
     """Span over which energy is compared, in makespans of fcfs+easy: the factor of ``metrics.horizon_of``."""
     comparable: bool
-    """False where results must not be set beside published figures."""
+    """False if results must not be compared to published figures."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class Scenario(Shown):
-    """Everything a simulation needs, and how it was described."""
+    """Everything a simulation requires, and the description it was built from."""
 
     name: str
     description: str
     workload: Workload
-    """All jobs, on the scenario's clock, in order of their id."""
+    """All jobs, on the scenario's clock, sorted by id."""
     cluster: Cluster
     site: Site | None
     rules: Rules
@@ -80,7 +80,7 @@ class Scenario(Shown):
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What was repaired, dropped, filled or assumed on the way in."""
+        """What was repaired, dropped, filled in or assumed while reading the inputs."""
         return (*map(str, self.workload.notes), *(self.site.notes if self.site is not None else ()))
 
     def window(self, start: int = 0, jobs: int | None = None) -> Workload:
@@ -88,10 +88,10 @@ class Scenario(Shown):
 
         Args:
             start: 0-based index of the first job, after filtering, in order of job id.
-            jobs: number of jobs; all the rest if not given.
+            jobs: number of jobs; by default all jobs from ``start`` on.
 
         Raises:
-            InputError: the window reaches beyond the trace.
+            InputError: the window extends beyond the trace.
         """
         total = len(self.workload)
         count = max(total - start, 1) if jobs is None else jobs
@@ -103,10 +103,10 @@ class Scenario(Shown):
         return self.workload.take(slice(start, start + count))
 
     def random_starts(self, windows: int, jobs: int, seed: int) -> tuple[int, ...]:
-        """First jobs of random windows: different ones, uniform over the trace, ascending; the same for a seed.
+        """First jobs of random windows: distinct, uniform over the trace, in ascending order; fixed by the seed.
 
         Raises:
-            InputError: there are not so many different windows.
+            InputError: there are fewer different windows.
         """
         import numpy as np
 
@@ -121,7 +121,7 @@ class Scenario(Shown):
 
 
 def shipped_names() -> tuple[str, ...]:
-    """Names of the scenarios that come with greenbatch."""
+    """Names of the shipped scenarios."""
     found = sorted(file.relative_to(SHIPPED).with_suffix("").as_posix() for file in SHIPPED.rglob("*.toml"))
     return tuple(sorted(found, key=lambda name: ("/" in name, name)))
 
@@ -144,11 +144,12 @@ def scenario_path(name_or_path: str | Path) -> Path:
 def read_scenario(
     name_or_path: str | Path, *, overrides: Mapping[str, Any] | None = None
 ) -> tuple[ScenarioFile, Path, dict[Place, int]]:
-    """A scenario's description, checked, without reading any data; its file, and the line of every key.
+    """Read and check a scenario's description without reading any data; also its file and the line of every key.
 
     Args:
         name_or_path: name of a shipped scenario, or a TOML file.
-        overrides: dotted key -> value, e.g. ``{"cluster.processors": 512}``, put over the file's. None removes a key.
+        overrides: dotted key -> value, e.g. ``{"cluster.processors": 512}``, which replaces the file's. None removes a
+            key.
 
     Raises:
         InputError: there is no such scenario, or it is not valid.
@@ -171,17 +172,17 @@ def load_scenario(
     strict: bool = False,
     overrides: Mapping[str, Any] | None = None,
 ) -> Scenario:
-    """Read a scenario and everything it names.
+    """Read a scenario and all files it refers to.
 
     Args:
         name_or_path: name of a shipped scenario (``greenbatch scenario list``), or a TOML file.
         trace: a trace to use instead of the scenario's jobs: a path, or a name in ``greenbatch data list``.
         processors: machine size, instead of the scenario's.
-        strict: refuse what would otherwise be repaired or dropped while the trace is read.
-        overrides: dotted key -> value, put over the scenario file's; None removes a key.
+        strict: refuse what would otherwise be repaired or dropped while reading the trace.
+        overrides: dotted key -> value, which replaces the scenario file's; None removes a key.
 
     Raises:
-        InputError: something is missing or not usable; one line that says what, where and how to mend it.
+        InputError: something is missing or cannot be used; one line that says what, where and how to fix it.
     """
     from greenbatch.scenarios.build import Origin, build_cluster, build_site, build_workload
 

@@ -1,6 +1,6 @@
-"""What a scenario file may say: every section and key, with its unit, range and default.
+"""Schema of scenario files: every section and key, with its unit, range and default.
 
-One schema makes the checks, the defaults, ``greenbatch scenario schema`` (JSON schema) and the provenance.
+Checks, defaults, ``greenbatch scenario schema`` (JSON schema) and provenance are all derived from it.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ Gap = Annotated[float, Field(gt=0, le=1e6)]
 
 
 class LublinGenerator(Section):
-    """Jobs after Lublin & Feitelson 2003, shaped for the machine."""
+    """Jobs from the model of Lublin & Feitelson 2003, with sizes scaled to the machine."""
 
     model: Literal["lublin"]
     jobs: Jobs = 10_000
@@ -44,7 +44,7 @@ class CirneGenerator(Section):
     gap_factor: Gap = 1.0
     """Stretches every gap between submissions; 0.5 doubles the load."""
     user_estimates: bool = False
-    """Requested times of users rather than exact ones."""
+    """Use requested times from the model instead of exact ones."""
 
 
 class JannGenerator(Section):
@@ -67,13 +67,13 @@ class NoPower(Section):
 
 
 class TracePower(Section):
-    """Job power as the trace gives it."""
+    """Job power recorded in the trace."""
 
     kind: Literal["trace"]
 
 
 class PerProcessorPower(Section):
-    """Processors x uniform integer [W], seeded (GAS-MARL Eq. 16)."""
+    """Processors x a random integer [W], uniform and seeded (GAS-MARL Eq. 16)."""
 
     kind: Literal["per-processor"]
     seed: Seed = 0
@@ -100,7 +100,7 @@ Power = Annotated[NoPower | TracePower | PerProcessorPower | ListPower, Field(di
 
 
 class WorkloadSection(Section):
-    """Where the jobs come from. Without ``file``, ``dataset`` and ``generator`` the command line gives a trace."""
+    """Source of the jobs. Without ``file``, ``dataset`` and ``generator``, give a trace on the command line."""
 
     file: Text | None = None
     """A trace: a path, relative to the scenario file."""
@@ -110,15 +110,15 @@ class WorkloadSection(Section):
     reader: Literal["default", "papers"] = "default"
     """What to do with lines of an SWF trace that cannot be simulated: see ``workload.SWF_RULES``."""
     limit: Count | None = None
-    """Read only the first so many job lines of an SWF trace."""
+    """Number of job lines of an SWF trace to read; all by default."""
     time_zone: Text | None = None
     """Zone of the local times of an sacct dump or a table (IANA name)."""
     unix_start_s: Annotated[float, Field(ge=0, le=1e11)] | None = None
     """Unix time of time 0 of a table or of generated jobs. [s]"""
     columns: Annotated[dict[Text, Text], Field(min_length=1)] | None = None
-    """Column of a table -> what it is called in a ``Workload``."""
+    """Column of a table -> column of a ``Workload``."""
     clock_origin: Literal["trace", "first-job"] = "trace"
-    """Times as in the trace, or the first job line is submitted at 0."""
+    """``trace``: times as in the trace; ``first-job``: shifted so that the first job line is submitted at 0."""
     power: Power = TracePower(kind="trace")
 
     @model_validator(mode="after")
@@ -129,10 +129,10 @@ class WorkloadSection(Section):
 
 
 class ClusterSection(Section):
-    """The machine: pooled processors."""
+    """The machine: one pool of processors."""
 
     processors: Literal["trace"] | Count = "trace"
-    """Number, or "trace": as the trace says."""
+    """A number, or "trace" for the size stated in the trace."""
     processors_per_machine: Count = 8
     idle_power_per_machine_w: NotNegative = 50.0
 
@@ -147,24 +147,24 @@ class CutSection(Section):
 
 
 class EvaluationSection(Section):
-    """Which windows ``compare`` runs, and what it compares."""
+    """The windows and schedulers of ``compare``."""
 
     starts: Naturals | None = None
     """First job of each window, 0-based, after filtering, in order of job id."""
     windows: Annotated[int, Field(ge=1, le=100_000)] = 10
-    """Number of random windows, where no starts are given."""
+    """Number of random windows, if no starts are given."""
     jobs: Count = 1024
-    """Jobs of a window."""
+    """Jobs per window."""
     seed: Seed = 0
     """Seed of random windows; a random scheduler has its own, ``random:seed=1``."""
     schedulers: Texts = ("fcfs+easy", "sjf+easy", "f2+easy")
     baseline: Text | None = None
-    """Scheduler that the others are compared to; the first one without."""
+    """Scheduler that the others are compared to; by default the first one."""
     cut: CutSection = CutSection()
     horizon: Annotated[float, Field(gt=0, le=1000)] = 2.0
     """Span over which energy is compared, from the first submission, in makespans of fcfs+easy on the same window."""
     comparable: bool = True
-    """False where results must not be set beside published figures; the description says why."""
+    """False if results must not be compared to published figures; the description says why."""
 
     @model_validator(mode="after")
     def _baseline(self) -> EvaluationSection:
@@ -188,7 +188,7 @@ else:
     RulesSection = create_model(
         "RulesSection",
         __base__=Section,
-        __doc__="The choices of the batch system that change results: see ``engine.rules.Rules``.",
+        __doc__="Options of the batch system that change results: see ``engine.rules.Rules``.",
         **{f.name: (_LIMITS.get(f.name, get_type_hints(Rules)[f.name]), f.default) for f in fields(Rules)},
     )
 
@@ -197,7 +197,7 @@ Site = Annotated[NoSite | SeriesSite | SyntheticSite, Field(discriminator="kind"
 
 
 class ScenarioFile(Section):
-    """A scenario: jobs, machine, power supply, rules, and how schedulers are evaluated on it."""
+    """A scenario: jobs, machine, power supply, rules, and the evaluation of schedulers."""
 
     name: Text
     description: Annotated[str, Field(max_length=10_000)] = ""

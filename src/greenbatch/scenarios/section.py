@@ -1,4 +1,4 @@
-"""What all tables of a scenario file have in common."""
+"""Base class and value types shared by all tables of a scenario file."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Numbers = Annotated[tuple[float, ...], Field(strict=False)]
 
 
 class Section(BaseModel):
-    """A table of the file: unknown keys, wrong types, NaN and infinity are refused."""
+    """A table of a scenario file; refuses unknown keys, wrong types, NaN and infinity."""
 
     model_config = ConfigDict(
         extra="forbid", strict=True, frozen=True, allow_inf_nan=False, use_attribute_docstrings=True
@@ -26,10 +26,10 @@ class Section(BaseModel):
 
 
 def need_one_of(section: Section, *names: str) -> None:
-    """Refuse a table with none or several of some keys.
+    """Check that a table has exactly one of the given keys.
 
     Raises:
-        ValueError: says which; pydantic adds the place.
+        ValueError: it has none or several; pydantic adds the place.
     """
     given = [name for name in names if getattr(section, name) is not None]
     if len(given) != 1:

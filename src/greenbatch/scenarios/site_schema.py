@@ -1,7 +1,7 @@
-"""``[site]``: where the power comes from.
+"""Schema of ``[site]``, the power supply.
 
-The keys of a table are the keyword arguments of the functions in `greenbatch.energy` that its ``kind`` names, with
-their types and defaults: the tables are made from the signatures, so that they cannot drift apart.
+The keys of a table are the keyword arguments of the functions in `greenbatch.energy` that belong to its ``kind``, with
+their types and defaults. The tables are generated from the signatures, so they cannot diverge.
 """
 
 from __future__ import annotations
@@ -19,17 +19,17 @@ from greenbatch.scenarios.section import Count, Numbers, Section, Text, Texts, n
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """How a source of one kind is made: read a file, turn what it holds into power."""
+    """How to build a source of one kind: read a file, then convert its content to power."""
 
     read: Callable[..., Any]
     convert: Callable[..., energy.Series]
 
     def reading(self, source: Section) -> dict[str, Any]:
-        """The reader's arguments in a source's table."""
+        """Arguments of the reader, from the table of a source."""
         return _arguments(self.read, source)
 
     def converting(self, source: Section) -> dict[str, Any]:
-        """The model's arguments in a source's table."""
+        """Arguments of the model, from the table of a source."""
         return _arguments(self.convert, source)
 
 
@@ -45,7 +45,7 @@ KINDS: dict[str, Kind] = {
 
 _ARRAYS = {Sequence[str]: Texts, Sequence[float]: Numbers}
 _NOT_KEYS = frozenset({"factor", "name", "unix_start_s", "signals", "climate"})
-"""Arguments that the scenario gives itself."""
+"""Arguments that the scenario sets itself."""
 
 
 def _keys(function: Callable[..., Any]) -> dict[str, Any]:
@@ -85,7 +85,7 @@ class _Source(Section):
 class _Site(Section):
     name: Text = "site"
     reference_processors: Count | None = None
-    """Cluster size that areas and rated powers are meant for: they grow in proportion. Without it: as given."""
+    """Cluster size that areas and rated powers refer to; they are scaled in proportion. By default not scaled."""
 
 
 class NoSite(Section):
@@ -103,7 +103,7 @@ if TYPE_CHECKING:
         sources: tuple[Any, ...]
 
     class SyntheticSite(_Site):
-        """Sun and wind out of a seed."""
+        """Sun and wind generated from a seed."""
 
         kind: Literal["synthetic"]
         climate: Section
@@ -141,13 +141,13 @@ else:
     ClimateSection = create_model(
         "ClimateSection",
         __base__=Section,
-        __doc__="What the weather of a place looks like; the defaults are San Francisco's.",
+        __doc__="Climate of a place; the defaults are San Francisco's.",
         **_keys(energy.Climate),
     )
     SyntheticSite = create_model(
         "SyntheticSite",
         __base__=_Site,
-        __doc__="Sun and wind out of a seed: GAS-MARL's panel and turbine, no file needed.",
+        __doc__="Sun and wind generated from a seed, without any file, for GAS-MARL's panel and turbine.",
         kind=(Literal["synthetic"], ...),
         climate=(ClimateSection, ClimateSection()),
         **_keys(energy.synthetic_site),
@@ -155,10 +155,10 @@ else:
 
 
 def synthetic_arguments(section: SyntheticSite) -> dict[str, Any]:
-    """Arguments of `energy.synthetic_site` in the table."""
+    """Arguments of `energy.synthetic_site` from the table."""
     return {**_arguments(energy.synthetic_site, section), "climate": energy.Climate(**section.climate.model_dump())}
 
 
 def combine_arguments(section: SeriesSite) -> dict[str, Any]:
-    """Arguments of `energy.combine` in the table."""
+    """Arguments of `energy.combine` from the table."""
     return _arguments(energy.combine, section)

@@ -1,4 +1,4 @@
-"""TOML in and out: reading with the line of every key, so that errors can name it, and writing with comments."""
+"""TOML files: reading with the line of every key, so that errors can name it, and writing with comments."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from tomlkit.items import Table
 
 Place = tuple[str | int, ...]
-"""Where a value stands: keys, and positions in arrays of tables, from the top."""
+"""Path of a value from the top: keys, and positions in arrays of tables."""
 
 _KEY = re.compile(r"""\s*([A-Za-z0-9_-]+|"(?:[^"\\]|\\.)*"|'[^']*')\s*""")
 _TOKEN = re.compile(r"""#|\"{3}|'{3}|"(?:[^"\\]|\\.)*"|'[^']*'|[\[\]{}]""")
@@ -45,7 +45,7 @@ def read_toml(file: Path) -> tuple[dict[str, Any], dict[Place, int]]:
     try:
         content = tomllib.loads(text)
     except RecursionError:
-        raise InputError("is nested too deeply", file=file, fix="a scenario has tables of tables at most") from None
+        raise InputError("is nested too deeply", file=file, fix="a scenario nests tables at most two deep") from None
     except ValueError as error:  # TOMLDecodeError, or a number too long for Python
         at = _AT.search(str(error))
         where = int(at[1]) if at and at[1] else None
@@ -54,7 +54,7 @@ def read_toml(file: Path) -> tuple[dict[str, Any], dict[Place, int]]:
 
 
 def key_lines(text: str) -> dict[Place, int]:
-    """1-based line of every table header and every key that begins a line of a valid TOML text."""
+    """1-based line of every table header and every key at the beginning of a line, in a valid TOML text."""
     lines: dict[Place, int] = {}
     table: Place = ()
     counts: dict[Place, int] = {}
@@ -76,7 +76,7 @@ def key_lines(text: str) -> dict[Place, int]:
 
 
 def line_of(place: Place, lines: Mapping[Place, int]) -> int | None:
-    """Line of a place, or of the nearest table or key around it."""
+    """Line of a place, or of the nearest table or key that contains it."""
     for upto in range(len(place), 0, -1):
         if place[:upto] in lines:
             return lines[place[:upto]]
@@ -86,9 +86,9 @@ def line_of(place: Place, lines: Mapping[Place, int]) -> int | None:
 def overridden(
     tables: Mapping[str, Any], overrides: Mapping[str, Any], *, file: str | Path | None = None
 ) -> dict[str, Any]:
-    """Nested tables with other values at dotted keys, e.g. ``{"cluster.processors": 512}``.
+    """A copy of nested tables with the values at dotted keys replaced, e.g. ``{"cluster.processors": 512}``.
 
-    A value replaces what was there as a whole; None removes the key; tables on the way are added.
+    A value replaces a whole table or key; None removes the key; missing tables are added.
 
     Raises:
         InputError: a key lies within something that is not a table.
@@ -110,14 +110,14 @@ def overridden(
 
 
 def write_toml(content: Mapping[str, Any], comment: Callable[[Place], str]) -> str:
-    """A TOML text of nested tables; ``comment(place)`` follows every value that is not a table."""
+    """Nested tables as TOML; ``comment(place)`` is added after every value that is not a table."""
     import tomlkit
 
     return tomlkit.dumps(_filled(tomlkit.document(), content, (), comment)).strip() + "\n"
 
 
 def _filled(table: Container | Table, content: Mapping[str, Any], place: Place, comment: Callable[[Place], str]) -> Any:
-    """A table of tomlkit with values, and then tables, added to it."""
+    """Add values, and then tables, to a tomlkit table, and return it."""
     import tomlkit
 
     for key, value in sorted(content.items(), key=lambda pair: _is_table(pair[1])):
@@ -139,7 +139,7 @@ def _filled(table: Container | Table, content: Mapping[str, Any], place: Place, 
 
 
 def _header(stripped: str, counts: dict[Place, int]) -> Place:
-    """The place a header line opens; arrays of tables count their items."""
+    """The place that a header line opens; items of arrays of tables are numbered."""
     many = stripped.startswith("[[")
     keys, _ = _keys(stripped.lstrip("["), end="]")
     place: Place = ()
@@ -154,7 +154,7 @@ def _header(stripped: str, counts: dict[Place, int]) -> Place:
 
 
 def _keys(line: str, *, end: str = "=") -> tuple[list[str], str]:
-    """The dotted key a line begins with, and what follows it; no keys if it begins with none."""
+    """The dotted key at the beginning of a line, and the rest of the line; no keys if there is none."""
     keys: list[str] = []
     at = 0
     while match := _KEY.match(line, at):
@@ -169,7 +169,7 @@ def _keys(line: str, *, end: str = "=") -> tuple[list[str], str]:
 
 
 def _after(text: str, depth: int, fence: str) -> tuple[int, str]:
-    """Bracket depth and open multi-line quote behind a piece of a line."""
+    """Bracket depth and open multi-line quote after a piece of a line."""
     at = 0
     while at < len(text):
         if fence:
