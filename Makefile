@@ -1,4 +1,4 @@
-# One command per habit. Each sets up what it needs in .venv.
+# Common commands. Each installs what it requires in .venv.
 PYTHON ?= python3
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 VENV   := .venv
@@ -7,28 +7,28 @@ READY  := $(VENV)/.ready
 
 .PHONY: demo help test check docs bench fuzz clean
 
-demo: $(READY)          ## schedulers compared on the embedded scenario: table, report
+demo: $(READY)          ## compare schedulers on the embedded scenario: table, report
 	$(BIN)/greenbatch demo --out demo --force
 
-help:                   ## this list
+help:                   ## show this list
 	@sed -n 's/^\([a-z]*\):.*## /  make \1\t/p' Makefile | expand -t 15
 
-test: $(READY) check    ## style, types, tests with coverage
+test: $(READY) check    ## check style and types, run the tests with coverage
 	sh tests/run.sh $(BIN)
 
-check: $(READY)         ## style and types alone
+check: $(READY)         ## check style and types only
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check -q .
 	$(BIN)/mypy
 
-docs: $(READY)          ## the documentation, in docs/_build
+docs: $(READY)          ## build the documentation in docs/_build
 	$(BIN)/pip install -q -c constraints.txt -e '.[docs]'
 	$(BIN)/sphinx-build -W -q docs docs/_build
 
-bench: $(READY)         ## speed, as one JSON object
+bench: $(READY)         ## measure the speed, as one JSON object
 	$(BIN)/python benchmarks/engine.py --json
 
-fuzz: $(READY)          ## ten minutes of damaged input files
+fuzz: $(READY)          ## test damaged input files for ten minutes
 	$(BIN)/python tests/fuzz.py --minutes 10
 
 clean:                  ## remove .venv, demo and docs/_build

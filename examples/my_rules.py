@@ -1,6 +1,6 @@
-"""Two schedulers of one's own: a rule of one line, and a policy that looks at the sky.
+"""Two custom schedulers: a one-line rule, and a policy that uses the forecast of renewable power.
 
-Use them by file and name, wherever a scheduler is asked for::
+Use them by file and name, wherever a scheduler is expected::
 
     greenbatch compare --schedulers fcfs+easy,examples/my_rules.py:my_rule+easy --out out/mine
 """
@@ -18,13 +18,13 @@ def my_rule(queue):
 
 @gb.policy("sun_first")
 class SunFirst:
-    """A job that has waited little starts only under enough sun; the longer it has waited, the less it asks for."""
+    """Start jobs when there is enough renewable power; the longer a job has waited, the less it requires."""
 
     def decide(self, view: gb.View) -> gb.Start | gb.Wait:
         """Start the smallest job that fits and whose brown share is at most wait / (10 x requested time)."""
         queue, sun = view.queue, view.supply
         if queue.wait_s[0] > 4 * 86_400.0 or not view.running.job_id.size:
-            return gb.Start(0)  # if it does not fit, processors are kept for it
+            return gb.Start(0)  # if it does not fit, processors are reserved for it
         surplus_w = np.maximum(sun.renewable_w - view.load_w, 0.0)
         brown = np.maximum(1.0 - surplus_w / queue.power_w[:, None], 0.0)
         ahead_s = np.clip(queue.requested_time_s[:, None] - (sun.start_s - view.now_s), 0.0, sun.end_s - sun.start_s)

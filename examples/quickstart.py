@@ -1,9 +1,9 @@
-"""greenbatch in one sitting: simulate, evaluate, look inside, compare, and try a rule of one's own.
+"""A tour of greenbatch: simulate, evaluate, inspect, compare, and try a rule of your own.
 
-It needs no data and runs in a few seconds. The lines that begin with %% are cells for editors that know them.
+It requires no data and runs in a few seconds. Lines that begin with %% are cells for editors that support them.
 """
 
-# %% A question: jobs + machine + sun, wind and grid + rules. This one is embedded and comes out of a seed.
+# %% A scenario: jobs, machine, power supply and rules. This one is embedded and generated from a seed.
 import numpy as np
 import polars as pl
 
@@ -19,21 +19,21 @@ metrics = gb.evaluate(outcome)
 for name in ("avg_wait_s", "avg_bounded_slowdown", "makespan_s", "brown_kwh", "renewable_utilization"):
     print(f"{name:24} {metrics[name]:,.4g}")
 
-# %% The outcome is arrays: one start and end for each job, and the load between the instants at which it changes.
+# %% An outcome consists of arrays: the start and end of every job, and the load over time.
 longest = int(np.argmax(outcome.start_s - outcome.workload.submit_s))
 waited_h = (outcome.start_s[longest] - outcome.workload.submit_s[longest]) / 3600
 print(f"job {outcome.workload.job_id[longest]} waited longest, {waited_h:.1f} h")
 print(f"the load changed {outcome.profile_time_s.size} times, peak {outcome.profile_load_w.max() / 1e3:.2f} kW")
 
 
-# %% A rule of one's own: one number for each waiting job, the lowest goes first. Numba compiles it.
+# %% A rule of your own: one number per waiting job, the lowest goes first. Numba compiles it.
 @gb.rule("aging")
 def aging(queue):
     """Small and short jobs first, but every hour of waiting makes a job look smaller."""
     return queue.requested_time_s * queue.processors / (1.0 + queue.wait_s / 3600.0) ** 2
 
 
-# %% Side by side, on the same four windows for all.
+# %% Compare schedulers on the same four windows.
 schedulers = ["fcfs+easy", "f2+green", "aging+easy", "cheapest-start:psi=2"]
 comparison = gb.compare(scenario, schedulers, windows=4, jobs=256, seed=1)
 shown = ["avg_bounded_slowdown", "renewable_utilization", "horizon_brown_kwh", "makespan_ratio"]

@@ -1,7 +1,7 @@
 """Green-aware batch scheduling for HPC: simulate, compare and reproduce.
 
-The nouns: `Workload`, `Cluster` and `Site` make a `Scenario`; a scheduler (``policy+backfill``) turns a window of it
-into an `Outcome`; `evaluate` gives its metrics. The verbs: `simulate`, `compare`, `reproduce`.
+A `Workload`, a `Cluster` and a `Site` make a `Scenario`. A scheduler (``policy+backfill``) turns a window of it into an
+`Outcome`, and `evaluate` computes its metrics. The main functions are `simulate`, `compare` and `reproduce`.
 
 Example::
 
@@ -82,7 +82,7 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    """Load a public name when it is first used, so that ``import greenbatch`` costs nothing."""
+    """Load a public name on first use, so that ``import greenbatch`` is fast."""
     if name not in _PUBLIC:
         raise AttributeError(f"module 'greenbatch' has no attribute {name!r}")
     from importlib import import_module

@@ -1,7 +1,7 @@
-"""The real data files greenbatch knows: where they lie on this machine, and how to fetch them when the user asks.
+"""The catalog of real data files: finding them on this machine, and downloading them on request.
 
-Files are named as under the data folder, e.g. ``swf/lublin_256.swf.gz``; ``datasets.toml`` beside this module says
-what each is, where it comes from and which checksum it has. Nothing here touches the network except `fetch`.
+A file is named by its path under the data folder, e.g. ``swf/lublin_256.swf.gz``; ``datasets.toml`` next to this module
+gives its description, origin and checksum. Only `fetch` accesses the network.
 """
 
 from __future__ import annotations
@@ -29,23 +29,23 @@ class Dataset:
     """Path under the data folder."""
     what: str
     terms: str
-    """License or wish of the provider, as far as one is stated."""
+    """License or terms of the provider, if stated."""
     sha256: str
-    """Checksum of the file at its origin: of a ``.gz`` as it is, otherwise of the uncompressed content."""
+    """SHA-256 of the file at its origin: of the ``.gz`` itself, otherwise of the uncompressed content."""
     urls: tuple[str, ...] = ()
     """Public origins, tried in order."""
     page: str | None = None
-    """Where a person can look for it, if no address of the file itself is known."""
+    """Web page to look for the file, if it has no public URL."""
     made_from: str | None = None
-    """The known file this one is derived from."""
+    """The data file this one is derived from."""
     header: str = ""
     """Header of a derived file."""
     drop_ids_to: int = 0
-    """Job ids up to this one are left out of a derived file."""
+    """A derived file leaves out job ids up to this one."""
 
     @property
     def origin(self) -> str:
-        """Where it comes from, for people."""
+        """Origin of the file, for people."""
         return self.urls[0] if self.urls else (self.page or f"derived from {self.made_from}")
 
 
@@ -77,7 +77,7 @@ def cache_folder() -> Path:
 
 
 def folders() -> tuple[Path, ...]:
-    """Where data files are looked for, first match wins: ``GREENBATCH_DATA`` if set, then the user's cache."""
+    """Folders searched for data files, in order: ``GREENBATCH_DATA`` if set, then the user's cache."""
     own = os.environ.get("GREENBATCH_DATA")
     return (*((Path(own),) if own else ()), cache_folder())
 
@@ -89,8 +89,8 @@ def find(name: str) -> Path:
         name: path under the data folder, e.g. ``swf/lublin_256.swf.gz``.
 
     Raises:
-        DataMissing: the file is known, but not on this machine.
-        InputError: there is no such data file.
+        DataMissing: the file is in the catalog, but not on this machine.
+        InputError: no such data file exists.
     """
     parts = PurePosixPath(name).parts
     if name and "\0" not in name and ".." not in parts and not PurePosixPath(name).is_absolute():
@@ -110,10 +110,10 @@ def fetch(name: str, *, force: bool = False) -> Path:
 
     Args:
         name: path under the data folder.
-        force: download even if the file is already there.
+        force: download even if the file already exists.
 
     Raises:
-        InputError: the name is unknown, no public address is known, the download failed or the checksum differs.
+        InputError: the name is unknown, the file has no public URL, the download failed, or the checksum differs.
     """
     if name not in catalog():
         raise _unknown(name)
@@ -128,8 +128,8 @@ def fetch(name: str, *, force: bool = False) -> Path:
     elif entry.urls:
         content = _download(entry)
     else:
-        fix = f"look in {entry.page} and put it under GREENBATCH_DATA as {name}"
-        raise InputError("no public address of this file itself is known", file=name, fix=fix)
+        fix = f"get it from {entry.page} and save it under GREENBATCH_DATA as {name}"
+        raise InputError("this file has no public URL", file=name, fix=fix)
     return _store(cache_folder() / name, content)
 
 
@@ -145,7 +145,7 @@ def _unknown(name: str) -> InputError:
 
 
 def _download(entry: Dataset) -> bytes:
-    """The file from the first origin that has it, as it is stored: gzip."""
+    """Download the file from the first origin that has it; return it gzipped, as it is stored."""
     import pooch
 
     pooch.get_logger().setLevel("ERROR")
@@ -154,28 +154,26 @@ def _download(entry: Dataset) -> bytes:
         with tempfile.TemporaryDirectory(prefix="greenbatch-") as folder:
             try:
                 path = pooch.retrieve(url, known_hash=f"sha256:{entry.sha256}", fname="download", path=folder)
-            # requests' errors are OSErrors; pooch reports a wrong checksum as a ValueError
+            # requests raises OSErrors; pooch raises ValueError for a wrong checksum
             except (OSError, ValueError) as error:
                 failures.append(f"{url}: {_short(error)}")
                 continue
             content = Path(path).read_bytes()
         return content if url.endswith(".gz") else gzip.compress(content, mtime=0)
-    raise InputError(
-        "cannot be fetched: " + "; ".join(failures), file=entry.name, fix="try again later, or see its page"
-    )
+    raise InputError("download failed: " + "; ".join(failures), file=entry.name, fix="try again later")
 
 
 def _short(error: Exception) -> str:
     text = " ".join(str(error).split()) or type(error).__name__
     if "hash" in text:
-        return "what came has another checksum than expected"
+        return "the downloaded file has a different checksum than expected"
     return text if len(text) <= 120 else text[:117] + "..."
 
 
 def _derive(entry: Dataset, source: Path) -> bytes:
-    """Rebuild the SDSC-SP2 jobs from a simulated schedule of them: waits and all simulator's fields removed, sorted.
+    """Rebuild the SDSC-SP2 jobs from a simulated schedule: remove waits and the simulator's fields, and sort.
 
-    Kept are job id, submit, run time, processors (allocated and requested), requested time and user.
+    Keeps job id, submit time, run time, processors (allocated and requested), requested time and user.
     """
     kept = {0, 1, 3, 4, 7, 8, 11}
     with gzip.open(source, "rt", encoding="ascii") as stream:
@@ -185,12 +183,12 @@ def _derive(entry: Dataset, source: Path) -> bytes:
     lines = (" ".join(value if i in kept else "-1" for i, value in enumerate(row)) for row in rows)
     content = (entry.header + "\n".join(lines) + "\n").encode("ascii")
     if hashlib.sha256(content).hexdigest() != entry.sha256:
-        raise InputError("deriving it gave another checksum than expected", file=entry.name, field=entry.made_from)
+        raise InputError("the derived file has a different checksum", file=entry.name, field=entry.made_from)
     return gzip.compress(content, mtime=0)
 
 
 def _store(path: Path, content: bytes) -> Path:
-    """Write a file so that it is there completely or not at all."""
+    """Write a file atomically."""
     path.parent.mkdir(parents=True, exist_ok=True)
     replace_file(path, content)
     return path

@@ -1,13 +1,13 @@
-"""Everything that can go wrong because of an input, as one small tree.
+"""Errors caused by inputs, as one small hierarchy.
 
 ::
 
     GreenbatchError            one line for the user, exit code 2
     ├── InputError             a file, a flag or a value is not usable
     │   └── DataMissing        a data file that is not on this machine
-    └── SupplyExhausted        the simulation outlived the power series
+    └── SupplyExhausted        the simulation left the power series
 
-Every message is one line that names the file, the line, the field and the fix, as far as they apply.
+Every message is one line that names the file, the line, the field and the fix, if they apply.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ from pathlib import Path
 
 
 class GreenbatchError(Exception):
-    """Root of all errors that are the input's fault. The command line prints it as one line and exits with 2."""
+    """Base class of all errors caused by an input. The command line prints one line and exits with code 2."""
 
     exit_code = 2
 
     def _render_traceback_(self) -> list[str]:
-        """What IPython shows: one line in a notebook too."""
+        """Show one line in IPython and notebooks too."""
         return [f"{type(self).__name__}: {self}"]
 
 
@@ -31,7 +31,7 @@ class InputError(GreenbatchError):
 
     Args:
         problem: what is wrong, in a few words, with the offending value.
-        file: the file it stands in.
+        file: the file that contains it.
         line: the 1-based line in that file.
         field: the field, column, key or flag.
         fix: what the user can do.
@@ -54,19 +54,19 @@ class InputError(GreenbatchError):
 
 
 def _one_line(text: str) -> str:
-    """One line that shows control characters of an input instead of obeying them."""
+    """The text on one line, with control characters escaped."""
     line = " ".join(text.split())
     return line if line.isprintable() else "".join(c if c.isprintable() else ascii(c)[1:-1] for c in line)
 
 
 def did_you_mean(name: str, known: Iterable[str], *, then: str = "", otherwise: str = "") -> str:
-    """The known name closest to a wrong one, as a question; for the ``fix`` of an `InputError`.
+    """A question with the known name closest to a wrong one, for the ``fix`` of an `InputError`.
 
     Args:
-        name: the wrong name, in any case.
+        name: the wrong name; case is ignored.
         known: names that exist.
-        then: what follows, whether or not a name is close.
-        otherwise: what stands instead of the question where no name is close.
+        then: text to append in any case.
+        otherwise: text to use instead of the question if no name is close.
     """
     from difflib import get_close_matches
 
@@ -80,4 +80,4 @@ class DataMissing(InputError):
 
 
 class SupplyExhausted(GreenbatchError):
-    """The simulated clock left the power series, and the site does not allow repeating it."""
+    """The simulated clock left the power series, and the site does not repeat it."""

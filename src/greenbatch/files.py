@@ -1,4 +1,4 @@
-"""Files in and out: bytes with their hash, gzip by content."""
+"""Reading and writing files: bytes with their hash, gzip detected from the content."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ _OTHER_ARCHIVES = {b"BZh": "bzip2", b"\xfd7zXZ": "xz", b"PK\x03\x04": "zip", b"\
 
 
 def read_bytes(file: str | Path) -> tuple[bytes, str]:
-    """The (gunzipped) content of a file and the SHA-256 of the file as it lies on disk.
+    """The content of a file, decompressed if it is gzip, and the SHA-256 of the file on disk.
 
     Raises:
-        InputError: the file cannot be read, is empty, or is a broken or foreign archive.
+        InputError: the file cannot be read, is empty, or is a broken or unsupported archive.
     """
     path = Path(file)
     try:
@@ -27,7 +27,7 @@ def read_bytes(file: str | Path) -> tuple[bytes, str]:
     except FileNotFoundError:
         raise InputError("no such file", file=path, fix="check the path") from None
     except PermissionError:
-        raise InputError("may not be read", file=path, fix="give yourself read permission") from None
+        raise InputError("cannot be read: permission denied", file=path, fix="add read permission") from None
     except (OSError, ValueError) as error:
         raise InputError(f"cannot be read: {error}", file=path, fix="check the path") from None
     if not stored:
@@ -39,15 +39,15 @@ def read_bytes(file: str | Path) -> tuple[bytes, str]:
 
 
 def decode(content: bytes, file: str | Path, *, latin_1: bool = False) -> str:
-    """A text file's content, which must be UTF-8 (a byte-order mark is dropped).
+    """Decode the content of a text file, which must be UTF-8 (a byte-order mark is dropped).
 
     Args:
         content: the bytes.
         file: the file, for messages.
-        latin_1: take what is not UTF-8 for Latin-1 instead of refusing it (names of places in weather files).
+        latin_1: decode as Latin-1 if it is not UTF-8, instead of refusing it (place names in weather files).
 
     Raises:
-        InputError: the bytes are not UTF-8 text; names the line.
+        InputError: the bytes are not UTF-8 text; the message names the line.
     """
     try:
         text = content.decode("utf-8-sig")
@@ -64,10 +64,10 @@ def decode(content: bytes, file: str | Path, *, latin_1: bool = False) -> str:
 
 
 def write_bytes(path: Path, content: bytes) -> None:
-    """Write a file whole or not at all; ``*.gz`` is compressed, always to the same bytes.
+    """Write a file atomically; ``*.gz`` is compressed, always to the same bytes.
 
     Raises:
-        InputError: the folder does not exist or may not be written.
+        InputError: the folder does not exist or is not writable.
     """
     if path.name.endswith(".gz"):
         content = gzip.compress(content, compresslevel=6, mtime=0)
@@ -81,14 +81,14 @@ def write_bytes(path: Path, content: bytes) -> None:
 def _gunzip(stored: bytes, path: Path) -> bytes:
     if not stored.startswith(b"\x1f\x8b"):
         if path.name.endswith(".gz"):
-            raise InputError("is named .gz but is not gzip", file=path, fix="rename it or compress it with gzip")
+            raise InputError("is named .gz but is not gzip", file=path, fix="rename it, or compress it with gzip")
         return stored
     try:
         content = gzip.decompress(stored)
     except EOFError:
-        raise InputError("the gzip stream ends too early", file=path, fix="fetch or copy the file again") from None
+        raise InputError("the gzip file is truncated", file=path, fix="download or copy the file again") from None
     except (gzip.BadGzipFile, zlib.error) as error:
-        raise InputError(f"broken gzip: {error}", file=path, fix="fetch or copy the file again") from None
+        raise InputError(f"broken gzip: {error}", file=path, fix="download or copy the file again") from None
     if not content:
         raise InputError("is empty", file=path, fix="give a file with data in it")
     return content

@@ -1,7 +1,7 @@
-"""Where a result comes from: what went in, with which versions, so that it can be made again.
+"""The provenance of a result: inputs, settings and versions, so that it can be reproduced.
 
-Everything here is the same for the same inputs and software, except the part ``run``: that one names the command
-line and the machine. There are no time stamps, so that equal results are equal files.
+The same inputs and software give the same provenance, except for the part ``run``, which names the command line and the
+machine. There are no time stamps, so that equal results are equal files.
 """
 
 from __future__ import annotations
@@ -32,11 +32,11 @@ def provenance(
     """The provenance of a result, ready for JSON.
 
     Args:
-        scenario: the scenario as resolved, defaults filled in.
+        scenario: the scenario, with defaults filled in.
         inputs: file name -> SHA-256 of every input file.
-        notes: what was repaired, dropped, filled or assumed on the way in.
-        seed: seed of everything random in the run.
-        settings: what the command added to the scenario: schedulers, window, ...
+        notes: what was repaired, dropped, filled in or assumed while reading the inputs.
+        seed: seed of all random numbers of the run.
+        settings: settings of the command besides the scenario: schedulers, window, ...
         command: the command line.
     """
     return {
@@ -57,13 +57,13 @@ def provenance(
 
 
 def rule_files(schedulers: Sequence[str]) -> dict[str, str]:
-    """File name -> SHA-256 of every Python file that schedulers are named by, as in ``my_rules.py:my_rule+easy``."""
+    """File name -> SHA-256 of every Python file in the schedulers' names, as in ``my_rules.py:my_rule+easy``."""
     files = {Path(head + ".py") for name in schedulers for head, found, _ in [name.partition(".py:")] if found}
     return {file.name: datasets.sha256(file) for file in sorted(files)}
 
 
 def versions() -> dict[str, str]:
-    """Version of greenbatch and of every library that can change a result; absent ones are left out."""
+    """Versions of greenbatch and of all libraries that can change a result; libraries not installed are left out."""
     found = {}
     for package in _PACKAGES:
         try:
@@ -75,7 +75,7 @@ def versions() -> dict[str, str]:
 
 @cache
 def source_sha256() -> str:
-    """One hash of all source files of the package that runs."""
+    """SHA-256 of all source files of the installed package."""
     root = Path(__file__).parent
     digest = hashlib.sha256()
     for file in sorted([*root.rglob("*.py"), *root.rglob("*.toml")], key=lambda f: f.relative_to(root).as_posix()):

@@ -29,7 +29,7 @@ MALFORMED: dict[str, tuple[bytes, int | None, str]] = {
     "empty gzip": (gzip.compress(b""), None, "is empty"),
     "only blank lines": (b"\n \n\t\n", None, "has no job lines"),
     "header only": (b"; MaxProcs: 64\n; Note: nothing\n", None, "has no job lines"),
-    "truncated gzip": (gzip.compress(GOOD.encode() * 99)[:40], None, "gzip stream ends too early"),
+    "truncated gzip": (gzip.compress(GOOD.encode() * 99)[:40], None, "gzip file is truncated"),
     "corrupt gzip": (gzip.compress(GOOD.encode())[:10] + b"\xff" * 40, None, "broken gzip"),
     "gzip with a wrong checksum": (gzip.compress(GOOD.encode())[:-8] + b"\0" * 8, None, "broken gzip"),
     "bzip2": (bz2.compress(GOOD.encode()), None, "is a bzip2 archive"),
@@ -110,7 +110,7 @@ def test_unreadable_file(tmp_path):
             read_swf(path)
     finally:
         os.seteuid(was)
-    assert_kind(refused.value, path, None, "may not be read")
+    assert_kind(refused.value, path, None, "cannot be read: permission denied")
 
 
 @pytest.mark.parametrize("option", [{"limit": 0}, {"limit": -1}, {"processors": 0}])
