@@ -189,7 +189,7 @@ def test_another_comparison_is_not_resumed(small, capsys, changed, told):
     assert compare("--resume", *changed) == 2
     err = capsys.readouterr().err
     assert err.startswith(f"greenbatch: out: --resume: holds another comparison; {told}")
-    assert err.endswith("(give what was given then, or --force instead of --resume)\n")
+    assert err.endswith("(repeat the original flags, or give --force instead of --resume)\n")
     assert {file: (small / "out" / file).read_bytes() for file in FILES} == before
 
 

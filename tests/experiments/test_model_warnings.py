@@ -67,7 +67,7 @@ def test_a_record_without_profile_is_compared_with_nothing(model: Path) -> None:
 def test_an_untrained_model_is_said_to_be(model: Path) -> None:
     name = edit(model, "training", untrained=True, kept_epoch=0)
     lines = model_warnings([name], load_scenario("default"), [2000], 1024)
-    assert lines[0] == f"{name}: untrained, the weights that were kept are those before the first epoch"
+    assert lines[0] == f"{name}: untrained, the weights kept are those before the first epoch"
 
 
 def test_windows_are_in_sample_by_the_share_of_their_jobs(model: Path) -> None:
@@ -76,8 +76,8 @@ def test_windows_are_in_sample_by_the_share_of_their_jobs(model: Path) -> None:
     assert familiar_windows([name, "f2+easy"], question, [2000, 3377], 1024) == []
     (line,) = familiar_windows([name], question, [1999, 2000, 3889], 1024)
     assert line == (
-        f"{name}: in-sample, trained on 0 to 50% of the jobs of 2 of 3 windows; other jobs may be served worse "
-        "(jobs 2000 to 4400 were kept from it)"
+        f"{name}: in-sample, trained on 0 to 50% of the jobs of 2 of 3 windows; results on other jobs may be worse "
+        "(jobs 2000 to 4400 were held out)"
     )
     (line,) = familiar_windows([name], question, [0, 8000], 1024)
     assert "trained on 100% of the jobs of 2 of 2 windows" in line

@@ -120,6 +120,18 @@ def test_the_trade_off_names_every_scheduler_with_its_makespan(data: tuple[polar
         assert name in picture.svg
 
 
+def test_the_trade_off_says_what_its_intervals_are_over(data: tuple[polars.DataFrame, object]) -> None:
+    rules = data[0]
+    agents = rules.with_columns(polars.lit(1, polars.Int64).alias("seed"))
+    for frame, lines in (
+        (rules, "Lines: 95% intervals over the windows."),
+        (agents, "Lines: 95% intervals over the windows, for agents over seeds and windows."),
+    ):
+        picture = tradeoff_plot(frame, "fcfs+none")
+        assert picture is not None
+        assert picture.caption.endswith(lines)
+
+
 def test_box_plots_take_logarithms_of_wide_ranges_only() -> None:
     def frame(values: list[float]) -> polars.DataFrame:
         return tidy([(str(k), {"x": {"avg_bounded_slowdown": v}}) for k, v in enumerate(values)])

@@ -238,7 +238,7 @@ def test_a_penalty_factor_that_is_not_the_papers_is_told(gas_marl: Trained) -> N
     for row in rows:
         if row["column"] == "GAS-MARL":
             row["agent"]["eta"] = 0.5
-    told = "GAS-MARL: penalty factor 0.5 where the paper's is 0.004."
+    told = "GAS-MARL: penalty factor 0.5; the paper's is 0.004."
     assert told not in to_markdown(all_tables([result])[0])
     assert told in to_markdown(all_tables([replace(result, rows=rows)])[0])
 
@@ -378,7 +378,7 @@ def test_agents_with_a_knob_have_a_row_for_each_setting(tmp_path: Path) -> None:
     assert len(budget.rows) == 1
     write_study(tmp_path / "report.html", study, [result], command="", provenance={})
     text = (tmp_path / "report.html").read_text(encoding="utf-8")
-    words = ["Step of the search", "Prices of Tiny", "price of a processor in a wholly green hour"]
+    words = ["Step of the search", "Weights of Tiny", "price of a processor in a wholly green hour"]
     assert [word for word in words if word not in text] == []
 
 

@@ -1,4 +1,4 @@
-"""Schedulers side by side: the same windows of one scenario for all."""
+"""Compare schedulers on the same windows of a scenario."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from greenbatch.scenarios import Scenario
 
 Progress = Callable[[str, int, int], None]
-"""Called with (what is being simulated, how many are done, how many there are)."""
+"""Called with (what is being simulated, number done, total)."""
 
 Metrics = dict[str, dict[str, float]]
 """Scheduler -> metric -> value, of one window."""
@@ -40,14 +40,14 @@ class Comparison(Shown):
     schedulers: tuple[str, ...]
     baseline: str
     starts: tuple[int, ...]
-    """First jobs of the windows that were finished."""
+    """First jobs of the finished windows."""
     jobs: int
     frame: polars.DataFrame
     """Tidy: window, scheduler, metric, value."""
     example: dict[str, Outcome]
     """Outcomes of the first window."""
     rules: Mapping[str, str] = field(default_factory=dict)
-    """Source text of the rules and policies of a user's own, as far as it is known."""
+    """Source text of the user's own rules and policies, if known."""
 
     def _facts(self) -> dict[str, str]:
         return {
@@ -61,13 +61,13 @@ class Comparison(Shown):
         return self.table()._repr_html_()
 
     def table(self) -> Means:
-        """Means over the windows with 95% intervals: a table to look at, whose ``frame()`` holds the numbers."""
+        """Table of means over the windows with 95% intervals; its ``frame()`` returns the numbers."""
         from greenbatch.experiments.notebook import means
 
         return means(self)
 
     def plot(self, kind: str, of: str | None = None) -> Figure:
-        """A picture of the report as a Matplotlib figure, which a notebook shows.
+        """A picture of the report as a Matplotlib figure, displayed by notebooks.
 
         Args:
             kind: ``tradeoff`` (bounded slowdown against renewable utilization), ``spread`` (a metric over the
@@ -76,23 +76,23 @@ class Comparison(Shown):
             of: the metric of ``spread``, the scheduler of ``power`` or ``schedule``; the first one if not given.
 
         Raises:
-            InputError: there is no such picture, or what it needs is missing.
+            InputError: the picture does not exist or cannot be drawn for this comparison.
         """
         from greenbatch.experiments.notebook import plot
 
         return plot(self, kind, of)
 
     def report(self, path: str | Path) -> Path:
-        """Write the report of ``greenbatch compare``, one HTML file; an earlier one is replaced.
+        """Write the report of ``greenbatch compare`` as one HTML file, replacing an earlier one.
 
         Args:
             path: the file, or a folder for ``report.html``.
 
         Returns:
-            The file.
+            Path of the file.
 
         Raises:
-            InputError: it cannot be written.
+            InputError: the file cannot be written.
         """
         from greenbatch.experiments.notebook import report
 
@@ -115,10 +115,10 @@ def choose_windows(
     jobs: int | None = None,
     seed: int | None = None,
 ) -> tuple[tuple[int, ...], int]:
-    """First jobs of the windows and their length: as given, else random if asked for, else the scenario's.
+    """First jobs of the windows and their length: as given, random, or the scenario's.
 
     Raises:
-        InputError: a window reaches beyond the trace, or is named twice.
+        InputError: a window reaches beyond the trace or is given twice.
     """
     own = scenario.evaluation
     length = own.jobs if jobs is None else jobs
@@ -160,16 +160,17 @@ def compare(
         starts: first job of each window.
         jobs: length of the windows.
         baseline: the scheduler that the others are compared with, one of ``schedulers``.
-        progress: told before every simulation; after every window, where there are several processes.
-        keep_finished: when the user interrupts, return the windows that are finished, if there is one.
-        finished: first job -> metrics of windows that need not be simulated again. The first window always is: its
-            outcomes are the example.
-        workers: how many processes simulate windows; one for each processor if not given, unless the work is short.
-            The results do not depend on it. What a rule or policy prints or collects stays in the process it runs in.
+        progress: called before every simulation; with several processes, after every window.
+        keep_finished: if the user interrupts, return the finished windows, if there are any.
+        finished: first job -> metrics of windows that need no simulation. The first window is always simulated, because
+            its outcomes are the example.
+        workers: number of processes that simulate windows; by default one per processor if the work is long. The
+            results do not depend on it. What a rule or policy prints or collects stays in its process.
 
     Raises:
-        InputError: an unknown scheduler or two of one name, a baseline that is not compared, a window beyond the trace.
-        KeyboardInterrupt: interrupted, and nothing was finished or it was not to be kept.
+        InputError: an unknown scheduler, two schedulers of one name, a baseline that is not among them, or a window
+            beyond the trace.
+        KeyboardInterrupt: interrupted, and no window is finished or ``keep_finished`` is false.
     """
     from greenbatch.experiments.tables import tidy
     from greenbatch.policies import scheduler_table, source_texts

@@ -1,4 +1,4 @@
-"""Pictures of a training, from its log: how return, validation, KL and entropy went, and which delays were chosen."""
+"""Pictures of a training from its log: curves of return, validation, KL and entropy, and the chosen delays."""
 
 from __future__ import annotations
 
@@ -31,26 +31,26 @@ Logs = Mapping[str, Sequence[Sequence[Record]]]
 
 CURVES = (
     ("return", "Return", "mean return of an epoch's windows",
-     "It should rise; a step is where the training changes its question, to another bound or harder windows."),
+     "It should rise; steps occur when training switches to another bound or to harder windows."),
     ("validation", "Validation", "reward of the best actions on the validation windows",
-     "Higher is better; no test window shares a job with these."),
+     "Higher is better; these windows share no job with a test window."),
     ("kl", "KL divergence", "KL divergence of the update [nat]",
-     "How far an update moved the policy, an estimate that may fall below 0; it should stay small."),
+     "Size of the policy update; the estimate may fall below 0. It should stay small."),
     ("entropy", "Entropy", "entropy of the choice [nat]",
-     "It falls while the policy makes up its mind; near 0 it tries nothing else."),
+     "It falls as the policy becomes more certain; near 0 it stops exploring."),
     ("sigma", "Step of the search", "step of the search",
-     "How far candidates lie from the center, in first steps; it shrinks when only details are left to find."),
+     "Distance of candidates from the center, relative to the first step; it shrinks as the search converges."),
 )  # fmt: skip
-"""Key in the log, title, what the axis says, and how to read it."""
+"""Key in the log, title, axis label, and how to read it."""
 BINS = 60
-"""Most columns of a histogram of delays."""
+"""Maximum number of columns in a histogram of delays."""
 DELAY_COLORS = ("#c9ced6", "#0b3d63", "#10518a", "#3585c0", "#7db5df", "#c6dff1", "#5c2a00", "#8f4100", "#c25a05",
                 "#e07b26", "#eda060", "#f5c396", "#fbe3cc")  # fmt: skip
-"""No delay gray, delays until jobs end blue, delays for a time orange."""
+"""Gray for no delay, blue for delays until jobs end, orange for delays of a given time."""
 
 
 def log_of(model: Path) -> list[dict[str, Any]]:
-    """The log of a model's training: in its folder, or in the folder of the training around it; empty without one."""
+    """The log of a model's training, from the model's or the training's folder; empty if there is none."""
     from greenbatch.learning import runs
     from greenbatch.learning.log import read_log
 
@@ -59,7 +59,7 @@ def log_of(model: Path) -> list[dict[str, Any]]:
 
 
 def curve_plots(logs: Logs, name: str = "training") -> list[Picture]:
-    """One picture a figure of `CURVES`: the mean over the seeds as a line, lowest to highest seed as a band.
+    """One picture per figure of `CURVES`: the mean over the seeds as a line, lowest to highest seed as a band.
 
     Source of the form: GAS-MARL Fig. 6, RLScheduler Fig. 10.
     """
@@ -100,7 +100,7 @@ def _curve_plot(logs: Logs, name: str, key: str, title: str, axis: str, reading:
 
 
 def wrapped_axis(text: str) -> str:
-    """An axis label over two lines where it is long."""
+    """An axis label, broken into two lines if it is long."""
     if len(text) < 30:
         return text
     middle = min((i for i, c in enumerate(text) if c == " "), key=lambda i: abs(i - len(text) / 2))
@@ -108,7 +108,7 @@ def wrapped_axis(text: str) -> str:
 
 
 def _over_seeds(seeds: Sequence[Sequence[Record]], key: str) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Epochs that all seeds have a figure of, and the figures, shapes (e,) and (seeds, e)."""
+    """Epochs with a figure for every seed, and the figures, shapes (e,) and (seeds, e)."""
     tables = [{int(r["epoch"]): float(r[key]) for r in log if isinstance(r.get(key), (int, float))} for log in seeds]
     tables = [table for table in tables if table]
     common = sorted(set.intersection(*map(set, tables))) if tables else []
@@ -126,7 +126,7 @@ def delay_words(delay: Mapping[str, Any]) -> str:
 def delay_plot(
     logs: Sequence[Sequence[Record]], delays: Sequence[Mapping[str, Any]], label: str, name: str = "training"
 ) -> Picture | None:
-    """Shares of the delays among all actions over a training, all seeds together; None where there is but one."""
+    """Shares of the delays among all actions over a training, all seeds together; None with fewer than two delays."""
     counted = [r for log in logs for r in log if len(r.get("delays", ())) == len(delays)]
     if len(delays) < 2 or not counted:
         return None
@@ -154,7 +154,7 @@ def delay_plot(
         figure.legend(loc="outside lower left", ncols=4, handlelength=1.0)
         told = "; ".join(f"{word} {first:.0f} to {end:.0f}%" for word, first, end in
                          zip(words, shares[0], shares[-1], strict=True))  # fmt: skip
-        caption = "Which delay the training's random choices took, bottom to top in the order of the legend."
+        caption = "Delays sampled during training, bottom to top in the order of the legend."
         alt = f"Stacked columns over the epochs: {told}."
         return picture_of(figure, f"{slug(name)}-delays-{slug(label)}", f"Delays chosen: {label}", caption, alt)
 
@@ -188,5 +188,5 @@ def sweep_plot(points: Mapping[str, Sequence[tuple[float, float, float]]], name:
         figure.legend(loc="outside lower left", ncols=columns)
         told = "; ".join(f"{label} at {e:g}: {s:.4g}, {g:.1%}" for label, each in points.items() for e, s, g in each)
         alt = f"Two line charts against the penalty factor: {told}."
-        caption = "Each point is the mean over seeds and windows of models that were trained with this factor."
+        caption = "Each point is the mean over seeds and windows of models trained with this factor."
         return picture_of(figure, f"sweep-{slug(name)}", f"Penalty factor: {name}", caption, alt)

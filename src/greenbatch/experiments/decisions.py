@@ -1,4 +1,4 @@
-"""What a model chose in a window, and why: the probabilities that it gave to the candidates."""
+"""The decisions of a model in a window, with the probabilities of the candidates."""
 
 # ruff: noqa: RUF001 - typographic dashes and multiplication signs are meant for the reader.
 
@@ -34,30 +34,30 @@ if TYPE_CHECKING:
 
 Floats = NDArray[np.float64]
 CANDIDATES = 5
-"""Candidates of a decision that a table shows."""
+"""Maximum number of candidates in the table of a decision."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Choice:
-    """One decision of a model: what it could choose, how probable it found each, and what it took."""
+    """One decision of a model: the candidates, their probabilities, and the choice."""
 
     number: int
-    """Decisions before it."""
+    """Number of earlier decisions."""
     now_s: float
     waiting: int
-    """Waiting jobs, also those that the model does not see."""
+    """Number of waiting jobs, including those the model does not observe."""
     free_processors: int
     job_id: NDArray[np.int64]
-    """Candidates in order of submission, shape (q,); -1 stands for waiting until the next event."""
+    """Candidates in order of submission, shape (q,); -1 means waiting until the next event."""
     wait_s: Floats
     requested_time_s: Floats
     processors: Floats
     power_w: Floats
     probability: Floats
-    """Of each candidate, shape (q,); 0 where the model may not choose it."""
+    """One per candidate, shape (q,); 0 if the model may not choose it."""
     row: int
     delay_probability: Floats
-    """Of each delay, given the chosen job, shape (d,)."""
+    """One per delay, given the chosen job, shape (d,)."""
     delay: int
 
     @property
@@ -73,11 +73,11 @@ class Choice:
 
 
 def choices_of(scheduler: LearnedScheduler, outcome: Outcome) -> list[Choice]:
-    """Every decision of a model in a window that it scheduled, made again; taking the best actions it is the same.
+    """All decisions of a model in a window, recorded by simulating it again; identical if it takes the best actions.
 
     Args:
         scheduler: the model.
-        outcome: of this scheduler: its jobs, machine, site and rules are taken.
+        outcome: its outcome in the window, which provides jobs, machine, site and rules.
     """
     from greenbatch.engine.simulate import simulate
 
@@ -87,7 +87,7 @@ def choices_of(scheduler: LearnedScheduler, outcome: Outcome) -> list[Choice]:
 
 
 class _Watched:
-    """A model that writes down what it is asked and answers."""
+    """A model that records its decisions."""
 
     def __init__(self, scheduler: LearnedScheduler) -> None:
         self.scheduler = scheduler
@@ -122,7 +122,7 @@ class _Watched:
             )  # fmt: skip
             return given
 
-        vars(policy)["answer"] = answer  # what `decide` asks; a second look would draw other random numbers
+        vars(policy)["answer"] = answer  # called by `decide`; a second call would draw other random numbers
         return policy
 
 
@@ -133,7 +133,7 @@ def _probability(logits: Any, allowed: Any) -> Floats:
 
 
 def telling(choices: Sequence[Choice]) -> list[tuple[str, Choice]]:
-    """Some decisions that show how a model decides, each with the reason why it is shown, in order of time."""
+    """A few instructive decisions, each with the reason for showing it, in order of time."""
     real = [choice for choice in choices if len(choice.job_id) > 1]
     if not real:
         return []
@@ -146,7 +146,7 @@ def telling(choices: Sequence[Choice]) -> list[tuple[str, Choice]]:
     if not found["the longest delay"].delay:
         del found["the longest delay"]
     sure = found["a sure choice among many"]
-    if sure.surest * len(sure.job_id) < 2:  # no candidate twice as likely as a draw: nothing is sure
+    if sure.surest * len(sure.job_id) < 2:  # no candidate is twice as likely as at random
         del found["a sure choice among many"]
     unique: dict[int, tuple[str, Choice]] = {}
     for reason, choice in found.items():
@@ -155,11 +155,11 @@ def telling(choices: Sequence[Choice]) -> list[tuple[str, Choice]]:
 
 
 def choice_tables(choices: Sequence[Choice], delays: Sequence[dict[str, Any]], *, first_s: float) -> list[Table]:
-    """A table for each telling decision: the likeliest candidates, what they are, and how probable each was.
+    """A table for each instructive decision: the likeliest candidates, their properties and probabilities.
 
     Args:
         choices: all decisions of a scheduler in the window.
-        delays: what the second action may be.
+        delays: the delays of the preset.
         first_s: first submission of the window. [s]
     """
     headers = (("Wait", "h"), ("Requested", "h"), ("Processors", ""), ("Power", "kW"), ("Probability", "%"))
@@ -203,7 +203,7 @@ def _cells(c: Choice, i: int) -> tuple[Cell, ...]:
 def choice_plots(
     name: str, choices: Sequence[Choice], delays: Sequence[dict[str, Any]], *, first_s: float
 ) -> list[Picture]:
-    """How sure a model was over the window, its candidates at the decision with most of them, and its delays."""
+    """Probability of the choice over the window, candidates of the decision with most of them, and chosen delays."""
     if not choices:
         return []
     drawn = (_sure_plot(name, choices, first_s), _candidate_plot(name, choices), _delay_plot(name, choices, delays))
@@ -269,7 +269,7 @@ def _delay_plot(name: str, choices: Sequence[Choice], delays: Sequence[dict[str,
         axes.grid(visible=False, axis="y")
         figure.legend(loc="outside upper left", ncols=2)
         told = "; ".join(f"{word} {value:.0f}%" for word, value in zip(words, share, strict=True))
-        caption = "How often each delay was chosen in the window, and how probable it was on the mean."
+        caption = "How often each delay was chosen in the window, and its mean probability."
         return picture_of(
             figure, f"window-delays-{slug(name)}", "Delays chosen in the window", caption, f"Bar chart: {told}."
         )

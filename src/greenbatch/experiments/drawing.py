@@ -1,8 +1,8 @@
-"""How a picture is drawn and written: one style, and deterministic SVG that a page can theme.
+"""The style of all pictures, and deterministic SVG with themable colors.
 
-Every picture is 4 inches wide with 8 pt text: at 390 px its text is 10 px high, in a two-column page at 1280 px about
-15 px. Ink and grid are CSS variables with a fallback, so that a page can turn them for a dark background. Colors are
-Okabe and Ito's, which color-blind readers can tell apart; lines and markers differ in shape as well.
+Each picture is 4 inches wide with 8 pt text: its text is 10 px high at 390 px, and about 15 px in a two-column page at
+1280 px. Ink and grid are CSS variables with a fallback, so a page can change them for a dark background. Colors follow
+Okabe and Ito, for color-blind readers; lines and markers differ in shape as well.
 """
 
 from __future__ import annotations
@@ -24,26 +24,26 @@ if TYPE_CHECKING:
 WIDTH_IN = 4.0
 """Width of every picture. [inch]"""
 COLORS = ("#0072b2", "#e69f00", "#009e73", "#cc79a7", "#d55e00", "#56b4e9", "#8c8c8c", "#b3a100")
-"""Series colors, after Okabe and Ito (2008); yellow darkened to be seen on white."""
+"""Series colors, after Okabe and Ito (2008); yellow is darkened for contrast on white."""
 MARKERS = "osD^vPX"
 """One fewer than colors, so that 56 schedulers differ in one or the other."""
 DASHES: tuple[Any, ...] = ("-", (0, (4, 1.6)), (0, (1, 1.3)), (0, (5, 1.3, 1, 1.3)))
-"""Solid, dashed, dotted and dash-dotted; the second eight series take other dashes than the first eight."""
+"""Solid, dashed, dotted and dash-dotted; the second eight series use other dashes than the first eight."""
 INK, PALE, PAPER = "#1b2430", "#c9ced6", "#fdfdfc"
 """Text and axes; grid lines; background. Replaced by CSS variables in the SVG."""
 
 
 @dataclass(frozen=True)
 class Picture:
-    """One drawn picture: a figure and what is said of it."""
+    """A figure with its texts."""
 
     name: str
     """Unique within a page; prefixes every id in the SVG."""
     title: str
     caption: str
-    """What it shows and what was left out."""
+    """What it shows and what it omits."""
     alt: str
-    """The same in words for those who do not see it."""
+    """Alternative text for readers who cannot see it."""
     figure: Figure = field(repr=False, compare=False)
 
     @cached_property
@@ -71,7 +71,7 @@ def _style() -> dict[str, Any]:
 
 @contextmanager
 def drawing() -> Iterator[None]:
-    """Matplotlib's defaults plus our style, whatever the user's own settings are."""
+    """Context with Matplotlib's defaults plus our style, independent of the user's settings."""
     import matplotlib
 
     with matplotlib.rc_context():
@@ -81,7 +81,7 @@ def drawing() -> Iterator[None]:
 
 
 def new_figure(height_in: float) -> tuple[Figure, Axes]:
-    """An empty figure of the common width, free of any window system."""
+    """An empty figure of the common width, without pyplot."""
     from greenbatch.experiments.shown_figure import ShownFigure
 
     figure = ShownFigure(figsize=(WIDTH_IN, height_in))
@@ -102,7 +102,7 @@ def _svg(figure: Figure, name: str) -> str:
     text = re.sub(r'\s(?:xmlns(?::xlink)?|version)="[^"]*"', "", text, count=3)
     text = text.replace("xlink:href", "href")
     text = re.sub(r"""(\bid="|href="#|url\(#)""", rf"\g<1>{name}-", text)
-    # Coordinates only: words and figures that are read keep their digits.
+    # Round coordinates only, not the text.
     text = re.sub(r"<[^>]*>", lambda tag: re.sub(r"(\d+\.\d{2})\d+", r"\1", tag[0]), text)
     text = re.sub(r"'DejaVu Sans'(?:, [^;\"]*)?", "var(--figure-font, 'DejaVu Sans', sans-serif)", text)
     for color, variable in ((INK, "ink"), (PALE, "grid"), (PAPER, "paper")):
@@ -118,46 +118,46 @@ def picture_of(figure: Figure, name: str, title: str, caption: str, alt: str) ->
 
 
 def standalone(picture: Picture) -> str:
-    """The picture as the text of an SVG file of its own."""
+    """The picture as a standalone SVG file."""
     return picture.svg.replace("<svg ", '<svg xmlns="http://www.w3.org/2000/svg" ', 1) + "\n"
 
 
 def color_of(index: int) -> str:
-    """The color of the scheduler at that place, everywhere in a report."""
+    """The color of the scheduler with an index, throughout a report."""
     return COLORS[index % len(COLORS)]
 
 
 def marker_of(index: int) -> str:
-    """The marker of the scheduler at that place."""
+    """The marker of the scheduler with an index."""
     return MARKERS[index % len(MARKERS)]
 
 
 def dash_of(index: int) -> Any:
-    """The line style of the scheduler at that place: another one where colors begin again."""
+    """The line style of the scheduler with an index; it changes when colors repeat."""
     return DASHES[(index + index // len(COLORS)) % len(DASHES)]
 
 
 def marked(index: int, series: int) -> dict[str, Any]:
-    """Keywords of a line that puts its marker on it here and there, where colors alone do not tell lines apart."""
+    """Keywords that add sparse markers to a line if there are more series than colors."""
     if series <= len(COLORS):
         return {}
     return {"marker": marker_of(index), "markersize": 3.2, "markevery": ((index % 8) * 0.012 + 0.01, 0.11)}
 
 
 def legend_room(names: Sequence[str], *, several: bool = True, width: int = 40) -> tuple[int, float]:
-    """Columns of a legend below a picture, and its height [inch], for names over lines of at most ``width``."""
+    """Columns and height [inch] of a legend below a picture, for names wrapped at ``width`` characters."""
     columns = 1 if not several or max(map(len, names), default=0) > 22 else 2
     lines = sum(1 + wrapped(name, width).count("\n") for name in names)
     return columns, 0.165 * math.ceil(lines / columns)
 
 
 def slug(name: str) -> str:
-    """A name as part of an id."""
+    """A name in the form of an id."""
     return re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-") or "x"
 
 
 def wrapped(name: str, width: int) -> str:
-    """A long scheduler name over several lines of at most ``width`` characters, broken at its own signs."""
+    """A scheduler name wrapped at ``width`` characters, broken at its punctuation."""
     lines = [""]
     for part in re.split(r"(?<=[:,/])|(?=\+)", name):
         if lines[-1] and len(lines[-1]) + len(part) > width:
@@ -167,7 +167,7 @@ def wrapped(name: str, width: int) -> str:
 
 
 def plain_log_ticks(axes: Axes, *, dimension: str = "x") -> None:
-    """Plain numbers at 1, 2, 5 times powers of ten, or at powers of ten alone where the range is long."""
+    """Plain numbers at 1, 2, 5 times powers of ten, or only at powers of ten if the range is long."""
     from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
     axis = axes.xaxis if dimension == "x" else axes.yaxis

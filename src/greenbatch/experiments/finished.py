@@ -1,4 +1,4 @@
-"""Windows that an interrupted comparison has finished: read again only if everything that decides them is the same."""
+"""Read the finished windows of an interrupted comparison, if everything that affects them is unchanged."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ if TYPE_CHECKING:
 
 _RECORD, _RESULTS = "provenance.json", "results.parquet"
 _DECIDE = ("settings", "seed", "scenario", "inputs", "versions", "source_sha256")
-"""Entries of the provenance that must be the same; of the settings, ``starts`` may be fewer."""
+"""Entries of the provenance that must be equal, except that ``settings.starts`` may be a part."""
 
 
 def finished_windows(folder: Path, wanted: Mapping[str, Any]) -> dict[int, Metrics]:
-    """First job -> metrics of the windows that a folder holds.
+    """First job -> metrics of the finished windows in a folder.
 
     Args:
-        folder: where the interrupted comparison was written.
-        wanted: provenance of the comparison that is to be finished, all its windows in ``settings.starts``.
+        folder: folder of the interrupted comparison.
+        wanted: provenance of the complete comparison, with all windows in ``settings.starts``.
 
     Raises:
-        InputError: the folder holds no comparison, a damaged one, or another one; says what differs.
+        InputError: the folder contains no comparison, a damaged one, or a different one; names the difference.
     """
     import polars
 
@@ -45,10 +45,10 @@ def finished_windows(folder: Path, wanted: Mapping[str, Any]) -> dict[int, Metri
         raise _refusal("holds no comparison that can be read", folder, "compare again with --force") from None
     now = json.loads(json.dumps({key: wanted[key] for key in _DECIDE}))
     other = sorted({*starts} - {*now["settings"].pop("starts")})
-    told = f"settings.starts: {other[0]} there, not here" if other else _first_difference(then, now)
-    if told:
-        fix = "give what was given then, or --force instead of --resume"
-        raise _refusal(f"holds another comparison; {told}", folder, fix)
+    difference = f"settings.starts: {other[0]} there, not here" if other else _first_difference(then, now)
+    if difference:
+        fix = "repeat the original flags, or give --force instead of --resume"
+        raise _refusal(f"holds another comparison; {difference}", folder, fix)
     return found
 
 
@@ -57,7 +57,7 @@ def _refusal(problem: str, folder: Path, fix: str) -> InputError:
 
 
 def _first_difference(then: Any, now: Any, place: str = "") -> str:
-    """Where two trees differ first, and both values; empty if they are equal."""
+    """The first difference between two trees, with both values; empty if they are equal."""
     if isinstance(then, dict) and isinstance(now, dict):
         parts = (
             _first_difference(then.get(key), now.get(key), f"{place}.{key}" if place else key)

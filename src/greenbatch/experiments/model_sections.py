@@ -1,4 +1,4 @@
-"""What a report says of a trained model: how it was trained, and what it chose in a window and why."""
+"""Sections of a report on trained models: their training and their decisions in a window."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ if TYPE_CHECKING:
     from greenbatch.learning.priced import PricedScheduler
 
 REASON = (
-    "A model scores every candidate; the probabilities are those of its policy, and evaluation takes the likeliest. "
-    "Candidates are shown by what they ask for; the model sees the columns that its preset names."
+    "The model scores every candidate. The probabilities are those of its policy; evaluation takes the likeliest "
+    "candidate. Candidates are shown by their requests; the model observes the columns listed in its preset."
 )
 
 
 def model_sections(outcomes: Mapping[str, Outcome]) -> list[Section]:
-    """Sections on the models among some schedulers: their training, as far as logs are there, and their decisions.
+    """Sections on the models among the schedulers: their training, if there is a log, and their decisions.
 
     Args:
         outcomes: name of a scheduler -> its outcome of the example window; names of models are ``preset@folder+...``.
@@ -40,12 +40,12 @@ def model_sections(outcomes: Mapping[str, Outcome]) -> list[Section]:
         decision_section(name, each, outcomes[name]) for name, each in found.items()
         if isinstance(each, LearnedScheduler)
     ]  # fmt: skip
-    prices = [price_section(name, each) for name, each in found.items() if isinstance(each, PricedScheduler)]
+    prices = [planner_section(name, each) for name, each in found.items() if isinstance(each, PricedScheduler)]
     return [*([trained] if trained else []), *decided, *prices]
 
 
 def models_among(names: Sequence[str]) -> dict[str, LearnedScheduler | PricedScheduler]:
-    """The schedulers among these that are trained models, by name."""
+    """The trained models among these schedulers, by name."""
     from greenbatch.learning.learned import LearnedScheduler
     from greenbatch.learning.priced import PricedScheduler
     from greenbatch.policies import scheduler
@@ -55,20 +55,20 @@ def models_among(names: Sequence[str]) -> dict[str, LearnedScheduler | PricedSch
 
 
 PRICED = (
-    "The model is a planner. At each event it compares, for every waiting job, the cost of starting now with the "
-    "cost of starting in each later half-hour of the power forecast, and starts the jobs for which now is "
+    "The model is a look-ahead planner. At each event it compares, for every waiting job, the cost of starting now "
+    "with the cost of starting in each later half-hour of the power forecast, and starts the jobs for which now is "
     "cheapest. The cost of a start is the brown energy that it is expected to draw, plus prices for what brown "
     "energy does not count: using green hours that others could use, holding processors idle, and waiting. The "
     "first table lists these numbers."
 )
 MOVED = (
-    " Seven of them move with the state of the system. The second table lists by which weights: a positive weight "
-    "raises the number when that input is high, and inputs are scaled to about -1 to 1."
+    " Seven of them depend on the state of the system. The second table lists the weights: a positive weight raises "
+    "the number when that input is high; inputs are scaled to about -1 to 1."
 )
 
 
-def price_section(name: str, scheduler: PricedScheduler) -> Section:
-    """The prices that a planner follows: its numbers, and the weights by which the system's state moves them."""
+def planner_section(name: str, scheduler: PricedScheduler) -> Section:
+    """The weights of a look-ahead planner: its prices, and how the state of the system adjusts them."""
     from greenbatch.engine.prices import HEADS, INPUTS, NUMBERS, PRICES
 
     heads = scheduler.numbers[PRICES:].reshape(HEADS, len(INPUTS))
@@ -81,18 +81,18 @@ def price_section(name: str, scheduler: PricedScheduler) -> Section:
     weights = tuple((source, tuple(Cell(f"{weight:+.2f}".replace("-", "\N{MINUS SIGN}")) for weight in heads[:, i]))
                     for i, source in enumerate(INPUTS))  # fmt: skip
     tables = (
-        Table("Prices and other numbers of the planner", columns, rows, corner="Number"),
-        Table("Weights that move them", tuple((number, "", number) for number in moved), weights, corner="Input",
+        Table("Prices and other parameters of the planner", columns, rows, corner="Number"),
+        Table("Weights of the inputs", tuple((number, "", number) for number in moved), weights, corner="Input",
               notes=(INPUT_MEANINGS,)),
     )  # fmt: skip
-    return Section(f"Prices of {name}", PRICED + MOVED, (), tables)
+    return Section(f"Weights of {name}", PRICED + MOVED, (), tables)
 
 
 INPUT_MEANINGS = (
     "green_now, green_day, green_later: how green the next hours, the next day and its second half are; quiet: "
     "time since the last arrival; queued_work, free, running_work: waiting work, free processors, running work; "
     "longest: the longest waiting job relative to the queued work; sine, cosine: time of day; arrivals: rate of "
-    "arrivals; lag: time that the machine still needs, relative to one that never delayed a job."
+    "arrivals; lag: remaining time of the machine relative to a baseline that never delays jobs."
 )
 
 
@@ -118,7 +118,7 @@ def training_section(folders: Mapping[str, list[Path]], title: str = "Training")
 
 
 def decision_section(name: str, scheduler: LearnedScheduler, outcome: Outcome) -> Section:
-    """What a model chose in a window, and why."""
+    """The decisions of a model in a window."""
     choices = choices_of(scheduler, outcome)
     delays = [delay.model_dump(mode="json") for delay in scheduler.model.preset.action.delays]
     first_s = float(outcome.workload.submit_s.min())

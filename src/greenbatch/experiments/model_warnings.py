@@ -1,4 +1,4 @@
-"""What must be known of a trained model before its figures are read: where it is not at home, and what it has seen."""
+"""Warnings about trained models: unfamiliar scenarios, in-sample windows, untrained weights and limits."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ if TYPE_CHECKING:
 
 
 def model_warnings(names: Sequence[str], scenario: Scenario, starts: Sequence[int], jobs: int) -> list[str]:
-    """A line for everything that a reader must know of the models among some schedulers.
+    """Warnings about the models among the schedulers, one line each.
 
     Args:
-        names: of schedulers.
-        scenario: what they are used on.
+        names: names of the schedulers.
+        scenario: the scenario they are used on.
         starts: first job of each window.
-        jobs: jobs of a window.
+        jobs: jobs per window.
     """
     from greenbatch.learning.unlike import Question, differences
     from greenbatch.scenarios.profile import profile
@@ -41,7 +41,7 @@ def model_warnings(names: Sequence[str], scenario: Scenario, starts: Sequence[in
         if unlike:
             lines.append(f"{name}: {', '.join(unlike)}; figures may be worse than a plain rule's")
         if training.untrained:
-            lines.append(f"{name}: untrained, the weights that were kept are those before the first epoch")
+            lines.append(f"{name}: untrained, the weights kept are those before the first epoch")
         if record.limits:
             limited.setdefault(record.limits, []).append(name)
     lines += [f"{', '.join(same)}: {'; '.join(limits)}" for limits, same in limited.items()]
@@ -49,13 +49,13 @@ def model_warnings(names: Sequence[str], scenario: Scenario, starts: Sequence[in
 
 
 def familiar_windows(names: Sequence[str], scenario: Scenario, starts: Sequence[int], jobs: int) -> list[str]:
-    """A line for every model that is in-sample: that was trained, or chosen, on jobs of the windows.
+    """A line for each in-sample model, i.e. trained or selected on jobs of the windows.
 
     Args:
-        names: of schedulers.
-        scenario: what they are compared on.
+        names: names of the schedulers.
+        scenario: the scenario they are compared on.
         starts: first job of each window.
-        jobs: jobs of a window.
+        jobs: jobs per window.
     """
     lines = []
     for name, each in models_among(names).items():
@@ -69,16 +69,16 @@ def familiar_windows(names: Sequence[str], scenario: Scenario, starts: Sequence[
         low, high = f"{known.min():.0%}", f"{known.max():.0%}"
         span = high if low == high else f"{low.removesuffix('%')} to {high}"
         apart = record.training.held_out_jobs
-        kept = f" (jobs {apart[0]} to {apart[1]} were kept from it)" if apart else ""
+        kept = f" (jobs {apart[0]} to {apart[1]} were held out)" if apart else ""
         lines.append(
             f"{name}: in-sample, trained on {span} of the jobs of {len(known)} of {len(starts)} windows"
-            f"; other jobs may be served worse{kept}"
+            f"; results on other jobs may be worse{kept}"
         )
     return lines
 
 
 def seen_shares(record: ModelRecord, starts: Sequence[int], jobs: int) -> NDArray[np.float64]:
-    """Share of each window's jobs that a model was trained on, or could have been, shape (windows,), in [0, 1]."""
+    """Share of each window's jobs that a model was or could have been trained on, shape (windows,), in [0, 1]."""
     first = np.asarray(starts, np.int64)
     count = np.zeros(len(first), np.int64)
     for begin, end in record.training.seen_jobs:
@@ -88,13 +88,13 @@ def seen_shares(record: ModelRecord, starts: Sequence[int], jobs: int) -> NDArra
 
 
 def _same_jobs(record: ModelRecord, scenario: Scenario) -> bool:
-    """Whether a scenario has the jobs, in the same order, that a model was trained on: by content, not by file name."""
+    """Whether a scenario has the same jobs, in the same order, as a model's training; by content, not by file name."""
     then = _jobs_of(record.provenance.scenario, record.provenance.inputs)
     return then is not None and then == _jobs_of(scenario.resolved, scenario.inputs)
 
 
 def _jobs_of(resolved: Mapping[str, Any], inputs: Mapping[str, str]) -> tuple[object, ...] | None:
-    """What decides which jobs a scenario has: the generator, or the trace's content; and how it is read."""
+    """What determines the jobs of a scenario: the generator or the content of the trace, and how it is read."""
     workload = resolved.get("workload")
     if not isinstance(workload, Mapping):
         return None

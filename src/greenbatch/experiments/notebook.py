@@ -1,4 +1,4 @@
-"""What a comparison or an outcome shows when it is asked: its table, its pictures, its report."""
+"""Table, pictures and report of a comparison or an outcome in Python."""
 
 from __future__ import annotations
 
@@ -24,22 +24,22 @@ if TYPE_CHECKING:
     from greenbatch.experiments.compare import Comparison
 
 Pictures = dict[str, Picture]
-"""What a picture of a kind is of -> the picture; one that has no choice is of "". """
+"""Subject of a picture -> the picture; the key is "" for kinds with one picture."""
 
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Means:
-    """Means over the windows with their intervals: a table to look at, and a frame to go on with."""
+    """Means over the windows with their intervals, as a displayed table and as a frame."""
 
     shown: Table
     numbers: polars.DataFrame
 
     def frame(self) -> polars.DataFrame:
-        """The numbers in the metrics' own units: scheduler, metric, mean, low, high, windows; null if undefined."""
+        """The numbers in the metrics' units: scheduler, metric, mean, low, high, windows; null if undefined."""
         return self.numbers
 
     def to_pandas(self) -> pandas.DataFrame:
-        """The same as a pandas data frame.
+        """The numbers as a pandas data frame, see `frame`.
 
         Raises:
             InputError: pandas is not installed.
@@ -65,7 +65,7 @@ class Means:
 
 
 def means(comparison: Comparison) -> Means:
-    """The table of means of a comparison, with a note for every gain by a stretched schedule."""
+    """The table of means of a comparison, with a note for each gain that comes with a stretched makespan."""
     import polars
 
     frame = comparison.frame
@@ -93,21 +93,21 @@ def _tradeoff(frame: polars.DataFrame, baseline: str) -> Pictures:
 
 
 OF_WINDOWS: Mapping[str, Callable[[polars.DataFrame, str], Pictures]] = {"tradeoff": _tradeoff, "spread": _spread}
-"""Kinds of pictures of all windows: of a tidy frame and the name of the baseline."""
+"""Kinds of pictures of all windows -> function of a tidy frame and the name of the baseline."""
 
 OF_OUTCOMES: Mapping[str, Callable[[Mapping[str, Outcome]], Pictures]] = {
     "power": lambda outcomes: dict(zip(outcomes, power_plots(outcomes), strict=False)),
     "queue": lambda outcomes: {"": queue_plot(outcomes)},
     "schedule": lambda outcomes: dict(zip(outcomes, gantt_plots(outcomes), strict=True)),
 }
-"""Kinds of pictures of one window: of scheduler -> outcome."""
+"""Kinds of pictures of one window -> function of (scheduler -> outcome)."""
 
 NEEDS = {
     "tradeoff": "a site and the power of the jobs",
     "spread": "two windows",
     "power": "a site and the power of jobs",
 }
-"""What a kind that cannot always be drawn needs."""
+"""Requirements of kinds that cannot always be drawn."""
 
 
 def plot(comparison: Comparison, kind: str, of: str | None = None) -> Figure:
@@ -126,7 +126,7 @@ def _figure(kinds: Mapping[str, Callable[[], Pictures]], kind: str, of: str | No
         raise InputError(f"there is no picture {kind!r}", field="plot", fix="use " + ", ".join(kinds))
     pictures = kinds[kind]()
     if not pictures:
-        raise InputError(f"{kind!r} needs {NEEDS[kind]}", field="plot", fix="choose another kind of picture")
+        raise InputError(f"{kind!r} requires {NEEDS[kind]}", field="plot", fix="choose another kind of picture")
     if of is not None and of not in pictures:
         choices = ", ".join(filter(None, pictures))
         fix = f"use {choices}" if choices else "leave it out"

@@ -1,4 +1,4 @@
-"""Pictures of a comparison: power, trade-off, spread over windows, schedule, queue, and published against ours."""
+"""Pictures of a comparison: power, trade-off, spread over windows, schedule, queue, and published figures."""
 
 # ruff: noqa: RUF001 - typographic dashes and multiplication signs are meant for the reader.
 
@@ -46,7 +46,7 @@ GANTT_BLOCKS, GANTT_JOBS, QUEUE_POINTS = 1500, 5000, 400
 
 
 def power_span(outcomes: Mapping[str, Outcome], hours: float = 48.0) -> tuple[float, float]:
-    """Start and end [s] of the hours to show: those with the most work, whole days after the first submission."""
+    """Start and end [s] of the busiest hours, starting whole days after the first submission."""
     first = min(float(o.workload.submit_s.min()) for o in outcomes.values())
     end = min(float(o.end_s.max()) for o in outcomes.values())
     starts = np.arange(first, max(end - hours * 3600.0, first) + 1.0, 86_400.0)
@@ -61,7 +61,7 @@ def power_span(outcomes: Mapping[str, Outcome], hours: float = 48.0) -> tuple[fl
 
 
 def power_plots(outcomes: Mapping[str, Outcome], hours: float = 48.0) -> list[Picture]:
-    """Power against supply, one picture a scheduler, all on the same hours and scale; none without a site.
+    """Power against supply, one picture per scheduler, with common hours and scale; empty without a site.
 
     Source of the form: GAS-MARL Fig. 7.
     """
@@ -106,7 +106,10 @@ def power_plots(outcomes: Mapping[str, Outcome], hours: float = 48.0) -> list[Pi
 
 
 def tradeoff_plot(frame: polars.DataFrame, baseline: str) -> Picture | None:
-    """Mean bounded slowdown (log) against renewable utilization, hollow if the makespan is stretched; or None."""
+    """Mean bounded slowdown (log) against renewable utilization; hollow if the makespan is stretched.
+
+    None if no scheduler has both.
+    """
     names = schedulers(frame)
     slow, green, ratio = (
         intervals(frame, m) for m in ("avg_bounded_slowdown", "renewable_utilization", "makespan_ratio")
@@ -138,18 +141,19 @@ def tradeoff_plot(frame: polars.DataFrame, baseline: str) -> Picture | None:
             f"{name} {slow[name].mean:.4g} at {green[name].mean:.1%}, makespan ×{ratio[name].mean:.2f}"
             for name in shown
         )
+        sample = "the windows, for agents over seeds and windows" if "seed" in frame.columns else "the windows"
         caption = (
-            f"Up and to the left is better. Hollow: its makespan is more than {STRETCH_LIMIT - 1:.0%} above that of "
-            f"{baseline}, so it may owe its height to a stretched schedule."
-        ) + (" Lines: 95% bootstrap intervals." if max(slow[name].count for name in shown) > 1 else "")
+            f"Up and to the left is better. Hollow: the makespan is more than {STRETCH_LIMIT - 1:.0%} above that of "
+            f"{baseline}, which alone raises renewable utilization."
+        ) + (f" Lines: 95% intervals over {sample}." if max(slow[name].count for name in shown) > 1 else "")
         alt = f"Scatter plot of mean bounded slowdown against renewable utilization: {words}."
         return picture_of(figure, "tradeoff", "Slowdown against renewables", caption, alt)
 
 
 def box_plot(frame: polars.DataFrame, column: Column) -> Picture | None:
-    """One metric over the windows: box of quartiles, whiskers to the extremes, mean, and every window as a dot.
+    """One metric over the windows: box of quartiles, whiskers to the extremes, mean, and each window as a dot.
 
-    None with fewer than two windows or where the metric is not defined. Source of the form: GAS-MARL Figs. 4 and 5.
+    None with fewer than two windows or if the metric is not defined. Source of the form: GAS-MARL Figs. 4 and 5.
     """
     names = schedulers(frame)
     values = {name: np.array(list(by_window(frame, name, column.metric).values())) * column.scale for name in names}
@@ -188,19 +192,19 @@ def box_plot(frame: polars.DataFrame, column: Column) -> Picture | None:
 
 
 def box_plots(frame: polars.DataFrame) -> list[Picture]:
-    """Box plots of the four figures that belong together."""
+    """Box plots of the four main metrics."""
     drawn = (box_plot(frame, column) for column in MAIN[:4])
     return [picture for picture in drawn if picture is not None]
 
 
 def lanes(outcome: Outcome, jobs: int = GANTT_JOBS) -> tuple[NDArray[np.int64], Floats]:
-    """Processors for the jobs of a pooled cluster: each takes the lowest-numbered free ones at its start.
+    """Place the jobs of a pooled cluster on processors: each takes the lowest-numbered free ones at its start.
 
-    Only the first ``jobs`` starts are placed; later ones cannot change where these lie.
+    Only the first ``jobs`` starts are placed; later ones cannot affect them.
 
     Returns:
         The job (row) of each block, shape (blocks,), and its start [s], end [s], first processor and number of
-        processors, shape (blocks, 4). A job on scattered processors has several blocks.
+        processors, shape (blocks, 4). A job on non-contiguous processors has several blocks.
     """
     order = np.lexsort((np.arange(len(outcome.start_s)), outcome.start_s))[:jobs]
     free = [(0, outcome.cluster.processors)]  # intervals, not processors: a machine may have millions
@@ -219,7 +223,7 @@ def lanes(outcome: Outcome, jobs: int = GANTT_JOBS) -> tuple[NDArray[np.int64], 
 
 
 def _lowest(free: list[tuple[int, int]], wanted: int) -> tuple[list[tuple[int, int]], list[tuple[int, int]]]:
-    """So many of the lowest-numbered free processors, and what stays free, as (first, count) intervals."""
+    """The ``wanted`` lowest-numbered free processors and the remaining ones, as (first, count) intervals."""
     taken = []
     for k, (first, count) in enumerate(free):
         used = min(count, wanted)
@@ -232,7 +236,7 @@ def _lowest(free: list[tuple[int, int]], wanted: int) -> tuple[list[tuple[int, i
 
 
 def _merged(intervals: list[tuple[int, int]]) -> list[tuple[int, int]]:
-    """The same processors in ascending intervals that do not touch."""
+    """The same processors as ascending, non-adjacent intervals."""
     merged: list[tuple[int, int]] = []
     for first, count in sorted(intervals):
         if merged and sum(merged[-1]) == first:
@@ -243,7 +247,7 @@ def _merged(intervals: list[tuple[int, int]]) -> list[tuple[int, int]]:
 
 
 def gantt_plots(outcomes: Mapping[str, Outcome], limit: int = GANTT_BLOCKS) -> list[Picture]:
-    """Which processors ran what, one picture a scheduler, on the same time axis, colored by run-time class."""
+    """Gantt charts, one per scheduler, on a common time axis, colored by run-time class."""
     first = min(float(o.workload.submit_s.min()) for o in outcomes.values())
     placed = {name: lanes(o) for name, o in outcomes.items()}
     whole = all(len(o.start_s) <= GANTT_JOBS for o in outcomes.values())
@@ -309,7 +313,7 @@ def queue_length(outcome: Outcome, edges_s: Floats) -> Floats:
 
 
 def _since(instants_s: Floats, times_s: Floats, weights: NDArray[Any]) -> Floats:
-    """Weighted seconds since each of the instants that have passed, summed up to every time, shape of ``times_s``."""
+    """For each time, the weighted sum of seconds since the instants before it, shape of ``times_s``."""
     order = np.argsort(instants_s)
     passed = np.searchsorted(instants_s[order], times_s, side="right")
     weight, moment = (np.concatenate([[0.0], np.cumsum(w[order])]) for w in (weights, weights * instants_s))
@@ -319,7 +323,7 @@ def _since(instants_s: Floats, times_s: Floats, weights: NDArray[Any]) -> Floats
 def queue_plot(
     outcomes: Mapping[str, Outcome], points: int = QUEUE_POINTS, *, order: Sequence[str] | None = None
 ) -> Picture:
-    """Waiting jobs over time, all schedulers in one picture; ``order`` lists all schedulers that share the colors."""
+    """Waiting jobs over time, all schedulers in one picture; ``order`` lists the schedulers for consistent colors."""
     order = list(outcomes) if order is None else order
     first = min(float(o.workload.submit_s.min()) for o in outcomes.values())
     last = max(float(o.start_s.max()) for o in outcomes.values())
@@ -351,7 +355,7 @@ def queue_plot(
 
 
 def published_plots(cells: Sequence[Mapping[str, Any]]) -> list[Picture]:
-    """Published figures (open circles) beside ours (dots), one picture a metric, one line a table cell."""
+    """Published figures (open circles) and ours (dots), one picture per metric, one line per table cell."""
     metrics = list(dict.fromkeys(str(cell["metric"]) for cell in cells))
     return [_published(metric, [cell for cell in cells if str(cell["metric"]) == metric]) for metric in metrics]
 

@@ -1,4 +1,4 @@
-"""The report: one HTML file with a summary, tables, pictures, warnings and provenance; no script, no network."""
+"""Reports as one HTML file with summary, tables, pictures, warnings and provenance, without scripts or network."""
 
 # ruff: noqa: RUF001 - typographic dashes and signs are meant for the reader.
 
@@ -40,12 +40,12 @@ _WORDS = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight", 
 _COLUMNS = {column.metric: column for column in MAIN}
 BROWN = "horizon_brown_kwh"
 TILES = ("avg_bounded_slowdown", "avg_wait_s", "renewable_utilization", BROWN, "makespan_ratio")
-"""Figures that belong together: none stands without the others."""
+"""Key figures; they must be read together."""
 
 
 @dataclass(frozen=True, slots=True)
 class KeyFigure:
-    """One tile at the top of the report: who is best at something, and by how much."""
+    """One tile at the top of the report: the best scheduler in one metric."""
 
     label: str
     value: str
@@ -60,7 +60,7 @@ def _shown(column: Column, value: float) -> str:
 
 
 def _comment(column: Column, got: Difference, baseline: str) -> str:
-    """How the best scheduler stands to the baseline, in words."""
+    """The best scheduler relative to the baseline, in words."""
     d = got.difference
     if not d.count:
         return ""
@@ -73,12 +73,12 @@ def _comment(column: Column, got: Difference, baseline: str) -> str:
         size = f"{column.number(d.mean, signed=True)} to {baseline}"
     if d.count < 2:
         return size
-    sure = "" if got.clear else ", not clear of chance"
+    sure = "" if got.clear else ", not significant"
     return f"{size}, better in {got.better} of {d.count} windows{sure}"
 
 
 def key_figures(frame: polars.DataFrame, baseline: str) -> list[KeyFigure]:
-    """The best scheduler for each of the figures that belong together."""
+    """The best scheduler for each key figure."""
     tiles = []
     for column in (_COLUMNS[metric] for metric in TILES):
         means = _means(frame, column)
@@ -98,7 +98,7 @@ def _means(frame: polars.DataFrame, column: Column) -> dict[str, float]:
 
 
 def _best(frame: polars.DataFrame, column: Column, baseline: str) -> str:
-    """The best scheduler; where several show the same figure, the baseline keeps the title."""
+    """The best scheduler; the baseline wins ties."""
     means = _means(frame, column)
     sign = 1 if METRICS[column.metric].better == "lower" else -1
     return min(means, key=lambda name: (sign * means[name], name != baseline))
@@ -109,7 +109,7 @@ def _to_baseline(frame: polars.DataFrame, column: Column, name: str, baseline: s
 
 
 def summary_lines(frame: polars.DataFrame, outcomes: Mapping[str, Outcome], baseline: str) -> list[str]:
-    """What the comparison found, in plain sentences computed from the numbers: the finding first, then the setting."""
+    """Summary in sentences computed from the numbers: the findings first, then the setting."""
     names, windows = schedulers(frame), frame["window"].n_unique()
     example = next(iter(outcomes.values()))
     powered = bool(_means(frame, _COLUMNS["renewable_utilization"]))
@@ -123,7 +123,7 @@ def summary_lines(frame: polars.DataFrame, outcomes: Mapping[str, Outcome], base
 
 
 def _service_lines(frame: polars.DataFrame, baseline: str) -> list[str]:
-    """Who has the lowest slowdown and what waiting that costs, and who makes jobs wait least."""
+    """The schedulers with the lowest slowdown, with its mean wait, and with the shortest mean wait."""
     slow, wait = _COLUMNS["avg_bounded_slowdown"], _COLUMNS["avg_wait_s"]
     slowdowns, waits = _means(frame, slow), _means(frame, wait)
     if not slowdowns:
@@ -150,7 +150,7 @@ def _service_lines(frame: polars.DataFrame, baseline: str) -> list[str]:
 
 
 def _beside(value: float, other: float, baseline: str) -> str:
-    """A figure beside the baseline's, in words; empty where that is not defined."""
+    """A figure relative to the baseline's, in words; empty if undefined."""
     if not other > 0:
         return ""
     ratio = value / other
@@ -189,7 +189,7 @@ def _number(count: int, noun: str) -> str:
 
 
 def data_notes(outcomes: Mapping[str, Outcome], notes: Sequence[str] = ()) -> list[str]:
-    """What was repaired, dropped, filled or assumed on the way in, each line once."""
+    """Everything repaired, dropped, filled or assumed when reading the inputs, without duplicates."""
     lines = [str(note) for note in notes]
     for outcome in outcomes.values():
         lines += [f"{outcome.workload.name}: {note}" for note in outcome.workload.notes]
@@ -199,7 +199,7 @@ def data_notes(outcomes: Mapping[str, Outcome], notes: Sequence[str] = ()) -> li
 
 
 def definitions() -> list[tuple[str, str]]:
-    """Label and formula of the metrics of the main table and of its horizon, from their docstrings, as HTML."""
+    """Label and formula, from the docstring, of the metrics of the main table and its horizon, as HTML."""
     from markupsafe import Markup, escape
 
     found: list[tuple[str, str]] = []
@@ -211,7 +211,7 @@ def definitions() -> list[tuple[str, str]]:
 
 
 def provenance_blocks(provenance: Mapping[str, Any]) -> list[tuple[str, list[tuple[str, str]], str]]:
-    """(heading, rows of key and value, text) per entry: short mappings as rows, anything deep as JSON."""
+    """(heading, rows of key and value, text) per entry: flat mappings as rows, nested values as JSON."""
     single: list[tuple[str, str]] = []
     blocks: list[tuple[str, list[tuple[str, str]], str]] = []
     for key, value in provenance.items():
@@ -225,7 +225,7 @@ def provenance_blocks(provenance: Mapping[str, Any]) -> list[tuple[str, list[tup
 
 
 def sections(frame: polars.DataFrame, outcomes: Mapping[str, Outcome], baseline: str, example: str) -> list[Section]:
-    """All pictures in their order; headings without pictures are left out."""
+    """All sections in order; those without pictures and tables are omitted."""
     trade = tradeoff_plot(frame, baseline)
     one = f"Window {example}: " if example else "One window: "
     found = [
@@ -252,7 +252,7 @@ def sections(frame: polars.DataFrame, outcomes: Mapping[str, Outcome], baseline:
 
 
 def render(context: Mapping[str, Any]) -> str:
-    """The template filled in; everything but our own SVG is escaped."""
+    """Render the template; everything except our own SVG is escaped."""
     from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
     environment = Environment(
@@ -278,16 +278,16 @@ def write_report(
     """Write the report of a comparison as one self-contained HTML file; same inputs, same bytes.
 
     Args:
-        path: the file; replaced as a whole, or left alone if anything fails.
-        title: of the page.
+        path: the file; replaced atomically, untouched on failure.
+        title: title of the page.
         command: the command line that made it.
         frame: tidy results (window, scheduler, metric, value) of all windows.
-        outcomes: scheduler -> outcome of one example window; schedulers that are not in the frame are refused.
+        outcomes: scheduler -> outcome of one example window; the schedulers must be in the frame.
         baseline: the scheduler that the others are compared with.
-        notes: further data notes; those of the workload and the site are added.
+        notes: further data notes, in addition to those of the workload and the site.
         provenance: versions, seeds, hashes, resolved scenario; nested mappings are shown as JSON.
         example: name of the example window.
-        warnings: further lines that must be read with the tables.
+        warnings: further warnings.
 
     Raises:
         InputError: the baseline or an outcome is not in the frame, there is no outcome, or the file cannot be written.
@@ -329,14 +329,14 @@ def write_page(
     """Write tables and pictures as one self-contained HTML file.
 
     Args:
-        path: the file; replaced as a whole, or left alone if anything fails.
-        title: of the page.
+        path: the file; replaced atomically, untouched on failure.
+        title: title of the page.
         command: the command line that made it.
-        tables: in their order.
-        sections: pictures.
+        tables: tables in order.
+        sections: sections with pictures.
         summary: lines at the top.
-        warnings: what must be read with the tables.
-        notes: further lines.
+        warnings: warnings.
+        notes: notes.
         explained: (word, meaning), see `definitions`.
         provenance: as in `write_report`.
 
@@ -360,14 +360,14 @@ def write_reproduction(
     notes: Sequence[str] = (),
     provenance: Mapping[str, Any] | None = None,
 ) -> None:
-    """Write published figures beside ours as one self-contained HTML file.
+    """Write a comparison of published figures and ours as one self-contained HTML file.
 
     Args:
-        path: the file; replaced as a whole, or left alone if anything fails.
-        title: of the page.
+        path: the file; replaced atomically, untouched on failure.
+        title: title of the page.
         command: the command line that made it.
-        cells: table, trace, backfill, scheduler, metric, published, ours, digits, verdict, reason of every cell.
-        notes: further lines.
+        cells: table, trace, backfill, scheduler, metric, published, ours, digits, verdict and reason of each cell.
+        notes: notes.
         provenance: as in `write_report`.
 
     Raises:

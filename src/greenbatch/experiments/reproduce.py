@@ -1,8 +1,7 @@
-"""The papers' tables beside ours, cell by cell.
+"""Compare the papers' tables with ours, cell by cell.
 
-A protocol says which scenario stands for a trace, which scheduler for a column, and why a figure may differ. Published
-figures are data (``published/*.csv``, as printed) and are read only when the cells are put together: nothing here
-computes with them.
+A protocol maps traces to scenarios and columns to schedulers, and gives the reasons why figures may differ. Published
+figures are data (``published/*.csv``, as printed), read only to compare them with ours; no computation uses them.
 """
 
 from __future__ import annotations
@@ -36,26 +35,26 @@ VERDICTS: dict[str, str] = {
     "derived trace": "computed on a stand-in for the trace, so not comparable to the published figure",
     "not in the paper": "computed beside the published figures, of which there is none",
 }
-"""Verdict of a cell -> what it means."""
+"""Verdict of a cell -> its meaning."""
 DERIVED = "the trace is derived from a simulated schedule, not the archive's file"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Row:
-    """A scheduler that stands for a column of the paper (or stands beside them)."""
+    """A scheduler that reproduces a column of the paper, or an additional one."""
 
     column: str
-    """Name in the paper, or ours."""
+    """The paper's name, or ours."""
     policy: str
     backfills: tuple[str, ...]
     reason: str = ""
-    """Where the published code departs from its paper, or why there is no published figure."""
+    """How the published code departs from its paper, or why there is no published figure."""
     published: bool = True
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Protocol:
-    """How a paper's tables are made."""
+    """How a paper's tables are reproduced."""
 
     title: str
     traces: Mapping[str, str]
@@ -64,7 +63,7 @@ class Protocol:
     """Table -> metric."""
     rows: tuple[Row, ...]
     reasons: Mapping[str, str] = field(default_factory=dict)
-    """Backfilling or metric -> where the published code departs from the paper."""
+    """Backfilling or metric -> how the published code departs from the paper."""
 
 
 _ALL = ("none", "easy-schedgym", "green")
@@ -126,12 +125,12 @@ def compute(
     """Our figures: (trace, column, backfill, metric) -> mean over the windows.
 
     Args:
-        protocol: what to simulate.
-        traces: only these traces.
-        starts: other windows than the paper's.
-        sigma: another threshold of brown energy than 50 kJ. [J]
-        progress: told before every simulation.
-        workers: how many processes simulate windows, see `compare`.
+        protocol: the protocol.
+        traces: the traces; by default all of them.
+        starts: first jobs of the windows; by default the paper's.
+        sigma: threshold of brown energy; by default 50 kJ. [J]
+        progress: called before every simulation.
+        workers: number of processes that simulate windows, see `compare`.
     """
     import polars as pl
 
@@ -177,7 +176,7 @@ def reproduce(
     progress: Progress | None = None,
     workers: int | None = None,
 ) -> list[dict[str, Any]]:
-    """The cells of a paper's tables.
+    """The cells of a paper's tables, published and computed.
 
     Each has table, trace, backfill, scheduler, metric, published, ours, digits, verdict and reason; the verdict is one
     of `VERDICTS`. The arguments are those of `compute`.
@@ -198,7 +197,7 @@ def reproduce(
 
 
 def cells(name: str, ours: Mapping[tuple[str, str, str, str], float], traces: Sequence[str]) -> list[dict[str, Any]]:
-    """Put published figures beside ours."""
+    """The cells of published figures and ours."""
     protocol, made, seen = PROTOCOLS[name], [], set()
     rows = {row.column: row for row in protocol.rows if row.published}
     comparable = {trace: is_comparable(scenario) for trace, scenario in protocol.traces.items() if trace in traces}
@@ -228,11 +227,11 @@ def cells(name: str, ours: Mapping[tuple[str, str, str, str], float], traces: Se
 
 
 def summary(cells: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """How many cells came out with each verdict, and the same in a sentence.
+    """Number of cells per verdict, and the same as a sentence.
 
     Returns:
-        ``computed`` (figures that can be compared to a published one), ``equal`` among them, ``verdicts`` (verdict ->
-        cells) and ``text``.
+        ``computed`` (number of figures comparable to a published one), ``equal`` (of them), ``verdicts`` (verdict ->
+        number of cells) and ``text``.
     """
     counts = {verdict: sum(cell["verdict"] == verdict for cell in cells) for verdict in VERDICTS}
     computed = counts["equal"] + counts["better"] + counts["worse"]
@@ -254,7 +253,7 @@ def summary(cells: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
 
 
 def is_comparable(scenario: str) -> bool:
-    """Whether a scenario's results may be set beside published figures."""
+    """Whether a scenario's results are comparable to published figures."""
     import tomllib
 
     from greenbatch.scenarios.scenario import scenario_path

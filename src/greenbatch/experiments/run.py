@@ -1,4 +1,4 @@
-"""The verbs for scripts and notebooks: simulate and compare a scenario by names."""
+"""`simulate` and `compare` for scripts and notebooks: scenarios and schedulers by name."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ def simulate(scenario: Scenario | str, scheduler: Decider, *, start: int = 0, jo
     """Simulate a scheduler on a window of a scenario.
 
     Args:
-        scenario: the question, or its name or file.
-        scheduler: who decides: ``policy+backfill``, a rule function or a policy of your own, or what
-            `greenbatch.scheduler` makes of one with a backfilling.
+        scenario: the scenario, or its name or file.
+        scheduler: ``policy+backfill``, a rule function or policy of your own, or the result of
+            `greenbatch.scheduler`, which adds a backfilling to one.
         start: 0-based index of the first job.
-        jobs: number of jobs; all the rest if not given.
+        jobs: number of jobs; by default all remaining ones.
 
     Raises:
-        InputError: an unknown name, something that can decide nothing, or a window beyond the trace.
+        InputError: an unknown name, an object that is not a scheduler, or a window beyond the trace.
     """
     from greenbatch.engine.simulate import simulate as run
     from greenbatch.policies import scheduler as scheduler_of
@@ -47,23 +47,23 @@ def compare(
     baseline: str | None = None,
     workers: int | None = None,
 ) -> Comparison:
-    """Compare schedulers on the same windows; what is not given is taken from the scenario.
+    """Compare schedulers on the same windows. Defaults are taken from the scenario.
 
     Args:
-        scenario: the question, or its name or file.
-        schedulers: names, each ``policy+backfill``, and rule functions or policies of your own under theirs; a
-            mapping gives names of your own.
-        starts: first job of each window; else the scenario's windows.
-        jobs: length of the windows.
+        scenario: the scenario, or its name or file.
+        schedulers: names, each ``policy+backfill``, and rule functions or policies of your own, which keep their names;
+            a mapping gives other names.
+        starts: first job of each window; by default the scenario's windows.
+        jobs: jobs per window.
         windows: number of random windows, instead of the scenario's own.
         seed: seed of random windows.
-        baseline: the scheduler that the others are compared with; else the scenario's, or the first.
-        workers: how many processes simulate windows; one for each processor if not given, unless the work is short.
-            The results do not depend on it. To see what a rule or policy prints or collects, give 1.
+        baseline: the scheduler that the others are compared with; by default the scenario's, or the first.
+        workers: number of processes that simulate windows; by default one per processor if the work is long. The
+            results do not depend on it. Use 1 to see what a rule or policy prints or collects.
 
     Raises:
-        InputError: an unknown name or two of one name, something that can decide nothing, or a window beyond the
-            trace.
+        InputError: an unknown name, two schedulers of one name, an object that is not a scheduler, or a window beyond
+            the trace.
     """
     from greenbatch.policies import scheduler_table
     from greenbatch.scenarios import load_scenario

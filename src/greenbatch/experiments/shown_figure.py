@@ -1,4 +1,4 @@
-"""A Matplotlib figure that a notebook shows by itself, without pyplot. Importing this loads Matplotlib."""
+"""A Matplotlib figure that notebooks display without pyplot. Importing this module loads Matplotlib."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from matplotlib.figure import Figure
 
 
 class ShownFigure(Figure):
-    """A figure in the style of the report; change it and save it like any other."""
+    """A figure in the style of the report. It can be changed and saved like any other."""
 
     def _repr_svg_(self) -> str:
         from greenbatch.experiments.drawing import drawing

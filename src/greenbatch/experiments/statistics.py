@@ -1,30 +1,29 @@
-"""Means over windows, and for trained agents over seeds too, with intervals; and paired differences.
+"""Means with intervals over windows, for trained agents over seeds and windows, and paired differences.
 
-Windows and seeds are both samples. A window is drawn with replacement as a whole, so the interval of a plain rule says
-how much its mean would move with other windows of the same kind. With ten windows the nominal 95 % of BCa covers the
-true mean in 90 % of cases for normal, 87 % for exponential and 83 % for standard lognormal values (percentile: 90, 86,
-79 %; 3,000 trials).
+Windows are resampled as a whole, so the interval of a plain rule shows how much its mean would vary with other windows
+of the same kind. With ten windows, nominal 95 % BCa intervals cover the true mean in 90 % of cases for normal, 87 % for
+exponential and 83 % for standard lognormal values (percentile: 90, 86, 79 %; 3,000 trials).
 
-The seeds of an agent all play the same windows: seeds and windows are *crossed*. Its interval has two parts, the
-windows' (bootstrap of the mean over the seeds) and the seeds' (Student's t of the mean over the windows), which are
-added in squares on either side, as Zou and Donner (Statistics in Medicine 27, 2008, 1693-1702) recover the interval of
-a sum. So it is never narrower than either: it is the windows' where seeds agree, and the seeds' where windows agree.
-Drawing both seeds and windows with replacement (Owen, The pigeonhole bootstrap, Annals of Applied Statistics 1, 2007,
-386-411; hierarchical: Davison and Hinkley, Bootstrap methods and their application, 1997, 3.8; over the runs of an
-agent: Agarwal et al., NeurIPS 2021) needs more seeds than trainings usually have, for nothing is drawn beyond the
-lowest and the highest seed. What nominal 95 % covers with ten windows, and what it would cover with both drawn, for
-normal effects whose standard deviations are given (2,000 trials each):
+All seeds of an agent play the same windows: seeds and windows are *crossed*. The interval combines two parts, the
+windows' (bootstrap of the mean over the seeds) and the seeds' (Student's t of the mean over the windows), in quadrature
+on each side, following Zou and Donner (Statistics in Medicine 27, 2008, 1693-1702). It is never narrower than either
+part; it equals the windows' part if seeds agree, and the seeds' part if windows agree. Resampling both seeds and
+windows with replacement (Owen, The pigeonhole bootstrap, Annals of Applied Statistics 1, 2007, 386-411; hierarchical:
+Davison and Hinkley, Bootstrap methods and their application, 1997, 3.8; over the runs of an agent: Agarwal et al.,
+NeurIPS 2021) requires more seeds than are usually trained, because no resample lies outside the lowest and the
+highest seed. Coverage of nominal 95 % intervals with ten windows, and with both resampled, for normal effects with the
+given standard deviations (2,000 trials each):
 
-==========================  =======  =======  ========  ===================
-effects                     3 seeds  5 seeds  10 seeds  both drawn, 3 seeds
-==========================  =======  =======  ========  ===================
+==========================  =======  =======  ========  ==================
+effects                     3 seeds  5 seeds  10 seeds  resampled, 3 seeds
+==========================  =======  =======  ========  ==================
 seed 1                      96 %     95 %     96 %      75 %
 seed 1, window 1            96 %     96 %     94 %      83 %
 seed .3, window 1, both .5  97 %     93 %     92 %      91 %
 window 1                    91 %     91 %     90 %      92 %
-==========================  =======  =======  ========  ===================
+==========================  =======  =======  ========  ==================
 
-The third with lognormal instead of normal windows: 91 %.
+The third case with lognormal instead of normal windows: 91 %.
 """
 
 from __future__ import annotations
@@ -55,29 +54,29 @@ SEED = 0
 
 @dataclass(frozen=True, slots=True)
 class Interval:
-    """A mean over windows, or over seeds and windows, and where it may lie."""
+    """A mean over windows, or over seeds and windows, with its confidence interval."""
 
     mean: float
-    """Plain mean of the windows where the metric is defined; NaN without any."""
+    """Mean over the windows with a defined value; NaN if there are none."""
     low: float
     """Lower end of the interval; NaN with fewer than two windows."""
     high: float
     """Upper end of the interval; NaN with fewer than two windows."""
     count: int
-    """Windows where the metric is defined."""
+    """Number of windows with a defined value."""
 
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """A scheduler's mean minus the baseline's, over the windows both have."""
+    """A scheduler's mean minus the baseline's, over the windows defined for both."""
 
     difference: Interval
-    """Mean and interval of the difference, window by window, in the metric's unit."""
+    """Mean and interval of the paired differences, in the metric's unit."""
     relative: float
-    """Mean difference over the baseline's mean. [-]; NaN where that is 0."""
+    """Mean difference divided by the baseline's mean. [-]; NaN if that is 0."""
     better: int
-    """Windows in which the scheduler is better than the baseline, agents by the mean over their seeds; 0 if neither way
-    is better."""
+    """Windows in which the scheduler is better than the baseline, agents by the mean over their seeds; 0 if the metric
+    has no better direction."""
     worse: int
     """Windows in which it is worse."""
 
@@ -88,7 +87,7 @@ class Difference:
 
     @property
     def clear(self) -> bool:
-        """The interval does not contain 0."""
+        """Whether the interval excludes 0."""
         return self.difference.low > 0 or self.difference.high < 0
 
 
@@ -96,8 +95,8 @@ class Difference:
 def _window_ends(values: bytes, confidence: float, resamples: int, seed: int, method: Method) -> tuple[float, float]:
     """Ends of the bootstrap interval of a mean over windows; values are float64, two or more, not all equal.
 
-    Which windows a resample takes depends on the seed and the number of windows alone: it is the same for every metric
-    and scheduler, so pairs stay pairs.
+    The resamples depend only on the seed and the number of windows. They are the same for every metric and scheduler,
+    so pairs are preserved.
     """
     from scipy.stats import bootstrap
 
@@ -110,7 +109,7 @@ def _window_ends(values: bytes, confidence: float, resamples: int, seed: int, me
 
 
 def _seed_reach(by_seed: Floats, confidence: float) -> float:
-    """Half the width of Student's t interval over independently trained seeds; 0 for one, which tells nothing."""
+    """Half the width of Student's t interval over independently trained seeds; 0 for a single seed."""
     if by_seed.size < 2:
         return 0.0
     from scipy.stats import t
@@ -121,7 +120,7 @@ def _seed_reach(by_seed: Floats, confidence: float) -> float:
 def _interval(
     by_window: Floats, seed_reach: float, *, confidence: float, resamples: int, seed: int, method: Method
 ) -> Interval:
-    """Interval of the mean of defined values over windows, made wider by what seeds reach."""
+    """Interval of the mean over windows of defined values, widened by the half width over seeds."""
     if not 0 < confidence < 1:
         raise InputError(f"is {confidence}", field="confidence", fix="it must be in (0, 1)")
     if resamples < 100:
@@ -134,7 +133,7 @@ def _interval(
     if by_window.size == 1:
         return Interval(mean, np.nan, np.nan, 1)
     low = high = mean
-    if np.ptp(by_window) > 1e-12 * np.abs(by_window).max():  # else equal but for rounding
+    if np.ptp(by_window) > 1e-12 * np.abs(by_window).max():  # else equal up to rounding
         low, high = _window_ends(by_window.tobytes(), confidence, resamples, seed, method)
     if seed_reach:
         low, high = mean - math.hypot(mean - low, seed_reach), mean + math.hypot(high - mean, seed_reach)
@@ -149,22 +148,22 @@ def mean_interval(
     seed: int = SEED,
     method: Method = "bca",
 ) -> Interval:
-    """Mean over windows, or over seeds and windows, with an interval over all of them.
+    """Mean over windows, or over seeds and windows, with its interval.
 
-    A window counts where the value is defined (for every seed). One seed gives the interval of that one model over
-    windows: it says nothing of other seeds.
+    A window counts if the value is defined (for every seed). With one seed the interval is that of one model over
+    windows; it does not cover other seeds.
 
     Args:
         values: one value per window, shape (windows,), or per seed and window, shape (seeds, windows); NaN: undefined.
         confidence: nominal coverage, in (0, 1).
         resamples: bootstrap samples of the windows, >= 100.
-        seed: of the resampling.
-        method: of the windows' part: ``bca`` (bias-corrected and accelerated) or ``percentile``.
+        seed: seed of the resampling.
+        method: bootstrap over the windows: ``bca`` (bias-corrected and accelerated) or ``percentile``.
 
     Raises:
         InputError: confidence, resamples or method is out of range.
 
-    Source: Efron and Tibshirani, An introduction to the bootstrap (1993), chapters 13 and 14; for seeds see the module.
+    Source: Efron and Tibshirani, An introduction to the bootstrap (1993), chapters 13 and 14; seeds: see the module.
     """
     given = np.atleast_2d(np.asarray(values, dtype=np.float64))
     given = given[:, np.isfinite(given).all(axis=0)]
@@ -175,9 +174,9 @@ def mean_interval(
 
 
 def verdict(interval: Interval, bound: float, better: Literal["lower", "higher"]) -> Verdict:
-    """Whether a mean is at least as good as a bound: only when the whole interval is.
+    """``met`` if the whole interval is at least as good as a bound, ``missed`` if none of it is, else ``within noise``.
 
-    Without an interval (fewer than two windows) nothing is more than within noise.
+    Without an interval (fewer than two windows) the verdict is ``within noise``.
     """
     if not math.isfinite(interval.low):
         return "within noise"
@@ -195,15 +194,15 @@ def paired_difference(
     resamples: int = RESAMPLES,
     seed: int = SEED,
 ) -> Difference:
-    """Window-by-window difference to the baseline, with interval and win counts.
+    """Difference to the baseline, paired by window, with interval and win counts.
 
-    Windows in which either value is NaN are left out. Seeds of two agents are independent of each other, whatever
-    their numbers; windows are the same for both.
+    Windows in which either value is NaN are omitted. Seeds of two agents are independent of each other; windows are the
+    same for both.
 
     Args:
         values: one value per window, shape (windows,), or per seed and window, shape (seeds, windows).
         baseline: the baseline's values in the same windows, of either shape.
-        better: which way is better, for the counts.
+        better: direction that is better, for the counts.
         confidence: as in `mean_interval`.
         resamples: as in `mean_interval`.
         seed: as in `mean_interval`.
@@ -236,7 +235,7 @@ def schedulers(frame: polars.DataFrame) -> list[str]:
 def by_seed(frame: polars.DataFrame, scheduler: str, metric: str) -> dict[int | None, dict[str, float]]:
     """Seed -> window -> value of one metric of one scheduler in a tidy frame (window, scheduler, metric, value).
 
-    Agents' values have their seed in the column ``seed``; where there is none, or it is null, the seed is None.
+    The column ``seed`` contains the seed of agents; if it is missing or null, the seed is None.
     """
     import polars
 
@@ -250,13 +249,13 @@ def by_seed(frame: polars.DataFrame, scheduler: str, metric: str) -> dict[int | 
 
 
 def by_window(frame: polars.DataFrame, scheduler: str, metric: str) -> dict[str, float]:
-    """Window -> value of one metric of one scheduler in a tidy frame; of an agent the mean over its seeds."""
+    """Window -> value of one metric of one scheduler in a tidy frame; for agents the mean over their seeds."""
     (values,), windows = _matrices(frame, [scheduler], metric)
     return dict(zip(windows, values.mean(axis=0).tolist(), strict=True)) if values.size else {}
 
 
 def _matrices(frame: polars.DataFrame, names: Sequence[str], metric: str) -> tuple[list[Floats], list[str]]:
-    """The metric's values of several schedulers, each of shape (seeds, windows), and the windows, the same for all."""
+    """Values of a metric for several schedulers, each of shape (seeds, windows), and the common windows."""
     tables = [by_seed(frame, name, metric) for name in names]
     windows = list(dict.fromkeys(window for table in tables for values in table.values() for window in values))
     matrices = [
@@ -267,14 +266,14 @@ def _matrices(frame: polars.DataFrame, names: Sequence[str], metric: str) -> tup
 
 
 def intervals(frame: polars.DataFrame, metric: str, *, seed: int = SEED) -> dict[str, Interval]:
-    """Scheduler -> mean with interval, over windows and an agent's seeds, of one metric of a tidy frame."""
+    """Scheduler -> mean with interval of one metric of a tidy frame, over windows and, for agents, seeds."""
     names = schedulers(frame)
     columns, _ = _matrices(frame, names, metric)
     return {name: mean_interval(values, seed=seed) for name, values in zip(names, columns, strict=True)}
 
 
 def differences(frame: polars.DataFrame, metric: str, baseline: str, *, seed: int = SEED) -> dict[str, Difference]:
-    """Scheduler -> paired difference to the baseline, of one metric of a tidy frame; the baseline itself is left out.
+    """Scheduler -> paired difference to the baseline of one metric of a tidy frame, without the baseline itself.
 
     Raises:
         InputError: the baseline is not in the frame.

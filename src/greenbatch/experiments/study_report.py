@@ -1,4 +1,4 @@
-"""The report of a study: tables beside the published figures, training curves, sweeps, spread, and decisions."""
+"""The report of a study: tables with the published figures, training curves, sweeps, spread, and decisions."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from greenbatch.experiments.curves import sweep_plot
-from greenbatch.experiments.model_sections import decision_section, price_section, training_section
+from greenbatch.experiments.model_sections import decision_section, planner_section, training_section
 from greenbatch.experiments.plots import box_plot, tradeoff_plot
 from greenbatch.experiments.report import definitions, write_page
 from greenbatch.experiments.study_results import Result, decider_of
@@ -23,12 +23,12 @@ if TYPE_CHECKING:
 
 
 def all_tables(results: Sequence[Result], *, narrow: bool = False, remarks: bool = False) -> list[Table]:
-    """Tables of all results and, where there is one, the matrix of models on other traces.
+    """Tables of all results and, if the study has one, the matrix of models on other traces.
 
     Args:
-        results: one for each trace and kind of windows.
-        narrow: without what a terminal has no room for.
-        remarks: with those of a result below its first table.
+        results: one per trace and kind of windows.
+        narrow: omit columns and tables that do not fit a terminal.
+        remarks: append the remarks on each result to its first table.
     """
     made: list[Table] = []
     for result in results:
@@ -40,7 +40,7 @@ def all_tables(results: Sequence[Result], *, narrow: bool = False, remarks: bool
 
 
 def all_lines(results: Sequence[Result]) -> list[str]:
-    """What must be read with the tables."""
+    """Verdicts and remarks on all results, one line each."""
     return [line for result in results for line in (*answers_of(result), *remarks_of(result))]
 
 
@@ -80,7 +80,7 @@ def _heading(result: Result, what: str) -> str:
 
 
 def _renamed(picture: Picture, result: Result) -> Picture:
-    """The same picture under a name of its own, as every id in a page must be unique."""
+    """The same picture with a unique name, as required for ids in a page."""
     from greenbatch.experiments.drawing import slug
 
     new = f"{slug(result.trace)}-{result.windows}-{picture.name}"
@@ -131,7 +131,7 @@ def _settings(result: Result) -> list[Picture]:
 
 
 def _decisions(study: Study, result: Result) -> Iterator[Section]:
-    """What the first seed of the last network chose in the first window; the prices of planners."""
+    """Decisions of the last network's first seed in the first window, and the weights of planners."""
     from greenbatch.engine.simulate import simulate
     from greenbatch.learning.learned import LearnedScheduler
     from greenbatch.learning.priced import PricedScheduler
@@ -149,4 +149,4 @@ def _decisions(study: Study, result: Result) -> Iterator[Section]:
         yield decision_section(name, network, outcome)
     for model in models:
         if isinstance(model, PricedScheduler):
-            yield price_section(_heading(result, model.name), model)
+            yield planner_section(_heading(result, model.name), model)

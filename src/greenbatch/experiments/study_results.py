@@ -1,7 +1,7 @@
-"""What trained agents are worth: every seed on the test windows of its kind, beside plain rules and published figures.
+"""Evaluate trained agents on test windows and compare them with plain rules and published figures.
 
 Agents take their best action. A row of a result is a scheduler; for an agent it is the mean over its seeds, with an
-interval over seeds and windows. What was not trained is said to be so, and stays empty.
+interval over seeds and windows. Untrained cells are marked and left empty.
 """
 
 from __future__ import annotations
@@ -29,12 +29,12 @@ if TYPE_CHECKING:
     from greenbatch.scenarios import Scenario
 
 Windows = Mapping[str, tuple[Sequence[int], int]]
-"""Kind of windows -> first jobs of the test windows, and their length."""
+"""Kind of windows -> first jobs of the test windows, and jobs per window."""
 
 BESIDE = ("makespan_ratio", "common_horizon_brown_kwh", "p95_wait_s", "utilization", "avg_wait_s",
           "avg_bounded_slowdown_under_5min", "avg_bounded_slowdown_5min_to_1h", "avg_bounded_slowdown_1h_to_4h",
           "avg_bounded_slowdown_over_4h")  # fmt: skip
-"""What stands beside the figures of the papers, always."""
+"""Metrics that are always shown beside those of the papers."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,26 +43,26 @@ class Entry:
 
     label: str
     column: str
-    """As the paper names it."""
+    """Name in the paper."""
     backfill: str
     rule: str = ""
-    """Of a plain rule: how it is spelled."""
+    """Plain rules: policy+backfill."""
     cell: Cell | None = None
-    """Of an agent: one of its trainings."""
+    """Agents: one of the trainings."""
     seeds: Mapping[int, Path]
     """Seed -> folder of a finished training."""
     missing: tuple[int, ...] = ()
-    """Seeds that are asked for and not trained."""
+    """Selected seeds without a finished training."""
     knob: str = ""
-    """Of an agent: parameters of its models."""
+    """Agents: parameters of the models."""
     away: bool = False
-    """Of an agent: it was trained on another trace."""
+    """Agents: whether they were trained on another trace."""
     reason: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Result:
-    """One trace and kind of windows: rows, and the figures of every window."""
+    """Results of one trace and kind of windows."""
 
     study: Study
     trace: str
@@ -71,8 +71,8 @@ class Result:
     jobs: int
     entries: tuple[Entry, ...]
     rows: list[dict[str, Any]]
-    """Ready for JSON, one for each entry. A figure's ``values`` are those of each seed (one row for a rule) and window,
-    in the order of the row's ``starts``: enough to compute its interval again."""
+    """Ready for JSON, one per entry. A figure's ``values`` has one list per seed (one for a rule) with one value per
+    window, in the order of the row's ``starts``, so that intervals can be recomputed."""
     frame: polars.DataFrame
     """Tidy: window, scheduler (an entry's label), seed (null for rules), metric, value."""
 
@@ -80,16 +80,16 @@ class Result:
 def results(
     study: Study, which: Selection, place: Path, *, windows: Windows | None = None, progress: Progress | None = None
 ) -> list[Result]:
-    """Evaluate what is trained of a study, one result for each trace and kind of test windows.
+    """Evaluate the finished trainings of a study, one result per trace and kind of test windows.
 
-    What is trained without the held-out jobs is evaluated on the published windows too, in rows of its own.
+    Models trained without the held-out jobs are also evaluated on the published windows, in separate rows.
 
     Args:
         study: the paper.
-        which: what is asked for; what of it is not trained gets a row that says so.
+        which: the selected cells; untrained ones get a row that says so.
         place: folder of the study.
-        windows: other test windows than the study's.
-        progress: told before every simulation.
+        windows: test windows, instead of the study's.
+        progress: called before every simulation.
     """
     from greenbatch.scenarios import load_scenario
 
@@ -115,7 +115,7 @@ def test_windows(scenario: Scenario, kind: str) -> tuple[Sequence[int], int]:
 
 
 def rule_entries(study: Study, which: Selection, scenario: Scenario) -> list[Entry]:
-    """The paper's plain rules with the backfillings that are asked for, and what everything is measured by."""
+    """The paper's plain rules with the selected backfillings, the baseline and the rival."""
     made = [
         (row.column, row.policy, backfill, row.reason)
         for row in PROTOCOLS[study.name].rows
@@ -140,7 +140,7 @@ def rule_entries(study: Study, which: Selection, scenario: Scenario) -> list[Ent
 
 
 def agent_entries(study: Study, which: Selection, place: Path, trace: str, kind: str) -> list[Entry]:
-    """The agents that are asked for, on a trace, trained or not; and those of other traces where the study has them."""
+    """The selected agents on a trace, trained or not; and those of other traces if the study has them."""
     groups: dict[tuple[Any, ...], list[Cell]] = {}
     for cell in cells_of(study, which):
         same_trace = cell.trace == trace
@@ -176,7 +176,7 @@ def _label(column: str, backfill: str) -> str:
 
 
 def decider_of(entry: Entry, seed: int, scenario: Scenario) -> LearnedScheduler | PricedScheduler:
-    """The scheduler of an agent's seed; that of another trace sees this one by this one's normalizers, as published."""
+    """The scheduler of an agent's seed. An agent of another trace uses the normalizers of this one, as published."""
     from greenbatch.envs.preset import check, resolve
     from greenbatch.learning import runs
     from greenbatch.learning.learned import LearnedScheduler
@@ -209,22 +209,22 @@ def _result(
     from greenbatch.policies import scheduler
 
     deciders: dict[str, Scheduler] = {}
-    told: list[tuple[str, str, int | None]] = []
+    names: list[tuple[str, str, int | None]] = []
     for entry in entries:
         for seed in entry.seeds or ((None,) if entry.rule else ()):
             name = entry.label if seed is None else f"{entry.label}, seed {seed}"
             deciders[name] = scheduler(entry.rule) if seed is None else decider_of(entry, seed, scenario)
-            told.append((name, entry.label, seed))
+            names.append((name, entry.label, seed))
     baseline = next(entry.label for entry in entries if entry.rule == study.baseline)
-    labels = pl.DataFrame(told, {"scheduler": pl.String, "label": pl.String, "seed": pl.Int64}, orient="row")
+    labels = pl.DataFrame(names, {"scheduler": pl.String, "label": pl.String, "seed": pl.Int64}, orient="row")
     frame = (
         compare(scenario, deciders, starts, jobs, baseline, progress)
         .frame.join(labels, on="scheduler", maintain_order="left")
         .select("window", pl.col("label").alias("scheduler"), "seed", "metric", "value")
     )
     goals = [goal for goal in study.goals if goal.name in which.goals]
-    asked = list(dict.fromkeys((*(m for goal in goals for m in goal.metrics.values()), *BESIDE)))
-    rows = [_row(study, trace, kind, entry, goals, asked, frame, starts, jobs) for entry in entries]
+    metrics = list(dict.fromkeys((*(m for goal in goals for m in goal.metrics.values()), *BESIDE)))
+    rows = [_row(study, trace, kind, entry, goals, metrics, frame, starts, jobs) for entry in entries]
     return Result(
         study=study, trace=trace, windows=kind, starts=tuple(starts), jobs=jobs, entries=tuple(entries), rows=rows,
         frame=frame,
@@ -232,11 +232,11 @@ def _result(
 
 
 def _row(
-    study: Study, trace: str, kind: str, entry: Entry, goals: Sequence[Goal], asked: Sequence[str],
+    study: Study, trace: str, kind: str, entry: Entry, goals: Sequence[Goal], metrics: Sequence[str],
     frame: polars.DataFrame, starts: Sequence[int], jobs: int,
 ) -> dict[str, Any]:  # fmt: skip
     cell = entry.cell
-    figures = {metric: figure for metric in asked if (figure := _figure(frame, entry, metric, starts))}
+    figures = {metric: figure for metric in metrics if (figure := _figure(frame, entry, metric, starts))}
     return {
         "trace": trace, "windows": kind, "starts": list(starts), "jobs": jobs, "scheduler": entry.label,
         "column": entry.column, "backfill": entry.backfill,
@@ -275,7 +275,7 @@ def interval_of(figure: Mapping[str, Any]) -> Interval:
 
 
 def _training(seed: int, folder: Path) -> dict[str, Any]:
-    """What a training cost."""
+    """Budget of a training."""
     record = model_record(folder)
     kept = ("epochs", "decisions", "minutes", "threads", "kept", "kept_epoch", "averaged")
     return {"seed": seed, **{key: record and getattr(record.training, key) for key in kept}}
@@ -284,14 +284,14 @@ def _training(seed: int, folder: Path) -> dict[str, Any]:
 def _published(
     study: Study, trace: str, kind: str, entry: Entry, goals: Sequence[Goal], figures: Mapping[str, Any]
 ) -> dict[str, Any]:
-    """Metric -> table, figure as printed, verdict and reason; nothing for windows that are not the paper's.
+    """Metric -> table, figure as printed, verdict and reason; empty for windows other than the paper's.
 
-    For agents also how many seeds are at least as good as the printed figure.
+    For agents also the number of seeds at least as good as the printed figure.
     """
     cell = entry.cell
     if kind != "published":
         return {}
-    if cell is not None and (cell.backfill != entry.backfill or not _as_asked(study, cell)):
+    if cell is not None and (cell.backfill != entry.backfill or not _has_default_eta(study, cell)):
         return {}
     against = entry.column if cell is None or entry.away else cell.agent.against or entry.column
     found: dict[str, dict[str, Any]] = {}
@@ -309,8 +309,8 @@ def _published(
     return found
 
 
-def _as_asked(study: Study, cell: Cell) -> bool:
-    """Whether a cell's penalty factor is the usual one of its agent."""
+def _has_default_eta(study: Study, cell: Cell) -> bool:
+    """Whether a cell's penalty factor is the default of its agent."""
     return cell.eta in {None, study.eta(cell.agent, cell.trace)}
 
 
@@ -321,7 +321,7 @@ def _printed(name: str) -> dict[tuple[str, str, str, str, str], str]:
 
 
 def _verdict(metric: str, figure: Mapping[str, Any] | None, printed: str) -> str:
-    """Of an agent: met, within noise or missed; of a rule, whose figure has nothing random: equal, better or worse."""
+    """For agents: met, within noise or missed. For rules, which are deterministic: equal, better or worse."""
     if figure is None:
         return "not trained"
     if "by_seed" in figure:
@@ -333,7 +333,7 @@ def _verdict(metric: str, figure: Mapping[str, Any] | None, printed: str) -> str
 
 
 def seeds_met(metric: str, figure: Mapping[str, Any], bound: float) -> int:
-    """Seeds of an agent whose mean over the windows is at least as good as a bound."""
+    """Number of an agent's seeds whose mean over the windows is at least as good as a bound."""
     means = figure["by_seed"].values()
     return sum(mean >= bound if _higher(metric) else mean <= bound for mean in means)
 

@@ -1,4 +1,4 @@
-"""Tables and lines of what trained agents are worth: figures beside the published ones, and what they cost."""
+"""Tables and remarks on trained agents: their figures and the published ones, and their budgets."""
 
 # ruff: noqa: RUF001 - typographic dashes and multiplication signs are meant for the reader.
 
@@ -31,18 +31,18 @@ AS_PRINTED = (
 )
 """Figures of the papers' tables, in the papers' units."""
 BESIDE = (COMMON_BROWN, *(c for c in MAIN if c.metric in {"makespan_ratio", "p95_wait_s", "utilization"}))
-"""What always stands beside them."""
+"""Columns that are always shown beside them."""
 NOT_TRAINED = "not trained"
 COVERS = (
     "Rules: mean of the windows [95% interval over the windows, BCa bootstrap]. Agents: best action, mean of all seeds "
-    "and windows [95% interval over both: bootstrap over the windows and Student's t over the seeds, added in squares; "
-    "of one seed: over the windows alone]."
+    "and windows [95% interval over both: bootstrap over the windows and Student's t over the seeds, combined in "
+    "quadrature; with one seed, over the windows only]."
 )
-"""What the intervals of a table are over."""
+"""Note on the intervals of a table."""
 
 
 def tables_of(result: Result, *, narrow: bool = False) -> list[Table]:
-    """Everything of a result: figures beside the published ones, by run time, budgets, paired differences."""
+    """All tables of a result: figures with the published ones, by run time, budgets, paired differences."""
     made = [figure_table(result, narrow=narrow), class_table(result, narrow=narrow), budget_table(result)]
     if not narrow and any(entry.cell is not None and entry.seeds for entry in result.entries):
         made.append(rival_table(result))
@@ -54,11 +54,11 @@ def _title(result: Result, what: str) -> str:
 
 
 def figure_table(result: Result, *, narrow: bool = False) -> Table:
-    """The papers' figures, published and ours, and what must be read beside them.
+    """The papers' figures, published and ours, with makespan and brown energy.
 
     Args:
         result: one trace and kind of windows.
-        narrow: without what a terminal has no room for.
+        narrow: omit columns that do not fit a terminal.
     """
     own = [column for column in AS_PRINTED if any(column.metric in row["figures"] for row in _home(result))
            and any(column.metric in goal.metrics.values() for goal in _goals(result))]  # fmt: skip
@@ -82,15 +82,15 @@ def figure_table(result: Result, *, narrow: bool = False) -> Table:
         cells += [_cell(column, row, wide=not narrow) for column in beside]
         rows.append((_name(row), tuple(cells)))
     notes = [
-        f"{len(result.starts)} windows of {result.jobs:,} jobs. {COVERS} Makespan over that of {result.study.baseline} "
-        "in the same window; brown energy over the span of time that all schedulers of this table share.",
+        f"{len(result.starts)} windows of {result.jobs:,} jobs. {COVERS} Makespan relative to {result.study.baseline} "
+        "in the same window; brown energy over the common horizon of the schedulers of this table.",
     ]
     if result.windows == "published":
-        notes.append("Bold: an agent's figure whose whole interval is at least as good as the published figure.")
+        notes.append("Bold: the whole interval of an agent is at least as good as the published figure.")
     paper = result.study.etas.get(result.trace)
     trained = {(row["column"], row["agent"]["eta"]) for row in _home(result) if row["agent"] and row["figures"]}
     notes += [
-        f"{column}: penalty factor {eta:g} where the paper's is {paper:g}."
+        f"{column}: penalty factor {eta:g}; the paper's is {paper:g}."
         for column, eta in sorted(trained, key=str)
         if eta not in {None, paper}
     ]
@@ -99,7 +99,7 @@ def figure_table(result: Result, *, narrow: bool = False) -> Table:
 
 
 def class_table(result: Result, *, narrow: bool = False) -> Table:
-    """Waits, and bounded slowdown by run time of the job: who pays for a better mean."""
+    """Waits, and bounded slowdown by run time of the job."""
     p95 = next(column for column in MAIN if column.metric == "p95_wait_s")
     classes = CLASS_COLUMNS[:4] if narrow else CLASS_COLUMNS
     shown = [column for column in (p95, *classes) if _known(result, column.metric)]
@@ -110,7 +110,7 @@ def class_table(result: Result, *, narrow: bool = False) -> Table:
 
 
 def budget_table(result: Result) -> Table:
-    """What every training cost."""
+    """Budgets of the trainings."""
     main, rows = _main(result), []
     for row in _home(result):
         agent = row["agent"]
@@ -123,42 +123,42 @@ def budget_table(result: Result) -> Table:
             continue
         figures = {**dict.fromkeys(agent["not_trained"]), **{t["seed"]: t for t in agent["trainings"]}}
         rows += [
-            (f"{row['scheduler']}, seed {seed}", _budget(row, main, seed, told))
-            for seed, told in sorted(figures.items())
+            (f"{row['scheduler']}, seed {seed}", _budget(row, main, seed, spent))
+            for seed, spent in sorted(figures.items())
         ]
     headers = [("Epochs", ""), ("Decisions", ""), ("Time", "min"), ("Threads", ""), ("Kept", "")]
     columns = (*((header, unit, header) for header, unit in headers), (main.header, main.unit, main.short))
     return Table(_title(result, "training"), columns, tuple(rows), corner="Training")
 
 
-def _budget(row: Mapping[str, Any], figure: Column, seed: int, told: Mapping[str, Any] | None) -> tuple[Cell, ...]:
-    if told is None:
+def _budget(row: Mapping[str, Any], figure: Column, seed: int, spent: Mapping[str, Any] | None) -> tuple[Cell, ...]:
+    if spent is None:
         return (Cell(NOT_TRAINED), *[Cell("–")] * 5)
-    kept = "average of weights" if told["averaged"] else f"epoch {told['kept_epoch']}"
+    kept = "average of weights" if spent["averaged"] else f"epoch {spent['kept_epoch']}"
     value = row["figures"].get(figure.metric, {}).get("by_seed", {}).get(str(seed))
     texts = (
-        f"{told['epochs']:,}",
-        f"{told['decisions']:,}",
-        f"{told['minutes']:.{1 if told['minutes'] >= 1 else 2}f}",
-        f"{told['threads']}",
+        f"{spent['epochs']:,}",
+        f"{spent['decisions']:,}",
+        f"{spent['minutes']:.{1 if spent['minutes'] >= 1 else 2}f}",
+        f"{spent['threads']}",
         kept,
     )
     return (*map(Cell, texts), Cell("–" if value is None else figure.number(value)))
 
 
 def rival_table(result: Result) -> Table:
-    """Every scheduler against the rival, window by window; agents over all their seeds."""
+    """Every scheduler compared with the rival, window by window; agents over all their seeds."""
     rival = next(entry.label for entry in result.entries if entry.rule == result.study.rival)
     table = difference_table(result.frame, rival, columns=MAIN)
     notes = (
         *table.notes,
-        f"Of the differences: {COVERS[0].lower()}{COVERS[1:]} Wins: agents by the mean of their seeds.",
+        f"Differences: {COVERS[0].lower()}{COVERS[1:]} Wins: agents by the mean of their seeds.",
     )
     return Table(_title(result, f"difference to {rival}"), table.columns, table.rows, notes=notes)
 
 
 def matrix_table(results: Sequence[Result], agent: Agent, backfill: str) -> Table | None:
-    """An agent's models used on the traces that they were not trained on, published in brackets; None without any."""
+    """An agent's models on other traces, with published figures in brackets; None with fewer than two traces."""
     traces = [result.trace for result in results if result.windows == "published" and result.study.across]
     rows = []
     for result in (result for result in results if result.windows == "published" and result.study.across):
@@ -176,7 +176,7 @@ def matrix_table(results: Sequence[Result], agent: Agent, backfill: str) -> Tabl
     if len(traces) < 2:
         return None
     columns = tuple((f"trained on {trace}", "", trace) for trace in traces)
-    note = f"{COVERS} A model sees another trace by that trace's normalizers, as in the published code."
+    note = f"{COVERS} On another trace a model uses that trace's normalizers, as in the published code."
     return Table(f"Bounded slowdown of {agent.column}+{backfill} on other traces (Table VII)", columns, tuple(rows),
                  corner="Used on", notes=(note,))  # fmt: skip
 
@@ -185,24 +185,24 @@ def matrix_table(results: Sequence[Result], agent: Agent, backfill: str) -> Tabl
 
 
 def remarks_of(result: Result) -> list[str]:
-    """What a reader must know beside the answers: which plain rules win, and what is not trained."""
+    """Remarks on a result: plain rules that beat agents, and seeds that are not trained."""
     return [*_rules_that_win(result), *_not_trained(result)]
 
 
 def answers_of(result: Result) -> list[str]:
-    """Whether the published figures are met, a line for each agent: met or missed only where the whole interval is."""
+    """Whether each agent meets the published figures, one line per agent; see `statistics.verdict`."""
     lines = []
     for row in _home(result):
         verdicts = {metric: p for metric, p in row["published"].items() if p["verdict"] in _ANSWERS}
         if row["agent"] is None or not verdicts:
             continue
         seeds = len(row["agent"]["seeds"])
-        told = ", ".join(
-            f"{_column(metric).header.lower()} {_told(_column(metric), row)} against {p['value']} "
+        figures = ", ".join(
+            f"{_column(metric).header.lower()} {_shown(_column(metric), row)} against {p['value']} "
             f"({p['verdict']}; {p['seeds_met']} of {seeds} seeds at least as good)" for metric, p in verdicts.items()
         )  # fmt: skip
         worst = max((p["verdict"] for p in verdicts.values()), key=list(_ANSWERS).index)
-        lines.append(f"{result.trace}: {row['scheduler']} {_ANSWERS[worst]}: {told}{_stretch(row)}.")
+        lines.append(f"{result.trace}: {row['scheduler']} {_ANSWERS[worst]}: {figures}{_stretch(row)}.")
     return lines
 
 
@@ -211,7 +211,7 @@ _ANSWERS = {
     "within noise": "is within noise of a published figure",
     "missed": "misses a published figure",
 }
-"""Verdict -> what is said of an agent where this is its worst."""
+"""Worst verdict of an agent -> its description."""
 
 
 def _stretch(row: Mapping[str, Any]) -> str:
@@ -220,8 +220,8 @@ def _stretch(row: Mapping[str, Any]) -> str:
 
 
 def _rules_that_win(result: Result) -> list[str]:
-    """Plain rules with a lower bounded slowdown than an agent of the same backfilling, and than the published agent."""
-    metric, lines, told_of = "avg_bounded_slowdown", [], set()
+    """Plain rules with a lower bounded slowdown than our agent with the same backfilling, or the published agent."""
+    metric, lines, compared = "avg_bounded_slowdown", [], set()
     for row in _home(result):
         agent, printed = row["agent"], row["published"].get(metric)
         if agent is None or metric not in row["figures"] or agent["goal"] not in {"bounded-slowdown", "renewable"}:
@@ -231,17 +231,17 @@ def _rules_that_win(result: Result) -> list[str]:
         against = differences(result.frame, metric, row["scheduler"])
         noise = {name for name in rules if not against[name].clear}
         bounds = {"ours": (row["figures"][metric]["mean"], noise)}
-        if printed and printed["verdict"] != "not comparable" and (row["backfill"], printed["value"]) not in told_of:
-            told_of.add((row["backfill"], printed["value"]))  # several agents stand against one column of the paper
+        if printed and printed["verdict"] != "not comparable" and (row["backfill"], printed["value"]) not in compared:
+            compared.add((row["backfill"], printed["value"]))  # several agents share a column of the paper
             bounds["the published figure"] = (float(printed["value"]), set())
         for whose, (bound, unclear) in bounds.items():
             won = sorted((value, column, name) for name, (value, column) in rules.items() if value < bound)
-            told = ", ".join(
+            listed = ", ".join(
                 f"{column} {value:.2f}{' (within noise)' if name in unclear else ''}" for value, column, name in won
             )
             lines.append(
                 f"{result.trace}, {result.windows} windows, {row['scheduler']}: plain rules with a lower mean "
-                f"bounded slowdown than {whose} ({bound:.2f}): {told or 'none'}."
+                f"bounded slowdown than {whose} ({bound:.2f}): {listed or 'none'}."
             )
     return lines
 
@@ -258,7 +258,7 @@ def _not_trained(result: Result) -> list[str]:
 
 
 def _home(result: Result) -> list[dict[str, Any]]:
-    """Rules, and agents that were trained on the trace itself."""
+    """Rows of rules and of agents trained on the same trace."""
     return [row for row in result.rows if row["agent"] is None or row["agent"]["trained_on"] == result.trace]
 
 
@@ -288,7 +288,7 @@ def _name(row: Mapping[str, Any]) -> str:
     return str(row["scheduler"])
 
 
-def _told(column: Column, row: Mapping[str, Any]) -> str:
+def _shown(column: Column, row: Mapping[str, Any]) -> str:
     cell = _cell(column, row, wide=True)
     return " ".join(filter(None, (cell.text, cell.interval)))
 

@@ -19,12 +19,12 @@ def summary(comparison: Comparison, warnings: Sequence[str] = ()) -> dict[str, A
 
     Args:
         comparison: what was compared.
-        warnings: further lines, e.g. about models that know the windows.
+        warnings: further warnings, e.g. about in-sample models.
 
     Returns:
         ``scenario``, ``baseline``, ``jobs`` (of a window), ``starts``; ``metrics`` (name -> label, unit, better);
         ``schedulers`` (name -> metric -> mean, low, high, windows); ``differences`` to the baseline (name -> metric ->
-        mean, low, high, windows, relative, better, worse); ``warnings``. What is not defined is null.
+        mean, low, high, windows, relative, better, worse); ``warnings``. Undefined values are null.
     """
     frame, baseline = comparison.frame, comparison.baseline
     names = [name for name in comparison.schedulers if name != baseline]

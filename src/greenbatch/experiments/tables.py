@@ -1,7 +1,7 @@
-"""Tables of a comparison: one tidy frame in, one neutral `Table` out, three ways to write it down.
+"""Tables of a comparison: from a tidy frame to a neutral `Table`, printed in a terminal, as Markdown or as LaTeX.
 
-A tidy frame has the columns ``window`` (any name), ``scheduler``, ``metric``, ``value``; a missing or NaN value is
-"not defined". Renewable utilization never stands without bounded slowdown, makespan ratio and brown energy over the
+A tidy frame has the columns ``window`` (any name), ``scheduler``, ``metric``, ``value``; a missing or NaN value means
+undefined. Renewable utilization is always shown with bounded slowdown, makespan ratio and brown energy over the
 scenario's horizon, because stretching the schedule alone raises it.
 """
 
@@ -28,26 +28,26 @@ Style = Literal["significant", "fixed"]
 Mark = Literal["", "best", "good", "bad"]
 
 STRETCH_LIMIT = 1.05
-"""Makespan ratio above which a gain in renewable utilization earns a warning."""
+"""Makespan ratio above which a gain in renewable utilization causes a warning."""
 
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """How one metric is shown."""
+    """Format of one metric."""
 
     metric: str
     header: str
     unit: str = ""
     scale: float = 1.0
-    """Factor from the metric's own unit to the shown one."""
+    """Factor from the metric's unit to the displayed one."""
     digits: int = 1
     """Decimals, or significant digits."""
     style: Style = "fixed"
     short: str = ""
-    """Header where room is scarce (a terminal); the header itself if empty."""
+    """Header for narrow output (a terminal); ``header`` if empty."""
 
     def number(self, value: float, *, signed: bool = False) -> str:
-        """A value in the column's unit; an en dash where it is not defined."""
+        """A value in the column's unit; an en dash if undefined."""
         if not math.isfinite(value):
             return "–"
         shown, digits = value * self.scale, self.digits
@@ -73,13 +73,13 @@ MAIN = (
     _HOURS("p95_wait_s", "Wait, 95th percentile", digits=1, short="Wait p95"),
     _PERCENT("utilization", "Utilization", short="Used"),
 )
-"""Columns of the main table; those without any value are left out."""
+"""Columns of the main table; those without any value are omitted."""
 
 TERMINAL = MAIN[:5]
 """Columns of the table in a terminal."""
 
 COMMON_BROWN = _ENERGY("common_horizon_brown_kwh", "Brown energy, common horizon", short="Brown")
-"""Up to the last end of all schedulers compared, so a figure depends on the company: where `MAIN` does not fit."""
+"""Brown energy up to the last end of all schedulers compared; it therefore depends on which ones are compared."""
 
 CLASS_COLUMNS = (
     _SLOWDOWN("avg_bounded_slowdown_under_5min", "< 5 min"),
@@ -107,7 +107,7 @@ DETAIL = (
     Column("peak_power_w", "Peak power", "kW", 1e-3, 2),
     Column("killed", "Jobs killed"),
 )
-"""Further figures, without intervals."""
+"""Further metrics, without intervals."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,22 +116,22 @@ class Cell:
 
     text: str
     interval: str = ""
-    """The bootstrap interval, ``[low, high]``; empty for none."""
+    """Interval, ``[low, high]``; empty for none."""
     remark: str = ""
-    """A few words on the figure."""
+    """Short remark."""
     mark: Mark = ""
     """``best`` of its column; ``good`` or ``bad``: a difference whose interval excludes 0."""
 
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """A table ready to be written down in any format."""
+    """A table, independent of its output format."""
 
     title: str
     columns: tuple[tuple[str, str, str], ...]
     """Header, unit and short header of every column of figures."""
     rows: tuple[tuple[str, tuple[Cell, ...]], ...]
-    """Row name and its cells."""
+    """Row names and cells."""
     corner: str = "Scheduler"
     """Header of the column of row names."""
     notes: tuple[str, ...] = ()
@@ -140,7 +140,7 @@ class Table:
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """Pictures, and tables that belong to them, under one heading of a report."""
+    """Pictures and tables under one heading of a report."""
 
     title: str
     text: str
@@ -149,7 +149,7 @@ class Section:
 
 
 def tidy(results: Iterable[tuple[str, Mapping[str, Mapping[str, float]]]]) -> polars.DataFrame:
-    """A tidy frame from (window, scheduler -> metric -> value) pairs, as `metrics.evaluate_window` gives them.
+    """A tidy frame from (window, scheduler -> metric -> value) pairs, as returned by `metrics.evaluate_window`.
 
     Undefined values are null in the frame.
     """
@@ -166,7 +166,7 @@ def tidy(results: Iterable[tuple[str, Mapping[str, Mapping[str, float]]]]) -> po
 
 
 def _best(column: Column, table: Mapping[str, Interval]) -> set[str]:
-    """Schedulers whose shown mean is best; empty if all are equal or neither way is better."""
+    """Schedulers with the best mean as displayed; empty if all are equal or the metric has no better direction."""
     better = METRICS[column.metric].better if column.metric in METRICS else "neither"
     defined = {name: i.mean for name, i in table.items() if math.isfinite(i.mean)}
     if better == "neither" or len(defined) < 2:
@@ -190,10 +190,10 @@ def comparison_table(
     show_intervals: bool = True,
     notes: Sequence[str] = (),
 ) -> Table:
-    """One row a scheduler, one column a metric: mean over windows, 95% interval, the best value marked.
+    """One row per scheduler, one column per metric: mean over windows, 95% interval, the best value marked.
 
-    Columns that no scheduler has a value for are left out. With energy over the horizon, notes say how long that is and
-    who leaves work unfinished at its end.
+    Columns without any value are omitted. With energy over the horizon, notes state its length and the schedulers that
+    leave work unfinished at its end.
     """
     names = schedulers(frame)
     cells: dict[str, list[Cell]] = {name: [] for name in names}
@@ -212,8 +212,8 @@ def comparison_table(
     sample = "One window, so no interval" if count < 2 else f"Mean of {count} windows"
     sample += " [95% bootstrap interval]" if count > 1 and show_intervals else ""
     over = any(column.metric == "horizon_brown_kwh" for column in columns)
-    told = (f"{sample}. Bold: best of the column.", *(horizon_notes(frame) if over else ()), *notes)
-    return Table(title, tuple(shown), rows, notes=told)
+    lines = (f"{sample}. Bold: best of the column.", *(horizon_notes(frame) if over else ()), *notes)
+    return Table(title, tuple(shown), rows, notes=lines)
 
 
 def horizon_notes(frame: polars.DataFrame) -> list[str]:
@@ -236,7 +236,7 @@ def horizon_notes(frame: polars.DataFrame) -> list[str]:
 
 
 def class_table(frame: polars.DataFrame) -> Table:
-    """Bounded slowdown and wait by run-time class: who pays for a better mean."""
+    """Bounded slowdown and wait by run-time class."""
     return comparison_table(frame, columns=CLASS_COLUMNS, title="Bounded slowdown by run time of the job")
 
 
@@ -250,7 +250,7 @@ def _difference_cell(column: Column, got: Difference) -> Cell:
 
 
 def difference_table(frame: polars.DataFrame, baseline: str, *, columns: Sequence[Column] = MAIN) -> Table:
-    """Each scheduler minus the baseline, paired by window, with interval and win count; marked if it excludes 0.
+    """Each scheduler minus the baseline, paired by window, with interval and win count; marked if clear of 0.
 
     Raises:
         InputError: the baseline is not in the frame.
@@ -273,10 +273,10 @@ def difference_table(frame: polars.DataFrame, baseline: str, *, columns: Sequenc
 
 
 def warning_lines(frame: polars.DataFrame, baseline: str) -> list[str]:
-    """One line for every scheduler that gains renewable utilization with a makespan stretched by more than 5 %.
+    """One warning per scheduler that gains renewable utilization with a makespan stretched by more than 5 %.
 
-    A gain counts where its interval over the windows excludes zero. An idle cluster runs mostly on renewable power, so
-    a longer interval raises the ratio by itself; brown energy over the scenario's horizon shows what remains.
+    A gain counts if its interval over the windows excludes zero. An idle cluster runs mostly on renewable power, so
+    stretching the schedule alone raises the ratio; brown energy over the scenario's horizon shows the actual gain.
     """
     gain = differences(frame, "renewable_utilization", baseline)
     ratio = intervals(frame, "makespan_ratio")
@@ -299,10 +299,10 @@ def warning_lines(frame: polars.DataFrame, baseline: str) -> list[str]:
 
 
 def reproduction_tables(cells: Sequence[Mapping[str, object]]) -> list[Table]:
-    """Published figures beside ours: one table for each table, trace and metric of the paper, a row a scheduler.
+    """Published figures and ours: one table per table, trace and metric of the paper, one row per scheduler.
 
-    Each cell has table, trace, backfill, scheduler, metric, published, ours, digits, verdict and maybe a reason;
-    ``digits`` are the decimals printed in the paper; ``published`` or ``ours`` may be None.
+    Each cell has table, trace, backfill, scheduler, metric, published, ours, digits, verdict and optionally a reason;
+    ``digits`` is the number of decimals printed in the paper; ``published`` or ``ours`` may be None.
     """
 
     def figure(cell: Mapping[str, object], key: str) -> Cell:
@@ -330,7 +330,7 @@ def _header(header: str, unit: str) -> str:
 
 
 def to_rich(table: Table) -> RenderableType:
-    """The table for a terminal: every column and every name whole, in blocks where the terminal is narrow."""
+    """The table for a terminal, with complete columns and names, in blocks if the terminal is narrow."""
     from greenbatch.experiments.terminal import TerminalTable
 
     return TerminalTable(table)

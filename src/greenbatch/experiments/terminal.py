@@ -1,7 +1,7 @@
-"""A table in a terminal of any width: no column is dropped, no number and no name is broken.
+"""Tables in a terminal of any width: no column is dropped, no number or name is broken.
 
-Where a table is too wide, the names go on lines of their own; where it still is, intervals break between their ends;
-where it still is, the columns are split into blocks, each with the names again.
+If a table is too wide, the names move to separate lines; if it is still too wide, intervals break between their ends;
+then the columns are split into blocks, which repeat the names.
 """
 
 from __future__ import annotations
@@ -30,12 +30,12 @@ Line = tuple[str, str]
 
 @dataclass(frozen=True, slots=True)
 class TerminalTable:
-    """A table that lays itself out for the console it is printed on."""
+    """A Rich renderable that adapts a table to the width of the console."""
 
     table: Table
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
-        """Title, blocks, and the lines below."""
+        """Title, blocks and notes."""
         from rich.text import Text
 
         width = options.max_width
@@ -50,13 +50,13 @@ class TerminalTable:
 
 @dataclass(frozen=True, slots=True)
 class _Column:
-    """One column of figures: how narrow it may be, how wide it wants to be."""
+    """Minimum and full width of one column of figures."""
 
     place: int
     least: int
     whole: int
     text: bool
-    """It holds words rather than figures with intervals, so any more room serves it."""
+    """Whether it contains words rather than figures with intervals, so additional width is useful."""
 
     @staticmethod
     def of(table: Table, place: int) -> _Column:
@@ -75,7 +75,7 @@ def _parts(cell: Cell) -> tuple[str, ...]:
 
 
 def blocks(table: Table, width: int) -> Iterator[Text]:
-    """The lines of a table for so many columns of characters, title and notes left out."""
+    """The lines of a table at a width in characters, without title and notes."""
     from rich.text import Text
 
     columns = [_Column.of(table, place) for place in range(len(table.columns))]
@@ -93,7 +93,7 @@ def blocks(table: Table, width: int) -> Iterator[Text]:
 
 
 def _split(columns: Sequence[_Column], width: int) -> Iterator[list[_Column]]:
-    """As many columns a block as fit."""
+    """Split columns into blocks that fit the width."""
     part: list[_Column] = []
     for column in columns:
         if part and sum(GAP + other.least for other in part) + GAP + column.least > width:
@@ -105,7 +105,7 @@ def _split(columns: Sequence[_Column], width: int) -> Iterator[list[_Column]]:
 
 
 def _widths(columns: Sequence[_Column], room: int) -> list[int]:
-    """Widths of the columns: all whole if there is room, else words share what room there is."""
+    """Widths of the columns: full if they fit, else columns of words share the remaining width."""
     if sum(GAP + column.whole for column in columns) <= room:
         return [column.whole for column in columns]
     widths = [column.least for column in columns]
@@ -118,7 +118,7 @@ def _widths(columns: Sequence[_Column], room: int) -> list[int]:
 
 
 def _block(table: Table, columns: Sequence[_Column], width: int, names: int) -> Iterator[Text]:
-    """Header, rule and rows of some columns; ``names`` is the width of the names, 0 for lines of their own."""
+    """Header, rule and rows of a block; ``names`` is the width of the names, 0 if they are on separate lines."""
     from rich.text import Text
 
     widths = _widths(columns, width - names)
@@ -143,7 +143,7 @@ def _head(column: tuple[str, str, str], width: int) -> list[Line]:
 
 
 def _body(cell: Cell, width: int) -> list[Line]:
-    """The lines of a cell: the figure, then what belongs to it, each broken between words."""
+    """The lines of a cell: the figure, its interval and remark, broken between words."""
     lines = [(line, _STYLES[cell.mark]) for line in _folded(cell.text, width)]
     return lines + [(line, _FAINT) for part in (cell.interval, cell.remark) for line in _folded(part, width)]
 

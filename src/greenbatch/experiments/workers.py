@@ -1,9 +1,9 @@
-"""Work shared out to processes: the results do not depend on how many there are.
+"""Distribute work over processes; the results do not depend on their number.
 
-Processes rather than threads, although compiled code lets go of the interpreter's lock: what surrounds it does not, and
-models and policies in Python hold the lock nearly all the time (docs/performance.md has the measurements). Loky rather
-than `multiprocessing`: scripts need no ``if __name__ == "__main__"``, and rules defined in a script or notebook are
-sent as they are.
+Processes are used rather than threads: compiled code releases the interpreter's lock, but the code around it does not,
+and models and policies in Python hold the lock nearly all the time (docs/performance.md has the measurements). Loky is
+used rather than `multiprocessing`: scripts need no ``if __name__ == "__main__"``, and rules defined in a script or
+notebook can be sent.
 """
 
 from __future__ import annotations
@@ -20,18 +20,17 @@ Item = TypeVar("Item")
 Result = TypeVar("Result")
 
 WORTH_S = 10.0
-"""Work that takes longer than this is shared out, if nothing else is asked for: processes need a second or two to
-start. [s]"""
+"""Work that takes longer is distributed by default; processes take a second or two to start. [s]"""
 _IDLE_S = 60.0
-"""A process without work ends after this time, should this one have been killed. [s]"""
+"""An idle process ends after this time, in case this one was killed. [s]"""
 
 
 def processes(asked: int | None, work_s: float) -> int:
-    """How many processes to use.
+    """Number of processes to use.
 
     Args:
-        asked: as many, if not None.
-        work_s: about how long the work takes in one. [s]
+        asked: the requested number; None to choose.
+        work_s: estimated duration of the work in one process. [s]
     """
     if asked is not None:
         return asked
@@ -45,16 +44,16 @@ def processes(asked: int | None, work_s: float) -> int:
 def spread(
     items: Iterable[Item], here: Callable[[Item], Result], there: Callable[[Item], Result], workers: int
 ) -> Generator[tuple[Item, Result]]:
-    """Every item with its result, as they are done.
+    """Yield each item with its result as it completes.
 
     Args:
-        items: what there is to do; all different.
-        here: does one in this process.
-        there: does the same in another process; sent there with all that it refers to.
-        workers: how many processes; 1 for this one. What cannot be sent is done in this one.
+        items: the items, all different.
+        here: computes a result in this process.
+        there: computes the same in another process; pickled with everything it refers to.
+        workers: number of processes; 1 for this one only. Work that cannot be pickled is done in this one.
 
     Raises:
-        Exception: what went wrong with the first of the items with which something did.
+        Exception: the error of the first item that failed.
     """
     left = list(items)
     if workers > 1 and len(left) > 1 and (task := _portable(there)) is not None:
@@ -69,12 +68,12 @@ def spread(
 
 
 def _portable(task: Callable[..., Any]) -> bytes | None:
-    """A function as bytes; None if it refers to something that exists in this process alone."""
+    """A function as bytes; None if it cannot be pickled."""
     import cloudpickle
 
     try:
         return bytes(cloudpickle.dumps(task))
-    except Exception:  # noqa: BLE001  (what cannot be sent may raise anything)
+    except Exception:  # noqa: BLE001  (pickling may raise anything)
         return None
 
 
@@ -109,7 +108,7 @@ def _elsewhere(task: bytes, items: tuple[Any, ...], workers: int) -> Iterator[tu
 
 @contextmanager
 def _deaf_to_ctrl_c() -> Iterator[None]:
-    """Processes started here do not hear Ctrl-C: this one ends them."""
+    """Processes started here ignore Ctrl-C; this one ends them."""
     before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     try:
         yield
