@@ -21,6 +21,8 @@ def read_bytes(file: str | Path) -> tuple[bytes, str]:
     """
     path = Path(file)
     try:
+        if path.is_char_device():  # /dev/zero has no end
+            raise InputError("is a device", file=path, fix="give a file, or a pipe such as /dev/stdin")
         stored = path.read_bytes()
     except IsADirectoryError:
         raise InputError("is a folder", file=path, fix="give the file itself") from None

@@ -31,7 +31,7 @@ _NEW, _READY, _OLD = "new", "ready", "old"
 
 def hidden(target: Path) -> Path:
     """The hidden folder beside a file or folder."""
-    return target.with_name(f".greenbatch-{hashlib.sha256(os.fsencode(target.name)).hexdigest()[:8]}")
+    return target.parent / f".greenbatch-{hashlib.sha256(os.fsencode(target.name)).hexdigest()[:8]}"
 
 
 # ---------------------------------------------------------------- one writer at a time

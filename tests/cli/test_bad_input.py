@@ -183,6 +183,16 @@ SCENARIOS = [
     ("repeat = true", 'align = "calendar"', "the workload has no date"),
     ("repeat = true", "step_s = -1", "site.*step_s: is -1"),
     ("repeat = true", "step_s = 1e-9", "step_s"),
+    ('name = "ours"', 'name = "a\\nb"', "line 1: name: .*line breaks"),
+    ('name = "ours"', 'name = "\\u001b[2J"', "line 1: name: .*control characters"),
+    ('name = "ours"', "name = 2024-01-01", "line 1: name: is 2024-01-01 .give a string"),
+    ("processors = 8", "processors = true", "line 7: cluster.processors: is true"),
+    (
+        "repeat = true",
+        "repeat = true\n[rules]\ntick_s = 1e-9",
+        "rules.tick_s: is 1e-9 .give 0 for none, or 1 to 604800 s",
+    ),
+    ('file = "good.swf"', 'file = "/dev/zero"', "/dev/zero: is a device"),
     ("starts = [0]", "starts = [1]", "start.*largest start is 0"),
 ]
 
@@ -225,6 +235,10 @@ FLAGS = [
     (("simulate", "--scheduler", "", "--out", "out"), "scheduler"),
     (("simulate", "--scheduler", "cheapest-start:psi=x", "--out", "out"), "psi is 'x'"),
     (("simulate", "--scheduler", "lptpn+easy", "--out", "out"), "takes no backfilling"),
+    ((*SIMULATE[:3], "--scheduler", "cheapest-start:tick=1e-9", "--out", "out"), "tick is 1e-9 .give 1 to 604800 s"),
+    ((*COMPARE, "--schedulers", "fcfs,random:seed=1.5"), "seed is 1.5 .give a whole number from 0 to 1e15"),
+    ((*COMPARE, "--schedulers", "cheapest-start:reserve=5"), "reserve is 5 .give 0 to 1"),
+    ((*SIMULATE[:3], "--scheduler", "cheapest-start:tick=1", "--out", "out"), "86,400 starts of each job"),
     (("simulate", "--scheduler", "mine.py:rule+easy", "--out", "out"), "mine.py: no such file"),
     (
         ("simulate", "--scheduler", "f2+green", "--out", "out", "--scenario", "plain", "--trace", "good.swf"),
@@ -271,6 +285,8 @@ FOLDERS: list[tuple[str, tuple[str, ...], str]] = [
     ("n" * 300, (), "--out"),
     ("bad\0name", (), "is not a folder name"),
     ("", (), "--out"),
+    ("/", (), "/: --out: "),
+    ("/", ("--force",), "/: --out: "),
 ]
 
 

@@ -48,6 +48,11 @@ def test_horizon_counts_whole_slots(horizon_s, slots):
     assert site([1, 2, 3, 4], forecast_horizon_s=horizon_s).horizon_slots == slots
 
 
+def test_rounding_costs_no_slot():
+    assert 0.3 / 0.1 < 3
+    assert site([1, 2, 3, 4], step_s=0.1, forecast_horizon_s=0.3).horizon_slots == 3
+
+
 @given(
     power_w=st.lists(st.integers(0, 50_000), min_size=1, max_size=60),
     horizon=st.integers(1, 70),

@@ -47,7 +47,7 @@ CASES = [
     ('file = "trace.swf"', 'file = "a\\u0000b"', 3, "workload.file"),
     ('file = "trace.swf"', 'file = "a"\nlimit = 0', 4, "workload.limit: is 0 (it must be greater than or equal to 1)"),
     ('file = "trace.swf"', 'file = "a"\nlimit = 1.5', 4, "workload.limit: is 1.5 (give a whole number"),
-    ('file = "trace.swf"', 'file = "a"\nlimit = true', 4, "workload.limit: is True (give a whole number"),
+    ('file = "trace.swf"', 'file = "a"\nlimit = true', 4, "workload.limit: is true (give a whole number"),
     ('file = "trace.swf"', 'file = "a"\nreader = "mine"', 4, "workload.reader: is 'mine' (it must be 'default'"),
     ('file = "trace.swf"', "[workload.generator]\nmodel = 'other'", 4, "generator.model: is 'other' (use one of"),
     ('kind = "per-processor"', 'kind = "solar"', 5, "workload.power.kind: is 'solar' (use one of 'none', 'trace'"),

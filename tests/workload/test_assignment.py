@@ -58,10 +58,10 @@ def trace(tmp_path):
 @pytest.mark.parametrize("end", ["\n", "\r\n"])
 def test_list_is_read_by_job_line(tmp_path, trace, end):
     path = tmp_path / "power.csv.gz"
-    path.write_bytes(gzip.compress(end.join(["10", "20", "30.5", "40", ""]).encode()))
+    path.write_bytes(gzip.compress(end.join(["0", "20", "30.5", "40", ""]).encode()))
     w = power_list(trace, path)
     assert w.job_id.tolist() == [4, 9]
-    assert w.power_w.tolist() == [3 * 30.5, 2 * 10]
+    assert w.power_w.tolist() == [3 * 30.5, 0]
     assert set(w.sources) == {"t.swf", "power.csv.gz"}
 
 

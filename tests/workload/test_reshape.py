@@ -43,6 +43,8 @@ def test_published_traces_start_at_zero(greenbatch_data):
 def test_scale_gaps(three):
     assert scale_gaps(three, 0.5).submit_s.tolist() == [10, 12, 20]
     assert scale_gaps(three, 2).submit_s.tolist() == [10, 18, 50]
+    late_first = three.with_columns(submit_s=np.array([30.0, 10, 14]))
+    assert scale_gaps(late_first, 2).submit_s.tolist() == [50, 10, 18]
 
 
 def test_tile(three):
@@ -53,6 +55,8 @@ def test_tile(three):
     assert w.trace_row.tolist() == list(range(9))
     assert w.run_time_s.tolist() == [1, 2, 3] * 3
     assert len(np.unique(w.job_id)) == 9
+    nobody = three.with_columns(preceding_job=np.array([0, -1, 4]))
+    assert tile(nobody, 2, 100).preceding_job.tolist() == [0, -1, 4, 0, -1, 10]
 
 
 @pytest.mark.parametrize(

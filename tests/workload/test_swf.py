@@ -109,6 +109,8 @@ def test_run_over_requested_time_is_counted_not_changed(swf):
         (row(9, allocated=65), "larger than the machine"),
         (row(1), "repeated row"),
         (row(1, status=2), "partial record"),
+        (row(1, status=3), "partial record"),
+        (row(1, status=4), "partial record"),
     ],
 )
 def test_lines_that_cannot_be_simulated_are_dropped_and_counted(swf, line, words):
@@ -120,6 +122,26 @@ def test_lines_that_cannot_be_simulated_are_dropped_and_counted(swf, line, words
     with pytest.raises(InputError) as refused:
         swf(*lines, strict=True)
     assert (refused.value.line, refused.value.fix is not None) == (3, True)
+
+
+@pytest.mark.parametrize("status", [2, 3, 4])
+def test_a_part_without_a_summary_line_is_a_job(swf, status):
+    w = swf(row(), row(9, submit=5, status=status), strict=True)
+    assert w.job_id.tolist() == [1, 9]
+    assert w.status.tolist() == [1, status]
+
+
+def test_the_parts_of_a_job_are_not_jobs(swf):
+    """A job that was swapped twice: its summary, and what it ran before, between and at last (SWF, field 11)."""
+    parts = [row(1, run=run, status=status) for run, status in ((20, 2), (30, 2), (50, 4))]
+    w = swf(row(1, run=100, status=0), *parts)
+    assert (w.run_time_s.tolist(), w.status.tolist()) == ([100], [0])
+    assert one(w, "partial record") == (3, 2)
+
+
+def test_a_preceding_job_of_0_is_none(swf):
+    w = swf(row(1), row(2, before=0))
+    assert w.preceding_job.tolist() == [-1, -1]
 
 
 def test_a_line_with_two_faults_is_counted_once(swf):

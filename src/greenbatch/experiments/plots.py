@@ -91,7 +91,7 @@ def power_plots(outcomes: Mapping[str, Outcome], hours: float = 48.0) -> list[Pi
             )
             axes.fill_between(edges, used, load, step="post", color=BROWN, alpha=0.8, linewidth=0, label="brown")
             axes.step(edges, supply, where="post", color=RENEWABLE, linewidth=1.2, label="renewable supply")
-            axes.set(xlim=(edges[0], (end - first) / 3600), ylim=(0, 1.06 * top_kw))
+            axes.set(xlim=(edges[0], (end - first) / 3600), ylim=(0, 1.06 * top_kw or 1.0))
             axes.set(xlabel="hours since the first submission", ylabel="power [kW]")
             axes.set_xticks(np.arange(edges[0], (end - first) / 3600 + 1, hours / 8))
             figure.legend(loc="outside upper left", ncols=3)

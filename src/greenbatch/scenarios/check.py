@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from datetime import date
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -133,8 +134,8 @@ def _input_error(
         return InputError(problem, file=file, line=line, field=field, fix=fix or None)
     fix = _FIXES.get(kind, f"it must be {message[:1].lower()}{message[1:]}")
     if kind == "string_pattern_mismatch":
-        null = "x00" in context["pattern"]  # the pattern of all strings in a scenario
-        fix = "leave out the null character" if null else f"it must match {context['pattern']}"
+        control = "x00" in context["pattern"]  # the pattern of all strings in a scenario
+        fix = "leave out line breaks and other control characters" if control else f"it must match {context['pattern']}"
     return InputError(f"is {_short(error['input'])}", file=file, line=line, field=field, fix=fix)
 
 
@@ -195,9 +196,9 @@ def _inside(node: Mapping[str, Any], step: str | int, schema: Mapping[str, Any])
 
 
 def _short(value: object) -> str:
-    """A value for a message, shortened."""
+    """A value for a message, as TOML writes it, shortened."""
     try:
-        text = repr(value)
+        text = str(value).lower() if isinstance(value, bool) else str(value) if isinstance(value, date) else repr(value)
     except (ValueError, RecursionError):
         text = "a value too long to show"
     return text if len(text) <= 60 else text[:57] + "..."
