@@ -35,6 +35,17 @@ def test_mean_by_hand():
     assert means.tolist() == [4.0, 2.0, 9.0]
 
 
+def test_a_whole_step_is_not_lost_to_rounding():
+    assert 0.3 / 0.1 < 3
+    means = mean_steps(np.array([0.0, 0.15, 0.3]), np.array([1.0, 2.0]), step_s=0.1)
+    np.testing.assert_allclose(means, [1.0, 1.5, 2.0])
+
+
+def test_the_usual_step_is_that_of_half_the_distances_or_the_median():
+    assert usual_step_s(np.array([0.0, 1, 2, 4, 7])) == (1.0, True)
+    assert usual_step_s(np.array([0.0, 1, 2, 4, 7, 11])) == (2.0, False)
+
+
 def test_where_samples_hold():
     times_s = np.array([10.0, 20.0, 40.0])
     assert sample_edges(times_s, label="start", usual_s=10).tolist() == [10, 20, 40, 50]

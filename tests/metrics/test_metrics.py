@@ -82,6 +82,15 @@ def test_per_run_metrics_by_hand() -> None:
     assert got["utilization_to_last_start"] > 1, "as published it may exceed 1"
 
 
+def test_no_energy_is_wholly_renewable():
+    """As in the published code."""
+    site = Site(name="s", step_s=3600.0, sources_w={"sun": np.array([0.0])}, repeat=True)
+    jobs = {"submit_s": [0.0], "processors": [1], "power_w": [0.0]}
+    idle = Cluster.pooled(8, idle_power_per_machine_w=0.0)
+    got = evaluate(outcome_of(jobs, [0.0], [100.0], idle, site))
+    assert (got["renewable_utilization"], got["energy_kwh"], got["brown_kwh"]) == (1.0, 0.0, 0.0)
+
+
 def test_without_a_site_or_job_power_energy_is_undefined() -> None:
     power = ("energy_kwh", "renewable_used_kwh", "renewable_curtailed_kwh", "brown_kwh", "renewable_utilization")
     unpowered = {key: values for key, values in JOBS.items() if key != "power_w"}
