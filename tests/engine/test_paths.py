@@ -108,7 +108,7 @@ def test_rules_that_cannot_be_compiled_run_as_plain_python(monkeypatch: pytest.M
             assert slow.program(jobs).compiled is None
             rules = Rules(overrun="extend" if number % 2 else "kill")
             same(simulate(jobs, CLUSTER, SITE, rules, slow), simulate(jobs, CLUSTER, SITE, rules, fast))
-    with pytest.raises(InputError, match="conservative backfilling takes no policy that runs as plain Python"):
+    with pytest.raises(InputError, match="conservative backfilling does not support policies in plain Python"):
         simulate(jobs, CLUSTER, SITE, Rules(), scheduler("expansion-plain+conservative"))
 
 
@@ -253,7 +253,7 @@ def test_mistakes_of_a_policy_are_named_in_one_line() -> None:
         (Start.after_seconds(0, np.inf), "me: chose a delay of inf"),
         (Start.after_seconds(0, np.nan), "me: chose a delay of nan"),
         (Start.after_releases(0, -1), "me: chose a delay of -1"),
-        (None, "me: answered None"),
+        (None, "me: returned None"),
     ):
         session = session_of()
         session.view()
@@ -264,28 +264,28 @@ def test_mistakes_of_a_policy_are_named_in_one_line() -> None:
     unfinished = session_of()
     unfinished.view()
     unfinished.apply(Start(0))
-    with pytest.raises(GreenbatchError, match="me left 3 jobs waiting for ever"):
+    with pytest.raises(GreenbatchError, match="me left 3 jobs waiting forever"):
         unfinished.outcome()
 
 
-def test_a_policy_that_always_waits_is_told_so() -> None:
+def test_a_policy_that_always_waits_is_an_error() -> None:
     class Lazy:
         def decide(self, view: View) -> Decision:
             return Wait()
 
     jobs = workload(random_jobs(1))
-    with pytest.raises(GreenbatchError, match="lazy left 40 jobs waiting for ever"):
+    with pytest.raises(GreenbatchError, match="lazy left 40 jobs waiting forever"):
         simulate(jobs, CLUSTER, SITE, Rules(), Decider(Program(name="lazy"), Lazy()))
 
 
 @pytest.mark.parametrize("answer", [Wait(), Start.after_seconds(0, 60.0)])
-def test_a_policy_that_waits_for_ever_is_told_so_where_the_sun_keeps_waking_it(answer: Decision) -> None:
+def test_a_policy_that_waits_forever_is_an_error_even_if_supply_changes_wake_it(answer: Decision) -> None:
     class Lazy:
         def decide(self, view: View) -> Decision:
             return answer
 
     jobs = workload(random_jobs(1))
-    with pytest.raises(GreenbatchError, match=r"lazy left .* jobs waiting for ever: .* answers changed nothing"):
+    with pytest.raises(GreenbatchError, match=r"lazy left .* jobs waiting forever: .* decisions changed nothing"):
         simulate(jobs, CLUSTER, SITE, Rules(), Decider(Program(name="lazy", backfill="green"), Lazy()))
 
 

@@ -378,7 +378,7 @@ def test_agents_with_a_knob_have_a_row_for_each_setting(tmp_path: Path) -> None:
     assert len(budget.rows) == 1
     write_study(tmp_path / "report.html", study, [result], command="", provenance={})
     text = (tmp_path / "report.html").read_text(encoding="utf-8")
-    words = ["Step of the search", "Weights of Tiny", "price of a processor in a wholly green hour"]
+    words = ["Step of the search", "Weights of Tiny", "price of a processor in a fully green hour"]
     assert [word for word in words if word not in text] == []
 
 

@@ -122,7 +122,7 @@ def batched_starts(scenario: Scenario, made: Preset, backfill: str, starts: list
     choice, seen, kinds = Choice(actor, None), env.reset(starts), np.zeros(2, np.int64)
     with torch.inference_mode():
         while len(seen.environment):
-            assert kinds.max() < 20_000, "it waits for ever"
+            assert kinds.max() < 20_000, "it waits forever"
             rows, delays, _ = choice(as_batch(seen))
             last = np.diff(seen.queue_offsets) - 1
             kinds += int((env.layout.wait * (rows.numpy() == last)).sum()), int(np.count_nonzero(delays))

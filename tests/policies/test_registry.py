@@ -1,4 +1,4 @@
-"""Schedulers by name: what is understood, what is refused in one line, and rules of one's own."""
+"""Schedulers by name: what is understood, what is refused in one line, and user-defined rules."""
 
 from __future__ import annotations
 
@@ -166,7 +166,7 @@ def test_lists_of_schedulers() -> None:
         split_schedulers("fcfs+easy,f2+green,fcfs+easy")
 
 
-# --- a rule of one's own -----------------------------------------------------------------------------------------
+# --- user-defined rules -------------------------------------------------------------------------------------------
 
 SHORTEST = """
 import greenbatch as gb
@@ -233,11 +233,11 @@ def test_a_broken_file_is_named_with_its_line(body: str, line: int | None, messa
 @pytest.mark.parametrize(
     ("line", "message"),
     [
-        ("return queue.wait_s * float('nan')", "returned NaN, or not one score for each waiting job, at 0 s"),
-        ("return queue.wait_s[1:].copy()", "returned NaN, or not one score for each waiting job, at 0 s"),
-        ("return [float('nan') for _ in queue.wait_s]", "returned NaN, or not one score for each waiting job, at 0 s"),
+        ("return queue.wait_s * float('nan')", "returned NaN, or not one score per waiting job, at 0 s"),
+        ("return queue.wait_s[1:].copy()", "returned NaN, or not one score per waiting job, at 0 s"),
+        ("return [float('nan') for _ in queue.wait_s]", "returned NaN, or not one score per waiting job, at 0 s"),
         ("return [1.0] * (1 + len([w for w in queue.wait_s]))", "returned NaN, or not one score"),
-        ("return 3.0", "returned NaN, or not one score for each waiting job, at 0 s"),
+        ("return 3.0", "returned NaN, or not one score per waiting job, at 0 s"),
         ("return queue.nothing", "my_rules.py, line 5: AttributeError: 'Queue' object has no attribute 'nothing'"),
         ("return {}['a']", "my_rules.py, line 5: KeyError: 'a'"),
         ("raise ValueError('no idea')", "ValueError: no idea"),
@@ -287,7 +287,7 @@ def test_a_rule_registered_in_the_program_itself() -> None:
         gb.rule("f2")(last)
 
 
-# --- a policy of one's own ---------------------------------------------------------------------------------------
+# --- user-defined policies ---------------------------------------------------------------------------------------
 
 POLICY = """
 import greenbatch as gb
@@ -310,10 +310,10 @@ def test_a_policy_from_a_file(write: Write) -> None:
 @pytest.mark.parametrize(
     ("line", "message"),
     [
-        ("pass", "patient+none: answered None (answer Start(row) or Wait())"),
+        ("pass", "patient+none: returned None (return Start(row) or Wait())"),
         ("return gb.Start(9)", "patient+none: chose row 9 of a queue of 1"),
         ("return gb.Start.after_seconds(0, float('inf'))", "patient+none: chose a delay of inf"),
-        ("return gb.Wait()", "patient+none left 4 jobs waiting for ever"),
+        ("return gb.Wait()", "patient+none left 4 jobs waiting forever"),
         ("return view.future", "my_rules.py, line 8: AttributeError: 'View' object has no attribute 'future'"),
     ],
 )
@@ -338,7 +338,7 @@ def test_a_policy_class_without_its_method_is_named(write: Write) -> None:
 
 def test_conservative_backfilling_takes_no_policy_object(write: Write) -> None:
     path = write(POLICY.format("return gb.Start(0)"))
-    assert "conservative backfilling takes no policy that runs as plain Python" in refusal(
+    assert "conservative backfilling does not support policies in plain Python" in refusal(
         f"{path}:patient+conservative"
     )
 

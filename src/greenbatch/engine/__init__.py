@@ -1,1 +1,1 @@
-"""The clock: queue, running set, backfilling, power. The only compiled code of the package."""
+"""The simulation engine: clock, queue, running jobs, backfilling and power. The only compiled code of the package."""

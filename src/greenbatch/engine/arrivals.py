@@ -1,4 +1,4 @@
-"""What a planner remembers of arrivals (how often and when jobs come, how wide short ones are), and what it expects."""
+"""Statistics of arrivals for the look-ahead planner: their rate, time of day and widths, and the expected rate."""
 
 from __future__ import annotations
 
@@ -9,26 +9,26 @@ import numpy as np
 from greenbatch.engine.compile import compiled
 
 SHORT_ARRIVAL_S = 300.0
-"""Arrivals that request less count as short. [s]"""
+"""Jobs that request less time than this count as short. [s]"""
 PRIOR, PRIOR_SHORT, PRIOR_WIDTH = 8.0, 4.0, 0.12
-"""Before anything has been seen: so many arrivals, so many of them short, their processors distributed exponentially
-about this share of the machine. A few real arrivals outweigh it."""
+"""Prior: number of arrivals, number of short jobs among them, and mean of the exponential distribution of their
+processors as a share of the machine. A few real arrivals outweigh it."""
 DAY_H = 24
 LONGEST_AHEAD_S, LARGEST_CHANGE = 6 * 3600.0, 4.0
-"""How far the time of day is looked ahead at [s], and the largest factor by which it changes the rate."""
+"""How far ahead the time of day is taken into account [s], and the largest factor by which it changes the rate."""
 USUAL_DAYS = 1.0
-"""So many days of arrivals without a time of day count beside those that were seen."""
+"""Weight, in days, of the mean rate of all hours against the rates observed by time of day."""
 (RATE, RATE_AT, SEEN, ALL, SHORTS, WORK, LATEST, ROW, HOURS) = range(9)
 WIDTHS = HOURS + DAY_H
-"""What is remembered: arrivals within the memory, fading, and as of when; arrivals counted, all in all, short ones;
-their work [processor-seconds], and when the job that can end last can end [s]; how far a table of the past was read
-(`engine.unheld`); from ``HOURS`` on, arrivals by hour of the day; from ``WIDTHS`` on, how many short ones needed 0, 1,
-2, ... processors."""
+"""Layout of the memory: recent arrivals, with exponential decay, and the time of that value; arrivals read, all
+arrivals, short ones; their work [processor-seconds], and the latest of their earliest possible ends [s]; the current
+row of the baseline schedule (`engine.unheld`); from ``HOURS`` on, arrivals by hour of the day; from ``WIDTHS`` on,
+short jobs by number of processors: 0, 1, 2, ..."""
 
 
 @compiled
 def begin_memory(s: Any, memory: Any) -> None:
-    """Forget everything but the prior; ``memory`` has shape (WIDTHS + processors + 1,)."""
+    """Reset to the prior; ``memory`` has shape (WIDTHS + processors + 1,)."""
     memory[:] = 0.0
     memory[RATE_AT] = s.clock.now_s
     memory[LATEST] = -np.inf
@@ -40,7 +40,7 @@ def begin_memory(s: Any, memory: Any) -> None:
 
 @compiled
 def remember(s: Any, memory: Any, tau_s: float) -> None:
-    """Count the arrivals since the last call; the rate fades with the time constant ``tau_s``. [s]"""
+    """Count the arrivals since the last call; the rate decays with the time constant ``tau_s``. [s]"""
     c = s.clock
     for k in range(int(memory[SEEN]), c.arrived):
         job = s.jobs[s.arrivals[k]]
@@ -60,12 +60,12 @@ def remember(s: Any, memory: Any, tau_s: float) -> None:
 
 @compiled
 def _usual(s: Any, memory: Any, first: int, last: int) -> float:
-    """Arrivals an hour that are usual for the hours from ``first`` to ``last`` of the clock, by their time of day."""
+    """Usual number of arrivals per hour, for the hours ``first`` to ``last`` of the clock by their time of day."""
     begin, now_h = int(s.jobs[s.arrivals[0]].submit_s // 3600.0), s.clock.now_s / 3600.0
     always = (memory[ALL] - PRIOR + 1.0) / (now_h - begin + 1.0)
     total = 0.0
     for hour in range(first, last + 1):
-        days = (int(now_h) - begin - (hour - begin) % DAY_H + DAY_H - 1) // DAY_H  # seen whole
+        days = (int(now_h) - begin - (hour - begin) % DAY_H + DAY_H - 1) // DAY_H  # complete days observed
         seen = float(days) + (now_h - int(now_h) if (hour - int(now_h)) % DAY_H == 0 else 0.0)
         total += (memory[HOURS + hour % DAY_H] + USUAL_DAYS * always) / (seen + USUAL_DAYS)
     return float(total / (last - first + 1))
@@ -73,7 +73,7 @@ def _usual(s: Any, memory: Any, first: int, last: int) -> float:
 
 @compiled
 def rate_ahead_per_s(s: Any, memory: Any, tau_s: float, ahead_s: float) -> float:
-    """Arrivals to be expected: as of late, but more where the time of day that comes is busier, or fewer. [1/s]"""
+    """Expected rate of arrivals: the recent rate, scaled by how busy the coming hours of the day usually are. [1/s]"""
     hour = int(s.clock.now_s // 3600.0)
     coming = _usual(s, memory, hour, hour + int(min(ahead_s, LONGEST_AHEAD_S) / 3600.0))
     passed = _usual(s, memory, hour - int(tau_s / 3600.0), hour)
@@ -82,21 +82,22 @@ def rate_ahead_per_s(s: Any, memory: Any, tau_s: float, ahead_s: float) -> float
 
 @compiled
 def made_to_wait_s2(s: Any, memory: Any, processors: int, run_s: float) -> float:
-    """By how much a start now would raise the squared wait of a short job that came now and starts as soon as it fits.
+    """Increase in the squared wait of a short job arriving now, if a start takes processors. [s^2]
 
-    On the mean over how many processors short jobs need; running jobs end as expected, and nothing else starts. Half of
-    it, times a rate of arrivals, is the wait of all that come until then. [s^2]
+    The mean over the number of processors that short jobs need. The short job starts as soon as it fits, running jobs
+    end as expected, and nothing else starts. Half of it, times a rate of arrivals, is the total wait of short jobs that
+    arrive until then.
 
     Args:
         s: the state.
-        memory: what is remembered.
-        processors: free ones that the start would take.
-        run_s: for how long.
+        memory: statistics of arrivals.
+        processors: free processors that the start would take.
+        run_s: how long it would take them. [s]
     """
     c = s.clock
     stop = c.expected_first + c.running
-    i, free, wait_s = c.expected_first, c.free, 0.0  # without the start: enough for the width is free, and when
-    j, left, later_s = c.expected_first, c.free - processors, 0.0  # with it, as long as it runs
+    i, free, wait_s = c.expected_first, c.free, 0.0  # without the start: free processors, and the wait
+    j, left, later_s = c.expected_first, c.free - processors, 0.0  # with the start, while it runs
     total = 0.0
     for width in range(max(left, 0) + 1, s.set.processors + 1):
         while free < width and i < stop:

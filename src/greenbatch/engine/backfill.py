@@ -1,4 +1,4 @@
-"""Filling holes in front of a blocked job; `program.BACKFILL_MEANINGS` tells the kinds apart."""
+"""Backfilling ahead of a blocked job; `program.BACKFILL_MEANINGS` describes the kinds."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from greenbatch.engine.supply import is_below_threshold, project_surplus
 
 @compiled_small
 def reserve(s: Any, job: int) -> None:
-    """Find the shadow time at which a blocked job can start by requested ends, and the processors to spare then.
+    """Compute the shadow time, at which a blocked job can start by requested ends, and the spare processors then.
 
     A running job past its requested end is expected to end now.
     """
@@ -36,7 +36,7 @@ def reserve(s: Any, job: int) -> None:
 
 @compiled_small
 def may_start(s: Any, entry: Any) -> bool:
-    """Whether a candidate can start now without delaying the reservation (brown energy aside)."""
+    """Whether a candidate can start now without delaying the reservation (ignoring brown energy)."""
     c = s.clock
     if entry.processors > c.free:
         return False
@@ -70,7 +70,7 @@ def backfill(s: Any, head: int) -> None:
 
 @compiled_small
 def backfill_arrival(s: Any) -> None:
-    """Try only the job that came last: nothing else can have become startable since the last pass."""
+    """Try only the job that arrived last: no other job can have become eligible since the last pass."""
     position = s.clock.last - 1
     if may_start(s, s.queue[position]):
         _start_candidate(s, position)

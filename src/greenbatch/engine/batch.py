@@ -1,7 +1,7 @@
-"""Many simulations side by side, each waiting for a decision: step them, and let them tell what they see.
+"""Many simulations side by side, each waiting for a decision: step them and write their observations.
 
-Arrays of `State` with one more axis in front. A step works on some of the simulations and touches no other, so that
-threads can share a batch; the result does not depend on how it is shared.
+Arrays of `State` with an additional first axis. A step works on some of the simulations and does not touch the others,
+so threads can share a batch; the result does not depend on how they share it.
 """
 
 from __future__ import annotations
@@ -37,11 +37,11 @@ from greenbatch.engine.tally import TALLY, USER, take_stock
 types: Any = _types
 
 DELAY = np.dtype([("kind", N), ("amount", F)])
-"""A delay that may be chosen: its kind (see `engine.state`) and its number of jobs or seconds."""
+"""A delay that can be chosen: its kind (see `engine.state`) and its number of jobs or seconds."""
 
 
 class Batch(NamedTuple):
-    """All arrays of B simulations of up to n jobs; fields of `State` with an axis of simulations in front."""
+    """All arrays of B simulations of up to n jobs: fields of `State` with an additional first axis."""
 
     jobs: Any
     arrivals: Any
@@ -66,11 +66,11 @@ class Batch(NamedTuple):
     users: Any
     """USER, shape (B, u)."""
     values: Any
-    """Value so far of every term of the reward, shape (B, t)."""
+    """Current value of each reward term, shape (B, t)."""
 
 
 class Layout(NamedTuple):
-    """What is seen and what may be done."""
+    """Layout of observations and actions."""
 
     queue: Any
     """COLUMN of waiting jobs."""
@@ -79,27 +79,27 @@ class Layout(NamedTuple):
     supply: Any
     """COLUMN of forecast slots."""
     state: Any
-    """COLUMN of the system as a whole."""
+    """COLUMN of the system state."""
     delays: Any
     """DELAY, shape (d,), d >= 1."""
     terms: Any
-    """Codes of the reward's terms, shape (t,)."""
+    """Codes of the reward terms, shape (t,)."""
     queue_rows: int
-    """Waiting jobs that are seen, at most."""
+    """Largest number of waiting jobs observed."""
     running_rows: int
-    """Running jobs that are seen, at most."""
+    """Largest number of running jobs observed."""
     supply_rows: int
-    """Forecast slots that are seen."""
+    """Number of forecast slots observed."""
     wait: int
-    """1 if waiting until the next event is a choice."""
+    """1 if waiting until the next event is an action."""
     only_fitting: int
-    """1 if only jobs that fit now may be chosen."""
+    """1 if only jobs that fit now can be chosen."""
     longest_hold_s: float
-    """While a job that fits has waited longer than this, waiting is no choice. [s]"""
+    """Waiting is not allowed while a job that fits has waited longer than this. [s]"""
 
 
 class Seen(NamedTuple):
-    """Buffers of what is seen by the simulations that await a decision (see ``envs.batch.Observation``)."""
+    """Buffers for the observations of the simulations that await a decision (see ``envs.batch.Observation``)."""
 
     queue: Any
     queue_offsets: Any
@@ -147,11 +147,11 @@ def one_of(batch: Any, b: int) -> Any:
 
 @compiled_small
 def fill_choices(s: Any, layout: Any, rows: int, selectable: Any, at: int, delays: Any) -> None:
-    """Write which rows and which delays may be chosen.
+    """Write which rows and which delays can be chosen.
 
     Args:
         s: the state.
-        layout: what may be done.
+        layout: layout of observations and actions.
         rows: visible waiting jobs.
         selectable: bool: ``selectable[at : at + rows + wait]`` is written.
         at: first row to write.
@@ -173,7 +173,7 @@ def fill_choices(s: Any, layout: Any, rows: int, selectable: Any, at: int, delay
 
 @compiled
 def observe_one(s: Any, layout: Any, seen: Any, a: int) -> None:
-    """Write what one simulation sees as row ``a`` of ``seen``; its offsets are set already."""
+    """Write the observation of one simulation to row ``a`` of ``seen``, whose offsets must be set."""
     at = seen.queue_offsets[a]
     rows = seen.queue_offsets[a + 1] - at - layout.wait
     fill_queue(s, layout.queue, rows, layout.wait == 1, seen.queue, at)
@@ -196,20 +196,20 @@ def _act(s: Any, layout: Any, row: int, delay: int) -> None:
 
 
 def step(batch: Any, layout: Any, chosen: Any, actions: Any, seen: Any, going: Any, ended: Any, counts: Any) -> None:
-    """Carry out one action in each of some simulations, go on to the next decision, and write what is seen there.
+    """Carry out one action in each chosen simulation, advance to the next decision, and write the observations.
 
-    One simulation after the other, so that what is seen is written while its state is still in the processor's cache.
+    Processes one simulation at a time, so that its observation is written while its state is still in the CPU cache.
 
     Args:
         batch: the simulations.
-        layout: what is seen and may be done.
+        layout: layout of observations and actions.
         chosen: simulations that await a decision, shape (a,).
-        actions: (row, delay) of each, shape (a, 2); the row after the visible jobs is waiting. Shape (0, 2) for fresh
-            simulations, which are brought to their first decision.
-        seen: buffers for a simulations: written from their beginning, without those that end.
-        going: the simulations that are written, shape (a,): written.
-        ended: bool, shape (a,): written.
-        counts: simulations that are written, their rows of the queue, and of running jobs: written.
+        actions: (row, delay) of each, shape (a, 2); the row after the visible jobs means waiting. Shape (0, 2) for new
+            simulations, which are advanced to their first decision.
+        seen: output; buffers for a simulations, filled from the start, without simulations that ended.
+        going: output; the simulations observed, shape (a,).
+        ended: output; whether each simulation ended, bool, shape (a,).
+        counts: output; number of simulations observed, of their queue rows, and of their running jobs.
     """
     written = 0
     seen.queue_offsets[0] = seen.running_offsets[0] = 0
@@ -233,7 +233,7 @@ def step(batch: Any, layout: Any, chosen: Any, actions: Any, seen: Any, going: A
 
 @cache
 def compiled_step() -> Callable[..., None]:
-    """`step`, compiled (or loaded from the cache) when it is first asked for."""
+    """`step`, compiled or loaded from the cache on first use."""
     numbers = _array(N, 1)
     signature = types.void(
         BATCH_TYPE, LAYOUT_TYPE, numbers, _array(N, 2), SEEN_TYPE, numbers, _array(np.bool_, 1), numbers

@@ -1,7 +1,8 @@
-"""The books: where the energy of a power profile came from.
+"""Energy accounting: which sources the energy of a power profile came from.
 
-One integrator for everything. Between two instants load and supply are constant; supply is used in the order
-renewable, battery, grid. Storage is not modeled yet: its place is `settle`, which sees the intervals in time order.
+All energies come from this one integrator. Between two instants, load and supply are constant; supply is used in the
+order renewable, battery, grid. Storage is not modeled yet; it would go into `settle`, which gets the intervals in time
+order.
 """
 
 from __future__ import annotations
@@ -48,7 +49,7 @@ def split(
 ) -> int:  # fmt: skip
     """Cut an interval at load changes and supply slots; write (start, end, load, renewable) rows, return their number.
 
-    Before the first and after the last instant of the profile the load is idle. The supply repeats.
+    Before the first and after the last instant of the profile, the load is the idle power. The supply repeats.
     """
     n, slots = time_s.shape[0], supply_w.shape[0]
     at_s, k, count = start_s, np.searchsorted(time_s, start_s, side="right"), 0
@@ -76,7 +77,7 @@ def split(
 
 @compiled
 def settle(rows: Any, used_w: Any) -> tuple[float, float, float, float, float]:
-    """Pay every interval of `split`, in time order; fill the renewable power used and return the sums of `Books`."""
+    """Account for each interval of `split` in time order; fill the renewable power used, return the sums of `Books`."""
     load_j = renewable_j = used_j = curtailed_j = grid_j = 0.0
     for i in range(rows.shape[0]):
         seconds, load, renewable = rows[i, 1] - rows[i, 0], rows[i, 2], rows[i, 3]
@@ -130,7 +131,7 @@ def power_segments(outcome: Outcome, start_s: float | None = None, end_s: float 
 def books(outcome: Outcome, start_s: float | None = None, end_s: float | None = None) -> Books:
     """Energy over an interval, by default from the first start to the last end. [J]
 
-    Outside of the schedule the cluster idles.
+    Outside the schedule the cluster is idle.
 
     Raises:
         SupplyExhausted: the interval leaves a power series that does not repeat.

@@ -1,8 +1,8 @@
-"""Events: what happens next, and in which order at one instant.
+"""Events: which one is next, and their order at the same instant.
 
-The one place for ties. At equal times an arrival comes before a completion (after it under ``completion_first``), and
-both before a wake-up (a change of supply, a tick, the end of a delay). Arrivals of one instant come in the order of
-job ids; completions of one instant in the order in which the jobs were started. The clock never goes backward.
+All ties are resolved here. At equal times, an arrival comes before a completion (after it under ``completion_first``),
+and both come before a wake-up (a change of supply, a tick, the end of a delay). Simultaneous arrivals are ordered by
+job id, simultaneous completions by order of starting. The clock never goes backward.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ def next_completion_s(s: Any) -> float:
 
 @compiled_small
 def next_event(s: Any, wake_s: float) -> int:
-    """Move the clock to the next event, carry it out and return its kind.
+    """Advance the clock to the next event, carry it out and return its kind.
 
     Args:
         s: the state.
@@ -62,7 +62,7 @@ def next_event(s: Any, wake_s: float) -> int:
 def step(s: Any, wake_s: float) -> int:
     """The next event or, under the ``per_instant`` rule, all events of the next instant.
 
-    Returns its kind, or COMPLETION if there were several: then the whole queue must be looked at.
+    Returns its kind, or COMPLETION if there were several, because the whole queue must then be considered.
     """
     kind = next_event(s, wake_s)
     if s.set.per_instant and kind != NOTHING:
@@ -74,7 +74,7 @@ def step(s: Any, wake_s: float) -> int:
 
 @compiled_small
 def next_supply_change_s(s: Any) -> float:
-    """Begin of the next supply slot, infinite without a site. [s]"""
+    """Start of the next supply slot, infinite without a site. [s]"""
     if s.set.supply_slots == 0:
         return np.inf
     slot = np.floor((s.clock.now_s - s.set.supply_origin_s) / s.set.supply_step_s)
@@ -84,14 +84,14 @@ def next_supply_change_s(s: Any) -> float:
 
 @compiled_small
 def tick_after(time_s: float, tick_s: float) -> float:
-    """The first multiple of a tick after a time, whatever the rounding of a fractional tick. [s]"""
+    """The first multiple of a tick after a time, also if a fractional tick is rounded. [s]"""
     after_s = (np.floor(time_s / tick_s) + 1.0) * tick_s
     return float(after_s) if after_s > time_s else float(after_s + tick_s)
 
 
 @compiled_small
 def next_tick_s(s: Any) -> float:
-    """Next multiple of a tick on the clock, infinite for tick 0. [s]"""
+    """Next multiple of the tick, infinite for tick 0. [s]"""
     return tick_after(s.clock.now_s, s.set.tick_s) if s.set.tick_s > 0 else np.inf
 
 

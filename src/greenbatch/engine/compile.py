@@ -1,7 +1,7 @@
-"""How the engine is compiled: ahead of the first run, cached on disk, never stale.
+"""Compilation of the engine: before the first run, cached on disk, never stale.
 
-Numba's own cache does not notice an edited callee in another file, nor a changed module constant. So the cache
-folder is keyed by a hash of *all* engine sources, Numba's version and the processor; any change is a new folder.
+Numba's own cache does not detect an edited callee in another file or a changed module constant. The cache folder is
+therefore keyed by a hash of *all* engine sources, Numba's version and the CPU; any change gives a new folder.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from llvmlite import binding as llvm
 from numba.core import config as _config
 
 config: Any = _config
-"""Numba's settings; its stubs do not know them."""
+"""Numba's settings, which its type stubs lack."""
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -34,19 +34,19 @@ _FOLDERS_KEPT = 4
 
 @cache
 def engine_hash() -> str:
-    """Hash of everything that decides what the compiled engine does (hex, 16 digits)."""
+    """Hash of everything that the compiled engine depends on (hex, 16 digits)."""
     digest = hashlib.sha256()
     for source in sorted(Path(__file__).parent.glob("*.py")):
         digest.update(source.name.encode() + b"\0" + source.read_bytes() + b"\0")
     cpu = llvm.get_host_cpu_name(), str(llvm.get_host_cpu_features().flatten())
-    for part in (numba.__version__, sys.version, *cpu, __file__):  # Numba keeps one cache per place of a source file
+    for part in (numba.__version__, sys.version, *cpu, __file__):  # Numba keeps one cache per path of a source file
         digest.update(part.encode() + b"\0")
     return digest.hexdigest()[:16]
 
 
 @cache
 def cache_folder() -> Path:
-    """Where this engine's machine code is kept; created on first use, old engines' folders are removed."""
+    """Folder of this engine's machine code; created on first use, when folders of old engines are removed."""
     root = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "greenbatch" / "engine"
     folder = root / engine_hash()
     try:
@@ -91,10 +91,10 @@ def machine_code(
         function: the function.
         signature: compile for these types at once; otherwise at the first call.
         cached: keep the machine code on disk.
-        small: put its machine code into its callers, because a call would cost more than the work.
-        allocates: it makes arrays. Other functions do without reference counting (the caller keeps the state alive),
-            which would cost as much as their work.
-        checked: an index beyond an array raises IndexError instead of reading what lies there.
+        small: inline the machine code into its callers, because a call would cost more than the work.
+        allocates: the function creates arrays. Other functions do without reference counting, which would cost as much
+            as their work; the caller keeps the state alive.
+        checked: an index out of bounds raises IndexError instead of reading whatever is there.
     """
     before = config.CACHE_DIR
     config.CACHE_DIR = str(cache_folder()) if cached and not PLAIN else before
@@ -120,7 +120,7 @@ def machine_code(
 
 
 ENTRIES: dict[str, Any] = {}
-"""Name -> compiled function of every entry point that was asked for."""
+"""Name -> compiled function, for every entry point used so far."""
 
 
 def entry(
@@ -131,8 +131,8 @@ def entry(
     Args:
         name: unique among the engine's entry points.
         function: what it does.
-        signature: its types. Arguments of other types are not noticed: looking at them would cost more than a step.
-        rule: it is a rule, to be handed over as a compiled function; it makes arrays.
+        signature: its types. Arguments of other types are not detected: a check would cost more than a step.
+        rule: it is a rule, which is passed as a compiled function and creates arrays.
         allocates: see `machine_code`.
     """
     with announced(name):
@@ -141,7 +141,7 @@ def entry(
 
 
 def _forgive(on_disk: Any) -> None:
-    """Let a function do without its cache where a file of it is damaged or there is no room for one."""
+    """Make a function ignore its cache if a cache file is damaged or cannot be written."""
     load, save = on_disk.load_overload, on_disk.save_overload
 
     def load_or_compile(*what: Any) -> Any:
@@ -160,23 +160,23 @@ def _forgive(on_disk: Any) -> None:
 
 
 def compiled(function: Function) -> Function:
-    """Compile a function of the engine at its first call (decorator)."""
+    """Compile a function of the engine on its first call (decorator)."""
     return cast(Function, machine_code(function))
 
 
 def compiled_small(function: Function) -> Function:
-    """Compile a small function of the engine into its callers (decorator)."""
+    """Compile a small function of the engine and inline its machine code into its callers (decorator)."""
     return cast(Function, machine_code(function, small=True))
 
 
 def written_in(function: Function) -> Function:
-    """Write a function of the engine into its callers before they are compiled (decorator).
+    """Inline the source of an engine function into its callers before they are compiled (decorator).
 
-    For what compiled code cannot return: a tuple with records.
+    For functions that return what compiled code cannot return: a tuple with records.
     """
     return cast(Function, numba.njit(inline="always")(function))
 
 
 def compiled_allocating(function: Function) -> Function:
-    """Compile a function of the engine that makes arrays, at its first call (decorator)."""
+    """Compile a function of the engine that creates arrays, on its first call (decorator)."""
     return cast(Function, machine_code(function, allocates=True))

@@ -1,8 +1,8 @@
-"""Conservative backfilling: every job gets a reservation when it is submitted, and none is ever moved later.
+"""Conservative backfilling: every job gets a reservation at submission, and no reservation is moved later.
 
-Source: Mu'alem & Feitelson 2001. A job that ends before its requested time leaves a hole; the plan is then compressed:
-in order of the policy's score each waiting job gives up its reservation and takes the earliest slot, which is its old
-one or a better one. With requests that hold (``overrun = "kill"``) nobody starts later than first promised.
+Source: Mu'alem & Feitelson 2001. When a job ends before its requested time, the plan is compressed: in order of the
+policy's score, each waiting job gives up its reservation and takes the earliest slot, which is never later than the old
+one. If jobs do not exceed their requests (``overrun = "kill"``), no job starts later than first promised.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from greenbatch.engine.state import BY_RULE, OK
 
 @compiled
 def _cut(s: Any, count: int, time_s: float) -> tuple[int, int]:
-    """Make a time an edge of the plan; return its index and the new number of slots."""
+    """Split the plan at a time; return the index of the slot that begins there and the new number of slots."""
     low, high = 0, count
     while low < high:
         middle = (low + high) // 2
@@ -40,7 +40,7 @@ def _cut(s: Any, count: int, time_s: float) -> tuple[int, int]:
 
 @compiled
 def _take(s: Any, count: int, from_s: float, until_s: float, processors: int) -> int:
-    """Take processors out of the plan over an interval; return the new number of slots."""
+    """Occupy processors in the plan over an interval; return the new number of slots."""
     first, count = _cut(s, count, from_s)
     last, count = _cut(s, count, until_s)
     for i in range(first, last):
@@ -50,7 +50,7 @@ def _take(s: Any, count: int, from_s: float, until_s: float, processors: int) ->
 
 @compiled
 def earliest_s(s: Any, count: int, processors: int, duration_s: float) -> float:
-    """Earliest time from which the plan has so many processors free for so long. [s]"""
+    """Earliest time from which the plan has enough free processors for the whole duration. [s]"""
     i = 0
     while True:
         begin_s = s.plan[i].time_s
@@ -59,19 +59,19 @@ def earliest_s(s: Any, count: int, processors: int, duration_s: float) -> float:
             k += 1
         if k == count or s.plan[k].time_s >= begin_s + duration_s:
             return float(begin_s)
-        i = k + 1  # slot k is too small: nothing before its end will do
+        i = k + 1  # slot k is too small: no start before its end is possible
 
 
 @compiled
 def _plan_of_running(s: Any) -> int:
-    """The plan with only the running jobs in it; return its number of slots."""
+    """Reset the plan to the running jobs only; return its number of slots."""
     c = s.clock
     s.plan[0].time_s, s.plan[0].free = c.now_s, c.free
     s.plan[1].time_s, s.plan[1].free = np.inf, 0
     count = 2
     for i in range(c.expected_first, c.expected_first + c.running):
         end_s = s.expected[i].end_s
-        if end_s < c.now_s:  # past its requested end: believed to need as long again, at least a minute
+        if end_s < c.now_s:  # past its requested end: assumed to overrun for as long again, at least a minute
             end_s = c.now_s + max(60.0, c.now_s - end_s)
         count = _take(s, count, end_s, np.inf, -s.expected[i].processors)
     return count - 1
@@ -79,7 +79,7 @@ def _plan_of_running(s: Any) -> int:
 
 @compiled
 def _plan_all(s: Any) -> int:
-    """The plan with running jobs and all reservations."""
+    """Reset the plan to the running jobs and all reservations; return its number of slots."""
     count = _plan_of_running(s)
     for i in range(s.clock.first, s.clock.last):
         job = s.jobs[s.queue[i].job]
@@ -91,7 +91,7 @@ def _plan_all(s: Any) -> int:
 
 @compiled
 def _start_due(s: Any) -> None:
-    """Start the jobs whose reservation has come, in order of submission."""
+    """Start the jobs whose reservations are due, in order of submission."""
     i = s.clock.first
     while i < s.clock.last:
         job = s.jobs[s.queue[i].job]
@@ -132,9 +132,9 @@ def _compress(s: Any) -> int:
 
 @compiled
 def run_conservative(s: Any, rule: Any) -> None:
-    """Event loop of conservative backfilling: reserve at submission, compress at early ends, start what is due.
+    """Event loop of conservative backfilling: reserve at submission, compress at early ends, start jobs that are due.
 
-    The plan is kept from event to event; only an end before (or after) the requested time makes a new one.
+    The plan is kept between events; it is rebuilt only if a job ends before (or after) its requested end.
     """
     c = s.clock
     count = _plan_of_running(s)

@@ -1,7 +1,7 @@
 """The decision loop: advance to the next decision, choose a job, place it.
 
-``advance`` and ``place`` are the only ways in which a scheduler moves the clock; compiled rules and Python policies
-go through the same two functions.
+``advance`` and ``place`` are the only functions with which a scheduler moves the clock; compiled rules and Python
+policies use the same two.
 """
 
 from __future__ import annotations
@@ -42,12 +42,12 @@ from greenbatch.engine.state import (
 )
 
 LONGEST_RELEASE_DELAY_S = 3600.0
-"""Cap of a delay until jobs have released (GAS-MARL §4.1.2, type 2). [s]"""
+"""Longest delay until running jobs release their processors (GAS-MARL §4.1.2, type 2). [s]"""
 
 
 @compiled
 def advance(s: Any) -> bool:
-    """Carry out events until a decision is due; False when all jobs have been started and have ended."""
+    """Carry out events until a decision is due; False once all jobs have ended."""
     c = s.clock
     while c.status == OK:
         if c.first < c.last and not c.blocked:
@@ -75,7 +75,7 @@ def advance(s: Any) -> bool:
 
 @compiled_allocating
 def fill_scores(s: Any, rule: Any) -> None:
-    """Let a rule score the waiting jobs (written to the queue)."""
+    """Compute the scores of the waiting jobs with a rule, and write them to the queue."""
     c = s.clock
     n = c.last - c.first
     for i in range(n):
@@ -103,7 +103,7 @@ def fill_scores(s: Any, rule: Any) -> None:
 
 @compiled
 def choose(s: Any, rule: Any) -> int:
-    """Queue position of the job with the lowest score; ties go to the one that stands first."""
+    """Queue position of the job with the lowest score; the first one of a tie."""
     c = s.clock
     if s.set.ranking == BY_ARRIVAL:
         return int(c.first)
@@ -124,7 +124,7 @@ def place(s: Any, position: int, delay: int, amount: float) -> None:
         s: the state.
         position: queue position of the job.
         delay: NO_DELAY, DELAY_RELEASES or DELAY_FOR.
-        amount: number of running jobs that must have released, or seconds.
+        amount: number of running jobs to wait for, or seconds.
     """
     c = s.clock
     job = s.queue[position].job
@@ -141,7 +141,7 @@ def place(s: Any, position: int, delay: int, amount: float) -> None:
 
 @compiled
 def delay_end_s(s: Any, delay: int, amount: float) -> float:
-    """When a delay that begins now ends, by requested ends of running jobs. [s]"""
+    """End of a delay that begins now, by requested ends of running jobs. [s]"""
     c = s.clock
     if delay == DELAY_FOR:
         return float(c.now_s + amount)
@@ -153,10 +153,10 @@ def delay_end_s(s: Any, delay: int, amount: float) -> float:
 
 @compiled
 def _commit(s: Any, job: int, until_s: float, wake_at_end: bool) -> None:
-    """Sticky: nothing but backfilling may start until this job has started.
+    """Sticky: only backfilled jobs can start before this job.
 
-    Without Green-Backfilling a delay only lets events pass. With it, candidates may run until the later of the
-    reservation and the delay's end; a delay by releases has no wake-up of its own, so it may overshoot to the next
+    Without Green-Backfilling, a delay only carries out events. With it, candidates may run until the later of the
+    reservation and the end of the delay. A delay by releases has no wake-up of its own, so it can extend to the next
     event (as in GAS-MARL's simulator).
     """
     c, mode = s.clock, s.set.backfill
@@ -173,7 +173,7 @@ def _commit(s: Any, job: int, until_s: float, wake_at_end: bool) -> None:
             if mode == EASY:
                 reserve(s, job)
             if kind == ARRIVAL and mode in (EASY_SCHEDGYM, EASY_GREEN_ORDER):
-                backfill_arrival(s)  # the reservation stands, so nobody else's chances are better than at the last pass
+                backfill_arrival(s)  # the reservation is unchanged, so no other job has become eligible
             elif mode != NONE:
                 backfill(s, job)
             wake_s = np.inf
@@ -182,7 +182,7 @@ def _commit(s: Any, job: int, until_s: float, wake_at_end: bool) -> None:
                 if wake_at_end and c.now_s < until_s:
                     wake_s = min(wake_s, until_s)
             kind = step(s, wake_s)
-        if s.set.twins and mode != NONE:  # what stable sorts by score, by Eq. 15 and by submission would leave
+        if s.set.twins and mode != NONE:  # the order that stable sorts by score, Eq. 15 and submission give
             _sort_twins(s, True)
             if mode in (EASY_GREEN_ORDER, GREEN):
                 _sort_twins(s, False)
@@ -191,7 +191,7 @@ def _commit(s: Any, job: int, until_s: float, wake_at_end: bool) -> None:
 
 @compiled
 def _sort_twins(s: Any, by_score: bool) -> None:
-    """Sort waiting jobs of equal submission among themselves, stably, by score or by GAS-MARL Eq. 15."""
+    """Stably sort waiting jobs with equal submit times by score or by GAS-MARL Eq. 15."""
     c = s.clock
     spare = s.queue.shape[0] - 1  # the queue has one row more than there are jobs
     for i in range(c.first + 1, c.last):
@@ -210,7 +210,7 @@ def _sort_twins(s: Any, by_score: bool) -> None:
 
 @compiled
 def _block(s: Any, job: int, score: float, until_s: float) -> None:
-    """Reconsider: fill holes around this job now, decide again at the next event (or at the delay's end)."""
+    """Reconsider: backfill around this job now, decide again at the next event (or at the end of the delay)."""
     c = s.clock
     reserve(s, job)
     c.shadow_s = max(c.shadow_s, until_s)

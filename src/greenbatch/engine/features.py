@@ -1,8 +1,8 @@
-"""What a learned policy sees, as named columns: waiting jobs, running jobs, forecast slots, the system as a whole.
+"""Observations of learned policies as named columns: waiting jobs, running jobs, forecast slots and system state.
 
 A column is ``min(max(raw / scale, floor), ceiling)``, or the same of ``log(1 + raw / scale)``; an unknown value (NaN)
-is exactly 1, as in the papers' encodings. The presets list the columns they use. One implementation serves training,
-evaluation and a live queue.
+is exactly 1, as in the papers' encodings. The presets list the columns they use. Training, evaluation and a live queue
+share this implementation.
 
 Sources: GAS-MARL §4.1.1 and its published code; RLScheduler §IV-A and its published code.
 """
@@ -18,11 +18,11 @@ from greenbatch.engine.state import F, N
 from greenbatch.engine.supply import forecast_w, project_surplus, slot_at
 
 COLUMN = np.dtype([("feature", N), ("scale", F), ("floor", F), ("ceiling", F), ("log", N)])
-"""One column of an observation: which feature, and its normaliser."""
+"""One column of an observation: its feature and its normalizer."""
 
 
 class Feature(NamedTuple):
-    """A named quantity that the engine can fill in."""
+    """A named quantity that the engine can compute."""
 
     unit: str
     meaning: str
@@ -45,7 +45,7 @@ QUEUE_FEATURES: dict[str, Feature] = {
     "group": Feature("1", "number of the group (RLScheduler's code)"),
     "executable": Feature("1", "number of the executable (RLScheduler's code)"),
     "user": Feature("1", "number of the user (RLScheduler's code)"),
-    "is_wait": Feature("1", "1 in the extra row that stands for waiting until the next event, else 0"),
+    "is_wait": Feature("1", "1 in the extra row for waiting until the next event, else 0"),
     "slowdown": Feature("1", "(wait + requested time) / max(requested time, 10 s), >= 1"),
     "area": Feature("s", "requested time x processors / processors of the cluster, > 0"),
     "until_fits": Feature("s", "time until enough processors are free by requested ends, 0 if they are now"),
@@ -66,10 +66,10 @@ RUNNING_FEATURES: dict[str, Feature] = {
 SLOT_LENGTH, SLOT_POWER = range(2)
 
 SUPPLY_FEATURES: dict[str, Feature] = {
-    "length": Feature("s", "what remains of the slot: less than a step for the present one (GAS-MARL Table 1)"),
+    "length": Feature("s", "remaining length of the slot: less than a step for the current one (GAS-MARL Table 1)"),
     "power": Feature("W", "forecast renewable power of the slot, >= 0 (GAS-MARL Table 1)"),
 }
-"""Features of forecast slots, the present one first, in the order of their codes."""
+"""Features of forecast slots, the current one first, in the order of their codes."""
 
 FREE_SHARE, LOAD, SUPPLY_NOW, QUEUE_LENGTH, QUEUED_WORK, RUNNING_WORK, HOUR_SINE, HOUR_COSINE, SINCE_ARRIVAL = range(9)
 
@@ -84,11 +84,11 @@ STATE_FEATURES: dict[str, Feature] = {
     "hour_cosine": Feature("1", "cosine of the time of day, -1 to 1"),
     "since_arrival": Feature("s", "time since the last submission, >= 0"),
 }
-"""Features of the system as a whole, in the order of their codes."""
+"""Features of the system state, in the order of their codes."""
 
 DAY_S = 86_400.0
 _RAW, _POWER, _REQUESTED, _BROWN = range(4)
-"""Rows of ``State.columns`` that are used as scratch here."""
+"""Rows of ``State.columns`` that are scratch memory here."""
 
 
 @compiled_small
@@ -103,7 +103,7 @@ def _encode(column: Any, raw: float) -> float:
 
 @compiled_small
 def _brown_energy(s: Any, rows: int) -> None:
-    """Extra brown energy of starting each visible waiting job now, to scratch: one pass over jobs per segment. [J]"""
+    """Write the extra brown energy of starting each visible waiting job now to scratch memory. [J]"""
     c = s.clock
     power_w, requested_s, brown_j = s.columns[_POWER], s.columns[_REQUESTED], s.columns[_BROWN]
     longest_s = 0.0
@@ -122,8 +122,8 @@ def _brown_energy(s: Any, rows: int) -> None:
 
 
 @compiled_small
-def _raw_of_job(s: Any, job: Any, feature: int) -> float:  # noqa: PLR0911  (compiled code knows no tables of functions)
-    """A feature of one waiting job that depends on nothing but the job and the clock."""
+def _raw_of_job(s: Any, job: Any, feature: int) -> float:  # noqa: PLR0911  (compiled code has no tables of functions)
+    """A feature of one waiting job that depends only on the job and the clock."""
     if feature == WAIT:
         return float(s.clock.now_s - job.submit_s)
     if feature == REQUESTED_TIME:
@@ -143,7 +143,7 @@ def _raw_of_job(s: Any, job: Any, feature: int) -> float:  # noqa: PLR0911  (com
 
 @compiled
 def _until_fits(s: Any, rows: int, idle: bool) -> None:
-    """Time until each visible waiting job fits, or the free processor time until then, to scratch. [s]"""
+    """Write the time until each visible waiting job fits, or the free processor time until then, to scratch. [s]"""
     c, raw = s.clock, s.columns[_RAW]
     for i in range(rows):
         wanted, free, at_s, free_s = s.queue[c.first + i].processors, c.free, c.now_s, 0.0
@@ -159,7 +159,7 @@ def _until_fits(s: Any, rows: int, idle: bool) -> None:
 
 @compiled_small
 def _raw_of_queue(s: Any, feature: int, rows: int) -> None:
-    """One feature of the visible waiting jobs, to scratch."""
+    """Write one feature of the visible waiting jobs to scratch memory."""
     c, raw = s.clock, s.columns[_RAW]
     if feature == IS_BROWN:
         for i in range(rows):
@@ -191,7 +191,7 @@ def fill_queue(s: Any, columns: Any, rows: int, wait: bool, out: Any, at: int) -
         s: the state.
         columns: COLUMN, shape (k,).
         rows: number of jobs, at most the length of the queue.
-        wait: add a row that stands for waiting: ``is_wait`` is 1, all else 0.
+        wait: add a row that represents waiting: ``is_wait`` is 1, everything else is 0.
         out: float32, shape (>= at + rows + wait, k).
         at: first row to write.
     """
@@ -229,7 +229,7 @@ def fill_running(s: Any, columns: Any, rows: int, out: Any, at: int) -> None:
 
 @compiled_small
 def fill_supply(s: Any, columns: Any, rows: int, out: Any) -> int:
-    """Encode forecast slots to ``out``, float32, shape (rows, k); return the number of the present slot."""
+    """Encode forecast slots to ``out``, float32, shape (rows, k); return the number of the current slot."""
     now_s, p = s.clock.now_s, s.set
     current = slot_at(s, now_s)
     for i in range(rows):
@@ -263,7 +263,7 @@ def running_work_s(s: Any) -> float:
 
 @compiled_small
 def fill_state(s: Any, columns: Any, out: Any) -> None:
-    """Encode the system as a whole to ``out``, float32, shape (k,)."""
+    """Encode the system state to ``out``, float32, shape (k,)."""
     c = s.clock
     for k in range(columns.shape[0]):
         feature, raw = columns[k].feature, 0.0

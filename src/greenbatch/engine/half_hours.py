@@ -1,6 +1,6 @@
-"""The half-hours ahead of a planner: what power and how many processors each leaves, what a job would cost in it.
+"""The half-hours ahead of the planner: surplus power, free processors and the cost of a job in each.
 
-One table, a row a quantity and a column a half-hour; the first is what remains of the present one.
+One table with one row per quantity and one column per half-hour; the first column is the rest of the current half-hour.
 """
 
 from __future__ import annotations
@@ -15,10 +15,10 @@ from greenbatch.engine.supply import forecast_w, slot_at
 BIN_S = 1800.0
 """Length of a half-hour. [s]"""
 BINS = 640
-"""Half-hours that a table can cover, 13 days; what lies beyond is taken to cost what the last one does."""
+"""Largest number of half-hours in a table, 13 days; later ones are assumed to cost as much as the last one."""
 (SURPLUS, FREE, GREEN, COST, TOTAL, NEXT_FULL, ROWS) = range(7)
-"""Rows of the table: forecast power that nobody uses [W], free processors, greenness from 0 to 1, cost of a job per
-second [W], its sum from now to the beginning of the half-hour [J], and the next half-hour with too few processors."""
+"""Rows of the table: forecast surplus power [W], free processors, greenness from 0 to 1, cost of a job per second [W],
+its total from now to the beginning of the half-hour [J], and the next half-hour with too few processors."""
 
 
 @compiled
@@ -28,8 +28,8 @@ def lay_out(s: Any, grid: Any, ahead_s: float, green_w: float) -> int:
     Args:
         s: the state.
         grid: the table, shape (ROWS, BINS).
-        ahead_s: how far it must reach. [s]
-        green_w: surplus of an idle machine that makes a half-hour wholly green. [W]
+        ahead_s: time span that the table must cover. [s]
+        green_w: surplus of an idle machine at which a half-hour is fully green. [W]
     """
     c, p = s.clock, s.set
     begin_s = np.floor(c.now_s / BIN_S) * BIN_S
@@ -40,7 +40,7 @@ def lay_out(s: Any, grid: Any, ahead_s: float, green_w: float) -> int:
         grid[SURPLUS, k] = supply_w - c.load_w
         grid[FREE, k] = c.free
         grid[GREEN, k] = min(max((supply_w - p.idle_w) / green_w, 0.0), 1.0)
-    grid[COST, :count] = 0.0  # scratch: power and processors that running jobs give back from a half-hour on
+    grid[COST, :count] = 0.0  # scratch: power and processors that running jobs release, from a half-hour on
     grid[NEXT_FULL, :count] = 0.0
     first_s = begin_s + BIN_S - c.now_s
     for i in range(c.expected_first, c.expected_first + c.running):
@@ -64,7 +64,7 @@ def lay_out(s: Any, grid: Any, ahead_s: float, green_w: float) -> int:
 
 @compiled
 def occupy(s: Any, grid: Any, count: int, from_s: float, until_s: float, processors: int, power_w: float) -> None:
-    """Take processors and power out of the half-hours between two times."""
+    """Occupy processors and power in the half-hours between two times."""
     begin_s = np.floor(s.clock.now_s / BIN_S) * BIN_S
     first, end = max(int((from_s - begin_s) / BIN_S), 0), (until_s - begin_s) / BIN_S
     last = int(end)
@@ -80,7 +80,7 @@ def occupy(s: Any, grid: Any, count: int, from_s: float, until_s: float, process
 
 @compiled
 def mean_green(grid: Any, first: int, last: int, count: int) -> float:
-    """Mean greenness of the half-hours from one to before another."""
+    """Mean greenness of the half-hours from ``first`` up to but not including ``last``."""
     total, seen = 0.0, 0
     for k in range(first, min(last, count)):
         total += grid[GREEN, k]
@@ -92,17 +92,17 @@ def mean_green(grid: Any, first: int, last: int, count: int) -> float:
 def cost_between(
     s: Any, grid: Any, power_w: float, green_w: float, first: int, stop: int, rest_s: float, count: int
 ) -> float:  # fmt: skip
-    """What a job costs from the beginning of a half-hour (0 for now) until ``rest_s`` into another. [J]
+    """Cost of a job from the beginning of a half-hour (0 for now) until ``rest_s`` into a later one. [J]
 
     Args:
         s: the state.
         grid: the table.
         power_w: power of the job. [W]
-        green_w: price of its processors in a wholly green half-hour. [W]
-        first: where it starts.
-        stop: where it ends.
+        green_w: price of its processors in a fully green half-hour. [W]
+        first: half-hour in which it starts.
+        stop: half-hour in which it ends.
         rest_s: how long it runs in the last one. [s]
-        count: half-hours that count.
+        count: number of half-hours in the table.
     """
     total_j, cost_w = 0.0, 0.0
     length_s = BIN_S
@@ -119,13 +119,13 @@ def cost_between(
 
 @compiled
 def total_up(s: Any, grid: Any, power_w: float, green_w: float, count: int) -> None:
-    """Fill a job's cost in each half-hour and its sum from now on.
+    """Fill in the cost of a job in each half-hour and its running total.
 
     Args:
         s: the state.
         grid: the table.
         power_w: power of the job. [W]
-        green_w: price of its processors in a wholly green half-hour. [W]
+        green_w: price of its processors in a fully green half-hour. [W]
         count: half-hours to fill.
     """
     total = 0.0
@@ -141,7 +141,7 @@ def total_up(s: Any, grid: Any, power_w: float, green_w: float, count: int) -> N
 
 @compiled
 def mark_full(grid: Any, count: int, need: int) -> None:
-    """For each half-hour the next one, itself included, in which too few processors are free."""
+    """Fill in, for each half-hour, the next one (including itself) with too few free processors."""
     following = float(count)
     for k in range(count - 1, -1, -1):
         if grid[FREE, k] < need:
@@ -151,8 +151,8 @@ def mark_full(grid: Any, count: int, need: int) -> None:
 
 @compiled
 def is_room(grid: Any, first: int, last: int, count: int, need: int) -> bool:
-    """Whether so many processors are free in all half-hours from one to another."""
-    for k in range(first, min(last + 1, count)):  # noqa: SIM110  (all() would need reference counting)
+    """Whether ``need`` processors are free in all half-hours from ``first`` to ``last``."""
+    for k in range(first, min(last + 1, count)):  # noqa: SIM110  (all() would require reference counting)
         if grid[FREE, k] < need:
             return False
     return True
@@ -160,7 +160,7 @@ def is_room(grid: Any, first: int, last: int, count: int, need: int) -> bool:
 
 @compiled
 def earliest_room(grid: Any, reach: int, count: int, need: int) -> int:
-    """The first half-hour from which so many processors are free for ``reach`` more, -1 if none of the table is."""
+    """The first half-hour from which ``need`` processors are free for ``reach`` more, -1 if there is none."""
     for k in range(1, count):
         if is_room(grid, k, min(k + reach, count - 1), count, need):
             return k

@@ -1,4 +1,4 @@
-"""The compiled entry points: each is compiled, or loaded from the cache, when it is first asked for."""
+"""The compiled entry points: each is compiled or loaded from the cache on first use."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ _COLUMN = types.Array(types.float64, 1, "C")
 QUEUE_TYPE = types.NamedTuple([types.float64] * 3 + [_COLUMN] * 6, Queue)
 """Compiled type of the columns that a rule sees."""
 RULE_TYPE = types.FunctionType(_COLUMN(QUEUE_TYPE))
-"""Compiled type of a rule: handed over as a function, so that the engine is compiled once for all rules."""
+"""Compiled type of a rule: passed as a function, so that the engine is compiled once for all rules."""
 
 
 def _records(dtype: np.dtype[Any]) -> Any:
@@ -107,8 +107,8 @@ def part(name: str) -> Callable[..., Any]:
     """A compiled entry point of the engine, compiled on first use.
 
     ``priority``, ``conservative``, ``scan``, ``scan-published`` and ``plan`` simulate to the end: ``(state, rule)``;
-    ``advance`` and ``place`` are the steps of a session (see `engine.decide`); ``no-rule`` stands in for a rule where
-    jobs have fixed scores.
+    ``advance`` and ``place`` are the steps of a session (see `engine.decide`); ``no-rule`` is passed instead of a rule
+    if jobs have fixed scores.
     """
     function, signature = _PARTS[name]
     return cast(Callable[..., Any], entry(name, function, signature, rule=name == "no-rule"))
@@ -118,10 +118,10 @@ def compile_rule(function: Rule, *, cached: bool) -> Rule:
     """Compile a priority rule.
 
     Raises:
-        Exception: Numba cannot compile it, and raises anything, also AssertionError, on code it does not know; or it
-            gives no column of floats. It can still run as plain Python.
+        Exception: Numba cannot compile it, in which case it can raise anything, even AssertionError; or it does not
+            return a column of floats. The rule can still run as plain Python.
     """
     code = machine_code(function, _COLUMN(QUEUE_TYPE), cached=cached, allocates=True, checked=not cached)
     if not PLAIN and code.nopython_signatures[0].return_type != _COLUMN:
-        raise TypeError(f"{function.__name__} gives {code.nopython_signatures[0].return_type}")
+        raise TypeError(f"{function.__name__} returns {code.nopython_signatures[0].return_type}")
     return cast(Rule, code)

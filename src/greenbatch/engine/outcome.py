@@ -1,4 +1,4 @@
-"""What a simulation leaves behind: the job schedule and the power profile."""
+"""The outcome of a simulation: the job schedule and the power profile."""
 
 from __future__ import annotations
 
@@ -38,16 +38,16 @@ class Outcome(Shown):
     end_s: Floats
     """End of each job. [s]"""
     promised_start_s: Floats
-    """First reservation a job was given, NaN if it never got one. [s]"""
+    """First reservation of each job, NaN if it never got one. [s]"""
     profile_time_s: Floats
     """Instants at which the load changes, ascending, shape (m,); the last is the end of the last job. [s]"""
     profile_load_w: Floats
     """Cluster power, idle power included, from each instant to the next, shape (m,). [W]"""
     decisions: int
-    """Jobs that started because the policy picked them; the others were backfilled. Conservative backfilling gives
-    every job a reservation of its own, so there it is all of them."""
+    """Jobs that started because the policy chose them; the others were backfilled. Conservative backfilling gives
+    every job a reservation of its own, so it counts all jobs."""
     killed: int
-    """Jobs ended at their requested time."""
+    """Jobs killed at their requested time."""
 
     def _facts(self) -> dict[str, str]:
         from greenbatch.metrics import METRICS, measure
@@ -65,20 +65,20 @@ class Outcome(Shown):
         } | ({"killed": f"{self.killed:,}"} if self.killed else {})
 
     def plot(self, kind: str) -> Figure:
-        """A picture of the report as a Matplotlib figure, which a notebook shows.
+        """Draw a plot of the report as a Matplotlib figure, which notebooks display.
 
         Args:
-            kind: ``power`` (against supply), ``queue``, or ``schedule`` (which processors ran what).
+            kind: ``power`` (load and supply), ``queue``, or ``schedule`` (jobs by processor).
 
         Raises:
-            InputError: there is no such picture, or what it needs is missing.
+            InputError: no such plot exists, or data it requires is missing.
         """
         from greenbatch.experiments.notebook import plot_outcome
 
         return plot_outcome(self, kind)
 
     def frame(self) -> polars.DataFrame:
-        """The schedule as a polars data frame, one row a job: ``job_id``, times [s], ``processors``, ``power_w``."""
+        """The schedule as a polars data frame, one row per job: ``job_id``, times [s], ``processors``, ``power_w``."""
         import polars
 
         jobs = self.workload

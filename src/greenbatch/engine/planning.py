@@ -1,9 +1,8 @@
-"""Starting each job in the cheapest half-hour of the forecast.
+"""Start each job in the cheapest half-hour of the forecast.
 
-A waiting job weighs the brown energy it would cost to start now against starting at later half-hours, and what holding
-it costs: a price per second of waiting, higher for short jobs, and a price for idle processors. Jobs are looked at in
-ascending score; the first one that is held or does not fit reserves its slot. A share of the machine is kept free of
-long jobs, so that short ones need not queue.
+The cost of each start time of a waiting job is its brown energy plus the cost of holding it: a price per second of
+waiting, higher for short jobs, and a price of idle processors. Jobs are tried in ascending score; the first one that is
+held or does not fit gets a reservation. Long jobs leave a share of the machine free, so that short ones need not queue.
 """
 
 from __future__ import annotations
@@ -20,7 +19,7 @@ from greenbatch.engine.scan import rank_queue
 from greenbatch.engine.supply import project_surplus, slot_at
 
 ROUNDING = 1e-9
-"""A later start is cheaper only by more than this share of the job's energy: rounding must not put it off for ever."""
+"""Smallest saving of a later start, as a share of the job's energy: rounding must not delay a job forever."""
 
 
 @compiled
@@ -28,7 +27,7 @@ def free_at(s: Any, time_s: float) -> int:
     """Processors free at a time by requested ends of running jobs."""
     c = s.clock
     if time_s <= c.now_s:
-        return int(c.free)  # a job that should end now, or should have ended, still holds its processors
+        return int(c.free)  # a job whose requested end is now or past still holds its processors
     free, i = c.free, c.expected_first
     while i < c.expected_first + c.running and s.expected[i].end_s <= time_s:
         free += s.expected[i].processors
@@ -38,7 +37,7 @@ def free_at(s: Any, time_s: float) -> int:
 
 @compiled
 def _room(s: Any, at_s: float, until_s: float, reserved_s: float, reserved_end_s: float, reserved: int) -> int:
-    """Processors free all through an interval, a reservation respected."""
+    """Processors free throughout an interval, taking a reservation into account."""
     free = free_at(s, at_s)
     if reserved > 0 and at_s < reserved_end_s and reserved_s < until_s:
         free = min(free, free_at(s, max(at_s, reserved_s)) - reserved)
@@ -47,7 +46,7 @@ def _room(s: Any, at_s: float, until_s: float, reserved_s: float, reserved_end_s
 
 @compiled
 def _advance_brown(s: Any, power_w: float, segment: int, at_s: float, to_s: float) -> tuple[float, int]:
-    """Brown energy of a power between two times, and the segment that covers the second. [J]"""
+    """Brown energy of a constant power between two times [J], and the segment that covers the second."""
     total_j = 0.0
     while True:
         end_s = s.segments[segment].start_s + s.segments[segment].length_s
@@ -62,9 +61,9 @@ def _advance_brown(s: Any, power_w: float, segment: int, at_s: float, to_s: floa
 
 @compiled
 def cheapest_start(s: Any, number: int, need: int, reserved_s: float, reserved_end_s: float, reserved: int) -> float:
-    """The cheapest start of a job that the machine and the reservation allow, infinite if there is none ahead. [s]
+    """The cheapest start of a job that the machine and the reservation allow, infinite if there is none. [s]
 
-    ``segments`` must reach from now to the horizon and the job's requested time after it.
+    ``segments`` must cover the time from now to the horizon plus the job's requested time.
     """
     c, job = s.clock, s.jobs[number]
     price = s.set.hold_price_j / max(job.requested_s, 10.0) + s.set.idle_price_w * job.processors
@@ -115,7 +114,7 @@ def _start_cheapest(s: Any, kept: int) -> bool:
 
 @compiled
 def run_plan(s: Any) -> None:
-    """Cheapest start with a reserve: plan anew at every event, tick and start, and carry out what starts now."""
+    """Cheapest start with a reserve: plan again at every event, tick and start, and start the jobs planned for now."""
     kept = int(np.ceil(s.set.reserve_share * s.set.processors))
     while advance(s):
         if _start_cheapest(s, kept):

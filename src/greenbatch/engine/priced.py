@@ -1,14 +1,14 @@
-"""Planning with prices that a model sets: which waiting job starts now, and which waits for a cheaper half-hour.
+"""The look-ahead planner: which waiting jobs start now, and which wait for a cheaper half-hour.
 
-At every event and half-hour tick each waiting job weighs the cost of starting now against starting at later
-half-hours: the brown energy it would need, prices of its processors (always, and in green hours), a price of waiting
-that is higher for short jobs, and the harm that a long job would do to short ones to come by leaving them too few
-processors. The prices, the order in which jobs are looked at and the share of the machine that is kept for short jobs
-are a model's: each is a number plus a linear function of the state of the system (`engine.prices`). The first job
-that is held or does not fit reserves its half-hours; a lone arrival looks only at itself. Beyond a lag that the model
-sets (`engine.prices.lag`) starting now gets cheaper and cheaper, so that the makespan stays bounded.
+At every event and half-hour tick, the cost of starting each waiting job now is compared to later half-hours. It
+consists of brown energy, prices of processors (always, and in green hours), a price of waiting that is higher for short
+jobs, and the expected delay of future short jobs if a long job leaves them too few processors. The prices, the order in
+which jobs are tried and the share of the machine kept for short jobs are weights of the model plus linear functions of
+the state of the system (`engine.prices`). The first job that is held or does not fit reserves its half-hours; when a
+single job has arrived, only that job is considered. Beyond a lag that the model sets (`engine.prices.lag`), starting
+now becomes increasingly cheap, which bounds the makespan.
 
-This extends `engine.planning` (cheapest start); the search for the numbers is `learning.evolution`.
+This extends `engine.planning` (cheapest start); `learning.evolution` searches for the weights.
 """
 
 from __future__ import annotations
@@ -65,19 +65,19 @@ from greenbatch.engine.queue import position_of, sort_ranked, start
 from greenbatch.engine.tally import take_stock
 
 LONGEST_HOLD_S = 30 * 86_400.0
-"""A job that has waited so long goes first, and the earliest half-hours that have room for it are kept for it: nothing
-is held for ever. [s]"""
+"""A job that has waited longer than this goes first and reserves the earliest half-hours with room for it, so that no
+job is held forever. [s]"""
 SHORT_RUN_S = 20.0
-"""Run time by which the wait of a typical short job is divided to get its slowdown. [s]"""
+"""Run time of a typical short job, which converts its wait to a slowdown. [s]"""
 _OVERDUE, _SHORT_FIRST = -2e6, -1e6
-"""Keys of the order: before all others, and before all long jobs."""
+"""Sort keys: before all other jobs, and before all long jobs."""
 (_START_S, _END_S, _PROCESSORS) = range(3)
-"""What a reservation holds; no processors where there is none."""
+"""Fields of a reservation; it has 0 processors if there is none."""
 
 
 @compiled
 def _rank(s: Any, prices: Any, first: int) -> int:
-    """Write the jobs to look at, in order, to ``ranked``; return their number."""
+    """Write the jobs to consider, in order, to ``ranked``; return their number."""
     c = s.clock
     for i in range(first, c.last):
         entry_, job = s.queue[i], s.jobs[s.queue[i].job]
@@ -97,7 +97,7 @@ def _rank(s: Any, prices: Any, first: int) -> int:
 
 @compiled
 def _block_cost(s: Any, prices: Any, memory: Any, job: Any, quiet: float) -> float:
-    """Slowdown that starting a long job now would cost short jobs to come, priced. [J]"""
+    """Price of the slowdown that starting a long job now is expected to cause for future short jobs. [J]"""
     shorts_per_s = rate_ahead_per_s(s, memory, prices[MEMORY] * 3600.0, job.requested_s)
     shorts_per_s *= memory[SHORTS] / memory[ALL]
     harm = shorts_per_s * made_to_wait_s2(s, memory, job.processors, job.requested_s) / 2.0 / SHORT_RUN_S
@@ -106,7 +106,7 @@ def _block_cost(s: Any, prices: Any, memory: Any, job: Any, quiet: float) -> flo
 
 @compiled
 def _cost_of_now(s: Any, prices: Any, grid: Any, job: Any, covered: int) -> float:
-    """Cost of starting a job now, but for what it does to short jobs to come. [J]"""
+    """Cost of starting a job now, without its effect on future short jobs. [J]"""
     run_s = job.requested_s
     end = (s.clock.now_s + run_s) / BIN_S - np.floor(s.clock.now_s / BIN_S)
     k = int(end)
@@ -120,10 +120,10 @@ def _cheapest(
     s: Any, prices: Any, memory: Any, grid: Any, hopes: Any, number: int, need: int, count: int, quiet: float,
     only_now: bool,
 ) -> int:  # fmt: skip
-    """The cheapest half-hour to start a job in, 0 for now, -1 for none; with ``only_now`` any other is -1.
+    """The cheapest half-hour to start a job in: 0 for now, -1 for none; with ``only_now``, -1 for any later one.
 
-    Where ``only_now`` asks, the half-hour that was cheaper the last time, ``hopes[number]``, is looked at first: mostly
-    it still is, and nothing else needs to be worked out.
+    With ``only_now``, the half-hour that was cheaper last time, ``hopes[number]``, is tried first: usually it still is
+    cheaper, and nothing else needs to be computed.
     """
     c, job = s.clock, s.jobs[number]
     run_s, off_s = job.requested_s, c.now_s - np.floor(c.now_s / BIN_S) * BIN_S
@@ -178,7 +178,7 @@ def _pass(
     s: Any, numbers: Any, memory: Any, unheld: Any, reserved: Any, hopes: Any, grid: Any, inputs: Any, prices: Any,
     first: int,
 ) -> int:  # fmt: skip
-    """One look at the jobs from a queue position on; start those whose time is now, and return how many."""
+    """One pass over the jobs from a queue position on; start those that are cheapest now, and return how many."""
     c, p = s.clock, s.set
     longest_s, least = 0.0, p.processors + 1
     for i in range(c.first, c.last):
@@ -225,22 +225,22 @@ def _pass(
 
 @compiled_allocating
 def run_priced(s: Any, numbers: Any, unheld: Any) -> None:
-    """Simulate to the end with a model's numbers, shape (WEIGHTS,).
+    """Simulate to the end with the weights of a model.
 
     Args:
         s: the state.
-        numbers: the model.
-        unheld: schedule of a machine that holds no job, see `engine.unheld`.
+        numbers: weights of the model, shape (WEIGHTS,).
+        unheld: baseline schedule without delayed jobs, see `engine.unheld`.
     """
     memory, reserved = np.zeros(WIDTHS + s.set.processors + 1), np.zeros(3)
-    hopes = np.zeros(s.jobs.shape[0])  # when a job was last found to start more cheaply than at once
+    hopes = np.zeros(s.jobs.shape[0])  # start time last found to be cheaper than starting now
     grid = np.zeros((ROWS, BINS))
     inputs, prices = np.zeros(len(INPUTS)), np.zeros(PRICES)
     begin_memory(s, memory)
     c = s.clock
     arrived, running, looked = 0, 0, -np.inf
     while advance(s):
-        half_hour = np.floor(c.now_s / BIN_S)  # an arrival may come at the very instant of a tick, and takes its place
+        half_hour = np.floor(c.now_s / BIN_S)  # an arrival at the instant of a tick replaces the tick
         alone = c.arrived == arrived + 1 and c.running == running and c.last - c.first > 1 and half_hour == looked
         remember(s, memory, numbers[MEMORY] * 3600.0)
         _pass(s, numbers, memory, unheld, reserved, hopes, grid, inputs, prices, c.last - 1 if alone else c.first)
@@ -262,7 +262,7 @@ def _many(batch: Any, chosen: Any, numbers: Any, unheld: Any, terms: Any) -> Non
 
 @cache
 def compiled_priced() -> Callable[..., None]:
-    """Simulate one state to the end, ``(state, numbers, unheld)``; compiled, or loaded, when it is first asked for."""
+    """Simulate one state to the end, ``(state, numbers, unheld)``; compiled or loaded on first use."""
     from greenbatch.engine.loop import STATE_TYPE
 
     signature = types.void(STATE_TYPE, types.Array(types.float64, 1, "C"), types.Array(types.float64, 2, "C"))
@@ -271,9 +271,9 @@ def compiled_priced() -> Callable[..., None]:
 
 @cache
 def compiled_priced_batch() -> Callable[..., None]:
-    """Simulate some of a batch to the end, ``(batch, chosen, numbers, unheld, terms)``, and write the terms' values.
+    """Simulate part of a batch to the end, ``(batch, chosen, numbers, unheld, terms)``, and write the terms' values.
 
-    ``unheld`` has a table for each simulation of the batch, shape (B, rows, 4).
+    ``unheld`` has one table per simulation of the batch, shape (B, rows, 4).
     """
     numbers, whole = types.Array(types.float64, 1, "C"), types.Array(types.int64, 1, "C")
     signature = types.void(BATCH_TYPE, whole, numbers, types.Array(types.float64, 3, "C"), whole)

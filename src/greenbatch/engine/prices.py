@@ -1,6 +1,6 @@
-"""The numbers of a planner with prices, and how the state of the system changes them.
+"""The weights of the look-ahead planner, and how the state of the system changes them.
 
-A model is a number for each of `NUMBERS`, and for the first seven a linear head over `INPUTS`.
+A model has one weight for each of `NUMBERS`, and for the first seven a linear head over `INPUTS`.
 """
 
 from __future__ import annotations
@@ -17,20 +17,20 @@ from greenbatch.engine.unheld import PACE, TIME, unheld_end_s
 
 
 class Number(NamedTuple):
-    """A number of a model."""
+    """A weight of a model."""
 
     meaning: str
     initial: float
-    """Where the search begins."""
+    """Initial value of the search."""
     step: float
-    """First step of the search."""
+    """Initial step of the search."""
     lowest: float
     highest: float
 
 
 (GREEN_PRICE, IDLE_PRICE, READINESS, RESERVE, ORDER_TIME, ORDER_PROCESSORS, ORDER_DENSITY) = range(7)
 NUMBERS: dict[str, Number] = {
-    "green_price": Number("price of a processor in a wholly green hour [W]", 10, 5, 0, 45),
+    "green_price": Number("price of a processor in a fully green hour [W]", 10, 5, 0, 45),
     "idle_price": Number("price of holding a processor idle [W]", 2, 1, 0, 40),
     "readiness": Number("discount on starting now [W per processor]", 1, 1, -8, 15),
     "reserve": Number("share of the cluster that long jobs leave free", 0.12, 0.04, 0, 0.6),
@@ -39,52 +39,52 @@ NUMBERS: dict[str, Number] = {
     "order_density": Number("exponent of the power per processor in the order of long jobs", -2.5, 1, -6, 6),
     "order_wait": Number("exponent of the slowdown so far in the order of long jobs, downward", 0, 0.4, -2, 4),
     "hold_price": Number("logarithm (base 10) of the price of waiting as long as the job runs [J]", 5, 0.7, 2, 8),
-    "block_price": Number("logarithm (base 10) of the price of slowdown of short jobs to come [J]", 4.2, 0.4, -3, 7),
-    "horizon": Number("how far ahead starts are weighed [h]", 40, 5, 4, 72),
+    "block_price": Number("logarithm (base 10) of the price of slowdown of future short jobs [J]", 4.2, 0.4, -3, 7),
+    "horizon": Number("how far ahead start times are compared [h]", 40, 5, 4, 72),
     "short": Number("requested time up to which a job goes first and may use the reserve [s]", 1300, 500, 200, 8000),
     "reserve_ratio": Number("requested time over `short` from which the whole reserve is left free", 2, 1.5, 1.01, 20),
-    "green_level": Number("surplus per processor at which an hour is wholly green [W]", 46, 8, 3, 90),
-    "green_hours": Number("hours ahead whose greenness counts as that of now [h]", 4, 1.5, 0.5, 20),
-    "quiet": Number("hours without an arrival after which short jobs are no longer waited for [h]", 4, 1.5, 0.5, 24),
+    "green_level": Number("surplus per processor at which an hour is fully green [W]", 46, 8, 3, 90),
+    "green_hours": Number("hours ahead over which the current greenness is averaged [h]", 4, 1.5, 0.5, 20),
+    "quiet": Number("hours without an arrival after which no more short jobs are expected [h]", 4, 1.5, 0.5, 24),
     "memory": Number("hours over which the rate of arrivals is remembered [h]", 3, 1.2, 0.3, 24),
-    "lag": Number("lag up to which jobs are held at no further price; from 2.5 on always", 1.4, 0.07, 1, 3),
-    "lag_price": Number("discount on starting now for each unit of lag beyond [W per processor]", 100, 40, 0, 1000),
+    "lag": Number("lag up to which delaying jobs costs nothing extra; 2.5 or more for no limit", 1.4, 0.07, 1, 3),
+    "lag_price": Number("discount on starting now per unit of lag above that [W per processor]", 100, 40, 0, 1000),
 }  # fmt: skip
-"""The numbers of a model, in order; the first seven have heads."""
+"""The weights of a model, in order; the first seven have heads."""
 (ORDER_WAIT, HOLD_PRICE, BLOCK_PRICE, HORIZON, SHORT, RESERVE_RATIO, GREEN_LEVEL, GREEN_HOURS, QUIET, MEMORY) = range(
     7, 17
 )
 (LAG, LAG_PRICE) = range(17, 19)
 
 HEADS = 7
-"""How many numbers are changed by the state of the system."""
+"""Number of weights that the state of the system changes."""
 HEAD_SCALE = (1.0, 1.0, 5.0, 0.2, 2.0, 2.0, 2.0)
-"""What one unit of a head means: of the logarithm of the prices, and of the numbers themselves."""
+"""Size of one unit of a head: in the logarithm for prices, in the value itself for the other weights."""
 LARGEST_WEIGHT = 3.0
-"""Weights of heads lie within this of zero."""
+"""Largest absolute weight of a head."""
 HEAD_LIMIT = 2.0
-"""A head is cut to this many units."""
+"""A head is clipped to this many units."""
 
 INPUTS: tuple[str, ...] = (
     "green_now", "green_day", "green_later", "quiet", "queued_work", "free", "running_work", "longest", "sine",
     "cosine", "arrivals", "lag",
 )  # fmt: skip
-"""What heads know of the system, each scaled to about -1 to 1: how green the next hours, the next day and its second
-half are; time since the last arrival; work that waits, free processors, work that runs; the longest waiting job against
-the queued work; the time of day; the rate of arrivals; and the `lag`."""
+"""Inputs of the heads, each scaled to about -1 to 1: greenness of the next hours, the next day and its second half;
+time since the last arrival; queued work, free processors, running work; the longest waiting job relative to the queued
+work; the time of day; the rate of arrivals; and the `lag`."""
 
 DAY_BEFORE_S = 86_400.0
-"""The lag counts from so long before the first arrival, so that the first hours do not count for much. [s]"""
+"""The lag counts from this long before the first arrival, so that the first hours have little effect. [s]"""
 
 PRICES = len(NUMBERS)
 LAG_INPUT = len(INPUTS) - 1
 WEIGHTS = PRICES + HEADS * len(INPUTS)
-"""Length of a model: the numbers, then a row of weights for each head."""
+"""Number of weights of a model: `NUMBERS`, then one row per head."""
 
 
 @compiled
 def look(s: Any, numbers: Any, memory: Any, unheld: Any, grid: Any, count: int, inputs: Any) -> None:
-    """Fill the heads' inputs, shape (len(INPUTS),); shifts and divisors only bring them to about -1 to 1."""
+    """Fill in the inputs of the heads, shape (len(INPUTS),); shifts and divisors only scale them to about -1 to 1."""
     c, p = s.clock, s.set
     longest_s = 0.0
     for i in range(c.first, c.last):
@@ -106,14 +106,14 @@ def look(s: Any, numbers: Any, memory: Any, unheld: Any, grid: Any, count: int, 
 
 @compiled
 def lag(s: Any, memory: Any, unheld: Any, queued_s: float, running_s: float, longest_s: float) -> float:
-    """How many times as long the machine will need if it holds no job from now on as if it had never held any.
+    """Time to finish all jobs if none is delayed from now on, relative to a baseline that never delays jobs.
 
-    Both times count from `DAY_BEFORE_S` before the first arrival, and jobs last as long as requested. At most 2.5.
+    Both times count from `DAY_BEFORE_S` before the first arrival, and jobs run as long as requested. At most 2.5.
 
     Args:
         s: the state.
-        memory: what is remembered of arrivals.
-        unheld: schedule of a machine that holds none, see `engine.unheld`.
+        memory: statistics of arrivals.
+        unheld: schedule of the baseline, see `engine.unheld`.
         queued_s: waiting work per processor. [s]
         running_s: running work per processor. [s]
         longest_s: longest waiting job. [s]
@@ -133,9 +133,9 @@ def lag(s: Any, memory: Any, unheld: Any, queued_s: float, running_s: float, lon
 
 @compiled
 def set_prices(numbers: Any, inputs: Any, prices: Any) -> None:
-    """Fill the numbers as the state of the system changes them, shape (PRICES,).
+    """Fill in the weights as changed by the state of the system, shape (PRICES,).
 
-    ``hold_price`` and ``block_price``, given as logarithms, are written in J.
+    ``hold_price`` and ``block_price``, which are logarithms in the model, are written in J.
     """
     for k in range(PRICES):
         prices[k] = numbers[k]

@@ -1,4 +1,4 @@
-"""What a scheduler asks of the engine, and a simulation before its first and after its last event."""
+"""The program that a scheduler gives to the engine, and the setup and result of a simulation."""
 
 from __future__ import annotations
 
@@ -30,19 +30,19 @@ BACKFILLS: dict[str, int] = {
 """Backfilling by name; see `engine.backfill` and `engine.conservative`."""
 
 BACKFILL_MEANINGS: dict[str, str] = {
-    "none": "Nothing: the first job of the line starts when it fits.",
+    "none": "No backfilling: the first job in the queue starts when it fits.",
     "easy": "True EASY (Mu'alem & Feitelson 2001): a candidate may start if it ends by the shadow time or uses only "
-    "spare processors, those free at the shadow time after *all* requested ends up to it less the head's; candidates "
-    "in order of submission.",
-    "easy-schedgym": "The variant of SchedGym and GAS-MARL: it must end strictly before the reservation, no spare "
-    "processors, and a sticky job's reservation is never renewed.",
+    "spare processors, which are those free at the shadow time after *all* requested ends up to it, less those of the "
+    "head; candidates in order of submission.",
+    "easy-schedgym": "The variant of SchedGym and GAS-MARL: a candidate must end strictly before the reservation, "
+    "there are no spare processors, and the reservation of a sticky job is never updated.",
     "easy-green-order": "``easy-schedgym`` with candidates in the order of GAS-MARL Eq. 15 (text after Table 3).",
-    "conservative": "Every job gets a reservation when it is submitted, and none is ever moved later (Mu'alem & "
+    "conservative": "Every job gets a reservation at submission, and no reservation is moved later (Mu'alem & "
     "Feitelson 2001).",
-    "green": "GAS-MARL Algorithm 2: as ``easy-green-order``, and the candidate's estimated extra brown energy stays "
+    "green": "GAS-MARL Algorithm 2: as ``easy-green-order``, but a candidate's estimated extra brown energy must be "
     "below a threshold (sigma = 50 kJ).",
 }
-"""What may go ahead of a job that does not fit, with its source."""
+"""Description of each backfilling: what may start ahead of a job that does not fit, with its source."""
 
 DISCIPLINES: dict[str, int] = {
     "priority": st.PRIORITY,
@@ -50,12 +50,12 @@ DISCIPLINES: dict[str, int] = {
     "scan-published": st.SCAN_PUBLISHED,
     "plan": st.PLAN,
 }
-"""What happens at a scheduling pass; see `engine.decide`, `engine.scan` and `engine.planning`."""
+"""Kinds of scheduling passes by name; see `engine.decide`, `engine.scan` and `engine.planning`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Program:
-    """What the engine needs to know of a scheduler."""
+    """A scheduler as the engine runs it."""
 
     name: str
     discipline: str = "priority"
@@ -67,21 +67,21 @@ class Program:
     compiled: Callable[[st.Queue], Any] | None = None
     """The rule as machine code, for scores that change; None: run it as plain Python."""
     numbers: NDArray[np.float64] | None = None
-    """Of a planner with prices (`engine.priced`), which then decides; None for everyone else."""
+    """Weights of the look-ahead planner (`engine.priced`), which then decides; None for other schedulers."""
     unheld: Program | None = None
-    """Of a planner with prices: the rule without holding that its lag is measured by."""
+    """Baseline program of the look-ahead planner: a rule that never delays jobs, the reference for its lag."""
     settings: dict[str, float] | None = None
-    """Over the engine's defaults and the scenario's rules, see `engine.settings.SETTINGS`."""
+    """Settings that override the engine's defaults and the scenario's rules, see `engine.settings.SETTINGS`."""
     needs_site: bool = False
 
     def __post_init__(self) -> None:
-        """Refuse what the engine does not know."""
+        """Refuse unknown names and values out of range."""
         for field, known in (("discipline", DISCIPLINES), ("backfill", BACKFILLS)):
             if getattr(self, field) not in known:
                 fix = "known: " + ", ".join(known)
                 raise InputError(f"no {field} is called {getattr(self, field)!r}", field=self.name, fix=fix)
         if self.numbers is not None and self.unheld is None:
-            raise InputError("has nothing to measure its lag by", field=self.name, fix="give unheld")
+            raise InputError("requires a baseline program", field=self.name, fix="give unheld")
         for setting, value in (self.settings or {}).items():
             if setting not in SETTINGS:
                 fix = did_you_mean(setting, SETTINGS, then="known: " + ", ".join(SETTINGS))
@@ -102,7 +102,7 @@ class Scheduler(Protocol):
 
 
 def queue_now(state: st.State) -> st.Queue:
-    """The waiting jobs of a simulation, as copies."""
+    """Copies of the waiting jobs of a simulation."""
     c = state.clock
     jobs = state.jobs[state.queue[c.first : c.last].job]
     return st.Queue(
@@ -112,7 +112,7 @@ def queue_now(state: st.State) -> st.Queue:
 
 
 def queue_of(workload: Workload, cluster: Cluster) -> st.Queue:
-    """All jobs of a workload as if they waited at time 0, for rules with fixed scores; copies, as a rule may write."""
+    """All jobs of a workload as if waiting at time 0, for rules with fixed scores; copies, because rules may write."""
     return st.Queue(
         0.0, float(cluster.processors), float(cluster.processors), workload.submit_s.copy(), -workload.submit_s,
         workload.requested_time_s.copy(), workload.processors.astype(np.float64), np.nan_to_num(workload.power_w),
@@ -121,10 +121,10 @@ def queue_of(workload: Workload, cluster: Cluster) -> st.Queue:
 
 
 def prepare(workload: Workload, cluster: Cluster, site: Site | None, rules: Rules, program: Program) -> st.State:
-    """Check that everything fits together and lay out the state of a simulation.
+    """Check that the parts fit together and set up the state of a simulation.
 
     Raises:
-        InputError: no jobs, a job larger than the cluster, power missing where it is needed, a NaN score.
+        InputError: no jobs, a job larger than the cluster, required power missing, a NaN score.
     """
     if len(workload) == 0:
         raise InputError("has no jobs", field=workload.name, fix="choose a window with jobs")
@@ -155,7 +155,7 @@ def prepare(workload: Workload, cluster: Cluster, site: Site | None, rules: Rule
         score = scores_of(program, queue_of(workload, cluster), float(workload.submit_s.min()))
         order = np.argsort(workload.submit_s, kind="stable")
         submit_s, by_arrival = workload.submit_s[order], score[order]
-        twins = submit_s[1:] == submit_s[:-1]  # a sticky queue may hold them in another order
+        twins = submit_s[1:] == submit_s[:-1]  # a sticky queue can have them in a different order
         moves = (by_arrival[1:] < by_arrival[:-1]) | (twins & (by_arrival[1:] != by_arrival[:-1]))
         settings["ranking"] = st.BY_SCORE if moves.any() else st.BY_ARRIVAL
     state = st.new_state(workload, cluster, site, rules, settings)
@@ -165,10 +165,10 @@ def prepare(workload: Workload, cluster: Cluster, site: Site | None, rules: Rule
 
 
 def scores_of(program: Program, queue: st.Queue, now_s: float) -> Any:
-    """The scores that a rule, as plain Python, gives the jobs of a queue, shape (q,).
+    """Scores of the jobs in a queue by a rule in plain Python, shape (q,).
 
     Raises:
-        InputError: it does not give each job a number.
+        InputError: the rule does not return one number per job.
     """
     rule: Any = program.score
     with np.errstate(divide="ignore"):
@@ -183,17 +183,17 @@ def scores_of(program: Program, queue: st.Queue, now_s: float) -> Any:
 
 
 def refuse_scores(name: str, now_s: float) -> NoReturn:
-    """Say that a rule did not give every job a score.
+    """Raise the error for a rule that did not score every job.
 
     Raises:
         InputError: always.
     """
-    problem = f"returned NaN, or not one score for each waiting job, at {now_s:g} s"
+    problem = f"returned NaN, or not one score per waiting job, at {now_s:g} s"
     raise InputError(problem, field=name, fix="return one number per waiting job")
 
 
 def check(state: st.State, name: str, site: Site | None) -> None:
-    """Raise what went wrong during a run.
+    """Raise the error of a failed run, if any.
 
     Raises:
         SupplyExhausted: the clock left the power series.
@@ -205,13 +205,13 @@ def check(state: st.State, name: str, site: Site | None) -> None:
         site.slot(float(state.clock.now_s))
         raise SupplyExhausted(f"the forecast of site {site.name!r} ends before {state.clock.now_s:g} s")
     if np.isnan(state.jobs.start_s).any():
-        raise GreenbatchError(f"{name} left {int(np.isnan(state.jobs.start_s).sum())} jobs waiting for ever")
+        raise GreenbatchError(f"{name} left {int(np.isnan(state.jobs.start_s).sum())} jobs waiting forever")
 
 
 def outcome_of(
     state: st.State, name: str, workload: Workload, cluster: Cluster, site: Site | None, rules: Rules
 ) -> Outcome:
-    """What a finished simulation leaves behind."""
+    """The outcome of a finished simulation."""
     steps = state.profile[: state.clock.steps]
     return Outcome(
         scheduler=name, workload=workload, cluster=cluster, site=site, rules=rules,

@@ -1,4 +1,4 @@
-"""The waiting queue and the running set: who waits, who runs, who is next to end."""
+"""The waiting queue and the running jobs, by actual and by requested end."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 from greenbatch.engine.compile import compiled, compiled_small
 
 _REWIND = 4096
-"""A table that has moved on this far goes back to its beginning, so that it stays in the processor's cache."""
+"""A table that has advanced this far is moved back to its beginning, so that it stays in the CPU cache."""
 
 
 @compiled_small
@@ -74,7 +74,7 @@ def _insert_by_end(table: Any, first: int, last: int, end_s: float, job: int, pr
 
 @compiled_small
 def note_load(s: Any) -> None:
-    """Write the present load to the power profile."""
+    """Append the current load to the power profile."""
     c = s.clock
     if c.steps > 0 and s.profile[c.steps - 1].time_s == c.now_s:
         c.steps -= 1
@@ -88,7 +88,7 @@ def note_load(s: Any) -> None:
 def start(s: Any, position: int) -> int:
     """Start the waiting job at a queue position now; return the position that follows it.
 
-    It must fit. Ties of the running sets keep the order of starting.
+    The job must fit. Running jobs with equal ends are kept in order of starting.
     """
     c = s.clock
     number = s.queue[position].job
@@ -118,7 +118,7 @@ def start(s: Any, position: int) -> int:
 
 @compiled_small
 def complete(s: Any) -> None:
-    """End the running job that is next to end (the clock must have reached its end)."""
+    """End the running job with the earliest end, which the clock must have reached."""
     c = s.clock
     done = s.running[c.running_first]
     expected_s = s.jobs[done.job].start_s + s.jobs[done.job].requested_s
@@ -139,7 +139,7 @@ def complete(s: Any) -> None:
     c.running_first += 1
     c.running -= 1
     c.free += done.processors
-    c.load_w = s.set.idle_w if c.running == 0 else c.load_w - done.power_w  # no drift over millions of jobs
+    c.load_w = s.set.idle_w if c.running == 0 else c.load_w - done.power_w  # no rounding drift over millions of jobs
     note_load(s)
 
 

@@ -1,4 +1,4 @@
-"""The choices of the simulated batch system that change results, by name."""
+"""Options of the simulated batch system that change results."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ Ties = Literal["arrival_first", "completion_first"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rules:
-    """How the batch system reacts; defaults are for users, papers' scenarios set their own."""
+    """Options of the batch system. Defaults are for users; scenarios of papers set their own."""
 
     commitment: Commitment = "reconsider"
-    """``sticky``: once picked, a job holds the head of the line until it starts (SchedGym, GAS-MARL);
-    ``reconsider``: the queue is ranked anew at every event."""
+    """``sticky``: a job that was chosen stays at the head of the queue until it starts (SchedGym, GAS-MARL);
+    ``reconsider``: the queue is ranked again at every event."""
     event_rule: EventRule = "per_event"
-    """A scheduling pass after each single event, or after all events of one instant."""
+    """``per_event``: a scheduling pass after each event; ``per_instant``: after all events of the same instant."""
     ties: Ties = "arrival_first"
-    """What comes first when a job arrives in the instant in which another ends."""
+    """Which event comes first if a job arrives at the instant at which another ends."""
     overrun: Overrun = "kill"
-    """A job that exceeds its requested time is killed there, or runs on."""
+    """``kill``: a job that exceeds its requested time is killed; ``extend``: it continues to run."""
     tick_s: float = 0.0
-    """Extra scheduling passes every so many seconds while jobs wait; 0 for none. [s]"""
+    """Time between additional scheduling passes while jobs wait; 0 for none. [s]"""

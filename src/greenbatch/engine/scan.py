@@ -1,4 +1,4 @@
-"""Scanning disciplines: every waiting job is looked at, none is reserved for (LPTPN).
+"""Scanning disciplines: every waiting job is considered, and there are no reservations (LPTPN).
 
 Source: GAS-MARL §5.3 (3), after Kassab et al.: jobs in descending power x requested time; a job starts if it fits and
 its estimated brown energy is below the threshold; if none can start and nothing runs, the first one starts.
@@ -41,7 +41,7 @@ def is_green(s: Any, job: int) -> bool:
 
 @compiled
 def run_scan(s: Any) -> None:
-    """LPTPN as the paper words it: one pass over all jobs at every event and change of supply."""
+    """LPTPN as described in the paper: one pass over all jobs at every event and change of supply."""
     c = s.clock
     while advance(s):
         count, started = rank_queue(s), 0
@@ -58,11 +58,11 @@ def run_scan(s: Any) -> None:
 
 @compiled
 def run_scan_published(s: Any) -> None:
-    """LPTPN as the authors' simulator runs it.
+    """LPTPN as implemented in the authors' simulator.
 
-    It differs from the paper: a pass skips the job after each one it starts (the list is changed while it is walked);
-    and when a pass starts nothing, the simulator waits, in steps of one second, for *one* job, the last it looked at
-    (after an empty pass: one that already runs), instead of looking at all jobs at the next event.
+    It differs from the paper in two ways. A pass skips the job after each one it starts, because the list changes
+    during the iteration. And when a pass starts nothing, the simulator waits in steps of one second for *one* job, the
+    last one considered (after an empty pass, one that already runs), instead of considering all jobs at the next event.
     """
     c = s.clock
     last = s.arrivals[0]
@@ -75,7 +75,7 @@ def run_scan_published(s: Any) -> None:
             if is_green(s, last):
                 start(s, position_of(s, last))
                 started += 1
-                k += 1  # the walk steps over the next one
+                k += 1  # the iteration skips the next one
             k += 1
         c.decisions += started
         if c.first == c.last:

@@ -1,7 +1,7 @@
-"""The decision seam: all that passes between the engine and a policy.
+"""The interface between the engine and a policy.
 
-A policy sees a `View` and answers with a `Decision`. A view holds what a real batch system knows: no actual run times
-and no true future, so that it can also be built from a live queue.
+A policy gets a `View` and returns a `Decision`. A view contains only what a real batch system knows: no actual run
+times and no true future, so it can also be built from a live queue.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ class Running(NamedTuple):
 
 
 class Nodes(NamedTuple):
-    """Node groups, columns of shape (g,); a pooled cluster is one big node."""
+    """Node groups, columns of shape (g,); a pooled cluster is a single large node."""
 
     processors: Ints
     free_processors: Ints
@@ -38,19 +38,19 @@ class Nodes(NamedTuple):
 
 
 class Supply(NamedTuple):
-    """Forecast of renewable power: the rest of the present slot first, columns of shape (f,); empty without a site."""
+    """Forecast of renewable power, columns of shape (f,), from the rest of the current slot; empty without a site."""
 
     start_s: Floats
     end_s: Floats
     renewable_w: Floats
     origin_s: float = 0.0
-    """When a slot, whichever, begins: slots are counted from there. [s]"""
+    """Start of slot 0. [s]"""
     step_s: float = 0.0
     """Length of a slot, 0 without a site. [s]"""
 
 
 class Attributes(NamedTuple):
-    """What else is known of the waiting jobs, columns of shape (q,); NaN where unknown."""
+    """Further attributes of the waiting jobs, columns of shape (q,); NaN if unknown."""
 
     requested_memory_kb: Floats
     """Requested memory per processor. [kB]"""
@@ -60,7 +60,7 @@ class Attributes(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class View:
-    """What a policy may know at a decision. All times on the scenario's clock."""
+    """What a policy knows at a decision. All times are on the scenario's clock."""
 
     now_s: float
     job_id: Ints
@@ -72,17 +72,17 @@ class View:
     nodes: Nodes
     supply: Supply
     load_w: float
-    """Present power of the cluster, idle power included. [W]"""
+    """Current power of the cluster, idle power included. [W]"""
     last_submission_s: float
-    """When a job was submitted last, whether it still waits or not. [s]"""
+    """Time of the last submission, whether or not that job still waits. [s]"""
 
 
 @dataclass(frozen=True, slots=True)
 class Start:
     """Start a waiting job, now or after a delay.
 
-    A job that does not fit holds the head of the line (``sticky``) or has holes filled around it until the next event
-    (``reconsider``).
+    A job that does not fit stays at the head of the queue (``sticky``), or other jobs are backfilled around it until
+    the next event (``reconsider``).
     """
 
     row: int
@@ -92,7 +92,7 @@ class Start:
 
     @classmethod
     def after_releases(cls, row: int, jobs: int) -> Start:
-        """Delay until so many running jobs should have ended, at most an hour (GAS-MARL §4.1.2, type 2)."""
+        """Delay until ``jobs`` running jobs are expected to have ended, at most an hour (GAS-MARL §4.1.2, type 2)."""
         return cls(row, DELAY_RELEASES, jobs)
 
     @classmethod
@@ -110,8 +110,8 @@ Decision = Start | Wait
 
 
 class Policy(Protocol):
-    """Who decides, as a Python object."""
+    """A policy as a Python object."""
 
     def decide(self, view: View) -> Decision:
-        """Answer a view; called again until nothing more can be started at this instant."""
+        """Return the decision for a view; called again until no more jobs can start at this instant."""
         ...

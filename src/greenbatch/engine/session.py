@@ -1,4 +1,4 @@
-"""A simulation that someone else drives: view, decide, apply, through the engine's own functions."""
+"""A simulation driven from Python: view, decide, apply, with the engine's own functions."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from greenbatch.errors import GreenbatchError, InputError
 from greenbatch.workload import Workload
 
 LONGEST_DELAY_S = 366 * 86_400.0
-"""Longest delay that a policy may ask for. [s]"""
+"""Longest delay that a policy may choose. [s]"""
 _PATIENCE = 10_000
-"""Answers in a row that may change nothing (a full period of the power series, if that is more)."""
+"""Largest number of consecutive decisions without effect (or a full period of the power series, if that is more)."""
 
 
 class Session:
@@ -37,7 +37,7 @@ class Session:
         """Begin a simulation.
 
         Raises:
-            InputError: the parts do not fit together, or the backfilling is conservative: it is not stepped.
+            InputError: the parts do not fit together, or backfilling is conservative, which has no decisions to step.
         """
         from greenbatch.engine.loop import part
 
@@ -53,7 +53,7 @@ class Session:
 
         Raises:
             SupplyExhausted: the clock left a power series that does not repeat.
-            GreenbatchError: the policy has answered many times without anything having come, started or ended.
+            GreenbatchError: many decisions of the policy in a row had no effect: no job arrived, started or ended.
         """
         s = self.state
         if not self._advance(s):
@@ -64,7 +64,7 @@ class Session:
         self._unchanged, self._seen = (self._unchanged + 1 if seen == self._seen else 0), seen
         if self._unchanged > self._patience:
             raise GreenbatchError(
-                f"{self.program.name} left {seen[1]} jobs waiting for ever: {self._patience} answers changed nothing"
+                f"{self.program.name} left {seen[1]} jobs waiting forever: {self._patience} decisions changed nothing"
             )
         running = s.expected[c.expected_first : c.expected_first + c.running]
         ids, waiting = self.workload.job_id, s.queue[c.first : c.last].job
@@ -91,14 +91,14 @@ class Session:
         """Carry out a decision.
 
         Raises:
-            InputError: it is no decision, the row is not in the queue, or a delay is negative or longer than a year.
+            InputError: it is not a decision, the row is not in the queue, or a delay is negative or over a year.
         """
         s = self.state
         if isinstance(decision, Wait):
             s.clock.blocked, s.clock.settled = 1, 0
             return
         if not isinstance(decision, Start):
-            raise InputError(f"answered {decision!r}", field=self.program.name, fix="answer Start(row) or Wait()")
+            raise InputError(f"returned {decision!r}", field=self.program.name, fix="return Start(row) or Wait()")
         if not isinstance(decision.row, int | np.integer):
             raise InputError(f"chose row {decision.row!r}", field=self.program.name, fix="give a whole number")
         if not 0 <= decision.row < s.clock.last - s.clock.first:
@@ -115,13 +115,13 @@ class Session:
         s.clock.settled = 0
 
     def outcome(self) -> Outcome:
-        """What the finished simulation leaves behind."""
+        """The outcome of the finished simulation."""
         check(self.state, self.program.name, self.site)
         return outcome_of(self.state, self.program.name, self.workload, self.cluster, self.site, self.rules)
 
 
 def run_policy(session: Session, policy: Policy) -> Outcome:
-    """Let a policy drive a session to the end."""
+    """Run a session to the end with a policy."""
     while (view := session.view()) is not None:
         session.apply(policy.decide(view))
     return session.outcome()
@@ -130,16 +130,16 @@ def run_policy(session: Session, policy: Policy) -> Outcome:
 def _refuse_conservative(program: Program) -> None:
     if program.backfill == "conservative":
         raise InputError(
-            "conservative backfilling takes no policy that runs as plain Python", field=program.name,
+            "conservative backfilling does not support policies in plain Python", field=program.name,
             fix="use another backfilling, or a rule that Numba can compile",
         )  # fmt: skip
 
 
 def run_plain_rule(state: Any, program: Program) -> None:
-    """Simulate with a rule that cannot be compiled: the plain engine loop around the rule in Python.
+    """Simulate with a rule that cannot be compiled: the engine's loop around the rule in Python.
 
     Raises:
-        InputError: the rule gives no score to a job, or the backfilling is conservative.
+        InputError: the rule does not score every job, or backfilling is conservative.
     """
     from greenbatch.engine.loop import part
 

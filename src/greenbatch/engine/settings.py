@@ -1,4 +1,4 @@
-"""Numbers that a user may set: the range, unit and meaning of each, and the one check that holds them to it."""
+"""Numeric settings: range, unit and meaning of each, and their common check."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ class Parameter:
     meaning: str
     unit: str = ""
     whole: bool = False
-    """Only whole numbers are taken."""
+    """Only whole numbers are allowed."""
     zero: bool = False
-    """0 is taken too, although it is below the lowest: it means "none"."""
+    """0 is also allowed, although it is below the lowest value: it means "none"."""
 
     @property
     def span(self) -> str:
@@ -50,7 +50,7 @@ class Parameter:
 
 
 def plain(value: float) -> str:
-    """A number as one would type it: ``31622400``, ``0.2``, ``1e15``."""
+    """A number as a user would type it: ``31622400``, ``0.2``, ``1e15``."""
     exact, short = f"{value:.15g}", re.sub(r"e\+?(-?)0*", r"e\1", f"{value:g}")
     return short if len(short) < len(exact) and float(short) == value else exact
 
@@ -62,12 +62,12 @@ def _flag(meaning: str) -> Parameter:
 SEED = Parameter(default=0.0, lowest=0.0, highest=1e15, whole=True, meaning="seed of the random numbers")
 
 SETTINGS: dict[str, Parameter] = {
-    "sticky": _flag("once chosen, a job holds the head of the line until it starts"),
+    "sticky": _flag("a job that was chosen stays at the head of the queue until it starts"),
     "per_instant": _flag("one scheduling pass after all events of an instant, instead of one after each event"),
     "completion_first": _flag("a job that ends comes before one that arrives at the same instant"),
     "tick_s": Parameter(
         default=0.0, lowest=1.0, highest=604_800.0, unit="s", zero=True,
-        meaning="time between extra scheduling passes while jobs wait",
+        meaning="time between additional scheduling passes while jobs wait",
     ),
     "threshold_j": Parameter(
         default=50_000.0, lowest=0.0, highest=1e15, unit="J",
@@ -85,7 +85,7 @@ SETTINGS: dict[str, Parameter] = {
         meaning="requested time up to which a job may use the reserve",
     ),
     "horizon_s": Parameter(
-        default=86_400.0, lowest=0.0, highest=A_YEAR_S, unit="s", meaning="how far ahead starts are weighed"
+        default=86_400.0, lowest=0.0, highest=A_YEAR_S, unit="s", meaning="how far ahead start times are compared"
     ),
 }  # fmt: skip
-"""What a scheduler's program may set in the engine."""
+"""Settings of the engine that a scheduler's program may change."""

@@ -1,4 +1,4 @@
-"""Run a scheduler on jobs, machines and a power supply."""
+"""Simulate a scheduler on jobs, a machine and a power supply."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from greenbatch.workload import Workload
 __all__ = ["Program", "Scheduler", "simulate"]
 
 _PATIENCE_S = 2.0
-"""How long an interrupted simulation may take to notice. [s]"""
+"""How long to wait for an interrupted simulation to stop. [s]"""
 
 
 def simulate(workload: Workload, cluster: Cluster, site: Site | None, rules: Rules, scheduler: Scheduler) -> Outcome:
@@ -33,10 +33,10 @@ def simulate(workload: Workload, cluster: Cluster, site: Site | None, rules: Rul
         cluster: the machines.
         site: the power supply; None for a cluster without power accounting.
         rules: how the batch system reacts.
-        scheduler: who decides, e.g. ``policies.scheduler("f2+green")``.
+        scheduler: the scheduler, e.g. ``policies.scheduler("f2+green")``.
 
     Returns:
-        The schedule and the power profile. The same input gives the same bytes, always.
+        The schedule and the power profile. The same input always gives the same bytes.
 
     Raises:
         InputError: the parts do not fit together.
@@ -51,13 +51,13 @@ def simulate(workload: Workload, cluster: Cluster, site: Site | None, rules: Rul
 
 
 def unheld_schedule(workload: Workload, cluster: Cluster, rules: Rules, program: Program) -> NDArray[np.float64]:
-    """What the lag of a planner is measured by, see `engine.unheld`: shape (2n, 4).
+    """Baseline schedule for the lag of the look-ahead planner, see `engine.unheld`: shape (2n, 4).
 
     Args:
         workload: the jobs, n.
         cluster: the machines.
         rules: how the batch system reacts.
-        program: the rule without holding.
+        program: the baseline, a rule that never delays jobs.
 
     Raises:
         InputError: the parts do not fit together.
@@ -86,14 +86,14 @@ def _run(workload: Workload, cluster: Cluster, site: Site | None, rules: Rules, 
         except Exception as error:
             if program.compiled is None:
                 raise
-            problem = f"{type(error).__name__}: {error}"  # compiled rules may raise, the engine does not
-            raise InputError(problem, field=program.name, fix="mend the rule") from error
+            problem = f"{type(error).__name__}: {error}"  # only a compiled rule can raise here, not the engine
+            raise InputError(problem, field=program.name, fix="fix the rule") from error
     check(state, program.name, site)
     return outcome_of(state, program.name, workload, cluster, site, rules)
 
 
 def _to_the_end(run: Callable[..., Any], state: Any, *decider: Any) -> None:
-    """Run compiled code to its end in a thread of its own: the main thread alone hears signals, and not in such code.
+    """Run compiled code to its end in a separate thread, so that the main thread can handle signals.
 
     Ctrl-C stops the engine at its next event.
     """

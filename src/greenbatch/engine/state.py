@@ -1,6 +1,6 @@
 """The state of one simulation as a few flat arrays, so that compiled code can own and batch it.
 
-Rows of records, addressed by name (``state.jobs[j].submit_s``), work alike in compiled and in plain Python. A batch
+Rows of records, accessed by name (``state.jobs[j].submit_s``), work the same in compiled and in plain Python. A batch
 of simulations is a batch of such states; nothing here is global.
 """
 
@@ -18,41 +18,41 @@ from greenbatch.workload import Workload
 
 F, N = np.float64, np.int64
 
-# What the scheduler does at a pass (Settings.discipline).
+# Kind of scheduling pass (Settings.discipline).
 PRIORITY, SCAN, SCAN_PUBLISHED, PLAN = 0, 1, 2, 3
-# How holes in front of a blocked head are filled (Settings.backfill).
+# Backfilling ahead of a blocked head (Settings.backfill).
 NONE, EASY, EASY_SCHEDGYM, EASY_GREEN_ORDER, CONSERVATIVE, GREEN = 0, 1, 2, 3, 4, 5
 # How the next job is chosen (Settings.ranking).
 BY_ARRIVAL, BY_SCORE, BY_RULE = 0, 1, 2
 # How a run ended (Clock.status).
 OK, SUPPLY_EXHAUSTED, BAD_SCORE, INTERRUPTED = 0, 1, 2, 3
-# Delay actions of GAS-MARL §4.1: none, until so many running jobs have released, for a fixed time.
+# Delay actions of GAS-MARL §4.1: none, until a number of running jobs release their processors, for a fixed time.
 NO_DELAY, DELAY_RELEASES, DELAY_FOR = 1, 2, 3
 
 JOB = np.dtype(
     [("submit_s", F), ("run_s", F), ("requested_s", F), ("processors", N), ("power_w", F), ("score", F),
      ("user", N), ("start_s", F), ("end_s", F), ("promised_s", F), ("reserved_s", F)]
 )  # fmt: skip
-"""One job: what was asked, what the policy thinks of it, what became of it. ``run_s`` is its work at the speed of the
-cluster, cut at the requested time where overruns are killed."""
+"""One job: its request, its score and its schedule. ``run_s`` is its work at the speed of the cluster, limited to the
+requested time if overruns are killed."""
 
 QUEUED = np.dtype([("job", N), ("processors", N), ("requested_s", F), ("score", F)])
 """One waiting job; the queue is ordered by submission."""
 
 RUNNING = np.dtype([("end_s", F), ("job", N), ("processors", N), ("power_w", F)])
-"""One running job, kept twice: by actual end (``running``) and by requested end (``expected``)."""
+"""One running job, stored twice: by actual end (``running``) and by requested end (``expected``)."""
 
 STEP = np.dtype([("time_s", F), ("load_w", F)])
-"""The load from an instant to the next."""
+"""The load from one instant to the next."""
 
 SEGMENT = np.dtype([("start_s", F), ("length_s", F), ("surplus_w", F)])
-"""Forecast renewable power that running jobs leave unused, constant over the segment."""
+"""Forecast surplus of renewable power over the load, constant over the segment."""
 
 SLOT = np.dtype([("time_s", F), ("free", N)])
-"""Free processors from an instant to the next, in a plan."""
+"""Free processors from one instant to the next, in a plan."""
 
 RANKED = np.dtype([("key", F), ("job", N)])
-"""A candidate of a pass and its sort key."""
+"""A candidate in a pass and its sort key."""
 
 SETTINGS = np.dtype(
     [("processors", N), ("idle_w", F), ("sticky", N), ("per_instant", N), ("completion_first", N), ("tick_s", F),
@@ -60,7 +60,7 @@ SETTINGS = np.dtype(
      ("supply_step_s", F), ("supply_origin_s", F), ("supply_slots", N), ("supply_repeat", N), ("forecast_slots", N),
      ("hold_price_j", F), ("idle_price_w", F), ("reserve_share", F), ("short_s", F), ("horizon_s", F)]
 )  # fmt: skip
-"""What does not change during a run."""
+"""Constants of a run."""
 
 CLOCK = np.dtype(
     [("now_s", F), ("free", N), ("load_w", F), ("arrived", N), ("first", N), ("last", N), ("running", N),
@@ -68,8 +68,8 @@ CLOCK = np.dtype(
      ("head_score", F), ("shadow_s", F), ("spare", N), ("blocked", N), ("settled", N), ("wake_s", F),
      ("decisions", N), ("status", N), ("early", N), ("started", N), ("arrived_s", F)]
 )  # fmt: skip
-"""What changes. ``first:last`` is the queue; ``running_first`` and ``expected_first`` begin the running sets;
-``arrived_s`` is the time of the last submission."""
+"""Variables of a run. ``first:last`` is the queue; ``running_first`` and ``expected_first`` are the first rows of the
+running jobs; ``arrived_s`` is the time of the last submission."""
 
 ATTRIBUTES = ("requested_memory_kb", "group", "executable")
 """Columns of `State.attributes`."""
@@ -101,7 +101,7 @@ class State(NamedTuple):
     started: Any
     """Rows of ``jobs`` in order of starting, shape (n,); ``clock.started`` of them are valid."""
     attributes: Any
-    """What observations of learned policies know besides: `ATTRIBUTES` per job, NaN if unknown, shape (n, 3)."""
+    """`ATTRIBUTES` of each job, for observations of learned policies; NaN if unknown, shape (n, 3)."""
     supply_w: Any
     """Renewable power per slot, shape (slots,). [W]"""
     set: Any
@@ -111,7 +111,7 @@ class State(NamedTuple):
 
 
 class Queue(NamedTuple):
-    """The waiting jobs as a priority rule sees them: columns of equal length, in order of submission."""
+    """The waiting jobs, as passed to a priority rule: columns of equal length, in order of submission."""
 
     now_s: float
     """The clock. [s]"""
@@ -128,7 +128,7 @@ class Queue(NamedTuple):
     processors: NDArray[np.float64]
     """Requested processors."""
     power_w: NDArray[np.float64]
-    """Power while running (0 where unknown). [W]"""
+    """Power while running, 0 if unknown. [W]"""
     user: NDArray[np.float64]
     """User number, -1 if unknown."""
 
@@ -138,21 +138,21 @@ def _records(rows: int, dtype: np.dtype[Any]) -> Any:
 
 
 def _known(column: NDArray[Any]) -> NDArray[np.float64]:
-    """An attribute's column with NaN for "missing", which is -1 in columns of integers."""
+    """The column of an attribute with NaN for missing values, which are -1 in columns of integers."""
     return np.where(column < 0, np.nan, column.astype(np.float64))
 
 
 def new_state(
     workload: Workload, cluster: Cluster, site: Site | None, rules: Rules, settings: dict[str, float]
 ) -> State:
-    """Lay out one simulation: an empty machine at the first submission.
+    """Create the state of one simulation: an empty machine at the first submission.
 
     Args:
         workload: the jobs, n >= 1 rows.
         cluster: the machines (their processors are pooled).
         site: the power supply, or None.
         rules: how the batch system reacts.
-        settings: fields of SETTINGS that the scheduler decides.
+        settings: fields of SETTINGS that the scheduler sets.
     """
     n = len(workload)
     jobs = _records(n, JOB)

@@ -1,6 +1,6 @@
-"""What renewable power a job would find: the forecast, what running jobs leave of it, and the brown rest.
+"""Renewable power available to a job: the forecast, the surplus over running jobs, and the remaining brown energy.
 
-Source: GAS-MARL §4.3 (the brown energy of a candidate of Green-Backfilling is estimated on the projected power of
+Source: GAS-MARL §4.3 (the brown energy of a candidate of Green-Backfilling is estimated from the projected power of
 the running jobs and the renewable forecast).
 """
 
@@ -22,9 +22,9 @@ def slot_at(s: Any, time_s: float) -> int:
 
 @compiled_small
 def forecast_w(s: Any, slot: int, current: int) -> float:
-    """Forecast power of a slot as seen from the current slot. [W]
+    """Forecast power of a slot, as seen from the current slot. [W]
 
-    True values for ``forecast_slots`` slots from the current one; later slots repeat that window.
+    True values for ``forecast_slots`` slots from the current one on; later slots repeat that window.
     """
     p = s.set
     window = p.forecast_slots
@@ -37,17 +37,17 @@ def forecast_w(s: Any, slot: int, current: int) -> float:
     if ahead >= window:
         ahead %= window
     shown = current + ahead
-    if shown < 0 or shown >= p.supply_slots:  # divisions are slow, and rarely needed
+    if shown < 0 or shown >= p.supply_slots:  # a division is slow and rarely required
         shown %= p.supply_slots
     return float(s.supply_w[shown])
 
 
 @compiled
 def project_surplus(s: Any, from_s: float, until_s: float) -> None:
-    """Fill ``segments`` with the forecast power that idle and running jobs leave over, from one time to another.
+    """Fill ``segments`` with the forecast surplus over idle power and running jobs, from one time to another.
 
-    Running jobs are expected to end at their requested ends; queued jobs are not counted. Neighbors without any
-    surplus are fused.
+    Running jobs are expected to end at their requested ends; queued jobs are not counted. Adjacent segments without
+    surplus are merged.
     """
     c = s.clock
     current = slot_at(s, c.now_s)
@@ -85,7 +85,7 @@ def is_below_threshold(s: Any, power_w: float, duration_s: float) -> bool:
     """Whether a job that starts now would cost strictly less extra brown energy than the threshold.
 
     Args:
-        s: the state; ``segments`` must reach from now over at least ``duration_s``.
+        s: the state; ``segments`` must cover at least ``duration_s`` from now.
         power_w: power of the job. [W]
         duration_s: its requested time. [s]
     """

@@ -1,7 +1,7 @@
-"""Running totals of one simulation, from which rewards are read while it goes on.
+"""Running totals of one simulation, from which rewards are computed during the simulation.
 
-The value so far of a term becomes the term's metric when the last job has ended. Jobs count when they start: the
-simulator knows their run time then, although the policy does not.
+The current value of a term becomes its metric when the last job has ended. Jobs count when they start: the simulator
+knows their run time then, although the policy does not.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ TALLY = np.dtype(
      ("slowdown", F), ("work_s", F), ("largest_end_s", F), ("step", N), ("until_s", F), ("load_j", F),
      ("renewable_j", F), ("window_work_s", F), ("users", N)]
 )  # fmt: skip
-"""Totals of one simulation. ``window_work_s`` is the work of all its jobs over the cluster's processors."""
+"""Totals of one simulation. ``window_work_s`` is the work of all its jobs divided by the cluster's processors."""
 
 USER = np.dtype([("jobs", N), ("bounded_slowdown", F)])
 """Totals of one user of a window."""
@@ -34,15 +34,15 @@ TERMS: dict[str, str] = {
     "wait": "mean wait [s] (RLScheduler)",
     "turnaround": "mean wait + run time [s] (RLScheduler)",
     "slowdown": "mean (wait + run) / run (RLScheduler)",
-    "utilization": "share of the cluster's processor time up to the latest end that jobs use (RLScheduler)",
+    "utilization": "share of the cluster's processor time up to the latest end used by jobs (RLScheduler)",
     "max_user_bounded_slowdown": "the largest of the users' mean bounded slowdowns (RLScheduler §V-F)",
     "mean_user_bounded_slowdown": "the mean of the users' mean bounded slowdowns (RLScheduler §V-F)",
     "renewable_utilization": "renewable share of the energy used since the first start (GAS-MARL Eq. 4)",
     "brown_energy": "grid energy used since the first start / energy of the window's jobs",
     "makespan": "time since the first submission / (the window's work / processors)",
-    "accrued_bounded_slowdown": "bounded_slowdown and what waiting jobs have come to by now; the same at the end",
+    "accrued_bounded_slowdown": "bounded_slowdown plus that accrued by waiting jobs so far; equal to it at the end",
 }
-"""Terms of rewards, in the order of their codes, each with its formula; the sign is the preset's weight."""
+"""Reward terms, in the order of their codes, each with its formula; the preset's weight gives the sign."""
 
 
 @compiled_small
@@ -67,7 +67,7 @@ def _count_started(s: Any, tally: Any, user_of: Any, users: Any) -> None:
 
 @compiled_small
 def _pay(s: Any, tally: Any) -> None:
-    """Pay for the energy from where the totals stand up to now."""
+    """Add the energy used since the last call."""
     c, p = s.clock, s.set
     if c.steps == 0 or p.supply_slots == 0:
         return
@@ -111,7 +111,7 @@ def _over_users(tally: Any, users: Any, mean: bool) -> float:
 
 @compiled_small
 def _service(s: Any, tally: Any, term: int) -> float:
-    """The value so far of a term about the jobs."""
+    """Current value of a term about jobs."""
     n = s.jobs.shape[0]
     if term == BOUNDED_SLOWDOWN:
         return float(tally.bounded_slowdown / n)
@@ -127,7 +127,7 @@ def _service(s: Any, tally: Any, term: int) -> float:
 
 @compiled
 def _accrued(s: Any, tally: Any) -> float:
-    """Bounded slowdown so far of started jobs, and of waiting jobs as if they started now."""
+    """Bounded slowdown of started jobs, and of waiting jobs as if they started now."""
     c, total = s.clock, tally.bounded_slowdown
     for i in range(c.first, c.last):
         job = s.jobs[s.queue[i].job]
@@ -152,7 +152,7 @@ def _value(s: Any, tally: Any, users: Any, term: int) -> float:
 
 @compiled
 def take_stock(s: Any, tally: Any, user_of: Any, users: Any, terms: Any, values: Any) -> None:
-    """Bring the totals up to now and write the value so far of each term.
+    """Update the totals and write the current value of each term.
 
     Args:
         s: the state.

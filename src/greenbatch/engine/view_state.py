@@ -1,7 +1,7 @@
-"""What a learned policy sees of a `View`, through the very functions that batches of simulations use.
+"""The observation of a learned policy for a `View`, computed by the same functions as in batches of simulations.
 
-A view is laid out as the `State` of a simulation, as far as it shows one: waiting jobs, running jobs by expected
-end, the forecast, the clock. Nothing else is known, so a view of a live queue will do.
+A view is converted to the `State` of a simulation, as far as it contains one: waiting jobs, running jobs by expected
+end, the forecast and the clock. Nothing else is required, so a view of a live queue is sufficient.
 """
 
 from __future__ import annotations
@@ -29,14 +29,14 @@ _UNUSED: dict[str, Any] = {
     "arrivals": np.zeros(0, N), "running": _records(np.zeros(0, RUNNING)), "profile": _records(np.zeros(0, STEP)),
     "plan": _records(np.zeros(0, SLOT)), "ranked": _records(np.zeros(0, RANKED)), "started": np.zeros(0, N),
 }  # fmt: skip
-"""Parts of a state that tell of the course of a simulation."""
+"""Parts of a state that describe the course of a simulation."""
 
 
 def state_of(view: View) -> State:
-    """Lay out a view as the state of a simulation: what features are computed from, and nothing more.
+    """Convert a view to the state of a simulation, with only the parts that features are computed from.
 
     Row ``i`` of ``jobs`` is the ``i``-th waiting job; running jobs have no row there. Start and end times, actual run
-    times and everything that belongs to the course of a simulation are zero.
+    times and everything else about the course of a simulation are zero.
     """
     queue, running = view.queue, view.running
     q, r = queue.submit_s.shape[0], running.expected_end_s.shape[0]
@@ -62,9 +62,9 @@ def state_of(view: View) -> State:
 
 
 def _forecast(view: View, fixed: Any) -> tuple[Any, int]:
-    """Power of the slots that a view shows, written as a series that repeats; its settings; slots of the longest job.
+    """Fill in the settings of a view's forecast; return it as a repeating series, and the slots of the longest job.
 
-    The present slot keeps its number on the clock, so that the forecast beyond the view's window repeats that window.
+    The current slot keeps its number on the clock, so that the forecast beyond the view's window repeats that window.
     """
     supply = view.supply
     slots = supply.renewable_w.shape[0]
@@ -84,11 +84,11 @@ def _observe_state(s: Any, layout: Any, seen: Any) -> None:
 
 
 def observe_view(view: View, layout: Layout) -> Seen:
-    """What a learned policy sees of a view: tables for one simulation, as of a batch of one.
+    """The observation of a learned policy for a view: tables as for a batch of one simulation.
 
     Args:
-        view: the view; at least one job waits.
-        layout: what is seen and what may be done.
+        view: the view, with at least one waiting job.
+        layout: layout of observations and actions.
     """
     rows = min(view.job_id.shape[0], layout.queue_rows) + int(layout.wait)
     beside = min(view.running.job_id.shape[0], layout.running_rows)
