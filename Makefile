@@ -23,6 +23,7 @@ check: $(READY)         ## check style and types only
 
 docs: $(READY)          ## build the documentation in docs/_build
 	$(BIN)/pip install -q -c constraints.txt -e '.[docs]'
+	$(BIN)/python docs/tables.py
 	$(BIN)/sphinx-build -W -q docs docs/_build
 
 bench: $(READY)         ## measure the speed, as one JSON object

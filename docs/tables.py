@@ -1,14 +1,17 @@
-"""The parts of the documentation that are made from the code at every build, so that they cannot go stale.
+"""The tables of the documentation that are generated from the code: ``python docs/tables.py`` updates the pages.
 
-``TABLES`` maps the name that a page uses (the directive ``generated``) to a function that returns Markdown. A policy,
-backfilling, metric or key without a meaning in the code stops the build.
+A page marks the place of a table with ``<!-- table: NAME -->`` and ``<!-- end of table -->``; `TABLES` maps the name to
+the function that returns its Markdown. A test fails while a page is out of date. A policy, backfilling, metric or key
+without a description in the code is an error.
 """
 
 from __future__ import annotations
 
 import inspect
+import re
 from collections.abc import Callable, Mapping
 from functools import partial
+from pathlib import Path
 
 from learning_tables import LEARNING
 from scenario_keys import section, sections, sources
@@ -107,3 +110,19 @@ TABLES: dict[str, Callable[[], str]] = {
     **LEARNING,
 }
 """Name -> the function that makes it."""
+
+PLACE = re.compile(r"<!-- table: ([\w-]+) -->\n.*?<!-- end of table -->\n", re.DOTALL)
+"""A table in a page."""
+
+
+def updated(page: str) -> str:
+    """The text of a page with its tables as the code has them now."""
+    return PLACE.sub(lambda place: f"<!-- table: {place[1]} -->\n\n{TABLES[place[1]]()}\n<!-- end of table -->\n", page)
+
+
+if __name__ == "__main__":
+    for file in sorted(Path(__file__).parent.glob("*.md")):
+        text = file.read_text(encoding="utf-8")
+        if (now := updated(text)) != text:
+            file.write_text(now, encoding="utf-8")
+            print(file.name)
