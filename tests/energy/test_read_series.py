@@ -1,12 +1,13 @@
 """Reading series: clocks, units, gaps, repairs and their notes."""
 
 import gzip
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 
 import numpy as np
 import pytest
 
 from greenbatch.energy import power, read_series
+from greenbatch.energy.stamps import zone
 from greenbatch.errors import InputError
 
 
@@ -276,3 +277,10 @@ def test_same_file_same_bytes(tmp_path):
     first, second = (read(path, time_kind="elapsed", step_s=97).values for _ in range(2))
     assert first.tobytes() == second.tobytes()
     assert np.isfinite(first).all()
+
+
+def test_fixed_offsets_reach_as_far_as_the_line_islands():
+    assert zone("+14:00").utcoffset(None) == timedelta(hours=14)
+    for beyond in ("+14:01", "-15", "UTC+99"):
+        with pytest.raises(InputError):
+            zone(beyond)

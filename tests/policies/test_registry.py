@@ -147,6 +147,16 @@ def test_a_program_sets_nothing_else_in_the_engine(name: str) -> None:
         Program(name="mine", settings={name: 1.0})
 
 
+def test_a_job_may_have_5000_starts_to_compare() -> None:
+    for horizon, taken in ((5000, True), (5001, False)):
+        made = scheduler(f"cheapest-start:tick=1:horizon={horizon}")
+        if taken:
+            assert made.program(JOBS).settings
+        else:
+            with pytest.raises(InputError, match="more than 5,000"):
+                made.program(JOBS)
+
+
 def test_numbers_are_written_as_one_would_type_them() -> None:
     texts = ["0", "1", "0.2", "-3", "31622400", "604800", "1e15", "1e11", "1e-9", "1.05", "nan", "inf", "1e308"]
     assert [plain(float(text)) for text in texts] == texts
