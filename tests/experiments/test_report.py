@@ -19,12 +19,12 @@ from example_windows import example
 
 from greenbatch.errors import InputError
 from greenbatch.experiments import report
+from greenbatch.experiments.cautions import warning_lines
+from greenbatch.experiments.findings import key_figures, summary_lines
 from greenbatch.experiments.plots import power_plots
 from greenbatch.experiments.report import (
     data_notes,
-    key_figures,
     provenance_blocks,
-    summary_lines,
     write_report,
     write_reproduction,
 )
@@ -118,7 +118,7 @@ def test_it_says_what_was_found_in_plain_words() -> None:
     assert lines.startswith("patient+none has the lowest mean bounded slowdown, "), "the finding comes first"
     assert lines.endswith(
         "Three schedulers ran the same three windows of 150 jobs each on 64 processors and the renewable supply of "
-        "site sunny."
+        "sunny."
     )
     assert "fastest" not in lines
     assert "better in 3 of 3 windows" in lines
@@ -137,17 +137,18 @@ def test_words_follow_the_numbers() -> None:
     _, outcomes = example(windows=1)
     frame = tidy([(w, {"fcfs+easy": base, "green": other}) for w in "ab"])
     lines = summary_lines(frame, outcomes, "fcfs+easy")
-    assert "None has a lower mean bounded slowdown than fcfs+easy, 2.000." in lines
-    assert any("green uses the largest renewable share, 60.0%, with a makespan 1.00 times" in line for line in lines)
+    assert "No scheduler has a lower mean bounded slowdown than fcfs+easy, 2.000." in lines
+    assert any(line.startswith("green uses the largest renewable share, 60.0%, 10.0 points above") for line in lines)
     assert any("90.00 kWh, 10% below fcfs+easy, better in 2 of 2 windows" in line for line in lines)
     worse = tidy([(w, {"fcfs+easy": base, "green": other | {"horizon_brown_kwh": 110.0}}) for w in "ab"])
     assert any(
-        "none draws less brown energy than fcfs+easy" in line for line in summary_lines(worse, outcomes, "fcfs+easy")
+        "no scheduler draws less brown energy than fcfs+easy" in line
+        for line in summary_lines(worse, outcomes, "fcfs+easy")
     )
     noisy = tidy(
         [(w, {"fcfs+easy": base, "green": base | {"avg_bounded_slowdown": v}}) for w, v in (("a", 1.0), ("b", 2.5))]
     )
-    assert "not significant" in " ".join(summary_lines(noisy, outcomes, "fcfs+easy"))
+    assert "within noise" in " ".join(summary_lines(noisy, outcomes, "fcfs+easy"))
 
 
 @pytest.mark.parametrize(
@@ -168,6 +169,41 @@ def test_the_summary_names_what_a_low_slowdown_costs(wait_h: float, told: str) -
     lines = " ".join(summary_lines(frame, example(windows=1)[1], "fcfs+easy"))
     assert lines.startswith("patient has the lowest mean bounded slowdown, 5.000, 75% below fcfs+easy")
     assert told in lines
+
+
+def priced(**changes: float) -> polars.DataFrame:
+    """A baseline and a scheduler that differs from it, in six windows that are alike but for noise."""
+    base = {"avg_bounded_slowdown": 5.0, "avg_wait_s": 3600.0, "renewable_utilization": 0.5, "makespan_ratio": 1.0,
+            "horizon_brown_kwh": 1000.0}  # fmt: skip
+    return tidy([(str(k), {"fcfs+easy": base, "late": base | changes}) for k in range(6)])
+
+
+def test_every_winner_has_its_price() -> None:
+    dear = priced(horizon_brown_kwh=990.0, renewable_utilization=0.6, avg_wait_s=6.9 * 3600, avg_bounded_slowdown=20.0)
+    share, brown = summary_lines(dear, example(windows=1)[1], "fcfs+easy")[-3:-1]
+    price = "at 6.9 times the mean wait and 4.0 times the bounded slowdown."
+    assert brown.endswith(f"late draws the least brown energy: 990.0 kWh, 1% below fcfs+easy, better in 6 of 6 windows "
+                          f"(small), {price}")  # fmt: skip
+    assert share.startswith("late uses the largest renewable share, 60.0%, 10.0 points above fcfs+easy")
+    assert share.endswith(price)
+    free = " ".join(summary_lines(priced(horizon_brown_kwh=500.0), example(windows=1)[1], "fcfs+easy"))
+    assert (
+        "50% below fcfs+easy, better in 6 of 6 windows, at no higher mean wait, bounded slowdown or makespan." in free
+    )
+    quick = " ".join(summary_lines(priced(avg_wait_s=1800.0, avg_bounded_slowdown=6.0), example(1)[1], "fcfs+easy"))
+    assert "late has the shortest mean wait, 0.50 h, 50% below fcfs+easy" in quick
+    assert "at 1.20 times the bounded slowdown." in quick
+
+
+def test_a_large_price_for_a_small_gain_must_be_read_with_care() -> None:
+    dear = {"avg_wait_s": 6.9 * 3600, "avg_bounded_slowdown": 20.0}
+    (line,) = warning_lines(priced(horizon_brown_kwh=990.0, **dear), "fcfs+easy")
+    assert line == (
+        "late has the lowest brown energy over the horizon, but the gain over fcfs+easy is small and comes at 6.9 "
+        "times the mean wait and 4.0 times the bounded slowdown."
+    )
+    assert warning_lines(priced(horizon_brown_kwh=500.0, **dear), "fcfs+easy") == []
+    assert warning_lines(priced(horizon_brown_kwh=990.0), "fcfs+easy") == []
 
 
 def test_the_summary_says_if_the_least_brown_energy_is_understated() -> None:
@@ -222,7 +258,8 @@ def test_warnings_notes_definitions_and_provenance_are_shown(tmp_path: Path) -> 
     )
     text = written(tmp_path / "r.html", data=(stretched, outcomes), notes=["filled 3 hours"])
     for part in (
-        "Read with care", "patient+none gains", "filled 3 hours", "zero run time, dropped: 3, first at line 17",
+        "Read with care", "patient+none stretches the makespan", "filled 3 hours",
+        "zero run time, dropped: 3, first at line 17",
         "sunny: made up", "GAS-MARL Eq. 5", "ab" * 32, "&#34;processors&#34;: 64", "greenbatch compare --windows 3",
     ):  # fmt: skip
         assert part in text

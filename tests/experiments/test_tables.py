@@ -5,12 +5,15 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
+import numpy as np
 import polars
 import pytest
-from example_windows import example
+from example_windows import example, one_window
 
 from greenbatch.errors import InputError
+from greenbatch.experiments.cautions import overlap_notes, recorded_wait_notes, warning_lines
 from greenbatch.experiments.tables import (
     MAIN,
     TERMINAL,
@@ -23,14 +26,13 @@ from greenbatch.experiments.tables import (
     tidy,
     to_latex,
     to_markdown,
-    warning_lines,
     write,
 )
 
 
 @pytest.fixture(scope="module")
 def frame() -> polars.DataFrame:
-    return example(windows=4)[0]
+    return example(windows=5)[0]
 
 
 def values(**metrics: float) -> dict[str, float]:
@@ -85,15 +87,21 @@ def test_means_intervals_and_the_best_value_by_hand() -> None:
             ("b", {"fcfs+none": values(avg_bounded_slowdown=4.0), "f2+easy": values(renewable_utilization=0.4)}),
         ]
     )
+    two = comparison_table(frame)
+    assert cells(two, "fcfs+none")["Bounded slowdown"].text == "3.000"
+    assert cells(two, "fcfs+none")["Bounded slowdown"].interval == "[2.000, 4.000]"
+    assert not any(cell.mark for _, row in two.rows for cell in row), "two windows mark nothing"
+    assert "2 windows are too few for an interval" in two.notes[0]
+    assert two.legend == ""
+    again = [frame.with_columns(window=polars.lit(f"{k}") + polars.col("window")) for k in range(3)]
+    frame = polars.concat(again)
     table = comparison_table(frame)
-    assert cells(table, "fcfs+none")["Bounded slowdown"].text == "3.000"
-    assert cells(table, "fcfs+none")["Bounded slowdown"].interval == "[2.000, 4.000]"
     assert cells(table, "f2+easy")["Bounded slowdown"].mark == "best"
     assert cells(table, "fcfs+none")["Renewable utilization"].mark == "best"
     assert cells(table, "fcfs+none")["Renewable utilization"].interval == "", "equal windows need no interval"
     assert not any(cells(table, name)["Makespan over baseline"].mark for name in ("fcfs+none", "f2+easy"))
-    assert table.notes[0].startswith("Mean of 2 windows [95% bootstrap interval]")
-    one = comparison_table(frame.filter(polars.col("window") == "a"))
+    assert table.lines[0] == "Mean of 6 windows [95% bootstrap interval]. Bold: best of the column."
+    one = comparison_table(frame.filter(polars.col("window") == "0a"))
     assert one.notes[0].startswith("One window")
 
 
@@ -120,13 +128,45 @@ def test_differences_are_paired_counted_and_marked(frame: polars.DataFrame) -> N
     assert [name for name, _ in table.rows] == ["hold-2h+none", "patient+none"]
     patient = cells(table, "patient+none")
     assert patient["Bounded slowdown"].mark == "good"
-    assert patient["Bounded slowdown"].remark == "4 of 4"
+    assert patient["Bounded slowdown"].remark == "5 of 5"
     assert patient["Bounded slowdown"].text.startswith("−")
     assert patient["Makespan over baseline"].mark == "bad"
-    assert patient["Makespan over baseline"].remark == "0 of 4"
+    assert patient["Makespan over baseline"].remark == "0 of 5"
     assert ("Renewable utilization", "points", "Renewable") in table.columns
     with pytest.raises(InputError, match="not among the schedulers"):
         difference_table(frame, "sjf+none")
+
+
+def test_few_windows_mark_no_difference(frame: polars.DataFrame) -> None:
+    few = frame.filter(polars.col("window").is_in(["0", "1000", "2000", "3000"]))
+    table = difference_table(few, "fcfs+none")
+    assert cells(table, "patient+none")["Bounded slowdown"].interval
+    assert not any(cell.mark for _, row in table.rows for cell in row)
+    notes = " ".join(table.lines)
+    assert "4 windows are too few for an interval" in notes
+    assert "excludes zero" not in notes
+    assert "excludes zero" in " ".join(difference_table(frame, "fcfs+none").lines)
+
+
+def test_windows_that_overlap_are_told() -> None:
+    starts = (0, 100, 753)
+    assert overlap_notes(starts, 1024, 1935) == [
+        "3 windows of 1,024 jobs out of 1,935: any two share at least 271 jobs, so intervals are too narrow."
+    ]
+    (some,) = overlap_notes((500, 0, 600), 200, 1000)
+    assert "together they hold 500 different jobs instead of 600" in some
+    assert overlap_notes((0, 200, 400), 200, 600) == overlap_notes((7,), 5, 20) == []
+
+
+def test_recorded_waits_stand_beside_the_simulated_ones() -> None:
+    outcome = one_window()["fcfs+none"]
+    assert recorded_wait_notes(outcome) == [], "nothing is recorded"
+    recorded = np.full(len(outcome.workload), np.nan)
+    recorded[:100] = 3600.0
+    waits = (outcome.start_s - outcome.workload.submit_s)[:100]
+    (line,) = recorded_wait_notes(replace(outcome, workload=outcome.workload.with_columns(recorded_wait_s=recorded)))
+    assert "recorded for 100 of 150 jobs: 1.00 h on average, 95th percentile 1.0 h" in line
+    assert f"fcfs+none for the same jobs: {waits.mean() / 3600:.2f} h on average" in line
 
 
 def test_slowdown_by_class_shows_who_pays(frame: polars.DataFrame) -> None:
@@ -148,8 +188,20 @@ def test_a_gain_by_stretching_is_warned_about(gain: float, ratio: float, brown: 
     assert len(lines) == bool(warned)
     for line in lines:
         assert "\n" not in line
-        for part in ("green", "10.0 points", "1.20×", warned, "scenario's horizon"):
+        for part in ("green", "to 1.20 times that of fcfs+easy", warned, "scenario's horizon"):
             assert part in line
+
+
+def test_all_stretched_schedules_share_one_warning() -> None:
+    def green(ratio: float, brown: float) -> dict[str, float]:
+        return values(renewable_utilization=0.6, makespan_ratio=ratio, horizon_brown_kwh=brown)
+
+    table = {"fcfs+easy": values(), "a": green(1.12, 93.0), "b": green(1.65, 36.0), "c": green(1.2, 60.0),
+             "d": green(1.3, 60.0)}  # fmt: skip
+    assert warning_lines(tidy([(window, table) for window in "xy"]), "fcfs+easy") == [
+        "a, b and 2 others stretch the makespan to 1.12 to 1.65 times that of fcfs+easy; that alone raises the "
+        "renewable share. Over the scenario's horizon they draw 7 to 64% less brown energy."
+    ]
 
 
 def test_a_gain_that_is_noise_is_not_warned_about() -> None:

@@ -57,6 +57,15 @@ def tables(frame: polars.DataFrame) -> dict[str, Table]:
     }  # fmt: skip
 
 
+def test_bold_is_explained_only_where_it_is_seen() -> None:
+    table = comparison_table(example(windows=5)[0])
+    assert "Bold" not in printed(table, 100), "a file has no bold"
+    stream = io.StringIO()
+    Console(file=stream, width=100, force_terminal=True, color_system="standard").print(to_rich(table))
+    assert "Bold: best of the column." in stream.getvalue()
+    assert "Bold" not in "".join(comparison_table(example(windows=2)[0]).lines)
+
+
 @pytest.mark.parametrize("width", WIDTHS)
 def test_every_header_number_and_name_is_whole(frame: polars.DataFrame, width: int) -> None:
     for kind, table in tables(frame).items():

@@ -182,12 +182,14 @@ def write_comparison(comparison: Comparison, folder: Path, models: Sequence[str]
         record: its provenance.
     """
     from greenbatch.cli.output import write_record
+    from greenbatch.experiments.cautions import comparison_notes
     from greenbatch.experiments.report import write_report
     from greenbatch.experiments.tables import comparison_table, difference_table, write
 
     scenario, frame, baseline = comparison.scenario, comparison.frame, comparison.baseline
+    sample = comparison_notes(comparison)
     frame.write_parquet(folder / "results.parquet")
-    tables = [comparison_table(frame), difference_table(frame, baseline)]
+    tables = [comparison_table(frame, title=comparison.title, notes=sample), difference_table(frame, baseline)]
     for form, suffix in (("markdown", "md"), ("latex", "tex")):
         text = "\n".join(write(table, form) for table in tables if table.rows)
         (folder / f"table.{suffix}").write_text(text, encoding="utf-8")
@@ -195,6 +197,7 @@ def write_comparison(comparison: Comparison, folder: Path, models: Sequence[str]
         folder / "report.html", title=f"greenbatch: {scenario.name}", command=" ".join(record["run"]["command"]),
         frame=frame, outcomes=comparison.example, baseline=baseline, notes=[scenario.description],
         provenance=record, example=str(comparison.starts[0]), warnings=models,
+        setting=comparison.title, sample=sample,
     )  # fmt: skip
     write_record(folder, record)
 
@@ -208,11 +211,16 @@ def print_comparison(comparison: Comparison, models: Sequence[str], *, json: boo
         return
     from rich.console import Console
 
-    from greenbatch.experiments.tables import TERMINAL, comparison_table, to_rich, warning_lines
+    from greenbatch.experiments.cautions import comparison_notes, warning_lines
+    from greenbatch.experiments.findings import headlines
+    from greenbatch.experiments.tables import TERMINAL, comparison_table, to_rich
 
-    console = Console()
+    console, frame, baseline = Console(), comparison.frame, comparison.baseline
     for line in models:
         console.print(f"warning: {line}", markup=False, highlight=False)
-    console.print(to_rich(comparison_table(comparison.frame, columns=TERMINAL, title=comparison.scenario.name)))
-    for line in warning_lines(comparison.frame, comparison.baseline):
+    notes = comparison_notes(comparison)
+    console.print(to_rich(comparison_table(frame, columns=TERMINAL, title=comparison.title, notes=notes)))
+    for line in warning_lines(frame, baseline):
         console.print(f"warning: {line}", markup=False, highlight=False)
+    for line in headlines(frame, baseline):
+        console.print(line, markup=False, highlight=False)

@@ -60,6 +60,14 @@ class Comparison(Shown):
     def _repr_html_(self) -> str:
         return self.table()._repr_html_()
 
+    @property
+    def title(self) -> str:
+        """Scenario, windows and baseline in one line, as above a table."""
+        total, count = len(self.scenario.workload), len(self.starts)
+        part = f"all {total:,}" if self.jobs == total else f"{self.jobs:,} of {total:,}"
+        windows = f"{part} jobs" if count == 1 else f"{count} windows of {self.jobs:,} jobs"
+        return f"{self.scenario.name}: {windows}; makespan relative to {self.baseline}"
+
     def table(self) -> Means:
         """Table of means over the windows with 95% intervals; its ``frame()`` returns the numbers."""
         from greenbatch.experiments.notebook import means

@@ -11,10 +11,11 @@ from typing import TYPE_CHECKING
 from greenbatch.display import Strong, html_table, to_pandas
 from greenbatch.engine.outcome import Outcome
 from greenbatch.errors import InputError
+from greenbatch.experiments.cautions import comparison_notes, warning_lines
 from greenbatch.experiments.drawing import Picture
 from greenbatch.experiments.plots import box_plot, gantt_plots, power_plots, queue_plot, tradeoff_plot
 from greenbatch.experiments.statistics import intervals
-from greenbatch.experiments.tables import MAIN, Table, comparison_table, to_rich, warning_lines
+from greenbatch.experiments.tables import MAIN, Table, comparison_table, to_rich
 
 if TYPE_CHECKING:
     import pandas
@@ -61,7 +62,7 @@ class Means:
             texts = ["\n".join(filter(None, (cell.text, cell.interval, cell.remark))) for cell in cells]
             marked = zip(texts, cells, strict=True)
             rows.append((name, *(Strong(text) if cell.mark else text for text, cell in marked)))
-        return html_table(self.shown.title, header, rows, self.shown.notes)
+        return html_table(self.shown.title, header, rows, self.shown.lines)
 
 
 def means(comparison: Comparison) -> Means:
@@ -69,9 +70,8 @@ def means(comparison: Comparison) -> Means:
     import polars
 
     frame = comparison.frame
-    count = len(comparison.starts)
-    title = f"{comparison.scenario.name}, {count} window{'' if count == 1 else 's'} of {comparison.jobs:,} jobs"
-    table = comparison_table(frame, title=title, notes=warning_lines(frame, comparison.baseline))
+    notes = [*comparison_notes(comparison), *warning_lines(frame, comparison.baseline)]
+    table = comparison_table(frame, title=comparison.title, notes=notes)
     rows = [
         (name, column.metric, each.mean, each.low, each.high, each.count)
         for column in MAIN
@@ -155,5 +155,6 @@ def report(comparison: Comparison, path: str | Path) -> Path:
         file, title=f"greenbatch: {scenario.name}", command="in Python", frame=comparison.frame,
         outcomes=comparison.example, baseline=comparison.baseline, notes=[scenario.description], provenance=record,
         example=str(starts[0]), warnings=model_warnings(names, scenario, starts, comparison.jobs),
+        setting=comparison.title, sample=comparison_notes(comparison),
     )  # fmt: skip
     return file

@@ -154,7 +154,7 @@ def rival_table(result: Result) -> Table:
         *table.notes,
         f"Differences: {COVERS[0].lower()}{COVERS[1:]} Wins: agents by the mean of their seeds.",
     )
-    return Table(_title(result, f"difference to {rival}"), table.columns, table.rows, notes=notes)
+    return Table(_title(result, f"difference to {rival}"), table.columns, table.rows, notes=notes, legend=table.legend)
 
 
 def matrix_table(results: Sequence[Result], agent: Agent, backfill: str) -> Table | None:

@@ -6,8 +6,9 @@ import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from greenbatch.experiments.cautions import comparison_notes, warning_lines
 from greenbatch.experiments.statistics import Interval, differences, intervals
-from greenbatch.experiments.tables import warning_lines
+from greenbatch.experiments.tables import few_notes
 from greenbatch.metrics import METRICS
 
 if TYPE_CHECKING:
@@ -24,7 +25,8 @@ def summary(comparison: Comparison, warnings: Sequence[str] = ()) -> dict[str, A
     Returns:
         ``scenario``, ``baseline``, ``jobs`` (of a window), ``starts``; ``metrics`` (name -> label, unit, better);
         ``schedulers`` (name -> metric -> mean, low, high, windows); ``differences`` to the baseline (name -> metric ->
-        mean, low, high, windows, relative, better, worse); ``warnings``. Undefined values are null.
+        mean, low, high, windows, relative, better, worse); ``warnings``; ``notes`` (windows that are few or
+        overlap, recorded waits). Undefined values are null.
     """
     frame, baseline = comparison.frame, comparison.baseline
     names = [name for name in comparison.schedulers if name != baseline]
@@ -50,6 +52,7 @@ def summary(comparison: Comparison, warnings: Sequence[str] = ()) -> dict[str, A
             for name in names
         },
         "warnings": [*warning_lines(frame, baseline), *warnings],
+        "notes": [*few_notes(len(comparison.starts)), *comparison_notes(comparison)],
     }  # fmt: skip
 
 

@@ -17,7 +17,15 @@ from typing import TYPE_CHECKING, Literal
 
 from greenbatch.errors import InputError
 from greenbatch.experiments.drawing import Picture
-from greenbatch.experiments.statistics import Difference, Interval, by_window, differences, intervals, schedulers
+from greenbatch.experiments.statistics import (
+    FEW_WINDOWS,
+    Difference,
+    Interval,
+    by_window,
+    differences,
+    intervals,
+    schedulers,
+)
 from greenbatch.metrics import METRICS
 
 if TYPE_CHECKING:
@@ -65,7 +73,7 @@ _HOURS = partial(Column, unit="h", scale=1 / 3600, digits=2)
 _PERCENT = partial(Column, unit="%", scale=100.0, digits=1)
 
 MAIN = (
-    _SLOWDOWN("avg_bounded_slowdown", "Bounded slowdown", short="Slowdown"),
+    _SLOWDOWN("avg_bounded_slowdown", "Bounded slowdown", short="Bounded slowdown"),
     _PERCENT("renewable_utilization", "Renewable utilization", short="Renewable"),
     _ENERGY("horizon_brown_kwh", "Brown energy over the horizon", short="Brown"),
     Column("makespan_ratio", "Makespan over baseline", "×", digits=3, short="Makespan"),
@@ -136,6 +144,14 @@ class Table:
     """Header of the column of row names."""
     notes: tuple[str, ...] = ()
     """Lines under the table."""
+    legend: str = ""
+    """What bold means; empty if nothing is bold."""
+
+    @property
+    def lines(self) -> tuple[str, ...]:
+        """The notes with the legend after the first, for where bold is seen."""
+        first = " ".join(filter(None, (*self.notes[:1], self.legend)))
+        return tuple(filter(None, (first, *self.notes[1:])))
 
 
 @dataclass(frozen=True, slots=True)
@@ -195,7 +211,7 @@ def comparison_table(
     Columns without any value are omitted. With energy over the horizon, notes state its length and the schedulers that
     leave work unfinished at its end.
     """
-    names = schedulers(frame)
+    names, count = schedulers(frame), frame["window"].n_unique()
     cells: dict[str, list[Cell]] = {name: [] for name in names}
     shown: list[tuple[str, str, str]] = []
     for column in columns:
@@ -203,17 +219,32 @@ def comparison_table(
         if not any(i.count for i in table.values()):
             continue
         shown.append((column.header, column.unit, column.short or column.header))
-        best = _best(column, table)
+        best = _best(column, table) if count >= FEW_WINDOWS else set()
         for name, interval in table.items():
             span = _span(column, interval) if show_intervals else ""
             cells[name].append(Cell(column.number(interval.mean), span, mark="best" if name in best else ""))
     rows = tuple((name, tuple(cells[name])) for name in names)
-    count = frame["window"].n_unique()
-    sample = "One window, so no interval" if count < 2 else f"Mean of {count} windows"
-    sample += " [95% bootstrap interval]" if count > 1 and show_intervals else ""
     over = any(column.metric == "horizon_brown_kwh" for column in columns)
-    lines = (f"{sample}. Bold: best of the column.", *(horizon_notes(frame) if over else ()), *notes)
-    return Table(title, tuple(shown), rows, notes=lines)
+    lines = (_sample(count, intervals=show_intervals), *(horizon_notes(frame) if over else ()), *notes)
+    return Table(title, tuple(shown), rows, notes=lines, legend=_legend(rows, "Bold: best of the column."))
+
+
+def _legend(rows: Sequence[tuple[str, Sequence[Cell]]], meaning: str) -> str:
+    return meaning if any(cell.mark for _, row in rows for cell in row) else ""
+
+
+def _sample(count: int, *, intervals: bool) -> str:
+    """What the figures are means of, and what their intervals are worth."""
+    if count < 2:
+        return "One window, so no interval."
+    sample = f"Mean of {count} windows"
+    return " ".join([f"{sample} [95% bootstrap interval].", *few_notes(count)]) if intervals else f"{sample}."
+
+
+def few_notes(count: int) -> list[str]:
+    """A line where windows are too few for an interval."""
+    few = f"{count} windows are too few for an interval, so nothing is bold; give at least {FEW_WINDOWS}."
+    return [few] if 1 < count < FEW_WINDOWS else []
 
 
 def horizon_notes(frame: polars.DataFrame) -> list[str]:
@@ -241,15 +272,19 @@ def class_table(frame: polars.DataFrame) -> Table:
 
 
 def _difference_cell(column: Column, got: Difference) -> Cell:
+    """A difference with its interval and wins; marked if it is clear of 0 over windows enough to say so."""
     interval = got.difference
     if not interval.count:
         return Cell("–")
     wins = "" if METRICS[column.metric].better == "neither" else f"{got.better} of {interval.count}"
-    mark: Mark = "" if not got.clear else "good" if got.better > got.worse else "bad"
+    clear = got.clear and interval.count >= FEW_WINDOWS
+    mark: Mark = "" if not clear else "good" if got.better > got.worse else "bad"
     return Cell(column.number(interval.mean, signed=True), _span(column, interval, signed=True), wins, mark)
 
 
-def difference_table(frame: polars.DataFrame, baseline: str, *, columns: Sequence[Column] = MAIN) -> Table:
+def difference_table(
+    frame: polars.DataFrame, baseline: str, *, columns: Sequence[Column] = MAIN, notes: Sequence[str] = ()
+) -> Table:
     """Each scheduler minus the baseline, paired by window, with interval and win count; marked if clear of 0.
 
     Raises:
@@ -267,35 +302,10 @@ def difference_table(frame: polars.DataFrame, baseline: str, *, columns: Sequenc
             cells[name].append(_difference_cell(column, got))
     rows = tuple((name, tuple(row)) for name, row in cells.items())
     note = "k of n: better than the baseline in k of n windows."
-    if frame["window"].n_unique() > 1:
-        note += " Bold: the 95% interval of the difference excludes zero."
-    return Table(f"Difference to {baseline}, window by window", tuple(shown), rows, notes=(note,))
-
-
-def warning_lines(frame: polars.DataFrame, baseline: str) -> list[str]:
-    """One warning per scheduler that gains renewable utilization with a makespan stretched by more than 5 %.
-
-    A gain counts if its interval over the windows excludes zero. An idle cluster runs mostly on renewable power, so
-    stretching the schedule alone raises the ratio; brown energy over the scenario's horizon shows the actual gain.
-    """
-    gain = differences(frame, "renewable_utilization", baseline)
-    ratio = intervals(frame, "makespan_ratio")
-    brown = differences(frame, "horizon_brown_kwh", baseline)
-    lines = []
-    for name, got in gain.items():
-        gained = got.difference.low if got.difference.count > 1 else got.difference.mean
-        if not (gained > 0 and ratio[name].mean > STRETCH_LIMIT):
-            continue
-        horizon = ""
-        if math.isfinite(brown[name].relative):
-            word = "less" if brown[name].relative < 0 else "more"
-            much = f"{abs(brown[name].relative):.0%} {word}" if abs(brown[name].relative) >= 0.005 else "as much"
-            horizon = f": over the scenario's horizon it draws {much} brown energy"
-        lines.append(
-            f"{name} gains {100 * got.difference.mean:.1f} points of renewable utilization over {baseline}, but "
-            f"stretches the makespan to {ratio[name].mean:.2f}×; a longer interval raises the share by itself{horizon}."
-        )
-    return lines
+    title = f"Difference to {baseline}, window by window"
+    notes = (note, *few_notes(frame["window"].n_unique()), *notes)
+    legend = _legend(rows, "Bold: the 95% interval of the difference excludes zero.")
+    return Table(title, tuple(shown), rows, notes=notes, legend=legend)
 
 
 def reproduction_tables(cells: Sequence[Mapping[str, object]]) -> list[Table]:
@@ -350,7 +360,7 @@ def to_markdown(table: Table) -> str:
     lines = [f"### {safe(table.title)}", "", "| " + " | ".join(map(safe, headers)) + " |"]
     lines.append("|:---|" + "---:|" * len(table.columns))
     lines += [f"| {safe(name)} | " + " | ".join(map(cell, cells)) + " |" for name, cells in table.rows]
-    lines += [f"\n{safe(note)}" for note in table.notes]
+    lines += [f"\n{safe(note)}" for note in table.lines]
     return "\n".join(lines) + "\n"
 
 
@@ -378,7 +388,7 @@ def to_latex(table: Table) -> str:
     lines += [" & ".join(map(safe, headers)) + r" \\", r"\midrule"]
     lines += [" & ".join([safe(name), *map(cell, cells)]) + r" \\" for name, cells in table.rows]
     lines += [r"\bottomrule", r"\end{tabular}"]
-    lines += [rf"\par\small {safe(note)}" for note in table.notes]
+    lines += [rf"\par\small {safe(note)}" for note in table.lines]
     return "\n".join([*lines, r"\end{table}"]) + "\n"
 
 

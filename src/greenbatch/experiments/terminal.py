@@ -42,9 +42,10 @@ class TerminalTable:
         yield Text(self.table.title, style="bold")
         yield from blocks(self.table, width)
         yield Text()
-        for note in self.table.notes:
+        notes = self.table.notes if console.color_system is None else self.table.lines
+        for note in notes:
             yield Text(note, style=_FAINT)
-        if self.table.notes:
+        if notes:
             yield Text()
 
 

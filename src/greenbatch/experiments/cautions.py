@@ -1,0 +1,125 @@
+"""How far the figures of a comparison can be trusted: stretched schedules, poor bargains, windows, recorded waits."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from greenbatch.experiments.findings import BROWN, COLUMNS, listed, poor_bargains
+from greenbatch.experiments.statistics import differences, intervals
+from greenbatch.experiments.tables import STRETCH_LIMIT
+
+if TYPE_CHECKING:
+    import polars
+
+    from greenbatch.engine.outcome import Outcome
+    from greenbatch.experiments.compare import Comparison
+
+
+def warning_lines(frame: polars.DataFrame, baseline: str) -> list[str]:
+    """What must be read with the figures: at most one line about stretched schedules, one for each poor bargain."""
+    return [*_stretched(frame, baseline), *poor_bargains(frame, baseline)]
+
+
+def _stretched(frame: polars.DataFrame, baseline: str) -> list[str]:
+    """One line for all schedulers that gain renewable utilization with a makespan stretched by more than 5 %.
+
+    A gain counts if its interval over the windows excludes zero. An idle cluster runs mostly on renewable power, so
+    stretching the schedule alone raises the ratio; brown energy over the scenario's horizon shows the actual gain.
+    """
+    ratio = intervals(frame, "makespan_ratio")
+    names = []
+    for name, got in differences(frame, "renewable_utilization", baseline).items():
+        gained = got.difference.low if got.difference.count > 1 else got.difference.mean
+        if gained > 0 and ratio[name].mean > STRETCH_LIMIT:
+            names.append(name)
+    if not names:
+        return []
+    shown = names if len(names) < 4 else [*names[:2], f"{len(names) - 2} others"]
+    many, stretch = len(names) > 1, [ratio[name].mean for name in names]
+    line = (
+        f"{listed(shown)} {'stretch' if many else 'stretches'} the makespan to {_span(stretch, '.2f')} times that of "
+        f"{baseline}; that alone raises the renewable share."
+    )
+    brown = differences(frame, BROWN, baseline)
+    saved = [brown[name].relative for name in names if np.isfinite(brown[name].relative)]
+    if saved:
+        line += f" Over the scenario's horizon {'they draw' if many else 'it draws'} {_saving(saved)} brown energy."
+    return [line]
+
+
+def _saving(relative: Sequence[float]) -> str:
+    """Relative differences as ``7 to 64% less``."""
+    low, high = min(relative), max(relative)
+    if high - low < 0.01 and abs(low) < 0.005:
+        return "as much"
+    if high <= 0 or low >= 0:
+        sizes = [100 * abs(value) for value in relative]
+        return f"{_span(sizes, '.0f')}% {'less' if high <= 0 else 'more'}"
+    return f"between {-low:.0%} less and {high:.0%} more"
+
+
+def _span(values: Sequence[float], form: str) -> str:
+    ends = [f"{min(values):{form}}", f"{max(values):{form}}"]
+    return " to ".join(dict.fromkeys(ends))
+
+
+def overlap_notes(starts: Sequence[int], jobs: int, total: int) -> list[str]:
+    """A line where windows share jobs, so that they are not independent samples; none where they do not.
+
+    Args:
+        starts: first job of each window.
+        jobs: length of the windows.
+        total: jobs of the trace.
+    """
+    gaps = np.diff(np.sort(starts))
+    if not len(gaps) or gaps.min() >= jobs:
+        return []
+    every = jobs - (max(starts) - min(starts))
+    lead = f"{len(starts)} windows of {jobs:,} jobs out of {total:,}"
+    if every > 0:
+        return [f"{lead}: any two share at least {every:,} jobs, so intervals are too narrow."]
+    different = jobs + int(np.minimum(gaps, jobs).sum())
+    return [
+        f"{lead} overlap: together they hold {different:,} different jobs instead of {len(starts) * jobs:,}, so "
+        "intervals are somewhat too narrow."
+    ]
+
+
+def recorded_wait_notes(outcome: Outcome, *, first: bool = False) -> list[str]:
+    """A line that compares recorded waits with the simulated ones of the same jobs; none without records.
+
+    Args:
+        outcome: of the scheduler that the recorded waits are compared with.
+        first: the outcome is that of the first of several windows.
+    """
+    jobs = outcome.workload
+    known = np.isfinite(jobs.recorded_wait_s)
+    if not known.any() or not jobs.recorded_wait_s[known].any():
+        return []
+
+    count = f"{len(jobs):,}" if known.all() else f"{known.sum():,} of {len(jobs):,}"
+    return [
+        f"Waits recorded for {count} jobs{' of the first window' if first else ''}: "
+        f"{_waits(jobs.recorded_wait_s[known])}; simulated with {outcome.scheduler} for the same jobs: "
+        f"{_waits((outcome.start_s - jobs.submit_s)[known])}. "
+        "The difference shows how far this simulation is from what the site runs."
+    ]
+
+
+def _waits(waits_s: NDArray[np.float64]) -> str:
+    mean, p95 = COLUMNS["avg_wait_s"], COLUMNS["p95_wait_s"]
+    high = p95.number(float(np.percentile(waits_s, 95)))
+    return f"{mean.number(float(waits_s.mean()))} h on average, 95th percentile {high} h"
+
+
+def comparison_notes(comparison: Comparison) -> list[str]:
+    """Lines under the tables of a comparison: overlapping windows, and recorded waits beside the baseline's."""
+    starts = comparison.starts
+    return [
+        *overlap_notes(starts, comparison.jobs, len(comparison.scenario.workload)),
+        *recorded_wait_notes(comparison.example[comparison.baseline], first=len(starts) > 1),
+    ]

@@ -1,0 +1,258 @@
+"""What a comparison found, in sentences computed from its figures: who is best at what, by how much, at what price."""
+
+# ruff: noqa: RUF001 - typographic signs are meant for the reader.
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from greenbatch.experiments.statistics import Difference, differences, intervals, schedulers
+from greenbatch.experiments.tables import MAIN, Column
+from greenbatch.metrics import METRICS
+
+if TYPE_CHECKING:
+    import polars
+
+    from greenbatch.engine.outcome import Outcome
+
+_WORDS = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve")
+COLUMNS = {column.metric: column for column in MAIN}
+"""Metric -> how it is shown."""
+BROWN = "horizon_brown_kwh"
+TILES = ("avg_bounded_slowdown", "avg_wait_s", "renewable_utilization", BROWN, "makespan_ratio")
+"""Figures that belong together: none stands without the others."""
+PRICES = {"avg_wait_s": "mean wait", "avg_bounded_slowdown": "bounded slowdown", "makespan_ratio": "makespan"}
+"""What a winner may cost -> its name in a sentence."""
+SMALL = 0.02
+"""Relative difference below which a gain is called small."""
+NOTABLE = 1.05
+"""Ratio to the baseline above which a price is named."""
+LARGE = 1.5
+"""Ratio to the baseline above which a price is large."""
+
+
+@dataclass(frozen=True, slots=True)
+class KeyFigure:
+    """One tile at the top of the report: the best scheduler for one figure, and how it compares to the baseline."""
+
+    label: str
+    value: str
+    unit: str
+    scheduler: str
+    comment: str
+
+
+def key_figures(frame: polars.DataFrame, baseline: str) -> list[KeyFigure]:
+    """The best scheduler for each of the figures that belong together."""
+    tiles = []
+    for column in (COLUMNS[metric] for metric in TILES):
+        means = _means(frame, column)
+        if not means:
+            continue
+        lower = METRICS[column.metric].better == "lower"
+        best = _best(frame, column, baseline)
+        comment = "the baseline" if best == baseline else _to_baseline(frame, column, best, baseline)
+        label = f"{'Lowest' if lower else 'Highest'} {column.header[0].lower()}{column.header[1:]}"
+        tiles.append(KeyFigure(label, column.number(means[best]), column.unit, best, comment))
+    return tiles
+
+
+def summary_lines(frame: polars.DataFrame, outcomes: Mapping[str, Outcome], baseline: str) -> list[str]:
+    """Summary in sentences computed from the numbers: the findings first, then the setting."""
+    names, windows = schedulers(frame), frame["window"].n_unique()
+    example = next(iter(outcomes.values()))
+    powered = bool(_means(frame, COLUMNS["renewable_utilization"]))
+    power = f" and the renewable supply of {example.site.name}" if powered and example.site else ""
+    count = _number(len(names), "scheduler")
+    jobs = f"{len(example.workload):,} jobs"
+    setting = (
+        f"{count[0].upper()}{count[1:]} ran the same {jobs if windows < 2 else _windows(windows, jobs)} "
+        f"on {example.cluster.processors:,} processors{power}."
+    )
+    return [*_service_lines(frame, baseline), *_power_lines(frame, baseline), setting]
+
+
+def headlines(frame: polars.DataFrame, baseline: str) -> list[str]:
+    """The one or two sentences of the summary to end a table with: lowest slowdown, least brown energy."""
+    return [*_service_lines(frame, baseline)[:1], *_power_lines(frame, baseline)[1:2]]
+
+
+def poor_bargains(frame: polars.DataFrame, baseline: str) -> list[str]:
+    """One line for every winner with a gain that is small or within noise and a large price in wait or slowdown."""
+    lines = []
+    for metric in TILES[:-1]:
+        column = COLUMNS[metric]
+        if not _means(frame, column):
+            continue
+        best = _best(frame, column, baseline)
+        got = differences(frame, metric, baseline).get(best)
+        costs = {cost: ratio for cost, ratio in _costs(frame, best, baseline).items() if cost != "makespan_ratio"}
+        if got is None or not _doubt(got) or max(costs.values(), default=0.0) < LARGE:
+            continue
+        title = f"{'lowest' if METRICS[metric].better == 'lower' else 'highest'} {column.header.lower()}"
+        price = _price(frame, best, baseline)
+        lines.append(f"{best} has the {title}, but the gain over {baseline} is {_doubt(got)} and comes{price}.")
+    return lines
+
+
+def _shown(column: Column, value: float) -> str:
+    unit = {"": "", "%": "%", "×": "×"}.get(column.unit, f" {column.unit}")
+    return column.number(value) + unit
+
+
+def _doubt(got: Difference) -> str:
+    """Why a difference means little: small, within noise or both; empty if neither."""
+    words = ["small"] if abs(got.relative) < SMALL else []
+    words += ["within noise"] if got.difference.count > 1 and not got.clear else []
+    return " and ".join(words)
+
+
+def _comment(column: Column, got: Difference, baseline: str) -> str:
+    """How the best scheduler compares to the baseline, in words."""
+    d = got.difference
+    if not d.count:
+        return ""
+    if column.unit == "%":
+        size = f"{column.number(abs(d.mean))} points {'above' if d.mean > 0 else 'below'} {baseline}"
+    elif math.isfinite(got.relative):
+        percent = f"{abs(got.relative):.{0 if abs(got.relative) >= 0.01 else 1}%}"
+        size = f"{percent} {'above' if d.mean > 0 else 'below'} {baseline}"
+    else:
+        size = f"{column.number(d.mean, signed=True)} to {baseline}"
+    wins = f", better in {got.better} of {d.count} windows" if d.count > 1 else ""
+    doubt = _doubt(got)
+    return f"{size}{wins}" + (f" ({doubt})" if doubt else "")
+
+
+def _means(frame: polars.DataFrame, column: Column) -> dict[str, float]:
+    """Scheduler -> mean over the windows, where it is defined."""
+    return {name: i.mean for name, i in intervals(frame, column.metric).items() if math.isfinite(i.mean)}
+
+
+def _best(frame: polars.DataFrame, column: Column, baseline: str) -> str:
+    """The best scheduler; if several show the same figure, the baseline if it is one of them."""
+    means = _means(frame, column)
+    sign = 1 if METRICS[column.metric].better == "lower" else -1
+    return min(means, key=lambda name: (sign * means[name], name != baseline))
+
+
+def _to_baseline(frame: polars.DataFrame, column: Column, name: str, baseline: str) -> str:
+    return _comment(column, differences(frame, column.metric, baseline)[name], baseline)
+
+
+def _costs(frame: polars.DataFrame, name: str, baseline: str) -> dict[str, float]:
+    """Metric of `PRICES` -> ratio to the baseline's mean, where that is defined."""
+    found = {}
+    for metric in PRICES:
+        means = _means(frame, COLUMNS[metric])
+        if name in means and means.get(baseline, 0.0) > 0:
+            found[metric] = means[name] / means[baseline]
+    return found
+
+
+def _price(frame: polars.DataFrame, name: str, baseline: str, but: str = "") -> str:
+    """What a winner costs compared to the baseline, as the end of a sentence; empty if nothing is known.
+
+    Args:
+        frame: tidy results.
+        name: the winner.
+        baseline: what it is compared with.
+        but: a metric told elsewhere.
+    """
+    costs = {metric: ratio for metric, ratio in _costs(frame, name, baseline).items() if metric != but}
+    if not costs or name == baseline:
+        return ""
+    named = [f"{_times(ratio)} the {PRICES[metric]}" for metric, ratio in costs.items() if ratio > NOTABLE]
+    return f" at {listed(named)}" if named else f" at no higher {listed([PRICES[metric] for metric in costs], 'or')}"
+
+
+def _times(ratio: float) -> str:
+    return f"{ratio:,.{2 if ratio < 2 else 1}f} times"
+
+
+def listed(words: Sequence[str], last: str = "and") -> str:
+    """Words as a list in a sentence: ``a, b and c``."""
+    return f" {last} ".join(filter(None, (", ".join(words[:-1]), words[-1])))
+
+
+def _service_lines(frame: polars.DataFrame, baseline: str) -> list[str]:
+    """The schedulers with the lowest slowdown, with its mean wait, and with the shortest mean wait."""
+    slow, wait = COLUMNS["avg_bounded_slowdown"], COLUMNS["avg_wait_s"]
+    slowdowns, waits = _means(frame, slow), _means(frame, wait)
+    if not slowdowns:
+        return []
+    best, lines = _best(frame, slow, baseline), []
+    if best == baseline:
+        lead = f"No scheduler has a lower mean bounded slowdown than {baseline}, {slow.number(slowdowns[best])}"
+    else:
+        stretch = _costs(frame, best, baseline).get("makespan_ratio", 1.0)
+        lead = (
+            f"{best} has the lowest mean bounded slowdown, {slow.number(slowdowns[best])}, "
+            f"{_to_baseline(frame, slow, best, baseline)}"
+            f"{f', at {_times(stretch)} the makespan' if stretch > NOTABLE else ''}"
+        )
+    if best in waits:
+        patient = _best(frame, wait, baseline)
+        whose = f"jobs under {baseline}" if best == baseline else "its jobs"
+        lead += f"{', while' if waits[best] > NOTABLE * waits.get(baseline, math.inf) else ';'} {whose} wait "
+        lead += f"{_shown(wait, waits[best])} on average"
+        if best != baseline:
+            lead += _beside(waits[best], waits.get(baseline, math.nan), baseline)
+        if wait.number(waits[patient]) == wait.number(waits[best]):
+            lead += ", the shortest mean wait"
+        else:
+            told = "" if patient == baseline else f", {_to_baseline(frame, wait, patient, baseline)},"
+            price = _price(frame, patient, baseline, but="avg_wait_s")
+            lines.append(f"{patient} has the shortest mean wait, {_shown(wait, waits[patient])}{told}{price}.")
+    return [f"{lead}.", *lines]
+
+
+def _beside(value: float, other: float, baseline: str) -> str:
+    """A figure relative to the baseline's, in words; empty if undefined."""
+    if not other > 0:
+        return ""
+    ratio = value / other
+    if abs(ratio - 1) < NOTABLE - 1:
+        return f", about as long as {baseline}'s"
+    return f", {f'{ratio:,.1f} times' if ratio > 1 else f'{1 - ratio:.0%} less than'} {baseline}'s"
+
+
+def _power_lines(frame: polars.DataFrame, baseline: str) -> list[str]:
+    """The largest renewable share and the least brown energy, each with what it costs; none without power."""
+    share, energy = COLUMNS["renewable_utilization"], COLUMNS[BROWN]
+    green, brown = _means(frame, share), _means(frame, energy)
+    if not green:
+        return []
+    greenest = _best(frame, share, baseline)
+    gain = f", {_to_baseline(frame, share, greenest, baseline)}," if greenest != baseline else ""
+    price = _price(frame, greenest, baseline)
+    lines = [f"{greenest} uses the largest renewable share, {_shown(share, green[greenest])}{gain}{price}."]
+    if not brown:
+        return lines
+    least = _best(frame, energy, baseline)
+    if least == baseline:
+        lines.append(
+            f"Over the same span of time, idle power included, no scheduler draws less brown energy than {baseline}, "
+            f"{_shown(energy, brown[least])}."
+        )
+    else:
+        lines.append(
+            f"Over the same span of time, idle power included, {least} draws the least brown energy: "
+            f"{_shown(energy, brown[least])}, {_to_baseline(frame, energy, least, baseline)},"
+            f"{_price(frame, least, baseline)}."
+        )
+    if intervals(frame, "horizon_unfinished_share")[least].mean > 0:
+        lines.append("That is understated: some of its work is unfinished when the span ends.")
+    return [line.replace(",.", ".") for line in lines]
+
+
+def _windows(count: int, jobs: str) -> str:
+    return f"{_number(count, 'window')} of {jobs} each"
+
+
+def _number(count: int, noun: str) -> str:
+    figure = _WORDS[count] if count < len(_WORDS) else f"{count:,}"
+    return f"{figure} {noun}" + ("" if count == 1 else "s")
