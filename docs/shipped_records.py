@@ -1,4 +1,4 @@
-"""Write the records of the models that come with greenbatch again, in the present layout; weights stay as they are.
+"""Rewrite the records of the shipped models in the current layout; weights do not change.
 
 What layout 2 adds follows from the scenario that each was trained on: its profile, and the jobs that lay in the windows
 of its search. ``python docs/shipped_records.py`` needs the traces of GAS-MARL.

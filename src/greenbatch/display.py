@@ -1,4 +1,4 @@
-"""How an object shows itself: one line of text at a prompt, a small table in a notebook."""
+"""Representations of objects: one line of text at a prompt, a small table in a notebook."""
 
 from __future__ import annotations
 
@@ -12,23 +12,23 @@ if TYPE_CHECKING:
     import polars
 
 WIDEST, WIDEST_VALUE = 200, 44
-"""Characters of the line, and of one value in it."""
+"""Maximum characters of the line, and of one value in it."""
 
 
 class Strong(str):
-    """A text that stands out."""
+    """Emphasized text."""
 
     __slots__ = ()
 
 
 class Shown(ABC):
-    """An object that shows itself by a few facts instead of by all its arrays."""
+    """Base class of objects represented by a few facts instead of all their arrays."""
 
     __slots__ = ()
 
     @abstractmethod
     def _facts(self) -> dict[str, str]:
-        """What one wants to know of it: label -> value with unit. The first says what it is called."""
+        """Label -> value with unit. The first entry is the name."""
 
     def __repr__(self) -> str:
         (_, name), *facts = self._facts().items()
@@ -42,13 +42,13 @@ class Shown(ABC):
 
 
 def html_table(title: str, header: Sequence[str], rows: Sequence[tuple[str, ...]], notes: Sequence[str] = ()) -> str:
-    """A table for a notebook; all texts are escaped, a line break in a cell is kept, the first line may be `Strong`.
+    """An HTML table for a notebook. Texts are escaped, line breaks are kept, the first line of a `Strong` is bold.
 
     Args:
-        title: its caption.
-        header: of the columns; empty for none.
-        rows: texts of the cells; the first one of a row names it.
-        notes: lines below.
+        title: caption of the table.
+        header: headers of the columns; empty for none.
+        rows: texts of the cells; the first one of a row is its name.
+        notes: lines below the table.
     """
     left = ' style="text-align: left"'
 
@@ -64,7 +64,7 @@ def html_table(title: str, header: Sequence[str], rows: Sequence[tuple[str, ...]
 
 
 def span_text(seconds: float) -> str:
-    """A span of time in the unit that suits it."""
+    """A duration in a suitable unit."""
     for unit, length_s in (("d", 86_400.0), ("h", 3600.0), ("min", 60.0)):
         if abs(seconds) >= length_s:
             return f"{seconds / length_s:,.1f}".removesuffix(".0") + f" {unit}"
@@ -72,7 +72,7 @@ def span_text(seconds: float) -> str:
 
 
 def to_pandas(frame: polars.DataFrame) -> pandas.DataFrame:
-    """A polars frame as a pandas frame; pyarrow is not needed.
+    """Convert a polars frame to a pandas frame, without pyarrow.
 
     Raises:
         InputError: pandas is not installed.

@@ -1,9 +1,9 @@
-"""Files and folders that are replaced as a whole: old or new, never a mix, and on disk when the call returns.
+"""Atomic replacement of files and folders: old or new, never a mix, and on disk when the call returns.
 
-The new content is made in a hidden folder beside its target. The name of that folder follows from the target's name,
-and its owner holds a lock on it: a second writer of one target is refused, and what a killed writer left is removed by
-the next one, because a lock ends with its process. A file takes its place by a rename; a folder by exchanging two names
-in one step, or by two renames where the system cannot exchange (`restore` is for a kill between them).
+The new content is written to a hidden folder next to its target. The name of that folder is derived from the target's
+name, and its owner holds a lock on it: a second writer to the same target is refused, and leftovers of a killed writer
+are removed by the next one, because a lock ends with its process. Files are replaced by a rename, folders by exchanging
+two names in one step, or by two renames if the system cannot exchange (`restore` handles a kill between them).
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ from pathlib import Path
 from greenbatch.errors import InputError
 
 Ours = Callable[[Path], Collection[str]]
-"""Relative paths of those files in a folder that may be replaced and removed; all others are the user's."""
+"""Relative paths of the files in a folder that may be replaced and removed; all others belong to the user."""
 
 _NEW, _READY, _OLD = "new", "ready", "old"
-"""In the hidden folder: what is being made; what is complete, or what it was exchanged for; what was put aside."""
+"""In the hidden folder: new content in progress; complete, or the old one after the exchange; the old one set aside."""
 
 
 def hidden(target: Path) -> Path:
-    """The hidden folder beside a file or folder."""
+    """The hidden folder next to a file or folder."""
     return target.parent / f".greenbatch-{hashlib.sha256(os.fsencode(target.name)).hexdigest()[:8]}"
 
 
@@ -39,15 +39,15 @@ def hidden(target: Path) -> Path:
 
 @contextmanager
 def alone(folder: Path, shown: Path | None = None) -> Iterator[None]:
-    """Keep other writers out of a folder; the operating system lets go when the process ends.
+    """Lock a folder; the operating system releases the lock when the process ends.
 
     Args:
-        folder: what is locked.
-        shown: what the user knows it by.
+        folder: the folder.
+        shown: its name in messages.
 
     Raises:
-        InputError: somebody else holds it.
-        OSError: it cannot be opened.
+        InputError: another process holds the lock.
+        OSError: the folder cannot be opened.
     """
     handle = os.open(folder, os.O_RDONLY)
     try:
@@ -60,7 +60,7 @@ def alone(folder: Path, shown: Path | None = None) -> Iterator[None]:
 
 @contextmanager
 def _beside(target: Path, ours: Ours) -> Iterator[Path]:
-    """The hidden folder beside a target: locked, and empty before and after."""
+    """The hidden folder next to a target, locked, and emptied before and after use."""
     place = hidden(target)
     with _owned(place, target):
         _sweep(place, target, ours)
@@ -74,7 +74,7 @@ def _beside(target: Path, ours: Ours) -> Iterator[Path]:
 
 @contextmanager
 def _owned(place: Path, target: Path) -> Iterator[None]:
-    """Make a hidden folder, or take over the one of a killed writer."""
+    """Create and lock a hidden folder, or take over that of a killed writer."""
     while True:
         try:
             place.mkdir(mode=0o700)
@@ -100,7 +100,7 @@ def _owned(place: Path, target: Path) -> Iterator[None]:
 
 
 def _lock(handle: int) -> bool | None:
-    """Lock an open folder; False if somebody else holds it, None where folders cannot be locked."""
+    """Lock an open folder; False if another process holds the lock, None if folders cannot be locked."""
     try:
         import fcntl
 
@@ -113,7 +113,7 @@ def _lock(handle: int) -> bool | None:
 
 
 def _is(folder: Path, handle: int) -> bool:
-    """Whether an open folder still has its name."""
+    """Whether a handle still refers to the folder of that name."""
     try:
         return os.path.samestat(folder.stat(), os.fstat(handle))
     except OSError:
@@ -129,11 +129,11 @@ def _busy(folder: Path) -> InputError:
 
 
 def replace_file(file: Path, content: bytes) -> None:
-    """Write a file in the place of an earlier one; a link is followed.
+    """Write a file, replacing an earlier one atomically; links are followed.
 
     Raises:
         InputError: another process is writing this file.
-        OSError: it cannot be written; names the file. An earlier one is untouched.
+        OSError: it cannot be written; names the file. An earlier file is untouched.
     """
     real = Path(os.path.realpath(file))
     try:
@@ -154,10 +154,10 @@ def replace_file(file: Path, content: bytes) -> None:
 
 
 class Replacement:
-    """A folder in the making.
+    """The replacement of a folder.
 
     Attributes:
-        folder: where it is made; the user does not see it.
+        folder: hidden folder for the new content.
     """
 
     def __init__(self, target: Path, ours: Ours) -> None:
@@ -168,18 +168,18 @@ class Replacement:
 
     @property
     def delivered(self) -> bool:
-        """Whether the new folder stands in its place."""
+        """Whether the new folder has replaced the target."""
         try:
             return os.path.samestat(self._target.stat(), self._made)
         except OSError:
             return False
 
     def deliver(self) -> None:
-        """Put the new folder in the place of the old one, with all in it that is not ours.
+        """Replace the old folder with the new one, keeping the user's files.
 
         Raises:
-            InputError: a file of the user's has the name of a new one; the old folder is untouched.
-            OSError: it cannot be done; the old folder is untouched.
+            InputError: a file of the user has the name of a new one; the old folder is untouched.
+            OSError: the folder cannot be replaced; the old folder is untouched.
         """
         target, ready = self._target, self._place / _READY
         if not target.exists():
@@ -189,7 +189,7 @@ class Replacement:
             _carry_over(target, self.folder, self._ours)
             shutil.copymode(target, self.folder)
             _sync(self.folder)
-            self.folder.rename(ready)  # from here on the sweep knows that it is complete
+            self.folder.rename(ready)  # marks it as complete for `sweep`
             if not exchange(ready, target):
                 target.rename(self._place / _OLD)
                 ready.rename(target)
@@ -199,15 +199,15 @@ class Replacement:
 
 @contextmanager
 def replacement(target: Path, ours: Ours) -> Iterator[Replacement]:
-    """Make a new folder for a target. The old one stays as it is unless the new one is delivered.
+    """Prepare a new folder for a target. The old one is untouched until the new one is delivered.
 
     Args:
-        target: absent, or a folder; a link is followed. Missing parents are made, and removed if nothing is delivered.
-        ours: which files of an old folder are not carried over into the new one.
+        target: absent, or a folder; links are followed. Missing parents are created; empty ones are removed.
+        ours: files of an old folder that are not carried over into the new one.
 
     Raises:
         InputError: another process writes to the target.
-        OSError: nothing can be written beside the target.
+        OSError: the folder around the target is not writable.
     """
     real = Path(os.path.realpath(target))
     with _parents(real.parent), _beside(real, ours), alone(real, target) if real.exists() else nullcontext():
@@ -215,11 +215,11 @@ def replacement(target: Path, ours: Ours) -> Iterator[Replacement]:
 
 
 def sweep(target: Path, ours: Ours = lambda _: ()) -> None:
-    """Remove what a killed writer left beside a file or folder.
+    """Remove leftovers of a killed writer next to a file or folder.
 
     Raises:
-        InputError: a writer is at work.
-        OSError: it cannot be removed.
+        InputError: a writer is active.
+        OSError: they cannot be removed.
     """
     real = Path(os.path.realpath(target))
     if hidden(real).exists():
@@ -228,7 +228,7 @@ def sweep(target: Path, ours: Ours = lambda _: ()) -> None:
 
 
 def restore(target: Path) -> None:
-    """Put back an old folder that a writer put aside and was killed before the new one took its place."""
+    """Restore the old folder if a writer was killed between setting it aside and renaming the new one."""
     real = Path(os.path.realpath(target))
     place = hidden(real)
     for _ in range(100):
@@ -237,20 +237,20 @@ def restore(target: Path) -> None:
         try:
             with _owned(place, real):
                 (place / _OLD).rename(real)
-        except (InputError, OSError):  # the writer lives: its second rename comes
+        except (InputError, OSError):  # the writer is alive: its second rename follows
             time.sleep(0.01)
 
 
 def check_folder(folder: Path, ours: Ours | None, *, fix: str | None = None) -> bool:
-    """Refuse what cannot be replaced as a folder, before any work is done; True if there is something in it.
+    """Check that a folder can be replaced before doing any work; True if it is not empty.
 
     Args:
-        folder: what the user gave.
-        ours: as for `replacement`, to remove what a killed writer left; None where the caller holds the folder.
-        fix: what the user can do about a folder that is not empty, if that is refused too.
+        folder: the folder given by the user.
+        ours: as for `replacement`, to remove leftovers of a killed writer; None if the caller has locked the folder.
+        fix: remedy for a folder that is not empty; None to accept it.
 
     Raises:
-        InputError: why not.
+        InputError: it cannot be replaced; states the reason.
     """
 
     def refuse(problem: str, fix: str) -> InputError:
@@ -279,7 +279,7 @@ def check_folder(folder: Path, ours: Ours | None, *, fix: str | None = None) -> 
 
 
 def _irreplaceable(folder: Path) -> str:
-    """Why another folder cannot take the place of one, empty if it can."""
+    """The reason why a folder cannot be replaced; empty if it can."""
     if Path.cwd().is_relative_to(folder):
         return "is the current folder or holds it"
     if folder.is_mount():
@@ -290,10 +290,10 @@ def _irreplaceable(folder: Path) -> str:
 
 
 def exchange(one: Path, other: Path) -> bool:
-    """Exchange two names in one step; False where the system cannot.
+    """Exchange two names in one step; False if the system does not support it.
 
     Raises:
-        OSError: it can, but not these.
+        OSError: these two cannot be exchanged.
     """
     at_cwd, exchange_flag = -100, 2  # AT_FDCWD and RENAME_EXCHANGE of Linux
     try:
@@ -312,7 +312,7 @@ def exchange(one: Path, other: Path) -> bool:
 
 
 def _carry_over(old: Path, new: Path, ours: Ours) -> None:
-    """Give a new folder everything of the old one that is not ours: linked, or copied where that cannot be."""
+    """Link or, if that is not possible, copy the user's files of the old folder into the new one."""
     replaced, device = set(ours(old)), old.stat().st_dev
     entries = list(_walk(old))
     filled = {name.parent for name, _ in entries}
@@ -345,17 +345,17 @@ def _link(source: Path, name: Path) -> None:
         raise FileExistsError
     try:
         os.link(source, name, follow_symlinks=False)
-    except OSError:  # no links here, or not to the files of others
+    except OSError:  # links are unsupported, or not permitted for files of others
         shutil.copy2(source, name, follow_symlinks=False)
 
 
 def _sweep(place: Path, target: Path, ours: Ours) -> None:
-    """Empty a hidden folder; what lies in it and is the user's goes back into the target."""
+    """Empty a hidden folder; the user's files in it are moved back to the target."""
     if (place / _OLD).exists() and not target.exists():
         (place / _OLD).rename(target)
     for name, is_folder in _walk(place):
         if is_folder and not os.access(place / name, os.R_OK | os.W_OK | os.X_OK):
-            (place / name).chmod(0o700)  # of the user's folders, which are empty by now or hold links
+            (place / name).chmod(0o700)  # the user's folders, which are empty by now or contain links
     for left in (place / _OLD, place / _READY):
         if left.exists() and target.is_dir():
             _give_back(left, target, ours)
@@ -364,7 +364,7 @@ def _sweep(place: Path, target: Path, ours: Ours) -> None:
 
 
 def _give_back(left: Path, target: Path, ours: Ours) -> None:
-    """Move to the target what a user put into a folder after the new one was made; nothing of it is overwritten."""
+    """Move files that a user added after the new folder was made to the target, without overwriting any."""
     replaced = set(ours(left))
     entries = list(_walk(left))
     filled = {name.parent for name, _ in entries}
@@ -393,7 +393,7 @@ def _same(one: Path, other: Path) -> bool:
 
 
 def _walk(folder: Path, below: Path = Path()) -> Iterator[tuple[Path, bool]]:
-    """Relative path of everything in a folder, and whether it is a folder itself; a folder before what is in it."""
+    """Relative paths in a folder, and whether each is a folder; parents come first."""
     with os.scandir(folder / below) as found:
         entries = sorted(found, key=lambda entry: entry.name)
     for entry in entries:
@@ -407,7 +407,7 @@ def _walk(folder: Path, below: Path = Path()) -> Iterator[tuple[Path, bool]]:
 
 
 def _sync(folder: Path) -> None:
-    """Have the disk hold a folder and everything in it; files that are linked from elsewhere lie there already."""
+    """Flush a folder and its files to disk; files with other links are on disk already."""
     for name, is_folder in reversed(list(_walk(folder))):
         path = folder / name
         if is_folder:
@@ -429,13 +429,13 @@ def _sync_folder(folder: Path) -> None:
     try:
         _sync_file(folder)
     except OSError as error:
-        if error.errno not in {errno.EINVAL, errno.ENOTSUP}:  # some systems keep folders by themselves
+        if error.errno not in {errno.EINVAL, errno.ENOTSUP}:  # not supported for folders on some systems
             raise
 
 
 @contextmanager
 def _parents(folder: Path) -> Iterator[None]:
-    """Make a folder and those around it; those that are still empty at the end are removed again."""
+    """Create a folder and its parents; those that are still empty at the end are removed."""
     missing: list[Path] = []
     while not folder.exists():
         missing.append(folder)

@@ -279,7 +279,7 @@ def test_json_is_one_object_with_the_figures_of_the_table(small, capsys):
 
 def test_results_go_to_a_folder_or_to_the_reader(small, capsys):
     assert main(["compare", "--scenario", "small.toml"]) == 2
-    assert capsys.readouterr().err == ("greenbatch: --out: is missing (give --out FOLDER; --json alone does without)\n")
+    assert capsys.readouterr().err == ("greenbatch: --out: is missing (give --out FOLDER; only --json works without)\n")
 
 
 def test_ctrl_c_before_the_first_window_leaves_nothing(small, monkeypatch, capsys):

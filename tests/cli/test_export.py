@@ -42,7 +42,7 @@ def test_the_folder_of_a_training_stands_for_its_model(
     assert main(["export", str(model.parent), "--out", str(tmp_path / "other.onnx")]) == 0
     assert (tmp_path / "one.onnx").read_bytes() == (tmp_path / "other.onnx").read_bytes()
     assert main(["export", str(model.parent), "--out", str(model / "x.onnx")]) == 2
-    assert "lies in the model's folder" in capsys.readouterr().err
+    assert "is in the model's folder" in capsys.readouterr().err
 
 
 def test_the_file_decides_as_its_weights_say(

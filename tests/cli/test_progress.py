@@ -76,9 +76,9 @@ def test_time_left_counts_only_what_was_done_since(monkeypatch):
     now = [1000.0]
     monkeypatch.setattr(time, "perf_counter", lambda: now[0])
     left = TimeLeft()
-    assert left.told(0.5) == "0:00:00 elapsed"
+    assert left.text(0.5) == "0:00:00 elapsed"
     now[0] += 60
-    assert left.told(0.6) == "0:01:00 elapsed, about 0:04:00 left", "a tenth in a minute, four tenths to come"
+    assert left.text(0.6) == "0:01:00 elapsed, about 0:04:00 left", "a tenth in a minute, four tenths to come"
     assert clock(3723.4) == "1:02:03"
 
 

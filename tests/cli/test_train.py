@@ -106,14 +106,14 @@ def test_a_person_sees_a_bar_and_a_line_for_every_validation(
 
 def test_an_untrained_model_that_is_kept_as_best_is_said_to_be(here: Path, capsys: pytest.CaptureFixture[str]):
     assert main([*BASE, "training.actor_lr=1e-12", "--out", "run", "--epochs", "2"]) == 0
-    assert "\nwarning: the model is untrained: no epoch was better than the weights it began with" in (
+    assert "\nwarning: the model is untrained: no epoch was better than the initial weights" in (
         capsys.readouterr().out
     )
     training = load_model(here / "run" / "model").record.training
     assert (training.untrained, training.kept_epoch, training.epochs) == (True, 0, 2)
     words = ["--scheduler", "rlscheduler@run/model+none", "--start", "60", "--jobs", "30", "--out", "result"]
     assert main(["simulate", "--scenario", "small.toml", *words]) == 0
-    assert "warning: rlscheduler@run/model+none: untrained, the weights that were kept" in capsys.readouterr().out
+    assert "warning: rlscheduler@run/model+none: untrained, the weights kept" in capsys.readouterr().out
     assert main([*BASE, "training.keep=last", "--out", "last", "--epochs", "1"]) == 0
     assert "untrained" not in capsys.readouterr().out
 

@@ -1,4 +1,4 @@
-"""The models that come with greenbatch: whole, small, with their logs, and each at home on its scenario."""
+"""The shipped models: whole, small, with their logs, and each at home on its scenario."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The command line app: its verbs, each loaded when it is used."""
+"""The command line app and its verbs, which are loaded on use."""
 
 from __future__ import annotations
 
@@ -15,20 +15,20 @@ VERBS: dict[str, str] = {
     "simulate": "Replay a workload under one scheduler; write its schedule, power and metrics.",
     "train": "Train a scheduler, by learning or search; resumable, and used wherever a scheduler is named.",
     "export": "Write a trained model as an ONNX file, for other programs.",
-    "retrain": "Train a model again from its own record, and compare the two.",
-    "compare": "Put schedulers side by side on the same windows: table, statistics, report.",
+    "retrain": "Retrain a model from its own record, and compare the two.",
+    "compare": "Compare schedulers on the same windows: table, statistics, report.",
     "schedulers": "List policies, backfillings and models by name.",
-    "reproduce": "Compute a paper's tables, side by side with the published figures.",
+    "reproduce": "Compute a paper's tables and compare them with the published figures.",
     "scenario": "List, show and describe scenarios.",
     "data": "List, fetch and locate the real data files.",
 }
 """Verb -> help line. Verb ``v`` is the function or app ``v`` of module ``greenbatch.cli.v``, loaded when it is used."""
 
 COMPLETION = ("--install-completion", "Let bash, zsh or fish complete commands and flags.")
-"""A command that is spelled as a flag, and its help line."""
+"""A command spelled as a flag, and its help line."""
 
 COMMAND: ContextVar[tuple[str, ...]] = ContextVar("COMMAND", default=())
-"""The command line that runs, for provenance."""
+"""The current command line, for provenance."""
 
 
 def build() -> cyclopts.App:
@@ -55,10 +55,10 @@ def run(arguments: Sequence[str]) -> None:
     """Run a command line.
 
     Args:
-        arguments: those of the command line, without the program's name.
+        arguments: arguments without the program's name.
 
     Raises:
-        GreenbatchError: the command line is wrong, or what the verb raises.
+        GreenbatchError: the command line is invalid, or the verb raises it.
     """
     app = build()
     COMMAND.set(("greenbatch", *arguments))

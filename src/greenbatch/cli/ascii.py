@@ -1,4 +1,4 @@
-"""What is printed for a character that the terminal's encoding does not have: the nearest ASCII text."""
+"""ASCII replacements for characters that the terminal's encoding lacks."""
 
 # ruff: noqa: RUF001
 
@@ -26,13 +26,13 @@ def nearest(character: str) -> str:
 
 
 def register() -> str:
-    """Make `nearest` the codecs' error handler of the name that is returned."""
+    """Register `nearest` as an error handler of codecs and return its name."""
 
     def encode(error: UnicodeError) -> tuple[str | bytes, int]:
         if not isinstance(error, UnicodeEncodeError):
             raise error
         first = error.object[error.start]
-        if "\udc80" <= first <= "\udcff":  # a byte of a file name that is no text here: as it is
+        if "\udc80" <= first <= "\udcff":  # an undecodable byte of a file name: keep it
             return first.encode("ascii", "surrogateescape"), error.start + 1
         return nearest(first), error.start + 1
 

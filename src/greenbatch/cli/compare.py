@@ -1,4 +1,4 @@
-"""``greenbatch compare``: schedulers side by side on the same windows."""
+"""``greenbatch compare``: compare schedulers on the same windows."""
 
 from __future__ import annotations
 
@@ -41,19 +41,19 @@ def compare(
     Parameters
     ----------
     out
-        Folder for the results; refused if it exists and is not empty. With --json it may be left out.
+        Folder for the results; refused if it exists and is not empty. Optional with --json.
     scenario
         A shipped scenario (greenbatch scenario list) or a TOML file.
     schedulers
-        Names separated by commas, each policy+backfill; the scenario's own if not given.
+        Names separated by commas, each policy+backfill; by default the scenario's.
     baseline
-        Scheduler that the others are compared to; the first one if not given.
+        Scheduler that the others are compared with; by default the scenario's, or the first.
     windows
         Number of random windows, instead of the scenario's windows.
     jobs
-        Jobs of a window.
+        Jobs per window.
     seed
-        Seed of random windows; a random scheduler has its own, random:seed=1.
+        Seed of random windows. A random scheduler has its own: random:seed=1.
     starts
         First jobs of the windows, separated by commas, instead of random ones.
     trace
@@ -61,21 +61,21 @@ def compare(
     processors
         Machine size, instead of the scenario's.
     workers
-        Processes that simulate windows, instead of one per processor where the work is long. Results stay the same.
+        Processes that simulate windows; by default one per processor if the work is long. Results do not change.
     json
         Print means, intervals, differences and warnings as one JSON object instead of the table.
     resume
-        Finish the interrupted comparison in the folder; the other flags must be as they were.
+        Resume the interrupted comparison in the folder; the other flags must be unchanged.
     strict
-        Refuse what would otherwise be repaired or dropped while the trace is read.
+        Refuse a trace with records that would be repaired or dropped.
     force
         Replace an earlier result in the folder.
     """
     if starts is not None and (windows is not None or seed is not None):
-        problem = "are random windows, --starts are given ones"
+        problem = "select random windows, --starts given ones"
         raise InputError(problem, field="--windows and --seed", fix="give one or the other")
     if out is None and (resume or force or not json):
-        raise InputError("is missing", field="--out", fix="give --out FOLDER; --json alone does without")
+        raise InputError("is missing", field="--out", fix="give --out FOLDER; only --json works without")
     run_comparison(
         out, scenario, schedulers=schedulers, baseline=baseline, windows=windows, jobs=jobs, seed=seed,
         starts=None if starts is None else [whole(text, "--starts", 0) for text in items(starts, "--starts")],
@@ -101,11 +101,11 @@ def run_comparison(
     strict: bool = False,
     force: bool = False,
 ) -> None:
-    """Compare, write the results and print them; what is not given is taken from the scenario.
+    """Compare, write the results and print them. Defaults are taken from the scenario.
 
     Raises:
-        InputError: something is not usable, or the folder holds no comparison that can be resumed; nothing is written.
-        KeyboardInterrupt: stopped by the user; the windows that were finished are written.
+        InputError: a flag is invalid, or the folder contains no comparison to resume; nothing is written.
+        KeyboardInterrupt: stopped by the user; the finished windows are written.
     """
     from greenbatch.cli.app import COMMAND
     from greenbatch.cli.output import result_folder
@@ -151,12 +151,12 @@ def comparison_record(
     """The provenance of a comparison.
 
     Args:
-        scenario: the question.
-        schedulers: as they are named.
+        scenario: the scenario.
+        schedulers: names of the schedulers.
         baseline: the one that the others are compared with.
         starts: first job of each window.
-        jobs: length of the windows.
-        seed: of random windows.
+        jobs: jobs per window.
+        seed: seed of random windows.
     """
     from greenbatch.cli.app import COMMAND
     from greenbatch.policies import input_files
@@ -176,10 +176,10 @@ def write_comparison(comparison: Comparison, folder: Path, models: Sequence[str]
     """Write results.parquet (tidy), table.md, table.tex, report.html and provenance.json.
 
     Args:
-        comparison: what was compared.
-        folder: where to.
-        models: what must be known of the models among the schedulers, see `model_warnings`.
-        record: its provenance.
+        comparison: the comparison.
+        folder: the target folder.
+        models: warnings about the models among the schedulers, see `model_warnings`.
+        record: provenance of the comparison.
     """
     from greenbatch.cli.output import write_record
     from greenbatch.experiments.cautions import comparison_notes
@@ -203,7 +203,7 @@ def write_comparison(comparison: Comparison, folder: Path, models: Sequence[str]
 
 
 def print_comparison(comparison: Comparison, models: Sequence[str], *, json: bool = False) -> None:
-    """One JSON object; or what must be known of the models, the table, and a warning for each stretched schedule."""
+    """Print warnings about models, the table, and a warning per stretched schedule; or one JSON object."""
     if json:
         from greenbatch.experiments.summary import summary
 

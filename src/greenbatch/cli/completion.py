@@ -1,4 +1,4 @@
-"""``greenbatch --install-completion``: commands and flags completed by the shell."""
+"""``greenbatch --install-completion``: shell completion of commands and flags."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from greenbatch.errors import InputError
 Shell = Literal["bash", "zsh", "fish"]
 
 _STARTUP: dict[str, str] = {"bash": "~/.bashrc", "zsh": "~/.zshrc"}
-"""Start-up files that get a line; fish needs none."""
+"""Start-up files that get a line; fish requires none."""
 
 
 def install_completion(shell: Shell | None = None) -> None:
-    """Write the completion script where your shell looks for it, and load it from ~/.bashrc or ~/.zshrc.
+    """Install shell completion; for bash and zsh, load it from ~/.bashrc or ~/.zshrc.
 
     Parameters
     ----------
     shell
-        The shell; the one that runs this command if not given.
+        The shell; by default the one that runs this command.
     """
     from greenbatch.cli.app import build
 

@@ -39,7 +39,7 @@ def fetch(*names: str, force: Switch = False) -> None:
     names
         Names as `greenbatch data list` prints them.
     force
-        Download even what is already there.
+        Download files again even if they exist.
     """
     from greenbatch import datasets
     from greenbatch.errors import InputError

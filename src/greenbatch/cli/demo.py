@@ -1,4 +1,4 @@
-"""``greenbatch demo``: schedulers compared on the embedded scenario."""
+"""``greenbatch demo``: compare schedulers on the embedded scenario."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ def demo(
     out
         Folder for the results; refused if it exists and is not empty.
     workers
-        Processes that simulate windows, instead of one per processor where the work is long. Results stay the same.
+        Processes that simulate windows; by default one per processor if the work is long. Results do not change.
     resume
-        Finish the interrupted demo in the folder.
+        Resume the interrupted demo in the folder.
     force
         Replace an earlier result in the folder.
     """

@@ -1,4 +1,4 @@
-"""``greenbatch export``: a trained model as one ONNX file."""
+"""``greenbatch export``: write a trained model as one ONNX file."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from greenbatch.errors import InputError
 def export(model: Path, *, out: Path, force: Switch = False) -> None:
     """Write a trained model as an ONNX file, for programs other than greenbatch.
 
-    Its inputs are the tables that the model sees, valid rows only; its outputs are scores and the chosen row and delay.
-    The file's metadata describe the columns and their normalisers.
+    Its inputs are the tables the model observes, valid rows only; its outputs are scores and the chosen row and delay.
+    The metadata of the file describe the columns and their normalisers.
 
     Parameters
     ----------
@@ -27,7 +27,7 @@ def export(model: Path, *, out: Path, force: Switch = False) -> None:
     from greenbatch.learning.model import load_model, model_in
 
     if out.resolve().parent == model_in(model).resolve():
-        problem = "lies in the model's folder, which a training replaces as a whole"
+        problem = "is in the model's folder, which training replaces as a whole"
         raise InputError(problem, file=out, field="--out", fix="give a file elsewhere")
     from greenbatch.learning.learned import graph_of
     from greenbatch.learning.onnx_graph import load
@@ -50,7 +50,7 @@ def _shape(lengths: list[str | int]) -> str:
 
 
 def _check(out: Path, *, force: bool) -> None:
-    """Refuse a file that cannot be written, before any work is done."""
+    """Check that a file can be written before doing any work."""
     from greenbatch.storage import sweep
 
     def refuse(problem: str, fix: str) -> InputError:

@@ -1,4 +1,4 @@
-"""Flags that several verbs share, and whole numbers that say what is wrong with them."""
+"""Types of flags shared by several verbs."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ def whole(text: str, flag: str, lowest: int) -> int:
     """A whole number from ``lowest`` to 2^63 - 1.
 
     Raises:
-        InputError: it is not; names the flag.
+        InputError: it is not one; names the flag.
     """
     try:
         number = int(text)
@@ -41,13 +41,13 @@ Switch = Annotated[bool, Parameter(negative="", show_default=False)]
 
 
 def resume_line(command: Sequence[str]) -> str:
-    """The command line that resumes what a command line began."""
+    """The command line that resumes an interrupted one."""
     kept = [word for word in command if word != "--force"]
     return shlex.join(kept if "--resume" in kept else [*kept, "--resume"])
 
 
 def items(text: str, flag: str) -> list[str]:
-    """The parts of a comma-separated list, each once.
+    """The parts of a comma-separated list without duplicates.
 
     Raises:
         InputError: a part is empty or occurs twice.

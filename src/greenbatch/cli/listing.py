@@ -1,4 +1,4 @@
-"""Lists of names with their meanings, as wide as the terminal; names and addresses are never broken."""
+"""Lists of names and meanings, wrapped to the terminal without breaking names or addresses."""
 
 from __future__ import annotations
 
@@ -6,18 +6,18 @@ import shutil
 import textwrap
 
 _PIPE = 100
-"""Columns where there is no terminal and COLUMNS is not set."""
+"""Width without a terminal if COLUMNS is not set."""
 _LEAST = 20
-"""Columns that a meaning gets, however narrow the terminal."""
+"""Minimum width of a meaning."""
 
 
 def print_entry(name: str, meaning: str, *, column: int) -> None:
-    """Print a name and its meaning beside it, or below it where the name is too long.
+    """Print a name with its meaning to the right, or below if the name is too long.
 
     Args:
-        name: what is listed; may be empty.
+        name: the name; may be empty.
         meaning: a few words or sentences.
-        column: where the meaning begins.
+        column: column where the meaning starts.
     """
     width = shutil.get_terminal_size((_PIPE, 24)).columns - 1 - column
     lines = textwrap.wrap(meaning, max(width, _LEAST), break_long_words=False, break_on_hyphens=False) or [""]

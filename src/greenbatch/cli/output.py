@@ -1,7 +1,7 @@
-"""The folder a command writes: complete or not at all, and nothing in it is lost that is not our own.
+"""The output folder of a command: written completely or not at all, without touching other files in it.
 
-``provenance.json`` lists every file of a result with its checksum; ``--force`` replaces exactly those files, and only
-while they are unchanged. How a folder is replaced: `greenbatch.storage`.
+``provenance.json`` lists each file of a result with its checksum. ``--force`` replaces exactly those files, and only if
+they are unchanged. `greenbatch.storage` replaces the folder.
 """
 
 from __future__ import annotations
@@ -22,17 +22,17 @@ _MARK = "greenbatch"
 
 @contextmanager
 def result_folder(out: str | Path, *, force: bool = False) -> Iterator[Path]:
-    """A folder to write results into; they appear under ``out`` when the block ends without an error.
+    """A folder to write results into; they appear under ``out`` if the block ends without an error.
 
-    The block must write its own provenance with `write_record` last.
+    The block must write its provenance with `write_record` last.
 
     Args:
-        out: the folder the user asked for. It may be absent or empty.
+        out: the folder given by the user. It may be absent or empty.
         force: replace an earlier result in it; files that greenbatch did not write, or that were changed since,
             are never touched.
 
     Raises:
-        InputError: ``out`` cannot be used, or another run writes to it; nothing has been written then.
+        InputError: ``out`` cannot be used, or another run writes to it; nothing is written.
     """
     target = Path(out)
     _check(target, force, _own_files)
@@ -65,7 +65,7 @@ def _check(target: Path, force: bool, ours: Ours | None = None) -> None:
 
 
 def _refuse_changed(target: Path) -> None:
-    """Refuse to replace an earlier result that was changed."""
+    """Refuse to replace an earlier result whose files were changed."""
     for name, sha256 in _record_of(target).items():
         file = target / name
         if file.exists() and (not file.is_file() or digest_of(file) != sha256):
@@ -74,20 +74,20 @@ def _refuse_changed(target: Path) -> None:
 
 
 def _own_files(folder: Path) -> Collection[str]:
-    """Files of the result in a folder, as far as they are unchanged, and its record."""
+    """The unchanged files of the result in a folder, and its record."""
     try:
         files = _record_of(folder)
-    except InputError:  # a stranger's record: nothing is ours
+    except InputError:  # written by another program
         return ()
     ours = [name for name, digest in files.items() if (folder / name).is_file() and digest_of(folder / name) == digest]
     return [*ours, RECORD]
 
 
 def _record_of(folder: Path) -> dict[str, str]:
-    """File -> checksum as the record of a result says, empty if there is no result.
+    """File -> checksum from the record of a result; empty if there is no result.
 
     Raises:
-        InputError: the record is not ours.
+        InputError: greenbatch did not write the record.
     """
     record = folder / RECORD
     if not record.exists():

@@ -1,7 +1,7 @@
-"""What surrounds every command: signals, streams, errors as one line, exit codes. Handlers stand before imports begin.
+"""Entry point of the command line: signals, streams, errors and exit codes. Handlers are installed before imports.
 
-Exit codes: 0 done; 2 the input or the machine is at fault, one line on stderr says how; 130 interrupted by Ctrl-C,
-141 the reader of the output went away, 143 a termination signal, 129 the terminal was closed.
+Exit codes: 0 done; 2 invalid input or a problem of the machine, described in one line on stderr; 130 interrupted by
+Ctrl-C; 141 the reader of the output closed it; 143 a termination signal; 129 the terminal was closed.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ if TYPE_CHECKING:
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run a command line and return its exit code; errors are printed as one line on stderr, never as a traceback.
+    """Run a command line and return its exit code; errors are printed as one line on stderr, without a traceback.
 
     Args:
-        argv: arguments without the program's name; those of the process if not given.
+        argv: arguments without the program's name; by default those of the process.
     """
     heard: list[int] = []
     hook = sys.unraisablehook
@@ -34,7 +34,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         run(sys.argv[1:] if argv is None else argv)
         sys.stdout.flush()
         return 0
-    except BaseException as error:  # noqa: BLE001  (what is our fault is raised again)
+    except BaseException as error:  # noqa: BLE001  (our own bugs are raised again)
         code, message = _outcome(error, heard)
         _say(message)
         return code
@@ -51,12 +51,12 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _outcome(error: BaseException, heard: list[int]) -> tuple[int, str]:
-    """Exit code and line for what ended a command. An error that is our fault is raised again."""
+    """Exit code and message for the error that ended a command. Our own bugs are raised again."""
     from greenbatch.errors import GreenbatchError
 
     if heard and heard[0] != signal.SIGINT:
         return 128 + heard[0], ""
-    if heard or isinstance(error, KeyboardInterrupt):  # who is interrupted may raise an error of its own
+    if heard or isinstance(error, KeyboardInterrupt):  # interrupted code may raise an error of its own
         text = str(error) if isinstance(error, KeyboardInterrupt) else ""
         return 130, f"interrupted; {text}" if text else "interrupted"
     if isinstance(error, BrokenPipeError) or isinstance(error.__context__, BrokenPipeError):  # rich exits with 1
@@ -67,7 +67,7 @@ def _outcome(error: BaseException, heard: list[int]) -> tuple[int, str]:
         place = f"{error.filename}: " if error.filename else ""
         return 2, f"{place}{error.strerror or error} (check free space and permissions)"
     if isinstance(error, MemoryError):
-        return 2, "out of memory (take fewer jobs: --jobs or workload.limit; to train, fewer windows)"
+        return 2, "out of memory (use fewer jobs: --jobs or workload.limit; to train, fewer windows)"
     raise error
 
 
@@ -78,13 +78,13 @@ def _say(message: str) -> None:
 
 
 def _on_signals(heard: list[int]) -> dict[int, Any]:
-    """Let Ctrl-C and termination signals unwind the program, so that it leaves nothing half-written behind.
+    """Let Ctrl-C and termination signals unwind the program, so that no output is left half-written.
 
     Args:
-        heard: gets the numbers of the signals that came.
+        heard: receives the numbers of caught signals.
 
     Returns:
-        The handlers that were there before.
+        The previous handlers.
     """
 
     def stop(number: int, _: object) -> None:
@@ -92,7 +92,7 @@ def _on_signals(heard: list[int]) -> dict[int, Any]:
         raise KeyboardInterrupt if number == signal.SIGINT else SystemExit(128 + number)
 
     def once_more(lost: Any) -> None:
-        """An interruption that came where Python can raise nothing, as in a destructor, comes again a little later."""
+        """Repeat an interruption that was lost because Python could not raise it, as in a destructor."""
         if heard and lost.exc_type in (KeyboardInterrupt, SystemExit):
             found.setdefault(signal.SIGALRM, signal.signal(signal.SIGALRM, lambda *_: stop(heard.pop(), None)))
             signal.setitimer(signal.ITIMER_REAL, 0.01)
@@ -110,7 +110,7 @@ def _on_signals(heard: list[int]) -> dict[int, Any]:
 
 
 def _open_streams() -> None:
-    """Give what is printed somewhere to go, in any locale and with streams that the caller closed."""
+    """Make output streams usable in any locale, and if the caller closed them."""
     for number, name in ((1, "stdout"), (2, "stderr")):
         if getattr(sys, name) is None:
             setattr(sys, name, os.fdopen(_nowhere(number), "w", encoding="utf-8"))
@@ -122,7 +122,7 @@ def _open_streams() -> None:
 
 
 def _nowhere(number: int) -> int:
-    """A closed descriptor, opened to nowhere: else the next file that is opened would get what is printed."""
+    """Open a closed descriptor to the null device; otherwise the next opened file would receive the output."""
     with suppress(OSError):
         os.fstat(number)
         return os.open(os.devnull, os.O_WRONLY)
@@ -134,7 +134,7 @@ def _nowhere(number: int) -> int:
 
 
 def _settle(stream: Any) -> None:
-    """Let nothing be left for Python to print when it exits: there it could only complain."""
+    """Flush a stream, or discard its output if that fails, so that Python reports no error at exit."""
     try:
         stream.flush()
     except (OSError, ValueError):

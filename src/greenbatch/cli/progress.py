@@ -1,4 +1,4 @@
-"""How long work shows that it is alive, on stderr: one line, rewritten, in a terminal; a line a minute elsewhere."""
+"""Progress on stderr: one rewritten line in a terminal, one line per minute otherwise."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 REWRITE_S = 1.0
-"""How often the line in a terminal is rewritten while nothing is finished. [s]"""
+"""Interval between updates of the line in a terminal. [s]"""
 LOG_S = 60.0
-"""How often a log gets a line. [s]"""
+"""Interval between lines in a log. [s]"""
 
 
 def clock(seconds: float) -> str:
@@ -22,16 +22,16 @@ def clock(seconds: float) -> str:
 
 
 class TimeLeft:
-    """Estimates the time left from what is finished since it was first asked; what was done before took no time."""
+    """Estimates the time left from the progress since the first call; earlier progress counts as instantaneous."""
 
     def __init__(self) -> None:
         self.begun, self.before = 0.0, -1.0
 
-    def told(self, share: float) -> str:
-        """Time since it was first asked and, once something is finished, time left.
+    def text(self, share: float) -> str:
+        """Time since the first call and, once there is progress, the time left.
 
         Args:
-            share: of the work that is done, from 0 to 1.
+            share: fraction of the work that is done, in [0, 1].
         """
         if self.before < 0:
             self.begun, self.before = time.perf_counter(), share
@@ -42,7 +42,7 @@ class TimeLeft:
 
 @contextmanager
 def progress_line() -> Iterator[Callable[[str, int, int], None]]:
-    """A function (what, done, total) that shows what is being done; the line in a terminal is gone at the end."""
+    """A function (what, done, total) that shows progress; the line in a terminal is cleared at the end."""
     terminal = sys.stderr is not None and sys.stderr.isatty()
     time_left, over = TimeLeft(), threading.Event()
     now: list[tuple[str, int, int]] = []
@@ -50,13 +50,13 @@ def progress_line() -> Iterator[Callable[[str, int, int], None]]:
     def write() -> None:
         if now and not over.is_set():
             what, done, total = now[-1]
-            line = f"{done}/{total}  {time_left.told(done / total)}  {what}"
+            line = f"{done}/{total}  {time_left.text(done / total)}  {what}"
             width = shutil.get_terminal_size().columns - 1
             print(f"\r\x1b[K{line[:width]}" if terminal else line, end="" if terminal else "\n",
                   file=sys.stderr, flush=True)  # fmt: skip
 
     def show(what: str, done: int, total: int) -> None:
-        time_left.told(done / total)
+        time_left.text(done / total)
         now[:] = [(what, done, total)]
         if terminal:
             write()

@@ -1,4 +1,4 @@
-"""``greenbatch reproduce``: published tables beside ours."""
+"""``greenbatch reproduce``: compute published tables and compare."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def reproduce(
     threads: Natural = None,
     overrides: Texts = None,
 ) -> None:
-    """Compute the tables of a paper, cell by cell beside the published figures; with --train the learned columns too.
+    """Compute a paper's tables and compare each cell with the published one; with --train the learned columns too.
 
     Parameters
     ----------
@@ -49,37 +49,37 @@ def reproduce(
     traces
         Only these traces of the paper, separated by commas.
     starts
-        Other windows than the paper's: first jobs, separated by commas.
+        First jobs of windows, separated by commas, instead of the paper's.
     sigma
-        Another threshold of brown energy than the paper's 50000. [J]
+        Threshold of brown energy, instead of the paper's 50000. [J]
     out
-        Folder for the results; nothing is written without it. With --train it holds the trainings, and results/.
+        Folder for the results; without it nothing is written. With --train it contains the trainings and results/.
     workers
-        Processes that simulate windows, instead of one per processor where the work is long. Results stay the same.
+        Processes that simulate windows; by default one per processor if the work is long. Results do not change.
     force
         Replace an earlier result in the folder.
     train
-        Train the agents of the paper's learned columns in --out, and evaluate them. Resumes what was interrupted.
+        Train the agents of the paper's learned columns in --out and evaluate them. Interrupted runs resume.
     trained
-        Folder of an earlier --train: evaluate what it holds, train nothing.
+        Folder of an earlier --train: evaluate its models without training.
     epochs
-        Epochs of a training, instead of the preset's.
+        Epochs per training, instead of the preset's.
     minutes
-        Minutes of a training, instead of a number of epochs.
+        Minutes per training, instead of a number of epochs.
     seeds
-        Seeds that every cell is trained with, separated by commas; 0,1,2 if not given.
+        Seeds of each cell, separated by commas; by default 0,1,2.
     presets
         Only these agents, separated by commas: gas-marl, maskable-ppo, gas-marl-plus, rlscheduler, ...
     goals
-        Goals of RLScheduler: bounded-slowdown, utilization (both if not given), fairness, slowdown, wait.
+        Goals of RLScheduler: bounded-slowdown, utilization (the default: both), fairness, slowdown, wait.
     backfills
         Backfillings that agents are trained and evaluated with: none, easy-schedgym, green.
     windows
-        published (as in the paper), held-out (tested on jobs kept from training), or both, the default.
+        published (as in the paper), held-out (tested on jobs excluded from training), or both (the default).
     eta
-        Penalty factors of GAS-MARL's reward, separated by commas, instead of the paper's one for each trace.
+        Penalty factors of GAS-MARL's reward, separated by commas, instead of the paper's for each trace.
     threads
-        Threads of a training, instead of the preset's.
+        Threads per training, instead of the preset's.
     overrides
         New values for keys of the presets, as in greenbatch train.
     """
@@ -154,20 +154,20 @@ def write_cells(protocol: str, cells: Sequence[dict[str, Any]], folder: Path, se
 
 
 def print_cells(cells: Sequence[dict[str, Any]]) -> None:
-    """The cells as tables, one for each table and trace of the paper, the reasons below, and how many are equal."""
+    """Print the cells as tables, one per table and trace of the paper, then the reasons and the summary."""
     from rich.console import Console
 
     from greenbatch.experiments.reproduce import summary
     from greenbatch.experiments.tables import reproduction_tables, to_rich
 
     console = Console()
-    for table in reproduction_tables([{**cell, "reason": ""} for cell in cells]):  # reasons come once, below
+    for table in reproduction_tables([{**cell, "reason": ""} for cell in cells]):  # reasons follow below
         console.print(to_rich(table))
-    told: dict[str, list[str]] = {}
+    reasons: dict[str, list[str]] = {}
     for cell in cells:
         if cell["reason"]:
-            told.setdefault(cell["reason"], []).append(f"{cell['scheduler']}+{cell['backfill']}")
-    for reason, names in told.items():
+            reasons.setdefault(cell["reason"], []).append(f"{cell['scheduler']}+{cell['backfill']}")
+    for reason, names in reasons.items():
         line = f"{', '.join(dict.fromkeys(names))}: {reason}"
         console.print(line, markup=False, highlight=False, style="dim")
     console.print(summary(cells)["text"], markup=False, highlight=False)

@@ -1,4 +1,4 @@
-"""``greenbatch reproduce --train``: a paper's learned columns, trained here."""
+"""``greenbatch reproduce --train``: train and evaluate a paper's learned columns."""
 
 from __future__ import annotations
 
@@ -107,7 +107,7 @@ def _number(text: str) -> float:
     try:
         return float(text)
     except ValueError:
-        raise InputError(f"{text[:40]!r} is not a number", field="--eta", fix="give 0.002, say") from None
+        raise InputError(f"{text[:40]!r} is not a number", field="--eta", fix="give a number, e.g. 0.002") from None
 
 
 def _train(paper: Study, which: Selection, place: Path, flags: TrainingFlags) -> None:

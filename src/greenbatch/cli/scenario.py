@@ -1,4 +1,4 @@
-"""``greenbatch scenario``: what can be simulated."""
+"""``greenbatch scenario``: list, show and describe scenarios."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def list_() -> None:
 
 @scenario.command
 def show(name: str) -> None:
-    """Print a scenario as resolved: TOML with every default filled in, and where each value comes from.
+    """Print a scenario as TOML with every default filled in, and the source of each value.
 
     Parameters
     ----------
@@ -42,7 +42,7 @@ def show(name: str) -> None:
         return f"line {lines[place]}" if place in lines else "default"
 
     print(f"# {file}")
-    print("# Behind each value: its line in that file, or that it is the default.")
+    print("# The comment after a value is its line in that file, or default.")
     print(write_toml(section.model_dump(mode="json", exclude_none=True), source), end="")
 
 

@@ -1,4 +1,4 @@
-"""``greenbatch schedulers``: who can decide."""
+"""``greenbatch schedulers``: list schedulers."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def schedulers() -> None:
     for name, meaning in BACKFILL_MEANINGS.items():
         _print(name, meaning)
         _print_parameters(backfill_parameters(name))
-    _head("\nModels that come with greenbatch: for scenarios like the one they are named after, no backfilling")
+    _head("\nShipped models: for scenarios like the one they are named after, no backfilling")
     print(*(f"  {name.replace('/', '@')}" for name in shipped_models()), sep="\n")
     _head("\nYour own: FILE.py:NAME (a rule or policy in a file), PRESET@FOLDER (a model of greenbatch train)")
 

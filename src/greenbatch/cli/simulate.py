@@ -1,4 +1,4 @@
-"""``greenbatch simulate``: one workload, one scheduler, one folder of results."""
+"""``greenbatch simulate``: simulate one workload under one scheduler."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _HEADLINE = (
     "makespan_s", "utilization", "avg_wait_s", "avg_bounded_slowdown", "energy_kwh", "brown_kwh", "horizon_brown_kwh",
     "renewable_utilization",
 )  # fmt: skip
-"""Metrics that are printed, in the units of the tables."""
+"""Printed metrics, in the units of the tables."""
 
 
 def simulate(
@@ -38,7 +38,7 @@ def simulate(
     Parameters
     ----------
     scheduler
-        policy+backfill, for instance f2+green or fcfs+none.
+        policy+backfill, e.g. f2+green or fcfs+none.
     out
         Folder for the results; refused if it exists and is not empty.
     scenario
@@ -50,9 +50,9 @@ def simulate(
     start
         First job of the window: 0-based index after filtering, in order of job id.
     jobs
-        Jobs of the window; all from the first on if not given.
+        Jobs of the window; by default all from the first on.
     strict
-        Refuse what would otherwise be repaired or dropped while the trace is read.
+        Refuse a trace with records that would be repaired or dropped.
     force
         Replace an earlier result in the folder.
     """
@@ -95,7 +95,7 @@ def simulate(
 
 
 def headline(metrics: Mapping[str, float | int | None]) -> list[tuple[str, str]]:
-    """Label and figure with its unit, for reading: durations in hours or days, energy in kWh."""
+    """Label and formatted value with its unit: durations in hours or days, energy in kWh."""
     from greenbatch.experiments.tables import DETAIL, MAIN
 
     columns = {column.metric: column for column in (*MAIN, *DETAIL)}
@@ -142,7 +142,7 @@ def write_outcome(outcome: Outcome, scenario: Scenario, folder: Path) -> dict[st
 
 
 def _seconds(values: object) -> object:
-    """Whole seconds as integers, so that the file reads like the trace."""
+    """Whole seconds as integers, as in the trace."""
     import numpy as np
 
     floats = np.asarray(values)

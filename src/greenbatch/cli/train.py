@@ -1,4 +1,4 @@
-"""``greenbatch train``: a preset trained on a scenario, in a folder that a training can be resumed from."""
+"""``greenbatch train``: train a preset on a scenario, in a folder from which training can be resumed."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def train(
     Parameters
     ----------
     preset
-        What is seen, done and rewarded, and how it is learned: gas-marl, rlscheduler, ..., or a TOML file.
+        Observations, actions, reward, network and training: gas-marl, rlscheduler, ..., or a TOML file.
     scenario
         A shipped scenario (greenbatch scenario list) or a TOML file.
     out
@@ -54,23 +54,23 @@ def train(
     epochs
         Epochs, instead of the preset's.
     minutes
-        Train for this long instead, interruptions not counted; the result then differs from run to run.
+        Train for this time instead, without interruptions; results then differ between runs.
     seed
         Seed of weights, windows and actions, instead of the preset's.
     resume
-        Resume the training in the folder; every other flag must be as it was.
+        Resume the training in the folder; the other flags must be unchanged.
     device
         cpu, cuda or cuda:N.
     backfill
         Backfilling to train with, instead of the preset's.
     windows
-        published: drawn as in the papers; held-out: never from jobs 2000 to 4400, which are for tests.
+        published: drawn as in the papers; held-out: never from jobs 2000 to 4400, which are reserved for tests.
     threads
-        Threads, instead of the preset's; 0 for one per processor. Their number affects rounding, and so the result.
+        Threads, instead of the preset's; 0 for one per processor. Their number affects rounding and thus the result.
     overrides
         New values for keys of the preset, e.g. training.passes=4 reward.terms.bounded_slowdown=-0.01.
     tensorboard
-        Also write events/ for TensorBoard, which must be installed.
+        Also write events/ for TensorBoard, if it is installed.
     force
         Replace an earlier training in the folder.
     """
@@ -104,10 +104,10 @@ def train(
 
 
 def check_flags(epochs: int | None, minutes: float | None, *, resume: bool, force: bool) -> None:
-    """Refuse flags that contradict each other.
+    """Refuse flags that exclude each other.
 
     Raises:
-        InputError: they do.
+        InputError: both are given.
     """
     if epochs is not None and minutes is not None:
         raise InputError("end a training in two ways", field="--epochs and --minutes", fix="give one or the other")
@@ -117,7 +117,7 @@ def check_flags(epochs: int | None, minutes: float | None, *, resume: bool, forc
 
 
 def _identity(folder: Path) -> int | None:
-    """Tells a folder from the one that takes its place."""
+    """Distinguishes a folder from its replacement."""
     return folder.stat().st_ino if folder.exists() else None
 
 
@@ -132,24 +132,24 @@ def _print_result(counters: Counters, preset: str, backfill: str, model: Path) -
     if counters.best_epoch >= 0:
         kind = "average of weights" if counters.best_averaged else f"epoch {counters.best_epoch}"
         terms = ", ".join(f"{name} {value:.6g}" for name, value in counters.best_terms.items())
-        told = "; ".join(filter(None, (kind, terms)))
-        print(f"best on the validation windows: {counters.best_figure:.6g} ({told})")
+        details = "; ".join(filter(None, (kind, terms)))
+        print(f"best on the validation windows: {counters.best_figure:.6g} ({details})")
     if read_record(model).training.untrained:
-        print(f"warning: the model is untrained: no epoch was better than the weights it began with{_HINT}")
+        print(f"warning: the model is untrained: no epoch was better than the initial weights{_HINT}")
     print(f"written to {model.parent}; use it as {preset}@{model}+{backfill}")
 
 
 class Lines:
-    """Shows the figures of epochs as lines: the first, the last, and at most one a minute between them."""
+    """Prints the figures of epochs: the first, the last, and at most one line per minute in between."""
 
     def __init__(self, epochs: int | None) -> None:
         self.total = "" if epochs is None else f"/{epochs}"
         self.time_left, self.printed = TimeLeft(), float("-inf")
 
     def line(self, record: Record) -> str:
-        """The figures of an epoch, the time since the first one, and the time that is left."""
-        told = self.time_left.told(record["progress"])
-        return "  ".join((f"epoch {record['epoch']}{self.total}", *_figures(record), told))
+        """The figures of an epoch, the time since the first one, and the time left."""
+        time_left = self.time_left.text(record["progress"])
+        return "  ".join((f"epoch {record['epoch']}{self.total}", *_figures(record), time_left))
 
     def watch(self, record: Record) -> None:
         """An epoch is done."""
@@ -159,11 +159,11 @@ class Lines:
             print(line, flush=True)
 
     def tell(self, what: str, done: int, total: int) -> None:
-        """Something else takes its time: only a person wants to see it."""
+        """Progress of other work; not printed to logs."""
 
 
 class _Bar(Lines):
-    """Shows a bar, and a line for every validation."""
+    """Shows a bar, and a line per validation."""
 
     def __init__(self, epochs: int | None, bar: Progress) -> None:
         super().__init__(epochs)
@@ -177,13 +177,13 @@ class _Bar(Lines):
             self.bar.console.print(text, markup=False, highlight=False, soft_wrap=True)
 
     def tell(self, what: str, done: int, total: int) -> None:
-        """Something else takes its time."""
+        """Progress of other work."""
         self.bar.update(self.task, description=f"{what}: {done} of {total}")
 
 
 @contextmanager
 def shown(epochs: int | None) -> Iterator[Lines]:
-    """A bar in a terminal, else lines."""
+    """A bar in a terminal, lines otherwise."""
     if not sys.stdout.isatty():
         yield Lines(epochs)
         return
@@ -198,7 +198,7 @@ _SHOWN = (
     ("decisions_per_s", "{:,.0f} decisions/s"), ("return", "return {:.4g}"), ("kl", "KL {:.2g}"),
     ("entropy", "entropy {:.3g}"), ("validation", "validation {:.5g}"), ("validation_average", "averaged {:.5g}"),
 )  # fmt: skip
-"""Figures of an epoch that are shown."""
+"""Displayed figures of an epoch."""
 
 
 def _figures(record: Record) -> list[str]:
