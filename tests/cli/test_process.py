@@ -36,11 +36,9 @@ def run(command: list[str], **options: object) -> subprocess.CompletedProcess[st
     return subprocess.run(command, capture_output=True, text=True, check=False, **options)  # type: ignore[call-overload]
 
 
-@pytest.mark.parametrize(
-    "arguments", [SIMULATE, COMPARE, ("schedulers",), ("demo", "--out", "out")], ids=lambda verb: verb[0]
-)
+@pytest.mark.parametrize("arguments", [SIMULATE, COMPARE, ("schedulers",)], ids=lambda verb: verb[0])
 def test_ctrl_c_is_one_line_at_any_moment(small: Path, arguments: tuple[str, ...]) -> None:
-    for after_s in (0.0, 0.02, 0.07, 0.15, 0.3, 0.5):
+    for after_s in (0.0, 0.05, 0.2, 0.5):
         done = run([sys.executable, "-c", INTERRUPTED, str(after_s), *arguments])
         if done.returncode == 0:  # it was done before
             assert after_s > 0.0
@@ -86,7 +84,7 @@ def test_the_handlers_of_a_program_that_calls_us_come_back() -> None:
 
 PRINTING = [
     ("schedulers",), ("scenario", "list"), ("scenario", "show", "default"), ("scenario", "schema"), ("data", "list"),
-    ("--help",), ("compare", "--help"), SIMULATE, COMPARE,
+    ("--help",), ("compare", "--help"), COMPARE,
 ]  # fmt: skip
 
 
@@ -99,7 +97,7 @@ def test_a_reader_that_goes_away_is_quiet(small: Path, arguments: tuple[str, ...
     assert (done.returncode, done.stderr) == (141, "")
 
 
-@pytest.mark.parametrize("arguments", [("schedulers",), ("--help",), SIMULATE, COMPARE], ids=lambda verb: verb[0])
+@pytest.mark.parametrize("arguments", [("schedulers",), ("--help",), COMPARE], ids=lambda verb: verb[0])
 def test_a_full_disk_behind_the_output_is_one_line(small: Path, arguments: tuple[str, ...]) -> None:
     with Path("/dev/full").open("w") as full:
         done = subprocess.run([*GREENBATCH, *arguments], stdout=full, stderr=subprocess.PIPE, text=True, check=False)
@@ -116,9 +114,9 @@ def test_streams_may_be_closed(small: Path, closed: str) -> None:
     assert done.stderr == ""
     metrics = (small / "out" / "metrics.json").read_text()
     assert json.loads(metrics)["jobs"] == 60
-    done = run(["bash", "-c", f"{line} --force --jobs 99"])
-    assert done.returncode == 2
-    assert done.stdout == ""
+    refused = run(["bash", "-c", line.replace("small.toml", "gone.toml")])
+    assert refused.returncode == 2
+    assert refused.stdout == ""
     assert (small / "out" / "metrics.json").read_text() == metrics
 
 
