@@ -215,6 +215,7 @@ def run_model(r: random.Random, path: Path) -> None:
     from greenbatch.experiments.retrained import plan_of
     from greenbatch.learning.learned import graph_of
     from greenbatch.learning.model import load_model
+    from greenbatch.policies import scheduler_table
     from greenbatch.scenarios import load_scenario
 
     planner = b'"gas-marl-plus"' in path.read_bytes()
@@ -224,7 +225,7 @@ def run_model(r: random.Random, path: Path) -> None:
     question, name = load_scenario("tiny.toml"), f"{model.preset.name}@{path.parent}+{model.backfill}"
     repr(model)
     model.check_fits(question)
-    for line in model_warnings([name], question, [0, 150], 20):
+    for line in model_warnings(scheduler_table([name]), question, [0, 150], 20):
         assert line.isprintable(), line
     compare(question, ["fcfs+easy", name], [r.choice([0, 150])], 20, "fcfs+easy")
     if not planner:

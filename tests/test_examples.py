@@ -107,6 +107,7 @@ def test_the_message_in_the_page_on_errors_is_a_real_one(workplace: Path, capsys
 WITH_PYTHON = [page for page in PAGES if blocks(page, "python")]
 
 
+@pytest.mark.filterwarnings("ignore::greenbatch.ModelWarning")  # the models of the pages are small ones
 @pytest.mark.parametrize("page", WITH_PYTHON, ids=lambda page: page.relative_to(ROOT).as_posix())
 def test_python_in_a_page_runs_and_gives_what_it_shows(page: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Blocks of one page share their names; those with prompts are compared with what they show."""

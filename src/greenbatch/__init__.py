@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from greenbatch.engine.state import Queue
     from greenbatch.errors import GreenbatchError, InputError
     from greenbatch.experiments.compare import Comparison
+    from greenbatch.experiments.model_warnings import ModelWarning
     from greenbatch.experiments.reproduce import reproduce
     from greenbatch.experiments.run import compare, simulate
     from greenbatch.metrics import evaluate
@@ -44,6 +45,7 @@ _ROOMS = {
     "engine.state": ("Queue",),
     "errors": ("GreenbatchError", "InputError"),
     "experiments.compare": ("Comparison",),
+    "experiments.model_warnings": ("ModelWarning",),
     "experiments.reproduce": ("reproduce",),
     "experiments.run": ("compare", "simulate"),
     "metrics": ("evaluate",),
@@ -58,6 +60,7 @@ __all__ = [
     "Comparison",
     "GreenbatchError",
     "InputError",
+    "ModelWarning",
     "NodeGroup",
     "Outcome",
     "Policy",

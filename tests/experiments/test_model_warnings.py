@@ -4,20 +4,25 @@ from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
+from html import unescape
 from pathlib import Path
 
 import numpy as np
 import pytest
 
+import greenbatch as gb
 from greenbatch.cli import main
 from greenbatch.experiments.compare import choose_windows
-from greenbatch.experiments.model_warnings import familiar_windows, model_warnings, seen_shares
+from greenbatch.experiments.model_warnings import ModelWarning, model_warnings, seen_shares
+from greenbatch.experiments.summary import summary
 from greenbatch.learning.learned import shipped_models
 from greenbatch.learning.model import RECORD, load_model
+from greenbatch.learning.records import planner_limits
 from greenbatch.learning.windows import HELD_OUT_JOBS, HELD_OUT_STARTS
-from greenbatch.scenarios import load_scenario
+from greenbatch.policies import scheduler_table
+from greenbatch.scenarios import Scenario, load_scenario
 
 Find = Callable[[str], Path]
 NAME = "gas-marl-plus@default+none"
@@ -38,49 +43,61 @@ def edit(folder: Path, table: str | None, **changes: object) -> str:
     return f"gas-marl-plus@{folder}+none"
 
 
+def warned(names: list[str], scenario: Scenario, starts: Sequence[int], jobs: int) -> list[str]:
+    """Warnings about schedulers by name."""
+    return model_warnings(scheduler_table(names), scenario, starts, jobs)
+
+
+def familiar(names: list[str], scenario: Scenario, starts: Sequence[int], jobs: int) -> list[str]:
+    """Those of them that say that windows are in-sample."""
+    return [line for line in warned(names, scenario, starts, jobs) if "in-sample" in line]
+
+
 def test_on_its_own_scenario_nothing_is_unlike() -> None:
-    lines = model_warnings([NAME, "f2+easy"], load_scenario("default"), HELD_OUT_STARTS, HELD_OUT_JOBS)
+    lines = warned([NAME, "f2+easy"], load_scenario("default"), HELD_OUT_STARTS, HELD_OUT_JOBS)
     assert [line.partition(": ")[0] for line in lines] == [NAME]
-    assert "makespan_bound is a target, which 30 to 62% of random windows exceed" in lines[0]
-    assert "not for users' estimates or long operation yet" in lines[0]
-    assert model_warnings(["f2+easy"], load_scenario("default"), [0], 100) == []
+    assert lines[0].partition(": ")[2] == "; ".join(planner_limits())
+    assert "%" not in lines[0]  # never measured for this model
+    assert warned(["f2+easy"], load_scenario("default"), [0], 100) == []
 
 
 def test_a_site_unlike_its_own_is_told_by_name() -> None:
     larger = load_scenario("default", processors=2048)
-    first, *_ = model_warnings([NAME], larger, [2000], 1024)
-    assert first.startswith(f"{NAME}: machine 8 times as large, load 0.10 against 0.80; figures ")
-    assert first.endswith("; figures may be worse than a plain rule's")
+    first, *_ = warned([NAME], larger, [2000], 1024)
+    assert first == (
+        f"{NAME}: this scenario is unlike the one it was trained on: 2,048 processors here, 256 there; load 0.10 here, "
+        "0.80 there; it may be worse than plain rules"
+    )
 
 
 def test_models_with_the_same_limits_share_a_line() -> None:
     names = [NAME, "gas-marl-plus@default:makespan_bound=1.25+none"]
-    limits = [line for line in model_warnings(names, load_scenario("default"), [2000], 1024) if "target" in line]
-    assert [line.partition(": makespan_bound is")[0] for line in limits] == [", ".join(names)]
+    limits = [line for line in warned(names, load_scenario("default"), [2000], 1024) if "target" in line]
+    assert [line.partition(": makespan_bound (")[0] for line in limits] == [", ".join(names)]
 
 
 def test_a_record_without_profile_is_compared_with_nothing(model: Path) -> None:
     name = edit(model, None, profile=None, limits=[])
-    assert model_warnings([name], load_scenario("default", processors=2048), [2000], 1024) == []
+    assert warned([name], load_scenario("default", processors=2048), [2000], 1024) == []
 
 
 def test_an_untrained_model_is_said_to_be(model: Path) -> None:
     name = edit(model, "training", untrained=True, kept_epoch=0)
-    lines = model_warnings([name], load_scenario("default"), [2000], 1024)
-    assert lines[0] == f"{name}: untrained, the weights kept are those before the first epoch"
+    lines = warned([name], load_scenario("default"), [2000], 1024)
+    assert lines[0] == f"{name}: untrained, its weights are those that training began with"
 
 
 def test_windows_are_in_sample_by_the_share_of_their_jobs(model: Path) -> None:
     question = load_scenario("default")
     name = edit(model, "training", seen_jobs=[[0, 1999], [4401, 9999]])
-    assert familiar_windows([name, "f2+easy"], question, [2000, 3377], 1024) == []
-    (line,) = familiar_windows([name], question, [1999, 2000, 3889], 1024)
+    assert familiar([name, "f2+easy"], question, [2000, 3377], 1024) == []
+    (line,) = familiar([name], question, [1999, 2000, 3889], 1024)
     assert line == (
-        f"{name}: in-sample, trained on 0 to 50% of the jobs of 2 of 3 windows; results on other jobs may be worse "
-        "(jobs 2000 to 4400 were held out)"
+        f"{name}: in-sample, 1 to 50% of the jobs in 2 of 3 windows could have been drawn in training; it may be worse "
+        "on other jobs (jobs 2000 to 4400 were held out)"
     )
-    (line,) = familiar_windows([name], question, [0, 8000], 1024)
-    assert "trained on 100% of the jobs of 2 of 2 windows" in line
+    (line,) = familiar([name], question, [0, 8000], 1024)
+    assert "in-sample, 100% of the jobs in 2 of 2 windows could have been drawn" in line
     record = load_model(model).record
     np.testing.assert_allclose(seen_shares(record, [1999, 2000, 3889, 0], 1024), [1 / 1024, 0, 512 / 1024, 1])
 
@@ -88,11 +105,11 @@ def test_windows_are_in_sample_by_the_share_of_their_jobs(model: Path) -> None:
 def test_other_jobs_are_not_in_sample(model: Path) -> None:
     question = load_scenario("default")
     name = edit(model, "training", seen_jobs=[[0, 9999]])
-    assert familiar_windows([name], question, [0], 100)
+    assert familiar([name], question, [0], 100)
     resolved = {**question.resolved, "workload": {"generator": {"model": "lublin", "seed": 7}}}
-    assert familiar_windows([name], replace(question, resolved=resolved), [0], 100) == []
+    assert familiar([name], replace(question, resolved=resolved), [0], 100) == []
     powered = {**question.resolved["workload"], "power": {"kind": "none"}}  # the same jobs with another power
-    assert familiar_windows([name], replace(question, resolved={**question.resolved, "workload": powered}), [0], 100)
+    assert familiar([name], replace(question, resolved={**question.resolved, "workload": powered}), [0], 100)
 
 
 @pytest.mark.parametrize("trace", sorted(DATA))
@@ -105,8 +122,8 @@ def test_the_published_windows_are_in_sample_for_the_shipped_models(trace: str, 
     assert shares.min() >= 0.9
     assert round(float(shares.min()), 2) == 0.91
     assert not seen_shares(record, HELD_OUT_STARTS, HELD_OUT_JOBS).any()
-    (line,) = familiar_windows([f"gas-marl-plus@{trace}+none"], question, starts, jobs)
-    assert "in-sample, trained on 91 to 100% of the jobs of 10 of 10 windows" in line
+    (line,) = familiar([f"gas-marl-plus@{trace}+none"], question, starts, jobs)
+    assert "in-sample, 91 to 100% of the jobs in 10 of 10 windows could have been drawn" in line
 
 
 def test_they_stand_above_the_table_and_at_the_top_of_the_report(
@@ -115,16 +132,79 @@ def test_they_stand_above_the_table_and_at_the_top_of_the_report(
     words = ["compare", "--schedulers", f"fcfs+easy,{NAME}", "--starts", "0", "--jobs", "60", "--processors", "512"]
     assert main([*words, "--out", str(tmp_path / "out")]) == 0
     told = " ".join(capsys.readouterr().out.split())
-    warning, table = told.index(f"warning: {NAME}: machine 2 times as large"), told.index("Scheduler")
-    assert warning < told.index("in-sample, trained on 100% of the jobs of 1 of 1 windows") < table
+    warning, table = told.index(f"warning: {NAME}: this scenario is unlike"), told.index("Scheduler")
+    assert warning < told.index("in-sample, 100% of the jobs in 1 of 1 windows") < table
     report = (tmp_path / "out" / "report.html").read_text()
-    assert report.index("machine 2 times as large") < report.index("<table")
+    assert report.index("512 processors here, 256 there") < report.index("<table")
 
 
 def test_simulate_tells_them_first(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     words = ["simulate", "--scheduler", NAME, "--jobs", "30", "--processors", "512", "--out", str(tmp_path / "out")]
     assert main(words) == 0
-    assert capsys.readouterr().out.startswith(f"warning: {NAME}: machine 2 times as large, ")
+    assert capsys.readouterr().out.startswith(
+        f"warning: {NAME}: this scenario is unlike the one it was trained on: 512 processors here"
+    )
+
+
+@pytest.fixture(scope="module")
+def comparison() -> gb.Comparison:
+    """A shipped model under a name of the user's own, on a larger machine and on a window of its training."""
+    larger = load_scenario("default", processors=512)
+    return gb.compare(larger, {"fcfs": "fcfs+easy", "mine": NAME}, starts=[0, 2000], jobs=60)
+
+
+def test_a_comparison_in_python_shows_them_above_its_table(comparison: gb.Comparison) -> None:
+    limits, seen = "; ".join(planner_limits()), "could have been drawn in training"
+    assert [line.partition(": ")[0] for line in comparison.warnings] == ["mine"] * 3
+    table = comparison.table()
+    text, page = " ".join(repr(table).split()), unescape(table._repr_html_())
+    for told in ("mine: this scenario is unlike", f"mine: {limits}", seen):
+        assert 0 <= text.index(told) < text.index("Scheduler")
+        assert 0 <= page.index(told) < page.index("<table")
+    assert comparison._repr_html_() == table._repr_html_()
+    assert repr(comparison).startswith("<Comparison default | warnings 3, see table() | ")
+    assert list(summary(comparison)["warnings"])[-3:] == list(comparison.warnings)
+
+
+def test_rules_have_none() -> None:
+    rules = gb.compare("default", ["fcfs+easy"], starts=[0], jobs=20)
+    assert rules.warnings == ()
+    assert "warning" not in repr(rules) + repr(rules.table()) + rules._repr_html_()
+
+
+def test_the_summary_and_the_key_figures_mark_models_that_are_in_sample(
+    comparison: gb.Comparison, tmp_path: Path
+) -> None:
+    assert comparison.in_sample == ("mine",)
+    page = comparison.report(tmp_path / "report.html").read_text()
+    lead, _, tiles = page.partition('<p class="lead">')[2].partition("</ul>")[0].partition("</p>")
+    assert "mine (in-sample) uses the largest renewable share" in lead
+    for told in (lead, tiles):
+        assert "mine (in-sample)" in told
+        assert told.count("mine") == told.count("mine (in-sample)")
+    table = page.partition("</ul>")[2]
+    assert "mine (in-sample)" not in table
+
+
+def test_simulate_in_python_warns_where_it_is_called() -> None:
+    with pytest.warns(ModelWarning) as found:
+        gb.simulate("default", NAME, start=2000, jobs=30)
+    assert [(str(each.message), each.filename) for each in found] == [
+        (f"{NAME}: {'; '.join(planner_limits())}", __file__)
+    ]
+    assert gb.ModelWarning is ModelWarning
+
+
+@pytest.mark.parametrize("trace", sorted(DATA))
+def test_figures_of_a_limit_are_those_of_the_results_page(trace: str) -> None:
+    page = (Path(__file__).parents[2] / "docs" / "results.md").read_text(encoding="utf-8")
+    rows = [
+        [cell.strip() for cell in line.strip("| ").split("|")] for line in page.splitlines() if line.startswith("|")
+    ]
+    above = [row[3] for row in rows if row[0].lower() == trace and row[1] in {"1.5", "1.25"} and len(row) == 5]
+    (target, _) = load_model(shipped_models()[f"gas-marl-plus/{trace}"]).record.limits
+    assert len(above) == 2
+    assert f"; {' to '.join(sorted(above))}% of random windows exceed it" in target
 
 
 @pytest.mark.parametrize(

@@ -22,7 +22,7 @@ from greenbatch.learning.learned import graph_of
 from greenbatch.learning.log import read_log
 from greenbatch.learning.model import ACTOR, load_model
 from greenbatch.learning.plan import Plan
-from greenbatch.learning.records import LAST_JOB, MODEL_FORMAT, PLANNER_LIMITS, RUN_FORMAT
+from greenbatch.learning.records import LAST_JOB, MODEL_FORMAT, RUN_FORMAT, planner_limits
 from greenbatch.learning.runs import LOG, MODEL, RUN, carry_out, check_same, read_run
 from greenbatch.scenarios import load_scenario
 from model_records import INTERRUPTED, interrupted_plan
@@ -51,7 +51,7 @@ def test_a_model_loads_and_what_it_does_not_say_is_known_to_be_missing(name: str
     assert model.record.profile is None
     assert model.record.training.seen_jobs == ((0, LAST_JOB),)  # all that were not held out may have been seen
     assert model.record.training.untrained == (raw["training"]["kept_epoch"] == 0)
-    assert model.record.limits == (PLANNER_LIMITS if name == "planner" else ())
+    assert model.record.limits == (planner_limits() if name == "planner" else ())
     for key in ("epochs", "seed", "backfill", "kept", "decisions"):
         assert getattr(model.record.training, key) == raw["training"][key]
     if name == "network":

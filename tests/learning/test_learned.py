@@ -293,6 +293,7 @@ def test_a_model_that_does_not_fit_says_why(model: Path, tmp_path: Path) -> None
         assert line in refusal(f"one-action@{broken}+green")
 
 
+@pytest.mark.filterwarnings("ignore::greenbatch.ModelWarning")
 def test_drawn_actions_follow_the_seed_and_the_best_ones_do_not(model: Path) -> None:
     def starts(parameters: str) -> Any:
         return gb.simulate("default", f"one-action@{model}{parameters}+easy", start=100, jobs=60).start_s.tolist()
@@ -357,6 +358,7 @@ def test_provenance_names_the_weights(model: Path) -> None:
     assert input_files(["fcfs+easy", spec]) == {f"one-action@{model}/actor.safetensors": digest}
 
 
+@pytest.mark.filterwarnings("ignore::greenbatch.ModelWarning")
 def test_a_model_runs_where_there_is_no_torch(model: Path) -> None:
     code = (
         "import sys; sys.modules['torch'] = None; import greenbatch as gb;"

@@ -21,16 +21,16 @@ CASES = [
     ({"processors": 511, "load": 0.855, "short_jobs": 0.74, "median_request": 1.24, "mean_supply": 1.29}, 1, []),
     ({"processors": 129, "load": 0.57, "short_jobs": 0.26, "mean_supply": 0.71, "peak_supply": 3.6}, 1, []),
     ({"load": None, "mean_supply": None, "peak_supply": None}, 1024, []),
-    ({"processors": 2048}, 1024, ["machine 8 times as large"]),
-    ({"processors": 512}, 1024, ["machine 2 times as large"]),
-    ({"processors": 64}, 1024, ["machine 1/4 as large"]),
-    ({"load": 0.35}, 1024, ["load 0.35 against 0.71"]),
-    ({"short_jobs": 0.2}, 1024, ["20% of jobs under 5 minutes against 50%"]),
-    ({"median_request": 4.1}, 1024, ["users request 4.1 times the run time against exact requests"]),
-    ({"mean_supply": 0.6}, 1024, ["mean supply 0.60 of the machine's peak power against 1.00"]),
-    ({"peak_supply": 9.0}, 1024, ["peak supply 9.00 of the machine's peak power against 5.00"]),
-    (NO_SUPPLY, 1024, ["no renewable supply against one"]),
-    ({}, 4097, ["4,097 jobs in a row against 1,024"]),
+    ({"processors": 2048}, 1024, ["2,048 processors here, 256 there"]),
+    ({"processors": 512}, 1024, ["512 processors here, 256 there"]),
+    ({"processors": 64}, 1024, ["64 processors here, 256 there"]),
+    ({"load": 0.35}, 1024, ["load 0.35 here, 0.71 there"]),
+    ({"short_jobs": 0.2}, 1024, ["20% of jobs under 5 minutes here, 50% there"]),
+    ({"median_request": 4.1}, 1024, ["users request 4.1 times the run time here, exactly the run time there"]),
+    ({"mean_supply": 0.6}, 1024, ["mean renewable power 0.60 times the machine's peak here, 1.00 there"]),
+    ({"peak_supply": 9.0}, 1024, ["peak renewable power 9.00 times the machine's peak here, 5.00 there"]),
+    (NO_SUPPLY, 1024, ["no renewable power here, some there"]),
+    ({}, 4097, ["windows of 4,097 jobs here, 1,024 there"]),
 ]
 
 
@@ -41,15 +41,16 @@ def test_each_threshold(changes: dict[str, Any], window_jobs: int, told: list[st
 
 def test_several_are_told_in_the_order_of_the_table() -> None:
     here = Question(Profile(**{**HOME, "processors": 2048, "load": 0.35, "median_request": 4.1}), 1024)
-    assert ", ".join(differences(TRAINED, here)) == (
-        "machine 8 times as large, load 0.35 against 0.71, users request 4.1 times the run time against exact requests"
+    assert "; ".join(differences(TRAINED, here)) == (
+        "2,048 processors here, 256 there; load 0.35 here, 0.71 there; "
+        "users request 4.1 times the run time here, exactly the run time there"
     )
     assert all(trait.reason for trait in TRAITS.values())
 
 
 def test_a_model_of_users_estimates_is_warned_about_exact_ones() -> None:
     users = Question(Profile(**{**HOME, "median_request": 2.5}), 1024)
-    assert differences(users, TRAINED) == ["exact requests against users who request 2.5 times the run time"]
+    assert differences(users, TRAINED) == ["users request exactly the run time here, 2.5 times the run time there"]
     assert differences(users, users) == []
     none = Question(Profile(**{**HOME, **NO_SUPPLY}), 1024)
-    assert differences(none, TRAINED) == ["a renewable supply against none"]
+    assert differences(none, TRAINED) == ["renewable power here, none there"]

@@ -112,7 +112,6 @@ def run_comparison(
     from greenbatch.experiments.compare import choose_baseline, choose_windows
     from greenbatch.experiments.compare import compare as run
     from greenbatch.experiments.finished import finished_windows
-    from greenbatch.experiments.model_warnings import model_warnings
     from greenbatch.policies import split_schedulers
     from greenbatch.scenarios import load_scenario
 
@@ -131,11 +130,10 @@ def run_comparison(
             comparison = run(
                 question, names, first, length, base, show, keep_finished=True, finished=finished, workers=workers
             )
-        models = model_warnings(names, question, comparison.starts, length)
         if folder is not None:
             record["settings"]["starts"] = list(comparison.starts)
-            write_comparison(comparison, folder, models, record)
-    print_comparison(comparison, models, json=json)
+            write_comparison(comparison, folder, record)
+    print_comparison(comparison, json=json)
     if out is not None and not json:
         print(f"written to {out}")
     if len(comparison.starts) < len(first):
@@ -172,13 +170,12 @@ def comparison_record(
     )
 
 
-def write_comparison(comparison: Comparison, folder: Path, models: Sequence[str], record: Mapping[str, Any]) -> None:
+def write_comparison(comparison: Comparison, folder: Path, record: Mapping[str, Any]) -> None:
     """Write results.parquet (tidy), table.md, table.tex, report.html and provenance.json.
 
     Args:
         comparison: the comparison.
         folder: the target folder.
-        models: warnings about the models among the schedulers, see `model_warnings`.
         record: provenance of the comparison.
     """
     from greenbatch.cli.output import write_record
@@ -196,31 +193,32 @@ def write_comparison(comparison: Comparison, folder: Path, models: Sequence[str]
     write_report(
         folder / "report.html", title=f"greenbatch: {scenario.name}", command=" ".join(record["run"]["command"]),
         frame=frame, outcomes=comparison.example, baseline=baseline, notes=[scenario.description],
-        provenance=record, example=str(comparison.starts[0]), warnings=models,
-        setting=comparison.title, sample=sample,
+        provenance=record, example=str(comparison.starts[0]), warnings=comparison.warnings,
+        setting=comparison.title, sample=sample, in_sample=comparison.in_sample,
     )  # fmt: skip
     write_record(folder, record)
 
 
-def print_comparison(comparison: Comparison, models: Sequence[str], *, json: bool = False) -> None:
+def print_comparison(comparison: Comparison, *, json: bool = False) -> None:
     """Print warnings about models, the table, and a warning per stretched schedule; or one JSON object."""
     if json:
         from greenbatch.experiments.summary import summary
 
-        print(encoder.dumps(summary(comparison, models), indent=2, allow_nan=False))
+        print(encoder.dumps(summary(comparison), indent=2, allow_nan=False))
         return
     from rich.console import Console
 
     from greenbatch.experiments.cautions import comparison_notes, warning_lines
     from greenbatch.experiments.findings import headlines
+    from greenbatch.experiments.model_warnings import marked
     from greenbatch.experiments.tables import TERMINAL, comparison_table, to_rich
 
     console, frame, baseline = Console(), comparison.frame, comparison.baseline
-    for line in models:
+    for line in comparison.warnings:
         console.print(f"warning: {line}", markup=False, highlight=False)
     notes = comparison_notes(comparison)
     console.print(to_rich(comparison_table(frame, columns=TERMINAL, title=comparison.title, notes=notes)))
     for line in warning_lines(frame, baseline):
         console.print(f"warning: {line}", markup=False, highlight=False)
-    for line in headlines(frame, baseline):
+    for line in headlines(*marked(frame, baseline, comparison.in_sample)):
         console.print(line, markup=False, highlight=False)

@@ -70,7 +70,7 @@ def simulate(
         from greenbatch.engine.simulate import simulate as run
         from greenbatch.experiments.model_warnings import model_warnings
 
-        warnings = model_warnings([scheduler], question, [start or 0], len(window))
+        warnings = model_warnings({scheduler: rule}, question, [start or 0], len(window))
 
         outcome = run(window, question.cluster, question.site, question.rules, rule)
         metrics = write_outcome(outcome, question, folder)

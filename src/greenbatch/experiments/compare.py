@@ -48,10 +48,15 @@ class Comparison(Shown):
     """Outcomes of the first window."""
     rules: Mapping[str, str] = field(default_factory=dict)
     """Source text of the user's own rules and policies, if known."""
+    warnings: tuple[str, ...] = ()
+    """Warnings about the trained models, to be read before the figures."""
+    in_sample: tuple[str, ...] = ()
+    """Models whose training could have drawn jobs of the windows."""
 
     def _facts(self) -> dict[str, str]:
         return {
             "scenario": self.scenario.name,
+            **({"warnings": f"{len(self.warnings)}, see table()"} if self.warnings else {}),
             "windows": f"{len(self.starts)} of {self.jobs:,} jobs",
             "baseline": self.baseline,
             "schedulers": ", ".join(self.schedulers),
@@ -180,6 +185,7 @@ def compare(
             beyond the trace.
         KeyboardInterrupt: interrupted, and no window is finished or ``keep_finished`` is false.
     """
+    from greenbatch.experiments.model_warnings import in_sample, model_warnings
     from greenbatch.experiments.tables import tidy
     from greenbatch.policies import scheduler_table, source_texts
 
@@ -219,9 +225,11 @@ def compare(
         if not (keep_finished and starts[0] in metrics):
             raise
     done = tuple(start for start in starts if start in metrics)
+    used = deciders, scenario, done, jobs
     return Comparison(
         scenario=scenario, schedulers=tuple(deciders), baseline=baseline, starts=done, jobs=jobs,
         frame=tidy([(str(start), metrics[start]) for start in done]), example=example, rules=source_texts(deciders),
+        warnings=tuple(model_warnings(*used)), in_sample=tuple(in_sample(*used)),
     )  # fmt: skip
 
 

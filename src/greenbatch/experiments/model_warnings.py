@@ -9,82 +9,108 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from greenbatch.experiments.model_sections import models_among
-
 if TYPE_CHECKING:
+    import polars
+
     from greenbatch.learning.records import ModelRecord
     from greenbatch.scenarios import Scenario
 
+UNLIKE = "this scenario is unlike the one it was trained on"
 
-def model_warnings(names: Sequence[str], scenario: Scenario, starts: Sequence[int], jobs: int) -> list[str]:
+
+class ModelWarning(UserWarning):
+    """A warning about a trained model, see `model_warnings`."""
+
+
+def model_warnings(schedulers: Mapping[str, object], scenario: Scenario, starts: Sequence[int], jobs: int) -> list[str]:
     """Warnings about the models among the schedulers, one line each.
 
     Args:
-        names: names of the schedulers.
+        schedulers: the schedulers by name.
         scenario: the scenario they are used on.
         starts: first job of each window.
         jobs: jobs per window.
     """
+    records = _records(schedulers)
+    if not records:
+        return []
     from greenbatch.learning.unlike import Question, differences
     from greenbatch.scenarios.profile import profile
 
-    models = models_among(names)
-    if not models:
-        return []
     here, lines = Question(profile(scenario), jobs), []
     limited: dict[tuple[str, ...], list[str]] = {}
-    for name, each in models.items():
-        record = each.model.record
+    for name, record in records.items():
         training = record.training
         trained = None if record.profile is None else Question(record.profile, training.settings.jobs)
         unlike = [] if trained is None else differences(trained, here)
         if unlike:
-            lines.append(f"{name}: {', '.join(unlike)}; figures may be worse than a plain rule's")
+            lines.append(f"{name}: {UNLIKE}: {'; '.join(unlike)}; it may be worse than plain rules")
         if training.untrained:
-            lines.append(f"{name}: untrained, the weights kept are those before the first epoch")
+            lines.append(f"{name}: untrained, its weights are those that training began with")
         if record.limits:
             limited.setdefault(record.limits, []).append(name)
     lines += [f"{', '.join(same)}: {'; '.join(limits)}" for limits, same in limited.items()]
-    return [*lines, *familiar_windows(names, scenario, starts, jobs)]
+    seen = in_sample(schedulers, scenario, starts, jobs)
+    return [*lines, *(f"{name}: {_told(records[name], shares)}" for name, shares in seen.items())]
 
 
-def familiar_windows(names: Sequence[str], scenario: Scenario, starts: Sequence[int], jobs: int) -> list[str]:
-    """A line for each in-sample model, i.e. trained or selected on jobs of the windows.
+def in_sample(
+    schedulers: Mapping[str, object], scenario: Scenario, starts: Sequence[int], jobs: int
+) -> dict[str, NDArray[np.float64]]:
+    """The in-sample models: those whose training or validation could have drawn jobs of the windows.
 
     Args:
-        names: names of the schedulers.
-        scenario: the scenario they are compared on.
+        schedulers: the schedulers by name.
+        scenario: the scenario they are used on.
         starts: first job of each window.
         jobs: jobs per window.
+
+    Returns:
+        Name of a model -> `seen_shares`, not all 0.
     """
-    lines = []
-    for name, each in models_among(names).items():
-        record = each.model.record
-        if not _same_jobs(record, scenario):
-            continue
-        shares = seen_shares(record, starts, jobs)
-        known = shares[shares > 0]
-        if not len(known):
-            continue
-        low, high = f"{known.min():.0%}", f"{known.max():.0%}"
-        span = high if low == high else f"{low.removesuffix('%')} to {high}"
-        apart = record.training.held_out_jobs
-        kept = f" (jobs {apart[0]} to {apart[1]} were held out)" if apart else ""
-        lines.append(
-            f"{name}: in-sample, trained on {span} of the jobs of {len(known)} of {len(starts)} windows"
-            f"; results on other jobs may be worse{kept}"
-        )
-    return lines
+    known = {name: record for name, record in _records(schedulers).items() if _same_jobs(record, scenario)}
+    shares = {name: seen_shares(record, starts, jobs) for name, record in known.items()}
+    return {name: each for name, each in shares.items() if each.any()}
+
+
+def marked(frame: polars.DataFrame, baseline: str, in_sample: Sequence[str]) -> tuple[polars.DataFrame, str]:
+    """A tidy frame and its baseline with in-sample models marked in their names, for sentences and key figures."""
+    names = {name: f"{name} (in-sample)" for name in in_sample}
+    return frame.with_columns(frame["scheduler"].replace(names)), names.get(baseline, baseline)
+
+
+def _told(record: ModelRecord, shares: NDArray[np.float64]) -> str:
+    """The shares of an in-sample model in words."""
+    seen = shares[shares > 0]
+    low, high = (max(round(100 * share), 1) for share in (seen.min(), seen.max()))
+    span = f"{high}%" if low == high else f"{low} to {high}%"
+    apart = record.training.held_out_jobs
+    unseen = f" (jobs {apart[0]} to {apart[1]} were held out)" if apart else ""
+    return (
+        f"in-sample, {span} of the jobs in {len(seen)} of {len(shares)} windows could have been drawn in training; "
+        f"it may be worse on other jobs{unseen}"
+    )
 
 
 def seen_shares(record: ModelRecord, starts: Sequence[int], jobs: int) -> NDArray[np.float64]:
-    """Share of each window's jobs that a model was or could have been trained on, shape (windows,), in [0, 1]."""
+    """Share of each window's jobs that could have been drawn in a model's training, shape (windows,), in [0, 1]."""
     first = np.asarray(starts, np.int64)
     count = np.zeros(len(first), np.int64)
     for begin, end in record.training.seen_jobs:
         count += np.clip(np.minimum(first + jobs, end + 1) - np.maximum(first, begin), 0, None)
     shares: NDArray[np.float64] = np.minimum(count / jobs, 1.0)
     return shares
+
+
+def _records(schedulers: Mapping[str, object]) -> dict[str, ModelRecord]:
+    """The records of the models among the schedulers, by name."""
+    if not any(hasattr(each, "model") for each in schedulers.values()):  # spares rules the imports
+        return {}
+    from greenbatch.learning.learned import LearnedScheduler
+    from greenbatch.learning.priced import PricedScheduler
+
+    kinds = (LearnedScheduler, PricedScheduler)
+    return {name: each.model.record for name, each in schedulers.items() if isinstance(each, kinds)}
 
 
 def _same_jobs(record: ModelRecord, scenario: Scenario) -> bool:

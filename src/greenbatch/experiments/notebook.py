@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
+from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -34,6 +35,8 @@ class Means:
 
     shown: Table
     numbers: polars.DataFrame
+    warnings: tuple[str, ...] = ()
+    """Lines above the table."""
 
     def frame(self) -> polars.DataFrame:
         """The numbers in the metrics' units: scheduler, metric, mean, low, high, windows; null if undefined."""
@@ -52,6 +55,8 @@ class Means:
 
         console = Console(width=100, color_system=None, force_jupyter=False)
         with console.capture() as written:
+            for line in self.warnings:
+                console.print(f"warning: {line}", markup=False, highlight=False)
             console.print(to_rich(self.shown))
         return "\n".join(line.rstrip() for line in written.get().splitlines())
 
@@ -62,7 +67,8 @@ class Means:
             texts = ["\n".join(filter(None, (cell.text, cell.interval, cell.remark))) for cell in cells]
             marked = zip(texts, cells, strict=True)
             rows.append((name, *(Strong(text) if cell.mark else text for text, cell in marked)))
-        return html_table(self.shown.title, header, rows, self.shown.lines)
+        above = "".join(f"<p>warning: {escape(line)}</p>" for line in self.warnings)
+        return above + html_table(self.shown.title, header, rows, self.shown.lines)
 
 
 def means(comparison: Comparison) -> Means:
@@ -79,7 +85,7 @@ def means(comparison: Comparison) -> Means:
         if each.count
     ]
     numbers = polars.DataFrame(rows, schema=["scheduler", "metric", "mean", "low", "high", "windows"], orient="row")
-    return Means(table, numbers.with_columns(polars.col("mean", "low", "high").fill_nan(None)))
+    return Means(table, numbers.with_columns(polars.col("mean", "low", "high").fill_nan(None)), comparison.warnings)
 
 
 def _spread(frame: polars.DataFrame, _: str) -> Pictures:
@@ -136,7 +142,6 @@ def _figure(kinds: Mapping[str, Callable[[], Pictures]], kind: str, of: str | No
 
 def report(comparison: Comparison, path: str | Path) -> Path:
     """Write the report of a comparison, see `Comparison.report`."""
-    from greenbatch.experiments.model_warnings import model_warnings
     from greenbatch.experiments.report import write_report
     from greenbatch.policies import input_files
     from greenbatch.provenance import provenance
@@ -154,7 +159,7 @@ def report(comparison: Comparison, path: str | Path) -> Path:
     write_report(
         file, title=f"greenbatch: {scenario.name}", command="in Python", frame=comparison.frame,
         outcomes=comparison.example, baseline=comparison.baseline, notes=[scenario.description], provenance=record,
-        example=str(starts[0]), warnings=model_warnings(names, scenario, starts, comparison.jobs),
-        setting=comparison.title, sample=comparison_notes(comparison),
+        example=str(starts[0]), warnings=comparison.warnings,
+        setting=comparison.title, sample=comparison_notes(comparison), in_sample=comparison.in_sample,
     )  # fmt: skip
     return file

@@ -15,6 +15,7 @@ from greenbatch.errors import InputError
 from greenbatch.experiments.cautions import warning_lines
 from greenbatch.experiments.drawing import color_of
 from greenbatch.experiments.findings import COLUMNS, key_figures, summary_lines
+from greenbatch.experiments.model_warnings import marked
 from greenbatch.experiments.plots import box_plots, gantt_plots, power_plots, published_plots, queue_plot, tradeoff_plot
 from greenbatch.experiments.statistics import schedulers
 from greenbatch.experiments.tables import (
@@ -123,6 +124,7 @@ def write_report(
     warnings: Sequence[str] = (),
     setting: str = "Schedulers compared",
     sample: Sequence[str] = (),
+    in_sample: Sequence[str] = (),
 ) -> None:
     """Write the report of a comparison as one self-contained HTML file; same inputs, same bytes.
 
@@ -139,6 +141,7 @@ def write_report(
         warnings: further warnings.
         setting: title of the main table, see `Comparison.title`.
         sample: notes under the main table, see `comparison_notes`.
+        in_sample: models that the summary and the key figures mark as in-sample.
 
     Raises:
         InputError: the baseline or an outcome is not in the frame, there is no outcome, or the file cannot be written.
@@ -154,12 +157,13 @@ def write_report(
         comparison_table(frame, title=setting, notes=sample), difference_table(frame, baseline), class_table(frame),
     ]  # fmt: skip
     detail = comparison_table(frame, columns=DETAIL, title="Further figures", show_intervals=False)
+    told = marked(frame, baseline, in_sample)
     context = {
         "title": title, "command": command, "baseline": baseline,
-        "summary": summary_lines(frame, outcomes, baseline), "tiles": key_figures(frame, baseline),
+        "summary": summary_lines(told[0], outcomes, told[1]), "tiles": key_figures(*told),
         "warnings": [*warning_lines(frame, baseline), *warnings],
         "tables": [table for table in (*tables, detail) if table.rows and table.columns],
-        "colors": {name: color_of(k) for k, name in enumerate(names)},
+        "colors": {name: color_of(k) for all_names in (names, schedulers(told[0])) for k, name in enumerate(all_names)},
         "sections": sections(frame, outcomes, baseline, example), "notes": data_notes(outcomes, notes),
         "definitions": definitions(), "provenance": provenance_blocks(provenance or {}),
     }  # fmt: skip

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
+from warnings import warn
 
 from greenbatch.experiments.compare import Comparison, choose_baseline, choose_windows
 from greenbatch.experiments.compare import compare as run_all
@@ -26,14 +27,22 @@ def simulate(scenario: Scenario | str, scheduler: Decider, *, start: int = 0, jo
 
     Raises:
         InputError: an unknown name, an object that is not a scheduler, or a window beyond the trace.
+
+    Warns:
+        ModelWarning: the scheduler is a trained model, and its figures need a caveat.
     """
     from greenbatch.engine.simulate import simulate as run
-    from greenbatch.policies import scheduler as scheduler_of
+    from greenbatch.experiments.model_warnings import ModelWarning, model_warnings
+    from greenbatch.policies import scheduler_table
     from greenbatch.scenarios import load_scenario
 
     question = load_scenario(scenario) if isinstance(scenario, str) else scenario
-    decider = scheduler_of(scheduler)
-    return run(question.window(start, jobs), question.cluster, question.site, question.rules, decider)
+    deciders = scheduler_table([scheduler])
+    (decider,), window = deciders.values(), question.window(start, jobs)
+    outcome = run(window, question.cluster, question.site, question.rules, decider)
+    for line in model_warnings(deciders, question, [start], len(window)):
+        warn(line, ModelWarning, stacklevel=2)
+    return outcome
 
 
 def compare(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from greenbatch.experiments.cautions import comparison_notes, warning_lines
@@ -15,12 +14,11 @@ if TYPE_CHECKING:
     from greenbatch.experiments.compare import Comparison
 
 
-def summary(comparison: Comparison, warnings: Sequence[str] = ()) -> dict[str, Any]:
+def summary(comparison: Comparison) -> dict[str, Any]:
     """Means, intervals, differences and warnings of a comparison, ready for JSON.
 
     Args:
         comparison: what was compared.
-        warnings: further warnings, e.g. about in-sample models.
 
     Returns:
         ``scenario``, ``baseline``, ``jobs`` (of a window), ``starts``; ``metrics`` (name -> label, unit, better);
@@ -51,7 +49,7 @@ def summary(comparison: Comparison, warnings: Sequence[str] = ()) -> dict[str, A
             }
             for name in names
         },
-        "warnings": [*warning_lines(frame, baseline), *warnings],
+        "warnings": [*warning_lines(frame, baseline), *comparison.warnings],
         "notes": [*few_notes(len(comparison.starts)), *comparison_notes(comparison)],
     }  # fmt: skip
 

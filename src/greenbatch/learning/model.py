@@ -22,7 +22,7 @@ from greenbatch.display import Shown
 from greenbatch.envs.preset import PRICES_KIND
 from greenbatch.errors import InputError
 from greenbatch.learning.checkpoint import read_tensors
-from greenbatch.learning.records import ACTOR, MODEL_FORMAT, PLANNER_LIMITS, ModelRecord, record_of
+from greenbatch.learning.records import ACTOR, MODEL_FORMAT, ModelRecord, planner_limits, record_of
 from greenbatch.learning.runs import MODEL
 from greenbatch.learning.windows import HELD_OUT, seen_jobs
 from greenbatch.provenance import provenance
@@ -110,7 +110,7 @@ def training_record(plan: Plan, counters: Counters, *, kept: str, averaged: bool
     kept_epoch = counters.best_epoch if best else counters.epoch
     held_out = [HELD_OUT.start, HELD_OUT.stop - 1] if plan.windows == "held-out" else []
     return {
-        "limits": list(PLANNER_LIMITS) if plan.preset.network.get("kind") == PRICES_KIND else [],
+        "limits": list(planner_limits()) if plan.preset.network.get("kind") == PRICES_KIND else [],
         "training": {
             "scenario": plan.scenario.name,
             "windows": plan.windows,

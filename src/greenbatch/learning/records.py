@@ -28,17 +28,24 @@ TOOL = "greenbatch train"
 ACTOR = "actor.safetensors"
 LAST_JOB = 1_000_000_000
 """Last job of a trace of unknown length."""
-PLANNER_LIMITS = (
-    "makespan_bound is a target, which 30 to 62% of random windows exceed with the models that come with greenbatch",
-    "not for users' estimates or long operation yet",
-)
-"""Limits of the look-ahead planner, as written to its records."""
 
 Table = dict[str, Any]
 Digest = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
 Digests = dict[Text, Digest]
 FileName = Annotated[str, Field(pattern=r"^[\w-][\w.-]*$", max_length=200)]
 Threads = Annotated[int, Field(ge=1, le=1_000_000)]
+
+
+def planner_limits(exceeding: str = "single windows can") -> tuple[str, str]:
+    """Limits of the look-ahead planner, as written to its records.
+
+    Args:
+        exceeding: subject of "exceed it"; the share of windows if it was measured for this model.
+    """
+    return (
+        f"makespan_bound (1.5 unless set) is a target for the makespan as a multiple of F2's; {exceeding} exceed it",
+        "not made for users' estimates of run times or for whole traces in one run",
+    )
 
 
 def _first_and_last(jobs: tuple[int, ...]) -> tuple[int, ...]:
@@ -190,7 +197,7 @@ def _model_from_1(old: Table) -> Table:
     preset = old.get("preset")
     network = preset.get("network") if isinstance(preset, dict) else None
     planner = isinstance(network, dict) and network.get("kind") == PRICES_KIND
-    limits = list(PLANNER_LIMITS) if planner else []
+    limits = list(planner_limits()) if planner else []
     return {**old, "format": 2, "profile": None, "limits": limits, "training": training}
 
 

@@ -31,50 +31,48 @@ EXACT, USERS = 1.05, 1.25
 
 
 def _size(trained: Question, here: Question) -> str:
-    ratio = here.profile.processors / trained.profile.processors
-    if 1 / SIZE_FACTOR < ratio < SIZE_FACTOR:
-        return ""
-    return f"machine {ratio:.3g} times as large" if ratio > 1 else f"machine 1/{1 / ratio:.3g} as large"
+    then, now = trained.profile.processors, here.profile.processors
+    return "" if 1 / SIZE_FACTOR < now / then < SIZE_FACTOR else f"{now:,} processors here, {then:,} there"
 
 
 def _load(trained: Question, here: Question) -> str:
     then, now = trained.profile.load, here.profile.load
     if then is None or now is None or abs(now - then) <= LOAD:
         return ""
-    return f"load {now:.2f} against {then:.2f}"
+    return f"load {now:.2f} here, {then:.2f} there"
 
 
 def _short_jobs(trained: Question, here: Question) -> str:
     then, now = trained.profile.short_jobs, here.profile.short_jobs
-    return f"{now:.0%} of jobs under 5 minutes against {then:.0%}" if abs(now - then) > SHORT_SHARE else ""
+    return f"{now:.0%} of jobs under 5 minutes here, {then:.0%} there" if abs(now - then) > SHORT_SHARE else ""
 
 
 def _estimates(trained: Question, here: Question) -> str:
     then, now = trained.profile.median_request, here.profile.median_request
     if then <= EXACT and now > USERS:
-        return f"users request {now:.1f} times the run time against exact requests"
+        return f"users request {now:.1f} times the run time here, exactly the run time there"
     if now <= EXACT and then > USERS:
-        return f"exact requests against users who request {then:.1f} times the run time"
+        return f"users request exactly the run time here, {then:.1f} times the run time there"
     return ""
 
 
 def _supply(trained: Question, here: Question) -> str:
     if trained.profile.supply != here.profile.supply:
-        return "a renewable supply against none" if here.profile.supply else "no renewable supply against one"
+        return "renewable power here, none there" if here.profile.supply else "no renewable power here, some there"
     parts = []
     for word, then, now in (
         ("mean", trained.profile.mean_supply, here.profile.mean_supply),
         ("peak", trained.profile.peak_supply, here.profile.peak_supply),
     ):
         if then and now is not None and abs(now / then - 1) > SUPPLY_SHARE:
-            parts.append(f"{word} supply {now:.2f} of the machine's peak power against {then:.2f}")
-    return ", ".join(parts)
+            parts.append(f"{word} renewable power {now:.2f} times the machine's peak here, {then:.2f} there")
+    return "; ".join(parts)
 
 
 def _length(trained: Question, here: Question) -> str:
     if here.window_jobs <= LENGTH_FACTOR * trained.window_jobs:
         return ""
-    return f"{here.window_jobs:,} jobs in a row against {trained.window_jobs:,}"
+    return f"windows of {here.window_jobs:,} jobs here, {trained.window_jobs:,} there"
 
 
 TRAITS: dict[str, Trait] = {
