@@ -45,6 +45,30 @@ def test_the_folder_of_a_training_stands_for_its_model(
     assert "is in the model's folder" in capsys.readouterr().err
 
 
+def test_a_model_is_also_named_as_in_a_scheduler(
+    model: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["export", str(model), "--out", str(tmp_path / "one.onnx")]) == 0
+    for number, folder in enumerate((model, model.parent, f"{model}+green")):
+        out = tmp_path / f"{number}.onnx"
+        assert main(["export", f"rlscheduler@{folder}", "--out", str(out)]) == 0
+        assert out.read_bytes() == (tmp_path / "one.onnx").read_bytes()
+    capsys.readouterr()
+    for given, told in (
+        (f"gas-marl@{model}", f"is a model of rlscheduler, not of gas-marl (write rlscheduler@{model})"),
+        (f"rlscheduler@{tmp_path / 'nothing'}", "is no model (give the folder of a training, or its folder model"),
+        (
+            "gas-marl-plus@default",
+            "is a model of gas-marl-plus: weights of the look-ahead planner rather than a network",
+        ),
+    ):
+        assert main(["export", given, "--out", str(tmp_path / "x.onnx")]) == 2
+        err = capsys.readouterr().err
+        assert told in err
+        assert err.count("\n") == 1
+    assert not (tmp_path / "x.onnx").exists()
+
+
 def test_the_file_decides_as_its_weights_say(
     model: Path, weights: dict[str, Any], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

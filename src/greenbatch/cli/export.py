@@ -8,7 +8,7 @@ from greenbatch.cli.flags import Switch
 from greenbatch.errors import InputError
 
 
-def export(model: Path, *, out: Path, force: Switch = False) -> None:
+def export(model: str, *, out: Path, force: Switch = False) -> None:
     """Write a trained model as an ONNX file, for programs other than greenbatch.
 
     Its inputs are the tables the model observes, valid rows only; its outputs are scores and the chosen row and delay.
@@ -17,23 +17,24 @@ def export(model: Path, *, out: Path, force: Switch = False) -> None:
     Parameters
     ----------
     model
-        The folder of a training, or of a model.
+        The folder of a training or of a model, or PRESET@FOLDER.
     out
         The file to write, e.g. gas-marl.onnx; refused if it exists.
     force
         Replace the file if it exists.
     """
     _check(out, force=force)
-    from greenbatch.learning.model import load_model, model_in
+    from greenbatch.learning.learned import graph_of, named_model
+    from greenbatch.learning.model import load_model
 
-    if out.resolve().parent == model_in(model).resolve():
+    folder = named_model(model)
+    if out.resolve().parent == folder.resolve():
         problem = "is in the model's folder, which training replaces as a whole"
         raise InputError(problem, file=out, field="--out", fix="give a file elsewhere")
-    from greenbatch.learning.learned import graph_of
     from greenbatch.learning.onnx_graph import load
     from greenbatch.storage import replace_file
 
-    content = graph_of(load_model(model))
+    content = graph_of(load_model(folder))
     session = load(content)
     try:
         replace_file(out, content)

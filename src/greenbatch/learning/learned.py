@@ -184,6 +184,29 @@ def model_folder(preset: str, name: str) -> Path:
     raise InputError("is no model", file=name, field=f"{preset}@{name}", fix=_meant(preset, name))
 
 
+def named_model(text: str) -> Path:
+    """The folder of a model, given by a folder or as in a scheduler, ``PRESET@FOLDER`` or ``PRESET@FOLDER+BACKFILL``.
+
+    Raises:
+        InputError: there is no such model, or it is of another preset.
+    """
+    preset, _, folder = text.partition("@")
+    if not folder or is_model(model_in(text)):
+        return model_in(text)
+    plain, _, backfill = folder.rpartition("+")
+    if backfill in BACKFILLS and not is_model(model_in(folder)):
+        folder = plain
+    found = model_folder(preset, folder)
+    _check_preset(load_model(found), preset, folder, field=None)
+    return found
+
+
+def _check_preset(model: Model, preset: str, folder: str, *, field: str | None) -> None:
+    if model.preset.name != preset:
+        fix = f"write {model.preset.name}@{folder}"
+        raise InputError(f"is a model of {model.preset.name}, not of {preset}", file=folder, field=field, fix=fix)
+
+
 def _meant(preset: str, name: str) -> str:
     """The fix for the name of a model that does not exist."""
     folder, _, backfill = name.rpartition("+")
@@ -218,9 +241,7 @@ def learned(
             range.
     """
     model = load_model(model_folder(preset, folder))
-    if model.preset.name != preset:
-        fix = f"write {model.preset.name}@{folder}"
-        raise InputError(f"is a model of {model.preset.name}, not of {preset}", file=folder, field=name, fix=fix)
+    _check_preset(model, preset, folder, field=name)
     if model.preset.network.get("kind") == PRICES_KIND:
         return priced(name, model, given, backfill)
     parameters = numbers(given, PARAMETERS, preset, name)
