@@ -356,11 +356,21 @@ def _sweep(place: Path, target: Path, ours: Ours) -> None:
     for name, is_folder in _walk(place):
         if is_folder and not os.access(place / name, os.R_OK | os.W_OK | os.X_OK):
             (place / name).chmod(0o700)  # the user's folders, which are empty by now or contain links
+    new = place / _NEW
+    _remove(new)
     for left in (place / _OLD, place / _READY):
-        if left.exists() and target.is_dir():
-            _give_back(left, target, ours)
-    for left in list(place.iterdir()):
-        shutil.rmtree(left) if left.is_dir() and not left.is_symlink() else left.unlink()
+        if left.exists():
+            if target.is_dir():
+                _give_back(left, target, ours)
+            left.rename(new)  # nothing of the user's is in it from here on, however much of it is removed
+            _remove(new)
+
+
+def _remove(path: Path) -> None:
+    if path.is_dir():
+        shutil.rmtree(path)
+    else:
+        path.unlink(missing_ok=True)
 
 
 def _give_back(left: Path, target: Path, ours: Ours) -> None:

@@ -386,6 +386,7 @@ def train_missing(
         folder, plan = place / cell.folder, plan_of(cell, scenarios[cell.trace], budget)
         if state_of(folder) == "finished":
             runs.check_plan(folder, plan)
+            runs.tidy(folder)
             continue
         if runs.begun(folder):
             runs.check_same(folder, plan)

@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -27,10 +28,13 @@ if TYPE_CHECKING:
 RUN, LOG, CHECKPOINT, MODEL, EVENTS = "run.json", "log.jsonl", "checkpoint", "model", "events"
 DESCRIPTIONS = ("preset.description", "scenario.description")
 """Parts of a plan that say nothing about the weights: another wording of them is the same training."""
-_PARTS = (
-    RUN, LOG, f"{CHECKPOINT}/{STATE}", f"{CHECKPOINT}/*.safetensors", f"{MODEL}/*.safetensors", f"{MODEL}/model.json",
-    f"{EVENTS}/events.out.tfevents.*",
-)  # fmt: skip
+_FILES = {
+    "": (RUN, LOG),
+    CHECKPOINT: (STATE, "*.safetensors"),
+    MODEL: ("model.json", "*.safetensors"),
+    EVENTS: ("events.out.tfevents.*",),
+}
+"""Folder in a training -> the files in it that are ours; what else lies there is the user's."""
 
 
 def carry_out(
@@ -112,12 +116,12 @@ def at_home(folder: Path, plan: Plan, *, anew: bool = False) -> Iterator[Home]:
         try:
             if begun(folder) and not anew:
                 stack.enter_context(alone(folder))
-                sweep(folder, _parts)
+                tidy(folder)
                 check_same(folder, plan)
                 home = Home(folder)
             else:
                 beside = stack.enter_context(ExitStack())
-                made = beside.enter_context(replacement(folder, _parts))
+                made = beside.enter_context(replacement(folder, _ours))
                 if not anew and begun(folder):
                     raise InputError("another training started here", file=folder, field="--out", fix="give --resume")
                 stack.enter_context(alone(made.folder, folder))
@@ -149,9 +153,25 @@ def _write_run(folder: Path, plan: Plan) -> None:
     (folder / RUN).write_text(json.dumps(content, indent=2, allow_nan=False) + "\n", encoding="utf-8")
 
 
-def _parts(folder: Path) -> Collection[str]:
-    """The files of a training in a folder; all others belong to the user."""
-    return [file.relative_to(folder).as_posix() for pattern in _PARTS for file in folder.glob(pattern)]
+def tidy(folder: Path) -> None:
+    """Remove what a killed training left beside the folder and in it.
+
+    Raises:
+        InputError: another process writes there.
+        OSError: it cannot be removed.
+    """
+    sweep(folder, _ours)
+    for part in (CHECKPOINT, MODEL):
+        sweep(folder / part, partial(_ours_in, part=part))
+
+
+def _ours(folder: Path) -> Collection[str]:
+    """The files of a training."""
+    return [f"{part}/{name}".lstrip("/") for part in _FILES for name in _ours_in(folder / part, part)]
+
+
+def _ours_in(folder: Path, part: str) -> Collection[str]:
+    return [file.name for pattern in _FILES[part] for file in folder.glob(pattern)]
 
 
 _NOT_TRAINED_ON = ("scenario.evaluation.horizon",)
@@ -205,10 +225,10 @@ def _run_content(folder: Path) -> bytes:
         InputError: it is missing, or another program wrote it.
     """
     file = folder / RUN
+    if not begun(folder):
+        raise InputError("there is no training to resume", file=file, fix="leave out --resume")
     try:
         content = file.read_bytes()
-    except (FileNotFoundError, NotADirectoryError):
-        raise InputError("there is no training to resume", file=file, fix="leave out --resume") from None
     except (OSError, ValueError):
         content = b""
     if (read_table(content) or {}).get("tool") != TOOL:
@@ -238,7 +258,7 @@ def check_new(folder: Path, *, force: bool) -> None:
             ``force``).
     """
     fix = None if force else "give another folder, --resume to resume the training in it, or --force to replace it"
-    check_folder(folder, _parts, fix=fix)
+    check_folder(folder, _ours, fix=fix)
     if begun(folder):
         _run_content(folder)
         return

@@ -1,0 +1,37 @@
+"""Killed at any step, every command leaves the old or the new result, and its next run succeeds."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+SCRIPT = Path(__file__).with_name("kills.py")
+CASES = (
+    "simulate", "simulate --force", "simulate --force, no exchange", "compare", "compare --force", "reproduce --force",
+    "train", "train --resume", "train --force", "train --force, no exchange", "search", "search --resume",
+    "search --force", "retrain", "reproduce --train", "export", "export --force",
+)  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def found() -> dict[str, dict[str, Any]]:
+    """What came of every case; in a process of its own, which forks before any thread has begun."""
+    done = subprocess.run([sys.executable, str(SCRIPT)], capture_output=True, text=True, check=False)
+    lines = [json.loads(line) for line in done.stdout.splitlines()]
+    assert lines, done.stderr
+    return {line["case"]: line for line in lines}
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_a_kill_leaves_the_old_or_the_new(found: dict[str, dict[str, Any]], case: str) -> None:
+    assert found[case]["problems"] == []
+    assert found[case]["kills"] >= 8
+
+
+def test_every_command_that_writes_is_killed(found: dict[str, dict[str, Any]]) -> None:
+    assert set(found) == set(CASES)
