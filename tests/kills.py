@@ -327,7 +327,7 @@ SEARCH = [
     "training.search.population=4", "training.windows=2", "training.jobs=20",
 ]  # fmt: skip
 SIMULATE = ["simulate", "--scenario", "small.toml", "--scheduler", "f2+easy", "--out", "out"]
-COMPARE = ["compare", "--scenario", "small.toml", "--out", "out"]
+COMPARE = ["compare", "--scenario", "small.toml", "--windows", "1", "--out", "out"]
 INSIDE = ("model/notes.txt", "checkpoint/notes.txt")
 STUDY = ["reproduce", "rlscheduler", "--train", "--seeds", "0", "--presets", "rlscheduler", "--windows", "published"]
 STUDY += ["--goals", "bounded-slowdown", "--backfills", "none", "--traces", "Tiny", *EPOCHS, "--out", "out", "--set"]
@@ -344,7 +344,6 @@ def cases(base: Path) -> dict[str, Case]:
         "simulate --force, no exchange": Case(
             words=[*SIMULATE, "--force"], state="simulated", mine=MINE, exchange=False
         ),
-        "compare": Case(words=COMPARE),
         "compare --force": Case(words=[*COMPARE, "--force"], state="simulated", mine=MINE),
         "reproduce --force": Case(
             words=["reproduce", "rlscheduler", "--starts", "0", "--out", "out", "--force"], state="simulated", mine=MINE
@@ -405,10 +404,12 @@ def make_states(place: Place) -> None:
             add_mine(place.root / out, *mine)
         shutil.copytree(place.root, place.base / name, symlinks=True)
         for module in seen["modules"]:  # what a command imports is imported once, here
-            if module.partition(".")[0] in {"greenbatch", "polars", "rich", "jinja2", "onnxruntime", "torch"}:
+            if not module.startswith(("__", "torch.")):
                 with suppress(ImportError):
                     importlib.import_module(module)
 
+    keep("compared", COMPARE, "out")
+    keep("studied", STUDY, "out")
     keep("simulated", [*SIMULATE, "--jobs", "30"], "out")
     keep("trained", [*NETWORK, "--seed", "7"], "run", *INSIDE)
     keep("interrupted", NETWORK, "run", "checkpoint/notes.txt", stop="exchange run/checkpoint")
@@ -421,7 +422,7 @@ def make_states(place: Place) -> None:
     shutil.copytree(place.root, place.base / "exported")
 
 
-FEW = 8
+FEW = 6
 """Kinds of steps that are tried at least, if there are as many."""
 
 

@@ -12,7 +12,7 @@ import pytest
 
 SCRIPT = Path(__file__).with_name("kills.py")
 CASES = (
-    "simulate", "simulate --force", "simulate --force, no exchange", "compare", "compare --force", "reproduce --force",
+    "simulate", "simulate --force", "simulate --force, no exchange", "compare --force", "reproduce --force",
     "train", "train --resume", "train --force", "train --force, no exchange", "search", "search --resume",
     "search --force", "retrain", "reproduce --train", "export", "export --force",
 )  # fmt: skip
