@@ -25,7 +25,7 @@ TAGS = {"table", "caption", "thead", "tbody", "tr", "th", "td", "br", "strong", 
 @cache
 def shown() -> dict[str, Any]:
     scenario = gb.load_scenario("default")
-    comparison = gb.compare(scenario, ["fcfs+easy", "f2+easy"], starts=[5000, 6000], jobs=100)
+    comparison = gb.compare(scenario, ["fcfs+easy", "f2+easy"], starts=range(5000, 10_000, 1000), jobs=100)
     return {
         "Scenario": scenario, "Workload": scenario.workload, "Site": scenario.site,
         "Outcome": comparison.example["f2+easy"], "Comparison": comparison,
@@ -79,7 +79,7 @@ def test_text_is_one_short_line_that_says_what_it_is(kind: str) -> None:
         ("Workload", ["jobs 10,000", "processors 1 to 256 each", "span 115.8 d", "power known for 100%"]),
         ("Site", ["synthetic", "solar 7.61 kW, wind 2.5 kW", "8,760 steps of 1 h, 365 d, repeated", "forecast 1 d"]),
         ("Outcome", ["f2+easy", "jobs 100"]),
-        ("Comparison", ["default", "2 of 100 jobs", "baseline fcfs+easy", "fcfs+easy, f2+easy"]),
+        ("Comparison", ["default", "5 of 100 jobs", "baseline fcfs+easy", "fcfs+easy, f2+easy"]),
         ("Model", ["gas-marl-plus", "backfilling none", "weights 206"]),
     ],
 )  # fmt: skip
@@ -189,8 +189,8 @@ def test_the_table_is_text_and_a_frame() -> None:
     comparison = shown()["Comparison"]
     table = comparison.table()
     text = str(table)
-    assert text.splitlines()[0] == "default, 2 windows of 100 jobs"
-    assert "Slowdown" in text
+    assert text.splitlines()[0] == "default: 5 windows of 100 jobs; makespan relative to fcfs+easy"
+    assert "slowdown" in text
     assert "\x1b" not in text
     assert "[" in text
     frame = table.frame()
@@ -252,7 +252,8 @@ def test_pictures_that_cannot_be_drawn_are_one_line() -> None:
 def test_the_report_is_that_of_the_command_line(tmp_path: Path) -> None:
     from greenbatch.cli import main
 
-    words = ["compare", "--schedulers", "fcfs+easy,f2+easy", "--starts", "5000,6000", "--jobs", "100", "--out"]
+    starts = "5000,6000,7000,8000,9000"
+    words = ["compare", "--schedulers", "fcfs+easy,f2+easy", "--starts", starts, "--jobs", "100", "--out"]
     assert main([*words, str(tmp_path / "cli")]) == 0
     theirs = (tmp_path / "cli" / "report.html").read_text()
     file = shown()["Comparison"].report(tmp_path)

@@ -323,3 +323,39 @@ def test_reproduce_prints_cells_as_a_table_or_json_and_writes_a_report(greenbatc
     assert next(c for c in other if c["scheduler"] == "FCFS")["verdict"] != "equal", "another start, another figure"
     record = json.loads((tmp_path / "out" / "provenance.json").read_text())
     assert record["inputs"]["lublin_256_new2.swf.gz"] == datasets.sha256(root / "swf" / "lublin_256_new2.swf.gz")
+
+
+def test_the_whole_trace_is_one_window(small, capsys):
+    assert compare("--whole") == 0
+    made = settings(small / "out")
+    assert made["starts"] == [0]
+    jobs = len(load_scenario("small.toml").workload)
+    assert made["jobs"] == jobs
+    assert f"all {jobs} jobs; makespan relative to f2+green" in capsys.readouterr().out
+    assert compare("--whole", "--windows", "2", out="other") == 2
+    assert "--whole: is the whole trace as one window" in capsys.readouterr().err
+
+
+def test_windows_longer_than_the_trace_name_the_flags(small, capsys):
+    jobs = len(load_scenario("small.toml").workload)
+    assert compare("--jobs", str(jobs + 1)) == 2
+    error = capsys.readouterr().err
+    assert f"give --jobs {jobs} or fewer; --whole" in error
+
+
+def test_part_of_a_trace_is_told_as_a_part(small, capsys):
+    jobs = len(load_scenario("small.toml").workload)
+    assert compare("--starts", "0", "--jobs", "10") == 0
+    assert f"10 of {jobs} jobs" in capsys.readouterr().out
+
+
+def test_recorded_waits_stand_below_the_figures(tmp_path, capsys):
+    dump = str(Path(__file__).parents[2] / "examples" / "sacct.txt")
+    asked = ["--scenario", "plain", "--trace", dump, "--processors", "48"]
+    assert main(["simulate", *asked, "--scheduler", "fcfs+easy", "--out", str(tmp_path / "one")]) == 0
+    told = "Waits recorded for 60 jobs: 1.14 h on average"
+    assert told in capsys.readouterr().out
+    assert main(["compare", *asked, "--schedulers", "fcfs+easy,sjf+easy", "--whole", "--json"]) == 0
+    (note,) = json.loads(capsys.readouterr().out)["notes"]
+    assert note.startswith(told)
+    assert "simulated with fcfs+easy for the same jobs" in note

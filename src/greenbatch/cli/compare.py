@@ -7,7 +7,8 @@ from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from greenbatch.cli.flags import Natural, Positive, Switch, items, resume_line, whole
+from greenbatch.cli.flags import Natural, Positive, Switch, items, resume_line
+from greenbatch.cli.flags import whole as whole_number
 from greenbatch.cli.progress import progress_line
 from greenbatch.errors import InputError
 
@@ -28,6 +29,7 @@ def compare(
     jobs: Positive = None,
     seed: Natural = None,
     starts: str | None = None,
+    whole: Switch = False,
     trace: str | None = None,
     processors: Positive = None,
     workers: Positive = None,
@@ -56,6 +58,8 @@ def compare(
         Seed of random windows. A random scheduler has its own: random:seed=1.
     starts
         First jobs of the windows, separated by commas, instead of random ones.
+    whole
+        Take the whole trace as one window.
     trace
         Jobs to use instead of the scenario's: a file, or a name in greenbatch data list.
     processors
@@ -74,12 +78,16 @@ def compare(
     if starts is not None and (windows is not None or seed is not None):
         problem = "select random windows, --starts given ones"
         raise InputError(problem, field="--windows and --seed", fix="give one or the other")
+    if whole and (starts, windows, jobs, seed) != (None, None, None, None):
+        problem = "is the whole trace as one window"
+        raise InputError(problem, field="--whole", fix="leave out --starts, --windows, --jobs and --seed")
     if out is None and (resume or force or not json):
         raise InputError("is missing", field="--out", fix="give --out FOLDER; only --json works without")
     run_comparison(
         out, scenario, schedulers=schedulers, baseline=baseline, windows=windows, jobs=jobs, seed=seed,
-        starts=None if starts is None else [whole(text, "--starts", 0) for text in items(starts, "--starts")],
-        trace=trace, processors=processors, workers=workers, json=json, resume=resume, strict=strict, force=force,
+        starts=None if starts is None else [whole_number(text, "--starts", 0) for text in items(starts, "--starts")],
+        whole=whole, trace=trace, processors=processors, workers=workers, json=json, resume=resume, strict=strict,
+        force=force,
     )  # fmt: skip
 
 
@@ -93,6 +101,7 @@ def run_comparison(
     jobs: int | None = None,
     seed: int | None = None,
     starts: Sequence[int] | None = None,
+    whole: bool = False,
     trace: str | None = None,
     processors: int | None = None,
     workers: int | None = None,
@@ -122,7 +131,7 @@ def run_comparison(
         question = load_scenario(scenario, trace=trace, processors=processors, strict=strict)
         own = question.evaluation
         names = own.schedulers if schedulers is None else tuple(split_schedulers(schedulers))
-        first, length = choose_windows(question, starts=starts, windows=windows, jobs=jobs, seed=seed)
+        first, length = choose_windows(question, starts=starts, windows=windows, jobs=jobs, seed=seed, whole=whole)
         base = choose_baseline(question, names, baseline)
         record = comparison_record(question, names, base, first, length, seed=own.seed if seed is None else seed)
         finished = finished_windows(out, record) if out is not None and resume else {}

@@ -68,6 +68,7 @@ def simulate(
         question = load_scenario(scenario, trace=trace, processors=processors, strict=strict)
         window = question.window(start or 0, jobs)
         from greenbatch.engine.simulate import simulate as run
+        from greenbatch.experiments.cautions import recorded_wait_notes
         from greenbatch.experiments.model_warnings import model_warnings
 
         warnings = model_warnings({scheduler: rule}, question, [start or 0], len(window))
@@ -90,6 +91,8 @@ def simulate(
     for label, value in headline(metrics):
         print(f"  {label:30} {value}")
     for note in question.notes:
+        print(f"  note: {note}")
+    for note in recorded_wait_notes(outcome):
         print(f"  note: {note}")
     print(f"written to {out}")
 

@@ -118,8 +118,8 @@ def _waits(waits_s: NDArray[np.float64]) -> str:
 
 def comparison_notes(comparison: Comparison) -> list[str]:
     """Lines under the tables of a comparison: overlapping windows, and recorded waits beside the baseline's."""
-    starts = comparison.starts
+    starts, baseline = comparison.starts, comparison.example.get(comparison.baseline)
     return [
         *overlap_notes(starts, comparison.jobs, len(comparison.scenario.workload)),
-        *recorded_wait_notes(comparison.example[comparison.baseline], first=len(starts) > 1),
+        *(recorded_wait_notes(baseline, first=len(starts) > 1) if baseline else ()),
     ]

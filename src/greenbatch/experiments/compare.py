@@ -127,14 +127,20 @@ def choose_windows(
     windows: int | None = None,
     jobs: int | None = None,
     seed: int | None = None,
+    whole: bool = False,
 ) -> tuple[tuple[int, ...], int]:
     """First jobs of the windows and their length: as given, random, or the scenario's.
 
     Raises:
         InputError: a window reaches beyond the trace or is given twice.
     """
-    own = scenario.evaluation
+    own, total = scenario.evaluation, len(scenario.workload)
+    if whole:
+        return (0,), total
     length = own.jobs if jobs is None else jobs
+    if length > total:
+        fix = f"give --jobs {total} or fewer; --whole (in Python: starts=[0], jobs={total}) is the whole trace"
+        raise InputError(f"windows of {length:,} jobs, but {scenario.name} has {total:,}", field="windows", fix=fix)
     if starts is None and windows is None and seed is None:
         starts = own.starts
     if starts is None:
