@@ -85,11 +85,10 @@ def _told(record: ModelRecord, shares: NDArray[np.float64]) -> str:
     low, high = (max(round(100 * share), 1) for share in (seen.min(), seen.max()))
     span = f"{high}%" if low == high else f"{low} to {high}%"
     apart = record.training.held_out_jobs
+    where = "the window" if len(shares) == 1 else f"{len(seen)} of {len(shares)} windows"
     unseen = f" (jobs {apart[0]} to {apart[1]} were held out)" if apart else ""
-    return (
-        f"in-sample, {span} of the jobs in {len(seen)} of {len(shares)} windows could have been drawn in training; "
-        f"it may be worse on other jobs{unseen}"
-    )
+    drawn = f"in-sample, {span} of the jobs in {where} could have been drawn in training"
+    return f"{drawn}; it may be worse on other jobs{unseen}"
 
 
 def seen_shares(record: ModelRecord, starts: Sequence[int], jobs: int) -> NDArray[np.float64]:

@@ -43,8 +43,8 @@ def planner_limits(exceeding: str = "single windows can") -> tuple[str, str]:
         exceeding: subject of "exceed it"; the share of windows if it was measured for this model.
     """
     return (
-        f"makespan_bound (1.5 unless set) is a target for the makespan as a multiple of F2's; {exceeding} exceed it",
-        "not made for users' estimates of run times or for whole traces in one run",
+        f"makespan_bound (1.5 unless set) is a target for the makespan relative to F2's; {exceeding} exceed it",
+        "the planner is not made for users' estimates of run times or for whole traces in one run",
     )
 
 
