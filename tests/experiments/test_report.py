@@ -8,6 +8,7 @@ import json
 import os
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
@@ -169,6 +170,17 @@ def test_the_summary_names_what_a_low_slowdown_costs(wait_h: float, told: str) -
     lines = " ".join(summary_lines(frame, example(windows=1)[1], "fcfs+easy"))
     assert lines.startswith("patient has the lowest mean bounded slowdown, 5.000, 75% below fcfs+easy")
     assert told in lines
+
+
+def test_the_summary_gives_calendar_dates_where_they_are_known() -> None:
+    frame, outcomes = example(windows=1)
+    known = {
+        name: replace(outcome, workload=replace(outcome.workload, unix_start_s=1_767_225_600.0))
+        for name, outcome in outcomes.items()
+    }
+    assert "submitted" not in " ".join(summary_lines(frame, outcomes, "fcfs+none"))
+    last = summary_lines(frame, known, "fcfs+none")[-1]
+    assert re.fullmatch(r"The window's jobs were submitted from 2026-01-01 to 2026-01-\d\d\.", last)
 
 
 def priced(**changes: float) -> polars.DataFrame:
@@ -403,6 +415,19 @@ def test_a_browser_shows_every_picture_and_asks_for_nothing(chromium: Browser, p
         assert picture["smallest"] >= 9, picture
         assert picture["alt"] > 40, picture
     assert all(right <= width for right in seen["tables"]), "tables scroll inside their box"
+
+
+def test_a_narrow_page_shows_every_figure_with_its_name(chromium: Browser, page: Path) -> None:
+    chromium.open(page.as_uri(), 600)
+    seen = json.loads(
+        chromium.evaluate("""JSON.stringify([...document.querySelectorAll('td')].map(e => ({
+      right: e.getBoundingClientRect().right, width: e.getBoundingClientRect().width, label: e.dataset.label,
+      shown: getComputedStyle(e, '::before').content})))""")
+    )
+    assert {"Mean wait [h]", "Wait, 95th percentile [h]"} <= {cell["label"] for cell in seen}
+    for cell in seen:
+        assert 0 < cell["width"] <= cell["right"] <= 600, cell
+        assert cell["label"] in cell["shown"], cell
 
 
 def test_dark_pages_turn_the_ink_of_the_pictures(chromium: Browser, page: Path) -> None:

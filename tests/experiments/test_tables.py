@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import math
+import re
 from dataclasses import replace
 
 import numpy as np
@@ -172,6 +173,7 @@ def test_recorded_waits_stand_beside_the_simulated_ones() -> None:
 def test_slowdown_by_class_shows_who_pays(frame: polars.DataFrame) -> None:
     table = class_table(frame)
     assert [header for header, _, _ in table.columns][:4] == ["< 5 min", "5 min – 1 h", "1 – 4 h", "> 4 h"]
+    assert re.search(r"^Jobs per window: < 5 min: \d+; 5 min – 1 h: \d+; 1 – 4 h: \d+; > 4 h: \d+\.$", table.notes[1])
     patient, plain = cells(table, "patient+none"), cells(table, "fcfs+none")
     assert float(patient["< 5 min"].text) < float(plain["< 5 min"].text.replace(",", ""))
     assert float(patient["> 4 h"].text) > float(plain["> 4 h"].text)

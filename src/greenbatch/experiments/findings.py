@@ -7,7 +7,9 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING
+from zoneinfo import ZoneInfo
 
 from greenbatch.experiments.statistics import Difference, differences, intervals, schedulers
 from greenbatch.experiments.tables import MAIN, Column
@@ -72,7 +74,11 @@ def summary_lines(frame: polars.DataFrame, outcomes: Mapping[str, Outcome], base
         f"{count[0].upper()}{count[1:]} ran the same {jobs if windows < 2 else _windows(windows, jobs)} "
         f"on {example.cluster.processors:,} processors{power}."
     )
-    return [*_service_lines(frame, baseline), *_power_lines(frame, baseline), setting]
+    dates = [f"{'The' if windows < 2 else 'The first'} window's jobs were submitted {_dates(example)}."]
+    known = example.workload.unix_start_s is not None and len(example.workload) > 0
+    return [
+        *_service_lines(frame, baseline), *_power_lines(frame, baseline), setting, *(dates if known else ())
+    ]  # fmt: skip
 
 
 def headlines(frame: polars.DataFrame, baseline: str) -> list[str]:
@@ -247,6 +253,15 @@ def _power_lines(frame: polars.DataFrame, baseline: str) -> list[str]:
     if intervals(frame, "horizon_unfinished_share")[least].mean > 0:
         lines.append("That is understated: some of its work is unfinished when the span ends.")
     return [line.replace(",.", ".") for line in lines]
+
+
+def _dates(outcome: Outcome) -> str:
+    """First and last submission as calendar dates of the site, UTC if its time zone is unknown."""
+    jobs = outcome.workload
+    zone = ZoneInfo(jobs.time_zone) if jobs.time_zone else UTC
+    ends = (float(jobs.submit_s.min()), float(jobs.submit_s.max()))
+    first, last = (datetime.fromtimestamp((jobs.unix_start_s or 0.0) + end, zone).date().isoformat() for end in ends)
+    return f"on {first}" if first == last else f"from {first} to {last}"
 
 
 def _windows(count: int, jobs: str) -> str:

@@ -99,6 +99,9 @@ CLASS_COLUMNS = (
 )
 """Columns of the table by run-time class."""
 
+CLASS_COUNTS = ("jobs_under_5min", "jobs_5min_to_1h", "jobs_1h_to_4h", "jobs_over_4h")
+"""Jobs of the classes, in the order of the first columns."""
+
 DETAIL = (
     _SLOWDOWN("median_bounded_slowdown", "Bounded slowdown, median"),
     _SLOWDOWN("p95_bounded_slowdown", "95th percentile"),
@@ -108,12 +111,12 @@ DETAIL = (
     _HOURS("avg_turnaround_s", "Turnaround"),
     Column("makespan_s", "Makespan", "d", 1 / 86_400, 2),
     _ENERGY("horizon_energy_kwh", "Energy over the horizon"),
-    _ENERGY("energy_kwh", "Energy, own interval"),
-    _ENERGY("brown_kwh", "Brown energy, own interval"),
+    _ENERGY("energy_kwh", "Energy, first submission to last end"),
+    _ENERGY("brown_kwh", "Brown energy, first submission to last end"),
     COMMON_BROWN,
     _ENERGY("renewable_curtailed_kwh", "Curtailed"),
     Column("peak_power_w", "Peak power", "kW", 1e-3, 2),
-    Column("killed", "Jobs killed"),
+    Column("killed", "Jobs killed at their time limit", digits=0),
 )
 """Further metrics, without intervals."""
 
@@ -267,8 +270,16 @@ def horizon_notes(frame: polars.DataFrame) -> list[str]:
 
 
 def class_table(frame: polars.DataFrame) -> Table:
-    """Bounded slowdown and wait by run-time class."""
-    return comparison_table(frame, columns=CLASS_COLUMNS, title="Bounded slowdown by run time of the job")
+    """Bounded slowdown and wait by run-time class, with the number of jobs in each class."""
+    counts = []
+    for metric, header in zip(CLASS_COUNTS, (column.header for column in CLASS_COLUMNS), strict=False):
+        means = [i.mean for i in intervals(frame, metric).values() if i.count]
+        if means:
+            ends = dict.fromkeys(f"{mean:,.0f}" for mean in (min(means), max(means)))
+            counts.append(f"{header}: {' to '.join(ends)}")
+    per = " per window" if frame["window"].n_unique() > 1 else ""
+    notes = [f"Jobs{per}: {'; '.join(counts)}."] if counts else []
+    return comparison_table(frame, columns=CLASS_COLUMNS, title="Bounded slowdown by run time of the job", notes=notes)
 
 
 def _difference_cell(column: Column, got: Difference) -> Cell:
