@@ -63,7 +63,7 @@ def metrics(scope: str) -> str:
     for m in METRICS.values():
         doc = _told(m.name, m.doc)
         for name, function in PER_JOB.items():  # told once, in a table of their own
-            doc = doc.replace(f"of: {markdown(function.__doc__)}", f"of `{name}`.")
+            doc = doc.replace(f"jobs. {markdown(function.__doc__)}", f"jobs, of `{name}`.")
         if m.scope == scope:
             rows.append((f"`{m.name}`", m.unit, m.better, doc))
     return table(("Metric", "Unit", "Better", "Formula, range, source"), rows)

@@ -58,6 +58,8 @@ def cells(table: Table, row: str) -> dict[str, object]:
         (Column("x", "X", digits=4, style="significant"), 0.0, "0.0000"),
         (Column("x", "X", digits=1), -0.04, "0.0"),
         (Column("x", "X", digits=1), -2.0, "−2.0"),
+        (Column("x", "X", style="count"), 193.0, "193"),
+        (Column("x", "X", style="count"), 0.25, "0.2"),
         (Column("x", "X"), math.nan, "–"),
         (Column("x", "X"), math.inf, "–"),
     ],

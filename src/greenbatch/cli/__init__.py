@@ -1,4 +1,4 @@
-"""The face: ``greenbatch VERB``. One app, one thin file a verb, each loaded when it is used."""
+"""The face: ``greenbatch VERB``. One app, one thin file per verb, each loaded when it is used."""
 
 from greenbatch.cli.process import main
 

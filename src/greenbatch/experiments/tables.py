@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     import polars
     from rich.console import RenderableType
 
-Style = Literal["significant", "fixed"]
+Style = Literal["significant", "fixed", "count"]
 Mark = Literal["", "best", "good", "bad"]
 
 STRETCH_LIMIT = 1.05
@@ -49,7 +49,7 @@ class Column:
     scale: float = 1.0
     """Factor from the metric's unit to the displayed one."""
     digits: int = 1
-    """Decimals, or significant digits."""
+    """Decimals, or significant digits; of a count, decimals where it is not whole."""
     style: Style = "fixed"
     short: str = ""
     """Header for narrow output (a terminal); ``header`` if empty."""
@@ -61,6 +61,8 @@ class Column:
         shown, digits = value * self.scale, self.digits
         if self.style == "significant" and shown:
             digits = min(max(self.digits - 1 - math.floor(math.log10(abs(shown))), 0), 6)
+        if self.style == "count" and shown == round(shown):
+            digits = 0
         text = f"{shown:{'+' if signed else ''},.{digits}f}"
         if not any(c in "123456789" for c in text):
             text = text.lstrip("+-")
@@ -111,12 +113,12 @@ DETAIL = (
     _HOURS("avg_turnaround_s", "Turnaround"),
     Column("makespan_s", "Makespan", "d", 1 / 86_400, 2),
     _ENERGY("horizon_energy_kwh", "Energy over the horizon"),
-    _ENERGY("energy_kwh", "Energy, first submission to last end"),
-    _ENERGY("brown_kwh", "Brown energy, first submission to last end"),
+    _ENERGY("energy_kwh", "Energy, whole schedule"),
+    _ENERGY("brown_kwh", "Brown energy, whole schedule"),
     COMMON_BROWN,
     _ENERGY("renewable_curtailed_kwh", "Curtailed"),
     Column("peak_power_w", "Peak power", "kW", 1e-3, 2),
-    Column("killed", "Jobs killed at their time limit", digits=0),
+    Column("killed", "Killed at time limit", "jobs", style="count"),
 )
 """Further metrics, without intervals."""
 

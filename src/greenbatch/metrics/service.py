@@ -48,7 +48,7 @@ def _register(
 def _statistic(prefix: str, quantity: str) -> None:
     words, reduce = STATISTICS[prefix]
     label, unit = _LABELS[quantity]
-    doc = f"The {words} over the counted jobs of: {inspect.getdoc(PER_JOB[quantity])}\n\nNaN without jobs."
+    doc = f"The {words} over the counted jobs, NaN without jobs. {inspect.getdoc(PER_JOB[quantity])}"
 
     def function(run: Measured) -> float:
         values = run.per_job(quantity)[run.jobs]
@@ -60,8 +60,8 @@ def _statistic(prefix: str, quantity: str) -> None:
 def _class_average(quantity: str, class_name: str) -> None:
     label, unit = _LABELS[quantity]
     doc = (
-        f"The mean over the counted {_CLASS_LABELS[class_name]} (executed time) of: "
-        f"{inspect.getdoc(PER_JOB[quantity])}\n\nNaN without such jobs."
+        f"The mean over the counted {_CLASS_LABELS[class_name]} (executed time), NaN without such jobs. "
+        f"{inspect.getdoc(PER_JOB[quantity])}"
     )
 
     def function(run: Measured) -> float:
