@@ -11,6 +11,7 @@ import hashlib
 import os
 import tempfile
 import tomllib
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path, PurePosixPath
@@ -46,7 +47,9 @@ class Dataset:
     @property
     def origin(self) -> str:
         """Origin of the file, for people."""
-        return self.urls[0] if self.urls else (self.page or f"derived from {self.made_from}")
+        return (
+            f"from {self.urls[0] if self.urls else self.page}" if not self.made_from else f"made from {self.made_from}"
+        )
 
 
 @cache
@@ -80,6 +83,33 @@ def folders() -> tuple[Path, ...]:
     """Folders searched for data files, in order: ``GREENBATCH_DATA`` if set, then the user's cache."""
     own = os.environ.get("GREENBATCH_DATA")
     return (*((Path(own),) if own else ()), cache_folder())
+
+
+def absent(names: Iterable[str]) -> list[str]:
+    """Those of some data files that are not on this machine.
+
+    Raises:
+        InputError: no such data file exists.
+    """
+    missing = []
+    for name in names:
+        try:
+            find(name)
+        except DataMissing:
+            missing.append(name)
+    return missing
+
+
+def need(names: Iterable[str]) -> None:
+    """Refuse to begin while data files are missing; names all of them.
+
+    Raises:
+        DataMissing: they are in the catalog, but not on this machine.
+    """
+    if missing := absent(names):
+        problem = "this data file is not" if len(missing) == 1 else "these data files are not"
+        fix = f"run: greenbatch data fetch {' '.join(missing)}"
+        raise DataMissing(f"{problem} on this machine", file=", ".join(missing), fix=fix)
 
 
 def find(name: str) -> Path:

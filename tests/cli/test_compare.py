@@ -6,14 +6,17 @@ import json
 import re
 import subprocess
 import sys
+from contextlib import nullcontext
 from pathlib import Path
 
 import polars
 import pytest
 
 from greenbatch import datasets
+from greenbatch.cli import compare as face
 from greenbatch.cli import main
 from greenbatch.experiments import compare as room
+from greenbatch.experiments import report
 from greenbatch.experiments.compare import choose_windows
 from greenbatch.scenarios import load_scenario
 
@@ -172,6 +175,51 @@ def test_an_interrupted_comparison_is_resumed(small, monkeypatch, capsys):
         assert without_command(small / "parts" / file) == without_command(small / "whole" / file), file
 
 
+@pytest.mark.parametrize("where", ["sections", "render", "write_bytes"])
+def test_ctrl_c_while_the_report_is_drawn_keeps_every_window(small, monkeypatch, capsys, where):
+    assert compare(out="whole") == 0
+    capsys.readouterr()
+
+    def interrupted(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(report, where, interrupted)
+        assert compare(out="parts") == 130
+    again = "greenbatch compare --scenario small.toml --out parts --resume"
+    told = capsys.readouterr()
+    assert told.err == (
+        f"greenbatch: interrupted; 3 of 3 windows are finished, the report is not drawn; resume with: {again}\n"
+    )
+    assert "interrupted" not in told.out
+    assert sorted(f.name for f in (small / "parts").iterdir()) == [name for name in FILES if name != "report.html"]
+    calls = interrupt(monkeypatch, 0)
+    assert compare("--resume", out="parts") == 0
+    assert len(calls) == 1, "the first window, for the pictures"
+    for file in FILES:
+        assert without_command(small / "parts" / file) == without_command(small / "whole" / file), file
+
+
+def test_an_interrupted_comparison_says_how_many_windows_it_has(small, monkeypatch, capsys):
+    interrupt(monkeypatch, 3)
+    assert compare() == 130
+    told = "2 of 3 windows; interrupted"
+    out = capsys.readouterr().out
+    assert f"warning: {told}\n" in out
+    assert out.count(told) == 2, "before the table and below it"
+    for file in ("table.md", "table.tex", "report.html"):
+        assert told in (small / "out" / file).read_text(), file
+    assert compare("--resume") == 0
+    assert "interrupted" not in capsys.readouterr().out + (small / "out" / "report.html").read_text()
+
+
+def test_the_progress_line_says_that_the_report_is_drawn(small, monkeypatch):
+    seen: list[tuple[str, int, int]] = []
+    monkeypatch.setattr(face, "progress_line", lambda: nullcontext(lambda *at: seen.append(at)))
+    assert compare() == 0
+    assert seen[-1] == ("drawing the report", 3, 3)
+
+
 @pytest.mark.parametrize(
     ("changed", "told"),
     [
@@ -293,8 +341,6 @@ def test_ctrl_c_before_the_first_window_leaves_nothing(small, monkeypatch, capsy
 
 
 def test_the_demo_is_a_comparison_on_the_default_scenario(small, monkeypatch):
-    from greenbatch.cli import compare as face
-
     asked = {}
     monkeypatch.setattr(face, "run_comparison", lambda *a, **k: asked.update(arguments=a, **k))
     assert main(["demo", "--out", "x", "--workers", "2", "--force"]) == 0

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import sys
 import time
+from contextlib import suppress
 
 import pytest
 
@@ -57,7 +58,9 @@ def test_a_terminal_has_one_line_with_done_total_elapsed_and_left(monkeypatch):
 def test_a_line_is_cut_to_the_terminal(monkeypatch):
     monkeypatch.setenv("COLUMNS", "30")
     text = shown(monkeypatch, terminal=True, pause_s=0)
-    assert max(map(len, text.split("\r\x1b[K"))) == 29
+    lines = text.split("\r\x1b[K")
+    assert max(map(len, lines)) == 29
+    assert lines[-2] == "3/4  0:00:00 elapsed, about …"
 
 
 def test_the_clock_goes_on_while_nothing_is_finished(monkeypatch, soon):
@@ -77,8 +80,12 @@ def test_time_left_counts_only_what_was_done_since(monkeypatch):
     monkeypatch.setattr(time, "perf_counter", lambda: now[0])
     left = TimeLeft()
     assert left.text(0.5) == "0:00:00 elapsed"
+    now[0] += 600
+    assert left.text(0.55) == "0:10:00 elapsed", "the first step compiles: nothing follows from it"
     now[0] += 60
-    assert left.text(0.6) == "0:01:00 elapsed, about 0:04:00 left", "a tenth in a minute, four tenths to come"
+    assert left.text(0.65) == "0:11:00 elapsed, about 0:03:30 left", "a tenth in a minute, three and a half to come"
+    assert left.text(1) == "0:11:00 elapsed"
+    assert left.text(0.2) == "0:00:00 elapsed", "new work"
     assert clock(3723.4) == "1:02:03"
 
 
@@ -93,3 +100,17 @@ def test_a_log_of_a_training_has_the_first_line_the_last_and_one_a_minute(monkey
     epochs = [int(re.match(r"epoch (\d+)/200  return 0.5  ", line)[1]) for line in told]
     assert epochs == [1, 31, 61, 91, 121, 151, 181, 200]
     assert told[1].endswith("0:01:00 elapsed, about 0:05:38 left")
+
+
+def test_a_line_about_compiling_stands_alone(monkeypatch):
+    from greenbatch.engine import compile as room
+
+    monkeypatch.setattr(room, "PLAIN", False)
+    for terminal, before in ((True, "\r\x1b[K"), (False, "")):
+        screen = Terminal(terminal=terminal)
+        monkeypatch.setattr(sys, "stderr", screen)
+        with suppress(ZeroDivisionError), room.announced("a part that is never compiled"):
+            raise ZeroDivisionError  # so that it is not marked as compiled
+        assert screen.text == (
+            f"{before}greenbatch: compiling the engine (a part that is never compiled; once per version) ...\n"
+        )

@@ -75,6 +75,7 @@ def test_train_writes_a_model_and_says_how_to_use_it(here: Path, capsys: pytest.
     assert main([*BASE, "--out", "run", "--epochs", "2", "--seed", "5", "--backfill", "easy"]) == 0
     out = capsys.readouterr().out
     lines = out.splitlines()
+    assert lines.pop(0) == "training rlscheduler on small.toml for 2 epochs; the first epoch may compile the engine"
     assert [line.split("  ")[0] for line in lines[:3]] == ["epoch 0/2", "epoch 2/2", "epoch 2/2"], "within a minute"
     assert re.search(r"decisions/s  return -[\d.]+  KL .*  entropy [\d.]+", lines[1])
     assert re.search(r"validation -[\d.]+", "".join(lines[1:3]))

@@ -323,7 +323,10 @@ def test_a_policy_from_a_file(write: Write) -> None:
         ("pass", "patient+none: returned None (return Start(row) or Wait())"),
         ("return gb.Start(9)", "patient+none: chose row 9 of a queue of 1"),
         ("return gb.Start.after_seconds(0, float('inf'))", "patient+none: chose a delay of inf"),
-        ("return gb.Wait()", "patient+none left 4 jobs waiting forever"),
+        (
+            "return gb.Wait()",
+            "patient+none left 4 jobs waiting forever (when nothing runs and no job will arrive, a policy must start ",
+        ),
         ("return view.future", "my_rules.py, line 8: AttributeError: 'View' object has no attribute 'future'"),
     ],
 )

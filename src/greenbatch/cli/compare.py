@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import json as encoder
 from contextlib import nullcontext
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from greenbatch.cli.flags import Natural, Positive, Switch, items, resume_line
 from greenbatch.cli.flags import whole as whole_number
+from greenbatch.cli.listing import say
 from greenbatch.cli.progress import progress_line
 from greenbatch.errors import InputError
+
+REPORT = "report.html"
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -139,17 +143,37 @@ def run_comparison(
             comparison = run(
                 question, names, first, length, base, show, keep_finished=True, finished=finished, workers=workers
             )
-        if folder is not None:
-            record["settings"]["starts"] = list(comparison.starts)
-            write_comparison(comparison, folder, record)
-    print_comparison(comparison, json=json)
+            done, total = len(comparison.starts), len(first)
+            partial = (f"{done} of {total} windows; interrupted",) if done < total else ()
+            borrowed = borrowed_machine(question, scenario, trace)
+            comparison = replace(comparison, warnings=(*partial, *borrowed, *comparison.warnings))
+            drawn = True  # or not requested
+            if folder is not None:
+                record["settings"]["starts"] = list(comparison.starts)
+                show("drawing the report", total, total)
+                drawn = write_comparison(comparison, folder, record, partial)
+    print_comparison(comparison, partial, json=json)
     if out is not None and not json:
         print(f"written to {out}")
-    if len(comparison.starts) < len(first):
-        kept = f"{len(comparison.starts)} of {len(first)} windows are finished"
+    if partial or not drawn:
+        kept = f"{done} of {total} windows are finished{'' if drawn else ', the report is not drawn'}"
         raise KeyboardInterrupt(
             f"{kept} and printed" if out is None else f"{kept}; resume with: {resume_line(COMMAND.get())}"
         )
+
+
+def borrowed_machine(question: Scenario, scenario: str, trace: str | None) -> list[str]:
+    """A line if a trace runs on the machine and the site of the default scenario, which are not its own.
+
+    Args:
+        question: the scenario as resolved.
+        scenario: its name.
+        trace: the jobs that were given instead of the scenario's.
+    """
+    if trace is None or scenario != "default":
+        return []
+    place = f"{question.cluster.processors:,} processors" + (f", site {question.site.name}" if question.site else "")
+    return [f"{trace} runs on the machine of scenario default: {place}; --scenario plain takes the jobs alone"]
 
 
 def comparison_record(
@@ -179,37 +203,62 @@ def comparison_record(
     )
 
 
-def write_comparison(comparison: Comparison, folder: Path, record: Mapping[str, Any]) -> None:
+def write_comparison(
+    comparison: Comparison, folder: Path, record: Mapping[str, Any], partial: Sequence[str] = ()
+) -> bool:
     """Write results.parquet (tidy), table.md, table.tex, report.html and provenance.json.
 
     Args:
         comparison: the comparison.
         folder: the target folder.
         record: provenance of the comparison.
+        partial: a note for the table if windows are missing.
+
+    Returns:
+        Whether the report was drawn. If the user interrupts, the other files are written: ``--resume`` requires them.
     """
     from greenbatch.cli.output import write_record
+
+    try:
+        _write_figures(comparison, folder, partial)
+        _draw_report(comparison, folder, record)
+        write_record(folder, record)
+    except KeyboardInterrupt:
+        _write_figures(comparison, folder, partial)
+        write_record(folder, record)
+    return (folder / REPORT).exists()
+
+
+def _write_figures(comparison: Comparison, folder: Path, partial: Sequence[str]) -> None:
     from greenbatch.experiments.cautions import comparison_notes
-    from greenbatch.experiments.report import write_report
     from greenbatch.experiments.tables import comparison_table, difference_table, write
 
-    scenario, frame, baseline = comparison.scenario, comparison.frame, comparison.baseline
-    sample = comparison_notes(comparison)
+    frame, notes = comparison.frame, (*comparison_notes(comparison), *partial)
     frame.write_parquet(folder / "results.parquet")
-    tables = [comparison_table(frame, title=comparison.title, notes=sample), difference_table(frame, baseline)]
+    tables = [
+        comparison_table(frame, title=comparison.title, notes=notes), difference_table(frame, comparison.baseline),
+    ]  # fmt: skip
     for form, suffix in (("markdown", "md"), ("latex", "tex")):
         text = "\n".join(write(table, form) for table in tables if table.rows)
         (folder / f"table.{suffix}").write_text(text, encoding="utf-8")
+
+
+def _draw_report(comparison: Comparison, folder: Path, record: Mapping[str, Any]) -> None:
+    from greenbatch.experiments.cautions import comparison_notes
+    from greenbatch.experiments.report import write_report
+
+    scenario = comparison.scenario
     write_report(
-        folder / "report.html", title=f"greenbatch: {scenario.name}", command=" ".join(record["run"]["command"]),
-        frame=frame, outcomes=comparison.example, baseline=baseline, notes=[scenario.description],
-        provenance=record, example=str(comparison.starts[0]), warnings=comparison.warnings,
-        setting=comparison.title, sample=sample, in_sample=comparison.in_sample,
+        folder / REPORT, title=f"greenbatch: {scenario.name}", command=" ".join(record["run"]["command"]),
+        frame=comparison.frame, outcomes=comparison.example, baseline=comparison.baseline,
+        notes=[scenario.description], provenance=record, example=str(comparison.starts[0]),
+        warnings=comparison.warnings, setting=comparison.title, sample=comparison_notes(comparison),
+        in_sample=comparison.in_sample,
     )  # fmt: skip
-    write_record(folder, record)
 
 
-def print_comparison(comparison: Comparison, *, json: bool = False) -> None:
-    """Print warnings about models, the table, and a warning per stretched schedule; or one JSON object."""
+def print_comparison(comparison: Comparison, partial: Sequence[str] = (), *, json: bool = False) -> None:
+    """Print data notes, warnings, the table, and a warning per stretched schedule; or one JSON object."""
     if json:
         from greenbatch.experiments.summary import summary
 
@@ -218,16 +267,19 @@ def print_comparison(comparison: Comparison, *, json: bool = False) -> None:
     from rich.console import Console
 
     from greenbatch.experiments.cautions import comparison_notes, warning_lines
+    from greenbatch.experiments.data_notes import first_notes
     from greenbatch.experiments.findings import headlines
     from greenbatch.experiments.model_warnings import marked
     from greenbatch.experiments.tables import TERMINAL, comparison_table, to_rich
 
-    console, frame, baseline = Console(), comparison.frame, comparison.baseline
+    frame, baseline = comparison.frame, comparison.baseline
+    for line in first_notes(comparison.scenario.notes, REPORT):
+        say(f"note: {line}")
     for line in comparison.warnings:
-        console.print(f"warning: {line}", markup=False, highlight=False)
-    notes = comparison_notes(comparison)
-    console.print(to_rich(comparison_table(frame, columns=TERMINAL, title=comparison.title, notes=notes)))
+        say(f"warning: {line}")
+    notes = (*comparison_notes(comparison), *partial)
+    Console().print(to_rich(comparison_table(frame, columns=TERMINAL, title=comparison.title, notes=notes)))
     for line in warning_lines(frame, baseline):
-        console.print(f"warning: {line}", markup=False, highlight=False)
+        say(f"warning: {line}")
     for line in headlines(*marked(frame, baseline, comparison.in_sample)):
-        console.print(line, markup=False, highlight=False)
+        say(line)

@@ -15,18 +15,20 @@ data = cyclopts.App(name="data", help="List, fetch and locate the real data file
 
 @data.command(name="list")
 def list_() -> None:
-    """Print every known data file, whether it is on this machine, and its terms."""
+    """Print every known data file, whether it is on this machine, which scenarios need it, and its terms."""
     from greenbatch import datasets
-    from greenbatch.errors import DataMissing
+    from greenbatch.scenarios.scenario import datasets_of, shipped_names
 
+    needed: dict[str, list[str]] = {}
+    for scenario in shipped_names():
+        for name in datasets_of(scenario):
+            needed.setdefault(name, []).append(scenario)
     for name, entry in datasets.catalog().items():
-        try:
-            datasets.find(name)
-            here = "here"
-        except DataMissing:
-            here = "absent" if entry.urls or entry.made_from else "absent, no address of the file itself is known"
+        here = "absent" if datasets.absent([name]) else "here"
         print(f"{name}  [{here}]")
-        for line in (entry.what, f"from {entry.origin}", f"terms: {entry.terms}"):
+        by_hand = "" if entry.urls or entry.made_from else " (to be downloaded by hand)"
+        users = f"for {', '.join(needed[name])}" if name in needed else ""
+        for line in filter(None, (entry.what, users, f"{entry.origin}{by_hand}", f"terms: {entry.terms}")):
             print_entry("", line, column=INDENT)
 
 

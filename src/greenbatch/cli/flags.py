@@ -10,6 +10,12 @@ from cyclopts import Parameter, Token
 
 from greenbatch.errors import InputError
 
+_ELSEWHERE = dict.fromkeys(
+    (("--windows", kind) for kind in ("published", "held-out", "both")),
+    "; published and held-out are choices of greenbatch train and reproduce --train",
+)
+"""Flag and word -> which verb takes it."""
+
 
 def whole(text: str, flag: str, lowest: int) -> int:
     """A whole number from ``lowest`` to 2^63 - 1.
@@ -20,7 +26,8 @@ def whole(text: str, flag: str, lowest: int) -> int:
     try:
         number = int(text)
     except ValueError:
-        raise InputError(f"{text[:40]!r} is not a whole number", field=flag, fix=f"give {lowest} or more") from None
+        fix = f"give {lowest} or more{_ELSEWHERE.get((flag, text), '')}"
+        raise InputError(f"{text[:40]!r} is not a whole number", field=flag, fix=fix) from None
     if number < lowest:
         raise InputError(f"is {text[:40]}", field=flag, fix=f"give {lowest} or more")
     if number >= 2**63:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import shutil
+import sys
 import textwrap
+from typing import TextIO
 
 _PIPE = 100
 """Width without a terminal if COLUMNS is not set."""
@@ -25,3 +27,23 @@ def print_entry(name: str, meaning: str, *, column: int) -> None:
     print(f"{name:{column}}{lines.pop(0)}".rstrip() if beside else name)
     for line in lines:
         print(" " * column + line)
+
+
+def say(text: str, *, file: TextIO | None = None, indent: int = 0) -> None:
+    """Print a line: broken between words where a person reads it on a terminal, whole in pipes and logs.
+
+    Args:
+        text: one line.
+        file: where to; stdout if not given.
+        indent: blanks before it; further lines get two more.
+    """
+    stream = sys.stdout if file is None else file
+    lead = " " * indent
+    lines = [lead + text]
+    if stream.isatty():
+        width = max(shutil.get_terminal_size().columns, _LEAST)
+        lines = textwrap.wrap(
+            text, width, initial_indent=lead, subsequent_indent=f"{lead}  ", break_long_words=False,
+            break_on_hyphens=False,
+        )  # fmt: skip
+    print("\n".join(lines), file=stream, flush=True)

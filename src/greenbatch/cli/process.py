@@ -11,6 +11,9 @@ import signal
 import sys
 from contextlib import suppress
 
+RESUME = " resume with: "
+"""What stands before a command line in a message."""
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -72,9 +75,15 @@ def _outcome(error: BaseException, heard: list[int]) -> tuple[int, str]:
 
 
 def _say(message: str) -> None:
-    if line := " ".join(message.split()):
-        with suppress(OSError):
-            print(f"greenbatch: {line}", file=sys.stderr, flush=True)
+    from greenbatch.cli.listing import say
+
+    told, resume, command = " ".join(message.split()).partition(RESUME)
+    parts = [told.rstrip() + resume.rstrip(), command] if resume and sys.stderr.isatty() else [told + resume + command]
+    with suppress(OSError):
+        if parts[0]:
+            say(f"greenbatch: {parts[0]}", file=sys.stderr)
+        for line in parts[1:]:  # a command that is broken into lines cannot be copied
+            print(line, file=sys.stderr, flush=True)
 
 
 def _on_signals(heard: list[int]) -> dict[int, Any]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import shutil
 import sys
 import threading
@@ -22,22 +23,30 @@ def clock(seconds: float) -> str:
 
 
 class TimeLeft:
-    """Estimates the time left from the progress since the first call; earlier progress counts as instantaneous."""
+    """Estimates the time left; the first step is left out, because it compiles the engine and starts processes."""
 
     def __init__(self) -> None:
-        self.begun, self.before = 0.0, -1.0
+        self.begun, self.first, self.last = 0.0, 0.0, math.inf
+        self.counted: tuple[float, float] | None = None
 
     def text(self, share: float) -> str:
-        """Time since the first call and, once there is progress, the time left.
+        """Time since the first call and, from the second step on, the time left.
 
         Args:
-            share: fraction of the work that is done, in [0, 1].
+            share: fraction of the work that is done, in [0, 1]; if it falls, new work has begun.
         """
-        if self.before < 0:
-            self.begun, self.before = time.perf_counter(), share
-        spent, gained = time.perf_counter() - self.begun, share - self.before
-        left = f", about {clock(spent * (1 - share) / gained)} left" if gained > 0 else ""
-        return f"{clock(spent)} elapsed{left}"
+        now = time.perf_counter()
+        if share < self.last:
+            self.begun, self.first, self.counted = now, share, None
+        self.last = share
+        spent = f"{clock(now - self.begun)} elapsed"
+        if self.counted is None:
+            self.counted = (now, share) if share > self.first else None
+            return spent
+        at, before = self.counted
+        return (
+            f"{spent}, about {clock((now - at) * (1 - share) / (share - before))} left" if before < share < 1 else spent
+        )
 
 
 @contextmanager
@@ -52,7 +61,8 @@ def progress_line() -> Iterator[Callable[[str, int, int], None]]:
             what, done, total = now[-1]
             line = f"{done}/{total}  {time_left.text(done / total)}  {what}"
             width = shutil.get_terminal_size().columns - 1
-            print(f"\r\x1b[K{line[:width]}" if terminal else line, end="" if terminal else "\n",
+            shown = line if len(line) <= width else f"{line[: width - 1]}…"
+            print(f"\r\x1b[K{shown}" if terminal else line, end="" if terminal else "\n",
                   file=sys.stderr, flush=True)  # fmt: skip
 
     def show(what: str, done: int, total: int) -> None:

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from greenbatch.cli.flags import Natural, Positive, Switch, items, whole
+from greenbatch.cli.listing import say
 from greenbatch.cli.progress import progress_line
 from greenbatch.cli.train import Texts
 from greenbatch.errors import InputError
@@ -168,6 +169,5 @@ def print_cells(cells: Sequence[dict[str, Any]]) -> None:
         if cell["reason"]:
             reasons.setdefault(cell["reason"], []).append(f"{cell['scheduler']}+{cell['backfill']}")
     for reason, names in reasons.items():
-        line = f"{', '.join(dict.fromkeys(names))}: {reason}"
-        console.print(line, markup=False, highlight=False, style="dim")
-    console.print(summary(cells)["text"], markup=False, highlight=False)
+        say(f"{'; '.join(dict.fromkeys(names))}: {reason}")  # a name may hold a comma
+    say(summary(cells)["text"])

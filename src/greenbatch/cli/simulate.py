@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from greenbatch.cli.flags import Natural, Positive, Switch
+from greenbatch.cli.listing import say
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -57,6 +58,7 @@ def simulate(
         Replace an earlier result in the folder.
     """
     from greenbatch.cli.app import COMMAND
+    from greenbatch.cli.compare import borrowed_machine
     from greenbatch.cli.output import result_folder, write_record
     from greenbatch.provenance import provenance
     from greenbatch.scenarios import load_scenario
@@ -71,7 +73,10 @@ def simulate(
         from greenbatch.experiments.cautions import recorded_wait_notes
         from greenbatch.experiments.model_warnings import model_warnings
 
-        warnings = model_warnings({scheduler: rule}, question, [start or 0], len(window))
+        warnings = [
+            *borrowed_machine(question, scenario, trace),
+            *model_warnings({scheduler: rule}, question, [start or 0], len(window)),
+        ]
 
         outcome = run(window, question.cluster, question.site, question.rules, rule)
         metrics = write_outcome(outcome, question, folder)
@@ -86,14 +91,14 @@ def simulate(
         )
         write_record(folder, record)
     for line in warnings:
-        print(f"warning: {line}")
+        say(f"warning: {line}")
     print(f"{question.name}, {scheduler}")
     for label, value in headline(metrics):
         print(f"  {label:30} {value}")
     for note in question.notes:
-        print(f"  note: {note}")
+        say(f"note: {note}", indent=2)
     for note in recorded_wait_notes(outcome):
-        print(f"  note: {note}")
+        say(f"note: {note}", indent=2)
     print(f"written to {out}")
 
 

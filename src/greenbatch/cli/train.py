@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from cyclopts import Parameter
 
 from greenbatch.cli.flags import Natural, Positive, Switch, resume_line
+from greenbatch.cli.listing import say
 from greenbatch.cli.progress import LOG_S, TimeLeft, clock
 from greenbatch.errors import InputError
 
@@ -91,6 +92,8 @@ def train(
         print(f"note: {note}")
     earlier = _identity(out)
     total = None if minutes is not None else plan.settings.epochs
+    how_long = f"{minutes:g} minutes" if minutes is not None else f"{total} epoch{'' if total == 1 else 's'}"
+    say(f"training {plan.preset.name} on {scenario} for {how_long}; the first epoch may compile the engine")
     try:
         with shown(total) as display:
             counters = runs.carry_out(
@@ -167,7 +170,7 @@ class _Bar(Lines):
 
     def __init__(self, epochs: int | None, bar: Progress) -> None:
         super().__init__(epochs)
-        self.bar, self.task = bar, bar.add_task("", total=1.0)
+        self.bar, self.task = bar, bar.add_task("before the first epoch", total=1.0)
 
     def watch(self, record: Record) -> None:
         """An epoch is done."""

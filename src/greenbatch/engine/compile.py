@@ -69,7 +69,8 @@ def announced(part: str) -> Iterator[None]:
     marker = cache_folder() / f"{part}.compiled"
     known = PLAIN or marker.exists()
     if not known:
-        print(f"greenbatch: compiling the engine ({part}; once per version) ...", file=sys.stderr, flush=True)
+        clear = "\r\x1b[K" if sys.stderr and sys.stderr.isatty() else ""  # a line of progress may be there
+        print(f"{clear}greenbatch: compiling the engine ({part}; once per version) ...", file=sys.stderr, flush=True)
     yield
     if not known:
         with suppress(OSError):

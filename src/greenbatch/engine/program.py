@@ -192,6 +192,10 @@ def refuse_scores(name: str, now_s: float) -> NoReturn:
     raise InputError(problem, field=name, fix="return one number per waiting job")
 
 
+START_ONE = "when nothing runs and no job will arrive, a policy must start one that waits"
+"""What to do about jobs that wait forever."""
+
+
 def check(state: st.State, name: str, site: Site | None) -> None:
     """Raise the error of a failed run, if any.
 
@@ -205,7 +209,8 @@ def check(state: st.State, name: str, site: Site | None) -> None:
         site.slot(float(state.clock.now_s))
         raise SupplyExhausted(f"the forecast of site {site.name!r} ends before {state.clock.now_s:g} s")
     if np.isnan(state.jobs.start_s).any():
-        raise GreenbatchError(f"{name} left {int(np.isnan(state.jobs.start_s).sum())} jobs waiting forever")
+        left = int(np.isnan(state.jobs.start_s).sum())
+        raise GreenbatchError(f"{name} left {left} jobs waiting forever ({START_ONE})")
 
 
 def outcome_of(

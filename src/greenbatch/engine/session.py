@@ -9,7 +9,7 @@ import numpy as np
 from greenbatch.cluster import Cluster
 from greenbatch.energy import Site
 from greenbatch.engine.outcome import Outcome
-from greenbatch.engine.program import Program, check, outcome_of, prepare, queue_now, scores_of
+from greenbatch.engine.program import START_ONE, Program, check, outcome_of, prepare, queue_now, scores_of
 from greenbatch.engine.rules import Rules
 from greenbatch.engine.seam import Attributes, Decision, Nodes, Policy, Running, Start, Supply, View, Wait
 from greenbatch.engine.state import DELAY_FOR, DELAY_RELEASES, NO_DELAY
@@ -64,7 +64,8 @@ class Session:
         self._unchanged, self._seen = (self._unchanged + 1 if seen == self._seen else 0), seen
         if self._unchanged > self._patience:
             raise GreenbatchError(
-                f"{self.program.name} left {seen[1]} jobs waiting forever: {self._patience} decisions changed nothing"
+                f"{self.program.name} left {seen[1]} jobs waiting forever: {self._patience} decisions changed nothing "
+                f"({START_ONE})"
             )
         running = s.expected[c.expected_first : c.expected_first + c.running]
         ids, waiting = self.workload.job_id, s.queue[c.first : c.last].job

@@ -211,10 +211,12 @@ def compare(
             progress(what, len(metrics) * len(deciders) + run, runs)
 
     def here(start: int) -> tuple[dict[str, Outcome], Metrics]:
-        last = start + jobs - 1
+        span = f"jobs {start} to {start + jobs - 1}"
+        whole = start == starts[0] != starts[-1]  # the first of several compiles the engine, and runs alone
         return _window(
-            scenario, deciders, jobs, baseline, start, lambda name, run: tell(f"{name} on jobs {start} to {last}", run)
-        )
+            scenario, deciders, jobs, baseline, start,
+            lambda name, run: tell(f"{name} on {span}", 0 if whole else run),
+        )  # fmt: skip
 
     begun = perf_counter()
     try:

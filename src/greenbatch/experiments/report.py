@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from greenbatch.engine.outcome import Outcome
 from greenbatch.errors import InputError
 from greenbatch.experiments.cautions import warning_lines
+from greenbatch.experiments.data_notes import changing
 from greenbatch.experiments.drawing import color_of
 from greenbatch.experiments.findings import COLUMNS, key_figures, summary_lines
 from greenbatch.experiments.model_warnings import marked
@@ -156,15 +157,16 @@ def write_report(
     tables = [
         comparison_table(frame, title=setting, notes=sample), difference_table(frame, baseline), class_table(frame),
     ]  # fmt: skip
+    remarks = data_notes(outcomes, notes)
     detail = comparison_table(frame, columns=DETAIL, title="Further figures", show_intervals=False)
     told = marked(frame, baseline, in_sample)
     context = {
         "title": title, "command": command, "baseline": baseline,
         "summary": summary_lines(told[0], outcomes, told[1]), "tiles": key_figures(*told),
-        "warnings": [*warning_lines(frame, baseline), *warnings],
+        "warnings": [*warning_lines(frame, baseline), *warnings, *changing(remarks)],
         "tables": [table for table in (*tables, detail) if table.rows and table.columns],
         "colors": {name: color_of(k) for all_names in (names, schedulers(told[0])) for k, name in enumerate(all_names)},
-        "sections": sections(frame, outcomes, baseline, example), "notes": data_notes(outcomes, notes),
+        "sections": sections(frame, outcomes, baseline, example), "notes": remarks,
         "definitions": definitions(), "provenance": provenance_blocks(provenance or {}),
     }  # fmt: skip
     write_bytes(Path(path), render(context).encode())

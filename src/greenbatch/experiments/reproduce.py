@@ -12,12 +12,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from greenbatch.datasets import need
 from greenbatch.errors import InputError
 from greenbatch.experiments.compare import Progress, compare
+from greenbatch.scenarios.scenario import datasets_of
 
 PUBLISHED = Path(__file__).with_name("published")
 
-NOT_TRAINED = "a learned or searched scheduler: not computed by this protocol"
+NOT_TRAINED = "a learned or searched scheduler: not computed unless trained, with --train --out FOLDER"
 AS_WORDED = "the rule as it is worded; the published code departs from it"
 OURS = "our own rule"
 LEFT_OUT = "a plain rule that the paper left out"
@@ -192,6 +194,7 @@ def reproduce(
         if trace not in protocol.traces:
             fix = "known: " + ", ".join(protocol.traces)
             raise InputError(f"{name} has no trace {trace!r}", field="--traces", fix=fix)
+    need(file for trace in traces or protocol.traces for file in datasets_of(protocol.traces[trace]))
     ours = compute(protocol, traces=traces, starts=starts, sigma=sigma, progress=progress, workers=workers)
     return cells(name, ours, traces or tuple(protocol.traces))
 
@@ -216,7 +219,8 @@ def cells(name: str, ours: Mapping[tuple[str, str, str, str], float], traces: Se
     digits = {metric: 4 if "utilization" in metric else 3 for metric in protocol.metrics.values()}
     tables = {metric: table for table, metric in protocol.metrics.items()}
     reason = {row.column: row.reason for row in protocol.rows}
-    for (trace, column, backfill, metric), value in ours.items():
+    order = list(protocol.metrics.values())
+    for (trace, column, backfill, metric), value in sorted(ours.items(), key=lambda item: order.index(item[0][3])):
         if (trace, column, backfill, metric) not in seen:
             made.append({
                 "table": f"beside {tables[metric]}", "trace": trace, "backfill": backfill, "scheduler": column,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -139,6 +139,23 @@ def scenario_path(name_or_path: str | Path) -> Path:
         return Path(text)
     fix = did_you_mean(text, shipped_names(), then="see: greenbatch scenario list; or give a file NAME.toml")
     raise InputError(f"there is no scenario {text!r}", field="scenario", fix=fix)
+
+
+def datasets_of(name_or_path: str | Path) -> list[str]:
+    """Names of the known data files that a scenario reads, each once.
+
+    Raises:
+        InputError: there is no such scenario, or it cannot be read.
+    """
+
+    def found(section: Any) -> Iterator[str]:
+        for key, value in section.items() if isinstance(section, Mapping) else enumerate(section):
+            if key == "dataset" and isinstance(value, str):
+                yield value
+            elif isinstance(value, (Mapping, list)):
+                yield from found(value)
+
+    return list(dict.fromkeys(found(read_toml(scenario_path(name_or_path))[0])))
 
 
 def read_scenario(

@@ -1,0 +1,88 @@
+"""What a shell shows beside the figures: notes on the data, the machine that is used, missing files, line breaks."""
+
+from __future__ import annotations
+
+import io
+from pathlib import Path
+
+import pytest
+
+from greenbatch.cli import main
+from greenbatch.cli.listing import say
+from greenbatch.experiments.data_notes import changing, first_notes
+
+SWF = "; MaxProcs: 8\n" + "".join(
+    f"{job} {job} -1 100 {wide} -1 -1 {wide} 200 -1 1 1 1 1 1 1 -1 -1\n" for job, wide in enumerate((4, 2, 99, 1), 1)
+)
+DROPPED = "job larger than the machine (8 processors) dropped: 1, first at line 4"
+
+
+@pytest.fixture
+def jobs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "jobs.swf").write_text(SWF)
+    return tmp_path
+
+
+class Screen(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+def test_lines_break_between_words_on_a_terminal_only(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "30")
+    line = "warning: the windows overlap, so that /a/file/whose-name/is-long.swf is read twice"
+    pipe, screen = io.StringIO(), Screen()
+    say(line, file=pipe)
+    say(line, file=screen)
+    assert pipe.getvalue() == f"{line}\n"
+    assert screen.getvalue().splitlines() == [
+        "warning: the windows overlap,", "  so that", "  /a/file/whose-name/is-long.swf", "  is read twice",
+    ]  # fmt: skip
+
+
+def test_compare_prints_the_notes_before_the_table_and_the_report_those_that_change_results(jobs, capsys) -> None:
+    words = ["--scenario", "plain", "--trace", "jobs.swf", "--processors", "8", "--schedulers", "fcfs,sjf"]
+    assert main(["compare", *words, "--starts", "0", "--jobs", "3", "--out", "out"]) == 0
+    out = capsys.readouterr().out
+    assert 0 <= out.find(f"note: {DROPPED}\n") < out.find("Scheduler")
+    report = (jobs / "out" / "report.html").read_text()
+    assert 0 < report.find(DROPPED) < report.find("<table"), "beside the warnings"
+
+
+def test_few_notes_are_printed_and_the_rest_counted() -> None:
+    gpus = "GPUs of a job ignored: the machine has processors only: 509, first at line 2"
+    notes = ["step skipped: 1", "a: 1", "b: 2", gpus, "c: 3"]
+    assert changing(notes) == [gpus]
+    assert first_notes(notes, "report.html") == [gpus, "step skipped: 1", "a: 1", "2 more notes: see report.html"]
+    assert first_notes(notes[:4], "report.html") == [gpus, "step skipped: 1", "a: 1", "b: 2"]
+
+
+@pytest.mark.parametrize("verb", [["simulate", "--scheduler", "fcfs"], ["compare", "--schedulers", "fcfs,sjf"]])
+def test_a_trace_without_a_scenario_names_the_machine(jobs, capsys, verb: list[str]) -> None:
+    (jobs / "jobs.swf").write_text(SWF.replace(" 99 ", " 3 "))
+    window = ["--start", "0"] if verb[0] == "simulate" else ["--starts", "0"]
+    told = "jobs.swf runs on the machine of scenario default: 256 processors, site synthetic"
+    assert main([*verb, "--trace", "jobs.swf", *window, "--jobs", "3", "--out", "out"]) == 0
+    assert f"{told}; --scenario plain takes the jobs alone" in capsys.readouterr().out
+    assert main([*verb, "--scenario", "plain", "--trace", "jobs.swf", *window, "--jobs", "3", "--out", "two"]) == 0
+    assert "scenario default" not in capsys.readouterr().out
+
+
+def test_all_missing_files_are_named_at_once(tmp_path, monkeypatch, capsys) -> None:
+    monkeypatch.setenv("GREENBATCH_DATA", str(tmp_path))
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    assert main(["reproduce", "gas-marl"]) == 2
+    err = capsys.readouterr().err
+    assert err.count("\n") == 1
+    for file in ("swf/Cirne.swf.gz", "swf/Jann.swf.gz", "weather/gasmarl_windspeedS.csv.gz"):
+        assert file in err.partition("run: greenbatch data fetch ")[2], file
+    assert main(["data", "list"]) == 0
+    out = capsys.readouterr().out
+    assert "for gas-marl/cirne\n" in out
+    assert "from derived" not in out
+
+
+def test_windows_by_name_belong_to_train(capsys) -> None:
+    assert main(["compare", "--windows", "held-out", "--out", "x"]) == 2
+    assert "greenbatch train" in capsys.readouterr().err
