@@ -114,7 +114,8 @@ def test_an_untrained_model_that_is_kept_as_best_is_said_to_be(here: Path, capsy
     assert (training.untrained, training.kept_epoch, training.epochs) == (True, 0, 2)
     words = ["--scheduler", "rlscheduler@run/model+none", "--start", "60", "--jobs", "30", "--out", "result"]
     assert main(["simulate", "--scenario", "small.toml", *words]) == 0
-    assert "warning: rlscheduler@run/model+none: untrained, the weights kept" in capsys.readouterr().out
+    warning = "warning: rlscheduler@run/model+none: untrained, its weights are those that training began with"
+    assert warning in capsys.readouterr().out
     assert main([*BASE, "training.keep=last", "--out", "last", "--epochs", "1"]) == 0
     assert "untrained" not in capsys.readouterr().out
 
