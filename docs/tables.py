@@ -32,7 +32,8 @@ from greenbatch.scenarios.toml import read_toml
 def policies() -> str:
     """Every registered policy: what it does, its parameters, and whether it takes backfilling."""
     rows = []
-    for name, entry in sorted(entries().items(), key=lambda item: not item[1].backfills):
+    built_in = {name: entry for name, entry in entries().items() if entry.built_in}
+    for name, entry in sorted(built_in.items(), key=lambda item: not item[1].backfills):
         doc = inspect.getdoc(entry.plan) if entry.parameters else entry.summary
         rows.append((f"`{name}`", _told(name, doc), _parameters(entry.parameters), "yes" if entry.backfills else "no"))
     return table(("Policy", "What goes first", "Parameters: defaults, ranges", "Backfilling"), rows)

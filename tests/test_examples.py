@@ -163,11 +163,13 @@ def test_the_made_tables_hold_every_policy_backfilling_metric_and_key() -> None:
 
     from greenbatch.engine.program import BACKFILLS
     from greenbatch.metrics import METRICS
-    from greenbatch.policies import names
+    from greenbatch.policies import entries
 
     made = {name: make() for name, make in TABLES.items()}
     everything = "\n".join(made.values())
-    for name in (*names(), *BACKFILLS, *METRICS):
+    built_in = [name for name, entry in entries().items() if entry.built_in]
+    assert len(built_in) > 10
+    for name in (*built_in, *BACKFILLS, *METRICS):
         assert f"| `{name}` |" in everything
     described = "\n".join(text for name, text in made.items() if name.startswith("scenario-"))
     keys = {

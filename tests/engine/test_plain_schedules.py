@@ -182,5 +182,7 @@ def test_cheapest_start_starts_nothing_on_processors_of_an_overdue_job() -> None
     supply = Supply([100.0], 10.0, 0.0, 1)
     jobs = [Job(0, 20, 5, 2, 5.0), Job(1, 5, 5, 2, 5.0)]
     rules = Rules(overrun="extend")
-    outcome = simulate(workload(jobs), Cluster.pooled(2), site(supply), rules, scheduler("cheapest-start:tick=5"))
+    outcome = simulate(
+        workload(jobs), Cluster.pooled(2), site(supply), rules, scheduler("cheapest-start:tick=5:horizon=21600")
+    )
     assert outcome.start_s.tolist() == [0, 20]

@@ -70,7 +70,7 @@ def test_another_scenario_of_the_same_name_is_refused(
 def test_a_model_keeps_its_folder_to_itself(model: Path, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     before = {file: file.read_bytes() for file in model.iterdir()}
     assert main(["export", str(model), "--out", str(model / "model.json"), "--force"]) == 2
-    assert "lies in the model's folder" in capsys.readouterr().err
+    assert "is in the model's folder" in capsys.readouterr().err
     (tmp_path / "keep").mkdir()
     (tmp_path / "keep" / "log.jsonl").write_text("mine")
     with pytest.raises(InputError, match=r"--out: exists and is not empty"):
