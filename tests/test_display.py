@@ -156,7 +156,8 @@ def test_a_strong_text_keeps_its_lines() -> None:
 
 
 def test_frames_and_pandas_hold_the_same() -> None:
-    pandas = pytest.importorskip("pandas")
+    import pandas
+
     outcome, comparison = shown()["Outcome"], shown()["Comparison"]
     frame = outcome.frame()
     assert frame.columns == ["job_id", "submit_s", "start_s", "end_s", "wait_s", "processors", "power_w"]
@@ -174,7 +175,6 @@ def test_frames_and_pandas_hold_the_same() -> None:
 
 
 def test_pandas_needs_no_pyarrow_and_its_absence_is_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
-    pytest.importorskip("pandas")
     monkeypatch.setitem(sys.modules, "pyarrow", None)
     assert len(shown()["Comparison"].to_pandas()) == shown()["Comparison"].frame.height
     monkeypatch.setitem(sys.modules, "pandas", None)

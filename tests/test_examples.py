@@ -233,8 +233,6 @@ def run_notebook(cells: list[tuple[str, bool]], folder: Path) -> list[dict[str, 
 
 @pytest.mark.filterwarnings("default")
 def test_the_notebook_runs_and_shows_tables_and_pictures(tmp_path: Path) -> None:
-    pytest.importorskip("nbclient")
-    pytest.importorskip("ipykernel")
     written = json.loads((EXAMPLES / "notebook.ipynb").read_text(encoding="utf-8"))
     code = ["".join(cell["source"]) for cell in written["cells"] if cell["cell_type"] == "code"]
     assert not any(cell.get("outputs") for cell in written["cells"]), "committed without outputs"
