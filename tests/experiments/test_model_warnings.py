@@ -227,3 +227,11 @@ def test_a_damaged_record_is_one_line_in_compare(
     assert f"model.json: {message}" in err
     assert err.count("\n") == 1
     assert not (tmp_path / "out").exists()
+
+
+def test_the_report_of_a_model_under_a_name_of_the_users_own_is_complete(tmp_path: Path) -> None:
+    schedulers = {"baseline": "fcfs+easy", "mine": "gas-marl-plus@default"}
+    comparison = gb.compare("default", schedulers, baseline="baseline", starts=[0], jobs=60)
+    page = comparison.report(tmp_path / "report.html").read_text()
+    assert "Weights of mine" in page
+    assert "gas-marl-plus@default/actor.safetensors" in page, "its weights are in the provenance"

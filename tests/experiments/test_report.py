@@ -238,10 +238,12 @@ def test_the_horizon_is_defined(text: str) -> None:
 
 def test_a_cell_of_a_planners_tables_holds_one_figure() -> None:
     from greenbatch.engine.prices import HEADS, INPUTS, NUMBERS
-    from greenbatch.experiments.model_sections import models_among, planner_section
+    from greenbatch.experiments.model_sections import planner_section
+    from greenbatch.experiments.model_warnings import models_among
+    from greenbatch.policies import scheduler
 
     name = "gas-marl-plus@default+none"
-    section = planner_section(name, models_among([name])[name])
+    section = planner_section(name, models_among({name: scheduler(name)})[name])
     numbers, weights = section.tables
     assert [row for row, _ in numbers.rows] == list(NUMBERS)
     assert [row for row, _ in weights.rows] == list(INPUTS)

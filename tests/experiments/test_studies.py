@@ -358,9 +358,11 @@ def test_decisions_made_again_are_those_of_the_schedule(gas_marl: Trained) -> No
     delays = [delay.model_dump() for delay in model.model.preset.action.delays]
     for table in choice_tables(choices, delays, first_s=0.0):
         assert [cell.remark for _, cells in table.rows for cell in cells].count("chosen") == 1
-    training, decisions = model_sections({"f2+green": outcome, name: outcome})
+    deciders = {"f2+green": scheduler("f2+green"), "mine": model}
+    training, decisions = model_sections(deciders, dict.fromkeys(deciders, outcome))
     assert {p.title.partition(":")[0] for p in training.pictures} >= {"Return", "Validation", "Delays chosen"}
     assert len(decisions.tables) == len(shown)
+    assert decisions.title == "Decisions of mine", "whatever the model is called"
 
 
 def test_agents_with_a_knob_have_a_row_for_each_setting(tmp_path: Path) -> None:

@@ -124,3 +124,16 @@ def test_a_script_needs_no_guard_and_nothing_is_told_twice(tmp_path: Path) -> No
     command = [sys.executable, "-W", "error", "script.py"]
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
     assert (done.stdout, done.stderr) == ("(0, 40, 80)\n", "")
+
+
+def test_processes_inherit_a_block_of_ctrl_c_and_then_ignore_it():
+    code = (
+        "import signal\nfrom greenbatch.experiments.workers import spread\n"
+        "def there(_):\n"
+        "    blocked = signal.SIGINT in signal.pthread_sigmask(signal.SIG_BLOCK, [])\n"
+        "    return blocked, signal.getsignal(signal.SIGINT) == signal.SIG_IGN\n"
+        "print([found for _, found in spread([1, 2], there, there, 2)])\n"
+        "print(signal.SIGINT in signal.pthread_sigmask(signal.SIG_BLOCK, []))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.splitlines() == ["[(True, True), (True, True)]", "False"]

@@ -11,6 +11,7 @@ from hypothesis import strategies as some
 
 import greenbatch as gb
 from greenbatch.errors import InputError
+from greenbatch.learning.plan import make_plan
 from greenbatch.learning.settings import read_training
 from greenbatch.learning.windows import (
     HELD_OUT,
@@ -227,3 +228,8 @@ def test_jobs_that_choose_the_actor_are_seen_too(question, mode):
     seen = {job for first, last in seen_jobs(question, read_training(table), mode) for job in range(first, last + 1)}
     assert set(checked) < seen
     assert len(seen) == 50 + len(checked)
+
+
+def test_a_number_of_windows_is_referred_to_its_setting() -> None:
+    with pytest.raises(InputError, match=r"--windows: is '3' .*the number of windows is --set training\.windows=N"):
+        make_plan("gas-marl", gb.load_scenario("default"), windows="3")

@@ -15,7 +15,9 @@ from greenbatch.engine.program import Program
 from greenbatch.engine.rules import Rules
 from greenbatch.engine.simulate import simulate
 from greenbatch.engine.state import Queue
+from greenbatch.errors import InputError
 from greenbatch.policies import entries, names, scheduler
+from greenbatch.policies.schedulers import scheduler_table, split_schedulers
 from greenbatch.workload import Workload
 
 # (submission, wait, requested time, processors, power) -> score, as the papers print them
@@ -130,3 +132,29 @@ def test_random_is_an_order_out_of_a_seed() -> None:
     np.testing.assert_array_equal(one.start_s, same.start_s)
     assert (one.start_s != other.start_s).any()
     assert (one.start_s != np.arange(30) * 10.0).any()
+
+
+@pytest.mark.parametrize(("options", "message"), [
+    ({"tick_s": 1e-9}, "rules: tick_s is 1e-9 (give 0 for none, or 1 to 604800 s)"),
+    ({"tick_s": math.nan}, "rules: tick_s is nan (give 0 for none, or 1 to 604800 s)"),
+    ({"tick_s": "1"}, "rules.tick_s: is '1' (give a number)"),
+    ({"overrun": "Kill"}, "rules.overrun: is 'Kill' (did you mean kill?)"),
+    ({"ties": None}, "rules.ties: is None (use arrival_first or completion_first)"),
+])  # fmt: skip
+def test_options_of_the_batch_system_are_checked(options, message) -> None:
+    with pytest.raises(InputError) as caught:
+        Rules(**options)
+    assert str(caught.value) == message
+
+
+@pytest.mark.parametrize("names", ["fcfs,fcfs+none", "fcfs+none,fcfs", "f2+green,fcfs,f2+green"])
+def test_a_scheduler_is_compared_once_however_it_is_written(names) -> None:
+    same = r"fcfs(\+none)? and fcfs(\+none)? are the same|names f2\+green twice"
+    with pytest.raises(InputError, match=same):
+        scheduler_table(split_schedulers(names))
+
+
+def test_a_model_without_a_folder_is_not_taken_for_a_policy() -> None:
+    with pytest.raises(InputError, match="names no model") as caught:
+        scheduler("gas-marl-plus@")
+    assert "gas-marl-plus@FOLDER" in str(caught.value)

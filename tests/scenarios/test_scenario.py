@@ -106,6 +106,17 @@ def test_paths_are_relative_to_the_scenario_and_traces_to_the_working_folder(our
     assert load_scenario(ours, trace="jobs.swf").workload.job_id.tolist() == [4, 6, 9]
 
 
+@pytest.mark.parametrize(("flags", "message"), [
+    ({"trace": ""}, "--trace: is '' (give a string that is not empty)"),
+    ({"trace": "a\nb.swf"}, "--trace: is 'a\\nb.swf' (leave out line breaks and other control characters)"),
+    ({"processors": -1}, "--processors: is -1 (it must be 'trace', or it must be greater than or equal to 1)"),
+])  # fmt: skip
+def test_an_error_in_a_flag_names_the_flag_instead_of_the_file(ours, flags, message):
+    with pytest.raises(InputError) as caught:
+        load_scenario(ours, **flags)
+    assert str(caught.value) == message
+
+
 def test_the_machine_is_as_large_as_the_trace_says_or_as_we_say(ours):
     assert load_scenario(ours).cluster.processors == 8
     assert load_scenario(ours, processors=16).cluster.processors == 16

@@ -218,10 +218,12 @@ def write_comparison(
         Whether the report was drawn. If the user interrupts, the other files are written: ``--resume`` requires them.
     """
     from greenbatch.cli.output import write_record
+    from greenbatch.experiments.report import report_comparison
 
     try:
         _write_figures(comparison, folder, partial)
-        _draw_report(comparison, folder, record)
+        command = " ".join(record["run"]["command"])
+        report_comparison(folder / REPORT, comparison, command=command, provenance=record)
         write_record(folder, record)
     except KeyboardInterrupt:
         _write_figures(comparison, folder, partial)
@@ -241,20 +243,6 @@ def _write_figures(comparison: Comparison, folder: Path, partial: Sequence[str])
     for form, suffix in (("markdown", "md"), ("latex", "tex")):
         text = "\n".join(write(table, form) for table in tables if table.rows)
         (folder / f"table.{suffix}").write_text(text, encoding="utf-8")
-
-
-def _draw_report(comparison: Comparison, folder: Path, record: Mapping[str, Any]) -> None:
-    from greenbatch.experiments.cautions import comparison_notes
-    from greenbatch.experiments.report import write_report
-
-    scenario = comparison.scenario
-    write_report(
-        folder / REPORT, title=f"greenbatch: {scenario.name}", command=" ".join(record["run"]["command"]),
-        frame=comparison.frame, outcomes=comparison.example, baseline=comparison.baseline,
-        notes=[scenario.description], provenance=record, example=str(comparison.starts[0]),
-        warnings=comparison.warnings, setting=comparison.title, sample=comparison_notes(comparison),
-        in_sample=comparison.in_sample,
-    )  # fmt: skip
 
 
 def print_comparison(comparison: Comparison, partial: Sequence[str] = (), *, json: bool = False) -> None:

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, get_args
+
+from greenbatch.engine.settings import SETTINGS
+from greenbatch.errors import InputError, did_you_mean
 
 Commitment = Literal["sticky", "reconsider"]
 EventRule = Literal["per_event", "per_instant"]
@@ -26,3 +29,19 @@ class Rules:
     """``kill``: a job that exceeds its requested time is killed; ``extend``: it continues to run."""
     tick_s: float = 0.0
     """Time between additional scheduling passes while jobs wait; 0 for none. [s]"""
+
+    def __post_init__(self) -> None:
+        """Check the options.
+
+        Raises:
+            InputError: an option is not one of its choices, or ``tick_s`` is out of range.
+        """
+        for name, kind in (("commitment", Commitment), ("event_rule", EventRule), ("ties", Ties), ("overrun", Overrun)):
+            value, choices = getattr(self, name), get_args(kind)
+            if value not in choices:
+                fix = did_you_mean(str(value), choices, otherwise="use " + " or ".join(choices))
+                raise InputError(f"is {value!r}", field=f"rules.{name}", fix=fix)
+        try:
+            SETTINGS["tick_s"].check("tick_s", self.tick_s, field="rules")
+        except TypeError:
+            raise InputError(f"is {self.tick_s!r}", field="rules.tick_s", fix="give a number") from None

@@ -37,7 +37,8 @@ class Comparison(Shown):
     """All metrics of all schedulers on all windows, and the outcomes of one example window."""
 
     scenario: Scenario
-    schedulers: tuple[str, ...]
+    deciders: Mapping[str, Scheduler]
+    """The schedulers by name."""
     baseline: str
     starts: tuple[int, ...]
     """First jobs of the finished windows."""
@@ -52,6 +53,11 @@ class Comparison(Shown):
     """Warnings about the trained models, to be read before the figures."""
     in_sample: tuple[str, ...] = ()
     """Models whose training could have drawn jobs of the windows."""
+
+    @property
+    def schedulers(self) -> tuple[str, ...]:
+        """Names of the schedulers."""
+        return tuple(self.deciders)
 
     def _facts(self) -> dict[str, str]:
         return {
@@ -205,6 +211,7 @@ def compare(
         scenario.window(start, jobs)
     metrics = {start: found for start, found in (finished or {}).items() if start in starts[1:]}
     runs = len(starts) * len(deciders)
+    told = model_warnings(deciders, scenario, starts, jobs)  # first: an interruption of it costs no window
 
     def tell(what: str, run: int = 0) -> None:
         if progress is not None:
@@ -235,9 +242,9 @@ def compare(
     done = tuple(start for start in starts if start in metrics)
     used = deciders, scenario, done, jobs
     return Comparison(
-        scenario=scenario, schedulers=tuple(deciders), baseline=baseline, starts=done, jobs=jobs,
+        scenario=scenario, deciders=deciders, baseline=baseline, starts=done, jobs=jobs,
         frame=tidy([(str(start), metrics[start]) for start in done]), example=example, rules=source_texts(deciders),
-        warnings=tuple(model_warnings(*used)), in_sample=tuple(in_sample(*used)),
+        warnings=tuple(told if done == tuple(starts) else model_warnings(*used)), in_sample=tuple(in_sample(*used)),
     )  # fmt: skip
 
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from greenbatch.experiments.curves import curve_plots, delay_plot, log_of
 from greenbatch.experiments.decisions import choice_plots, choice_tables, choices_of
 from greenbatch.experiments.drawing import Picture
+from greenbatch.experiments.model_warnings import models_among
 from greenbatch.experiments.tables import Cell, Section, Table
 
 if TYPE_CHECKING:
@@ -22,36 +23,25 @@ REASON = (
 )
 
 
-def model_sections(outcomes: Mapping[str, Outcome]) -> list[Section]:
+def model_sections(deciders: Mapping[str, object], outcomes: Mapping[str, Outcome]) -> list[Section]:
     """Sections on the models among the schedulers: their training, if there is a log, and their decisions.
 
     Args:
-        outcomes: name of a scheduler -> its outcome of the example window; names of models are ``preset@folder+...``.
+        deciders: the schedulers by name.
+        outcomes: name of a scheduler -> its outcome of the example window.
     """
-    names = [name for name in outcomes if "@" in name]
-    if not names:
+    found = models_among(deciders)
+    if not found:
         return []
     from greenbatch.learning.learned import LearnedScheduler
-    from greenbatch.learning.priced import PricedScheduler
 
-    found = models_among(names)
     trained = training_section({name: [each.model.folder] for name, each in found.items()})
     decided = [
-        decision_section(name, each, outcomes[name]) for name, each in found.items()
-        if isinstance(each, LearnedScheduler)
+        decision_section(name, each, outcomes[name]) if isinstance(each, LearnedScheduler)
+        else planner_section(name, each)
+        for name, each in sorted(found.items(), key=lambda item: not isinstance(item[1], LearnedScheduler))
     ]  # fmt: skip
-    prices = [planner_section(name, each) for name, each in found.items() if isinstance(each, PricedScheduler)]
-    return [*([trained] if trained else []), *decided, *prices]
-
-
-def models_among(names: Sequence[str]) -> dict[str, LearnedScheduler | PricedScheduler]:
-    """The trained models among these schedulers, by name."""
-    from greenbatch.learning.learned import LearnedScheduler
-    from greenbatch.learning.priced import PricedScheduler
-    from greenbatch.policies import scheduler
-
-    made = {name: scheduler(name) for name in names if "@" in name}
-    return {name: each for name, each in made.items() if isinstance(each, (LearnedScheduler, PricedScheduler))}
+    return [*([trained] if trained else []), *decided]
 
 
 PRICED = (

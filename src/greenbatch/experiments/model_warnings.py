@@ -12,6 +12,8 @@ from numpy.typing import NDArray
 if TYPE_CHECKING:
     import polars
 
+    from greenbatch.learning.learned import LearnedScheduler
+    from greenbatch.learning.priced import PricedScheduler
     from greenbatch.learning.records import ModelRecord
     from greenbatch.scenarios import Scenario
 
@@ -101,15 +103,18 @@ def seen_shares(record: ModelRecord, starts: Sequence[int], jobs: int) -> NDArra
     return shares
 
 
-def _records(schedulers: Mapping[str, object]) -> dict[str, ModelRecord]:
-    """The records of the models among the schedulers, by name."""
+def models_among(schedulers: Mapping[str, object]) -> dict[str, LearnedScheduler | PricedScheduler]:
+    """The trained models among the schedulers, by name."""
     if not any(hasattr(each, "model") for each in schedulers.values()):  # spares rules the imports
         return {}
     from greenbatch.learning.learned import LearnedScheduler
     from greenbatch.learning.priced import PricedScheduler
 
-    kinds = (LearnedScheduler, PricedScheduler)
-    return {name: each.model.record for name, each in schedulers.items() if isinstance(each, kinds)}
+    return {name: each for name, each in schedulers.items() if isinstance(each, (LearnedScheduler, PricedScheduler))}
+
+
+def _records(schedulers: Mapping[str, object]) -> dict[str, ModelRecord]:
+    return {name: each.model.record for name, each in models_among(schedulers).items()}
 
 
 def _same_jobs(record: ModelRecord, scenario: Scenario) -> bool:

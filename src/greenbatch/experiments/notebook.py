@@ -142,24 +142,19 @@ def _figure(kinds: Mapping[str, Callable[[], Pictures]], kind: str, of: str | No
 
 def report(comparison: Comparison, path: str | Path) -> Path:
     """Write the report of a comparison, see `Comparison.report`."""
-    from greenbatch.experiments.report import write_report
+    from greenbatch.experiments.report import report_comparison
     from greenbatch.policies import input_files
     from greenbatch.provenance import provenance
 
     scenario, starts = comparison.scenario, comparison.starts
     file = Path(path) / "report.html" if Path(path).is_dir() else Path(path)
-    names = list(comparison.schedulers)
+    files = input_files(comparison.deciders.values())
     record = provenance(
-        scenario=scenario.resolved, inputs={**scenario.inputs, **input_files(names)}, notes=scenario.notes,
+        scenario=scenario.resolved, inputs={**scenario.inputs, **files}, notes=scenario.notes,
         settings={
-            "schedulers": names, "rules": dict(comparison.rules), "baseline": comparison.baseline,
+            "schedulers": list(comparison.schedulers), "rules": dict(comparison.rules), "baseline": comparison.baseline,
             "starts": list(starts), "jobs": comparison.jobs,
         },
     )  # fmt: skip
-    write_report(
-        file, title=f"greenbatch: {scenario.name}", command="in Python", frame=comparison.frame,
-        outcomes=comparison.example, baseline=comparison.baseline, notes=[scenario.description], provenance=record,
-        example=str(starts[0]), warnings=comparison.warnings,
-        setting=comparison.title, sample=comparison_notes(comparison), in_sample=comparison.in_sample,
-    )  # fmt: skip
+    report_comparison(file, comparison, command="in Python", provenance=record)
     return file

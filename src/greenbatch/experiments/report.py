@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from greenbatch.engine.outcome import Outcome
 from greenbatch.errors import InputError
-from greenbatch.experiments.cautions import warning_lines
+from greenbatch.experiments.cautions import comparison_notes, warning_lines
 from greenbatch.experiments.data_notes import changing
 from greenbatch.experiments.drawing import color_of
 from greenbatch.experiments.findings import COLUMNS, key_figures, summary_lines
@@ -33,6 +33,8 @@ from greenbatch.metrics import METRICS
 
 if TYPE_CHECKING:
     import polars
+
+    from greenbatch.experiments.compare import Comparison
 
 TEMPLATES = Path(__file__).parent / "templates"
 
@@ -73,7 +75,10 @@ def provenance_blocks(provenance: Mapping[str, Any]) -> list[tuple[str, list[tup
     return [("", single, ""), *blocks] if single else blocks
 
 
-def sections(frame: polars.DataFrame, outcomes: Mapping[str, Outcome], baseline: str, example: str) -> list[Section]:
+def sections(
+    frame: polars.DataFrame, outcomes: Mapping[str, Outcome], baseline: str, example: str,
+    deciders: Mapping[str, object],
+) -> list[Section]:  # fmt: skip
     """All sections in order; those without pictures and tables are omitted."""
     trade = tradeoff_plot(frame, baseline)
     one = f"Window {example}: " if example else "One window: "
@@ -97,7 +102,8 @@ def sections(frame: polars.DataFrame, outcomes: Mapping[str, Outcome], baseline:
     ]
     from greenbatch.experiments.model_sections import model_sections
 
-    return [section for section in (*found, *model_sections(outcomes)) if section.pictures or section.tables]
+    found += model_sections(deciders, outcomes)
+    return [section for section in found if section.pictures or section.tables]
 
 
 def render(context: Mapping[str, Any]) -> str:
@@ -126,6 +132,7 @@ def write_report(
     setting: str = "Schedulers compared",
     sample: Sequence[str] = (),
     in_sample: Sequence[str] = (),
+    deciders: Mapping[str, object] | None = None,
 ) -> None:
     """Write the report of a comparison as one self-contained HTML file; same inputs, same bytes.
 
@@ -143,6 +150,7 @@ def write_report(
         setting: title of the main table, see `Comparison.title`.
         sample: notes under the main table, see `comparison_notes`.
         in_sample: models that the summary and the key figures mark as in-sample.
+        deciders: the schedulers by name; trained models among them get a section each.
 
     Raises:
         InputError: the baseline or an outcome is not in the frame, there is no outcome, or the file cannot be written.
@@ -166,10 +174,33 @@ def write_report(
         "warnings": [*warning_lines(frame, baseline), *warnings, *changing(remarks)],
         "tables": [table for table in (*tables, detail) if table.rows and table.columns],
         "colors": {name: color_of(k) for all_names in (names, schedulers(told[0])) for k, name in enumerate(all_names)},
-        "sections": sections(frame, outcomes, baseline, example), "notes": remarks,
+        "sections": sections(frame, outcomes, baseline, example, deciders or {}), "notes": remarks,
         "definitions": definitions(), "provenance": provenance_blocks(provenance or {}),
     }  # fmt: skip
     write_bytes(Path(path), render(context).encode())
+
+
+def report_comparison(
+    path: str | Path, comparison: Comparison, *, command: str, provenance: Mapping[str, Any]
+) -> None:  # fmt: skip
+    """Write the report of a comparison as one self-contained HTML file.
+
+    Args:
+        path: the file; replaced atomically, untouched on failure.
+        comparison: the comparison.
+        command: the command line that made it.
+        provenance: as in `write_report`.
+
+    Raises:
+        InputError: the file cannot be written.
+    """
+    scenario = comparison.scenario
+    write_report(
+        path, title=f"greenbatch: {scenario.name}", command=command, frame=comparison.frame,
+        outcomes=comparison.example, baseline=comparison.baseline, notes=[scenario.description], provenance=provenance,
+        example=str(comparison.starts[0]), warnings=comparison.warnings, setting=comparison.title,
+        sample=comparison_notes(comparison), in_sample=comparison.in_sample, deciders=comparison.deciders,
+    )  # fmt: skip
 
 
 def write_page(

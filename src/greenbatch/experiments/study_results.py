@@ -35,6 +35,8 @@ BESIDE = ("makespan_ratio", "common_horizon_brown_kwh", "p95_wait_s", "utilizati
           "avg_bounded_slowdown_under_5min", "avg_bounded_slowdown_5min_to_1h", "avg_bounded_slowdown_1h_to_4h",
           "avg_bounded_slowdown_over_4h")  # fmt: skip
 """Metrics that are always shown beside those of the papers."""
+UNCOMPARABLE = ("derived trace", "not comparable")
+"""Verdicts on figures whose trace, or whose definition or windows, differ from the paper's."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -302,7 +304,8 @@ def _published(
             if text is not None:
                 derived = "" if is_comparable(study.traces[trace]) else "the trace is not the paper's"
                 reason = goal.reason or derived
-                word = "not comparable" if reason else _verdict(metric, figures.get(metric), text)
+                word = _verdict(metric, figures.get(metric), text)
+                word = UNCOMPARABLE[0] if derived else UNCOMPARABLE[1] if reason else word
                 found[metric] = {"table": wanted, "value": text, "verdict": word, "reason": reason}
                 if cell is not None and metric in figures:
                     found[metric]["seeds_met"] = seeds_met(metric, figures[metric], float(text))

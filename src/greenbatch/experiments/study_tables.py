@@ -9,7 +9,7 @@ from typing import Any
 
 from greenbatch.experiments.statistics import differences
 from greenbatch.experiments.studies import Agent
-from greenbatch.experiments.study_results import Result
+from greenbatch.experiments.study_results import UNCOMPARABLE, Result
 from greenbatch.experiments.tables import (
     CLASS_COLUMNS,
     COMMON_BROWN,
@@ -231,7 +231,7 @@ def _rules_that_win(result: Result) -> list[str]:
         against = differences(result.frame, metric, row["scheduler"])
         noise = {name for name in rules if not against[name].clear}
         bounds = {"ours": (row["figures"][metric]["mean"], noise)}
-        if printed and printed["verdict"] != "not comparable" and (row["backfill"], printed["value"]) not in compared:
+        if printed and printed["verdict"] not in UNCOMPARABLE and (row["backfill"], printed["value"]) not in compared:
             compared.add((row["backfill"], printed["value"]))  # several agents share a column of the paper
             bounds["the published figure"] = (float(printed["value"]), set())
         for whose, (bound, unclear) in bounds.items():

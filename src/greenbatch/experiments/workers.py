@@ -89,12 +89,14 @@ def _carry_out(task: bytes, item: Any) -> Any:
 
 def _elsewhere(task: bytes, items: tuple[Any, ...], workers: int) -> Iterator[tuple[Any, Any]]:
     from concurrent.futures import as_completed
+    from multiprocessing.resource_tracker import ensure_running
 
     from loky.process_executor import ProcessPoolExecutor
 
-    executor = ProcessPoolExecutor(max_workers=workers, timeout=_IDLE_S)
+    executor = ProcessPoolExecutor(max_workers=workers, timeout=_IDLE_S, initializer=_ignore_ctrl_c)
     try:
-        with _deaf_to_ctrl_c():
+        ensure_running()  # starting it lifts the block
+        with _ctrl_c_blocked():
             futures = {executor.submit(_carry_out, task, item): item for item in items}
         for future in as_completed(futures):
             if future.exception() is not None:
@@ -106,9 +108,13 @@ def _elsewhere(task: bytes, items: tuple[Any, ...], workers: int) -> Iterator[tu
         executor.shutdown(wait=True, kill_workers=True)
 
 
+def _ignore_ctrl_c() -> None:
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+
+
 @contextmanager
-def _deaf_to_ctrl_c() -> Iterator[None]:
-    """Processes started here ignore Ctrl-C; this one ends them."""
+def _ctrl_c_blocked() -> Iterator[None]:
+    """Processes started here inherit the block, until they ignore Ctrl-C themselves; this process ends them."""
     before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     try:
         yield

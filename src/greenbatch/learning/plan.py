@@ -96,7 +96,8 @@ def make_plan(
     table = {**made.training, **{key: value for key, value in given.items() if value is not None}}
     settings = read_training(table)
     if windows not in MODES:
-        raise InputError(f"is {windows!r}", field="--windows", fix="give " + " or ".join(MODES))
+        more = "; the number of windows is --set training.windows=N" if windows.isdecimal() else ""
+        raise InputError(f"is {windows!r}", field="--windows", fix=f"give {' or '.join(MODES)}{more}")
     if minutes is not None and not 0 < minutes < 1e6:
         raise InputError(f"is {minutes:g}", field="--minutes", fix="give a number of minutes above 0")
     mode: Mode = "published" if windows == "published" else "held-out"

@@ -12,7 +12,7 @@ from __future__ import annotations
 import importlib.util
 import inspect
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cache
@@ -160,6 +160,9 @@ def scheduler_table(deciders: Iterable[Decider] | Mapping[str, Decider] | Decide
         if name in table:
             fix = 'name each scheduler once, or give names of your own: {"mine": rule}'
             raise InputError(f"two are called {name}", field="schedulers", fix=fix)
+        spelled = getattr(made, "name", name)
+        if twin := next((other for other, one in table.items() if getattr(one, "name", other) == spelled), None):
+            raise InputError(f"{twin} and {name} are the same", field="schedulers", fix="name each scheduler once")
         table[name] = made
     return table
 
@@ -188,6 +191,9 @@ def _spelled(spec: str) -> Scheduler | LearnedScheduler | PricedScheduler:
         from greenbatch.learning.learned import learned
 
         return learned(f"{policy}+{backfill}", model["preset"], model["folder"], given, backfill_name, settings)
+    if policy_name.endswith("@") and ".py:" not in policy_name:
+        fix = f"write {policy_name}FOLDER, or the name of a shipped model: see greenbatch schedulers"
+        raise InputError("names no model", field=f"scheduler {spec!r}", fix=fix)
     entry = _entry(policy_name, spec)
     parameters = numbers(given, entry.parameters, policy_name, spec)
     if backfill_name != "none" and not entry.backfills:
@@ -213,8 +219,16 @@ def split_schedulers(text: str) -> list[str]:
     return specs
 
 
-def input_files(specs: Sequence[str]) -> dict[str, str]:
-    """File name -> SHA-256 of every file that the schedulers' names refer to: Python files, and weights of models."""
+def input_files(deciders: Iterable[Decider]) -> dict[str, str]:
+    """File name -> SHA-256 of every file that the schedulers were made from: Python files, and weights of models.
+
+    Args:
+        deciders: names, or schedulers made from names; others are made from no file.
+    """
+    specs = [
+        each if isinstance(each, str) else str(getattr(each, "name", "")) for each in deciders
+        if isinstance(each, (str, Scheduler)) or hasattr(each, "model")
+    ]  # fmt: skip
     files = provenance.rule_files([spec for spec in specs if not _model(spec)])
     for spec in filter(_model, specs):
         if model := _model(_parse(_split(spec.strip())[0], spec)[0]):

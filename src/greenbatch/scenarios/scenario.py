@@ -181,6 +181,10 @@ def read_scenario(
     return check(raw, file=file, lines=lines), file, lines
 
 
+_FLAGS = {"workload.file": "--trace", "workload.dataset": "--trace", "cluster.processors": "--processors"}
+"""Keys that a flag or an argument of `load_scenario` sets instead of the file."""
+
+
 def load_scenario(
     name_or_path: str | Path,
     *,
@@ -208,7 +212,13 @@ def load_scenario(
         given |= {"workload.generator": None, **_trace_keys(trace)}
     if processors is not None:
         given["cluster.processors"] = processors
-    section, file, lines = read_scenario(name_or_path, overrides=given)
+    try:
+        section, file, lines = read_scenario(name_or_path, overrides=given)
+    except InputError as error:
+        flag = _FLAGS.get(error.field or "", "") if error.field in given else ""
+        if flag and error.field not in (overrides or {}):
+            raise InputError(error.problem, field=flag, fix=error.fix) from None
+        raise
     origin = Origin(file, lines, None if trace is None else Path())
     size = section.cluster.processors
     workload = build_workload(section.workload, origin, processors=None if size == "trace" else size, strict=strict)
