@@ -5,7 +5,7 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 READY  := $(VENV)/.ready
 
-.PHONY: demo help test check docs bench fuzz clean
+.PHONY: demo help test check docs bench fuzz kills clean
 
 demo: $(READY)          ## compare schedulers on the embedded scenario: table, report
 	$(BIN)/greenbatch demo --out demo --force
@@ -31,6 +31,9 @@ bench: $(READY)         ## measure the speed, as one JSON object
 
 fuzz: $(READY)          ## test damaged input files for ten minutes
 	$(BIN)/python tests/fuzz.py --minutes 10
+
+kills: $(READY)         ## kill every command at each of its file-system steps
+	$(BIN)/python tests/kills.py --every
 
 clean:                  ## remove .venv, demo and docs/_build
 	rm -rf $(VENV) demo docs/_build

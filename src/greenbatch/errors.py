@@ -79,5 +79,18 @@ class DataMissing(InputError):
     """A data file that is neither in ``GREENBATCH_DATA`` nor in the user's cache."""
 
 
+class Interrupted(KeyboardInterrupt):
+    """Stopped by the user.
+
+    Args:
+        kept: what is kept; may be empty.
+        resume: the command line that resumes the work, if there is one.
+    """
+
+    def __init__(self, kept: str = "", *, resume: str = "") -> None:
+        self.kept, self.resume = f"{kept}; " if kept and resume else kept, resume
+        super().__init__(f"{self.kept}resume with: {resume}" if resume else kept)
+
+
 class SupplyExhausted(GreenbatchError):
     """The simulated clock left the power series, and the site does not repeat it."""

@@ -170,3 +170,25 @@ def test_names_of_files_that_are_not_ascii(small: Path) -> None:
 )
 def test_what_ascii_can_say(text: str, plain: str) -> None:
     assert "".join(nearest(each) if not each.isascii() else each for each in text) == plain
+
+
+def test_the_command_that_resumes_is_not_wrapped_in_a_terminal() -> None:
+    resume = "greenbatch compare --schedulers " + ",".join(["fcfs+easy"] * 9) + " --out runs/one --resume"
+    code = (
+        "import sys, greenbatch.cli.app as app\nfrom greenbatch.cli import main\n"
+        "from greenbatch.errors import Interrupted\n"
+        "def run(_):\n    raise Interrupted('2 of 3 windows are finished', resume=sys.argv[1])\n"
+        "app.run = run\nsys.exit(main([]))"
+    )
+    ours, theirs = os.openpty()
+    environment = os.environ | {"COLUMNS": "60"}
+    done = subprocess.run([sys.executable, "-c", code, resume], stderr=theirs, env=environment, check=False)
+    os.close(theirs)
+    shown = os.read(ours, 10_000).decode().splitlines()
+    os.close(ours)
+    assert done.returncode == 130
+    assert (
+        " ".join(line.strip() for line in shown[:-1])
+        == "greenbatch: interrupted; 2 of 3 windows are finished; resume with:"
+    )
+    assert shown[-1] == resume

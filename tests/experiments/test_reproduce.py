@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+import re
 from collections.abc import Callable
 from pathlib import Path
 
@@ -167,3 +168,15 @@ def test_command_line_prints_cells_as_json(capsys: pytest.CaptureFixture[str], g
     }  # fmt: skip
     assert {c["trace"] for c in made} == {"Lublin-2"}
     assert sum(c["verdict"] == "equal" for c in made) == 20
+
+
+def test_command_line_prints_notes_before_the_tables_and_the_count_after(
+    capsys: pytest.CaptureFixture[str], greenbatch_data: Find
+) -> None:
+    greenbatch_data("swf/lublin_256.swf.gz")
+    assert main(["reproduce", "rlscheduler", "--traces", "Lublin-1", "--starts", "0"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0] == "note: requested time missing, run time used: 10000, first at line 8"
+    assert lines[1].startswith("Table V, Lublin-1")
+    counted = r"0 of 20 computed figures equal .*; 4 are learned or searched columns, not computed here; .*\."
+    assert re.fullmatch(counted, lines[-1]), lines[-1]

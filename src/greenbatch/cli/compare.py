@@ -12,7 +12,7 @@ from greenbatch.cli.flags import Natural, Positive, Switch, items, resume_line
 from greenbatch.cli.flags import whole as whole_number
 from greenbatch.cli.listing import say
 from greenbatch.cli.progress import progress_line
-from greenbatch.errors import InputError
+from greenbatch.errors import InputError, Interrupted
 
 REPORT = "report.html"
 
@@ -157,9 +157,9 @@ def run_comparison(
         print(f"written to {out}")
     if partial or not drawn:
         kept = f"{done} of {total} windows are finished{'' if drawn else ', the report is not drawn'}"
-        raise KeyboardInterrupt(
-            f"{kept} and printed" if out is None else f"{kept}; resume with: {resume_line(COMMAND.get())}"
-        )
+        if out is None:
+            raise Interrupted(f"{kept} and printed")
+        raise Interrupted(kept, resume=resume_line(COMMAND.get()))
 
 
 def borrowed_machine(question: Scenario, scenario: str, trace: str | None) -> list[str]:

@@ -10,11 +10,14 @@ import json
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from greenbatch.datasets import sha256 as digest_of
 from greenbatch.errors import InputError
 from greenbatch.storage import Ours, check_folder, replacement
+
+if TYPE_CHECKING:
+    from greenbatch.scenarios import Scenario
 
 RECORD = "provenance.json"
 _MARK = "greenbatch"
@@ -56,6 +59,19 @@ def write_record(folder: Path, provenance: Mapping[str, Any]) -> None:
     files = {name: digest_of(folder / name) for name in _files(folder)}
     content = {"tool": _MARK, "files": files, **provenance}
     (folder / RECORD).write_text(json.dumps(content, indent=2, allow_nan=False) + "\n", encoding="utf-8")
+
+
+def sources_of(scenarios: Mapping[str, Scenario]) -> dict[str, Any]:
+    """The arguments of `provenance.provenance` that several scenarios determine together, each trace once.
+
+    Args:
+        scenarios: name of a trace -> its scenario.
+    """
+    return {
+        "scenario": {trace: scenario.resolved for trace, scenario in scenarios.items()},
+        "inputs": {file: digest for scenario in scenarios.values() for file, digest in scenario.inputs.items()},
+        "notes": list(dict.fromkeys(note for scenario in scenarios.values() for note in scenario.notes)),
+    }
 
 
 def _check(target: Path, force: bool, ours: Ours | None = None) -> None:

@@ -11,9 +11,6 @@ import signal
 import sys
 from contextlib import suppress
 
-RESUME = " resume with: "
-"""What stands before a command line in a message."""
-
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -60,8 +57,7 @@ def _outcome(error: BaseException, heard: list[int]) -> tuple[int, str]:
     if heard and heard[0] != signal.SIGINT:
         return 128 + heard[0], ""
     if heard or isinstance(error, KeyboardInterrupt):  # interrupted code may raise an error of its own
-        text = str(error) if isinstance(error, KeyboardInterrupt) else ""
-        return 130, f"interrupted; {text}" if text else "interrupted"
+        return 130, _stopped(error)
     if isinstance(error, BrokenPipeError) or isinstance(error.__context__, BrokenPipeError):  # rich exits with 1
         return 141, ""
     if isinstance(error, GreenbatchError):
@@ -74,16 +70,25 @@ def _outcome(error: BaseException, heard: list[int]) -> tuple[int, str]:
     raise error
 
 
+def _stopped(error: BaseException) -> str:
+    """What to say after Ctrl-C. In a terminal, the command that resumes is a line of its own, to be copied."""
+    from greenbatch.errors import Interrupted
+
+    if isinstance(error, Interrupted) and error.resume and sys.stderr.isatty():
+        return f"interrupted; {error.kept}resume with:\n{error.resume}"
+    text = str(error) if isinstance(error, KeyboardInterrupt) else ""
+    return f"interrupted; {text}" if text else "interrupted"
+
+
 def _say(message: str) -> None:
     from greenbatch.cli.listing import say
 
-    told, resume, command = " ".join(message.split()).partition(RESUME)
-    parts = [told.rstrip() + resume.rstrip(), command] if resume and sys.stderr.isatty() else [told + resume + command]
+    first, _, command = message.partition("\n")
     with suppress(OSError):
-        if parts[0]:
-            say(f"greenbatch: {parts[0]}", file=sys.stderr)
-        for line in parts[1:]:  # a command that is broken into lines cannot be copied
-            print(line, file=sys.stderr, flush=True)
+        if first:
+            say(f"greenbatch: {first}", file=sys.stderr)
+        if command:  # not wrapped
+            print(command, file=sys.stderr, flush=True)
 
 
 def _on_signals(heard: list[int]) -> dict[int, Any]:

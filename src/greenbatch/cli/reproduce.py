@@ -13,7 +13,7 @@ from greenbatch.cli.train import Texts
 from greenbatch.errors import InputError
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
 
 def reproduce(
@@ -104,52 +104,57 @@ def reproduce(
     given_here = (epochs, minutes, seeds, presets, goals, backfills, windows, eta, threads, overrides)
     if any(value is not None for value in given_here):
         raise InputError("apply to training only", field="--epochs to --set", fix="give --train, or --trained FOLDER")
-    from greenbatch.cli.output import result_folder
+    from greenbatch.cli.app import COMMAND
+    from greenbatch.cli.output import result_folder, sources_of
+    from greenbatch.experiments.data_notes import first_notes
+    from greenbatch.experiments.reproduce import PROTOCOLS
     from greenbatch.experiments.reproduce import reproduce as run
+    from greenbatch.provenance import provenance
+    from greenbatch.scenarios import load_scenario
 
     given = None if starts is None else [whole(text, "--starts", 0) for text in items(starts, "--starts")]
     names = None if traces is None else items(traces, "--traces")
 
-    def cells() -> list[dict[str, Any]]:
+    def computed() -> tuple[list[dict[str, Any]], dict[str, Any]]:
         with progress_line() as show:
-            return run(protocol, traces=names, starts=given, sigma=sigma, workers=workers, progress=show)
+            made = run(protocol, traces=names, starts=given, sigma=sigma, workers=workers, progress=show)
+        traces = PROTOCOLS[protocol].traces
+        return made, sources_of({trace: load_scenario(traces[trace]) for trace in names or traces})
 
     if out is None:
-        made = cells()
+        cells, sources = computed()
     else:
         with result_folder(out, force=force) as folder:
-            made = cells()
-            write_cells(protocol, made, folder, {"traces": names, "starts": given, "sigma": sigma})
+            cells, sources = computed()
+            settings = {"protocol": protocol, "traces": names, "starts": given, "sigma": sigma}
+            write_cells(protocol, cells, folder, provenance(**sources, settings=settings, command=COMMAND.get()))
     if json:
-        print(encoder.dumps(made, indent=2, allow_nan=False))
-    else:
-        print_cells(made)
+        print(encoder.dumps(cells, indent=2, allow_nan=False))
+        return
+    for line in first_notes(sources["notes"], "report.html" if out else "report.html of a run with --out"):
+        say(f"note: {line}")
+    print_cells(cells)
 
 
-def write_cells(protocol: str, cells: Sequence[dict[str, Any]], folder: Path, settings: dict[str, Any]) -> None:
-    """Write cells.json, summary.json, report.html and provenance.json."""
-    from greenbatch.cli.app import COMMAND
+def write_cells(protocol: str, cells: Sequence[dict[str, Any]], folder: Path, record: Mapping[str, Any]) -> None:
+    """Write cells.json, summary.json, report.html and provenance.json.
+
+    Args:
+        protocol: name of the paper's protocol.
+        cells: the cells.
+        folder: the target folder.
+        record: provenance.
+    """
     from greenbatch.cli.output import write_record
     from greenbatch.experiments.report import write_reproduction
     from greenbatch.experiments.reproduce import PROTOCOLS, summary
-    from greenbatch.provenance import provenance
-    from greenbatch.scenarios import load_scenario
 
-    wanted = settings["traces"] or PROTOCOLS[protocol].traces
-    scenarios = {trace: load_scenario(PROTOCOLS[protocol].traces[trace]) for trace in wanted}
-    record = provenance(
-        scenario={trace: scenario.resolved for trace, scenario in scenarios.items()},
-        inputs={file: digest for scenario in scenarios.values() for file, digest in scenario.inputs.items()},
-        notes=list(dict.fromkeys(note for scenario in scenarios.values() for note in scenario.notes)),
-        settings={"protocol": protocol, **settings},
-        command=COMMAND.get(),
-    )
     for name, content in (("cells", list(cells)), ("summary", summary(cells))):
         text = encoder.dumps(content, indent=2, allow_nan=False) + "\n"
         (folder / f"{name}.json").write_text(text, encoding="utf-8")
     write_reproduction(
-        folder / "report.html", title=PROTOCOLS[protocol].title, command=" ".join(COMMAND.get()), cells=cells,
-        provenance=record,
+        folder / "report.html", title=PROTOCOLS[protocol].title, command=" ".join(record["run"]["command"]),
+        cells=cells, notes=record["notes"], provenance=record,
     )  # fmt: skip
     write_record(folder, record)
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from greenbatch.cli.flags import items, whole
 from greenbatch.cli.progress import progress_line
-from greenbatch.errors import InputError
+from greenbatch.errors import InputError, Interrupted
 
 if TYPE_CHECKING:
     from greenbatch.experiments.studies import Selection, Study
@@ -129,7 +129,7 @@ def _train(paper: Study, which: Selection, place: Path, flags: TrainingFlags) ->
         with progress_line() as show:
             train_missing(paper, cells_of(paper, which), place, budget, progress=show, tell=_tell)
     except KeyboardInterrupt:
-        raise KeyboardInterrupt(f"finished trainings are kept in {place}; repeat the same command to resume") from None
+        raise Interrupted(f"finished trainings are kept in {place}; repeat the same command to resume") from None
 
 
 def _tell(line: str) -> None:
@@ -144,7 +144,7 @@ def write_results(paper: Study, made: Sequence[Result], folder: Path, command: s
     import polars as pl
 
     from greenbatch.cli.app import COMMAND
-    from greenbatch.cli.output import write_record
+    from greenbatch.cli.output import sources_of, write_record
     from greenbatch.experiments.study_report import all_lines, all_tables, write_study
     from greenbatch.experiments.tables import write
     from greenbatch.provenance import provenance
@@ -162,9 +162,7 @@ def write_results(paper: Study, made: Sequence[Result], folder: Path, command: s
     (folder / "table.md").write_text(text + "\n", encoding="utf-8")
     scenarios = {result.trace: load_scenario(paper.traces[result.trace]) for result in made}
     record = provenance(
-        scenario={trace: scenario.resolved for trace, scenario in scenarios.items()},
-        inputs={file: digest for scenario in scenarios.values() for file, digest in scenario.inputs.items()},
-        notes=list(dict.fromkeys(note for scenario in scenarios.values() for note in scenario.notes)),
+        **sources_of(scenarios),
         settings={"study": paper.name, "windows": {f"{r.trace}, {r.windows}": [list(r.starts), r.jobs] for r in made}},
         command=COMMAND.get(),
     )

@@ -14,7 +14,7 @@ from cyclopts import Parameter
 from greenbatch.cli.flags import Natural, Positive, Switch, resume_line
 from greenbatch.cli.listing import say
 from greenbatch.cli.progress import LOG_S, TimeLeft, clock
-from greenbatch.errors import InputError
+from greenbatch.errors import InputError, Interrupted
 
 if TYPE_CHECKING:
     from rich.progress import Progress
@@ -101,8 +101,8 @@ def train(
             )
     except KeyboardInterrupt:
         if resume or _identity(out) != earlier:
-            raise KeyboardInterrupt(f"resume with: {resume_line(COMMAND.get())}") from None
-        raise KeyboardInterrupt(f"the earlier training in {out} is untouched" if runs.begun(out) else "") from None
+            raise Interrupted(resume=resume_line(COMMAND.get())) from None
+        raise Interrupted(f"the earlier training in {out} is untouched" if runs.begun(out) else "") from None
     _print_result(counters, plan.preset.name, plan.backfill, out / runs.MODEL)
 
 

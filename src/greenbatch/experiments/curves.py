@@ -15,11 +15,11 @@ from greenbatch.experiments.drawing import (
     color_of,
     dash_of,
     drawing,
+    empty_figure,
     legend_room,
     marked,
     marker_of,
     new_figure,
-    picture_of,
     slug,
     wrapped,
 )
@@ -96,7 +96,7 @@ def _curve_plot(logs: Logs, name: str, key: str, title: str, axis: str, reading:
         caption = f"{axis[0].upper()}{axis[1:]}. {reading}"
         if seeds > 1:
             caption += " Line: mean over the seeds; band: lowest to highest seed."
-        return picture_of(figure, f"{slug(name)}-{slug(key)}", title, caption, f"Line chart over the epochs: {ends}.")
+        return Picture(f"{slug(name)}-{slug(key)}", title, caption, f"Line chart over the epochs: {ends}.", figure)
 
 
 def wrapped_axis(text: str) -> str:
@@ -156,7 +156,7 @@ def delay_plot(
                          zip(words, shares[0], shares[-1], strict=True))  # fmt: skip
         caption = "Delays sampled during training, bottom to top in the order of the legend."
         alt = f"Stacked columns over the epochs: {told}."
-        return picture_of(figure, f"{slug(name)}-delays-{slug(label)}", f"Delays chosen: {label}", caption, alt)
+        return Picture(f"{slug(name)}-delays-{slug(label)}", f"Delays chosen: {label}", caption, alt, figure)
 
 
 def sweep_plot(points: Mapping[str, Sequence[tuple[float, float, float]]], name: str) -> Picture | None:
@@ -170,13 +170,9 @@ def sweep_plot(points: Mapping[str, Sequence[tuple[float, float, float]]], name:
     """
     if max((len(each) for each in points.values()), default=0) < 2:
         return None
-    from matplotlib.figure import Figure
-
-    from greenbatch.experiments.drawing import WIDTH_IN
-
     columns, room = legend_room(list(points))
     with drawing():
-        figure = Figure(figsize=(WIDTH_IN, 3.3 + room))
+        figure = empty_figure(3.3 + room)
         upper, lower = figure.subplots(2, 1, sharex=True)
         for k, (label, each) in enumerate(points.items()):
             eta, slow, green = np.array(sorted(each)).T
@@ -189,4 +185,4 @@ def sweep_plot(points: Mapping[str, Sequence[tuple[float, float, float]]], name:
         told = "; ".join(f"{label} at {e:g}: {s:.4g}, {g:.1%}" for label, each in points.items() for e, s, g in each)
         alt = f"Two line charts against the penalty factor: {told}."
         caption = "Each point is the mean over seeds and windows of models trained with this factor."
-        return picture_of(figure, f"sweep-{slug(name)}", f"Penalty factor: {name}", caption, alt)
+        return Picture(f"sweep-{slug(name)}", f"Penalty factor: {name}", caption, alt, figure)

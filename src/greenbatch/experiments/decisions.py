@@ -19,7 +19,6 @@ from greenbatch.experiments.drawing import (
     color_of,
     drawing,
     new_figure,
-    picture_of,
     plain_log_ticks,
     slug,
 )
@@ -221,7 +220,7 @@ def _sure_plot(name: str, choices: Sequence[Choice], first_s: float) -> Picture:
         caption = f"{int(several.sum()):,} of {len(choices):,} decisions had more than one candidate; each is a dot."
         middle = f"; median {np.median(sure[several]):.0f}%" if several.any() else ""
         alt = f"Scatter plot of the probability of the chosen job over time under {name}{middle}."
-        return picture_of(figure, f"sure-{slug(name)}", "How sure", caption, alt)
+        return Picture(f"sure-{slug(name)}", "How sure", caption, alt, figure)
 
 
 def _candidate_plot(name: str, choices: Sequence[Choice]) -> Picture | None:
@@ -248,7 +247,7 @@ def _candidate_plot(name: str, choices: Sequence[Choice]) -> Picture | None:
             f"{c.surest:.0%}. Ring: chosen."
         )
         alt = f"Scatter plot of {len(jobs)} waiting jobs by requested time and wait under {name}, sized by probability."
-        return picture_of(figure, f"candidates-{slug(name)}", "Scores of the candidates", caption, alt)
+        return Picture(f"candidates-{slug(name)}", "Scores of the candidates", caption, alt, figure)
 
 
 def _delay_plot(name: str, choices: Sequence[Choice], delays: Sequence[dict[str, Any]]) -> Picture | None:
@@ -270,6 +269,6 @@ def _delay_plot(name: str, choices: Sequence[Choice], delays: Sequence[dict[str,
         figure.legend(loc="outside upper left", ncols=2)
         told = "; ".join(f"{word} {value:.0f}%" for word, value in zip(words, share, strict=True))
         caption = "How often each delay was chosen in the window, and its mean probability."
-        return picture_of(
-            figure, f"window-delays-{slug(name)}", "Delays chosen in the window", caption, f"Bar chart: {told}."
+        return Picture(
+            f"window-delays-{slug(name)}", "Delays chosen in the window", caption, f"Bar chart: {told}.", figure
         )

@@ -13,7 +13,7 @@ import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cache, cached_property
 from html import escape
 from typing import TYPE_CHECKING, Any
 
@@ -81,11 +81,30 @@ def drawing() -> Iterator[None]:
 
 
 def new_figure(height_in: float) -> tuple[Figure, Axes]:
-    """An empty figure of the common width, without pyplot."""
-    from greenbatch.experiments.shown_figure import ShownFigure
-
-    figure = ShownFigure(figsize=(WIDTH_IN, height_in))
+    """An empty figure of the common width with one plot, without pyplot."""
+    figure = empty_figure(height_in)
     return figure, figure.subplots()
+
+
+def empty_figure(height_in: float) -> Figure:
+    """An empty figure of the common width, which notebooks display without pyplot."""
+    return _shown_figure()(figsize=(WIDTH_IN, height_in))
+
+
+@cache
+def _shown_figure() -> type[Figure]:
+    """A class of figures in our style that can be changed and saved like any other; made on first use."""
+    from matplotlib.figure import Figure
+
+    class ShownFigure(Figure):
+        def _repr_svg_(self) -> str:
+            stream = io.StringIO()
+            with drawing():
+                self.savefig(stream, format="svg", facecolor="white")
+            text = stream.getvalue()
+            return text[text.index("<svg") :]
+
+    return ShownFigure
 
 
 def _svg(figure: Figure, name: str) -> str:
@@ -110,11 +129,6 @@ def _svg(figure: Figure, name: str) -> str:
     width, height = (float(x) for x in re.findall(r'viewBox="0 0 ([\d.]+) ([\d.]+)"', text)[0])
     size = f'viewBox="0 0 {width:g} {height:g}" width="{width:g}pt" height="{height:g}pt"'
     return re.sub(r"<svg[^>]*>", f'<svg role="img" aria-labelledby="{name}-alt" {size}>', text, count=1).strip()
-
-
-def picture_of(figure: Figure, name: str, title: str, caption: str, alt: str) -> Picture:
-    """A drawn figure, and its alternative text."""
-    return Picture(name, title, caption, alt, figure)
 
 
 def standalone(picture: Picture) -> str:

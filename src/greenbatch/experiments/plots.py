@@ -25,7 +25,6 @@ from greenbatch.experiments.drawing import (
     marked,
     marker_of,
     new_figure,
-    picture_of,
     plain_log_ticks,
     slug,
     wrapped,
@@ -101,7 +100,7 @@ def power_plots(outcomes: Mapping[str, Outcome], hours: float = 48.0) -> list[Pi
                 f"Area chart of cluster power under {name} over {hours:g} hours against renewable supply. "
                 f"{share:.0%} of the energy is renewable, {brown_kwh:,.1f} kWh come from the grid."
             )
-            pictures.append(picture_of(figure, f"power-{k}-{slug(name)}", title, caption, alt))
+            pictures.append(Picture(f"power-{k}-{slug(name)}", title, caption, alt, figure))
     return pictures
 
 
@@ -147,7 +146,7 @@ def tradeoff_plot(frame: polars.DataFrame, baseline: str) -> Picture | None:
             f"{baseline}, which alone raises renewable utilization."
         ) + (f" Lines: 95% intervals over {sample}." if max(slow[name].count for name in shown) > 1 else "")
         alt = f"Scatter plot of mean bounded slowdown against renewable utilization: {words}."
-        return picture_of(figure, "tradeoff", "Slowdown against renewables", caption, alt)
+        return Picture("tradeoff", "Slowdown against renewables", caption, alt, figure)
 
 
 def box_plot(frame: polars.DataFrame, column: Column) -> Picture | None:
@@ -188,7 +187,7 @@ def box_plot(frame: polars.DataFrame, column: Column) -> Picture | None:
         medians = "; ".join(f"{name} {np.median(v):.4g}" for name, v in values.items() if v.size)
         caption = "Box: quartiles; whiskers: extremes; line: median; diamond: mean; dots: single windows."
         alt = f"Box plots over windows of {column.header.lower()}{unit}. Medians: {medians}."
-        return picture_of(figure, f"box-{slug(column.metric)}", f"{column.header} over the windows", caption, alt)
+        return Picture(f"box-{slug(column.metric)}", f"{column.header} over the windows", caption, alt, figure)
 
 
 def box_plots(frame: polars.DataFrame) -> list[Picture]:
@@ -302,7 +301,7 @@ def _gantt(
             f"Gantt chart of {name}: {len(outcome.start_s):,} jobs on {outcome.cluster.processors:,} processors, "
             f"the last ends {(float(outcome.end_s.max()) - first_s) / 86_400:.1f} days after the first submission."
         )
-        return picture_of(figure, f"gantt-{k}-{slug(name)}", f"Schedule: {name}", caption, alt)
+        return Picture(f"gantt-{k}-{slug(name)}", f"Schedule: {name}", caption, alt, figure)
 
 
 def queue_length(outcome: Outcome, edges_s: Floats) -> Floats:
@@ -351,7 +350,7 @@ def queue_plot(
         figure.legend(loc="outside lower left", ncols=columns)
         caption = f"Mean queue length in {points} equal steps of {(edges[1] - edges[0]) / 60:.0f} min."
         alt = f"Line chart of the number of waiting jobs over time. Highest: {'; '.join(peaks)}."
-        return picture_of(figure, "queue", "Queue length", caption, alt)
+        return Picture("queue", "Queue length", caption, alt, figure)
 
 
 def published_plots(cells: Sequence[Mapping[str, Any]]) -> list[Picture]:
@@ -389,4 +388,4 @@ def _published(metric: str, cells: Sequence[Mapping[str, Any]]) -> Picture:
         told = summary(cells)["text"]
         alt = f"Dot plot of {len(cells)} figures of {metric}, published and ours. {told}"
         caption = told
-        return picture_of(figure, f"published-{slug(metric)}", f"Published and ours: {metric}", caption, alt)
+        return Picture(f"published-{slug(metric)}", f"Published and ours: {metric}", caption, alt, figure)

@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from greenbatch.scenarios.schema import ScenarioFile
 
 _MOST_SHOWN = 5
-_HELP = "see: greenbatch scenario schema"
 
 _FIXES = {
     "missing": "add it",
