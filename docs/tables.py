@@ -14,6 +14,7 @@ from functools import partial
 from pathlib import Path
 
 from learning_tables import LEARNING
+from results_tables import RESULT_TABLES
 from scenario_keys import section, sections, sources
 from texts import NOTHING, markdown, table
 
@@ -109,6 +110,7 @@ TABLES: dict[str, Callable[[], str]] = {
     "units": units,
     "verbs": verbs,
     **LEARNING,
+    **RESULT_TABLES,
 }
 """Name -> the function that makes it."""
 

@@ -201,7 +201,7 @@ def test_figures_are_means_over_windows_of_each_seed(gas_marl: Trained) -> None:
     assert (row["starts"], row["jobs"]) == ([90, 100], 50)
     assert np.array(figure["values"]) == pytest.approx(np.array(by_window))
     assert (figure["mean"], figure["low"], figure["high"]) == pytest.approx((at.mean, at.low, at.high))
-    beside = {"makespan_ratio", "common_horizon_brown_kwh", "p95_wait_s", "avg_bounded_slowdown_under_5min"}
+    beside = {"makespan_ratio", "horizon_brown_kwh", "p95_wait_s", "avg_bounded_slowdown_under_5min"}
     assert beside <= set(row["figures"])
     assert [t["epochs"] for t in row["agent"]["trainings"]] == [2, 2]
     assert all(t["decisions"] > 0 and t["minutes"] >= 0 for t in row["agent"]["trainings"])

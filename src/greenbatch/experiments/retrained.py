@@ -20,7 +20,7 @@ from greenbatch.learning.runs import MODEL, begun, carry_out, check_new
 if TYPE_CHECKING:
     from greenbatch.scenarios import Scenario
 
-METRICS = ("renewable_utilization", "avg_bounded_slowdown", "makespan_ratio", "common_horizon_brown_kwh", "p95_wait_s")
+METRICS = ("renewable_utilization", "avg_bounded_slowdown", "makespan_ratio", "horizon_brown_kwh", "p95_wait_s")
 """Metrics that are compared."""
 
 

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 Windows = Mapping[str, tuple[Sequence[int], int]]
 """Kind of windows -> first jobs of the test windows, and jobs per window."""
 
-BESIDE = ("makespan_ratio", "common_horizon_brown_kwh", "p95_wait_s", "utilization", "avg_wait_s",
+BESIDE = ("makespan_ratio", "horizon_brown_kwh", "horizon_unfinished_share", "p95_wait_s", "utilization", "avg_wait_s",
           "avg_bounded_slowdown_under_5min", "avg_bounded_slowdown_5min_to_1h", "avg_bounded_slowdown_1h_to_4h",
           "avg_bounded_slowdown_over_4h")  # fmt: skip
 """Metrics that are always shown beside those of the papers."""

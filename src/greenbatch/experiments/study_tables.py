@@ -12,7 +12,6 @@ from greenbatch.experiments.studies import Agent
 from greenbatch.experiments.study_results import UNCOMPARABLE, Result
 from greenbatch.experiments.tables import (
     CLASS_COLUMNS,
-    COMMON_BROWN,
     MAIN,
     Cell,
     Column,
@@ -30,7 +29,8 @@ AS_PRINTED = (
     Column("avg_wait_s", "Wait", "s", digits=0, short="Wait"),
 )
 """Figures of the papers' tables, in the papers' units."""
-BESIDE = (COMMON_BROWN, *(c for c in MAIN if c.metric in {"makespan_ratio", "p95_wait_s", "utilization"}))
+BESIDE = tuple(c for name in ("horizon_brown_kwh", "makespan_ratio", "p95_wait_s", "utilization")
+               for c in MAIN if c.metric == name)  # fmt: skip
 """Columns that are always shown beside them."""
 NOT_TRAINED = "not trained"
 COVERS = (
@@ -83,8 +83,12 @@ def figure_table(result: Result, *, narrow: bool = False) -> Table:
         rows.append((_name(row), tuple(cells)))
     notes = [
         f"{len(result.starts)} windows of {result.jobs:,} jobs. {COVERS} Makespan relative to {result.study.baseline} "
-        "in the same window; brown energy over the common horizon of the schedulers of this table.",
+        "in the same window; brown energy from the first submission over the scenario's horizon.",
     ]
+    unfinished = {row["scheduler"]: row["figures"].get("horizon_unfinished_share", {}) for row in result.rows}
+    late = [f"{name} {share['mean']:.1%}" for name, share in unfinished.items() if share and share["mean"] > 0]
+    if late:
+        notes.append(f"Brown energy is understated where work is unfinished at the horizon: {', '.join(late)}.")
     if result.windows == "published":
         notes.append("Bold: the whole interval of an agent is at least as good as the published figure.")
     paper = result.study.etas.get(result.trace)
