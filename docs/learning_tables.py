@@ -26,7 +26,7 @@ def feature_table(known: Mapping[str, Feature]) -> str:
 
 
 def normalizers() -> str:
-    """Scales that depend on the scenario, as `envs.preset.resolve` tells them."""
+    """Scales that depend on the scenario, as `envs.preset.resolve` documents them."""
     doc = markdown(preset.resolve.__doc__)
     found = re.findall(r"`([a-z_*]+)`: (.+?)(?= `[a-z_*]+`: | Raises:|$)", doc)
     return table(("Scale", "Value"), ((f"`{name}`", text[:1].upper() + text[1:]) for name, text in found))
@@ -44,7 +44,7 @@ def presets() -> str:
         made = preset.preset(name)
         network = made.network.get("kind", NOTHING)
         rows.append((f"`{name}`", markdown(made.description), f"`{network}`", f"`{made.backfill}`"))
-    return table(("Preset", "What it is", "Network", "Backfilling"), rows)
+    return table(("Preset", "Description", "Network", "Backfilling"), rows)
 
 
 def keys(kind: type[BaseModel], first: str = "") -> str:

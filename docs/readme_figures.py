@@ -1,4 +1,4 @@
-"""Make the README's table and picture anew: ``python docs/readme_figures.py`` prints the one and writes the other."""
+"""Regenerate the README's table and picture: ``python docs/readme_figures.py`` prints the one and writes the other."""
 
 from __future__ import annotations
 

@@ -37,14 +37,14 @@ def policies() -> str:
     for name, entry in sorted(built_in.items(), key=lambda item: not item[1].backfills):
         doc = inspect.getdoc(entry.plan) if entry.parameters else entry.summary
         rows.append((f"`{name}`", _told(name, doc), _parameters(entry.parameters), "yes" if entry.backfills else "no"))
-    return table(("Policy", "What goes first", "Parameters: defaults, ranges", "Backfilling"), rows)
+    return table(("Policy", "Order", "Parameters: defaults, ranges", "Backfilling"), rows)
 
 
 def backfillings() -> str:
-    """Every backfilling: what it lets go ahead, and its parameters."""
+    """Every backfilling: which jobs may overtake, and its parameters."""
     rows = [(f"`{name}`", markdown(told), _parameters(backfill_parameters(name)))
             for name, told in BACKFILL_MEANINGS.items()]  # fmt: skip
-    head = ("Backfilling", "What may go ahead of a job that does not fit", "Parameters: defaults, ranges")
+    head = ("Backfilling", "Which jobs may overtake a job that does not fit", "Parameters: defaults, ranges")
     return table(head, rows)
 
 
@@ -64,7 +64,7 @@ def metrics(scope: str) -> str:
     rows = []
     for m in METRICS.values():
         doc = _told(m.name, m.doc)
-        for name, function in PER_JOB.items():  # told once, in a table of their own
+        for name, function in PER_JOB.items():  # documented once, in a table of their own
             doc = doc.replace(f"jobs. {markdown(function.__doc__)}", f"jobs, of `{name}`.")
         if m.scope == scope:
             rows.append((f"`{m.name}`", m.unit, m.better, doc))
@@ -78,12 +78,12 @@ def job_metrics() -> str:
 
 
 def units() -> str:
-    """Every unit that a series may be declared in, and which magnitudes are believed."""
+    """Every unit that a series may be declared in, and which magnitudes are plausible."""
     rows = []
     for quantity, (low, high) in BOUNDS.items():
         known = ", ".join(f"`{name}`" for name, unit in UNITS.items() if unit.quantity == quantity)
         rows.append((f"`{quantity}`", known, f"{low:g} to {high:g} {CANONICAL[quantity]}"))
-    return table(("Quantity", "Units", "Believable"), rows)
+    return table(("Quantity", "Units", "Plausible range"), rows)
 
 
 def verbs() -> str:
@@ -93,7 +93,7 @@ def verbs() -> str:
 
 def _told(name: str, doc: str | None) -> str:
     if not doc:
-        raise LookupError(f"nothing tells what {name} is")
+        raise LookupError(f"{name} has no description")
     return markdown(doc)
 
 

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 NOTHING = "\N{EN DASH}"
-"""What stands in an empty cell."""
+"""Content of an empty cell."""
 
 
 def table(headers: Iterable[str], rows: Iterable[Iterable[str]]) -> str:

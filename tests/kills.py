@@ -282,7 +282,7 @@ def _training_problems(run: Path) -> Iterator[str]:
     try:
         saved = load_checkpoint(run / "checkpoint")
         if (run / "log.jsonl").stat().st_size < saved.state["log_bytes"]:
-            yield "the log is shorter than the checkpoint counts"
+            yield "the log is shorter than the checkpoint records"
         read_log(run / "log.jsonl")
         if any((run / "model" / name).exists() for name in ("model.json", "actor.safetensors")):
             load_model(run / "model")

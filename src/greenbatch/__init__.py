@@ -14,7 +14,7 @@ Example::
 
 from __future__ import annotations
 
-TYPE_CHECKING = False  # not from typing: the command line is to hear Ctrl-C before anything else is loaded
+TYPE_CHECKING = False  # not from typing: Ctrl-C must be handled before anything else is loaded
 if TYPE_CHECKING:
     from typing import Any
 

@@ -5,7 +5,7 @@
     GreenbatchError            one line for the user, exit code 2
     ├── InputError             a file, a flag or a value is not usable
     │   └── DataMissing        a data file that is not on this machine
-    └── SupplyExhausted        the simulation left the power series
+    └── SupplyExhausted        the simulation ran past the end of the power series
 
 Every message is one line that names the file, the line, the field and the fix, if they apply.
 """
@@ -93,4 +93,4 @@ class Interrupted(KeyboardInterrupt):
 
 
 class SupplyExhausted(GreenbatchError):
-    """The simulated clock left the power series, and the site does not repeat it."""
+    """The simulation ran past the end of the power series, and the site does not repeat it."""

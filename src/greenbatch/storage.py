@@ -362,7 +362,7 @@ def _sweep(place: Path, target: Path, ours: Ours) -> None:
         if left.exists():
             if target.is_dir():
                 _give_back(left, target, ours)
-            left.rename(new)  # nothing of the user's is in it from here on, however much of it is removed
+            left.rename(new)  # it contains no user files any more, so a partial removal is harmless
             _remove(new)
 
 

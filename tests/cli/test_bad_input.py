@@ -234,7 +234,7 @@ FLAGS = [
     (("simulate", "--scheduler", "fcfs+eazy", "--out", "out"), "did you mean easy"),
     (("simulate", "--scheduler", "", "--out", "out"), "scheduler"),
     (("simulate", "--scheduler", "cheapest-start:psi=x", "--out", "out"), "psi is 'x'"),
-    (("simulate", "--scheduler", "lptpn+easy", "--out", "out"), "takes no backfilling"),
+    (("simulate", "--scheduler", "lptpn+easy", "--out", "out"), "does not support backfilling"),
     ((*SIMULATE[:3], "--scheduler", "cheapest-start:tick=1e-9", "--out", "out"), "tick is 1e-9 .give 1 to 604800 s"),
     ((*COMPARE, "--schedulers", "fcfs,random:seed=1.5"), "seed is 1.5 .give a whole number from 0 to 1e15"),
     ((*COMPARE, "--schedulers", "cheapest-start:reserve=5"), "reserve is 5 .give 0 to 1"),

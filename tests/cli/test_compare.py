@@ -236,7 +236,7 @@ def test_another_comparison_is_not_resumed(small, capsys, changed, told):
     capsys.readouterr()
     assert compare("--resume", *changed) == 2
     err = capsys.readouterr().err
-    assert err.startswith(f"greenbatch: out: --resume: holds another comparison; {told}")
+    assert err.startswith(f"greenbatch: out: --resume: contains a different comparison; {told}")
     assert err.endswith("(repeat the original flags, or give --force instead of --resume)\n")
     assert {file: (small / "out" / file).read_bytes() for file in FILES} == before
 
@@ -252,11 +252,11 @@ def test_what_is_no_comparison_is_not_resumed(small, capsys):
     (small / "empty").mkdir()
     for out in ("empty", "absent"):
         assert compare("--resume", out=out) == 2
-        assert capsys.readouterr().err == f"greenbatch: {out}: --resume: holds no comparison (leave --resume out)\n"
+        assert capsys.readouterr().err == f"greenbatch: {out}: --resume: contains no comparison (leave --resume out)\n"
     assert not (small / "absent").exists()
     assert main(["simulate", "--scenario", "small.toml", "--scheduler", "fcfs", "--out", "one"]) == 0
     assert compare("--resume", out="one") == 2
-    assert "one: --resume: holds no comparison that can be read (compare again with --force)" in capsys.readouterr().err
+    assert "one: --resume: contains a damaged comparison (compare again with --force)" in capsys.readouterr().err
     assert compare("--resume", "--force") == 2
     assert main(["compare", "--resume", "--json"]) == 2
 

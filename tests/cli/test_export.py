@@ -56,7 +56,7 @@ def test_a_model_is_also_named_as_in_a_scheduler(
     capsys.readouterr()
     for given, told in (
         (f"gas-marl@{model}", f"is a model of rlscheduler, not of gas-marl (write rlscheduler@{model})"),
-        (f"rlscheduler@{tmp_path / 'nothing'}", "is no model (give the folder of a training, or its folder model"),
+        (f"rlscheduler@{tmp_path / 'nothing'}", "is not a model (give the folder of a training, or its folder model"),
         (
             "gas-marl-plus@default",
             "is a model of gas-marl-plus: weights of the look-ahead planner rather than a network",
@@ -108,7 +108,10 @@ def test_the_same_model_gives_the_same_bytes_and_force_replaces(model: Path, tmp
 @pytest.mark.parametrize(
     ("arguments", "line"),
     [
-        (("{tmp}/gone", "--out", "{tmp}/x.onnx"), r"gone/model\.json: is no model: .*\(give the folder of a training"),
+        (
+            ("{tmp}/gone", "--out", "{tmp}/x.onnx"),
+            r"gone/model\.json: is not a model: .*\(give the folder of a training",
+        ),
         (("{model}", "--out", "{tmp}/there.onnx"), r"there\.onnx: --out: exists \(give another file, or --force"),
         (("{model}", "--out", "{tmp}"), r"--out: is a folder \(give the name of a file"),
         (("{model}", "--out", "{tmp}/no/x.onnx"), r"--out: there is no such folder \(make the folder first"),

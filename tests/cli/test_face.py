@@ -59,7 +59,7 @@ def test_schedulers_are_listed_by_names_that_work(capsys):
     assert "gas-marl-plus@default" in models
     for name in (*policies, *(f"f2+{each}" for each in backfillings), *models):
         assert scheduler(name)
-    assert ":tick=1800  time between the starts that are weighed; 1 to 604800 s" in sections[0]
+    assert ":tick=1800  interval between the start times compared; 1 to 604800 s" in sections[0]
     assert ":sigma=50000" in sections[1]
 
 

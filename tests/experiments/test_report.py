@@ -272,7 +272,7 @@ def test_warnings_notes_definitions_and_provenance_are_shown(tmp_path: Path) -> 
     )
     text = written(tmp_path / "r.html", data=(stretched, outcomes), notes=["filled 3 hours"])
     for part in (
-        "Read with care", "patient+none stretches the makespan", "filled 3 hours",
+        "Caveats", "patient+none stretches the makespan", "filled 3 hours",
         "zero run time, dropped: 3, first at line 17",
         "sunny: made up", "GAS-MARL Eq. 5", "ab" * 32, "&#34;processors&#34;: 64", "greenbatch compare --windows 3",
     ):  # fmt: skip
@@ -366,7 +366,7 @@ def test_a_reproduction_has_its_own_page(tmp_path: Path) -> None:
     assert elements.count["svg"] == 2
     told = "2 of 4 computed figures equal the published ones to every printed digit; 2 are not in the paper."
     assert told in text
-    assert "computed beside the published figures, of which there is none" in text
+    assert "computed in addition; the paper has no such figure" in text
 
 
 # What a reader's browser makes of it.

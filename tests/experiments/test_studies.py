@@ -332,7 +332,7 @@ def test_the_report_is_whole(kind: str, request: pytest.FixtureRequest, tmp_path
     ids = re.findall(r'\sid="([^"]+)"', text)
     assert len(ids) == len(set(ids))
     assert not re.search(r"https?://|<script", text)
-    words = ["Return.", "Validation.", "Entropy.", "Decisions of", "How sure."]
+    words = ["Return.", "Validation.", "Entropy.", "Decisions of", "Confidence of the decisions."]
     words += ["Delays chosen: GAS-MARL+green"] if kind == "gas_marl" else ["Table VII"]
     assert [word for word in words if word not in text] == []
     for table in all_tables(made, narrow=True):
@@ -435,7 +435,7 @@ def test_command_line_trains_and_shows(
         (["gas-marl", "--train"], "requires --out"),
         (["gas-marl", "--train", "--out", "x", "--starts", "1"], "cannot be combined with --starts, --sigma"),
         (["gas-marl", "--trained", "nowhere"], "is not a folder"),
-        (["gasmarl", "--train", "--out", "x"], "nothing is trained for 'gasmarl'"),
+        (["gasmarl", "--train", "--out", "x"], "there is no study 'gasmarl'"),
         (["gas-marl", "--trained", ".", "--sigma", "1"], "--trained: cannot be combined with --starts"),
         (["rlscheduler", "--train", "--out", "x", "--eta", "0.1"], "has no effect on rlscheduler"),
         (["gas-marl", "--train", "--out", "x", "--presets", "gas-marl-plus", "--eta", "1"], "without a penalty factor"),

@@ -220,7 +220,7 @@ def test_damaged_counters_are_told(tmp_path: Path, state: dict[str, object], mes
 
 def test_a_log_that_lost_lines_is_refused(tmp_path: Path):
     (tmp_path / "log.jsonl").write_text("{}\n")
-    with pytest.raises(InputError, match=r"log.jsonl: has 3 bytes, the checkpoint counts 400"):
+    with pytest.raises(InputError, match=r"log.jsonl: has 3 bytes, fewer than the 400 recorded in the checkpoint"):
         Log(tmp_path / "log.jsonl", 400)
     (tmp_path / "log.jsonl").write_text('{"epoch": 1}\nnot json\n{"epoch": 2}\n')
     with pytest.raises(InputError, match=r"log.jsonl, line 2: is not a JSON object"):

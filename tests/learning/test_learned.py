@@ -238,7 +238,7 @@ def test_a_plus_in_a_folder_is_not_the_one_before_a_backfilling(model: Path) -> 
 
 
 def test_wrong_names_are_refused_in_one_line(model: Path, tmp_path: Path) -> None:
-    assert "is no model" in refusal(f"one-action@{tmp_path / 'nothing'}+green")
+    assert "is not a model" in refusal(f"one-action@{tmp_path / 'nothing'}+green")
     assert f"is a model of one-action, not of rlscheduler (write one-action@{model})" in refusal(f"rlscheduler@{model}")
     assert "one-action has no parameter 'smaple' (it takes sample, seed, eager, hold)" in refusal(
         f"one-action@{model}:smaple=1"
@@ -341,7 +341,7 @@ def test_models_that_come_with_greenbatch_are_found_by_name(model: Path, monkeyp
     assert isinstance(shipped, LearnedScheduler)
     assert shipped.model.folder == model.parents[2] / "one-action" / "runs+green" / "model"
     assert list(input_files(["one-action@runs+green/model"])) == ["one-action@runs+green/model/actor.safetensors"]
-    assert "is no model (give the folder of a training, or its folder model" in refusal("one-action@elsewhere")
+    assert "is not a model (give the folder of a training, or its folder model" in refusal("one-action@elsewhere")
 
 
 def test_the_folder_of_a_training_stands_for_its_model(model: Path) -> None:

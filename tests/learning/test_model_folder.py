@@ -57,7 +57,7 @@ def edit(folder: Path, *place: str, to: Any) -> None:
     (folder / RECORD).write_text(json.dumps(record))
 
 
-def test_a_model_comes_back_with_numbers_for_normalisers(folder: Path, question: Scenario):
+def test_a_model_comes_back_with_numbers_for_normalizers(folder: Path, question: Scenario):
     model = load_model(folder)
     assert model.weights.keys() == kernel_weights().keys()
     assert all(model.weights[name].tobytes() == value.tobytes() for name, value in kernel_weights().items())
@@ -191,9 +191,9 @@ def test_every_field_of_a_record_is_needed(folder: Path, place: tuple[str, ...])
 
 
 def test_missing_and_damaged_files(folder: Path):
-    with pytest.raises(InputError, match=r"model.json: is no model"):
+    with pytest.raises(InputError, match=r"model.json: is not a model"):
         load_model(folder.parent.parent)
-    with pytest.raises(InputError, match=r"is no model"):
+    with pytest.raises(InputError, match=r"is not a model"):
         load_model(folder / RECORD)
     content = (folder / ACTOR).read_bytes()
     (folder / ACTOR).write_bytes(content[:-1] + b"\1")

@@ -216,7 +216,7 @@ def test_its_model_is_a_scheduler_with_a_knob(small: Scenario, tmp_path: Path) -
     for text, message in (
         (":makespan_bound=2", "makespan_bound is 2 (give 1.25 to 1.5)"),
         (":sample=1", "gas-marl-plus has no parameter 'sample' (it takes makespan_bound)"),
-        ("+easy", "gas-marl-plus looks at every waiting job, so it takes no backfilling"),
+        ("+easy", "gas-marl-plus considers every waiting job itself and does not support backfilling"),
     ):
         with pytest.raises(InputError) as caught:
             scheduler(name + text)
@@ -267,7 +267,7 @@ def test_bad_settings_are_one_line(small: Scenario, changes: dict[str, Any], mes
         ({"training.validation.windows": 5}, "training.validation: has no effect on the look-ahead planner"),
         ({"epochs": 3}, "training.epochs: is 3, and 2 models share the generations (give a multiple of 2)"),
         ({"training.keep": "best"}, "training.keep: gas-marl-plus keeps the center of the last generation"),
-        ({"backfill": "green"}, "--backfill: gas-marl-plus looks at every waiting job"),
+        ({"backfill": "green"}, "--backfill: gas-marl-plus considers every waiting job"),
     ],
 )
 def test_what_cannot_be_searched_is_refused_before_anything_is_written(
@@ -289,7 +289,7 @@ def test_a_search_that_cannot_begin_leaves_an_earlier_one_alone(
     before = {file: file.read_bytes() for file in (tmp_path / "x").rglob("*") if file.is_file()}
     greedy = make_plan(preset, small, overrides=tiny, epochs=2, threads=1, backfill="nonsense")
     with pytest.raises(InputError, match="backfill"):
-        search(greedy, tmp_path / "x", watch=lambda _: None, anew=True)
+        search(greedy, tmp_path / "x", watch=lambda _: None, replace_earlier=True)
     with pytest.raises(InputError, match="backfill"):
         search(greedy, tmp_path / "new", watch=lambda _: None)
     assert {file: file.read_bytes() for file in (tmp_path / "x").rglob("*") if file.is_file()} == before
@@ -384,9 +384,9 @@ def test_two_trainings_never_share_a_folder(small: Scenario, tmp_path: Path) -> 
 
     def watch(record: Any) -> None:
         before = {file: file.read_bytes() for file in tmp_path.rglob("*") if file.is_file()}
-        for anew in (False, True):
+        for replace_earlier in (False, True):
             with pytest.raises(InputError) as caught:
-                search(plan(small, epochs=2), tmp_path / "x", watch=lambda _: None, anew=anew)
+                search(plan(small, epochs=2), tmp_path / "x", watch=lambda _: None, replace_earlier=replace_earlier)
             refused.append(str(caught.value))
         assert {file: file.read_bytes() for file in tmp_path.rglob("*") if file.is_file()} == before
 

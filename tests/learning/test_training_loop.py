@@ -260,7 +260,7 @@ def test_counters_that_do_not_fit_the_tensors_are_refused(tmp_path, changes, par
     state = json.loads((here / CHECKPOINT / "state.json").read_text())
     state["state"].update(changes)
     (here / CHECKPOINT / "state.json").write_text(json.dumps(state))
-    with pytest.raises(InputError, match=rf"state\.json: counts other weights than {part} holds"):
+    with pytest.raises(InputError, match=rf"state\.json: does not match the weights in {part}"):
         train(plan, here)
 
 

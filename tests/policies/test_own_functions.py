@@ -194,8 +194,8 @@ ACCEPTED = r"is not a scheduler \(give a name such as fcfs\+easy, a rule functio
         (None, "scheduler: None " + ACCEPTED),
         ({"a": shortest}, ACCEPTED),
         (np.zeros(3), ACCEPTED),
-        (lambda queue: queue.submit_s, "a function without a name is not a scheduler"),
-        (partial(shortest), "a function without a name is not a scheduler"),
+        (lambda queue: queue.submit_s, "a scheduler needs a name, and this function has none"),
+        (partial(shortest), "a scheduler needs a name, and this function has none"),
         (dict, r"policy 'dict' has no method decide\(self, view\)"),
     ],
 )

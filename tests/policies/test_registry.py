@@ -95,8 +95,8 @@ def test_what_a_name_spells(
         ("f2+green:sigma=nan", "f2+green:sigma=nan: sigma is nan (give 0 to 1e15 J)"),
         ("f2+green:sigma=inf", "f2+green:sigma=inf: sigma is inf (give 0 to 1e15 J)"),
         ("f2+green:sigma=", "f2+green:sigma=: sigma is '' (give 0 to 1e15 J)"),
-        ("lptpn+easy", "lptpn+easy: lptpn looks at every waiting job, so it takes no backfilling (write lptpn or "
-                       "lptpn+none)"),
+        ("lptpn+easy", "lptpn+easy: lptpn considers every waiting job itself and does not support "
+                       "backfilling (write lptpn or lptpn+none)"),
         ("cheapest-start:tick=0", "cheapest-start:tick=0: tick is 0 (give 1 to 604800 s)"),
         ("cheapest-start:tick=1e-9", "cheapest-start:tick=1e-9: tick is 1e-9 (give 1 to 604800 s)"),
         ("cheapest-start:tick=1:horizon=31622400", "compares horizon / tick = 31,622,400 starts of each job, more than "

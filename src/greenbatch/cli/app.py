@@ -13,14 +13,14 @@ from greenbatch.errors import GreenbatchError
 VERBS: dict[str, str] = {
     "demo": "Compare schedulers on the embedded scenario: table and report, no data needed.",
     "simulate": "Replay a workload under one scheduler; write its schedule, power and metrics.",
-    "train": "Train a scheduler, by learning or search; resumable, and used wherever a scheduler is named.",
+    "train": "Train a scheduler by reinforcement learning or search; training can be resumed.",
     "export": "Write a trained model as an ONNX file, for other programs.",
-    "retrain": "Retrain a model from its own record, and compare the two.",
+    "retrain": "Retrain a model from its record and compare it with the original.",
     "compare": "Compare schedulers on the same windows: table, statistics, report.",
     "schedulers": "List policies, backfillings and models by name.",
     "reproduce": "Compute a paper's tables and compare them with the published figures.",
     "scenario": "List, show and describe scenarios.",
-    "data": "List, fetch and locate the real data files.",
+    "data": "List, download and locate data files.",
 }
 """Verb -> help line. Verb ``v`` is the function or app ``v`` of module ``greenbatch.cli.v``, loaded when it is used."""
 

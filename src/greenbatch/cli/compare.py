@@ -173,7 +173,7 @@ def borrowed_machine(question: Scenario, scenario: str, trace: str | None) -> li
     if trace is None or scenario != "default":
         return []
     place = f"{question.cluster.processors:,} processors" + (f", site {question.site.name}" if question.site else "")
-    return [f"{trace} runs on the machine of scenario default: {place}; --scenario plain takes the jobs alone"]
+    return [f"{trace} runs on the machine of scenario default: {place}; use --scenario plain to simulate the jobs only"]
 
 
 def comparison_record(

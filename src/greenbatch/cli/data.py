@@ -10,7 +10,7 @@ from greenbatch.cli.flags import Switch
 from greenbatch.cli.listing import print_entry
 
 INDENT = 4
-data = cyclopts.App(name="data", help="List, fetch and locate the real data files.")
+data = cyclopts.App(name="data", help="List, download and locate data files.")
 
 
 @data.command(name="list")

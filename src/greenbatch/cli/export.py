@@ -12,7 +12,7 @@ def export(model: str, *, out: Path, force: Switch = False) -> None:
     """Write a trained model as an ONNX file, for programs other than greenbatch.
 
     Its inputs are the tables the model observes, valid rows only; its outputs are scores and the chosen row and delay.
-    The metadata of the file describe the columns and their normalisers.
+    The metadata of the file describe the columns and their normalizers.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""``greenbatch retrain``: retrain models from their own records and compare."""
+"""``greenbatch retrain``: retrain models from their records and compare them with the originals."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 def retrain(*models: str, out: Path, scenario: str | None = None) -> None:
-    """Train models again from their own records, and compare the result with the original.
+    """Retrain models from their records and compare them with the originals.
 
     The same command resumes an interrupted retraining.
 

@@ -48,7 +48,7 @@ def show(name: str) -> None:
 
 @scenario.command
 def schema() -> None:
-    """Print the JSON schema of scenario files: every key, its type, range, default and meaning."""
+    """Print the JSON schema of scenario files: types, defaults and, where declared, ranges and meanings."""
     from greenbatch.scenarios.schema import ScenarioFile
 
     print(json.dumps(ScenarioFile.model_json_schema(), indent=2))

@@ -25,7 +25,7 @@ def schedulers() -> None:
     for name, entry in sorted(entries().items()):
         _print(name, entry.summary)
         _print_parameters(entry.parameters)
-    _head("\nBackfillings: what may go ahead of a job that does not fit")
+    _head("\nBackfillings: which jobs may overtake a job that does not fit")
     for name, meaning in BACKFILL_MEANINGS.items():
         _print(name, meaning)
         _print_parameters(backfill_parameters(name))

@@ -97,7 +97,7 @@ def train(
     try:
         with shown(total) as display:
             counters = runs.carry_out(
-                plan, out, watch=display.watch, tell=display.tell, tensorboard=tensorboard, anew=force
+                plan, out, watch=display.watch, tell=display.tell, tensorboard=tensorboard, replace_earlier=force
             )
     except KeyboardInterrupt:
         if resume or _identity(out) != earlier:

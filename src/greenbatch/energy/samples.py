@@ -99,7 +99,7 @@ def in_order(samples: Samples, repairs: Repairs) -> tuple[Samples, list[str]]:
         at = int(np.flatnonzero(samples.skipped)[0])
         if repairs.gaps == "refuse":
             fix = 'give the zone the stamps are in, or set gaps = "interpolate" or "hold" to drop them'
-            raise samples.refuse(at, "the clock change skips this local time", fix=fix, time=True)
+            raise samples.refuse(at, "this local time does not exist (clock change)", fix=fix, time=True)
         notes.append(f"local times that do not exist dropped: {samples.skipped.sum()}, first {samples.show(at)}")
         samples = samples.take(~samples.skipped)
     back = np.flatnonzero(np.diff(samples.times_s) < -SAME_S)

@@ -195,7 +195,9 @@ def _windpowerlib(
         problem = f"is {time_zone!r}, but the stamps have an offset"
         raise InputError(problem, file=file, field="time_zone", fix="leave it out")
     if len(rows) < 3 or len(rows[0]) != len(rows[1]):
-        raise InputError("requires two header lines and data", file=file, line=2, fix="name and height of each column")
+        raise InputError(
+            "requires two header lines and data", file=file, line=2, fix="give the name and height of each column"
+        )
     columns = [f"{name.strip()} at {height.strip()} m" for name, height in zip(rows[0], rows[1], strict=True)]
     table = _table(file, digest, rows[2:], lines[2:], {name: k for k, name in enumerate(columns)})
     cells = {}
@@ -242,7 +244,7 @@ def _open_meteo(text: str, *, file: str, digest: str, time_zone: str | None) -> 
     except json.JSONDecodeError as error:
         raise InputError(f"is not JSON: {error.msg}", file=file, line=error.lineno, fix="download it again") from None
     except (ValueError, RecursionError):  # numbers of thousands of digits, deeply nested brackets
-        raise InputError("is JSON that no weather service writes", file=file, fix="download it again") from None
+        raise InputError("is JSON in an unknown format", file=file, fix="download it again") from None
     hourly = data.get("hourly")
     if not isinstance(hourly, dict) or not isinstance(hourly.get("time"), list) or not hourly["time"]:
         raise InputError("has no list of hours", file=file, field="hourly.time", fix="ask Open-Meteo for hourly values")
@@ -347,7 +349,7 @@ def _integers(table: Columns, ranges: Mapping[str, tuple[int, int]]) -> dict[str
         for row, cell in enumerate(table.cells[name]):
             if not cell.isdecimal() or len(cell) > 9 or not low <= int(cell) <= high:
                 fix = f"give a whole number from {low} to {high}"
-                raise table.refuse(row, f"{cell!r} is not possible", field=name, fix=fix)
+                raise table.refuse(row, f"{cell!r} is out of range", field=name, fix=fix)
             values.append(int(cell))
         parsed[name] = np.array(values, dtype=np.int64)
     return parsed

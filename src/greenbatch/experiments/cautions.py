@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 def warning_lines(frame: polars.DataFrame, baseline: str) -> list[str]:
-    """What must be read with the figures: at most one line about stretched schedules, one for each poor bargain."""
+    """Warnings to show with the figures: at most one line about stretched schedules, one for each poor bargain."""
     return [*_stretched(frame, baseline), *poor_bargains(frame, baseline)]
 
 

@@ -18,7 +18,7 @@ def changing(notes: Iterable[str]) -> list[str]:
 
 
 def first_notes(notes: Sequence[str], where: str, most: int = 4) -> list[str]:
-    """At most so many lines, those that change a result first; the last one counts the rest.
+    """At most ``most`` lines; notes that change a result come first, and the last line counts the rest.
 
     Args:
         notes: all of them.

@@ -139,14 +139,14 @@ def telling(choices: Sequence[Choice]) -> list[tuple[str, Choice]]:
     found = {
         "the closest call": min(real, key=lambda c: c.margin),
         "the most candidates": max(real, key=lambda c: len(c.job_id)),
-        "a sure choice among many": max(real, key=lambda c: c.surest * np.log(len(c.job_id))),
+        "the most certain choice among many": max(real, key=lambda c: c.surest * np.log(len(c.job_id))),
         "the longest delay": max(real, key=lambda c: c.delay),
     }
     if not found["the longest delay"].delay:
         del found["the longest delay"]
-    sure = found["a sure choice among many"]
+    sure = found["the most certain choice among many"]
     if sure.surest * len(sure.job_id) < 2:  # no candidate is twice as likely as at random
-        del found["a sure choice among many"]
+        del found["the most certain choice among many"]
     unique: dict[int, tuple[str, Choice]] = {}
     for reason, choice in found.items():
         unique.setdefault(choice.number, (reason, choice))
@@ -205,11 +205,15 @@ def choice_plots(
     """Probability of the choice over the window, candidates of the decision with most of them, and chosen delays."""
     if not choices:
         return []
-    drawn = (_sure_plot(name, choices, first_s), _candidate_plot(name, choices), _delay_plot(name, choices, delays))
+    drawn = (
+        _confidence_plot(name, choices, first_s),
+        _candidate_plot(name, choices),
+        _delay_plot(name, choices, delays),
+    )
     return [picture for picture in drawn if picture is not None]
 
 
-def _sure_plot(name: str, choices: Sequence[Choice], first_s: float) -> Picture:
+def _confidence_plot(name: str, choices: Sequence[Choice], first_s: float) -> Picture:
     days = np.array([(c.now_s - first_s) / 86_400 for c in choices])
     sure = np.array([100 * c.probability[c.row] for c in choices])
     several = np.array([len(c.job_id) > 1 for c in choices])
@@ -220,7 +224,7 @@ def _sure_plot(name: str, choices: Sequence[Choice], first_s: float) -> Picture:
         caption = f"{int(several.sum()):,} of {len(choices):,} decisions had more than one candidate; each is a dot."
         middle = f"; median {np.median(sure[several]):.0f}%" if several.any() else ""
         alt = f"Scatter plot of the probability of the chosen job over time under {name}{middle}."
-        return Picture(f"sure-{slug(name)}", "How sure", caption, alt, figure)
+        return Picture(f"confidence-{slug(name)}", "Confidence of the decisions", caption, alt, figure)
 
 
 def _candidate_plot(name: str, choices: Sequence[Choice]) -> Picture | None:

@@ -25,7 +25,7 @@ COLUMNS = {column.metric: column for column in MAIN}
 """Metric -> how it is shown."""
 BROWN = "horizon_brown_kwh"
 TILES = ("avg_bounded_slowdown", "avg_wait_s", "renewable_utilization", BROWN, "makespan_ratio")
-"""Figures that belong together: none stands without the others."""
+"""Figures that are always shown together."""
 PRICES = {"avg_wait_s": "mean wait", "avg_bounded_slowdown": "bounded slowdown", "makespan_ratio": "makespan"}
 """What a winner may cost -> its name in a sentence."""
 SMALL = 0.02
@@ -48,7 +48,7 @@ class KeyFigure:
 
 
 def key_figures(frame: polars.DataFrame, baseline: str) -> list[KeyFigure]:
-    """The best scheduler for each of the figures that belong together."""
+    """The best scheduler for each of the figures in `TILES`."""
     tiles = []
     for column in (COLUMNS[metric] for metric in TILES):
         means = _means(frame, column)
@@ -166,7 +166,7 @@ def _price(frame: polars.DataFrame, name: str, baseline: str, but: str = "") -> 
         frame: tidy results.
         name: the winner.
         baseline: what it is compared with.
-        but: a metric told elsewhere.
+        but: a metric stated elsewhere, left out here.
     """
     costs = {metric: ratio for metric, ratio in _costs(frame, name, baseline).items() if metric != but}
     if not costs or name == baseline:

@@ -40,15 +40,15 @@ def finished_windows(folder: Path, wanted: Mapping[str, Any]) -> dict[int, Metri
         for window, scheduler, metric, value in frame.iter_rows():
             found[int(window)].setdefault(scheduler, {})[metric] = math.nan if value is None else value
     except FileNotFoundError:
-        raise _refusal("holds no comparison", folder, "leave --resume out") from None
+        raise _refusal("contains no comparison", folder, "leave --resume out") from None
     except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError, polars.exceptions.PolarsError):
-        raise _refusal("holds no comparison that can be read", folder, "compare again with --force") from None
+        raise _refusal("contains a damaged comparison", folder, "compare again with --force") from None
     now = json.loads(json.dumps({key: wanted[key] for key in _DECIDE}))
     other = sorted({*starts} - {*now["settings"].pop("starts")})
     difference = f"settings.starts: {other[0]} there, not here" if other else _first_difference(then, now)
     if difference:
         fix = "repeat the original flags, or give --force instead of --resume"
-        raise _refusal(f"holds another comparison; {difference}", folder, fix)
+        raise _refusal(f"contains a different comparison; {difference}", folder, fix)
     return found
 
 

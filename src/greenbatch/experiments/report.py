@@ -95,7 +95,7 @@ def sections(
         ),
         Section(
             "Power against supply",
-            f"{one}cluster power over the same 48 hours each, the busiest; what rises above the green line is brown.",
+            f"{one}cluster power over the same 48 hours, the busiest; power above the green line comes from the grid.",
             tuple(power_plots(outcomes)),
         ),
         Section("Schedules", f"{one}which processors ran what, on one time axis.", tuple(gantt_plots(outcomes))),

@@ -35,7 +35,7 @@ VERDICTS: dict[str, str] = {
     "worse": "differs from the published figure, and is worse",
     "not computed": "a published column that this protocol does not compute",
     "derived trace": "computed on a stand-in for the trace, so not comparable to the published figure",
-    "not in the paper": "computed beside the published figures, of which there is none",
+    "not in the paper": "computed in addition; the paper has no such figure",
 }
 """Verdict of a cell -> its meaning."""
 DERIVED = "the trace is derived from a simulated schedule, not the archive's file"

@@ -1,4 +1,4 @@
-"""Retrain models from their own records and compare the results with the originals."""
+"""Retrain models from their records and compare them with the originals."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def choose(names: Sequence[str]) -> dict[str, Path]:
     for name in names:
         folder = known.get(name, model_in(name))
         if not is_model(folder):
-            raise InputError("is no model", field=name, fix=f"give a model's folder, or one of {', '.join(known)}")
+            raise InputError("is not a model", field=name, fix=f"give a model's folder, or one of {', '.join(known)}")
         found[name] = folder
     return found
 
@@ -68,7 +68,7 @@ def plan_of(model: Model, scenario: Scenario, command: Sequence[str] = ()) -> Pl
         raise InputError(problem, file=model.folder / RECORD, fix="give a model trained with --epochs")
     raw: dict[str, Any] = model.preset.model_dump()
     named = {str(scale): float(number) for scale, number in model.normalizers.items()}
-    for table in ("queue", "running", "supply", "state"):  # back to normalisers by name, as in the preset's file
+    for table in ("queue", "running", "supply", "state"):  # back to normalizers by name, as in the preset's file
         for column in raw["observation"][table]["columns"]:
             scale = column["scale"]
             column["scale"] = next((name for name, number in named.items() if number == scale), scale)

@@ -207,7 +207,7 @@ def study(name: str) -> Study:
         InputError: there is no such study.
     """
     if name not in STUDIES:
-        raise InputError(f"nothing is trained for {name!r}", field="PROTOCOL", fix="known: " + ", ".join(STUDIES))
+        raise InputError(f"there is no study {name!r}", field="PROTOCOL", fix="known: " + ", ".join(STUDIES))
     return STUDIES[name]
 
 

@@ -150,11 +150,11 @@ class Table:
     notes: tuple[str, ...] = ()
     """Lines under the table."""
     legend: str = ""
-    """What bold means; empty if nothing is bold."""
+    """Meaning of bold type; empty if nothing is bold."""
 
     @property
     def lines(self) -> tuple[str, ...]:
-        """The notes with the legend after the first, for where bold is seen."""
+        """The notes with the legend after the first, for formats that show bold."""
         first = " ".join(filter(None, (*self.notes[:1], self.legend)))
         return tuple(filter(None, (first, *self.notes[1:])))
 
@@ -239,7 +239,7 @@ def _legend(rows: Sequence[tuple[str, Sequence[Cell]]], meaning: str) -> str:
 
 
 def _sample(count: int, *, intervals: bool) -> str:
-    """What the figures are means of, and what their intervals are worth."""
+    """What the means cover, with a caution if the windows are few."""
     if count < 2:
         return "One window, so no interval."
     sample = f"Mean of {count} windows"
@@ -285,7 +285,7 @@ def class_table(frame: polars.DataFrame) -> Table:
 
 
 def _difference_cell(column: Column, got: Difference) -> Cell:
-    """A difference with its interval and wins; marked if it is clear of 0 over windows enough to say so."""
+    """A difference with interval and wins; marked if the interval excludes 0 over at least `FEW_WINDOWS` windows."""
     interval = got.difference
     if not interval.count:
         return Cell("–")
@@ -298,7 +298,9 @@ def _difference_cell(column: Column, got: Difference) -> Cell:
 def difference_table(
     frame: polars.DataFrame, baseline: str, *, columns: Sequence[Column] = MAIN, notes: Sequence[str] = ()
 ) -> Table:
-    """Each scheduler minus the baseline, paired by window, with interval and win count; marked if clear of 0.
+    """Each scheduler minus the baseline, paired by window, with interval and win count.
+
+    Differences are marked if their interval excludes 0 over at least `FEW_WINDOWS` windows.
 
     Raises:
         InputError: the baseline is not in the frame.

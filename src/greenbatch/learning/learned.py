@@ -181,7 +181,7 @@ def model_folder(preset: str, name: str) -> Path:
     for folder in (model_in(name), SHIPPED / preset / name):
         if is_model(folder):
             return folder
-    raise InputError("is no model", file=name, field=f"{preset}@{name}", fix=_meant(preset, name))
+    raise InputError("is not a model", file=name, field=f"{preset}@{name}", fix=_meant(preset, name))
 
 
 def named_model(text: str) -> Path:

@@ -56,7 +56,7 @@ class Log:
     def __init__(self, file: Path, length: int = 0) -> None:
         present = file.stat().st_size if file.exists() else 0
         if present < length:
-            problem = f"has {present:,} bytes, the checkpoint counts {length:,}"
+            problem = f"has {present:,} bytes, fewer than the {length:,} recorded in the checkpoint"
             raise InputError(problem, file=file, fix="restore the file, or train again into another folder")
         self._stream = file.open("ab")
         self._stream.truncate(length)

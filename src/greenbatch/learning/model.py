@@ -1,6 +1,6 @@
 """A trained actor as a folder: ``actor.safetensors`` and ``model.json``. Nothing here needs torch.
 
-``model.json`` describes the weights: the preset with every normaliser as a number, the scenario with its profile and
+``model.json`` describes the weights: the preset with every normalizer as a number, the scenario with its profile and
 the checksums of its inputs, windows, seed, versions, command, and the figures on the validation windows.
 `records.ModelRecord` lists every key.
 """
@@ -54,9 +54,9 @@ class Model(Shown):
     weights: Weights
     """Name of a parameter, as in the network's ``state_dict`` -> its value."""
     preset: Preset
-    """The preset it was trained with; every normaliser is a number."""
+    """The preset it was trained with; every normalizer is a number."""
     normalizers: Mapping[str, float]
-    """Normaliser that depends on the scenario -> its value in training."""
+    """Normalizer that depends on the scenario -> its value in training."""
     record: ModelRecord
     """All of ``model.json``."""
 
@@ -145,9 +145,9 @@ def save_model(folder: Path, weights: Mapping[str, NDArray[Any]], preset: Preset
     Args:
         folder: the target folder.
         weights: parameters of the actor.
-        preset: the preset with normalisers by name.
+        preset: the preset with normalizers by name.
         record: further entries of ``model.json``: ``training``, ``validation``, ``provenance``.
-        scenario: the scenario it was trained on, which resolves the normalisers.
+        scenario: the scenario it was trained on, which resolves the normalizers.
 
     Raises:
         InputError: the weights are larger than `LARGEST_BYTES`, or another process is writing the model.
@@ -211,7 +211,7 @@ def read_record(folder: Path) -> ModelRecord:
         content = file.read_bytes()
     except (FileNotFoundError, NotADirectoryError):
         fix = "give the folder of a training, or its folder model"
-        raise InputError("is no model: there is no such file", file=file, fix=fix) from None
+        raise InputError("is not a model: there is no such file", file=file, fix=fix) from None
     except (OSError, ValueError) as error:
         problem = f"cannot be read: {getattr(error, 'strerror', None) or error}"
         raise InputError(problem, file=file, fix=FIX) from None
@@ -233,7 +233,7 @@ def model_in(folder: str | Path) -> Path:
 
 
 def _normalizers(preset: Preset, resolved: Preset) -> dict[str, float]:
-    """Normaliser that depends on the scenario -> its number."""
+    """Normalizer that depends on the scenario -> its number."""
     found: dict[str, float] = {}
     for kind in ("queue", "running", "supply", "state"):
         named, numbers = (getattr(seen, kind).columns for seen in (preset.observation, resolved.observation))

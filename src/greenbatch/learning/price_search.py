@@ -192,7 +192,9 @@ def check(plan: Plan) -> None:
     }  # fmt: skip
     for field, fine in unused.items():
         if not fine:
-            problem = "has no effect on the look-ahead planner: its inputs and actions are fixed, it is not validated"
+            problem = (
+                "has no effect on the look-ahead planner: its inputs and actions are fixed, and it is not validated"
+            )
             raise InputError(
                 problem, field=field, fix='leave it out; [network] has kind = "prices" alone, validation no windows'
             )
@@ -200,7 +202,7 @@ def check(plan: Plan) -> None:
         problem = f"{plan.preset.name} holds jobs, so it requires decisions between events"
         raise InputError(problem, field="settings.tick_s", fix="set it to 1800")
     if plan.backfill != "none":
-        problem = f"{plan.preset.name} looks at every waiting job, so it takes no backfilling"
+        problem = f"{plan.preset.name} considers every waiting job itself and does not support backfilling"
         raise InputError(problem, field="--backfill", fix="leave it out, or give none")
     if plan.settings.keep != "last":
         problem = f"{plan.preset.name} keeps the center of the last generation"

@@ -74,7 +74,9 @@ def priced(name: str, model: Model, given: Mapping[str, str], backfill: str) -> 
     if backfill != "none":
         fix = f"write {name.rpartition('+')[0]} or {name.rpartition('+')[0]}+none"
         raise InputError(
-            f"{model.preset.name} looks at every waiting job, so it takes no backfilling", field=name, fix=fix
+            f"{model.preset.name} considers every waiting job itself and does not support backfilling",
+            field=name,
+            fix=fix,
         )
     known = parameters_of(model)
     bound = known["makespan_bound"]

@@ -134,7 +134,7 @@ class ModelRecord(Section):
     format: Literal[2]
     weights: WeightsRecord
     preset: Table
-    """As trained, with every normaliser as a number; see `envs.preset.check`."""
+    """As trained, with every normalizer as a number; see `envs.preset.check`."""
     normalizers: dict[Normalizer, NotNegative]
     profile: Profile | None
     """Of the scenario it was trained on; null in records upgraded from layout 1."""

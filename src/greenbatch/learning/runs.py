@@ -27,14 +27,14 @@ if TYPE_CHECKING:
 
 RUN, LOG, CHECKPOINT, MODEL, EVENTS = "run.json", "log.jsonl", "checkpoint", "model", "events"
 DESCRIPTIONS = ("preset.description", "scenario.description")
-"""Parts of a plan that say nothing about the weights: another wording of them is the same training."""
+"""Entries of a plan that do not affect the weights."""
 _FILES = {
     "": (RUN, LOG),
     CHECKPOINT: (STATE, "*.safetensors"),
     MODEL: ("model.json", "*.safetensors"),
     EVENTS: ("events.out.tfevents.*",),
 }
-"""Folder in a training -> the files in it that are ours; what else lies there is the user's."""
+"""Folder in a training -> the files that training writes; all others belong to the user."""
 
 
 def carry_out(
@@ -44,7 +44,7 @@ def carry_out(
     watch: Callable[[dict[str, Any]], None],
     tell: Callable[[str, int, int], None] | None = None,
     tensorboard: bool = False,
-    anew: bool = False,
+    replace_earlier: bool = False,
 ) -> Counters:
     """Train a network, or search if the preset says so, which requires no torch; arguments as for `training.train`.
 
@@ -56,11 +56,13 @@ def carry_out(
 
         if tensorboard:
             raise InputError("a search writes no events", field="--tensorboard", fix="leave it out; see log.jsonl")
-        return search(plan, folder, watch=watch, anew=anew)
+        return search(plan, folder, watch=watch, replace_earlier=replace_earlier)
     need_torch()
     from greenbatch.learning.training import train
 
-    return train(plan, folder, watch=watch, tell=tell, tensorboard=tensorboard, anew=anew).counters
+    return train(
+        plan, folder, watch=watch, tell=tell, tensorboard=tensorboard, replace_earlier=replace_earlier
+    ).counters
 
 
 def need_torch() -> None:
@@ -101,20 +103,21 @@ class Home:
 
 
 @contextmanager
-def at_home(folder: Path, plan: Plan, *, anew: bool = False) -> Iterator[Home]:
+def at_home(folder: Path, plan: Plan, *, replace_earlier: bool = False) -> Iterator[Home]:
     """Lock a folder for a new training, or for resuming the one in it.
 
     Args:
         folder: folder of the training.
         plan: the training plan.
-        anew: replace an earlier training as soon as the new one can be resumed; until then the old one is untouched.
+        replace_earlier: replace an earlier training as soon as the new one can be resumed; until then the old one is
+            untouched.
 
     Raises:
         InputError: the folder cannot be used, another process writes to it, or it contains a different training.
     """
     with ExitStack() as stack:
         try:
-            if begun(folder) and not anew:
+            if begun(folder) and not replace_earlier:
                 stack.enter_context(alone(folder))
                 tidy(folder)
                 check_same(folder, plan)
@@ -122,7 +125,7 @@ def at_home(folder: Path, plan: Plan, *, anew: bool = False) -> Iterator[Home]:
             else:
                 beside = stack.enter_context(ExitStack())
                 made = beside.enter_context(replacement(folder, _ours))
-                if not anew and begun(folder):
+                if not replace_earlier and begun(folder):
                     raise InputError("another training started here", file=folder, field="--out", fix="give --resume")
                 stack.enter_context(alone(made.folder, folder))
                 _write_run(made.folder, plan)

@@ -202,7 +202,7 @@ def search_settings(plan: Plan) -> Search:
     return made
 
 
-def search(plan: Plan, folder: Path, *, watch: Watch, anew: bool = False) -> Counters:
+def search(plan: Plan, folder: Path, *, watch: Watch, replace_earlier: bool = False) -> Counters:
     """Search in a folder: start, or resume an interrupted search. See `training.train`."""
     from greenbatch.learning import price_search, ranking_search
 
@@ -210,10 +210,10 @@ def search(plan: Plan, folder: Path, *, watch: Watch, anew: bool = False) -> Cou
     ranking = plan.preset.network.get("kind") == LINEAR_KIND
     kind: type[ranking_search.RankingSearch | price_search.PriceSearch]
     kind = ranking_search.RankingSearch if ranking else price_search.PriceSearch
-    if not anew and runs.begun(folder):
+    if not replace_earlier and runs.begun(folder):
         runs.check_same(folder, plan)
     searching = kind(plan)
-    with runs.at_home(folder, plan, anew=anew) as home:
+    with runs.at_home(folder, plan, replace_earlier=replace_earlier) as home:
         searching.open(home, watch)
         try:
             searching.run()

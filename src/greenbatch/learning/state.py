@@ -95,7 +95,7 @@ class State:
         shapes = {name: value.shape for name, value in self.actor_weights().items()}
         for part, there in (("best", self.counters.best_epoch >= 0), ("average", self.counters.averaged > 0)):
             if {name: value.shape for name, value in parts.get(part, {}).items()} != (shapes if there else {}):
-                problem = f"counts other weights than {part} holds"
+                problem = f"does not match the weights in {part}"
                 raise InputError(problem, file=folder / STATE, fix=FIX)
         self.best = parts.get("best", {})
         self.average = {name: value.astype(np.float64) for name, value in parts.get("average", {}).items()}

@@ -313,7 +313,7 @@ def train(
     watch: Watch | None = None,
     tell: Tell | None = None,
     tensorboard: bool = False,
-    anew: bool = False,
+    replace_earlier: bool = False,
 ) -> State:
     """Train in a folder; an interrupted training resumes.
 
@@ -323,7 +323,7 @@ def train(
         watch: called with the figures of every epoch.
         tell: called during long tasks before the first epoch.
         tensorboard: also write events for TensorBoard, if it is installed.
-        anew: replace an earlier training in the folder, once this one can be resumed.
+        replace_earlier: replace an earlier training in the folder, once this one can be resumed.
 
     Returns:
         The final state. The trained actor is in ``folder/model``.
@@ -335,11 +335,11 @@ def train(
     """
     device = device_of(plan.device)
     with prepared(plan.threads, device):
-        if not anew and runs.begun(folder):
+        if not replace_earlier and runs.begun(folder):
             runs.check_same(folder, plan)
         course = Course(plan, device, tell)
         course.check()
-        with runs.at_home(folder, plan, anew=anew) as home:
+        with runs.at_home(folder, plan, replace_earlier=replace_earlier) as home:
             training = Training(course, home, watch or (lambda _: None), tensorboard=tensorboard)
             try:
                 training.run()

@@ -95,14 +95,14 @@ def training_starts(scenario: Scenario, jobs: int, mode: Mode, *, reserved: Ints
 
 
 def seen_jobs(scenario: Scenario, settings: TrainingSettings, mode: Mode) -> list[list[int]]:
-    """Runs of jobs, first and last, 0-based, that a model of this training is *in-sample* for.
+    """Ranges of jobs (first, last), 0-based, for which a model of this training is *in-sample*.
 
-    These are the jobs of every window that was trained on or could be drawn for it, and of the validation windows where
-    they choose which actor is kept.
+    They cover every window that was or could have been drawn for training and, if they select the actor, the validation
+    windows.
 
     Args:
-        scenario: what is trained on.
-        settings: how.
+        scenario: the scenario to train on.
+        settings: the training settings.
         mode: ``published`` or ``held-out``.
     """
     check, search, total = settings.validation, settings.search, len(scenario.workload)

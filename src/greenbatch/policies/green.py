@@ -15,7 +15,7 @@ from greenbatch.workload import Workload
 
 _MOST_STARTS = 5_000
 """Largest number of start times that cheapest-start compares for each job."""
-_TICK = replace(SETTINGS["tick_s"], default=1800.0, zero=False, meaning="time between the starts that are weighed")
+_TICK = replace(SETTINGS["tick_s"], default=1800.0, zero=False, meaning="interval between the start times compared")
 
 
 def _power_time(queue: Queue) -> Scores:

@@ -149,7 +149,7 @@ def entry_of(decider: Any, name: str | None = None) -> Entry:
     own = getattr(decider, "__name__", "<unnamed>")
     if name is None and own.startswith("<"):
         fix = 'name it, as in {"mine": rule}, or define it with def'
-        raise InputError("a function without a name is not a scheduler", field="scheduler", fix=fix)
+        raise InputError("a scheduler needs a name, and this function has none", field="scheduler", fix=fix)
     return _rule_entry(name or own, decider)
 
 

@@ -198,7 +198,7 @@ def _spelled(spec: str) -> Scheduler | LearnedScheduler | PricedScheduler:
     parameters = numbers(given, entry.parameters, policy_name, spec)
     if backfill_name != "none" and not entry.backfills:
         raise InputError(
-            f"{policy_name} looks at every waiting job, so it takes no backfilling", field=spec,
+            f"{policy_name} considers every waiting job itself and does not support backfilling", field=spec,
             fix=f"write {policy_name} or {policy_name}+none",
         )  # fmt: skip
     return Scheduler(f"{policy}+{backfill}", entry, parameters, backfill_name, settings)
