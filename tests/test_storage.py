@@ -197,6 +197,15 @@ def test_the_next_writer_removes_what_a_killed_one_left(target: Path) -> None:
     assert os.listdir(target.parent) == ["out"]
 
 
+def test_a_late_file_takes_a_name_that_is_free(target: Path) -> None:
+    (target / "late").write_text("mine")
+    (target / "late.kept").write_text("mine too")
+    leave(target, new={"r1": "half"}, ready={"r1": "old", "late": "later"})
+    sweep(target, ours)
+    found = tree(target)
+    assert (found["late"], found["late.kept"], found["late.kept.kept"]) == ("mine", "mine too", "later")
+
+
 def test_an_old_folder_that_was_put_aside_comes_back(target: Path) -> None:
     for back in (restore, lambda target: sweep(target, ours)):
         before = tree(target)

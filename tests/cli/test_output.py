@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import errno
 import json
+import os
 from pathlib import Path
 
+import polars
 import pytest
 
-from greenbatch.cli.output import RECORD, result_folder, write_record
+from greenbatch.cli.output import RECORD, _own_files, result_folder, write_record
 from greenbatch.errors import InputError
+from greenbatch.files import write_bytes
 
 
 def write(out: Path, files: dict[str, str], *, force: bool = False) -> None:
@@ -90,6 +94,23 @@ def test_force_does_not_replace_a_result_that_was_changed(tmp_path: Path):
     assert content(out) == {"a": "edited"}
 
 
+def test_a_result_that_is_changed_while_the_run_works_is_kept(tmp_path: Path):
+    out = tmp_path / "out"
+    write(out, {"a": "1"})
+
+    def run() -> None:
+        with result_folder(out, force=True) as folder:
+            (folder / "a").write_text("2")
+            (out / "a").write_text("edited")
+            write_record(folder, {})
+
+    assert set(_own_files(out)) == {"a", RECORD}
+    with pytest.raises(InputError, match="changed since"):
+        run()
+    assert content(out) == {"a": "edited"}
+    assert set(_own_files(out)) == {RECORD}, "a changed file is the user's"
+
+
 def test_force_with_a_failing_run_keeps_the_earlier_result(tmp_path: Path):
     out = tmp_path / "out"
     write(out, {"a": "1"})
@@ -135,3 +156,35 @@ def test_what_is_no_folder_is_refused(tmp_path: Path):
         with pytest.raises(InputError, match=problem):
             write(out, {"a": "1"})
     assert sorted(f.name for f in tmp_path.iterdir()) == ["file", "link"]
+
+
+def full(error: Exception, folder: Path) -> None:
+    (folder / "half").write_text("1")
+    raise error
+
+
+@pytest.mark.parametrize("error", [
+    OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), "elsewhere"),
+    polars.exceptions.ComputeError("parquet: underlying IO error: No space left on device (os error 28)"),
+])  # fmt: skip
+def test_a_full_disk_names_the_folder_that_was_given(tmp_path: Path, error: Exception):
+    with pytest.raises(InputError) as caught, result_folder(tmp_path / "out") as folder:
+        full(error, folder)
+    problem = "cannot be written: No space left on device (free some space, or give another folder)"
+    assert str(caught.value) == f"{tmp_path / 'out'}: --out: {problem}"
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_file_that_cannot_be_written_is_told_as_the_folder(tmp_path: Path):
+    with pytest.raises(InputError) as caught, result_folder(tmp_path / "out") as folder:
+        write_bytes(folder / "nowhere" / "report.html", b"")
+    assert str(caught.value).startswith(f"{tmp_path / 'out'}: --out: cannot be written: No such file or directory")
+
+
+@pytest.mark.parametrize(
+    "error", [OSError(errno.ENOENT, "missing", "data.csv"), ValueError("no"), InputError("is bad")]
+)
+def test_other_errors_pass(tmp_path: Path, error: Exception):
+    with pytest.raises(type(error)) as caught, result_folder(tmp_path / "out") as folder:
+        full(error, folder)
+    assert caught.value is error

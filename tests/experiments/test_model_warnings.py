@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import shutil
 from collections.abc import Callable, Sequence
@@ -15,8 +16,9 @@ import pytest
 import greenbatch as gb
 from greenbatch.cli import main
 from greenbatch.experiments.compare import choose_windows
-from greenbatch.experiments.model_warnings import ModelWarning, model_warnings, seen_shares
+from greenbatch.experiments.model_warnings import ModelWarning, marked, model_warnings, seen_shares
 from greenbatch.experiments.summary import summary
+from greenbatch.experiments.tables import tidy
 from greenbatch.learning.learned import shipped_models
 from greenbatch.learning.model import RECORD, load_model
 from greenbatch.learning.records import planner_limits
@@ -96,6 +98,8 @@ def test_windows_are_in_sample_by_the_share_of_their_jobs(model: Path) -> None:
         f"{name}: in-sample, 1 to 50% of the jobs in 2 of 3 windows could have been drawn in training; it may be worse "
         "on other jobs (jobs 2000 to 4400 were held out)"
     )
+    (line,) = familiar([name], question, [1999, 2000, 2100], 1024)
+    assert "in-sample, 1% of the jobs in 1 of 3 windows" in line
     (line,) = familiar([name], question, [0, 8000], 1024)
     assert "in-sample, 100% of the jobs in 2 of 2 windows could have been drawn" in line
     record = load_model(model).record
@@ -106,10 +110,27 @@ def test_other_jobs_are_not_in_sample(model: Path) -> None:
     question = load_scenario("default")
     name = edit(model, "training", seen_jobs=[[0, 9999]])
     assert familiar([name], question, [0], 100)
-    resolved = {**question.resolved, "workload": {"generator": {"model": "lublin", "seed": 7}}}
-    assert familiar([name], replace(question, resolved=resolved), [0], 100) == []
+    assert familiar([name], load_scenario("default", overrides={"workload.generator.seed": 7}), [0], 100) == []
     powered = {**question.resolved["workload"], "power": {"kind": "none"}}  # the same jobs with another power
     assert familiar([name], replace(question, resolved={**question.resolved, "workload": powered}), [0], 100)
+
+
+def test_the_same_jobs_are_in_sample_however_they_are_read(tmp_path: Path, greenbatch_data: Find) -> None:
+    name, stored = "gas-marl-plus@lublin-256+none", greenbatch_data("swf/lublin_256.swf.gz")
+    (tmp_path / "jobs.txt").write_bytes(gzip.decompress(stored.read_bytes()))
+    for scenario, trace in (("default", stored), ("plain", stored), ("gas-marl/lublin-256", tmp_path / "jobs.txt")):
+        question = load_scenario(scenario, trace=trace, processors=256)
+        (line,) = familiar([name], question, [5000], 64)
+        assert "in-sample, 100% of the jobs in the window" in line, scenario
+    assert familiar([name], load_scenario("gas-marl/cirne"), [5000], 64) == []
+
+
+def test_an_in_sample_baseline_is_marked_too() -> None:
+    frame = tidy([("0", {"a": {"avg_wait_s": 1.0}, "b": {"avg_wait_s": 2.0}})])
+    shown, baseline = marked(frame, "a", ["a"])
+    assert baseline == "a (in-sample)"
+    assert shown["scheduler"].to_list() == ["a (in-sample)", "b"]
+    assert marked(frame, "b", ["a"])[1] == "b"
 
 
 @pytest.mark.parametrize("trace", sorted(DATA))

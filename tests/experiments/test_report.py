@@ -21,7 +21,7 @@ from example_windows import example
 from greenbatch.errors import InputError
 from greenbatch.experiments import report
 from greenbatch.experiments.cautions import warning_lines
-from greenbatch.experiments.findings import key_figures, summary_lines
+from greenbatch.experiments.findings import headlines, key_figures, summary_lines
 from greenbatch.experiments.plots import power_plots
 from greenbatch.experiments.report import (
     data_notes,
@@ -216,6 +216,8 @@ def test_a_large_price_for_a_small_gain_must_be_read_with_care() -> None:
     )
     assert warning_lines(priced(horizon_brown_kwh=500.0, **dear), "fcfs+easy") == []
     assert warning_lines(priced(horizon_brown_kwh=990.0), "fcfs+easy") == []
+    modest = {"avg_wait_s": 1.2 * 3600, "avg_bounded_slowdown": 5.5}
+    assert warning_lines(priced(horizon_brown_kwh=990.0, **modest), "fcfs+easy") == []
 
 
 def test_the_summary_says_if_the_least_brown_energy_is_understated() -> None:
@@ -227,6 +229,7 @@ def test_the_summary_says_if_the_least_brown_energy_is_understated() -> None:
         lines = summary_lines(frame, example(windows=1)[1], "fcfs+easy")
         assert any("late draws the least brown energy: 50.00 kWh" in line for line in lines)
         assert any("understated" in line for line in lines) == told
+        assert any("understated" in line for line in headlines(frame, "fcfs+easy")) == told, "in the terminal too"
 
 
 def test_the_horizon_is_defined(text: str) -> None:

@@ -6,7 +6,9 @@ they are unchanged. `greenbatch.storage` replaces the folder.
 
 from __future__ import annotations
 
+import errno
 import json
+import re
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -37,21 +39,40 @@ def result_folder(out: str | Path, *, force: bool = False) -> Iterator[Path]:
     Raises:
         InputError: ``out`` cannot be used, or another run writes to it; nothing is written.
     """
-    target = Path(out)
+    target, scratch = Path(out), None
     _check(target, force, _own_files)
-    begun = False
     try:
         with replacement(target, _own_files) as made:
             _check(target, force)  # it may have been filled before it was locked
-            begun = True
-            yield made.folder
+            scratch = made.folder
+            yield scratch
             _refuse_changed(target)
             made.deliver()
-    except (OSError, ValueError) as error:
-        if begun:
-            raise
-        problem = f"cannot be written: {getattr(error, 'strerror', None) or error}"
-        raise InputError(problem, file=target, field="--out", fix="choose a folder you may write to") from None
+    except Exception as error:
+        if problem := _failed_write(error, scratch):
+            fix = "choose a folder you may write to" if scratch is None else "free some space, or give another folder"
+            raise InputError(f"cannot be written: {problem}", file=target, field="--out", fix=fix) from None
+        raise
+
+
+_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+
+
+def _failed_write(error: Exception, scratch: Path | None) -> str:
+    """Why a folder could not be written to, in the system's words; empty for errors of another kind.
+
+    Args:
+        error: any error.
+        scratch: the hidden folder that is written to, None before there is one.
+    """
+    if scratch is None:
+        text = getattr(error, "strerror", None) or str(error)
+        return text if isinstance(error, (OSError, ValueError)) else ""
+    cause = error.__context__ if isinstance(error, InputError) else error  # files.write_bytes names the file
+    if isinstance(cause, OSError) and (cause.errno in _FULL or str(scratch) in str(cause.filename)):
+        return cause.strerror or str(cause)
+    found = re.search(r"([^:]+) \(os error \d+\)", str(error))  # from polars, which raises errors of its own
+    return found[1].strip() if found and type(error).__module__.startswith("polars") else ""
 
 
 def write_record(folder: Path, provenance: Mapping[str, Any]) -> None:

@@ -82,8 +82,8 @@ def summary_lines(frame: polars.DataFrame, outcomes: Mapping[str, Outcome], base
 
 
 def headlines(frame: polars.DataFrame, baseline: str) -> list[str]:
-    """The one or two sentences of the summary to end a table with: lowest slowdown, least brown energy."""
-    return [*_service_lines(frame, baseline)[:1], *_power_lines(frame, baseline)[1:2]]
+    """The sentences of the summary to end a table with: lowest slowdown; least brown energy, with its reservation."""
+    return [*_service_lines(frame, baseline)[:1], *_power_lines(frame, baseline)[1:]]
 
 
 def poor_bargains(frame: polars.DataFrame, baseline: str) -> list[str]:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
+
+from greenbatch.scenarios.profile import Profile, profile
 
 if TYPE_CHECKING:
     import polars
@@ -37,7 +40,6 @@ def model_warnings(schedulers: Mapping[str, object], scenario: Scenario, starts:
     if not records:
         return []
     from greenbatch.learning.unlike import Question, differences
-    from greenbatch.scenarios.profile import profile
 
     here, lines = Question(profile(scenario), jobs), []
     limited: dict[tuple[str, ...], list[str]] = {}
@@ -118,18 +120,28 @@ def _records(schedulers: Mapping[str, object]) -> dict[str, ModelRecord]:
 
 
 def _same_jobs(record: ModelRecord, scenario: Scenario) -> bool:
-    """Whether a scenario has the same jobs, in the same order, as a model's training; by content, not by file name."""
-    then = _jobs_of(record.provenance.scenario, record.provenance.inputs)
-    return then is not None and then == _jobs_of(scenario.resolved, scenario.inputs)
+    """Whether a scenario has the same jobs as a model's training: the same generator or file, or the same key figures.
+
+    How the file is read, its name and its compression may differ.
+    """
+    then = _source_of(record.provenance.scenario, record.provenance.inputs)
+    if then is not None and then == _source_of(scenario.resolved, scenario.inputs):
+        return True
+    if record.profile is None or record.profile.jobs != len(scenario.workload):
+        return False
+    return bool(np.allclose(_job_figures(record.profile), _job_figures(profile(scenario)), rtol=1e-5, atol=0.0))
 
 
-def _jobs_of(resolved: Mapping[str, Any], inputs: Mapping[str, str]) -> tuple[object, ...] | None:
-    """What determines the jobs of a scenario: the generator or the content of the trace, and how it is read."""
+def _source_of(resolved: Mapping[str, Any], inputs: Mapping[str, str]) -> object:
+    """Where the jobs of a scenario come from: the generator or the content of the trace; None if unknown."""
     workload = resolved.get("workload")
     if not isinstance(workload, Mapping):
         return None
     trace = workload.get("dataset") or workload.get("file")
-    content = inputs.get(PurePath(str(trace)).name) if trace else None
-    if content is None and not workload.get("generator"):
-        return None
-    return (workload.get("generator"), content, workload.get("reader"), workload.get("columns"))
+    return inputs.get(PurePath(str(trace)).name) if trace else workload.get("generator")
+
+
+def _job_figures(known: Profile) -> list[float]:
+    """Key figures that depend on the jobs alone; work per second is the load times the processors."""
+    load = math.nan if known.load is None else known.load
+    return [known.median_run_time_s, known.short_jobs, known.median_request, load * known.processors]
