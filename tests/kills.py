@@ -233,7 +233,7 @@ MINE = ("notes.txt", "mine/deep/data", "mine/empty", "link")
 
 
 def add_mine(out: Path, *more: str) -> None:
-    """Put files of a user's own into a result."""
+    """Add user files to a result."""
     (out / "mine" / "deep").mkdir(parents=True)
     (out / "mine" / "empty").mkdir()
     (out / "link").symlink_to("notes.txt")
@@ -304,7 +304,7 @@ def content(case: Case, root: Path) -> dict[str, str]:
 
 
 def again(case: Case, root: Path, old: dict[str, str], new: dict[str, str]) -> list[str] | None:
-    """The words that a user gives after a kill; None if the command was done."""
+    """The command line to run after a kill; None if the command had finished."""
     found = snapshot(root / case.out) if not (root / case.out).is_file() else content(case, root)
     if case.resumes:
         return case.words

@@ -13,7 +13,7 @@ WITHOUT_VALIDATION = {"training.jobs": 10, "training.validation.windows": 0, "tr
 
 
 def record_for(scenario: Scenario, backfill: str = "none", **given: Any) -> dict[str, Any]:
-    """What `save_model` is told by a training of one epoch."""
+    """The record that a training of one epoch passes to `save_model`."""
     plan = make_plan("rlscheduler", scenario, overrides=WITHOUT_VALIDATION, threads=1, backfill=backfill, **given)
     made = training_record(plan, Counters(epoch=1, done=True), kept="last", averaged=False)
     return {**made, "validation": {}}

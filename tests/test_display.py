@@ -1,4 +1,4 @@
-"""What objects show of themselves: short at a prompt, a small table in a notebook, everything escaped."""
+"""Representations of objects: short at a prompt, a small table in a notebook, everything escaped."""
 
 from __future__ import annotations
 
@@ -201,13 +201,24 @@ def test_the_table_is_text_and_a_frame() -> None:
     assert row["low"] <= row["mean"] <= row["high"]
 
 
-@pytest.mark.parametrize("kind", ["tradeoff", "spread", "power", "queue", "schedule"])
+PARTS = {
+    "tradeoff": ("collections", 2),
+    "spread": ("patches", 2),
+    "power": ("collections", 2),
+    "queue": ("lines", 2),
+    "schedule": ("patches", 4),
+}
+"""Kind -> what is drawn: a point, box or line per scheduler; renewable and brown power; four run-time classes."""
+
+
+@pytest.mark.parametrize("kind", PARTS)
 def test_pictures_of_a_comparison_show_in_a_notebook(kind: str) -> None:
     from matplotlib.figure import Figure
 
     figure = shown()["Comparison"].plot(kind)
     assert isinstance(figure, Figure)
-    assert figure.axes[0].has_data() or figure.axes[0].patches
+    drawn, count = PARTS[kind]
+    assert len(getattr(figure.axes[0], drawn)) == count
     svg = figure._repr_svg_()
     assert svg.startswith("<svg")
     assert svg.rstrip().endswith("</svg>")

@@ -21,7 +21,7 @@ def test_the_closest_name_in_any_case(name: str, told: str) -> None:
     assert did_you_mean(name, ["easy", "green", "Lublin-256"]) == told
 
 
-def test_what_follows_and_what_stands_instead() -> None:
+def test_then_and_otherwise() -> None:
     assert did_you_mean("gren", ["green"], then="known: green") == "did you mean green? known: green"
     assert did_you_mean("xyz", ["green"], then="known: green") == "known: green"
     assert did_you_mean("gren", ["green"], otherwise="known: green") == "did you mean green?"

@@ -20,7 +20,7 @@ CASES = (
 
 @pytest.fixture(scope="module")
 def found() -> dict[str, dict[str, Any]]:
-    """What came of every case; in a process of its own, which forks before any thread has begun."""
+    """Result of every case, in a process of its own, which forks before any thread has begun."""
     done = subprocess.run([sys.executable, str(SCRIPT)], capture_output=True, text=True, check=False)
     lines = [json.loads(line) for line in done.stdout.splitlines()]
     assert lines, done.stderr

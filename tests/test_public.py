@@ -1,4 +1,4 @@
-"""What a stranger relies on: the public names, the commands and links that the pages give, the order of the rooms."""
+"""Public names, commands and links in the pages, and the order of packages."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from greenbatch.cli.app import build
 from pages import PAGES, ROOT, anchors, blocks, commands, links, mentioned_commands, prose
 
 SOURCE = ROOT / "src" / "greenbatch"
-ROOMS = (
+PACKAGES = (
     ("display", "errors", "storage", "files", "datasets", "provenance"),
     ("workload", "energy", "cluster"),
     ("engine",),
@@ -31,12 +31,13 @@ ROOMS = (
     ("cli",),
     ("__main__",),
 )
-"""From the ground floor up; rooms of one floor do not import each other, except that any may use the ground floor."""
-UPSTAIRS = {
+"""In the order of the README, after the files beside them. Packages of one level do not import each other, except that
+any may use the first level."""
+EXCEPTIONS = {
     ("policies/schedulers.py", "learning"), ("engine/outcome.py", "metrics"), ("engine/outcome.py", "experiments"),
 }  # fmt: skip
-"""What a module may import from above: a trained model is found by the spelling of its scheduler; an
-outcome shows its metrics and pictures."""
+"""Module and a package below it that it may import: a trained model is found by its scheduler's name; an outcome shows
+its metrics and pictures."""
 
 
 def page_id(page: Path) -> str:
@@ -147,11 +148,11 @@ def test_every_decision_has_context_choice_and_consequence() -> None:
         assert 0 < parts[0] < parts[1] < parts[2], file.name
 
 
-# ---------------------------------------------------------------- rooms
+# ---------------------------------------------------------------- packages
 
 
-def imported_rooms(text: str) -> set[str]:
-    """Rooms that a module imports from, wherever the import stands; imports for type checkers aside."""
+def imported_packages(text: str) -> set[str]:
+    """Packages that a module imports from, wherever the import is; imports for type checkers aside."""
     found: set[str] = set()
 
     def visit(node: ast.AST) -> None:
@@ -173,28 +174,29 @@ def imported_rooms(text: str) -> set[str]:
     return found
 
 
-def test_imports_are_seen_wherever_they_stand() -> None:
+def test_imports_are_found_wherever_they_are() -> None:
     text = (
         "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    from greenbatch.cli import app\n"
         "def f():\n    from greenbatch import energy\n    import greenbatch.engine.state\n"
     )
-    assert imported_rooms(text) == {"energy", "engine"}
+    assert imported_packages(text) == {"energy", "engine"}
 
 
-@pytest.mark.parametrize("room", [room for floor in ROOMS for room in floor])
-def test_a_room_imports_only_from_rooms_below_it(room: str) -> None:
-    floor = next(k for k, rooms in enumerate(ROOMS) if room in rooms)
-    allowed = {room, *(other for rooms in ROOMS[:floor] for other in rooms)} | (set(ROOMS[0]) if floor == 0 else set())
-    files = sorted((SOURCE / room).rglob("*.py")) if (SOURCE / room).is_dir() else [SOURCE / f"{room}.py"]
+@pytest.mark.parametrize("package", [package for level in PACKAGES for package in level])
+def test_a_package_imports_only_from_packages_above_it(package: str) -> None:
+    level = next(k for k, packages in enumerate(PACKAGES) if package in packages)
+    allowed = {package, *(other for packages in PACKAGES[:level] for other in packages)}
+    allowed |= set(PACKAGES[0]) if level == 0 else set()
+    files = sorted((SOURCE / package).rglob("*.py")) if (SOURCE / package).is_dir() else [SOURCE / f"{package}.py"]
     assert files
     for file in files:
         name = file.relative_to(SOURCE).as_posix()
-        found = {each for each in imported_rooms(file.read_text(encoding="utf-8")) if (name, each) not in UPSTAIRS}
+        found = {each for each in imported_packages(file.read_text(encoding="utf-8")) if (name, each) not in EXCEPTIONS}
         assert found <= allowed, f"{file.relative_to(SOURCE)} imports from {', '.join(sorted(found - allowed))}"
 
 
-def test_every_room_has_a_floor() -> None:
-    known = {room for floor in ROOMS for room in floor}
+def test_every_package_is_in_the_order() -> None:
+    known = {package for level in PACKAGES for package in level}
     present = {
         p.stem if p.suffix == ".py" else p.name
         for p in SOURCE.iterdir()

@@ -206,7 +206,7 @@ def test_a_late_file_takes_a_name_that_is_free(target: Path) -> None:
     assert (found["late"], found["late.kept"], found["late.kept.kept"]) == ("mine", "mine too", "later")
 
 
-def test_an_old_folder_that_was_put_aside_comes_back(target: Path) -> None:
+def test_an_old_folder_that_was_set_aside_is_restored(target: Path) -> None:
     for back in (restore, lambda target: sweep(target, ours)):
         before = tree(target)
         leave(target, ready={"r1": "new"})

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 __version__ = "0.1.0"
 
-_ROOMS = {
+_MODULES = {
     "cluster": ("Cluster", "NodeGroup"),
     "energy": ("Site",),
     "engine.outcome": ("Outcome",),
@@ -53,7 +53,7 @@ _ROOMS = {
     "scenarios": ("Scenario", "load_scenario"),
     "workload": ("Workload", "read_workload"),
 }
-_PUBLIC = {name: room for room, names in _ROOMS.items() for name in names}
+_PUBLIC = {name: module for module, names in _MODULES.items() for name in names}
 
 __all__ = [
     "Cluster",

@@ -1,4 +1,4 @@
-"""Command lines are tested with a compiled engine: on a new machine it tells, once, that it compiles."""
+"""Command lines are tested with a compiled engine: on a new machine it reports once that it compiles."""
 
 from __future__ import annotations
 

@@ -299,10 +299,6 @@ def test_folders(cli: Cli, tmp_path: Path, out: str, extra: tuple[str, ...], mes
     assert_says(cli("simulate", "--scenario", "good.toml", "--scheduler", "fcfs+easy", "--out", out, *extra), message)
 
 
-def test_there_are_enough_cases():
-    assert sum(map(len, (TRACES, STRICT, SERIES_FILES, SCENARIOS, FLAGS, FOLDERS))) >= 60
-
-
 def test_the_good_files_are_good(cli: Cli, tmp_path: Path):
     assert main(["simulate", "--scenario", "good.toml", *RUN]) == 0
     assert (tmp_path / "out" / "metrics.json").is_file()

@@ -200,7 +200,7 @@ def test_ctrl_c_while_the_report_is_drawn_keeps_every_window(small, monkeypatch,
         assert without_command(small / "parts" / file) == without_command(small / "whole" / file), file
 
 
-def test_an_interrupted_comparison_says_how_many_windows_it_has(small, monkeypatch, capsys):
+def test_an_interrupted_comparison_reports_the_number_of_windows(small, monkeypatch, capsys):
     interrupt(monkeypatch, 3)
     assert compare() == 130
     told = "2 of 3 windows; interrupted"
@@ -248,7 +248,7 @@ def test_other_source_or_versions_are_not_resumed(small, monkeypatch, capsys):
     assert re.search(r"source_sha256: [\w.]+ there, another here", capsys.readouterr().err)
 
 
-def test_what_is_no_comparison_is_not_resumed(small, capsys):
+def test_resume_requires_a_comparison(small, capsys):
     (small / "empty").mkdir()
     for out in ("empty", "absent"):
         assert compare("--resume", out=out) == 2
@@ -325,7 +325,7 @@ def test_json_is_one_object_with_the_figures_of_the_table(small, capsys):
     assert isinstance(got["warnings"], list)
 
 
-def test_results_go_to_a_folder_or_to_the_reader(small, capsys):
+def test_out_or_json_is_required(small, capsys):
     assert main(["compare", "--scenario", "small.toml"]) == 2
     assert capsys.readouterr().err == ("greenbatch: --out: is missing (give --out FOLDER; only --json works without)\n")
 
@@ -389,13 +389,13 @@ def test_windows_longer_than_the_trace_name_the_flags(small, capsys):
     assert f"give --jobs {jobs} or fewer; --whole" in error
 
 
-def test_part_of_a_trace_is_told_as_a_part(small, capsys):
+def test_title_states_the_part_of_the_trace(small, capsys):
     jobs = len(load_scenario("small.toml").workload)
     assert compare("--starts", "0", "--jobs", "10") == 0
     assert f"10 of {jobs} jobs" in capsys.readouterr().out
 
 
-def test_recorded_waits_stand_below_the_figures(tmp_path, capsys):
+def test_recorded_waits_are_printed_below_the_table(tmp_path, capsys):
     dump = str(Path(__file__).parents[2] / "examples" / "sacct.txt")
     asked = ["--scenario", "plain", "--trace", dump, "--processors", "48"]
     assert main(["simulate", *asked, "--scheduler", "fcfs+easy", "--out", str(tmp_path / "one")]) == 0

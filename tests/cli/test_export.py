@@ -1,4 +1,4 @@
-"""``greenbatch export``: the file, what it says of itself, and every bad input in one line."""
+"""``greenbatch export``: the file, its metadata, and every bad input in one line."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def model(weights: dict[str, Any], tmp_path_factory: pytest.TempPathFactory) -> 
     return folder
 
 
-def test_the_folder_of_a_training_stands_for_its_model(
+def test_a_training_folder_can_be_given_instead_of_its_model(
     model: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main(["export", str(model), "--out", str(tmp_path / "one.onnx")]) == 0
@@ -69,7 +69,7 @@ def test_a_model_is_also_named_as_in_a_scheduler(
     assert not (tmp_path / "x.onnx").exists()
 
 
-def test_the_file_decides_as_its_weights_say(
+def test_the_exported_graph_matches_the_weights(
     model: Path, weights: dict[str, Any], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     import onnxruntime

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import json
 import os
 import re
@@ -9,8 +10,11 @@ import subprocess
 import sys
 import tomllib
 from dataclasses import replace
+from importlib import import_module
 from importlib.metadata import version
+from typing import get_type_hints
 
+import cyclopts
 import numpy as np
 import polars
 import pytest
@@ -63,25 +67,40 @@ def test_schedulers_are_listed_by_names_that_work(capsys):
     assert ":sigma=50000" in sections[1]
 
 
-def test_a_policy_that_says_nothing_of_itself_is_listed(monkeypatch, capsys):
+def test_a_policy_without_docstring_is_listed(monkeypatch, capsys):
     silent = replace(entries()["fcfs"], name="silent", summary="")
     monkeypatch.setattr("greenbatch.policies.entries", lambda: {"silent": silent})
     assert main(["schedulers"]) == 0
     assert "  silent\n" in capsys.readouterr().out
 
 
-def test_help_names_every_verb_with_its_flags(capsys):
+def test_help_names_every_verb(capsys):
     assert main(["--help"]) == 0
     text = capsys.readouterr().out
     assert [verb for verb in VERBS if verb not in text] == []
-    for verb, flag in (
-        ("simulate", "--scheduler"),
-        ("compare", "--starts"),
-        ("reproduce", "--json"),
-        ("demo", "--out"),
-    ):
-        assert main([verb, "--help"]) == 0
-        assert flag in capsys.readouterr().out
+
+
+def commands():
+    """Words and function of every command, those below a verb included."""
+    for verb in VERBS:
+        found = getattr(import_module(f"greenbatch.cli.{verb}"), verb)
+        if isinstance(found, cyclopts.App):
+            yield from ((f"{verb} {name}", found[name].default_command) for name in found if not name.startswith("-"))
+        else:
+            yield verb, found
+
+
+@pytest.mark.parametrize(("words", "function"), [pytest.param(*each, id=each[0]) for each in commands()])
+def test_help_describes_every_parameter(words, function, monkeypatch, capsys):
+    monkeypatch.setenv("COLUMNS", "120")
+    assert main([*words.split(), "--help"]) == 0
+    shown = " ".join(capsys.readouterr().out.replace("\N{BOX DRAWINGS LIGHT VERTICAL}", " ").split())
+    for name, kind in get_type_hints(function, include_extras=True).items():
+        if name != "return":
+            (meaning,) = re.findall(rf"^{name}\n    (.+(?:\n    .+)*)", inspect.getdoc(function), re.MULTILINE)
+            flag = next((each.name[0] for each in getattr(kind, "__metadata__", ()) if each.name), f"--{name}")
+            described = rf"(?:{flag}|{name.upper()}) (?:[A-Z.]+ )?{re.escape(' '.join(meaning.split()))}"
+            assert re.search(described, shown), name
 
 
 def test_simulate_writes_the_four_files(small, capsys):
@@ -144,7 +163,7 @@ def test_the_same_command_writes_the_same_bytes_in_any_process(small):
         assert ours == theirs
 
 
-def test_provenance_tells_how_to_make_it_again(small):
+def test_provenance_allows_reproduction(small):
     (small / "jobs.swf").write_text("; MaxProcs: 8\n1 0 -1 100 4 -1 -1 4 50 -1 1 1 1 1 1 1 -1 -1\n")
     assert simulate("--trace", "jobs.swf", "--processors", "64", "--out", "out") == 0
     record = json.loads((small / "out" / "provenance.json").read_text())
@@ -208,7 +227,7 @@ def test_data_list_and_path(tmp_path, monkeypatch, capsys):
         (PermissionError(13, "Permission denied"), 2, "greenbatch: Permission denied"),
     ],
 )
-def test_what_the_machine_does_is_one_line_too(small, capsys, error, code, message):
+def test_system_errors_are_one_line(small, capsys, error, code, message):
     def fail(*_: object) -> None:
         raise error
 
@@ -273,7 +292,7 @@ def test_other_ways_to_run_python(small, options):
     assert (small / "out" / "metrics.json").is_file()
 
 
-def test_an_error_of_ours_is_not_hidden(monkeypatch):
+def test_bugs_raise_a_traceback(monkeypatch):
     def fail(*_: object) -> None:
         raise ZeroDivisionError
 

@@ -1,4 +1,4 @@
-"""Result folders: all or nothing, and no stranger's file is touched."""
+"""Result folders: all or nothing, and files of other programs are never touched."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def test_force_replaces_an_earlier_result_and_keeps_other_files(tmp_path: Path):
     assert set(json.loads((out / RECORD).read_text())["files"]) == {"a", "new"}
 
 
-def test_force_into_a_strangers_folder_adds_but_never_replaces(tmp_path: Path):
+def test_force_adds_to_a_foreign_folder_without_replacing_files(tmp_path: Path):
     out = tmp_path / "out"
     out.mkdir()
     (out / "notes.txt").write_text("mine")
@@ -143,7 +143,7 @@ def test_force_refuses_a_record_that_is_not_ours(tmp_path: Path, record: str):
         write(tmp_path, {"a": "1"}, force=True)
 
 
-def test_what_is_no_folder_is_refused(tmp_path: Path):
+def test_a_file_as_output_folder_is_refused(tmp_path: Path):
     (tmp_path / "file").write_text("")
     (tmp_path / "link").symlink_to(tmp_path / "nowhere")
     for out, problem in (

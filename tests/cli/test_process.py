@@ -27,7 +27,7 @@ from greenbatch.cli import main
 threading.Thread(target=interrupt, daemon=True).start()
 sys.exit(main())
 """
-"""Ctrl-C so many seconds after our handler stands; before that it is Python that starts, and answers as Python does."""
+"""Ctrl-C this many seconds after our handler is installed; before that Python itself answers."""
 SIMULATE = ("simulate", "--scenario", "small.toml", "--scheduler", "f2+green", "--out", "out")
 COMPARE = ("compare", "--scenario", "small.toml", "--out", "out")
 
@@ -48,7 +48,7 @@ def test_ctrl_c_is_one_line_at_any_moment(small: Path, arguments: tuple[str, ...
 
 
 def test_ctrl_c_in_a_destructor_is_not_lost(small: Path) -> None:
-    """Python can raise nothing there: it would print a traceback and go on."""
+    """Python cannot raise there; it would print a traceback and continue."""
     code = (
         "import os, signal, sys, time\nimport greenbatch.engine.simulate as engine\n"
         "class Late:\n    def __del__(self):\n        os.kill(os.getpid(), signal.SIGINT)\n"
@@ -71,7 +71,7 @@ def test_a_signal_that_the_caller_ignores_stays_ignored(small: Path) -> None:
     assert (small / "out" / "metrics.json").is_file()
 
 
-def test_the_handlers_of_a_program_that_calls_us_come_back() -> None:
+def test_signal_handlers_of_the_caller_are_restored() -> None:
     code = (
         "import signal, sys\nfrom greenbatch.cli import main\n"
         "before = [signal.getsignal(n) for n in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)], sys.unraisablehook\n"
@@ -89,7 +89,7 @@ PRINTING = [
 
 
 @pytest.mark.parametrize("arguments", PRINTING, ids=" ".join)
-def test_a_reader_that_goes_away_is_quiet(small: Path, arguments: tuple[str, ...]) -> None:
+def test_a_closed_pipe_prints_nothing(small: Path, arguments: tuple[str, ...]) -> None:
     reader, writer = os.pipe()
     os.close(reader)
     done = subprocess.run([*GREENBATCH, *arguments], stdout=writer, stderr=subprocess.PIPE, text=True, check=False)
@@ -168,7 +168,7 @@ def test_names_of_files_that_are_not_ascii(small: Path) -> None:
     ("text", "plain"),
     [("×–−…≥", "x--...>="), ("─│╭╮└┼├", "-|+++++"), ("§5 °C é ß ²", "section 5 degC e ss ^2"), ("中", "\\u4e2d")],
 )
-def test_what_ascii_can_say(text: str, plain: str) -> None:
+def test_ascii_replacements(text: str, plain: str) -> None:
     assert "".join(nearest(each) if not each.isascii() else each for each in text) == plain
 
 

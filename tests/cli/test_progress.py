@@ -63,12 +63,12 @@ def test_a_line_is_cut_to_the_terminal(monkeypatch):
     assert lines[-2] == "3/4  0:00:00 elapsed, about …"
 
 
-def test_the_clock_goes_on_while_nothing_is_finished(monkeypatch, soon):
+def test_elapsed_time_advances_between_steps(monkeypatch, soon):
     text = shown(monkeypatch, terminal=True, pause_s=0.5, calls=1)
     assert text.count("0/1") >= 3
 
 
-def test_a_log_gets_a_line_now_and_then_and_short_work_none(monkeypatch, soon):
+def test_a_log_gets_one_line_per_interval_and_none_for_short_work(monkeypatch, soon):
     assert shown(monkeypatch, terminal=False, pause_s=0) == ""
     lines = shown(monkeypatch, terminal=False, pause_s=0.3).splitlines()
     assert 1 <= len(lines) <= 1.2 / 0.2

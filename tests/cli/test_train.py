@@ -105,7 +105,7 @@ def test_a_person_sees_a_bar_and_a_line_for_every_validation(
     assert out.rstrip().endswith("written to run; use it as rlscheduler@run/model+none")
 
 
-def test_an_untrained_model_that_is_kept_as_best_is_said_to_be(here: Path, capsys: pytest.CaptureFixture[str]):
+def test_an_untrained_best_model_is_reported(here: Path, capsys: pytest.CaptureFixture[str]):
     assert main([*BASE, "training.actor_lr=1e-12", "--out", "run", "--epochs", "2"]) == 0
     assert "\nwarning: the model is untrained: no epoch was better than the initial weights" in (
         capsys.readouterr().out

@@ -174,7 +174,7 @@ JUNE = {"clock": "unix", "start_s": unix(2024, 6, 1)}
         ({"s": watts([1])}, {"forecast_horizon_s": 1}, "forecast_horizon_s: is 1"),
     ],
 )
-def test_sites_that_cannot_be(sources, options, message):
+def test_invalid_sites_are_refused(sources, options, message):
     with pytest.raises(InputError, match=message) as caught:
         combine("s", sources, **options)
     assert "\n" not in str(caught.value)

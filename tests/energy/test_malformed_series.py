@@ -83,7 +83,7 @@ CASES = [
 
 @pytest.mark.parametrize("case", CASES, ids=[case[0] for case in CASES])
 @pytest.mark.parametrize("packed", [False, True], ids=["plain", "gzip"])
-def test_one_line_that_names_it(tmp_path, packed, case):
+def test_errors_name_file_line_and_field(tmp_path, packed, case):
     _, content, options, line, field, problem, fix = case
     path = tmp_path / ("site.csv.gz" if packed else "site.csv")
     path.write_bytes(gzip.compress(content.encode()) if packed else content.encode())
@@ -123,7 +123,7 @@ def test_no_file_and_a_folder(tmp_path):
 
 
 @pytest.mark.parametrize("content", [b"", b"PAR1", b"PAR1" + bytes(60) + b"PAR1", b"time,power\n0,1\n"])
-def test_parquet_that_is_none(tmp_path, content):
+def test_invalid_parquet(tmp_path, content):
     path = tmp_path / "site.parquet"
     path.write_bytes(content)
     with pytest.raises(GreenbatchError, match=r"site.parquet: is (not a Parquet file|empty)"):

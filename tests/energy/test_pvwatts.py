@@ -81,7 +81,7 @@ def test_facing_the_sun_pays(greensboro):
     assert north < flat < south
 
 
-def test_global_irradiance_alone_is_split_and_said(greensboro):
+def test_global_irradiance_is_decomposed_and_noted(greensboro):
     ghi = greensboro["ghi_w_m2"]
     bare = Weather(
         name="bare", layout="EPW", series={"ghi_w_m2": ghi}, latitude_deg=36.1, longitude_deg=-79.95, elevation_m=273

@@ -117,7 +117,7 @@ def test_skipped_local_hour_is_dropped_only_on_request(tmp_path):
 
 
 @pytest.mark.parametrize("minutes", [(0,), (0, 15, 30, 45)])
-def test_repeated_local_hour_is_told_by_its_order(tmp_path, minutes):
+def test_repeated_local_hour_is_resolved_by_row_order(tmp_path, minutes):
     hours = (0, 1, 2, 2, 3, 4)
     path = write(tmp_path, *(f"2024-10-27 0{h}:{m:02},{k}" for k, h in enumerate(hours) for m in minutes))
     series = read(path, time_kind="local", time_zone="Europe/Berlin")

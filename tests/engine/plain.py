@@ -25,9 +25,9 @@ class Job(NamedTuple):
 
 
 class Supply(NamedTuple):
-    """Renewable power: slots of a number of seconds that begin at an origin and repeat; so many slots are foreseen.
+    """Renewable power: slots of ``step_s`` seconds that begin at ``origin_s`` and repeat.
 
-    Later ones are believed to be like those foreseen; the whole series is foreseen at most.
+    ``foreseen`` slots, at most the whole series, are forecast; beyond that the forecast repeats.
     """
 
     renewable_w: list[float]
@@ -266,7 +266,7 @@ class Machine:
     def run_conservative(self) -> list[float]:
         """Every job reserves the earliest slot when it comes; an end that was not expected moves reservations forward.
 
-        A job that is past its requested end is believed to need as long again as it is late, a minute at least.
+        A job that is past its requested end is expected to need as long again as it is late, at least a minute.
         """
         reserved: dict[int, float] = {}
 

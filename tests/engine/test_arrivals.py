@@ -1,4 +1,4 @@
-"""What a planner remembers of arrivals, against the same said in plain words."""
+"""What a planner remembers of arrivals, against a plain implementation."""
 
 from __future__ import annotations
 

@@ -71,7 +71,7 @@ def test_splitting_an_interval_changes_no_energy(outcome: Outcome, data: st.Data
 
 @settings(max_examples=60, deadline=None)
 @given(outcome=outcomes())
-def test_the_segments_tell_the_same_as_the_books(outcome: Outcome) -> None:
+def test_segments_match_the_energy_accounts(outcome: Outcome) -> None:
     """Power over time, rebuilt from the schedule and the site."""
     s = power_segments(outcome)
     seconds = s.end_s - s.start_s

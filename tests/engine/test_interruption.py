@@ -31,9 +31,9 @@ def begin(part, state, rule):
 
 engine._to_the_end = begin
 jobs = Workload.from_columns("long", {"submit_s": [0, 1], "run_time_s": [1e10, 1], "processors": [2, 2]})
-engine.simulate(jobs, Cluster.pooled(2), None, Rules(tick_s=1e-3), scheduler("fcfs+none"))
+engine.simulate(jobs, Cluster.pooled(2), None, Rules(tick_s=1.0), scheduler("fcfs+none"))
 """
-"""A job that waits through ten million million ticks."""
+"""A job that waits through ten thousand million ticks."""
 
 
 def test_ctrl_c_stops_compiled_code() -> None:

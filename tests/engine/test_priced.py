@@ -167,7 +167,7 @@ def test_a_head_changes_a_price_with_the_state_of_the_system() -> None:
     assert plan(jobs, cluster, site(SUNNY), head).start_s.tolist() == [0.0]
 
 
-def test_what_a_machine_that_holds_nothing_would_need() -> None:
+def test_baseline_progress_by_hand() -> None:
     """By hand: 5 processors, 4 of which count for what is left; two jobs one after the other, later one alone."""
     starts, runs, wide = np.array([0.0, 8.0, 40.0]), np.array([8.0, 4.0, 30.0]), np.array([5, 5, 1])
     table = unheld_table(starts * HOUR_S, (starts + runs) * HOUR_S, wide)
@@ -184,7 +184,7 @@ def test_what_a_machine_that_holds_nothing_would_need() -> None:
 
 
 def test_requests_do_not_shrink_on_a_faster_machine() -> None:
-    """Whatever its speed, what the lag is measured by does all the work that was asked for."""
+    """Whatever its speed, the lag's reference does all requested work."""
     jobs = workload([Job(600.0 * k, 1800.0, 3600.0, 3, 100.0) for k in range(5)])
     for speed in (0.5, 1.0, 2.0):
         cluster = Cluster((NodeGroup(name="n", count=8, processors=1, idle_power_w=0.0, speed=speed),))
@@ -204,7 +204,7 @@ def test_the_price_of_lag_bounds_the_makespan() -> None:
     assert ends[-1] > 2 * ends[0]
 
 
-def test_nothing_is_held_for_ever() -> None:
+def test_no_job_is_held_indefinitely() -> None:
     """A month in the dark with every reason to wait: the job starts after thirty days."""
     cluster = Cluster.pooled(8, idle_power_per_machine_w=0.0)
     jobs = workload([Job(0.0, HOUR_S, HOUR_S, 8, 240.0)])
@@ -214,7 +214,7 @@ def test_nothing_is_held_for_ever() -> None:
     assert priced.LONGEST_HOLD_S <= start_s <= priced.LONGEST_HOLD_S + 3600.0
 
 
-def test_a_wide_job_is_not_overtaken_for_ever() -> None:
+def test_a_wide_job_is_not_overtaken_indefinitely() -> None:
     """Narrow jobs come before the ones before them end, so the whole machine is never free unless it is kept free."""
     cluster = Cluster.pooled(8, idle_power_per_machine_w=0.0)
     stream = [Job(5 * HOUR_S * k, 10 * HOUR_S, 10 * HOUR_S, 3, 10.0) for k in range(200)]

@@ -47,7 +47,7 @@ def runs(draw: st.DrawFn, names: tuple[str, ...], **fixed: Any) -> Outcome:
         "commitment": draw(st.sampled_from(["sticky", "reconsider"])),
         "event_rule": draw(st.sampled_from(["per_event", "per_instant"])),
         "overrun": draw(st.sampled_from(["kill", "extend"])),
-        "tick_s": draw(st.sampled_from([0.0, 4.0, 0.7])),
+        "tick_s": draw(st.sampled_from([0.0, 4.0, 1.7])),
     }
     return simulate(
         workload(jobs), cluster, site(supply), Rules(**{**rules, **fixed}), scheduler(draw(st.sampled_from(names)))
@@ -56,7 +56,7 @@ def runs(draw: st.DrawFn, names: tuple[str, ...], **fixed: Any) -> Outcome:
 
 @settings(max_examples=200, deadline=None)
 @given(outcome=runs(SCHEDULERS))
-def test_every_job_runs_once_and_never_are_there_too_many(outcome: Outcome) -> None:
+def test_every_job_runs_once_within_the_machine_size(outcome: Outcome) -> None:
     jobs = outcome.workload
     assert (outcome.start_s >= jobs.submit_s).all()
     killed = outcome.rules.overrun == "kill"
@@ -85,10 +85,8 @@ def test_the_power_profile_is_that_of_the_schedule(outcome: Outcome) -> None:
 def test_easy_never_delays_the_head_beyond_its_reservation(outcome: Outcome) -> None:
     promised = np.isfinite(outcome.promised_start_s)
     assert (outcome.start_s[promised] <= outcome.promised_start_s[promised]).all()
-    waited_alone = ~promised & (outcome.start_s > outcome.workload.submit_s)
-    for job in np.flatnonzero(waited_alone):  # backfilled behind a head, or freed at the very instant of its turn
-        others = np.delete(outcome.end_s, job)
-        assert outcome.start_s[job] in others or promised.any()
+    for job in np.flatnonzero(outcome.start_s > outcome.workload.submit_s):  # only an end lets a waiting job start
+        assert outcome.start_s[job] in np.delete(outcome.end_s, job)
 
 
 @settings(max_examples=150, deadline=None)
@@ -117,7 +115,7 @@ def test_a_later_clock_shifts_the_schedule(outcome: Outcome, shift: int) -> None
         jobs.with_columns(submit_s=jobs.submit_s + moved), outcome.cluster, shifted(later_site, moved), outcome.rules,
         scheduler(outcome.scheduler),
     )  # fmt: skip
-    if outcome.rules.tick_s != 0.7:
+    if outcome.rules.tick_s != 1.7:
         np.testing.assert_array_equal(later.start_s, outcome.start_s + moved)
     np.testing.assert_array_equal(later.end_s - later.start_s, outcome.end_s - outcome.start_s)
 
@@ -149,9 +147,10 @@ def jobs_at(*submit_s: float, run_s: float = 10.0, power_w: float = 20.0) -> Wor
 
 
 def test_a_fractional_tick_does_not_stop_the_clock() -> None:
-    """43 x 0.1 divided by 0.1 rounds to less than 43: the tick after it must still be later."""
+    """15 x 1.1 divided by 1.1 rounds to less than 15: the tick after it must still be later."""
+    assert 15 * 1.1 / 1.1 < 15
     jobs = jobs_at(0.0, 0.05, run_s=20.0)
-    outcome = simulate(jobs, Cluster.pooled(1), None, Rules(tick_s=0.1), scheduler("fcfs+easy"))
+    outcome = simulate(jobs, Cluster.pooled(1), None, Rules(tick_s=1.1), scheduler("fcfs+easy"))
     assert outcome.start_s.tolist() == [0.0, 20.0]
 
 

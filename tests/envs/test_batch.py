@@ -156,7 +156,7 @@ def test_a_batch_of_thousands_is_the_same_as_one_by_one(small: Scenario) -> None
 
 @settings(max_examples=15, deadline=None)
 @given(st.data())
-def test_the_environment_goes_the_way_of_a_session(data: st.DataObject) -> None:
+def test_the_environment_matches_a_session(data: st.DataObject) -> None:
     """The same actions through the decision seam: the same schedule and the same metrics, for every reward term."""
     small = scenario()
     backfill = data.draw(st.sampled_from(["none", "easy", "easy-schedgym", "green"]))
@@ -246,7 +246,7 @@ def waiting(**action: Any) -> Any:
     return check(raw)
 
 
-def test_waiting_is_a_row_like_any_other(small: Scenario) -> None:
+def test_waiting_is_an_additional_row(small: Scenario) -> None:
     env = BatchEnv(small, waiting(longest_hold_s=7200.0), environments=1, jobs=30, backfill="none")
     seen = env.reset([10])
     waits = 0
@@ -324,7 +324,7 @@ def test_there_is_no_step_before_the_first_window_nor_after_the_last(small: Scen
             env.step(np.zeros((0, 2), np.int64))
 
 
-def test_a_power_series_that_ends_is_said(small: Scenario) -> None:
+def test_the_end_of_the_power_series_raises(small: Scenario) -> None:
     question = load_scenario(
         "default", overrides={"workload.generator.jobs": 300, "site.repeat": False, "site.days": 2}
     )

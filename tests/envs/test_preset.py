@@ -103,7 +103,7 @@ def test_a_preset_survives_its_record(name: str) -> None:
     assert check(made.model_dump(mode="json")) == made
 
 
-def test_a_preset_is_laid_over_the_one_it_extends(tmp_path: Path) -> None:
+def test_extends_merges_presets(tmp_path: Path) -> None:
     file = tmp_path / "mine.toml"
     file.write_text(
         'extends = "gas-marl"\nname = "mine"\n[reward.terms]\nbounded_slowdown = -0.5\n[training]\npasses = 3\n'
@@ -115,7 +115,7 @@ def test_a_preset_is_laid_over_the_one_it_extends(tmp_path: Path) -> None:
     assert mine.training == {**base.training, "passes": 3}
 
 
-def test_a_file_that_is_extended_lies_beside(tmp_path: Path) -> None:
+def test_an_extended_file_is_in_the_same_folder(tmp_path: Path) -> None:
     (tmp_path / "base.toml").write_text('extends = "gas-marl"\nname = "base"\n[training]\npasses = 5\n')
     (tmp_path / "mine.toml").write_text('extends = "base.toml"\nname = "mine"\n')
     assert preset(tmp_path / "mine.toml").training["passes"] == 5
@@ -133,7 +133,7 @@ def test_a_file_that_is_extended_lies_beside(tmp_path: Path) -> None:
         ('extends = "gas-marl"\n[training]\n[reward]\nterms = {speed = 1.0}', "speed"),
     ],
 )
-def test_what_cannot_be_extended_is_one_line(
+def test_what_cannot_be_extended_raises_a_one_line_error(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str, message: str
 ) -> None:
     monkeypatch.chdir(tmp_path)

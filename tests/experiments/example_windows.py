@@ -40,7 +40,7 @@ def some_jobs(seed: int, count: int = 150) -> Workload:
 
 
 def fcfs(workload: Workload, *, hold_s: float = 0.0, name: str = "fcfs+none", site: Site | None = None) -> Outcome:
-    """First come, first served without backfilling; jobs over an hour are first held for so many seconds."""
+    """First come, first served without backfilling; jobs over an hour are first held for ``hold_s``."""
     ready = workload.submit_s + np.where(workload.run_time_s > 3600, hold_s, 0.0)
     start = np.zeros(len(workload))
     running: list[tuple[float, int]] = []

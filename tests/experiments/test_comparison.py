@@ -66,7 +66,7 @@ def test_wrong_names_and_windows(scenario: gb.Scenario) -> None:
         compare(scenario, NAMES, (), 16, "fcfs+easy")
 
 
-def test_nothing_is_taken_for_zero_or_twice(scenario: gb.Scenario) -> None:
+def test_zero_empty_and_repeated_arguments_are_refused(scenario: gb.Scenario) -> None:
     for wrong in ({"jobs": 0}, {"windows": 0}, {"starts": []}):
         with pytest.raises(InputError):
             gb.compare(scenario, ["fcfs+easy"], **{"jobs": 16, **wrong})

@@ -1,4 +1,4 @@
-"""What is told of trained models before their figures: unlike sites, in-sample windows, limits, untrained weights."""
+"""Warnings about trained models: unlike sites, in-sample windows, limits, untrained weights."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def test_on_its_own_scenario_nothing_is_unlike() -> None:
     assert warned(["f2+easy"], load_scenario("default"), [0], 100) == []
 
 
-def test_a_site_unlike_its_own_is_told_by_name() -> None:
+def test_a_model_on_an_unlike_site_is_named_in_a_warning() -> None:
     larger = load_scenario("default", processors=2048)
     first, *_ = warned([NAME], larger, [2000], 1024)
     assert first == (
@@ -83,7 +83,7 @@ def test_a_record_without_profile_is_compared_with_nothing(model: Path) -> None:
     assert warned([name], load_scenario("default", processors=2048), [2000], 1024) == []
 
 
-def test_an_untrained_model_is_said_to_be(model: Path) -> None:
+def test_an_untrained_model_is_warned_about(model: Path) -> None:
     name = edit(model, "training", untrained=True, kept_epoch=0)
     lines = warned([name], load_scenario("default"), [2000], 1024)
     assert lines[0] == f"{name}: untrained, its weights are those that training began with"
@@ -147,7 +147,7 @@ def test_the_published_windows_are_in_sample_for_the_shipped_models(trace: str, 
     assert "in-sample, 91 to 100% of the jobs in 10 of 10 windows could have been drawn" in line
 
 
-def test_they_stand_above_the_table_and_at_the_top_of_the_report(
+def test_warnings_precede_the_table_and_are_at_the_top_of_the_report(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     words = ["compare", "--schedulers", f"fcfs+easy,{NAME}", "--starts", "0", "--jobs", "60", "--processors", "512"]
@@ -160,7 +160,7 @@ def test_they_stand_above_the_table_and_at_the_top_of_the_report(
     assert report.index("512 processors here, 256 there") < report.index("<table")
 
 
-def test_simulate_tells_them_first(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_simulate_prints_warnings_first(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     words = ["simulate", "--scheduler", NAME, "--jobs", "30", "--processors", "512", "--out", str(tmp_path / "out")]
     assert main(words) == 0
     assert capsys.readouterr().out.startswith(

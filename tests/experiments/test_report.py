@@ -113,7 +113,7 @@ def test_the_same_inputs_give_the_same_bytes(text: str, tmp_path: Path) -> None:
     assert written(tmp_path / "again.html") == text
 
 
-def test_it_says_what_was_found_in_plain_words() -> None:
+def test_the_summary_states_the_findings() -> None:
     frame, outcomes = example(windows=3)
     lines = " ".join(summary_lines(frame, outcomes, "fcfs+none"))
     assert lines.startswith("patient+none has the lowest mean bounded slowdown, "), "the finding comes first"
@@ -190,7 +190,7 @@ def priced(**changes: float) -> polars.DataFrame:
     return tidy([(str(k), {"fcfs+easy": base, "late": base | changes}) for k in range(6)])
 
 
-def test_every_winner_has_its_price() -> None:
+def test_the_summary_states_what_each_gain_costs() -> None:
     dear = priced(horizon_brown_kwh=990.0, renewable_utilization=0.6, avg_wait_s=6.9 * 3600, avg_bounded_slowdown=20.0)
     share, brown = summary_lines(dear, example(windows=1)[1], "fcfs+easy")[-3:-1]
     price = "at 6.9 times the mean wait and 4.0 times the bounded slowdown."

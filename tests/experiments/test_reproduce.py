@@ -1,4 +1,4 @@
-"""The papers' tables: ours are computed, theirs are read, and neither leaks into the other."""
+"""The papers' tables: our figures are computed, published ones are only read for comparison."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A model trained once more from its own record."""
+"""Retraining a model from its record."""
 
 from __future__ import annotations
 
@@ -37,11 +37,11 @@ def test_the_same_comes_out(model: Path, tmp_path: Path, capsys: pytest.CaptureF
     assert all(ours == anew and np.isfinite(float(ours)) for _, ours, anew in figures)
 
 
-def test_the_folder_of_a_training_stands_for_its_model(model: Path) -> None:
+def test_a_training_folder_can_be_given_instead_of_its_model(model: Path) -> None:
     assert choose([str(model.parent)]) == {str(model.parent): model}
 
 
-def test_another_model_is_told_from_it(model: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_different_model_is_detected(model: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     from hashlib import sha256
 
     other = tmp_path / "other"
@@ -83,7 +83,7 @@ def test_a_model_keeps_its_folder_to_itself(model: Path, capsys: pytest.CaptureF
     ("changes", "message"),
     [({"limit": "minutes"}, "was trained with a time limit"), ({"finished": False}, "was not trained to the end")],
 )
-def test_what_cannot_be_trained_anew_is_refused(model: Path, changes: dict[str, object], message: str) -> None:
+def test_models_that_cannot_be_retrained_are_refused(model: Path, changes: dict[str, object], message: str) -> None:
     made = load_model(model)
     training = made.record.training.model_copy(update=changes)
     made = replace(made, record=made.record.model_copy(update={"training": training}))

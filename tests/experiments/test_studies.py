@@ -1,4 +1,4 @@
-"""Learned columns: trained once, gone on with, evaluated seed by seed, and never filled where nothing was trained."""
+"""Learned columns: trained once, resumed, evaluated seed by seed; untrained cells stay empty."""
 
 from __future__ import annotations
 
@@ -140,7 +140,7 @@ def test_a_finished_training_without_its_checkpoint_is_finished(gas_marl: Traine
         train_missing(study, some, tmp_path, replace(BUDGET, epochs=3))
 
 
-def test_an_interrupted_training_is_gone_on_with(gas_marl: Trained, tmp_path: Path) -> None:
+def test_an_interrupted_training_resumes(gas_marl: Trained, tmp_path: Path) -> None:
     study, place, _ = gas_marl
     cells = cells_of(study, select(study, presets=["gas-marl"], windows="published", seeds=(0,)))
     (cell,) = cells
@@ -214,7 +214,7 @@ def test_figures_are_means_over_windows_of_each_seed(gas_marl: Trained) -> None:
     assert base["figures"]["makespan_ratio"]["mean"] == 1.0
 
 
-def test_what_is_not_trained_is_said_and_never_filled(gas_marl: Trained) -> None:
+def test_untrained_cells_are_marked_and_empty(gas_marl: Trained) -> None:
     _, _, (result,) = gas_marl
     ppo = next(row for row in result.rows if row["scheduler"] == "PPO+green")
     assert ppo["figures"] == {}
@@ -232,7 +232,7 @@ def test_what_is_not_trained_is_said_and_never_filled(gas_marl: Trained) -> None
     assert "Tiny, published windows, GAS-MARL+green: not trained for seed 2." in lines
 
 
-def test_a_penalty_factor_that_is_not_the_papers_is_told(gas_marl: Trained) -> None:
+def test_a_penalty_factor_other_than_the_papers_is_noted(gas_marl: Trained) -> None:
     _, _, (result,) = gas_marl
     rows = copy.deepcopy(result.rows)
     for row in rows:
@@ -243,7 +243,7 @@ def test_a_penalty_factor_that_is_not_the_papers_is_told(gas_marl: Trained) -> N
     assert told in to_markdown(all_tables([replace(result, rows=rows)])[0])
 
 
-def test_published_figures_stand_beside_ours_and_never_enter(
+def test_published_figures_are_shown_but_never_used(
     gas_marl: Trained, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     study, place, (before,) = gas_marl
@@ -270,7 +270,7 @@ def test_published_figures_stand_beside_ours_and_never_enter(
     assert f"against {green} (met; 2 of 2 seeds at least as good)" in line
 
 
-def test_what_the_interval_holds_is_neither_met_nor_missed(
+def test_a_figure_inside_the_interval_is_within_noise(
     gas_marl: Trained, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     study, place, (before,) = gas_marl
@@ -365,7 +365,7 @@ def test_decisions_made_again_are_those_of_the_schedule(gas_marl: Trained) -> No
     assert decisions.title == "Decisions of mine", "whatever the model is called"
 
 
-def test_agents_with_a_knob_have_a_row_for_each_setting(tmp_path: Path) -> None:
+def test_agents_with_a_parameter_have_a_row_for_each_setting(tmp_path: Path) -> None:
     study = tiny_study("gas-marl", tmp_path)
     which = select(study, presets=["gas-marl-plus"], windows="published", seeds=(0,), backfills=["green"])
     small = {"training.windows": 2, "training.jobs": 10, "training.search.population": 4}

@@ -73,7 +73,7 @@ def test_signed_numbers() -> None:
     assert Column("x", "X").number(0.0, signed=True) == "0.0"
 
 
-def test_renewables_never_stand_without_slowdown_makespan_and_horizon(frame: polars.DataFrame) -> None:
+def test_renewable_utilization_is_shown_with_slowdown_makespan_and_horizon(frame: polars.DataFrame) -> None:
     for columns in (MAIN, TERMINAL):
         metrics = [column.metric for column in columns]
         assert metrics[:4] == [
@@ -151,7 +151,7 @@ def test_few_windows_mark_no_difference(frame: polars.DataFrame) -> None:
     assert "excludes zero" in " ".join(difference_table(frame, "fcfs+none").lines)
 
 
-def test_windows_that_overlap_are_told() -> None:
+def test_overlapping_windows_are_noted() -> None:
     starts = (0, 100, 753)
     assert overlap_notes(starts, 1024, 1935) == [
         "3 windows of 1,024 jobs out of 1,935: any two share at least 271 jobs, so intervals are too narrow."
@@ -161,7 +161,7 @@ def test_windows_that_overlap_are_told() -> None:
     assert overlap_notes((0, 200, 400), 200, 600) == overlap_notes((7,), 5, 20) == []
 
 
-def test_recorded_waits_stand_beside_the_simulated_ones() -> None:
+def test_recorded_waits_are_shown_beside_the_simulated_ones() -> None:
     outcome = one_window()["fcfs+none"]
     assert recorded_wait_notes(outcome) == [], "nothing is recorded"
     recorded = np.full(len(outcome.workload), np.nan)

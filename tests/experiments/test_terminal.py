@@ -104,8 +104,10 @@ def test_blocks_repeat_the_names(frame: polars.DataFrame) -> None:
         assert lines.count(name) == blocks
 
 
-def test_the_table_in_a_terminal_has_the_mean_wait() -> None:
-    assert "avg_wait_s" in [column.metric for column in TERMINAL]
+def test_the_table_in_a_narrow_terminal_has_the_mean_wait(frame: polars.DataFrame) -> None:
+    lines = printed(comparison_table(frame, columns=TERMINAL), 60).splitlines()
+    end = next(k for k, line in enumerate(lines) if line.strip("\N{BOX DRAWINGS LIGHT HORIZONTAL} ") == "" and line)
+    assert [line.split()[-1] for line in lines[end - 3 : end]] == ["Mean", "wait", "[h]"]
 
 
 def test_a_name_longer_than_the_terminal_breaks_at_its_own_signs() -> None:

@@ -1,4 +1,4 @@
-"""Work shared out to processes: the same results, errors and files as in one."""
+"""Work distributed over processes: the same results, errors and files as in one."""
 
 from __future__ import annotations
 
@@ -119,7 +119,7 @@ print(gb.compare("default", ["in-a-script+easy"], starts=[0, 40, 80], jobs=16, w
 """
 
 
-def test_a_script_needs_no_guard_and_nothing_is_told_twice(tmp_path: Path) -> None:
+def test_a_script_needs_no_guard_and_prints_nothing_twice(tmp_path: Path) -> None:
     (tmp_path / "script.py").write_text(SCRIPT)
     command = [sys.executable, "-W", "error", "script.py"]
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)

@@ -1,4 +1,4 @@
-"""Checkpoints and logs: whole at any moment, and damage is told in one line."""
+"""Checkpoints and logs: atomic, and damage is a one-line error."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ TENSORS = {
 
 @contextmanager
 def largest_file(size: int) -> Iterator[None]:
-    """Writing beyond so many bytes of a file fails, as on a full disk."""
+    """Writing beyond ``size`` bytes of a file fails, as on a full disk."""
     before = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (size, before[1]))
     try:
@@ -108,7 +108,7 @@ DAMAGED = [
 
 
 @pytest.mark.parametrize(("content", "message"), DAMAGED)
-def test_damaged_records_are_told_in_one_line(tmp_path: Path, content: str, message: str):
+def test_damaged_records_raise_a_one_line_error(tmp_path: Path, content: str, message: str):
     save_checkpoint(tmp_path, "epoch-1", TENSORS, {"epoch": 1})
     (tmp_path / STATE).write_text(content.replace("HASH", "0" * 64))
     with pytest.raises(InputError, match=message) as caught:
@@ -168,7 +168,7 @@ def test_a_log_is_cut_back_to_its_checkpoint(tmp_path: Path):
     assert file.read_text() == '{"format": 2}\n{"epoch": 1}\n{"epoch": 2}\n'
 
 
-def test_a_log_of_the_layout_before_is_read_and_goes_on(tmp_path: Path):
+def test_a_layout_1_log_is_read_and_continued(tmp_path: Path):
     file = tmp_path / "log.jsonl"
     file.write_text('{"epoch": 1}\n')
     log = Log(file, 13)
@@ -194,7 +194,7 @@ LINES = [
 
 
 @pytest.mark.parametrize(("content", "message"), LINES)
-def test_a_damaged_line_of_a_log_is_told(tmp_path: Path, content: str, message: str):
+def test_a_damaged_line_of_a_log_raises(tmp_path: Path, content: str, message: str):
     (tmp_path / "log.jsonl").write_text(content + "\n")
     with pytest.raises(InputError, match=rf"log\.jsonl, {message}") as caught:
         read_log(tmp_path / "log.jsonl")
@@ -213,7 +213,7 @@ COUNTS = [
 
 
 @pytest.mark.parametrize(("state", "message"), COUNTS)
-def test_damaged_counters_are_told(tmp_path: Path, state: dict[str, object], message: str):
+def test_damaged_counters_raise(tmp_path: Path, state: dict[str, object], message: str):
     with pytest.raises(InputError, match=rf"state\.json: {message} .*train again into another folder"):
         Counters.read(state, tmp_path / STATE, FIX)
 

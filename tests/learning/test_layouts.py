@@ -41,7 +41,7 @@ def plan_of(before: Path, name: str) -> Plan:
 
 
 @pytest.mark.parametrize("name", ["network", "planner"])
-def test_a_model_loads_and_what_it_does_not_say_is_known_to_be_missing(name: str) -> None:
+def test_a_model_loads_and_missing_fields_are_marked_unknown(name: str) -> None:
     raw = json.loads((BEFORE / name / MODEL / "model.json").read_text())
     assert raw["format"] == 1
     assert not {"profile", "limits"} & set(raw)

@@ -191,7 +191,7 @@ def test_a_view_shows_what_the_batched_environment_shows(
 
 
 def test_a_view_knows_nothing_of_run_times(question: Callable[[str], Scenario]) -> None:
-    """What a model sees of two windows is the same as long as only run times differ that have not ended yet."""
+    """Observations of two windows that differ only in run times agree until the first job ends."""
     scenario = question("default")
     layout = layout_of(resolve(everything(), scenario))
     window = scenario.window(40, 30)
@@ -252,7 +252,7 @@ def test_wrong_names_are_refused_in_one_line(model: Path, tmp_path: Path) -> Non
     assert "easy has no parameter 'sigma'" in refusal(f"one-action@{model}+easy:sigma=3")
 
 
-def test_weights_that_overflow_are_said_and_decide_nothing(model: Path, tmp_path: Path) -> None:
+def test_weights_that_overflow_raise_and_decide_nothing(model: Path, tmp_path: Path) -> None:
     record = record_for(load_scenario("default"))
     weights = {name: value * np.float32(1e30) for name, value in load_file(model / "actor.safetensors").items()}
     save_model(tmp_path / "huge", weights, one_action(), record, scenario=load_scenario("default"))
@@ -344,7 +344,7 @@ def test_models_that_come_with_greenbatch_are_found_by_name(model: Path, monkeyp
     assert "is not a model (give the folder of a training, or its folder model" in refusal("one-action@elsewhere")
 
 
-def test_the_folder_of_a_training_stands_for_its_model(model: Path) -> None:
+def test_a_training_folder_can_be_given_instead_of_its_model(model: Path) -> None:
     found = scheduler(f"one-action@{model.parent}:sample=1+green")
     assert isinstance(found, LearnedScheduler)
     assert found.model.folder == model

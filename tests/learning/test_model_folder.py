@@ -126,7 +126,7 @@ RECORDS = [
 
 
 @pytest.mark.parametrize(("content", "message"), RECORDS)
-def test_damaged_records_are_told_in_one_line(folder: Path, content: str, message: str):
+def test_damaged_records_raise_a_one_line_error(folder: Path, content: str, message: str):
     (folder / RECORD).write_text(content)
     with pytest.raises(InputError, match=message) as caught:
         load_model(folder)
@@ -311,7 +311,7 @@ def test_the_ends_of_the_ranges_survive_single_precision(question: Scenario, tmp
         "../x",
     ],
 )
-def test_numbers_for_a_makespan_bound_that_is_none_are_refused(question: Scenario, tmp_path: Path, name: str) -> None:
+def test_invalid_makespan_bounds_are_refused(question: Scenario, tmp_path: Path, name: str) -> None:
     with pytest.raises(InputError, match=f"are not {WEIGHTS} finite numbers at"):
         load_model(planner(tmp_path, question, {name: ordinary_numbers()}))
 
@@ -323,7 +323,7 @@ def test_a_bias_of_another_length_is_refused(question: Scenario, tmp_path: Path)
         load_model(tmp_path / "model")
 
 
-def test_a_scale_that_no_scenario_was_asked_for_is_refused(folder: Path) -> None:
+def test_an_unresolved_scale_is_refused(folder: Path) -> None:
     columns = json.loads((folder / RECORD).read_text())["preset"]["observation"]["queue"]["columns"]
     columns[0]["scale"] = "processors"
     edit(folder, "preset", "observation", "queue", "columns", to=columns)

@@ -66,7 +66,7 @@ def test_both_parts_enter_the_likelihood() -> None:
 
 
 class _LinearActor(Actor):
-    """Two rows a decision, their logits linear in the state."""
+    """Two rows per decision, their logits linear in the state."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -203,7 +203,7 @@ def test_two_threads_and_one_learn_the_same_bytes() -> None:
     assert all(first[name].equal(value) for name, value in second.items())
 
 
-def test_the_actor_stops_at_its_divergence_and_the_critic_goes_on() -> None:
+def test_the_actor_stops_at_its_divergence_and_the_critic_continues() -> None:
     free = UpdateSettings(passes=20, minibatch=0, actor_rate=0.01)
     stopped, weights = _updated(replace(free, target_kl=0.01))
     assert 1 < stopped.passes < 20

@@ -111,7 +111,7 @@ def plan(small: Scenario, epochs: int = 5, **changes: Any) -> Plan:
 
 
 class Stop(Exception):
-    """Somebody pulled the plug."""
+    """Simulates a power cut."""
 
 
 def test_an_interrupted_search_ends_with_the_same_bytes(small: Scenario, tmp_path: Path) -> None:
@@ -139,9 +139,7 @@ def point_of(folder: Path) -> np.ndarray:
 
 
 @pytest.mark.parametrize(("backfill", "hidden"), [("none", 0), ("none", 3), ("easy-schedgym", 2)])
-def test_its_model_is_a_scheduler_that_does_as_it_was_tried(
-    small: Scenario, tmp_path: Path, backfill: str, hidden: int
-) -> None:
+def test_the_model_schedules_as_in_the_search(small: Scenario, tmp_path: Path, backfill: str, hidden: int) -> None:
     made = plan(small, epochs=2, **{"network.hidden": hidden})
     search(made, tmp_path / "run", watch=lambda _: None)
     folder = tmp_path / "run" / "model"
@@ -207,7 +205,9 @@ def test_the_best_center_on_validation_windows_is_kept_whatever_the_interruption
         ({"action.delays": [{"kind": "none"}, {"kind": "releases", "amount": 1}]}, "a ranking chooses no delay"),
     ],
 )
-def test_what_is_no_ranking_is_refused(small: Scenario, tmp_path: Path, changes: dict[str, Any], message: str) -> None:
+def test_plans_that_are_not_rankings_are_refused(
+    small: Scenario, tmp_path: Path, changes: dict[str, Any], message: str
+) -> None:
     with pytest.raises(InputError, match=message):
         search(plan(small, **changes), tmp_path / "run", watch=lambda _: None)
     assert not (tmp_path / "run").exists()

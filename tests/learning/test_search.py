@@ -171,7 +171,7 @@ def test_windows_stay_the_same_only_if_asked(
 
 
 class Stop(Exception):
-    """Somebody pulled the plug."""
+    """Simulates a power cut."""
 
 
 def test_an_interrupted_search_ends_with_the_same_bytes(small: Scenario, tmp_path: Path) -> None:
@@ -201,7 +201,7 @@ def test_an_interrupted_search_ends_with_the_same_bytes(small: Scenario, tmp_pat
     assert [line.get("makespan_bound") for line in lines] == [1.5] * 3 + [1.25] * 3 + [None]
 
 
-def test_its_model_is_a_scheduler_with_a_knob(small: Scenario, tmp_path: Path) -> None:
+def test_its_model_is_a_scheduler_with_a_parameter(small: Scenario, tmp_path: Path) -> None:
     search(plan(small, epochs=2), tmp_path / "run", watch=lambda _: None)
     folder = tmp_path / "run" / "model"
     model = load_model(folder)
@@ -223,7 +223,7 @@ def test_its_model_is_a_scheduler_with_a_knob(small: Scenario, tmp_path: Path) -
         assert message in str(caught.value)
 
 
-def test_numbers_that_are_none_are_refused(small: Scenario, tmp_path: Path) -> None:
+def test_invalid_weights_are_refused(small: Scenario, tmp_path: Path) -> None:
     from greenbatch.learning.model import save_model
 
     made = plan(small, epochs=2)
@@ -313,8 +313,8 @@ def test_a_checkpoint_of_other_numbers_is_refused(
         search(plan(small, epochs=2), tmp_path / "x", watch=lambda _: None)
 
 
-def test_a_search_without_its_checkpoint_is_not_begun_anew(small: Scenario, tmp_path: Path) -> None:
-    """Somebody made room: what is left is finished work, and training again may not give the same."""
+def test_a_search_without_its_checkpoint_is_not_restarted(small: Scenario, tmp_path: Path) -> None:
+    """The checkpoint was deleted: what is left is finished work, and training again may not give the same."""
     search(plan(small, epochs=2), tmp_path / "x", watch=lambda _: None)
     shutil.rmtree(tmp_path / "x" / "checkpoint")
     before = {file: file.read_bytes() for file in (tmp_path / "x").rglob("*") if file.is_file()}
@@ -323,7 +323,7 @@ def test_a_search_without_its_checkpoint_is_not_begun_anew(small: Scenario, tmp_
     assert {file: file.read_bytes() for file in (tmp_path / "x").rglob("*") if file.is_file()} == before
 
 
-def test_a_search_killed_before_its_first_checkpoint_is_gone_on_with(small: Scenario, tmp_path: Path) -> None:
+def test_a_search_killed_before_its_first_checkpoint_resumes(small: Scenario, tmp_path: Path) -> None:
     """A generation's line is written before its checkpoint, so a log may stand alone."""
     search(plan(small, epochs=2), tmp_path / "whole", watch=lambda _: None)
     search(plan(small, epochs=2), tmp_path / "x", watch=lambda _: None)

@@ -131,7 +131,7 @@ def test_samples_are_allowed_and_repeatable(lengths: list[int], seed: int) -> No
 
 
 def test_samples_follow_the_probabilities() -> None:
-    """20,000 draws a segment: within 5 standard deviations of a binomial count."""
+    """20,000 draws per segment: within 5 standard deviations of a binomial count."""
     draws = 20_000
     shares = torch.tensor([0.1, 0.0, 0.6, 0.3])
     scores = shares.log().clamp(min=segments.NEVER).repeat(draws)

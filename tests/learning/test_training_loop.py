@@ -203,7 +203,7 @@ def test_another_number_of_minutes_is_another_training(tmp_path):
         check_same(tmp_path / "run", tiny_plan(tmp_path, minutes=3.0))
 
 
-def test_other_versions_are_told(finished, tmp_path):
+def test_version_changes_are_reported(finished, tmp_path):
     _, run = finished
     assert other_versions(run) == []
     record = json.loads((run / RUN).read_text())

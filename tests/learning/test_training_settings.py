@@ -50,7 +50,7 @@ BAD: list[tuple[dict[str, Any], str]] = [
 
 
 @pytest.mark.parametrize(("table", "message"), BAD)
-def test_what_is_wrong_is_said_in_one_line(table: dict[str, Any], message: str):
+def test_invalid_values_raise_a_one_line_error(table: dict[str, Any], message: str):
     with pytest.raises(InputError, match=message) as caught:
         read_training(table)
     assert "\n" not in str(caught.value)

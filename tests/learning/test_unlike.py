@@ -39,7 +39,7 @@ def test_each_threshold(changes: dict[str, Any], window_jobs: int, told: list[st
     assert differences(TRAINED, Question(Profile(**{**HOME, **changes}), window_jobs)) == told
 
 
-def test_several_are_told_in_the_order_of_the_table() -> None:
+def test_differences_follow_the_order_of_the_table() -> None:
     here = Question(Profile(**{**HOME, "processors": 2048, "load": 0.35, "median_request": 4.1}), 1024)
     assert "; ".join(differences(TRAINED, here)) == (
         "2,048 processors here, 256 there; load 0.35 here, 0.71 there; "

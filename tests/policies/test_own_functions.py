@@ -69,7 +69,7 @@ def test_a_function_is_a_scheduler_without_being_registered() -> None:
     assert set(registry.ENTRIES) == known
 
 
-def test_a_registered_function_keeps_its_name_and_its_promise() -> None:
+def test_a_registered_function_keeps_its_name_and_fixed_flag() -> None:
     decorated = gb.rule("short-ones", fixed=True)(shortest)
     made = scheduler(decorated)
     assert (made.name, made.program(JOBS).fixed) == ("short-ones+none", True)
@@ -114,7 +114,7 @@ def run_cell(code: str, names: dict[str, Any]) -> None:
     exec(compile(code, "<cell>", "exec"), names)  # noqa: S102
 
 
-def test_a_cell_that_is_run_again_with_another_rule_means_the_new_one() -> None:
+def test_a_cell_that_is_run_again_with_another_rule_uses_the_new_one() -> None:
     names: dict[str, Any] = {"__name__": "__main__", "gb": gb}
     run_cell("@gb.rule('mine')\ndef mine(queue):\n    return queue.requested_time_s", names)
     assert starts(names["mine"]) == starts("mine") == SHORTEST_FIRST
@@ -199,7 +199,7 @@ ACCEPTED = r"is not a scheduler \(give a name such as fcfs\+easy, a rule functio
         (dict, r"policy 'dict' has no method decide\(self, view\)"),
     ],
 )
-def test_what_can_decide_nothing_is_refused_in_one_line(given: Any, message: str) -> None:
+def test_objects_that_are_not_schedulers_are_refused(given: Any, message: str) -> None:
     with pytest.raises(InputError, match=message) as caught:
         scheduler(given)
     assert "\n" not in str(caught.value)

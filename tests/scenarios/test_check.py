@@ -1,4 +1,4 @@
-"""Scenario files that are wrong: what the one line says."""
+"""Scenario files that are wrong: their error messages."""
 
 from __future__ import annotations
 

@@ -80,7 +80,7 @@ def test_a_place_without_a_line_takes_that_of_the_table_around_it():
         (b"a" * 1_000_001, None, "too many"),
     ],
 )
-def test_what_is_no_toml_is_refused_with_its_line(tmp_path: Path, content: bytes, line: int | None, message: str):
+def test_invalid_toml_is_refused_with_its_line(tmp_path: Path, content: bytes, line: int | None, message: str):
     file = tmp_path / "s.toml"
     file.write_bytes(content)
     with pytest.raises(InputError, match=message) as error:

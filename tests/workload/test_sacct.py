@@ -89,7 +89,7 @@ def test_a_realistic_dump(dump):
     assert {n.what: n.first_line for n in w.notes}["job that never started dropped"] == 6
 
 
-def test_pooled_partitions_are_said(dump):
+def test_pooled_partitions_are_noted(dump):
     two = dump(
         DUMP.replace("|batch|high|CANCELLED", "|long|high|CANCELLED").replace(
             "bob|chem|batch|normal", "bob|chem|gpu|normal"
