@@ -86,3 +86,32 @@ def test_all_missing_files_are_named_at_once(tmp_path, monkeypatch, capsys) -> N
 def test_windows_by_name_belong_to_train(capsys) -> None:
     assert main(["compare", "--windows", "held-out", "--out", "x"]) == 2
     assert "greenbatch train" in capsys.readouterr().err
+
+
+def killed_jobs(folder: Path, requested_s: list[int]) -> list[str]:
+    """Write jobs of an hour with these requested times as a table; the words that select them."""
+    rows = [f"{600 * k},3600,4,{requested}" for k, requested in enumerate(requested_s)]
+    (folder / "jobs.csv").write_text("\n".join(["submit_s,run_time_s,processors,requested_time_s", *rows]) + "\n")
+    return ["--scenario", "plain", "--trace", "jobs.csv", "--processors", "8"]
+
+
+def test_many_killed_jobs_are_warned_about(jobs, capsys) -> None:
+    told = "warning: 38% of the jobs are killed at their requested time, so waits"
+    words = killed_jobs(jobs, [60, 120, 240, *[3600] * 5])
+    assert main(["simulate", *words, "--scheduler", "fcfs", "--out", "one"]) == 0
+    out = capsys.readouterr().out
+    assert told in out
+    assert "note: run time over the requested time (whole trace): 3, first at line 2" in out
+    compared = ["--schedulers", "fcfs,sjf", "--starts", "0,2", "--jobs", "6"]  # 3 and 1 of 6
+    assert main(["compare", *words, *compared, "--out", "two"]) == 0
+    assert capsys.readouterr().out.count(told.replace("38", "33")) == 1
+    assert "33% of the jobs are killed" in (jobs / "two" / "report.html").read_text()
+
+
+def test_a_quarter_of_killed_jobs_is_only_noted(jobs, capsys) -> None:
+    words = killed_jobs(jobs, [60, 120, *[3600] * 6])
+    assert main(["simulate", *words, "--scheduler", "fcfs", "--out", "one"]) == 0
+    assert main(["compare", *words, "--schedulers", "fcfs,sjf", "--whole", "--out", "two"]) == 0
+    out = capsys.readouterr().out
+    assert "are killed" not in out
+    assert out.count("note: run time over the requested time (whole trace): 2") == 2

@@ -210,6 +210,29 @@ def test_run_time_from_end_when_elapsed_is_not_listed(dump):
     assert counted(w)["job that was still running dropped"] == 1
 
 
+def test_a_job_that_ends_before_it_starts_is_not_one_of_0_s(dump):
+    fields = "JobID|Submit|Start|End|AllocCPUS"
+    day, ends = "2026-01-05T", ("07:00:00", "08:00:00", "09:00:00")
+    rows = [f"{job}|{day}07:00:00|{day}08:00:00|{day}{end}|3" for job, end in enumerate(ends)]
+    w = dump(table(*rows, fields=fields))
+    assert w.run_time_s.tolist() == [3600]
+    assert counted(w)["job that ends before it starts dropped"] == 1
+    assert counted(w)["job that ran for 0 s dropped"] == 1
+    with pytest.raises(InputError, match="line 2: End: job that ends before it starts dropped"):
+        dump(table(*rows, fields=fields), strict=True)
+
+
+def test_jobs_of_an_unknown_state_are_noted_and_judged_by_their_end(dump):
+    fields = "JobID|State|Submit|Start|End|ElapsedRaw|AllocCPUS"
+    rows = ("1|FOO|100|100|160|60|1", "2|foo|100|100|Unknown|60|1", "3||100|100|160|60|1", "4|FAILED|100|100|160|60|1")
+    w = dump(table(*rows, fields=fields))
+    assert (w.job_id.tolist(), w.status.tolist()) == ([1, 3, 4], [-1, -1, 0])
+    assert counted(w)["unknown State, job taken as ended unless its End is Unknown"] == 3
+    assert counted(w)["job that was still running dropped"] == 1
+    without = dump(table("1|FOO|100|100|60|1", fields=fields.replace("End|", "")))
+    assert counted(without)["unknown State, job taken as ended unless its End is Unknown"] == len(without) == 1
+
+
 def test_processors_from_tres(dump):
     fields = "JobID|Submit|Start|ElapsedRaw|AllocTRES|ReqTRES"
     rows = (
@@ -357,7 +380,10 @@ MALFORMED = {
     "no such day": (table(GOOD.replace("01-05", "02-30"), fields=FIELDS), 2, "Submit: '2026-02-30T07:00:00'"),
     "zone without seconds": (table(GOOD.replace("07:00:00|2", "07:00+00|2"), fields=FIELDS), 2, "07:00+00' is mal"),
     "non-ASCII digits": (table(GOOD.replace("|60|", "|٦٠|"), fields=FIELDS), 2, "ElapsedRaw: "),
-    "before 1970": (table(GOOD.replace("2026", "1926"), fields=FIELDS), 2, "Submit: '1926-01-05T07:00:00'"),
+    "before 1970": (table(GOOD.replace("2026", "1926"), fields=FIELDS), 2, "'1926-01-05T07:00:00' is before 1970"),
+    "before 1970 in UTC": (
+        table("1|1970-01-01T00:00:00+01:00|2|60|1", fields=FIELDS), 2, "'1970-01-01T00:00:00+01:00' is before 1970"
+    ),
     "bad elapsed": (table(GOOD.replace("|60|", "|-60|"), fields=FIELDS), 2, "ElapsedRaw: '-60' is malformed"),
     "fractional elapsed": (table(GOOD.replace("|60|", "|6.5|"), fields=FIELDS), 2, "ElapsedRaw: '6.5' is malformed"),
     "bad duration": (table("1|2|3|1h|1", fields="JobID|Submit|Start|Elapsed|NCPUS"), 2, "Elapsed: '1h' is malformed"),

@@ -229,6 +229,10 @@ HEADERS = [
     (["; MaxProcs: " + "9" * 400, "; MaxNodes: 4"], 4),
     (["; MaxProcs: many", "; MaxNodes: 4"], 4),
     (["; MaxProcs: 8", "; MaxProcs: 8"], 8),
+    (["; MaxProcs: 1e30", "; MaxNodes: 4"], 4),
+    (["; MaxProcs: 1,024", "; MaxNodes: 4"], 4),
+    (["; MaxProcs: 6.4e1"], 64),
+    (["; MaxProcs: 128, 64 of them with a GPU"], 128),
     (["; free text", ";", "; Note: MaxProcs: 5"], None),
     ([], None),
 ]
@@ -245,6 +249,33 @@ def test_contradicting_headers_are_noted(swf):
     w = swf("; MaxProcs: 8", "; MaxProcs: 16", row())
     assert w.machine_processors == 8
     assert one(w, "more than once") == (2, None)
+
+
+@pytest.mark.parametrize(
+    ("line", "told"),
+    [
+        ("MaxProcs: 1e30", "maxprocs '1e30', which is not a whole number from 1 to 1e11"),
+        ("MaxProcs: 1,024", "maxprocs '1,024', which is not a whole"),
+        ("MaxProcs: 1.5", "maxprocs '1.5', which is not a whole"),
+        ("MaxProcs: -4", "maxprocs '-4', which"),
+        ("MaxNodes: 8x16", "maxnodes '8x16', which"),
+        ("UnixStartTime: abc", "unixstarttime 'abc', which is not a number from 1 to 1e11, ignored"),
+        ("UnixStartTime: -1e30", "unixstarttime '-1e30', which"),
+        ("UnixStartTime: -86400", "unixstarttime '-86400', which"),
+        ("UnixStartTime: 1e999", "unixstarttime '1e999', which"),
+    ],
+)
+def test_header_values_that_cannot_be_used_are_noted(swf, line, told):
+    w = swf(f"; {line}", row())
+    assert (w.machine_processors, w.unix_start_s) == (None, None)
+    assert one(w, f"header states {told}") == (1, None)
+
+
+@pytest.mark.parametrize("value", ["", "0", "-1", "-1 (unknown)"])
+def test_header_values_that_mean_unknown_are_not_noted(swf, value):
+    w = swf(f"; MaxProcs: {value}", f"; UnixStartTime: {value}", "; MaxNodes: 8", row())
+    assert (w.machine_processors, w.unix_start_s) == (8, None)
+    assert not any("header" in what for what in counts(w))
 
 
 def test_stated_machine_size_wins_over_the_header(swf):

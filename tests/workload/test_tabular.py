@@ -33,7 +33,9 @@ def test_named_columns(csv):
     assert w.user.tolist() == [-1, 3]
     assert w.power_w.tolist() == pytest.approx([np.nan, 120.5], nan_ok=True)
     assert w.trace_row.tolist() == [1, 0]
-    assert [str(n) for n in w.notes] == ["column 'note' ignored: 2"]
+    assert [str(n) for n in w.notes] == [
+        "column 'note' ignored: 2", "requested time missing, run time used: 2, first at line 2",
+    ]  # fmt: skip
     assert w.name == "jobs"
 
 
@@ -67,6 +69,30 @@ def test_machine_size_and_clock(csv):
     assert w.trace_row.tolist() == [1]
     with pytest.raises(InputError, match="line 2: processors: job larger than the machine"):
         csv(CSV, processors=3, strict=True)
+
+
+@pytest.mark.parametrize("kind", ["csv", "parquet"])
+def test_requested_times_are_noted_as_in_logs(tmp_path, kind):
+    path = tmp_path / f"jobs.{kind}"
+    frame = pl.DataFrame(
+        {
+            "submit_s": [0, 1, 2, 3, 4],
+            "run_time_s": [600, 60, 7200, 60, 60],
+            "processors": [4, 99, 4, 4, 4],
+            "requested_time_s": [60, 30, 240, None, 60],
+        }
+    )
+    frame.write_parquet(path) if kind == "parquet" else frame.write_csv(path)
+    first = kind == "csv"
+    for strict in (False, True):  # a fact, not a repair
+        w = read_table(path, strict=strict)
+        assert w.requested_time_s.tolist() == [60, 30, 240, 60, 60]
+        assert [str(n) for n in w.notes] == [
+            f"requested time missing, run time used: 1, first at line {4 + first}",
+            f"run time over the requested time (whole trace): 3, first at line {1 + first}",
+        ]
+    over = read_table(path, processors=8).notes[-1]
+    assert (over.count, over.first_line) == (2, 1 + first), "the job that was dropped does not count"
 
 
 @pytest.mark.parametrize("name", ["t.parquet", "t.csv", "t.csv.gz"])
@@ -116,7 +142,10 @@ MALFORMED = {
     "no processors": (f"{NAMES}\n0,60,0\n", 2, "processors: is 0"),
     "fractional processors": (f"{NAMES}\n0,60,1.5\n", 2, "processors: is 1.5"),
     "fractional user": (f"{NAMES},user\n0,60,1,1.5\n", 2, "user: is 1.5 (it must be a whole number)"),
-    "negative power": (f"{NAMES},power_w\n0,60,1,-5\n", 2, "power_w: is -5"),
+    "negative power": (f"{NAMES},power_w\n0,60,1,-5\n", 2, "power_w: is -5 (it must be finite and >= 0, or blank)"),
+    "negative recorded wait": (f"{NAMES},recorded_wait_s\n0,60,1,\n0,60,1,-7200\n", 3, "recorded_wait_s: is -7200"),
+    "negative think time": (f"{NAMES},think_time_s\n0,60,1,-1\n", 2, "think_time_s: is -1"),
+    "negative memory": (f"{NAMES},requested_memory_kb\n0,60,1,-1\n", 2, "requested_memory_kb: is -1"),
     "id twice": (f"{NAMES},job_id\n0,60,1,4\n0,60,1,3\n0,60,1,4\n", 4, "job_id: 4 occurs twice"),
     "binary": ("a,b\0c\n", 1, "is not a text file"),
     "broken parquet": ("PAR1 and then text", None, "broken Parquet"),

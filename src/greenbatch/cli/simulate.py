@@ -70,7 +70,7 @@ def simulate(
         question = load_scenario(scenario, trace=trace, processors=processors, strict=strict)
         window = question.window(start or 0, jobs)
         from greenbatch.engine.simulate import simulate as run
-        from greenbatch.experiments.cautions import recorded_wait_notes
+        from greenbatch.experiments.cautions import killed_lines, recorded_wait_notes
         from greenbatch.experiments.model_warnings import model_warnings
 
         warnings = [
@@ -90,7 +90,7 @@ def simulate(
             command=COMMAND.get(),
         )
         write_record(folder, record)
-    for line in warnings:
+    for line in (*warnings, *killed_lines(outcome.killed, len(window))):
         say(f"warning: {line}")
     print(f"{question.name}, {scheduler}")
     for label, value in headline(metrics):

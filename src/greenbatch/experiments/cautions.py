@@ -1,4 +1,4 @@
-"""How far the figures of a comparison can be trusted: stretched schedules, poor bargains, windows, recorded waits."""
+"""How far figures can be trusted: killed jobs, stretched schedules, poor bargains, windows, recorded waits."""
 
 from __future__ import annotations
 
@@ -19,9 +19,32 @@ if TYPE_CHECKING:
     from greenbatch.experiments.compare import Comparison
 
 
+MANY_KILLED = 0.25
+"""Share of killed jobs above which a warning is due."""
+
+
 def warning_lines(frame: polars.DataFrame, baseline: str) -> list[str]:
-    """Warnings to show with the figures: at most one line about stretched schedules, one for each poor bargain."""
-    return [*_stretched(frame, baseline), *poor_bargains(frame, baseline)]
+    """Warnings to show with the figures: at most one line each about killed jobs and stretched schedules, then one for
+    each poor bargain.
+    """
+    rows = frame.filter(frame["scheduler"] == baseline)
+    counts = {metric: float(rows.filter(rows["metric"] == metric)["value"].sum()) for metric in ("killed", "jobs")}
+    return [*killed_lines(**counts), *_stretched(frame, baseline), *poor_bargains(frame, baseline)]
+
+
+def killed_lines(killed: float, jobs: float) -> list[str]:
+    """A line if many jobs are killed at their requested time, whatever the scheduler; none otherwise.
+
+    Args:
+        killed: jobs killed.
+        jobs: all jobs.
+    """
+    if killed <= MANY_KILLED * jobs:
+        return []
+    return [
+        f"{killed / jobs:.0%} of the jobs are killed at their requested time, so waits and slowdowns are those of "
+        'shorter jobs; check requested_time_s, or set rules.overrun = "extend".'
+    ]
 
 
 def _stretched(frame: polars.DataFrame, baseline: str) -> list[str]:

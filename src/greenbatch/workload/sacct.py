@@ -23,6 +23,7 @@ from greenbatch.files import read_bytes
 from greenbatch.workload import sacct_text
 from greenbatch.workload.ledger import Ledger
 from greenbatch.workload.local_time import unix_times, zone
+from greenbatch.workload.requested import requested_times
 from greenbatch.workload.sacct_text import Dump
 from greenbatch.workload.table import Note, Workload, trace_name
 
@@ -146,6 +147,8 @@ def _raw(content: bytes, path: Path, ledger: Ledger) -> dict[str, NDArray[Any]]:
     ledger.fact("repeated header line skipped", np.concatenate(headers))
     ledger.fact("step skipped", np.concatenate(steps))
     raw = {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
+    what = "unknown State, job taken as ended unless its End is Unknown"
+    ledger.fact(what, raw["line"][raw["unknown state"]])
     if not len(raw["line"]):
         fix = "run sacct with -X, over a period with jobs"
         raise InputError("has no jobs", file=path, line=header_line, field="JobID", fix=fix)
@@ -171,18 +174,23 @@ def _numbers(dump: Dump, numbering: dict[str, dict[str, int]]) -> dict[str, NDAr
     raw["leader"] = np.array([key.partition("+")[0] for key in raw["key"].tolist()], dtype=str)
     ids = dump.column(dump.needed("JobIDRaw", "JobID"))
     raw["number"] = np.array([float(text) if _PLAIN_ID.fullmatch(text) else np.nan for text in ids], dtype=np.float64)
-    raw["status"], raw["unfinished"] = _states(dump, ended=~np.isnan(raw["End"]))
+    raw["status"], raw["unfinished"], raw["unknown state"] = _states(dump, ended=~np.isnan(raw["End"]))
     return raw
 
 
-def _states(dump: Dump, ended: Mask) -> tuple[NDArray[np.int64], Mask]:
-    """SWF status, and which jobs had not ended when the dump was made (by End if there is no State)."""
+def _states(dump: Dump, ended: Mask) -> tuple[NDArray[np.int64], Mask, Mask]:
+    """SWF status, which jobs had not ended when the dump was made, and which have an unknown State.
+
+    Where there is no known State, a job has ended if it has an End, or if the dump has no such field.
+    """
+    by_end = ~ended if dump.first_of("End") is not None else np.zeros(len(ended), dtype=bool)
     if dump.first_of("State") is None:
-        known = dump.first_of("End") is not None
-        return np.full(len(ended), -1, dtype=np.int64), ~ended if known else np.zeros(len(ended), dtype=bool)
+        return np.full(len(ended), -1, dtype=np.int64), by_end, np.zeros(len(ended), dtype=bool)
     words = [(text.split() or [""])[0].rstrip("+") for text in dump.column("State")]
     status = np.array([_STATUS.get(word, -1) for word in words], dtype=np.int64)
-    return status, np.array([word in _UNFINISHED for word in words], dtype=bool)
+    unfinished = np.array([word in _UNFINISHED for word in words], dtype=bool)
+    unknown = (status == -1) & ~unfinished
+    return status, unfinished | (unknown & by_end), unknown
 
 
 def _first(dump: Dump, readers: Readers) -> Floats:
@@ -263,7 +271,8 @@ def _without_unusable(jobs: _Jobs, ledger: Ledger) -> _Jobs:
     drop(np.isnan(jobs.submit_s), "job without submit time", "Submit", "give a time")
     drop(np.isnan(jobs.run_s), "job without run time", "End", "give a time")
     drop(jobs.processors < 1, "job without processors", "AllocCPUS", "give at least 1")
-    drop(jobs.run_s <= 0, "job that ran for 0 s", "Elapsed")
+    drop(jobs.run_s < 0, "job that ends before it starts", "End", "correct the times, or remove the row")
+    drop(jobs.run_s == 0, "job that ran for 0 s", "Elapsed")
     return jobs
 
 
@@ -295,10 +304,8 @@ def _merged(jobs: _Jobs, ledger: Ledger) -> _Jobs:
 
 
 def _columns(jobs: _Jobs, origin_s: float, ledger: Ledger) -> dict[str, Any]:
-    unknown = np.isnan(jobs.limit_s) | (jobs.limit_s <= 0)
-    ledger.fact("requested time missing or unlimited, run time used", jobs.line[unknown])
-    requested_s = np.where(unknown, jobs.run_s, jobs.limit_s)
-    ledger.fact("run time over the requested time (whole trace)", jobs.line[jobs.run_s > requested_s])
+    limit_s = np.where(jobs.limit_s > 0, jobs.limit_s, np.nan)
+    requested_s = requested_times(limit_s, jobs.run_s, jobs.line, ledger, unknown="missing or unlimited")
     wait_s = jobs.start_s - jobs.submit_s
     ledger.fact("start before submission, recorded wait ignored", jobs.line[wait_s < 0])
     measured = np.isfinite(jobs.energy_j)

@@ -148,6 +148,9 @@ def stamps(dump: Dump, name: str) -> tuple[Floats, NDArray[np.bool_]]:
     """Seconds of a time field, and which of them are local wall time (both of shape (n,)); NaN if unset.
 
     Accepts local ``YYYY-MM-DDTHH:MM:SS`` (read as if it were UTC), the same with an offset, and Unix seconds.
+
+    Raises:
+        InputError: a time is malformed or before 1970.
     """
     texts = dump.column(name)
     unset = np.array([text in _NO_STAMP for text in texts], dtype=bool)
@@ -161,7 +164,12 @@ def stamps(dump: Dump, name: str) -> tuple[Floats, NDArray[np.bool_]]:
             seconds = np.where(unset, np.nan, read.astype(np.int64).astype(np.float64))
             if not (seconds <= 0).any():
                 return seconds, local
-    return _each(dump, name, _stamp, "write YYYY-MM-DDTHH:MM:SS, Unix seconds, Unknown or None"), local
+    seconds = _each(dump, name, _stamp, "write YYYY-MM-DDTHH:MM:SS, Unix seconds, Unknown or None")
+    early = np.flatnonzero(seconds < 0)
+    if early.size:
+        problem, line = f"{texts[early[0]]!a} is before 1970", int(dump.lines[early[0]])
+        raise InputError(problem, file=dump.path, line=line, field=name, fix="correct it, or write Unknown")
+    return seconds, local
 
 
 def durations(dump: Dump, name: str) -> Floats:
@@ -222,8 +230,6 @@ def _stamp(text: str) -> float:
         stamp = datetime.fromisoformat(text)
         seconds = (stamp.replace(tzinfo=UTC) if stamp.tzinfo is None else stamp).timestamp()
     else:
-        raise ValueError
-    if seconds < 0:
         raise ValueError
     return seconds or float("nan")
 

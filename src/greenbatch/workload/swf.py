@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from greenbatch.errors import InputError
 from greenbatch.files import read_bytes, write_bytes
 from greenbatch.workload.ledger import Ledger
+from greenbatch.workload.requested import requested_times
 from greenbatch.workload.swf_text import field_name, parse
 from greenbatch.workload.table import Note, Workload, trace_name
 
@@ -56,6 +57,8 @@ becomes 10 s, jobs with a run time of 0 are dropped, jobs larger than the machin
 
 _LARGEST_HEADER_NUMBER = 1e11
 """Year 5138 as a Unix time, and more processors than any machine has."""
+_HEADER_NUMBER = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?(?![\w.,]*\w)", re.ASCII)
+"""A number that is not the beginning of a longer word: neither ``1e`` nor ``1,024``."""
 
 DEFAULT_RULES = SWF_RULES["default"]
 
@@ -100,7 +103,7 @@ def read_swf(
         trace_name(path),
         columns,
         machine_processors=machine,
-        unix_start_s=_number(header, "unixstarttime"),
+        unix_start_s=next(iter(_stated(header, "unixstarttime", ledger)), None),
         time_zone=_time_zone(header, ledger),
         notes=tuple(ledger.notes),
         sources={path.name: sha256},
@@ -188,13 +191,11 @@ def _repaired(
 
 def _requested(rows: Rows, lines: NDArray[np.int64], ledger: Ledger) -> Rows:
     run_s, requested_s = rows[:, 3], rows[:, 8]
-    ledger.fact("requested time missing, run time used", lines[requested_s == -1])
-    bad = (requested_s <= 0) & (requested_s != -1)
+    missing = requested_s == -1
+    bad = (requested_s <= 0) & ~missing
     what = "requested time not positive, run time used"
     ledger.repair(what, lines[bad], column=field_name(9), fix="give seconds > 0, or -1 if it is unknown")
-    requested_s = np.where(requested_s > 0, requested_s, run_s)
-    ledger.fact("run time over the requested time (whole trace)", lines[run_s > requested_s])
-    return requested_s
+    return requested_times(np.where(missing, np.nan, np.where(bad, run_s, requested_s)), run_s, lines, ledger)
 
 
 def _partial_records(rows: Rows) -> NDArray[np.bool_]:
@@ -256,25 +257,30 @@ def _count_order(job_id: Rows, submit_s: Rows, lines: NDArray[np.int64], ledger:
 
 def _machine_size(header: Mapping[str, list[str]], ledger: Ledger) -> int | None:
     for key in ("maxprocs", "maxnodes"):
-        size = _number(header, key)
-        if size is not None:
-            stated = {m[0] for text in header[key] if (m := re.match(r"\d+", text))}
-            if len(stated) > 1:
-                ledger.notes.append(Note(f"header states {key} more than once, {size:g} used", len(stated)))
-            return int(size)
+        sizes = _stated(header, key, ledger, whole=True)
+        if len(sizes) > 1:
+            ledger.notes.append(Note(f"header states {key} more than once, {sizes[0]:g} used", len(sizes)))
+        if sizes:
+            return int(sizes[0])
     ledger.notes.append(Note("header states no machine size", 1))
     return None
 
 
-def _number(header: Mapping[str, list[str]], key: str) -> float | None:
-    """The first value of a header key that begins with a number >= 1; free text may follow the number.
+def _stated(header: Mapping[str, list[str]], key: str, ledger: Ledger, *, whole: bool = False) -> list[float]:
+    """The different numbers from 1 to 1e11 that the header states for a key, in order.
 
-    Zero, negative and absurdly large values mean "unknown" in real headers.
+    Free text may follow a number. Blank, 0 and -1 mean "unknown"; other values are noted and ignored.
     """
+    numbers: list[float] = []
     for text in header.get(key, ()):
-        if (match := re.match(r"\d+(?:\.\d+)?", text)) and 1 <= float(match[0]) <= _LARGEST_HEADER_NUMBER:
-            return float(match[0])
-    return None
+        match = _HEADER_NUMBER.match(text)
+        value = float(match[0]) if match else np.nan
+        if 1 <= value <= _LARGEST_HEADER_NUMBER and (value.is_integer() or not whole):
+            numbers.append(value)
+        elif text and value not in (0, -1):
+            wanted = f"a{' whole' * whole} number from 1 to {_LARGEST_HEADER_NUMBER:g}".replace("e+", "e")
+            ledger.notes.append(Note(f"header states {key} {text[:30]!a}, which is not {wanted}, ignored", 1))
+    return list(dict.fromkeys(numbers))
 
 
 def _time_zone(header: Mapping[str, list[str]], ledger: Ledger) -> str | None:

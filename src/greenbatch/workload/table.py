@@ -68,7 +68,7 @@ class Workload(Shown):
     preceding_job: Ints
     think_time_s: Floats
     recorded_wait_s: Floats
-    """Wait recorded in the trace, NaN if none; for comparison only. [s]"""
+    """Wait recorded in the trace, >= 0; NaN if none. For comparison only. [s]"""
     trace_row: Ints
     """0-based index of the job's line among the job lines of its source (dropped lines count)."""
 
@@ -159,7 +159,7 @@ class Workload(Shown):
         for column, (lowest, strict) in RANGES.items():
             values = table[column]
             inside = (values > lowest if strict else values >= lowest) & np.isfinite(values)
-            bad = np.flatnonzero(~(inside | np.isnan(values) if column == "power_w" else inside))
+            bad = np.flatnonzero(~(inside | np.isnan(values) if column in MAY_BE_MISSING else inside))
             if bad.size:
                 raise InputError(
                     f"job {table['job_id'][bad[0]]} has {values[bad[0]]:g}",
@@ -194,9 +194,15 @@ RANGES: Mapping[str, tuple[float, bool]] = MappingProxyType(
         "requested_time_s": (0.0, True),
         "processors": (1.0, False),
         "power_w": (0.0, False),
+        "requested_memory_kb": (0.0, False),
+        "think_time_s": (0.0, False),
+        "recorded_wait_s": (0.0, False),
     }
 )
-"""Lowest value of a column, and whether the bound is exclusive. Power may also be missing."""
+"""Lowest value of a column, and whether the bound is exclusive."""
+
+MAY_BE_MISSING = frozenset({"power_w", "requested_memory_kb", "think_time_s", "recorded_wait_s"})
+"""Columns with a lowest value that may also hold NaN."""
 
 
 def is_float(column: str) -> bool:

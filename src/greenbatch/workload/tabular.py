@@ -15,7 +15,8 @@ from numpy.typing import NDArray
 from greenbatch.errors import InputError
 from greenbatch.files import decode, read_bytes
 from greenbatch.workload.ledger import Ledger
-from greenbatch.workload.table import COLUMNS, RANGES, Note, Workload, is_float, trace_name
+from greenbatch.workload.requested import requested_times
+from greenbatch.workload.table import COLUMNS, MAY_BE_MISSING, RANGES, Note, Workload, is_float, trace_name
 
 Floats = NDArray[np.float64]
 
@@ -70,9 +71,11 @@ def read_table(
         what = f"job larger than the machine ({processors} processors) dropped"
         ledger.repair(what, lines[larger], column="processors", fix="remove the job")
         table = {"trace_row": np.arange(len(lines), dtype=np.float64), **table}
-        table = {name: values[~larger] for name, values in table.items()}
-    if not len(table["submit_s"]):
+        table, lines = {name: values[~larger] for name, values in table.items()}, lines[~larger]
+    if not len(lines):
         raise InputError("no job is left", file=path, fix=f"no job can be simulated: {ledger.summary()}")
+    stated_s = table.get("requested_time_s", np.full(len(lines), np.nan))
+    table["requested_time_s"] = requested_times(stated_s, table["run_time_s"], lines, ledger)
     return Workload.from_columns(
         trace_name(path), table, machine_processors=processors, unix_start_s=unix_start_s, time_zone=time_zone,
         notes=tuple(ledger.notes), sources={path.name: sha256},
@@ -201,6 +204,7 @@ def _check(table: dict[str, Floats], lines: NDArray[np.int64], theirs: Mapping[s
             bad |= ~missing & (values <= lowest if strict else values < lowest)
             bad |= missing & (name in REQUIRED)
             fix = f"it must be finite and {'>' if strict else '>='} {lowest:g}"
+            fix += ", or blank" * (name in MAY_BE_MISSING)
         if not is_float(name):
             bad |= ~missing & (values != np.floor(values))
             fix = fix if name in RANGES else "it must be a whole number"
@@ -209,9 +213,6 @@ def _check(table: dict[str, Floats], lines: NDArray[np.int64], theirs: Mapping[s
             row = int(np.flatnonzero(bad)[0])
             shown = "missing" if missing[row] else f"{values[row]:g}"
             raise InputError(f"is {shown}", file=path, line=int(lines[row]), field=theirs[name], fix=fix)
-    if "requested_time_s" in table:
-        requested = table["requested_time_s"]
-        table["requested_time_s"] = np.where(np.isnan(requested), table["run_time_s"], requested)
     if "job_id" in table:
         ids = table["job_id"]
         order = np.argsort(ids, kind="stable")
