@@ -23,16 +23,9 @@ Node = Mapping[str, Any]
 PLAIN = {
     "name": "Name, shown in reports.",
     "description": "Description in whole sentences, shown in reports.",
-    "processors_per_machine": "Processors that share the idle power of one machine.",
-    "idle_power_per_machine_w": "Power of an idle machine; machines are always on. [W]",
-    "low_w": "Lowest power of a processor, inclusive. [W]",
-    "high_w": "Highest power of a processor, inclusive. [W]",
-    "LublinGenerator.types": "Types of jobs to mix, each an independent stream.",
-    "LublinGenerator.processors": "Machine size that job sizes are generated for.",
-    "schedulers": "Schedulers to compare, each `policy+backfill`.",
     "seed": "Seed of the random numbers.",
 }
-"""Keys whose meaning no docstring tells, or tells to programmers only (those with the name of their table)."""
+"""Keys whose meaning no docstring states, or states for programmers only (those with the name of their table)."""
 
 _SHARED = ("name", "file", "dataset")
 """Keys of every source."""
@@ -114,7 +107,7 @@ def _tables(node: Node) -> Iterator[tuple[str, bool]]:
 
 @cache
 def _meanings() -> dict[str, dict[str, str]]:
-    """Name in the schema -> key -> meaning, where the code that takes the key tells it."""
+    """Name in the schema -> key -> meaning, where the code that takes the key documents it."""
     found = {
         "CutSection": attributes(Cut),
         "RulesSection": attributes(Rules),
@@ -140,7 +133,7 @@ def _meaning(title: str, key: str, prop: Node) -> str:
     found = PLAIN.get(f"{title}.{key}") or markdown(prop.get("description"))
     found = found or _meanings().get(title, {}).get(key) or PLAIN.get(key, "")
     if not found:
-        raise LookupError(f"nothing tells what the key {key} of {title} means")
+        raise LookupError(f"the key {key} of {title} has no description")
     return found[0].upper() + found[1:]
 
 

@@ -223,7 +223,11 @@ def test_data_list_and_path(tmp_path, monkeypatch, capsys):
     [
         (KeyboardInterrupt(), 130, "greenbatch: interrupted\n"),
         (MemoryError(), 2, "greenbatch: out of memory"),
-        (OSError(28, "No space left on device", "out/x"), 2, "greenbatch: out/x: No space left on device"),
+        (
+            OSError(28, "No space left on device", "out/x"),
+            2,
+            "greenbatch: out: --out: cannot be written: No space left on device",
+        ),
         (PermissionError(13, "Permission denied"), 2, "greenbatch: Permission denied"),
     ],
 )

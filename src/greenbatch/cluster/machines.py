@@ -11,15 +11,20 @@ from greenbatch.errors import InputError
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NodeGroup:
-    """Identical nodes. A pooled cluster is one group of one large node: processors without identity."""
+    """Identical nodes. A pooled cluster is one group of one large node: processors without identity.
+
+    Raises:
+        InputError: a value is out of range.
+    """
 
     name: str
+    """Name of the group."""
     count: int
     """Number of nodes, >= 1."""
     processors: int
     """Processors per node, >= 1."""
     idle_power_w: float
-    """Power of one idle node; nodes are always on. [W]"""
+    """Power of one idle node, >= 0; nodes are always on. [W]"""
     speed: float = 1.0
     """Work done per second relative to the trace's machine, > 0."""
 
@@ -38,6 +43,7 @@ class Cluster:
     """A cluster as node groups."""
 
     groups: tuple[NodeGroup, ...]
+    """The groups of nodes; jobs use the processors of all groups as one pool."""
 
     @property
     def processors(self) -> int:
@@ -68,7 +74,15 @@ class Cluster:
     ) -> Self:
         """Processors without node identity; idle power counts per machine, the last of which may be partly filled.
 
-        Source: GAS-MARL §5.2: machines of 8 processors and 50 W idle power.
+        Source of the defaults: GAS-MARL §5.2.
+
+        Args:
+            processors: processors of the cluster, >= 1.
+            processors_per_machine: processors that share the idle power of one machine, >= 1.
+            idle_power_per_machine_w: power of one idle machine, >= 0; machines are always on. [W]
+
+        Raises:
+            InputError: a value is out of range.
         """
         if processors < 1 or processors_per_machine < 1:
             raise InputError(f"a cluster of {processors} processors", field="cluster.processors", fix="give at least 1")

@@ -26,7 +26,11 @@ MOST_STEPS = 20_000_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Repairs:
-    """What may be repaired when a file is read; all other defects are refused. Each repair is counted."""
+    """What may be repaired when a file is read; all other defects are refused. Each repair is counted.
+
+    Raises:
+        InputError: an option is not one of its choices, or ``longest_step_s`` is not > 0.
+    """
 
     gaps: Gaps = "refuse"
     """Missing values, distances above ``longest_step_s``, local times that the spring clock change skips."""

@@ -25,9 +25,14 @@ Clock = Literal["elapsed", "unix", "typical-year"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Series:
-    """One quantity in equal steps, constant within a step."""
+    """One quantity in equal steps, constant within a step.
+
+    Raises:
+        InputError: the step is not > 0, there are no values, or a value is not plausible for its quantity.
+    """
 
     name: str
+    """Name of the series, shown in messages."""
     quantity: Quantity
     """Quantity of the values; its name carries the unit."""
     values: Floats

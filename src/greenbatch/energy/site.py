@@ -19,9 +19,13 @@ class Site(Shown):
     """Renewable power in equal steps, constant within a step.
 
     Slot ``i`` covers trace time ``[origin_s + i * step_s, origin_s + (i + 1) * step_s)``.
+
+    Raises:
+        InputError: a value is out of range, or the series differ in length or are not finite.
     """
 
     name: str
+    """Name of the site, shown in results."""
     step_s: float
     """Length of a slot, > 0. [s]"""
     sources_w: Mapping[str, Floats]
@@ -31,7 +35,8 @@ class Site(Shown):
     repeat: bool = False
     """Repeat the series before its first and after its last slot; otherwise a time outside of it is an error."""
     forecast_horizon_s: float = 86_400.0
-    """How far ahead the supply is known; beyond that the forecast repeats itself, as in GAS-MARL's simulator. [s]"""
+    """How far ahead the supply is known, at least one step; beyond that the forecast repeats, as in GAS-MARL's
+    simulator. [s]"""
     signals: Mapping[str, Floats] = field(default_factory=dict)
     """Other series in the same slots that are not sources of power, unit in the name, shape (n,)."""
     notes: tuple[str, ...] = ()

@@ -34,7 +34,11 @@ _QUANTILES = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Climate:
-    """Location and weather statistics; the defaults are San Francisco's."""
+    """Location and weather statistics; the defaults are San Francisco's.
+
+    Raises:
+        InputError: a value is out of range.
+    """
 
     latitude_deg: float = 37.77
     """North is positive, -90..90. [deg]"""

@@ -31,8 +31,11 @@ class Outcome(Shown):
     workload: Workload
     """The jobs that were simulated (one window)."""
     cluster: Cluster
+    """The machine that the jobs ran on."""
     site: Site | None
+    """The power supply; None if there is none, and then no energy metric is defined."""
     rules: Rules
+    """The options of the batch system."""
     start_s: Floats
     """Start of each job. [s]"""
     end_s: Floats
@@ -78,7 +81,11 @@ class Outcome(Shown):
         return plot_outcome(self, kind)
 
     def frame(self) -> polars.DataFrame:
-        """The schedule as a polars data frame, one row per job: ``job_id``, times [s], ``processors``, ``power_w``."""
+        """The schedule as a polars data frame, one row per job.
+
+        Columns: ``job_id``, ``submit_s``, ``start_s``, ``end_s`` and ``wait_s`` [s], ``processors``, and ``power_w``,
+        the power of the running job above idle, NaN if unknown [W].
+        """
         import polars
 
         jobs = self.workload

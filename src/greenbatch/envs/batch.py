@@ -79,10 +79,10 @@ class BatchEnv:
         Args:
             scenario: jobs, machine, power supply and rules.
             preset_: observations, actions and rewards; a preset or its name. It is resolved if necessary.
-            environments: maximum number of parallel simulations.
-            jobs: jobs per window.
+            environments: maximum number of parallel simulations, >= 1.
+            jobs: jobs per window, >= 1.
             backfill: backfilling; by default the preset's.
-            threads: threads that share the simulations; the result does not depend on it.
+            threads: threads that share the simulations, >= 1; the result does not depend on it.
 
         Raises:
             InputError: the preset does not fit the scenario, or an argument is out of range.
@@ -115,7 +115,10 @@ class BatchEnv:
 
     @property
     def values(self) -> Floats:
-        """Current value of every reward term in every simulation (at its end: the episode's), shape (B, t)."""
+        """Current value of every reward term in every simulation (at its end: the episode's), shape (B, t).
+
+        The columns are in the order of ``terms``; `engine.tally.TERMS` states the formula and unit of each.
+        """
         values: Floats = self._simulations.batch.values
         return values
 

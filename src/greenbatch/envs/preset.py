@@ -50,10 +50,15 @@ class Column(Section):
     """A feature and its normalizer: ``min(max(feature / scale, floor), ceiling)``."""
 
     feature: str
+    """Name of a feature, see ``engine.features``."""
     scale: Scale | Normalizer = 1.0
+    """Divisor in the feature's unit, > 0, or the name of a scale that depends on the scenario, see `resolve`."""
     floor: Bound = -1e30
+    """Lowest value, after scaling."""
     ceiling: Bound = 1e30
+    """Highest value, after scaling."""
     log: bool = False
+    """Use ``log(1 + feature / scale)`` instead of ``feature / scale``."""
 
     @model_validator(mode="after")
     def _makes_sense(self) -> Column:
@@ -99,6 +104,7 @@ class Delay(Section):
     """A delay that may be chosen together with a job (GAS-MARL §4.1.2)."""
 
     kind: Literal["none", "releases", "seconds"]
+    """``none``: now; ``releases``: after ``amount`` running jobs should have ended; ``seconds``: after ``amount`` s."""
     amount: float = Field(default=0.0, ge=0, le=31_622_400.0)
     """Number of jobs or seconds; at most 366 days."""
 
@@ -119,6 +125,7 @@ class Reward(Section):
     """A weighted sum of terms (see ``engine.tally.TERMS``)."""
 
     terms: dict[str, Weight]
+    """Name of a term -> its weight; negative weights make it a cost."""
     form: Literal["sparse", "dense"] = "sparse"
     """``sparse``: all at the end, as published; ``dense``: as it accrues. The sums are equal."""
 

@@ -37,12 +37,15 @@ class Comparison(Shown):
     """All metrics of all schedulers on all windows, and the outcomes of one example window."""
 
     scenario: Scenario
+    """The scenario that the windows are taken from."""
     deciders: Mapping[str, Scheduler]
     """The schedulers by name."""
     baseline: str
+    """Name of the scheduler that the others are compared with."""
     starts: tuple[int, ...]
     """First jobs of the finished windows."""
     jobs: int
+    """Jobs per window."""
     frame: polars.DataFrame
     """Tidy: window, scheduler, metric, value."""
     example: dict[str, Outcome]

@@ -130,9 +130,12 @@ def compute(
         protocol: the protocol.
         traces: the traces; by default all of them.
         starts: first jobs of the windows; by default the paper's.
-        sigma: threshold of brown energy; by default 50 kJ. [J]
+        sigma: threshold of brown energy, >= 0; by default 50 kJ. [J]
         progress: called before every simulation.
-        workers: number of processes that simulate windows, see `compare`.
+        workers: number of processes that simulate windows, >= 1, see `compare`.
+
+    Raises:
+        InputError: a scenario has no windows of its own and none are given, or a window extends beyond the trace.
     """
     import polars as pl
 
@@ -181,10 +184,19 @@ def reproduce(
     """The cells of a paper's tables, published and computed.
 
     Each has table, trace, backfill, scheduler, metric, published, ours, digits, verdict and reason; the verdict is one
-    of `VERDICTS`. The arguments are those of `compute`.
+    of `VERDICTS`.
+
+    Args:
+        name: the protocol: ``gas-marl`` or ``rlscheduler``.
+        traces: the traces, as the paper names them; by default all of them.
+        starts: 0-based index of the first job of each window; by default the paper's.
+        sigma: threshold of brown energy of LPTPN and Green-Backfilling, >= 0; by default 50 kJ. [J]
+        progress: called before every simulation with what is simulated, the number done and the total.
+        workers: number of processes that simulate windows, >= 1; by default one per processor if the work is long. The
+            results do not depend on it.
 
     Raises:
-        InputError: an unknown protocol or trace.
+        InputError: an unknown protocol or trace, a value out of range, or a window beyond the trace.
         DataMissing: a trace is not on this machine.
     """
     if name not in PROTOCOLS:

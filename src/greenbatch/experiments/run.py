@@ -22,11 +22,12 @@ def simulate(scenario: Scenario | str, scheduler: Decider, *, start: int = 0, jo
         scenario: the scenario, or its name or file.
         scheduler: ``policy+backfill``, a rule function or policy of your own, or the result of
             `greenbatch.scheduler`, which adds a backfilling to one.
-        start: 0-based index of the first job.
-        jobs: number of jobs; by default all remaining ones.
+        start: 0-based index of the first job, after filtering, in order of job id.
+        jobs: number of jobs, >= 1; by default all remaining ones.
 
     Raises:
         InputError: an unknown name, an object that is not a scheduler, or a window beyond the trace.
+        SupplyExhausted: the simulation ran past the end of the power series, and the site does not repeat it.
 
     Warns:
         ModelWarning: the scheduler is a trained model, and its figures need a caveat.
@@ -62,17 +63,19 @@ def compare(
         scenario: the scenario, or its name or file.
         schedulers: names, each ``policy+backfill``, and rule functions or policies of your own, which keep their names;
             a mapping gives other names.
-        starts: first job of each window; by default the scenario's windows.
-        jobs: jobs per window.
-        windows: number of random windows, instead of the scenario's own.
-        seed: seed of random windows.
+        starts: 0-based index of the first job of each window; by default the scenario's windows.
+        jobs: jobs per window, >= 1.
+        windows: number of random windows, >= 1, instead of the scenario's own.
+        seed: seed of random windows, >= 0.
         baseline: the scheduler that the others are compared with; by default the scenario's, or the first.
-        workers: number of processes that simulate windows; by default one per processor if the work is long. The
+        workers: number of processes that simulate windows, >= 1; by default one per processor if the work is long. The
             results do not depend on it. Use 1 to see what a rule or policy prints or collects.
 
     Raises:
         InputError: an unknown name, two schedulers of one name, an object that is not a scheduler, or a window beyond
             the trace.
+        SupplyExhausted: a simulation ran past the end of the power series, and the site does not repeat it.
+        KeyboardInterrupt: interrupted with Ctrl-C; nothing is returned.
     """
     from greenbatch.policies import scheduler_table
     from greenbatch.scenarios import load_scenario

@@ -21,6 +21,9 @@ class Cut:
     """Warm-up and cool-down: jobs that are scheduled but not counted in per-job metrics.
 
     A job is left out if any of the four rules names it. Machine and energy metrics always cover the whole schedule.
+
+    Raises:
+        InputError: a value is negative or not finite.
     """
 
     first_jobs: int = 0

@@ -57,8 +57,8 @@ def cheapest_start(
     The cost of a start is its extra brown energy plus, per second of waiting, ``hold`` / max(requested time, 10 s)
     [J per slowdown] and ``psi`` x processors [W]; a higher ``psi`` shortens the makespan and uses less renewable
     energy. Jobs longer than ``short`` [s] leave the share ``reserve`` of the machine free. Start times are compared
-    every ``tick`` [s], up to ``horizon`` [s] ahead. Jobs are tried in ascending requested time^2 x processors. Source:
-    this project (see docs/decisions).
+    every ``tick`` [s], up to ``horizon`` [s] ahead; more than 5,000 per job are refused. Jobs are tried in ascending
+    requested time^2 x processors. Source: this project (see docs/decisions).
     """
     if horizon / tick > _MOST_STARTS:
         problem = f"compares horizon / tick = {horizon / tick:,.0f} starts of each job, more than {_MOST_STARTS:,}"

@@ -79,6 +79,9 @@ def rule(name: str, *, fixed: bool = False) -> Callable[[RuleFunction], RuleFunc
         name: its name on the command line.
         fixed: the score of a job never changes (it does not use ``now_s``, ``wait_s`` or ``free_processors``), so it
             is computed once for all jobs.
+
+    Raises:
+        InputError: the name is that of a built-in policy.
     """
 
     def register(function: RuleFunction) -> RuleFunction:
@@ -103,6 +106,12 @@ def policy(name: str) -> Callable[[type], type]:
     """Register a policy class under a name (decorator).
 
     Instances answer views (`greenbatch.engine.seam.Policy`); every simulation creates one, without arguments.
+
+    Args:
+        name: its name on the command line.
+
+    Raises:
+        InputError: the class has no method ``decide``, or the name is that of a built-in policy.
     """
 
     def register(maker: type) -> type:

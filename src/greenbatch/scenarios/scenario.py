@@ -29,10 +29,15 @@ class Evaluation:
     starts: tuple[int, ...] | None
     """First job of each window; None for random windows."""
     windows: int
+    """Number of random windows, >= 1; used if ``starts`` is None."""
     jobs: int
+    """Jobs per window, >= 1."""
     seed: int
+    """Seed of random windows, >= 0."""
     schedulers: tuple[str, ...]
+    """Schedulers to compare, each ``policy+backfill``."""
     baseline: str
+    """The one of ``schedulers`` that the others are compared with."""
     cut: Mapping[str, float]
     """Warm-up and cool-down: the fields of ``metrics.Cut``."""
     horizon: float
@@ -46,13 +51,19 @@ class Scenario(Shown):
     """Everything a simulation requires, and the description it was built from."""
 
     name: str
+    """Name, shown in results."""
     description: str
+    """Description in whole sentences, shown in reports."""
     workload: Workload
     """All jobs, on the scenario's clock, sorted by id."""
     cluster: Cluster
+    """The machine."""
     site: Site | None
+    """The power supply; None if there is none, and then no energy is computed."""
     rules: Rules
+    """Options of the batch system that change results."""
     evaluation: Evaluation
+    """The windows and schedulers of a comparison."""
     resolved: Mapping[str, Any]
     """The scenario file with defaults and overrides filled in, for provenance."""
 

@@ -25,11 +25,15 @@ class LublinGenerator(Section):
 
     model: Literal["lublin"]
     jobs: Jobs = 10_000
+    """Number of jobs."""
     seed: Seed = 0
+    """Seed of the random numbers."""
     processors: Machine = 256
+    """Machine size that job sizes are generated for."""
     types: Annotated[tuple[Literal["combined", "batch", "interactive"], ...], Field(strict=False, min_length=1)] = (
         "combined",
     )
+    """Types of jobs to mix, each an independent stream."""
     gap_factor: Gap = 1.0
     """Stretches every gap between submissions; 0.5 doubles the load."""
 
@@ -39,8 +43,11 @@ class CirneGenerator(Section):
 
     model: Literal["cirne"]
     jobs: Jobs = 10_000
+    """Number of jobs."""
     seed: Seed = 0
+    """Seed of the random numbers."""
     processors: Machine = 128
+    """Machine size; the fit is for 128."""
     gap_factor: Gap = 1.0
     """Stretches every gap between submissions; 0.5 doubles the load."""
     user_estimates: bool = False
@@ -52,7 +59,9 @@ class JannGenerator(Section):
 
     model: Literal["jann"]
     jobs: Jobs = 10_000
+    """Number of jobs."""
     seed: Seed = 0
+    """Seed of the random numbers."""
     gap_factor: Gap = 1.0
     """Stretches every gap between submissions; 0.5 doubles the load."""
 
@@ -77,8 +86,11 @@ class PerProcessorPower(Section):
 
     kind: Literal["per-processor"]
     seed: Seed = 0
+    """Seed of the random numbers."""
     low_w: Annotated[int, Field(ge=0, le=1_000_000)] = 5
+    """Lowest power of a processor, inclusive. [W]"""
     high_w: Annotated[int, Field(ge=0, le=1_000_000)] = 50
+    """Highest power of a processor, inclusive. [W]"""
 
 
 class ListPower(Section):
@@ -134,7 +146,9 @@ class ClusterSection(Section):
     processors: Literal["trace"] | Count = "trace"
     """A number, or "trace" for the size stated in the trace."""
     processors_per_machine: Count = 8
+    """Processors that share the idle power of one machine."""
     idle_power_per_machine_w: NotNegative = 50.0
+    """Power of an idle machine; machines are always on. [W]"""
 
 
 class CutSection(Section):
@@ -158,6 +172,7 @@ class EvaluationSection(Section):
     seed: Seed = 0
     """Seed of random windows; a random scheduler has its own, ``random:seed=1``."""
     schedulers: Texts = ("fcfs+easy", "sjf+easy", "f2+easy")
+    """Schedulers to compare, each ``policy+backfill``."""
     baseline: Text | None = None
     """Scheduler that the others are compared to; by default the first one."""
     cut: CutSection = CutSection()

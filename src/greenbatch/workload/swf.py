@@ -28,7 +28,11 @@ Rows = NDArray[np.float64]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SwfRules:
-    """What to do with job lines that cannot be simulated as they are. Defaults are for users."""
+    """What to do with job lines that cannot be simulated as they are. Defaults are for users.
+
+    Raises:
+        InputError: a run time is not > 0.
+    """
 
     negative_run_time_s: float | None = None
     """Run time given to jobs whose run time is negative (unknown); None drops them. [s], > 0"""

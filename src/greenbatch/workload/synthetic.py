@@ -123,6 +123,9 @@ def for_machine(processors: int, *names: str) -> dict[str, LublinType]:
     Args:
         processors: machine size, >= 1.
         *names: some of ``combined``, ``batch``, ``interactive``; ``combined`` by default.
+
+    Raises:
+        InputError: there is no such job type.
     """
     high = log2(max(processors, 1))
     types = {}

@@ -27,8 +27,11 @@ class Note:
     """One kind of repair or drop made while reading a workload, with its count and first line."""
 
     what: str
+    """What was repaired or dropped."""
     count: int
+    """Number of cases, >= 1."""
     first_line: int | None = None
+    """1-based line of the first case in the file, if known."""
     about: str = ""
     """The column that the note is about, if any: replacing that column removes the note."""
 
@@ -41,10 +44,15 @@ class Note:
 class Workload(Shown):
     """Jobs as columns of equal length ``n``, sorted by ``job_id``.
 
-    Times are seconds on the trace's own clock; a missing integer is -1, a missing float is NaN.
+    Times are seconds on the trace's own clock; a missing integer is -1, a missing float is NaN. `from_columns` builds
+    one from a subset of the columns and checks their ranges.
+
+    Raises:
+        InputError: the columns have different lengths.
     """
 
     name: str
+    """Name of the trace or model, shown in results."""
     job_id: Ints
     """Job number, unique, ascending."""
     submit_s: Floats
@@ -58,15 +66,23 @@ class Workload(Shown):
     power_w: Floats
     """Power of the running job above idle, >= 0; NaN until assigned. [W]"""
     user: Ints
+    """User number; text in a source is numbered by first appearance."""
     group: Ints
+    """Group or account number."""
     executable: Ints
+    """Application number."""
     queue: Ints
+    """Queue number."""
     partition: Ints
+    """Partition number."""
     status: Ints
+    """Status as in SWF: 0 failed, 1 completed, 5 canceled."""
     requested_memory_kb: Floats
     """Requested memory per processor. [kB]"""
     preceding_job: Ints
+    """Job number of the job that had to end before this one was submitted; recorded only, not simulated."""
     think_time_s: Floats
+    """Time from the end of the preceding job to this submission; recorded only, not simulated. [s]"""
     recorded_wait_s: Floats
     """Wait recorded in the trace, >= 0; NaN if none. For comparison only. [s]"""
     trace_row: Ints
