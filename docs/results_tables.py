@@ -42,7 +42,7 @@ COLUMNS = (
 """Header, metric, digits, factor."""
 BROWN, UNFINISHED = "horizon_brown_kwh", "horizon_unfinished_share"
 RULES = ("F2+easy-schedgym", "F2+green", "cheapest-start:psi=8+none", "cheapest-start:psi=2+none")
-"""Plain rules that stand beside the agents."""
+"""Plain rules shown next to the agents."""
 AS_PUBLISHED = ("gas-marl", "maskable-ppo")
 """Agents that the paper has figures of."""
 
@@ -153,7 +153,7 @@ def published(rows: Sequence[Row]) -> list[str]:
 
 
 def renewable(rows: Sequence[Row]) -> list[str]:
-    """A table a trace and kind of windows."""
+    """One table per trace and kind of windows."""
     lines = []
     for trace in dict.fromkeys(row["trace"] for row in rows):
         for windows in ("published", "held-out"):
@@ -174,7 +174,7 @@ def renewable(rows: Sequence[Row]) -> list[str]:
 
 
 def ranking(rows: Sequence[Row]) -> list[str]:
-    """A table a trace: the best plain rule, the published figure and the agents."""
+    """One table per trace: the best plain rule, the published figure and the agents."""
     metric = "avg_bounded_slowdown"
     lines = []
     for trace in dict.fromkeys(row["trace"] for row in rows):

@@ -39,7 +39,7 @@ def ours(tmp_path: Path) -> Path:
     return tmp_path / "s.toml"
 
 
-def test_the_issue_names_all_shipped_scenarios():
+def test_shipped_scenarios_are_the_expected_ones():
     assert set(shipped_names()) == {"default", "plain", *PAPERS}
 
 

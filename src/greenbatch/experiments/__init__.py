@@ -7,7 +7,7 @@ The main path, file by file::
     statistics                    means, intervals, paired differences
     tables, terminal, summary     tables; their form in a terminal; the same as JSON
     findings                      what was found, in sentences
-      cautions, data_notes,       what must be read with it: few windows, stretched schedules, repaired inputs,
+      cautions, data_notes,       warnings to show with it: few windows, stretched schedules, repaired inputs,
       model_warnings              unfamiliar or in-sample models
     drawing, plots                the style of pictures; the pictures of a comparison
       curves, decisions           pictures of trainings and of a model's decisions
