@@ -122,6 +122,16 @@ def test_a_comparison_shows_its_means_in_the_notebook() -> None:
     assert "<strong>" in html
 
 
+@pytest.mark.parametrize("kind", KINDS)
+def test_an_object_equals_only_itself(kind: str) -> None:
+    """Comparing by value would compare arrays, whose truth value is ambiguous."""
+    thing, twin = shown()[kind], replace(shown()[kind])
+    assert thing == thing  # noqa: PLR0124
+    assert thing != twin
+    assert thing in [twin, thing]
+    assert len({thing, twin, thing}) == 2
+
+
 def test_what_is_long_is_cut_in_the_text_alone() -> None:
     scenario = replace(shown()["Scenario"], name="long " * 100)
     assert len(repr(scenario)) == 200
@@ -140,8 +150,9 @@ def test_what_is_empty_or_has_no_site_shows_itself() -> None:
 
 @pytest.mark.parametrize(
     ("seconds", "text"),
-    [(0, "0 s"), (59.5, "59.5 s"), (60, "1 min"), (5400, "1.5 h"), (86_400, "1 d"), (1e10, "115,740.7 d")],
-)
+    [(0, "0 s"), (59.5, "59.5 s"), (60, "1 min"), (5400, "1.5 h"), (86_400, "1 d"), (1e10, "115,740.7 d"),
+     (-7200, "-2 h"), (-90, "-1.5 min"), (-2, "-2 s")],
+)  # fmt: skip
 def test_spans_of_time(seconds: float, text: str) -> None:
     assert span_text(seconds) == text
 

@@ -92,3 +92,14 @@ def test_impossible_sites(change, message):
     good = {"name": "s", "step_s": 3600.0, "sources_w": {"solar": np.zeros(2)}}
     with pytest.raises(InputError, match=message):
         Site(**{**good, **change})
+
+
+def test_series_are_read_only_and_apart_from_the_given_ones():
+    given = {"solar": np.ones(2)}
+    s = Site(name="s", step_s=3600.0, sources_w=given, signals={"price_eur_per_mwh": np.ones(2)})
+    given["solar"][0] = 7.0
+    given["wind"] = np.ones(3)
+    assert s.renewable_w.tolist() == [1.0, 1.0]
+    for series in (s.sources_w["solar"], s.signals["price_eur_per_mwh"]):
+        with pytest.raises(ValueError, match="read-only"):
+            series[0] = 7.0

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import partial
+from threading import Lock
 from typing import Any
 
 import numba
@@ -168,6 +169,18 @@ def test_compare_takes_functions() -> None:
     assert gb.compare(scenario, {"a": shortest}, starts=[0], jobs=20).baseline == "a"
 
 
+class Needs(Fifo):
+    def __init__(self, x):
+        self.lock = x
+
+
+def test_objects_of_classes_with_init_arguments_are_accepted() -> None:
+    assert starts(Needs(3)) == IN_ORDER
+    message = r"^Needs: cannot be copied for a simulation, TypeError: .* \(pass the class instead of an object\)$"
+    with pytest.raises(InputError, match=message):
+        starts(Needs(Lock()))
+
+
 # --- what is refused ---------------------------------------------------------------------------------------------
 
 
@@ -197,9 +210,37 @@ ACCEPTED = r"is not a scheduler \(give a name such as fcfs\+easy, a rule functio
         (lambda queue: queue.submit_s, "a scheduler needs a name, and this function has none"),
         (partial(shortest), "a scheduler needs a name, and this function has none"),
         (dict, r"policy 'dict' has no method decide\(self, view\)"),
+        (Needs, r"^policy 'Needs': cannot be created without arguments, missing a required argument: 'x' \(give the "
+                r"arguments of __init__ defaults, or pass an object of the class\)$"),
     ],
-)
+)  # fmt: skip
 def test_objects_that_are_not_schedulers_are_refused(given: Any, message: str) -> None:
     with pytest.raises(InputError, match=message) as caught:
         scheduler(given)
     assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("name", [3, "", " ", None, ("a",)])
+def test_names_in_a_mapping_must_be_text(name: Any) -> None:
+    with pytest.raises(InputError, match=r"^a name in schedulers: is .* \(give a text that is not empty\)$"):
+        scheduler_table({"a": "fcfs+easy", name: "sjf"})
+
+
+@pytest.mark.parametrize("name", [3, ""])
+def test_the_name_of_a_scheduler_must_be_text(name: Any) -> None:
+    with pytest.raises(InputError, match=r"^name: is .* \(give a text that is not empty\)$"):
+        scheduler(shortest, name=name)
+
+
+@pytest.mark.parametrize("nothing", [[], (), {}, iter([]), np.array([], dtype=str)])
+def test_empty_lists_of_schedulers_are_refused(nothing: Any) -> None:
+    with pytest.raises(InputError, match=r"^schedulers: names no scheduler"):
+        gb.compare("default", nothing, starts=[0], jobs=16)
+
+
+def test_names_may_be_an_array_or_generator() -> None:
+    names = ["fcfs+easy", "sjf"]
+    for given in (np.array(names), (name for name in names)):
+        comparison = gb.compare("default", given, starts=[0], jobs=16)
+        assert comparison.schedulers == ("fcfs+easy", "sjf")
+        assert {type(name) for name in comparison.schedulers} == {str}

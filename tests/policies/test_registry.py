@@ -8,6 +8,7 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -254,6 +255,9 @@ def test_a_broken_file_is_named_with_its_line(body: str, line: int | None, messa
         ("return queue.wait_s + queue.wait_s[123456789]", "IndexError: index"),
         ("return 'first'", "returned NaN, or not one score"),
         ("return None", "returned NaN, or not one score"),
+        ("return queue.wait_s + 1j", "returned NaN, or not one score"),
+        ("return [complex(w) for w in queue.wait_s]", "returned NaN, or not one score"),
+        ("return [1.0, [2.0]]", "returned NaN, or not one score"),
     ],
 )
 @pytest.mark.parametrize("fixed", [False, True])
@@ -297,6 +301,14 @@ def test_a_rule_registered_in_the_program_itself() -> None:
         gb.rule("f2")(last)
 
 
+@pytest.mark.parametrize("name", ["", " ", "a+b", "a,b", "a:b", "a@b", "a=b", "a b", "a\n", 3, None, len])
+@pytest.mark.parametrize("kind", ["rule", "policy"])
+def test_names_with_syntax_characters_are_refused(kind: str, name: Any) -> None:
+    with pytest.raises(InputError, match=rf"^{kind}: is .* \(give a (name without|text that is not empty)") as caught:
+        getattr(gb, kind)(name)
+    assert "\n" not in str(caught.value)
+
+
 # --- user-defined policies ---------------------------------------------------------------------------------------
 
 POLICY = """
@@ -335,8 +347,12 @@ def test_a_policy_that_goes_wrong_is_one_line(line: str, message: str, write: Wr
 
 
 def test_a_policy_that_cannot_be_made_is_one_line(write: Write) -> None:
-    text = POLICY.format("return gb.Wait()").replace("    def decide", "    def __init__(self, x): ...\n    def decide")
-    assert "missing 1 required positional argument: 'x'" in refusal(f"{write(text)}:patient+none")
+    text = POLICY.replace("    def decide", "    INIT\n    def decide").format("return gb.Wait()")
+    said = refusal(f"{write(text.replace('INIT', 'def __init__(self, x): ...'))}:patient+none")
+    assert "policy 'patient': cannot be created without arguments, missing a required argument: 'x'" in said
+    assert "registry.py" not in said
+    said = refusal(f"{write(text.replace('INIT', 'def __init__(self): 1 / 0'))}:patient+none")
+    assert said.endswith("my_rules.py, line 7: ZeroDivisionError: division by zero (fix the file)")
 
 
 def test_a_policy_that_decides_nothing_is_one_line(write: Write) -> None:

@@ -120,6 +120,10 @@ def test_an_error_in_a_flag_names_the_flag_instead_of_the_file(ours, flags, mess
 def test_the_machine_is_as_large_as_the_trace_says_or_as_we_say(ours):
     assert load_scenario(ours).cluster.processors == 8
     assert load_scenario(ours, processors=16).cluster.processors == 16
+    sixteen = np.int64(16)
+    assert load_scenario(ours, processors=sixteen).cluster.processors == 16
+    assert load_scenario(ours, overrides={"cluster.processors": sixteen}).cluster.processors == 16
+    assert load_scenario(ours, processors=sixteen).resolved == load_scenario(ours, processors=16).resolved
     small = load_scenario(ours, processors=2)
     assert small.workload.job_id.tolist() == [6, 8]
     assert any("larger than the machine (2 processors)" in note for note in small.notes)

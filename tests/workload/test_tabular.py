@@ -230,7 +230,10 @@ def test_parquet_and_swf_through_the_one_door(tmp_path):
     w.frame().write_parquet(tmp_path / "any.name")
     write_swf(w, tmp_path / "t.swf.gz")
     for name in ("any.name", "t.swf.gz"):
-        assert read_workload(tmp_path / name, limit=None, processors=8).machine_processors == 8
+        for size in (8, np.int64(8)):
+            assert read_workload(tmp_path / name, limit=None, processors=size).machine_processors == 8
+        with pytest.raises(InputError, match=r"^processors: is '8' \(give a whole number, 1 or more\)$"):
+            read_workload(tmp_path / name, processors="8")
 
 
 def test_options_that_do_not_belong_are_refused(tmp_path):
@@ -238,6 +241,12 @@ def test_options_that_do_not_belong_are_refused(tmp_path):
     path.write_text("submit_s,run_time_s,processors\n0,60,4\n")
     with pytest.raises(InputError, match="limit: does not apply to a table trace"):
         read_workload(path, limit=5)
+
+
+@pytest.mark.parametrize("path", [None, 3, ["a.swf"]])
+def test_other_objects_are_refused_as_paths(path):
+    with pytest.raises(InputError, match=r"^path: is .* \(give the path of a trace\)$"):
+        read_workload(path)
 
 
 @pytest.mark.parametrize("text", ["hello", "<html></html>", "{}", "\x7fELF\x02"])

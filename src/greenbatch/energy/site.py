@@ -8,17 +8,18 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
+from greenbatch.arguments import read_only
 from greenbatch.display import Shown, span_text
 from greenbatch.errors import InputError, SupplyExhausted
 
 Floats = NDArray[np.float64]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False, eq=False)
 class Site(Shown):
     """Renewable power in equal steps, constant within a step.
 
-    Slot ``i`` covers trace time ``[origin_s + i * step_s, origin_s + (i + 1) * step_s)``.
+    Slot ``i`` covers trace time ``[origin_s + i * step_s, origin_s + (i + 1) * step_s)``. The series are read-only.
 
     Raises:
         InputError: a value is out of range, or the series differ in length or are not finite.
@@ -62,6 +63,9 @@ class Site(Shown):
                 raise InputError(
                     f"slot {bad} is {power_w[bad]}", field=f"site.{source}", fix="power must be finite and >= 0"
                 )
+        for name in ("sources_w", "signals"):
+            series = getattr(self, name)
+            object.__setattr__(self, name, {key: read_only(values) for key, values in series.items()})
 
     def _facts(self) -> dict[str, str]:
         sources = (f"{source} {power_w.mean() / 1e3:,.3g} kW" for source, power_w in self.sources_w.items())

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 Floats = NDArray[np.float64]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False, eq=False)
 class Outcome(Shown):
     """Schedule and power of one run. Arrays over jobs follow ``workload``'s rows, shape (n,)."""
 

@@ -172,12 +172,12 @@ def scores_of(program: Program, queue: st.Queue, now_s: float) -> Any:
     """
     rule: Any = program.score
     with np.errstate(divide="ignore"):
-        scores = rule(queue)
+        given = rule(queue)
     try:
-        scores = np.asarray(scores, dtype=np.float64)
+        scores = np.asarray(given, dtype=None if np.iscomplexobj(given) else np.float64)
     except (TypeError, ValueError):
         refuse_scores(program.name, now_s)
-    if scores.shape != queue.submit_s.shape or np.isnan(scores).any():
+    if scores.dtype != np.float64 or scores.shape != queue.submit_s.shape or np.isnan(scores).any():
         refuse_scores(program.name, now_s)
     return scores
 

@@ -10,6 +10,7 @@ from pathlib import Path
 from time import perf_counter
 from typing import TYPE_CHECKING, Any, cast
 
+from greenbatch.arguments import whole_number
 from greenbatch.display import Shown, to_pandas
 from greenbatch.errors import InputError
 from greenbatch.experiments.workers import processes, spread
@@ -32,7 +33,7 @@ Metrics = dict[str, dict[str, float]]
 """Scheduler -> metric -> value, of one window."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False, eq=False)
 class Comparison(Shown):
     """All metrics of all schedulers on all windows, and the outcomes of one example window."""
 
@@ -132,7 +133,7 @@ class Comparison(Shown):
 def choose_windows(
     scenario: Scenario,
     *,
-    starts: Sequence[int] | None = None,
+    starts: Iterable[int] | None = None,
     windows: int | None = None,
     jobs: int | None = None,
     seed: int | None = None,
@@ -141,12 +142,13 @@ def choose_windows(
     """First jobs of the windows and their length: as given, random, or the scenario's.
 
     Raises:
-        InputError: a window reaches beyond the trace or is given twice.
+        InputError: a window reaches beyond the trace or is given twice, there is none, or an argument is not a whole
+            number.
     """
     own, total = scenario.evaluation, len(scenario.workload)
     if whole:
         return (0,), total
-    length = own.jobs if jobs is None else jobs
+    length = own.jobs if jobs is None else whole_number(jobs, "jobs", lowest=1)
     if length > total:
         fix = f"give --jobs {total} or fewer; --whole (in Python: starts=[0], jobs={total}) is the whole trace"
         raise InputError(f"windows of {length:,} jobs, but {scenario.name} has {total:,}", field="windows", fix=fix)
@@ -155,11 +157,15 @@ def choose_windows(
     if starts is None:
         count = own.windows if windows is None else windows
         return scenario.random_starts(count, length, own.seed if seed is None else seed), length
-    for start in starts:
+    try:
+        chosen = [whole_number(start, "starts", lowest=0) for start in starts]
+    except TypeError:
+        raise InputError(f"is {starts!r:.60}", field="starts", fix="give a list, such as [0, 1000]") from None
+    for start in chosen:
         scenario.window(start, length)
-        if list(starts).count(start) > 1:
+        if chosen.count(start) > 1:
             raise InputError(f"names window {start} twice", field="starts", fix="name each window once")
-    return tuple(starts), length
+    return tuple(chosen), length
 
 
 def choose_baseline(scenario: Scenario, schedulers: Sequence[str], baseline: str | None) -> str:
@@ -196,16 +202,17 @@ def compare(
             results do not depend on it. What a rule or policy prints or collects stays in its process.
 
     Raises:
-        InputError: an unknown scheduler, two schedulers of one name, a baseline that is not among them, or a window
-            beyond the trace.
+        InputError: an unknown scheduler, none, two of one name, a baseline that is not among them, or a window beyond
+            the trace.
         KeyboardInterrupt: interrupted, and no window is finished or ``keep_finished`` is false.
     """
     from greenbatch.experiments.model_warnings import in_sample, model_warnings
     from greenbatch.experiments.tables import tidy
     from greenbatch.policies import scheduler_table, source_texts
 
-    if not starts or not schedulers:
-        raise InputError("needs at least one window and one scheduler", field="compare")
+    if not starts:
+        raise InputError("requires at least one window", field="starts", fix="give the first job of each window")
+    workers = None if workers is None else whole_number(workers, "workers", lowest=1)
     deciders = scheduler_table(schedulers)
     if baseline not in deciders:
         fix = "choose one of " + ", ".join(deciders)

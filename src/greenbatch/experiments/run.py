@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
+from pathlib import Path
 from typing import TYPE_CHECKING
 from warnings import warn
 
@@ -15,7 +16,9 @@ if TYPE_CHECKING:
     from greenbatch.scenarios import Scenario
 
 
-def simulate(scenario: Scenario | str, scheduler: Decider, *, start: int = 0, jobs: int | None = None) -> Outcome:
+def simulate(
+    scenario: Scenario | str | Path, scheduler: Decider, *, start: int = 0, jobs: int | None = None
+) -> Outcome:
     """Simulate a scheduler on a window of a scenario.
 
     Args:
@@ -26,7 +29,8 @@ def simulate(scenario: Scenario | str, scheduler: Decider, *, start: int = 0, jo
         jobs: number of jobs, >= 1; by default all remaining ones.
 
     Raises:
-        InputError: an unknown name, an object that is not a scheduler, or a window beyond the trace.
+        InputError: an unknown name, an object that is not a scheduler, a window beyond the trace, or another argument
+            that cannot be used.
         SupplyExhausted: the simulation ran past the end of the power series, and the site does not repeat it.
 
     Warns:
@@ -35,9 +39,8 @@ def simulate(scenario: Scenario | str, scheduler: Decider, *, start: int = 0, jo
     from greenbatch.engine.simulate import simulate as run
     from greenbatch.experiments.model_warnings import ModelWarning, model_warnings
     from greenbatch.policies import scheduler_table
-    from greenbatch.scenarios import load_scenario
 
-    question = load_scenario(scenario) if isinstance(scenario, str) else scenario
+    question = _scenario(scenario)
     deciders = scheduler_table([scheduler])
     (decider,), window = deciders.values(), question.window(start, jobs)
     outcome = run(window, question.cluster, question.site, question.rules, decider)
@@ -47,10 +50,10 @@ def simulate(scenario: Scenario | str, scheduler: Decider, *, start: int = 0, jo
 
 
 def compare(
-    scenario: Scenario | str,
-    schedulers: Iterable[Decider] | Mapping[str, Decider] | Decider = (),
+    scenario: Scenario | str | Path,
+    schedulers: Iterable[Decider] | Mapping[str, Decider] | Decider | None = None,
     *,
-    starts: Sequence[int] | None = None,
+    starts: Iterable[int] | None = None,
     jobs: int | None = None,
     windows: int | None = None,
     seed: int | None = None,
@@ -62,7 +65,7 @@ def compare(
     Args:
         scenario: the scenario, or its name or file.
         schedulers: names, each ``policy+backfill``, and rule functions or policies of your own, which keep their names;
-            a mapping gives other names.
+            a mapping gives other names. By default the scenario's.
         starts: 0-based index of the first job of each window; by default the scenario's windows.
         jobs: jobs per window, >= 1.
         windows: number of random windows, >= 1, instead of the scenario's own.
@@ -72,17 +75,22 @@ def compare(
             results do not depend on it. Use 1 to see what a rule or policy prints or collects.
 
     Raises:
-        InputError: an unknown name, two schedulers of one name, an object that is not a scheduler, or a window beyond
-            the trace.
+        InputError: an unknown name, no scheduler, two of one name, an object that is not a scheduler, a window beyond
+            the trace, or another argument that cannot be used.
         SupplyExhausted: a simulation ran past the end of the power series, and the site does not repeat it.
         KeyboardInterrupt: interrupted with Ctrl-C; nothing is returned.
     """
     from greenbatch.policies import scheduler_table
-    from greenbatch.scenarios import load_scenario
 
-    question = load_scenario(scenario) if isinstance(scenario, str) else scenario
-    deciders = scheduler_table(schedulers or question.evaluation.schedulers)
+    question = _scenario(scenario)
+    deciders = scheduler_table(question.evaluation.schedulers if schedulers is None else schedulers)
     first, length = choose_windows(question, starts=starts, windows=windows, jobs=jobs, seed=seed)
     return run_all(
         question, deciders, first, length, choose_baseline(question, tuple(deciders), baseline), workers=workers
     )
+
+
+def _scenario(given: Scenario | str | Path) -> Scenario:
+    from greenbatch.scenarios import Scenario, load_scenario
+
+    return given if isinstance(given, Scenario) else load_scenario(given)

@@ -46,7 +46,7 @@ BOUND = "makespan_bound_"
 """Prefix of the names of a look-ahead planner's weights; the target makespan relative to F2 follows."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False, eq=False)
 class Model(Shown):
     """A trained actor with its preset and record."""
 

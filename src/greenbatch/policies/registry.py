@@ -7,6 +7,7 @@ defined in a notebook cell.
 from __future__ import annotations
 
 import inspect
+import re
 from collections.abc import Callable, Hashable
 from copy import deepcopy
 from dataclasses import dataclass, replace
@@ -17,6 +18,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from greenbatch.arguments import some_text
 from greenbatch.engine.program import Program
 from greenbatch.engine.seam import Decision, Policy, View
 from greenbatch.engine.settings import Parameter
@@ -58,6 +60,16 @@ ENTRIES: dict[str, Entry] = {}
 """All policies registered so far; `policies.schedulers.entries` adds those of plug-ins."""
 
 
+_SYNTAX = re.compile(r"[\s+,:@=]")
+"""Characters that separate the parts of a scheduler's name."""
+
+
+def _check_name(name: Any, kind: str) -> None:
+    """Refuse the name of a policy that is not a text, or contains a character with a meaning in schedulers' names."""
+    if _SYNTAX.search(some_text(name, kind)):
+        raise InputError(f"is {name!r}", field=kind, fix="give a name without blanks and without + , : @ =")
+
+
 def _is_built_in(function: Any) -> bool:
     return str(function.__module__).startswith("greenbatch.")
 
@@ -76,13 +88,14 @@ def rule(name: str, *, fixed: bool = False) -> Callable[[RuleFunction], RuleFunc
     shape (q,); the lowest goes first. It is compiled if Numba supports it, otherwise it runs as plain Python.
 
     Args:
-        name: its name on the command line.
+        name: its name on the command line, without blanks and without ``+ , : @ =``.
         fixed: the score of a job never changes (it does not use ``now_s``, ``wait_s`` or ``free_processors``), so it
             is computed once for all jobs.
 
     Raises:
-        InputError: the name is that of a built-in policy.
+        InputError: the name cannot be used, or is that of a built-in policy.
     """
+    _check_name(name, "rule")
 
     def register(function: RuleFunction) -> RuleFunction:
         _add(_rule_entry(name, function, fixed=fixed))
@@ -108,11 +121,13 @@ def policy(name: str) -> Callable[[type], type]:
     Instances answer views (`greenbatch.engine.seam.Policy`); every simulation creates one, without arguments.
 
     Args:
-        name: its name on the command line.
+        name: its name on the command line, without blanks and without ``+ , : @ =``.
 
     Raises:
-        InputError: the class has no method ``decide``, or the name is that of a built-in policy.
+        InputError: the class has no method ``decide`` or requires arguments, or the name cannot be used or is that of a
+            built-in policy.
     """
+    _check_name(name, "policy")
 
     def register(maker: type) -> type:
         _add(_policy_entry(name, maker, maker))
@@ -122,17 +137,40 @@ def policy(name: str) -> Callable[[type], type]:
 
 
 def _policy_entry(name: str, source: Any, maker: Callable[[], Policy]) -> Entry:
-    if isinstance(source, type) and not callable(getattr(source, "decide", None)):
-        raise InputError(f"policy {name!r} has no method decide(self, view)")
+    if isinstance(source, type):
+        _check_class(name, source)
+    initialize: Any = source.__init__
+    blamed = initialize if isinstance(source, type) else source
 
     def guarded() -> Policy:
-        made: Policy = guard(lambda: _GuardedPolicy(maker()))()
+        made: Policy = guard(lambda: _GuardedPolicy(maker()), blamed)()
         return made
 
     def plan(_: Workload) -> Program:
         return Program(name=name)
 
     return Entry(name, _first_line(source), plan, {}, True, _is_built_in(source), source, guarded)
+
+
+def _check_class(name: str, made: type) -> None:
+    """Refuse a class whose objects do not decide, or that cannot be called without arguments."""
+    if not callable(getattr(made, "decide", None)):
+        raise InputError(f"policy {name!r} has no method decide(self, view)")
+    try:
+        inspect.signature(made).bind()
+    except ValueError:  # no signature is known
+        return
+    except TypeError as error:
+        fix = "give the arguments of __init__ defaults, or pass an object of the class"
+        raise InputError(f"cannot be created without arguments, {error}", field=f"policy {name!r}", fix=fix) from None
+
+
+def _copy(policy: Policy) -> Policy:
+    try:
+        return deepcopy(policy)
+    except Exception as error:
+        problem = f"cannot be copied for a simulation, {type(error).__name__}: {error}"
+        raise InputError(problem, field=type(policy).__name__, fix="pass the class instead of an object") from error
 
 
 def entry_of(decider: Any, name: str | None = None) -> Entry:
@@ -145,13 +183,14 @@ def entry_of(decider: Any, name: str | None = None) -> Entry:
     Raises:
         InputError: it is not a rule or policy, or has no name.
     """
+    name = None if name is None else some_text(name, "name")
     for known in ENTRIES.values():
         if known.source is decider:
             return replace(known, name=name or known.name)
     if isinstance(decider, type):
         return _policy_entry(name or decider.__name__, decider, decider)
     if callable(getattr(decider, "decide", None)):
-        return _policy_entry(name or type(decider).__name__, decider, lambda: deepcopy(decider))
+        return _policy_entry(name or type(decider).__name__, decider, lambda: _copy(decider))
     if not callable(decider):
         fix = "give a name such as fcfs+easy, a rule function, or a class or object with decide(self, view)"
         raise InputError(f"{decider!r:.60} is not a scheduler", field="scheduler", fix=fix)
@@ -211,8 +250,13 @@ def _compile(function: RuleFunction, built_in: bool, _: tuple[Hashable, ...]) ->
         return None
 
 
-def guard(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Wrap a user's function so that its exceptions become one-line errors."""
+def guard(function: Callable[..., Any], blamed: Callable[..., Any] | None = None) -> Callable[..., Any]:
+    """Wrap a user's function so that its exceptions become one-line errors.
+
+    Args:
+        function: the function.
+        blamed: the function whose file and line the errors name, if not this one.
+    """
 
     def call(*arguments: Any) -> Any:
         try:
@@ -220,7 +264,7 @@ def guard(function: Callable[..., Any]) -> Callable[..., Any]:
         except GreenbatchError:
             raise
         except Exception as error:
-            raise _mistake(function, error) from error
+            raise _mistake(blamed or function, error) from error
 
     return call
 
@@ -232,7 +276,7 @@ def _mistake(function: Callable[..., Any], error: Exception) -> InputError:
     problem = f"{type(error).__name__}: {error}"
     if file is None or Path(file).is_file():
         return InputError(problem, file=file, line=line, fix="fix the file")
-    field = function.__name__ + ("" if line is None else f", line {line} of its cell")
+    field = function.__qualname__.rpartition("<locals>.")[2] + ("" if line is None else f", line {line} of its cell")
     return InputError(problem, field=field, fix="fix the function")
 
 

@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeGuard, overload
 
 from greenbatch import datasets, provenance
+from greenbatch.arguments import some_text
 from greenbatch.engine.program import BACKFILLS, Program
 from greenbatch.engine.program import Scheduler as Simulated
 from greenbatch.engine.seam import Policy
@@ -140,21 +141,30 @@ def scheduler_table(deciders: Iterable[Decider] | Mapping[str, Decider] | Decide
             separated by commas; or a single one.
 
     Raises:
-        InputError: two have the same name, or one is not a scheduler.
+        InputError: there is none, two have the same name, a name is not a text, or one is not a scheduler.
     """
     if isinstance(deciders, str):
         deciders = split_schedulers(deciders)
     elif not isinstance(deciders, Iterable):
         deciders = [deciders]
+    table: dict[str, Simulated] = {}
     if isinstance(deciders, Mapping):
-        return {
-            name: scheduler(each) if isinstance(each, str) or _is_scheduler(each) else scheduler(each, name=name)
-            for name, each in deciders.items()
-        }
+        for name, each in deciders.items():
+            given = some_text(name, "a name in schedulers")
+            known = isinstance(each, str) or _is_scheduler(each)
+            table[given] = scheduler(each) if known else scheduler(each, name=given)
+    else:
+        table = _by_own_names(deciders)
+    if not table:
+        raise InputError("names no scheduler", field="schedulers", fix="e.g. fcfs+easy,f2+green")
+    return table
+
+
+def _by_own_names(deciders: Iterable[Decider]) -> dict[str, Simulated]:
     table: dict[str, Simulated] = {}
     for each in deciders:
         made = scheduler(each)
-        name = each if isinstance(each, str) else str(getattr(made, "name", type(made).__name__))
+        name = str(each if isinstance(each, str) else getattr(made, "name", type(made).__name__))
         if not (isinstance(each, str) or _is_scheduler(each)):
             name = name.removesuffix("+none")
         if name in table:

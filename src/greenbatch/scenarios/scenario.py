@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from greenbatch.arguments import file_path, whole_number
 from greenbatch.cluster import Cluster
 from greenbatch.display import Shown, span_text
 from greenbatch.engine.rules import Rules
@@ -46,7 +47,7 @@ class Evaluation:
     """False if results must not be compared to published figures."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False, eq=False)
 class Scenario(Shown):
     """Everything a simulation requires, and the description it was built from."""
 
@@ -102,10 +103,10 @@ class Scenario(Shown):
             jobs: number of jobs; by default all jobs from ``start`` on.
 
         Raises:
-            InputError: the window extends beyond the trace.
+            InputError: the window extends beyond the trace, or an argument is not a whole number.
         """
-        total = len(self.workload)
-        count = max(total - start, 1) if jobs is None else jobs
+        total, start = len(self.workload), whole_number(start, "start")
+        count = max(total - start, 1) if jobs is None else whole_number(jobs, "jobs")
         if not 1 <= count <= total:
             raise InputError(f"is {count}", field="jobs", fix=f"{self.name} has {total} jobs; give 1 to {total}")
         if not 0 <= start <= total - count:
@@ -117,17 +118,18 @@ class Scenario(Shown):
         """First jobs of random windows: distinct, uniform over the trace, in ascending order; fixed by the seed.
 
         Raises:
-            InputError: there are fewer different windows.
+            InputError: there are fewer different windows, or an argument is not a whole number.
         """
         import numpy as np
 
-        total = len(self.workload)
+        total, windows, jobs = len(self.workload), whole_number(windows, "windows"), whole_number(jobs, "jobs")
         possible = total - jobs + 1
         if not 1 <= windows <= possible:
             fix = f"there are {possible} different ones" if possible > 0 else f"give at most {total} jobs"
             fix += f"; starts 0 with jobs {total} is the whole trace"
             raise InputError(f"{windows} windows of {jobs} jobs", field="windows", fix=fix)
-        drawn = np.random.default_rng(seed).choice(possible, size=windows, replace=False)
+        random = np.random.default_rng(whole_number(seed, "seed", lowest=0))
+        drawn = random.choice(possible, size=windows, replace=False)
         return tuple(int(start) for start in np.sort(drawn))
 
 
@@ -143,7 +145,8 @@ def scenario_path(name_or_path: str | Path) -> Path:
     Raises:
         InputError: there is no such scenario.
     """
-    text = str(name_or_path)
+    given = file_path(name_or_path, "scenario", what="the name of a scenario, or its file")
+    text = name_or_path if isinstance(name_or_path, str) else str(given)
     if text in shipped_names():
         return SHIPPED / f"{text}.toml"
     if text.endswith(".toml") or Path(text).is_file():
@@ -216,6 +219,8 @@ def load_scenario(
     Raises:
         InputError: something is missing or cannot be used; one line that says what, where and how to fix it.
     """
+    import numpy as np
+
     from greenbatch.scenarios.build import Origin, build_cluster, build_site, build_workload
 
     given: dict[str, Any] = dict(overrides or {})
@@ -223,6 +228,7 @@ def load_scenario(
         given |= {"workload.generator": None, **_trace_keys(trace)}
     if processors is not None:
         given["cluster.processors"] = processors
+    given = {key: value.item() if isinstance(value, np.generic) else value for key, value in given.items()}
     try:
         section, file, lines = read_scenario(name_or_path, overrides=given)
     except InputError as error:

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Literal
 
+from greenbatch.arguments import file_path
 from greenbatch.errors import InputError
 from greenbatch.files import read_bytes
 from greenbatch.workload.sacct import read_sacct
@@ -34,7 +35,7 @@ def read_workload(path: str | Path, **options: Any) -> Workload:
     Raises:
         InputError: the format is not recognized, an option does not apply to it, or its reader refuses the file.
     """
-    path = Path(path)
+    path = file_path(path, "path", what="the path of a trace")
     kind = trace_format(path)
     read, known = _READERS[kind]
     given = {name: value for name, value in options.items() if value is not None}

@@ -18,6 +18,7 @@ from zoneinfo import ZoneInfo
 import numpy as np
 from numpy.typing import NDArray
 
+from greenbatch.arguments import whole_number
 from greenbatch.errors import InputError
 from greenbatch.files import read_bytes
 from greenbatch.workload import sacct_text
@@ -103,8 +104,7 @@ def read_sacct(
             repair under ``strict``.
     """
     path = Path(path)
-    if processors is not None and processors < 1:
-        raise InputError(f"is {processors}", field="processors", fix="give at least 1")
+    processors = None if processors is None else whole_number(processors, "processors", lowest=1)
     tz = None if time_zone is None else zone(time_zone)
     content, sha256 = read_bytes(path)
     ledger = Ledger(path, strict)

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from greenbatch.arguments import whole_number
 from greenbatch.errors import InputError
 from greenbatch.files import read_bytes, write_bytes
 from greenbatch.workload.ledger import Ledger
@@ -94,9 +95,8 @@ def read_swf(
         InputError: the file cannot be read, is malformed, has no usable job, or needs a repair under ``strict``.
     """
     path = Path(path)
-    for flag, value in (("limit", limit), ("processors", processors)):
-        if value is not None and value < 1:
-            raise InputError(f"is {value}", field=flag, fix="give at least 1")
+    limit = None if limit is None else whole_number(limit, "limit", lowest=1)
+    processors = None if processors is None else whole_number(processors, "processors", lowest=1)
     content, sha256 = read_bytes(path)
     header, rows, lines = parse(content, path)
     del content

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from greenbatch.arguments import read_only
 from greenbatch.display import Shown, span_text, to_pandas
 from greenbatch.errors import InputError
 
@@ -40,12 +41,13 @@ class Note:
         return f"{self.what}: {self.count}{where}"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False, eq=False)
 class Workload(Shown):
     """Jobs as columns of equal length ``n``, sorted by ``job_id``.
 
     Times are seconds on the trace's own clock; a missing integer is -1, a missing float is NaN. `from_columns` builds
-    one from a subset of the columns and checks their ranges.
+    one from a subset of the columns and checks their ranges. Columns are read-only, also those of copies and windows;
+    `with_columns` replaces them.
 
     Raises:
         InputError: the columns have different lengths.
@@ -103,6 +105,8 @@ class Workload(Shown):
         lengths = {name: getattr(self, name).shape for name in COLUMNS}
         if len(set(lengths.values())) > 1:
             raise InputError(f"columns of different lengths {lengths}", field=self.name)
+        for name in COLUMNS:
+            object.__setattr__(self, name, read_only(getattr(self, name)))
 
     def __len__(self) -> int:
         return int(self.job_id.shape[0])

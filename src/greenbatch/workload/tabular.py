@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from greenbatch.arguments import whole_number
 from greenbatch.errors import InputError
 from greenbatch.files import decode, read_bytes
 from greenbatch.workload.ledger import Ledger
@@ -56,8 +57,7 @@ def read_table(
             the message names the line (for Parquet the row) and the column.
     """
     path = Path(path)
-    if processors is not None and processors < 1:
-        raise InputError(f"is {processors}", field="processors", fix="give at least 1")
+    processors = None if processors is None else whole_number(processors, "processors", lowest=1)
     content, sha256 = read_bytes(path)
     ours = _mapping(columns, path)
     if content.startswith(PARQUET_MAGIC):

@@ -1,0 +1,33 @@
+"""A `Workload`: its columns cannot be changed in place."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from greenbatch.workload import Workload
+from greenbatch.workload.table import COLUMNS
+
+
+@pytest.fixture
+def jobs() -> Workload:
+    return Workload.from_columns("jobs", {"submit_s": [0.0, 1, 2], "run_time_s": [5.0, 6, 7], "processors": [1, 2, 3]})
+
+
+@pytest.mark.parametrize("rows", [slice(None), slice(1, 3), np.array([2, 0]), np.array([True, False, True])])
+def test_columns_of_copies_and_windows_are_read_only(jobs: Workload, rows: np.ndarray | slice) -> None:
+    for part in (jobs, jobs.take(rows), jobs.take(rows).take(slice(1)), jobs.with_columns(power_w=np.ones(3))):
+        for column in COLUMNS:
+            with pytest.raises(ValueError, match="read-only"):
+                getattr(part, column)[0] = 9
+
+
+def test_a_given_array_stays_writable_and_apart(jobs: Workload) -> None:
+    power_w = np.ones(3)
+    powered = jobs.with_columns(power_w=power_w)
+    power_w[0] = 7.0
+    assert powered.power_w.tolist() == [1.0, 1.0, 1.0]
+
+
+def test_a_window_shares_the_memory_of_its_workload(jobs: Workload) -> None:
+    assert np.shares_memory(jobs.take(slice(1, 3)).submit_s, jobs.submit_s)
