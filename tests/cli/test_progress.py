@@ -9,7 +9,7 @@ from contextlib import suppress
 
 import pytest
 
-from greenbatch.cli import progress, train
+from greenbatch.cli import progress, training_progress
 from greenbatch.cli.progress import TimeLeft, clock, progress_line
 
 
@@ -93,7 +93,7 @@ def test_time_left_counts_only_what_was_done_since(monkeypatch):
 def test_a_log_of_a_training_has_the_first_line_the_last_and_one_a_minute(monkeypatch, capsys):
     now = [0.0]
     monkeypatch.setattr(time, "perf_counter", lambda: now[0])
-    lines = train.Lines(200)
+    lines = training_progress.Lines(200)
     for epoch in range(1, 201):
         now[0] += 2.0
         lines.watch({"epoch": epoch, "progress": epoch / 200, "return": 0.5})

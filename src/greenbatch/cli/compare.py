@@ -122,6 +122,7 @@ def run_comparison(
     """
     from greenbatch.cli.app import COMMAND
     from greenbatch.cli.output import result_folder
+    from greenbatch.experiments.cautions import borrowed_machine
     from greenbatch.experiments.compare import choose_baseline, choose_windows
     from greenbatch.experiments.compare import compare as run
     from greenbatch.experiments.finished import finished_windows
@@ -160,20 +161,6 @@ def run_comparison(
         if out is None:
             raise Interrupted(f"{kept} and printed")
         raise Interrupted(kept, resume=resume_line(COMMAND.get()))
-
-
-def borrowed_machine(question: Scenario, scenario: str, trace: str | None) -> list[str]:
-    """A line if a trace runs on the machine and the site of the default scenario, which are not its own.
-
-    Args:
-        question: the scenario as resolved.
-        scenario: its name.
-        trace: the jobs that were given instead of the scenario's.
-    """
-    if trace is None or scenario != "default":
-        return []
-    place = f"{question.cluster.processors:,} processors" + (f", site {question.site.name}" if question.site else "")
-    return [f"{trace} runs on the machine of scenario default: {place}; use --scenario plain to simulate the jobs only"]
 
 
 def comparison_record(

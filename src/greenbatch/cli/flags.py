@@ -45,6 +45,7 @@ def _from(lowest: int) -> Callable[[Any, Sequence[Token]], int]:
 Positive = Annotated[int | None, Parameter(converter=_from(1))]
 Natural = Annotated[int | None, Parameter(converter=_from(0))]
 Switch = Annotated[bool, Parameter(negative="", show_default=False)]
+Texts = Annotated[list[str] | None, Parameter(name="--set", consume_multiple=True, negative="")]
 
 
 def resume_line(command: Sequence[str]) -> str:
@@ -65,3 +66,16 @@ def items(text: str, flag: str) -> list[str]:
     if twice := sorted({part for part in parts if parts.count(part) > 1}):
         raise InputError(f"{twice[0]!r} occurs twice", field=flag, fix="give each once")
     return parts
+
+
+def check_training_flags(epochs: int | None, minutes: float | None, *, resume: bool, force: bool) -> None:
+    """Refuse flags of a training that exclude each other.
+
+    Raises:
+        InputError: both are given.
+    """
+    if epochs is not None and minutes is not None:
+        raise InputError("end a training in two ways", field="--epochs and --minutes", fix="give one or the other")
+    if resume and force:
+        problem = "keep and replace an earlier training"
+        raise InputError(problem, field="--resume and --force", fix="give one or the other")

@@ -6,10 +6,9 @@ import json as encoder
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from greenbatch.cli.flags import Natural, Positive, Switch, items, whole
+from greenbatch.cli.flags import Natural, Positive, Switch, Texts, items, whole
 from greenbatch.cli.listing import say
 from greenbatch.cli.progress import progress_line
-from greenbatch.cli.train import Texts
 from greenbatch.errors import InputError
 
 if TYPE_CHECKING:

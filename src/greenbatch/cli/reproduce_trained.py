@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
-from greenbatch.cli.flags import items, whole
+from greenbatch.cli.flags import check_training_flags, items, whole
 from greenbatch.cli.progress import progress_line
 from greenbatch.errors import InputError, Interrupted
 
@@ -112,13 +112,12 @@ def _number(text: str) -> float:
 
 def _train(paper: Study, which: Selection, place: Path, flags: TrainingFlags) -> None:
     from greenbatch.cli.app import COMMAND
-    from greenbatch.cli.train import check_flags
     from greenbatch.envs.preset import preset
     from greenbatch.experiments.studies import Budget, cells_of, train_missing
     from greenbatch.learning.plan import parse_overrides
     from greenbatch.learning.runs import need_torch
 
-    check_flags(flags.epochs, flags.minutes, resume=False, force=False)
+    check_training_flags(flags.epochs, flags.minutes, resume=False, force=False)
     if any("search" not in preset(name).training for name in which.presets):
         need_torch()
     budget = Budget(

@@ -26,7 +26,7 @@ def retrain(*models: str, out: Path, scenario: str | None = None) -> None:
         TOML file of the scenario your own model was trained on, unless it is a shipped scenario.
     """
     from greenbatch.cli.app import COMMAND
-    from greenbatch.cli.train import shown
+    from greenbatch.cli.training_progress import training_progress
     from greenbatch.experiments.retrained import choose
     from greenbatch.experiments.retrained import retrain as run
 
@@ -35,7 +35,7 @@ def retrain(*models: str, out: Path, scenario: str | None = None) -> None:
         raise InputError("this version has no shipped models", field="models", fix="give the folder of a model")
     for name, folder in chosen.items():
         print(name)
-        with shown(None) as display:
+        with training_progress(None) as display:
             found = run(name, folder, out / name.strip("/").replace("/", "-"), display.watch, COMMAND.get(), scenario)
         show(found)
 

@@ -58,8 +58,8 @@ def simulate(
         Replace an earlier result in the folder.
     """
     from greenbatch.cli.app import COMMAND
-    from greenbatch.cli.compare import borrowed_machine
     from greenbatch.cli.output import result_folder, write_record
+    from greenbatch.experiments.cautions import borrowed_machine
     from greenbatch.provenance import provenance
     from greenbatch.scenarios import load_scenario
 

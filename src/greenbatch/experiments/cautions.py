@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
     from greenbatch.engine.outcome import Outcome
     from greenbatch.experiments.compare import Comparison
+    from greenbatch.scenarios import Scenario
 
 
 MANY_KILLED = 0.25
@@ -146,3 +147,17 @@ def comparison_notes(comparison: Comparison) -> list[str]:
         *overlap_notes(starts, comparison.jobs, len(comparison.scenario.workload)),
         *(recorded_wait_notes(baseline, first=len(starts) > 1) if baseline else ()),
     ]
+
+
+def borrowed_machine(question: Scenario, scenario: str, trace: str | None) -> list[str]:
+    """A line if a trace runs on the machine and the site of the default scenario, which are not its own.
+
+    Args:
+        question: the scenario as resolved.
+        scenario: its name.
+        trace: the jobs that were given instead of the scenario's.
+    """
+    if trace is None or scenario != "default":
+        return []
+    place = f"{question.cluster.processors:,} processors" + (f", site {question.site.name}" if question.site else "")
+    return [f"{trace} runs on the machine of scenario default: {place}; use --scenario plain to simulate the jobs only"]
