@@ -218,6 +218,15 @@ def test_damaged_counters_raise(tmp_path: Path, state: dict[str, object], messag
         Counters.read(state, tmp_path / STATE, FIX)
 
 
+@pytest.mark.parametrize("name", Counters.model_fields)
+def test_a_missing_counter_has_no_default(tmp_path: Path, name: str):
+    state = Counters(epoch=3, decisions=96, log_bytes=700).as_dict()
+    assert Counters.read(state, tmp_path / STATE, FIX).as_dict() == state
+    del state[name]
+    with pytest.raises(InputError, match=rf"state\.json: {name}: is missing .*train again into another folder"):
+        Counters.read(state, tmp_path / STATE, FIX)
+
+
 def test_a_log_that_lost_lines_is_refused(tmp_path: Path):
     (tmp_path / "log.jsonl").write_text("{}\n")
     with pytest.raises(InputError, match=r"log.jsonl: has 3 bytes, fewer than the 400 recorded in the checkpoint"):

@@ -18,12 +18,13 @@ from safetensors.numpy import load_file
 
 from greenbatch.errors import InputError
 from greenbatch.experiments.retrained import retrain
+from greenbatch.learning.checkpoint import STATE
 from greenbatch.learning.learned import graph_of
 from greenbatch.learning.log import read_log
 from greenbatch.learning.model import ACTOR, load_model
 from greenbatch.learning.plan import Plan
 from greenbatch.learning.records import LAST_JOB, MODEL_FORMAT, RUN_FORMAT, planner_limits
-from greenbatch.learning.runs import LOG, MODEL, RUN, carry_out, check_same, read_run
+from greenbatch.learning.runs import CHECKPOINT, LOG, MODEL, RUN, carry_out, check_same, read_run
 from greenbatch.scenarios import load_scenario
 from model_records import INTERRUPTED, interrupted_plan
 
@@ -58,6 +59,18 @@ def test_a_model_loads_and_missing_fields_are_marked_unknown(name: str) -> None:
         assert graph_of(model)
 
 
+def test_a_range_may_hold_one_job_and_ends_after_it_begins(before: Path) -> None:
+    file = before / "planner" / MODEL / "model.json"
+    raw = json.loads(file.read_text())
+    raw["training"]["held_out_jobs"] = [5, 5]
+    file.write_text(json.dumps(raw))
+    assert load_model(file.parent).record.training.held_out_jobs == (5, 5)
+    raw["training"]["held_out_jobs"] = [5, 4]
+    file.write_text(json.dumps(raw))
+    with pytest.raises(InputError, match=r"training\.held_out_jobs: is \[5, 4\] \(it must be the first"):
+        load_model(file.parent)
+
+
 def test_held_out_jobs_of_an_older_model_are_not_seen(before: Path) -> None:
     file = before / "planner" / MODEL / "model.json"
     raw = json.loads(file.read_text())
@@ -81,6 +94,18 @@ def test_a_training_resumes(before: Path, tmp_path: Path, name: str) -> None:
     for key, value in whole.items():
         np.testing.assert_allclose(resumed[key], value, atol=1e-5)
     assert load_model(folder / MODEL).record.profile is not None
+
+
+@pytest.mark.parametrize("key", ["epoch", "decisions", "log_bytes"])
+@pytest.mark.parametrize("name", sorted(INTERRUPTED))
+def test_a_checkpoint_that_lost_a_counter_is_not_resumed(before: Path, name: str, key: str) -> None:
+    file = before / name / CHECKPOINT / STATE
+    record = json.loads(file.read_text())
+    del record["state"][key]
+    file.write_text(json.dumps(record))
+    with pytest.raises(InputError, match=rf"state\.json: {key}: is missing"):
+        carry_out(plan_of(before, name), before / name, watch=lambda _: None)
+    assert not (before / name / MODEL).exists()
 
 
 @pytest.mark.parametrize("name", ["network", "planner"])

@@ -54,6 +54,13 @@ def test_figures_over_the_horizon_by_hand() -> None:
     assert json_ready(late)["horizon_unfinished_jobs"] == 1
 
 
+def test_a_job_that_starts_after_the_horizon_is_unfinished_once() -> None:
+    after = evaluate(outcome_of(JOBS, [6500.0, 8000.0], [7500.0, 10_000.0], FOUR, SITE), horizon=HORIZON)
+    assert (after["horizon_unfinished_share"], after["horizon_unfinished_jobs"]) == (1.0, 2)
+    one = evaluate(outcome_of(JOBS, [0.0, 8000.0], [1000.0, 10_000.0], FOUR, SITE), horizon=HORIZON)
+    assert one["horizon_unfinished_share"] == pytest.approx(2 / 3)  # its 2000 s of 3000 s, not the 4000 s to its end
+
+
 def test_without_a_horizon_its_figures_are_left_out_and_the_others_keep_their_values() -> None:
     outcome = outcome_of(JOBS, *LATE, FOUR, SITE)
     plain, more = evaluate(outcome), evaluate(outcome, horizon=HORIZON)

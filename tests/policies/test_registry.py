@@ -20,6 +20,7 @@ from greenbatch.engine.rules import Rules
 from greenbatch.engine.settings import SETTINGS, plain
 from greenbatch.engine.simulate import simulate
 from greenbatch.errors import GreenbatchError, InputError
+from greenbatch.learning.learned import PARAMETERS
 from greenbatch.policies import entries, names, registry, scheduler, split_schedulers
 from greenbatch.policies.schedulers import backfill_parameters
 from greenbatch.workload import Workload
@@ -140,6 +141,29 @@ def test_every_setting_of_a_program_is_held_to_its_range(name: str) -> None:
             Program(name="mine", settings={name: value})
     for value in (known.lowest, known.default, known.highest):
         Program(name="mine", settings={name: value})
+
+
+ENDS = {
+    "sticky": (0, 1), "per_instant": (0, 1), "completion_first": (0, 1), "tick_s": (1, 604_800),
+    "threshold_j": (0, 1e15), "hold_price_j": (0, 1e15), "idle_price_w": (0, 1e15), "reserve_share": (0, 1),
+    "short_s": (0, 1e11), "horizon_s": (0, 31_622_400),
+    "lptpn:sigma": (0, 1e15), "lptpn-published:sigma": (0, 1e15), "random:seed": (0, 1e15),
+    "cheapest-start:hold": (0, 1e15), "cheapest-start:psi": (0, 1e15), "cheapest-start:reserve": (0, 1),
+    "cheapest-start:short": (0, 1e11), "cheapest-start:horizon": (0, 31_622_400), "cheapest-start:tick": (1, 604_800),
+    "f2+green:sigma": (0, 1e15),
+    "sample": (0, 1), "seed": (0, 1e15), "eager": (0, 1e6), "hold": (0, 31_622_400),
+}  # fmt: skip
+"""Setting, parameter of a scheduler or option of a model -> its lowest and highest value, as documented."""
+
+
+def test_every_range_ends_where_it_is_documented_to() -> None:
+    known = {**SETTINGS, **RANGES, **PARAMETERS}
+    assert known.keys() == ENDS.keys()
+    for name, (lowest, highest) in ENDS.items():
+        taken = [lowest, highest]
+        refused = [math.nextafter(lowest, -math.inf), math.nextafter(highest, math.inf), 2.0 * highest]
+        assert all(known[name].takes(value) for value in taken), name
+        assert not any(known[name].takes(value) for value in refused), name
 
 
 @pytest.mark.parametrize("name", ["treshold_j", "processors", "idle_w", "discipline", "supply_slots", "now_s", ""])

@@ -4,18 +4,22 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from greenbatch.errors import InputError
 
 if TYPE_CHECKING:
+    import polars
+
     from greenbatch.experiments.compare import Metrics
 
 _RECORD, _RESULTS = "provenance.json", "results.parquet"
 _DECIDE = ("settings", "seed", "scenario", "inputs", "versions", "source_sha256")
 """Entries of the provenance that must be equal, except that ``settings.starts`` may be a part."""
+_COLUMNS = [("window", "String"), ("scheduler", "String"), ("metric", "String"), ("value", "Float64")]
+"""Columns of the results, and their types."""
 
 
 def finished_windows(folder: Path, wanted: Mapping[str, Any]) -> dict[int, Metrics]:
@@ -34,22 +38,46 @@ def finished_windows(folder: Path, wanted: Mapping[str, Any]) -> dict[int, Metri
     try:
         record = json.loads(file.read_bytes())
         then = {key: record[key] for key in _DECIDE}
-        starts = [int(start) for start in then["settings"].pop("starts")]
+        starts = then["settings"].pop("starts")
+        if not (isinstance(starts, list) and all(type(start) is int for start in starts)):
+            raise ValueError("a start is not a whole number")
         frame = polars.read_parquet(folder / _RESULTS)
-        found: dict[int, Metrics] = {start: {} for start in starts}
-        for window, scheduler, metric, value in frame.iter_rows():
-            found[int(window)].setdefault(scheduler, {})[metric] = math.nan if value is None else value
     except FileNotFoundError:
         raise _refusal("contains no comparison", folder, "leave --resume out") from None
     except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError, polars.exceptions.PolarsError):
-        raise _refusal("contains a damaged comparison", folder, "compare again with --force") from None
+        raise _damaged(folder) from None
     now = json.loads(json.dumps({key: wanted[key] for key in _DECIDE}))
     other = sorted({*starts} - {*now["settings"].pop("starts")})
     difference = f"settings.starts: {other[0]} there, not here" if other else _first_difference(then, now)
     if difference:
         fix = "repeat the original flags, or give --force instead of --resume"
         raise _refusal(f"contains a different comparison; {difference}", folder, fix)
+    found = _metrics(frame, starts, now["settings"]["schedulers"])
+    if found is None:
+        raise _damaged(folder)
     return found
+
+
+def _metrics(frame: polars.DataFrame, starts: Sequence[int], schedulers: Sequence[str]) -> dict[int, Metrics] | None:
+    """The metrics of the windows, or None unless each scheduler has exactly one value of each metric in each window."""
+    from greenbatch.metrics import METRICS
+
+    if [(name, str(kind)) for name, kind in frame.schema.items()] != _COLUMNS or frame["metric"].null_count():
+        return None
+    names = {*METRICS, *frame["metric"]}  # rules may register metrics of their own
+    there = {(window, scheduler, metric) for window, scheduler, metric, _ in frame.iter_rows()}
+    if there != {(str(start), scheduler, name) for start in starts for scheduler in schedulers for name in names}:
+        return None
+    if len(frame) > len(there):
+        return None
+    found: dict[int, Metrics] = {start: {scheduler: {} for scheduler in schedulers} for start in starts}
+    for window, scheduler, metric, value in frame.iter_rows():
+        found[int(window)][scheduler][metric] = math.nan if value is None else value
+    return found
+
+
+def _damaged(folder: Path) -> InputError:
+    return _refusal("contains a damaged comparison", folder, "compare again with --force")
 
 
 def _refusal(problem: str, folder: Path, fix: str) -> InputError:

@@ -8,6 +8,7 @@ from typing import Annotated, Any
 
 from pydantic import ConfigDict, Field
 
+from greenbatch.errors import InputError
 from greenbatch.learning.records import checked
 from greenbatch.scenarios.section import Natural, NotNegative, Section
 
@@ -50,7 +51,11 @@ class Counters(Section):
         Raises:
             InputError: one is missing, unknown, of the wrong type or out of range.
         """
-        return checked(cls, state, file=file, fix=fix)
+        counters = checked(cls, state, file=file, fix=fix)
+        for name in cls.model_fields:
+            if name not in state:  # a default would be a value that the training did not have
+                raise InputError("is missing", file=file, field=name, fix=fix)
+        return counters
 
     def as_dict(self) -> dict[str, Any]:
         """The counters, ready for JSON."""
