@@ -10,9 +10,9 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from greenbatch.cluster import Cluster
-from greenbatch.engine import arrivals
 from greenbatch.engine.rules import Rules
 from greenbatch.engine.state import new_state
+from greenbatch.policies.compiled.lookahead import arrivals
 from greenbatch.workload import Workload
 
 HOUR_S = 3600.0

@@ -63,10 +63,10 @@ def test_values_that_cannot_be_are_refused(place: str, value: Any) -> None:
         *[("sticky", value) for value in (2.0, -1.0, 0.5, math.nan)],
         *[("tick_s", value) for value in (-1.0, 1e-9, 1e30, math.inf)],
         ("threshold_j", -1.0),
-        *[(name, 7.0) for name in ("discipline", "backfill", "ranking", "twins", "processors", "idle_w")],
+        *[(name, 7.0) for name in ("wake_at_supply", "backfill", "ranking", "twins", "processors", "idle_w")],
         *[(f"supply_{name}", 1.0) for name in ("step_s", "slots", "origin_s", "repeat")],
         ("forecast_slots", 0.0),
-        ("horizon_s", -1e15),
+        ("threshold_j", 1e16),
     ],
 )
 def test_the_engines_arrays_cannot_be_outgrown_by_settings(name: str, value: float) -> None:

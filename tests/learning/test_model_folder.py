@@ -16,10 +16,10 @@ import pytest
 from tiny import SCENARIO
 
 import greenbatch as gb
-from greenbatch.engine.prices import NUMBERS, PRICES, WEIGHTS
 from greenbatch.envs.preset import check, preset
 from greenbatch.errors import InputError
 from greenbatch.learning.model import ACTOR, LARGEST_BYTES, RECORD, is_model, load_model, save_model
+from greenbatch.policies.compiled.lookahead.weights import NUMBERS, PRICES, WEIGHTS
 from greenbatch.scenarios import Scenario
 from model_records import record_for
 

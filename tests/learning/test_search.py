@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-from greenbatch.engine import prices
 from greenbatch.engine.simulate import simulate
 from greenbatch.envs.preset import preset
 from greenbatch.errors import GreenbatchError, InputError
@@ -20,10 +19,12 @@ from greenbatch.learning.log import read_log
 from greenbatch.learning.model import load_model
 from greenbatch.learning.plan import Plan, make_plan
 from greenbatch.learning.price_search import HEAD_STEP, YEAR_S, Trial, initial_point, numbers_of, objective
-from greenbatch.learning.priced import program_of, unheld_rule
+from greenbatch.learning.priced import baseline_rule, program_of
 from greenbatch.learning.search import search
 from greenbatch.metrics import evaluate
 from greenbatch.policies import scheduler
+from greenbatch.policies.compiled.lookahead import weights as prices
+from greenbatch.policies.compiled.lookahead.plan import lookahead_pass
 from greenbatch.scenarios import Scenario, load_scenario
 from model_records import record_for
 
@@ -111,7 +112,7 @@ def test_a_trial_says_what_the_metrics_say(small: Scenario) -> None:
         def program(self, workload: Any) -> Any:
             from dataclasses import replace
 
-            return replace(program_of(PRESET), numbers=numbers, unheld=unheld_rule(workload))
+            return replace(program_of(PRESET), decider=lookahead_pass(numbers, baseline_rule(workload)))
 
         def policy(self) -> None:
             return None

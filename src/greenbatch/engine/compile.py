@@ -30,14 +30,18 @@ PLAIN = bool(config.DISABLE_JIT)
 """True when ``NUMBA_DISABLE_JIT=1``: the same functions run as plain Python."""
 
 _FOLDERS_KEPT = 4
+COMPILED = ("engine", "policies/compiled")
+"""Folders with compiled functions."""
 
 
 @cache
 def engine_hash() -> str:
     """Hash of everything that the compiled engine depends on (hex, 16 digits)."""
     digest = hashlib.sha256()
-    for source in sorted(Path(__file__).parent.glob("*.py")):
-        digest.update(source.name.encode() + b"\0" + source.read_bytes() + b"\0")
+    root = Path(__file__).parents[1]
+    for folder in COMPILED:
+        for source in sorted((root / folder).rglob("*.py")):
+            digest.update(source.relative_to(root).as_posix().encode() + b"\0" + source.read_bytes() + b"\0")
     cpu = llvm.get_host_cpu_name(), str(llvm.get_host_cpu_features().flatten())
     for part in (numba.__version__, sys.version, *cpu, __file__):  # Numba keeps one cache per path of a source file
         digest.update(part.encode() + b"\0")

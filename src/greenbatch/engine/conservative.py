@@ -14,8 +14,7 @@ import numpy as np
 from greenbatch.engine.clock import NOTHING, drain, step
 from greenbatch.engine.compile import compiled
 from greenbatch.engine.decide import fill_scores
-from greenbatch.engine.queue import start
-from greenbatch.engine.scan import rank_queue
+from greenbatch.engine.queue import rank_queue, start
 from greenbatch.engine.state import BY_RULE, OK
 
 

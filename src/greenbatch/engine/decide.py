@@ -37,7 +37,6 @@ from greenbatch.engine.state import (
     NO_DELAY,
     NONE,
     OK,
-    SCAN,
     Queue,
 )
 
@@ -58,7 +57,7 @@ def advance(s: Any) -> bool:
         wake_s = np.inf
         if c.first < c.last:
             wake_s = min(c.wake_s, next_tick_s(s))
-            if s.set.backfill == GREEN or s.set.discipline == SCAN:
+            if s.set.backfill == GREEN or s.set.wake_at_supply:
                 wake_s = min(wake_s, next_supply_change_s(s))
         kind = step(s, wake_s)
         if kind == NOTHING:

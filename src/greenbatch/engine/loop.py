@@ -14,8 +14,6 @@ from numpy.typing import NDArray
 from greenbatch.engine.compile import PLAIN, entry, machine_code
 from greenbatch.engine.conservative import run_conservative
 from greenbatch.engine.decide import advance, choose, place
-from greenbatch.engine.planning import run_plan
-from greenbatch.engine.scan import run_scan, run_scan_published
 from greenbatch.engine.state import (
     CLOCK,
     JOB,
@@ -65,18 +63,6 @@ def _conservative(s: Any, rule: Any) -> None:
     run_conservative(s, rule)
 
 
-def _scan(s: Any, rule: Any) -> None:  # noqa: ARG001  (all entries have one signature)
-    run_scan(s)
-
-
-def _scan_published(s: Any, rule: Any) -> None:  # noqa: ARG001
-    run_scan_published(s)
-
-
-def _plan(s: Any, rule: Any) -> None:  # noqa: ARG001
-    run_plan(s)
-
-
 def _advance(s: Any) -> bool:
     return bool(advance(s))
 
@@ -93,9 +79,6 @@ _RUN = types.void(STATE_TYPE, RULE_TYPE)
 _PARTS: dict[str, tuple[Callable[..., Any], Any]] = {
     "priority": (_priority, _RUN),
     "conservative": (_conservative, _RUN),
-    "scan": (_scan, _RUN),
-    "scan-published": (_scan_published, _RUN),
-    "plan": (_plan, _RUN),
     "advance": (_advance, types.boolean(STATE_TYPE)),
     "place": (_place, types.void(STATE_TYPE, types.int64, types.int64, types.float64)),
     "no-rule": (_no_rule, _COLUMN(QUEUE_TYPE)),
@@ -106,12 +89,17 @@ _PARTS: dict[str, tuple[Callable[..., Any], Any]] = {
 def part(name: str) -> Callable[..., Any]:
     """A compiled entry point of the engine, compiled on first use.
 
-    ``priority``, ``conservative``, ``scan``, ``scan-published`` and ``plan`` simulate to the end: ``(state, rule)``;
-    ``advance`` and ``place`` are the steps of a session (see `engine.decide`); ``no-rule`` is passed instead of a rule
-    if jobs have fixed scores.
+    ``priority`` and ``conservative`` simulate to the end: ``(state, rule)``; ``advance`` and ``place`` are the steps of
+    a session (see `engine.decide`); ``no-rule`` is passed instead of a rule if jobs have fixed scores.
     """
     function, signature = _PARTS[name]
     return cast(Callable[..., Any], entry(name, function, signature, rule=name == "no-rule"))
+
+
+@cache
+def compiled_pass(name: str, run: Callable[..., None], inputs: tuple[Any, ...], *, allocates: bool) -> Any:
+    """The code of a `Pass`, ``(state, *inputs)``, compiled or loaded from the cache on first use."""
+    return entry(name, run, types.void(STATE_TYPE, *inputs), allocates=allocates)
 
 
 def compile_rule(function: Rule, *, cached: bool) -> Rule:

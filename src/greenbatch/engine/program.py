@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import Any, NoReturn, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
 from greenbatch.cluster import Cluster
 from greenbatch.energy import Site
@@ -44,13 +43,32 @@ BACKFILL_MEANINGS: dict[str, str] = {
 }
 """Description of each backfilling: what may start ahead of a job that does not fit, with its source."""
 
-DISCIPLINES: dict[str, int] = {
-    "priority": st.PRIORITY,
-    "scan": st.SCAN,
-    "scan-published": st.SCAN_PUBLISHED,
-    "plan": st.PLAN,
-}
-"""Kinds of scheduling passes by name; see `engine.decide`, `engine.scan` and `engine.planning`."""
+
+def _no_inputs(_: Workload, __: Cluster, ___: Rules) -> tuple[Any, ...]:
+    return ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pass:
+    """Compiled code that makes every decision of a simulation: for policies that consider all waiting jobs.
+
+    It is written with the functions of the engine and moves the clock through them.
+    """
+
+    name: str
+    """Unique among the entry points of the engine."""
+    run: Callable[..., None]
+    """Simulates a state to the end, ``(state, *inputs)``; not compiled yet."""
+    types: tuple[Any, ...] = ()
+    """Numba types of the inputs."""
+    inputs: Callable[[Workload, Cluster, Rules], tuple[Any, ...]] = _no_inputs
+    """Further arguments of ``run`` for a window of jobs."""
+    wakes_at_supply_changes: bool = False
+    """Whether a decision is also due at every change of supply."""
+    ahead_s: float = 0.0
+    """How long after now the latest start that it considers may be, for the size of the forecast. [s]"""
+    allocates: bool = False
+    """Whether ``run`` creates arrays, see `compile.machine_code`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,30 +76,24 @@ class Program:
     """A scheduler as the engine runs it."""
 
     name: str
-    discipline: str = "priority"
     backfill: str = "none"
+    decider: Pass | None = None
+    """Decides instead of a priority rule, whose scores it may use."""
     score: Callable[[st.Queue], Any] | None = None
     """Priority rule over the queue's columns, lowest first."""
     fixed: bool = True
     """The score of a job never changes, so it is computed once."""
     compiled: Callable[[st.Queue], Any] | None = None
     """The rule as machine code, for scores that change; None: run it as plain Python."""
-    numbers: NDArray[np.float64] | None = None
-    """Weights of the look-ahead planner (`engine.priced`), which then decides; None for other schedulers."""
-    unheld: Program | None = None
-    """Baseline program of the look-ahead planner: a rule that never delays jobs, the reference for its lag."""
     settings: dict[str, float] | None = None
     """Settings that override the engine's defaults and the scenario's rules, see `engine.settings.SETTINGS`."""
     needs_site: bool = False
 
     def __post_init__(self) -> None:
         """Refuse unknown names and values out of range."""
-        for field, known in (("discipline", DISCIPLINES), ("backfill", BACKFILLS)):
-            if getattr(self, field) not in known:
-                fix = "known: " + ", ".join(known)
-                raise InputError(f"no {field} is called {getattr(self, field)!r}", field=self.name, fix=fix)
-        if self.numbers is not None and self.unheld is None:
-            raise InputError("requires a baseline program", field=self.name, fix="give unheld")
+        if self.backfill not in BACKFILLS:
+            fix = "known: " + ", ".join(BACKFILLS)
+            raise InputError(f"no backfill is called {self.backfill!r}", field=self.name, fix=fix)
         for setting, value in (self.settings or {}).items():
             if setting not in SETTINGS:
                 fix = did_you_mean(setting, SETTINGS, then="known: " + ", ".join(SETTINGS))
@@ -142,7 +154,7 @@ def prepare(workload: Workload, cluster: Cluster, site: Site | None, rules: Rule
         job = workload.job_id[np.isnan(workload.power_w)][0]
         raise InputError(f"job {job} has no power", field="power_w", fix="set workload.power in the scenario")
     settings: dict[str, float] = {
-        "discipline": DISCIPLINES[program.discipline],
+        "wake_at_supply": program.decider is not None and program.decider.wakes_at_supply_changes,
         "backfill": BACKFILLS[program.backfill],
         "ranking": st.BY_ARRIVAL,
         "threshold_j": SETTINGS["threshold_j"].default,
@@ -158,7 +170,8 @@ def prepare(workload: Workload, cluster: Cluster, site: Site | None, rules: Rule
         twins = submit_s[1:] == submit_s[:-1]  # a sticky queue can have them in a different order
         moves = (by_arrival[1:] < by_arrival[:-1]) | (twins & (by_arrival[1:] != by_arrival[:-1]))
         settings["ranking"] = st.BY_SCORE if moves.any() else st.BY_ARRIVAL
-    state = st.new_state(workload, cluster, site, rules, settings)
+    ahead_s = 0.0 if program.decider is None else program.decider.ahead_s
+    state = st.new_state(workload, cluster, site, rules, settings, ahead_s)
     if score is not None:
         state.jobs.score = score
     return state

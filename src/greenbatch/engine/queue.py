@@ -162,3 +162,14 @@ def sort_ranked(ranked: Any, count: int) -> None:
         for k in range(count):
             ranked[k] = ranked[half + k]
         width *= 2
+
+
+@compiled
+def rank_queue(s: Any) -> int:
+    """Write all waiting jobs to ``ranked`` in ascending score; return their number."""
+    c = s.clock
+    for i in range(c.first, c.last):
+        s.ranked[i - c.first].key = s.queue[i].score
+        s.ranked[i - c.first].job = s.queue[i].job
+    sort_ranked(s.ranked, c.last - c.first)
+    return int(c.last - c.first)

@@ -73,19 +73,5 @@ SETTINGS: dict[str, Parameter] = {
         default=50_000.0, lowest=0.0, highest=1e15, unit="J",
         meaning="brown energy below which a job may start (GAS-MARL §5.3, sigma)",
     ),
-    "hold_price_j": Parameter(
-        default=5e4, lowest=0.0, highest=1e15, unit="J", meaning="price of one unit of a job's slowdown"
-    ),
-    "idle_price_w": Parameter(default=0.0, lowest=0.0, highest=1e15, unit="W", meaning="price of an idle processor"),
-    "reserve_share": Parameter(
-        default=0.2, lowest=0.0, highest=1.0, meaning="share of the machine that long jobs leave free"
-    ),
-    "short_s": Parameter(
-        default=2000.0, lowest=0.0, highest=1e11, unit="s",
-        meaning="requested time up to which a job may use the reserve",
-    ),
-    "horizon_s": Parameter(
-        default=86_400.0, lowest=0.0, highest=A_YEAR_S, unit="s", meaning="how far ahead start times are compared"
-    ),
 }  # fmt: skip
 """Settings of the engine that a scheduler's program may change."""

@@ -6,16 +6,12 @@ import threading
 from collections.abc import Callable
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
 from greenbatch.cluster import Cluster
 from greenbatch.energy import Site
 from greenbatch.engine.outcome import Outcome
 from greenbatch.engine.program import Program, Scheduler, check, outcome_of, prepare
 from greenbatch.engine.rules import Rules
 from greenbatch.engine.state import INTERRUPTED
-from greenbatch.engine.unheld import unheld_table
 from greenbatch.errors import InputError
 from greenbatch.workload import Workload
 
@@ -47,42 +43,30 @@ def simulate(workload: Workload, cluster: Cluster, site: Site | None, rules: Rul
     program = scheduler.program(workload)
     if (policy := scheduler.policy()) is not None:
         return run_policy(Session(workload, cluster, site, rules, program), policy)
-    return _run(workload, cluster, site, rules, program)
+    return run_program(workload, cluster, site, rules, program)
 
 
-def unheld_schedule(workload: Workload, cluster: Cluster, rules: Rules, program: Program) -> NDArray[np.float64]:
-    """Baseline schedule for the lag of the look-ahead planner, see `engine.unheld`: shape (2n, 4).
-
-    Args:
-        workload: the jobs, n.
-        cluster: the machines.
-        rules: how the batch system reacts.
-        program: the baseline, a rule that never delays jobs.
+def run_program(workload: Workload, cluster: Cluster, site: Site | None, rules: Rules, program: Program) -> Outcome:
+    """Simulate a program of the engine, without a policy in Python.
 
     Raises:
         InputError: the parts do not fit together.
+        SupplyExhausted: the clock left a power series that does not repeat.
     """
-    planned = workload.with_columns(run_time_s=workload.requested_time_s * cluster.speed)  # requests do not shrink
-    outcome = _run(planned, cluster, None, rules, program)
-    return unheld_table(outcome.start_s, outcome.end_s, workload.processors)
-
-
-def _run(workload: Workload, cluster: Cluster, site: Site | None, rules: Rules, program: Program) -> Outcome:
-    from greenbatch.engine.loop import part
-    from greenbatch.engine.priced import compiled_priced
+    from greenbatch.engine.loop import compiled_pass, part
     from greenbatch.engine.session import run_plain_rule
 
     state = prepare(workload, cluster, site, rules, program)
-    if program.score is not None and not program.fixed and program.compiled is None:
+    own = program.decider
+    if own is not None:
+        inputs = own.inputs(workload, cluster, rules)
+        _to_the_end(compiled_pass(own.name, own.run, own.types, allocates=own.allocates), state, *inputs)
+    elif program.score is not None and not program.fixed and program.compiled is None:
         run_plain_rule(state, program)
     else:
-        entry = "conservative" if program.backfill == "conservative" else program.discipline
+        entry = "conservative" if program.backfill == "conservative" else "priority"
         try:
-            if program.numbers is not None and program.unheld is not None:
-                unheld = unheld_schedule(workload, cluster, rules, program.unheld)
-                _to_the_end(compiled_priced(), state, program.numbers, unheld)
-            else:
-                _to_the_end(part(entry), state, program.compiled or part("no-rule"))
+            _to_the_end(part(entry), state, program.compiled or part("no-rule"))
         except Exception as error:
             if program.compiled is None:
                 raise

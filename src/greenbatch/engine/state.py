@@ -18,8 +18,6 @@ from greenbatch.workload import Workload
 
 F, N = np.float64, np.int64
 
-# Kind of scheduling pass (Settings.discipline).
-PRIORITY, SCAN, SCAN_PUBLISHED, PLAN = 0, 1, 2, 3
 # Backfilling ahead of a blocked head (Settings.backfill).
 NONE, EASY, EASY_SCHEDGYM, EASY_GREEN_ORDER, CONSERVATIVE, GREEN = 0, 1, 2, 3, 4, 5
 # How the next job is chosen (Settings.ranking).
@@ -56,9 +54,8 @@ RANKED = np.dtype([("key", F), ("job", N)])
 
 SETTINGS = np.dtype(
     [("processors", N), ("idle_w", F), ("sticky", N), ("per_instant", N), ("completion_first", N), ("tick_s", F),
-     ("discipline", N), ("backfill", N), ("ranking", N), ("twins", N), ("threshold_j", F),
-     ("supply_step_s", F), ("supply_origin_s", F), ("supply_slots", N), ("supply_repeat", N), ("forecast_slots", N),
-     ("hold_price_j", F), ("idle_price_w", F), ("reserve_share", F), ("short_s", F), ("horizon_s", F)]
+     ("wake_at_supply", N), ("backfill", N), ("ranking", N), ("twins", N), ("threshold_j", F),
+     ("supply_step_s", F), ("supply_origin_s", F), ("supply_slots", N), ("supply_repeat", N), ("forecast_slots", N)]
 )  # fmt: skip
 """Constants of a run."""
 
@@ -143,8 +140,9 @@ def _known(column: NDArray[Any]) -> NDArray[np.float64]:
 
 
 def new_state(
-    workload: Workload, cluster: Cluster, site: Site | None, rules: Rules, settings: dict[str, float]
-) -> State:
+    workload: Workload, cluster: Cluster, site: Site | None, rules: Rules, settings: dict[str, float],
+    ahead_s: float = 0.0,
+) -> State:  # fmt: skip
     """Create the state of one simulation: an empty machine at the first submission.
 
     Args:
@@ -153,6 +151,7 @@ def new_state(
         site: the power supply, or None.
         rules: how the batch system reacts.
         settings: fields of SETTINGS that the scheduler sets.
+        ahead_s: how long after now the latest start considered may be. [s]
     """
     n = len(workload)
     jobs = _records(n, JOB)
@@ -177,8 +176,7 @@ def new_state(
         fixed[name] = value
     fixed.twins = np.unique(workload.submit_s).size < n
     clock = _records(1, CLOCK)
-    ahead_s = float(requested_s.max()) + settings.get("horizon_s", 0.0) + 2.0 * settings.get("tick_s", 0.0)
-    breaks = n + (0 if site is None else int(ahead_s / site.step_s)) + 4
+    breaks = n + (0 if site is None else int((float(requested_s.max()) + ahead_s) / site.step_s)) + 4
     arrivals = np.argsort(workload.submit_s, kind="stable").astype(np.int64)
     clock.now_s, clock.free, clock.load_w = workload.submit_s[arrivals[0]], cluster.processors, cluster.idle_power_w
     clock.head, clock.wake_s = -1, np.inf

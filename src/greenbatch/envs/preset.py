@@ -28,7 +28,7 @@ Normalizer = Literal["processors", "longest_run_time", "largest_memory", "larges
 """Scales that depend on the scenario; see `resolve`."""
 
 PRICES_KIND, LINEAR_KIND = "prices", "linear"
-"""Kinds of network that are found by search: the weights of the look-ahead planner (`engine.priced`), and a ranking."""
+"""Kinds of network that are found by search: the weights of the look-ahead planner (`lookahead.plan`) and a ranking."""
 
 
 SETTINGS: dict[str, Parameter] = {
@@ -142,7 +142,7 @@ class Preset(Section):
     settings: dict[str, float] = Field(default_factory=dict)
     """Keys of `SETTINGS`; they override the scenario's rules."""
     observation: Observation = Observation()
-    """Empty for the look-ahead planner; its inputs are listed in ``engine.priced``."""
+    """Empty for the look-ahead planner; its inputs are listed in ``lookahead.plan``."""
     action: Action = Action()
     reward: Reward
     network: dict[str, Any] = Field(default_factory=dict)

@@ -59,7 +59,7 @@ MOVED = (
 
 def planner_section(name: str, scheduler: PricedScheduler) -> Section:
     """The weights of a look-ahead planner: its prices, and how the state of the system adjusts them."""
-    from greenbatch.engine.prices import HEADS, INPUTS, NUMBERS, PRICES
+    from greenbatch.policies.compiled.lookahead.weights import HEADS, INPUTS, NUMBERS, PRICES
 
     heads = scheduler.numbers[PRICES:].reshape(HEADS, len(INPUTS))
     moved = list(NUMBERS)[:HEADS]

@@ -279,7 +279,7 @@ def _check_numbers(weights: Weights, folder: Path) -> None:
 
     The planner is compiled code without bounds checks: a horizon of 1e30 hours would write out of bounds.
     """
-    from greenbatch.engine.prices import LARGEST_WEIGHT, NUMBERS, PRICES, WEIGHTS
+    from greenbatch.policies.compiled.lookahead.weights import LARGEST_WEIGHT, NUMBERS, PRICES, WEIGHTS
 
     lowest, highest = np.full(WEIGHTS, -LARGEST_WEIGHT), np.full(WEIGHTS, LARGEST_WEIGHT)
     lowest[:PRICES], highest[:PRICES] = zip(*((each.lowest, each.highest) for each in NUMBERS.values()), strict=True)

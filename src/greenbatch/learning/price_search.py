@@ -8,18 +8,19 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 from numpy.typing import NDArray
 
-from greenbatch.engine.priced import compiled_priced_batch
-from greenbatch.engine.prices import LAG, LARGEST_WEIGHT, NUMBERS, PRICES, WEIGHTS
-from greenbatch.engine.simulate import simulate, unheld_schedule
+from greenbatch.engine.simulate import simulate
 from greenbatch.envs.preset import PRICES_KIND, Action, Observation, Preset, resolve
 from greenbatch.envs.simulations import Simulations
 from greenbatch.errors import GreenbatchError, InputError
 from greenbatch.learning.model import BOUND
 from greenbatch.learning.onnx_builder import Weights
 from greenbatch.learning.plan import Plan
-from greenbatch.learning.priced import BASELINE, program_of, unheld_rule
+from greenbatch.learning.priced import BASELINE, baseline_rule, program_of
 from greenbatch.learning.search import Record, Searching
 from greenbatch.policies import scheduler
+from greenbatch.policies.compiled.lookahead.baseline import baseline_progress
+from greenbatch.policies.compiled.lookahead.plan import compiled_lookahead_batch
+from greenbatch.policies.compiled.lookahead.weights import LAG, LARGEST_WEIGHT, NUMBERS, PRICES, WEIGHTS
 from greenbatch.scenarios import Scenario
 
 Floats = NDArray[np.float64]
@@ -65,12 +66,12 @@ class Trial:
     def __init__(self, scenario: Scenario, preset: Preset, jobs: int, count: int, threads: int) -> None:
         self.scenario, self.jobs = scenario, jobs
         self._store = Simulations(scenario, program_of(preset), count, jobs, TERMS)
-        self._run = compiled_priced_batch()
+        self._run = compiled_lookahead_batch()
         self._pool = ThreadPoolExecutor(threads)
         self._threads = threads
         self._baseline: dict[int, float] = {}
         self._shown: list[int] = []
-        self._unheld: Floats = np.zeros((0, 0, 4))
+        self._progress: Floats = np.zeros((0, 0, 4))
 
     def __call__(self, numbers: Floats, starts: Ints, shifts_s: Ints) -> Floats:
         """Utilization, slowdown and makespan relative to F2 with backfilling, shape (windows, 3).
@@ -86,7 +87,7 @@ class Trial:
         self._store.load(starts)
         batch.set.supply_origin_s[: len(starts)] -= shifts_s
         shares = np.array_split(np.arange(len(starts), dtype=np.int64), min(self._threads, len(starts)))
-        others = (numbers, self.unheld(starts), self._store.terms)
+        others = (numbers, self.progress(starts), self._store.terms)
         for done in [self._pool.submit(self._run, batch, share, *others) for share in shares]:
             done.result()
         clock = batch.clock[: len(starts)]
@@ -106,16 +107,16 @@ class Trial:
             self._baseline[start] = float(outcome.end_s.max() - window.submit_s.min())
         return self._baseline[start]
 
-    def unheld(self, starts: Ints) -> Floats:
-        """Baseline progress on the windows, see `engine.unheld`; cached for the following candidates."""
+    def progress(self, starts: Ints) -> Floats:
+        """Baseline progress on the windows, see `lookahead.baseline`; cached for the following candidates."""
         if self._shown != starts.tolist():
             question = self.scenario
             windows = [question.window(int(start), self.jobs) for start in starts]
-            self._unheld = np.stack(
-                [unheld_schedule(each, question.cluster, question.rules, unheld_rule(each)) for each in windows]
+            self._progress = np.stack(
+                [baseline_progress(each, question.cluster, question.rules, baseline_rule(each)) for each in windows]
             )
             self._shown = starts.tolist()
-        return self._unheld
+        return self._progress
 
 
 def objective(found: Floats, terms: Mapping[str, float], aim: float, most: float, slowdown: float) -> float:

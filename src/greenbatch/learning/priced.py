@@ -14,6 +14,7 @@ from greenbatch.engine.settings import Parameter
 from greenbatch.errors import InputError
 from greenbatch.learning.model import BOUND, Model
 from greenbatch.policies import scheduler
+from greenbatch.policies.compiled.lookahead.plan import lookahead_pass
 from greenbatch.policies.schedulers import numbers
 
 if TYPE_CHECKING:
@@ -42,13 +43,14 @@ class PricedScheduler:
         if np.isnan(workload.power_w).any():
             problem = f"{preset.name} requires the power of jobs, which {workload.name} does not state"
             raise InputError(problem, file=self.model.folder, fix="set workload.power in the scenario")
-        return replace(program_of(preset), name=self.name, numbers=self.numbers, unheld=unheld_rule(workload))
+        decider = lookahead_pass(self.numbers, baseline_rule(workload))
+        return replace(program_of(preset), name=self.name, decider=decider)
 
     def policy(self) -> None:
         """None: the engine decides."""
 
 
-def unheld_rule(workload: Workload) -> Program:
+def baseline_rule(workload: Workload) -> Program:
     """Program of the baseline for makespans and the lag."""
     return scheduler(BASELINE).program(workload)
 

@@ -74,7 +74,7 @@ class Search(Section):
     population: Annotated[int, Field(ge=4, le=1000)] = 18
     """Candidates per generation."""
     sigma: Positive = 0.5
-    """Initial step size: of weights, or for the planner in the steps of ``engine.prices.NUMBERS``."""
+    """Initial step size: of weights, or for the planner in the steps of ``lookahead.weights.NUMBERS``."""
     diagonal: bool = False
     """Learn a step size per number, but no correlations: faster if there are many numbers."""
     fixed_windows: bool = False

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
 from greenbatch.engine.program import Program
-from greenbatch.engine.settings import SEED, SETTINGS
+from greenbatch.engine.settings import A_YEAR_S, SEED, SETTINGS, Parameter
 from greenbatch.engine.state import Queue
 from greenbatch.errors import InputError
 from greenbatch.policies.registry import Scores, planner
@@ -15,7 +16,25 @@ from greenbatch.workload import Workload
 
 _MOST_STARTS = 5_000
 """Largest number of start times that cheapest-start compares for each job."""
-_TICK = replace(SETTINGS["tick_s"], default=1800.0, zero=False, meaning="interval between the start times compared")
+_CHEAPEST_START: dict[str, Any] = {
+    "hold": Parameter(
+        default=5e4, lowest=0.0, highest=1e15, unit="J", meaning="price of one unit of a job's slowdown"
+    ),
+    "psi": Parameter(default=0.0, lowest=0.0, highest=1e15, unit="W", meaning="price of an idle processor"),
+    "reserve": Parameter(
+        default=0.2, lowest=0.0, highest=1.0, meaning="share of the machine that long jobs leave free"
+    ),
+    "short": Parameter(
+        default=2000.0, lowest=0.0, highest=1e11, unit="s",
+        meaning="requested time up to which a job may use the reserve",
+    ),
+    "horizon": Parameter(
+        default=86_400.0, lowest=0.0, highest=A_YEAR_S, unit="s", meaning="how far ahead start times are compared"
+    ),
+    "tick": replace(
+        SETTINGS["tick_s"], default=1800.0, zero=False, meaning="interval between the start times compared"
+    ),
+}  # fmt: skip
 
 
 def _power_time(queue: Queue) -> Scores:
@@ -33,22 +52,23 @@ def lptpn(_: Workload, *, sigma: float) -> Program:
     At every event and change of supply, jobs are tried in descending power x requested time and start if they fit and
     their estimated extra brown energy is below ``sigma`` [J]. If none can start and nothing runs, the first one starts.
     """
-    return Program(name="lptpn", discipline="scan", score=_power_time, needs_site=True, settings={"threshold_j": sigma})
+    from greenbatch.policies.compiled.lptpn import LPTPN
+
+    return Program(name="lptpn", decider=LPTPN, score=_power_time, needs_site=True, settings={"threshold_j": sigma})
 
 
 @planner("lptpn-published", sigma=SETTINGS["threshold_j"])
 def lptpn_published(_: Workload, *, sigma: float) -> Program:
-    """LPTPN as implemented in the authors' simulator: it waits for one job in one-second steps (`engine.scan`)."""
+    """LPTPN as implemented in the authors' simulator: it waits for one job in one-second steps."""
+    from greenbatch.policies.compiled.lptpn import LPTPN_PUBLISHED
+
     return Program(
-        name="lptpn-published", discipline="scan-published", score=_power_time, needs_site=True,
+        name="lptpn-published", decider=LPTPN_PUBLISHED, score=_power_time, needs_site=True,
         settings={"threshold_j": sigma},
     )  # fmt: skip
 
 
-@planner(
-    "cheapest-start", hold=SETTINGS["hold_price_j"], psi=SETTINGS["idle_price_w"], reserve=SETTINGS["reserve_share"],
-    short=SETTINGS["short_s"], horizon=SETTINGS["horizon_s"], tick=_TICK,
-)  # fmt: skip
+@planner("cheapest-start", **_CHEAPEST_START)
 def cheapest_start(
     _: Workload, *, hold: float, psi: float, reserve: float, short: float, horizon: float, tick: float
 ) -> Program:
@@ -63,10 +83,11 @@ def cheapest_start(
     if horizon / tick > _MOST_STARTS:
         problem = f"compares horizon / tick = {horizon / tick:,.0f} starts of each job, more than {_MOST_STARTS:,}"
         raise InputError(problem, field="cheapest-start", fix="give a longer tick or a shorter horizon")
+    from greenbatch.policies.compiled.cheapest_start import Options, cheapest_start_pass
+
+    decider = cheapest_start_pass(Options(hold, psi, reserve, short, horizon), tick)
     return Program(
-        name="cheapest-start", discipline="plan", score=_area_time, needs_site=True,
-        settings={"hold_price_j": hold, "idle_price_w": psi, "reserve_share": reserve, "short_s": short,
-                  "horizon_s": horizon, "tick_s": tick},
+        name="cheapest-start", decider=decider, score=_area_time, needs_site=True, settings={"tick_s": tick}
     )  # fmt: skip
 
 

@@ -1,4 +1,4 @@
-"""Scanning disciplines: every waiting job is considered, and there are no reservations (LPTPN).
+"""LPTPN, which considers every waiting job and makes no reservations: as described, and as implemented by its authors.
 
 Source: GAS-MARL §5.3 (3), after Kassab et al.: jobs in descending power x requested time; a job starts if it fits and
 its estimated brown energy is below the threshold; if none can start and nothing runs, the first one starts.
@@ -13,20 +13,10 @@ import numpy as np
 from greenbatch.engine.clock import drain, next_event
 from greenbatch.engine.compile import compiled
 from greenbatch.engine.decide import advance
-from greenbatch.engine.queue import position_of, sort_ranked, start
+from greenbatch.engine.program import Pass
+from greenbatch.engine.queue import position_of, rank_queue, start
 from greenbatch.engine.state import OK
 from greenbatch.engine.supply import is_below_threshold, project_surplus
-
-
-@compiled
-def rank_queue(s: Any) -> int:
-    """Write all waiting jobs to ``ranked`` in ascending score; return their number."""
-    c = s.clock
-    for i in range(c.first, c.last):
-        s.ranked[i - c.first].key = s.queue[i].score
-        s.ranked[i - c.first].job = s.queue[i].job
-    sort_ranked(s.ranked, c.last - c.first)
-    return int(c.last - c.first)
 
 
 @compiled
@@ -39,8 +29,7 @@ def is_green(s: Any, job: int) -> bool:
     return bool(is_below_threshold(s, j.power_w, j.requested_s))
 
 
-@compiled
-def run_scan(s: Any) -> None:
+def run_lptpn(s: Any) -> None:
     """LPTPN as described in the paper: one pass over all jobs at every event and change of supply."""
     c = s.clock
     while advance(s):
@@ -56,8 +45,7 @@ def run_scan(s: Any) -> None:
         c.blocked = 1
 
 
-@compiled
-def run_scan_published(s: Any) -> None:
+def run_lptpn_published(s: Any) -> None:
     """LPTPN as implemented in the authors' simulator.
 
     It differs from the paper in two ways. A pass skips the job after each one it starts, because the list changes
@@ -94,3 +82,7 @@ def run_scan_published(s: Any) -> None:
             wake_s = c.now_s + 1.0 if s.jobs[last].processors <= c.free else np.inf
             next_event(s, wake_s)
     drain(s)
+
+
+LPTPN = Pass(name="lptpn", run=run_lptpn, wakes_at_supply_changes=True)
+LPTPN_PUBLISHED = Pass(name="lptpn-published", run=run_lptpn_published)

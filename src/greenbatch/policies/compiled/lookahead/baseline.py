@@ -11,7 +11,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from greenbatch.cluster import Cluster
 from greenbatch.engine.compile import compiled
+from greenbatch.engine.program import Program
+from greenbatch.engine.rules import Rules
+from greenbatch.engine.simulate import run_program
+from greenbatch.workload import Workload
 
 PACE = 0.8
 """Share of its processors that the baseline is assumed to keep busy with the remaining work. With this value, draining
@@ -24,7 +29,24 @@ ROUNDING = 1.0
 """Remaining work up to this counts as none. [processor-seconds]"""
 
 
-def unheld_table(start_s: NDArray[Any], end_s: NDArray[Any], processors: NDArray[Any]) -> NDArray[np.float64]:
+def baseline_progress(workload: Workload, cluster: Cluster, rules: Rules, program: Program) -> NDArray[np.float64]:
+    """Progress of the baseline on a window of jobs, n: shape (2n, 4), see `progress_table`.
+
+    Args:
+        workload: the jobs.
+        cluster: the machines.
+        rules: how the batch system reacts.
+        program: the baseline, a rule that never delays jobs.
+
+    Raises:
+        InputError: the parts do not fit together.
+    """
+    planned = workload.with_columns(run_time_s=workload.requested_time_s * cluster.speed)  # requests do not shrink
+    outcome = run_program(planned, cluster, None, rules, program)
+    return progress_table(outcome.start_s, outcome.end_s, workload.processors)
+
+
+def progress_table(start_s: NDArray[Any], end_s: NDArray[Any], processors: NDArray[Any]) -> NDArray[np.float64]:
     """Convert a schedule to a table of the work done by any time.
 
     Args:
@@ -47,7 +69,7 @@ def unheld_table(start_s: NDArray[Any], end_s: NDArray[Any], processors: NDArray
 
 
 @compiled
-def unheld_end_s(table: Any, row: int, now_s: float, arrived: float, latest_s: float, processors: int) -> float:
+def baseline_end_s(table: Any, row: int, now_s: float, arrived: float, latest_s: float, processors: int) -> float:
     """When the baseline finishes, or finished, all jobs that have arrived so far. [s]
 
     Args:

@@ -13,17 +13,18 @@ from plain import Job
 
 from greenbatch.cluster import Cluster, NodeGroup
 from greenbatch.energy import Site
-from greenbatch.engine import half_hours, priced, prices
 from greenbatch.engine.outcome import Outcome
 from greenbatch.engine.program import Program
 from greenbatch.engine.rules import Rules
-from greenbatch.engine.simulate import simulate, unheld_schedule
-from greenbatch.engine.unheld import unheld_end_s, unheld_table
-from greenbatch.learning.priced import unheld_rule
+from greenbatch.engine.simulate import simulate
+from greenbatch.learning.priced import baseline_rule
+from greenbatch.policies.compiled.lookahead import forecast, weights
+from greenbatch.policies.compiled.lookahead import plan as planner
+from greenbatch.policies.compiled.lookahead.baseline import baseline_end_s, baseline_progress, progress_table
 from greenbatch.workload import Workload
 
-INITIAL = np.zeros(prices.WEIGHTS)
-INITIAL[: prices.PRICES] = [number.initial for number in prices.NUMBERS.values()]
+INITIAL = np.zeros(weights.WEIGHTS)
+INITIAL[: weights.PRICES] = [number.initial for number in weights.NUMBERS.values()]
 HOUR_S = 3600.0
 
 
@@ -34,9 +35,9 @@ class Planned:
         self.numbers = numbers
 
     def program(self, workload: Workload) -> Program:
+        decider = planner.lookahead_pass(self.numbers, baseline_rule(workload))
         return Program(
-            name="planned", numbers=self.numbers, settings={"tick_s": 1800.0, "sticky": 0.0}, needs_site=True,
-            unheld=unheld_rule(workload),
+            name="planned", decider=decider, settings={"tick_s": 1800.0, "sticky": 0.0}, needs_site=True
         )  # fmt: skip
 
     def policy(self) -> None:
@@ -46,7 +47,7 @@ class Planned:
 def numbers_with(**changes: float) -> np.ndarray:
     made = INITIAL.copy()
     for name, value in changes.items():
-        made[list(prices.NUMBERS).index(name)] = value
+        made[list(weights.NUMBERS).index(name)] = value
     return made
 
 
@@ -74,8 +75,8 @@ def test_schedules_are_valid_for_any_numbers(data: st.DataObject) -> None:
     cluster = data.draw(clusters())
     jobs = workload(data.draw(job_lists(cluster.processors, unit_s=600.0)))
     random = np.random.default_rng(data.draw(st.integers(0, 999)))
-    numbers = INITIAL + random.normal(0, 0.5, prices.WEIGHTS) * data.draw(st.sampled_from([0.0, 1.0, 3.0]))
-    for k, number in enumerate(prices.NUMBERS.values()):
+    numbers = INITIAL + random.normal(0, 0.5, weights.WEIGHTS) * data.draw(st.sampled_from([0.0, 1.0, 3.0]))
+    for k, number in enumerate(weights.NUMBERS.values()):
         numbers[k] = np.clip(numbers[k], number.lowest, number.highest)
     outcome = plan(jobs, cluster, site(data.draw(DAYS)), numbers)
     assert (outcome.start_s >= jobs.submit_s).all()
@@ -91,7 +92,7 @@ def test_nothing_is_known_of_later_arrivals_and_later_weather(data: st.DataObjec
     jobs = workload(data.draw(job_lists(cluster.processors, unit_s=1200.0)))
     sky = data.draw(st.lists(st.sampled_from([0.0, 100.0, 400.0]), min_size=200, max_size=200))
     lagging = numbers_with(lag=1.0, lag_price=1000.0, idle_price=0.0, hold_price=2.0)
-    lagging[prices.PRICES + prices.LAG_INPUT :: len(prices.INPUTS)] = 1.0
+    lagging[weights.PRICES + weights.LAG_INPUT :: len(weights.INPUTS)] = 1.0
     numbers = data.draw(st.sampled_from([INITIAL, lagging]))
     outcome = plan(jobs, cluster, site(sky), numbers)
     cut = data.draw(st.integers(0, len(jobs) - 1))
@@ -162,15 +163,15 @@ def test_a_head_changes_a_price_with_the_state_of_the_system() -> None:
     numbers = numbers_with(idle_price=3.0, block_price=-3.0)
     assert plan(jobs, cluster, site(SUNNY), numbers).start_s.tolist() == [6 * HOUR_S]
     head = numbers.copy()
-    row = prices.PRICES + prices.IDLE_PRICE * len(prices.INPUTS)
-    head[row + prices.INPUTS.index("green_now")] = -3.0  # it is dark: two units more, e^2 times the price
+    row = weights.PRICES + weights.IDLE_PRICE * len(weights.INPUTS)
+    head[row + weights.INPUTS.index("green_now")] = -3.0  # it is dark: two units more, e^2 times the price
     assert plan(jobs, cluster, site(SUNNY), head).start_s.tolist() == [0.0]
 
 
 def test_baseline_progress_by_hand() -> None:
     """By hand: 5 processors, 4 of which count for what is left; two jobs one after the other, later one alone."""
     starts, runs, wide = np.array([0.0, 8.0, 40.0]), np.array([8.0, 4.0, 30.0]), np.array([5, 5, 1])
-    table = unheld_table(starts * HOUR_S, (starts + runs) * HOUR_S, wide)
+    table = progress_table(starts * HOUR_S, (starts + runs) * HOUR_S, wide)
     assert (table / HOUR_S)[:, 1].tolist() == [0.0, 40.0, 40.0, 60.0, 60.0, 90.0]
     assert table[:, 2].tolist() == [5, 0, 5, 0, 1, 0]
     assert (table / HOUR_S)[:, 3].tolist() == [8.0, 8.0, 12.0, 12.0, 70.0, 70.0]
@@ -179,7 +180,7 @@ def test_baseline_progress_by_hand() -> None:
     ends = []
     for now, work in known.items():
         row = int(np.searchsorted(table[:, 0], now * HOUR_S, side="right")) - 1
-        ends.append(unheld_end_s(table, row, now * HOUR_S, work * HOUR_S, latest[now] * HOUR_S, 5) / HOUR_S)
+        ends.append(baseline_end_s(table, row, now * HOUR_S, work * HOUR_S, latest[now] * HOUR_S, 5) / HOUR_S)
     assert ends == pytest.approx([10.0, 1 + 55 / 4, 9 + 15 / 4, 12.0, 70.0])
 
 
@@ -188,7 +189,7 @@ def test_requests_do_not_shrink_on_a_faster_machine() -> None:
     jobs = workload([Job(600.0 * k, 1800.0, 3600.0, 3, 100.0) for k in range(5)])
     for speed in (0.5, 1.0, 2.0):
         cluster = Cluster((NodeGroup(name="n", count=8, processors=1, idle_power_w=0.0, speed=speed),))
-        table = unheld_schedule(jobs, cluster, Rules(), unheld_rule(jobs))
+        table = baseline_progress(jobs, cluster, Rules(), baseline_rule(jobs))
         assert table[-1, 1] == pytest.approx((jobs.requested_time_s * jobs.processors).sum())
 
 
@@ -211,7 +212,7 @@ def test_no_job_is_held_indefinitely() -> None:
     never = numbers_with(readiness=-8.0, idle_price=0.0, hold_price=2.0, lag_price=0.0)
     dark = Site(name="s", step_s=HOUR_S, sources_w={"all": np.zeros(2000)}, repeat=False)
     start_s = plan(jobs, cluster, dark, never).start_s[0]
-    assert priced.LONGEST_HOLD_S <= start_s <= priced.LONGEST_HOLD_S + 3600.0
+    assert planner.LONGEST_HOLD_S <= start_s <= planner.LONGEST_HOLD_S + 3600.0
 
 
 def test_a_wide_job_is_not_overtaken_indefinitely() -> None:
@@ -222,7 +223,7 @@ def test_a_wide_job_is_not_overtaken_indefinitely() -> None:
     numbers = numbers_with(horizon=4.0, block_price=-3.0, idle_price=40.0, reserve=0.0)
     outcome = plan(jobs, cluster, site([0.0] * 24), numbers)
     waited_s = outcome.start_s[np.argmax(jobs.processors)] - 6 * HOUR_S
-    assert waited_s <= priced.LONGEST_HOLD_S + 11 * HOUR_S
+    assert waited_s <= planner.LONGEST_HOLD_S + 11 * HOUR_S
 
 
 def test_an_arrival_at_the_instant_of_a_tick_does_not_take_its_place() -> None:
@@ -238,7 +239,7 @@ def test_an_arrival_at_the_instant_of_a_tick_does_not_take_its_place() -> None:
 def test_half_hours_beyond_the_table_cost_what_the_last_one_does() -> None:
     """In the dark every start of a job costs the same, however long it is: it is never put off to hide its end."""
     cluster = Cluster.pooled(8, idle_power_per_machine_w=0.0)
-    long_s = (half_hours.BINS + 100) * half_hours.BIN_S
+    long_s = (forecast.BINS + 100) * forecast.BIN_S
     numbers = numbers_with(block_price=-3.0, hold_price=2.0, idle_price=2.0, readiness=0.0)
     outcome = plan(workload([Job(0.0, long_s, long_s, 8, 400.0)]), cluster, site([0.0] * 24), numbers)
     assert outcome.start_s.tolist() == [0.0]

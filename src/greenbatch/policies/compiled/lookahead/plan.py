@@ -4,11 +4,11 @@ At every event and half-hour tick, the cost of starting each waiting job now is 
 consists of brown energy, prices of processors (always, and in green hours), a price of waiting that is higher for short
 jobs, and the expected delay of future short jobs if a long job leaves them too few processors. The prices, the order in
 which jobs are tried and the share of the machine kept for short jobs are weights of the model plus linear functions of
-the state of the system (`engine.prices`). The first job that is held or does not fit reserves its half-hours; when a
-single job has arrived, only that job is considered. Beyond a lag that the model sets (`engine.prices.lag`), starting
-now becomes increasingly cheap, which bounds the makespan.
+the state of the system (`weights`). The first job that is held or does not fit reserves its half-hours; when a single
+job has arrived, only that job is considered. Beyond a lag that the model sets (`weights.lag`), starting now becomes
+increasingly cheap, which bounds the makespan.
 
-This extends `engine.planning` (cheapest start); `learning.evolution` searches for the weights.
+This extends `policies.compiled.cheapest_start` (cheapest start); `learning.evolution` searches for the weights.
 """
 
 from __future__ import annotations
@@ -19,12 +19,27 @@ from typing import Any, cast
 
 import numpy as np
 from numba import types
+from numpy.typing import NDArray
 
-from greenbatch.engine.arrivals import ALL, SHORTS, WIDTHS, begin_memory, made_to_wait_s2, rate_ahead_per_s, remember
+from greenbatch.cluster import Cluster
 from greenbatch.engine.batch import BATCH_TYPE, one_of
 from greenbatch.engine.compile import compiled, compiled_allocating, entry
 from greenbatch.engine.decide import advance
-from greenbatch.engine.half_hours import (
+from greenbatch.engine.program import Pass, Program
+from greenbatch.engine.queue import position_of, sort_ranked, start
+from greenbatch.engine.rules import Rules
+from greenbatch.engine.tally import take_stock
+from greenbatch.policies.compiled.lookahead.arrivals import (
+    ALL,
+    SHORTS,
+    WIDTHS,
+    begin_memory,
+    made_to_wait_s2,
+    rate_ahead_per_s,
+    remember,
+)
+from greenbatch.policies.compiled.lookahead.baseline import baseline_progress
+from greenbatch.policies.compiled.lookahead.forecast import (
     BIN_S,
     BINS,
     COST,
@@ -39,7 +54,7 @@ from greenbatch.engine.half_hours import (
     occupy,
     total_up,
 )
-from greenbatch.engine.prices import (
+from greenbatch.policies.compiled.lookahead.weights import (
     BLOCK_PRICE,
     GREEN_LEVEL,
     GREEN_PRICE,
@@ -61,8 +76,7 @@ from greenbatch.engine.prices import (
     look,
     set_prices,
 )
-from greenbatch.engine.queue import position_of, sort_ranked, start
-from greenbatch.engine.tally import take_stock
+from greenbatch.workload import Workload
 
 LONGEST_HOLD_S = 30 * 86_400.0
 """A job that has waited longer than this goes first and reserves the earliest half-hours with room for it, so that no
@@ -175,7 +189,7 @@ def _cheapest(
 
 @compiled
 def _pass(
-    s: Any, numbers: Any, memory: Any, unheld: Any, reserved: Any, hopes: Any, grid: Any, inputs: Any, prices: Any,
+    s: Any, numbers: Any, memory: Any, progress: Any, reserved: Any, hopes: Any, grid: Any, inputs: Any, prices: Any,
     first: int,
 ) -> int:  # fmt: skip
     """One pass over the jobs from a queue position on; start those that are cheapest now, and return how many."""
@@ -189,7 +203,7 @@ def _pass(
         return 0
     whole = first == c.first
     count = lay_out(s, grid, numbers[HORIZON] * 3600.0 + longest_s, numbers[GREEN_LEVEL] * p.processors)
-    look(s, numbers, memory, unheld, grid, count, inputs)
+    look(s, numbers, memory, progress, grid, count, inputs)
     set_prices(numbers, inputs, prices)
     quiet = min(max((c.now_s - c.arrived_s) / (prices[QUIET] * 3600.0) - 0.5, 0.0), 1.0)
     kept = max(numbers[RESERVE] * (1.0 - quiet) + prices[RESERVE] - numbers[RESERVE], 0.0) * p.processors
@@ -224,13 +238,13 @@ def _pass(
 
 
 @compiled_allocating
-def run_priced(s: Any, numbers: Any, unheld: Any) -> None:
+def run_lookahead(s: Any, numbers: Any, progress: Any) -> None:
     """Simulate to the end with the weights of a model.
 
     Args:
         s: the state.
         numbers: weights of the model, shape (WEIGHTS,).
-        unheld: baseline schedule without delayed jobs, see `engine.unheld`.
+        progress: baseline schedule without delayed jobs, see `lookahead.baseline`.
     """
     memory, reserved = np.zeros(WIDTHS + s.set.processors + 1), np.zeros(3)
     hopes = np.zeros(s.jobs.shape[0])  # start time last found to be cheaper than starting now
@@ -243,38 +257,46 @@ def run_priced(s: Any, numbers: Any, unheld: Any) -> None:
         half_hour = np.floor(c.now_s / BIN_S)  # an arrival at the instant of a tick replaces the tick
         alone = c.arrived == arrived + 1 and c.running == running and c.last - c.first > 1 and half_hour == looked
         remember(s, memory, numbers[MEMORY] * 3600.0)
-        _pass(s, numbers, memory, unheld, reserved, hopes, grid, inputs, prices, c.last - 1 if alone else c.first)
+        _pass(s, numbers, memory, progress, reserved, hopes, grid, inputs, prices, c.last - 1 if alone else c.first)
         arrived, running, looked = c.arrived, c.running, half_hour
         c.blocked, c.settled = 1, 0
 
 
-def _one(s: Any, numbers: Any, unheld: Any) -> None:
-    run_priced(s, numbers, unheld)
+def _one(s: Any, numbers: Any, progress: Any) -> None:
+    run_lookahead(s, numbers, progress)
 
 
-def _many(batch: Any, chosen: Any, numbers: Any, unheld: Any, terms: Any) -> None:
+def _many(batch: Any, chosen: Any, numbers: Any, progress: Any, terms: Any) -> None:
     for a in range(chosen.shape[0]):
         b = chosen[a]
         s = one_of(batch, b)
-        run_priced(s, numbers, unheld[b])
+        run_lookahead(s, numbers, progress[b])
         take_stock(s, batch.tally[b], batch.user_of[b], batch.users[b], terms, batch.values[b])
 
 
+_NUMBERS, _PROGRESS = types.Array(types.float64, 1, "C"), types.Array(types.float64, 2, "C")
+
+
+def lookahead_pass(numbers: NDArray[np.float64], baseline: Program) -> Pass:
+    """The planner with the weights of a model.
+
+    Args:
+        numbers: the weights, shape (WEIGHTS,).
+        baseline: a rule that never delays jobs, the reference for the lag.
+    """
+
+    def inputs(workload: Workload, cluster: Cluster, rules: Rules) -> tuple[NDArray[np.float64], ...]:
+        return numbers, baseline_progress(workload, cluster, rules, baseline)
+
+    return Pass(name="lookahead", run=_one, types=(_NUMBERS, _PROGRESS), inputs=inputs, allocates=True)
+
+
 @cache
-def compiled_priced() -> Callable[..., None]:
-    """Simulate one state to the end, ``(state, numbers, unheld)``; compiled or loaded on first use."""
-    from greenbatch.engine.loop import STATE_TYPE
+def compiled_lookahead_batch() -> Callable[..., None]:
+    """Simulate part of a batch to the end, ``(batch, chosen, numbers, progress, terms)``, and write the terms' values.
 
-    signature = types.void(STATE_TYPE, types.Array(types.float64, 1, "C"), types.Array(types.float64, 2, "C"))
-    return cast(Callable[..., None], entry("priced", _one, signature, allocates=True))
-
-
-@cache
-def compiled_priced_batch() -> Callable[..., None]:
-    """Simulate part of a batch to the end, ``(batch, chosen, numbers, unheld, terms)``, and write the terms' values.
-
-    ``unheld`` has one table per simulation of the batch, shape (B, rows, 4).
+    ``progress`` has one table per simulation of the batch, shape (B, rows, 4).
     """
     numbers, whole = types.Array(types.float64, 1, "C"), types.Array(types.int64, 1, "C")
     signature = types.void(BATCH_TYPE, whole, numbers, types.Array(types.float64, 3, "C"), whole)
-    return cast(Callable[..., None], entry("priced-batch", _many, signature, allocates=True))
+    return cast(Callable[..., None], entry("lookahead-batch", _many, signature, allocates=True))

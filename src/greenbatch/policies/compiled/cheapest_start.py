@@ -7,19 +7,38 @@ held or does not fit gets a reservation. Long jobs leave a share of the machine 
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
+from numba import types as _types
 
+from greenbatch.cluster import Cluster
 from greenbatch.engine.clock import tick_after
 from greenbatch.engine.compile import compiled
 from greenbatch.engine.decide import advance
-from greenbatch.engine.queue import position_of, start
-from greenbatch.engine.scan import rank_queue
+from greenbatch.engine.program import Pass
+from greenbatch.engine.queue import position_of, rank_queue, start
+from greenbatch.engine.rules import Rules
 from greenbatch.engine.supply import project_surplus, slot_at
+from greenbatch.workload import Workload
 
 ROUNDING = 1e-9
 """Smallest saving of a later start, as a share of the job's energy: rounding must not delay a job forever."""
+
+
+class Options(NamedTuple):
+    """Parameters of the policy."""
+
+    hold_price_j: float
+    """Price of one unit of a job's slowdown. [J]"""
+    idle_price_w: float
+    """Price of an idle processor. [W]"""
+    reserve_share: float
+    """Share of the machine that long jobs leave free."""
+    short_s: float
+    """Requested time up to which a job may use the reserve. [s]"""
+    horizon_s: float
+    """How far ahead start times are compared. [s]"""
 
 
 @compiled
@@ -60,17 +79,19 @@ def _advance_brown(s: Any, power_w: float, segment: int, at_s: float, to_s: floa
 
 
 @compiled
-def cheapest_start(s: Any, number: int, need: int, reserved_s: float, reserved_end_s: float, reserved: int) -> float:
+def cheapest_start(
+    s: Any, options: Any, number: int, need: int, reserved_s: float, reserved_end_s: float, reserved: int
+) -> float:  # fmt: skip
     """The cheapest start of a job that the machine and the reservation allow, infinite if there is none. [s]
 
     ``segments`` must cover the time from now to the horizon plus the job's requested time.
     """
     c, job = s.clock, s.jobs[number]
-    price = s.set.hold_price_j / max(job.requested_s, 10.0) + s.set.idle_price_w * job.processors
+    price = options.hold_price_j / max(job.requested_s, 10.0) + options.idle_price_w * job.processors
     best_s, best_j = np.inf, np.inf
     noise_j = ROUNDING * job.power_w * job.requested_s
     at_s = c.now_s
-    last_s = s.set.supply_origin_s + slot_at(s, c.now_s) * s.set.supply_step_s + s.set.horizon_s
+    last_s = s.set.supply_origin_s + slot_at(s, c.now_s) * s.set.supply_step_s + options.horizon_s
     brown_j, tail = _advance_brown(s, job.power_w, 0, at_s, at_s + job.requested_s)
     head = 0
     while at_s <= last_s or at_s == c.now_s:
@@ -87,23 +108,23 @@ def cheapest_start(s: Any, number: int, need: int, reserved_s: float, reserved_e
 
 
 @compiled
-def _start_cheapest(s: Any, kept: int) -> bool:
+def _start_cheapest(s: Any, options: Any, kept: int) -> bool:
     """Start the first job for which now is the cheapest start; False if there is none."""
     c, p = s.clock, s.set
     reserved_s, reserved_end_s, reserved = np.inf, np.inf, 0
     longest_s = 0.0
     for i in range(c.first, c.last):
         longest_s = max(longest_s, s.queue[i].requested_s)
-    project_surplus(s, c.now_s, c.now_s + p.horizon_s + longest_s + 2.0 * p.tick_s)
+    project_surplus(s, c.now_s, c.now_s + options.horizon_s + longest_s + 2.0 * p.tick_s)
     for k in range(rank_queue(s)):
         number = s.ranked[k].job
         job = s.jobs[number]
         need = job.processors
-        if job.requested_s > p.short_s:
+        if job.requested_s > options.short_s:
             need = min(need + kept, p.processors)
         if need > c.free and reserved > 0:
             continue
-        best_s = cheapest_start(s, number, need, reserved_s, reserved_end_s, reserved)
+        best_s = cheapest_start(s, options, number, need, reserved_s, reserved_end_s, reserved)
         if best_s == c.now_s:
             start(s, position_of(s, number))
             return True
@@ -112,12 +133,31 @@ def _start_cheapest(s: Any, kept: int) -> bool:
     return False
 
 
-@compiled
-def run_plan(s: Any) -> None:
+def run_cheapest_start(s: Any, options: Any) -> None:
     """Cheapest start with a reserve: plan again at every event, tick and start, and start the jobs planned for now."""
-    kept = int(np.ceil(s.set.reserve_share * s.set.processors))
+    kept = int(np.ceil(options.reserve_share * s.set.processors))
     while advance(s):
-        if _start_cheapest(s, kept):
+        if _start_cheapest(s, options, kept):
             s.clock.decisions += 1
         else:
             s.clock.blocked = 1
+
+
+types: Any = _types
+
+_TYPE = types.NamedTuple([types.float64] * len(Options._fields), Options)
+
+
+def cheapest_start_pass(options: Options, tick_s: float) -> Pass:
+    """The policy with its parameters.
+
+    Args:
+        options: the parameters.
+        tick_s: time between the starts that are compared. [s]
+    """
+
+    def inputs(_: Workload, __: Cluster, ___: Rules) -> tuple[Options]:
+        return (options,)
+
+    ahead_s = options.horizon_s + 2.0 * tick_s
+    return Pass(name="cheapest-start", run=run_cheapest_start, types=(_TYPE,), inputs=inputs, ahead_s=ahead_s)

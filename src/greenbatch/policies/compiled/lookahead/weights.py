@@ -9,11 +9,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from greenbatch.engine.arrivals import LATEST, RATE, ROW, WORK
 from greenbatch.engine.compile import compiled
 from greenbatch.engine.features import DAY_S, queued_work_s, running_work_s
-from greenbatch.engine.half_hours import mean_green
-from greenbatch.engine.unheld import PACE, TIME, unheld_end_s
+from greenbatch.policies.compiled.lookahead.arrivals import LATEST, RATE, ROW, WORK
+from greenbatch.policies.compiled.lookahead.baseline import PACE, TIME, baseline_end_s
+from greenbatch.policies.compiled.lookahead.forecast import mean_green
 
 
 class Number(NamedTuple):
@@ -83,7 +83,7 @@ WEIGHTS = PRICES + HEADS * len(INPUTS)
 
 
 @compiled
-def look(s: Any, numbers: Any, memory: Any, unheld: Any, grid: Any, count: int, inputs: Any) -> None:
+def look(s: Any, numbers: Any, memory: Any, progress: Any, grid: Any, count: int, inputs: Any) -> None:
     """Fill in the inputs of the heads, shape (len(INPUTS),); shifts and divisors only scale them to about -1 to 1."""
     c, p = s.clock, s.set
     longest_s = 0.0
@@ -101,11 +101,11 @@ def look(s: Any, numbers: Any, memory: Any, unheld: Any, grid: Any, count: int, 
     inputs[7] = np.log(longest_s / 3600.0 / (queued_h + 1.0) + 0.01) / 2.0
     inputs[8], inputs[9] = np.sin(hour), np.cos(hour)
     inputs[10] = np.log1p(memory[RATE] / numbers[MEMORY]) - 0.8
-    inputs[LAG_INPUT] = 2.0 * lag(s, memory, unheld, queued_h * 3600.0, running_h * 3600.0, longest_s) - 3.0
+    inputs[LAG_INPUT] = 2.0 * lag(s, memory, progress, queued_h * 3600.0, running_h * 3600.0, longest_s) - 3.0
 
 
 @compiled
-def lag(s: Any, memory: Any, unheld: Any, queued_s: float, running_s: float, longest_s: float) -> float:
+def lag(s: Any, memory: Any, progress: Any, queued_s: float, running_s: float, longest_s: float) -> float:
     """Time to finish all jobs if none is delayed from now on, relative to a baseline that never delays jobs.
 
     Both times count from `DAY_BEFORE_S` before the first arrival, and jobs run as long as requested. At most 2.5.
@@ -113,7 +113,7 @@ def lag(s: Any, memory: Any, unheld: Any, queued_s: float, running_s: float, lon
     Args:
         s: the state.
         memory: statistics of arrivals.
-        unheld: schedule of the baseline, see `engine.unheld`.
+        progress: schedule of the baseline, see `lookahead.baseline`.
         queued_s: waiting work per processor. [s]
         running_s: running work per processor. [s]
         longest_s: longest waiting job. [s]
@@ -124,11 +124,11 @@ def lag(s: Any, memory: Any, unheld: Any, queued_s: float, running_s: float, lon
         left_s = max(left_s, s.expected[c.expected_first + c.running - 1].end_s - c.now_s)
     passed_s = c.now_s - s.jobs[s.arrivals[0]].submit_s + DAY_BEFORE_S
     row = int(memory[ROW])
-    while row + 1 < unheld.shape[0] and unheld[row + 1, TIME] <= c.now_s:
+    while row + 1 < progress.shape[0] and progress[row + 1, TIME] <= c.now_s:
         row += 1
     memory[ROW] = row
-    unheld_s = unheld_end_s(unheld, row, c.now_s, memory[WORK], memory[LATEST], s.set.processors) - c.now_s
-    return float(min((passed_s + left_s) / (passed_s + unheld_s), 2.5))
+    baseline_s = baseline_end_s(progress, row, c.now_s, memory[WORK], memory[LATEST], s.set.processors) - c.now_s
+    return float(min((passed_s + left_s) / (passed_s + baseline_s), 2.5))
 
 
 @compiled

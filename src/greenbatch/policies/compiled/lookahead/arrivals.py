@@ -22,7 +22,7 @@ USUAL_DAYS = 1.0
 WIDTHS = HOURS + DAY_H
 """Layout of the memory: recent arrivals, with exponential decay, and the time of that value; arrivals read, all
 arrivals, short ones; their work [processor-seconds], and the latest of their earliest possible ends [s]; the current
-row of the baseline schedule (`engine.unheld`); from ``HOURS`` on, arrivals by hour of the day; from ``WIDTHS`` on,
+row of the baseline schedule (`lookahead.baseline`); from ``HOURS`` on, arrivals by hour of the day; from ``WIDTHS`` on,
 short jobs by number of processors: 0, 1, 2, ..."""
 
 
