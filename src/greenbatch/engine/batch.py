@@ -14,59 +14,17 @@ import numba
 import numpy as np
 from numba import types as _types
 
-from greenbatch.engine.compile import compiled, compiled_small, entry, written_in
+from greenbatch.engine.compile import compiled, compiled_small, entry
 from greenbatch.engine.decide import advance, place
 from greenbatch.engine.features import COLUMN, fill_queue, fill_running, fill_state, fill_supply
-from greenbatch.engine.state import (
-    CLOCK,
-    DELAY_RELEASES,
-    JOB,
-    QUEUED,
-    RANKED,
-    RUNNING,
-    SEGMENT,
-    SETTINGS,
-    SLOT,
-    STEP,
-    F,
-    N,
-    State,
-)
-from greenbatch.engine.tally import TALLY, USER, take_stock
+from greenbatch.engine.stacked import BATCH_TYPE, one_of
+from greenbatch.engine.state import DELAY_RELEASES, F, N
+from greenbatch.engine.tally import take_stock
 
 types: Any = _types
 
 DELAY = np.dtype([("kind", N), ("amount", F)])
 """A delay that can be chosen: its kind (see `engine.state`) and its number of jobs or seconds."""
-
-
-class Batch(NamedTuple):
-    """All arrays of B simulations of up to n jobs: fields of `State` with an additional first axis."""
-
-    jobs: Any
-    arrivals: Any
-    queue: Any
-    running: Any
-    expected: Any
-    profile: Any
-    segments: Any
-    plan: Any
-    ranked: Any
-    columns: Any
-    started: Any
-    attributes: Any
-    supply_w: Any
-    """Shared by all, shape (slots,). [W]"""
-    set: Any
-    clock: Any
-    tally: Any
-    """TALLY, shape (B,)."""
-    user_of: Any
-    """Row of ``users`` for each job, -1 if unknown, shape (B, n)."""
-    users: Any
-    """USER, shape (B, u)."""
-    values: Any
-    """Current value of each reward term, shape (B, t)."""
 
 
 class Layout(NamedTuple):
@@ -116,13 +74,6 @@ def _array(dtype: Any, dimensions: int) -> Any:
     return types.Array(numba.from_dtype(np.dtype(dtype)), dimensions, "C")
 
 
-BATCH_TYPE = types.NamedTuple(
-    [_array(JOB, 2), _array(N, 2), _array(QUEUED, 2), _array(RUNNING, 2), _array(RUNNING, 2), _array(STEP, 2),
-     _array(SEGMENT, 2), _array(SLOT, 2), _array(RANKED, 2), _array(F, 3), _array(N, 2), _array(F, 3), _array(F, 1),
-     _array(SETTINGS, 1), _array(CLOCK, 1), _array(TALLY, 1), _array(N, 2), _array(USER, 2), _array(F, 2)],
-    Batch,
-)  # fmt: skip
-"""Compiled type of `Batch`."""
 LAYOUT_TYPE = types.NamedTuple(
     [_array(COLUMN, 1)] * 4 + [_array(DELAY, 1), _array(N, 1)] + [types.int64] * 5 + [types.float64], Layout
 )
@@ -133,16 +84,6 @@ SEEN_TYPE = types.NamedTuple(
     Seen,
 )  # fmt: skip
 """Compiled type of `Seen`."""
-
-
-@written_in
-def one_of(batch: Any, b: int) -> Any:
-    """The state of one simulation."""
-    return State(
-        batch.jobs[b], batch.arrivals[b], batch.queue[b], batch.running[b], batch.expected[b], batch.profile[b],
-        batch.segments[b], batch.plan[b], batch.ranked[b], batch.columns[b], batch.started[b], batch.attributes[b],
-        batch.supply_w, batch.set[b], batch.clock[b],
-    )  # fmt: skip
 
 
 @compiled_small

@@ -6,7 +6,6 @@ from collections.abc import Callable
 from functools import cache
 from typing import Any, cast
 
-import numba
 import numpy as np
 from numba import types as _types
 from numpy.typing import NDArray
@@ -14,20 +13,8 @@ from numpy.typing import NDArray
 from greenbatch.engine.compile import PLAIN, entry, machine_code
 from greenbatch.engine.conservative import run_conservative
 from greenbatch.engine.decide import advance, choose, place
-from greenbatch.engine.state import (
-    CLOCK,
-    JOB,
-    NO_DELAY,
-    QUEUED,
-    RANKED,
-    RUNNING,
-    SEGMENT,
-    SETTINGS,
-    SLOT,
-    STEP,
-    Queue,
-    State,
-)
+from greenbatch.engine.stacked import STATE_TYPE
+from greenbatch.engine.state import NO_DELAY, Queue
 
 types: Any = _types
 
@@ -38,20 +25,6 @@ QUEUE_TYPE = types.NamedTuple([types.float64] * 3 + [_COLUMN] * 6, Queue)
 """Compiled type of the columns that a rule sees."""
 RULE_TYPE = types.FunctionType(_COLUMN(QUEUE_TYPE))
 """Compiled type of a rule: passed as a function, so that the engine is compiled once for all rules."""
-
-
-def _records(dtype: np.dtype[Any]) -> Any:
-    return types.Array(numba.from_dtype(dtype), 1, "C")
-
-
-STATE_TYPE = types.NamedTuple(
-    [_records(JOB), types.Array(types.int64, 1, "C"), _records(QUEUED), _records(RUNNING), _records(RUNNING),
-     _records(STEP), _records(SEGMENT), _records(SLOT), _records(RANKED), types.Array(types.float64, 2, "C"),
-     types.Array(types.int64, 1, "C"),
-     types.Array(types.float64, 2, "C"), _COLUMN, numba.from_dtype(SETTINGS), numba.from_dtype(CLOCK)],
-    State,
-)  # fmt: skip
-"""Compiled type of `State`."""
 
 
 def _priority(s: Any, rule: Any) -> None:

@@ -139,6 +139,33 @@ def _known(column: NDArray[Any]) -> NDArray[np.float64]:
     return np.where(column < 0, np.nan, column.astype(np.float64))
 
 
+def allocate(jobs: int, segments: int, supply_w: NDArray[np.float64]) -> State:
+    """A state with all arrays zero: the one place that says how large each is.
+
+    Args:
+        jobs: number of jobs.
+        segments: rows for the forecast surplus.
+        supply_w: renewable power per slot, shape (slots,). [W]
+    """
+    return State(
+        jobs=_records(jobs, JOB),
+        arrivals=np.zeros(jobs, N),
+        queue=_records(jobs + 1, QUEUED),
+        running=_records(jobs, RUNNING),
+        expected=_records(jobs, RUNNING),
+        profile=_records(2 * jobs + 2, STEP),
+        segments=_records(segments, SEGMENT),
+        plan=_records(3 * jobs + 4, SLOT),
+        ranked=_records(2 * jobs, RANKED),
+        columns=np.zeros((6, jobs)),
+        started=np.zeros(jobs, N),
+        attributes=np.zeros((jobs, len(ATTRIBUTES))),
+        supply_w=supply_w,
+        set=_records(1, SETTINGS)[0],
+        clock=_records(1, CLOCK)[0],
+    )
+
+
 def new_state(
     workload: Workload, cluster: Cluster, site: Site | None, rules: Rules, settings: dict[str, float],
     ahead_s: float = 0.0,
@@ -153,9 +180,11 @@ def new_state(
         settings: fields of SETTINGS that the scheduler sets.
         ahead_s: how long after now the latest start considered may be. [s]
     """
-    n = len(workload)
-    jobs = _records(n, JOB)
-    requested_s = workload.requested_time_s
+    n, requested_s = len(workload), workload.requested_time_s
+    breaks = n + (0 if site is None else int((float(requested_s.max()) + ahead_s) / site.step_s)) + 4
+    supply_w = np.zeros(1) if site is None else np.ascontiguousarray(site.renewable_w)
+    state = allocate(n, breaks, supply_w)
+    jobs, fixed, clock = state.jobs, state.set, state.clock
     jobs.submit_s, jobs.requested_s, jobs.processors = workload.submit_s, requested_s, workload.processors
     run_s = workload.run_time_s / cluster.speed
     jobs.run_s = np.minimum(run_s, requested_s) if rules.overrun == "kill" else run_s
@@ -163,8 +192,7 @@ def new_state(
     jobs.user = workload.user
     for column in ("start_s", "end_s", "promised_s", "reserved_s"):
         jobs[column] = np.nan
-    supply_w = np.zeros(1) if site is None else np.ascontiguousarray(site.renewable_w)
-    fixed = _records(1, SETTINGS)
+    state.attributes[:] = np.column_stack([_known(getattr(workload, name)) for name in ATTRIBUTES])
     fixed.processors, fixed.idle_w = cluster.processors, cluster.idle_power_w
     fixed.sticky, fixed.per_instant = rules.commitment == "sticky", rules.event_rule == "per_instant"
     fixed.completion_first, fixed.tick_s = rules.ties == "completion_first", rules.tick_s
@@ -175,25 +203,7 @@ def new_state(
     for name, value in settings.items():
         fixed[name] = value
     fixed.twins = np.unique(workload.submit_s).size < n
-    clock = _records(1, CLOCK)
-    breaks = n + (0 if site is None else int((float(requested_s.max()) + ahead_s) / site.step_s)) + 4
-    arrivals = np.argsort(workload.submit_s, kind="stable").astype(np.int64)
-    clock.now_s, clock.free, clock.load_w = workload.submit_s[arrivals[0]], cluster.processors, cluster.idle_power_w
-    clock.head, clock.wake_s = -1, np.inf
-    return State(
-        jobs=jobs,
-        arrivals=arrivals,
-        queue=_records(n + 1, QUEUED),
-        running=_records(n, RUNNING),
-        expected=_records(n, RUNNING),
-        profile=_records(2 * n + 2, STEP),
-        segments=_records(breaks, SEGMENT),
-        plan=_records(3 * n + 4, SLOT),
-        ranked=_records(2 * n, RANKED),
-        columns=np.zeros((6, n)),
-        started=np.zeros(n, np.int64),
-        attributes=np.column_stack([_known(getattr(workload, name)) for name in ATTRIBUTES]),
-        supply_w=supply_w,
-        set=fixed[0],
-        clock=clock[0],
-    )
+    state.arrivals[:] = np.argsort(workload.submit_s, kind="stable")
+    clock.now_s, clock.free = workload.submit_s[state.arrivals[0]], cluster.processors
+    clock.load_w, clock.head, clock.wake_s = cluster.idle_power_w, -1, np.inf
+    return state

@@ -111,7 +111,7 @@ class BatchEnv:
     @property
     def environments(self) -> int:
         """Maximum number of parallel simulations."""
-        return int(self._simulations.batch.clock.shape[0])
+        return int(self._simulations.batch.states.clock.shape[0])
 
     @property
     def values(self) -> Floats:
@@ -125,13 +125,13 @@ class BatchEnv:
     @property
     def starts_s(self) -> Floats:
         """Start of every job of every simulation, NaN if it has not started, shape (B, n). [s]"""
-        starts: Floats = self._simulations.batch.jobs["start_s"]
+        starts: Floats = self._simulations.batch.states.jobs["start_s"]
         return starts
 
     @property
     def now_s(self) -> Floats:
         """Clock of every simulation, shape (B,). [s]"""
-        now: Floats = self._simulations.batch.clock["now_s"]
+        now: Floats = self._simulations.batch.states.clock["now_s"]
         return now
 
     def reset(self, starts: Sequence[int] | Ints) -> Observation:

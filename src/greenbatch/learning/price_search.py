@@ -85,12 +85,12 @@ class Trial:
         """
         batch = self._store.batch
         self._store.load(starts)
-        batch.set.supply_origin_s[: len(starts)] -= shifts_s
+        batch.states.set.supply_origin_s[: len(starts)] -= shifts_s
         shares = np.array_split(np.arange(len(starts), dtype=np.int64), min(self._threads, len(starts)))
         others = (numbers, self.progress(starts), self._store.terms)
         for done in [self._pool.submit(self._run, batch, share, *others) for share in shares]:
             done.result()
-        clock = batch.clock[: len(starts)]
+        clock = batch.states.clock[: len(starts)]
         if (clock["status"] != 0).any() or (clock["started"] < self.jobs).any():
             return np.full((len(starts), len(TERMS)), np.nan)
         found: Floats = batch.values[: len(starts)].copy()

@@ -22,12 +22,12 @@ from numba import types
 from numpy.typing import NDArray
 
 from greenbatch.cluster import Cluster
-from greenbatch.engine.batch import BATCH_TYPE, one_of
 from greenbatch.engine.compile import compiled, compiled_allocating, entry
 from greenbatch.engine.decide import advance
 from greenbatch.engine.program import Pass, Program
 from greenbatch.engine.queue import position_of, sort_ranked, start
 from greenbatch.engine.rules import Rules
+from greenbatch.engine.stacked import BATCH_TYPE, one_of
 from greenbatch.engine.tally import take_stock
 from greenbatch.policies.compiled.lookahead.arrivals import (
     ALL,
