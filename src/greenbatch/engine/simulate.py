@@ -93,12 +93,13 @@ def _to_the_end(run: Callable[..., Any], state: Any, *decider: Any) -> None:
             failed.append(error)
 
     worker = threading.Thread(target=work, daemon=True)
-    worker.start()
     try:
+        worker.start()
         worker.join()
     except BaseException:
         state.clock.status = INTERRUPTED
-        worker.join(_PATIENCE_S)
+        if worker.is_alive():
+            worker.join(_PATIENCE_S)
         raise
     if failed:
         raise failed[0]
