@@ -114,16 +114,19 @@ def goals(rows: Sequence[Row]) -> list[str]:
             ]
             texts += [cell(away, *column) if away else "–" for _, *column in COLUMNS[:3]]
             lines.append(f"| {most} | {trace} | {100 * least:.2f} | {slowest:g} | {preset} | {' | '.join(texts)} |")
-    return [*lines, "", *notes(rows)]
+    return [*lines, "", *notes(rows, brown=False)]
 
 
-def notes(rows: Sequence[Row]) -> list[str]:
+def notes(rows: Sequence[Row], *, brown: bool = True) -> list[str]:
     """What the intervals of a table are over."""
     kept = {"values" in figure for row in rows for figure in row["figures"].values() if row["agent"]}
-    whole = [f"{COVERS} Met and missed: the whole interval is; k of n seeds are at least as good by themselves.", ""]
+    whole = [
+        f"{COVERS} Met or missed: the whole interval is on that side of the goal; k of n seeds reach it on their own.",
+        "",
+    ]
     late = ["≥: work was left at the end of the horizon, so brown energy is understated.", ""]
     part = ["\\* half the 95 % interval of Student's t over the seeds alone.", ""]
-    late = late if any(_unfinished(row) for row in rows) else []
+    late = late if brown and any(_unfinished(row) for row in rows) else []
     return [*(whole if True in kept else []), *late, *(part if False in kept else [])]
 
 
