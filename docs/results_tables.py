@@ -40,6 +40,7 @@ COLUMNS = (
     ("> 4 h", "avg_bounded_slowdown_over_4h", 1, 1.0),
 )
 """Header, metric, digits, factor."""
+MET = "Met or missed: the whole interval is on that side of the goal; k of n seeds reach it on their own."
 BROWN, UNFINISHED = "horizon_brown_kwh", "horizon_unfinished_share"
 RULES = ("F2+easy-schedgym", "F2+green", "cheapest-start:psi=8+none", "cheapest-start:psi=2+none")
 """Plain rules shown next to the agents."""
@@ -114,18 +115,15 @@ def goals(rows: Sequence[Row]) -> list[str]:
             ]
             texts += [cell(away, *column) if away else "–" for _, *column in COLUMNS[:3]]
             lines.append(f"| {most} | {trace} | {100 * least:.2f} | {slowest:g} | {preset} | {' | '.join(texts)} |")
-    return [*lines, "", *notes(rows, brown=False)]
+    return [*lines, "", MET, "", *notes(rows, brown=False)]
 
 
 def notes(rows: Sequence[Row], *, brown: bool = True) -> list[str]:
     """What the intervals of a table are over."""
     kept = {"values" in figure for row in rows for figure in row["figures"].values() if row["agent"]}
-    whole = [
-        f"{COVERS} Met or missed: the whole interval is on that side of the goal; k of n seeds reach it on their own.",
-        "",
-    ]
+    whole = [COVERS, ""]
     late = ["≥: work was left at the end of the horizon, so brown energy is understated.", ""]
-    part = ["\\* half the 95 % interval of Student's t over the seeds alone.", ""]
+    part = ["\\* half the 95 % interval of Student's t over the seeds alone; no brown energy over this horizon.", ""]
     late = late if brown and any(_unfinished(row) for row in rows) else []
     return [*(whole if True in kept else []), *late, *(part if False in kept else [])]
 
