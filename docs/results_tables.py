@@ -123,7 +123,8 @@ def notes(rows: Sequence[Row], *, brown: bool = True) -> list[str]:
     kept = {"values" in figure for row in rows for figure in row["figures"].values() if row["agent"]}
     whole = [COVERS, ""]
     late = ["≥: work was left at the end of the horizon, so brown energy is understated.", ""]
-    part = ["\\* half the 95 % interval of Student's t over the seeds alone; no brown energy over this horizon.", ""]
+    seeds = "\\* half the 95 % interval of Student's t over the seeds alone"
+    part = [f"{seeds}{'; no brown energy over this horizon' if brown else ''}.", ""]
     late = late if brown and any(_unfinished(row) for row in rows) else []
     return [*(whole if True in kept else []), *late, *(part if False in kept else [])]
 
@@ -201,7 +202,7 @@ def ranking(rows: Sequence[Row]) -> list[str]:
                 f"{rule} {cell(best, metric, 2)} | {told} | {agent['preset']} | {cell(row, metric, 2)} | {budget(row)}"
             )
             lines.append(f"| {row['backfill']} | {windows} | {figures} |")
-        lines += ["", *notes([row for row in rows if row["trace"] == trace])]
+        lines += ["", *notes([row for row in rows if row["trace"] == trace], brown=False)]
     return lines
 
 
