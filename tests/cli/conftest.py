@@ -12,7 +12,7 @@ from greenbatch.engine.loop import part
 
 @pytest.fixture(scope="session", autouse=True)
 def _compiled_engine() -> None:
-    for name in ("priority", "no-rule", "conservative", "scan", "scan-published", "plan", "advance", "place"):
+    for name in ("priority", "no-rule", "conservative", "advance", "place"):
         part(name)
 
 
