@@ -18,12 +18,12 @@ from safetensors.numpy import load_file
 
 from greenbatch.errors import InputError
 from greenbatch.experiments.retrained import retrain
-from greenbatch.learning.checkpoint import STATE
+from greenbatch.learning.checkpoint import STATE, load_checkpoint, save_checkpoint
 from greenbatch.learning.learned import graph_of
 from greenbatch.learning.log import read_log
 from greenbatch.learning.model import ACTOR, load_model
 from greenbatch.learning.plan import Plan
-from greenbatch.learning.records import LAST_JOB, MODEL_FORMAT, RUN_FORMAT, planner_limits
+from greenbatch.learning.records import CHECKPOINT_FORMAT, LAST_JOB, MODEL_FORMAT, RUN_FORMAT, planner_limits
 from greenbatch.learning.runs import CHECKPOINT, LOG, MODEL, RUN, carry_out, check_same, read_run
 from greenbatch.scenarios import load_scenario
 from model_records import INTERRUPTED, interrupted_plan
@@ -85,14 +85,22 @@ def test_a_training_resumes(before: Path, tmp_path: Path, name: str) -> None:
     assert "format" not in json.loads((folder / RUN).read_text())
     assert read_run(folder).format == RUN_FORMAT
     plan, seen = plan_of(before, name), []
+    present = shutil.copytree(folder, tmp_path / "present")
+    then = load_checkpoint(present / CHECKPOINT)
+    save_checkpoint(present / CHECKPOINT, "epoch-000001", then.tensors, then.state)
+    assert json.loads((present / CHECKPOINT / STATE).read_text())["format"] == CHECKPOINT_FORMAT
+    carry_out(plan, present, watch=lambda _: None)
     carry_out(plan, folder, watch=seen.append)
     assert [line["epoch"] for line in seen] == [2, 2]  # the first epoch is not trained again
     assert [line["epoch"] for line in read_log(folder / LOG) if not line.get("done")][-2:] == [1, 2]
-    carry_out(plan, tmp_path / "whole", watch=lambda _: None)
-    resumed, whole = (load_file(place / MODEL / ACTOR) for place in (folder, tmp_path / "whole"))
-    assert resumed.keys() == whole.keys()
-    for key, value in whole.items():
-        np.testing.assert_allclose(resumed[key], value, atol=1e-5)
+    resumed, other = load_file(folder / MODEL / ACTOR), load_file(present / MODEL / ACTOR)
+    assert resumed.keys() == other.keys()
+    for key, value in other.items():
+        np.testing.assert_array_equal(resumed[key], value)
+    if name == "network-half":  # a search draws directions that depend on the linear algebra of the machine
+        carry_out(plan, tmp_path / "whole", watch=lambda _: None)
+        for key, value in load_file(tmp_path / "whole" / MODEL / ACTOR).items():
+            np.testing.assert_allclose(resumed[key], value, atol=1e-5)
     assert load_model(folder / MODEL).record.profile is not None
 
 
