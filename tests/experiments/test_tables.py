@@ -14,7 +14,7 @@ import pytest
 from example_windows import example, one_window
 
 from greenbatch.errors import InputError
-from greenbatch.experiments.cautions import overlap_notes, recorded_wait_notes, warning_lines
+from greenbatch.experiments.cautions import mismatch_lines, overlap_notes, recorded_wait_notes, warning_lines
 from greenbatch.experiments.tables import (
     MAIN,
     TERMINAL,
@@ -170,6 +170,17 @@ def test_recorded_waits_are_shown_beside_the_simulated_ones() -> None:
     (line,) = recorded_wait_notes(replace(outcome, workload=outcome.workload.with_columns(recorded_wait_s=recorded)))
     assert "recorded for 100 of 150 jobs: 1.00 h on average, 95th percentile 1.0 h" in line
     assert f"fcfs+none for the same jobs: {waits.mean() / 3600:.2f} h on average" in line
+
+
+@pytest.mark.parametrize(("factor", "warned"), [(None, False), (1.0, False), (50.0, True), (0.0001, True)])
+def test_waits_unlike_the_recorded_ones_are_warned_about(factor: float | None, warned: bool) -> None:
+    outcome = one_window()["fcfs+none"]
+    mean_s = (outcome.start_s - outcome.workload.submit_s).mean()
+    recorded_s = np.full(len(outcome.workload), np.nan if factor is None else factor * mean_s)
+    lines = mismatch_lines(replace(outcome, workload=outcome.workload.with_columns(recorded_wait_s=recorded_s)))
+    assert bool(lines) == warned
+    assert all("neither hours nor ranking are reliable" in line for line in lines)
+    assert mismatch_lines(None) == []
 
 
 def test_slowdown_by_class_shows_who_pays(frame: polars.DataFrame) -> None:

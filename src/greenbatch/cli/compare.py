@@ -122,7 +122,7 @@ def run_comparison(
     """
     from greenbatch.cli.app import COMMAND
     from greenbatch.cli.output import result_folder
-    from greenbatch.experiments.cautions import borrowed_machine
+    from greenbatch.experiments.cautions import borrowed_machine, mismatch_lines
     from greenbatch.experiments.compare import choose_baseline, choose_windows
     from greenbatch.experiments.compare import compare as run
     from greenbatch.experiments.finished import finished_windows
@@ -147,7 +147,8 @@ def run_comparison(
             done, total = len(comparison.starts), len(first)
             partial = (f"{done} of {total} windows; interrupted",) if done < total else ()
             borrowed = borrowed_machine(question, scenario, trace)
-            comparison = replace(comparison, warnings=(*partial, *borrowed, *comparison.warnings))
+            other = mismatch_lines(comparison.example.get(base))
+            comparison = replace(comparison, warnings=(*partial, *borrowed, *other, *comparison.warnings))
             drawn = True  # or not requested
             if folder is not None:
                 record["settings"]["starts"] = list(comparison.starts)

@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from greenbatch.scenarios import Scenario
 
 
+SEVERAL = 3.0
+"""Ratio of mean waits, simulated and recorded, from which neither is reliable; differences of a minute do not count."""
 MANY_KILLED = 0.25
 """Share of killed jobs above which a warning is due."""
 
@@ -131,6 +133,26 @@ def recorded_wait_notes(outcome: Outcome, *, first: bool = False) -> list[str]:
         f"{_waits(jobs.recorded_wait_s[known])}; simulated with {outcome.scheduler} for the same jobs: "
         f"{_waits((outcome.start_s - jobs.submit_s)[known])}. "
         "The difference shows how far this simulation is from what the site runs."
+    ]
+
+
+def mismatch_lines(outcome: Outcome | None) -> list[str]:
+    """A warning where recorded and simulated mean waits differ several-fold; none without records.
+
+    Args:
+        outcome: of the scheduler that the recorded waits are compared with.
+    """
+    if outcome is None or not recorded_wait_notes(outcome):
+        return []
+    known = np.isfinite(outcome.workload.recorded_wait_s)
+    recorded_s = float(outcome.workload.recorded_wait_s[known].mean())
+    simulated_s = float((outcome.start_s - outcome.workload.submit_s)[known].mean())
+    low_s, high_s = sorted((recorded_s, simulated_s))
+    if high_s < SEVERAL * max(low_s, 60.0):
+        return []
+    return [
+        f"recorded mean wait {recorded_s / 3600:.2f} h, simulated with {outcome.scheduler} {simulated_s / 3600:.2f} h: "
+        "the simulated machine differs from the real one, so neither hours nor ranking are reliable."
     ]
 
 

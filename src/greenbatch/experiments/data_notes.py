@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 
 CHANGING = re.compile(
     r"GPUs of a job ignored|partitions run on one pool|negative values set to zero|run time set to"
-    r"|job (larger than|with|without) [^:]*dropped|recorded power replaced"
+    r"|job (larger than|with|without) [^:]*dropped|recorded power replaced|idle power of the job's nodes included"
 )
 """Notes that say that the jobs, the machine or the power simulated are not those of the file."""
 

@@ -3,7 +3,7 @@
 Fields and formats: ``man sacct`` (Slurm 26.05) and ``src/sacct/print.c``. The recommended command is::
 
     TZ=UTC sacct -a -X -D -P --noconvert -S 2026-01-01 -E 2026-02-01 -o JobIDRaw,JobID,User,Account,Partition,QOS,\
-State,Submit,Eligible,Start,End,ElapsedRaw,TimelimitRaw,ReqCPUS,AllocCPUS,ConsumedEnergyRaw
+State,Submit,Eligible,Start,End,ElapsedRaw,TimelimitRaw,ReqCPUS,AllocCPUS,AllocTRES,ConsumedEnergyRaw
 """
 
 from __future__ import annotations

@@ -122,7 +122,7 @@ class Workload(Shown):
                 "power": f"known for {powered:.0%}" if powered else "unknown",
             }
         if self.notes:
-            facts["repairs"] = f"{sum(note.count for note in self.notes):,}"
+            facts["notes"] = f"{len(self.notes)} on how it was read"
         return facts
 
     def take(self, rows: NDArray[Any] | slice) -> Self:
