@@ -137,11 +137,8 @@ def _trace(section: WorkloadSection, origin: Origin, processors: int | None, str
     from greenbatch.workload import SWF_RULES, read_workload
 
     if section.file is None and section.dataset is None:
-        problem, fix = (
-            "the scenario names no trace",
-            "give --trace FILE (in Python: trace=), or set workload.file in the scenario",
-        )
-        raise InputError(problem, field="workload.file", fix=fix)
+        fix = "give --trace FILE (in Python: trace=), or set workload.file in the scenario"
+        raise InputError("the scenario names no trace", field="workload.file", fix=fix)
     return read_workload(
         origin.locate(section.file, section.dataset, trace=True),
         strict=strict,
