@@ -19,9 +19,9 @@ from typing import Any
 
 import numpy as np
 
-from greenbatch.engine.seam import Start
+from greenbatch.engine.from_view import observe_view
+from greenbatch.engine.interface import Start
 from greenbatch.engine.session import Session
-from greenbatch.engine.view_state import observe_view
 from greenbatch.envs.batch import program_of
 from greenbatch.envs.layout import layout_of
 from greenbatch.envs.preset import preset, resolve

@@ -25,13 +25,13 @@ from typing import Any
 
 import numpy as np
 
-from greenbatch import datasets
+from greenbatch import data_catalog
 from greenbatch.cluster import Cluster
 from greenbatch.energy import Site
-from greenbatch.engine.books import books
+from greenbatch.engine.accounts import books
+from greenbatch.engine.interface import Start
 from greenbatch.engine.outcome import Outcome
 from greenbatch.engine.rules import Rules
-from greenbatch.engine.seam import Start
 from greenbatch.engine.session import Session
 from greenbatch.engine.simulate import simulate
 from greenbatch.errors import DataMissing
@@ -230,7 +230,7 @@ def whole_commands(figures: Figures) -> None:
         ):  # fmt: skip
             figures[figure] = None
             try:
-                file = str(datasets.find(trace))
+                file = str(data_catalog.find(trace))
             except DataMissing:
                 continue
             run = ("simulate", "--scenario", "plain", "--trace", file, "--scheduler", "fcfs+easy", "--force", "--out")

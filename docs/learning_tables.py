@@ -13,7 +13,7 @@ from texts import NOTHING, attributes, markdown, table
 
 from greenbatch.engine import features
 from greenbatch.engine.features import Feature
-from greenbatch.engine.tally import TERMS
+from greenbatch.engine.reward_totals import TERMS
 from greenbatch.envs import preset
 from greenbatch.experiments.studies import STUDIES
 from greenbatch.learning import settings

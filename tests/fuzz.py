@@ -356,13 +356,13 @@ def run_case(kind: str, data: bytes, r: random.Random, folder: Path) -> str | No
 
 def fuzz(seed: int, until: Callable[[int], bool], folder: Path, save: Path) -> Tally:
     """Run cases until told to stop; findings are saved with their traceback."""
-    tally = Tally()
+    totals = Tally()
     number = 0
     while not until(number):
         for name, content in BESIDE.items():
             (folder / name).write_bytes(content)
         kind, data, r = make_case(seed, number)
-        tally.cases[kind] += 1
+        totals.cases[kind] += 1
         try:
             refusal = run_case(kind, data, r, folder)
         except (Exception, TooSlow):  # noqa: BLE001  # whatever it is, it is a finding
@@ -370,11 +370,11 @@ def fuzz(seed: int, until: Callable[[int], bool], folder: Path, save: Path) -> T
             place = save / f"{kind}-{seed}-{number}"
             place.with_suffix(".input").write_bytes(data)
             place.with_suffix(".txt").write_text(traceback.format_exc(), encoding="utf-8", errors="replace")
-            tally.findings.append(place.with_suffix(".txt"))
+            totals.findings.append(place.with_suffix(".txt"))
         else:
-            (tally.accepted if refusal is None else tally.refused)[kind] += 1
+            (totals.accepted if refusal is None else totals.refused)[kind] += 1
         number += 1
-    return tally
+    return totals
 
 
 def warm_up(folder: Path) -> None:
@@ -427,17 +427,17 @@ def main() -> int:
             print(run_case(kind, data, r, folder) or "accepted")
             return 0
         end = time.monotonic() + (options.minutes * 60 if options.minutes else options.seconds)
-        tally = fuzz(options.seed, lambda _: time.monotonic() > end, folder, options.save)
+        totals = fuzz(options.seed, lambda _: time.monotonic() > end, folder, options.save)
         measured.stop()
     print(f"{'kind':10} {'cases':>7} {'accepted':>9} {'refused':>8}")
     for kind in KINDS:
-        print(f"{kind:10} {tally.cases[kind]:7} {tally.accepted[kind]:9} {tally.refused[kind]:8}")
-    print(f"{'in all':10} {tally.cases.total():7} {tally.accepted.total():9} {tally.refused.total():8}\n")
+        print(f"{kind:10} {totals.cases[kind]:7} {totals.accepted[kind]:9} {totals.refused[kind]:8}")
+    print(f"{'in all':10} {totals.cases.total():7} {totals.accepted.total():9} {totals.refused.total():8}\n")
     show_coverage(measured)
-    for file in tally.findings:
+    for file in totals.findings:
         print(f"FINDING {file}")
-    print(f"{len(tally.findings)} findings in {tally.cases.total()} cases, seed {options.seed}")
-    return 1 if tally.findings else 0
+    print(f"{len(totals.findings)} findings in {totals.cases.total()} cases, seed {options.seed}")
+    return 1 if totals.findings else 0
 
 
 if __name__ == "__main__":

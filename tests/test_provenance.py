@@ -6,7 +6,7 @@ import json
 import shutil
 from importlib.metadata import version
 
-from greenbatch import datasets, provenance
+from greenbatch import data_catalog, provenance
 
 
 def record(**changes):
@@ -45,4 +45,4 @@ def test_files_of_rules_count_as_inputs(tmp_path):
     file = tmp_path / "mine.py"
     file.write_text("x = 1\n")
     found = provenance.rule_files([f"{file}:a+easy", f"{file}:b", "fcfs+easy"])
-    assert found == {"mine.py": datasets.sha256(file)}
+    assert found == {"mine.py": data_catalog.sha256(file)}

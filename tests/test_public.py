@@ -19,7 +19,7 @@ from pages import PAGES, ROOT, anchors, blocks, commands, links, mentioned_comma
 
 SOURCE = ROOT / "src" / "greenbatch"
 PACKAGES = (
-    ("arguments", "display", "errors", "storage", "files", "datasets", "provenance"),
+    ("arguments", "display", "errors", "storage", "files", "data_catalog", "provenance"),
     ("workload", "energy", "cluster"),
     ("engine",),
     ("policies",),

@@ -20,9 +20,9 @@ if TYPE_CHECKING:
 
     from greenbatch.cluster import Cluster, NodeGroup
     from greenbatch.energy import Site
+    from greenbatch.engine.interface import Policy, Start, View, Wait
     from greenbatch.engine.outcome import Outcome
     from greenbatch.engine.rules import Rules
-    from greenbatch.engine.seam import Policy, Start, View, Wait
     from greenbatch.engine.state import Queue
     from greenbatch.errors import GreenbatchError, InputError
     from greenbatch.experiments.compare import Comparison
@@ -41,7 +41,7 @@ _MODULES = {
     "energy": ("Site",),
     "engine.outcome": ("Outcome",),
     "engine.rules": ("Rules",),
-    "engine.seam": ("Policy", "Start", "View", "Wait"),
+    "engine.interface": ("Policy", "Start", "View", "Wait"),
     "engine.state": ("Queue",),
     "errors": ("GreenbatchError", "InputError"),
     "experiments.compare": ("Comparison",),

@@ -15,7 +15,7 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
-from greenbatch import datasets
+from greenbatch import data_catalog
 
 _PACKAGES = ("greenbatch", "llvmlite", "matplotlib", "numba", "numpy", "onnxruntime", "polars", "pvlib")
 
@@ -59,7 +59,7 @@ def provenance(
 def rule_files(schedulers: Sequence[str]) -> dict[str, str]:
     """File name -> SHA-256 of every Python file in the schedulers' names, as in ``my_rules.py:my_rule+easy``."""
     files = {Path(head + ".py") for name in schedulers for head, found, _ in [name.partition(".py:")] if found}
-    return {file.name: datasets.sha256(file) for file in sorted(files)}
+    return {file.name: data_catalog.sha256(file) for file in sorted(files)}
 
 
 def versions() -> dict[str, str]:

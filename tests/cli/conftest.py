@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from small import SMALL
 
-from greenbatch.engine.loop import part
+from greenbatch.engine.entry_points import part
 
 
 @pytest.fixture(scope="session", autouse=True)

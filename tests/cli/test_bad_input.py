@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from greenbatch import datasets
+from greenbatch import data_catalog
 from greenbatch.cli import main
 
 HEAD = "; MaxProcs: 8\n"
@@ -52,7 +52,7 @@ def cli(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureF
     """Run a command line that must be refused, in a folder with good files; return its one line on stderr."""
     monkeypatch.chdir(tmp_path)
     # Not by XDG_CACHE_HOME: the compiled engine lies there too.
-    monkeypatch.setattr(datasets, "cache_folder", lambda: tmp_path / "cache")
+    monkeypatch.setattr(data_catalog, "cache_folder", lambda: tmp_path / "cache")
     monkeypatch.delenv("GREENBATCH_DATA", raising=False)
     (tmp_path / "good.swf").write_text(TRACE)
     (tmp_path / "sun.csv").write_text(SERIES)

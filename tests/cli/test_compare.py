@@ -12,7 +12,7 @@ from pathlib import Path
 import polars
 import pytest
 
-from greenbatch import datasets
+from greenbatch import data_catalog
 from greenbatch.cli import compare as face
 from greenbatch.cli import main
 from greenbatch.experiments import compare as room
@@ -368,7 +368,7 @@ def test_reproduce_prints_cells_as_a_table_or_json_and_writes_a_report(greenbatc
     other = json.loads((tmp_path / "out" / "cells.json").read_text())
     assert next(c for c in other if c["scheduler"] == "FCFS")["verdict"] != "equal", "another start, another figure"
     record = json.loads((tmp_path / "out" / "provenance.json").read_text())
-    assert record["inputs"]["lublin_256_new2.swf.gz"] == datasets.sha256(root / "swf" / "lublin_256_new2.swf.gz")
+    assert record["inputs"]["lublin_256_new2.swf.gz"] == data_catalog.sha256(root / "swf" / "lublin_256_new2.swf.gz")
 
 
 def test_the_whole_trace_is_one_window(small, capsys):

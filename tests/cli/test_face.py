@@ -19,7 +19,7 @@ import numpy as np
 import polars
 import pytest
 
-from greenbatch import datasets
+from greenbatch import data_catalog
 from greenbatch.cli import app, main
 from greenbatch.cli.app import VERBS
 from greenbatch.engine.program import BACKFILLS
@@ -167,7 +167,7 @@ def test_provenance_allows_reproduction(small):
     (small / "jobs.swf").write_text("; MaxProcs: 8\n1 0 -1 100 4 -1 -1 4 50 -1 1 1 1 1 1 1 -1 -1\n")
     assert simulate("--trace", "jobs.swf", "--processors", "64", "--out", "out") == 0
     record = json.loads((small / "out" / "provenance.json").read_text())
-    assert record["inputs"] == {"jobs.swf": datasets.sha256(small / "jobs.swf")}
+    assert record["inputs"] == {"jobs.swf": data_catalog.sha256(small / "jobs.swf")}
     assert record["settings"]["scheduler"] == "f2+green"
     assert record["scenario"]["cluster"]["processors"] == 64
     assert record["scenario"]["workload"]["file"] == "jobs.swf"
@@ -175,7 +175,7 @@ def test_provenance_allows_reproduction(small):
     assert set(record["versions"]) >= {"greenbatch", "numba", "numpy"}
     assert len(record["source_sha256"]) == 64
     assert "--trace" in record["run"]["command"]
-    assert {f: datasets.sha256(small / "out" / f) for f in record["files"]} == record["files"]
+    assert {f: data_catalog.sha256(small / "out" / f) for f in record["files"]} == record["files"]
 
 
 def test_force_replaces_an_earlier_result_only(small, capsys):

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from greenbatch import datasets
+from greenbatch import data_catalog
 from greenbatch.cli import main
 from greenbatch.cli.app import VERBS, build
 from greenbatch.learning.learned import shipped_models
@@ -60,7 +60,7 @@ def test_lists_fit_60_columns_and_break_no_name(narrow, capsys):
     expected = {
         "schedulers": [*entries(), *(name.replace("/", "@") for name in shipped_models())],
         "scenario list": list(shipped_names()),
-        "data list": list(datasets.catalog()),
+        "data list": list(data_catalog.catalog()),
     }
     for command, names in expected.items():
         assert main(command.split()) == 0

@@ -16,10 +16,10 @@ from cases import site, workload
 from plain import Job, Supply
 
 from greenbatch.cluster import Cluster
-from greenbatch.engine.books import books, power_segments
+from greenbatch.engine.accounts import books, power_segments
+from greenbatch.engine.interface import Start, View, Wait
 from greenbatch.engine.program import Program
 from greenbatch.engine.rules import Rules
-from greenbatch.engine.seam import Start, View, Wait
 from greenbatch.engine.session import Session
 from greenbatch.engine.simulate import simulate
 from greenbatch.policies import scheduler

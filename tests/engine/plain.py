@@ -1,7 +1,7 @@
 """Batch scheduling written a second time, slowly and without the engine: lists, dictionaries, one second at a time.
 
 Only what the documents say is shared with the engine, no code: EASY after Mu'alem & Feitelson 2001, the variants
-after the GAS-MARL paper and notes on its simulator, ties as `engine.clock` states them.
+after the GAS-MARL paper and notes on its simulator, ties as `engine.events` states them.
 """
 
 from __future__ import annotations

@@ -13,7 +13,7 @@ from plain import Job, Supply
 
 from greenbatch.cluster import Cluster
 from greenbatch.energy import Site
-from greenbatch.engine.books import Books, books, power_segments
+from greenbatch.engine.accounts import Books, books, power_segments
 from greenbatch.engine.outcome import Outcome
 from greenbatch.engine.rules import Rules
 from greenbatch.engine.simulate import simulate

@@ -64,7 +64,7 @@ BOOKS = """
 import numpy as np
 from types import SimpleNamespace
 from greenbatch.cluster import Cluster
-from greenbatch.engine.books import books
+from greenbatch.engine.accounts import books
 outcome = SimpleNamespace(
     profile_time_s=np.array([0.0, 10.0]), profile_load_w=np.array([7.0, 5.0]), site=None,
     cluster=Cluster.pooled(1, idle_power_per_machine_w=5.0),
@@ -124,7 +124,7 @@ def test_compiled_once_said_once_loaded_later_and_never_stale(copy: Copy) -> Non
     assert warm == {**cold, "loaded": 1}
     assert Path(warm["folder"]).is_relative_to(copy.cache)
 
-    copy.edit("supply.py", "ROUNDING_J = 1e-6", "ROUNDING_J = 50.0")  # a constant: 50 J are now too close to 100 J
+    copy.edit("forecast.py", "ROUNDING_J = 1e-6", "ROUNDING_J = 50.0")  # a constant: 50 J are now too close to 100 J
     copy.edit("queue.py", "ranked[a].key <= ranked[b].key", "ranked[a].key >= ranked[b].key")  # a callee's callee
     edited, said = copy.run(SIMULATE)
     assert said.count("compiling the engine (lptpn-published; once per version)") == 1

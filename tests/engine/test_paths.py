@@ -21,10 +21,10 @@ from numpy.typing import NDArray
 from plain import Job
 
 from greenbatch.cluster import Cluster
+from greenbatch.engine.interface import Decision, Policy, Start, View, Wait
 from greenbatch.engine.outcome import Outcome
 from greenbatch.engine.program import Program
 from greenbatch.engine.rules import Rules
-from greenbatch.engine.seam import Decision, Policy, Start, View, Wait
 from greenbatch.engine.session import Session
 from greenbatch.engine.simulate import simulate
 from greenbatch.engine.state import Queue

@@ -7,10 +7,10 @@ import pytest
 
 from greenbatch.cluster import Cluster
 from greenbatch.energy import Site
+from greenbatch.engine.forecast import project_surplus
 from greenbatch.engine.program import prepare
 from greenbatch.engine.rules import Rules
 from greenbatch.engine.simulate import simulate
-from greenbatch.engine.supply import project_surplus
 from greenbatch.policies import scheduler
 from greenbatch.workload import Workload
 

@@ -14,11 +14,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from greenbatch.engine.features import QUEUE_FEATURES, STATE_FEATURES
+from greenbatch.engine.interface import Start
 from greenbatch.engine.program import Program
-from greenbatch.engine.seam import Start
+from greenbatch.engine.reward_totals import TERMS
 from greenbatch.engine.session import Session
 from greenbatch.engine.simulate import simulate
-from greenbatch.engine.tally import TERMS
 from greenbatch.envs.batch import BatchEnv, Observation
 from greenbatch.envs.preset import check, preset, resolve
 from greenbatch.errors import InputError, SupplyExhausted

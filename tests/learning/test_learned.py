@@ -16,10 +16,10 @@ import torch
 from safetensors.numpy import load_file
 
 import greenbatch as gb
-from greenbatch.engine.seam import Start, View, Wait
+from greenbatch.engine.from_view import observe_view
+from greenbatch.engine.interface import Start, View, Wait
 from greenbatch.engine.session import Session
 from greenbatch.engine.simulate import simulate
-from greenbatch.engine.view_state import observe_view
 from greenbatch.envs.batch import BatchEnv, program_of
 from greenbatch.envs.layout import layout_of
 from greenbatch.envs.preset import Preset, check, preset, resolve

@@ -16,15 +16,15 @@ data = cyclopts.App(name="data", help="List, download and locate data files.")
 @data.command(name="list")
 def list_() -> None:
     """Print every known data file, whether it is on this machine, which scenarios need it, and its terms."""
-    from greenbatch import datasets
+    from greenbatch import data_catalog
     from greenbatch.scenarios.scenario import datasets_of, shipped_names
 
     needed: dict[str, list[str]] = {}
     for scenario in shipped_names():
         for name in datasets_of(scenario):
             needed.setdefault(name, []).append(scenario)
-    for name, entry in datasets.catalog().items():
-        here = "absent" if datasets.absent([name]) else "here"
+    for name, entry in data_catalog.catalog().items():
+        here = "absent" if data_catalog.absent([name]) else "here"
         print(f"{name}  [{here}]")
         by_hand = "" if entry.urls or entry.made_from else " (to be downloaded by hand)"
         users = f"for {', '.join(needed[name])}" if name in needed else ""
@@ -43,7 +43,7 @@ def fetch(*names: str, force: Switch = False) -> None:
     force
         Download files again even if they exist.
     """
-    from greenbatch import datasets
+    from greenbatch import data_catalog
     from greenbatch.errors import InputError
 
     if not names:
@@ -51,7 +51,7 @@ def fetch(*names: str, force: Switch = False) -> None:
     for name in names:
         if sys.stderr.isatty():
             print(f"{name} ...", file=sys.stderr)
-        print(datasets.fetch(name, force=force))
+        print(data_catalog.fetch(name, force=force))
 
 
 @data.command
@@ -63,10 +63,10 @@ def path(name: str | None = None) -> None:
     name
         Name as `greenbatch data list` prints it.
     """
-    from greenbatch import datasets
+    from greenbatch import data_catalog
 
     if name is None:
-        for folder in datasets.folders():
+        for folder in data_catalog.folders():
             print(folder)
     else:
-        print(datasets.find(name))
+        print(data_catalog.find(name))

@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from greenbatch.datasets import sha256 as digest_of
+from greenbatch.data_catalog import sha256 as digest_of
 from greenbatch.errors import InputError
 from greenbatch.storage import Ours, check_folder, replacement
 

@@ -122,7 +122,7 @@ def write_outcome(outcome: Outcome, scenario: Scenario, folder: Path) -> dict[st
     import numpy as np
     import polars
 
-    from greenbatch.engine.books import power_segments
+    from greenbatch.engine.accounts import power_segments
     from greenbatch.metrics import Cut, evaluate, horizon_of, json_ready
 
     own = scenario.evaluation

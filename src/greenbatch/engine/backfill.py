@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 
 from greenbatch.engine.compile import compiled, compiled_small
+from greenbatch.engine.forecast import is_below_threshold, project_surplus
 from greenbatch.engine.queue import position_of, sort_ranked, start
 from greenbatch.engine.state import EASY, EASY_GREEN_ORDER, GREEN
-from greenbatch.engine.supply import is_below_threshold, project_surplus
 
 
 @compiled_small

@@ -15,11 +15,11 @@ import numpy as np
 from numba import types as _types
 
 from greenbatch.engine.compile import compiled, compiled_small, entry
-from greenbatch.engine.decide import advance, place
 from greenbatch.engine.features import COLUMN, fill_queue, fill_running, fill_state, fill_supply
+from greenbatch.engine.reward_totals import update_totals
 from greenbatch.engine.stacked import BATCH_TYPE, one_of
 from greenbatch.engine.state import DELAY_RELEASES, F, N
-from greenbatch.engine.tally import take_stock
+from greenbatch.engine.step import advance, place
 
 types: Any = _types
 
@@ -160,7 +160,7 @@ def step(batch: Any, layout: Any, chosen: Any, actions: Any, seen: Any, going: A
         if actions.shape[0] > 0:
             _act(s, layout, actions[a, 0], actions[a, 1])
         ended[a] = not advance(s)
-        take_stock(s, batch.tally[b], batch.user_of[b], batch.users[b], layout.terms, batch.values[b])
+        update_totals(s, batch.totals[b], batch.user_of[b], batch.users[b], layout.terms, batch.values[b])
         if not ended[a]:
             c = s.clock
             going[written] = b

@@ -11,11 +11,11 @@ from typing import Any
 
 import numpy as np
 
-from greenbatch.engine.clock import NOTHING, drain, step
 from greenbatch.engine.compile import compiled
-from greenbatch.engine.decide import fill_scores
+from greenbatch.engine.events import NOTHING, drain, step
 from greenbatch.engine.queue import rank_queue, start
 from greenbatch.engine.state import BY_RULE, OK
+from greenbatch.engine.step import fill_scores
 
 
 @compiled

@@ -14,8 +14,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from greenbatch.engine.compile import compiled, compiled_small
+from greenbatch.engine.forecast import forecast_w, project_surplus, slot_at
 from greenbatch.engine.state import F, N
-from greenbatch.engine.supply import forecast_w, project_surplus, slot_at
 
 COLUMN = np.dtype([("feature", N), ("scale", F), ("floor", F), ("ceiling", F), ("log", N)])
 """One column of an observation: its feature and its normalizer."""

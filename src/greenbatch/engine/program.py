@@ -11,9 +11,9 @@ import numpy as np
 from greenbatch.cluster import Cluster
 from greenbatch.energy import Site
 from greenbatch.engine import state as st
+from greenbatch.engine.interface import Policy
 from greenbatch.engine.outcome import Outcome
 from greenbatch.engine.rules import Rules
-from greenbatch.engine.seam import Policy
 from greenbatch.engine.settings import SETTINGS
 from greenbatch.errors import GreenbatchError, InputError, SupplyExhausted, did_you_mean
 from greenbatch.workload import Workload

@@ -8,10 +8,10 @@ import numpy as np
 
 from greenbatch.cluster import Cluster
 from greenbatch.energy import Site
+from greenbatch.engine.interface import Attributes, Decision, Nodes, Policy, Running, Start, Supply, View, Wait
 from greenbatch.engine.outcome import Outcome
 from greenbatch.engine.program import START_ONE, Program, check, outcome_of, prepare, queue_now, scores_of
 from greenbatch.engine.rules import Rules
-from greenbatch.engine.seam import Attributes, Decision, Nodes, Policy, Running, Start, Supply, View, Wait
 from greenbatch.engine.state import DELAY_FOR, DELAY_RELEASES, NO_DELAY
 from greenbatch.errors import GreenbatchError, InputError
 from greenbatch.workload import Workload
@@ -39,7 +39,7 @@ class Session:
         Raises:
             InputError: the parts do not fit together, or backfilling is conservative, which has no decisions to step.
         """
-        from greenbatch.engine.loop import part
+        from greenbatch.engine.entry_points import part
 
         _refuse_conservative(program)
         self._advance, self._place = part("advance"), part("place")
@@ -142,7 +142,7 @@ def run_plain_rule(state: Any, program: Program) -> None:
     Raises:
         InputError: the rule does not score every job, or backfilling is conservative.
     """
-    from greenbatch.engine.loop import part
+    from greenbatch.engine.entry_points import part
 
     _refuse_conservative(program)
     advance, place = part("advance"), part("place")

@@ -53,7 +53,7 @@ def run_program(workload: Workload, cluster: Cluster, site: Site | None, rules: 
         InputError: the parts do not fit together.
         SupplyExhausted: the clock left a power series that does not repeat.
     """
-    from greenbatch.engine.loop import compiled_pass, part
+    from greenbatch.engine.entry_points import compiled_pass, part
     from greenbatch.engine.session import run_plain_rule
 
     state = prepare(workload, cluster, site, rules, program)

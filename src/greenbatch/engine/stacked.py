@@ -8,8 +8,8 @@ import numba as _numba
 import numpy as np
 
 from greenbatch.engine.compile import written_in
+from greenbatch.engine.reward_totals import TOTALS, USER
 from greenbatch.engine.state import F, N, State, allocate
-from greenbatch.engine.tally import TALLY, USER
 
 numba: Any = _numba
 
@@ -22,8 +22,8 @@ class Batch(NamedTuple):
 
     states: Any
     """`State` whose arrays have an additional first axis, except the `SHARED` ones."""
-    tally: Any
-    """TALLY, shape (B,)."""
+    totals: Any
+    """TOTALS, shape (B,)."""
     user_of: Any
     """Row of ``users`` for each job, -1 if unknown, shape (B, n)."""
     users: Any
@@ -48,7 +48,7 @@ def new_batch(one: State, count: int, users: int, terms: int) -> Batch:
 
     states = {name: each if name in SHARED else zeros(each.shape, each.dtype) for name, each in one._asdict().items()}
     return Batch(
-        states=State(**states), tally=zeros((), TALLY), user_of=zeros(one.arrivals.shape, N),
+        states=State(**states), totals=zeros((), TOTALS), user_of=zeros(one.arrivals.shape, N),
         users=zeros((users,), USER), values=zeros((terms,), F),
     )  # fmt: skip
 

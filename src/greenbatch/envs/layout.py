@@ -9,8 +9,8 @@ import numpy as np
 
 from greenbatch.engine import features
 from greenbatch.engine.batch import DELAY, Layout
+from greenbatch.engine.reward_totals import TERMS
 from greenbatch.engine.state import DELAY_FOR, DELAY_RELEASES, NO_DELAY
-from greenbatch.engine.tally import TERMS
 from greenbatch.envs.preset import Column, Preset
 from greenbatch.errors import InputError
 

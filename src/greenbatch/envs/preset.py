@@ -122,7 +122,7 @@ class Action(Section):
 
 
 class Reward(Section):
-    """A weighted sum of terms (see ``engine.tally.TERMS``)."""
+    """A weighted sum of terms (see ``engine.reward_totals.TERMS``)."""
 
     terms: dict[str, Weight]
     """Name of a term -> its weight; negative weights make it a cost."""
@@ -234,7 +234,7 @@ def _check_settings(made: Preset, file: str | Path | None, lines: Mapping[Any, i
 def _check_names(made: Preset, file: str | Path | None) -> None:
     from greenbatch.engine import features
     from greenbatch.engine.program import BACKFILLS
-    from greenbatch.engine.tally import TERMS
+    from greenbatch.engine.reward_totals import TERMS
 
     seen = made.observation
     for field, names, known in (

@@ -8,9 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from greenbatch.engine.program import Program, check, prepare
+from greenbatch.engine.reward_totals import TERMS, TOTALS, USER
 from greenbatch.engine.stacked import new_batch, row
 from greenbatch.engine.state import allocate
-from greenbatch.engine.tally import TALLY, TERMS, USER
 from greenbatch.errors import InputError
 from greenbatch.scenarios import Scenario
 
@@ -28,7 +28,7 @@ class Simulations:
             program: the engine program of the scheduler.
             count: number of simulations.
             jobs: jobs per window.
-            terms: reward terms to accumulate (see ``engine.tally.TERMS``).
+            terms: reward terms to accumulate (see ``engine.reward_totals.TERMS``).
 
         Raises:
             InputError: the program does not fit the scenario.
@@ -70,12 +70,12 @@ class Simulations:
         states.clock[some] = trace.clock
         states.clock.now_s[some] = submit_s.min(axis=1)
         batch.users[some] = np.zeros(1, USER)
-        tally = np.zeros(len(starts), TALLY).view(np.recarray)
-        tally.begin_s, tally.until_s, tally.users = submit_s.min(axis=1), np.nan, batch.users.shape[1]
+        totals = np.zeros(len(starts), TOTALS).view(np.recarray)
+        totals.begin_s, totals.until_s, totals.users = submit_s.min(axis=1), np.nan, batch.users.shape[1]
         run_s = trace.jobs.run_s[rows]
-        tally.jobs_j = np.sum(trace.jobs.power_w[rows] * run_s, axis=1)
-        tally.window_work_s = np.sum(run_s * trace.jobs.processors[rows], axis=1) / trace.set.processors
-        batch.tally[some] = tally
+        totals.jobs_j = np.sum(trace.jobs.power_w[rows] * run_s, axis=1)
+        totals.window_work_s = np.sum(run_s * trace.jobs.processors[rows], axis=1) / trace.set.processors
+        batch.totals[some] = totals
         batch.values[some] = 0.0
 
     def check(self, ended: Ints) -> None:

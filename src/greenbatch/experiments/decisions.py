@@ -25,9 +25,9 @@ from greenbatch.experiments.drawing import (
 from greenbatch.experiments.tables import Cell, Table
 
 if TYPE_CHECKING:
+    from greenbatch.engine.interface import View
     from greenbatch.engine.outcome import Outcome
     from greenbatch.engine.program import Program
-    from greenbatch.engine.seam import View
     from greenbatch.learning.learned import Answer, LearnedPolicy, LearnedScheduler
     from greenbatch.workload import Workload
 
@@ -96,7 +96,7 @@ class _Watched:
         return self.scheduler.program(workload)
 
     def policy(self) -> LearnedPolicy:
-        from greenbatch.engine.view_state import observe_view
+        from greenbatch.engine.from_view import observe_view
 
         policy, made, eager = self.scheduler.policy(), self.made, self.scheduler.eager
         ask, layout = policy.answer, policy.layout

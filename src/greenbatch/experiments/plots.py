@@ -64,7 +64,7 @@ def power_plots(outcomes: Mapping[str, Outcome], hours: float = 48.0) -> list[Pi
 
     Source of the form: GAS-MARL Fig. 7.
     """
-    from greenbatch.engine.books import books, power_segments
+    from greenbatch.engine.accounts import books, power_segments
 
     powered = {name: o for name, o in outcomes.items() if o.site is not None and np.isfinite(o.workload.power_w).all()}
     if not powered:

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from greenbatch.datasets import need
+from greenbatch.data_catalog import need
 from greenbatch.errors import InputError
 from greenbatch.experiments.compare import Progress, compare
 from greenbatch.scenarios.scenario import datasets_of

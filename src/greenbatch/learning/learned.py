@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from greenbatch.engine.interface import Decision, Start, View, Wait
 from greenbatch.engine.program import BACKFILLS, Program
-from greenbatch.engine.seam import Decision, Start, View, Wait
 from greenbatch.engine.settings import A_YEAR_S, SEED, Parameter
 from greenbatch.envs.preset import PRICES_KIND
 from greenbatch.errors import InputError
@@ -88,7 +88,7 @@ class LearnedPolicy:
         Raises:
             InputError: the machine is larger than in training, or the scores are not finite.
         """
-        from greenbatch.engine.view_state import observe_view
+        from greenbatch.engine.from_view import observe_view
 
         self._check_size(view)
         seen = observe_view(view, self.layout)

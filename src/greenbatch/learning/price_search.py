@@ -94,7 +94,7 @@ class Trial:
         if (clock["status"] != 0).any() or (clock["started"] < self.jobs).any():
             return np.full((len(starts), len(TERMS)), np.nan)
         found: Floats = batch.values[: len(starts)].copy()
-        found[:, 2] *= batch.tally["window_work_s"][: len(starts)]
+        found[:, 2] *= batch.totals["window_work_s"][: len(starts)]
         found[:, 2] /= [self.baseline_s(int(start)) for start in starts]
         return found
 

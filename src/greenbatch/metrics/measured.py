@@ -13,7 +13,7 @@ from greenbatch.errors import InputError
 from greenbatch.metrics.jobs import PER_JOB, Floats, Mask
 
 if TYPE_CHECKING:
-    from greenbatch.engine.books import Books
+    from greenbatch.engine.accounts import Books
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -100,7 +100,7 @@ class Measured:
         """Energy over a given interval, including idle power before and after the schedule; None as for `books`."""
         if self.outcome.site is None or not self.has_power:
             return None
-        from greenbatch.engine.books import books  # compiled code: load Numba only if energy is needed
+        from greenbatch.engine.accounts import books  # compiled code: load Numba only if energy is needed
 
         return books(self.outcome, start_s, end_s)
 

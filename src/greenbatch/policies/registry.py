@@ -19,8 +19,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from greenbatch.arguments import some_text
+from greenbatch.engine.interface import Decision, Policy, View
 from greenbatch.engine.program import Program
-from greenbatch.engine.seam import Decision, Policy, View
 from greenbatch.engine.settings import Parameter
 from greenbatch.engine.state import Queue
 from greenbatch.errors import GreenbatchError, InputError
@@ -118,7 +118,7 @@ def _rule_entry(name: str, function: RuleFunction, *, fixed: bool = False) -> En
 def policy(name: str) -> Callable[[type], type]:
     """Register a policy class under a name (decorator).
 
-    Instances answer views (`greenbatch.engine.seam.Policy`); every simulation creates one, without arguments.
+    Instances answer views (`greenbatch.engine.interface.Policy`); every simulation creates one, without arguments.
 
     Args:
         name: its name on the command line, without blanks and without ``+ , : @ =``.
@@ -242,7 +242,7 @@ def _frozen_names(function: Any) -> tuple[Hashable, ...]:
 
 @cache
 def _compile(function: RuleFunction, built_in: bool, _: tuple[Hashable, ...]) -> RuleFunction | None:
-    from greenbatch.engine.loop import compile_rule
+    from greenbatch.engine.entry_points import compile_rule
 
     try:
         return compile_rule(function, cached=built_in)

@@ -19,11 +19,11 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeGuard, overload
 
-from greenbatch import datasets, provenance
+from greenbatch import data_catalog, provenance
 from greenbatch.arguments import some_text
+from greenbatch.engine.interface import Policy
 from greenbatch.engine.program import BACKFILLS, Program
 from greenbatch.engine.program import Scheduler as Simulated
-from greenbatch.engine.seam import Policy
 from greenbatch.engine.settings import SETTINGS, Parameter
 from greenbatch.errors import InputError, did_you_mean
 from greenbatch.policies import green, registry, rules  # noqa: F401  (importing the others registers their policies)
@@ -245,7 +245,7 @@ def input_files(deciders: Iterable[Decider]) -> dict[str, str]:
             from greenbatch.learning.learned import weights_file
 
             weights = weights_file(model["preset"], model["folder"])
-            files[f"{model['preset']}@{model['folder']}/{weights.name}"] = datasets.sha256(weights)
+            files[f"{model['preset']}@{model['folder']}/{weights.name}"] = data_catalog.sha256(weights)
     return files
 
 

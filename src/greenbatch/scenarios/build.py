@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from greenbatch import datasets
+from greenbatch import data_catalog
 from greenbatch.cluster import Cluster
 from greenbatch.errors import DataMissing, InputError
 from greenbatch.scenarios.toml import Place, line_of
@@ -51,7 +51,7 @@ class Origin:
             InputError: the file does not exist.
         """
         if dataset is not None:
-            return datasets.find(dataset)
+            return data_catalog.find(dataset)
         outside = trace and self.trace_folder is not None
         folder = self.trace_folder if outside and self.trace_folder is not None else self.file.parent
         path = folder / Path(file or "").expanduser()

@@ -264,8 +264,8 @@ def load_scenario(
 
 
 def _trace_keys(trace: str | Path) -> dict[str, Any]:
-    from greenbatch import datasets
+    from greenbatch import data_catalog
 
-    if str(trace) in datasets.catalog() and not Path(trace).exists():
+    if str(trace) in data_catalog.catalog() and not Path(trace).exists():
         return {"workload.dataset": str(trace), "workload.file": None}
     return {"workload.file": str(trace), "workload.dataset": None}

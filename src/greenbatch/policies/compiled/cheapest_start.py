@@ -13,13 +13,13 @@ import numpy as np
 from numba import types as _types
 
 from greenbatch.cluster import Cluster
-from greenbatch.engine.clock import tick_after
 from greenbatch.engine.compile import compiled
-from greenbatch.engine.decide import advance
+from greenbatch.engine.events import tick_after
+from greenbatch.engine.forecast import project_surplus, slot_at
 from greenbatch.engine.program import Pass
 from greenbatch.engine.queue import position_of, rank_queue, start
 from greenbatch.engine.rules import Rules
-from greenbatch.engine.supply import project_surplus, slot_at
+from greenbatch.engine.step import advance
 from greenbatch.workload import Workload
 
 ROUNDING = 1e-9

@@ -10,13 +10,13 @@ from typing import Any
 
 import numpy as np
 
-from greenbatch.engine.clock import drain, next_event
 from greenbatch.engine.compile import compiled
-from greenbatch.engine.decide import advance
+from greenbatch.engine.events import drain, next_event
+from greenbatch.engine.forecast import is_below_threshold, project_surplus
 from greenbatch.engine.program import Pass
 from greenbatch.engine.queue import position_of, rank_queue, start
 from greenbatch.engine.state import OK
-from greenbatch.engine.supply import is_below_threshold, project_surplus
+from greenbatch.engine.step import advance
 
 
 @compiled

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from greenbatch.engine.compile import compiled
-from greenbatch.engine.supply import forecast_w, slot_at
+from greenbatch.engine.forecast import forecast_w, slot_at
 
 BIN_S = 1800.0
 """Length of a half-hour. [s]"""

@@ -23,12 +23,12 @@ from numpy.typing import NDArray
 
 from greenbatch.cluster import Cluster
 from greenbatch.engine.compile import compiled, compiled_allocating, entry
-from greenbatch.engine.decide import advance
 from greenbatch.engine.program import Pass, Program
 from greenbatch.engine.queue import position_of, sort_ranked, start
+from greenbatch.engine.reward_totals import update_totals
 from greenbatch.engine.rules import Rules
 from greenbatch.engine.stacked import BATCH_TYPE, one_of
-from greenbatch.engine.tally import take_stock
+from greenbatch.engine.step import advance
 from greenbatch.policies.compiled.lookahead.arrivals import (
     ALL,
     SHORTS,
@@ -271,7 +271,7 @@ def _many(batch: Any, chosen: Any, numbers: Any, progress: Any, terms: Any) -> N
         b = chosen[a]
         s = one_of(batch, b)
         run_lookahead(s, numbers, progress[b])
-        take_stock(s, batch.tally[b], batch.user_of[b], batch.users[b], terms, batch.values[b])
+        update_totals(s, batch.totals[b], batch.user_of[b], batch.users[b], terms, batch.values[b])
 
 
 _NUMBERS, _PROGRESS = types.Array(types.float64, 1, "C"), types.Array(types.float64, 2, "C")

@@ -14,7 +14,7 @@ from numba import types as _types
 
 from greenbatch.engine.batch import LAYOUT_TYPE, SEEN_TYPE, Layout, Seen, observe_one
 from greenbatch.engine.compile import entry
-from greenbatch.engine.seam import View
+from greenbatch.engine.interface import View
 from greenbatch.engine.stacked import STATE_TYPE
 from greenbatch.engine.state import CLOCK, JOB, QUEUED, RANKED, RUNNING, SEGMENT, SETTINGS, SLOT, STEP, N, State
 

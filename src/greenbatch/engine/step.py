@@ -11,7 +11,8 @@ from typing import Any
 import numpy as np
 
 from greenbatch.engine.backfill import backfill, backfill_arrival, reserve
-from greenbatch.engine.clock import (
+from greenbatch.engine.compile import compiled, compiled_allocating
+from greenbatch.engine.events import (
     ARRIVAL,
     NOTHING,
     drain,
@@ -22,7 +23,6 @@ from greenbatch.engine.clock import (
     next_tick_s,
     step,
 )
-from greenbatch.engine.compile import compiled, compiled_allocating
 from greenbatch.engine.queue import position_of, start
 from greenbatch.engine.state import (
     BAD_SCORE,

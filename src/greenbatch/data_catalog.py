@@ -1,7 +1,7 @@
 """The catalog of real data files: finding them on this machine, and downloading them on request.
 
-A file is named by its path under the data folder, e.g. ``swf/lublin_256.swf.gz``; ``datasets.toml`` next to this module
-gives its description, origin and checksum. Only `fetch` accesses the network.
+A file is named by its path under the data folder, e.g. ``swf/lublin_256.swf.gz``; ``data_catalog.toml`` next to this
+module gives its description, origin and checksum. Only `fetch` accesses the network.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from pathlib import Path, PurePosixPath
 from greenbatch.errors import DataMissing, InputError, did_you_mean
 from greenbatch.storage import replace_file
 
-_CATALOG = Path(__file__).with_name("datasets.toml")
+_CATALOG = Path(__file__).with_name("data_catalog.toml")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

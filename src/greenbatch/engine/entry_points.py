@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 
 from greenbatch.engine.compile import PLAIN, entry, machine_code
 from greenbatch.engine.conservative import run_conservative
-from greenbatch.engine.decide import advance, choose, place
 from greenbatch.engine.stacked import STATE_TYPE
 from greenbatch.engine.state import NO_DELAY, Queue
+from greenbatch.engine.step import advance, choose, place
 
 types: Any = _types
 
@@ -63,7 +63,7 @@ def part(name: str) -> Callable[..., Any]:
     """A compiled entry point of the engine, compiled on first use.
 
     ``priority`` and ``conservative`` simulate to the end: ``(state, rule)``; ``advance`` and ``place`` are the steps of
-    a session (see `engine.decide`); ``no-rule`` is passed instead of a rule if jobs have fixed scores.
+    a session (see `engine.step`); ``no-rule`` is passed instead of a rule if jobs have fixed scores.
     """
     function, signature = _PARTS[name]
     return cast(Callable[..., Any], entry(name, function, signature, rule=name == "no-rule"))

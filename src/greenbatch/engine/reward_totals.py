@@ -13,7 +13,7 @@ import numpy as np
 from greenbatch.engine.compile import compiled, compiled_small
 from greenbatch.engine.state import SUPPLY_EXHAUSTED, F, N
 
-TALLY = np.dtype(
+TOTALS = np.dtype(
     [("begin_s", F), ("jobs_j", F), ("counted", N), ("bounded_slowdown", F), ("wait_s", F), ("turnaround_s", F),
      ("slowdown", F), ("work_s", F), ("largest_end_s", F), ("step", N), ("until_s", F), ("load_j", F),
      ("renewable_j", F), ("window_work_s", F), ("users", N)]
@@ -46,34 +46,34 @@ TERMS: dict[str, str] = {
 
 
 @compiled_small
-def _count_started(s: Any, tally: Any, user_of: Any, users: Any) -> None:
+def _count_started(s: Any, totals: Any, user_of: Any, users: Any) -> None:
     c = s.clock
-    while tally.counted < c.started:
-        number = s.started[tally.counted]
+    while totals.counted < c.started:
+        number = s.started[totals.counted]
         job = s.jobs[number]
         wait_s = job.start_s - job.submit_s
         bounded = max(1.0, (wait_s + job.run_s) / max(job.run_s, SHORTEST_RUN_S))
-        tally.bounded_slowdown += bounded
-        tally.wait_s += wait_s
-        tally.turnaround_s += wait_s + job.run_s
-        tally.slowdown += (wait_s + job.run_s) / job.run_s
-        tally.work_s += job.run_s * job.processors
-        tally.largest_end_s = max(tally.largest_end_s, job.end_s)
-        if tally.users > 0 and user_of[number] >= 0:
+        totals.bounded_slowdown += bounded
+        totals.wait_s += wait_s
+        totals.turnaround_s += wait_s + job.run_s
+        totals.slowdown += (wait_s + job.run_s) / job.run_s
+        totals.work_s += job.run_s * job.processors
+        totals.largest_end_s = max(totals.largest_end_s, job.end_s)
+        if totals.users > 0 and user_of[number] >= 0:
             users[user_of[number]].jobs += 1
             users[user_of[number]].bounded_slowdown += bounded
-        tally.counted += 1
+        totals.counted += 1
 
 
 @compiled_small
-def _pay(s: Any, tally: Any) -> None:
+def _pay(s: Any, totals: Any) -> None:
     """Add the energy used since the last call."""
     c, p = s.clock, s.set
     if c.steps == 0 or p.supply_slots == 0:
         return
-    if np.isnan(tally.until_s):
-        tally.until_s = s.profile[0].time_s
-    k, at_s = tally.step, tally.until_s
+    if np.isnan(totals.until_s):
+        totals.until_s = s.profile[0].time_s
+    k, at_s = totals.step, totals.until_s
     while at_s < c.now_s:
         while k + 1 < c.steps and s.profile[k + 1].time_s <= at_s:
             k += 1
@@ -89,16 +89,16 @@ def _pay(s: Any, tally: Any) -> None:
         if k + 1 < c.steps:
             next_s = min(next_s, s.profile[k + 1].time_s)
         load_w = s.profile[k].load_w
-        tally.load_j += load_w * (next_s - at_s)
-        tally.renewable_j += min(load_w, s.supply_w[int(slot) % p.supply_slots]) * (next_s - at_s)
+        totals.load_j += load_w * (next_s - at_s)
+        totals.renewable_j += min(load_w, s.supply_w[int(slot) % p.supply_slots]) * (next_s - at_s)
         at_s = next_s
-    tally.step, tally.until_s = k, at_s
+    totals.step, totals.until_s = k, at_s
 
 
 @compiled
-def _over_users(tally: Any, users: Any, mean: bool) -> float:
+def _over_users(totals: Any, users: Any, mean: bool) -> float:
     total, largest, seen = 0.0, 0.0, 0
-    for u in range(tally.users):
+    for u in range(totals.users):
         if users[u].jobs > 0:
             value = users[u].bounded_slowdown / users[u].jobs
             total += value
@@ -110,25 +110,25 @@ def _over_users(tally: Any, users: Any, mean: bool) -> float:
 
 
 @compiled_small
-def _service(s: Any, tally: Any, term: int) -> float:
+def _service(s: Any, totals: Any, term: int) -> float:
     """Current value of a term about jobs."""
     n = s.jobs.shape[0]
     if term == BOUNDED_SLOWDOWN:
-        return float(tally.bounded_slowdown / n)
+        return float(totals.bounded_slowdown / n)
     if term == WAIT:
-        return float(tally.wait_s / n)
+        return float(totals.wait_s / n)
     if term == TURNAROUND:
-        return float(tally.turnaround_s / n)
+        return float(totals.turnaround_s / n)
     if term == SLOWDOWN:
-        return float(tally.slowdown / n)
-    span_s = tally.largest_end_s - tally.begin_s  # utilization
-    return float(tally.work_s / (span_s * s.set.processors)) if span_s > 0.0 else 0.0
+        return float(totals.slowdown / n)
+    span_s = totals.largest_end_s - totals.begin_s  # utilization
+    return float(totals.work_s / (span_s * s.set.processors)) if span_s > 0.0 else 0.0
 
 
 @compiled
-def _accrued(s: Any, tally: Any) -> float:
+def _accrued(s: Any, totals: Any) -> float:
     """Bounded slowdown of started jobs, and of waiting jobs as if they started now."""
-    c, total = s.clock, tally.bounded_slowdown
+    c, total = s.clock, totals.bounded_slowdown
     for i in range(c.first, c.last):
         job = s.jobs[s.queue[i].job]
         total += max(1.0, (c.now_s - job.submit_s + job.run_s) / max(job.run_s, SHORTEST_RUN_S))
@@ -136,33 +136,33 @@ def _accrued(s: Any, tally: Any) -> float:
 
 
 @compiled_small
-def _value(s: Any, tally: Any, users: Any, term: int) -> float:
+def _value(s: Any, totals: Any, users: Any, term: int) -> float:
     if term <= UTILIZATION:
-        return float(_service(s, tally, term))
+        return float(_service(s, totals, term))
     if term <= MEAN_USER:
-        return float(_over_users(tally, users, term == MEAN_USER))
+        return float(_over_users(totals, users, term == MEAN_USER))
     if term == ACCRUED_BOUNDED_SLOWDOWN:
-        return _accrued(s, tally)
+        return _accrued(s, totals)
     if term == RENEWABLE_UTILIZATION:
-        return float(tally.renewable_j / tally.load_j) if tally.load_j > 0.0 else 0.0
+        return float(totals.renewable_j / totals.load_j) if totals.load_j > 0.0 else 0.0
     if term == BROWN_ENERGY:
-        return float((tally.load_j - tally.renewable_j) / tally.jobs_j) if tally.jobs_j > 0.0 else 0.0
-    return float((s.clock.now_s - tally.begin_s) / tally.window_work_s)
+        return float((totals.load_j - totals.renewable_j) / totals.jobs_j) if totals.jobs_j > 0.0 else 0.0
+    return float((s.clock.now_s - totals.begin_s) / totals.window_work_s)
 
 
 @compiled
-def take_stock(s: Any, tally: Any, user_of: Any, users: Any, terms: Any, values: Any) -> None:
+def update_totals(s: Any, totals: Any, user_of: Any, users: Any, terms: Any, values: Any) -> None:
     """Update the totals and write the current value of each term.
 
     Args:
         s: the state.
-        tally: TALLY.
+        totals: TOTALS.
         user_of: row of ``users`` for each job, -1 if unknown, shape (n,).
-        users: USER, shape (>= tally.users,).
+        users: USER, shape (>= totals.users,).
         terms: codes, shape (t,).
         values: shape (t,).
     """
-    _count_started(s, tally, user_of, users)
-    _pay(s, tally)
+    _count_started(s, totals, user_of, users)
+    _pay(s, totals)
     for k in range(terms.shape[0]):
-        values[k] = _value(s, tally, users, terms[k])
+        values[k] = _value(s, totals, users, terms[k])
