@@ -139,13 +139,13 @@ def one_decision() -> Work:
     """A thousand observations of a learned policy, each from a View."""
     import greenbatch as gb
 
-    preset, resolve = first_of("envs.preset:preset"), first_of("envs.preset:resolve")
+    preset, resolve = (first_of(f"presets.preset:{name}", f"envs.preset:{name}") for name in ("preset", "resolve"))
     observe = first_of("engine.from_view:observe_view", "engine.from_view:observe_view")
     start, session = first_of("engine.interface:Start", "engine.interface:Start"), first_of("engine.session:Session")
     scenario = gb.load_scenario("default")
     made = resolve(preset("gas-marl"), scenario)
-    layout = first_of("envs.layout:layout_of")(made)
-    program = first_of("envs.batch:program_of")(made, "none")
+    layout = first_of("presets.layout:layout_of", "envs.layout:layout_of")(made)
+    program = first_of("presets.layout:program_of", "envs.batch:program_of")(made, "none")
     views, steps = [], session(
         scenario.window(0, 600), scenario.cluster, scenario.site, scenario.rules, program
     )  # fmt: skip
@@ -164,7 +164,7 @@ def training_epoch() -> Work:
 
     torch.set_num_threads(1)
     build = first_of("learning.networks:build")
-    shapes_of = first_of("models.shapes:shapes_of", "learning.shapes:shapes_of")
+    shapes_of = first_of("presets.shapes:shapes_of", "learning.shapes:shapes_of")
     learner = first_of("learning.training.ppo:Learner", "learning.ppo:Learner")
     settings = first_of("learning.training.ppo:UpdateSettings", "learning.ppo:UpdateSettings")
     collect = first_of("learning.training.rollout:collect", "learning.rollout:collect")

@@ -30,7 +30,7 @@ from greenbatch.learning.networks import build, gasmarl, layers
 from greenbatch.learning.networks.linear_by_hand import filled
 from greenbatch.learning.ppo import Learner, UpdateSettings
 from greenbatch.learning.rollout import collect
-from greenbatch.learning.shapes import shapes_of
+from greenbatch.presets.shapes import shapes_of
 from greenbatch.scenarios import load_scenario
 
 CASES = (("gas-marl", "gas-marl/lublin-256", "green"), ("rlscheduler", "rlscheduler/lublin-1", "easy-schedgym"))

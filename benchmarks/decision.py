@@ -22,13 +22,12 @@ import numpy as np
 from greenbatch.engine.from_view import observe_view
 from greenbatch.engine.interface import Start
 from greenbatch.engine.session import Session
-from greenbatch.envs.batch import program_of
-from greenbatch.envs.layout import layout_of
-from greenbatch.envs.preset import preset, resolve
-from greenbatch.learning.learned import graph_of
-from greenbatch.learning.model import load_model
-from greenbatch.learning.onnx_graph import build, load
-from greenbatch.learning.shapes import Shapes, shapes_of
+from greenbatch.models.model import load_model
+from greenbatch.models.network import graph_of
+from greenbatch.models.onnx_graph import build, load
+from greenbatch.presets.layout import layout_of, program_of
+from greenbatch.presets.preset import preset, resolve
+from greenbatch.presets.shapes import Shapes, shapes_of
 from greenbatch.scenarios import load_scenario
 
 TARGETS: dict[str, float] = {

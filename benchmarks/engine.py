@@ -35,8 +35,8 @@ from greenbatch.engine.rules import Rules
 from greenbatch.engine.session import Session
 from greenbatch.engine.simulate import simulate
 from greenbatch.errors import DataMissing
-from greenbatch.policies import scheduler
 from greenbatch.scenarios import load_scenario
+from greenbatch.schedulers import scheduler
 from greenbatch.workload import Workload
 
 TARGETS: dict[str, tuple[str, float]] = {

@@ -28,7 +28,7 @@ from greenbatch.learning.device import prepared
 from greenbatch.learning.networks import build
 from greenbatch.learning.ppo import Learner, UpdateSettings, likelihood
 from greenbatch.learning.rollout import Trajectories, collect
-from greenbatch.learning.shapes import shapes_of
+from greenbatch.presets.shapes import shapes_of
 from greenbatch.scenarios import load_scenario
 
 SCENARIO, WINDOWS, JOBS = "gas-marl/lublin-256", 100, 256

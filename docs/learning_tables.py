@@ -14,9 +14,8 @@ from texts import NOTHING, attributes, markdown, table
 from greenbatch.engine import features
 from greenbatch.engine.features import Feature
 from greenbatch.engine.reward_totals import TERMS
-from greenbatch.envs import preset
 from greenbatch.experiments.studies import STUDIES
-from greenbatch.learning import settings
+from greenbatch.presets import preset, training
 
 
 def feature_table(known: Mapping[str, Feature]) -> str:
@@ -26,7 +25,7 @@ def feature_table(known: Mapping[str, Feature]) -> str:
 
 
 def normalizers() -> str:
-    """Scales that depend on the scenario, as `envs.preset.resolve` documents them."""
+    """Scales that depend on the scenario, as `presets.preset.resolve` documents them."""
     doc = markdown(preset.resolve.__doc__)
     found = re.findall(r"`([a-z_*]+)`: (.+?)(?= `[a-z_*]+`: | Raises:|$)", doc)
     return table(("Scale", "Value"), ((f"`{name}`", text[:1].upper() + text[1:]) for name, text in found))
@@ -115,7 +114,7 @@ LEARNING: dict[str, Callable[[], str]] = {
     "normalizers": normalizers,
     "reward-terms": terms,
     "presets": presets,
-    "training-keys": partial(keys, settings.TrainingSettings),
+    "training-keys": partial(keys, training.TrainingSettings),
     "studies": studies,
 }
 """Name -> the function that makes it."""

@@ -9,10 +9,10 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from greenbatch.learning.learned import shipped_models
-from greenbatch.learning.model import RECORD, read_record
-from greenbatch.learning.records import planner_limits
 from greenbatch.learning.windows import seen_jobs
+from greenbatch.models.find import shipped_models
+from greenbatch.models.model import RECORD, read_record
+from greenbatch.models.records import planner_limits
 from greenbatch.scenarios import load_scenario
 from greenbatch.scenarios.profile import profile
 

@@ -23,11 +23,10 @@ from greenbatch.energy.units import BOUNDS, CANONICAL, UNITS
 from greenbatch.engine.program import BACKFILL_MEANINGS
 from greenbatch.engine.settings import Parameter, plain
 from greenbatch.metrics import METRICS, PER_JOB
-from greenbatch.policies import entries
-from greenbatch.policies.schedulers import backfill_parameters
 from greenbatch.scenarios import shipped_names
 from greenbatch.scenarios.scenario import SHIPPED
 from greenbatch.scenarios.toml import read_toml
+from greenbatch.schedulers import backfill_parameters, entries
 
 
 def policies() -> str:

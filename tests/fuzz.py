@@ -51,8 +51,8 @@ from greenbatch.errors import GreenbatchError
 
 SLOW_S = 20
 MEASURED = (
-    "greenbatch.workload", "greenbatch.energy", "greenbatch.scenarios", "greenbatch.learning.records",
-    "greenbatch.learning.model", "greenbatch.learning.runs", "greenbatch.learning.checkpoint",
+    "greenbatch.workload", "greenbatch.energy", "greenbatch.scenarios", "greenbatch.models.records",
+    "greenbatch.models.model", "greenbatch.learning.runs", "greenbatch.learning.checkpoint",
     "greenbatch.learning.counters", "greenbatch.learning.log",
 )  # fmt: skip
 
@@ -213,10 +213,10 @@ def run_model(r: random.Random, path: Path) -> None:
     from greenbatch.experiments.compare import compare
     from greenbatch.experiments.model_warnings import model_warnings
     from greenbatch.experiments.retrained import plan_of
-    from greenbatch.learning.learned import graph_of
-    from greenbatch.learning.model import load_model
-    from greenbatch.policies import scheduler_table
+    from greenbatch.models.model import load_model
+    from greenbatch.models.network import graph_of
     from greenbatch.scenarios import load_scenario
+    from greenbatch.schedulers import scheduler_table
 
     planner = b'"gas-marl-plus"' in path.read_bytes()
     weights = TRAINED / ("planner" if planner else "network") / "model" / "actor.safetensors"
@@ -265,7 +265,7 @@ def run_log(r: random.Random, path: Path) -> None:
 
 def _simulate(r: random.Random, workload: object, scenario: object) -> None:
     """A few jobs under some scheduler; the machine is as large as needed where there is no scenario."""
-    from greenbatch import policies
+    from greenbatch import schedulers
     from greenbatch.cluster import Cluster
     from greenbatch.engine.rules import Rules
     from greenbatch.engine.simulate import simulate
@@ -281,7 +281,7 @@ def _simulate(r: random.Random, workload: object, scenario: object) -> None:
         cluster, site, rules = Cluster.pooled(int(workload.processors.max())), None, Rules()
     else:
         cluster, site, rules = scenario.cluster, scenario.site, scenario.rules
-    json_ready(evaluate(simulate(workload, cluster, site, rules, policies.scheduler(name))))
+    json_ready(evaluate(simulate(workload, cluster, site, rules, schedulers.scheduler(name))))
 
 
 KINDS: dict[str, Kind] = {

@@ -38,7 +38,7 @@ from greenbatch.cli import main
 from greenbatch.experiments import reproduce, studies
 from greenbatch.learning.checkpoint import load_checkpoint
 from greenbatch.learning.log import read_log
-from greenbatch.learning.model import load_model
+from greenbatch.models.model import load_model
 
 HIDDEN = ".greenbatch-"
 CHANGES = {

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from greenbatch.learning.counters import Counters
-from greenbatch.learning.model import training_record
 from greenbatch.learning.plan import Plan, make_plan
+from greenbatch.learning.records import training_record
 from greenbatch.scenarios import Scenario
 
 WITHOUT_VALIDATION = {"training.jobs": 10, "training.validation.windows": 0, "training.keep": "last"}

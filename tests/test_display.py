@@ -15,8 +15,8 @@ import pytest
 
 import greenbatch as gb
 from greenbatch.display import Strong, html_table, span_text
-from greenbatch.learning.learned import SHIPPED
-from greenbatch.learning.model import load_model
+from greenbatch.models.find import SHIPPED
+from greenbatch.models.model import load_model
 
 HOSTILE = "<script>alert('&')</script>"
 TAGS = {"table", "caption", "thead", "tbody", "tr", "th", "td", "br", "strong", "p"}

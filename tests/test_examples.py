@@ -14,7 +14,8 @@ from pathlib import Path
 import pytest
 
 from greenbatch.cli import main
-from greenbatch.policies import entries, registry
+from greenbatch.policies import registry
+from greenbatch.schedulers import entries
 from pages import PAGES, ROOT, blocks, commands, prose
 
 EXAMPLES = ROOT / "examples"
@@ -163,7 +164,7 @@ def test_the_made_tables_hold_every_policy_backfilling_metric_and_key() -> None:
 
     from greenbatch.engine.program import BACKFILLS
     from greenbatch.metrics import METRICS
-    from greenbatch.policies import entries
+    from greenbatch.schedulers import entries
 
     made = {name: make() for name, make in TABLES.items()}
     everything = "\n".join(made.values())

@@ -30,8 +30,9 @@ if TYPE_CHECKING:
     from greenbatch.experiments.reproduce import reproduce
     from greenbatch.experiments.run import compare, simulate
     from greenbatch.metrics import evaluate
-    from greenbatch.policies import policy, rule, scheduler
+    from greenbatch.policies import policy, rule
     from greenbatch.scenarios import Scenario, load_scenario
+    from greenbatch.schedulers import scheduler
     from greenbatch.workload import Workload, read_workload
 
 __version__ = "0.1.0"
@@ -49,8 +50,9 @@ _MODULES = {
     "experiments.reproduce": ("reproduce",),
     "experiments.run": ("compare", "simulate"),
     "metrics": ("evaluate",),
-    "policies": ("policy", "rule", "scheduler"),
+    "policies": ("policy", "rule"),
     "scenarios": ("Scenario", "load_scenario"),
+    "schedulers": ("scheduler",),
     "workload": ("Workload", "read_workload"),
 }
 _PUBLIC = {name: module for module, names in _MODULES.items() for name in names}

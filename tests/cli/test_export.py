@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 
 from greenbatch.cli import main
-from greenbatch.envs.preset import preset
-from greenbatch.learning.model import save_model
+from greenbatch.models.model import save_model
+from greenbatch.presets.preset import preset
 from greenbatch.scenarios import load_scenario
 from model_records import record_for
 

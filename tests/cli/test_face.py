@@ -23,7 +23,7 @@ from greenbatch import data_catalog
 from greenbatch.cli import app, main
 from greenbatch.cli.app import VERBS
 from greenbatch.engine.program import BACKFILLS
-from greenbatch.policies import entries, scheduler
+from greenbatch.schedulers import entries, scheduler
 
 RUN = "import sys; from greenbatch.cli import main; sys.exit(main(sys.argv[1:]))"
 HEAVY = ("torch", "numba", "numpy", "polars", "matplotlib", "pvlib", "pandas", "pydantic", "scipy")
@@ -69,7 +69,7 @@ def test_schedulers_are_listed_by_names_that_work(capsys):
 
 def test_a_policy_without_docstring_is_listed(monkeypatch, capsys):
     silent = replace(entries()["fcfs"], name="silent", summary="")
-    monkeypatch.setattr("greenbatch.policies.entries", lambda: {"silent": silent})
+    monkeypatch.setattr("greenbatch.schedulers.entries", lambda: {"silent": silent})
     assert main(["schedulers"]) == 0
     assert "  silent\n" in capsys.readouterr().out
 

@@ -13,9 +13,9 @@ import pytest
 from greenbatch import data_catalog
 from greenbatch.cli import main
 from greenbatch.cli.app import VERBS, build
-from greenbatch.learning.learned import shipped_models
-from greenbatch.policies import entries
+from greenbatch.models.find import shipped_models
 from greenbatch.scenarios import shipped_names
+from greenbatch.schedulers import entries
 
 ROOT = Path(__file__).parents[2]
 APPS = {"scenario": ("list", "show", "schema"), "data": ("list", "fetch", "path")}

@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from greenbatch.cli import main
-from greenbatch.learning.model import load_model
+from greenbatch.models.model import load_model
 
 RUN = "import sys; from greenbatch.cli import main; sys.exit(main(sys.argv[1:]))"
 SCENARIO = """\

@@ -22,7 +22,7 @@ from greenbatch.engine.program import Program
 from greenbatch.engine.rules import Rules
 from greenbatch.engine.session import Session
 from greenbatch.engine.simulate import simulate
-from greenbatch.policies import scheduler
+from greenbatch.schedulers import scheduler
 
 CLUSTER = Cluster.pooled(8, processors_per_machine=4, idle_power_per_machine_w=30.0)
 BACKFILLS = ("none", "easy", "easy-schedgym", "easy-green-order", "conservative", "green:sigma=300")

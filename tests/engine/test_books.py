@@ -18,7 +18,7 @@ from greenbatch.engine.outcome import Outcome
 from greenbatch.engine.rules import Rules
 from greenbatch.engine.simulate import simulate
 from greenbatch.errors import SupplyExhausted
-from greenbatch.policies import scheduler
+from greenbatch.schedulers import scheduler
 
 REL = 1e-9
 

@@ -42,7 +42,7 @@ from greenbatch.energy import Site
 from greenbatch.engine.compile import ENTRIES, cache_folder
 from greenbatch.engine.rules import Rules
 from greenbatch.engine.simulate import simulate
-from greenbatch.policies import scheduler
+from greenbatch.schedulers import scheduler
 from greenbatch.workload import Workload
 
 def starts(submit, run, processors, power):

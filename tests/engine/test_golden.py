@@ -16,7 +16,7 @@ from greenbatch.engine.rules import Rules
 from greenbatch.engine.session import Session
 from greenbatch.engine.simulate import simulate
 from greenbatch.metrics import evaluate
-from greenbatch.policies import scheduler
+from greenbatch.schedulers import scheduler
 from greenbatch.workload import Workload
 
 TRACES = {"gas-marl": ("lublin_256", "Cirne", "Jann", "Jann_scaled"), "rlscheduler": ("Lublin-1", "Lublin-2")}

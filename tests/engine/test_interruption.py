@@ -14,7 +14,7 @@ import sys, time
 from greenbatch.cluster import Cluster
 from greenbatch.engine import simulate as engine
 from greenbatch.engine.rules import Rules
-from greenbatch.policies import scheduler
+from greenbatch.schedulers import scheduler
 from greenbatch.workload import Workload
 
 run, stopped = engine._to_the_end, []

@@ -17,7 +17,7 @@ from greenbatch.engine.outcome import Outcome
 from greenbatch.engine.program import Program
 from greenbatch.engine.rules import Rules
 from greenbatch.engine.simulate import simulate
-from greenbatch.learning.priced import baseline_rule
+from greenbatch.models.planner import baseline_rule
 from greenbatch.policies.compiled.lookahead import forecast, weights
 from greenbatch.policies.compiled.lookahead import plan as planner
 from greenbatch.policies.compiled.lookahead.baseline import baseline_end_s, baseline_progress, progress_table

@@ -29,8 +29,9 @@ from greenbatch.engine.session import Session
 from greenbatch.engine.simulate import simulate
 from greenbatch.engine.state import Queue
 from greenbatch.errors import GreenbatchError, InputError
-from greenbatch.policies import entries, policy, rule, scheduler
+from greenbatch.policies import policy, rule
 from greenbatch.policies.compiled.lptpn import LPTPN
+from greenbatch.schedulers import entries, scheduler
 from greenbatch.workload import Workload
 
 BACKFILLS = ["none", "easy", "easy-schedgym", "easy-green-order", "green:sigma=200"]

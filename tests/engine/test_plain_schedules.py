@@ -16,7 +16,7 @@ from greenbatch.cluster import Cluster
 from greenbatch.engine.outcome import Outcome
 from greenbatch.engine.rules import Rules
 from greenbatch.engine.simulate import simulate
-from greenbatch.policies import scheduler
+from greenbatch.schedulers import scheduler
 
 SCORES = {
     "fcfs": lambda job, now_s: job.submit_s,

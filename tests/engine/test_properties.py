@@ -17,7 +17,7 @@ from greenbatch.engine.outcome import Outcome
 from greenbatch.engine.rules import Rules
 from greenbatch.engine.simulate import simulate
 from greenbatch.errors import InputError, SupplyExhausted
-from greenbatch.policies import scheduler
+from greenbatch.schedulers import scheduler
 from greenbatch.workload import Workload
 
 SCHEDULERS = (

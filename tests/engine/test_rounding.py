@@ -11,7 +11,7 @@ from greenbatch.engine.forecast import project_surplus
 from greenbatch.engine.program import prepare
 from greenbatch.engine.rules import Rules
 from greenbatch.engine.simulate import simulate
-from greenbatch.policies import scheduler
+from greenbatch.schedulers import scheduler
 from greenbatch.workload import Workload
 
 

@@ -20,11 +20,11 @@ from greenbatch.engine.reward_totals import TERMS
 from greenbatch.engine.session import Session
 from greenbatch.engine.simulate import simulate
 from greenbatch.envs.batch import BatchEnv, Observation
-from greenbatch.envs.preset import check, preset, resolve
 from greenbatch.errors import InputError, SupplyExhausted
 from greenbatch.metrics import evaluate
-from greenbatch.policies import scheduler
+from greenbatch.presets.preset import check, preset, resolve
 from greenbatch.scenarios import Scenario, load_scenario
+from greenbatch.schedulers import scheduler
 
 Find = Callable[[str], Path]
 

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from greenbatch.envs.batch import BatchEnv
-from greenbatch.envs.preset import check, preset
+from greenbatch.presets.preset import check, preset
 from greenbatch.scenarios import load_scenario
 
 STATE = ("free_share", "queue_length", "queued_work", "running_work", "hour_sine", "hour_cosine", "since_arrival")

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from greenbatch.envs.preset import SETTINGS, SHIPPED, check, preset, shipped_names
 from greenbatch.errors import InputError
+from greenbatch.presets.preset import SETTINGS, SHIPPED, check, preset, shipped_names
 
 
 def changed(place: str, value: Any) -> dict[str, Any]:

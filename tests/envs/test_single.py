@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 from gymnasium.utils.env_checker import check_env
 
-from greenbatch.envs.preset import check, preset
 from greenbatch.envs.single import SchedulingEnv
 from greenbatch.errors import InputError
+from greenbatch.presets.preset import check, preset
 from greenbatch.scenarios import Scenario, load_scenario
 
 Find = Callable[[str], Path]

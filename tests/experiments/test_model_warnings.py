@@ -19,12 +19,12 @@ from greenbatch.experiments.compare import choose_windows
 from greenbatch.experiments.model_warnings import ModelWarning, marked, model_warnings, seen_shares
 from greenbatch.experiments.summary import summary
 from greenbatch.experiments.tables import tidy
-from greenbatch.learning.learned import shipped_models
-from greenbatch.learning.model import RECORD, load_model
-from greenbatch.learning.records import planner_limits
 from greenbatch.learning.windows import HELD_OUT_JOBS, HELD_OUT_STARTS
-from greenbatch.policies import scheduler_table
+from greenbatch.models.find import shipped_models
+from greenbatch.models.model import RECORD, load_model
+from greenbatch.models.records import planner_limits
 from greenbatch.scenarios import Scenario, load_scenario
+from greenbatch.schedulers import scheduler_table
 
 Find = Callable[[str], Path]
 NAME = "gas-marl-plus@default+none"

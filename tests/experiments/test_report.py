@@ -242,8 +242,8 @@ def test_the_horizon_is_defined(text: str) -> None:
 def test_a_cell_of_a_planners_tables_holds_one_figure() -> None:
     from greenbatch.experiments.model_sections import planner_section
     from greenbatch.experiments.model_warnings import models_among
-    from greenbatch.policies import scheduler
     from greenbatch.policies.compiled.lookahead.weights import HEADS, INPUTS, NUMBERS
+    from greenbatch.schedulers import scheduler
 
     name = "gas-marl-plus@default+none"
     section = planner_section(name, models_among({name: scheduler(name)})[name])

@@ -13,7 +13,7 @@ from safetensors.numpy import load_file, save_file
 from greenbatch.cli import main
 from greenbatch.errors import InputError
 from greenbatch.experiments.retrained import choose, plan_of, retrain
-from greenbatch.learning.model import load_model
+from greenbatch.models.model import load_model
 from greenbatch.scenarios import load_scenario
 
 TINY = ["--set", "training.search.population=4", "--set", "training.windows=2", "--set", "training.jobs=30"]

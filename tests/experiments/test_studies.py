@@ -29,8 +29,8 @@ from greenbatch.experiments.tables import to_markdown, to_rich
 from greenbatch.learning import windows as learning_windows
 from greenbatch.learning.plan import make_plan
 from greenbatch.metrics import evaluate
-from greenbatch.policies import scheduler
 from greenbatch.scenarios import load_scenario
+from greenbatch.schedulers import scheduler
 
 SLOWDOWN = "avg_bounded_slowdown"
 Trained = tuple[Study, Path, list[Result]]

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from greenbatch.learning.shapes import Shapes
+from greenbatch.presets.shapes import Shapes
 
 
 class Observation(NamedTuple):

@@ -14,7 +14,7 @@ from greenbatch.learning.advantages import gae, normalized
 from greenbatch.learning.networks import build
 from greenbatch.learning.ppo import Learner, UpdateSettings
 from greenbatch.learning.rollout import collect, play
-from greenbatch.learning.shapes import Shapes
+from greenbatch.presets.shapes import Shapes
 
 STEPS, BATCH, RATE = 14_000, 2048, 1e-3
 SHAPES = Shapes(queue=("left", "right"), queue_rows=2, empty=(0.0, 0.0), state=("x", "v", "angle", "spin"))

@@ -19,12 +19,13 @@ from safetensors.numpy import load_file
 from greenbatch.errors import InputError
 from greenbatch.experiments.retrained import retrain
 from greenbatch.learning.checkpoint import STATE, load_checkpoint, save_checkpoint
-from greenbatch.learning.learned import graph_of
 from greenbatch.learning.log import read_log
-from greenbatch.learning.model import ACTOR, load_model
 from greenbatch.learning.plan import Plan
-from greenbatch.learning.records import CHECKPOINT_FORMAT, LAST_JOB, MODEL_FORMAT, RUN_FORMAT, planner_limits
+from greenbatch.learning.records import CHECKPOINT_FORMAT, RUN_FORMAT
 from greenbatch.learning.runs import CHECKPOINT, LOG, MODEL, RUN, carry_out, check_same, read_run
+from greenbatch.models.model import load_model
+from greenbatch.models.network import graph_of
+from greenbatch.models.records import ACTOR, LAST_JOB, MODEL_FORMAT, planner_limits
 from greenbatch.scenarios import load_scenario
 from model_records import INTERRUPTED, interrupted_plan
 

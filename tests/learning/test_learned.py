@@ -20,15 +20,15 @@ from greenbatch.engine.from_view import observe_view
 from greenbatch.engine.interface import Start, View, Wait
 from greenbatch.engine.session import Session
 from greenbatch.engine.simulate import simulate
-from greenbatch.envs.batch import BatchEnv, program_of
-from greenbatch.envs.layout import layout_of
-from greenbatch.envs.preset import Preset, check, preset, resolve
+from greenbatch.envs.batch import BatchEnv
 from greenbatch.errors import InputError
-from greenbatch.learning.learned import LearnedScheduler
-from greenbatch.learning.model import save_model
-from greenbatch.learning.shapes import shapes_of
-from greenbatch.policies import input_files, scheduler
+from greenbatch.models.model import save_model
+from greenbatch.models.network import NetworkScheduler
+from greenbatch.presets.layout import layout_of, program_of
+from greenbatch.presets.preset import Preset, check, preset, resolve
+from greenbatch.presets.shapes import shapes_of
 from greenbatch.scenarios import Scenario, load_scenario
+from greenbatch.schedulers import input_files, scheduler
 from model_records import record_for
 
 DATA = {
@@ -229,7 +229,7 @@ def refusal(spec: str, scenario: str = "default") -> str:
 def test_a_plus_in_a_folder_is_not_the_one_before_a_backfilling(model: Path) -> None:
     for suffix, backfill in (("", "none"), ("+none", "none"), ("+green", "green"), (":sample=1+easy", "easy")):
         made = scheduler(f"one-action@{model}{suffix}")
-        assert isinstance(made, LearnedScheduler)
+        assert isinstance(made, NetworkScheduler)
         assert (made.backfill, made.model.folder) == (backfill, model)
     with_sigma = scheduler(f"one-action@{model}+green:sigma=2e+4")
     settings = with_sigma.program(load_scenario("default").window(0, 10)).settings or {}
@@ -310,7 +310,7 @@ def test_eagerness_and_a_shorter_hold_leave_less_waiting(tmp_path: Path, questio
     waits = {}
     for knobs in ("", ":eager=0", ":eager=1", ":eager=1e6", ":hold=1", ":hold=100000:eager=0.5:sample=1"):
         learned = scheduler(f"everything@{tmp_path / 'model'}{knobs}+none")
-        assert isinstance(learned, LearnedScheduler)
+        assert isinstance(learned, NetworkScheduler)
         session = Session(window, scenario.cluster, scenario.site, scenario.rules, learned.program(window))
         policy, waits[knobs] = learned.policy(), [0, 0]
         while (view := session.view()) is not None:
@@ -335,10 +335,10 @@ def test_one_scheduler_object_serves_many_windows_alike(model: Path) -> None:
 
 
 def test_models_that_come_with_greenbatch_are_found_by_name(model: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("greenbatch.learning.learned.SHIPPED", model.parents[2])
+    monkeypatch.setattr("greenbatch.models.find.SHIPPED", model.parents[2])
     (model.parents[2] / "one-action").symlink_to(model.parents[1])
     shipped = scheduler("one-action@runs+green/model+easy")
-    assert isinstance(shipped, LearnedScheduler)
+    assert isinstance(shipped, NetworkScheduler)
     assert shipped.model.folder == model.parents[2] / "one-action" / "runs+green" / "model"
     assert list(input_files(["one-action@runs+green/model"])) == ["one-action@runs+green/model/actor.safetensors"]
     assert "is not a model (give the folder of a training, or its folder model" in refusal("one-action@elsewhere")
@@ -346,7 +346,7 @@ def test_models_that_come_with_greenbatch_are_found_by_name(model: Path, monkeyp
 
 def test_a_training_folder_can_be_given_instead_of_its_model(model: Path) -> None:
     found = scheduler(f"one-action@{model.parent}:sample=1+green")
-    assert isinstance(found, LearnedScheduler)
+    assert isinstance(found, NetworkScheduler)
     assert found.model.folder == model
     digest = json.loads((model / "model.json").read_text())["weights"]["sha256"]
     assert list(input_files([f"one-action@{model.parent}+none"]).values()) == [digest]
@@ -371,7 +371,7 @@ def test_a_model_runs_where_there_is_no_torch(model: Path) -> None:
 def test_the_scores_of_a_view_are_those_that_decide(model: Path) -> None:
     scenario = load_scenario("default")
     learned = scheduler(f"one-action@{model}+green")
-    assert isinstance(learned, LearnedScheduler)
+    assert isinstance(learned, NetworkScheduler)
     window = scenario.window(30, 40)
     session = Session(window, scenario.cluster, scenario.site, scenario.rules, learned.program(window))
     policy, decisions = learned.policy(), 0

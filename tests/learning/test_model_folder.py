@@ -16,10 +16,11 @@ import pytest
 from tiny import SCENARIO
 
 import greenbatch as gb
-from greenbatch.envs.preset import check, preset
 from greenbatch.errors import InputError
-from greenbatch.learning.model import ACTOR, LARGEST_BYTES, RECORD, is_model, load_model, save_model
+from greenbatch.models.model import LARGEST_BYTES, RECORD, is_model, load_model, save_model
+from greenbatch.models.records import ACTOR
 from greenbatch.policies.compiled.lookahead.weights import NUMBERS, PRICES, WEIGHTS
+from greenbatch.presets.preset import check, preset
 from greenbatch.scenarios import Scenario
 from model_records import record_for
 
@@ -75,7 +76,7 @@ def test_a_model_comes_back_with_numbers_for_normalizers(folder: Path, question:
 
 def test_loading_needs_no_torch(folder: Path):
     code = (
-        "import sys\nsys.modules['torch'] = None\nfrom greenbatch.learning.model import load_model\n"
+        "import sys\nsys.modules['torch'] = None\nfrom greenbatch.models.model import load_model\n"
         "model = load_model(sys.argv[1])\nprint(len(model.weights), model.preset.name)"
     )
     done = subprocess.run([sys.executable, "-c", code, str(folder)], capture_output=True, text=True, check=True)

@@ -20,7 +20,7 @@ from greenbatch.learning.networks.layers import flattened
 from greenbatch.learning.networks.linear_by_hand import roomy
 from greenbatch.learning.observations import Batch, as_batch, stack
 from greenbatch.learning.segments import owners
-from greenbatch.learning.shapes import Shapes
+from greenbatch.presets.shapes import Shapes
 
 KINDS = ("kernel", "gas-marl", "maskable-ppo", "attention", "context")
 PUBLISHED = replace(GAS, queue_rows=256, running_rows=64, forecast=24, delays=13)

@@ -10,10 +10,10 @@ import pytest
 import torch
 
 from greenbatch.envs.batch import Observation
-from greenbatch.envs.preset import Delay, Preset, preset
 from greenbatch.errors import InputError
-from greenbatch.learning.onnx_graph import build, load
-from greenbatch.learning.shapes import shapes_of
+from greenbatch.models.onnx_graph import build, load
+from greenbatch.presets.preset import Delay, Preset, preset
+from greenbatch.presets.shapes import shapes_of
 
 CASES: dict[str, tuple[str, dict[str, Any]]] = {
     "kernel": ("rlscheduler", {"kind": "kernel"}),

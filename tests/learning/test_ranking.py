@@ -10,16 +10,17 @@ import pytest
 
 from greenbatch.engine.simulate import simulate
 from greenbatch.envs.batch import BatchEnv, Observation
-from greenbatch.envs.preset import Preset, check
 from greenbatch.errors import InputError
-from greenbatch.learning.model import load_model
 from greenbatch.learning.plan import Plan, make_plan
 from greenbatch.learning.ranking_search import begin_of, choose, costs, play
 from greenbatch.learning.search import search
-from greenbatch.learning.windows import HELD_OUT, jobs_of, validation_starts
+from greenbatch.learning.windows import jobs_of, validation_starts
 from greenbatch.metrics import evaluate
-from greenbatch.policies import scheduler
+from greenbatch.models.model import load_model
+from greenbatch.presets.preset import Preset, check
+from greenbatch.presets.training import HELD_OUT
 from greenbatch.scenarios import Scenario, load_scenario
+from greenbatch.schedulers import scheduler
 
 
 @pytest.fixture(scope="module")

@@ -10,7 +10,7 @@ from small_env import GAS, RICH, SmallEnv
 from greenbatch.learning.networks import build
 from greenbatch.learning.ppo import likelihood
 from greenbatch.learning.rollout import Trajectories, collect, play, values_of
-from greenbatch.learning.shapes import Shapes
+from greenbatch.presets.shapes import Shapes
 
 STARTS = [0, 1, 2, 3, 4, 5, 6]
 LENGTHS = [2, 3, 4, 2, 3, 4, 2]

@@ -11,21 +11,21 @@ import numpy as np
 import pytest
 
 from greenbatch.engine.simulate import simulate
-from greenbatch.envs.preset import preset
 from greenbatch.errors import GreenbatchError, InputError
 from greenbatch.learning import price_search
 from greenbatch.learning.evolution import Evolution
 from greenbatch.learning.log import read_log
-from greenbatch.learning.model import load_model
 from greenbatch.learning.plan import Plan, make_plan
 from greenbatch.learning.price_search import HEAD_STEP, YEAR_S, Trial, initial_point, numbers_of, objective
-from greenbatch.learning.priced import baseline_rule, program_of
 from greenbatch.learning.search import search
 from greenbatch.metrics import evaluate
-from greenbatch.policies import scheduler
+from greenbatch.models.model import load_model
+from greenbatch.models.planner import baseline_rule, program_of
 from greenbatch.policies.compiled.lookahead import weights as prices
 from greenbatch.policies.compiled.lookahead.plan import lookahead_pass
+from greenbatch.presets.preset import preset
 from greenbatch.scenarios import Scenario, load_scenario
+from greenbatch.schedulers import scheduler
 from model_records import record_for
 
 PRESET = preset("gas-marl-plus")
@@ -225,7 +225,7 @@ def test_its_model_is_a_scheduler_with_a_parameter(small: Scenario, tmp_path: Pa
 
 
 def test_invalid_weights_are_refused(small: Scenario, tmp_path: Path) -> None:
-    from greenbatch.learning.model import save_model
+    from greenbatch.models.model import save_model
 
     made = plan(small, epochs=2)
     for number, weights in enumerate(

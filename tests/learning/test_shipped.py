@@ -10,14 +10,16 @@ import pytest
 from greenbatch.engine.simulate import simulate
 from greenbatch.experiments.compare import choose_windows, compare
 from greenbatch.experiments.retrained import plan_of
-from greenbatch.learning.learned import shipped_models
 from greenbatch.learning.log import read_log
-from greenbatch.learning.model import ACTOR, LARGEST_BYTES, load_model
-from greenbatch.learning.windows import HELD_OUT, seen_jobs
+from greenbatch.learning.windows import seen_jobs
 from greenbatch.metrics import evaluate
-from greenbatch.policies import scheduler
+from greenbatch.models.find import shipped_models
+from greenbatch.models.model import LARGEST_BYTES, load_model
+from greenbatch.models.records import ACTOR
+from greenbatch.presets.training import HELD_OUT
 from greenbatch.scenarios import load_scenario
 from greenbatch.scenarios.profile import profile
+from greenbatch.schedulers import scheduler
 
 Find = Callable[[str], Path]
 

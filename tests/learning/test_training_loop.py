@@ -18,15 +18,15 @@ from tiny import tiny_plan, weights_of
 
 import greenbatch as gb
 from greenbatch.envs.batch import BatchEnv
-from greenbatch.envs.preset import preset
 from greenbatch.errors import GreenbatchError, InputError
 from greenbatch.learning import windows
 from greenbatch.learning.checkpoint import load_checkpoint, save_checkpoint
 from greenbatch.learning.log import read_log
-from greenbatch.learning.model import load_model
 from greenbatch.learning.plan import Plan, make_plan, parse_overrides
 from greenbatch.learning.runs import CHECKPOINT, LOG, MODEL, RUN, check_same, other_versions
 from greenbatch.learning.training import Course, train
+from greenbatch.models.model import load_model
+from greenbatch.presets.preset import preset
 
 ROOT = Path(__file__).parents[2]
 TIMES = {"elapsed_s", "decisions_per_s"}

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from greenbatch.envs.preset import preset, shipped_names
 from greenbatch.errors import InputError
-from greenbatch.learning.settings import TrainingSettings, read_training
+from greenbatch.presets.preset import preset, shipped_names
+from greenbatch.presets.training import TrainingSettings, read_training
 
 
 def test_defaults_are_gas_marls():

@@ -12,12 +12,9 @@ from hypothesis import strategies as some
 import greenbatch as gb
 from greenbatch.errors import InputError
 from greenbatch.learning.plan import make_plan
-from greenbatch.learning.settings import read_training
 from greenbatch.learning.windows import (
-    HELD_OUT,
     HELD_OUT_JOBS,
     HELD_OUT_STARTS,
-    MODES,
     PURPOSES,
     draw,
     evaluation_jobs,
@@ -29,6 +26,7 @@ from greenbatch.learning.windows import (
     training_starts,
     validation_starts,
 )
+from greenbatch.presets.training import HELD_OUT, MODES, read_training
 from greenbatch.scenarios import Scenario
 
 PAPER_STARTS = (6567, 7146, 919, 4498, 8632, 8217, 6890, 5225, 8064, 6122)

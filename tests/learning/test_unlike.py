@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from greenbatch.learning.unlike import TRAITS, Question, differences
+from greenbatch.models.differences import TRAITS, Question, differences
 from greenbatch.scenarios.profile import Profile
 
 HOME: dict[str, Any] = {

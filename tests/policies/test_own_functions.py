@@ -16,7 +16,8 @@ from greenbatch.cluster import Cluster
 from greenbatch.engine.rules import Rules
 from greenbatch.engine.simulate import simulate
 from greenbatch.errors import InputError
-from greenbatch.policies import registry, scheduler, scheduler_table
+from greenbatch.policies import registry
+from greenbatch.schedulers import scheduler, scheduler_table
 from greenbatch.workload import Workload
 
 JOBS = Workload.from_columns(

@@ -20,9 +20,9 @@ from greenbatch.engine.rules import Rules
 from greenbatch.engine.settings import SETTINGS, plain
 from greenbatch.engine.simulate import simulate
 from greenbatch.errors import GreenbatchError, InputError
-from greenbatch.learning.learned import PARAMETERS
-from greenbatch.policies import entries, names, registry, scheduler, split_schedulers
-from greenbatch.policies.schedulers import backfill_parameters
+from greenbatch.models.network import PARAMETERS
+from greenbatch.policies import registry
+from greenbatch.schedulers import backfill_parameters, entries, names, scheduler, split_schedulers
 from greenbatch.workload import Workload
 
 Write = Callable[[str], str]
@@ -417,7 +417,7 @@ def with_plug_in(folder: Path, module: str, code: str) -> subprocess.CompletedPr
 
 def test_a_rule_of_an_installed_package_is_known_by_name(tmp_path: Path) -> None:
     module = SHORTEST.replace("shortest", "ebb-first").replace("def ebb-first", "def ebb_first")
-    code = "from greenbatch.policies import *; print('ebb-first' in names(), scheduler('ebb-first+easy').name)"
+    code = "from greenbatch.schedulers import *; print('ebb-first' in names(), scheduler('ebb-first+easy').name)"
     done = with_plug_in(tmp_path, module, code)
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout.split() == ["True", "ebb-first+easy"]

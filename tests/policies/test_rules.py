@@ -16,8 +16,7 @@ from greenbatch.engine.rules import Rules
 from greenbatch.engine.simulate import simulate
 from greenbatch.engine.state import Queue
 from greenbatch.errors import InputError
-from greenbatch.policies import entries, names, scheduler
-from greenbatch.policies.schedulers import scheduler_table, split_schedulers
+from greenbatch.schedulers import entries, names, scheduler, scheduler_table, split_schedulers
 from greenbatch.workload import Workload
 
 # (submission, wait, requested time, processors, power) -> score, as the papers print them

@@ -126,8 +126,8 @@ def run_comparison(
     from greenbatch.experiments.compare import choose_baseline, choose_windows
     from greenbatch.experiments.compare import compare as run
     from greenbatch.experiments.finished import finished_windows
-    from greenbatch.policies import split_schedulers
     from greenbatch.scenarios import load_scenario
+    from greenbatch.schedulers import split_schedulers
 
     if resume and force:
         problem = "keep and replace an earlier comparison"
@@ -178,8 +178,8 @@ def comparison_record(
         seed: seed of random windows.
     """
     from greenbatch.cli.app import COMMAND
-    from greenbatch.policies import input_files
     from greenbatch.provenance import provenance
+    from greenbatch.schedulers import input_files
 
     return provenance(
         scenario=scenario.resolved,

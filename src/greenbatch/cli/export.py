@@ -24,14 +24,15 @@ def export(model: str, *, out: Path, force: Switch = False) -> None:
         Replace the file if it exists.
     """
     _check(out, force=force)
-    from greenbatch.learning.learned import graph_of, named_model
-    from greenbatch.learning.model import load_model
+    from greenbatch.models.find import named_model
+    from greenbatch.models.model import load_model
+    from greenbatch.models.network import graph_of
 
     folder = named_model(model)
     if out.resolve().parent == folder.resolve():
         problem = "is in the model's folder, which training replaces as a whole"
         raise InputError(problem, file=out, field="--out", fix="give a file elsewhere")
-    from greenbatch.learning.onnx_graph import load
+    from greenbatch.models.onnx_graph import load
     from greenbatch.storage import replace_file
 
     content = graph_of(load_model(folder))

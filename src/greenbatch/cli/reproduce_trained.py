@@ -112,10 +112,10 @@ def _number(text: str) -> float:
 
 def _train(paper: Study, which: Selection, place: Path, flags: TrainingFlags) -> None:
     from greenbatch.cli.app import COMMAND
-    from greenbatch.envs.preset import preset
     from greenbatch.experiments.studies import Budget, cells_of, train_missing
     from greenbatch.learning.plan import parse_overrides
     from greenbatch.learning.runs import need_torch
+    from greenbatch.presets.preset import preset
 
     check_training_flags(flags.epochs, flags.minutes, resume=False, force=False)
     if any("search" not in preset(name).training for name in which.presets):

@@ -17,9 +17,8 @@ INDENT = 21
 def schedulers() -> None:
     """List policies, backfillings and shipped models; a scheduler is POLICY+BACKFILLING."""
     from greenbatch.engine.program import BACKFILL_MEANINGS
-    from greenbatch.learning.learned import shipped_models
-    from greenbatch.policies import entries
-    from greenbatch.policies.schedulers import backfill_parameters
+    from greenbatch.models.find import shipped_models
+    from greenbatch.schedulers import backfill_parameters, entries
 
     _head("Policies: what starts next (a parameter is added as NAME:parameter=value)")
     for name, entry in sorted(entries().items()):

@@ -64,9 +64,9 @@ def simulate(
     from greenbatch.scenarios import load_scenario
 
     with result_folder(out, force=force) as folder:
-        from greenbatch import policies
+        from greenbatch import schedulers
 
-        rule = policies.scheduler(scheduler)
+        rule = schedulers.scheduler(scheduler)
         question = load_scenario(scenario, trace=trace, processors=processors, strict=strict)
         window = question.window(start or 0, jobs)
         from greenbatch.engine.simulate import simulate as run
@@ -83,7 +83,7 @@ def simulate(
         settings = {"scheduler": scheduler, "start": start or 0, "jobs": len(window), "strict": strict}
         record = provenance(
             scenario=question.resolved,
-            inputs={**question.inputs, **policies.input_files([scheduler])},
+            inputs={**question.inputs, **schedulers.input_files([scheduler])},
             notes=question.notes,
             settings=settings,
             seed=question.evaluation.seed,

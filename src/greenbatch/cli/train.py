@@ -70,6 +70,7 @@ def train(
     check_training_flags(epochs, minutes, resume=resume, force=force)
     from greenbatch.learning import runs
     from greenbatch.learning.plan import make_plan, parse_overrides
+    from greenbatch.models.model import MODEL
     from greenbatch.scenarios import load_scenario
 
     runs.read_run(out) if resume else runs.check_new(out, force=force)
@@ -93,7 +94,7 @@ def train(
         if resume or _identity(out) != earlier:
             raise Interrupted(resume=resume_line(COMMAND.get())) from None
         raise Interrupted(f"the earlier training in {out} is untouched" if runs.begun(out) else "") from None
-    _print_result(counters, plan.preset.name, plan.backfill, out / runs.MODEL)
+    _print_result(counters, plan.preset.name, plan.backfill, out / MODEL)
 
 
 def _identity(folder: Path) -> int | None:
@@ -105,7 +106,7 @@ _HINT = " (train longer, or set training.keep=last to keep the last weights)"
 
 
 def _print_result(counters: Counters, preset: str, backfill: str, model: Path) -> None:
-    from greenbatch.learning.model import read_record
+    from greenbatch.models.model import read_record
 
     epochs = "1 epoch" if counters.epoch == 1 else f"{counters.epoch:,} epochs"
     print(f"{epochs}, {counters.decisions:,} decisions, {clock(counters.elapsed_s)}")

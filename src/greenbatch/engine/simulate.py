@@ -29,7 +29,7 @@ def simulate(workload: Workload, cluster: Cluster, site: Site | None, rules: Rul
         cluster: the machines.
         site: the power supply; None for a cluster without power accounting.
         rules: how the batch system reacts.
-        scheduler: the scheduler, e.g. ``policies.scheduler("f2+green")``.
+        scheduler: the scheduler, e.g. ``schedulers.scheduler("f2+green")``.
 
     Returns:
         The schedule and the power profile. The same input always gives the same bytes.

@@ -11,11 +11,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from greenbatch.engine import batch as engine
-from greenbatch.engine.program import BACKFILLS, Program
-from greenbatch.envs.layout import layout_of
-from greenbatch.envs.preset import Preset, preset, resolve
 from greenbatch.envs.simulations import Simulations
 from greenbatch.errors import InputError
+from greenbatch.presets.layout import layout_of, program_of
+from greenbatch.presets.preset import Preset, preset, resolve
 from greenbatch.scenarios import Scenario
 
 Floats = NDArray[np.float64]
@@ -272,19 +271,6 @@ def _whole_numbers(values: Any, field: str, dimensions: int) -> Ints:
     if array.ndim != dimensions:
         raise InputError(f"have shape {array.shape}", field=field, fix=f"give {dimensions} dimension(s)")
     return np.ascontiguousarray(array, dtype=np.int64)
-
-
-def program_of(made: Preset, backfill: str | None) -> Program:
-    """The engine program in which an agent decides.
-
-    Raises:
-        InputError: the backfilling is unknown or cannot be combined with an agent.
-    """
-    chosen = made.backfill if backfill is None else backfill
-    if chosen not in BACKFILLS or chosen == "conservative":
-        known = ", ".join(name for name in BACKFILLS if name != "conservative")
-        raise InputError(f"is {chosen!r}", field="backfill", fix=f"give one of {known}")
-    return Program(name=made.name, backfill=chosen, settings=dict(made.settings), needs_site=made.needs_site)
 
 
 def _buffers(layout: engine.Layout, environments: int, jobs: int) -> engine.Seen:

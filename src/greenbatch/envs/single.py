@@ -10,8 +10,8 @@ from gymnasium import spaces
 from numpy.typing import NDArray
 
 from greenbatch.envs.batch import BatchEnv, Observation
-from greenbatch.envs.preset import Preset, Table
 from greenbatch.errors import InputError
+from greenbatch.presets.preset import Preset, Table
 from greenbatch.scenarios import Scenario, load_scenario
 
 LARGEST = 1e9

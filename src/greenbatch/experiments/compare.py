@@ -23,8 +23,8 @@ if TYPE_CHECKING:
     from greenbatch.engine.outcome import Outcome
     from greenbatch.engine.program import Scheduler
     from greenbatch.experiments.notebook import Means
-    from greenbatch.policies import Decider
     from greenbatch.scenarios import Scenario
+    from greenbatch.schedulers import Decider
 
 Progress = Callable[[str, int, int], None]
 """Called with (what is being simulated, number done, total)."""
@@ -208,7 +208,7 @@ def compare(
     """
     from greenbatch.experiments.model_warnings import in_sample, model_warnings
     from greenbatch.experiments.tables import tidy
-    from greenbatch.policies import scheduler_table, source_texts
+    from greenbatch.schedulers import scheduler_table, source_texts
 
     if not starts:
         raise InputError("requires at least one window", field="starts", fix="give the first job of each window")

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from greenbatch.engine.interface import View
     from greenbatch.engine.outcome import Outcome
     from greenbatch.engine.program import Program
-    from greenbatch.learning.learned import Answer, LearnedPolicy, LearnedScheduler
+    from greenbatch.models.network import Answer, NetworkPolicy, NetworkScheduler
     from greenbatch.workload import Workload
 
 Floats = NDArray[np.float64]
@@ -71,7 +71,7 @@ class Choice:
         return float(top[0] - top[1]) if len(top) > 1 else 1.0
 
 
-def choices_of(scheduler: LearnedScheduler, outcome: Outcome) -> list[Choice]:
+def choices_of(scheduler: NetworkScheduler, outcome: Outcome) -> list[Choice]:
     """All decisions of a model in a window, recorded by simulating it again; identical if it takes the best actions.
 
     Args:
@@ -88,14 +88,14 @@ def choices_of(scheduler: LearnedScheduler, outcome: Outcome) -> list[Choice]:
 class _Watched:
     """A model that records its decisions."""
 
-    def __init__(self, scheduler: LearnedScheduler) -> None:
+    def __init__(self, scheduler: NetworkScheduler) -> None:
         self.scheduler = scheduler
         self.made: list[Choice] = []
 
     def program(self, workload: Workload) -> Program:
         return self.scheduler.program(workload)
 
-    def policy(self) -> LearnedPolicy:
+    def policy(self) -> NetworkPolicy:
         from greenbatch.engine.from_view import observe_view
 
         policy, made, eager = self.scheduler.policy(), self.made, self.scheduler.eager

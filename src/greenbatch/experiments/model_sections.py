@@ -14,8 +14,8 @@ from greenbatch.experiments.tables import Cell, Section, Table
 
 if TYPE_CHECKING:
     from greenbatch.engine.outcome import Outcome
-    from greenbatch.learning.learned import LearnedScheduler
-    from greenbatch.learning.priced import PricedScheduler
+    from greenbatch.models.network import NetworkScheduler
+    from greenbatch.models.planner import PlannerScheduler
 
 REASON = (
     "The model scores every candidate. The probabilities are those of its policy; evaluation takes the likeliest "
@@ -33,13 +33,13 @@ def model_sections(deciders: Mapping[str, object], outcomes: Mapping[str, Outcom
     found = models_among(deciders)
     if not found:
         return []
-    from greenbatch.learning.learned import LearnedScheduler
+    from greenbatch.models.network import NetworkScheduler
 
     trained = training_section({name: [each.model.folder] for name, each in found.items()})
     decided = [
-        decision_section(name, each, outcomes[name]) if isinstance(each, LearnedScheduler)
+        decision_section(name, each, outcomes[name]) if isinstance(each, NetworkScheduler)
         else planner_section(name, each)
-        for name, each in sorted(found.items(), key=lambda item: not isinstance(item[1], LearnedScheduler))
+        for name, each in sorted(found.items(), key=lambda item: not isinstance(item[1], NetworkScheduler))
     ]  # fmt: skip
     return [*([trained] if trained else []), *decided]
 
@@ -57,7 +57,7 @@ MOVED = (
 )
 
 
-def planner_section(name: str, scheduler: PricedScheduler) -> Section:
+def planner_section(name: str, scheduler: PlannerScheduler) -> Section:
     """The weights of a look-ahead planner: its prices, and how the state of the system adjusts them."""
     from greenbatch.policies.compiled.lookahead.weights import HEADS, INPUTS, NUMBERS, PRICES
 
@@ -93,7 +93,7 @@ def training_section(folders: Mapping[str, list[Path]], title: str = "Training")
         folders: name -> model folder of each of its seeds.
         title: heading.
     """
-    from greenbatch.learning.model import load_model
+    from greenbatch.models.model import load_model
 
     logs = {name: [log for log in map(log_of, each) if log] for name, each in folders.items()}
     logs = {name: each for name, each in logs.items() if each}
@@ -107,7 +107,7 @@ def training_section(folders: Mapping[str, list[Path]], title: str = "Training")
     return Section(title, "From the logs of the trainings.", tuple(pictures))
 
 
-def decision_section(name: str, scheduler: LearnedScheduler, outcome: Outcome) -> Section:
+def decision_section(name: str, scheduler: NetworkScheduler, outcome: Outcome) -> Section:
     """The decisions of a model in a window."""
     choices = choices_of(scheduler, outcome)
     delays = [delay.model_dump(mode="json") for delay in scheduler.model.preset.action.delays]

@@ -15,9 +15,9 @@ from greenbatch.scenarios.profile import Profile, profile
 if TYPE_CHECKING:
     import polars
 
-    from greenbatch.learning.learned import LearnedScheduler
-    from greenbatch.learning.priced import PricedScheduler
-    from greenbatch.learning.records import ModelRecord
+    from greenbatch.models.network import NetworkScheduler
+    from greenbatch.models.planner import PlannerScheduler
+    from greenbatch.models.records import ModelRecord
     from greenbatch.scenarios import Scenario
 
 UNLIKE = "this scenario is unlike the one it was trained on"
@@ -39,7 +39,7 @@ def model_warnings(schedulers: Mapping[str, object], scenario: Scenario, starts:
     records = _records(schedulers)
     if not records:
         return []
-    from greenbatch.learning.unlike import Question, differences
+    from greenbatch.models.differences import Question, differences
 
     here, lines = Question(profile(scenario), jobs), []
     limited: dict[tuple[str, ...], list[str]] = {}
@@ -105,14 +105,14 @@ def seen_shares(record: ModelRecord, starts: Sequence[int], jobs: int) -> NDArra
     return shares
 
 
-def models_among(schedulers: Mapping[str, object]) -> dict[str, LearnedScheduler | PricedScheduler]:
+def models_among(schedulers: Mapping[str, object]) -> dict[str, NetworkScheduler | PlannerScheduler]:
     """The trained models among the schedulers, by name."""
     if not any(hasattr(each, "model") for each in schedulers.values()):  # spares rules the imports
         return {}
-    from greenbatch.learning.learned import LearnedScheduler
-    from greenbatch.learning.priced import PricedScheduler
+    from greenbatch.models.network import NetworkScheduler
+    from greenbatch.models.planner import PlannerScheduler
 
-    return {name: each for name, each in schedulers.items() if isinstance(each, (LearnedScheduler, PricedScheduler))}
+    return {name: each for name, each in schedulers.items() if isinstance(each, (NetworkScheduler, PlannerScheduler))}
 
 
 def _records(schedulers: Mapping[str, object]) -> dict[str, ModelRecord]:

@@ -143,8 +143,8 @@ def _figure(kinds: Mapping[str, Callable[[], Pictures]], kind: str, of: str | No
 def report(comparison: Comparison, path: str | Path) -> Path:
     """Write the report of a comparison, see `Comparison.report`."""
     from greenbatch.experiments.report import report_comparison
-    from greenbatch.policies import input_files
     from greenbatch.provenance import provenance
+    from greenbatch.schedulers import input_files
 
     scenario, starts = comparison.scenario, comparison.starts
     file = Path(path) / "report.html" if Path(path).is_dir() else Path(path)

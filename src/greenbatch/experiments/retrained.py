@@ -12,10 +12,10 @@ import numpy as np
 
 from greenbatch.errors import InputError
 from greenbatch.experiments.compare import choose_windows, compare
-from greenbatch.learning.learned import shipped_models
-from greenbatch.learning.model import RECORD, Model, is_model, load_model, model_in
 from greenbatch.learning.plan import Plan
-from greenbatch.learning.runs import MODEL, begun, carry_out, check_new
+from greenbatch.learning.runs import begun, carry_out, check_new
+from greenbatch.models.find import shipped_models
+from greenbatch.models.model import MODEL, RECORD, Model, is_model, load_model, model_in
 
 if TYPE_CHECKING:
     from greenbatch.scenarios import Scenario
@@ -60,7 +60,7 @@ def plan_of(model: Model, scenario: Scenario, command: Sequence[str] = ()) -> Pl
     Raises:
         InputError: its training was limited by time or not finished, so it cannot be repeated.
     """
-    from greenbatch.envs.preset import check
+    from greenbatch.presets.preset import check
 
     training = model.record.training
     if training.limit == "minutes" or not training.finished:

@@ -12,8 +12,8 @@ from greenbatch.experiments.compare import compare as run_all
 
 if TYPE_CHECKING:
     from greenbatch.engine.outcome import Outcome
-    from greenbatch.policies import Decider
     from greenbatch.scenarios import Scenario
+    from greenbatch.schedulers import Decider
 
 
 def simulate(
@@ -38,7 +38,7 @@ def simulate(
     """
     from greenbatch.engine.simulate import simulate as run
     from greenbatch.experiments.model_warnings import ModelWarning, model_warnings
-    from greenbatch.policies import scheduler_table
+    from greenbatch.schedulers import scheduler_table
 
     question = _scenario(scenario)
     deciders = scheduler_table([scheduler])
@@ -80,7 +80,7 @@ def compare(
         SupplyExhausted: a simulation ran past the end of the power series, and the site does not repeat it.
         KeyboardInterrupt: interrupted with Ctrl-C; nothing is returned.
     """
-    from greenbatch.policies import scheduler_table
+    from greenbatch.schedulers import scheduler_table
 
     question = _scenario(scenario)
     deciders = scheduler_table(question.evaluation.schedulers if schedulers is None else schedulers)

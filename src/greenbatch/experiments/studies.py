@@ -16,11 +16,11 @@ from typing import TYPE_CHECKING, Any
 from greenbatch.errors import InputError
 from greenbatch.experiments.compare import Progress
 from greenbatch.experiments.reproduce import PROTOCOLS
-from greenbatch.learning.windows import MODES
+from greenbatch.presets.training import MODES
 
 if TYPE_CHECKING:
     from greenbatch.learning.plan import Plan
-    from greenbatch.learning.records import ModelRecord
+    from greenbatch.models.records import ModelRecord
     from greenbatch.scenarios import Scenario
 
 
@@ -273,7 +273,7 @@ def _etas(study: Study, agent: Agent, trace: str, given: Sequence[float]) -> Seq
 
 
 def _ships(preset: str) -> bool:
-    from greenbatch.envs.preset import shipped_names
+    from greenbatch.presets.preset import shipped_names
 
     return preset in shipped_names()
 
@@ -306,11 +306,10 @@ def state_of(folder: Path) -> str:
 
 def model_record(folder: Path) -> ModelRecord | None:
     """``model.json`` of a training; None if it is missing or damaged, in which case training writes it again."""
-    from greenbatch.learning import runs
-    from greenbatch.learning.model import read_record
+    from greenbatch.models.model import MODEL, read_record
 
     try:
-        return read_record(folder / runs.MODEL)
+        return read_record(folder / MODEL)
     except InputError:
         return None
 

@@ -88,11 +88,11 @@ def _renamed(picture: Picture, result: Result) -> Picture:
 
 
 def _training(result: Result) -> Iterator[Section]:
-    from greenbatch.learning import runs
+    from greenbatch.models.model import MODEL
 
     own = [e for e in result.entries if e.cell and not e.away and e.knob == e.cell.agent.knobs[0]]
     folders = {
-        entry.label: [folder / runs.MODEL for folder in entry.seeds.values()]
+        entry.label: [folder / MODEL for folder in entry.seeds.values()]
         for entry in own
         if entry.seeds and entry.cell is not None
         and (entry.cell.backfill, entry.cell.windows) == (entry.backfill, result.windows)
@@ -133,20 +133,20 @@ def _settings(result: Result) -> list[Picture]:
 def _decisions(study: Study, result: Result) -> Iterator[Section]:
     """Decisions of the last network's first seed in the first window, and the weights of planners."""
     from greenbatch.engine.simulate import simulate
-    from greenbatch.learning.learned import LearnedScheduler
-    from greenbatch.learning.priced import PricedScheduler
+    from greenbatch.models.network import NetworkScheduler
+    from greenbatch.models.planner import PlannerScheduler
     from greenbatch.scenarios import load_scenario
 
     scenario = load_scenario(study.traces[result.trace])
     own = [e for e in result.entries if not e.away and e.cell is not None and e.cell.windows == result.windows]
     trained = [(e, seed) for e in own for seed in list(e.seeds)[:1]]
     models = [decider_of(entry, seed, scenario) for entry, seed in trained]
-    networks = [model for model in models if isinstance(model, LearnedScheduler)]
+    networks = [model for model in models if isinstance(model, NetworkScheduler)]
     for network in networks[-1:]:
         jobs = scenario.window(result.starts[0], result.jobs)
         outcome = simulate(jobs, scenario.cluster, scenario.site, scenario.rules, network)
         name = _heading(result, f"{network.name}, jobs from {result.starts[0]}")
         yield decision_section(name, network, outcome)
     for model in models:
-        if isinstance(model, PricedScheduler):
+        if isinstance(model, PlannerScheduler):
             yield planner_section(_heading(result, model.name), model)

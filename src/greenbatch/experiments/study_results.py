@@ -24,8 +24,8 @@ if TYPE_CHECKING:
     import polars
 
     from greenbatch.engine.program import Scheduler
-    from greenbatch.learning.learned import LearnedScheduler
-    from greenbatch.learning.priced import PricedScheduler
+    from greenbatch.models.network import NetworkScheduler
+    from greenbatch.models.planner import PlannerScheduler
     from greenbatch.scenarios import Scenario
 
 Windows = Mapping[str, tuple[Sequence[int], int]]
@@ -177,19 +177,20 @@ def _label(column: str, backfill: str) -> str:
     return f"{column}+{backfill}"
 
 
-def decider_of(entry: Entry, seed: int, scenario: Scenario) -> LearnedScheduler | PricedScheduler:
+def decider_of(entry: Entry, seed: int, scenario: Scenario) -> NetworkScheduler | PlannerScheduler:
     """The scheduler of an agent's seed. An agent of another trace uses the normalizers of this one, as published."""
-    from greenbatch.envs.preset import check, resolve
     from greenbatch.learning import runs
-    from greenbatch.learning.learned import LearnedScheduler
-    from greenbatch.learning.priced import PricedScheduler
-    from greenbatch.policies import scheduler
+    from greenbatch.models.model import MODEL
+    from greenbatch.models.network import NetworkScheduler
+    from greenbatch.models.planner import PlannerScheduler
+    from greenbatch.presets.preset import check, resolve
+    from greenbatch.schedulers import scheduler
 
     if entry.cell is None:
         raise TypeError(f"{entry.label} is not an agent")
     folder = entry.seeds[seed]
-    made = scheduler(f"{entry.cell.agent.preset}@{folder / runs.MODEL}{entry.knob}+{entry.backfill}")
-    if not isinstance(made, (LearnedScheduler, PricedScheduler)):
+    made = scheduler(f"{entry.cell.agent.preset}@{folder / MODEL}{entry.knob}+{entry.backfill}")
+    if not isinstance(made, (NetworkScheduler, PlannerScheduler)):
         raise TypeError(f"{entry.label} is not a model")
     model = made.model
     if entry.away:
@@ -208,7 +209,7 @@ def _result(
 ) -> Result:  # fmt: skip
     import polars as pl
 
-    from greenbatch.policies import scheduler
+    from greenbatch.schedulers import scheduler
 
     deciders: dict[str, Scheduler] = {}
     names: list[tuple[str, str, int | None]] = []

@@ -16,15 +16,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from greenbatch.errors import InputError
-from greenbatch.learning.records import CHECKPOINT_FORMAT, CheckpointRecord, record_of
+from greenbatch.learning.records import CHECKPOINT_FORMAT, CheckpointRecord
+from greenbatch.models.tensors import Tensors, read_tensors
+from greenbatch.models.versioned import record_of
 from greenbatch.storage import replacement
 
 STATE = "state.json"
 _SUFFIX = ".safetensors"
 FIX = "train again into another folder, or use --force"
 """The remedy for a checkpoint that cannot be resumed."""
-
-Tensors = dict[str, NDArray[Any]]
 
 
 class Checkpoint(NamedTuple):
@@ -78,26 +78,3 @@ def load_checkpoint(folder: Path) -> Checkpoint:
         raise InputError(f"cannot be read: {error.strerror}", file=file, fix=FIX) from None
     record = record_of(CheckpointRecord, content, file=file, what="the record of a checkpoint", fix=FIX)
     return Checkpoint(read_tensors(folder / record.tensors, record.sha256, fix=FIX), record.state)
-
-
-def read_tensors(file: Path, sha256: str, *, fix: str) -> Tensors:
-    """Read a safetensors file and verify its checksum.
-
-    Raises:
-        InputError: the file is missing, or its content has changed.
-    """
-    from safetensors import SafetensorError
-    from safetensors.numpy import load
-
-    try:
-        content = file.read_bytes()
-    except FileNotFoundError:
-        raise InputError("is missing", file=file, fix=fix) from None
-    except OSError as error:
-        raise InputError(f"cannot be read: {error.strerror}", file=file, fix=fix) from None
-    if hashlib.sha256(content).hexdigest() != sha256:
-        raise InputError("is damaged: its content is not what was written", file=file, fix=fix)
-    try:
-        return dict(load(content))
-    except (SafetensorError, KeyError, ValueError, TypeError) as error:
-        raise InputError(f"is damaged: {error}", file=file, fix=fix) from None

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 from pydantic import ConfigDict, Field
 
 from greenbatch.errors import InputError
-from greenbatch.learning.records import checked
+from greenbatch.models.versioned import checked
 from greenbatch.scenarios.section import Natural, NotNegative, Section
 
 Since = Annotated[int, Field(ge=-1, le=1_000_000_000)]

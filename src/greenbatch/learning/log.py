@@ -15,7 +15,7 @@ from typing import Annotated, Any
 from pydantic import ConfigDict, Field, model_validator
 
 from greenbatch.errors import InputError
-from greenbatch.learning.records import checked, read_table
+from greenbatch.models.versioned import checked, read_table
 from greenbatch.scenarios.section import Natural, Section
 
 FORMAT = 2

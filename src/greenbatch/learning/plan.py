@@ -10,12 +10,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from greenbatch.errors import InputError
-from greenbatch.learning.settings import TrainingSettings, read_training
-from greenbatch.learning.windows import MODES, Mode
+from greenbatch.presets.training import MODES, Mode, TrainingSettings, read_training
 from greenbatch.scenarios.toml import overridden
 
 if TYPE_CHECKING:
-    from greenbatch.envs.preset import Preset
+    from greenbatch.presets.preset import Preset
     from greenbatch.scenarios import Scenario
 
 
@@ -89,7 +88,7 @@ def make_plan(
     Raises:
         InputError: an unknown preset, key or value.
     """
-    from greenbatch.envs.preset import preset
+    from greenbatch.presets.preset import preset
 
     made = _overridden(preset(preset_name), overrides or {})
     given = {"epochs": epochs, "seed": seed, "threads": threads}
@@ -136,7 +135,7 @@ def parse_overrides(texts: Sequence[str]) -> dict[str, Any]:
 
 def _overridden(made: Preset, overrides: Mapping[str, Any]) -> Preset:
     """A preset with overrides at dotted keys."""
-    from greenbatch.envs.preset import check
+    from greenbatch.presets.preset import check
 
     if not overrides:
         return made

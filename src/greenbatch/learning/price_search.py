@@ -9,19 +9,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from greenbatch.engine.simulate import simulate
-from greenbatch.envs.preset import PRICES_KIND, Action, Observation, Preset, resolve
 from greenbatch.envs.simulations import Simulations
 from greenbatch.errors import GreenbatchError, InputError
-from greenbatch.learning.model import BOUND
-from greenbatch.learning.onnx_builder import Weights
 from greenbatch.learning.plan import Plan
-from greenbatch.learning.priced import BASELINE, baseline_rule, program_of
 from greenbatch.learning.search import Record, Searching
-from greenbatch.policies import scheduler
+from greenbatch.models.model import BOUND
+from greenbatch.models.onnx_builder import Weights
+from greenbatch.models.planner import BASELINE, baseline_rule, program_of
 from greenbatch.policies.compiled.lookahead.baseline import baseline_progress
 from greenbatch.policies.compiled.lookahead.plan import compiled_lookahead_batch
 from greenbatch.policies.compiled.lookahead.weights import LAG, LARGEST_WEIGHT, NUMBERS, PRICES, WEIGHTS
+from greenbatch.presets.preset import PRICES_KIND, Action, Observation, Preset, resolve
 from greenbatch.scenarios import Scenario
+from greenbatch.schedulers import scheduler
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]

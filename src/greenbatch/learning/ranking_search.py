@@ -14,9 +14,9 @@ from numpy.typing import NDArray
 from greenbatch.envs.batch import BatchEnv, Observation
 from greenbatch.errors import InputError
 from greenbatch.learning import windows
-from greenbatch.learning.onnx_builder import Weights
 from greenbatch.learning.plan import Plan
 from greenbatch.learning.search import Record, Searching
+from greenbatch.models.onnx_builder import Weights
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]

@@ -18,14 +18,16 @@ from numpy.typing import NDArray
 
 from greenbatch.errors import InputError
 from greenbatch.learning.checkpoint import FIX, STATE, save_checkpoint
-from greenbatch.learning.records import RUN_FORMAT, TOOL, RunRecord, read_table, record_of
+from greenbatch.learning.records import RUN_FORMAT, TOOL, RunRecord
+from greenbatch.models.model import MODEL
+from greenbatch.models.versioned import read_table, record_of
 from greenbatch.storage import Replacement, alone, check_folder, replacement, restore, sweep
 
 if TYPE_CHECKING:
     from greenbatch.learning.counters import Counters
     from greenbatch.learning.plan import Plan
 
-RUN, LOG, CHECKPOINT, MODEL, EVENTS = "run.json", "log.jsonl", "checkpoint", "model", "events"
+RUN, LOG, CHECKPOINT, EVENTS = "run.json", "log.jsonl", "checkpoint", "events"
 DESCRIPTIONS = ("preset.description", "scenario.description")
 """Entries of a plan that do not affect the weights."""
 _FILES = {

@@ -17,17 +17,18 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from greenbatch.envs.preset import LINEAR_KIND
 from greenbatch.errors import InputError
 from greenbatch.learning import runs, windows
 from greenbatch.learning.checkpoint import FIX, STATE, load_checkpoint
 from greenbatch.learning.counters import Counters
 from greenbatch.learning.evolution import Evolution
 from greenbatch.learning.log import Log
-from greenbatch.learning.model import save_model, training_record
-from greenbatch.learning.onnx_builder import Weights
 from greenbatch.learning.plan import Plan
-from greenbatch.learning.settings import Search
+from greenbatch.learning.records import training_record
+from greenbatch.models.model import MODEL, save_model
+from greenbatch.models.onnx_builder import Weights
+from greenbatch.presets.preset import LINEAR_KIND
+from greenbatch.presets.training import Search
 
 TAKEN = frozenset({"epochs", "windows", "jobs", "keep", "validation", "search", "seed", "threads"})
 """Keys of ``[training]`` that a search uses."""
@@ -115,7 +116,7 @@ class Searching(ABC):
         kept = "best" if self.counters.best_epoch >= 0 else "last"
         record = training_record(self.plan, self.counters, kept=kept, averaged=False)
         whole = {**record, "validation": self.compared()}
-        save_model(self.home.folder / runs.MODEL, self.weights(), self.plan.preset, whole, scenario=self.plan.scenario)
+        save_model(self.home.folder / MODEL, self.weights(), self.plan.preset, whole, scenario=self.plan.scenario)
 
     @property
     def progress(self) -> float:

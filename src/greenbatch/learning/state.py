@@ -14,9 +14,10 @@ import torch
 from numpy.typing import NDArray
 
 from greenbatch.errors import InputError
-from greenbatch.learning.checkpoint import FIX, STATE, Checkpoint, Tensors
+from greenbatch.learning.checkpoint import FIX, STATE, Checkpoint
 from greenbatch.learning.counters import Counters
 from greenbatch.learning.ppo import Learner
+from greenbatch.models.tensors import Tensors
 
 
 class State:

@@ -18,20 +18,22 @@ import numpy as np
 import torch
 
 from greenbatch.envs.batch import BatchEnv
-from greenbatch.envs.preset import resolve
 from greenbatch.errors import GreenbatchError, InputError
 from greenbatch.learning import runs, windows
 from greenbatch.learning.advantages import gae, group_relative, normalized, rewards_to_go
-from greenbatch.learning.checkpoint import STATE, Tensors, load_checkpoint
+from greenbatch.learning.checkpoint import STATE, load_checkpoint
 from greenbatch.learning.device import device_of, prepared
 from greenbatch.learning.log import Log, Scalars
-from greenbatch.learning.model import LARGEST_BYTES, save_model, training_record
 from greenbatch.learning.networks import build
 from greenbatch.learning.plan import Plan
 from greenbatch.learning.ppo import Learner, Report, UpdateSettings
+from greenbatch.learning.records import training_record
 from greenbatch.learning.rollout import Trajectories, collect, play
-from greenbatch.learning.shapes import shapes_of
 from greenbatch.learning.state import State
+from greenbatch.models.model import LARGEST_BYTES, MODEL, save_model
+from greenbatch.models.tensors import Tensors
+from greenbatch.presets.preset import resolve
+from greenbatch.presets.shapes import shapes_of
 
 Record = dict[str, Any]
 Watch = Callable[[Record], None]
@@ -363,4 +365,4 @@ def write_model(folder: Path, course: Course, state: State) -> None:
         checked = {**checked, "figure": counters.best_figure, "terms": counters.best_terms}
     record = training_record(plan, counters, kept="best" if best else "last", averaged=average)
     whole = {**record, "validation": checked}
-    save_model(folder / runs.MODEL, weights, plan.preset, whole, scenario=plan.scenario)
+    save_model(folder / MODEL, weights, plan.preset, whole, scenario=plan.scenario)

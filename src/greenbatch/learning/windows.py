@@ -17,24 +17,20 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from greenbatch.errors import InputError
+from greenbatch.presets.training import HELD_OUT, Mode
 from greenbatch.scenarios import Scenario
 
 if TYPE_CHECKING:
-    from greenbatch.learning.settings import TrainingSettings
+    from greenbatch.presets.training import TrainingSettings
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
-Mode = Literal["published", "held-out"]
-MODES: tuple[Mode, ...] = ("published", "held-out")
-
-HELD_OUT = range(2000, 4401)
-"""Jobs that held-out training never sees, 0-based in order of job id."""
 HELD_OUT_JOBS = 1024
 """Jobs of a held-out test window."""
 HELD_OUT_STARTS = (2000, 2153, 2306, 2459, 2612, 2764, 2917, 3070, 3223, 3376)
@@ -223,7 +219,7 @@ def sjf_metric(
     """
     from greenbatch.engine.simulate import simulate
     from greenbatch.metrics import find, measure
-    from greenbatch.policies import scheduler
+    from greenbatch.schedulers import scheduler
 
     chosen = find(metric)
     if chosen.scope != "run":

@@ -55,7 +55,7 @@ def horizon_of(
         InputError: the factor is not a positive number, or the parts do not fit together.
     """
     from greenbatch.engine.simulate import simulate
-    from greenbatch.policies import scheduler
+    from greenbatch.schedulers import scheduler
 
     if not 0 < factor < np.inf:
         raise InputError(f"is {factor}", field="horizon", fix="give a number > 0")

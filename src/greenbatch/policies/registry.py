@@ -57,7 +57,7 @@ class Entry:
 
 
 ENTRIES: dict[str, Entry] = {}
-"""All policies registered so far; `policies.schedulers.entries` adds those of plug-ins."""
+"""All policies registered so far; `schedulers.build.entries` adds those of plug-ins."""
 
 
 _SYNTAX = re.compile(r"[\s+,:@=]")

@@ -19,14 +19,14 @@ from typing import Any
 
 import torch
 
-from greenbatch.envs.preset import LINEAR_KIND, PRICES_KIND
 from greenbatch.errors import InputError, did_you_mean
 from greenbatch.learning.networks.attention import AttentionActor, AttentionCritic, AttentionOptions
 from greenbatch.learning.networks.context import ContextActor, ContextCritic, ContextOptions
 from greenbatch.learning.networks.gasmarl import GasMarlActor, GasMarlCritic
 from greenbatch.learning.networks.kernel import KernelActor, KernelCritic
 from greenbatch.learning.networks.layers import Actor, Critic
-from greenbatch.learning.shapes import Shapes
+from greenbatch.presets.preset import LINEAR_KIND, PRICES_KIND
+from greenbatch.presets.shapes import Shapes
 
 __all__ = ["Actor", "Critic", "Shapes", "build"]
 

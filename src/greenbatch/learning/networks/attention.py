@@ -15,7 +15,7 @@ from torch import Tensor, nn
 from greenbatch.learning import segments
 from greenbatch.learning.networks.layers import Actor, Critic, Stack, affine
 from greenbatch.learning.observations import Batch
-from greenbatch.learning.shapes import Shapes
+from greenbatch.presets.shapes import Shapes
 
 
 @dataclass(frozen=True)

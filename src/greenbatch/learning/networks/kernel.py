@@ -7,7 +7,7 @@ from torch import Tensor, nn
 
 from greenbatch.learning.networks.layers import Actor, Critic, Stack, flattened
 from greenbatch.learning.observations import Batch
-from greenbatch.learning.shapes import Shapes
+from greenbatch.presets.shapes import Shapes
 
 _KERNEL = (32, 16, 8, 1)
 """Widths of the layers over a row."""

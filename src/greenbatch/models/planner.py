@@ -12,13 +12,13 @@ from numpy.typing import NDArray
 from greenbatch.engine.program import Program
 from greenbatch.engine.settings import Parameter
 from greenbatch.errors import InputError
-from greenbatch.learning.model import BOUND, Model
-from greenbatch.policies import scheduler
+from greenbatch.models.model import BOUND, Model
 from greenbatch.policies.compiled.lookahead.plan import lookahead_pass
-from greenbatch.policies.schedulers import numbers
+from greenbatch.policies.registry import entry_of
+from greenbatch.policies.rules import f2
 
 if TYPE_CHECKING:
-    from greenbatch.envs.preset import Preset
+    from greenbatch.presets.preset import Preset
     from greenbatch.workload import Workload
 
 BASELINE = "f2+easy-schedgym"
@@ -26,7 +26,7 @@ BASELINE = "f2+easy-schedgym"
 
 
 @dataclass(frozen=True, slots=True)
-class PricedScheduler:
+class PlannerScheduler:
     """The engine's planner with the weights of a model."""
 
     name: str
@@ -52,7 +52,7 @@ class PricedScheduler:
 
 def baseline_rule(workload: Workload) -> Program:
     """Program of the baseline for makespans and the lag."""
-    return scheduler(BASELINE).program(workload)
+    return replace(entry_of(f2).plan(workload), name=BASELINE, backfill="easy-schedgym")
 
 
 def program_of(preset: Preset) -> Program:
@@ -60,18 +60,18 @@ def program_of(preset: Preset) -> Program:
     return Program(name=preset.name, settings=dict(preset.settings), needs_site=True)
 
 
-def priced(name: str, model: Model, given: Mapping[str, str], backfill: str) -> PricedScheduler:
+def planner_scheduler(name: str, model: Model, parameters: Mapping[str, float], backfill: str) -> PlannerScheduler:
     """The scheduler of a planner's model.
 
     Args:
         name: name of the scheduler in reports.
         model: the model.
-        given: texts of the given parameters, see `parameters_of`. Between two bounds of the search, the model's
-            numbers are interpolated.
+        parameters: the given ones of `parameters_of`. Between two bounds of the search, the model's weights are
+            interpolated.
         backfill: must be ``none`` because the planner considers every waiting job.
 
     Raises:
-        InputError: there is a backfilling or an unknown parameter, or the bound is out of the model's range.
+        InputError: there is a backfilling.
     """
     if backfill != "none":
         fix = f"write {name.rpartition('+')[0]} or {name.rpartition('+')[0]}+none"
@@ -80,13 +80,11 @@ def priced(name: str, model: Model, given: Mapping[str, str], backfill: str) -> 
             field=name,
             fix=fix,
         )
-    known = parameters_of(model)
-    bound = known["makespan_bound"]
-    target = numbers(given, known, model.preset.name, name).get("makespan_bound", bound.default)
+    target = parameters.get("makespan_bound", parameters_of(model)["makespan_bound"].default)
     bounds = _bounds(model)
     table = np.stack([model.weights[f"{BOUND}{each:g}"].astype(np.float64) for each in bounds])
-    prices = np.array([np.interp(target, bounds, column) for column in table.T])
-    return PricedScheduler(name, model, np.ascontiguousarray(prices))
+    weights = np.array([np.interp(target, bounds, column) for column in table.T])
+    return PlannerScheduler(name, model, np.ascontiguousarray(weights))
 
 
 def parameters_of(model: Model) -> dict[str, Parameter]:

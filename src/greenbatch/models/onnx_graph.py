@@ -23,8 +23,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from greenbatch.errors import InputError
-from greenbatch.learning.onnx_builder import GraphBuilder, Weights
-from greenbatch.learning.shapes import Shapes
+from greenbatch.models.onnx_builder import GraphBuilder, Weights
+from greenbatch.presets.shapes import Shapes
 
 if TYPE_CHECKING:
     from onnxruntime import InferenceSession

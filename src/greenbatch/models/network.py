@@ -1,4 +1,4 @@
-"""Trained models as schedulers: observation, scores and decision at each view of the engine, without torch.
+"""Trained networks as schedulers: observation, scores and decision at each view of the engine, without torch.
 
 The compiled functions of `envs.batch.BatchEnv` fill the observation tables and the network is the ONNX graph of the
 trained one, so a model decides as it did in training.
@@ -9,23 +9,19 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from greenbatch.engine.interface import Decision, Start, View, Wait
-from greenbatch.engine.program import BACKFILLS, Program
+from greenbatch.engine.program import Program
 from greenbatch.engine.settings import A_YEAR_S, SEED, Parameter
-from greenbatch.envs.preset import PRICES_KIND
 from greenbatch.errors import InputError
-from greenbatch.learning.model import RECORD, Model, is_model, load_model, model_in
-from greenbatch.learning.onnx_graph import build, load
-from greenbatch.learning.priced import PricedScheduler, priced
-from greenbatch.learning.records import ACTOR
-from greenbatch.learning.shapes import shapes_of
-from greenbatch.policies.schedulers import numbers
+from greenbatch.models.model import Model
+from greenbatch.models.onnx_graph import build, load
+from greenbatch.presets.preset import PRICES_KIND
+from greenbatch.presets.shapes import shapes_of
 
 if TYPE_CHECKING:
     from onnxruntime import InferenceSession
@@ -49,9 +45,6 @@ for makespan. The default of ``hold`` is the preset's ``longest_hold_s``."""
 
 _OF_WAITING = ("eager", "hold")
 
-SHIPPED = Path(__file__).with_name("models")
-"""Folder of the shipped models, each in PRESET/NAME."""
-
 
 class Answer(NamedTuple):
     """Scores and choice of a model at one view."""
@@ -64,7 +57,7 @@ class Answer(NamedTuple):
     delay: int
 
 
-class LearnedPolicy:
+class NetworkPolicy:
     """The policy of a model in one simulation or on one live queue."""
 
     def __init__(self, model: Model, session: InferenceSession, *, seed: int | None = None, eager: float = 0.0) -> None:
@@ -76,7 +69,7 @@ class LearnedPolicy:
             seed: seed for sampling; None to take the best action.
             eager: subtracted from the score of waiting.
         """
-        from greenbatch.envs.layout import layout_of
+        from greenbatch.presets.layout import layout_of
 
         self.model, self.layout = model, layout_of(model.preset)
         self._session, self._inputs = session, [each.name for each in session.get_inputs()]
@@ -130,7 +123,7 @@ class LearnedPolicy:
 
 
 @dataclass(frozen=True, slots=True)
-class LearnedScheduler:
+class NetworkScheduler:
     """A model with its backfilling, ``gas-marl@runs/a/model+green``."""
 
     name: str
@@ -154,7 +147,7 @@ class LearnedScheduler:
         Raises:
             InputError: the model requires the power of jobs, and it is unknown.
         """
-        from greenbatch.envs.batch import program_of
+        from greenbatch.presets.layout import program_of
 
         made = program_of(self.model.preset, self.backfill)
         if (made.needs_site or self.model.preset.sees_power) and np.isnan(workload.power_w).any():
@@ -162,105 +155,43 @@ class LearnedScheduler:
             raise InputError(problem, file=self.model.folder, fix="set workload.power in the scenario")
         return replace(made, name=self.name, settings={**(made.settings or {}), **self.settings})
 
-    def policy(self) -> LearnedPolicy:
+    def policy(self) -> NetworkPolicy:
         """A new policy for one simulation."""
-        return LearnedPolicy(self.model, self.session, seed=self.seed, eager=self.eager)
+        return NetworkPolicy(self.model, self.session, seed=self.seed, eager=self.eager)
 
 
-def shipped_models() -> dict[str, Path]:
-    """The shipped models: PRESET/NAME -> folder."""
-    return {file.parent.relative_to(SHIPPED).as_posix(): file.parent for file in sorted(SHIPPED.rglob(RECORD))}
-
-
-def model_folder(preset: str, name: str) -> Path:
-    """The folder of a model: a model or training of the user's, else a shipped model.
-
-    Raises:
-        InputError: there is no such model.
-    """
-    for folder in (model_in(name), SHIPPED / preset / name):
-        if is_model(folder):
-            return folder
-    raise InputError("is not a model", file=name, field=f"{preset}@{name}", fix=_meant(preset, name))
-
-
-def named_model(text: str) -> Path:
-    """The folder of a model, given by a folder or as in a scheduler, ``PRESET@FOLDER`` or ``PRESET@FOLDER+BACKFILL``.
-
-    Raises:
-        InputError: there is no such model, or it is of another preset.
-    """
-    preset, _, folder = text.partition("@")
-    if not folder or is_model(model_in(text)):
-        return model_in(text)
-    plain, _, backfill = folder.rpartition("+")
-    if backfill in BACKFILLS and not is_model(model_in(folder)):
-        folder = plain
-    found = model_folder(preset, folder)
-    _check_preset(load_model(found), preset, folder, field=None)
-    return found
-
-
-def _check_preset(model: Model, preset: str, folder: str, *, field: str | None) -> None:
-    if model.preset.name != preset:
-        fix = f"write {model.preset.name}@{folder}"
-        raise InputError(f"is a model of {model.preset.name}, not of {preset}", file=folder, field=field, fix=fix)
-
-
-def _meant(preset: str, name: str) -> str:
-    """The fix for the name of a model that does not exist."""
-    folder, _, backfill = name.rpartition("+")
-    if folder and is_model(model_in(folder)):
-        return f"no backfilling is called {backfill!r}; known: {', '.join(sorted(BACKFILLS))}"
-    shipped = [other.removeprefix(f"{preset}/") for other in shipped_models() if other.startswith(f"{preset}/")]
-    others = f", or one of {', '.join(shipped)}" if shipped else ""
-    return f"give the folder of a training, or its folder model{others}"
-
-
-def weights_file(preset: str, name: str) -> Path:
-    """The file of a model's weights."""
-    return model_folder(preset, name) / ACTOR
-
-
-def learned(
-    name: str, preset: str, folder: str, given: Mapping[str, str], backfill: str,
-    settings: Mapping[str, float],
-) -> LearnedScheduler | PricedScheduler:  # fmt: skip
-    """The scheduler of a model.
+def network_scheduler(
+    name: str, model: Model, parameters: Mapping[str, float], backfill: str, settings: Mapping[str, float]
+) -> NetworkScheduler:
+    """The scheduler of a network's model.
 
     Args:
         name: name of the scheduler in reports.
-        preset: name of the preset it must have been trained with.
-        folder: the model, see `model_folder`.
-        given: texts of the given parameters, see `PARAMETERS`.
+        model: the model.
+        parameters: the given ones of `PARAMETERS`.
         backfill: the backfilling.
         settings: engine settings from the backfilling's parameters.
 
     Raises:
-        InputError: the model does not exist, is damaged or of another preset, or a parameter is unknown or out of
-            range.
+        InputError: a parameter is of waiting and the model never waits, or the weights do not fit the network.
     """
-    model = load_model(model_folder(preset, folder))
-    _check_preset(model, preset, folder, field=name)
-    if model.preset.network.get("kind") == PRICES_KIND:
-        return priced(name, model, given, backfill)
-    parameters = numbers(given, PARAMETERS, preset, name)
+    preset = model.preset
     for parameter in _OF_WAITING:
-        if parameter in parameters and not model.preset.action.wait:
-            problem = f"{preset} never waits, so it has no parameter {parameter!r}"
+        if parameter in parameters and not preset.action.wait:
+            problem = f"{preset.name} never waits, so it has no parameter {parameter!r}"
             raise InputError(problem, field=name, fix="leave it out")
     if "hold" in parameters:
-        action = model.preset.action.model_copy(update={"longest_hold_s": parameters["hold"]})
-        model = replace(model, preset=model.preset.model_copy(update={"action": action}))
+        action = preset.action.model_copy(update={"longest_hold_s": parameters["hold"]})
+        model = replace(model, preset=preset.model_copy(update={"action": action}))
     seed = int(parameters.get("seed", 0.0)) if parameters.get("sample") else None
     return _ready(name, model, backfill, settings, seed, parameters.get("eager", 0.0))
 
 
 def _ready(
     name: str, model: Model, backfill: str, settings: Mapping[str, float], seed: int | None, eager: float
-) -> LearnedScheduler:
+) -> NetworkScheduler:
     session = load(graph_of(model, noise=seed is not None or eager > 0.0))
-    return LearnedScheduler(name, model, backfill, settings, session, seed, eager)
+    return NetworkScheduler(name, model, backfill, settings, session, seed, eager)
 
 
 def graph_of(model: Model, *, noise: bool = False) -> bytes:

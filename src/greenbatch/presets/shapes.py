@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from greenbatch.errors import InputError
 
 if TYPE_CHECKING:
-    from greenbatch.envs.preset import Preset
+    from greenbatch.presets.preset import Preset
 
 
 @dataclass(frozen=True)

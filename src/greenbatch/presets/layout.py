@@ -1,4 +1,4 @@
-"""A resolved preset as records of the engine."""
+"""A preset as the engine takes it: layout of observations and actions, and the program in which an agent decides."""
 
 from __future__ import annotations
 
@@ -9,10 +9,11 @@ import numpy as np
 
 from greenbatch.engine import features
 from greenbatch.engine.batch import DELAY, Layout
+from greenbatch.engine.program import BACKFILLS, Program
 from greenbatch.engine.reward_totals import TERMS
 from greenbatch.engine.state import DELAY_FOR, DELAY_RELEASES, NO_DELAY
-from greenbatch.envs.preset import Column, Preset
 from greenbatch.errors import InputError
+from greenbatch.presets.preset import Column, Preset
 
 _DELAYS = {"none": NO_DELAY, "releases": DELAY_RELEASES, "seconds": DELAY_FOR}
 
@@ -38,6 +39,19 @@ def layout_of(preset: Preset) -> Layout:
         only_fitting=int(action.only_fitting),
         longest_hold_s=action.longest_hold_s,
     )
+
+
+def program_of(made: Preset, backfill: str | None) -> Program:
+    """The engine program in which an agent decides.
+
+    Raises:
+        InputError: the backfilling is unknown or cannot be combined with an agent.
+    """
+    chosen = made.backfill if backfill is None else backfill
+    if chosen not in BACKFILLS or chosen == "conservative":
+        known = ", ".join(name for name in BACKFILLS if name != "conservative")
+        raise InputError(f"is {chosen!r}", field="backfill", fix=f"give one of {known}")
+    return Program(name=made.name, backfill=chosen, settings=dict(made.settings), needs_site=made.needs_site)
 
 
 def _records(rows: list[Any], dtype: np.dtype[Any]) -> Any:

@@ -19,23 +19,21 @@ import numpy as np
 from numpy.typing import NDArray
 
 from greenbatch.display import Shown
-from greenbatch.envs.preset import PRICES_KIND
 from greenbatch.errors import InputError
-from greenbatch.learning.checkpoint import read_tensors
-from greenbatch.learning.records import ACTOR, MODEL_FORMAT, ModelRecord, planner_limits, record_of
-from greenbatch.learning.runs import MODEL
-from greenbatch.learning.windows import HELD_OUT, seen_jobs
-from greenbatch.provenance import provenance
+from greenbatch.models.records import ACTOR, MODEL_FORMAT, ModelRecord
+from greenbatch.models.tensors import read_tensors
+from greenbatch.models.versioned import record_of
+from greenbatch.presets.preset import PRICES_KIND
 from greenbatch.storage import replacement, restore
 
 if TYPE_CHECKING:
-    from greenbatch.envs.preset import Preset
-    from greenbatch.learning.counters import Counters
-    from greenbatch.learning.plan import Plan
+    from greenbatch.presets.preset import Preset
     from greenbatch.scenarios import Scenario
 
 Weights = dict[str, NDArray[np.float32]]
 
+MODEL = "model"
+"""Folder of the model in the folder of its training."""
 RECORD = "model.json"
 LARGEST_BYTES = 1_000_000
 """Upper limit on the size of the weights. [byte]"""
@@ -97,47 +95,6 @@ class Model(Shown):
             raise InputError(problem, file=self.folder, fix=f"greenbatch train {name} --scenario {scenario.name}")
 
 
-def training_record(plan: Plan, counters: Counters, *, kept: str, averaged: bool) -> dict[str, Any]:
-    """The entries ``training``, ``provenance`` and ``limits`` of ``model.json``.
-
-    Args:
-        plan: the training plan.
-        counters: progress of the training.
-        kept: which weights became the model, ``best`` on the validation windows or ``last``.
-        averaged: whether they are an average.
-    """
-    settings, best = plan.settings, kept == "best"
-    kept_epoch = counters.best_epoch if best else counters.epoch
-    held_out = [HELD_OUT.start, HELD_OUT.stop - 1] if plan.windows == "held-out" else []
-    return {
-        "limits": list(planner_limits()) if plan.preset.network.get("kind") == PRICES_KIND else [],
-        "training": {
-            "scenario": plan.scenario.name,
-            "windows": plan.windows,
-            "held_out_jobs": held_out,
-            "seen_jobs": seen_jobs(plan.scenario, settings, plan.windows),
-            "backfill": plan.backfill,
-            "seed": settings.seed,
-            "threads": plan.threads,
-            "device": plan.device,
-            "epochs": counters.epoch,
-            "kept": kept,
-            "kept_epoch": kept_epoch,
-            "untrained": kept_epoch == 0,
-            "averaged": averaged,
-            "limit": plan.limit,
-            "finished": counters.done,
-            "decisions": counters.decisions,
-            "minutes": round(counters.elapsed_s / 60, 3),
-            "settings": settings.model_dump(mode="json"),
-        },
-        "provenance": provenance(
-            scenario=plan.scenario.resolved, inputs=plan.scenario.inputs, notes=plan.scenario.notes,
-            settings={"preset": plan.preset.name}, seed=settings.seed, command=plan.command,
-        ),
-    }  # fmt: skip
-
-
 def save_model(folder: Path, weights: Mapping[str, NDArray[Any]], preset: Preset, record: Mapping[str, Any],
                *, scenario: Scenario) -> None:  # fmt: skip
     """Write a model, replacing an earlier one atomically. Other files in the folder are kept.
@@ -155,7 +112,7 @@ def save_model(folder: Path, weights: Mapping[str, NDArray[Any]], preset: Preset
     """
     from safetensors.numpy import save
 
-    from greenbatch.envs.preset import resolve
+    from greenbatch.presets.preset import resolve
     from greenbatch.scenarios.profile import profile
 
     content = save({name: np.asarray(value, np.float32, order="C") for name, value in weights.items()})
@@ -183,7 +140,7 @@ def load_model(folder: str | Path) -> Model:
     Raises:
         InputError: a file is missing, damaged or in an unknown layout, or the weights do not fit the preset.
     """
-    from greenbatch.envs.preset import check
+    from greenbatch.presets.preset import check
 
     place = model_in(folder)
     record = read_record(place)

@@ -1,4 +1,4 @@
-"""The keys of a preset's ``[training]`` table, with ranges and defaults.
+"""The keys of a preset's ``[training]`` table, with ranges and defaults, and the jobs held out.
 
 Defaults are GAS-MARL's (paper, sections 4.2 and 5.1; ``(code)`` marks what only its code says).
 """
@@ -14,6 +14,12 @@ from pydantic import Field, ValidationError, model_validator
 
 from greenbatch.scenarios.check import problems
 from greenbatch.scenarios.section import Count, Natural, NotNegative, Positive, Section, Seed, Text
+
+Mode = Literal["published", "held-out"]
+MODES: tuple[Mode, ...] = ("published", "held-out")
+"""Which windows a training may draw, see `learning.windows`."""
+HELD_OUT = range(2000, 4401)
+"""Jobs that held-out training never sees, 0-based in order of job id."""
 
 Share = Annotated[float, Field(ge=0, le=1)]
 Windows = Annotated[int, Field(ge=1, le=100_000)]

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from greenbatch.scenarios import Scenario
 
-SHIPPED = Path(__file__).with_name("presets")
+SHIPPED = Path(__file__).with_name("shipped")
 """Folder of the shipped presets."""
 
 Normalizer = Literal["processors", "longest_run_time", "largest_memory", "largest_group", "largest_executable",
@@ -148,7 +148,7 @@ class Preset(Section):
     network: dict[str, Any] = Field(default_factory=dict)
     """See ``learning.networks``."""
     training: dict[str, Any] = Field(default_factory=dict)
-    """See ``learning.settings``."""
+    """See ``presets.training``."""
 
     @property
     def sees_power(self) -> bool:

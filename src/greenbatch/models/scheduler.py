@@ -1,0 +1,41 @@
+"""A trained model as a scheduler: a network that decides at each view, or weights of the look-ahead planner."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from greenbatch.engine.settings import Parameter
+from greenbatch.models import network, planner
+from greenbatch.models.model import Model
+from greenbatch.models.network import NetworkScheduler
+from greenbatch.models.planner import PlannerScheduler
+from greenbatch.presets.preset import PRICES_KIND
+
+
+def parameters_of(model: Model) -> Mapping[str, Parameter]:
+    """Options accepted after the folder of a model."""
+    return planner.parameters_of(model) if _is_planner(model) else network.PARAMETERS
+
+
+def model_scheduler(
+    name: str, model: Model, parameters: Mapping[str, float], backfill: str, settings: Mapping[str, float]
+) -> NetworkScheduler | PlannerScheduler:
+    """The scheduler of a model.
+
+    Args:
+        name: name of the scheduler in reports.
+        model: the model.
+        parameters: the given ones of `parameters_of`.
+        backfill: the backfilling.
+        settings: engine settings from the backfilling's parameters.
+
+    Raises:
+        InputError: a parameter or the backfilling does not suit the model, or its weights do not fit its network.
+    """
+    if _is_planner(model):
+        return planner.planner_scheduler(name, model, parameters, backfill)
+    return network.network_scheduler(name, model, parameters, backfill, settings)
+
+
+def _is_planner(model: Model) -> bool:
+    return model.preset.network.get("kind") == PRICES_KIND

@@ -1,0 +1,24 @@
+"""Schedulers by name: a rule, a planner or a trained model, with a backfilling and parameters."""
+
+from greenbatch.schedulers.build import (
+    Decider,
+    backfill_parameters,
+    input_files,
+    scheduler,
+    scheduler_table,
+    source_texts,
+)
+from greenbatch.schedulers.registered import entries, names
+from greenbatch.schedulers.syntax import split_schedulers
+
+__all__ = [
+    "Decider",
+    "backfill_parameters",
+    "entries",
+    "input_files",
+    "names",
+    "scheduler",
+    "scheduler_table",
+    "source_texts",
+    "split_schedulers",
+]
