@@ -24,12 +24,12 @@ from torch import Tensor
 from torch.nn.functional import linear
 
 from greenbatch.envs.batch import BatchEnv
-from greenbatch.learning.advantages import gae, normalized
-from greenbatch.learning.device import prepared
 from greenbatch.learning.networks import build, gasmarl, layers
 from greenbatch.learning.networks.linear_by_hand import filled
-from greenbatch.learning.ppo import Learner, UpdateSettings
-from greenbatch.learning.rollout import collect
+from greenbatch.learning.training.advantages import gae, normalized
+from greenbatch.learning.training.device import prepared
+from greenbatch.learning.training.ppo import Learner, UpdateSettings
+from greenbatch.learning.training.rollout import collect
 from greenbatch.presets.shapes import shapes_of
 from greenbatch.scenarios import load_scenario
 

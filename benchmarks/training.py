@@ -23,11 +23,11 @@ import numpy as np
 import torch
 
 from greenbatch.envs.batch import BatchEnv
-from greenbatch.learning.advantages import gae, normalized
-from greenbatch.learning.device import prepared
 from greenbatch.learning.networks import build
-from greenbatch.learning.ppo import Learner, UpdateSettings, likelihood
-from greenbatch.learning.rollout import Trajectories, collect
+from greenbatch.learning.training.advantages import gae, normalized
+from greenbatch.learning.training.device import prepared
+from greenbatch.learning.training.ppo import Learner, UpdateSettings, likelihood
+from greenbatch.learning.training.rollout import Trajectories, collect
 from greenbatch.presets.shapes import shapes_of
 from greenbatch.scenarios import load_scenario
 

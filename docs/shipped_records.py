@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from greenbatch.learning.windows import seen_jobs
+from greenbatch.learning.runs.windows import seen_jobs
 from greenbatch.models.find import shipped_models
 from greenbatch.models.model import RECORD, read_record
 from greenbatch.models.records import planner_limits

@@ -52,8 +52,8 @@ from greenbatch.errors import GreenbatchError
 SLOW_S = 20
 MEASURED = (
     "greenbatch.workload", "greenbatch.energy", "greenbatch.scenarios", "greenbatch.models.records",
-    "greenbatch.models.model", "greenbatch.learning.runs", "greenbatch.learning.checkpoint",
-    "greenbatch.learning.counters", "greenbatch.learning.log",
+    "greenbatch.models.model", "greenbatch.learning.runs.folder", "greenbatch.learning.runs.checkpoint",
+    "greenbatch.learning.runs.counters", "greenbatch.learning.runs.log",
 )  # fmt: skip
 
 
@@ -235,7 +235,8 @@ def run_model(r: random.Random, path: Path) -> None:
 
 def run_training(r: random.Random, path: Path) -> None:
     """Resume a training with this ``run.json`` or ``state.json``."""
-    from greenbatch.learning import runs
+    from greenbatch.learning.runs.folder import check_same, other_versions
+    from greenbatch.learning.trainers import train_or_search
     from greenbatch.scenarios import load_scenario
     from model_records import interrupted_plan
 
@@ -247,10 +248,10 @@ def run_training(r: random.Random, path: Path) -> None:
     shutil.copytree(TRAINED / name, folder)
     plan = interrupted_plan(name, load_scenario("tiny.toml"))
     (folder / "checkpoint" / path.name if path.name == "state.json" else folder / path.name).write_bytes(content)
-    runs.other_versions(folder)
-    runs.check_same(folder, plan)
+    other_versions(folder)
+    check_same(folder, plan)
     if ranking or r.random() < 0.3:  # a network takes ten times as long
-        runs.carry_out(plan, folder, watch=lambda _: None)
+        train_or_search(plan, folder, watch=lambda _: None)
 
 
 def run_log(r: random.Random, path: Path) -> None:

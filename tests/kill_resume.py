@@ -19,10 +19,10 @@ sys.path.insert(0, str(Path(__file__).parent / "learning"))
 
 from tiny import tiny_plan, weights_of
 
-from greenbatch.learning.checkpoint import load_checkpoint
-from greenbatch.learning.log import read_log
-from greenbatch.learning.plan import Plan
-from greenbatch.learning.runs import CHECKPOINT, LOG
+from greenbatch.learning.runs.checkpoint import load_checkpoint
+from greenbatch.learning.runs.folder import CHECKPOINT, LOG
+from greenbatch.learning.runs.log import read_log
+from greenbatch.learning.runs.plan import Plan
 from greenbatch.learning.training import train
 
 TIMES = {"elapsed_s", "decisions_per_s"}

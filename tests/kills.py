@@ -36,8 +36,8 @@ import greenbatch as gb
 from greenbatch import storage
 from greenbatch.cli import main
 from greenbatch.experiments import reproduce, studies
-from greenbatch.learning.checkpoint import load_checkpoint
-from greenbatch.learning.log import read_log
+from greenbatch.learning.runs.checkpoint import load_checkpoint
+from greenbatch.learning.runs.log import read_log
 from greenbatch.models.model import load_model
 
 HIDDEN = ".greenbatch-"

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from greenbatch.learning.counters import Counters
-from greenbatch.learning.plan import Plan, make_plan
-from greenbatch.learning.records import training_record
+from greenbatch.learning.runs.counters import Counters
+from greenbatch.learning.runs.plan import Plan, make_plan
+from greenbatch.learning.runs.records import training_record
 from greenbatch.scenarios import Scenario
 
 WITHOUT_VALIDATION = {"training.jobs": 10, "training.validation.windows": 0, "training.keep": "last"}

@@ -19,7 +19,7 @@ from greenbatch.experiments.compare import choose_windows
 from greenbatch.experiments.model_warnings import ModelWarning, marked, model_warnings, seen_shares
 from greenbatch.experiments.summary import summary
 from greenbatch.experiments.tables import tidy
-from greenbatch.learning.windows import HELD_OUT_JOBS, HELD_OUT_STARTS
+from greenbatch.learning.runs.windows import HELD_OUT_JOBS, HELD_OUT_STARTS
 from greenbatch.models.find import shipped_models
 from greenbatch.models.model import RECORD, load_model
 from greenbatch.models.records import planner_limits

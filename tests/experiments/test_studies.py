@@ -26,8 +26,8 @@ from greenbatch.experiments.studies import STUDIES, Budget, Study, cells_of, pla
 from greenbatch.experiments.study_report import all_lines, all_tables, write_study
 from greenbatch.experiments.study_results import Result, decider_of, results
 from greenbatch.experiments.tables import to_markdown, to_rich
-from greenbatch.learning import windows as learning_windows
-from greenbatch.learning.plan import make_plan
+from greenbatch.learning.runs import windows as learning_windows
+from greenbatch.learning.runs.plan import make_plan
 from greenbatch.metrics import evaluate
 from greenbatch.scenarios import load_scenario
 from greenbatch.schedulers import scheduler

@@ -8,7 +8,7 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from greenbatch.learning.advantages import gae, group_relative, normalized, rewards_to_go
+from greenbatch.learning.training.advantages import gae, group_relative, normalized, rewards_to_go
 
 
 def _offsets(lengths: list[int]) -> np.ndarray:

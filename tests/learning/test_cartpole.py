@@ -10,10 +10,10 @@ import numpy as np
 import torch
 from small_env import Observation
 
-from greenbatch.learning.advantages import gae, normalized
 from greenbatch.learning.networks import build
-from greenbatch.learning.ppo import Learner, UpdateSettings
-from greenbatch.learning.rollout import collect, play
+from greenbatch.learning.training.advantages import gae, normalized
+from greenbatch.learning.training.ppo import Learner, UpdateSettings
+from greenbatch.learning.training.rollout import collect, play
 from greenbatch.presets.shapes import Shapes
 
 STEPS, BATCH, RATE = 14_000, 2048, 1e-3

@@ -14,9 +14,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as some
 
 from greenbatch.errors import InputError
-from greenbatch.learning.checkpoint import FIX, STATE, load_checkpoint, save_checkpoint
-from greenbatch.learning.counters import Counters
-from greenbatch.learning.log import Log, Scalars, read_log
+from greenbatch.learning.runs.checkpoint import FIX, STATE, load_checkpoint, save_checkpoint
+from greenbatch.learning.runs.counters import Counters
+from greenbatch.learning.runs.log import Log, Scalars, read_log
 from greenbatch.storage import hidden, replace_file
 
 TENSORS = {

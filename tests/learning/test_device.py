@@ -10,8 +10,8 @@ import pytest
 import torch
 
 from greenbatch.errors import InputError
-from greenbatch.learning.device import LARGEST_ERROR, device_of, prepared
-from greenbatch.learning.plan import threads_of
+from greenbatch.learning.runs.plan import threads_of
+from greenbatch.learning.training.device import LARGEST_ERROR, device_of, prepared
 
 CPU = torch.device("cpu")
 

@@ -18,11 +18,12 @@ from safetensors.numpy import load_file
 
 from greenbatch.errors import InputError
 from greenbatch.experiments.retrained import retrain
-from greenbatch.learning.checkpoint import STATE, load_checkpoint, save_checkpoint
-from greenbatch.learning.log import read_log
-from greenbatch.learning.plan import Plan
-from greenbatch.learning.records import CHECKPOINT_FORMAT, RUN_FORMAT
-from greenbatch.learning.runs import CHECKPOINT, LOG, MODEL, RUN, carry_out, check_same, read_run
+from greenbatch.learning.runs.checkpoint import STATE, load_checkpoint, save_checkpoint
+from greenbatch.learning.runs.folder import CHECKPOINT, LOG, MODEL, RUN, check_same, read_run
+from greenbatch.learning.runs.log import read_log
+from greenbatch.learning.runs.plan import Plan
+from greenbatch.learning.runs.records import CHECKPOINT_FORMAT, RUN_FORMAT
+from greenbatch.learning.trainers import train_or_search
 from greenbatch.models.model import load_model
 from greenbatch.models.network import graph_of
 from greenbatch.models.records import ACTOR, LAST_JOB, MODEL_FORMAT, planner_limits
@@ -90,8 +91,8 @@ def test_a_training_resumes(before: Path, tmp_path: Path, name: str) -> None:
     then = load_checkpoint(present / CHECKPOINT)
     save_checkpoint(present / CHECKPOINT, "epoch-000001", then.tensors, then.state)
     assert json.loads((present / CHECKPOINT / STATE).read_text())["format"] == CHECKPOINT_FORMAT
-    carry_out(plan, present, watch=lambda _: None)
-    carry_out(plan, folder, watch=seen.append)
+    train_or_search(plan, present, watch=lambda _: None)
+    train_or_search(plan, folder, watch=seen.append)
     assert [line["epoch"] for line in seen] == [2, 2]  # the first epoch is not trained again
     assert [line["epoch"] for line in read_log(folder / LOG) if not line.get("done")][-2:] == [1, 2]
     resumed, other = load_file(folder / MODEL / ACTOR), load_file(present / MODEL / ACTOR)
@@ -99,7 +100,7 @@ def test_a_training_resumes(before: Path, tmp_path: Path, name: str) -> None:
     for key, value in other.items():
         np.testing.assert_array_equal(resumed[key], value)
     if name == "network-half":  # a search draws directions that depend on the linear algebra of the machine
-        carry_out(plan, tmp_path / "whole", watch=lambda _: None)
+        train_or_search(plan, tmp_path / "whole", watch=lambda _: None)
         for key, value in load_file(tmp_path / "whole" / MODEL / ACTOR).items():
             np.testing.assert_allclose(resumed[key], value, atol=1e-5)
     assert load_model(folder / MODEL).record.profile is not None
@@ -113,7 +114,7 @@ def test_a_checkpoint_that_lost_a_counter_is_not_resumed(before: Path, name: str
     del record["state"][key]
     file.write_text(json.dumps(record))
     with pytest.raises(InputError, match=rf"state\.json: {key}: is missing"):
-        carry_out(plan_of(before, name), before / name, watch=lambda _: None)
+        train_or_search(plan_of(before, name), before / name, watch=lambda _: None)
     assert not (before / name / MODEL).exists()
 
 

@@ -115,8 +115,8 @@ def write_model(folder: Path, made: Preset, scenario: Scenario, *, seed: int = 0
 
 def batched_starts(scenario: Scenario, made: Preset, backfill: str, starts: list[int], jobs: int, actor: Any) -> Any:
     """Start times of all jobs by the batched environment and the torch network, and how often it waited or delayed."""
-    from greenbatch.learning.observations import as_batch
-    from greenbatch.learning.rollout import Choice
+    from greenbatch.learning.networks.observations import as_batch
+    from greenbatch.learning.training.rollout import Choice
 
     env = BatchEnv(scenario, made, environments=len(starts), jobs=jobs, backfill=backfill)
     choice, seen, kinds = Choice(actor, None), env.reset(starts), np.zeros(2, np.int64)

@@ -18,8 +18,8 @@ from greenbatch.learning.networks import build
 from greenbatch.learning.networks.gasmarl import GasMarlActor, GasMarlCritic
 from greenbatch.learning.networks.layers import flattened
 from greenbatch.learning.networks.linear_by_hand import roomy
-from greenbatch.learning.observations import Batch, as_batch, stack
-from greenbatch.learning.segments import owners
+from greenbatch.learning.networks.observations import Batch, as_batch, stack
+from greenbatch.learning.networks.segments import owners
 from greenbatch.presets.shapes import Shapes
 
 KINDS = ("kernel", "gas-marl", "maskable-ppo", "attention", "context")

@@ -89,7 +89,7 @@ def answer(session: Any, seen: Observation, **noise: Any) -> Any:
 
 def by_torch(actor: Any, decisions: list[Observation]) -> Any:
     """The same for each decision by the network the graph was made from, all of them packed into one batch."""
-    from greenbatch.learning.observations import stack
+    from greenbatch.learning.networks.observations import stack
 
     with torch.inference_mode():
         batch = stack(decisions).batch()

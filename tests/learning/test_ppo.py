@@ -12,12 +12,12 @@ import torch
 from small_env import GAS, SmallEnv
 from torch import Tensor, nn
 
-from greenbatch.learning.advantages import gae, normalized
 from greenbatch.learning.networks import build
 from greenbatch.learning.networks.layers import Actor, Critic
-from greenbatch.learning.observations import Batch, Decisions
-from greenbatch.learning.ppo import Learner, Report, UpdateSettings, likelihood, minibatches, policy_loss
-from greenbatch.learning.rollout import Trajectories, collect
+from greenbatch.learning.networks.observations import Batch, Decisions
+from greenbatch.learning.training.advantages import gae, normalized
+from greenbatch.learning.training.ppo import Learner, Report, UpdateSettings, likelihood, minibatches, policy_loss
+from greenbatch.learning.training.rollout import Trajectories, collect
 
 
 def test_the_clipped_loss_is_flat_where_it_should_be() -> None:

@@ -11,10 +11,10 @@ import pytest
 from greenbatch.engine.simulate import simulate
 from greenbatch.envs.batch import BatchEnv, Observation
 from greenbatch.errors import InputError
-from greenbatch.learning.plan import Plan, make_plan
-from greenbatch.learning.ranking_search import begin_of, choose, costs, play
+from greenbatch.learning.runs.plan import Plan, make_plan
+from greenbatch.learning.runs.windows import jobs_of, validation_starts
 from greenbatch.learning.search import search
-from greenbatch.learning.windows import jobs_of, validation_starts
+from greenbatch.learning.search.ranking import begin_of, choose, costs, play
 from greenbatch.metrics import evaluate
 from greenbatch.models.model import load_model
 from greenbatch.presets.preset import Preset, check

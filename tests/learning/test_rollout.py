@@ -8,8 +8,8 @@ import torch
 from small_env import GAS, RICH, SmallEnv
 
 from greenbatch.learning.networks import build
-from greenbatch.learning.ppo import likelihood
-from greenbatch.learning.rollout import Trajectories, collect, play, values_of
+from greenbatch.learning.training.ppo import likelihood
+from greenbatch.learning.training.rollout import Trajectories, collect, play, values_of
 from greenbatch.presets.shapes import Shapes
 
 STARTS = [0, 1, 2, 3, 4, 5, 6]

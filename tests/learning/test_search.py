@@ -12,12 +12,11 @@ import pytest
 
 from greenbatch.engine.simulate import simulate
 from greenbatch.errors import GreenbatchError, InputError
-from greenbatch.learning import price_search
-from greenbatch.learning.evolution import Evolution
-from greenbatch.learning.log import read_log
-from greenbatch.learning.plan import Plan, make_plan
-from greenbatch.learning.price_search import HEAD_STEP, YEAR_S, Trial, initial_point, numbers_of, objective
-from greenbatch.learning.search import search
+from greenbatch.learning.runs.log import read_log
+from greenbatch.learning.runs.plan import Plan, make_plan
+from greenbatch.learning.search import planner, search
+from greenbatch.learning.search.evolution import Evolution
+from greenbatch.learning.search.planner import HEAD_STEP, YEAR_S, Trial, initial_point, numbers_of, objective
 from greenbatch.metrics import evaluate
 from greenbatch.models.model import load_model
 from greenbatch.models.planner import baseline_rule, program_of
@@ -308,8 +307,8 @@ def test_a_checkpoint_of_other_numbers_is_refused(
     small: Scenario, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     search(plan(small, epochs=2), tmp_path / "x", watch=lambda _: None)
-    begin = price_search.initial_point()
-    monkeypatch.setattr(price_search, "initial_point", lambda: begin[:-1])
+    begin = planner.initial_point()
+    monkeypatch.setattr(planner, "initial_point", lambda: begin[:-1])
     with pytest.raises(InputError, match=r"state\.json: contains a different search"):
         search(plan(small, epochs=2), tmp_path / "x", watch=lambda _: None)
 

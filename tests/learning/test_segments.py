@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import Tensor
 
-from greenbatch.learning import segments
+from greenbatch.learning.networks import segments
 
 LENGTHS = st.lists(st.integers(0, 6), min_size=1, max_size=8)
 FULL = st.lists(st.integers(1, 6), min_size=1, max_size=8)

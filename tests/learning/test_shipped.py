@@ -10,8 +10,8 @@ import pytest
 from greenbatch.engine.simulate import simulate
 from greenbatch.experiments.compare import choose_windows, compare
 from greenbatch.experiments.retrained import plan_of
-from greenbatch.learning.log import read_log
-from greenbatch.learning.windows import seen_jobs
+from greenbatch.learning.runs.log import read_log
+from greenbatch.learning.runs.windows import seen_jobs
 from greenbatch.metrics import evaluate
 from greenbatch.models.find import shipped_models
 from greenbatch.models.model import LARGEST_BYTES, load_model

@@ -19,12 +19,12 @@ from tiny import tiny_plan, weights_of
 import greenbatch as gb
 from greenbatch.envs.batch import BatchEnv
 from greenbatch.errors import GreenbatchError, InputError
-from greenbatch.learning import windows
-from greenbatch.learning.checkpoint import load_checkpoint, save_checkpoint
-from greenbatch.learning.log import read_log
-from greenbatch.learning.plan import Plan, make_plan, parse_overrides
-from greenbatch.learning.runs import CHECKPOINT, LOG, MODEL, RUN, check_same, other_versions
-from greenbatch.learning.training import Course, train
+from greenbatch.learning.runs import windows
+from greenbatch.learning.runs.checkpoint import load_checkpoint, save_checkpoint
+from greenbatch.learning.runs.folder import CHECKPOINT, LOG, MODEL, RUN, check_same, other_versions
+from greenbatch.learning.runs.log import read_log
+from greenbatch.learning.runs.plan import Plan, make_plan, parse_overrides
+from greenbatch.learning.training.loop import Course, train
 from greenbatch.models.model import load_model
 from greenbatch.presets.preset import preset
 

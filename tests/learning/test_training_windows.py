@@ -11,8 +11,8 @@ from hypothesis import strategies as some
 
 import greenbatch as gb
 from greenbatch.errors import InputError
-from greenbatch.learning.plan import make_plan
-from greenbatch.learning.windows import (
+from greenbatch.learning.runs.plan import make_plan
+from greenbatch.learning.runs.windows import (
     HELD_OUT_JOBS,
     HELD_OUT_STARTS,
     PURPOSES,

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import greenbatch as gb
-from greenbatch.learning.plan import Plan, make_plan
+from greenbatch.learning.runs.plan import Plan, make_plan
 
 SCENARIO = """\
 name = "tiny"

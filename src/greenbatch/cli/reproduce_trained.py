@@ -113,8 +113,8 @@ def _number(text: str) -> float:
 def _train(paper: Study, which: Selection, place: Path, flags: TrainingFlags) -> None:
     from greenbatch.cli.app import COMMAND
     from greenbatch.experiments.studies import Budget, cells_of, train_missing
-    from greenbatch.learning.plan import parse_overrides
-    from greenbatch.learning.runs import need_torch
+    from greenbatch.learning.runs.plan import parse_overrides
+    from greenbatch.learning.trainers import need_torch
     from greenbatch.presets.preset import preset
 
     check_training_flags(flags.epochs, flags.minutes, resume=False, force=False)

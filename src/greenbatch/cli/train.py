@@ -11,7 +11,7 @@ from greenbatch.cli.progress import clock
 from greenbatch.errors import Interrupted
 
 if TYPE_CHECKING:
-    from greenbatch.learning.counters import Counters
+    from greenbatch.learning.runs.counters import Counters
 
 
 def train(
@@ -68,18 +68,19 @@ def train(
     from greenbatch.cli.training_progress import training_progress
 
     check_training_flags(epochs, minutes, resume=resume, force=force)
-    from greenbatch.learning import runs
-    from greenbatch.learning.plan import make_plan, parse_overrides
+    from greenbatch.learning.runs.folder import begun, check_new, other_versions, read_run
+    from greenbatch.learning.runs.plan import make_plan, parse_overrides
+    from greenbatch.learning.trainers import train_or_search
     from greenbatch.models.model import MODEL
     from greenbatch.scenarios import load_scenario
 
-    runs.read_run(out) if resume else runs.check_new(out, force=force)
+    read_run(out) if resume else check_new(out, force=force)
     plan = make_plan(
         preset, load_scenario(scenario), overrides=parse_overrides(overrides or []), windows=windows,
         backfill=backfill, epochs=epochs, minutes=minutes, seed=seed, threads=threads, device=device,
         command=COMMAND.get(),
     )  # fmt: skip
-    for note in runs.other_versions(out) if resume else ():
+    for note in other_versions(out) if resume else ():
         print(f"note: {note}")
     earlier = _identity(out)
     total = None if minutes is not None else plan.settings.epochs
@@ -87,13 +88,13 @@ def train(
     say(f"training {plan.preset.name} on {scenario} for {how_long}; the first epoch may compile the engine")
     try:
         with training_progress(total) as display:
-            counters = runs.carry_out(
+            counters = train_or_search(
                 plan, out, watch=display.watch, tell=display.tell, tensorboard=tensorboard, replace_earlier=force
             )
     except KeyboardInterrupt:
         if resume or _identity(out) != earlier:
             raise Interrupted(resume=resume_line(COMMAND.get())) from None
-        raise Interrupted(f"the earlier training in {out} is untouched" if runs.begun(out) else "") from None
+        raise Interrupted(f"the earlier training in {out} is untouched" if begun(out) else "") from None
     _print_result(counters, plan.preset.name, plan.backfill, out / MODEL)
 
 

@@ -51,10 +51,10 @@ DELAY_COLORS = ("#c9ced6", "#0b3d63", "#10518a", "#3585c0", "#7db5df", "#c6dff1"
 
 def log_of(model: Path) -> list[dict[str, Any]]:
     """The log of a model's training, from the model's or the training's folder; empty if there is none."""
-    from greenbatch.learning import runs
-    from greenbatch.learning.log import read_log
+    from greenbatch.learning.runs.folder import LOG
+    from greenbatch.learning.runs.log import read_log
 
-    found = (place / runs.LOG for place in (model, model.parent))
+    found = (place / LOG for place in (model, model.parent))
     return next((read_log(file) for file in found if file.is_file()), [])
 
 

@@ -12,8 +12,9 @@ import numpy as np
 
 from greenbatch.errors import InputError
 from greenbatch.experiments.compare import choose_windows, compare
-from greenbatch.learning.plan import Plan
-from greenbatch.learning.runs import begun, carry_out, check_new
+from greenbatch.learning.runs.folder import begun, check_new
+from greenbatch.learning.runs.plan import Plan
+from greenbatch.learning.trainers import train_or_search
 from greenbatch.models.find import shipped_models
 from greenbatch.models.model import MODEL, RECORD, Model, is_model, load_model, model_in
 
@@ -113,7 +114,7 @@ def retrain(
     plan = plan_of(model, scenario, command)
     if not begun(out):
         check_new(out, force=False)
-    carry_out(plan, out, watch=watch)
+    train_or_search(plan, out, watch=watch)
     retrained = load_model(out / MODEL)
     if set(retrained.weights) != set(model.weights):
         problem = "contains weights that differ from its record"

@@ -19,7 +19,7 @@ from greenbatch.experiments.reproduce import PROTOCOLS
 from greenbatch.presets.training import MODES
 
 if TYPE_CHECKING:
-    from greenbatch.learning.plan import Plan
+    from greenbatch.learning.runs.plan import Plan
     from greenbatch.models.records import ModelRecord
     from greenbatch.scenarios import Scenario
 
@@ -164,7 +164,7 @@ class Cell:
     trace: str
     backfill: str
     windows: str
-    """How its training windows are sampled, see `learning.windows`."""
+    """How its training windows are sampled, see `learning.runs.windows`."""
     eta: float | None
     """Penalty factor; None if the reward has none or the preset's is used."""
     seed: int
@@ -296,12 +296,12 @@ def _known(
 
 def state_of(folder: Path) -> str:
     """``finished``, ``interrupted`` or ``not trained``."""
-    from greenbatch.learning import runs
+    from greenbatch.learning.runs.folder import begun
 
     record = model_record(folder)
     if record is not None and record.training.finished:
         return "finished"
-    return "interrupted" if runs.begun(folder) else "not trained"
+    return "interrupted" if begun(folder) else "not trained"
 
 
 def model_record(folder: Path) -> ModelRecord | None:
@@ -346,7 +346,7 @@ def plan_of(cell: Cell, scenario: Scenario, budget: Budget) -> Plan:
     Raises:
         InputError: a value is invalid, or the study sets it already.
     """
-    from greenbatch.learning.plan import make_plan
+    from greenbatch.learning.runs.plan import make_plan
 
     if twice := sorted(set(budget.overrides) & set(cell.overrides)):
         problem = f"{twice[0]} is set by the study for {cell.agent.preset} on {cell.trace}"
@@ -376,7 +376,8 @@ def train_missing(
         InputError: a folder contains a different training.
         KeyboardInterrupt: stopped by the user; finished trainings are kept and the interrupted one can be resumed.
     """
-    from greenbatch.learning import runs
+    from greenbatch.learning.runs.folder import begun, check_plan, check_same, tidy
+    from greenbatch.learning.trainers import train_or_search
     from greenbatch.scenarios import load_scenario
 
     scenarios = {trace: load_scenario(study.traces[trace]) for trace in dict.fromkeys(cell.trace for cell in cells)}
@@ -384,11 +385,11 @@ def train_missing(
     for cell in cells:  # check every cell before training any
         folder, plan = place / cell.folder, plan_of(cell, scenarios[cell.trace], budget)
         if state_of(folder) == "finished":
-            runs.check_plan(folder, plan)
-            runs.tidy(folder)
+            check_plan(folder, plan)
+            tidy(folder)
             continue
-        if runs.begun(folder):
-            runs.check_same(folder, plan)
+        if begun(folder):
+            check_same(folder, plan)
         left.append((cell, folder, plan))
     for number, (cell, folder, plan) in enumerate(left):
 
@@ -396,7 +397,7 @@ def train_missing(
             if progress is not None:
                 progress(f"{cell.folder}: epoch {record['epoch']}, {record['progress']:.0%}", number, len(left))
 
-        counters = runs.carry_out(plan, folder, watch=watch)
+        counters = train_or_search(plan, folder, watch=watch)
         if tell is not None:
             spent = f"{counters.epoch:,} epochs, {counters.decisions:,} decisions, {counters.elapsed_s / 60:.1f} min"
             tell(f"trained {cell.folder}: {spent}")

@@ -108,7 +108,7 @@ def results(
 def test_windows(scenario: Scenario, kind: str) -> tuple[Sequence[int], int]:
     """First jobs and length of the test windows: the scenario's own, or the held-out ones."""
     from greenbatch.experiments.compare import choose_windows
-    from greenbatch.learning.windows import HELD_OUT_JOBS, HELD_OUT_STARTS
+    from greenbatch.learning.runs.windows import HELD_OUT_JOBS, HELD_OUT_STARTS
 
     return choose_windows(scenario) if kind == "published" else (HELD_OUT_STARTS, HELD_OUT_JOBS)
 
@@ -179,7 +179,7 @@ def _label(column: str, backfill: str) -> str:
 
 def decider_of(entry: Entry, seed: int, scenario: Scenario) -> NetworkScheduler | PlannerScheduler:
     """The scheduler of an agent's seed. An agent of another trace uses the normalizers of this one, as published."""
-    from greenbatch.learning import runs
+    from greenbatch.learning.runs.folder import read_run
     from greenbatch.models.model import MODEL
     from greenbatch.models.network import NetworkScheduler
     from greenbatch.models.planner import PlannerScheduler
@@ -194,7 +194,7 @@ def decider_of(entry: Entry, seed: int, scenario: Scenario) -> NetworkScheduler 
         raise TypeError(f"{entry.label} is not a model")
     model = made.model
     if entry.away:
-        preset = resolve(check(dict(runs.read_run(folder).plan.preset)), scenario)
+        preset = resolve(check(dict(read_run(folder).plan.preset)), scenario)
         model = replace(model, preset=preset, normalizers={})
     model.check_fits(scenario)
     return replace(made, name=f"{entry.label}, seed {seed}", model=model)

@@ -17,7 +17,7 @@ from greenbatch.scenarios.section import Count, Natural, NotNegative, Positive, 
 
 Mode = Literal["published", "held-out"]
 MODES: tuple[Mode, ...] = ("published", "held-out")
-"""Which windows a training may draw, see `learning.windows`."""
+"""Which windows a training may draw, see `learning.runs.windows`."""
 HELD_OUT = range(2000, 4401)
 """Jobs that held-out training never sees, 0-based in order of job id."""
 

@@ -12,9 +12,9 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor, nn
 
-from greenbatch.learning import segments
+from greenbatch.learning.networks import segments
 from greenbatch.learning.networks.layers import Actor, Critic, Stack, affine
-from greenbatch.learning.observations import Batch
+from greenbatch.learning.networks.observations import Batch
 from greenbatch.presets.shapes import Shapes
 
 

@@ -15,7 +15,7 @@ from torch import Tensor, nn
 
 from greenbatch.learning.networks import gasmarl_by_hand as by_hand
 from greenbatch.learning.networks.layers import Actor, Critic, Stack, flattened
-from greenbatch.learning.observations import Batch
+from greenbatch.learning.networks.observations import Batch
 from greenbatch.presets.shapes import Shapes
 
 _ENCODED, _SQUEEZED, _HIDDEN = 128, 8, 64

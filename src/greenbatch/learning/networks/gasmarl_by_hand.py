@@ -18,7 +18,7 @@ import torch
 from torch import Tensor
 
 from greenbatch.learning.networks.linear_by_hand import Layer, Rows, filled, roomy
-from greenbatch.learning.observations import Batch
+from greenbatch.learning.networks.observations import Batch
 
 _GROUP = 256
 """Decisions whose tables share a width."""

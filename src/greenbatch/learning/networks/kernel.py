@@ -6,7 +6,7 @@ import torch
 from torch import Tensor, nn
 
 from greenbatch.learning.networks.layers import Actor, Critic, Stack, flattened
-from greenbatch.learning.observations import Batch
+from greenbatch.learning.networks.observations import Batch
 from greenbatch.presets.shapes import Shapes
 
 _KERNEL = (32, 16, 8, 1)

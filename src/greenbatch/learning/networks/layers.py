@@ -10,7 +10,7 @@ from torch import Tensor, nn
 from torch.nn.functional import linear
 
 from greenbatch.learning.networks.linear_by_hand import through
-from greenbatch.learning.observations import Batch
+from greenbatch.learning.networks.observations import Batch
 
 
 class Actor(nn.Module, ABC):

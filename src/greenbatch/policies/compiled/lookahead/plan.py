@@ -8,7 +8,7 @@ the state of the system (`weights`). The first job that is held or does not fit 
 job has arrived, only that job is considered. Beyond a lag that the model sets (`weights.lag`), starting now becomes
 increasingly cheap, which bounds the makespan.
 
-This extends `policies.compiled.cheapest_start` (cheapest start); `learning.evolution` searches for the weights.
+This extends `policies.compiled.cheapest_start` (cheapest start); `learning.search.evolution` searches for the weights.
 """
 
 from __future__ import annotations

@@ -14,9 +14,9 @@ import torch
 from numpy.typing import NDArray
 
 from greenbatch.errors import InputError
-from greenbatch.learning.checkpoint import FIX, STATE, Checkpoint
-from greenbatch.learning.counters import Counters
-from greenbatch.learning.ppo import Learner
+from greenbatch.learning.runs.checkpoint import FIX, STATE, Checkpoint
+from greenbatch.learning.runs.counters import Counters
+from greenbatch.learning.training.ppo import Learner
 from greenbatch.models.tensors import Tensors
 
 

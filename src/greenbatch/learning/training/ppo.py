@@ -16,10 +16,10 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from greenbatch.learning import segments
+from greenbatch.learning.networks import segments
 from greenbatch.learning.networks.layers import Actor, Critic
-from greenbatch.learning.observations import Batch
-from greenbatch.learning.rollout import Trajectories
+from greenbatch.learning.networks.observations import Batch
+from greenbatch.learning.training.rollout import Trajectories
 
 
 @dataclass(frozen=True)

@@ -12,9 +12,9 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from greenbatch.learning import segments
+from greenbatch.learning.networks import segments
 from greenbatch.learning.networks.layers import Actor, Critic
-from greenbatch.learning.observations import Batch, Copy, Decisions, Observed, as_batch, copied, stack
+from greenbatch.learning.networks.observations import Batch, Copy, Decisions, Observed, as_batch, copied, stack
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]

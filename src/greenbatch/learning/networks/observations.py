@@ -15,7 +15,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from greenbatch.learning import segments
+from greenbatch.learning.networks import segments
 
 Floats = NDArray[np.float32]
 Integers = NDArray[np.int64]

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from greenbatch.errors import InputError
-from greenbatch.learning.records import CHECKPOINT_FORMAT, CheckpointRecord
+from greenbatch.learning.runs.records import CHECKPOINT_FORMAT, CheckpointRecord
 from greenbatch.models.tensors import Tensors, read_tensors
 from greenbatch.models.versioned import record_of
 from greenbatch.storage import replacement

@@ -1,4 +1,4 @@
-"""The folder of a training, and the choice of the trainer for a plan.
+"""The folder of a training.
 
 ``run.json`` contains everything that decides the weights; ``log.jsonl`` the figures of every epoch; ``checkpoint/`` the
 state to resume from; ``model/`` the trained actor; ``events/`` TensorBoard's files, if requested. The folder appears,
@@ -8,7 +8,7 @@ or replaces an earlier one, with its first checkpoint, so it can always be resum
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from functools import partial
 from pathlib import Path
@@ -17,15 +17,14 @@ from typing import TYPE_CHECKING, Any
 from numpy.typing import NDArray
 
 from greenbatch.errors import InputError
-from greenbatch.learning.checkpoint import FIX, STATE, save_checkpoint
-from greenbatch.learning.records import RUN_FORMAT, TOOL, RunRecord
+from greenbatch.learning.runs.checkpoint import FIX, STATE, save_checkpoint
+from greenbatch.learning.runs.records import RUN_FORMAT, TOOL, RunRecord
 from greenbatch.models.model import MODEL
 from greenbatch.models.versioned import read_table, record_of
 from greenbatch.storage import Replacement, alone, check_folder, replacement, restore, sweep
 
 if TYPE_CHECKING:
-    from greenbatch.learning.counters import Counters
-    from greenbatch.learning.plan import Plan
+    from greenbatch.learning.runs.plan import Plan
 
 RUN, LOG, CHECKPOINT, EVENTS = "run.json", "log.jsonl", "checkpoint", "events"
 DESCRIPTIONS = ("preset.description", "scenario.description")
@@ -37,46 +36,6 @@ _FILES = {
     EVENTS: ("events.out.tfevents.*",),
 }
 """Folder in a training -> the files that training writes; all others belong to the user."""
-
-
-def carry_out(
-    plan: Plan,
-    folder: Path,
-    *,
-    watch: Callable[[dict[str, Any]], None],
-    tell: Callable[[str, int, int], None] | None = None,
-    tensorboard: bool = False,
-    replace_earlier: bool = False,
-) -> Counters:
-    """Train a network, or search if the preset says so, which requires no torch; arguments as for `training.train`.
-
-    Raises:
-        InputError: training requires torch and it is not installed; else as `training.train`.
-    """
-    if plan.settings.search is not None:
-        from greenbatch.learning.search import search
-
-        if tensorboard:
-            raise InputError("a search writes no events", field="--tensorboard", fix="leave it out; see log.jsonl")
-        return search(plan, folder, watch=watch, replace_earlier=replace_earlier)
-    need_torch()
-    from greenbatch.learning.training import train
-
-    return train(
-        plan, folder, watch=watch, tell=tell, tensorboard=tensorboard, replace_earlier=replace_earlier
-    ).counters
-
-
-def need_torch() -> None:
-    """Check that torch is installed.
-
-    Raises:
-        InputError: it is not.
-    """
-    from importlib.util import find_spec
-
-    if find_spec("torch") is None:
-        raise InputError("training requires torch, which is not installed", fix='pip install "greenbatch[learn]"')
 
 
 class Home:

@@ -13,9 +13,9 @@ from numpy.typing import NDArray
 
 from greenbatch.envs.batch import BatchEnv, Observation
 from greenbatch.errors import InputError
-from greenbatch.learning import windows
-from greenbatch.learning.plan import Plan
-from greenbatch.learning.search import Record, Searching
+from greenbatch.learning.runs import windows
+from greenbatch.learning.runs.plan import Plan
+from greenbatch.learning.search.loop import Record, Searching
 from greenbatch.models.onnx_builder import Weights
 
 Floats = NDArray[np.float64]

@@ -76,7 +76,7 @@ def make_plan(
         preset_name: a shipped preset or a TOML file.
         scenario: the scenario to train on.
         overrides: dotted key of the preset -> value that overrides the file's, e.g. ``{"training.passes": 4}``.
-        windows: ``published`` or ``held-out``, see `learning.windows`.
+        windows: ``published`` or ``held-out``, see `learning.runs.windows`.
         backfill: backfilling; by default the preset's.
         epochs: epochs; by default the preset's.
         minutes: train for this time instead.

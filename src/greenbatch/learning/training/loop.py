@@ -19,17 +19,18 @@ import torch
 
 from greenbatch.envs.batch import BatchEnv
 from greenbatch.errors import GreenbatchError, InputError
-from greenbatch.learning import runs, windows
-from greenbatch.learning.advantages import gae, group_relative, normalized, rewards_to_go
-from greenbatch.learning.checkpoint import STATE, load_checkpoint
-from greenbatch.learning.device import device_of, prepared
-from greenbatch.learning.log import Log, Scalars
 from greenbatch.learning.networks import build
-from greenbatch.learning.plan import Plan
-from greenbatch.learning.ppo import Learner, Report, UpdateSettings
-from greenbatch.learning.records import training_record
-from greenbatch.learning.rollout import Trajectories, collect, play
-from greenbatch.learning.state import State
+from greenbatch.learning.runs import windows
+from greenbatch.learning.runs.checkpoint import STATE, load_checkpoint
+from greenbatch.learning.runs.folder import CHECKPOINT, EVENTS, LOG, Home, at_home, begun, check_same
+from greenbatch.learning.runs.log import Log, Scalars
+from greenbatch.learning.runs.plan import Plan
+from greenbatch.learning.runs.records import training_record
+from greenbatch.learning.training.advantages import gae, group_relative, normalized, rewards_to_go
+from greenbatch.learning.training.device import device_of, prepared
+from greenbatch.learning.training.ppo import Learner, Report, UpdateSettings
+from greenbatch.learning.training.rollout import Trajectories, collect, play
+from greenbatch.learning.training.state import State
 from greenbatch.models.model import LARGEST_BYTES, MODEL, save_model
 from greenbatch.models.tensors import Tensors
 from greenbatch.presets.preset import resolve
@@ -184,11 +185,11 @@ class Course:
 class Training:
     """A training in a folder, resumed from its last checkpoint."""
 
-    def __init__(self, course: Course, home: runs.Home, watch: Watch, *, tensorboard: bool) -> None:
+    def __init__(self, course: Course, home: Home, watch: Watch, *, tensorboard: bool) -> None:
         self.course, self.home, self.watch = course, home, watch
         self.state = State(course.learner)
         self.restore()
-        self.log = Log(home.folder / runs.LOG, self.state.counters.log_bytes)
+        self.log = Log(home.folder / LOG, self.state.counters.log_bytes)
         self.scalars = Scalars()
         self._tensorboard = tensorboard
         self._clock = time.perf_counter() - self.state.counters.elapsed_s
@@ -216,7 +217,7 @@ class Training:
 
     def restore(self) -> bool:
         """Go back to the last checkpoint; False if there is none."""
-        saved = self.home.folder / runs.CHECKPOINT
+        saved = self.home.folder / CHECKPOINT
         if there := (saved / STATE).exists():
             self.state.restore(load_checkpoint(saved), saved)
         return there
@@ -279,7 +280,7 @@ class Training:
         name = f"epoch-{counters.epoch:06}" + ("-done" if counters.done else "")
         self.home.save(name, saved.tensors, saved.state)
         if self._tensorboard:
-            self.scalars.open(self.home.folder / runs.EVENTS)
+            self.scalars.open(self.home.folder / EVENTS)
         self.scalars.add(counters.epoch, record)
         self.watch(record)
 
@@ -337,11 +338,11 @@ def train(
     """
     device = device_of(plan.device)
     with prepared(plan.threads, device):
-        if not replace_earlier and runs.begun(folder):
-            runs.check_same(folder, plan)
+        if not replace_earlier and begun(folder):
+            check_same(folder, plan)
         course = Course(plan, device, tell)
         course.check()
-        with runs.at_home(folder, plan, replace_earlier=replace_earlier) as home:
+        with at_home(folder, plan, replace_earlier=replace_earlier) as home:
             training = Training(course, home, watch or (lambda _: None), tensorboard=tensorboard)
             try:
                 training.run()

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
 from pydantic import Field, model_validator
 
-from greenbatch.learning.windows import seen_jobs
+from greenbatch.learning.runs.windows import seen_jobs
 from greenbatch.models.records import Digest, Digests, Provenance, Threads, planner_limits
 from greenbatch.models.versioned import Table, Versioned
 from greenbatch.presets.preset import PRICES_KIND
@@ -19,8 +19,8 @@ from greenbatch.provenance import provenance
 from greenbatch.scenarios.section import Positive, Section, Text
 
 if TYPE_CHECKING:
-    from greenbatch.learning.counters import Counters
-    from greenbatch.learning.plan import Plan
+    from greenbatch.learning.runs.counters import Counters
+    from greenbatch.learning.runs.plan import Plan
 
 RUN_FORMAT, CHECKPOINT_FORMAT = 2, 1
 """Versions of the layouts of ``run.json`` and ``checkpoint/state.json``."""
@@ -30,7 +30,7 @@ FileName = Annotated[str, Field(pattern=r"^[\w-][\w.-]*$", max_length=200)]
 
 
 class PlanRecord(Section):
-    """Everything that decides the weights, see `learning.plan.Plan`."""
+    """Everything that decides the weights, see `learning.runs.plan.Plan`."""
 
     preset: Table
     training: TrainingSettings

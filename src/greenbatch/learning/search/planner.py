@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 from greenbatch.engine.simulate import simulate
 from greenbatch.envs.simulations import Simulations
 from greenbatch.errors import GreenbatchError, InputError
-from greenbatch.learning.plan import Plan
-from greenbatch.learning.search import Record, Searching
+from greenbatch.learning.runs.plan import Plan
+from greenbatch.learning.search.loop import Record, Searching
 from greenbatch.models.model import BOUND
 from greenbatch.models.onnx_builder import Weights
 from greenbatch.models.planner import BASELINE, baseline_rule, program_of
@@ -135,7 +135,7 @@ def objective(found: Floats, terms: Mapping[str, float], aim: float, most: float
     return -float(np.dot(counted, [terms[name] for name in TERMS]))
 
 
-class PriceSearch(Searching):
+class PlannerSearch(Searching):
     """One model for each entry of the preset's ``makespan_bound``."""
 
     def __init__(self, plan: Plan) -> None:

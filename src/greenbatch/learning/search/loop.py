@@ -1,8 +1,8 @@
 """The loop of an evolutionary search, with the folder and guarantees of a training: files are written atomically, and
 the result is the same bytes however often the search is interrupted.
 
-Subclasses evaluate candidates: the weights of a look-ahead planner (`learning.price_search`) or of a ranking
-(`learning.ranking_search`). All candidates of a generation play the same windows and decide as the model will; windows
+Subclasses evaluate candidates: the weights of a look-ahead planner (`learning.search.planner`) or of a ranking
+(`learning.search.ranking`). All candidates of a generation play the same windows and decide as the model will; windows
 are drawn for each generation or fixed. All random numbers come from (seed, generation).
 """
 
@@ -11,23 +11,22 @@ from __future__ import annotations
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from greenbatch.errors import InputError
-from greenbatch.learning import runs, windows
-from greenbatch.learning.checkpoint import FIX, STATE, load_checkpoint
-from greenbatch.learning.counters import Counters
-from greenbatch.learning.evolution import Evolution
-from greenbatch.learning.log import Log
-from greenbatch.learning.plan import Plan
-from greenbatch.learning.records import training_record
+from greenbatch.learning.runs import windows
+from greenbatch.learning.runs.checkpoint import FIX, STATE, load_checkpoint
+from greenbatch.learning.runs.counters import Counters
+from greenbatch.learning.runs.folder import CHECKPOINT, LOG, Home
+from greenbatch.learning.runs.log import Log
+from greenbatch.learning.runs.plan import Plan
+from greenbatch.learning.runs.records import training_record
+from greenbatch.learning.search.evolution import Evolution
 from greenbatch.models.model import MODEL, save_model
 from greenbatch.models.onnx_builder import Weights
-from greenbatch.presets.preset import LINEAR_KIND
 from greenbatch.presets.training import Search
 
 TAKEN = frozenset({"epochs", "windows", "jobs", "keep", "validation", "search", "seed", "threads"})
@@ -64,7 +63,7 @@ class Searching(ABC):
         """Name -> weights of the stages begun so far."""
         self.starts = windows.training_starts(plan.scenario, self.settings.jobs, plan.windows)
 
-    def open(self, home: runs.Home, watch: Watch) -> None:
+    def open(self, home: Home, watch: Watch) -> None:
         """Start in a folder, or resume from its last checkpoint.
 
         Args:
@@ -72,9 +71,9 @@ class Searching(ABC):
             watch: called after each generation.
         """
         self.home, self.watch = home, watch
-        if (home.folder / runs.CHECKPOINT / STATE).exists():
+        if (home.folder / CHECKPOINT / STATE).exists():
             self._restore()
-        self.log = Log(home.folder / runs.LOG, self.counters.log_bytes)
+        self.log = Log(home.folder / LOG, self.counters.log_bytes)
         self._clock = time.perf_counter() - self.counters.elapsed_s
 
     @abstractmethod
@@ -170,7 +169,7 @@ class Searching(ABC):
         self.watch(record)
 
     def _restore(self) -> None:
-        place = self.home.folder / runs.CHECKPOINT
+        place = self.home.folder / CHECKPOINT
         saved = load_checkpoint(place)
         self.counters = Counters.read(saved.state, place / STATE, FIX)
         try:
@@ -201,27 +200,3 @@ def search_settings(plan: Plan) -> Search:
     if plan.device != "cpu":
         raise InputError(f"is {plan.device}", field="--device", fix="a search runs on the cpu")
     return made
-
-
-def search(plan: Plan, folder: Path, *, watch: Watch, replace_earlier: bool = False) -> Counters:
-    """Search in a folder: start, or resume an interrupted search. See `training.train`."""
-    from greenbatch.learning import price_search, ranking_search
-
-    search_settings(plan)
-    ranking = plan.preset.network.get("kind") == LINEAR_KIND
-    kind: type[ranking_search.RankingSearch | price_search.PriceSearch]
-    kind = ranking_search.RankingSearch if ranking else price_search.PriceSearch
-    if not replace_earlier and runs.begun(folder):
-        runs.check_same(folder, plan)
-    searching = kind(plan)
-    with runs.at_home(folder, plan, replace_earlier=replace_earlier) as home:
-        searching.open(home, watch)
-        try:
-            searching.run()
-        except (KeyboardInterrupt, SystemExit):
-            if home.settled and searching.found:
-                searching.write_model()
-            raise
-        finally:
-            searching.log.close()
-    return searching.counters

@@ -1,0 +1,51 @@
+"""The choice of the trainer for a plan: training of a network, or a search."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from greenbatch.errors import InputError
+from greenbatch.learning.runs.counters import Counters
+from greenbatch.learning.runs.plan import Plan
+
+
+def train_or_search(
+    plan: Plan,
+    folder: Path,
+    *,
+    watch: Callable[[dict[str, Any]], None],
+    tell: Callable[[str, int, int], None] | None = None,
+    tensorboard: bool = False,
+    replace_earlier: bool = False,
+) -> Counters:
+    """Train a network, or search if the preset says so, which requires no torch; arguments as for `training.train`.
+
+    Raises:
+        InputError: training requires torch and it is not installed; else as `training.loop.train`.
+    """
+    if plan.settings.search is not None:
+        from greenbatch.learning.search import search
+
+        if tensorboard:
+            raise InputError("a search writes no events", field="--tensorboard", fix="leave it out; see log.jsonl")
+        return search(plan, folder, watch=watch, replace_earlier=replace_earlier)
+    need_torch()
+    from greenbatch.learning.training import train
+
+    return train(
+        plan, folder, watch=watch, tell=tell, tensorboard=tensorboard, replace_earlier=replace_earlier
+    ).counters
+
+
+def need_torch() -> None:
+    """Check that torch is installed.
+
+    Raises:
+        InputError: it is not.
+    """
+    from importlib.util import find_spec
+
+    if find_spec("torch") is None:
+        raise InputError("training requires torch, which is not installed", fix='pip install "greenbatch[learn]"')
