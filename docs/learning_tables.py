@@ -13,8 +13,9 @@ from texts import NOTHING, attributes, markdown, table
 
 from greenbatch.engine import features
 from greenbatch.engine.features import Feature
-from greenbatch.engine.reward_totals import TERMS
+from greenbatch.engine.reward_terms import TERMS
 from greenbatch.experiments.studies import STUDIES
+from greenbatch.metrics import METRICS
 from greenbatch.presets import preset, training
 
 
@@ -33,7 +34,8 @@ def normalizers() -> str:
 
 def terms() -> str:
     """Terms of rewards."""
-    return table(("Term", "Formula"), ((f"`{name}`", markdown(text)) for name, text in TERMS.items()))
+    rows = ((f"`{name}`", METRICS[term.metric].unit, markdown(term.so_far)) for name, term in TERMS.items())
+    return table(("Term", "Unit", "Value during a simulation"), rows)
 
 
 def presets() -> str:

@@ -64,7 +64,8 @@ def metrics(scope: str) -> str:
     for m in METRICS.values():
         doc = _told(m.name, m.doc)
         for name, function in PER_JOB.items():  # documented once, in a table of their own
-            doc = doc.replace(f"jobs. {markdown(function.__doc__)}", f"jobs, of `{name}`.")
+            whole = markdown(function.__doc__).replace(", shape (n,)", "")
+            doc = doc.replace(f"jobs. {whole}", f"jobs, of `{name}`.")
         if m.scope == scope:
             rows.append((f"`{m.name}`", m.unit, m.better, doc))
     return table(("Metric", "Unit", "Better", "Formula, range, source"), rows)

@@ -79,7 +79,7 @@ def test_train_writes_a_model_and_says_how_to_use_it(here: Path, capsys: pytest.
     assert [line.split("  ")[0] for line in lines[:3]] == ["epoch 0/2", "epoch 2/2", "epoch 2/2"], "within a minute"
     assert re.search(r"decisions/s  return -[\d.]+  KL .*  entropy [\d.]+", lines[1])
     assert re.search(r"validation -[\d.]+", "".join(lines[1:3]))
-    assert re.search(r"best on the validation windows: -[\d.]+ \(epoch \d; bounded_slowdown [\d.]+\)", out)
+    assert re.search(r"best on the validation windows: -[\d.]+ \(epoch \d; avg_bounded_slowdown [\d.]+\)", out)
     assert lines[-1] == "written to run; use it as rlscheduler@run/model+easy"
     model = load_model(here / "run" / "model")
     assert model.backfill == "easy"

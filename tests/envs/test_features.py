@@ -28,7 +28,8 @@ def looking() -> Any:
     }  # fmt: skip
     raw["observation"]["state"] = {"columns": [{"feature": name} for name in STATE]}
     raw["action"]["delays"] = [{"kind": "none"}]
-    raw["reward"] = {"terms": {"makespan": 1.0, "brown_energy": 1.0, "utilization": 1.0, "renewable_utilization": 1.0}}
+    terms = ("makespan_area_ratio", "brown_energy_ratio", "utilization", "renewable_utilization")
+    raw["reward"] = {"terms": dict.fromkeys(terms, 1.0)}
     return check(raw)
 
 
@@ -70,9 +71,9 @@ def test_features_and_terms_are_their_formulas() -> None:
     end_s, begin_s = float((env.starts_s[0] + run_s).max()), float(jobs.submit_s.min())
     work_s = float((run_s * jobs.processors).sum()) / processors
     terms = dict(zip(env.terms, env.values[0], strict=True))
-    assert terms["makespan"] == pytest.approx((end_s - begin_s) / work_s)
+    assert terms["makespan_area_ratio"] == pytest.approx((end_s - begin_s) / work_s)
     assert terms["utilization"] == pytest.approx(work_s / (end_s - begin_s))
     span_s = end_s - float(env.starts_s[0].min())
     load_j = question.cluster.idle_power_w * span_s + float((jobs.power_w * run_s).sum())
     brown_j = load_j * (1 - terms["renewable_utilization"])
-    assert terms["brown_energy"] == pytest.approx(brown_j / float((jobs.power_w * run_s).sum()))
+    assert terms["brown_energy_ratio"] == pytest.approx(brown_j / float((jobs.power_w * run_s).sum()))

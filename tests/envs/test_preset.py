@@ -42,7 +42,7 @@ COLUMN = "observation__queue__columns__0"
         ("action__delays", [{"kind": "none"}] * 1025),
         ("action__delays", []),
         ("action__longest_hold_s", math.inf),
-        *[("reward__terms__bounded_slowdown", value) for value in (math.nan, -math.inf, 1e300)],
+        *[("reward__terms__avg_bounded_slowdown", value) for value in (math.nan, -math.inf, 1e300)],
         ("reward__terms", {}),
         ("name", "../elsewhere"),
         ("name", ""),
@@ -106,12 +106,12 @@ def test_a_preset_survives_its_record(name: str) -> None:
 def test_extends_merges_presets(tmp_path: Path) -> None:
     file = tmp_path / "mine.toml"
     file.write_text(
-        'extends = "gas-marl"\nname = "mine"\n[reward.terms]\nbounded_slowdown = -0.5\n[training]\npasses = 3\n'
+        'extends = "gas-marl"\nname = "mine"\n[reward.terms]\navg_bounded_slowdown = -0.5\n[training]\npasses = 3\n'
     )
     mine, base = preset(file), preset("gas-marl")
     assert mine.name == "mine"
     assert mine.observation == base.observation
-    assert mine.reward.terms == {"renewable_utilization": 1.0, "bounded_slowdown": -0.5}
+    assert mine.reward.terms == {"renewable_utilization": 1.0, "avg_bounded_slowdown": -0.5}
     assert mine.training == {**base.training, "passes": 3}
 
 

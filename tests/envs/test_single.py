@@ -54,7 +54,7 @@ def test_masks_say_what_may_be_chosen(small: Scenario) -> None:
         assert not info["masked"]
         steps += 1
     assert steps > 5
-    assert set(info["terms"]) == {"renewable_utilization", "bounded_slowdown"}
+    assert set(info["terms"]) == {"renewable_utilization", "avg_bounded_slowdown"}
     with pytest.raises(InputError, match="there is no decision to make"):
         env.step([0, 0])
 

@@ -74,7 +74,7 @@ def test_every_cell_has_a_folder_that_schedulers_can_be_named_by(name: str) -> N
 def test_the_paper_s_penalty_factor_is_taken_for_each_trace() -> None:
     study = STUDIES["gas-marl"]
     cells = cells_of(study, select(study, presets=["gas-marl"], seeds=(0,), windows="published"))
-    assert {cell.trace: cell.overrides["reward.terms.bounded_slowdown"] for cell in cells} == {
+    assert {cell.trace: cell.overrides["reward.terms.avg_bounded_slowdown"] for cell in cells} == {
         "Lublin-256": -0.002, "Cirne": -0.008, "Jann": -0.003,
     }  # fmt: skip
 
@@ -98,8 +98,8 @@ def test_an_agent_may_have_values_of_its_own_on_a_trace() -> None:
     published, group, plus = cells_of(
         study, select(study, presets=["gas-marl", "gas-marl-group", "gas-marl-plus"], **given)
     )
-    assert published.overrides == {"reward.terms.bounded_slowdown": -0.008}
-    assert group.overrides == {"reward.terms.bounded_slowdown": -0.012}
+    assert published.overrides == {"reward.terms.avg_bounded_slowdown": -0.008}
+    assert group.overrides == {"reward.terms.avg_bounded_slowdown": -0.012}
     assert plus.overrides == {"training.search.slowdown": [4.25, 6.8]}
     search = make_plan("gas-marl-plus", load_scenario("default"), overrides=plus.overrides).settings.search
     assert search is not None

@@ -19,9 +19,10 @@ from safetensors.numpy import load_file
 from greenbatch.errors import InputError
 from greenbatch.experiments.retrained import retrain
 from greenbatch.learning.runs.checkpoint import STATE, load_checkpoint, save_checkpoint
+from greenbatch.learning.runs.counters import Counters
 from greenbatch.learning.runs.folder import CHECKPOINT, LOG, MODEL, RUN, check_same, read_run
 from greenbatch.learning.runs.log import read_log
-from greenbatch.learning.runs.plan import Plan
+from greenbatch.learning.runs.plan import Plan, make_plan
 from greenbatch.learning.runs.records import CHECKPOINT_FORMAT, RUN_FORMAT
 from greenbatch.learning.trainers import train_or_search
 from greenbatch.models.model import load_model
@@ -150,6 +151,41 @@ def test_every_field_of_a_run_is_checked(before: Path, place: tuple[str, ...], v
     with pytest.raises(InputError, match=rf"run\.json: {message}") as caught:
         check_same(before / "network-half", plan_of(before, "network-half"))
     assert "\n" not in str(caught.value)
+
+
+CURRICULUM = [{"start": 0.5, "jobs": 8, "weights": {"bounded_slowdown": -2.0}}]
+
+
+def test_former_names_of_reward_terms_are_the_same_training(before: Path) -> None:
+    folder = before / "network-half"
+    record = json.loads((folder / RUN).read_text())
+    assert record["plan"]["preset"]["reward"]["terms"] == {"bounded_slowdown": -1.0}
+    record["plan"]["preset"]["training"]["curriculum"] = CURRICULUM
+    record["plan"]["training"]["curriculum"] = CURRICULUM
+    (folder / RUN).write_text(json.dumps(record))
+    preset, overrides = INTERRUPTED["network-half"]
+    for weight, message in ((-2.0, None), (-3.0, r"curriculum: is .*was started with")):
+        stages = [{"start": 0.5, "jobs": 8, "weights": {"avg_bounded_slowdown": weight}}]
+        scenario = load_scenario(before / "tiny.toml")
+        more = {**overrides, "training.curriculum": stages}
+        plan = make_plan(preset, scenario, overrides=more, epochs=2, threads=1, seed=1)
+        if message is None:
+            check_same(folder, plan)
+        else:
+            with pytest.raises(InputError, match=message):
+                check_same(folder, plan)
+
+
+def test_former_names_of_reward_terms_are_read_in_models_and_checkpoints(before: Path) -> None:
+    raw = json.loads((before / "network" / MODEL / "model.json").read_text())
+    model = load_model(before / "network" / MODEL)
+    assert raw["preset"]["reward"]["terms"] == {"bounded_slowdown": -1.0}
+    assert model.preset.reward.terms == {"avg_bounded_slowdown": -1.0}
+    assert model.record.validation.terms == {"avg_bounded_slowdown": raw["validation"]["terms"]["bounded_slowdown"]}
+    file = before / "network-half" / CHECKPOINT
+    then = load_checkpoint(file)
+    assert then.state["best_terms"] == {"bounded_slowdown": 1.0}
+    assert Counters.read(then.state, file, "").best_terms == {"avg_bounded_slowdown": 1.0}
 
 
 def test_another_wording_of_a_description_is_the_same_training(before: Path) -> None:

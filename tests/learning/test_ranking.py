@@ -39,7 +39,7 @@ def raw(**changes: Any) -> Preset:
             "running": {"rows": 300, "columns": [{"feature": "processors"}, {"feature": "remaining_time"}]},
             "state": {"columns": [{"feature": "free_share"}]},
         },
-        "reward": {"terms": {"accrued_bounded_slowdown": 1.0, "bounded_slowdown": 0.0}, "form": "dense"},
+        "reward": {"terms": {"accrued_bounded_slowdown": 1.0, "avg_bounded_slowdown": 0.0}, "form": "dense"},
     }  # fmt: skip
     return check(table | changes)
 

@@ -129,7 +129,7 @@ def test_a_trial_says_what_the_metrics_say(small: Scenario) -> None:
 
 def test_only_what_goes_beyond_the_limits_counts() -> None:
     found = np.array([[0.8, 5.0, 1.4], [0.6, 7.0, 1.6]])
-    terms = {"makespan": -2.0, "bounded_slowdown": -0.014, "renewable_utilization": 1.0}
+    terms = {"makespan_area_ratio": -2.0, "avg_bounded_slowdown": -0.014, "renewable_utilization": 1.0}
     assert objective(found, terms, 1.5, 1.6, 6.0) == pytest.approx(-0.7)
     assert objective(found, terms, 1.4, 1.6, 6.0) == pytest.approx(-0.5)
     assert objective(found, terms, 1.5, 1.5, 6.0) == pytest.approx(-0.6)

@@ -55,7 +55,7 @@ def full_plan(place: Path, **given: Any) -> Plan:
         place, overrides={
             "training.swa.start": 0.5, "training.lr_schedule": "linear", "training.entropy": 0.01,
             "training.filter.kind": "median", "training.filter.samples": 60, "training.curriculum": [
-                {"start": 0.0, "jobs": 8}, {"start": 0.5, "jobs": 12, "weights": {"bounded_slowdown": -2.0}},
+                {"start": 0.0, "jobs": 8}, {"start": 0.5, "jobs": 12, "weights": {"avg_bounded_slowdown": -2.0}},
             ],
         }, **given,
     )  # fmt: skip
@@ -78,7 +78,7 @@ def test_a_run_folder_holds_everything(finished):
     for line in lines[1:5]:
         assert sum(line["delays"]) == line["decisions"] > 0
         weight = -1.0 if line["jobs"] == 8 else -2.0
-        assert line["return"] == pytest.approx(weight * line["bounded_slowdown"], rel=1e-12)
+        assert line["return"] == pytest.approx(weight * line["avg_bounded_slowdown"], rel=1e-12)
 
 
 def test_the_model_is_the_best_on_the_validation_windows(finished):
@@ -86,8 +86,8 @@ def test_the_model_is_the_best_on_the_validation_windows(finished):
     model, lines = load_model(run / MODEL), read_log(run / LOG)
     seen = [line["validation"] for line in lines if "validation" in line]
     assert model.record.validation.figure == max(*seen, lines[-1]["validation_average"])
-    assert model.record.validation.terms.keys() == {"bounded_slowdown"}
-    assert model.record.validation.figure == -model.record.validation.terms["bounded_slowdown"]
+    assert model.record.validation.terms.keys() == {"avg_bounded_slowdown"}
+    assert model.record.validation.figure == -model.record.validation.terms["avg_bounded_slowdown"]
     assert model.record.training.epochs == 4
     assert model.record.training.finished
     assert model.record.training.decisions == sum(line.get("decisions", 0) for line in lines)
@@ -431,7 +431,7 @@ def test_the_best_jobs_and_delays_are_learned(tmp_path):
     raw["action"]["delays"] = [{"kind": "none"}, {"kind": "seconds", "amount": 3600}, {"kind": "releases", "amount": 1}]
     overrides = {
         **GROUPS, "training.jobs": 4, "training.validation.jobs": 4, "training.actor_lr": 0.003,
-        "action": raw["action"], "reward.terms": {"renewable_utilization": 1.0, "bounded_slowdown": -0.001},
+        "action": raw["action"], "reward.terms": {"renewable_utilization": 1.0, "avg_bounded_slowdown": -0.001},
         "network": {"kind": "context"}, "backfill": "none",
     }  # fmt: skip
     plan = make_plan("gas-marl", question, overrides=overrides, epochs=20, threads=1)

@@ -78,14 +78,14 @@ def test_curriculum_stages_take_over_at_their_share():
         {
             "jobs": 256,
             "curriculum": [
-                {"start": 0.0, "jobs": 64, "weights": {"bounded_slowdown": -0.01}},
-                {"start": 0.5, "weights": {"bounded_slowdown": -0.002, "makespan": -1.0}},
+                {"start": 0.0, "jobs": 64, "weights": {"avg_bounded_slowdown": -0.01}},
+                {"start": 0.5, "weights": {"avg_bounded_slowdown": -0.002, "makespan_area_ratio": -1.0}},
                 {"start": 0.8, "jobs": 512},
             ],
         }
     )
-    assert made.stage(0.0) == (64, {"bounded_slowdown": -0.01})
-    assert made.stage(0.49) == (64, {"bounded_slowdown": -0.01})
-    assert made.stage(0.5) == (64, {"bounded_slowdown": -0.002, "makespan": -1.0})
-    assert made.stage(1.0) == (512, {"bounded_slowdown": -0.002, "makespan": -1.0})
+    assert made.stage(0.0) == (64, {"avg_bounded_slowdown": -0.01})
+    assert made.stage(0.49) == (64, {"avg_bounded_slowdown": -0.01})
+    assert made.stage(0.5) == (64, {"avg_bounded_slowdown": -0.002, "makespan_area_ratio": -1.0})
+    assert made.stage(1.0) == (512, {"avg_bounded_slowdown": -0.002, "makespan_area_ratio": -1.0})
     assert TrainingSettings().stage(0.7) == (256, {})

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 
 import numpy as np
 import pytest
@@ -71,8 +72,10 @@ def test_per_run_metrics_by_hand() -> None:
         "mean_user_wait_s": (450 + 10) / 2, "max_user_wait_s": 450.0, "avg_bounded_slowdown_under_5min": 1.5,
         "avg_bounded_slowdown_5min_to_1h": 1.225, "avg_wait_s_5min_to_1h": 450.0, "jobs_under_5min": 1,
         "jobs_5min_to_1h": 2, "jobs_1h_to_4h": 0, "jobs_over_4h": 0, "makespan_s": 3000.0,
-        "utilization": work / (3000 * 4), "utilization_to_last_start": work / (1000 * 4), "energy_kwh": load_j / 3.6e6,
+        "utilization": work / (3000 * 4), "utilization_to_last_start": work / (1000 * 4),
+        "makespan_area_ratio": 3000 * 4 / work, "energy_kwh": load_j / 3.6e6,
         "renewable_used_kwh": used_j / 3.6e6, "brown_kwh": (load_j - used_j) / 3.6e6,
+        "brown_energy_ratio": (load_j - used_j) / (300 * 1000 + 100 * 5 + 200 * 2000),
         "renewable_curtailed_kwh": 200 * 1000 / 3.6e6, "renewable_utilization": used_j / load_j, "peak_power_w": 500.0,
         "jobs": 3, "jobs_counted": 3, "killed": 1, "decisions": 2,
     }  # fmt: skip
@@ -92,7 +95,10 @@ def test_no_energy_is_wholly_renewable():
 
 
 def test_without_a_site_or_job_power_energy_is_undefined() -> None:
-    power = ("energy_kwh", "renewable_used_kwh", "renewable_curtailed_kwh", "brown_kwh", "renewable_utilization")
+    power = (
+        "energy_kwh", "renewable_used_kwh", "renewable_curtailed_kwh", "brown_kwh", "brown_energy_ratio",
+        "renewable_utilization",
+    )  # fmt: skip
     unpowered = {key: values for key, values in JOBS.items() if key != "power_w"}
     for outcome in (outcome_of(JOBS, START, END, FOUR), outcome_of(unpowered, START, END, FOUR, SITE)):
         got = evaluate(outcome)
@@ -112,7 +118,7 @@ def test_unknown_users_are_left_out_of_fairness() -> None:
 def test_no_jobs_give_undefined_metrics_and_no_warning() -> None:
     got = evaluate(outcome_of({"submit_s": [], "processors": []}, [], [], FOUR))
     assert got["jobs"] == 0
-    assert all(math.isnan(got[name]) for name in ("avg_wait_s", "makespan_s", "utilization", "energy_kwh"))
+    assert all(math.isnan(got[name]) for name in ("avg_wait_s", "makespan_s", "makespan_area_ratio", "energy_kwh"))
 
 
 @pytest.mark.parametrize(
@@ -203,12 +209,14 @@ def test_json_holds_counts_as_integers_and_no_nan() -> None:
     assert ready["avg_wait_s_over_4h"] is None
 
 
-def test_every_metric_documents_formula_unit_and_source() -> None:
+def test_every_metric_documents_unit_range_and_source() -> None:
     for m in METRICS.values():
-        assert f"[{m.unit}]" in m.doc, m.name
-        assert any(mark in m.doc for mark in (">", "in [", "in (")), f"{m.name} states no range"
+        assert re.search(rf"\[{m.unit}\], (>=? \d|in [\[(]\d, \d\])", m.doc), (
+            f"{m.name} states no unit and range: {m.doc}"
+        )
+        assert "Source: " in m.doc or "Not in the papers" in m.doc, f"{m.name} states no source"
     for function in PER_JOB.values():
-        assert "Source:" in (function.__doc__ or "")
+        assert "Source: " in (function.__doc__ or "")
 
 
 def test_metrics_are_found_by_name_and_names_are_unique() -> None:

@@ -58,7 +58,7 @@ def train(
     threads
         Threads, instead of the preset's; 0 for one per processor. Their number affects rounding and thus the result.
     overrides
-        New values for keys of the preset, e.g. training.passes=4 reward.terms.bounded_slowdown=-0.01.
+        New values for keys of the preset, e.g. training.passes=4 reward.terms.avg_bounded_slowdown=-0.01.
     tensorboard
         Also write events/ for TensorBoard, if it is installed.
     force

@@ -1,7 +1,6 @@
 """Running totals of one simulation, from which rewards are computed during the simulation.
 
-The current value of a term becomes its metric when the last job has ended. Jobs count when they start: the simulator
-knows their run time then, although the policy does not.
+`engine.reward_terms` names the terms that they give.
 """
 
 from __future__ import annotations
@@ -11,6 +10,17 @@ from typing import Any
 import numpy as np
 
 from greenbatch.engine.compile import compiled, compiled_small
+from greenbatch.engine.reward_terms import (
+    ACCRUED_BOUNDED_SLOWDOWN,
+    AVG_BOUNDED_SLOWDOWN,
+    AVG_SLOWDOWN,
+    AVG_TURNAROUND,
+    AVG_WAIT,
+    BROWN_ENERGY_RATIO,
+    MEAN_USER_BOUNDED_SLOWDOWN,
+    RENEWABLE_UTILIZATION,
+    UTILIZATION,
+)
 from greenbatch.engine.state import SUPPLY_EXHAUSTED, F, N
 
 TOTALS = np.dtype(
@@ -25,24 +35,6 @@ USER = np.dtype([("jobs", N), ("bounded_slowdown", F)])
 
 SHORTEST_RUN_S = 10.0
 """Bound of the bounded slowdown (RLScheduler §II-A, GAS-MARL Eq. 3). [s]"""
-
-(BOUNDED_SLOWDOWN, WAIT, TURNAROUND, SLOWDOWN, UTILIZATION, MAX_USER, MEAN_USER, RENEWABLE_UTILIZATION, BROWN_ENERGY,
- MAKESPAN, ACCRUED_BOUNDED_SLOWDOWN) = range(11)  # fmt: skip
-
-TERMS: dict[str, str] = {
-    "bounded_slowdown": "mean over the jobs of max(1, (wait + run) / max(run, 10 s)) (RLScheduler, GAS-MARL Eq. 3)",
-    "wait": "mean wait [s] (RLScheduler)",
-    "turnaround": "mean wait + run time [s] (RLScheduler)",
-    "slowdown": "mean (wait + run) / run (RLScheduler)",
-    "utilization": "share of the cluster's processor time up to the latest end used by jobs (RLScheduler)",
-    "max_user_bounded_slowdown": "the largest of the users' mean bounded slowdowns (RLScheduler §V-F)",
-    "mean_user_bounded_slowdown": "the mean of the users' mean bounded slowdowns (RLScheduler §V-F)",
-    "renewable_utilization": "renewable share of the energy used since the first start (GAS-MARL Eq. 4)",
-    "brown_energy": "grid energy used since the first start / energy of the window's jobs",
-    "makespan": "time since the first submission / (the window's work / processors)",
-    "accrued_bounded_slowdown": "bounded_slowdown plus that accrued by waiting jobs so far; equal to it at the end",
-}
-"""Reward terms, in the order of their codes, each with its formula; the preset's weight gives the sign."""
 
 
 @compiled_small
@@ -113,13 +105,13 @@ def _over_users(totals: Any, users: Any, mean: bool) -> float:
 def _service(s: Any, totals: Any, term: int) -> float:
     """Current value of a term about jobs."""
     n = s.jobs.shape[0]
-    if term == BOUNDED_SLOWDOWN:
+    if term == AVG_BOUNDED_SLOWDOWN:
         return float(totals.bounded_slowdown / n)
-    if term == WAIT:
+    if term == AVG_WAIT:
         return float(totals.wait_s / n)
-    if term == TURNAROUND:
+    if term == AVG_TURNAROUND:
         return float(totals.turnaround_s / n)
-    if term == SLOWDOWN:
+    if term == AVG_SLOWDOWN:
         return float(totals.slowdown / n)
     span_s = totals.largest_end_s - totals.begin_s  # utilization
     return float(totals.work_s / (span_s * s.set.processors)) if span_s > 0.0 else 0.0
@@ -139,13 +131,13 @@ def _accrued(s: Any, totals: Any) -> float:
 def _value(s: Any, totals: Any, users: Any, term: int) -> float:
     if term <= UTILIZATION:
         return float(_service(s, totals, term))
-    if term <= MEAN_USER:
-        return float(_over_users(totals, users, term == MEAN_USER))
+    if term <= MEAN_USER_BOUNDED_SLOWDOWN:
+        return float(_over_users(totals, users, term == MEAN_USER_BOUNDED_SLOWDOWN))
     if term == ACCRUED_BOUNDED_SLOWDOWN:
         return _accrued(s, totals)
     if term == RENEWABLE_UTILIZATION:
         return float(totals.renewable_j / totals.load_j) if totals.load_j > 0.0 else 0.0
-    if term == BROWN_ENERGY:
+    if term == BROWN_ENERGY_RATIO:
         return float((totals.load_j - totals.renewable_j) / totals.jobs_j) if totals.jobs_j > 0.0 else 0.0
     return float((s.clock.now_s - totals.begin_s) / totals.window_work_s)
 

@@ -116,7 +116,7 @@ class BatchEnv:
     def values(self) -> Floats:
         """Current value of every reward term in every simulation (at its end: the episode's), shape (B, t).
 
-        The columns are in the order of ``terms``; `engine.reward_totals.TERMS` states the formula and unit of each.
+        The columns are in the order of ``terms``; `engine.reward_terms` has the metric of each.
         """
         values: Floats = self._simulations.batch.values
         return values

@@ -8,7 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from greenbatch.engine.program import Program, check, prepare
-from greenbatch.engine.reward_totals import TERMS, TOTALS, USER
+from greenbatch.engine.reward_terms import codes_of
+from greenbatch.engine.reward_totals import TOTALS, USER
 from greenbatch.engine.stacked import new_batch, row
 from greenbatch.engine.state import allocate
 from greenbatch.errors import InputError
@@ -28,7 +29,7 @@ class Simulations:
             program: the engine program of the scheduler.
             count: number of simulations.
             jobs: jobs per window.
-            terms: reward terms to accumulate (see ``engine.reward_totals.TERMS``).
+            terms: reward terms to accumulate, see `engine.reward_terms`.
 
         Raises:
             InputError: the program does not fit the scenario.
@@ -39,7 +40,7 @@ class Simulations:
         unknown = int(np.count_nonzero(users < 0))
         self._user_rows: Ints = np.maximum(rows - unknown, -1)
         by_user = len(users) - unknown if any("user" in term for term in terms) else 0
-        self.terms: Ints = np.array([list(TERMS).index(term) for term in terms], np.int64)
+        self.terms: Ints = codes_of(terms)
         segments = jobs + len(self.trace.segments) - len(self.trace.jobs)
         self.batch = new_batch(allocate(jobs, segments, self.trace.supply_w), count, by_user, len(terms))
 

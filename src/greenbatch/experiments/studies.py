@@ -140,9 +140,9 @@ STUDIES: dict[str, Study] = {
             Goal(name="fairness", metrics={"Table VIII": "max_user_bounded_slowdown"},
                  terms={"max_user_bounded_slowdown": -1.0},
                  reason="the published figure is the sum of a user's slowdowns in sequences of 128 jobs"),
-            Goal(name="slowdown", metrics={"Table X": "avg_slowdown"}, terms={"slowdown": -1.0},
+            Goal(name="slowdown", metrics={"Table X": "avg_slowdown"}, terms={"avg_slowdown": -1.0},
                  reason="the published figures were made with other windows"),
-            Goal(name="wait", metrics={"Table XI": "avg_wait_s"}, terms={"wait": -1.0},
+            Goal(name="wait", metrics={"Table XI": "avg_wait_s"}, terms={"avg_wait_s": -1.0},
                  reason="the published figures were made with other windows"),
         ),
         usual_goals=("bounded-slowdown", "utilization"),
@@ -183,7 +183,7 @@ class Cell:
         made = dict(self.agent.overrides.get(self.trace, {}))
         if self.goal.terms:
             return {**made, "reward.terms": dict(self.goal.terms)}
-        return made if self.eta is None else {**made, "reward.terms.bounded_slowdown": -self.eta}
+        return made if self.eta is None else {**made, "reward.terms.avg_bounded_slowdown": -self.eta}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

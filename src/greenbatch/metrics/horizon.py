@@ -77,7 +77,7 @@ def horizon_s(_: Measured, horizon: Horizon) -> float:
     """Length of the scenario's horizon, ``factor * makespan of fcfs+easy`` on the same window. [s], > 0.
 
     The factor is ``evaluation.horizon`` of the scenario, 2 by default. The horizon begins with the first submission;
-    if the power supply does not repeat, it ends with the supply at the latest.
+    if the power supply does not repeat, it ends with the supply at the latest. Not in the papers.
     """
     return horizon.end_s - horizon.start_s
 
@@ -87,7 +87,7 @@ def horizon_energy_kwh(run: Measured, horizon: Horizon) -> float:
     """Energy used from the first submission to the end of the scenario's horizon, idle power included. [kWh], >= 0.
 
     ``integral of P_C over the horizon``. It is the same for all schedulers that finish all jobs within the horizon and
-    kill none; otherwise it is understated by the work left (`horizon_unfinished_share`).
+    kill none; otherwise it is understated by the work left (`horizon_unfinished_share`). Not in the papers.
     """
     books = run.books_over(horizon.start_s, horizon.end_s)
     return np.nan if books is None else books.load_j / JOULES_PER_KWH
@@ -107,13 +107,19 @@ def horizon_brown_kwh(run: Measured, horizon: Horizon) -> float:
 
 @metric("makespan relative to fcfs+easy", "-", scope="horizon")
 def horizon_makespan_ratio(run: Measured, horizon: Horizon) -> float:
-    """Makespan over that of fcfs+easy on the same window, even if fcfs+easy is not compared. [-], > 0."""
+    """Makespan over that of fcfs+easy on the same window, even if fcfs+easy is not compared. [-], > 0.
+
+    ``makespan / makespan of fcfs+easy``. Not in the papers.
+    """
     return machine.makespan_s(run) / horizon.reference_makespan_s
 
 
 @metric("jobs unfinished at the horizon", "jobs", scope="horizon")
 def horizon_unfinished_jobs(run: Measured, horizon: Horizon) -> float:
-    """Jobs that end after the scenario's horizon. [jobs], >= 0. If > 0, energy over the horizon is understated."""
+    """Jobs that end after the scenario's horizon. [jobs], >= 0.
+
+    If > 0, energy over the horizon is understated. Not in the papers.
+    """
     return float(np.count_nonzero(_left_s(run, horizon)))
 
 
@@ -121,7 +127,7 @@ def horizon_unfinished_jobs(run: Measured, horizon: Horizon) -> float:
 def horizon_unfinished_share(run: Measured, horizon: Horizon) -> float:
     """Share of all processor time that falls after the scenario's horizon. [-], in [0, 1]; NaN without jobs.
 
-    ``sum(processors * time after the horizon) / sum(processors * run)``.
+    ``sum(processors * time after the horizon) / sum(processors * run)``. Not in the papers.
     """
     processors = run.outcome.workload.processors
     work = float(np.sum(run_s(run.outcome) * processors))

@@ -36,6 +36,17 @@ def utilization(run: Measured) -> float:
     return _share(_work_processor_s(run), run, makespan_s(run))
 
 
+@metric("makespan relative to the area bound", "-")
+def makespan_area_ratio(run: Measured) -> float:
+    """Makespan over the area bound, the time that the work takes on all processors. [-], >= 1; NaN without jobs.
+
+    ``makespan / (sum(run * processors) / cluster processors)``, the reciprocal of the utilization. No schedule is
+    shorter than the area bound. Not in the papers.
+    """
+    area_s = _work_processor_s(run) / run.outcome.cluster.processors
+    return makespan_s(run) / area_s if area_s > 0 else np.nan
+
+
 @metric("utilization to the last start", "-", "higher")
 def utilization_to_last_start(run: Measured) -> float:
     """Utilization as published by RLScheduler: all work over the time until the last *start* of a job.
@@ -50,23 +61,26 @@ def utilization_to_last_start(run: Measured) -> float:
 
 @metric("jobs", "jobs", "neither")
 def jobs(run: Measured) -> float:
-    """Jobs in the window. [jobs], >= 0."""
+    """Jobs in the window. [jobs], >= 0. Not in the papers as a metric."""
     return float(len(run.jobs))
 
 
 @metric("jobs counted", "jobs", "neither")
 def jobs_counted(run: Measured) -> float:
-    """Jobs that count in per-job metrics, after cutting warm-up and cool-down. [jobs], >= 0."""
+    """Jobs that count in per-job metrics, after cutting warm-up and cool-down. [jobs], >= 0.
+
+    Not in the papers.
+    """
     return float(np.count_nonzero(run.jobs))
 
 
 @metric("jobs killed", "jobs", "lower")
 def killed(run: Measured) -> float:
-    """Jobs killed at their requested time. [jobs], >= 0."""
+    """Jobs killed at their requested time. [jobs], >= 0. Not in the papers."""
     return float(run.outcome.killed)
 
 
 @metric("decisions", "jobs", "neither")
 def decisions(run: Measured) -> float:
-    """Jobs chosen by the policy, not counting backfilled jobs. [jobs], >= 0."""
+    """Jobs chosen by the policy, not counting backfilled jobs. [jobs], >= 0. Not in the papers."""
     return float(run.outcome.decisions)

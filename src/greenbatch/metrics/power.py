@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from greenbatch.metrics.jobs import run_s
 from greenbatch.metrics.measured import Measured
 from greenbatch.metrics.registry import metric
 
@@ -45,6 +46,19 @@ def brown_kwh(run: Measured) -> float:
     Source: GAS-MARL section 3.1, hybrid power supply.
     """
     return np.nan if run.books is None else run.books.grid_j / JOULES_PER_KWH
+
+
+@metric("brown energy relative to the jobs' energy", "-")
+def brown_energy_ratio(run: Measured) -> float:
+    """Energy from the grid over the energy of the jobs alone. [-], >= 0; NaN if the jobs use no energy.
+
+    ``integral of max(0, P_C - P_GT) / sum(power * run)``. Idle power counts in the numerator only, so the value can
+    exceed 1; the denominator is the same for all schedulers. Not in the papers.
+    """
+    if run.books is None:
+        return np.nan
+    jobs_j = float(np.sum(run.outcome.workload.power_w * run_s(run.outcome)))
+    return run.books.grid_j / jobs_j if jobs_j > 0 else np.nan
 
 
 @metric("renewable utilization", "-", "higher")

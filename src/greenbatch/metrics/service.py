@@ -37,6 +37,11 @@ _CLASS_LABELS = {
 }
 
 
+def _told(quantity: str) -> str:
+    """Formula, unit, range and source of a per-job metric, which those of its statistics are too."""
+    return (inspect.getdoc(PER_JOB[quantity]) or "").replace(", shape (n,)", "")
+
+
 def _register(
     function: Callable[[Measured], float], name: str, label: str, *, unit: str, doc: str, better: Better = "lower"
 ) -> None:
@@ -48,7 +53,7 @@ def _register(
 def _statistic(prefix: str, quantity: str) -> None:
     words, reduce = STATISTICS[prefix]
     label, unit = _LABELS[quantity]
-    doc = f"The {words} over the counted jobs, NaN without jobs. {inspect.getdoc(PER_JOB[quantity])}"
+    doc = f"The {words} over the counted jobs, NaN without jobs. {_told(quantity)}"
 
     def function(run: Measured) -> float:
         values = run.per_job(quantity)[run.jobs]
@@ -61,7 +66,7 @@ def _class_average(quantity: str, class_name: str) -> None:
     label, unit = _LABELS[quantity]
     doc = (
         f"The mean over the counted {_CLASS_LABELS[class_name]} (executed time), NaN without such jobs. "
-        f"{inspect.getdoc(PER_JOB[quantity])}"
+        f"{_told(quantity)}"
     )
 
     def function(run: Measured) -> float:
@@ -76,7 +81,7 @@ def _class_count(class_name: str) -> None:
         return float(np.count_nonzero(run.jobs & run_time_class(run.outcome, class_name)))
 
     label = _CLASS_LABELS[class_name]
-    doc = f"Number of counted {label}. [jobs], >= 0."
+    doc = f"Number of counted {label}. [jobs], >= 0. Not in the papers."
     _register(function, f"jobs_{class_name}", label, unit="jobs", doc=doc, better="neither")
 
 
@@ -94,7 +99,7 @@ def _over_users(words: str, reduce: Callable[[Floats], float], quantity: str) ->
     prefix = {"mean": "mean_user", "maximum": "max_user"}[words]
     lowest = ">= 1" if unit == "-" else ">= 0"
     doc = (
-        f"The {words} over users of each user's mean {label}: fairness. [{unit}], {lowest}\n\n"
+        f"The {words} over users of each user's mean {label}: fairness. [{unit}], {lowest}.\n\n"
         "Jobs without a user number are left out; NaN if the trace has no user numbers.\n\n"
         "Source: RLScheduler (SC 2020), section V-F (aggregators `maximal` and `average`)."
     )

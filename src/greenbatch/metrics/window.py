@@ -39,7 +39,10 @@ def _over_horizon(run: Measured, window: Window, account: str) -> float:
 
 @metric("makespan relative to the baseline", "-", scope="window")
 def makespan_ratio(run: Measured, window: Window) -> float:
-    """Makespan over the baseline's makespan in the same window. [-], > 0."""
+    """Makespan over the baseline's makespan in the same window. [-], > 0.
+
+    ``makespan / makespan of the baseline``. Not in the papers.
+    """
     return machine.makespan_s(run) / window.baseline_makespan_s
 
 
@@ -56,7 +59,10 @@ def common_horizon_brown_kwh(run: Measured, window: Window) -> float:
 
 @metric("renewable energy used over the common horizon", "kWh", "higher", scope="window")
 def common_horizon_renewable_used_kwh(run: Measured, window: Window) -> float:
-    """Renewable energy used over the common horizon, idle power included. [kWh], >= 0."""
+    """Renewable energy used over the common horizon, idle power included. [kWh], >= 0.
+
+    ``integral of min(P_GT, P_C) over the common horizon``. Not in the papers.
+    """
     return _over_horizon(run, window, "renewable_used_j")
 
 
@@ -64,7 +70,7 @@ def common_horizon_renewable_used_kwh(run: Measured, window: Window) -> float:
 def common_horizon_energy_kwh(run: Measured, window: Window) -> float:
     """Energy used over the common horizon, idle power included. [kWh], >= 0.
 
-    The same for all schedulers unless jobs are killed.
+    ``integral of P_C over the common horizon``; the same for all schedulers unless jobs are killed. Not in the papers.
     """
     return _over_horizon(run, window, "load_j")
 

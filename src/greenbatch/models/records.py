@@ -8,6 +8,7 @@ from pydantic import AfterValidator, Field
 
 from greenbatch.models.versioned import Table, Versioned
 from greenbatch.presets.preset import PRICES_KIND, Normalizer
+from greenbatch.presets.term_names import Terms
 from greenbatch.presets.training import HELD_OUT, Mode, TrainingSettings
 from greenbatch.scenarios.profile import Profile
 from greenbatch.scenarios.section import Natural, NotNegative, Section, Seed, Text
@@ -112,7 +113,7 @@ class ValidationRecord(Section):
     starts: Annotated[tuple[Natural, ...], Field(strict=False)] = ()
     jobs: Natural = 0
     figure: float | None = None
-    terms: dict[Text, float] = Field(default_factory=dict)
+    terms: Terms = Field(default_factory=dict)
 
 
 def _from_1(old: Table) -> Table:

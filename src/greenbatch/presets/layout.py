@@ -10,7 +10,7 @@ import numpy as np
 from greenbatch.engine import features
 from greenbatch.engine.batch import DELAY, Layout
 from greenbatch.engine.program import BACKFILLS, Program
-from greenbatch.engine.reward_totals import TERMS
+from greenbatch.engine.reward_terms import codes_of
 from greenbatch.engine.state import DELAY_FOR, DELAY_RELEASES, NO_DELAY
 from greenbatch.errors import InputError
 from greenbatch.presets.preset import Column, Preset
@@ -31,7 +31,7 @@ def layout_of(preset: Preset) -> Layout:
         supply=_columns(seen.supply.columns, features.SUPPLY_FEATURES),
         state=_columns(seen.state.columns, features.STATE_FEATURES),
         delays=_records([(_DELAYS[delay.kind], delay.amount) for delay in action.delays], DELAY),
-        terms=np.array([list(TERMS).index(term) for term in preset.reward.terms], np.int64),
+        terms=codes_of(preset.reward.terms),
         queue_rows=seen.queue.rows,
         running_rows=seen.running.rows,
         supply_rows=seen.supply.rows,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal, cast
 
 import numpy as np
 from pydantic import Field, ValidationError, model_validator
@@ -11,6 +11,7 @@ from pydantic import Field, ValidationError, model_validator
 from greenbatch.engine import settings as engine_settings
 from greenbatch.engine.settings import Parameter, plain
 from greenbatch.errors import InputError, did_you_mean
+from greenbatch.presets.term_names import in_preset
 from greenbatch.scenarios.check import problems
 from greenbatch.scenarios.section import Section
 from greenbatch.scenarios.toml import Place, line_of, read_toml
@@ -122,7 +123,7 @@ class Action(Section):
 
 
 class Reward(Section):
-    """A weighted sum of terms (see ``engine.reward_totals.TERMS``)."""
+    """A weighted sum of terms, see `engine.reward_terms`."""
 
     terms: dict[str, Weight]
     """Name of a term -> its weight; negative weights make it a cost."""
@@ -184,6 +185,7 @@ def _read(name_or_path: str | Path, extended: tuple[Path, ...] = ()) -> tuple[di
         fix = did_you_mean(text, shipped_names(), then=f"known: {known}; or give a file NAME.toml")
         raise InputError(f"there is no preset {text!r}", field="preset", fix=fix)
     raw, lines = read_toml(file)
+    raw = _with_current_names(raw, file)
     base = raw.pop("extends", None)
     if base is None:
         return raw, file, lines
@@ -211,6 +213,7 @@ def check(raw: dict[str, Any], *, file: str | Path | None = None, lines: dict[An
     Raises:
         InputError: a key is unknown, missing or wrong, or there is no such feature or term.
     """
+    raw = _with_current_names(raw, file)
     try:
         made = Preset.model_validate(raw)
     except ValidationError as error:
@@ -218,6 +221,14 @@ def check(raw: dict[str, Any], *, file: str | Path | None = None, lines: dict[An
     _check_settings(made, file, lines or {})
     _check_names(made, file)
     return made
+
+
+def _with_current_names(raw: dict[str, Any], file: str | Path | None) -> dict[str, Any]:
+    try:
+        return cast("dict[str, Any]", in_preset(raw))
+    except ValueError as error:
+        problem, _, fix = str(error).partition("; ")
+        raise InputError(problem, file=file, fix=fix) from None
 
 
 def _check_settings(made: Preset, file: str | Path | None, lines: Mapping[Any, int]) -> None:
@@ -234,7 +245,7 @@ def _check_settings(made: Preset, file: str | Path | None, lines: Mapping[Any, i
 def _check_names(made: Preset, file: str | Path | None) -> None:
     from greenbatch.engine import features
     from greenbatch.engine.program import BACKFILLS
-    from greenbatch.engine.reward_totals import TERMS
+    from greenbatch.engine.reward_terms import TERMS
 
     seen = made.observation
     for field, names, known in (

@@ -12,6 +12,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, ValidationError, model_validator
 
+from greenbatch.presets.term_names import Terms
 from greenbatch.scenarios.check import problems
 from greenbatch.scenarios.section import Count, Natural, NotNegative, Positive, Section, Seed, Text
 
@@ -60,7 +61,7 @@ class Stage(Section):
     """Fraction of the training at which the stage starts."""
     jobs: Jobs | None = None
     """Jobs per window; by default ``training.jobs``."""
-    weights: dict[Text, float] = Field(default_factory=dict)
+    weights: Terms = Field(default_factory=dict)
     """Reward term -> weight; overrides the preset's."""
 
 

@@ -10,6 +10,7 @@ from pydantic import ConfigDict, Field
 
 from greenbatch.errors import InputError
 from greenbatch.models.versioned import checked
+from greenbatch.presets.term_names import Terms
 from greenbatch.scenarios.section import Natural, NotNegative, Section
 
 Since = Annotated[int, Field(ge=-1, le=1_000_000_000)]
@@ -36,7 +37,7 @@ class Counters(Section):
     best_epoch: Since = -1
     """Epoch of the best actor so far; -1 if there is none."""
     best_figure: float = 0.0
-    best_terms: dict[str, float] = Field(default_factory=dict)
+    best_terms: Terms = Field(default_factory=dict)
     """Mean of every reward term of the best actor over the validation windows."""
     best_averaged: bool = False
     """Whether the best actor is an average of weights."""

@@ -136,7 +136,8 @@ def parse_overrides(texts: Sequence[str]) -> dict[str, Any]:
 def _overridden(made: Preset, overrides: Mapping[str, Any]) -> Preset:
     """A preset with overrides at dotted keys."""
     from greenbatch.presets.preset import check
+    from greenbatch.presets.term_names import in_key
 
     if not overrides:
         return made
-    return check(overridden(made.model_dump(mode="json"), overrides))
+    return check(overridden(made.model_dump(mode="json"), {in_key(key): value for key, value in overrides.items()}))

@@ -8,12 +8,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
-from pydantic import Field, model_validator
+from pydantic import AfterValidator, Field, model_validator
 
 from greenbatch.learning.runs.windows import seen_jobs
 from greenbatch.models.records import Digest, Digests, Provenance, Threads, planner_limits
 from greenbatch.models.versioned import Table, Versioned
 from greenbatch.presets.preset import PRICES_KIND
+from greenbatch.presets.term_names import in_preset
 from greenbatch.presets.training import HELD_OUT, Mode, TrainingSettings
 from greenbatch.provenance import provenance
 from greenbatch.scenarios.section import Positive, Section, Text
@@ -32,7 +33,7 @@ FileName = Annotated[str, Field(pattern=r"^[\w-][\w.-]*$", max_length=200)]
 class PlanRecord(Section):
     """Everything that decides the weights, see `learning.runs.plan.Plan`."""
 
-    preset: Table
+    preset: Annotated[Table, AfterValidator(in_preset)]
     training: TrainingSettings
     scenario: Table
     inputs: Digests

@@ -26,8 +26,10 @@ from greenbatch.schedulers import scheduler
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
-TERMS = ("renewable_utilization", "bounded_slowdown", "makespan")
-"""Figures of a candidate on a window."""
+TERMS = ("renewable_utilization", "avg_bounded_slowdown", "makespan_area_ratio")
+"""Reward terms of a candidate on a window; the objective counts the last relative to `BASELINE` instead."""
+FIGURES = ("renewable_utilization", "avg_bounded_slowdown", "makespan_ratio")
+"""Figures of a candidate on a window, as in the log; the makespan is relative to `BASELINE`."""
 HEAD_STEP = 0.25
 """Initial step of a head's weight."""
 LEEWAY = 0.1
@@ -92,7 +94,7 @@ class Trial:
             done.result()
         clock = batch.states.clock[: len(starts)]
         if (clock["status"] != 0).any() or (clock["started"] < self.jobs).any():
-            return np.full((len(starts), len(TERMS)), np.nan)
+            return np.full((len(starts), len(FIGURES)), np.nan)
         found: Floats = batch.values[: len(starts)].copy()
         found[:, 2] *= batch.totals["window_work_s"][: len(starts)]
         found[:, 2] /= [self.baseline_s(int(start)) for start in starts]
@@ -123,7 +125,7 @@ def objective(found: Floats, terms: Mapping[str, float], aim: float, most: float
     """Objective to minimize: minus utilization, plus penalties for exceeding the limits on makespan and slowdown.
 
     Args:
-        found: figures of each window, shape (windows, 3), see `Trial`; NaN makes the objective NaN.
+        found: `FIGURES` of each window, shape (windows, 3); NaN makes the objective NaN.
         terms: weight of each of `TERMS` in the reward.
         aim: limit on the mean makespan relative to F2 with backfilling.
         most: limit on the makespan ratio of a single window; the mean excess is penalized.
@@ -162,7 +164,7 @@ class PlannerSearch(Searching):
                 "(give a longer series, set site.repeat = true, or ask for fewer training.search.years)"
             )
         best = found[int(np.nanargmin(values))]
-        figures = dict(zip(TERMS, best.mean(axis=0).tolist(), strict=True))
+        figures = dict(zip(FIGURES, best.mean(axis=0).tolist(), strict=True))
         return values, {"makespan_bound": makespan_bound, "return": float(-np.nanmean(values)), **figures}
 
     def center(self, stage: int) -> dict[str, Floats]:

@@ -1,0 +1,64 @@
+"""Reward terms: the metrics whose value the engine keeps up to date during a simulation.
+
+A term has the name, unit and formula of its metric, and ends with the metric's value for the whole schedule (no warm-up
+or cool-down is cut), or 0 where that is undefined. Jobs count when they start: the simulator knows their run time then,
+although the policy does not. `engine.reward_totals` computes the values.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+
+import numpy as np
+from numpy.typing import NDArray
+
+(AVG_BOUNDED_SLOWDOWN, AVG_WAIT, AVG_TURNAROUND, AVG_SLOWDOWN, UTILIZATION, MAX_USER_BOUNDED_SLOWDOWN,
+ MEAN_USER_BOUNDED_SLOWDOWN, RENEWABLE_UTILIZATION, BROWN_ENERGY_RATIO, MAKESPAN_AREA_RATIO,
+ ACCRUED_BOUNDED_SLOWDOWN) = range(11)  # fmt: skip
+"""Codes of the terms in compiled code."""
+
+
+@dataclass(frozen=True, slots=True)
+class Term:
+    """A metric as a reward term."""
+
+    code: int
+    """In compiled code."""
+    metric: str
+    """Name in `metrics.METRICS` of the metric whose value it has at the end; unit and formula are stated there."""
+    so_far: str
+    """Its value during a simulation."""
+
+
+_STARTED = "sum over the jobs started so far, divided by the number of all jobs of the window"
+_METRICS = (
+    ("avg_bounded_slowdown", AVG_BOUNDED_SLOWDOWN, _STARTED),
+    ("avg_wait_s", AVG_WAIT, _STARTED),
+    ("avg_turnaround_s", AVG_TURNAROUND, _STARTED),
+    ("avg_slowdown", AVG_SLOWDOWN, _STARTED),
+    ("utilization", UTILIZATION, "of the jobs started so far, until the latest of their ends"),
+    ("max_user_bounded_slowdown", MAX_USER_BOUNDED_SLOWDOWN, "over the jobs started so far"),
+    ("mean_user_bounded_slowdown", MEAN_USER_BOUNDED_SLOWDOWN, "over the jobs started so far"),
+    ("renewable_utilization", RENEWABLE_UTILIZATION, "of the energy used so far"),
+    ("brown_energy_ratio", BROWN_ENERGY_RATIO, "grid energy so far / energy of all jobs of the window"),
+    ("makespan_area_ratio", MAKESPAN_AREA_RATIO, "time so far / area bound of all jobs of the window"),
+)
+
+TERMS: Mapping[str, Term] = MappingProxyType(
+    {
+        **{metric: Term(code, metric, so_far) for metric, code, so_far in _METRICS},
+        "accrued_bounded_slowdown": Term(
+            ACCRUED_BOUNDED_SLOWDOWN,
+            "avg_bounded_slowdown",
+            "``avg_bounded_slowdown`` with every waiting job counted as if it started now",
+        ),
+    }
+)
+"""Name -> term; the name is the metric's, except where a metric has a second running form."""
+
+
+def codes_of(names: Iterable[str]) -> NDArray[np.int64]:
+    """Codes of terms, in the same order."""
+    return np.array([TERMS[name].code for name in names], np.int64)

@@ -1,0 +1,165 @@
+"""Reward terms: each ends with its metric's value, and former names mean the same in presets, runs and models."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from greenbatch.engine.outcome import Outcome
+from greenbatch.engine.reward_terms import TERMS, codes_of
+from greenbatch.envs.batch import BatchEnv
+from greenbatch.errors import InputError
+from greenbatch.learning.runs.plan import make_plan
+from greenbatch.metrics import METRICS, evaluate
+from greenbatch.presets.preset import check, preset
+from greenbatch.presets.term_names import FORMER, current, in_key
+from greenbatch.scenarios import Scenario, load_scenario
+
+
+@cache
+def scenario(site: bool, users: bool) -> Scenario:
+    """Jobs of which many are killed at their requested time, some of users without a number."""
+    made = load_scenario("default", overrides={"workload.generator.jobs": 300})
+    jobs, random = made.workload, np.random.default_rng(1)
+    requested_s = np.ceil(jobs.run_time_s * random.choice([0.5, 1.0, 3.0], len(jobs)))
+    user = random.integers(-1, 6, len(jobs)) if users else np.full(len(jobs), -1)
+    workload = jobs.with_columns(requested_time_s=requested_s, user=user)
+    rules = replace(made.rules, overrun="kill")
+    return replace(made, workload=workload, rules=rules, site=made.site if site else None)
+
+
+def every_term(name: str) -> Any:
+    """A shipped preset that is rewarded for every term."""
+    return check({**preset(name).model_dump(), "reward": {"terms": dict.fromkeys(TERMS, 1.0)}})
+
+
+def outcome_of(question: Scenario, start: int, starts_s: np.ndarray) -> Outcome:
+    """The outcome of a schedule, worked out from its starts alone."""
+    jobs = question.window(start, len(starts_s))
+    ends_s = starts_s + np.minimum(jobs.run_time_s, jobs.requested_time_s)
+    times_s = np.unique(np.concatenate([starts_s, ends_s]))
+    step_w = np.zeros(len(times_s))
+    np.add.at(step_w, np.searchsorted(times_s, starts_s), jobs.power_w)
+    np.subtract.at(step_w, np.searchsorted(times_s, ends_s), jobs.power_w)
+    return Outcome(
+        scheduler="x+none", workload=jobs, cluster=question.cluster, site=question.site, rules=question.rules,
+        start_s=starts_s, end_s=ends_s, promised_start_s=np.full(len(starts_s), np.nan), profile_time_s=times_s,
+        profile_load_w=question.cluster.idle_power_w + np.cumsum(step_w), decisions=0,
+        killed=int((jobs.run_time_s > jobs.requested_time_s).sum()),
+    )  # fmt: skip
+
+
+@settings(max_examples=25, deadline=None)
+@given(
+    start=st.integers(0, 250), seed=st.integers(0, 99), users=st.booleans(),
+    case=st.sampled_from([
+        *((True, name) for name in ("none", "easy", "easy-schedgym", "easy-green-order", "green")),
+        *((False, name) for name in ("none", "easy", "easy-schedgym")),
+    ]),
+)  # fmt: skip
+def test_every_term_ends_with_the_value_of_its_metric(start: int, seed: int, users: bool, case: Any) -> None:
+    site, backfill = case
+    question, random = scenario(site, users), np.random.default_rng(seed)
+    env = BatchEnv(question, every_term("gas-marl" if site else "rlscheduler"), environments=1, jobs=40,
+                   backfill=backfill)  # fmt: skip
+    seen = env.reset([start])
+    while len(seen.environment):
+        delay = random.choice(np.flatnonzero(seen.delays[0]))
+        seen, _, _ = env.step(np.array([[random.integers(len(seen.queue)), delay]]))
+    outcome = outcome_of(question, start, env.starts_s[0].copy())
+    assert outcome.killed
+    metrics = evaluate(outcome)
+    values = dict(zip(env.terms, env.values[0].tolist(), strict=True))
+    assert values.keys() == TERMS.keys()
+    undefined = {name for name, term in TERMS.items() if np.isnan(metrics[term.metric])}
+    assert undefined == {
+        *(() if users else ("max_user_bounded_slowdown", "mean_user_bounded_slowdown")),
+        *(() if site else ("renewable_utilization", "brown_energy_ratio")),
+    }
+    for name, value in values.items():
+        expected = 0.0 if name in undefined else metrics[TERMS[name].metric]
+        assert value == pytest.approx(expected, rel=1e-9), name
+
+
+def test_terms_are_metrics_under_their_names_and_codes_are_used_once() -> None:
+    assert sorted(codes_of(TERMS)) == list(range(len(TERMS)))
+    other_names = {name: term.metric for name, term in TERMS.items() if term.metric != name}
+    assert other_names == {"accrued_bounded_slowdown": "avg_bounded_slowdown"}
+    assert all(METRICS[term.metric].scope == "run" for term in TERMS.values())
+
+
+# ---------------------------------------------------------------- former names
+
+
+def test_former_names_are_terms_under_one_name_only() -> None:
+    assert set(FORMER.values()) <= set(TERMS)
+    assert not set(FORMER) & (set(TERMS) | set(METRICS))
+
+
+def test_former_names_keep_order_and_weights() -> None:
+    """Terms are added up in their order, so another one would round differently."""
+    former = {"makespan": 1.0, "renewable_utilization": 2.0, "wait": 3.0, "beauty": 4.0}
+    assert list(current(former).items()) == [
+        ("makespan_area_ratio", 1.0), ("renewable_utilization", 2.0), ("avg_wait_s", 3.0), ("beauty", 4.0)
+    ]  # fmt: skip
+    assert current(current(former)) == current(former)
+    assert in_key("reward.terms.wait") == "reward.terms.avg_wait_s"
+    assert in_key("training.wait") == "training.wait"
+
+
+FORMER_FILE = """
+extends = "gas-marl"
+name = "mine"
+[reward.terms]
+bounded_slowdown = -0.5
+wait = -1e-5
+[training]
+curriculum = [{start = 0.0, jobs = 64}, {start = 0.5, weights = {wait = -1e-4}}]
+"""
+
+
+def test_a_file_with_former_names_is_the_same_preset(tmp_path: Path) -> None:
+    former, present, child = (tmp_path / f"{name}.toml" for name in ("former", "present", "child"))
+    former.write_text(FORMER_FILE)
+    present.write_text(
+        FORMER_FILE.replace("bounded_slowdown", "avg_bounded_slowdown").replace("wait =", "avg_wait_s =")
+    )
+    assert preset(former) == preset(present)
+    assert list(preset(former).reward.terms.items()) == [
+        ("renewable_utilization", 1.0), ("avg_bounded_slowdown", -0.5), ("avg_wait_s", -1e-5)
+    ]  # fmt: skip
+    for name in ("wait", "avg_wait_s"):
+        child.write_text(f'extends = "former.toml"\nname = "mine"\n[reward.terms]\n{name} = 7.0\n')
+        assert preset(child).reward.terms["avg_wait_s"] == 7.0
+
+
+@pytest.mark.parametrize("key", ["reward.terms.bounded_slowdown", "reward.terms.avg_bounded_slowdown"])
+def test_a_value_for_a_former_name_replaces_that_of_the_term(key: str) -> None:
+    made = make_plan("gas-marl", scenario(True, False), overrides={key: -0.25}).preset
+    assert list(made.reward.terms.items()) == [("renewable_utilization", 1.0), ("avg_bounded_slowdown", -0.25)]
+    whole = make_plan("gas-marl", scenario(True, False), overrides={"reward.terms": {"wait": -1.0}}).preset
+    assert whole.reward.terms == {"avg_wait_s": -1.0}
+
+
+def test_a_term_under_both_names_is_refused(tmp_path: Path) -> None:
+    file = tmp_path / "mine.toml"
+    file.write_text('extends = "gas-marl"\n[reward.terms]\nwait = -1.0\navg_wait_s = -2.0\n')
+    with pytest.raises(InputError) as caught:
+        preset(file)
+    assert str(caught.value) == f"{file}: wait and avg_wait_s are the same term (keep avg_wait_s)"
+
+
+def test_an_unknown_term_is_refused_with_the_names_of_today(tmp_path: Path) -> None:
+    file = tmp_path / "mine.toml"
+    file.write_text('extends = "gas-marl"\n[reward.terms]\navg_wait = -1.0\n')
+    with pytest.raises(InputError, match=r"reward.terms: 'avg_wait' is not known \(did you mean avg_wait_s\?"):
+        preset(file)
+    assert json.dumps(preset("gas-marl").model_dump(mode="json")).count("avg_bounded_slowdown") == 1
