@@ -14,7 +14,7 @@ from texts import NOTHING, attributes, markdown, table
 from greenbatch.engine import features
 from greenbatch.engine.features import Feature
 from greenbatch.engine.reward_terms import TERMS
-from greenbatch.experiments.studies import STUDIES
+from greenbatch.experiments.papers.studies import STUDIES
 from greenbatch.metrics import METRICS
 from greenbatch.presets import preset, training
 

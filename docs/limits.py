@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import greenbatch as gb
-from greenbatch.experiments.compare import Comparison
+from greenbatch.experiments.running.compare import Comparison
 from greenbatch.scenarios import Scenario
 from greenbatch.scenarios.scenario import scenario_path
 

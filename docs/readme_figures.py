@@ -6,9 +6,9 @@ import re
 from pathlib import Path
 
 import greenbatch as gb
-from greenbatch.experiments.drawing import standalone
-from greenbatch.experiments.plots import tradeoff_plot
-from greenbatch.experiments.tables import TERMINAL, comparison_table, to_markdown
+from greenbatch.experiments.reports.drawing import standalone
+from greenbatch.experiments.reports.plots import tradeoff_plot
+from greenbatch.experiments.reports.tables import TERMINAL, comparison_table, to_markdown
 
 PICTURE = Path(__file__).parent / "images" / "tradeoff.svg"
 

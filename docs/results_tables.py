@@ -19,9 +19,9 @@ from typing import Any
 
 import numpy as np
 
-from greenbatch.experiments.statistics import Interval, mean_interval, verdict
-from greenbatch.experiments.study_results import seeds_met
-from greenbatch.experiments.study_tables import COVERS
+from greenbatch.experiments.papers.study_results import seeds_met
+from greenbatch.experiments.papers.study_tables import COVERS
+from greenbatch.experiments.running.statistics import Interval, mean_interval, verdict
 from greenbatch.metrics import METRICS
 
 Row = Mapping[str, Any]

@@ -210,9 +210,9 @@ def run_scenario(r: random.Random, path: Path) -> None:
 
 def run_model(r: random.Random, path: Path) -> None:
     """Load, warn about, compare, retrain and export a model with this record, beside the weights that it names."""
-    from greenbatch.experiments.compare import compare
-    from greenbatch.experiments.model_warnings import model_warnings
-    from greenbatch.experiments.retrained import plan_of
+    from greenbatch.experiments.running.compare import compare
+    from greenbatch.experiments.running.model_warnings import model_warnings
+    from greenbatch.experiments.running.retrained import plan_of
     from greenbatch.models.model import load_model
     from greenbatch.models.network import graph_of
     from greenbatch.scenarios import load_scenario
@@ -255,7 +255,7 @@ def run_training(r: random.Random, path: Path) -> None:
 
 
 def run_log(r: random.Random, path: Path) -> None:
-    from greenbatch.experiments.curves import curve_plots, delay_plot, log_of
+    from greenbatch.experiments.reports.curves import curve_plots, delay_plot, log_of
 
     log = log_of(path.parent)
     if r.random() < 0.1:

@@ -35,7 +35,7 @@ from tiny_study import tiny_study
 import greenbatch as gb
 from greenbatch import storage
 from greenbatch.cli import main
-from greenbatch.experiments import reproduce, studies
+from greenbatch.experiments.papers import reproduce, studies
 from greenbatch.learning.runs.checkpoint import load_checkpoint
 from greenbatch.learning.runs.log import read_log
 from greenbatch.models.model import load_model

@@ -18,28 +18,30 @@ from greenbatch.cli.app import build
 from pages import PAGES, ROOT, anchors, blocks, commands, links, mentioned_commands, prose
 
 SOURCE = ROOT / "src" / "greenbatch"
-PACKAGES = (
-    ("arguments", "display", "errors", "storage", "files", "data_catalog", "provenance"),
-    ("workload", "energy", "cluster"),
-    ("engine",),
-    ("policies",),
-    ("scenarios",),
-    ("presets",),
-    ("models",),
-    ("schedulers",),
-    ("metrics",),
-    ("envs",),
-    ("learning",),
-    ("experiments",),
-    ("cli",),
-    ("__main__",),
-)
-"""In the order of the README, after the files beside them. Packages of one level do not import each other, except that
-any may use the first level."""
-EXCEPTIONS = {
-    ("engine/outcome.py", "metrics"), ("engine/outcome.py", "experiments"),
-}  # fmt: skip
-"""Module and a package below it that it may import: an outcome shows its metrics and pictures."""
+ORDER = {
+    "": (
+        ("arguments", "display", "errors", "storage", "files", "data_catalog", "provenance"),
+        ("workload", "energy", "cluster"),
+        ("engine",),
+        ("policies",),
+        ("scenarios",),
+        ("presets",),
+        ("models",),
+        ("schedulers",),
+        ("metrics",),
+        ("envs",),
+        ("learning",),
+        ("experiments",),
+        ("cli",),
+        ("__main__",),
+    ),
+    "learning": (("runs",), ("networks",), ("training", "search"), ("trainers",)),
+    "experiments": (("running",), ("reports",), ("papers",), ("notebook",)),
+}
+"""Package -> the packages and files in it, level by level, as in the README and in the packages' docstrings.
+
+Each imports only from levels above its own, for type checkers as well. Those of one level do not import each other,
+except that any may use the first level of all."""
 
 
 def page_id(page: Path) -> str:
@@ -153,58 +155,75 @@ def test_every_decision_has_context_choice_and_consequence() -> None:
 # ---------------------------------------------------------------- packages
 
 
-def imported_packages(text: str) -> set[str]:
-    """Packages that a module imports from, wherever the import is; imports for type checkers aside."""
-    found: set[str] = set()
+def modules() -> dict[str, Path]:
+    """Name of a module, without ``greenbatch``, -> its file."""
+    found = {}
+    for file in sorted(SOURCE.rglob("*.py")):
+        parts = file.relative_to(SOURCE).with_suffix("").parts
+        found[".".join(parts[:-1] if parts[-1] == "__init__" else parts)] = file
+    return found
 
-    def visit(node: ast.AST) -> None:
-        if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test):
-            for child in node.orelse:
-                visit(child)
-            return
+
+MODULES = modules()
+
+
+def imported(text: str) -> set[str]:
+    """Modules of ours that a module imports, wherever the import is, those for type checkers included."""
+    found: set[str] = set()
+    for node in ast.walk(ast.parse(text)):
         if isinstance(node, ast.ImportFrom):
             assert node.level == 0, "imports are absolute"
             module = node.module or ""
-            names = [f"{module}.{alias.name}" for alias in node.names] if module == "greenbatch" else [module]
-            found.update(name.split(".")[1] for name in names if name.startswith("greenbatch."))
+            names = [f"{module}.{alias.name}" for alias in node.names]
+            found.update(name if name.removeprefix("greenbatch.") in MODULES else module for name in names)
         if isinstance(node, ast.Import):
-            found.update(alias.name.split(".")[1] for alias in node.names if alias.name.startswith("greenbatch."))
-        for child in ast.iter_child_nodes(node):
-            visit(child)
+            found.update(alias.name for alias in node.names)
+    return {name.removeprefix("greenbatch.") for name in found if name.startswith("greenbatch.")}
 
-    visit(ast.parse(text))
-    return found
+
+IMPORTS = {name: imported(file.read_text(encoding="utf-8")) for name, file in MODULES.items() if name}
 
 
 def test_imports_are_found_wherever_they_are() -> None:
     text = (
         "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    from greenbatch.cli import app\n"
         "def f():\n    from greenbatch import energy\n    import greenbatch.engine.state\n"
+        "    from greenbatch.errors import InputError\n"
     )
-    assert imported_packages(text) == {"energy", "engine"}
+    assert imported(text) == {"cli.app", "energy", "engine.state", "errors"}
 
 
-@pytest.mark.parametrize("package", [package for level in PACKAGES for package in level])
-def test_a_package_imports_only_from_packages_above_it(package: str) -> None:
-    level = next(k for k, packages in enumerate(PACKAGES) if package in packages)
-    allowed = {package, *(other for packages in PACKAGES[:level] for other in packages)}
-    allowed |= set(PACKAGES[0]) if level == 0 else set()
-    files = sorted((SOURCE / package).rglob("*.py")) if (SOURCE / package).is_dir() else [SOURCE / f"{package}.py"]
-    assert files
-    for file in files:
-        name = file.relative_to(SOURCE).as_posix()
-        found = {each for each in imported_packages(file.read_text(encoding="utf-8")) if (name, each) not in EXCEPTIONS}
-        assert found <= allowed, f"{file.relative_to(SOURCE)} imports from {', '.join(sorted(found - allowed))}"
+@pytest.mark.parametrize(("package", "part"), [(p, part) for p in ORDER for level in ORDER[p] for part in level])
+def test_a_package_imports_only_from_packages_above_it(package: str, part: str) -> None:
+    levels, prefix = ORDER[package], f"{package}." if package else ""
+    level = next(k for k, parts in enumerate(levels) if part in parts)
+    allowed = {part, *(other for parts in levels[:level] for other in parts)}
+    allowed |= set(levels[0]) if (package, level) == ("", 0) else set()
+    own = {name: found for name, found in IMPORTS.items() if f"{name}.".startswith(f"{prefix}{part}.")}
+    assert own
+    for name, found in own.items():
+        beside = {other.removeprefix(prefix).split(".")[0] for other in found if other.startswith(prefix)}
+        assert beside <= allowed, f"{name} imports from {', '.join(sorted(beside - allowed))}"
 
 
-def test_every_package_is_in_the_order() -> None:
-    known = {package for level in PACKAGES for package in level}
-    present = {
-        p.stem if p.suffix == ".py" else p.name
-        for p in SOURCE.iterdir()
-        if p.suffix == ".py" or (p / "__init__.py").exists()
-    }
-    assert present - {"__init__"} == known
+@pytest.mark.parametrize("package", ORDER)
+def test_every_package_is_in_the_order(package: str) -> None:
+    prefix = f"{package}." if package else ""
+    present = {name.removeprefix(prefix).split(".")[0] for name in MODULES if name.startswith(prefix) and name}
+    assert present == {part for level in ORDER[package] for part in level}
+
+
+def test_the_packages_of_the_readme_are_in_the_order_of_their_imports() -> None:
+    listed = re.findall(r"^  (\w+)/ ", (ROOT / "README.md").read_text(encoding="utf-8"), flags=re.MULTILINE)
+    assert listed == [part for level in ORDER[""] for part in level if (SOURCE / part).is_dir()]
+
+
+def test_no_modules_import_each_other_in_a_circle() -> None:
+    left = dict(IMPORTS)
+    while free := [name for name, found in left.items() if not found & left.keys() - {name}]:
+        for name in free:
+            del left[name]
+    assert not left, f"in or behind a circle: {', '.join(left)}"
 
 
 # ---------------------------------------------------------------- what must not be there

@@ -21,14 +21,12 @@ if TYPE_CHECKING:
     from greenbatch.cluster import Cluster, NodeGroup
     from greenbatch.energy import Site
     from greenbatch.engine.interface import Policy, Start, View, Wait
-    from greenbatch.engine.outcome import Outcome
     from greenbatch.engine.rules import Rules
     from greenbatch.engine.state import Queue
     from greenbatch.errors import GreenbatchError, InputError
-    from greenbatch.experiments.compare import Comparison
-    from greenbatch.experiments.model_warnings import ModelWarning
-    from greenbatch.experiments.reproduce import reproduce
-    from greenbatch.experiments.run import compare, simulate
+    from greenbatch.experiments.notebook import Comparison, Outcome, compare, simulate
+    from greenbatch.experiments.papers.reproduce import reproduce
+    from greenbatch.experiments.running.model_warnings import ModelWarning
     from greenbatch.metrics import evaluate
     from greenbatch.policies import policy, rule
     from greenbatch.scenarios import Scenario, load_scenario
@@ -40,15 +38,13 @@ __version__ = "0.1.0"
 _MODULES = {
     "cluster": ("Cluster", "NodeGroup"),
     "energy": ("Site",),
-    "engine.outcome": ("Outcome",),
     "engine.rules": ("Rules",),
     "engine.interface": ("Policy", "Start", "View", "Wait"),
     "engine.state": ("Queue",),
     "errors": ("GreenbatchError", "InputError"),
-    "experiments.compare": ("Comparison",),
-    "experiments.model_warnings": ("ModelWarning",),
-    "experiments.reproduce": ("reproduce",),
-    "experiments.run": ("compare", "simulate"),
+    "experiments.notebook": ("Comparison", "Outcome", "compare", "simulate"),
+    "experiments.papers.reproduce": ("reproduce",),
+    "experiments.running.model_warnings": ("ModelWarning",),
     "metrics": ("evaluate",),
     "policies": ("policy", "rule"),
     "scenarios": ("Scenario", "load_scenario"),

@@ -15,9 +15,9 @@ import pytest
 from greenbatch import data_catalog
 from greenbatch.cli import compare as face
 from greenbatch.cli import main
-from greenbatch.experiments import compare as room
-from greenbatch.experiments import report
-from greenbatch.experiments.compare import choose_windows
+from greenbatch.experiments.reports import report
+from greenbatch.experiments.running import compare as room
+from greenbatch.experiments.running.compare import choose_windows
 from greenbatch.scenarios import load_scenario
 
 OWN = 'seed = 4\nbaseline = "f2+green"\n'
@@ -278,7 +278,7 @@ def test_ctrl_c_in_several_processes_keeps_what_is_finished(small):
     words = ["--scenario", "small.toml", "--schedulers", "slow.py:slow,fcfs", "--jobs", "20", "--baseline", "fcfs",
              "--starts", ",".join(str(start) for start in range(40)), "--workers", "2", "--out", "out"]  # fmt: skip
     code = (
-        "import os, signal, sys\nfrom greenbatch.experiments import compare as room\n"
+        "import os, signal, sys\nfrom greenbatch.experiments.running import compare as room\n"
         "real = room.spread\n"
         "def spread(*given):\n"
         "    for count, found in enumerate(real(*given)):\n"

@@ -12,7 +12,7 @@ from greenbatch.cluster import Cluster
 from greenbatch.energy import Site
 from greenbatch.engine.outcome import Outcome
 from greenbatch.engine.rules import Rules
-from greenbatch.experiments.tables import tidy
+from greenbatch.experiments.running.frames import tidy
 from greenbatch.metrics import Horizon, evaluate_window
 from greenbatch.workload import Note, Workload
 

@@ -7,7 +7,7 @@ import pytest
 
 import greenbatch as gb
 from greenbatch.errors import InputError
-from greenbatch.experiments.compare import compare
+from greenbatch.experiments.running.compare import compare
 
 NAMES = ("fcfs+easy", "sjf+easy", "f2+green")
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from greenbatch.experiments.curves import curve_plots, delay_plot, delay_words, sweep_plot
+from greenbatch.experiments.reports.curves import curve_plots, delay_plot, delay_words, sweep_plot
 
 DELAYS = [{"kind": "none", "amount": 0.0}, {"kind": "releases", "amount": 1.0}, {"kind": "seconds", "amount": 300.0}]
 

@@ -14,8 +14,8 @@ import pytest
 
 from greenbatch.cli.compare import comparison_record
 from greenbatch.errors import InputError
-from greenbatch.experiments.compare import Comparison, compare
-from greenbatch.experiments.finished import finished_windows
+from greenbatch.experiments.running.compare import Comparison, compare
+from greenbatch.experiments.running.finished import finished_windows
 from greenbatch.scenarios import load_scenario
 
 STARTS, SCHEDULERS = (0, 100, 200), ("fcfs+easy", "sjf+easy")

@@ -10,9 +10,9 @@ from example_windows import fcfs, some_jobs
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.colors import to_hex
 
-from greenbatch.experiments import curves, plots
-from greenbatch.experiments.drawing import Picture, color_of, dash_of, marker_of
-from greenbatch.experiments.tables import tidy
+from greenbatch.experiments.reports import curves, plots
+from greenbatch.experiments.reports.drawing import Picture, color_of, dash_of, marker_of
+from greenbatch.experiments.running.frames import tidy
 
 SHORT = [f"rule-{k}+easy" for k in range(16)]
 LONG = [f"gas-marl-plus@runs/seed-{k}/model:makespan_bound=1.25+none" for k in range(16)]

@@ -15,10 +15,10 @@ import pytest
 
 import greenbatch as gb
 from greenbatch.cli import main
-from greenbatch.experiments.compare import choose_windows
-from greenbatch.experiments.model_warnings import ModelWarning, marked, model_warnings, seen_shares
-from greenbatch.experiments.summary import summary
-from greenbatch.experiments.tables import tidy
+from greenbatch.experiments.reports.summary import summary
+from greenbatch.experiments.running.compare import choose_windows
+from greenbatch.experiments.running.frames import tidy
+from greenbatch.experiments.running.model_warnings import ModelWarning, marked, model_warnings, seen_shares
 from greenbatch.learning.runs.windows import HELD_OUT_JOBS, HELD_OUT_STARTS
 from greenbatch.models.find import shipped_models
 from greenbatch.models.model import RECORD, load_model

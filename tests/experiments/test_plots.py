@@ -15,20 +15,21 @@ from hypothesis import strategies as st
 from greenbatch.cluster import Cluster
 from greenbatch.engine.outcome import Outcome
 from greenbatch.engine.rules import Rules
-from greenbatch.experiments.drawing import COLORS, INK, Picture, color_of, slug, standalone, wrapped
-from greenbatch.experiments.plots import (
+from greenbatch.experiments.papers.cells import published_plots
+from greenbatch.experiments.reports.drawing import COLORS, INK, Picture, color_of, slug, standalone, wrapped
+from greenbatch.experiments.reports.plots import (
     box_plot,
     box_plots,
     gantt_plots,
     lanes,
     power_plots,
     power_span,
-    published_plots,
     queue_length,
     queue_plot,
     tradeoff_plot,
 )
-from greenbatch.experiments.tables import MAIN, tidy
+from greenbatch.experiments.reports.tables import MAIN
+from greenbatch.experiments.running.frames import tidy
 from greenbatch.workload import Workload
 
 
@@ -241,7 +242,7 @@ def test_published_and_ours_stand_side_by_side() -> None:
 
 
 def test_lanes_of_a_machine_with_a_billion_processors() -> None:
-    from greenbatch.experiments.plots import _lowest, _merged
+    from greenbatch.experiments.reports.plots import _lowest, _merged
 
     taken, free = _lowest([(0, 3), (10, 1_000_000_000)], 5)
     assert taken == [(0, 3), (10, 2)]

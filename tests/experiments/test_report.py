@@ -19,17 +19,13 @@ from chromium_pipe import Browser, browser, find_chromium
 from example_windows import example
 
 from greenbatch.errors import InputError
-from greenbatch.experiments import report
-from greenbatch.experiments.cautions import warning_lines
-from greenbatch.experiments.findings import headlines, key_figures, summary_lines
-from greenbatch.experiments.plots import power_plots
-from greenbatch.experiments.report import (
-    data_notes,
-    provenance_blocks,
-    write_report,
-    write_reproduction,
-)
-from greenbatch.experiments.tables import tidy
+from greenbatch.experiments.papers.cells import write_reproduction
+from greenbatch.experiments.reports import report
+from greenbatch.experiments.reports.cautions import warning_lines
+from greenbatch.experiments.reports.findings import headlines, key_figures, summary_lines
+from greenbatch.experiments.reports.plots import power_plots
+from greenbatch.experiments.reports.report import data_notes, provenance_blocks, write_report
+from greenbatch.experiments.running.frames import tidy
 from greenbatch.files import write_bytes
 
 PROVENANCE = {
@@ -240,8 +236,8 @@ def test_the_horizon_is_defined(text: str) -> None:
 
 
 def test_a_cell_of_a_planners_tables_holds_one_figure() -> None:
-    from greenbatch.experiments.model_sections import planner_section
-    from greenbatch.experiments.model_warnings import models_among
+    from greenbatch.experiments.reports.model_sections import planner_section
+    from greenbatch.experiments.running.model_warnings import models_among
     from greenbatch.policies.compiled.lookahead.weights import HEADS, INPUTS, NUMBERS
     from greenbatch.schedulers import scheduler
 

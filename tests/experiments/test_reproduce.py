@@ -12,8 +12,8 @@ import pytest
 
 from greenbatch.cli import main
 from greenbatch.errors import InputError
-from greenbatch.experiments import reproduce as module
-from greenbatch.experiments.reproduce import PROTOCOLS, VERDICTS, cells, compute, published, reproduce, summary
+from greenbatch.experiments.papers import reproduce as module
+from greenbatch.experiments.papers.reproduce import PROTOCOLS, VERDICTS, cells, compute, published, reproduce, summary
 
 Find = Callable[[str], Path]
 Figures = dict[tuple[str, str, str, str], float]

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from greenbatch.experiments.statistics import mean_interval
+from greenbatch.experiments.running.statistics import mean_interval
 
 
 @pytest.fixture(scope="module")

@@ -12,7 +12,7 @@ from safetensors.numpy import load_file, save_file
 
 from greenbatch.cli import main
 from greenbatch.errors import InputError
-from greenbatch.experiments.retrained import choose, plan_of, retrain
+from greenbatch.experiments.running.retrained import choose, plan_of, retrain
 from greenbatch.models.model import load_model
 from greenbatch.scenarios import load_scenario
 

@@ -12,14 +12,13 @@ from hypothesis import strategies as st
 from scipy.stats import bootstrap, t
 
 from greenbatch.errors import InputError
-from greenbatch.experiments.statistics import (
+from greenbatch.experiments.running.frames import by_window, schedulers
+from greenbatch.experiments.running.statistics import (
     Interval,
-    by_window,
     differences,
     intervals,
     mean_interval,
     paired_difference,
-    schedulers,
     verdict,
 )
 

@@ -17,15 +17,25 @@ from tiny_study import BUDGET, tiny_study
 from greenbatch.cli import main
 from greenbatch.engine.simulate import simulate
 from greenbatch.errors import InputError
-from greenbatch.experiments import reproduce as published_module
-from greenbatch.experiments.decisions import choice_tables, choices_of, telling
-from greenbatch.experiments.model_sections import model_sections
-from greenbatch.experiments.reproduce import PROTOCOLS, published
-from greenbatch.experiments.statistics import mean_interval
-from greenbatch.experiments.studies import STUDIES, Budget, Study, cells_of, plan_of, select, state_of, train_missing
-from greenbatch.experiments.study_report import all_lines, all_tables, write_study
-from greenbatch.experiments.study_results import Result, decider_of, results
-from greenbatch.experiments.tables import to_markdown, to_rich
+from greenbatch.experiments.papers import reproduce as published_module
+from greenbatch.experiments.papers.reproduce import PROTOCOLS, published
+from greenbatch.experiments.papers.studies import (
+    STUDIES,
+    Budget,
+    Study,
+    cells_of,
+    plan_of,
+    select,
+    state_of,
+    train_missing,
+)
+from greenbatch.experiments.papers.study_report import all_lines, all_tables, write_study
+from greenbatch.experiments.papers.study_results import Result, decider_of, results
+from greenbatch.experiments.reports.decisions import choice_tables, choices_of, telling
+from greenbatch.experiments.reports.model_sections import model_sections
+from greenbatch.experiments.reports.tables import to_markdown
+from greenbatch.experiments.reports.terminal import TerminalTable
+from greenbatch.experiments.running.statistics import mean_interval
 from greenbatch.learning.runs import windows as learning_windows
 from greenbatch.learning.runs.plan import make_plan
 from greenbatch.metrics import evaluate
@@ -336,7 +346,7 @@ def test_the_report_is_whole(kind: str, request: pytest.FixtureRequest, tmp_path
     words += ["Delays chosen: GAS-MARL+green"] if kind == "gas_marl" else ["Table VII"]
     assert [word for word in words if word not in text] == []
     for table in all_tables(made, narrow=True):
-        to_rich(table)
+        TerminalTable(table)
 
 
 def test_decisions_made_again_are_those_of_the_schedule(gas_marl: Trained) -> None:

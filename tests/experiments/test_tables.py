@@ -14,8 +14,9 @@ import pytest
 from example_windows import example, one_window
 
 from greenbatch.errors import InputError
-from greenbatch.experiments.cautions import mismatch_lines, overlap_notes, recorded_wait_notes, warning_lines
-from greenbatch.experiments.tables import (
+from greenbatch.experiments.papers.cells import reproduction_tables
+from greenbatch.experiments.reports.cautions import mismatch_lines, overlap_notes, recorded_wait_notes, warning_lines
+from greenbatch.experiments.reports.tables import (
     MAIN,
     TERMINAL,
     Column,
@@ -23,12 +24,11 @@ from greenbatch.experiments.tables import (
     class_table,
     comparison_table,
     difference_table,
-    reproduction_tables,
-    tidy,
     to_latex,
     to_markdown,
     write,
 )
+from greenbatch.experiments.running.frames import tidy
 
 
 @pytest.fixture(scope="module")

@@ -9,7 +9,8 @@ import pytest
 from example_windows import example
 from rich.console import Console
 
-from greenbatch.experiments.tables import (
+from greenbatch.experiments.papers.cells import reproduction_tables
+from greenbatch.experiments.reports.tables import (
     DETAIL,
     MAIN,
     TERMINAL,
@@ -18,9 +19,8 @@ from greenbatch.experiments.tables import (
     class_table,
     comparison_table,
     difference_table,
-    reproduction_tables,
-    to_rich,
 )
+from greenbatch.experiments.reports.terminal import TerminalTable
 
 LONG = "gas-marl-plus@runs/a/model:makespan_bound=1.25+none"
 WIDTHS = (60, 80, 100, 120)
@@ -28,7 +28,7 @@ WIDTHS = (60, 80, 100, 120)
 
 def printed(table: Table, width: int) -> str:
     stream = io.StringIO()
-    Console(file=stream, width=width).print(to_rich(table))
+    Console(file=stream, width=width).print(TerminalTable(table))
     return stream.getvalue()
 
 
@@ -61,7 +61,7 @@ def test_bold_is_explained_only_where_it_is_seen() -> None:
     table = comparison_table(example(windows=5)[0])
     assert "Bold" not in printed(table, 100), "a file has no bold"
     stream = io.StringIO()
-    Console(file=stream, width=100, force_terminal=True, color_system="standard").print(to_rich(table))
+    Console(file=stream, width=100, force_terminal=True, color_system="standard").print(TerminalTable(table))
     assert "Bold: best of the column." in stream.getvalue()
     assert "Bold" not in "".join(comparison_table(example(windows=2)[0]).lines)
 

@@ -13,8 +13,8 @@ import pytest
 
 import greenbatch as gb
 from greenbatch.errors import InputError
-from greenbatch.experiments.compare import compare
-from greenbatch.experiments.workers import WORTH_S, processes, spread
+from greenbatch.experiments.running.compare import compare
+from greenbatch.experiments.running.workers import WORTH_S, processes, spread
 
 
 def square(number: int) -> tuple[int, int]:
@@ -128,7 +128,7 @@ def test_a_script_needs_no_guard_and_prints_nothing_twice(tmp_path: Path) -> Non
 
 def test_processes_inherit_a_block_of_ctrl_c_and_then_ignore_it():
     code = (
-        "import signal\nfrom greenbatch.experiments.workers import spread\n"
+        "import signal\nfrom greenbatch.experiments.running.workers import spread\n"
         "def there(_):\n"
         "    blocked = signal.SIGINT in signal.pthread_sigmask(signal.SIG_BLOCK, [])\n"
         "    return blocked, signal.getsignal(signal.SIGINT) == signal.SIG_IGN\n"

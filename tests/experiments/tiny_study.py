@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
-from greenbatch.experiments.studies import STUDIES, Budget, Study
+from greenbatch.experiments.papers.studies import STUDIES, Budget, Study
 
 SCENARIO = """\
 name = "{name}"

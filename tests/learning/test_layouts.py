@@ -17,7 +17,7 @@ import pytest
 from safetensors.numpy import load_file
 
 from greenbatch.errors import InputError
-from greenbatch.experiments.retrained import retrain
+from greenbatch.experiments.running.retrained import retrain
 from greenbatch.learning.runs.checkpoint import STATE, load_checkpoint, save_checkpoint
 from greenbatch.learning.runs.counters import Counters
 from greenbatch.learning.runs.folder import CHECKPOINT, LOG, MODEL, RUN, check_same, read_run

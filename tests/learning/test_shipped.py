@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from greenbatch.engine.simulate import simulate
-from greenbatch.experiments.compare import choose_windows, compare
-from greenbatch.experiments.retrained import plan_of
+from greenbatch.experiments.running.compare import choose_windows, compare
+from greenbatch.experiments.running.retrained import plan_of
 from greenbatch.learning.runs.log import read_log
 from greenbatch.learning.runs.windows import seen_jobs
 from greenbatch.metrics import evaluate

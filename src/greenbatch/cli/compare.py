@@ -19,7 +19,7 @@ REPORT = "report.html"
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from greenbatch.experiments.compare import Comparison
+    from greenbatch.experiments.running.compare import Comparison
     from greenbatch.scenarios import Scenario
 
 
@@ -122,10 +122,10 @@ def run_comparison(
     """
     from greenbatch.cli.app import COMMAND
     from greenbatch.cli.output import result_folder
-    from greenbatch.experiments.cautions import borrowed_machine, mismatch_lines
-    from greenbatch.experiments.compare import choose_baseline, choose_windows
-    from greenbatch.experiments.compare import compare as run
-    from greenbatch.experiments.finished import finished_windows
+    from greenbatch.experiments.reports.cautions import borrowed_machine, mismatch_lines
+    from greenbatch.experiments.running.compare import choose_baseline, choose_windows
+    from greenbatch.experiments.running.compare import compare as run
+    from greenbatch.experiments.running.finished import finished_windows
     from greenbatch.scenarios import load_scenario
     from greenbatch.schedulers import split_schedulers
 
@@ -206,7 +206,7 @@ def write_comparison(
         Whether the report was drawn. If the user interrupts, the other files are written: ``--resume`` requires them.
     """
     from greenbatch.cli.output import write_record
-    from greenbatch.experiments.report import report_comparison
+    from greenbatch.experiments.reports.report import report_comparison
 
     try:
         _write_figures(comparison, folder, partial)
@@ -220,8 +220,8 @@ def write_comparison(
 
 
 def _write_figures(comparison: Comparison, folder: Path, partial: Sequence[str]) -> None:
-    from greenbatch.experiments.cautions import comparison_notes
-    from greenbatch.experiments.tables import comparison_table, difference_table, write
+    from greenbatch.experiments.reports.cautions import comparison_notes
+    from greenbatch.experiments.reports.tables import comparison_table, difference_table, write
 
     frame, notes = comparison.frame, (*comparison_notes(comparison), *partial)
     frame.write_parquet(folder / "results.parquet")
@@ -236,17 +236,18 @@ def _write_figures(comparison: Comparison, folder: Path, partial: Sequence[str])
 def print_comparison(comparison: Comparison, partial: Sequence[str] = (), *, json: bool = False) -> None:
     """Print data notes, warnings, the table, and a warning per stretched schedule; or one JSON object."""
     if json:
-        from greenbatch.experiments.summary import summary
+        from greenbatch.experiments.reports.summary import summary
 
         print(encoder.dumps(summary(comparison), indent=2, allow_nan=False))
         return
     from rich.console import Console
 
-    from greenbatch.experiments.cautions import comparison_notes, warning_lines
-    from greenbatch.experiments.data_notes import first_notes
-    from greenbatch.experiments.findings import headlines
-    from greenbatch.experiments.model_warnings import marked
-    from greenbatch.experiments.tables import TERMINAL, comparison_table, to_rich
+    from greenbatch.experiments.reports.cautions import comparison_notes, warning_lines
+    from greenbatch.experiments.reports.data_notes import first_notes
+    from greenbatch.experiments.reports.findings import headlines
+    from greenbatch.experiments.reports.tables import TERMINAL, comparison_table
+    from greenbatch.experiments.reports.terminal import TerminalTable
+    from greenbatch.experiments.running.model_warnings import marked
 
     frame, baseline = comparison.frame, comparison.baseline
     for line in first_notes(comparison.scenario.notes, REPORT):
@@ -254,7 +255,7 @@ def print_comparison(comparison: Comparison, partial: Sequence[str] = (), *, jso
     for line in comparison.warnings:
         say(f"warning: {line}")
     notes = (*comparison_notes(comparison), *partial)
-    Console().print(to_rich(comparison_table(frame, columns=TERMINAL, title=comparison.title, notes=notes)))
+    Console().print(TerminalTable(comparison_table(frame, columns=TERMINAL, title=comparison.title, notes=notes)))
     for line in warning_lines(frame, baseline):
         say(f"warning: {line}")
     for line in headlines(*marked(frame, baseline, comparison.in_sample)):

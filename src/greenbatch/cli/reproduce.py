@@ -105,9 +105,9 @@ def reproduce(
         raise InputError("apply to training only", field="--epochs to --set", fix="give --train, or --trained FOLDER")
     from greenbatch.cli.app import COMMAND
     from greenbatch.cli.output import result_folder, sources_of
-    from greenbatch.experiments.data_notes import first_notes
-    from greenbatch.experiments.reproduce import PROTOCOLS
-    from greenbatch.experiments.reproduce import reproduce as run
+    from greenbatch.experiments.papers.reproduce import PROTOCOLS
+    from greenbatch.experiments.papers.reproduce import reproduce as run
+    from greenbatch.experiments.reports.data_notes import first_notes
     from greenbatch.provenance import provenance
     from greenbatch.scenarios import load_scenario
 
@@ -145,8 +145,8 @@ def write_cells(protocol: str, cells: Sequence[dict[str, Any]], folder: Path, re
         record: provenance.
     """
     from greenbatch.cli.output import write_record
-    from greenbatch.experiments.report import write_reproduction
-    from greenbatch.experiments.reproduce import PROTOCOLS, summary
+    from greenbatch.experiments.papers.cells import write_reproduction
+    from greenbatch.experiments.papers.reproduce import PROTOCOLS, summary
 
     for name, content in (("cells", list(cells)), ("summary", summary(cells))):
         text = encoder.dumps(content, indent=2, allow_nan=False) + "\n"
@@ -162,12 +162,13 @@ def print_cells(cells: Sequence[dict[str, Any]]) -> None:
     """Print the cells as tables, one per table and trace of the paper, then the reasons and the summary."""
     from rich.console import Console
 
-    from greenbatch.experiments.reproduce import summary
-    from greenbatch.experiments.tables import reproduction_tables, to_rich
+    from greenbatch.experiments.papers.cells import reproduction_tables
+    from greenbatch.experiments.papers.reproduce import summary
+    from greenbatch.experiments.reports.terminal import TerminalTable
 
     console = Console()
     for table in reproduction_tables([{**cell, "reason": ""} for cell in cells]):  # reasons follow below
-        console.print(to_rich(table))
+        console.print(TerminalTable(table))
     reasons: dict[str, list[str]] = {}
     for cell in cells:
         if cell["reason"]:

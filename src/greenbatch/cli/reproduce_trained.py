@@ -13,8 +13,8 @@ from greenbatch.cli.progress import progress_line
 from greenbatch.errors import InputError, Interrupted
 
 if TYPE_CHECKING:
-    from greenbatch.experiments.studies import Selection, Study
-    from greenbatch.experiments.study_results import Result
+    from greenbatch.experiments.papers.studies import Selection, Study
+    from greenbatch.experiments.papers.study_results import Result
 
 RESULTS = "results"
 Value = TypeVar("Value")
@@ -48,8 +48,8 @@ def reproduce_trained(
     """
     from greenbatch.cli.app import COMMAND
     from greenbatch.cli.output import result_folder
-    from greenbatch.experiments.studies import study, trained_part
-    from greenbatch.experiments.study_results import results
+    from greenbatch.experiments.papers.studies import study, trained_part
+    from greenbatch.experiments.papers.study_results import results
 
     paper = study(protocol)
     which = _selection(paper, flags)
@@ -85,7 +85,7 @@ def reproduce_trained(
 
 
 def _selection(paper: Study, flags: TrainingFlags) -> Selection:
-    from greenbatch.experiments.studies import select
+    from greenbatch.experiments.papers.studies import select
 
     def listed(text: str | None, flag: str) -> list[str] | None:
         return None if text is None else items(text, flag)
@@ -112,7 +112,7 @@ def _number(text: str) -> float:
 
 def _train(paper: Study, which: Selection, place: Path, flags: TrainingFlags) -> None:
     from greenbatch.cli.app import COMMAND
-    from greenbatch.experiments.studies import Budget, cells_of, train_missing
+    from greenbatch.experiments.papers.studies import Budget, cells_of, train_missing
     from greenbatch.learning.runs.plan import parse_overrides
     from greenbatch.learning.trainers import need_torch
     from greenbatch.presets.preset import preset
@@ -144,8 +144,8 @@ def write_results(paper: Study, made: Sequence[Result], folder: Path, command: s
 
     from greenbatch.cli.app import COMMAND
     from greenbatch.cli.output import sources_of, write_record
-    from greenbatch.experiments.study_report import all_lines, all_tables, write_study
-    from greenbatch.experiments.tables import write
+    from greenbatch.experiments.papers.study_report import all_lines, all_tables, write_study
+    from greenbatch.experiments.reports.tables import write
     from greenbatch.provenance import provenance
     from greenbatch.scenarios import load_scenario
 
@@ -173,11 +173,11 @@ def print_results(made: Sequence[Result]) -> None:
     """Print the tables, reduced to the width of a terminal, and the remarks on them."""
     from rich.console import Console
 
-    from greenbatch.experiments.study_report import all_lines, all_tables
-    from greenbatch.experiments.tables import to_rich
+    from greenbatch.experiments.papers.study_report import all_lines, all_tables
+    from greenbatch.experiments.reports.terminal import TerminalTable
 
     console = Console()
     for table in all_tables(made, narrow=True):
-        console.print(to_rich(table))
+        console.print(TerminalTable(table))
     for line in all_lines(made):
         console.print(line, markup=False, highlight=False, style="dim")

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from greenbatch.errors import InputError
 
 if TYPE_CHECKING:
-    from greenbatch.experiments.retrained import Retrained
+    from greenbatch.experiments.running.retrained import Retrained
 
 
 def retrain(*models: str, out: Path, scenario: str | None = None) -> None:
@@ -27,8 +27,8 @@ def retrain(*models: str, out: Path, scenario: str | None = None) -> None:
     """
     from greenbatch.cli.app import COMMAND
     from greenbatch.cli.training_progress import training_progress
-    from greenbatch.experiments.retrained import choose
-    from greenbatch.experiments.retrained import retrain as run
+    from greenbatch.experiments.running.retrained import choose
+    from greenbatch.experiments.running.retrained import retrain as run
 
     chosen = choose(models)
     if not chosen:

@@ -59,7 +59,7 @@ def simulate(
     """
     from greenbatch.cli.app import COMMAND
     from greenbatch.cli.output import result_folder, write_record
-    from greenbatch.experiments.cautions import borrowed_machine
+    from greenbatch.experiments.reports.cautions import borrowed_machine
     from greenbatch.provenance import provenance
     from greenbatch.scenarios import load_scenario
 
@@ -70,8 +70,8 @@ def simulate(
         question = load_scenario(scenario, trace=trace, processors=processors, strict=strict)
         window = question.window(start or 0, jobs)
         from greenbatch.engine.simulate import simulate as run
-        from greenbatch.experiments.cautions import killed_lines, recorded_wait_notes
-        from greenbatch.experiments.model_warnings import model_warnings
+        from greenbatch.experiments.reports.cautions import killed_lines, recorded_wait_notes
+        from greenbatch.experiments.running.model_warnings import model_warnings
 
         warnings = [
             *borrowed_machine(question, scenario, trace),
@@ -104,7 +104,7 @@ def simulate(
 
 def headline(metrics: Mapping[str, float | int | None]) -> list[tuple[str, str]]:
     """Label and formatted value with its unit: durations in hours or days, energy in kWh."""
-    from greenbatch.experiments.tables import DETAIL, MAIN
+    from greenbatch.experiments.reports.tables import DETAIL, MAIN
 
     columns = {column.metric: column for column in (*MAIN, *DETAIL)}
     lines = [("Jobs", f"{metrics['jobs']:,}")]

@@ -1,160 +1,254 @@
-"""Table, pictures and report of a comparison or an outcome in Python."""
+"""`simulate` and `compare` for scripts and notebooks: names in, results that show themselves out."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from functools import partial
-from html import escape
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
+from warnings import warn
 
-from greenbatch.display import Strong, html_table, to_pandas
-from greenbatch.engine.outcome import Outcome
-from greenbatch.errors import InputError
-from greenbatch.experiments.cautions import comparison_notes, warning_lines
-from greenbatch.experiments.drawing import Picture
-from greenbatch.experiments.plots import box_plot, gantt_plots, power_plots, queue_plot, tradeoff_plot
-from greenbatch.experiments.statistics import intervals
-from greenbatch.experiments.tables import MAIN, Table, comparison_table, to_rich
+from greenbatch.display import Shown, to_pandas
+from greenbatch.engine.outcome import Outcome as PlainOutcome
+from greenbatch.experiments.running.compare import Comparison as PlainComparison
+from greenbatch.experiments.running.compare import choose_baseline, choose_windows
+from greenbatch.experiments.running.compare import compare as run_all
 
 if TYPE_CHECKING:
     import pandas
     import polars
     from matplotlib.figure import Figure
 
-    from greenbatch.experiments.compare import Comparison
+    from greenbatch.experiments.reports.means import Means
+    from greenbatch.scenarios import Scenario
+    from greenbatch.schedulers import Decider
 
-Pictures = dict[str, Picture]
-"""Subject of a picture -> the picture; the key is "" for kinds with one picture."""
 
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False, eq=False)
+class Outcome(PlainOutcome, Shown):
+    """Schedule and power of one run. Arrays over jobs follow ``workload``'s rows, shape (n,)."""
 
-@dataclass(frozen=True, slots=True, repr=False)
-class Means:
-    """Means over the windows with their intervals, as a displayed table and as a frame."""
+    @classmethod
+    def of(cls, plain: PlainOutcome) -> Outcome:
+        """The outcome of the engine, with the methods below."""
+        return cls(**_values(plain))
 
-    shown: Table
-    numbers: polars.DataFrame
-    warnings: tuple[str, ...] = ()
-    """Lines above the table."""
+    def _facts(self) -> dict[str, str]:
+        from greenbatch.metrics import METRICS, measure
+
+        run = measure(self)
+        makespan_s, wait_s, slowdown = (
+            METRICS[name].function(run) for name in ("makespan_s", "avg_wait_s", "avg_bounded_slowdown")
+        )
+        return {
+            "scheduler": self.scheduler,
+            "jobs": f"{len(self.workload):,} of {self.workload.name}",
+            "makespan": f"{makespan_s / 86_400:,.2f} d",
+            "mean wait": f"{wait_s / 3600:,.2f} h",
+            "mean bounded slowdown": f"{slowdown:,.4g}",
+        } | ({"killed": f"{self.killed:,}"} if self.killed else {})
+
+    def plot(self, kind: str) -> Figure:
+        """Draw a plot of the report as a Matplotlib figure, which notebooks display.
+
+        Args:
+            kind: ``power`` (load and supply), ``queue``, or ``schedule`` (jobs by processor).
+
+        Raises:
+            InputError: no such plot exists, or data it requires is missing.
+        """
+        from greenbatch.experiments.reports.pictures import plot_outcome
+
+        return plot_outcome(self, kind)
 
     def frame(self) -> polars.DataFrame:
-        """The numbers in the metrics' units: scheduler, metric, mean, low, high, windows; null if undefined."""
-        return self.numbers
+        """The schedule as a polars data frame, one row per job.
+
+        Columns: ``job_id``, ``submit_s``, ``start_s``, ``end_s`` and ``wait_s`` [s], ``processors``, and ``power_w``,
+        the power of the running job above idle, NaN if unknown [W].
+        """
+        import polars
+
+        jobs = self.workload
+        return polars.DataFrame(
+            {
+                "job_id": jobs.job_id, "submit_s": jobs.submit_s, "start_s": self.start_s, "end_s": self.end_s,
+                "wait_s": self.start_s - jobs.submit_s, "processors": jobs.processors, "power_w": jobs.power_w,
+            }
+        )  # fmt: skip
 
     def to_pandas(self) -> pandas.DataFrame:
-        """The numbers as a pandas data frame, see `frame`.
+        """The schedule as a pandas data frame.
 
         Raises:
             InputError: pandas is not installed.
         """
-        return to_pandas(self.numbers)
+        return to_pandas(self.frame())
 
-    def __repr__(self) -> str:
-        from rich.console import Console
 
-        console = Console(width=100, color_system=None, force_jupyter=False)
-        with console.capture() as written:
-            for line in self.warnings:
-                console.print(f"warning: {line}", markup=False, highlight=False)
-            console.print(to_rich(self.shown))
-        return "\n".join(line.rstrip() for line in written.get().splitlines())
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False, eq=False)
+class Comparison(PlainComparison, Shown):
+    """All metrics of all schedulers on all windows, and the outcomes of one example window."""
+
+    example: Mapping[str, Outcome]
+    """Outcomes of the first window."""
+
+    @classmethod
+    def of(cls, plain: PlainComparison) -> Comparison:
+        """The comparison, with the methods below."""
+        example = {name: Outcome.of(outcome) for name, outcome in plain.example.items()}
+        return cls(**{**_values(plain), "example": example})
+
+    def _facts(self) -> dict[str, str]:
+        return {
+            "scenario": self.scenario.name,
+            **({"warnings": f"{len(self.warnings)}, see table()"} if self.warnings else {}),
+            "windows": f"{len(self.starts)} of {self.jobs:,} jobs",
+            "baseline": self.baseline,
+            "schedulers": ", ".join(self.schedulers),
+        }
 
     def _repr_html_(self) -> str:
-        header = [self.shown.corner, *(f"{name} [{unit}]" if unit else name for name, unit, _ in self.shown.columns)]
-        rows = []
-        for name, cells in self.shown.rows:
-            texts = ["\n".join(filter(None, (cell.text, cell.interval, cell.remark))) for cell in cells]
-            marked = zip(texts, cells, strict=True)
-            rows.append((name, *(Strong(text) if cell.mark else text for text, cell in marked)))
-        above = "".join(f"<p>warning: {escape(line)}</p>" for line in self.warnings)
-        return above + html_table(self.shown.title, header, rows, self.shown.lines)
+        return self.table()._repr_html_()
+
+    def table(self) -> Means:
+        """Table of means over the windows with 95% intervals; its ``frame()`` returns the numbers."""
+        from greenbatch.experiments.reports.means import means
+
+        return means(self)
+
+    def plot(self, kind: str, of: str | None = None) -> Figure:
+        """A picture of the report as a Matplotlib figure, displayed by notebooks.
+
+        Args:
+            kind: ``tradeoff`` (bounded slowdown against renewable utilization), ``spread`` (a metric over the
+                windows), ``queue``, ``power`` (against supply) or ``schedule`` (which processors ran what); the last
+                three show the first window.
+            of: the metric of ``spread``, the scheduler of ``power`` or ``schedule``; the first one if not given.
+
+        Raises:
+            InputError: the picture does not exist or cannot be drawn for this comparison.
+        """
+        from greenbatch.experiments.reports.pictures import plot_comparison
+
+        return plot_comparison(self, kind, of)
+
+    def report(self, path: str | Path) -> Path:
+        """Write the report of ``greenbatch compare`` as one HTML file, replacing an earlier one.
+
+        Args:
+            path: the file, or a folder for ``report.html``.
+
+        Returns:
+            Path of the file.
+
+        Raises:
+            InputError: the file cannot be written.
+        """
+        from greenbatch.experiments.reports.report import report_comparison
+        from greenbatch.provenance import provenance
+        from greenbatch.schedulers import input_files
+
+        file = Path(path) / "report.html" if Path(path).is_dir() else Path(path)
+        scenario, files = self.scenario, input_files(self.deciders.values())
+        record = provenance(
+            scenario=scenario.resolved, inputs={**scenario.inputs, **files}, notes=scenario.notes,
+            settings={
+                "schedulers": list(self.schedulers), "rules": dict(self.rules), "baseline": self.baseline,
+                "starts": list(self.starts), "jobs": self.jobs,
+            },
+        )  # fmt: skip
+        report_comparison(file, self, command="in Python", provenance=record)
+        return file
+
+    def to_pandas(self) -> pandas.DataFrame:
+        """The tidy frame (window, scheduler, metric, value) as a pandas data frame.
+
+        Raises:
+            InputError: pandas is not installed.
+        """
+        return to_pandas(self.frame)
 
 
-def means(comparison: Comparison) -> Means:
-    """The table of means of a comparison, with a note for each gain that comes with a stretched makespan."""
-    import polars
-
-    frame = comparison.frame
-    notes = [*comparison_notes(comparison), *warning_lines(frame, comparison.baseline)]
-    table = comparison_table(frame, title=comparison.title, notes=notes)
-    rows = [
-        (name, column.metric, each.mean, each.low, each.high, each.count)
-        for column in MAIN
-        for name, each in intervals(frame, column.metric).items()
-        if each.count
-    ]
-    numbers = polars.DataFrame(rows, schema=["scheduler", "metric", "mean", "low", "high", "windows"], orient="row")
-    return Means(table, numbers.with_columns(polars.col("mean", "low", "high").fill_nan(None)), comparison.warnings)
+def _values(made: Any) -> dict[str, Any]:
+    """Field -> value of a dataclass."""
+    return {field.name: getattr(made, field.name) for field in fields(made)}
 
 
-def _spread(frame: polars.DataFrame, _: str) -> Pictures:
-    drawn = {column.metric: box_plot(frame, column) for column in MAIN}
-    return {metric: picture for metric, picture in drawn.items() if picture is not None}
+def simulate(
+    scenario: Scenario | str | Path, scheduler: Decider, *, start: int = 0, jobs: int | None = None
+) -> Outcome:
+    """Simulate a scheduler on a window of a scenario.
+
+    Args:
+        scenario: the scenario, or its name or file.
+        scheduler: ``policy+backfill``, a rule function or policy of your own, or the result of
+            `greenbatch.scheduler`, which adds a backfilling to one.
+        start: 0-based index of the first job, after filtering, in order of job id.
+        jobs: number of jobs, >= 1; by default all remaining ones.
+
+    Raises:
+        InputError: an unknown name, an object that is not a scheduler, a window beyond the trace, or another argument
+            that cannot be used.
+        SupplyExhausted: the simulation ran past the end of the power series, and the site does not repeat it.
+
+    Warns:
+        ModelWarning: the scheduler is a trained model, and its figures need a caveat.
+    """
+    from greenbatch.engine.simulate import simulate as run
+    from greenbatch.experiments.running.model_warnings import ModelWarning, model_warnings
+    from greenbatch.schedulers import scheduler_table
+
+    question = _scenario(scenario)
+    deciders = scheduler_table([scheduler])
+    (decider,), window = deciders.values(), question.window(start, jobs)
+    outcome = Outcome.of(run(window, question.cluster, question.site, question.rules, decider))
+    for line in model_warnings(deciders, question, [start], len(window)):
+        warn(line, ModelWarning, stacklevel=2)
+    return outcome
 
 
-def _tradeoff(frame: polars.DataFrame, baseline: str) -> Pictures:
-    picture = tradeoff_plot(frame, baseline)
-    return {} if picture is None else {"": picture}
+def compare(
+    scenario: Scenario | str | Path,
+    schedulers: Iterable[Decider] | Mapping[str, Decider] | Decider | None = None,
+    *,
+    starts: Iterable[int] | None = None,
+    jobs: int | None = None,
+    windows: int | None = None,
+    seed: int | None = None,
+    baseline: str | None = None,
+    workers: int | None = None,
+) -> Comparison:
+    """Compare schedulers on the same windows. Defaults are taken from the scenario.
+
+    Args:
+        scenario: the scenario, or its name or file.
+        schedulers: names, each ``policy+backfill``, and rule functions or policies of your own, which keep their names;
+            a mapping gives other names. By default the scenario's.
+        starts: 0-based index of the first job of each window; by default the scenario's windows.
+        jobs: jobs per window, >= 1.
+        windows: number of random windows, >= 1, instead of the scenario's own.
+        seed: seed of random windows, >= 0.
+        baseline: the scheduler that the others are compared with; by default the scenario's, or the first.
+        workers: number of processes that simulate windows, >= 1; by default one per processor if the work is long. The
+            results do not depend on it. Use 1 to see what a rule or policy prints or collects.
+
+    Raises:
+        InputError: an unknown name, no scheduler, two of one name, an object that is not a scheduler, a window beyond
+            the trace, or another argument that cannot be used.
+        SupplyExhausted: a simulation ran past the end of the power series, and the site does not repeat it.
+        KeyboardInterrupt: interrupted with Ctrl-C; nothing is returned.
+    """
+    from greenbatch.schedulers import scheduler_table
+
+    question = _scenario(scenario)
+    deciders = scheduler_table(question.evaluation.schedulers if schedulers is None else schedulers)
+    first, length = choose_windows(question, starts=starts, windows=windows, jobs=jobs, seed=seed)
+    chosen = choose_baseline(question, tuple(deciders), baseline)
+    return Comparison.of(run_all(question, deciders, first, length, chosen, workers=workers))
 
 
-OF_WINDOWS: Mapping[str, Callable[[polars.DataFrame, str], Pictures]] = {"tradeoff": _tradeoff, "spread": _spread}
-"""Kinds of pictures of all windows -> function of a tidy frame and the name of the baseline."""
+def _scenario(given: Scenario | str | Path) -> Scenario:
+    from greenbatch.scenarios import Scenario, load_scenario
 
-OF_OUTCOMES: Mapping[str, Callable[[Mapping[str, Outcome]], Pictures]] = {
-    "power": lambda outcomes: dict(zip(outcomes, power_plots(outcomes), strict=False)),
-    "queue": lambda outcomes: {"": queue_plot(outcomes)},
-    "schedule": lambda outcomes: dict(zip(outcomes, gantt_plots(outcomes), strict=True)),
-}
-"""Kinds of pictures of one window -> function of (scheduler -> outcome)."""
-
-NEEDS = {
-    "tradeoff": "a site and the power of the jobs",
-    "spread": "two windows",
-    "power": "a site and the power of jobs",
-}
-"""Requirements of kinds that cannot always be drawn."""
-
-
-def plot(comparison: Comparison, kind: str, of: str | None = None) -> Figure:
-    """A picture of a comparison, see `Comparison.plot`."""
-    kinds = {name: partial(draw, comparison.frame, comparison.baseline) for name, draw in OF_WINDOWS.items()}
-    return _figure(kinds | {name: partial(draw, comparison.example) for name, draw in OF_OUTCOMES.items()}, kind, of)
-
-
-def plot_outcome(outcome: Outcome, kind: str) -> Figure:
-    """A picture of an outcome, see `Outcome.plot`."""
-    return _figure({name: partial(draw, {outcome.scheduler: outcome}) for name, draw in OF_OUTCOMES.items()}, kind)
-
-
-def _figure(kinds: Mapping[str, Callable[[], Pictures]], kind: str, of: str | None = None) -> Figure:
-    if kind not in kinds:
-        raise InputError(f"there is no picture {kind!r}", field="plot", fix="use " + ", ".join(kinds))
-    pictures = kinds[kind]()
-    if not pictures:
-        raise InputError(f"{kind!r} requires {NEEDS[kind]}", field="plot", fix="choose another kind of picture")
-    if of is not None and of not in pictures:
-        choices = ", ".join(filter(None, pictures))
-        fix = f"use {choices}" if choices else "leave it out"
-        raise InputError(f"there is no {kind!r} of {of!r}", field="plot", fix=fix)
-    return pictures[next(iter(pictures)) if of is None else of].figure
-
-
-def report(comparison: Comparison, path: str | Path) -> Path:
-    """Write the report of a comparison, see `Comparison.report`."""
-    from greenbatch.experiments.report import report_comparison
-    from greenbatch.provenance import provenance
-    from greenbatch.schedulers import input_files
-
-    scenario, starts = comparison.scenario, comparison.starts
-    file = Path(path) / "report.html" if Path(path).is_dir() else Path(path)
-    files = input_files(comparison.deciders.values())
-    record = provenance(
-        scenario=scenario.resolved, inputs={**scenario.inputs, **files}, notes=scenario.notes,
-        settings={
-            "schedulers": list(comparison.schedulers), "rules": dict(comparison.rules), "baseline": comparison.baseline,
-            "starts": list(starts), "jobs": comparison.jobs,
-        },
-    )  # fmt: skip
-    report_comparison(file, comparison, command="in Python", provenance=record)
-    return file
+    return given if isinstance(given, Scenario) else load_scenario(given)

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from textwrap import wrap
 from typing import TYPE_CHECKING
 
-from greenbatch.experiments.drawing import wrapped
-from greenbatch.experiments.tables import Cell, Table
+from greenbatch.experiments.reports.drawing import wrapped
+from greenbatch.experiments.reports.tables import Cell, Table
 
 if TYPE_CHECKING:
     from rich.console import Console, ConsoleOptions, RenderResult

@@ -13,7 +13,7 @@ from greenbatch.errors import InputError
 if TYPE_CHECKING:
     import polars
 
-    from greenbatch.experiments.compare import Metrics
+    from greenbatch.experiments.running.compare import Metrics
 
 _RECORD, _RESULTS = "provenance.json", "results.parquet"
 _DECIDE = ("settings", "seed", "scenario", "inputs", "versions", "source_sha256")

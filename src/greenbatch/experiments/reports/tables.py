@@ -10,27 +10,19 @@ scenario's horizon, because stretching the schedule alone raises it.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Literal
 
 from greenbatch.errors import InputError
-from greenbatch.experiments.drawing import Picture
-from greenbatch.experiments.statistics import (
-    FEW_WINDOWS,
-    Difference,
-    Interval,
-    by_window,
-    differences,
-    intervals,
-    schedulers,
-)
+from greenbatch.experiments.reports.drawing import Picture
+from greenbatch.experiments.running.frames import by_window, schedulers
+from greenbatch.experiments.running.statistics import FEW_WINDOWS, Difference, Interval, differences, intervals
 from greenbatch.metrics import METRICS
 
 if TYPE_CHECKING:
     import polars
-    from rich.console import RenderableType
 
 Style = Literal["significant", "fixed", "count"]
 Mark = Literal["", "best", "good", "bad"]
@@ -167,23 +159,6 @@ class Section:
     text: str
     pictures: tuple[Picture, ...] = ()
     tables: tuple[Table, ...] = ()
-
-
-def tidy(results: Iterable[tuple[str, Mapping[str, Mapping[str, float]]]]) -> polars.DataFrame:
-    """A tidy frame from (window, scheduler -> metric -> value) pairs, as returned by `metrics.evaluate_window`.
-
-    Undefined values are null in the frame.
-    """
-    import polars
-
-    rows = [
-        (str(window), scheduler, metric, float(value) if math.isfinite(value) else None)
-        for window, table in results
-        for scheduler, values in table.items()
-        for metric, value in values.items()
-    ]
-    schema = {"window": polars.String, "scheduler": polars.String, "metric": polars.String, "value": polars.Float64}
-    return polars.DataFrame(rows, schema=schema, orient="row")
 
 
 def _best(column: Column, table: Mapping[str, Interval]) -> set[str]:
@@ -323,42 +298,8 @@ def difference_table(
     return Table(title, tuple(shown), rows, notes=notes, legend=legend)
 
 
-def reproduction_tables(cells: Sequence[Mapping[str, object]]) -> list[Table]:
-    """Published figures and ours: one table per table, trace and metric of the paper, one row per scheduler.
-
-    Each cell has table, trace, backfill, scheduler, metric, published, ours, digits, verdict and optionally a reason;
-    ``digits`` is the number of decimals printed in the paper; ``published`` or ``ours`` may be None.
-    """
-
-    def figure(cell: Mapping[str, object], key: str) -> Cell:
-        value, digits = cell[key], cell["digits"]
-        if not isinstance(value, (int, float)) or not math.isfinite(value) or not isinstance(digits, int):
-            return Cell("–")
-        return Cell(f"{value:.{digits}f}".replace("-", "−"))
-
-    groups: dict[str, list[tuple[str, tuple[Cell, ...]]]] = {}
-    for cell in cells:
-        metric = str(cell["metric"])
-        label = METRICS[metric].label if metric in METRICS else metric
-        title = ", ".join(str(cell[key]) for key in ("table", "trace") if cell.get(key)) + f": {label}"
-        scheduler = f"{cell['scheduler']}+{cell['backfill']}" if cell.get("backfill") else str(cell["scheduler"])
-        verdict = str(cell["verdict"])
-        judged = Cell(verdict, "", str(cell.get("reason") or ""), "best" if verdict == "equal" else "")
-        row = (figure(cell, "published"), figure(cell, "ours"), judged)
-        groups.setdefault(f"{title[0].upper()}{title[1:]}", []).append((scheduler, row))
-    headers = tuple((header, "", header) for header in ("Published", "Ours", "Verdict"))
-    return [Table(title, headers, tuple(rows)) for title, rows in groups.items()]
-
-
 def _header(header: str, unit: str) -> str:
     return f"{header} [{unit}]" if unit else header
-
-
-def to_rich(table: Table) -> RenderableType:
-    """The table for a terminal, with complete columns and names, in blocks if the terminal is narrow."""
-    from greenbatch.experiments.terminal import TerminalTable
-
-    return TerminalTable(table)
 
 
 def to_markdown(table: Table) -> str:

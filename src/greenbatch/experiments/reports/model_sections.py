@@ -6,11 +6,11 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from greenbatch.experiments.curves import curve_plots, delay_plot, log_of
-from greenbatch.experiments.decisions import choice_plots, choice_tables, choices_of
-from greenbatch.experiments.drawing import Picture
-from greenbatch.experiments.model_warnings import models_among
-from greenbatch.experiments.tables import Cell, Section, Table
+from greenbatch.experiments.reports.curves import curve_plots, delay_plot, log_of
+from greenbatch.experiments.reports.decisions import choice_plots, choice_tables, choices_of
+from greenbatch.experiments.reports.drawing import Picture
+from greenbatch.experiments.reports.tables import Cell, Section, Table
+from greenbatch.experiments.running.model_warnings import models_among
 
 if TYPE_CHECKING:
     from greenbatch.engine.outcome import Outcome

@@ -15,10 +15,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from greenbatch.experiments.compare import Progress, compare
-from greenbatch.experiments.reproduce import PROTOCOLS, PUBLISHED, is_comparable, published
-from greenbatch.experiments.statistics import Interval, by_seed, mean_interval, verdict
-from greenbatch.experiments.studies import Cell, Goal, Selection, Study, cells_of, model_record, state_of
+from greenbatch.experiments.papers.reproduce import PROTOCOLS, PUBLISHED, is_comparable, published
+from greenbatch.experiments.papers.studies import Cell, Goal, Selection, Study, cells_of, model_record, state_of
+from greenbatch.experiments.running.compare import Progress, compare
+from greenbatch.experiments.running.frames import by_seed
+from greenbatch.experiments.running.statistics import Interval, mean_interval, verdict
 
 if TYPE_CHECKING:
     import polars
@@ -107,7 +108,7 @@ def results(
 
 def test_windows(scenario: Scenario, kind: str) -> tuple[Sequence[int], int]:
     """First jobs and length of the test windows: the scenario's own, or the held-out ones."""
-    from greenbatch.experiments.compare import choose_windows
+    from greenbatch.experiments.running.compare import choose_windows
     from greenbatch.learning.runs.windows import HELD_OUT_JOBS, HELD_OUT_STARTS
 
     return choose_windows(scenario) if kind == "published" else (HELD_OUT_STARTS, HELD_OUT_JOBS)

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from greenbatch.experiments.curves import DELAY_COLORS, delay_words
-from greenbatch.experiments.drawing import (
+from greenbatch.experiments.reports.curves import DELAY_COLORS, delay_words
+from greenbatch.experiments.reports.drawing import (
     COLORS,
     INK,
     Picture,
@@ -22,7 +22,7 @@ from greenbatch.experiments.drawing import (
     plain_log_ticks,
     slug,
 )
-from greenbatch.experiments.tables import Cell, Table
+from greenbatch.experiments.reports.tables import Cell, Table
 
 if TYPE_CHECKING:
     from greenbatch.engine.interface import View

@@ -5,13 +5,13 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any
 
-from greenbatch.experiments.cautions import comparison_notes, warning_lines
-from greenbatch.experiments.statistics import Interval, differences, intervals
-from greenbatch.experiments.tables import few_notes
+from greenbatch.experiments.reports.cautions import comparison_notes, warning_lines
+from greenbatch.experiments.reports.tables import few_notes
+from greenbatch.experiments.running.statistics import Interval, differences, intervals
 from greenbatch.metrics import METRICS
 
 if TYPE_CHECKING:
-    from greenbatch.experiments.compare import Comparison
+    from greenbatch.experiments.running.compare import Comparison
 
 
 def summary(comparison: Comparison) -> dict[str, Any]:

@@ -29,7 +29,6 @@ The third case with lognormal instead of normal windows: 91 %.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING, Literal
@@ -38,6 +37,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from greenbatch.errors import InputError
+from greenbatch.experiments.running.frames import matrices, schedulers
 from greenbatch.metrics import METRICS
 
 if TYPE_CHECKING:
@@ -229,48 +229,10 @@ def paired_difference(
     return Difference(interval, interval.mean / level if level else np.nan, *wins)
 
 
-def schedulers(frame: polars.DataFrame) -> list[str]:
-    """Schedulers of a tidy frame, in order of appearance."""
-    return [str(name) for name in frame["scheduler"].unique(maintain_order=True)]
-
-
-def by_seed(frame: polars.DataFrame, scheduler: str, metric: str) -> dict[int | None, dict[str, float]]:
-    """Seed -> window -> value of one metric of one scheduler in a tidy frame (window, scheduler, metric, value).
-
-    The column ``seed`` contains the seed of agents; if it is missing or null, the seed is None.
-    """
-    import polars
-
-    rows = frame.filter((polars.col("scheduler") == scheduler) & (polars.col("metric") == metric))
-    seeds = rows["seed"].to_list() if "seed" in rows.columns else [None] * rows.height
-    windows, values = rows["window"].cast(polars.String), rows["value"].cast(polars.Float64).fill_null(np.nan)
-    found: dict[int | None, dict[str, float]] = {}
-    for seed, window, value in zip(seeds, windows.to_list(), values.to_list(), strict=True):
-        found.setdefault(seed, {})[window] = value
-    return found
-
-
-def by_window(frame: polars.DataFrame, scheduler: str, metric: str) -> dict[str, float]:
-    """Window -> value of one metric of one scheduler in a tidy frame; for agents the mean over their seeds."""
-    (values,), windows = _matrices(frame, [scheduler], metric)
-    return dict(zip(windows, values.mean(axis=0).tolist(), strict=True)) if values.size else {}
-
-
-def _matrices(frame: polars.DataFrame, names: Sequence[str], metric: str) -> tuple[list[Floats], list[str]]:
-    """Values of a metric for several schedulers, each of shape (seeds, windows), and the common windows."""
-    tables = [by_seed(frame, name, metric) for name in names]
-    windows = list(dict.fromkeys(window for table in tables for values in table.values() for window in values))
-    matrices = [
-        np.array([[values.get(window, np.nan) for window in windows] for values in (table or {None: {}}).values()])
-        for table in tables
-    ]
-    return matrices, windows
-
-
 def intervals(frame: polars.DataFrame, metric: str, *, seed: int = SEED) -> dict[str, Interval]:
     """Scheduler -> mean with interval of one metric of a tidy frame, over windows and, for agents, seeds."""
     names = schedulers(frame)
-    columns, _ = _matrices(frame, names, metric)
+    columns, _ = matrices(frame, names, metric)
     return {name: mean_interval(values, seed=seed) for name, values in zip(names, columns, strict=True)}
 
 
@@ -284,7 +246,7 @@ def differences(frame: polars.DataFrame, metric: str, baseline: str, *, seed: in
     if baseline not in names:
         raise InputError(f"{baseline!r} is not among the schedulers", field="baseline", fix=f"use {', '.join(names)}")
     better = METRICS[metric].better if metric in METRICS else "neither"
-    columns = dict(zip(names, _matrices(frame, names, metric)[0], strict=True))
+    columns = dict(zip(names, matrices(frame, names, metric)[0], strict=True))
     return {
         name: paired_difference(values, columns[baseline], better=better, seed=seed)
         for name, values in columns.items()

@@ -14,7 +14,7 @@ from typing import Any
 
 from greenbatch.data_catalog import need
 from greenbatch.errors import InputError
-from greenbatch.experiments.compare import Progress, compare
+from greenbatch.experiments.running.compare import Progress, compare
 from greenbatch.scenarios.scenario import datasets_of
 
 PUBLISHED = Path(__file__).with_name("published")

@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from greenbatch.errors import InputError
-from greenbatch.experiments.compare import Progress
-from greenbatch.experiments.reproduce import PROTOCOLS
+from greenbatch.experiments.papers.reproduce import PROTOCOLS
+from greenbatch.experiments.running.compare import Progress
 from greenbatch.presets.training import MODES
 
 if TYPE_CHECKING:

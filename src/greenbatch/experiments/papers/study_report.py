@@ -7,19 +7,19 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from greenbatch.experiments.curves import sweep_plot
-from greenbatch.experiments.model_sections import decision_section, planner_section, training_section
-from greenbatch.experiments.plots import box_plot, tradeoff_plot
-from greenbatch.experiments.report import definitions, write_page
-from greenbatch.experiments.study_results import Result, decider_of
-from greenbatch.experiments.study_tables import answers_of, matrix_table, remarks_of, tables_of
-from greenbatch.experiments.tables import MAIN, Section, Table
+from greenbatch.experiments.papers.study_results import Result, decider_of
+from greenbatch.experiments.papers.study_tables import answers_of, matrix_table, remarks_of, tables_of
+from greenbatch.experiments.reports.curves import sweep_plot
+from greenbatch.experiments.reports.model_sections import decision_section, planner_section, training_section
+from greenbatch.experiments.reports.plots import box_plot, tradeoff_plot
+from greenbatch.experiments.reports.report import definitions, write_page
+from greenbatch.experiments.reports.tables import MAIN, Section, Table
 
 if TYPE_CHECKING:
     import polars
 
-    from greenbatch.experiments.drawing import Picture
-    from greenbatch.experiments.studies import Study
+    from greenbatch.experiments.papers.studies import Study
+    from greenbatch.experiments.reports.drawing import Picture
 
 
 def all_tables(results: Sequence[Result], *, narrow: bool = False, remarks: bool = False) -> list[Table]:
@@ -81,7 +81,7 @@ def _heading(result: Result, what: str) -> str:
 
 def _renamed(picture: Picture, result: Result) -> Picture:
     """The same picture with a unique name, as required for ids in a page."""
-    from greenbatch.experiments.drawing import slug
+    from greenbatch.experiments.reports.drawing import slug
 
     new = f"{slug(result.trace)}-{result.windows}-{picture.name}"
     return replace(picture, name=new, title=f"{picture.title}, {result.trace}")

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from greenbatch.errors import InputError
-from greenbatch.experiments.compare import choose_windows, compare
+from greenbatch.experiments.running.compare import choose_windows, compare
 from greenbatch.learning.runs.folder import begun, check_new
 from greenbatch.learning.runs.plan import Plan
 from greenbatch.learning.trainers import train_or_search

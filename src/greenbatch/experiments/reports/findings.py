@@ -11,8 +11,9 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 from zoneinfo import ZoneInfo
 
-from greenbatch.experiments.statistics import Difference, differences, intervals, schedulers
-from greenbatch.experiments.tables import MAIN, Column
+from greenbatch.experiments.reports.tables import MAIN, Column
+from greenbatch.experiments.running.frames import schedulers
+from greenbatch.experiments.running.statistics import Difference, differences, intervals
 from greenbatch.metrics import METRICS
 
 if TYPE_CHECKING:

@@ -12,8 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from greenbatch.engine.outcome import Outcome
-from greenbatch.experiments.drawing import (
-    COLORS,
+from greenbatch.experiments.reports.drawing import (
     INK,
     PALE,
     PAPER,
@@ -29,8 +28,9 @@ from greenbatch.experiments.drawing import (
     slug,
     wrapped,
 )
-from greenbatch.experiments.statistics import by_window, intervals, schedulers
-from greenbatch.experiments.tables import MAIN, STRETCH_LIMIT, Column
+from greenbatch.experiments.reports.tables import MAIN, STRETCH_LIMIT, Column
+from greenbatch.experiments.running.frames import by_window, schedulers
+from greenbatch.experiments.running.statistics import intervals
 from greenbatch.metrics.jobs import CLASSES, run_time_class
 
 if TYPE_CHECKING:
@@ -351,41 +351,3 @@ def queue_plot(
         caption = f"Mean queue length in {points} equal steps of {(edges[1] - edges[0]) / 60:.0f} min."
         alt = f"Line chart of the number of waiting jobs over time. Highest: {'; '.join(peaks)}."
         return Picture("queue", "Queue length", caption, alt, figure)
-
-
-def published_plots(cells: Sequence[Mapping[str, Any]]) -> list[Picture]:
-    """Published figures (open circles) and ours (dots), one picture per metric, one line per table cell."""
-    metrics = list(dict.fromkeys(str(cell["metric"]) for cell in cells))
-    return [_published(metric, [cell for cell in cells if str(cell["metric"]) == metric]) for metric in metrics]
-
-
-def _published(metric: str, cells: Sequence[Mapping[str, Any]]) -> Picture:
-    def number(value: Any) -> float:
-        return float(value) if isinstance(value, (int, float)) else np.nan
-
-    from greenbatch.experiments.reproduce import summary
-
-    names = []
-    for cell in cells:
-        scheduler = f"{cell['scheduler']}+{cell['backfill']}" if cell.get("backfill") else str(cell["scheduler"])
-        names.append(" · ".join(filter(None, (str(cell.get("trace") or ""), scheduler))))
-    theirs, ours = (np.array([number(cell[key]) for cell in cells]) for key in ("published", "ours"))
-    rows = -np.arange(len(cells))
-    both = np.concatenate([theirs, ours])
-    both = both[np.isfinite(both)]
-    with drawing():
-        figure, axes = new_figure(0.9 + 0.17 * len(cells))
-        axes.hlines(rows, np.fmin(theirs, ours), np.fmax(theirs, ours), color=PALE, linewidth=1.5)
-        axes.plot(theirs, rows, "o", markersize=6, fillstyle="none", color=COLORS[4], label="published")
-        axes.plot(ours, rows, ".", markersize=5, color=COLORS[0], label="ours")
-        axes.set_yticks(rows, [wrapped(name, 32) for name in names], multialignment="right")
-        axes.set_ylim(-len(cells) + 0.4, 0.6)
-        if both.size and both.min() > 0 and both.max() / both.min() > 12:
-            axes.set_xscale("log")
-            plain_log_ticks(axes)
-        axes.set_xlabel(metric, loc="right")
-        figure.legend(loc="outside upper left", ncols=2)
-        told = summary(cells)["text"]
-        alt = f"Dot plot of {len(cells)} figures of {metric}, published and ours. {told}"
-        caption = told
-        return Picture(f"published-{slug(metric)}", f"Published and ours: {metric}", caption, alt, figure)

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from greenbatch.experiments.drawing import (
+from greenbatch.experiments.reports.drawing import (
     PAPER,
     Picture,
     color_of,

@@ -7,10 +7,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from greenbatch.experiments.statistics import differences
-from greenbatch.experiments.studies import Agent
-from greenbatch.experiments.study_results import UNCOMPARABLE, Result
-from greenbatch.experiments.tables import (
+from greenbatch.experiments.papers.studies import Agent
+from greenbatch.experiments.papers.study_results import UNCOMPARABLE, Result
+from greenbatch.experiments.reports.tables import (
     CLASS_COLUMNS,
     MAIN,
     Cell,
@@ -19,6 +18,7 @@ from greenbatch.experiments.tables import (
     Table,
     difference_table,
 )
+from greenbatch.experiments.running.statistics import differences
 
 AS_PRINTED = (
     Column("avg_bounded_slowdown", "Bounded slowdown", digits=2, short="Slowdown"),

@@ -12,29 +12,28 @@ from typing import TYPE_CHECKING, Any
 
 from greenbatch.engine.outcome import Outcome
 from greenbatch.errors import InputError
-from greenbatch.experiments.cautions import comparison_notes, warning_lines
-from greenbatch.experiments.data_notes import changing
-from greenbatch.experiments.drawing import color_of
-from greenbatch.experiments.findings import COLUMNS, key_figures, summary_lines
-from greenbatch.experiments.model_warnings import marked
-from greenbatch.experiments.plots import box_plots, gantt_plots, power_plots, published_plots, queue_plot, tradeoff_plot
-from greenbatch.experiments.statistics import schedulers
-from greenbatch.experiments.tables import (
+from greenbatch.experiments.reports.cautions import comparison_notes, warning_lines
+from greenbatch.experiments.reports.data_notes import changing
+from greenbatch.experiments.reports.drawing import color_of
+from greenbatch.experiments.reports.findings import COLUMNS, key_figures, summary_lines
+from greenbatch.experiments.reports.plots import box_plots, gantt_plots, power_plots, queue_plot, tradeoff_plot
+from greenbatch.experiments.reports.tables import (
     DETAIL,
     Section,
     Table,
     class_table,
     comparison_table,
     difference_table,
-    reproduction_tables,
 )
+from greenbatch.experiments.running.frames import schedulers
+from greenbatch.experiments.running.model_warnings import marked
 from greenbatch.files import write_bytes
 from greenbatch.metrics import METRICS
 
 if TYPE_CHECKING:
     import polars
 
-    from greenbatch.experiments.compare import Comparison
+    from greenbatch.experiments.running.compare import Comparison
 
 TEMPLATES = Path(__file__).parent / "templates"
 
@@ -100,7 +99,7 @@ def sections(
         ),
         Section("Schedules", f"{one}which processors ran what, on one time axis.", tuple(gantt_plots(outcomes))),
     ]
-    from greenbatch.experiments.model_sections import model_sections
+    from greenbatch.experiments.reports.model_sections import model_sections
 
     found += model_sections(deciders, outcomes)
     return [section for section in found if section.pictures or section.tables]
@@ -239,36 +238,3 @@ def write_page(
         "notes": list(notes), "definitions": list(explained), "provenance": provenance_blocks(provenance or {}),
     }  # fmt: skip
     write_bytes(Path(path), render(context).encode())
-
-
-def write_reproduction(
-    path: str | Path,
-    *,
-    title: str,
-    command: str,
-    cells: Sequence[Mapping[str, Any]],
-    notes: Sequence[str] = (),
-    provenance: Mapping[str, Any] | None = None,
-) -> None:
-    """Write a comparison of published figures and ours as one self-contained HTML file.
-
-    Args:
-        path: the file; replaced atomically, untouched on failure.
-        title: title of the page.
-        command: the command line that made it.
-        cells: table, trace, backfill, scheduler, metric, published, ours, digits, verdict and reason of each cell.
-        notes: notes.
-        provenance: as in `write_report`.
-
-    Raises:
-        InputError: the file cannot be written.
-    """
-    from greenbatch.experiments.reproduce import VERDICTS, summary
-
-    seen = {str(cell["verdict"]) for cell in cells}
-    write_page(
-        path, title=title, command=command, tables=reproduction_tables(cells),
-        sections=[Section("Pictures", "", tuple(published_plots(cells)))] if cells else [],
-        summary=[summary(cells)["text"]], notes=notes, provenance=provenance,
-        explained=[(verdict, meaning) for verdict, meaning in VERDICTS.items() if verdict in seen],
-    )  # fmt: skip

@@ -8,15 +8,15 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from greenbatch.experiments.findings import BROWN, COLUMNS, listed, poor_bargains
-from greenbatch.experiments.statistics import differences, intervals
-from greenbatch.experiments.tables import STRETCH_LIMIT
+from greenbatch.experiments.reports.findings import BROWN, COLUMNS, listed, poor_bargains
+from greenbatch.experiments.reports.tables import STRETCH_LIMIT
+from greenbatch.experiments.running.statistics import differences, intervals
 
 if TYPE_CHECKING:
     import polars
 
     from greenbatch.engine.outcome import Outcome
-    from greenbatch.experiments.compare import Comparison
+    from greenbatch.experiments.running.compare import Comparison
     from greenbatch.scenarios import Scenario
 
 

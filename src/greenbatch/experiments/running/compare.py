@@ -6,23 +6,18 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
 from functools import partial
-from pathlib import Path
 from time import perf_counter
 from typing import TYPE_CHECKING, Any, cast
 
 from greenbatch.arguments import whole_number
-from greenbatch.display import Shown, to_pandas
 from greenbatch.errors import InputError
-from greenbatch.experiments.workers import processes, spread
+from greenbatch.experiments.running.workers import processes, spread
 
 if TYPE_CHECKING:
-    import pandas
     import polars
-    from matplotlib.figure import Figure
 
     from greenbatch.engine.outcome import Outcome
     from greenbatch.engine.program import Scheduler
-    from greenbatch.experiments.notebook import Means
     from greenbatch.scenarios import Scenario
     from greenbatch.schedulers import Decider
 
@@ -34,7 +29,7 @@ Metrics = dict[str, dict[str, float]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False, eq=False)
-class Comparison(Shown):
+class Comparison:
     """All metrics of all schedulers on all windows, and the outcomes of one example window."""
 
     scenario: Scenario
@@ -49,7 +44,7 @@ class Comparison(Shown):
     """Jobs per window."""
     frame: polars.DataFrame
     """Tidy: window, scheduler, metric, value."""
-    example: dict[str, Outcome]
+    example: Mapping[str, Outcome]
     """Outcomes of the first window."""
     rules: Mapping[str, str] = field(default_factory=dict)
     """Source text of the user's own rules and policies, if known."""
@@ -63,18 +58,6 @@ class Comparison(Shown):
         """Names of the schedulers."""
         return tuple(self.deciders)
 
-    def _facts(self) -> dict[str, str]:
-        return {
-            "scenario": self.scenario.name,
-            **({"warnings": f"{len(self.warnings)}, see table()"} if self.warnings else {}),
-            "windows": f"{len(self.starts)} of {self.jobs:,} jobs",
-            "baseline": self.baseline,
-            "schedulers": ", ".join(self.schedulers),
-        }
-
-    def _repr_html_(self) -> str:
-        return self.table()._repr_html_()
-
     @property
     def title(self) -> str:
         """Scenario, windows and baseline in one line, as above a table."""
@@ -82,52 +65,6 @@ class Comparison(Shown):
         part = f"all {total:,}" if self.jobs == total else f"{self.jobs:,} of {total:,}"
         windows = f"{part} jobs" if count == 1 else f"{count} windows of {self.jobs:,} jobs"
         return f"{self.scenario.name}: {windows}; makespan relative to {self.baseline}"
-
-    def table(self) -> Means:
-        """Table of means over the windows with 95% intervals; its ``frame()`` returns the numbers."""
-        from greenbatch.experiments.notebook import means
-
-        return means(self)
-
-    def plot(self, kind: str, of: str | None = None) -> Figure:
-        """A picture of the report as a Matplotlib figure, displayed by notebooks.
-
-        Args:
-            kind: ``tradeoff`` (bounded slowdown against renewable utilization), ``spread`` (a metric over the
-                windows), ``queue``, ``power`` (against supply) or ``schedule`` (which processors ran what); the last
-                three show the first window.
-            of: the metric of ``spread``, the scheduler of ``power`` or ``schedule``; the first one if not given.
-
-        Raises:
-            InputError: the picture does not exist or cannot be drawn for this comparison.
-        """
-        from greenbatch.experiments.notebook import plot
-
-        return plot(self, kind, of)
-
-    def report(self, path: str | Path) -> Path:
-        """Write the report of ``greenbatch compare`` as one HTML file, replacing an earlier one.
-
-        Args:
-            path: the file, or a folder for ``report.html``.
-
-        Returns:
-            Path of the file.
-
-        Raises:
-            InputError: the file cannot be written.
-        """
-        from greenbatch.experiments.notebook import report
-
-        return report(self, path)
-
-    def to_pandas(self) -> pandas.DataFrame:
-        """The tidy frame (window, scheduler, metric, value) as a pandas data frame.
-
-        Raises:
-            InputError: pandas is not installed.
-        """
-        return to_pandas(self.frame)
 
 
 def choose_windows(
@@ -206,8 +143,8 @@ def compare(
             the trace.
         KeyboardInterrupt: interrupted, and no window is finished or ``keep_finished`` is false.
     """
-    from greenbatch.experiments.model_warnings import in_sample, model_warnings
-    from greenbatch.experiments.tables import tidy
+    from greenbatch.experiments.running.frames import tidy
+    from greenbatch.experiments.running.model_warnings import in_sample, model_warnings
     from greenbatch.schedulers import scheduler_table, source_texts
 
     if not starts:

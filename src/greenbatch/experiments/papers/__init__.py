@@ -1,0 +1,11 @@
+"""The papers' tables beside ours.
+
+The main path, file by file::
+
+    reproduce, published/  the plain columns; the figures as printed
+      cells                  as tables, pictures and a report
+    studies                the learned columns: what is trained
+      study_results          its results
+      study_tables           as tables
+      study_report           as a report
+"""

@@ -1,0 +1,121 @@
+"""Cells of a paper's tables, published and ours, as tables, as pictures and as a report."""
+
+# ruff: noqa: RUF001 - typographic dashes, minus and multiplication signs are meant for the reader.
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from greenbatch.experiments.papers.reproduce import VERDICTS, summary
+from greenbatch.experiments.reports.drawing import (
+    COLORS,
+    PALE,
+    Picture,
+    drawing,
+    new_figure,
+    plain_log_ticks,
+    slug,
+    wrapped,
+)
+from greenbatch.experiments.reports.report import write_page
+from greenbatch.experiments.reports.tables import Cell, Section, Table
+from greenbatch.metrics import METRICS
+
+
+def reproduction_tables(cells: Sequence[Mapping[str, object]]) -> list[Table]:
+    """Published figures and ours: one table per table, trace and metric of the paper, one row per scheduler.
+
+    Each cell has table, trace, backfill, scheduler, metric, published, ours, digits, verdict and optionally a reason;
+    ``digits`` is the number of decimals printed in the paper; ``published`` or ``ours`` may be None.
+    """
+
+    def figure(cell: Mapping[str, object], key: str) -> Cell:
+        value, digits = cell[key], cell["digits"]
+        if not isinstance(value, (int, float)) or not math.isfinite(value) or not isinstance(digits, int):
+            return Cell("–")
+        return Cell(f"{value:.{digits}f}".replace("-", "−"))
+
+    groups: dict[str, list[tuple[str, tuple[Cell, ...]]]] = {}
+    for cell in cells:
+        metric = str(cell["metric"])
+        label = METRICS[metric].label if metric in METRICS else metric
+        title = ", ".join(str(cell[key]) for key in ("table", "trace") if cell.get(key)) + f": {label}"
+        scheduler = f"{cell['scheduler']}+{cell['backfill']}" if cell.get("backfill") else str(cell["scheduler"])
+        verdict = str(cell["verdict"])
+        judged = Cell(verdict, "", str(cell.get("reason") or ""), "best" if verdict == "equal" else "")
+        row = (figure(cell, "published"), figure(cell, "ours"), judged)
+        groups.setdefault(f"{title[0].upper()}{title[1:]}", []).append((scheduler, row))
+    headers = tuple((header, "", header) for header in ("Published", "Ours", "Verdict"))
+    return [Table(title, headers, tuple(rows)) for title, rows in groups.items()]
+
+
+def published_plots(cells: Sequence[Mapping[str, Any]]) -> list[Picture]:
+    """Published figures (open circles) and ours (dots), one picture per metric, one line per table cell."""
+    metrics = list(dict.fromkeys(str(cell["metric"]) for cell in cells))
+    return [_published(metric, [cell for cell in cells if str(cell["metric"]) == metric]) for metric in metrics]
+
+
+def _published(metric: str, cells: Sequence[Mapping[str, Any]]) -> Picture:
+    def number(value: Any) -> float:
+        return float(value) if isinstance(value, (int, float)) else np.nan
+
+    names = []
+    for cell in cells:
+        scheduler = f"{cell['scheduler']}+{cell['backfill']}" if cell.get("backfill") else str(cell["scheduler"])
+        names.append(" · ".join(filter(None, (str(cell.get("trace") or ""), scheduler))))
+    theirs, ours = (np.array([number(cell[key]) for cell in cells]) for key in ("published", "ours"))
+    rows = -np.arange(len(cells))
+    both = np.concatenate([theirs, ours])
+    both = both[np.isfinite(both)]
+    with drawing():
+        figure, axes = new_figure(0.9 + 0.17 * len(cells))
+        axes.hlines(rows, np.fmin(theirs, ours), np.fmax(theirs, ours), color=PALE, linewidth=1.5)
+        axes.plot(theirs, rows, "o", markersize=6, fillstyle="none", color=COLORS[4], label="published")
+        axes.plot(ours, rows, ".", markersize=5, color=COLORS[0], label="ours")
+        axes.set_yticks(rows, [wrapped(name, 32) for name in names], multialignment="right")
+        axes.set_ylim(-len(cells) + 0.4, 0.6)
+        if both.size and both.min() > 0 and both.max() / both.min() > 12:
+            axes.set_xscale("log")
+            plain_log_ticks(axes)
+        axes.set_xlabel(metric, loc="right")
+        figure.legend(loc="outside upper left", ncols=2)
+        told = summary(cells)["text"]
+        alt = f"Dot plot of {len(cells)} figures of {metric}, published and ours. {told}"
+        caption = told
+        return Picture(f"published-{slug(metric)}", f"Published and ours: {metric}", caption, alt, figure)
+
+
+def write_reproduction(
+    path: str | Path,
+    *,
+    title: str,
+    command: str,
+    cells: Sequence[Mapping[str, Any]],
+    notes: Sequence[str] = (),
+    provenance: Mapping[str, Any] | None = None,
+) -> None:
+    """Write a comparison of published figures and ours as one self-contained HTML file.
+
+    Args:
+        path: the file; replaced atomically, untouched on failure.
+        title: title of the page.
+        command: the command line that made it.
+        cells: table, trace, backfill, scheduler, metric, published, ours, digits, verdict and reason of each cell.
+        notes: notes.
+        provenance: as in `write_report`.
+
+    Raises:
+        InputError: the file cannot be written.
+    """
+    seen = {str(cell["verdict"]) for cell in cells}
+    write_page(
+        path, title=title, command=command, tables=reproduction_tables(cells),
+        sections=[Section("Pictures", "", tuple(published_plots(cells)))] if cells else [],
+        summary=[summary(cells)["text"]], notes=notes, provenance=provenance,
+        explained=[(verdict, meaning) for verdict, meaning in VERDICTS.items() if verdict in seen],
+    )  # fmt: skip

@@ -1,0 +1,13 @@
+"""What a comparison found, as tables, sentences, pictures and one HTML file.
+
+The main path, file by file::
+
+    tables, terminal       tables; their form in a terminal
+      means, summary         the table of means in Python; the same figures as JSON
+    findings               what was found, in sentences
+      cautions, data_notes   warnings to show with it: few windows, stretched schedules, repaired inputs
+    drawing, plots         the style of pictures; the pictures of a comparison
+      pictures               by their kind, for Python
+      curves, decisions      pictures of trainings and of a model's decisions
+    report, model_sections one HTML file; its sections on models
+"""

@@ -1,0 +1,74 @@
+"""Tidy frames: one row per window, scheduler and metric, with the value.
+
+The columns are ``window`` (any name), ``scheduler``, ``metric`` and ``value``, and for trained agents ``seed``. A
+missing or NaN value means undefined.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+if TYPE_CHECKING:
+    import polars
+
+Floats = NDArray[np.float64]
+
+
+def tidy(results: Iterable[tuple[str, Mapping[str, Mapping[str, float]]]]) -> polars.DataFrame:
+    """A tidy frame from (window, scheduler -> metric -> value) pairs, as returned by `metrics.evaluate_window`.
+
+    Undefined values are null in the frame.
+    """
+    import polars
+
+    rows = [
+        (str(window), scheduler, metric, float(value) if math.isfinite(value) else None)
+        for window, table in results
+        for scheduler, values in table.items()
+        for metric, value in values.items()
+    ]
+    schema = {"window": polars.String, "scheduler": polars.String, "metric": polars.String, "value": polars.Float64}
+    return polars.DataFrame(rows, schema=schema, orient="row")
+
+
+def schedulers(frame: polars.DataFrame) -> list[str]:
+    """Schedulers of a tidy frame, in order of appearance."""
+    return [str(name) for name in frame["scheduler"].unique(maintain_order=True)]
+
+
+def by_seed(frame: polars.DataFrame, scheduler: str, metric: str) -> dict[int | None, dict[str, float]]:
+    """Seed -> window -> value of one metric of one scheduler in a tidy frame (window, scheduler, metric, value).
+
+    The column ``seed`` contains the seed of agents; if it is missing or null, the seed is None.
+    """
+    import polars
+
+    rows = frame.filter((polars.col("scheduler") == scheduler) & (polars.col("metric") == metric))
+    seeds = rows["seed"].to_list() if "seed" in rows.columns else [None] * rows.height
+    windows, values = rows["window"].cast(polars.String), rows["value"].cast(polars.Float64).fill_null(np.nan)
+    found: dict[int | None, dict[str, float]] = {}
+    for seed, window, value in zip(seeds, windows.to_list(), values.to_list(), strict=True):
+        found.setdefault(seed, {})[window] = value
+    return found
+
+
+def by_window(frame: polars.DataFrame, scheduler: str, metric: str) -> dict[str, float]:
+    """Window -> value of one metric of one scheduler in a tidy frame; for agents the mean over their seeds."""
+    (values,), windows = matrices(frame, [scheduler], metric)
+    return dict(zip(windows, values.mean(axis=0).tolist(), strict=True)) if values.size else {}
+
+
+def matrices(frame: polars.DataFrame, names: Sequence[str], metric: str) -> tuple[list[Floats], list[str]]:
+    """Values of a metric for several schedulers, each of shape (seeds, windows), and the common windows."""
+    tables = [by_seed(frame, name, metric) for name in names]
+    windows = list(dict.fromkeys(window for table in tables for values in table.values() for window in values))
+    matrices = [
+        np.array([[values.get(window, np.nan) for window in windows] for values in (table or {None: {}}).values()])
+        for table in tables
+    ]
+    return matrices, windows
