@@ -199,6 +199,7 @@ def test_an_interrupted_search_ends_with_the_same_bytes(small: Scenario, tmp_pat
         assert figures[0] == figures[1]
     lines = read_log(tmp_path / "whole" / "log.jsonl")
     assert [line.get("makespan_bound") for line in lines] == [1.5] * 3 + [1.25] * 3 + [None]
+    assert {"renewable_utilization", "avg_bounded_slowdown", "makespan_ratio"} <= lines[0].keys()
 
 
 def test_its_model_is_a_scheduler_with_a_parameter(small: Scenario, tmp_path: Path) -> None:
