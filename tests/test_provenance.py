@@ -46,3 +46,13 @@ def test_files_of_rules_count_as_inputs(tmp_path):
     file.write_text("x = 1\n")
     found = provenance.rule_files([f"{file}:a+easy", f"{file}:b", "fcfs+easy"])
     assert found == {"mine.py": data_catalog.sha256(file)}
+
+
+def test_differences_name_the_keys_of_nested_tables() -> None:
+    old = {"site": {"kind": "series", "repeat": True}, "jobs": [1, 2], "seed": None, "gone": 1}
+    new = {"site": {"kind": "series", "repeat": False}, "jobs": [1, 3], "extra": {"a": 1}}
+    assert provenance.differences(old, new) == {
+        "site.repeat": (True, False), "jobs": ([1, 2], [1, 3]), "gone": (1, None), "extra": (None, {"a": 1}),
+    }  # fmt: skip
+    assert provenance.differences(old, old) == {}
+    assert provenance.differences({"a": {"b": 1}}, {"a": 1}) == {"a": ({"b": 1}, 1)}

@@ -81,3 +81,21 @@ def source_sha256() -> str:
     for file in sorted([*root.rglob("*.py"), *root.rglob("*.toml")], key=lambda f: f.relative_to(root).as_posix()):
         digest.update(file.relative_to(root).as_posix().encode() + b"\0" + file.read_bytes() + b"\0")
     return digest.hexdigest()
+
+
+def differences(old: Mapping[str, Any], new: Mapping[str, Any], within: str = "") -> dict[str, tuple[Any, Any]]:
+    """Dotted key -> (old, new) wherever two nested tables differ, in the order of the keys; a missing key is None.
+
+    Args:
+        old: a table, as read from JSON.
+        new: another one.
+        within: dotted key of the tables, for those inside others.
+    """
+    found: dict[str, tuple[Any, Any]] = {}
+    for part in dict.fromkeys((*old, *new)):
+        key, then, now = f"{within}.{part}" if within else part, old.get(part), new.get(part)
+        if isinstance(then, Mapping) and isinstance(now, Mapping):
+            found |= differences(then, now, key)
+        elif then != now:
+            found[key] = then, now
+    return found

@@ -24,7 +24,7 @@ from greenbatch.learning.runs.checkpoint import load_checkpoint, save_checkpoint
 from greenbatch.learning.runs.folder import CHECKPOINT, LOG, MODEL, RUN, check_same, other_versions
 from greenbatch.learning.runs.log import read_log
 from greenbatch.learning.runs.plan import Plan, make_plan, parse_overrides
-from greenbatch.learning.training.loop import Course, train
+from greenbatch.learning.training.loop import TrainingSetup, train
 from greenbatch.models.model import load_model
 from greenbatch.presets.preset import preset
 
@@ -92,8 +92,8 @@ def test_the_model_is_the_best_on_the_validation_windows(finished):
     assert model.record.training.finished
     assert model.record.training.decisions == sum(line.get("decisions", 0) for line in lines)
     assert model.record.provenance.seed == 0
-    course = Course(plan, torch.device("cpu"))
-    assert course.validate(model.weights).figure == model.record.validation.figure
+    setup = TrainingSetup(plan, torch.device("cpu"))
+    assert setup.validate(model.weights).figure == model.record.validation.figure
     tests = set(range(80, 140))
     checked = windows.jobs_of(np.array(model.record.validation.starts), model.record.validation.jobs)
     assert not tests & set(checked.tolist())
@@ -111,14 +111,14 @@ def test_the_same_plan_gives_the_same_bytes(finished, tmp_path):
 
 def test_the_first_phase_draws_from_windows_that_the_filter_leaves(finished):
     plan, _ = finished
-    course = Course(plan, torch.device("cpu"))
+    setup = TrainingSetup(plan, torch.device("cpu"))
     all_starts = windows.training_starts(plan.scenario, 8, "published")
     metric = windows.sjf_metric(plan.scenario, 8, "none", "avg_bounded_slowdown")
     expected = windows.filtered(all_starts, 60, 0, metric)
-    assert course.training_starts(0.0).tolist() == expected.starts.tolist()
+    assert setup.training_starts(0.0).tolist() == expected.starts.tolist()
     assert 0 < len(expected.starts) < 30
-    assert course.training_starts(0.49).tolist() == expected.starts.tolist()
-    assert course.training_starts(0.5).tolist() == windows.training_starts(plan.scenario, 12, "published").tolist()
+    assert setup.training_starts(0.49).tolist() == expected.starts.tolist()
+    assert setup.training_starts(0.5).tolist() == windows.training_starts(plan.scenario, 12, "published").tolist()
 
 
 class Stop(KeyboardInterrupt):
@@ -326,9 +326,9 @@ def test_held_out_windows_are_trained_on_elsewhere(tmp_path, monkeypatch):
     plan = make_plan(
         "rlscheduler", question, overrides={"training.validation.windows": 4}, windows="held-out", threads=1
     )
-    course = Course(plan, torch.device("cpu"))
-    trained = windows.jobs_of(course.training_starts(0.0), 256)
-    checked = windows.jobs_of(course.validation_starts, 256)
+    setup = TrainingSetup(plan, torch.device("cpu"))
+    trained = windows.jobs_of(setup.training_starts(0.0), 256)
+    checked = windows.jobs_of(setup.validation_starts, 256)
     assert not np.intersect1d(trained, np.concatenate((checked, np.array(windows.HELD_OUT)))).size
 
 

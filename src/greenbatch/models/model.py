@@ -23,7 +23,6 @@ from greenbatch.errors import InputError
 from greenbatch.models.records import ACTOR, MODEL_FORMAT, ModelRecord
 from greenbatch.models.tensors import read_tensors
 from greenbatch.models.versioned import record_of
-from greenbatch.presets.preset import PRICES_KIND
 from greenbatch.storage import replacement, restore
 
 if TYPE_CHECKING:
@@ -204,10 +203,10 @@ def _check_shapes(weights: Weights, preset: Preset, folder: Path) -> None:
     """Refuse weights whose first layers or delay head do not match the preset's columns and delays."""
     seen = preset.observation
     shown, delays = len(seen.queue.columns), len(preset.action.delays)
-    kind = str(preset.network.get("kind"))
-    if kind == PRICES_KIND:
+    if preset.is_planner:
         _check_numbers(weights, folder)
         return
+    kind = str(preset.network.get("kind"))
     pooled = kind in {"attention", "context"}  # these read the state beside every row
     first = "rows.0.weight" if kind in {"kernel", "linear"} else "encode_queue.0.weight"
     wanted = {first: (1, shown + (len(seen.state.columns) if pooled else 0))}

@@ -20,7 +20,6 @@ from greenbatch.engine.settings import A_YEAR_S, SEED, Parameter
 from greenbatch.errors import InputError
 from greenbatch.models.model import Model
 from greenbatch.models.onnx_graph import build, load
-from greenbatch.presets.preset import PRICES_KIND
 from greenbatch.presets.shapes import shapes_of
 
 if TYPE_CHECKING:
@@ -201,7 +200,7 @@ def graph_of(model: Model, *, noise: bool = False) -> bytes:
         InputError: the model is a planner, or the weights do not fit the preset's network.
     """
     preset, seen = model.preset, model.preset.observation
-    if preset.network.get("kind") == PRICES_KIND:
+    if preset.is_planner:
         problem = f"is a model of {preset.name}: weights of the look-ahead planner rather than a network"
         raise InputError(problem, file=model.folder, fix="export a model of another preset")
     tables = {"queue": seen.queue.columns, "running": seen.running.columns, "supply": seen.supply.columns,

@@ -9,12 +9,11 @@ from greenbatch.models import network, planner
 from greenbatch.models.model import Model
 from greenbatch.models.network import NetworkScheduler
 from greenbatch.models.planner import PlannerScheduler
-from greenbatch.presets.preset import PRICES_KIND
 
 
 def parameters_of(model: Model) -> Mapping[str, Parameter]:
     """Options accepted after the folder of a model."""
-    return planner.parameters_of(model) if _is_planner(model) else network.PARAMETERS
+    return planner.parameters_of(model) if model.preset.is_planner else network.PARAMETERS
 
 
 def model_scheduler(
@@ -32,10 +31,6 @@ def model_scheduler(
     Raises:
         InputError: a parameter or the backfilling does not suit the model, or its weights do not fit its network.
     """
-    if _is_planner(model):
+    if model.preset.is_planner:
         return planner.planner_scheduler(name, model, parameters, backfill)
     return network.network_scheduler(name, model, parameters, backfill, settings)
-
-
-def _is_planner(model: Model) -> bool:
-    return model.preset.network.get("kind") == PRICES_KIND

@@ -152,6 +152,16 @@ class Preset(Section):
     """See ``presets.training``."""
 
     @property
+    def is_planner(self) -> bool:
+        """Whether its model is weights of the look-ahead planner rather than a network."""
+        return self.network.get("kind") == PRICES_KIND
+
+    @property
+    def is_ranking(self) -> bool:
+        """Whether its model is a linear ranking, found by search."""
+        return self.network.get("kind") == LINEAR_KIND
+
+    @property
     def sees_power(self) -> bool:
         """Whether it observes the power of jobs."""
         seen = self.observation
@@ -260,7 +270,7 @@ def _check_names(made: Preset, file: str | Path | None) -> None:
             if name not in known:
                 fix = did_you_mean(name, known, then="known: " + ", ".join(known))
                 raise InputError(f"{name!r} is not known", file=file, field=field, fix=fix)
-    unseen = made.network.get("kind") != PRICES_KIND and not (seen.queue.columns and seen.queue.rows)
+    unseen = not made.is_planner and not (seen.queue.columns and seen.queue.rows)
     if unseen or not made.reward.terms or not made.action.delays:
         fix = "give columns and rows of the queue, terms of the reward, and at least the delay none"
         raise InputError("is empty", file=file, field="observation.queue, reward.terms or action.delays", fix=fix)

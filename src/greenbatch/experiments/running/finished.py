@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from greenbatch.errors import InputError
+from greenbatch.provenance import differences
 
 if TYPE_CHECKING:
     import polars
@@ -84,15 +85,11 @@ def _refusal(problem: str, folder: Path, fix: str) -> InputError:
     return InputError(problem, file=folder, field="--resume", fix=fix)
 
 
-def _first_difference(then: Any, now: Any, place: str = "") -> str:
-    """The first difference between two trees, with both values; empty if they are equal."""
-    if isinstance(then, dict) and isinstance(now, dict):
-        parts = (
-            _first_difference(then.get(key), now.get(key), f"{place}.{key}" if place else key)
-            for key in dict.fromkeys([*now, *then])
-        )
-        return next(filter(None, parts), "")
-    return "" if then == now else f"{place}: {_short(then)} there, {_short(now)} here"
+def _first_difference(then: Mapping[str, Any], now: Mapping[str, Any]) -> str:
+    """The first difference between two records, with both values; empty if they are equal."""
+    for place, (old, new) in differences(then, now).items():
+        return f"{place}: {_short(old)} there, {_short(new)} here"
+    return ""
 
 
 def _short(value: Any) -> str:

@@ -17,6 +17,7 @@ from greenbatch.learning.runs.plan import Plan
 from greenbatch.learning.trainers import train_or_search
 from greenbatch.models.find import shipped_models
 from greenbatch.models.model import MODEL, RECORD, Model, is_model, load_model, model_in
+from greenbatch.provenance import differences
 
 if TYPE_CHECKING:
     from greenbatch.scenarios import Scenario
@@ -83,11 +84,11 @@ def _check_same(model: Model, scenario: Scenario) -> None:
     """Refuse a scenario that differs from the one a model was trained on."""
     recorded = model.record.provenance
     resolved = json.loads(json.dumps(scenario.resolved))
-    for then, here in ((recorded.scenario, resolved), (recorded.inputs, dict(scenario.inputs))):
-        for key in sorted({*then, *here} - {"description", "evaluation"}):
-            if then.get(key) != here.get(key):
-                problem = f"is not the scenario {model.folder} was trained on: {key} differs"
-                raise InputError(problem, field=scenario.name, fix="give that one with --scenario")
+    changed = {**differences(recorded.scenario, resolved), **differences(recorded.inputs, dict(scenario.inputs))}
+    for key in changed:
+        if key.partition(".")[0] not in {"description", "evaluation"}:
+            problem = f"is not the scenario {model.folder} was trained on: {key} differs"
+            raise InputError(problem, field=scenario.name, fix="give that one with --scenario")
 
 
 def retrain(

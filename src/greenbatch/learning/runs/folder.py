@@ -21,6 +21,7 @@ from greenbatch.learning.runs.checkpoint import FIX, STATE, save_checkpoint
 from greenbatch.learning.runs.records import RUN_FORMAT, TOOL, RunRecord
 from greenbatch.models.model import MODEL
 from greenbatch.models.versioned import read_table, record_of
+from greenbatch.provenance import differences
 from greenbatch.storage import Replacement, alone, check_folder, replacement, restore, sweep
 
 if TYPE_CHECKING:
@@ -38,7 +39,7 @@ _FILES = {
 """Folder in a training -> the files that training writes; all others belong to the user."""
 
 
-class Home:
+class RunFolder:
     """Folder of a training: a hidden one until the training can be resumed, then its own."""
 
     def __init__(self, folder: Path, made: Replacement | None = None, beside: ExitStack | None = None) -> None:
@@ -64,7 +65,7 @@ class Home:
 
 
 @contextmanager
-def at_home(folder: Path, plan: Plan, *, replace_earlier: bool = False) -> Iterator[Home]:
+def open_run(folder: Path, plan: Plan, *, replace_earlier: bool = False) -> Iterator[RunFolder]:
     """Lock a folder for a new training, or for resuming the one in it.
 
     Args:
@@ -82,7 +83,7 @@ def at_home(folder: Path, plan: Plan, *, replace_earlier: bool = False) -> Itera
                 stack.enter_context(alone(folder))
                 tidy(folder)
                 check_same(folder, plan)
-                home = Home(folder)
+                home = RunFolder(folder)
             else:
                 beside = stack.enter_context(ExitStack())
                 made = beside.enter_context(replacement(folder, _ours))
@@ -90,7 +91,7 @@ def at_home(folder: Path, plan: Plan, *, replace_earlier: bool = False) -> Itera
                     raise InputError("another training started here", file=folder, field="--out", fix="give --resume")
                 stack.enter_context(alone(made.folder, folder))
                 _write_run(made.folder, plan)
-                home = Home(folder, made, beside)
+                home = RunFolder(folder, made, beside)
         except (OSError, ValueError) as error:
             problem = f"cannot be written: {getattr(error, 'strerror', None) or error}"
             raise InputError(problem, file=folder, field="--out", fix="choose a folder you may write to") from None
@@ -163,7 +164,7 @@ def check_plan(folder: Path, plan: Plan) -> None:
         InputError: names the first difference.
     """
     before = read_run(folder).plan.model_dump(mode="json")
-    for key, (old, new) in _differences(before, json.loads(json.dumps(plan.record()))).items():
+    for key, (old, new) in differences(before, json.loads(json.dumps(plan.record()))).items():
         if key in DESCRIPTIONS:
             continue
         if key in _NOT_TRAINED_ON:
@@ -230,16 +231,6 @@ def check_new(folder: Path, *, force: bool) -> None:
         if (folder / part).exists():
             problem, fix = f"holds {part}, which greenbatch train did not write", "move it away, or give another folder"
             raise InputError(problem, file=folder, field="--out", fix=fix)
-
-
-def _differences(old: Any, new: Any, key: str = "") -> dict[str, tuple[Any, Any]]:
-    """Dotted key -> (old, new) wherever two JSON values differ."""
-    if isinstance(old, dict) and isinstance(new, dict):
-        found: dict[str, tuple[Any, Any]] = {}
-        for part in dict.fromkeys((*old, *new)):
-            found |= _differences(old.get(part), new.get(part), f"{key}.{part}" if key else part)
-        return found
-    return {} if old == new else {key: (old, new)}
 
 
 def _short(value: object) -> str:

@@ -13,7 +13,6 @@ from pydantic import AfterValidator, Field, model_validator
 from greenbatch.learning.runs.windows import seen_jobs
 from greenbatch.models.records import Digest, Digests, Provenance, Threads, planner_limits
 from greenbatch.models.versioned import Table, Versioned
-from greenbatch.presets.preset import PRICES_KIND
 from greenbatch.presets.term_names import in_preset
 from greenbatch.presets.training import HELD_OUT, Mode, TrainingSettings
 from greenbatch.provenance import provenance
@@ -90,7 +89,7 @@ def training_record(plan: Plan, counters: Counters, *, kept: str, averaged: bool
     kept_epoch = counters.best_epoch if best else counters.epoch
     held_out = [HELD_OUT.start, HELD_OUT.stop - 1] if plan.windows == "held-out" else []
     return {
-        "limits": list(planner_limits()) if plan.preset.network.get("kind") == PRICES_KIND else [],
+        "limits": list(planner_limits()) if plan.preset.is_planner else [],
         "training": {
             "scenario": plan.scenario.name,
             "windows": plan.windows,

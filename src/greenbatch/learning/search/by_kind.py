@@ -5,23 +5,21 @@ from __future__ import annotations
 from pathlib import Path
 
 from greenbatch.learning.runs.counters import Counters
-from greenbatch.learning.runs.folder import at_home, begun, check_same
+from greenbatch.learning.runs.folder import begun, check_same, open_run
 from greenbatch.learning.runs.plan import Plan
 from greenbatch.learning.search.loop import Watch, search_settings
 from greenbatch.learning.search.planner import PlannerSearch
 from greenbatch.learning.search.ranking import RankingSearch
-from greenbatch.presets.preset import LINEAR_KIND
 
 
 def search(plan: Plan, folder: Path, *, watch: Watch, replace_earlier: bool = False) -> Counters:
     """Search in a folder: start, or resume an interrupted search. See `training.loop.train`."""
     search_settings(plan)
-    ranking = plan.preset.network.get("kind") == LINEAR_KIND
-    kind: type[RankingSearch | PlannerSearch] = RankingSearch if ranking else PlannerSearch
+    kind: type[RankingSearch | PlannerSearch] = RankingSearch if plan.preset.is_ranking else PlannerSearch
     if not replace_earlier and begun(folder):
         check_same(folder, plan)
     searching = kind(plan)
-    with at_home(folder, plan, replace_earlier=replace_earlier) as home:
+    with open_run(folder, plan, replace_earlier=replace_earlier) as home:
         searching.open(home, watch)
         try:
             searching.run()

@@ -20,7 +20,7 @@ from greenbatch.errors import InputError
 from greenbatch.learning.runs import windows
 from greenbatch.learning.runs.checkpoint import FIX, STATE, load_checkpoint
 from greenbatch.learning.runs.counters import Counters
-from greenbatch.learning.runs.folder import CHECKPOINT, LOG, Home
+from greenbatch.learning.runs.folder import CHECKPOINT, LOG, RunFolder
 from greenbatch.learning.runs.log import Log
 from greenbatch.learning.runs.plan import Plan
 from greenbatch.learning.runs.records import training_record
@@ -63,7 +63,7 @@ class Searching(ABC):
         """Name -> weights of the stages begun so far."""
         self.starts = windows.training_starts(plan.scenario, self.settings.jobs, plan.windows)
 
-    def open(self, home: Home, watch: Watch) -> None:
+    def open(self, home: RunFolder, watch: Watch) -> None:
         """Start in a folder, or resume from its last checkpoint.
 
         Args:

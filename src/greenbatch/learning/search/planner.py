@@ -19,7 +19,7 @@ from greenbatch.models.planner import BASELINE, baseline_rule, program_of
 from greenbatch.policies.compiled.lookahead.baseline import baseline_progress
 from greenbatch.policies.compiled.lookahead.plan import compiled_lookahead_batch
 from greenbatch.policies.compiled.lookahead.weights import LAG, LARGEST_WEIGHT, NUMBERS, PRICES, WEIGHTS
-from greenbatch.presets.preset import PRICES_KIND, Action, Observation, Preset, resolve
+from greenbatch.presets.preset import Action, Observation, Preset, resolve
 from greenbatch.scenarios import Scenario
 from greenbatch.schedulers import scheduler
 
@@ -184,8 +184,8 @@ def check(plan: Plan) -> None:
         InputError: the network is not of kind prices or has other keys, the planner has no tick, a backfilling,
             validation windows or other reward terms, ``keep`` is not ``last``, or there is no power supply.
     """
-    kind = plan.preset.network.get("kind")
-    if kind != PRICES_KIND:
+    if not plan.preset.is_planner:
+        kind = plan.preset.network.get("kind")
         fix = "leave out training.search: it finds networks of kind prices or linear"
         raise InputError(f"is {kind!r}", field="network.kind", fix=fix)
     made = resolve(plan.preset, plan.scenario)

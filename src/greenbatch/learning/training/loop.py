@@ -22,7 +22,7 @@ from greenbatch.errors import GreenbatchError, InputError
 from greenbatch.learning.networks import build
 from greenbatch.learning.runs import windows
 from greenbatch.learning.runs.checkpoint import STATE, load_checkpoint
-from greenbatch.learning.runs.folder import CHECKPOINT, EVENTS, LOG, Home, at_home, begun, check_same
+from greenbatch.learning.runs.folder import CHECKPOINT, EVENTS, LOG, RunFolder, begun, check_same, open_run
 from greenbatch.learning.runs.log import Log, Scalars
 from greenbatch.learning.runs.plan import Plan
 from greenbatch.learning.runs.records import training_record
@@ -52,7 +52,7 @@ class Validation(NamedTuple):
     """Mean of every reward term."""
 
 
-class Course:
+class TrainingSetup:
     """Networks, environments and windows of a plan on this machine."""
 
     def __init__(self, plan: Plan, device: torch.device, tell: Tell | None = None) -> None:
@@ -185,9 +185,9 @@ class Course:
 class Training:
     """A training in a folder, resumed from its last checkpoint."""
 
-    def __init__(self, course: Course, home: Home, watch: Watch, *, tensorboard: bool) -> None:
-        self.course, self.home, self.watch = course, home, watch
-        self.state = State(course.learner)
+    def __init__(self, setup: TrainingSetup, home: RunFolder, watch: Watch, *, tensorboard: bool) -> None:
+        self.setup, self.home, self.watch = setup, home, watch
+        self.state = State(setup.learner)
         self.restore()
         self.log = Log(home.folder / LOG, self.state.counters.log_bytes)
         self.scalars = Scalars()
@@ -197,14 +197,14 @@ class Training:
     @property
     def progress(self) -> float:
         """Completed fraction of the training, in [0, 1]."""
-        counters, minutes = self.state.counters, self.course.plan.minutes
+        counters, minutes = self.state.counters, self.setup.plan.minutes
         if minutes is not None:
             return min(counters.elapsed_s / (60 * minutes), 1.0)
-        return min(counters.epoch / self.course.settings.epochs, 1.0)
+        return min(counters.epoch / self.setup.settings.epochs, 1.0)
 
     def run(self) -> None:
         """Run the remaining epochs and write the model."""
-        counters, settings = self.state.counters, self.course.settings
+        counters, settings = self.state.counters, self.setup.settings
         if counters.epoch == 0 and counters.validated_epoch < 0:
             self._save({"epoch": 0, **self._validated()})
         while not counters.done:
@@ -213,7 +213,7 @@ class Training:
                 self._finish()
             else:
                 self._epoch()
-        write_model(self.home.folder, self.course, self.state)
+        write_model(self.home.folder, self.setup, self.state)
 
     def restore(self) -> bool:
         """Go back to the last checkpoint; False if there is none."""
@@ -228,10 +228,10 @@ class Training:
         self.scalars.close()
 
     def _epoch(self) -> None:
-        counters, settings, progress = self.state.counters, self.course.settings, self.progress
+        counters, settings, progress = self.state.counters, self.setup.settings, self.progress
         begun = time.perf_counter()
-        played, group = self.course.collect(counters.epoch, progress)
-        report = self.course.learn(counters.epoch, progress, played, group)
+        played, group = self.setup.collect(counters.epoch, progress)
+        report = self.setup.learn(counters.epoch, progress, played, group)
         seconds = time.perf_counter() - begun
         counters.epoch += 1
         counters.decisions += len(played.rows)
@@ -250,9 +250,9 @@ class Training:
         record: Record = {"epoch": counters.epoch}
         if counters.validated_epoch != counters.epoch:
             record |= self._validated()
-        if counters.averaged and len(self.course.validation_starts):
+        if counters.averaged and len(self.setup.validation_starts):
             weights = self.state.averaged_weights()
-            result = self.course.validate(weights)
+            result = self.setup.validate(weights)
             self.state.offer(result.figure, result.terms, weights, averaged=True)
             record |= {"validation_average": result.figure}
         counters.done = True
@@ -262,9 +262,9 @@ class Training:
         """Validate the current actor; return figures for the log."""
         counters = self.state.counters
         counters.validated_epoch = counters.epoch
-        if not len(self.course.validation_starts):
+        if not len(self.setup.validation_starts):
             return {}
-        result = self.course.validate()
+        result = self.setup.validate()
         better = self.state.offer(result.figure, result.terms, self.state.actor_weights())
         terms = {f"validation_{name}": value for name, value in result.terms.items()}
         return {"validation": result.figure, "best": counters.best_figure, "better": better, **terms}
@@ -285,11 +285,11 @@ class Training:
         self.watch(record)
 
     def _figures(self, played: Trajectories, report: Report, progress: float, seconds: float) -> Record:
-        course, epoch = self.course, self.state.counters.epoch
-        jobs, _ = course.settings.stage(progress)
-        numbers = course.numbers(progress)
-        delays = np.bincount(played.delays.numpy(), minlength=len(course.preset.action.delays))
-        terms = dict(zip(course.preset.reward.terms, played.terms.mean(axis=0).tolist(), strict=True))
+        setup, epoch = self.setup, self.state.counters.epoch
+        jobs, _ = setup.settings.stage(progress)
+        numbers = setup.numbers(progress)
+        delays = np.bincount(played.delays.numpy(), minlength=len(setup.preset.action.delays))
+        terms = dict(zip(setup.preset.reward.terms, played.terms.mean(axis=0).tolist(), strict=True))
         return {
             "epoch": epoch, "decisions": len(played.rows), "decisions_per_s": round(len(played.rows) / seconds, 1),
             "jobs": jobs, "return": float(played.returns.mean()), "return_std": float(played.returns.std()), **terms,
@@ -340,28 +340,28 @@ def train(
     with prepared(plan.threads, device):
         if not replace_earlier and begun(folder):
             check_same(folder, plan)
-        course = Course(plan, device, tell)
-        course.check()
-        with at_home(folder, plan, replace_earlier=replace_earlier) as home:
-            training = Training(course, home, watch or (lambda _: None), tensorboard=tensorboard)
+        setup = TrainingSetup(plan, device, tell)
+        setup.check()
+        with open_run(folder, plan, replace_earlier=replace_earlier) as home:
+            training = Training(setup, home, watch or (lambda _: None), tensorboard=tensorboard)
             try:
                 training.run()
             except (KeyboardInterrupt, SystemExit):  # SystemExit: a termination signal
                 if home.settled and training.restore():  # work since the checkpoint is discarded
-                    write_model(folder, course, training.state)
+                    write_model(folder, setup, training.state)
                 raise
             finally:
                 training.close()
         return training.state
 
 
-def write_model(folder: Path, course: Course, state: State) -> None:
+def write_model(folder: Path, setup: TrainingSetup, state: State) -> None:
     """Write the current model of a training: the best actor on the validation windows, or the last one."""
-    plan, settings, counters = course.plan, course.settings, state.counters
+    plan, settings, counters = setup.plan, setup.settings, state.counters
     best = settings.keep == "best" and bool(state.best)
     average = counters.best_averaged if best else bool(counters.averaged)
     weights = state.best if best else state.averaged_weights() if average else state.actor_weights()
-    checked: Mapping[str, Any] = {"starts": course.validation_starts.tolist(), "jobs": settings.validation.jobs}
+    checked: Mapping[str, Any] = {"starts": setup.validation_starts.tolist(), "jobs": settings.validation.jobs}
     if best:
         checked = {**checked, "figure": counters.best_figure, "terms": counters.best_terms}
     record = training_record(plan, counters, kept="best" if best else "last", averaged=average)
