@@ -12,8 +12,8 @@ from typing import Any
 import polars as pl
 import pytest
 
-from greenbatch.cli.compare import comparison_record
 from greenbatch.errors import InputError
+from greenbatch.experiments.reports.outputs import comparison_record
 from greenbatch.experiments.running.compare import Comparison, compare
 from greenbatch.experiments.running.finished import finished_windows
 from greenbatch.scenarios import load_scenario

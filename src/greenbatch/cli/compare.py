@@ -6,7 +6,7 @@ import json as encoder
 from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from greenbatch.cli.flags import Natural, Positive, Switch, items, resume_line
 from greenbatch.cli.flags import whole as whole_number
@@ -14,13 +14,10 @@ from greenbatch.cli.listing import say
 from greenbatch.cli.progress import progress_line
 from greenbatch.errors import InputError, Interrupted
 
-REPORT = "report.html"
-
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
 
     from greenbatch.experiments.running.compare import Comparison
-    from greenbatch.scenarios import Scenario
 
 
 def compare(
@@ -121,8 +118,9 @@ def run_comparison(
         KeyboardInterrupt: stopped by the user; the finished windows are written.
     """
     from greenbatch.cli.app import COMMAND
-    from greenbatch.cli.output import result_folder
     from greenbatch.experiments.reports.cautions import borrowed_machine, mismatch_lines
+    from greenbatch.experiments.reports.outputs import comparison_record, write_comparison
+    from greenbatch.experiments.reports.result_folder import result_folder
     from greenbatch.experiments.running.compare import choose_baseline, choose_windows
     from greenbatch.experiments.running.compare import compare as run
     from greenbatch.experiments.running.finished import finished_windows
@@ -138,7 +136,9 @@ def run_comparison(
         names = own.schedulers if schedulers is None else tuple(split_schedulers(schedulers))
         first, length = choose_windows(question, starts=starts, windows=windows, jobs=jobs, seed=seed, whole=whole)
         base = choose_baseline(question, names, baseline)
-        record = comparison_record(question, names, base, first, length, seed=own.seed if seed is None else seed)
+        record = comparison_record(
+            question, names, base, first, length, seed=own.seed if seed is None else seed, command=COMMAND.get()
+        )
         finished = finished_windows(out, record) if out is not None and resume else {}
         with progress_line() as show:
             comparison = run(
@@ -164,75 +164,6 @@ def run_comparison(
         raise Interrupted(kept, resume=resume_line(COMMAND.get()))
 
 
-def comparison_record(
-    scenario: Scenario, schedulers: Sequence[str], baseline: str, starts: Sequence[int], jobs: int, *, seed: int
-) -> dict[str, Any]:
-    """The provenance of a comparison.
-
-    Args:
-        scenario: the scenario.
-        schedulers: names of the schedulers.
-        baseline: the one that the others are compared with.
-        starts: first job of each window.
-        jobs: jobs per window.
-        seed: seed of random windows.
-    """
-    from greenbatch.cli.app import COMMAND
-    from greenbatch.provenance import provenance
-    from greenbatch.schedulers import input_files
-
-    return provenance(
-        scenario=scenario.resolved,
-        inputs={**scenario.inputs, **input_files(schedulers)},
-        notes=scenario.notes,
-        settings={"schedulers": list(schedulers), "baseline": baseline, "starts": list(starts), "jobs": jobs},
-        seed=seed,
-        command=COMMAND.get(),
-    )
-
-
-def write_comparison(
-    comparison: Comparison, folder: Path, record: Mapping[str, Any], partial: Sequence[str] = ()
-) -> bool:
-    """Write results.parquet (tidy), table.md, table.tex, report.html and provenance.json.
-
-    Args:
-        comparison: the comparison.
-        folder: the target folder.
-        record: provenance of the comparison.
-        partial: a note for the table if windows are missing.
-
-    Returns:
-        Whether the report was drawn. If the user interrupts, the other files are written: ``--resume`` requires them.
-    """
-    from greenbatch.cli.output import write_record
-    from greenbatch.experiments.reports.report import report_comparison
-
-    try:
-        _write_figures(comparison, folder, partial)
-        command = " ".join(record["run"]["command"])
-        report_comparison(folder / REPORT, comparison, command=command, provenance=record)
-        write_record(folder, record)
-    except KeyboardInterrupt:
-        _write_figures(comparison, folder, partial)
-        write_record(folder, record)
-    return (folder / REPORT).exists()
-
-
-def _write_figures(comparison: Comparison, folder: Path, partial: Sequence[str]) -> None:
-    from greenbatch.experiments.reports.cautions import comparison_notes
-    from greenbatch.experiments.reports.tables import comparison_table, difference_table, write
-
-    frame, notes = comparison.frame, (*comparison_notes(comparison), *partial)
-    frame.write_parquet(folder / "results.parquet")
-    tables = [
-        comparison_table(frame, title=comparison.title, notes=notes), difference_table(frame, comparison.baseline),
-    ]  # fmt: skip
-    for form, suffix in (("markdown", "md"), ("latex", "tex")):
-        text = "\n".join(write(table, form) for table in tables if table.rows)
-        (folder / f"table.{suffix}").write_text(text, encoding="utf-8")
-
-
 def print_comparison(comparison: Comparison, partial: Sequence[str] = (), *, json: bool = False) -> None:
     """Print data notes, warnings, the table, and a warning per stretched schedule; or one JSON object."""
     if json:
@@ -245,6 +176,7 @@ def print_comparison(comparison: Comparison, partial: Sequence[str] = (), *, jso
     from greenbatch.experiments.reports.cautions import comparison_notes, warning_lines
     from greenbatch.experiments.reports.data_notes import first_notes
     from greenbatch.experiments.reports.findings import headlines
+    from greenbatch.experiments.reports.outputs import REPORT
     from greenbatch.experiments.reports.tables import TERMINAL, comparison_table
     from greenbatch.experiments.reports.terminal import TerminalTable
     from greenbatch.experiments.running.model_warnings import marked

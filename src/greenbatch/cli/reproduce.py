@@ -12,7 +12,7 @@ from greenbatch.cli.progress import progress_line
 from greenbatch.errors import InputError
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
 
 
 def reproduce(
@@ -104,12 +104,14 @@ def reproduce(
     if any(value is not None for value in given_here):
         raise InputError("apply to training only", field="--epochs to --set", fix="give --train, or --trained FOLDER")
     from greenbatch.cli.app import COMMAND
-    from greenbatch.cli.output import result_folder, sources_of
+    from greenbatch.experiments.papers.outputs import write_cells
     from greenbatch.experiments.papers.reproduce import PROTOCOLS
     from greenbatch.experiments.papers.reproduce import reproduce as run
     from greenbatch.experiments.reports.data_notes import first_notes
+    from greenbatch.experiments.reports.result_folder import result_folder
     from greenbatch.provenance import provenance
     from greenbatch.scenarios import load_scenario
+    from greenbatch.scenarios.sources import sources_of
 
     given = None if starts is None else [whole(text, "--starts", 0) for text in items(starts, "--starts")]
     names = None if traces is None else items(traces, "--traces")
@@ -133,29 +135,6 @@ def reproduce(
     for line in first_notes(sources["notes"], "report.html" if out else "report.html of a run with --out"):
         say(f"note: {line}")
     print_cells(cells)
-
-
-def write_cells(protocol: str, cells: Sequence[dict[str, Any]], folder: Path, record: Mapping[str, Any]) -> None:
-    """Write cells.json, summary.json, report.html and provenance.json.
-
-    Args:
-        protocol: name of the paper's protocol.
-        cells: the cells.
-        folder: the target folder.
-        record: provenance.
-    """
-    from greenbatch.cli.output import write_record
-    from greenbatch.experiments.papers.cells import write_reproduction
-    from greenbatch.experiments.papers.reproduce import PROTOCOLS, summary
-
-    for name, content in (("cells", list(cells)), ("summary", summary(cells))):
-        text = encoder.dumps(content, indent=2, allow_nan=False) + "\n"
-        (folder / f"{name}.json").write_text(text, encoding="utf-8")
-    write_reproduction(
-        folder / "report.html", title=PROTOCOLS[protocol].title, command=" ".join(record["run"]["command"]),
-        cells=cells, notes=record["notes"], provenance=record,
-    )  # fmt: skip
-    write_record(folder, record)
 
 
 def print_cells(cells: Sequence[dict[str, Any]]) -> None:

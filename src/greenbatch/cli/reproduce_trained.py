@@ -47,9 +47,10 @@ def reproduce_trained(
         KeyboardInterrupt: stopped by the user; the same command resumes.
     """
     from greenbatch.cli.app import COMMAND
-    from greenbatch.cli.output import result_folder
+    from greenbatch.experiments.papers.outputs import write_results
     from greenbatch.experiments.papers.studies import study, trained_part
     from greenbatch.experiments.papers.study_results import results
+    from greenbatch.experiments.reports.result_folder import result_folder
 
     paper = study(protocol)
     which = _selection(paper, flags)
@@ -75,7 +76,7 @@ def reproduce_trained(
     else:
         with result_folder(target, force=force or trained is None) as folder:
             made = evaluated()
-            write_results(paper, made, folder, " ".join(COMMAND.get()))
+            write_results(paper, made, folder, COMMAND.get())
     if json:
         print(encoder.dumps([row for result in made for row in result.rows], indent=2, allow_nan=False))
     else:
@@ -136,37 +137,6 @@ def _tell(line: str) -> None:
 
     clear = "\r\x1b[K" if sys.stderr.isatty() else ""
     print(f"{clear}{line}", file=sys.stderr, flush=True)
-
-
-def write_results(paper: Study, made: Sequence[Result], folder: Path, command: str) -> None:
-    """Write rows.json, results.parquet, table.md, report.html and provenance.json."""
-    import polars as pl
-
-    from greenbatch.cli.app import COMMAND
-    from greenbatch.cli.output import sources_of, write_record
-    from greenbatch.experiments.papers.study_report import all_lines, all_tables, write_study
-    from greenbatch.experiments.reports.tables import write
-    from greenbatch.provenance import provenance
-    from greenbatch.scenarios import load_scenario
-
-    rows = [row for result in made for row in result.rows]
-    objects = ",\n".join(encoder.dumps(row, allow_nan=False) for row in rows)
-    (folder / "rows.json").write_text(f"[\n{objects}\n]\n", encoding="utf-8")
-    kinds = [{"trace": pl.lit(result.trace), "windows": pl.lit(result.windows)} for result in made]
-    pl.concat(result.frame.with_columns(**kind) for result, kind in zip(made, kinds, strict=True)).write_parquet(
-        folder / "results.parquet"
-    )
-    lines = [f"- {line}" for line in all_lines(made)]
-    text = "\n".join([write(table, "markdown") for table in all_tables(made)] + lines)
-    (folder / "table.md").write_text(text + "\n", encoding="utf-8")
-    scenarios = {result.trace: load_scenario(paper.traces[result.trace]) for result in made}
-    record = provenance(
-        **sources_of(scenarios),
-        settings={"study": paper.name, "windows": {f"{r.trace}, {r.windows}": [list(r.starts), r.jobs] for r in made}},
-        command=COMMAND.get(),
-    )
-    write_study(folder / "report.html", paper, made, command=command, provenance=record)
-    write_record(folder, record)
 
 
 def print_results(made: Sequence[Result]) -> None:

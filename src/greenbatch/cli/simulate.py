@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -12,8 +11,6 @@ from greenbatch.cli.listing import say
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from greenbatch.engine.outcome import Outcome
-    from greenbatch.scenarios import Scenario
 
 _HEADLINE = (
     "makespan_s", "utilization", "avg_wait_s", "avg_bounded_slowdown", "energy_kwh", "brown_kwh", "horizon_brown_kwh",
@@ -58,10 +55,12 @@ def simulate(
         Replace an earlier result in the folder.
     """
     from greenbatch.cli.app import COMMAND
-    from greenbatch.cli.output import result_folder, write_record
     from greenbatch.experiments.reports.cautions import borrowed_machine
+    from greenbatch.experiments.reports.outputs import write_outcome
+    from greenbatch.experiments.reports.result_folder import result_folder, write_record
     from greenbatch.provenance import provenance
     from greenbatch.scenarios import load_scenario
+    from greenbatch.scenarios.sources import sources
 
     with result_folder(out, force=force) as folder:
         from greenbatch import schedulers
@@ -81,14 +80,8 @@ def simulate(
         outcome = run(window, question.cluster, question.site, question.rules, rule)
         metrics = write_outcome(outcome, question, folder)
         settings = {"scheduler": scheduler, "start": start or 0, "jobs": len(window), "strict": strict}
-        record = provenance(
-            scenario=question.resolved,
-            inputs={**question.inputs, **schedulers.input_files([scheduler])},
-            notes=question.notes,
-            settings=settings,
-            seed=question.evaluation.seed,
-            command=COMMAND.get(),
-        )
+        own = sources(question, schedulers.input_files([scheduler]))
+        record = provenance(**own, settings=settings, seed=question.evaluation.seed, command=COMMAND.get())
         write_record(folder, record)
     for line in (*warnings, *killed_lines(outcome.killed, len(window))):
         say(f"warning: {line}")
@@ -115,43 +108,3 @@ def headline(metrics: Mapping[str, float | int | None]) -> list[tuple[str, str]]
     if left := metrics.get("horizon_unfinished_jobs"):
         lines.append(("Jobs unfinished at the horizon", f"{left:,}"))
     return lines
-
-
-def write_outcome(outcome: Outcome, scenario: Scenario, folder: Path) -> dict[str, float | int | None]:
-    """Write the metrics, schedule and power profile of a run; return the metrics."""
-    import numpy as np
-    import polars
-
-    from greenbatch.engine.accounts import power_segments
-    from greenbatch.metrics import Cut, evaluate, horizon_of, json_ready
-
-    own = scenario.evaluation
-    horizon = horizon_of(outcome.workload, outcome.cluster, outcome.site, outcome.rules, own.horizon)
-    metrics = json_ready(evaluate(outcome, cut=Cut(**own.cut), horizon=horizon))  # type: ignore[arg-type]
-    (folder / "metrics.json").write_text(json.dumps(metrics, indent=2, allow_nan=False) + "\n", encoding="utf-8")
-    jobs = outcome.workload
-    schedule = polars.DataFrame(
-        {
-            "job_id": jobs.job_id,
-            "submit_s": _seconds(jobs.submit_s),
-            "start_s": _seconds(outcome.start_s),
-            "end_s": _seconds(outcome.end_s),
-            "processors": jobs.processors,
-            "node": np.zeros(len(jobs), dtype=np.int64),  # a pooled cluster is one big node
-        }
-    )
-    schedule.write_csv(folder / "schedule.csv")
-    power = polars.DataFrame(power_segments(outcome)._asdict())
-    unknown = [] if np.isfinite(jobs.power_w).all() else ["load_w", "renewable_used_w"]
-    unknown += [] if outcome.site is not None else ["renewable_w", "renewable_used_w"]
-    nothing = polars.lit(None, dtype=polars.Float64)
-    power.with_columns(nothing.alias(name) for name in set(unknown)).write_parquet(folder / "power.parquet")
-    return metrics
-
-
-def _seconds(values: object) -> object:
-    """Whole seconds as integers, as in the trace."""
-    import numpy as np
-
-    floats = np.asarray(values)
-    return floats.astype(np.int64) if np.all(floats == np.floor(floats)) else floats

@@ -147,12 +147,12 @@ class Comparison(PlainComparison, Shown):
         """
         from greenbatch.experiments.reports.report import report_comparison
         from greenbatch.provenance import provenance
+        from greenbatch.scenarios.sources import sources
         from greenbatch.schedulers import input_files
 
         file = Path(path) / "report.html" if Path(path).is_dir() else Path(path)
-        scenario, files = self.scenario, input_files(self.deciders.values())
         record = provenance(
-            scenario=scenario.resolved, inputs={**scenario.inputs, **files}, notes=scenario.notes,
+            **sources(self.scenario, input_files(self.deciders.values())),
             settings={
                 "schedulers": list(self.schedulers), "rules": dict(self.rules), "baseline": self.baseline,
                 "starts": list(self.starts), "jobs": self.jobs,

@@ -8,4 +8,5 @@ The main path, file by file::
       study_results          its results
       study_tables           as tables
       study_report           as a report
+    outputs                the files of both
 """

@@ -10,4 +10,5 @@ The main path, file by file::
       pictures               by their kind, for Python
       curves, decisions      pictures of trainings and of a model's decisions
     report, model_sections one HTML file; its sections on models
+    outputs, result_folder the files of a result; the folder that holds them, whole or not at all
 """

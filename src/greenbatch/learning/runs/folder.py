@@ -108,9 +108,10 @@ def begun(folder: Path) -> bool:
 def _write_run(folder: Path, plan: Plan) -> None:
     """Write ``run.json``."""
     from greenbatch.provenance import provenance
+    from greenbatch.scenarios.sources import sources
 
     record = provenance(
-        scenario=plan.scenario.resolved, inputs=plan.scenario.inputs, notes=plan.scenario.notes,
+        **sources(plan.scenario),
         settings={"backfill": plan.backfill, "windows": plan.windows, "minutes": plan.minutes},
         seed=plan.settings.seed, command=plan.command,
     )  # fmt: skip

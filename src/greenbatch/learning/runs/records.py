@@ -17,6 +17,7 @@ from greenbatch.presets.term_names import in_preset
 from greenbatch.presets.training import HELD_OUT, Mode, TrainingSettings
 from greenbatch.provenance import provenance
 from greenbatch.scenarios.section import Positive, Section, Text
+from greenbatch.scenarios.sources import sources
 
 if TYPE_CHECKING:
     from greenbatch.learning.runs.counters import Counters
@@ -111,7 +112,7 @@ def training_record(plan: Plan, counters: Counters, *, kept: str, averaged: bool
             "settings": settings.model_dump(mode="json"),
         },
         "provenance": provenance(
-            scenario=plan.scenario.resolved, inputs=plan.scenario.inputs, notes=plan.scenario.notes,
+            **sources(plan.scenario),
             settings={"preset": plan.preset.name}, seed=settings.seed, command=plan.command,
         ),
     }  # fmt: skip

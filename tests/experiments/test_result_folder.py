@@ -10,8 +10,8 @@ from pathlib import Path
 import polars
 import pytest
 
-from greenbatch.cli.output import RECORD, _own_files, result_folder, write_record
 from greenbatch.errors import InputError
+from greenbatch.experiments.reports.result_folder import RECORD, _own_files, result_folder, write_record
 from greenbatch.files import write_bytes
 
 

@@ -1,4 +1,4 @@
-"""The output folder of a command: written completely or not at all, without touching other files in it.
+"""The folder of a result: written completely or not at all, without touching other files in it.
 
 ``provenance.json`` lists each file of a result with its checksum. ``--force`` replaces exactly those files, and only if
 they are unchanged. `greenbatch.storage` replaces the folder.
@@ -12,14 +12,11 @@ import re
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from greenbatch.data_catalog import sha256 as digest_of
 from greenbatch.errors import InputError
 from greenbatch.storage import Ours, check_folder, replacement
-
-if TYPE_CHECKING:
-    from greenbatch.scenarios import Scenario
 
 RECORD = "provenance.json"
 _MARK = "greenbatch"
@@ -80,19 +77,6 @@ def write_record(folder: Path, provenance: Mapping[str, Any]) -> None:
     files = {name: digest_of(folder / name) for name in _files(folder)}
     content = {"tool": _MARK, "files": files, **provenance}
     (folder / RECORD).write_text(json.dumps(content, indent=2, allow_nan=False) + "\n", encoding="utf-8")
-
-
-def sources_of(scenarios: Mapping[str, Scenario]) -> dict[str, Any]:
-    """The arguments of `provenance.provenance` that several scenarios determine together, each trace once.
-
-    Args:
-        scenarios: name of a trace -> its scenario.
-    """
-    return {
-        "scenario": {trace: scenario.resolved for trace, scenario in scenarios.items()},
-        "inputs": {file: digest for scenario in scenarios.values() for file, digest in scenario.inputs.items()},
-        "notes": list(dict.fromkeys(note for scenario in scenarios.values() for note in scenario.notes)),
-    }
 
 
 def _check(target: Path, force: bool, ours: Ours | None = None) -> None:

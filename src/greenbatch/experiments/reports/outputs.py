@@ -1,0 +1,130 @@
+"""The files of a result: those of one simulation, and those of a comparison."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from greenbatch.experiments.reports.result_folder import write_record
+from greenbatch.provenance import provenance
+from greenbatch.scenarios.sources import sources
+from greenbatch.schedulers import input_files
+
+if TYPE_CHECKING:
+    from greenbatch.engine.outcome import Outcome
+    from greenbatch.experiments.running.compare import Comparison
+    from greenbatch.scenarios import Scenario
+
+REPORT = "report.html"
+
+
+def write_outcome(outcome: Outcome, scenario: Scenario, folder: Path) -> dict[str, float | int | None]:
+    """Write the metrics, schedule and power profile of a run; return the metrics."""
+    import numpy as np
+    import polars
+
+    from greenbatch.engine.accounts import power_segments
+    from greenbatch.metrics import Cut, evaluate, horizon_of, json_ready
+
+    own = scenario.evaluation
+    horizon = horizon_of(outcome.workload, outcome.cluster, outcome.site, outcome.rules, own.horizon)
+    metrics = json_ready(evaluate(outcome, cut=Cut(**own.cut), horizon=horizon))  # type: ignore[arg-type]
+    (folder / "metrics.json").write_text(json.dumps(metrics, indent=2, allow_nan=False) + "\n", encoding="utf-8")
+    jobs = outcome.workload
+    schedule = polars.DataFrame(
+        {
+            "job_id": jobs.job_id,
+            "submit_s": _seconds(jobs.submit_s),
+            "start_s": _seconds(outcome.start_s),
+            "end_s": _seconds(outcome.end_s),
+            "processors": jobs.processors,
+            "node": np.zeros(len(jobs), dtype=np.int64),  # a pooled cluster is one big node
+        }
+    )
+    schedule.write_csv(folder / "schedule.csv")
+    power = polars.DataFrame(power_segments(outcome)._asdict())
+    unknown = [] if np.isfinite(jobs.power_w).all() else ["load_w", "renewable_used_w"]
+    unknown += [] if outcome.site is not None else ["renewable_w", "renewable_used_w"]
+    nothing = polars.lit(None, dtype=polars.Float64)
+    power.with_columns(nothing.alias(name) for name in set(unknown)).write_parquet(folder / "power.parquet")
+    return metrics
+
+
+def _seconds(values: object) -> object:
+    """Whole seconds as integers, as in the trace."""
+    import numpy as np
+
+    floats = np.asarray(values)
+    return floats.astype(np.int64) if np.all(floats == np.floor(floats)) else floats
+
+
+def comparison_record(
+    scenario: Scenario,
+    schedulers: Sequence[str],
+    baseline: str,
+    starts: Sequence[int],
+    jobs: int,
+    *,
+    seed: int,
+    command: Sequence[str] = (),
+) -> dict[str, Any]:
+    """The provenance of a comparison.
+
+    Args:
+        scenario: the scenario.
+        schedulers: names of the schedulers.
+        baseline: the one that the others are compared with.
+        starts: first job of each window.
+        jobs: jobs per window.
+        seed: seed of random windows.
+        command: the command line.
+    """
+    return provenance(
+        **sources(scenario, input_files(schedulers)),
+        settings={"schedulers": list(schedulers), "baseline": baseline, "starts": list(starts), "jobs": jobs},
+        seed=seed,
+        command=command,
+    )
+
+
+def write_comparison(
+    comparison: Comparison, folder: Path, record: Mapping[str, Any], partial: Sequence[str] = ()
+) -> bool:
+    """Write results.parquet (tidy), table.md, table.tex, report.html and provenance.json.
+
+    Args:
+        comparison: the comparison.
+        folder: the target folder.
+        record: provenance of the comparison.
+        partial: a note for the table if windows are missing.
+
+    Returns:
+        Whether the report was drawn. If the user interrupts, the other files are written: ``--resume`` requires them.
+    """
+    from greenbatch.experiments.reports.report import report_comparison
+
+    try:
+        _write_figures(comparison, folder, partial)
+        command = " ".join(record["run"]["command"])
+        report_comparison(folder / REPORT, comparison, command=command, provenance=record)
+        write_record(folder, record)
+    except KeyboardInterrupt:
+        _write_figures(comparison, folder, partial)
+        write_record(folder, record)
+    return (folder / REPORT).exists()
+
+
+def _write_figures(comparison: Comparison, folder: Path, partial: Sequence[str]) -> None:
+    from greenbatch.experiments.reports.cautions import comparison_notes
+    from greenbatch.experiments.reports.tables import comparison_table, difference_table, write
+
+    frame, notes = comparison.frame, (*comparison_notes(comparison), *partial)
+    frame.write_parquet(folder / "results.parquet")
+    tables = [
+        comparison_table(frame, title=comparison.title, notes=notes), difference_table(frame, comparison.baseline),
+    ]  # fmt: skip
+    for form, suffix in (("markdown", "md"), ("latex", "tex")):
+        text = "\n".join(write(table, form) for table in tables if table.rows)
+        (folder / f"table.{suffix}").write_text(text, encoding="utf-8")
