@@ -20,7 +20,7 @@ from texts import NOTHING, markdown, table
 
 from greenbatch.cli.app import VERBS
 from greenbatch.energy.units import BOUNDS, CANONICAL, UNITS
-from greenbatch.engine.program import BACKFILL_MEANINGS
+from greenbatch.policies.backfillings import BACKFILLINGS
 from greenbatch.engine.settings import Parameter, plain
 from greenbatch.metrics import METRICS, PER_JOB
 from greenbatch.scenarios import shipped_names
@@ -42,7 +42,7 @@ def policies() -> str:
 def backfillings() -> str:
     """Every backfilling: which jobs may overtake, and its parameters."""
     rows = [(f"`{name}`", markdown(told), _parameters(backfill_parameters(name)))
-            for name, told in BACKFILL_MEANINGS.items()]  # fmt: skip
+            for name, told in BACKFILLINGS.items()]  # fmt: skip
     head = ("Backfilling", "Which jobs may overtake a job that does not fit", "Parameters: defaults, ranges")
     return table(head, rows)
 

@@ -162,15 +162,15 @@ def test_the_made_tables_hold_every_policy_backfilling_metric_and_key() -> None:
     from scenario_keys import sections
     from tables import TABLES
 
-    from greenbatch.engine.program import BACKFILLS
     from greenbatch.metrics import METRICS
+    from greenbatch.policies.backfillings import BACKFILLINGS
     from greenbatch.schedulers import entries
 
     made = {name: make() for name, make in TABLES.items()}
     everything = "\n".join(made.values())
     built_in = [name for name, entry in entries().items() if entry.built_in]
     assert len(built_in) > 10
-    for name in (*built_in, *BACKFILLS, *METRICS):
+    for name in (*built_in, *BACKFILLINGS, *METRICS):
         assert f"| `{name}` |" in everything
     described = "\n".join(text for name, text in made.items() if name.startswith("scenario-"))
     keys = {

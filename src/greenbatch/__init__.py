@@ -20,9 +20,8 @@ if TYPE_CHECKING:
 
     from greenbatch.cluster import Cluster, NodeGroup
     from greenbatch.energy import Site
-    from greenbatch.engine.interface import Policy, Start, View, Wait
+    from greenbatch.engine.interface import Policy, Queue, Start, View, Wait
     from greenbatch.engine.rules import Rules
-    from greenbatch.engine.state import Queue
     from greenbatch.errors import GreenbatchError, InputError
     from greenbatch.experiments.notebook import Comparison, Outcome, compare, simulate
     from greenbatch.experiments.papers.reproduce import reproduce
@@ -39,8 +38,7 @@ _MODULES = {
     "cluster": ("Cluster", "NodeGroup"),
     "energy": ("Site",),
     "engine.rules": ("Rules",),
-    "engine.interface": ("Policy", "Start", "View", "Wait"),
-    "engine.state": ("Queue",),
+    "engine.interface": ("Policy", "Queue", "Start", "View", "Wait"),
     "errors": ("GreenbatchError", "InputError"),
     "experiments.notebook": ("Comparison", "Outcome", "compare", "simulate"),
     "experiments.papers.reproduce": ("reproduce",),

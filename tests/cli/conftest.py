@@ -7,13 +7,21 @@ from pathlib import Path
 import pytest
 from small import SMALL
 
-from greenbatch.engine.entry_points import part
+from greenbatch.cluster import Cluster
+from greenbatch.engine.program import Program
+from greenbatch.engine.rules import Rules
+from greenbatch.engine.session import Session
+from greenbatch.engine.simulate import simulate
+from greenbatch.schedulers import scheduler
+from greenbatch.workload import Workload
 
 
 @pytest.fixture(scope="session", autouse=True)
 def _compiled_engine() -> None:
-    for name in ("priority", "no-rule", "conservative", "advance", "place"):
-        part(name)
+    jobs = Workload.from_columns("one", {"submit_s": [0], "run_time_s": [1], "processors": [1]})
+    for name in ("fcfs+easy", "wfp3+easy", "fcfs+conservative"):
+        simulate(jobs, Cluster.pooled(1), None, Rules(), scheduler(name))
+    Session(jobs, Cluster.pooled(1), None, Rules(), Program(name="one"))
 
 
 @pytest.fixture

@@ -22,7 +22,7 @@ import pytest
 from greenbatch import data_catalog
 from greenbatch.cli import app, main
 from greenbatch.cli.app import VERBS
-from greenbatch.engine.program import BACKFILLS
+from greenbatch.policies.backfillings import BACKFILLINGS
 from greenbatch.schedulers import entries, scheduler
 
 RUN = "import sys; from greenbatch.cli import main; sys.exit(main(sys.argv[1:]))"
@@ -59,7 +59,7 @@ def test_schedulers_are_listed_by_names_that_work(capsys):
         [line.split()[0] for line in text.splitlines()[1:] if line[2] != " "] for text in sections[:3]
     )
     assert {name.partition(":")[0] for name in policies} == {*entries()}
-    assert {*backfillings} == {*BACKFILLS}
+    assert {*backfillings} == {*BACKFILLINGS}
     assert "gas-marl-plus@default" in models
     for name in (*policies, *(f"f2+{each}" for each in backfillings), *models):
         assert scheduler(name)

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from greenbatch.cluster import Cluster
 from greenbatch.engine.rules import Rules
+from greenbatch.engine.queue import enqueue
 from greenbatch.engine.state import new_state
 from greenbatch.policies.compiled.lookahead import arrivals
 from greenbatch.workload import Workload
@@ -34,8 +35,13 @@ def state_of(submit_s: list[float], requested_s: float = 60.0) -> Any:
 def remembered(state: Any, now_s: float, tau_s: float = 2 * HOUR_S) -> Any:
     """The memory of all jobs that have come."""
     memory = np.zeros(arrivals.WIDTHS + PROCESSORS + 1)
+    come = np.flatnonzero(state.jobs.submit_s <= now_s)
+    state.clock.first = state.clock.last = 0
+    for job in come:
+        enqueue(state, int(job))
+    state.clock.now_s, state.clock.arrived = state.jobs.submit_s[0], len(come)
     arrivals.begin_memory(state, memory)
-    state.clock.now_s, state.clock.arrived = now_s, int((state.jobs.submit_s <= now_s).sum())
+    state.clock.now_s = now_s
     arrivals.remember(state, memory, tau_s)
     return memory
 
@@ -59,7 +65,7 @@ def test_what_a_start_makes_short_jobs_wait(running: list[tuple[int, float]], pr
     assume(processors <= free)
     state = state_of([0.0] * 5)
     memory = remembered(state, 1000.0)
-    state.clock.free, state.clock.running, state.clock.expected_first = free, len(running), 1
+    state.machine.totals.free, state.clock.running, state.clock.expected_first = free, len(running), 1
     for k, (n, end_s) in enumerate(sorted(running, key=lambda job: job[1])):
         state.expected[1 + k].processors, state.expected[1 + k].end_s = n, 1000.0 + end_s
     with_it = [*running, (processors, run_s)]

@@ -19,10 +19,10 @@ from greenbatch.workload import Workload
 
 run, stopped = engine._to_the_end, []
 
-def begin(part, state, rule):
+def begin(part, state, *others):
     try:
         print("begins", flush=True)
-        run(part, state, rule)
+        return run(part, state, *others)
     except BaseException as error:
         at_s = float(state.clock.now_s)
         time.sleep(0.1)
@@ -58,4 +58,4 @@ def test_errors_of_a_simulation_reach_the_caller() -> None:
         raise ZeroDivisionError
 
     with pytest.raises(ZeroDivisionError):
-        _to_the_end(fail, None, None)
+        _to_the_end(fail, None, None, None)

@@ -15,13 +15,14 @@ import pytest
 
 import greenbatch as gb
 from greenbatch.cluster import Cluster
-from greenbatch.engine.program import BACKFILLS, Program
+from greenbatch.engine.program import Program
 from greenbatch.engine.rules import Rules
 from greenbatch.engine.settings import SETTINGS, plain
 from greenbatch.engine.simulate import simulate
 from greenbatch.errors import GreenbatchError, InputError
 from greenbatch.models.network import PARAMETERS
 from greenbatch.policies import registry
+from greenbatch.policies.backfillings import BACKFILLINGS
 from greenbatch.schedulers import backfill_parameters, entries, names, scheduler, split_schedulers
 from greenbatch.workload import Workload
 
@@ -116,7 +117,7 @@ def test_what_is_refused(spec: str, line: str) -> None:
 
 RANGES = {
     **{f"{name}:{key}": each for name, entry in entries().items() for key, each in entry.parameters.items()},
-    **{f"f2+{name}:{key}": each for name in BACKFILLS for key, each in backfill_parameters(name).items()},
+    **{f"f2+{name}:{key}": each for name in BACKFILLINGS for key, each in backfill_parameters(name).items()},
 }
 
 

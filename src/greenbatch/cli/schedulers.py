@@ -16,8 +16,8 @@ INDENT = 21
 
 def schedulers() -> None:
     """List policies, backfillings and shipped models; a scheduler is POLICY+BACKFILLING."""
-    from greenbatch.engine.program import BACKFILL_MEANINGS
     from greenbatch.models.find import shipped_models
+    from greenbatch.policies.backfillings import BACKFILLINGS
     from greenbatch.schedulers import backfill_parameters, entries
 
     _head("Policies: what starts next (a parameter is added as NAME:parameter=value)")
@@ -25,7 +25,7 @@ def schedulers() -> None:
         _print(name, entry.summary)
         _print_parameters(entry.parameters)
     _head("\nBackfillings: which jobs may overtake a job that does not fit")
-    for name, meaning in BACKFILL_MEANINGS.items():
+    for name, meaning in BACKFILLINGS.items():
         _print(name, meaning)
         _print_parameters(backfill_parameters(name))
     _head("\nShipped models: for scenarios like the one they are named after, no backfilling")

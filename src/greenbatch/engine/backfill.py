@@ -2,102 +2,112 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
+from greenbatch.engine.codes import BACKFILL, EASY, EASY_GREEN_ORDER, GREEN
 from greenbatch.engine.compile import compiled, compiled_small
+from greenbatch.engine.events import start
 from greenbatch.engine.forecast import is_below_threshold, project_surplus
-from greenbatch.engine.queue import position_of, sort_ranked, start
-from greenbatch.engine.state import EASY, EASY_GREEN_ORDER, GREEN
+from greenbatch.engine.machine.protocol import fits
+from greenbatch.engine.queue import position_of, sort_ranked
+from greenbatch.engine.records import Floats, Int32s
+from greenbatch.engine.state import State
 
 
 @compiled_small
-def reserve(s: Any, job: int) -> None:
-    """Compute the shadow time, at which a blocked job can start by requested ends, and the spare processors then.
-
-    A running job past its requested end is expected to end now.
-    """
-    c = s.clock
-    need, free = s.jobs[job].processors, c.free
-    i, stop = c.expected_first, c.expected_first + c.running
-    shadow_s = c.now_s
-    while i < stop and free < need:
-        free += s.expected[i].processors
-        shadow_s = max(c.now_s, s.expected[i].end_s)
-        i += 1
-    while i < stop and s.expected[i].end_s <= shadow_s:
-        free += s.expected[i].processors
-        i += 1
-    c.shadow_s, c.spare = shadow_s, free - need
-    if np.isnan(s.jobs[job].promised_s):
-        s.jobs[job].promised_s = shadow_s
+def latest_end_s(s: State) -> float:
+    """Latest end of a candidate that may use processors of the head: strictly before its start, except in EASY. [s]"""
+    return s.clock.shadow_s if s.rules.backfill == EASY else np.nextafter(s.clock.shadow_s, -np.inf)
 
 
 @compiled_small
-def may_start(s: Any, entry: Any) -> bool:
+def spare(s: State) -> int:
+    """Processors that candidates may use beyond the start of the head."""
+    return s.clock.spare if s.rules.backfill == EASY else -1
+
+
+@compiled_small
+def may_start(s: State, position: int, latest_s: float) -> bool:
     """Whether a candidate can start now without delaying the reservation (ignoring brown energy)."""
-    c = s.clock
-    if entry.processors > c.free:
+    processors = s.queue.processors[position]
+    if not fits(s.machine, processors, s.clock.now_s):
         return False
-    end_s = c.now_s + entry.requested_s
-    if s.set.backfill == EASY:
-        return bool(end_s <= c.shadow_s or entry.processors <= c.spare)
-    return bool(end_s < c.shadow_s)
+    return bool(s.clock.now_s + s.queue.requested_s[position] <= latest_s or processors <= spare(s))
 
 
 @compiled_small
-def _start_candidate(s: Any, position: int) -> int:
-    entry = s.queue[position]
-    if s.clock.now_s + entry.requested_s > s.clock.shadow_s:
-        s.clock.spare -= entry.processors
-    return start(s, position)
+def next_candidate(
+    processors: Int32s, requested_s: Floats, first: int, last: int, now_s: float, latest_s: float, free: int, spare: int
+) -> int:  # fmt: skip
+    """The first waiting job from ``first`` on that may start if processors are all that it takes, or ``last``."""
+    i, stop = np.uint64(first), np.uint64(last)  # unsigned: a negative index would count from the end
+    most, most_beyond = np.int32(free), np.int32(spare)
+    while i < stop:
+        need = processors[i]
+        if need <= most and (now_s + requested_s[i] <= latest_s or need <= most_beyond):
+            break
+        i += np.uint64(1)
+    return int(i)
 
 
-@compiled
-def backfill(s: Any, head: int) -> None:
+@compiled_small
+def _start_candidate(s: State, position: int) -> int:
+    processors = s.queue.processors[position]
+    if s.clock.now_s + s.queue.requested_s[position] > s.clock.shadow_s:
+        s.clock.spare -= processors
+    return start(s, position, BACKFILL)
+
+
+@compiled_small
+def backfill(s: State, head: int) -> None:
     """One pass over the queue around the blocked job ``head``."""
-    if s.set.backfill in (EASY_GREEN_ORDER, GREEN):
+    if s.rules.backfill in (EASY_GREEN_ORDER, GREEN):
         _backfill_green(s, head)
         return
-    i = s.clock.first
-    while i < s.clock.last and s.clock.free > 0:
-        if may_start(s, s.queue[i]) and s.queue[i].job != head:
+    c, q, totals = s.clock, s.queue, s.machine.totals
+    i, latest_s = c.first, latest_end_s(s)
+    while totals.free > 0:
+        i = next_candidate(q.processors, q.requested_s, i, c.last, c.now_s, latest_s, totals.free, spare(s))
+        if i == c.last:
+            break
+        if q.job[i] != head and fits(s.machine, q.processors[i], c.now_s):
             i = _start_candidate(s, i)
         else:
             i += 1
 
 
 @compiled_small
-def backfill_arrival(s: Any) -> None:
+def backfill_arrival(s: State) -> None:
     """Try only the job that arrived last: no other job can have become eligible since the last pass."""
     position = s.clock.last - 1
-    if may_start(s, s.queue[position]):
+    if may_start(s, position, latest_end_s(s)):
         _start_candidate(s, position)
 
 
 @compiled
-def _backfill_green(s: Any, head: int) -> None:
-    c = s.clock
-    count, longest_s = 0, 0.0
+def _backfill_green(s: State, head: int) -> None:
+    c, ranked = s.clock, s.scratch.ranked
+    count, longest_s, latest_s = 0, 0.0, latest_end_s(s)
     for i in range(c.first, c.last):
-        entry = s.queue[i]
-        if may_start(s, entry) and entry.job != head:
-            s.ranked[count].key = s.jobs[entry.job].power_w * entry.requested_s * entry.processors  # Eq. 15
-            s.ranked[count].job = entry.job
-            longest_s = max(longest_s, entry.requested_s)
+        number = s.queue.job[i]
+        if may_start(s, i, latest_s) and number != head:
+            job = s.jobs[number]
+            ranked[count].key = job.power_w * job.requested_s * job.processors  # Eq. 15
+            ranked[count].job = number
+            longest_s = max(longest_s, job.requested_s)
             count += 1
-    sort_ranked(s.ranked, count)
+    sort_ranked(ranked, count)
     stale = True
     for k in range(count):
-        job = s.jobs[s.ranked[k].job]
-        if job.processors > c.free:
+        number = ranked[k].job
+        job = s.jobs[number]
+        if not fits(s.machine, job.processors, c.now_s):
             continue
-        if s.set.backfill == GREEN:
+        if s.rules.backfill == GREEN:
             if stale:
                 project_surplus(s, c.now_s, c.now_s + longest_s)
                 stale = False
-            if not is_below_threshold(s, job.power_w, job.requested_s):
+            if not is_below_threshold(s, job.power_w, job.requested_s, s.rules.threshold_j):
                 continue
-        start(s, position_of(s, s.ranked[k].job))
+        start(s, position_of(s, number), BACKFILL)
         stale = True

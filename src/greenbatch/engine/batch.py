@@ -14,33 +14,32 @@ import numba
 import numpy as np
 from numba import types as _types
 
+from greenbatch.engine.codes import DELAY_RELEASES, START_JOB
 from greenbatch.engine.compile import compiled, compiled_small, entry
-from greenbatch.engine.features import COLUMN, fill_queue, fill_running, fill_state, fill_supply
+from greenbatch.engine.features import fill_queue, fill_running, fill_state, fill_supply
+from greenbatch.engine.machine.protocol import fits
+from greenbatch.engine.records import Bools, Column, Delay, Ints, Singles, Table, dtype_of
 from greenbatch.engine.reward_totals import update_totals
-from greenbatch.engine.stacked import BATCH_TYPE, one_of
-from greenbatch.engine.state import DELAY_RELEASES, F, N
-from greenbatch.engine.step import advance, place
+from greenbatch.engine.stacked import Batch, StateType, batch_type, one_of
+from greenbatch.engine.state import State
+from greenbatch.engine.step import Action, advance, apply, wait_until
 
 types: Any = _types
-
-DELAY = np.dtype([("kind", N), ("amount", F)])
-"""A delay that can be chosen: its kind (see `engine.state`) and its number of jobs or seconds."""
-
 
 class Layout(NamedTuple):
     """Layout of observations and actions."""
 
-    queue: Any
-    """COLUMN of waiting jobs."""
-    running: Any
-    """COLUMN of running jobs."""
-    supply: Any
-    """COLUMN of forecast slots."""
-    state: Any
-    """COLUMN of the system state."""
-    delays: Any
-    """DELAY, shape (d,), d >= 1."""
-    terms: Any
+    queue: Table[Column]
+    """Columns of waiting jobs."""
+    running: Table[Column]
+    """Columns of running jobs."""
+    supply: Table[Column]
+    """Columns of forecast slots."""
+    state: Table[Column]
+    """Columns of the system state."""
+    delays: Table[Delay]
+    """Shape (d,), d >= 1."""
+    terms: Ints
     """Codes of the reward terms, shape (t,)."""
     queue_rows: int
     """Largest number of waiting jobs observed."""
@@ -59,15 +58,15 @@ class Layout(NamedTuple):
 class Seen(NamedTuple):
     """Buffers for the observations of the simulations that await a decision (see ``envs.batch.Observation``)."""
 
-    queue: Any
-    queue_offsets: Any
-    selectable: Any
-    running: Any
-    running_offsets: Any
-    supply: Any
-    slot: Any
-    state: Any
-    delays: Any
+    queue: Singles
+    queue_offsets: Ints
+    selectable: Bools
+    running: Singles
+    running_offsets: Ints
+    supply: Singles
+    slot: Ints
+    state: Singles
+    delays: Bools
 
 
 def _array(dtype: Any, dimensions: int) -> Any:
@@ -75,19 +74,21 @@ def _array(dtype: Any, dimensions: int) -> Any:
 
 
 LAYOUT_TYPE = types.NamedTuple(
-    [_array(COLUMN, 1)] * 4 + [_array(DELAY, 1), _array(N, 1)] + [types.int64] * 5 + [types.float64], Layout
-)
+    [_array(dtype_of(Column), 1)] * 4 + [_array(dtype_of(Delay), 1), _array(np.int64, 1)] + [types.int64] * 5
+    + [types.float64],
+    Layout,
+)  # fmt: skip
 """Compiled type of `Layout`."""
 SEEN_TYPE = types.NamedTuple(
-    [_array(np.float32, 2), _array(N, 1), _array(np.bool_, 1), _array(np.float32, 2), _array(N, 1),
-     _array(np.float32, 3), _array(N, 1), _array(np.float32, 2), _array(np.bool_, 2)],
+    [_array(np.float32, 2), _array(np.int64, 1), _array(np.bool_, 1), _array(np.float32, 2), _array(np.int64, 1),
+     _array(np.float32, 3), _array(np.int64, 1), _array(np.float32, 2), _array(np.bool_, 2)],
     Seen,
 )  # fmt: skip
 """Compiled type of `Seen`."""
 
 
 @compiled_small
-def fill_choices(s: Any, layout: Any, rows: int, selectable: Any, at: int, delays: Any) -> None:
+def fill_choices(s: State, layout: Layout, rows: int, selectable: Bools, at: int, delays: Bools) -> None:
     """Write which rows and which delays can be chosen.
 
     Args:
@@ -101,10 +102,9 @@ def fill_choices(s: Any, layout: Any, rows: int, selectable: Any, at: int, delay
     c = s.clock
     overdue = False
     for i in range(rows):
-        entry = s.queue[c.first + i]
-        fits = entry.processors <= c.free
-        selectable[at + i] = fits or not layout.only_fitting
-        if layout.wait and fits and c.now_s - s.jobs[entry.job].submit_s > layout.longest_hold_s:
+        can_start = fits(s.machine, s.queue.processors[c.first + i], c.now_s)
+        selectable[at + i] = can_start or not layout.only_fitting
+        if layout.wait and can_start and c.now_s - s.jobs[s.queue.job[c.first + i]].submit_s > layout.longest_hold_s:
             overdue = True
     if layout.wait:
         selectable[at + rows] = not overdue
@@ -113,7 +113,7 @@ def fill_choices(s: Any, layout: Any, rows: int, selectable: Any, at: int, delay
 
 
 @compiled
-def observe_one(s: Any, layout: Any, seen: Any, a: int) -> None:
+def observe_one(s: State, layout: Layout, seen: Seen, a: int) -> None:
     """Write the observation of one simulation to row ``a`` of ``seen``, whose offsets must be set."""
     at = seen.queue_offsets[a]
     rows = seen.queue_offsets[a + 1] - at - layout.wait
@@ -127,16 +127,19 @@ def observe_one(s: Any, layout: Any, seen: Any, a: int) -> None:
 
 
 @compiled
-def _act(s: Any, layout: Any, row: int, delay: int) -> None:
+def _act(s: State, layout: Layout, row: int, delay: int) -> None:
     c = s.clock
     if layout.wait and row == min(c.last - c.first, layout.queue_rows):
-        c.blocked = 1
+        apply(s, wait_until(np.inf))
     else:
-        place(s, c.first + row, layout.delays[delay].kind, layout.delays[delay].amount)
+        chosen = layout.delays[delay]
+        apply(s, Action(START_JOB, c.first + row, chosen.kind, chosen.amount))
     c.settled = 0
 
 
-def step(batch: Any, layout: Any, chosen: Any, actions: Any, seen: Any, going: Any, ended: Any, counts: Any) -> None:
+def step(
+    batch: Batch, layout: Layout, chosen: Ints, actions: Ints, seen: Seen, going: Ints, ended: Bools, counts: Ints
+) -> None:  # fmt: skip
     """Carry out one action in each chosen simulation, advance to the next decision, and write the observations.
 
     Processes one simulation at a time, so that its observation is written while its state is still in the CPU cache.
@@ -173,10 +176,10 @@ def step(batch: Any, layout: Any, chosen: Any, actions: Any, seen: Any, going: A
 
 
 @cache
-def compiled_step() -> Callable[..., None]:
-    """`step`, compiled or loaded from the cache on first use."""
-    numbers = _array(N, 1)
+def compiled_step(states: StateType) -> Callable[..., None]:
+    """`step` for a batch of states of a type, compiled or loaded from the cache on first use."""
+    numbers = _array(np.int64, 1)
     signature = types.void(
-        BATCH_TYPE, LAYOUT_TYPE, numbers, _array(N, 2), SEEN_TYPE, numbers, _array(np.bool_, 1), numbers
+        batch_type(states), LAYOUT_TYPE, numbers, _array(np.int64, 2), SEEN_TYPE, numbers, _array(np.bool_, 1), numbers
     )
     return cast(Callable[..., None], entry("batch-step", step, signature))

@@ -12,15 +12,16 @@ import shutil
 import sys
 import tempfile
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager, nullcontext, suppress
 from functools import cache
 from pathlib import Path
 from typing import Any, TypeVar, cast
 
-import numba
+import numba as _numba
 from llvmlite import binding as llvm
 from numba.core import config as _config
 
+numba: Any = _numba
 config: Any = _config
 """Numba's settings, which its type stubs lack."""
 
@@ -64,19 +65,20 @@ def cache_folder() -> Path:
 
 
 @contextmanager
-def announced(part: str) -> Iterator[None]:
+def announced(part: str, *, kept: bool = True) -> Iterator[None]:
     """Tell the user, on standard error, when a part of the engine is compiled for the first time.
 
     Args:
         part: what is being compiled, unique among the engine's parts.
+        kept: the machine code is kept, so this is said once.
     """
     marker = cache_folder() / f"{part}.compiled"
-    known = PLAIN or marker.exists()
+    known = PLAIN or (kept and marker.exists())
     if not known:
         clear = "\r\x1b[K" if sys.stderr and sys.stderr.isatty() else ""  # a line of progress may be there
         print(f"{clear}greenbatch: compiling the engine ({part}; once per version) ...", file=sys.stderr, flush=True)
     yield
-    if not known:
+    if kept and not known:
         with suppress(OSError):
             marker.touch()
 
@@ -112,8 +114,7 @@ def machine_code(
         "boundscheck": checked,
     }
     try:
-        decorate: Any = numba.njit
-        code = decorate(**options)(function)
+        code = numba.njit(**options)(function)
         if cached and not PLAIN:
             _forgive(code._cache)
         if signature is not None and not PLAIN:
@@ -129,39 +130,59 @@ ENTRIES: dict[str, Any] = {}
 
 
 def entry(
-    name: str, function: Callable[..., Any], signature: Any, *, rule: bool = False, allocates: bool = False
-) -> Any:
+    name: str, function: Callable[..., Any], signature: Any, *, allocates: bool = False, told: bool = True
+) -> Any:  # fmt: skip
     """An entry point of the engine, compiled or loaded from the cache.
 
     Args:
         name: unique among the engine's entry points.
         function: what it does.
         signature: its types. Arguments of other types are not detected: a check would cost more than a step.
-        rule: it is a rule, which is passed as a compiled function and creates arrays.
         allocates: see `machine_code`.
+        told: tell the user when it is compiled for the first time; False if that takes a second at most.
     """
-    with announced(name):
-        ENTRIES[name] = code = machine_code(function, signature, allocates=rule or allocates)
-    return code if PLAIN or rule else code.overloads[signature.args].entry_point
+    with announced(name, kept=is_ours(signature.args)) if told else nullcontext():
+        ENTRIES[name] = code = machine_code(function, signature, allocates=allocates)
+    return code if PLAIN else code.overloads[signature.args].entry_point
+
+
+def is_ours(kind: Any) -> bool:
+    """Whether a type, or each of several, is made of this package's classes only, so that its code can be cached.
+
+    The cache would not notice a change in a class or function elsewhere.
+    """
+    if isinstance(kind, tuple | list):
+        return all(map(is_ours, kind))
+    made = getattr(kind, "instance_class", None)
+    if made is not None and not made.__module__.startswith(f"{__package__.partition('.')[0]}."):
+        return False
+    return is_ours(kind.types) if isinstance(kind, numba.types.BaseTuple) else True
 
 
 def _forgive(on_disk: Any) -> None:
-    """Make a function ignore its cache if a cache file is damaged or cannot be written."""
+    """Make a function ignore its cache if a file is damaged or cannot be written, or for types of other packages."""
     load, save = on_disk.load_overload, on_disk.save_overload
 
-    def load_or_compile(*what: Any) -> Any:
+    def load_or_compile(signature: Any, *what: Any) -> Any:
+        if not is_ours(_arguments(signature)):
+            return None
         try:
-            return load(*what)
+            return load(signature, *what)
         except Exception:  # noqa: BLE001  (reading a damaged pickle raises anything)
             with suppress(OSError):
                 on_disk.flush()
             return None
 
-    def save_if_possible(*what: Any) -> None:
-        with suppress(OSError):
-            save(*what)
+    def save_if_possible(signature: Any, *what: Any) -> None:
+        if is_ours(_arguments(signature)):
+            with suppress(OSError):
+                save(signature, *what)
 
     on_disk.load_overload, on_disk.save_overload = load_or_compile, save_if_possible
+
+
+def _arguments(signature: Any) -> Any:
+    return getattr(signature, "args", signature)
 
 
 def compiled(function: Function) -> Function:
@@ -172,14 +193,6 @@ def compiled(function: Function) -> Function:
 def compiled_small(function: Function) -> Function:
     """Compile a small function of the engine and inline its machine code into its callers (decorator)."""
     return cast(Function, machine_code(function, small=True))
-
-
-def written_in(function: Function) -> Function:
-    """Inline the source of an engine function into its callers before they are compiled (decorator).
-
-    For functions that return what compiled code cannot return: a tuple with records.
-    """
-    return cast(Function, numba.njit(inline="always")(function))
 
 
 def compiled_allocating(function: Function) -> Function:

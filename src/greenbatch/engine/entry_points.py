@@ -1,24 +1,25 @@
-"""The compiled entry points: each is compiled or loaded from the cache on first use."""
+"""The compiled entry points: each is compiled or loaded from the cache on first use, for the kinds of parts given."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from functools import cache
 from typing import Any, cast
 
-import numpy as np
-from numba import types as _types
-from numpy.typing import NDArray
+import numba as _numba
 
-from greenbatch.engine.compile import PLAIN, entry, machine_code
-from greenbatch.engine.conservative import run_conservative
-from greenbatch.engine.stacked import STATE_TYPE
-from greenbatch.engine.state import NO_DELAY, Queue
-from greenbatch.engine.step import advance, choose, place
+from greenbatch.engine.compile import PLAIN, entry, is_ours, machine_code
+from greenbatch.engine.decide import Rule, decide
+from greenbatch.engine.events import next_wake_s
+from greenbatch.engine.interface import Queue
+from greenbatch.engine.records import Floats
+from greenbatch.engine.stacked import StateType, type_of
+from greenbatch.engine.state import State
+from greenbatch.engine.step import Action, advance, apply, is_due
 
-types: Any = _types
-
-Rule = Callable[[Queue], NDArray[np.float64]]
+numba: Any = _numba
+types: Any = _numba.types
 
 _COLUMN = types.Array(types.float64, 1, "C")
 QUEUE_TYPE = types.NamedTuple([types.float64] * 3 + [_COLUMN] * 6, Queue)
@@ -27,52 +28,108 @@ RULE_TYPE = types.FunctionType(_COLUMN(QUEUE_TYPE))
 """Compiled type of a rule: passed as a function, so that the engine is compiled once for all rules."""
 
 
-def _priority(s: Any, rule: Any) -> None:
+def _run(s: State, decider: Any) -> None:
+    """The one loop: until all jobs have ended, or the status says why not."""
     while advance(s):
-        place(s, choose(s, rule), NO_DELAY, 0.0)
+        decide(decider, s)
 
 
-def _conservative(s: Any, rule: Any) -> None:
-    run_conservative(s, rule)
+def _decide(s: State, decider: Any) -> None:
+    decide(decider, s)
 
 
-def _advance(s: Any) -> bool:
+def _settle(s: State, decider: Any) -> float:
+    """Make all decisions that are due at this instant; return when the next wake-up is. [s]"""
+    while is_due(s):
+        decide(decider, s)
+    return float(next_wake_s(s))
+
+
+def _advance(s: State) -> bool:
     return bool(advance(s))
 
 
-def _place(s: Any, position: int, delay: int, amount: float) -> None:
-    place(s, position, delay, amount)
+def _is_due(s: State) -> bool:
+    return bool(is_due(s))
 
 
-def _no_rule(queue: Queue) -> NDArray[np.float64]:
+def _wake_s(s: State) -> float:
+    return float(next_wake_s(s))
+
+
+def _apply(s: State, kind: int, position: int, delay: int, amount: float) -> None:
+    apply(s, Action(kind, position, delay, amount))
+    s.clock.settled = 0
+
+
+def _without_rule(queue: Queue) -> Floats:
     return queue.wait_s
 
 
-_RUN = types.void(STATE_TYPE, RULE_TYPE)
-_PARTS: dict[str, tuple[Callable[..., Any], Any]] = {
-    "priority": (_priority, _RUN),
-    "conservative": (_conservative, _RUN),
-    "advance": (_advance, types.boolean(STATE_TYPE)),
-    "place": (_place, types.void(STATE_TYPE, types.int64, types.int64, types.float64)),
-    "no-rule": (_no_rule, _COLUMN(QUEUE_TYPE)),
+_WITH_DECIDER: dict[str, tuple[Callable[..., Any], Any]] = {
+    "run": (_run, types.void), "decide": (_decide, types.void), "settle": (_settle, types.float64),
+}  # fmt: skip
+_STEPS: dict[str, tuple[Callable[..., Any], Any, tuple[Any, ...]]] = {
+    "advance": (_advance, types.boolean, ()),
+    "is-due": (_is_due, types.boolean, ()),
+    "wake": (_wake_s, types.float64, ()),
+    "apply": (_apply, types.void, (types.int64, types.int64, types.int64, types.float64)),
 }
 
 
-@cache
-def part(name: str) -> Callable[..., Any]:
-    """A compiled entry point of the engine, compiled on first use.
+def with_decider(name: str, state: State, decider: Any) -> Callable[..., Any]:
+    """Compiled code that asks a decider, ``(state, decider)``.
 
-    ``priority`` and ``conservative`` simulate to the end: ``(state, rule)``; ``advance`` and ``place`` are the steps of
-    a session (see `engine.step`); ``no-rule`` is passed instead of a rule if jobs have fixed scores.
+    Args:
+        name: ``run`` simulates until all jobs have ended or the log is full; ``decide`` makes one decision; ``settle``
+            makes all that are due now and returns the next wake-up.
+        state: a state; its parts choose the code.
+        decider: the decider, see `engine.decide`.
     """
-    function, signature = _PARTS[name]
-    return cast(Callable[..., Any], entry(name, function, signature, rule=name == "no-rule"))
+    return _compiled_with_decider(name, type_of(state), type_of_decider(decider))
+
+
+def step(name: str, state: State) -> Callable[..., Any]:
+    """Compiled code that takes a state: ``advance``, ``is-due``, ``wake`` or ``apply`` (see `engine.step`)."""
+    return _compiled_step(name, type_of(state))
 
 
 @cache
-def compiled_pass(name: str, run: Callable[..., None], inputs: tuple[Any, ...], *, allocates: bool) -> Any:
-    """The code of a `Pass`, ``(state, *inputs)``, compiled or loaded from the cache on first use."""
-    return entry(name, run, types.void(STATE_TYPE, *inputs), allocates=allocates)
+def _compiled_with_decider(name: str, state: StateType, decider: Any) -> Callable[..., Any]:
+    function, result = _WITH_DECIDER[name]
+    kind = re.sub(r"(?<=[a-z])(?=[A-Z])", "-", decider.instance_class.__name__).lower()
+    shown = _named(kind if name == "run" else f"{name}-{kind}", state)
+    return cast(Callable[..., Any], entry(shown, function, result(state, decider)))
+
+
+@cache
+def _compiled_step(name: str, state: StateType) -> Callable[..., Any]:
+    function, result, others = _STEPS[name]
+    return cast(Callable[..., Any], entry(_named(name, state), function, result(state, *others)))
+
+
+def _named(name: str, state: StateType) -> str:
+    """The name of an entry point, with the kinds of parts that are not this package's."""
+    foreign = [each.instance_class.__name__ for each in state.types if not is_ours(each)]
+    return "-".join([name, *foreign])
+
+
+_DECIDERS: dict[type, Any] = {}
+
+
+def type_of_decider(decider: Any) -> Any:
+    """Numba's type of a decider; a class of deciders always has fields of the same types."""
+    made = type(decider)
+    if made not in _DECIDERS:
+        kinds = [RULE_TYPE if callable(each) else numba.typeof(each) for each in decider]
+        _DECIDERS[made] = types.BaseTuple.from_types(kinds, made) if kinds else types.NamedTuple([], made)
+    return _DECIDERS[made]
+
+
+@cache
+def no_rule() -> Rule:
+    """What is passed instead of a rule if the scores of jobs are fixed."""
+    return cast(Rule, machine_code(_without_rule, _COLUMN(QUEUE_TYPE), allocates=True))
 
 
 def compile_rule(function: Rule, *, cached: bool) -> Rule:

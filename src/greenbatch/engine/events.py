@@ -1,38 +1,108 @@
-"""Events: which one is next, and their order at the same instant.
+"""Events: which one is next, their order at the same instant, and what each does.
 
 All ties are resolved here. At equal times, an arrival comes before a completion (after it under ``completion_first``),
-and both come before a wake-up (a change of supply, a tick, the end of a delay). Simultaneous arrivals are ordered by
-job id, simultaneous completions by order of starting. The clock never goes backward.
+and both come before a wake-up (a change of supply or of the machine, a tick, the end of a delay). Simultaneous arrivals
+are ordered by job id, simultaneous completions by order of starting. The clock never goes backward.
 """
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
+from greenbatch.engine.codes import ARRIVAL, COMPLETION, END, GREEN, NOTHING, SUPPLY_EXHAUSTED, WAKE_UP
 from greenbatch.engine.compile import compiled, compiled_small
-from greenbatch.engine.queue import complete, enqueue
-
-ARRIVAL, COMPLETION, WAKE_UP, NOTHING = 0, 1, 2, 3
+from greenbatch.engine.log import note
+from greenbatch.engine.machine.protocol import give, next_change_s, take
+from greenbatch.engine.power.protocol import LEFT_THE_SERIES, flow
+from greenbatch.engine.power.slots import next_edge_s
+from greenbatch.engine.queue import dequeue, enqueue
+from greenbatch.engine.running import add_running, remove_first_ending
+from greenbatch.engine.state import State
 
 
 @compiled_small
-def next_arrival_s(s: Any) -> float:
+def next_arrival_s(s: State) -> float:
     """Time of the next submission, infinite after the last. [s]"""
     c = s.clock
     return s.jobs[s.arrivals[c.arrived]].submit_s if c.arrived < s.arrivals.shape[0] else np.inf
 
 
 @compiled_small
-def next_completion_s(s: Any) -> float:
+def next_completion_s(s: State) -> float:
     """Time of the next completion, infinite if nothing runs. [s]"""
     c = s.clock
-    return s.running[c.running_first].end_s if c.running > 0 else np.inf
+    return s.ending[c.ending_first].end_s if c.running > 0 else np.inf
 
 
 @compiled_small
-def next_event(s: Any, wake_s: float) -> int:
+def next_supply_change_s(s: State) -> float:
+    """Start of the next supply slot, infinite without a site. [s]"""
+    slots = s.power.slots
+    return next_edge_s(s.clock.now_s, slots.origin_s, slots.step_s) if slots.count > 0 else np.inf
+
+
+@compiled_small
+def next_wake_s(s: State) -> float:
+    """Time of the next wake-up while jobs wait: only those that a job, the policy or the rules ask for. [s]"""
+    c, rules = s.clock, s.rules
+    wake_s = next_change_s(s.machine, c.now_s)
+    if c.committed < 0:
+        wake_s = min(wake_s, c.wake_s)
+        if rules.tick_s > 0.0:
+            wake_s = min(wake_s, next_edge_s(c.now_s, 0.0, rules.tick_s))
+        return min(wake_s, next_supply_change_s(s)) if rules.wake_at_supply else wake_s
+    if c.held or (c.wake_at_end and c.now_s < c.until_s):
+        wake_s = min(wake_s, c.until_s)
+    return min(wake_s, next_supply_change_s(s)) if rules.backfill == GREEN else wake_s
+
+
+@compiled
+def accrue(s: State) -> None:
+    """Enter the energy used since the last call in the ledger, at the load that the machine had since then."""
+    c = s.clock
+    if not np.isnan(c.accrued_s) and c.accrued_s < c.now_s:
+        pieces = flow(s.power, s.machine.totals.load_w, c.accrued_s, c.now_s, s.ledger, s.scratch.pieces, 0)
+        if pieces == LEFT_THE_SERIES:
+            c.status = SUPPLY_EXHAUSTED
+    c.accrued_s = c.now_s
+
+
+@compiled_small
+def start(s: State, position: int, kind: int) -> int:
+    """Start the waiting job at a queue position now; return the position that follows it.
+
+    Args:
+        s: the state.
+        position: the job, which must fit.
+        kind: START if the policy chose it, BACKFILL if it starts ahead of a blocked job.
+    """
+    c = s.clock
+    number = s.queue.job[position]
+    following = dequeue(s, position)
+    if s.rules.accrue:
+        accrue(s)
+    add_running(s, number)
+    take(s.machine, s.jobs[number].processors, s.jobs[number].power_w)
+    c.started += 1
+    note(s, kind, number, s.machine.totals.load_w)
+    return following
+
+
+@compiled_small
+def complete(s: State) -> None:
+    """End the running job with the earliest end, which the clock must have reached."""
+    c = s.clock
+    if s.rules.accrue:
+        accrue(s)
+    done = remove_first_ending(s)
+    if done.requested_end_s != c.now_s:
+        c.early = 1
+    give(s.machine, done.processors, s.jobs[done.job].power_w, c.running == 0)
+    note(s, END, done.job, s.machine.totals.load_w)
+
+
+@compiled_small
+def next_event(s: State, wake_s: float) -> int:
     """Advance the clock to the next event, carry it out and return its kind.
 
     Args:
@@ -43,7 +113,7 @@ def next_event(s: Any, wake_s: float) -> int:
     arrival_s, completion_s = next_arrival_s(s), next_completion_s(s)
     if arrival_s == np.inf and completion_s == np.inf and wake_s == np.inf:
         return NOTHING
-    if s.set.completion_first and completion_s == arrival_s:
+    if s.rules.completion_first and completion_s == arrival_s:
         arrival_s = np.inf
     if arrival_s <= completion_s and arrival_s <= wake_s:
         c.now_s = max(c.now_s, arrival_s)
@@ -59,44 +129,14 @@ def next_event(s: Any, wake_s: float) -> int:
 
 
 @compiled_small
-def step(s: Any, wake_s: float) -> int:
+def next_instant(s: State, wake_s: float) -> int:
     """The next event or, under the ``per_instant`` rule, all events of the next instant.
 
     Returns its kind, or COMPLETION if there were several, because the whole queue must then be considered.
     """
     kind = next_event(s, wake_s)
-    if s.set.per_instant and kind != NOTHING:
+    if s.rules.per_instant and kind != NOTHING:
         while min(next_arrival_s(s), next_completion_s(s)) <= s.clock.now_s:
             next_event(s, np.inf)
             kind = COMPLETION
     return kind
-
-
-@compiled_small
-def next_supply_change_s(s: Any) -> float:
-    """Start of the next supply slot, infinite without a site. [s]"""
-    if s.set.supply_slots == 0:
-        return np.inf
-    slot = np.floor((s.clock.now_s - s.set.supply_origin_s) / s.set.supply_step_s)
-    change_s = s.set.supply_origin_s + (slot + 1.0) * s.set.supply_step_s
-    return float(change_s) if change_s > s.clock.now_s else float(change_s + s.set.supply_step_s)
-
-
-@compiled_small
-def tick_after(time_s: float, tick_s: float) -> float:
-    """The first multiple of a tick after a time, also if a fractional tick is rounded. [s]"""
-    after_s = (np.floor(time_s / tick_s) + 1.0) * tick_s
-    return float(after_s) if after_s > time_s else float(after_s + tick_s)
-
-
-@compiled_small
-def next_tick_s(s: Any) -> float:
-    """Next multiple of the tick, infinite for tick 0. [s]"""
-    return tick_after(s.clock.now_s, s.set.tick_s) if s.set.tick_s > 0 else np.inf
-
-
-@compiled
-def drain(s: Any) -> None:
-    """End all running jobs, in time order."""
-    while s.clock.running > 0:
-        next_event(s, np.inf)

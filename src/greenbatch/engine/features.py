@@ -14,11 +14,12 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from greenbatch.engine.compile import compiled, compiled_small
-from greenbatch.engine.forecast import forecast_w, project_surplus, slot_at
-from greenbatch.engine.state import F, N
-
-COLUMN = np.dtype([("feature", N), ("scale", F), ("floor", F), ("ceiling", F), ("log", N)])
-"""One column of an observation: its feature and its normalizer."""
+from greenbatch.engine.forecast import project_surplus
+from greenbatch.engine.machine.protocol import fits
+from greenbatch.engine.power.protocol import forecast_w
+from greenbatch.engine.power.slots import slot_at, slot_start_s
+from greenbatch.engine.records import Column, Job, Table
+from greenbatch.engine.state import State
 
 
 class Feature(NamedTuple):
@@ -88,11 +89,11 @@ STATE_FEATURES: dict[str, Feature] = {
 
 DAY_S = 86_400.0
 _RAW, _POWER, _REQUESTED, _BROWN = range(4)
-"""Rows of ``State.columns`` that are scratch memory here."""
+"""Rows of ``scratch.columns`` that are scratch memory here."""
 
 
 @compiled_small
-def _encode(column: Any, raw: float) -> float:
+def _encode(column: Column, raw: float) -> float:
     if np.isnan(raw):
         return 1.0
     value = raw / column.scale
@@ -102,19 +103,19 @@ def _encode(column: Any, raw: float) -> float:
 
 
 @compiled_small
-def _brown_energy(s: Any, rows: int) -> None:
+def _brown_energy(s: State, rows: int) -> None:
     """Write the extra brown energy of starting each visible waiting job now to scratch memory. [J]"""
     c = s.clock
-    power_w, requested_s, brown_j = s.columns[_POWER], s.columns[_REQUESTED], s.columns[_BROWN]
+    power_w, requested_s, brown_j = s.scratch.columns[_POWER], s.scratch.columns[_REQUESTED], s.scratch.columns[_BROWN]
     longest_s = 0.0
     for i in range(rows):
-        entry = s.queue[c.first + i]
-        power_w[i], requested_s[i], brown_j[i] = s.jobs[entry.job].power_w, entry.requested_s, 0.0
-        longest_s = max(longest_s, entry.requested_s)
+        power_w[i], requested_s[i] = s.jobs[s.queue.job[c.first + i]].power_w, s.queue.requested_s[c.first + i]
+        brown_j[i] = 0.0
+        longest_s = max(longest_s, requested_s[i])
     project_surplus(s, c.now_s, c.now_s + longest_s)
     passed_s = 0.0
     for k in range(c.segments):
-        length_s, surplus_w = s.segments[k].length_s, s.segments[k].surplus_w
+        length_s, surplus_w = s.scratch.surplus[k].length_s, s.scratch.surplus[k].surplus_w
         for i in range(rows):
             seconds = min(max(requested_s[i] - passed_s, 0.0), length_s)
             brown_j[i] += max(power_w[i] - surplus_w, 0.0) * seconds
@@ -122,7 +123,7 @@ def _brown_energy(s: Any, rows: int) -> None:
 
 
 @compiled_small
-def _raw_of_job(s: Any, job: Any, feature: int) -> float:  # noqa: PLR0911  (compiled code has no tables of functions)
+def _raw_of_job(s: State, job: Job, feature: int) -> float:  # noqa: PLR0911  (compiled code has no tables of functions)
     """A feature of one waiting job that depends only on the job and the clock."""
     if feature == WAIT:
         return float(s.clock.now_s - job.submit_s)
@@ -137,16 +138,16 @@ def _raw_of_job(s: Any, job: Any, feature: int) -> float:  # noqa: PLR0911  (com
     if feature == SLOWDOWN:
         return float((s.clock.now_s - job.submit_s + job.requested_s) / max(job.requested_s, 10.0))
     if feature == AREA:
-        return float(job.requested_s * job.processors / s.set.processors)
+        return float(job.requested_s * job.processors / s.machine.totals.processors)
     return float(job.user) if job.user >= 0 else np.nan
 
 
 @compiled
-def _until_fits(s: Any, rows: int, idle: bool) -> None:
+def _until_fits(s: State, rows: int, idle: bool) -> None:
     """Write the time until each visible waiting job fits, or the free processor time until then, to scratch. [s]"""
-    c, raw = s.clock, s.columns[_RAW]
+    c, raw = s.clock, s.scratch.columns[_RAW]
     for i in range(rows):
-        wanted, free, at_s, free_s = s.queue[c.first + i].processors, c.free, c.now_s, 0.0
+        wanted, free, at_s, free_s = s.queue.processors[c.first + i], s.machine.totals.free, c.now_s, 0.0
         for k in range(c.expected_first, c.expected_first + c.running):
             if free >= wanted:
                 break
@@ -154,37 +155,38 @@ def _until_fits(s: Any, rows: int, idle: bool) -> None:
             free_s += free * max(entry.end_s - at_s, 0.0)
             at_s = max(entry.end_s, at_s)
             free += entry.processors
-        raw[i] = free_s / s.set.processors if idle else at_s - c.now_s
+        raw[i] = free_s / s.machine.totals.processors if idle else at_s - c.now_s
 
 
 @compiled_small
-def _raw_of_queue(s: Any, feature: int, rows: int) -> None:
+def _raw_of_queue(s: State, feature: int, rows: int) -> None:
     """Write one feature of the visible waiting jobs to scratch memory."""
-    c, raw = s.clock, s.columns[_RAW]
+    c, columns = s.clock, s.scratch.columns
+    raw = columns[_RAW]
     if feature == IS_BROWN:
         for i in range(rows):
-            raw[i] = 0.0 if s.columns[_BROWN, i] == 0.0 else 1.0
+            raw[i] = 0.0 if columns[_BROWN, i] == 0.0 else 1.0
     elif feature == BROWN_RATIO:
         for i in range(rows):
-            brown_j = s.columns[_BROWN, i]
-            raw[i] = 0.0 if brown_j == 0.0 else brown_j / (s.columns[_POWER, i] * s.columns[_REQUESTED, i])
+            brown_j, power_w, requested_s = columns[_BROWN, i], columns[_POWER, i], columns[_REQUESTED, i]
+            raw[i] = 0.0 if brown_j == 0.0 else brown_j / (power_w * requested_s)
     elif feature == FITS:
         for i in range(rows):
-            raw[i] = 1.0 if s.queue[c.first + i].processors <= c.free else 0.0
+            raw[i] = 1.0 if fits(s.machine, s.queue.processors[c.first + i], c.now_s) else 0.0
     elif feature == IS_WAIT:
         raw[:rows] = 0.0
     elif UNTIL_FITS <= feature <= IDLE_UNTIL_FITS:
         _until_fits(s, rows, feature == IDLE_UNTIL_FITS)
     elif REQUESTED_MEMORY <= feature <= EXECUTABLE:
         for i in range(rows):
-            raw[i] = s.attributes[s.queue[c.first + i].job, feature - REQUESTED_MEMORY]
+            raw[i] = s.attributes[s.queue.job[c.first + i], feature - REQUESTED_MEMORY]
     else:
         for i in range(rows):
-            raw[i] = _raw_of_job(s, s.jobs[s.queue[c.first + i].job], feature)
+            raw[i] = _raw_of_job(s, s.jobs[s.queue.job[c.first + i]], feature)
 
 
 @compiled_small
-def fill_queue(s: Any, columns: Any, rows: int, wait: bool, out: Any, at: int) -> None:
+def fill_queue(s: State, columns: Table[Column], rows: int, wait: bool, out: Any, at: int) -> None:
     """Encode the first waiting jobs in order of submission.
 
     Args:
@@ -203,13 +205,13 @@ def fill_queue(s: Any, columns: Any, rows: int, wait: bool, out: Any, at: int) -
         column = columns[k]
         _raw_of_queue(s, column.feature, rows)
         for i in range(rows):
-            out[at + i, k] = _encode(column, s.columns[_RAW, i])
+            out[at + i, k] = _encode(column, s.scratch.columns[_RAW, i])
         if wait:
             out[at + rows, k] = 1.0 if column.feature == IS_WAIT else 0.0
 
 
 @compiled_small
-def fill_running(s: Any, columns: Any, rows: int, out: Any, at: int) -> None:
+def fill_running(s: State, columns: Table[Column], rows: int, out: Any, at: int) -> None:
     """Encode the first running jobs in order of requested end; arguments as for `fill_queue`."""
     c = s.clock
     for i in range(rows):
@@ -228,52 +230,52 @@ def fill_running(s: Any, columns: Any, rows: int, out: Any, at: int) -> None:
 
 
 @compiled_small
-def fill_supply(s: Any, columns: Any, rows: int, out: Any) -> int:
+def fill_supply(s: State, columns: Table[Column], rows: int, out: Any) -> int:
     """Encode forecast slots to ``out``, float32, shape (rows, k); return the number of the current slot."""
-    now_s, p = s.clock.now_s, s.set
-    current = slot_at(s, now_s)
+    now_s, slots = s.clock.now_s, s.power.slots
+    current = slot_at(slots, now_s)
     for i in range(rows):
-        begin_s = max(now_s, p.supply_origin_s + (current + i) * p.supply_step_s)
+        begin_s = max(now_s, slot_start_s(slots, current + i))
         for k in range(columns.shape[0]):
             if columns[k].feature == SLOT_LENGTH:
-                raw = p.supply_origin_s + (current + i + 1.0) * p.supply_step_s - begin_s
+                raw = slot_start_s(slots, current + i + 1.0) - begin_s
             else:
-                raw = forecast_w(s, current + i, current)
+                raw = forecast_w(s.power, s.clock, current + i, current)
             out[i, k] = _encode(columns[k], raw)
     return current
 
 
 @compiled
-def queued_work_s(s: Any) -> float:
+def queued_work_s(s: State) -> float:
     """Requested processor-seconds of the waiting jobs per processor of the cluster. [s]"""
     work_s = 0.0
     for i in range(s.clock.first, s.clock.last):
-        work_s += s.queue[i].requested_s * s.queue[i].processors
-    return float(work_s / s.set.processors)
+        work_s += s.queue.requested_s[i] * s.queue.processors[i]
+    return float(work_s / s.machine.totals.processors)
 
 
 @compiled
-def running_work_s(s: Any) -> float:
+def running_work_s(s: State) -> float:
     """Processor-seconds that running jobs still hold by requested ends, per processor of the cluster. [s]"""
     c, work_s = s.clock, 0.0
     for i in range(c.expected_first, c.expected_first + c.running):
         work_s += max(0.0, s.expected[i].end_s - c.now_s) * s.expected[i].processors
-    return float(work_s / s.set.processors)
+    return float(work_s / s.machine.totals.processors)
 
 
 @compiled_small
-def fill_state(s: Any, columns: Any, out: Any) -> None:
+def fill_state(s: State, columns: Table[Column], out: Any) -> None:
     """Encode the system state to ``out``, float32, shape (k,)."""
     c = s.clock
     for k in range(columns.shape[0]):
         feature, raw = columns[k].feature, 0.0
         if feature == FREE_SHARE:
-            raw = c.free / s.set.processors
+            raw = s.machine.totals.free / s.machine.totals.processors
         elif feature == LOAD:
-            raw = c.load_w
+            raw = s.machine.totals.load_w
         elif feature == SUPPLY_NOW:
-            current = slot_at(s, c.now_s)
-            raw = forecast_w(s, current, current)
+            current = slot_at(s.power.slots, c.now_s)
+            raw = forecast_w(s.power, s.clock, current, current)
         elif feature == QUEUE_LENGTH:
             raw = float(c.last - c.first)
         elif feature == QUEUED_WORK:
@@ -281,9 +283,9 @@ def fill_state(s: Any, columns: Any, out: Any) -> None:
         elif feature == RUNNING_WORK:
             raw = running_work_s(s)
         elif feature == HOUR_SINE:
-            raw = np.sin((c.now_s - s.set.supply_origin_s) * (2.0 * np.pi / DAY_S))
+            raw = np.sin((c.now_s - s.power.slots.origin_s) * (2.0 * np.pi / DAY_S))
         elif feature == HOUR_COSINE:
-            raw = np.cos((c.now_s - s.set.supply_origin_s) * (2.0 * np.pi / DAY_S))
+            raw = np.cos((c.now_s - s.power.slots.origin_s) * (2.0 * np.pi / DAY_S))
         else:
             raw = c.now_s - c.arrived_s
         out[k] = _encode(columns[k], raw)

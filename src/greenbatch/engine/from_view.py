@@ -7,7 +7,7 @@ end, the forecast and the clock. Nothing else is required, so a view of a live q
 from __future__ import annotations
 
 from functools import cache
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from numba import types as _types
@@ -15,71 +15,76 @@ from numba import types as _types
 from greenbatch.engine.batch import LAYOUT_TYPE, SEEN_TYPE, Layout, Seen, observe_one
 from greenbatch.engine.compile import entry
 from greenbatch.engine.interface import View
-from greenbatch.engine.stacked import STATE_TYPE
-from greenbatch.engine.state import CLOCK, JOB, QUEUED, RANKED, RUNNING, SEGMENT, SETTINGS, SLOT, STEP, N, State
+from greenbatch.engine.machine.pool import Pool
+from greenbatch.engine.power.supplied import Supplied
+from greenbatch.engine.records import MachineTotals, Slots, table_of
+from greenbatch.engine.stacked import StateType, type_of
+from greenbatch.engine.state import State, allocate, log_rows
 
 types: Any = _types
 
 
-def _records(array: Any) -> Any:
-    return array.view(np.recarray)
-
-
-_UNUSED: dict[str, Any] = {
-    "arrivals": np.zeros(0, N), "running": _records(np.zeros(0, RUNNING)), "profile": _records(np.zeros(0, STEP)),
-    "plan": _records(np.zeros(0, SLOT)), "ranked": _records(np.zeros(0, RANKED)), "started": np.zeros(0, N),
-}  # fmt: skip
-"""Parts of a state that describe the course of a simulation."""
-
-
 def state_of(view: View) -> State:
-    """Convert a view to the state of a simulation, with only the parts that features are computed from.
+    """Convert a view to the state of a simulation at that moment, in which requested times stand for run times.
 
-    Row ``i`` of ``jobs`` is the ``i``-th waiting job; running jobs have no row there. Start and end times, actual run
-    times and everything else about the course of a simulation are zero.
+    Rows of ``jobs`` are the waiting jobs in order, then the running jobs.
     """
     queue, running = view.queue, view.running
     q, r = queue.submit_s.shape[0], running.expected_end_s.shape[0]
-    jobs, waiting, expected = np.zeros(max(q, 1), JOB), np.zeros(q + 1, QUEUED), np.zeros(max(r, 1), RUNNING)
-    for column in ("submit_s", "power_w", "user"):
-        jobs[column][:q] = getattr(queue, column)
-    jobs["requested_s"][:q], jobs["processors"][:q] = queue.requested_time_s, queue.processors
-    waiting["job"][:q], waiting["processors"][:q] = np.arange(q), queue.processors
-    waiting["requested_s"][:q] = queue.requested_time_s
-    expected["end_s"][:r], expected["processors"][:r] = running.expected_end_s, running.processors
-    expected["power_w"][:r] = running.power_w
-    clock, fixed = np.zeros(1, CLOCK), np.zeros(1, SETTINGS)
-    clock["now_s"], clock["free"], clock["load_w"] = view.now_s, view.nodes.free_processors.sum(), view.load_w
-    clock["arrived_s"], clock["last"], clock["running"] = view.last_submission_s, q, r
-    fixed["processors"], fixed["idle_w"] = view.nodes.processors.sum(), view.nodes.idle_power_w.sum()
-    supply_w, breaks = _forecast(view, fixed)
-    return State(
-        jobs=_records(jobs), queue=_records(waiting), expected=_records(expected),
-        segments=_records(np.zeros(r + 4 + breaks, SEGMENT)), columns=np.zeros((6, max(q, 1))),
-        attributes=np.column_stack(view.attributes).astype(np.float64, copy=False), supply_w=supply_w,
-        set=_records(fixed)[0], clock=_records(clock)[0], **_UNUSED,
-    )  # fmt: skip
+    longest_s = float(queue.requested_time_s.max(initial=0.0))
+    slots = view.supply.renewable_w.shape[0]
+    breaks = int(longest_s / view.supply.step_s) if slots else 0
+    state = allocate(q + r, r + 4 + breaks, _machine(view), _power(view), log_rows(q + r))
+    jobs: Any = state.jobs
+    jobs.submit_s[:q], jobs.power_w[:q], jobs.user[:q] = queue.submit_s, queue.power_w, queue.user
+    jobs.requested_s[:q], jobs.processors[:q] = queue.requested_time_s, queue.processors
+    jobs.requested_s[q:], jobs.processors[q:] = running.expected_end_s - running.start_s, running.processors
+    jobs.submit_s[q:], jobs.power_w[q:], jobs.user[q:] = running.start_s, running.power_w, -1
+    jobs.run_s = jobs.requested_s
+    jobs.promised_s = jobs.planned_s = np.nan
+    waiting = state.queue
+    waiting.job[:q], waiting.processors[:q] = np.arange(q), queue.processors
+    waiting.requested_s[:q] = queue.requested_time_s
+    for table in (state.expected, state.ending):
+        rows: Any = table
+        rows.end_s[:r], rows.processors[:r], rows.job[:r] = running.expected_end_s, running.processors, q + np.arange(r)
+    expected, ending = cast(Any, state.expected), cast(Any, state.ending)
+    expected.power_w[:r], expected.start_s[:r] = running.power_w, running.start_s
+    ending.requested_end_s[:r] = running.expected_end_s
+    state.attributes[:q] = np.column_stack(view.attributes)
+    clock = state.clock
+    clock.now_s, clock.last, clock.running = view.now_s, q, r
+    clock.arrived_s, clock.arrived = view.last_submission_s, view.submitted
+    clock.committed = clock.head = -1
+    clock.wake_s, clock.accrued_s = np.inf, np.nan
+    return state
 
 
-def _forecast(view: View, fixed: Any) -> tuple[Any, int]:
-    """Fill in the settings of a view's forecast; return it as a repeating series, and the slots of the longest job.
+def _machine(view: View) -> Pool:
+    totals = table_of(MachineTotals, 1)[0]
+    totals.processors, totals.free = view.nodes.processors.sum(), view.nodes.free_processors.sum()
+    totals.load_w, totals.base_power_w = view.load_w, view.nodes.idle_power_w.sum()
+    return Pool(totals)
+
+
+def _power(view: View) -> Supplied:
+    """A view's forecast as a repeating series.
 
     The current slot keeps its number on the clock, so that the forecast beyond the view's window repeats that window.
     """
-    supply = view.supply
-    slots = supply.renewable_w.shape[0]
-    if slots == 0:
-        return np.zeros(1), 0
-    fixed["supply_step_s"], fixed["supply_origin_s"] = supply.step_s, supply.origin_s
-    fixed["supply_slots"] = fixed["forecast_slots"] = slots
-    fixed["supply_repeat"] = 1
+    supply, slots = view.supply, table_of(Slots, 1)[0]
+    count = supply.renewable_w.shape[0]
+    slots.step_s = 1.0
+    if count == 0:
+        return Supplied(slots, np.zeros(1))
+    slots.step_s, slots.origin_s, slots.repeat = supply.step_s, supply.origin_s, 1
+    slots.count = slots.forecast = count
     power_w = np.asarray(supply.renewable_w, dtype=np.float64)
-    first = int((view.now_s - supply.origin_s) // supply.step_s) % slots
-    longest_s = float(view.queue.requested_time_s.max(initial=0.0))
-    return np.concatenate([power_w[slots - first :], power_w[: slots - first]]), int(longest_s / supply.step_s)
+    first = int((view.now_s - supply.origin_s) // supply.step_s) % count
+    return Supplied(slots, np.concatenate([power_w[count - first :], power_w[: count - first]]))
 
 
-def _observe_state(s: Any, layout: Any, seen: Any) -> None:
+def _observe_state(s: State, layout: Layout, seen: Seen) -> None:
     observe_one(s, layout, seen, 0)
 
 
@@ -95,13 +100,14 @@ def observe_view(view: View, layout: Layout) -> Seen:
     seen = Seen(
         np.zeros((rows, layout.queue.shape[0]), np.float32), np.array([0, rows]), np.zeros(rows, np.bool_),
         np.zeros((beside, layout.running.shape[0]), np.float32), np.array([0, beside]),
-        np.zeros((1, layout.supply_rows, layout.supply.shape[0]), np.float32), np.zeros(1, N),
+        np.zeros((1, layout.supply_rows, layout.supply.shape[0]), np.float32), np.zeros(1, np.int64),
         np.zeros((1, layout.state.shape[0]), np.float32), np.zeros((1, layout.delays.shape[0]), np.bool_),
     )  # fmt: skip
-    _compiled()(state_of(view), layout, seen)
+    state = state_of(view)
+    _compiled(type_of(state))(state, layout, seen)
     return seen
 
 
 @cache
-def _compiled() -> Any:
-    return entry("observe-view", _observe_state, types.void(STATE_TYPE, LAYOUT_TYPE, SEEN_TYPE))
+def _compiled(states: StateType) -> Any:
+    return entry("observe-view", _observe_state, types.void(states, LAYOUT_TYPE, SEEN_TYPE))

@@ -6,16 +6,38 @@ times and no true future, so it can also be built from a live queue.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import NamedTuple, Protocol
 
-import numpy as np
-from numpy.typing import NDArray
+from greenbatch.engine.codes import ARRIVAL, COMPLETION, DELAY_FOR, DELAY_RELEASES, NO_DELAY, WAKE_UP
+from greenbatch.engine.records import Floats, Ints
 
-from greenbatch.engine.state import DELAY_FOR, DELAY_RELEASES, NO_DELAY, Queue
+CAUSES = {ARRIVAL: "arrival", COMPLETION: "completion", WAKE_UP: "wake-up"}
+"""Kinds of events after which a policy is asked."""
 
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
+
+class Queue(NamedTuple):
+    """The waiting jobs, as passed to a priority rule: columns of equal length, in order of submission."""
+
+    now_s: float
+    """The clock. [s]"""
+    free_processors: float
+    """Processors that are free now."""
+    total_processors: float
+    """Processors of the cluster."""
+    submit_s: Floats
+    """Submission on the scenario's clock. [s]"""
+    wait_s: Floats
+    """Time since submission. [s]"""
+    requested_time_s: Floats
+    """Requested time. [s]"""
+    processors: Floats
+    """Requested processors."""
+    power_w: Floats
+    """Power while running, 0 if unknown. [W]"""
+    user: Floats
+    """User number, -1 if unknown."""
 
 
 class Running(NamedTuple):
@@ -75,6 +97,10 @@ class View:
     """Current power of the cluster, idle power included. [W]"""
     last_submission_s: float
     """Time of the last submission, whether or not that job still waits. [s]"""
+    submitted: int
+    """Number of jobs submitted so far."""
+    cause: str
+    """Kind of the last event: ``arrival``, ``completion`` or ``wake-up``."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,7 +129,10 @@ class Start:
 
 @dataclass(frozen=True, slots=True)
 class Wait:
-    """Start nothing more until the next event."""
+    """Start nothing more until the next event, or until a time if that comes first."""
+
+    until_s: float = math.inf
+    """When to be asked again if nothing has happened by then. [s]"""
 
 
 Decision = Start | Wait

@@ -4,29 +4,31 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, NoReturn, Protocol
+from typing import Any, NoReturn, Protocol, cast
 
 import numpy as np
 
 from greenbatch.cluster import Cluster
 from greenbatch.energy import Site
-from greenbatch.engine import state as st
-from greenbatch.engine.interface import Policy
+from greenbatch.engine import codes
+from greenbatch.engine.decide import Ranking
+from greenbatch.engine.interface import Policy, Queue
+from greenbatch.engine.log import Readings
 from greenbatch.engine.outcome import Outcome
 from greenbatch.engine.rules import Rules
 from greenbatch.engine.settings import SETTINGS
+from greenbatch.engine.state import State, new_state
 from greenbatch.errors import GreenbatchError, InputError, SupplyExhausted, did_you_mean
 from greenbatch.workload import Workload
 
 BACKFILLS: dict[str, int] = {
-    "none": st.NONE,
-    "easy": st.EASY,
-    "easy-schedgym": st.EASY_SCHEDGYM,
-    "easy-green-order": st.EASY_GREEN_ORDER,
-    "conservative": st.CONSERVATIVE,
-    "green": st.GREEN,
+    "none": codes.NONE,
+    "easy": codes.EASY,
+    "easy-schedgym": codes.EASY_SCHEDGYM,
+    "easy-green-order": codes.EASY_GREEN_ORDER,
+    "green": codes.GREEN,
 }
-"""Backfilling by name; see `engine.backfill` and `engine.conservative`."""
+"""Backfilling around a blocked job, by name; see `engine.backfill`."""
 
 BACKFILL_MEANINGS: dict[str, str] = {
     "none": "No backfilling: the first job in the queue starts when it fits.",
@@ -36,39 +38,27 @@ BACKFILL_MEANINGS: dict[str, str] = {
     "easy-schedgym": "The variant of SchedGym and GAS-MARL: a candidate must end strictly before the reservation, "
     "there are no spare processors, and the reservation of a sticky job is never updated.",
     "easy-green-order": "``easy-schedgym`` with candidates in the order of GAS-MARL Eq. 15 (text after Table 3).",
-    "conservative": "Every job gets a reservation at submission, and no reservation is moved later (Mu'alem & "
-    "Feitelson 2001).",
     "green": "GAS-MARL Algorithm 2: as ``easy-green-order``, but a candidate's estimated extra brown energy must be "
     "below a threshold (sigma = 50 kJ).",
 }
 """Description of each backfilling: what may start ahead of a job that does not fit, with its source."""
 
 
-def _no_inputs(_: Workload, __: Cluster, ___: Rules) -> tuple[Any, ...]:
-    return ()
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pass:
-    """Compiled code that makes every decision of a simulation: for policies that consider all waiting jobs.
-
-    It is written with the functions of the engine and moves the clock through them.
-    """
+    """A compiled policy that considers all waiting jobs at every decision, rather than scoring them one by one."""
 
     name: str
-    """Unique among the entry points of the engine."""
-    run: Callable[..., None]
-    """Simulates a state to the end, ``(state, *inputs)``; not compiled yet."""
-    types: tuple[Any, ...] = ()
-    """Numba types of the inputs."""
-    inputs: Callable[[Workload, Cluster, Rules], tuple[Any, ...]] = _no_inputs
-    """Further arguments of ``run`` for a window of jobs."""
+    begin: Callable[[Workload, Cluster, Rules], Any]
+    """Creates the decider for a window of jobs: parameters and memory, see `engine.decide`. A field ``rule`` gets the
+    program's rule."""
+    learn: Callable[[Any, Workload, Cluster, Rules], Any] | None = None
+    """The decider once more jobs are known, ``(decider, jobs so far, cluster, rules)``, for policies that ``begin``
+    derives from the window; None if ``begin`` only reads its size."""
     wakes_at_supply_changes: bool = False
     """Whether a decision is also due at every change of supply."""
     ahead_s: float = 0.0
     """How long after now the latest start that it considers may be, for the size of the forecast. [s]"""
-    allocates: bool = False
-    """Whether ``run`` creates arrays, see `compile.machine_code`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -79,11 +69,11 @@ class Program:
     backfill: str = "none"
     decider: Pass | None = None
     """Decides instead of a priority rule, whose scores it may use."""
-    score: Callable[[st.Queue], Any] | None = None
+    score: Callable[[Queue], Any] | None = None
     """Priority rule over the queue's columns, lowest first."""
     fixed: bool = True
     """The score of a job never changes, so it is computed once."""
-    compiled: Callable[[st.Queue], Any] | None = None
+    compiled: Callable[[Queue], Any] | None = None
     """The rule as machine code, for scores that change; None: run it as plain Python."""
     settings: dict[str, float] | None = None
     """Settings that override the engine's defaults and the scenario's rules, see `engine.settings.SETTINGS`."""
@@ -113,26 +103,26 @@ class Scheduler(Protocol):
         ...
 
 
-def queue_now(state: st.State) -> st.Queue:
+def queue_now(state: State) -> Queue:
     """Copies of the waiting jobs of a simulation."""
-    c = state.clock
-    jobs = state.jobs[state.queue[c.first : c.last].job]
-    return st.Queue(
-        float(c.now_s), float(c.free), float(state.set.processors), jobs.submit_s, c.now_s - jobs.submit_s,
+    c, totals, tables = state.clock, state.machine.totals, cast(Any, state)
+    jobs = tables.jobs[tables.queue.job[c.first : c.last]]
+    return Queue(
+        float(c.now_s), float(totals.free), float(totals.processors), jobs.submit_s, c.now_s - jobs.submit_s,
         jobs.requested_s, jobs.processors.astype(np.float64), jobs.power_w, jobs.user.astype(np.float64),
     )  # fmt: skip
 
 
-def queue_of(workload: Workload, cluster: Cluster) -> st.Queue:
+def queue_of(workload: Workload, cluster: Cluster) -> Queue:
     """All jobs of a workload as if waiting at time 0, for rules with fixed scores; copies, because rules may write."""
-    return st.Queue(
+    return Queue(
         0.0, float(cluster.processors), float(cluster.processors), workload.submit_s.copy(), -workload.submit_s,
         workload.requested_time_s.copy(), workload.processors.astype(np.float64), np.nan_to_num(workload.power_w),
         workload.user.astype(np.float64),
     )  # fmt: skip
 
 
-def prepare(workload: Workload, cluster: Cluster, site: Site | None, rules: Rules, program: Program) -> st.State:
+def prepare(workload: Workload, cluster: Cluster, site: Site | None, rules: Rules, program: Program) -> State:
     """Check that the parts fit together and set up the state of a simulation.
 
     Raises:
@@ -154,30 +144,42 @@ def prepare(workload: Workload, cluster: Cluster, site: Site | None, rules: Rule
         job = workload.job_id[np.isnan(workload.power_w)][0]
         raise InputError(f"job {job} has no power", field="power_w", fix="set workload.power in the scenario")
     settings: dict[str, float] = {
-        "wake_at_supply": program.decider is not None and program.decider.wakes_at_supply_changes,
+        "wake_at_supply": program.backfill == "green"
+        or (program.decider is not None and program.decider.wakes_at_supply_changes),
         "backfill": BACKFILLS[program.backfill],
-        "ranking": st.BY_ARRIVAL,
+        "ranking": codes.BY_ARRIVAL,
         "threshold_j": SETTINGS["threshold_j"].default,
         **(program.settings or {}),
     }
     score = None
     if program.score is not None and not program.fixed:
-        settings["ranking"] = st.BY_RULE
+        settings["ranking"] = codes.BY_RULE
     elif program.score is not None:
         score = scores_of(program, queue_of(workload, cluster), float(workload.submit_s.min()))
         order = np.argsort(workload.submit_s, kind="stable")
         submit_s, by_arrival = workload.submit_s[order], score[order]
         twins = submit_s[1:] == submit_s[:-1]  # a sticky queue can have them in a different order
         moves = (by_arrival[1:] < by_arrival[:-1]) | (twins & (by_arrival[1:] != by_arrival[:-1]))
-        settings["ranking"] = st.BY_SCORE if moves.any() else st.BY_ARRIVAL
+        settings["ranking"] = codes.BY_SCORE if moves.any() else codes.BY_ARRIVAL
     ahead_s = 0.0 if program.decider is None else program.decider.ahead_s
-    state = st.new_state(workload, cluster, site, rules, settings, ahead_s)
+    state = new_state(workload, cluster, site, rules, settings, ahead_s)
     if score is not None:
-        state.jobs.score = score
+        cast(Any, state.jobs).score = score
     return state
 
 
-def scores_of(program: Program, queue: st.Queue, now_s: float) -> Any:
+def decider_of(program: Program, workload: Workload, cluster: Cluster, rules: Rules) -> Any:
+    """The decider of a program for a window of jobs; its rule is the compiled one, or none."""
+    from greenbatch.engine.entry_points import no_rule
+
+    rule = program.compiled or no_rule()
+    if program.decider is None:
+        return Ranking(rule)
+    decider = program.decider.begin(workload, cluster, rules)
+    return decider._replace(rule=rule) if "rule" in decider._fields else decider
+
+
+def scores_of(program: Program, queue: Queue, now_s: float) -> Any:
     """Scores of the jobs in a queue by a rule in plain Python, shape (q,).
 
     Raises:
@@ -209,33 +211,31 @@ START_ONE = "when nothing runs and no job will arrive, a policy must start one t
 """What to do about jobs that wait forever."""
 
 
-def check(state: st.State, name: str, site: Site | None) -> None:
+def check(state: State, name: str, site: Site | None) -> None:
     """Raise the error of a failed run, if any.
 
     Raises:
         SupplyExhausted: the clock left the power series.
         InputError: a rule returned NaN.
     """
-    if state.clock.status == st.BAD_SCORE:
+    if state.clock.status == codes.BAD_SCORE:
         refuse_scores(name, float(state.clock.now_s))
-    if state.clock.status == st.SUPPLY_EXHAUSTED and site is not None:
+    if state.clock.status == codes.SUPPLY_EXHAUSTED and site is not None:
         site.slot(float(state.clock.now_s))
         raise SupplyExhausted(f"the forecast of site {site.name!r} ends before {state.clock.now_s:g} s")
-    if np.isnan(state.jobs.start_s).any():
-        left = int(np.isnan(state.jobs.start_s).sum())
+    if left := state.jobs.shape[0] - int(state.clock.started):
         raise GreenbatchError(f"{name} left {left} jobs waiting forever ({START_ONE})")
 
 
 def outcome_of(
-    state: st.State, name: str, workload: Workload, cluster: Cluster, site: Site | None, rules: Rules
+    state: State, readings: Readings, name: str, workload: Workload, cluster: Cluster, site: Site | None, rules: Rules
 ) -> Outcome:
     """The outcome of a finished simulation."""
-    steps = state.profile[: state.clock.steps]
+    steps, chosen = (int(each) for each in readings.counts)
     return Outcome(
         scheduler=name, workload=workload, cluster=cluster, site=site, rules=rules,
-        start_s=np.ascontiguousarray(state.jobs.start_s), end_s=np.ascontiguousarray(state.jobs.end_s),
-        promised_start_s=np.ascontiguousarray(state.jobs.promised_s),
-        profile_time_s=np.ascontiguousarray(steps.time_s), profile_load_w=np.ascontiguousarray(steps.load_w),
-        decisions=int(state.clock.decisions),
-        killed=int(np.count_nonzero(state.jobs.run_s < workload.run_time_s / cluster.speed)),
+        start_s=readings.start_s, end_s=readings.end_s, promised_start_s=readings.promised_s,
+        profile_time_s=readings.profile_time_s[:steps], profile_load_w=readings.profile_load_w[:steps],
+        decisions=chosen,
+        killed=int(np.count_nonzero(cast(Any, state.jobs).run_s < workload.run_time_s / cluster.speed)),
     )  # fmt: skip

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
 from greenbatch.cluster import Cluster
 from greenbatch.energy import Site
-from greenbatch.engine.interface import Attributes, Decision, Nodes, Policy, Running, Start, Supply, View, Wait
+from greenbatch.engine.codes import BY_SCORE, DELAY_FOR, DELAY_RELEASES, LOG_FULL, NO_DELAY, START_JOB, WAIT
+from greenbatch.engine.entry_points import step, with_decider
+from greenbatch.engine.interface import CAUSES, Attributes, Decision, Nodes, Policy, Running, Start, Supply, View, Wait
+from greenbatch.engine.log import Readings, drain, drained, new_readings
 from greenbatch.engine.outcome import Outcome
 from greenbatch.engine.program import START_ONE, Program, check, outcome_of, prepare, queue_now, scores_of
 from greenbatch.engine.rules import Rules
-from greenbatch.engine.state import DELAY_FOR, DELAY_RELEASES, NO_DELAY
+from greenbatch.engine.stacked import fork
+from greenbatch.engine.state import State
 from greenbatch.errors import GreenbatchError, InputError
 from greenbatch.workload import Workload
 
@@ -37,14 +41,12 @@ class Session:
         """Begin a simulation.
 
         Raises:
-            InputError: the parts do not fit together, or backfilling is conservative, which has no decisions to step.
+            InputError: the parts do not fit together.
         """
-        from greenbatch.engine.entry_points import part
-
-        _refuse_conservative(program)
-        self._advance, self._place = part("advance"), part("place")
         self.workload, self.cluster, self.site, self.rules, self.program = workload, cluster, site, rules, program
         self.state = prepare(workload, cluster, site, rules, program)
+        self._readings = new_readings(len(workload))
+        self._advance, self._apply = step("advance", self.state), step("apply", self.state)
         self._patience = max(_PATIENCE, 0 if site is None else site.slots)
         self._unchanged, self._seen = 0, (-1, -1, -1)
 
@@ -55,11 +57,12 @@ class Session:
             SupplyExhausted: the clock left a power series that does not repeat.
             GreenbatchError: many decisions of the policy in a row had no effect: no job arrived, started or ended.
         """
-        s = self.state
-        if not self._advance(s):
-            check(s, self.program.name, self.site)
-            return None
-        c = s.clock
+        while not self._advance(self.state):
+            if self.state.clock.status != LOG_FULL:
+                check(self.state, self.program.name, self.site)
+                return None
+            self.state = drained(self.state, self._readings)
+        c = self.state.clock
         seen = (int(c.arrived), int(c.last - c.first), int(c.running))
         self._unchanged, self._seen = (self._unchanged + 1 if seen == self._seen else 0), seen
         if self._unchanged > self._patience:
@@ -67,20 +70,7 @@ class Session:
                 f"{self.program.name} left {seen[1]} jobs waiting forever: {self._patience} decisions changed nothing "
                 f"({START_ONE})"
             )
-        running = s.expected[c.expected_first : c.expected_first + c.running]
-        ids, waiting = self.workload.job_id, s.queue[c.first : c.last].job
-        return View(
-            now_s=float(c.now_s), job_id=ids[waiting], queue=queue_now(s),
-            attributes=Attributes(*np.ascontiguousarray(s.attributes[waiting].T)), running=Running(
-                ids[running.job], s.jobs[running.job].start_s, running.end_s.copy(), running.processors.copy(),
-                running.power_w.copy(),
-            ),
-            nodes=Nodes(
-                np.array([self.cluster.processors]), np.array([int(c.free)]), np.array([self.cluster.idle_power_w])
-            ),
-            supply=self._supply(float(c.now_s)), load_w=float(c.load_w),
-            last_submission_s=float(c.arrived_s),
-        )  # fmt: skip
+        return view_of(self.state, self.workload.job_id, self._supply(float(c.now_s)))
 
     def _supply(self, now_s: float) -> Supply:
         site = self.site
@@ -96,7 +86,10 @@ class Session:
         """
         s = self.state
         if isinstance(decision, Wait):
-            s.clock.blocked, s.clock.settled = 1, 0
+            if not decision.until_s >= s.clock.now_s:
+                problem = f"waits until {decision.until_s!r}, but it is {s.clock.now_s:g} s"
+                raise InputError(problem, field=self.program.name, fix="give a later time, or none")
+            self._apply(s, WAIT, 0, NO_DELAY, float(decision.until_s))
             return
         if not isinstance(decision, Start):
             raise InputError(f"returned {decision!r}", field=self.program.name, fix="return Start(row) or Wait()")
@@ -112,13 +105,46 @@ class Session:
         if decision.delay != NO_DELAY and not 0 <= decision.amount <= LONGEST_DELAY_S:
             fix = f"it must be >= 0 and at most {LONGEST_DELAY_S:g}"
             raise InputError(f"chose a delay of {decision.amount}", field=self.program.name, fix=fix)
-        self._place(s, int(s.clock.first + decision.row), decision.delay, float(decision.amount))
-        s.clock.settled = 0
+        self._apply(s, START_JOB, int(s.clock.first + decision.row), decision.delay, float(decision.amount))
 
     def outcome(self) -> Outcome:
         """The outcome of the finished simulation."""
         check(self.state, self.program.name, self.site)
-        return outcome_of(self.state, self.program.name, self.workload, self.cluster, self.site, self.rules)
+        drain(self.state, self._readings)
+        given = self.workload, self.cluster, self.site, self.rules
+        return outcome_of(self.state, self._readings, self.program.name, *given)
+
+    def fork(self) -> Session:
+        """An independent copy of the simulation as it is now: both go on without affecting each other."""
+        made = object.__new__(type(self))
+        made.__dict__.update(self.__dict__)
+        made.state, made._readings = fork(self.state), fork(self._readings)
+        return made
+
+
+def view_of(state: State, job_id: Any, supply: Supply) -> View:
+    """What a policy sees of a state.
+
+    Args:
+        state: the state.
+        job_id: number of each job, shape (n,).
+        supply: the forecast.
+    """
+    c, totals, tables = state.clock, state.machine.totals, cast(Any, state)
+    running = tables.expected[c.expected_first : c.expected_first + c.running]
+    waiting = tables.queue.job[c.first : c.last]
+    return View(
+        now_s=float(c.now_s), job_id=job_id[waiting], queue=queue_now(state),
+        attributes=Attributes(*np.ascontiguousarray(state.attributes[waiting].T)), running=Running(
+            job_id[running.job], running.start_s.copy(), running.end_s.copy(), running.processors.astype(np.int64),
+            running.power_w.copy(),
+        ),
+        nodes=Nodes(
+            np.array([int(totals.processors)]), np.array([int(totals.free)]), np.array([float(totals.base_power_w)])
+        ),
+        supply=supply, load_w=float(totals.load_w), last_submission_s=float(c.arrived_s), submitted=int(c.arrived),
+        cause=CAUSES.get(int(c.event), "decision"),
+    )  # fmt: skip
 
 
 def run_policy(session: Session, policy: Policy) -> Outcome:
@@ -128,26 +154,25 @@ def run_policy(session: Session, policy: Policy) -> Outcome:
     return session.outcome()
 
 
-def _refuse_conservative(program: Program) -> None:
-    if program.backfill == "conservative":
-        raise InputError(
-            "conservative backfilling does not support policies in plain Python", field=program.name,
-            fix="use another backfilling, or a rule that Numba can compile",
-        )  # fmt: skip
-
-
-def run_plain_rule(state: Any, program: Program) -> None:
+def run_plain_rule(state: State, program: Program, decider: Any, readings: Readings) -> State:
     """Simulate with a rule that cannot be compiled: the engine's loop around the rule in Python.
 
-    Raises:
-        InputError: the rule does not score every job, or backfilling is conservative.
-    """
-    from greenbatch.engine.entry_points import part
+    Returns:
+        The state at the end, which may have a larger log.
 
-    _refuse_conservative(program)
-    advance, place = part("advance"), part("place")
-    while advance(state):
-        c = state.clock
-        scores = scores_of(program, queue_now(state), float(c.now_s))
-        state.queue[c.first : c.last].score = scores
-        place(state, int(c.first + np.argmin(scores)), NO_DELAY, 0.0)
+    Raises:
+        InputError: the rule does not score every job.
+    """
+    state.rules.ranking = BY_SCORE
+    advance, decide = step("advance", state), with_decider("decide", state, decider)
+    while True:
+        while advance(state):
+            c = state.clock
+            state.queue.score[c.first : c.last] = scores_of(program, queue_now(state), float(c.now_s))
+            c.settled = 0
+            decide(state, decider)
+            c.settled = 0
+        if state.clock.status != LOG_FULL:
+            drain(state, readings)
+            return state
+        state = drained(state, readings)

@@ -8,10 +8,12 @@ from typing import Any
 
 from greenbatch.cluster import Cluster
 from greenbatch.energy import Site
+from greenbatch.engine.codes import INTERRUPTED, LOG_FULL
+from greenbatch.engine.log import Readings, drain, drained, new_readings
 from greenbatch.engine.outcome import Outcome
-from greenbatch.engine.program import Program, Scheduler, check, outcome_of, prepare
+from greenbatch.engine.program import Program, Scheduler, check, decider_of, outcome_of, prepare
 from greenbatch.engine.rules import Rules
-from greenbatch.engine.state import INTERRUPTED
+from greenbatch.engine.state import State
 from greenbatch.errors import InputError
 from greenbatch.workload import Workload
 
@@ -53,53 +55,63 @@ def run_program(workload: Workload, cluster: Cluster, site: Site | None, rules: 
         InputError: the parts do not fit together.
         SupplyExhausted: the clock left a power series that does not repeat.
     """
-    from greenbatch.engine.entry_points import compiled_pass, part
+    from greenbatch.engine.entry_points import with_decider
     from greenbatch.engine.session import run_plain_rule
 
     state = prepare(workload, cluster, site, rules, program)
-    own = program.decider
-    if own is not None:
-        inputs = own.inputs(workload, cluster, rules)
-        _to_the_end(compiled_pass(own.name, own.run, own.types, allocates=own.allocates), state, *inputs)
-    elif program.score is not None and not program.fixed and program.compiled is None:
-        run_plain_rule(state, program)
+    decider, readings = decider_of(program, workload, cluster, rules), new_readings(len(workload))
+    if program.score is not None and not program.fixed and program.compiled is None:
+        state = run_plain_rule(state, program, decider, readings)
     else:
-        entry = "conservative" if program.backfill == "conservative" else "priority"
         try:
-            _to_the_end(part(entry), state, program.compiled or part("no-rule"))
+            state = _to_the_end(with_decider("run", state, decider), state, decider, readings)
         except Exception as error:
             if program.compiled is None:
                 raise
             problem = f"{type(error).__name__}: {error}"  # only a compiled rule can raise here, not the engine
             raise InputError(problem, field=program.name, fix="fix the rule") from error
     check(state, program.name, site)
-    return outcome_of(state, program.name, workload, cluster, site, rules)
+    return outcome_of(state, readings, program.name, workload, cluster, site, rules)
 
 
-def _to_the_end(run: Callable[..., Any], state: Any, *decider: Any) -> None:
-    """Run compiled code to its end in a separate thread, so that the main thread can handle signals.
+def _to_the_end(run: Callable[..., Any], state: State, decider: Any, readings: Readings) -> State:
+    """Run compiled code to the end in a separate thread, so that the main thread can handle signals.
 
     Ctrl-C stops the engine at its next event.
+
+    Args:
+        run: the loop of the engine, left whenever the log is full.
+        state: the state; the one returned may have a larger log.
+        decider: who decides.
+        readings: output; what the log says.
     """
-    if threading.current_thread() is not threading.main_thread():
-        run(state, *decider)
-        return
+    stop = threading.Event()
+    latest = [state]
     failed: list[BaseException] = []
 
     def work() -> None:
         try:
-            run(state, *decider)
+            run(latest[0], decider)
+            while latest[0].clock.status == LOG_FULL and not stop.is_set():
+                latest[0] = drained(latest[0], readings)
+                run(latest[0], decider)
+            drain(latest[0], readings)
         except BaseException as error:  # noqa: BLE001  (raised again in the main thread)
             failed.append(error)
 
-    worker = threading.Thread(target=work, daemon=True)
-    try:
-        worker.start()
-        worker.join()
-    except BaseException:
-        state.clock.status = INTERRUPTED
-        if worker.is_alive():
-            worker.join(_PATIENCE_S)
-        raise
+    if threading.current_thread() is threading.main_thread():
+        worker = threading.Thread(target=work, daemon=True)
+        try:
+            worker.start()
+            worker.join()
+        except BaseException:
+            stop.set()
+            state.clock.status = INTERRUPTED
+            if worker.is_alive():
+                worker.join(_PATIENCE_S)
+            raise
+    else:
+        work()
     if failed:
         raise failed[0]
+    return latest[0]

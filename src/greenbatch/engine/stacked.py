@@ -1,35 +1,63 @@
-"""Many states side by side: types, allocation and access, all derived from the fields of `State`."""
+"""Many states side by side: allocation, access, types and copies, all derived from the fields of `State`."""
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+import operator
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple, cast
 
 import numba as _numba
 import numpy as np
+from numba.extending import intrinsic as _intrinsic
 
-from greenbatch.engine.compile import written_in
-from greenbatch.engine.reward_totals import TOTALS, USER
-from greenbatch.engine.state import F, N, State, allocate
+from greenbatch.engine.compile import PLAIN
+from greenbatch.engine.records import Floats, Ints, RewardTotals, Table, UserTotals, dtype_of
+from greenbatch.engine.state import State
 
 numba: Any = _numba
-
-SHARED = ("supply_w",)
-"""Fields of `State` that all simulations share."""
+types: Any = _numba.types
+intrinsic: Any = _intrinsic
 
 
 class Batch(NamedTuple):
     """All arrays of B simulations of n jobs."""
 
-    states: Any
-    """`State` whose arrays have an additional first axis, except the `SHARED` ones."""
-    totals: Any
-    """TOTALS, shape (B,)."""
-    user_of: Any
+    states: State
+    """Its arrays and records have an additional first axis, except those that all simulations share."""
+    totals: Table[RewardTotals]
+    """Shape (B,)."""
+    user_of: Ints
     """Row of ``users`` for each job, -1 if unknown, shape (B, n)."""
     users: Any
-    """USER, shape (B, u)."""
-    values: Any
+    """UserTotals, shape (B, u)."""
+    values: Floats
     """Current value of each reward term, shape (B, t)."""
+
+
+def leaves(part: Any, name: str = "") -> Iterator[tuple[str, Any]]:
+    """Names, such as ``power.slots``, and arrays of a state or of a part of it, except those that simulations share."""
+    if isinstance(part, tuple) and hasattr(part, "_fields"):
+        shared = getattr(part, "SHARED", ())
+        for field, each in zip(part._fields, part, strict=True):
+            if field not in shared:
+                yield from leaves(each, f"{name}.{field}" if name else field)
+    else:
+        yield name, part
+
+
+def rebuilt(part: Any, change: Callable[[Any], Any]) -> Any:
+    """A copy of a state or of a part of it with changed arrays, except those that simulations share."""
+    if not (isinstance(part, tuple) and hasattr(part, "_fields")):
+        return change(part)
+    shared = getattr(part, "SHARED", ())
+    return type(part)(
+        *(each if name in shared else rebuilt(each, change) for name, each in zip(part._fields, part, strict=True))
+    )
+
+
+def fork(part: Any) -> Any:
+    """An independent copy of a state, of a decider or of a part of one: both go on without affecting each other."""
+    return rebuilt(part, lambda each: each.copy() if isinstance(each, np.ndarray | np.record) else each)
 
 
 def new_batch(one: State, count: int, users: int, terms: int) -> Batch:
@@ -46,31 +74,80 @@ def new_batch(one: State, count: int, users: int, terms: int) -> Batch:
         array = np.zeros((count, *shape), dtype)
         return array if array.dtype.names is None else array.view(np.recarray)
 
-    states = {name: each if name in SHARED else zeros(each.shape, each.dtype) for name, each in one._asdict().items()}
     return Batch(
-        states=State(**states), totals=zeros((), TOTALS), user_of=zeros(one.arrivals.shape, N),
-        users=zeros((users,), USER), values=zeros((terms,), F),
+        states=rebuilt(one, lambda each: zeros(each.shape, each.dtype)), totals=zeros((), dtype_of(RewardTotals)),
+        user_of=zeros(one.arrivals.shape, np.int64), users=zeros((users,), dtype_of(UserTotals)),
+        values=zeros((terms,), np.float64),
     )  # fmt: skip
 
 
 def row(batch: Batch, b: int) -> State:
     """The state of one simulation, in plain Python."""
-    return State(*(each if name in SHARED else each[b] for name, each in batch.states._asdict().items()))
+    return cast(State, rebuilt(batch.states, lambda each: each[b]))
 
 
-def _written_out() -> Any:
-    """`row` for compiled code, where a loop over fields of different types is not possible."""
-    fields = ", ".join(f"batch.states.{name}{'' if name in SHARED else '[b]'}" for name in State._fields)
-    names: dict[str, Any] = {"State": State}
-    exec(f"def one_of(batch, b):\n    return State({fields})", names)  # noqa: S102  (our own text)
-    return names["one_of"]
+StateType = Any
+"""Numba's type of a state."""
+
+_TYPES: dict[tuple[Any, ...], StateType] = {}
 
 
-one_of = written_in(_written_out())
-"""The state of one simulation, ``(batch, b)``, in compiled code."""
+def type_of(state: State) -> StateType:
+    """Numba's type of a state; it depends only on the kinds of its parts."""
+    kinds = tuple(type(part) for part in state)
+    if kinds not in _TYPES:
+        _TYPES[kinds] = numba.typeof(state)
+    return _TYPES[kinds]
 
-_EXAMPLE = allocate(1, 1, np.zeros(1))
-STATE_TYPE = numba.typeof(_EXAMPLE)
-"""Compiled type of `State`."""
-BATCH_TYPE = numba.typeof(new_batch(_EXAMPLE, 1, 1, 1))
-"""Compiled type of `Batch`."""
+
+def batch_type(states: StateType) -> Any:
+    """Numba's type of a batch of states of a type."""
+
+    def stacked(part: Any) -> Any:
+        if isinstance(part, types.BaseNamedTuple):
+            shared = getattr(part.instance_class, "SHARED", ())
+            kinds = zip(part.fields, part.types, strict=True)
+            inner = [each if name in shared else stacked(each) for name, each in kinds]
+            return types.BaseTuple.from_types(inner, part.instance_class)
+        kind, dimensions = (part.dtype, part.ndim) if isinstance(part, types.Array) else (part, 0)
+        return types.Array(kind, dimensions + 1, "C")
+
+    totals, users = (numba.from_dtype(dtype_of(each)) for each in (RewardTotals, UserTotals))
+    others = [types.Array(totals, 1, "C"), types.Array(types.int64, 2, "C"), types.Array(users, 2, "C"),
+              types.Array(types.float64, 2, "C")]  # fmt: skip
+    return types.NamedTuple([stacked(states), *others], Batch)
+
+
+def _row_type(context: Any, part: Any) -> Any:
+    """Type of a state or of a part of it in one simulation, from its type in a batch."""
+    if isinstance(part, types.BaseNamedTuple):
+        shared = getattr(part.instance_class, "SHARED", ())
+        kinds = zip(part.fields, part.types, strict=True)
+        inner = [each if name in shared else _row_type(context, each) for name, each in kinds]
+        return types.BaseTuple.from_types(inner, part.instance_class)
+    return context.resolve_function_type(operator.getitem, (part, types.intp), {}).return_type
+
+
+def _one_of(typing_context: Any, batch: Any, b: Any) -> Any:
+    """`row` for compiled code, written out for the type of the states."""
+    states = batch.fields.index("states")
+    result = _row_type(typing_context, batch.types[states])
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        def picked(value: Any, part: Any, wanted: Any) -> Any:
+            if not isinstance(part, types.BaseNamedTuple):
+                signature = typing_context.resolve_function_type(operator.getitem, (part, types.intp), {})
+                return context.get_function(operator.getitem, signature)(builder, (value, arguments[1]))
+            shared, inner = getattr(part.instance_class, "SHARED", ()), []
+            for k, name in enumerate(part.fields):
+                each = builder.extract_value(value, k)
+                inner.append(each if name in shared else picked(each, part.types[k], wanted.types[k]))
+            return context.make_tuple(builder, wanted, inner)
+
+        return picked(builder.extract_value(arguments[0], states), batch.types[states], result)
+
+    return result(batch, types.intp), generate
+
+
+one_of: Callable[[Batch, int], State] = row if PLAIN else intrinsic(_one_of)
+"""`row` for compiled code, which cannot loop over fields of different types."""

@@ -104,7 +104,7 @@ class BatchEnv:
         self._shares = [_Share(self.layout, share, jobs) for _ in range(threads)]
         self._whole = _Share(self.layout, environments, jobs) if threads > 1 else self._shares[0]
         self._now = self._whole.observation()
-        self._step = engine.compiled_step()
+        self._step = engine.compiled_step(self._simulations.state_type)
         self._pool = ThreadPoolExecutor(threads) if threads > 1 else None
 
     @property
@@ -124,8 +124,7 @@ class BatchEnv:
     @property
     def starts_s(self) -> Floats:
         """Start of every job of every simulation, NaN if it has not started, shape (B, n). [s]"""
-        starts: Floats = self._simulations.batch.states.jobs["start_s"]
-        return starts
+        return self._simulations.starts_s()
 
     @property
     def now_s(self) -> Floats:

@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from greenbatch.engine.codes import BACKFILL
 from greenbatch.engine.program import Program, check, prepare
+from greenbatch.engine.records import Floats, Ints, RewardTotals, UserTotals, table_of
 from greenbatch.engine.reward_terms import codes_of
-from greenbatch.engine.reward_totals import TOTALS, USER
-from greenbatch.engine.stacked import new_batch, row
-from greenbatch.engine.state import allocate
+from greenbatch.engine.stacked import leaves, new_batch, row, type_of
+from greenbatch.engine.state import allocate, log_rows
 from greenbatch.errors import InputError
 from greenbatch.scenarios import Scenario
-
-Ints = NDArray[np.int64]
 
 
 class Simulations:
@@ -35,14 +34,18 @@ class Simulations:
             InputError: the program does not fit the scenario.
         """
         self.scenario, self.program, self.jobs = scenario, program, jobs
-        self.trace = prepare(scenario.window(), scenario.cluster, scenario.site, scenario.rules, program)
-        users, rows = np.unique(self.trace.jobs.user, return_inverse=True)
+        trace: Any = prepare(scenario.window(), scenario.cluster, scenario.site, scenario.rules, program)
+        self.trace = trace
+        self.trace.rules.accrue = scenario.site is not None
+        users, rows = np.unique(np.asarray(self.trace.jobs.user), return_inverse=True)
         unknown = int(np.count_nonzero(users < 0))
         self._user_rows: Ints = np.maximum(rows - unknown, -1)
         by_user = len(users) - unknown if any("user" in term for term in terms) else 0
         self.terms: Ints = codes_of(terms)
-        segments = jobs + len(self.trace.segments) - len(self.trace.jobs)
-        self.batch = new_batch(allocate(jobs, segments, self.trace.supply_w), count, by_user, len(terms))
+        segments = jobs + len(self.trace.scratch.surplus) - len(self.trace.jobs)
+        one = allocate(jobs, segments, self.trace.machine, self.trace.power, log_rows(jobs))
+        self.state_type = type_of(one)
+        self.batch: Any = new_batch(one, count, by_user, len(terms))
 
     def load(self, starts: Ints) -> None:
         """Copy windows into the first simulations, each with an empty machine at its first submission.
@@ -66,16 +69,17 @@ class Simulations:
         submit_s = trace.jobs.submit_s[rows]
         states.arrivals[some] = np.argsort(submit_s, axis=1, kind="stable")
         batch.user_of[some] = self._user_rows[rows]
-        states.set[some] = trace.set
-        states.set.twins[some] = (np.diff(np.sort(submit_s, axis=1), axis=1) == 0).any(axis=1)
-        states.clock[some] = trace.clock
+        for part in ("machine", "power", "rules", "clock", "ledger"):
+            for (_, stacked), (_, one) in zip(leaves(getattr(states, part)), leaves(getattr(trace, part)), strict=True):
+                stacked[some] = one
+        states.rules.twins[some] = (np.diff(np.sort(submit_s, axis=1), axis=1) == 0).any(axis=1)
         states.clock.now_s[some] = submit_s.min(axis=1)
-        batch.users[some] = np.zeros(1, USER)
-        totals = np.zeros(len(starts), TOTALS).view(np.recarray)
-        totals.begin_s, totals.until_s, totals.users = submit_s.min(axis=1), np.nan, batch.users.shape[1]
+        batch.users[some] = table_of(UserTotals, 1)
+        totals = table_of(RewardTotals, len(starts))
+        totals.begin_s, totals.users = submit_s.min(axis=1), batch.users.shape[1]
         run_s = trace.jobs.run_s[rows]
         totals.jobs_j = np.sum(trace.jobs.power_w[rows] * run_s, axis=1)
-        totals.window_work_s = np.sum(run_s * trace.jobs.processors[rows], axis=1) / trace.set.processors
+        totals.window_work_s = np.sum(run_s * trace.jobs.processors[rows], axis=1) / trace.machine.totals.processors
         batch.totals[some] = totals
         batch.values[some] = 0.0
 
@@ -89,3 +93,12 @@ class Simulations:
         clock = self.batch.states.clock[ended]
         for b in ended[(clock["status"] != 0) | (clock["started"] < self.jobs)]:
             check(row(self.batch, int(b)), self.program.name, self.scenario.site)
+
+    def starts_s(self) -> Floats:
+        """Start of every job, NaN if it has not started, shape (B, n). [s]"""
+        states = self.batch.states
+        valid = np.arange(states.log.shape[1]) < states.clock.logged[:, None]
+        b, k = np.nonzero(valid & (states.log.kind <= BACKFILL))
+        starts = np.full(states.jobs.shape, np.nan)
+        starts[b, states.log.job[b, k]] = states.log.time_s[b, k]
+        return starts

@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
+from greenbatch.engine.interface import Queue
 from greenbatch.engine.program import Program
 from greenbatch.engine.settings import A_YEAR_S, SEED, SETTINGS, Parameter
-from greenbatch.engine.state import Queue
 from greenbatch.errors import InputError
 from greenbatch.policies.registry import Scores, planner
 from greenbatch.workload import Workload
@@ -52,19 +52,20 @@ def lptpn(_: Workload, *, sigma: float) -> Program:
     At every event and change of supply, jobs are tried in descending power x requested time and start if they fit and
     their estimated extra brown energy is below ``sigma`` [J]. If none can start and nothing runs, the first one starts.
     """
-    from greenbatch.policies.compiled.lptpn import LPTPN
+    from greenbatch.policies.compiled.lptpn import lptpn_pass
 
-    return Program(name="lptpn", decider=LPTPN, score=_power_time, needs_site=True, settings={"threshold_j": sigma})
+    return Program(name="lptpn", decider=lptpn_pass(sigma), score=_power_time, needs_site=True)
 
 
 @planner("lptpn-published", sigma=SETTINGS["threshold_j"])
 def lptpn_published(_: Workload, *, sigma: float) -> Program:
     """LPTPN as implemented in the authors' simulator: it waits for one job in one-second steps."""
-    from greenbatch.policies.compiled.lptpn import LPTPN_PUBLISHED
+    from greenbatch.policies.compiled.lptpn import lptpn_published_pass
 
+    settings = {"per_instant": 0.0, "tick_s": 0.0}  # its own rules of when to decide
     return Program(
-        name="lptpn-published", decider=LPTPN_PUBLISHED, score=_power_time, needs_site=True,
-        settings={"threshold_j": sigma},
+        name="lptpn-published", decider=lptpn_published_pass(sigma), score=_power_time, needs_site=True,
+        settings=settings,
     )  # fmt: skip
 
 
@@ -83,9 +84,9 @@ def cheapest_start(
     if horizon / tick > _MOST_STARTS:
         problem = f"compares horizon / tick = {horizon / tick:,.0f} starts of each job, more than {_MOST_STARTS:,}"
         raise InputError(problem, field="cheapest-start", fix="give a longer tick or a shorter horizon")
-    from greenbatch.policies.compiled.cheapest_start import Options, cheapest_start_pass
+    from greenbatch.policies.compiled.cheapest_start import CheapestStart, cheapest_start_pass
 
-    decider = cheapest_start_pass(Options(hold, psi, reserve, short, horizon), tick)
+    decider = cheapest_start_pass(CheapestStart(hold, psi, reserve, short, horizon), tick)
     return Program(
         name="cheapest-start", decider=decider, score=_area_time, needs_site=True, settings={"tick_s": tick}
     )  # fmt: skip

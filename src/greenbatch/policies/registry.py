@@ -19,10 +19,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from greenbatch.arguments import some_text
-from greenbatch.engine.interface import Decision, Policy, View
+from greenbatch.engine.interface import Decision, Policy, Queue, View
 from greenbatch.engine.program import Program
 from greenbatch.engine.settings import Parameter
-from greenbatch.engine.state import Queue
 from greenbatch.errors import GreenbatchError, InputError
 from greenbatch.workload import Workload
 

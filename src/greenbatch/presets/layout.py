@@ -8,10 +8,12 @@ from typing import Any
 import numpy as np
 
 from greenbatch.engine import features
-from greenbatch.engine.batch import DELAY, Layout
+from greenbatch.engine.batch import Layout
+from greenbatch.engine.codes import DELAY_FOR, DELAY_RELEASES, NO_DELAY
 from greenbatch.engine.program import BACKFILLS, Program
+from greenbatch.engine.records import Column as Normalized
+from greenbatch.engine.records import Delay, dtype_of
 from greenbatch.engine.reward_terms import codes_of
-from greenbatch.engine.state import DELAY_FOR, DELAY_RELEASES, NO_DELAY
 from greenbatch.errors import InputError
 from greenbatch.presets.preset import Column, Preset
 
@@ -30,7 +32,7 @@ def layout_of(preset: Preset) -> Layout:
         running=_columns(seen.running.columns, features.RUNNING_FEATURES),
         supply=_columns(seen.supply.columns, features.SUPPLY_FEATURES),
         state=_columns(seen.state.columns, features.STATE_FEATURES),
-        delays=_records([(_DELAYS[delay.kind], delay.amount) for delay in action.delays], DELAY),
+        delays=_records([(_DELAYS[delay.kind], delay.amount) for delay in action.delays], dtype_of(Delay)),
         terms=codes_of(preset.reward.terms),
         queue_rows=seen.queue.rows,
         running_rows=seen.running.rows,
@@ -48,8 +50,8 @@ def program_of(made: Preset, backfill: str | None) -> Program:
         InputError: the backfilling is unknown or cannot be combined with an agent.
     """
     chosen = made.backfill if backfill is None else backfill
-    if chosen not in BACKFILLS or chosen == "conservative":
-        known = ", ".join(name for name in BACKFILLS if name != "conservative")
+    if chosen not in BACKFILLS:
+        known = ", ".join(BACKFILLS)
         raise InputError(f"is {chosen!r}", field="backfill", fix=f"give one of {known}")
     return Program(name=made.name, backfill=chosen, settings=dict(made.settings), needs_site=made.needs_site)
 
@@ -66,4 +68,4 @@ def _columns(columns: Iterable[Column], known: Mapping[str, Any]) -> Any:
             raise InputError(f"the scale {column.scale} is not a number yet", field=column.feature, fix=fix)
         code = list(known).index(column.feature)
         rows.append((code, column.scale, column.floor, column.ceiling, int(column.log)))
-    return _records(rows, features.COLUMN)
+    return _records(rows, dtype_of(Normalized))

@@ -18,11 +18,12 @@ from typing import TYPE_CHECKING, Any, TypeGuard, overload
 from greenbatch import data_catalog, provenance
 from greenbatch.arguments import some_text
 from greenbatch.engine.interface import Policy
-from greenbatch.engine.program import BACKFILLS, Program
+from greenbatch.engine.program import Program
 from greenbatch.engine.program import Scheduler as Simulated
 from greenbatch.engine.settings import SETTINGS, Parameter
 from greenbatch.errors import InputError
 from greenbatch.policies import registry
+from greenbatch.policies.backfillings import BACKFILLINGS
 from greenbatch.policies.registry import Entry
 from greenbatch.schedulers.registered import find_entry
 from greenbatch.schedulers.syntax import check_known, model_of, numbers, parse, split_parts, split_schedulers
@@ -57,9 +58,18 @@ class Scheduler:
     def program(self, workload: Workload) -> Program:
         """The engine's program for a window of jobs."""
         made = self.entry.plan(workload, **{**self.entry.defaults, **self.parameters})
-        return replace(
-            made, name=self.name, backfill=self.backfill, settings={**(made.settings or {}), **self.settings}
-        )
+        made = replace(made, name=self.name, settings={**(made.settings or {}), **self.settings})
+        if self.backfill != "conservative":
+            return replace(made, backfill=self.backfill)
+        from greenbatch.policies.compiled.conservative import CONSERVATIVE
+
+        if self.entry.maker is not None:
+            raise InputError(
+                "conservative backfilling gives every job a reservation, and leaves nothing to a policy's decisions",
+                field=self.name, fix="use another backfilling, or a priority rule",
+            )  # fmt: skip
+        settings = {**(made.settings or {}), "tick_s": 0.0}  # reservations are wake-ups of their own
+        return replace(made, decider=CONSERVATIVE, settings=settings)
 
     def policy(self) -> Policy | None:
         """A new object of the policy for one simulation; None if the engine runs it."""
@@ -206,6 +216,6 @@ def input_files(deciders: Iterable[Decider]) -> dict[str, str]:
 def _backfilling(text: str, spec: str) -> tuple[str, dict[str, float]]:
     """Name of a backfilling and the engine settings that its parameters stand for."""
     name, given = parse(text, spec)
-    check_known(name, list(BACKFILLS), "backfilling", spec)
+    check_known(name, list(BACKFILLINGS), "backfilling", spec)
     found = numbers(given, backfill_parameters(name), name, spec)
     return name, {_BACKFILL_SETTINGS[name][key]: value for key, value in found.items()}

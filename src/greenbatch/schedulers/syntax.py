@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
-from greenbatch.engine.program import BACKFILLS
 from greenbatch.engine.settings import Parameter
 from greenbatch.errors import InputError, did_you_mean
+from greenbatch.policies.backfillings import BACKFILLINGS
 
 _MODEL = re.compile(r"(?P<preset>[\w.-]+)@(?P<folder>.+)")
 """A trained model: its preset, and its folder with parameters and backfilling."""
@@ -45,7 +45,7 @@ def split_parts(spec: str) -> tuple[str, str]:
         return ("+".join(parts[:-1]), parts[-1]) if len(parts) > 1 else (parts[0], "none")
     parts = spec.split("+")
     for at in range(len(parts) - 1, 0, -1):
-        if parts[at].partition(":")[0] in BACKFILLS:
+        if parts[at].partition(":")[0] in BACKFILLINGS:
             return "+".join(parts[:at]), "+".join(parts[at:])
     return spec, "none"
 

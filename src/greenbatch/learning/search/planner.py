@@ -17,7 +17,7 @@ from greenbatch.models.model import BOUND
 from greenbatch.models.onnx_builder import Weights
 from greenbatch.models.planner import BASELINE, baseline_rule, program_of
 from greenbatch.policies.compiled.lookahead.baseline import baseline_progress
-from greenbatch.policies.compiled.lookahead.plan import compiled_lookahead_batch
+from greenbatch.policies.compiled.lookahead.plan import compiled_run_many, new_lookahead
 from greenbatch.policies.compiled.lookahead.weights import LAG, LARGEST_WEIGHT, NUMBERS, PRICES, WEIGHTS
 from greenbatch.presets.preset import Action, Observation, Preset, resolve
 from greenbatch.scenarios import Scenario
@@ -68,7 +68,7 @@ class Trial:
     def __init__(self, scenario: Scenario, preset: Preset, jobs: int, count: int, threads: int) -> None:
         self.scenario, self.jobs = scenario, jobs
         self._store = Simulations(scenario, program_of(preset), count, jobs, TERMS)
-        self._run = compiled_lookahead_batch()
+        self._run = compiled_run_many(self._store.state_type)
         self._pool = ThreadPoolExecutor(threads)
         self._threads = threads
         self._baseline: dict[int, float] = {}
@@ -87,10 +87,13 @@ class Trial:
         """
         batch = self._store.batch
         self._store.load(starts)
-        batch.states.set.supply_origin_s[: len(starts)] -= shifts_s
+        batch.states.power.slots.origin_s[: len(starts)] -= shifts_s
         shares = np.array_split(np.arange(len(starts), dtype=np.int64), min(self._threads, len(starts)))
-        others = (numbers, self.progress(starts), self._store.terms)
-        for done in [self._pool.submit(self._run, batch, share, *others) for share in shares]:
+        progress, terms, processors = self.progress(starts), self._store.terms, self.scenario.cluster.processors
+        work = [
+            (batch, share, new_lookahead(numbers, progress[0], processors), progress, terms) for share in shares
+        ]  # fmt: skip
+        for done in [self._pool.submit(self._run, *each) for each in work]:
             done.result()
         clock = batch.states.clock[: len(starts)]
         if (clock["status"] != 0).any() or (clock["started"] < self.jobs).any():

@@ -7,26 +7,28 @@ held or does not fit gets a reservation. Long jobs leave a share of the machine 
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
-from numba import types as _types
 
 from greenbatch.cluster import Cluster
 from greenbatch.engine.compile import compiled
-from greenbatch.engine.events import tick_after
-from greenbatch.engine.forecast import project_surplus, slot_at
+from greenbatch.engine.decide import decide
+from greenbatch.engine.forecast import project_surplus
+from greenbatch.engine.power.slots import next_edge_s, slot_at, slot_start_s
 from greenbatch.engine.program import Pass
-from greenbatch.engine.queue import position_of, rank_queue, start
+from greenbatch.engine.queue import position_of, rank_queue
 from greenbatch.engine.rules import Rules
-from greenbatch.engine.step import advance
+from greenbatch.engine.state import State
+from greenbatch.engine.step import apply, start_now, wait_until
+from greenbatch.engine.timeline import free_at
 from greenbatch.workload import Workload
 
 ROUNDING = 1e-9
 """Smallest saving of a later start, as a share of the job's energy: rounding must not delay a job forever."""
 
 
-class Options(NamedTuple):
+class CheapestStart(NamedTuple):
     """Parameters of the policy."""
 
     hold_price_j: float
@@ -42,20 +44,7 @@ class Options(NamedTuple):
 
 
 @compiled
-def free_at(s: Any, time_s: float) -> int:
-    """Processors free at a time by requested ends of running jobs."""
-    c = s.clock
-    if time_s <= c.now_s:
-        return int(c.free)  # a job whose requested end is now or past still holds its processors
-    free, i = c.free, c.expected_first
-    while i < c.expected_first + c.running and s.expected[i].end_s <= time_s:
-        free += s.expected[i].processors
-        i += 1
-    return int(free)
-
-
-@compiled
-def _room(s: Any, at_s: float, until_s: float, reserved_s: float, reserved_end_s: float, reserved: int) -> int:
+def _room(s: State, at_s: float, until_s: float, reserved_s: float, reserved_end_s: float, reserved: int) -> int:
     """Processors free throughout an interval, taking a reservation into account."""
     free = free_at(s, at_s)
     if reserved > 0 and at_s < reserved_end_s and reserved_s < until_s:
@@ -64,14 +53,14 @@ def _room(s: Any, at_s: float, until_s: float, reserved_s: float, reserved_end_s
 
 
 @compiled
-def _advance_brown(s: Any, power_w: float, segment: int, at_s: float, to_s: float) -> tuple[float, int]:
+def _advance_brown(s: State, power_w: float, segment: int, at_s: float, to_s: float) -> tuple[float, int]:
     """Brown energy of a constant power between two times [J], and the segment that covers the second."""
     total_j = 0.0
     while True:
-        end_s = s.segments[segment].start_s + s.segments[segment].length_s
+        end_s = s.scratch.surplus[segment].start_s + s.scratch.surplus[segment].length_s
         stop_s = min(end_s, to_s)
-        if power_w > s.segments[segment].surplus_w:
-            total_j += (power_w - s.segments[segment].surplus_w) * (stop_s - at_s)
+        if power_w > s.scratch.surplus[segment].surplus_w:
+            total_j += (power_w - s.scratch.surplus[segment].surplus_w) * (stop_s - at_s)
         at_s = stop_s
         if at_s >= to_s or segment + 1 >= s.clock.segments:
             return total_j, segment
@@ -80,18 +69,18 @@ def _advance_brown(s: Any, power_w: float, segment: int, at_s: float, to_s: floa
 
 @compiled
 def cheapest_start(
-    s: Any, options: Any, number: int, need: int, reserved_s: float, reserved_end_s: float, reserved: int
+    s: State, decider: CheapestStart, number: int, need: int, reserved_s: float, reserved_end_s: float, reserved: int
 ) -> float:  # fmt: skip
     """The cheapest start of a job that the machine and the reservation allow, infinite if there is none. [s]
 
-    ``segments`` must cover the time from now to the horizon plus the job's requested time.
+    ``scratch.surplus`` must cover the time from now to the horizon plus the job's requested time.
     """
     c, job = s.clock, s.jobs[number]
-    price = options.hold_price_j / max(job.requested_s, 10.0) + options.idle_price_w * job.processors
+    price = decider.hold_price_j / max(job.requested_s, 10.0) + decider.idle_price_w * job.processors
     best_s, best_j = np.inf, np.inf
     noise_j = ROUNDING * job.power_w * job.requested_s
     at_s = c.now_s
-    last_s = s.set.supply_origin_s + slot_at(s, c.now_s) * s.set.supply_step_s + options.horizon_s
+    last_s = slot_start_s(s.power.slots, slot_at(s.power.slots, c.now_s)) + decider.horizon_s
     brown_j, tail = _advance_brown(s, job.power_w, 0, at_s, at_s + job.requested_s)
     head = 0
     while at_s <= last_s or at_s == c.now_s:
@@ -99,7 +88,7 @@ def cheapest_start(
         end_s = at_s + job.requested_s
         if cost_j < best_j - noise_j and _room(s, at_s, end_s, reserved_s, reserved_end_s, reserved) >= need:
             best_s, best_j = at_s, cost_j
-        next_s = tick_after(at_s, s.set.tick_s)
+        next_s = next_edge_s(at_s, 0.0, s.rules.tick_s)
         gone_j, head = _advance_brown(s, job.power_w, head, at_s, next_s)
         come_j, tail = _advance_brown(s, job.power_w, tail, at_s + job.requested_s, next_s + job.requested_s)
         brown_j += come_j - gone_j
@@ -108,56 +97,47 @@ def cheapest_start(
 
 
 @compiled
-def _start_cheapest(s: Any, options: Any, kept: int) -> bool:
-    """Start the first job for which now is the cheapest start; False if there is none."""
-    c, p = s.clock, s.set
+def _cheapest_now(s: State, decider: CheapestStart, kept: int) -> int:
+    """Queue position of the first job for which now is the cheapest start, -1 if there is none."""
+    c = s.clock
     reserved_s, reserved_end_s, reserved = np.inf, np.inf, 0
     longest_s = 0.0
     for i in range(c.first, c.last):
-        longest_s = max(longest_s, s.queue[i].requested_s)
-    project_surplus(s, c.now_s, c.now_s + options.horizon_s + longest_s + 2.0 * p.tick_s)
+        longest_s = max(longest_s, s.queue.requested_s[i])
+    project_surplus(s, c.now_s, c.now_s + decider.horizon_s + longest_s + 2.0 * s.rules.tick_s)
     for k in range(rank_queue(s)):
-        number = s.ranked[k].job
+        number = s.scratch.ranked[k].job
         job = s.jobs[number]
         need = job.processors
-        if job.requested_s > options.short_s:
-            need = min(need + kept, p.processors)
-        if need > c.free and reserved > 0:
+        if job.requested_s > decider.short_s:
+            need = min(need + kept, s.machine.totals.processors)
+        if need > s.machine.totals.free and reserved > 0:
             continue
-        best_s = cheapest_start(s, options, number, need, reserved_s, reserved_end_s, reserved)
+        best_s = cheapest_start(s, decider, number, need, reserved_s, reserved_end_s, reserved)
         if best_s == c.now_s:
-            start(s, position_of(s, number))
-            return True
+            return position_of(s, number)
         if reserved == 0 and best_s < np.inf:
             reserved_s, reserved_end_s, reserved = best_s, best_s + job.requested_s, job.processors
-    return False
+    return -1
 
 
-def run_cheapest_start(s: Any, options: Any) -> None:
-    """Cheapest start with a reserve: plan again at every event, tick and start, and start the jobs planned for now."""
-    kept = int(np.ceil(options.reserve_share * s.set.processors))
-    while advance(s):
-        if _start_cheapest(s, options, kept):
-            s.clock.decisions += 1
-        else:
-            s.clock.blocked = 1
+@decide.register(CheapestStart)
+def start_or_hold(decider: CheapestStart, s: State) -> None:
+    """Plan again and start one job that is planned for now, or wait."""
+    kept = int(np.ceil(decider.reserve_share * s.machine.totals.processors))
+    position = _cheapest_now(s, decider, kept)
+    apply(s, start_now(position) if position >= 0 else wait_until(np.inf))
 
 
-types: Any = _types
-
-_TYPE = types.NamedTuple([types.float64] * len(Options._fields), Options)
-
-
-def cheapest_start_pass(options: Options, tick_s: float) -> Pass:
+def cheapest_start_pass(decider: CheapestStart, tick_s: float) -> Pass:
     """The policy with its parameters.
 
     Args:
-        options: the parameters.
+        decider: the parameters.
         tick_s: time between the starts that are compared. [s]
     """
 
-    def inputs(_: Workload, __: Cluster, ___: Rules) -> tuple[Options]:
-        return (options,)
+    def begin(_: Workload, __: Cluster, ___: Rules) -> CheapestStart:
+        return decider
 
-    ahead_s = options.horizon_s + 2.0 * tick_s
-    return Pass(name="cheapest-start", run=run_cheapest_start, types=(_TYPE,), inputs=inputs, ahead_s=ahead_s)
+    return Pass(name="cheapest-start", begin=begin, ahead_s=decider.horizon_s + 2.0 * tick_s)

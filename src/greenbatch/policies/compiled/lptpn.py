@@ -6,83 +6,128 @@ its estimated brown energy is below the threshold; if none can start and nothing
 
 from __future__ import annotations
 
-from typing import Any
+from typing import NamedTuple
 
 import numpy as np
 
+from greenbatch.cluster import Cluster
 from greenbatch.engine.compile import compiled
-from greenbatch.engine.events import drain, next_event
+from greenbatch.engine.decide import decide
 from greenbatch.engine.forecast import is_below_threshold, project_surplus
+from greenbatch.engine.machine.protocol import fits
 from greenbatch.engine.program import Pass
-from greenbatch.engine.queue import position_of, rank_queue, start
-from greenbatch.engine.state import OK
-from greenbatch.engine.step import advance
+from greenbatch.engine.queue import position_of, rank_queue
+from greenbatch.engine.records import Floats
+from greenbatch.engine.rules import Rules
+from greenbatch.engine.state import State
+from greenbatch.engine.step import apply, start_now, wait_until
+from greenbatch.workload import Workload
 
 
 @compiled
-def is_green(s: Any, job: int) -> bool:
-    """Whether a job fits now and its estimated extra brown energy is below the threshold."""
-    c, j = s.clock, s.jobs[job]
-    if j.processors > c.free:
+def is_green(s: State, processors: int, requested_s: float, power_w: float, threshold_j: float) -> bool:
+    """Whether a job fits now and its estimated extra brown energy is below a threshold."""
+    if not fits(s.machine, processors, s.clock.now_s):
         return False
-    project_surplus(s, c.now_s, c.now_s + j.requested_s)
-    return bool(is_below_threshold(s, j.power_w, j.requested_s))
+    project_surplus(s, s.clock.now_s, s.clock.now_s + requested_s)
+    return bool(is_below_threshold(s, power_w, requested_s, threshold_j))
 
 
-def run_lptpn(s: Any) -> None:
+class Lptpn(NamedTuple):
     """LPTPN as described in the paper: one pass over all jobs at every event and change of supply."""
-    c = s.clock
-    while advance(s):
-        count, started = rank_queue(s), 0
-        for k in range(count):
-            if is_green(s, s.ranked[k].job):
-                start(s, position_of(s, s.ranked[k].job))
-                started += 1
-        if started == 0 and c.running == 0:
-            start(s, position_of(s, s.ranked[0].job))
-            started = 1
-        c.decisions += started
-        c.blocked = 1
+
+    threshold_j: float
 
 
-def run_lptpn_published(s: Any) -> None:
+@decide.register(Lptpn)
+def start_green_jobs(decider: Lptpn, s: State) -> None:
+    """Start all jobs that are green; the first one if none is and nothing runs."""
+    started = 0
+    for k in range(rank_queue(s)):
+        number = s.scratch.ranked[k].job
+        job = s.jobs[number]
+        if is_green(s, job.processors, job.requested_s, job.power_w, decider.threshold_j):
+            apply(s, start_now(position_of(s, number)))
+            started += 1
+    if started == 0 and s.clock.running == 0:
+        apply(s, start_now(position_of(s, s.scratch.ranked[0].job)))
+    apply(s, wait_until(np.inf))
+
+
+class LptpnPublished(NamedTuple):
     """LPTPN as implemented in the authors' simulator.
 
     It differs from the paper in two ways. A pass skips the job after each one it starts, because the list changes
     during the iteration. And when a pass starts nothing, the simulator waits in steps of one second for *one* job, the
     last one considered (after an empty pass, one that already runs), instead of considering all jobs at the next event.
     """
-    c = s.clock
-    last = s.arrivals[0]
-    next_event(s, np.inf)
-    while c.status == OK:
-        count, started = rank_queue(s), 0
-        k = 0
-        while k < count:
-            last = s.ranked[k].job
-            if is_green(s, last):
-                start(s, position_of(s, last))
-                started += 1
-                k += 1  # the iteration skips the next one
-            k += 1
-        c.decisions += started
-        if c.first == c.last:
-            if c.arrived == s.arrivals.shape[0]:
-                break
-            while c.first == c.last:
-                next_event(s, np.inf)
-        if started > 0:
-            continue
-        if c.running == 0:
-            rank_queue(s)
-            start(s, position_of(s, s.ranked[0].job))
-            c.decisions += 1
-            continue
-        while c.running > 0 and not is_green(s, last) and c.status == OK:
-            wake_s = c.now_s + 1.0 if s.jobs[last].processors <= c.free else np.inf
-            next_event(s, wake_s)
-    drain(s)
+
+    threshold_j: float
+    memory: Floats
+    """The mode, and what is kept of the last job considered, shape (4,)."""
 
 
-LPTPN = Pass(name="lptpn", run=run_lptpn, wakes_at_supply_changes=True)
-LPTPN_PUBLISHED = Pass(name="lptpn-published", run=run_lptpn_published)
+_MODE, _PROCESSORS, _REQUESTED_S, _POWER_W = range(4)
+_PASS, _WAITING, _AFTER_EMPTY_PASS = range(3)
+"""Modes: consider all jobs; wait for the last one considered; do so unless nothing runs."""
+
+
+@compiled
+def _last_is_green(decider: LptpnPublished, s: State) -> bool:
+    last = decider.memory
+    return is_green(s, int(last[_PROCESSORS]), last[_REQUESTED_S], last[_POWER_W], decider.threshold_j)
+
+
+@compiled
+def _start_anyway(decider: LptpnPublished, s: State) -> None:
+    """Start the first job in order; if it was the only one, the next pass is empty."""
+    apply(s, start_now(position_of(s, s.scratch.ranked[0].job)))
+    decider.memory[_MODE] = _AFTER_EMPTY_PASS if s.clock.first == s.clock.last else _PASS
+
+
+@decide.register(LptpnPublished)
+def start_as_published(decider: LptpnPublished, s: State) -> None:
+    """Start green jobs, all but each one after a start; or wait until the last one considered is green."""
+    c, last = s.clock, decider.memory
+    if last[_MODE] == _AFTER_EMPTY_PASS and c.running == 0:
+        rank_queue(s)
+        _start_anyway(decider, s)
+        return
+    if last[_MODE] != _PASS and c.running > 0 and not _last_is_green(decider, s):
+        last[_MODE] = _WAITING
+        fitting = fits(s.machine, int(last[_PROCESSORS]), c.now_s)
+        apply(s, wait_until(c.now_s + 1.0 if fitting else np.inf))
+        return
+    last[_MODE] = _PASS
+    count, started, k = rank_queue(s), 0, 0
+    while k < count:
+        number = s.scratch.ranked[k].job
+        job = s.jobs[number]
+        last[_PROCESSORS], last[_REQUESTED_S], last[_POWER_W] = job.processors, job.requested_s, job.power_w
+        if is_green(s, job.processors, job.requested_s, job.power_w, decider.threshold_j):
+            apply(s, start_now(position_of(s, number)))
+            started += 1
+            k += 1  # the iteration skips the next one
+        k += 1
+    if started == 0 and c.running == 0:
+        _start_anyway(decider, s)
+    elif started == 0:
+        last[_MODE] = _WAITING
+
+
+def lptpn_pass(threshold_j: float) -> Pass:
+    """LPTPN as described, with its threshold. [J]"""
+
+    def begin(_: Workload, __: Cluster, ___: Rules) -> Lptpn:
+        return Lptpn(threshold_j)
+
+    return Pass(name="lptpn", begin=begin, wakes_at_supply_changes=True)
+
+
+def lptpn_published_pass(threshold_j: float) -> Pass:
+    """LPTPN as implemented by its authors, with its threshold. [J]"""
+
+    def begin(_: Workload, __: Cluster, ___: Rules) -> LptpnPublished:
+        return LptpnPublished(threshold_j, np.zeros(4))
+
+    return Pass(name="lptpn-published", begin=begin)

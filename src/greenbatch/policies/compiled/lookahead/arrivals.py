@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from greenbatch.engine.compile import compiled
+from greenbatch.engine.records import Floats
+from greenbatch.engine.state import State
 
 SHORT_ARRIVAL_S = 300.0
 """Jobs that request less time than this count as short. [s]"""
@@ -18,32 +18,36 @@ LONGEST_AHEAD_S, LARGEST_CHANGE = 6 * 3600.0, 4.0
 """How far ahead the time of day is taken into account [s], and the largest factor by which it changes the rate."""
 USUAL_DAYS = 1.0
 """Weight, in days, of the mean rate of all hours against the rates observed by time of day."""
-(RATE, RATE_AT, SEEN, ALL, SHORTS, WORK, LATEST, ROW, HOURS) = range(9)
+(RATE, RATE_AT, SEEN, ALL, SHORTS, WORK, LATEST, ROW, FIRST_S, HOURS) = range(10)
 WIDTHS = HOURS + DAY_H
 """Layout of the memory: recent arrivals, with exponential decay, and the time of that value; arrivals read, all
 arrivals, short ones; their work [processor-seconds], and the latest of their earliest possible ends [s]; the current
-row of the baseline schedule (`lookahead.baseline`); from ``HOURS`` on, arrivals by hour of the day; from ``WIDTHS`` on,
-short jobs by number of processors: 0, 1, 2, ..."""
+row of the baseline schedule (`lookahead.baseline`); the first submission [s]; from ``HOURS`` on, arrivals by hour of
+the day; from ``WIDTHS`` on, short jobs by number of processors: 0, 1, 2, ..."""
 
 
 @compiled
-def begin_memory(s: Any, memory: Any) -> None:
+def begin_memory(s: State, memory: Floats) -> None:
     """Reset to the prior; ``memory`` has shape (WIDTHS + processors + 1,)."""
     memory[:] = 0.0
     memory[RATE_AT] = s.clock.now_s
     memory[LATEST] = -np.inf
+    memory[FIRST_S] = s.jobs[s.queue.job[s.clock.first]].submit_s
     memory[ALL], memory[SHORTS] = PRIOR, PRIOR_SHORT
-    width = PRIOR_WIDTH * s.set.processors
-    for x in range(1, s.set.processors + 1):
+    width = PRIOR_WIDTH * s.machine.totals.processors
+    for x in range(1, s.machine.totals.processors + 1):
         memory[WIDTHS + x] = PRIOR_SHORT * (np.exp(-(x - 1) / width) - np.exp(-x / width))
 
 
 @compiled
-def remember(s: Any, memory: Any, tau_s: float) -> None:
-    """Count the arrivals since the last call; the rate decays with the time constant ``tau_s``. [s]"""
+def remember(s: State, memory: Floats, tau_s: float) -> None:
+    """Count the arrivals since the last call; the rate decays with the time constant ``tau_s``. [s]
+
+    All of them still wait, at the end of the queue.
+    """
     c = s.clock
-    for k in range(int(memory[SEEN]), c.arrived):
-        job = s.jobs[s.arrivals[k]]
+    for i in range(c.last - (c.arrived - int(memory[SEEN])), c.last):
+        job = s.jobs[s.queue.job[i]]
         memory[RATE] = memory[RATE] * np.exp(-(job.submit_s - memory[RATE_AT]) / tau_s) + 1.0
         memory[RATE_AT] = job.submit_s
         memory[ALL] += 1.0
@@ -59,9 +63,9 @@ def remember(s: Any, memory: Any, tau_s: float) -> None:
 
 
 @compiled
-def _usual(s: Any, memory: Any, first: int, last: int) -> float:
+def _usual(s: State, memory: Floats, first: int, last: int) -> float:
     """Usual number of arrivals per hour, for the hours ``first`` to ``last`` of the clock by their time of day."""
-    begin, now_h = int(s.jobs[s.arrivals[0]].submit_s // 3600.0), s.clock.now_s / 3600.0
+    begin, now_h = int(memory[FIRST_S] // 3600.0), s.clock.now_s / 3600.0
     always = (memory[ALL] - PRIOR + 1.0) / (now_h - begin + 1.0)
     total = 0.0
     for hour in range(first, last + 1):
@@ -72,7 +76,7 @@ def _usual(s: Any, memory: Any, first: int, last: int) -> float:
 
 
 @compiled
-def rate_ahead_per_s(s: Any, memory: Any, tau_s: float, ahead_s: float) -> float:
+def rate_ahead_per_s(s: State, memory: Floats, tau_s: float, ahead_s: float) -> float:
     """Expected rate of arrivals: the recent rate, scaled by how busy the coming hours of the day usually are. [1/s]"""
     hour = int(s.clock.now_s // 3600.0)
     coming = _usual(s, memory, hour, hour + int(min(ahead_s, LONGEST_AHEAD_S) / 3600.0))
@@ -81,7 +85,7 @@ def rate_ahead_per_s(s: Any, memory: Any, tau_s: float, ahead_s: float) -> float
 
 
 @compiled
-def made_to_wait_s2(s: Any, memory: Any, processors: int, run_s: float) -> float:
+def made_to_wait_s2(s: State, memory: Floats, processors: int, run_s: float) -> float:
     """Increase in the squared wait of a short job arriving now, if a start takes processors. [s^2]
 
     The mean over the number of processors that short jobs need. The short job starts as soon as it fits, running jobs
@@ -96,10 +100,10 @@ def made_to_wait_s2(s: Any, memory: Any, processors: int, run_s: float) -> float
     """
     c = s.clock
     stop = c.expected_first + c.running
-    i, free, wait_s = c.expected_first, c.free, 0.0  # without the start: free processors, and the wait
-    j, left, later_s = c.expected_first, c.free - processors, 0.0  # with the start, while it runs
+    i, free, wait_s = c.expected_first, s.machine.totals.free, 0.0  # without the start: free processors, and the wait
+    j, left, later_s = c.expected_first, s.machine.totals.free - processors, 0.0  # with the start, while it runs
     total = 0.0
-    for width in range(max(left, 0) + 1, s.set.processors + 1):
+    for width in range(max(left, 0) + 1, s.machine.totals.processors + 1):
         while free < width and i < stop:
             free += s.expected[i].processors
             wait_s = max(s.expected[i].end_s - c.now_s, 0.0)

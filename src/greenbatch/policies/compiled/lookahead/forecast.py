@@ -10,7 +10,9 @@ from typing import Any
 import numpy as np
 
 from greenbatch.engine.compile import compiled
-from greenbatch.engine.forecast import forecast_w, slot_at
+from greenbatch.engine.power.protocol import forecast_w
+from greenbatch.engine.power.slots import slot_at
+from greenbatch.engine.state import State
 
 BIN_S = 1800.0
 """Length of a half-hour. [s]"""
@@ -22,7 +24,7 @@ its total from now to the beginning of the half-hour [J], and the next half-hour
 
 
 @compiled
-def lay_out(s: Any, grid: Any, ahead_s: float, green_w: float) -> int:
+def lay_out(s: State, grid: Any, ahead_s: float, green_w: float) -> int:
     """Fill surplus, free processors and greenness of the half-hours ahead; return their number.
 
     Args:
@@ -31,15 +33,15 @@ def lay_out(s: Any, grid: Any, ahead_s: float, green_w: float) -> int:
         ahead_s: time span that the table must cover. [s]
         green_w: surplus of an idle machine at which a half-hour is fully green. [W]
     """
-    c, p = s.clock, s.set
+    c, slots, totals = s.clock, s.power.slots, s.machine.totals
     begin_s = np.floor(c.now_s / BIN_S) * BIN_S
     count = min(BINS - 2, int(ahead_s / BIN_S) + 4)
-    current = slot_at(s, c.now_s)
+    current = slot_at(slots, c.now_s)
     for k in range(count):
-        supply_w = forecast_w(s, slot_at(s, max(begin_s + k * BIN_S, c.now_s) + 1.0), current)
-        grid[SURPLUS, k] = supply_w - c.load_w
-        grid[FREE, k] = c.free
-        grid[GREEN, k] = min(max((supply_w - p.idle_w) / green_w, 0.0), 1.0)
+        supply_w = forecast_w(s.power, c, slot_at(slots, max(begin_s + k * BIN_S, c.now_s) + 1.0), current)
+        grid[SURPLUS, k] = supply_w - totals.load_w
+        grid[FREE, k] = totals.free
+        grid[GREEN, k] = min(max((supply_w - totals.base_power_w) / green_w, 0.0), 1.0)
     grid[COST, :count] = 0.0  # scratch: power and processors that running jobs release, from a half-hour on
     grid[NEXT_FULL, :count] = 0.0
     first_s = begin_s + BIN_S - c.now_s
@@ -63,7 +65,7 @@ def lay_out(s: Any, grid: Any, ahead_s: float, green_w: float) -> int:
 
 
 @compiled
-def occupy(s: Any, grid: Any, count: int, from_s: float, until_s: float, processors: int, power_w: float) -> None:
+def occupy(s: State, grid: Any, count: int, from_s: float, until_s: float, processors: int, power_w: float) -> None:
     """Occupy processors and power in the half-hours between two times."""
     begin_s = np.floor(s.clock.now_s / BIN_S) * BIN_S
     first, end = max(int((from_s - begin_s) / BIN_S), 0), (until_s - begin_s) / BIN_S
@@ -90,7 +92,7 @@ def mean_green(grid: Any, first: int, last: int, count: int) -> float:
 
 @compiled
 def cost_between(
-    s: Any, grid: Any, power_w: float, green_w: float, first: int, stop: int, rest_s: float, count: int
+    s: State, grid: Any, power_w: float, green_w: float, first: int, stop: int, rest_s: float, count: int
 ) -> float:  # fmt: skip
     """Cost of a job from the beginning of a half-hour (0 for now) until ``rest_s`` into a later one. [J]
 
@@ -118,7 +120,7 @@ def cost_between(
 
 
 @compiled
-def total_up(s: Any, grid: Any, power_w: float, green_w: float, count: int) -> None:
+def total_up(s: State, grid: Any, power_w: float, green_w: float, count: int) -> None:
     """Fill in the cost of a job in each half-hour and its running total.
 
     Args:

@@ -15,20 +15,23 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import cache
-from typing import Any, cast
+from typing import Any, NamedTuple, cast
 
 import numpy as np
-from numba import types
-from numpy.typing import NDArray
+from numba import types as _types
 
 from greenbatch.cluster import Cluster
-from greenbatch.engine.compile import compiled, compiled_allocating, entry
+from greenbatch.engine.compile import compiled, entry
+from greenbatch.engine.decide import decide
+from greenbatch.engine.entry_points import type_of_decider
 from greenbatch.engine.program import Pass, Program
-from greenbatch.engine.queue import position_of, sort_ranked, start
+from greenbatch.engine.queue import position_of, sort_ranked
+from greenbatch.engine.records import Floats, Ints, Job, shared
 from greenbatch.engine.reward_totals import update_totals
 from greenbatch.engine.rules import Rules
-from greenbatch.engine.stacked import BATCH_TYPE, one_of
-from greenbatch.engine.step import advance
+from greenbatch.engine.stacked import Batch, StateType, batch_type, one_of
+from greenbatch.engine.state import State
+from greenbatch.engine.step import advance, apply, start_now, wait_until
 from greenbatch.policies.compiled.lookahead.arrivals import (
     ALL,
     SHORTS,
@@ -78,6 +81,8 @@ from greenbatch.policies.compiled.lookahead.weights import (
 )
 from greenbatch.workload import Workload
 
+types: Any = _types
+
 LONGEST_HOLD_S = 30 * 86_400.0
 """A job that has waited longer than this goes first and reserves the earliest half-hours with room for it, so that no
 job is held forever. [s]"""
@@ -85,32 +90,60 @@ SHORT_RUN_S = 20.0
 """Run time of a typical short job, which converts its wait to a slowdown. [s]"""
 _OVERDUE, _SHORT_FIRST = -2e6, -1e6
 """Sort keys: before all other jobs, and before all long jobs."""
-(_START_S, _END_S, _PROCESSORS) = range(3)
-"""Fields of a reservation; it has 0 processors if there is none."""
+(_START_S, _END_S, _PROCESSORS, _ARRIVED, _RUNNING, _HALF_HOUR) = range(6)
+"""Fields of `Lookahead.last`: the reservation, which has 0 processors if there is none; and, at the last decision, the
+number of jobs submitted, the number of running jobs and the half-hour."""
+
+
+@shared("weights", "progress")
+class Lookahead(NamedTuple):
+    """Weights of a model, and what the planner remembers; planned starts of jobs are those last found cheaper."""
+
+    weights: Floats
+    """Shape (WEIGHTS,)."""
+    progress: Any
+    """Baseline schedule without delayed jobs, see `lookahead.baseline`, shape (rows, 4)."""
+    memory: Floats
+    """Statistics of arrivals, see `lookahead.arrivals`."""
+    last: Floats
+    """The last decision, shape (6,)."""
+    grid: Any
+    """Scratch: the half-hours ahead, shape (ROWS, BINS)."""
+    inputs: Floats
+    """Scratch: inputs of the heads."""
+    prices: Floats
+    """Scratch: the weights as changed by the heads."""
+
+
+def new_lookahead(weights: Floats, progress: Any, processors: int) -> Lookahead:
+    """The planner before its first decision, for a machine with some processors."""
+    memory, last = np.zeros(WIDTHS + processors + 1), np.zeros(6)
+    last[_HALF_HOUR] = -np.inf
+    return Lookahead(weights, progress, memory, last, np.zeros((ROWS, BINS)), np.zeros(len(INPUTS)), np.zeros(PRICES))
 
 
 @compiled
-def _rank(s: Any, prices: Any, first: int) -> int:
+def _rank(s: State, prices: Floats, first: int) -> int:
     """Write the jobs to consider, in order, to ``ranked``; return their number."""
     c = s.clock
     for i in range(first, c.last):
-        entry_, job = s.queue[i], s.jobs[s.queue[i].job]
-        if entry_.requested_s <= prices[SHORT]:
-            key = _SHORT_FIRST + 2.0 * np.log(max(entry_.requested_s, 1.0)) + np.log(float(entry_.processors))
+        job = s.jobs[s.queue.job[i]]
+        if job.requested_s <= prices[SHORT]:
+            key = _SHORT_FIRST + 2.0 * np.log(max(job.requested_s, 1.0)) + np.log(float(job.processors))
         else:
-            density_w = max(job.power_w / entry_.processors, 1e-3)
-            slowdown = 1.0 + (c.now_s - job.submit_s) / max(entry_.requested_s, 10.0)
-            key = prices[ORDER_TIME] * np.log(entry_.requested_s) + prices[ORDER_DENSITY] * np.log(density_w)
-            key += prices[ORDER_PROCESSORS] * np.log(float(entry_.processors)) - prices[ORDER_WAIT] * np.log(slowdown)
+            density_w = max(job.power_w / job.processors, 1e-3)
+            slowdown = 1.0 + (c.now_s - job.submit_s) / max(job.requested_s, 10.0)
+            key = prices[ORDER_TIME] * np.log(job.requested_s) + prices[ORDER_DENSITY] * np.log(density_w)
+            key += prices[ORDER_PROCESSORS] * np.log(float(job.processors)) - prices[ORDER_WAIT] * np.log(slowdown)
         if c.now_s - job.submit_s > LONGEST_HOLD_S:
             key = _OVERDUE
-        s.ranked[i - first].key, s.ranked[i - first].job = key, entry_.job
-    sort_ranked(s.ranked, c.last - first)
+        s.scratch.ranked[i - first].key, s.scratch.ranked[i - first].job = key, s.queue.job[i]
+    sort_ranked(s.scratch.ranked, c.last - first)
     return int(c.last - first)
 
 
 @compiled
-def _block_cost(s: Any, prices: Any, memory: Any, job: Any, quiet: float) -> float:
+def _block_cost(s: State, prices: Floats, memory: Floats, job: Job, quiet: float) -> float:
     """Price of the slowdown that starting a long job now is expected to cause for future short jobs. [J]"""
     shorts_per_s = rate_ahead_per_s(s, memory, prices[MEMORY] * 3600.0, job.requested_s)
     shorts_per_s *= memory[SHORTS] / memory[ALL]
@@ -119,7 +152,7 @@ def _block_cost(s: Any, prices: Any, memory: Any, job: Any, quiet: float) -> flo
 
 
 @compiled
-def _cost_of_now(s: Any, prices: Any, grid: Any, job: Any, covered: int) -> float:
+def _cost_of_now(s: State, prices: Floats, grid: Any, job: Job, covered: int) -> float:
     """Cost of starting a job now, without its effect on future short jobs. [J]"""
     run_s = job.requested_s
     end = (s.clock.now_s + run_s) / BIN_S - np.floor(s.clock.now_s / BIN_S)
@@ -131,17 +164,16 @@ def _cost_of_now(s: Any, prices: Any, grid: Any, job: Any, covered: int) -> floa
 
 @compiled
 def _cheapest(
-    s: Any, prices: Any, memory: Any, grid: Any, hopes: Any, number: int, need: int, count: int, quiet: float,
-    only_now: bool,
+    s: State, decider: Lookahead, number: int, need: int, count: int, quiet: float, only_now: bool
 ) -> int:  # fmt: skip
     """The cheapest half-hour to start a job in: 0 for now, -1 for none; with ``only_now``, -1 for any later one.
 
-    With ``only_now``, the half-hour that was cheaper last time, ``hopes[number]``, is tried first: usually it still is
-    cheaper, and nothing else needs to be computed.
+    With ``only_now``, the half-hour that was cheaper last time, the planned start of the job, is tried first: usually
+    it still is cheaper, and nothing else needs to be computed.
     """
-    c, job = s.clock, s.jobs[number]
+    c, job, prices, memory, grid = s.clock, s.jobs[number], decider.prices, decider.memory, decider.grid
     run_s, off_s = job.requested_s, c.now_s - np.floor(c.now_s / BIN_S) * BIN_S
-    now = need <= c.free and is_room(grid, 0, int((off_s + run_s - 1e-6) / BIN_S), count, need)
+    now = need <= s.machine.totals.free and is_room(grid, 0, int((off_s + run_s - 1e-6) / BIN_S), count, need)
     if only_now and not now:
         return -1
     horizon = min(int(prices[HORIZON] * 3600.0 / BIN_S), count - 2)
@@ -158,7 +190,7 @@ def _cheapest(
     begin_s = c.now_s - off_s
     if now:
         best, best_j = 0, _cost_of_now(s, prices, grid, job, covered)
-        k = int((hopes[number] - begin_s) / BIN_S + 0.5)
+        k = 0 if np.isnan(job.planned_s) else int((job.planned_s - begin_s) / BIN_S + 0.5)
         hoped = only_now and 1 <= k <= horizon and is_room(grid, k, min(k + reach, covered - 1), covered, need)
         hope_j = np.inf
         if hoped:
@@ -181,122 +213,116 @@ def _cheapest(
             cost_j += grid[COST, covered - 1] * ((stop - covered) * BIN_S + rest_s)
         if cost_j < best_j - noise_j:
             best, best_j = k, cost_j
-            hopes[number] = begin_s + k * BIN_S
+            job.planned_s = begin_s + k * BIN_S
             if only_now:
                 return -1
     return best
 
 
 @compiled
-def _pass(
-    s: Any, numbers: Any, memory: Any, progress: Any, reserved: Any, hopes: Any, grid: Any, inputs: Any, prices: Any,
-    first: int,
-) -> int:  # fmt: skip
-    """One pass over the jobs from a queue position on; start those that are cheapest now, and return how many."""
-    c, p = s.clock, s.set
-    longest_s, least = 0.0, p.processors + 1
+def _pass(s: State, decider: Lookahead, first: int) -> None:
+    """One pass over the jobs from a queue position on: start those that are cheapest now."""
+    c, weights, grid, inputs = s.clock, decider.weights, decider.grid, decider.inputs
+    prices, reserved = decider.prices, decider.last
+    longest_s, least = 0.0, s.machine.totals.processors + 1
     for i in range(c.first, c.last):
-        longest_s = max(longest_s, s.queue[i].requested_s)
+        longest_s = max(longest_s, s.queue.requested_s[i])
         if i >= first:
-            least = min(least, s.queue[i].processors)
-    if least > c.free:
-        return 0
+            least = min(least, s.queue.processors[i])
+    if least > s.machine.totals.free:
+        return
     whole = first == c.first
-    count = lay_out(s, grid, numbers[HORIZON] * 3600.0 + longest_s, numbers[GREEN_LEVEL] * p.processors)
-    look(s, numbers, memory, progress, grid, count, inputs)
-    set_prices(numbers, inputs, prices)
+    count = lay_out(s, grid, weights[HORIZON] * 3600.0 + longest_s, weights[GREEN_LEVEL] * s.machine.totals.processors)
+    look(s, weights, decider.memory, decider.progress, grid, count, inputs)
+    set_prices(weights, inputs, prices)
     quiet = min(max((c.now_s - c.arrived_s) / (prices[QUIET] * 3600.0) - 0.5, 0.0), 1.0)
-    kept = max(numbers[RESERVE] * (1.0 - quiet) + prices[RESERVE] - numbers[RESERVE], 0.0) * p.processors
+    kept = max(weights[RESERVE] * (1.0 - quiet) + prices[RESERVE] - weights[RESERVE], 0.0) * s.machine.totals.processors
     if whole:
         reserved[_PROCESSORS] = 0.0
     elif reserved[_PROCESSORS] > 0.0:
         occupy(s, grid, count, reserved[_START_S], reserved[_END_S], int(reserved[_PROCESSORS]), 0.0)
-    started, only_now = 0, not whole
+    only_now = not whole
     for r in range(_rank(s, prices, first)):
-        number = s.ranked[r].job
+        number = s.scratch.ranked[r].job
         job = s.jobs[number]
         need = job.processors
         if job.requested_s > prices[SHORT]:
             share = np.log(job.requested_s / prices[SHORT]) / np.log(max(prices[RESERVE_RATIO], 1.01))
             if c.now_s - job.submit_s <= LONGEST_HOLD_S:
-                need = min(need + int(np.ceil(kept * min(share, 1.0))), p.processors)
-        if only_now and need > c.free:
+                need = min(need + int(np.ceil(kept * min(share, 1.0))), s.machine.totals.processors)
+        if only_now and need > s.machine.totals.free:
             continue
-        best = _cheapest(s, prices, memory, grid, hopes, number, need, count, quiet, only_now)
+        best = _cheapest(s, decider, number, need, count, quiet, only_now)
         if best == 0:
             occupy(s, grid, count, c.now_s, c.now_s + job.requested_s, job.processors, job.power_w)
-            start(s, position_of(s, number))
-            c.decisions += 1
-            started += 1
+            apply(s, start_now(position_of(s, number)))
         elif best > 0:
             reserved[_START_S] = np.floor(c.now_s / BIN_S) * BIN_S + best * BIN_S
             reserved[_END_S] = reserved[_START_S] + job.requested_s
             reserved[_PROCESSORS] = job.processors
             occupy(s, grid, count, reserved[_START_S], reserved[_END_S], job.processors, 0.0)
             only_now = True
-    return started
 
 
-@compiled_allocating
-def run_lookahead(s: Any, numbers: Any, progress: Any) -> None:
-    """Simulate to the end with the weights of a model.
-
-    Args:
-        s: the state.
-        numbers: weights of the model, shape (WEIGHTS,).
-        progress: baseline schedule without delayed jobs, see `lookahead.baseline`.
-    """
-    memory, reserved = np.zeros(WIDTHS + s.set.processors + 1), np.zeros(3)
-    hopes = np.zeros(s.jobs.shape[0])  # start time last found to be cheaper than starting now
-    grid = np.zeros((ROWS, BINS))
-    inputs, prices = np.zeros(len(INPUTS)), np.zeros(PRICES)
-    begin_memory(s, memory)
-    c = s.clock
-    arrived, running, looked = 0, 0, -np.inf
-    while advance(s):
-        half_hour = np.floor(c.now_s / BIN_S)  # an arrival at the instant of a tick replaces the tick
-        alone = c.arrived == arrived + 1 and c.running == running and c.last - c.first > 1 and half_hour == looked
-        remember(s, memory, numbers[MEMORY] * 3600.0)
-        _pass(s, numbers, memory, progress, reserved, hopes, grid, inputs, prices, c.last - 1 if alone else c.first)
-        arrived, running, looked = c.arrived, c.running, half_hour
-        c.blocked, c.settled = 1, 0
+@decide.register(Lookahead)
+def start_the_cheapest(decider: Lookahead, s: State) -> None:
+    """Start the jobs that are cheapest now; if a single job has arrived, only that job is considered."""
+    c, memory, last = s.clock, decider.memory, decider.last
+    if last[_HALF_HOUR] == -np.inf:
+        begin_memory(s, memory)
+    half_hour = np.floor(c.now_s / BIN_S)  # an arrival at the instant of a tick replaces the tick
+    alone = c.arrived == last[_ARRIVED] + 1 and c.running == last[_RUNNING] and c.last - c.first > 1
+    alone = alone and half_hour == last[_HALF_HOUR]
+    remember(s, memory, decider.weights[MEMORY] * 3600.0)
+    _pass(s, decider, c.last - 1 if alone else c.first)
+    last[_ARRIVED], last[_RUNNING], last[_HALF_HOUR] = c.arrived, c.running, half_hour
+    apply(s, wait_until(np.inf))
 
 
-def _one(s: Any, numbers: Any, progress: Any) -> None:
-    run_lookahead(s, numbers, progress)
-
-
-def _many(batch: Any, chosen: Any, numbers: Any, progress: Any, terms: Any) -> None:
-    for a in range(chosen.shape[0]):
-        b = chosen[a]
-        s = one_of(batch, b)
-        run_lookahead(s, numbers, progress[b])
-        update_totals(s, batch.totals[b], batch.user_of[b], batch.users[b], terms, batch.values[b])
-
-
-_NUMBERS, _PROGRESS = types.Array(types.float64, 1, "C"), types.Array(types.float64, 2, "C")
-
-
-def lookahead_pass(numbers: NDArray[np.float64], baseline: Program) -> Pass:
+def lookahead_pass(weights: Floats, baseline: Program) -> Pass:
     """The planner with the weights of a model.
 
     Args:
-        numbers: the weights, shape (WEIGHTS,).
+        weights: the weights, shape (WEIGHTS,).
         baseline: a rule that never delays jobs, the reference for the lag.
     """
 
-    def inputs(workload: Workload, cluster: Cluster, rules: Rules) -> tuple[NDArray[np.float64], ...]:
-        return numbers, baseline_progress(workload, cluster, rules, baseline)
+    def begin(workload: Workload, cluster: Cluster, rules: Rules) -> Lookahead:
+        return new_lookahead(weights, baseline_progress(workload, cluster, rules, baseline), cluster.processors)
 
-    return Pass(name="lookahead", run=_one, types=(_NUMBERS, _PROGRESS), inputs=inputs, allocates=True)
+    def learn(decider: Lookahead, known: Workload, cluster: Cluster, rules: Rules) -> Lookahead:
+        return decider._replace(progress=baseline_progress(known, cluster, rules, baseline))
+
+    return Pass(name="lookahead", begin=begin, learn=learn)
+
+
+def run_many(batch: Batch, chosen: Ints, decider: Lookahead, progress: Any, terms: Ints) -> None:
+    """Simulate part of a batch to the end, and write the terms' values.
+
+    Args:
+        batch: the simulations.
+        chosen: their numbers, shape (a,).
+        decider: weights, and memory to be used by one simulation after the other.
+        progress: baseline schedules of all simulations, shape (B, rows, 4).
+        terms: codes of the terms, shape (t,).
+    """
+    for a in range(chosen.shape[0]):
+        b = chosen[a]
+        s = one_of(batch, b)
+        decider.last[:] = 0.0
+        decider.last[_HALF_HOUR] = -np.inf
+        own = Lookahead(
+            decider.weights, progress[b], decider.memory, decider.last, decider.grid, decider.inputs, decider.prices
+        )
+        while advance(s):
+            decide(own, s)
+        update_totals(s, batch.totals[b], batch.user_of[b], batch.users[b], terms, batch.values[b])
 
 
 @cache
-def compiled_lookahead_batch() -> Callable[..., None]:
-    """Simulate part of a batch to the end, ``(batch, chosen, numbers, progress, terms)``, and write the terms' values.
-
-    ``progress`` has one table per simulation of the batch, shape (B, rows, 4).
-    """
-    numbers, whole = types.Array(types.float64, 1, "C"), types.Array(types.int64, 1, "C")
-    signature = types.void(BATCH_TYPE, whole, numbers, types.Array(types.float64, 3, "C"), whole)
-    return cast(Callable[..., None], entry("lookahead-batch", _many, signature, allocates=True))
+def compiled_run_many(states: StateType) -> Callable[..., None]:
+    """`run_many` for a batch of states of a type, compiled or loaded from the cache on first use."""
+    whole = types.Array(types.int64, 1, "C")
+    decider = type_of_decider(new_lookahead(np.zeros(1), np.zeros((1, 4)), 1))
+    signature = types.void(batch_type(states), whole, decider, types.Array(types.float64, 3, "C"), whole)
+    return cast(Callable[..., None], entry("lookahead-batch", run_many, signature))

@@ -11,7 +11,9 @@ import numpy as np
 
 from greenbatch.engine.compile import compiled
 from greenbatch.engine.features import DAY_S, queued_work_s, running_work_s
-from greenbatch.policies.compiled.lookahead.arrivals import LATEST, RATE, ROW, WORK
+from greenbatch.engine.records import Floats
+from greenbatch.engine.state import State
+from greenbatch.policies.compiled.lookahead.arrivals import FIRST_S, LATEST, RATE, ROW, WORK
 from greenbatch.policies.compiled.lookahead.baseline import PACE, TIME, baseline_end_s
 from greenbatch.policies.compiled.lookahead.forecast import mean_green
 
@@ -83,29 +85,29 @@ WEIGHTS = PRICES + HEADS * len(INPUTS)
 
 
 @compiled
-def look(s: Any, numbers: Any, memory: Any, progress: Any, grid: Any, count: int, inputs: Any) -> None:
+def look(s: State, weights: Floats, memory: Floats, progress: Any, grid: Any, count: int, inputs: Floats) -> None:
     """Fill in the inputs of the heads, shape (len(INPUTS),); shifts and divisors only scale them to about -1 to 1."""
-    c, p = s.clock, s.set
+    c = s.clock
     longest_s = 0.0
     for i in range(c.first, c.last):
-        longest_s = max(longest_s, s.queue[i].requested_s)
+        longest_s = max(longest_s, s.queue.requested_s[i])
     queued_h, running_h = queued_work_s(s) / 3600.0, running_work_s(s) / 3600.0
-    hour = (c.now_s - p.supply_origin_s) * (2.0 * np.pi / DAY_S)
-    inputs[0] = mean_green(grid, 0, int(2.0 * numbers[GREEN_HOURS]) + 1, count) * 2.0 - 1.0
+    hour = (c.now_s - s.power.slots.origin_s) * (2.0 * np.pi / DAY_S)
+    inputs[0] = mean_green(grid, 0, int(2.0 * weights[GREEN_HOURS]) + 1, count) * 2.0 - 1.0
     inputs[1] = mean_green(grid, 0, 48, count) * 2.0 - 1.0
     inputs[2] = mean_green(grid, 24, 48, count) * 2.0 - 1.0
     inputs[3] = np.log1p((c.now_s - c.arrived_s) / 3600.0) / 2.0 - 1.0
     inputs[4] = np.log(queued_h + 0.5) / 2.0 - 1.0
-    inputs[5] = 2.0 * c.free / p.processors - 1.0
+    inputs[5] = 2.0 * s.machine.totals.free / s.machine.totals.processors - 1.0
     inputs[6] = np.log1p(running_h) - 1.0
     inputs[7] = np.log(longest_s / 3600.0 / (queued_h + 1.0) + 0.01) / 2.0
     inputs[8], inputs[9] = np.sin(hour), np.cos(hour)
-    inputs[10] = np.log1p(memory[RATE] / numbers[MEMORY]) - 0.8
+    inputs[10] = np.log1p(memory[RATE] / weights[MEMORY]) - 0.8
     inputs[LAG_INPUT] = 2.0 * lag(s, memory, progress, queued_h * 3600.0, running_h * 3600.0, longest_s) - 3.0
 
 
 @compiled
-def lag(s: Any, memory: Any, progress: Any, queued_s: float, running_s: float, longest_s: float) -> float:
+def lag(s: State, memory: Floats, progress: Any, queued_s: float, running_s: float, longest_s: float) -> float:
     """Time to finish all jobs if none is delayed from now on, relative to a baseline that never delays jobs.
 
     Both times count from `DAY_BEFORE_S` before the first arrival, and jobs run as long as requested. At most 2.5.
@@ -122,33 +124,34 @@ def lag(s: Any, memory: Any, progress: Any, queued_s: float, running_s: float, l
     left_s = max((queued_s + running_s) / PACE, longest_s)
     if c.running > 0:
         left_s = max(left_s, s.expected[c.expected_first + c.running - 1].end_s - c.now_s)
-    passed_s = c.now_s - s.jobs[s.arrivals[0]].submit_s + DAY_BEFORE_S
+    passed_s = c.now_s - memory[FIRST_S] + DAY_BEFORE_S
     row = int(memory[ROW])
     while row + 1 < progress.shape[0] and progress[row + 1, TIME] <= c.now_s:
         row += 1
     memory[ROW] = row
-    baseline_s = baseline_end_s(progress, row, c.now_s, memory[WORK], memory[LATEST], s.set.processors) - c.now_s
-    return float(min((passed_s + left_s) / (passed_s + baseline_s), 2.5))
+    processors = s.machine.totals.processors
+    end_s = baseline_end_s(progress, row, c.now_s, memory[WORK], memory[LATEST], processors)
+    return float(min((passed_s + left_s) / (passed_s + (end_s - c.now_s)), 2.5))
 
 
 @compiled
-def set_prices(numbers: Any, inputs: Any, prices: Any) -> None:
+def set_prices(weights: Floats, inputs: Floats, prices: Floats) -> None:
     """Fill in the weights as changed by the state of the system, shape (PRICES,).
 
     ``hold_price`` and ``block_price``, which are logarithms in the model, are written in J.
     """
     for k in range(PRICES):
-        prices[k] = numbers[k]
+        prices[k] = weights[k]
     for head in range(HEADS):
         units = 0.0
         for i in range(inputs.shape[0]):
-            units += numbers[prices.shape[0] + head * inputs.shape[0] + i] * inputs[i]
+            units += weights[prices.shape[0] + head * inputs.shape[0] + i] * inputs[i]
         units = min(max(units, -HEAD_LIMIT), HEAD_LIMIT)
         if head <= IDLE_PRICE:
             prices[head] *= np.exp(units * HEAD_SCALE[head])
         else:
             prices[head] += units * HEAD_SCALE[head]
-    beyond = (inputs[LAG_INPUT] + 3.0) / 2.0 - numbers[LAG]
-    prices[READINESS] += numbers[LAG_PRICE] * max(beyond, 0.0)
-    prices[HOLD_PRICE] = 10.0 ** numbers[HOLD_PRICE]
-    prices[BLOCK_PRICE] = 10.0 ** numbers[BLOCK_PRICE]
+    beyond = (inputs[LAG_INPUT] + 3.0) / 2.0 - weights[LAG]
+    prices[READINESS] += weights[LAG_PRICE] * max(beyond, 0.0)
+    prices[HOLD_PRICE] = 10.0 ** weights[HOLD_PRICE]
+    prices[BLOCK_PRICE] = 10.0 ** weights[BLOCK_PRICE]

@@ -1,0 +1,19 @@
+"""Whole numbers with a meaning, for compiled code."""
+
+from __future__ import annotations
+
+# Backfilling ahead of a blocked head (RuleSet.backfill).
+NONE, EASY, EASY_SCHEDGYM, EASY_GREEN_ORDER, GREEN = range(5)
+# How the next job is chosen (RuleSet.ranking).
+BY_ARRIVAL, BY_SCORE, BY_RULE = range(3)
+# How a run ended, or why it must be left for a while (Clock.status).
+OK, SUPPLY_EXHAUSTED, BAD_SCORE, INTERRUPTED, LOG_FULL = range(5)
+# Delay actions of GAS-MARL §4.1: none, until a number of running jobs release their processors, for a fixed time.
+NO_DELAY, DELAY_RELEASES, DELAY_FOR = range(1, 4)
+# Kinds of events of the simulation (Clock.event).
+ARRIVAL, COMPLETION, WAKE_UP, NOTHING = range(4)
+# Kinds of entries of the log (Event.kind): a job starts because the policy chose it, starts ahead of a blocked job,
+# ends, gets its first reservation, or is committed to start next.
+START, BACKFILL, END, PROMISE, COMMIT = range(5)
+# Kinds of actions (step.Action): start a job, or wait.
+START_JOB, WAIT = range(2)

@@ -1,0 +1,91 @@
+"""Who decides: a variant per kind of decider, and the decider of every priority rule.
+
+A decider is a NamedTuple of parameters and memory. `decide` may look at everything in the state, and changes it only
+with `apply`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from greenbatch.engine.codes import BAD_SCORE, BY_ARRIVAL, BY_RULE
+from greenbatch.engine.compile import compiled_allocating, compiled_small
+from greenbatch.engine.interface import Queue
+from greenbatch.engine.records import Floats
+from greenbatch.engine.state import State
+from greenbatch.engine.step import apply, start_now
+from greenbatch.engine.variants import variant
+
+Rule = Callable[[Queue], Floats]
+"""A priority rule: one score per waiting job, the lowest goes first."""
+
+
+@variant()
+def decide(decider: Any, s: State) -> None:
+    """Make a decision: apply at least one action, so that a job starts or the policy waits.
+
+    Args:
+        decider: parameters and memory of the policy; its type selects the implementation.
+        s: the state, with at least one waiting job.
+    """
+    raise TypeError
+
+
+class Ranking(NamedTuple):
+    """The decider of priority rules: the job with the lowest score is next."""
+
+    rule: Rule
+    """Used if scores change, see `RuleSet.ranking`."""
+
+
+@decide.register(Ranking)
+def start_the_first(decider: Ranking, s: State) -> None:
+    """Start the job with the lowest score."""
+    apply(s, start_now(choose(s, decider.rule)))
+
+
+@compiled_allocating
+def fill_scores(s: State, rule: Rule) -> None:
+    """Compute the scores of the waiting jobs with a rule, and write them to the queue."""
+    c, columns = s.clock, s.scratch.columns
+    n = c.last - c.first
+    for i in range(n):
+        job = s.jobs[s.queue.job[c.first + i]]
+        columns[0, i] = job.submit_s
+        columns[1, i] = c.now_s - job.submit_s
+        columns[2, i] = job.requested_s
+        columns[3, i] = job.processors
+        columns[4, i] = job.power_w
+        columns[5, i] = job.user
+    totals = s.machine.totals
+    scores = rule(
+        Queue(
+            c.now_s, float(totals.free), float(totals.processors), columns[0, :n], columns[1, :n], columns[2, :n],
+            columns[3, :n], columns[4, :n], columns[5, :n],
+        )
+    )  # fmt: skip
+    if scores.shape[0] != n:
+        c.status = BAD_SCORE
+        return
+    for i in range(n):
+        if np.isnan(scores[i]):
+            c.status = BAD_SCORE
+        s.queue.score[c.first + i] = scores[i]
+
+
+@compiled_small
+def choose(s: State, rule: Rule) -> int:
+    """Queue position of the job with the lowest score; the first one of a tie."""
+    c = s.clock
+    if s.rules.ranking == BY_ARRIVAL:
+        return int(c.first)
+    if s.rules.ranking == BY_RULE:
+        fill_scores(s, rule)
+    best = c.first
+    for i in range(c.first + 1, c.last):
+        if s.queue.score[i] < s.queue.score[best]:
+            best = i
+    return int(best)

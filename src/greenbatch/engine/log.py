@@ -1,0 +1,108 @@
+"""The log of a simulation, and its readings: the schedule and the power profile.
+
+The engine appends to a buffer of fixed size (`Event`). When there may not be room for what the next event causes, the
+loop returns to Python, which reads the buffer and goes back in (`drained`).
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any, NamedTuple
+
+import numba as _numba
+import numpy as np
+
+from greenbatch.engine.codes import END, OK, PROMISE, START
+from greenbatch.engine.compile import compiled_small, entry
+from greenbatch.engine.records import Event, Floats, Ints, Table, table_of
+from greenbatch.engine.state import State
+
+numba: Any = _numba
+types: Any = _numba.types
+
+
+@compiled_small
+def note(s: State, kind: int, job: int, value: float) -> None:
+    """Append an entry to the log, at the present time."""
+    c = s.clock
+    event = s.log[c.logged]
+    event.time_s = c.now_s
+    event.value = value
+    event.job = job
+    event.kind = kind
+    c.logged += 1
+
+
+@compiled_small
+def is_full(s: State) -> bool:
+    """Whether the log may not have room for the next event: all running jobs may end, and all waiting ones start."""
+    c = s.clock
+    return c.logged + 3 * (c.last - c.first) + c.running + 8 > s.log.shape[0]
+
+
+class Readings(NamedTuple):
+    """What is read from the log of n jobs."""
+
+    start_s: Floats
+    """Start of each job, NaN if it has not started, shape (n,). [s]"""
+    end_s: Floats
+    """End of each job, shape (n,). [s]"""
+    promised_s: Floats
+    """First reservation of each job, NaN if it never got one, shape (n,). [s]"""
+    profile_time_s: Floats
+    """Instants at which the load changes, shape (2n,); ``counts[0]`` are valid. [s]"""
+    profile_load_w: Floats
+    """Load from each instant to the next, shape (2n,). [W]"""
+    counts: Ints
+    """Instants of the profile, and jobs that started because the policy chose them."""
+
+
+def new_readings(jobs: int) -> Readings:
+    """Readings of an empty log."""
+    start_s, end_s, promised_s = (np.full(jobs, np.nan) for _ in range(3))
+    return Readings(start_s, end_s, promised_s, np.empty(2 * jobs), np.empty(2 * jobs), np.zeros(2, np.int64))
+
+
+def read(log: Table[Event], rows: int, into: Readings) -> None:
+    """Read the first rows of a log; rows of later calls follow them."""
+    steps, chosen = into.counts[0], into.counts[1]
+    for k in range(rows):
+        event = log[k]
+        time_s, kind, job = event.time_s, event.kind, event.job
+        if kind == PROMISE:
+            into.promised_s[job] = event.value
+        elif kind <= END:
+            if kind == END:
+                into.end_s[job] = time_s
+            else:
+                into.start_s[job] = time_s
+                chosen += kind == START
+            if steps == 0 or into.profile_time_s[steps - 1] != time_s:
+                into.profile_time_s[steps] = time_s
+                steps += 1
+            into.profile_load_w[steps - 1] = event.value
+    into.counts[0], into.counts[1] = steps, chosen
+
+
+@cache
+def _compiled_read() -> Any:
+    example = table_of(Event, 1), np.int64(0), new_readings(1)
+    return entry("read-log", read, types.void(*(numba.typeof(each) for each in example)), told=False)
+
+
+def drain(state: State, into: Readings) -> None:
+    """Read and empty the log of a state."""
+    _compiled_read()(state.log, int(state.clock.logged), into)
+    state.clock.logged = 0
+
+
+def drained(state: State, into: Readings) -> State:
+    """Read and empty a full log; a state with a larger log if this one is too small for the queue."""
+    drain(state, into)
+    state.clock.status = OK
+    if is_full(state):
+        rows = 2 * state.log.shape[0] + 8 * int(state.clock.last - state.clock.first + state.clock.running)
+        return state._replace(log=table_of(Event, rows))
+    return state
+
+

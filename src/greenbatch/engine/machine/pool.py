@@ -1,0 +1,53 @@
+"""A pool of equal processors: any free ones can run any job."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from greenbatch.cluster import Cluster
+from greenbatch.engine.machine.protocol import fits, give, machine_of, next_change_s, take
+from greenbatch.engine.records import MachineTotals, table_of
+
+
+class Pool(NamedTuple):
+    """Pooled processors."""
+
+    totals: MachineTotals
+
+
+@machine_of.register
+def pool_of(cluster: Cluster) -> Pool:
+    """The idle pool of a cluster."""
+    totals = table_of(MachineTotals, 1)[0]
+    totals.processors = totals.free = cluster.processors
+    totals.load_w = totals.base_power_w = cluster.idle_power_w
+    return Pool(totals)
+
+
+@fits.register(Pool)
+def fits_pool(machine: Pool, processors: int, now_s: float) -> bool:
+    """Enough processors are free."""
+    return processors <= machine.totals.free
+
+
+@take.register(Pool)
+def take_processors(machine: Pool, processors: int, power_w: float) -> None:
+    """Occupy processors and add the power of the job."""
+    machine.totals.free -= processors
+    machine.totals.load_w += power_w
+
+
+@give.register(Pool)
+def give_processors(machine: Pool, processors: int, power_w: float, is_last: bool) -> None:
+    """Release processors and power; an empty machine is reset, so that rounding does not add up over many jobs."""
+    totals = machine.totals
+    totals.free += processors
+    totals.load_w = totals.base_power_w if is_last else totals.load_w - power_w
+
+
+@next_change_s.register(Pool)
+def never(machine: Pool, now_s: float) -> float:
+    """A pool changes with its jobs only."""
+    return np.inf

@@ -1,0 +1,78 @@
+"""Renewable power from a series of slots, and the grid; without a site, the grid alone."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from greenbatch.energy import Site
+from greenbatch.engine.codes import SUPPLY_EXHAUSTED
+from greenbatch.engine.power.balance import enter
+from greenbatch.engine.power.protocol import LEFT_THE_SERIES, flow, forecast_w, power_of
+from greenbatch.engine.power.slots import covering
+from greenbatch.engine.records import Clock, Floats, Ledger, Slots, shared, table_of
+
+
+@shared("supply_w")
+class Supplied(NamedTuple):
+    """A series of renewable power."""
+
+    slots: Slots
+    supply_w: Floats
+    """Renewable power per slot, shape (slots,). [W]"""
+
+
+@power_of.register
+def supplied_by(site: Site) -> Supplied:
+    """The supply of a site."""
+    slots = table_of(Slots, 1)[0]
+    slots.step_s, slots.origin_s = site.step_s, site.origin_s
+    slots.count, slots.repeat, slots.forecast = site.slots, site.repeat, site.horizon_slots
+    return Supplied(slots, np.array(site.renewable_w, dtype=np.float64, order="C"))
+
+
+@power_of.register
+def unsupplied(site: None) -> Supplied:
+    """The grid alone."""
+    slots = table_of(Slots, 1)[0]
+    slots.step_s = 1.0
+    return Supplied(slots, np.zeros(1))
+
+
+@forecast_w.register(Supplied)
+def forecast_of_series(power: Supplied, clock: Clock, slot: int, current: int) -> float:
+    """The series itself for the forecast's slots from the current one on; later slots repeat that window."""
+    slots = power.slots
+    window = slots.forecast
+    if not slots.repeat:
+        if current < 0 or current >= slots.count:
+            clock.status = SUPPLY_EXHAUSTED
+            return 0.0
+        window = min(window, slots.count - current)
+    ahead = slot - current
+    if ahead >= window:
+        ahead %= window
+    shown = current + ahead
+    if shown < 0 or shown >= slots.count:  # a division is slow and rarely required
+        shown %= slots.count
+    return float(power.supply_w[shown])
+
+
+@flow.register(Supplied)
+def flow_from_series(
+    power: Supplied, load_w: float, from_s: float, to_s: float, ledger: Ledger, rows: Floats, count: int
+) -> int:  # fmt: skip
+    """Cut the interval at the slots; renewable power is used first."""
+    slots, at_s, before = power.slots, from_s, count
+    while at_s < to_s:
+        next_s, renewable_w = to_s, 0.0
+        if slots.count > 0:
+            slot, edge_s = covering(slots, at_s)
+            if not slots.repeat and not 0 <= slot < slots.count:
+                return LEFT_THE_SERIES
+            next_s = min(to_s, edge_s)
+            renewable_w = power.supply_w[slot % slots.count]
+        count = enter(ledger, at_s, next_s, load_w, renewable_w, rows, count)
+        at_s = next_s
+    return count - before

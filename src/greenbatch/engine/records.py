@@ -1,0 +1,290 @@
+"""The records that the engine keeps, each written once as a class: its fields, their types and their units.
+
+A table of records is a NumPy record array, so ``state.jobs[j].submit_s`` works the same in compiled and in plain
+Python; `dtype_of` derives the layout from the class, and type checkers see the class itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Annotated, Any, Protocol, TypeVar, cast, get_args, get_origin, get_type_hints
+
+import numpy as np
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+Int32s = NDArray[np.int32]
+Singles = NDArray[np.float32]
+Bools = NDArray[np.bool_]
+Int32 = Annotated[int, np.int32]
+"""A whole number of four bytes, for records that are moved often."""
+
+Row = TypeVar("Row")
+Part = TypeVar("Part")
+
+
+class Table(Protocol[Row]):
+    """A one-dimensional array of records."""
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Number of rows, in a tuple."""
+        ...
+
+    def __len__(self) -> int:
+        """Number of rows."""
+        ...
+
+    def __getitem__(self, row: int, /) -> Row:
+        """A record, not a copy."""
+        ...
+
+    def __setitem__(self, row: int, record: Row, /) -> None:
+        """Copy a record."""
+        ...
+
+
+def shared(*fields: str) -> Callable[[type[Part]], type[Part]]:
+    """Mark fields of a part that all simulations of a batch share, because nothing writes to them (decorator)."""
+
+    def mark(part: type[Part]) -> type[Part]:
+        cast(Any, part).SHARED = fields
+        return part
+
+    return mark
+
+
+def dtype_of(record: type) -> np.dtype[Any]:
+    """The layout of a record: its annotated fields in order, floats and whole numbers of 8 bytes unless they say so."""
+    fields = []
+    for name, kind in get_type_hints(record, include_extras=True).items():
+        small = get_args(kind)[1] if get_origin(kind) is Annotated else None
+        fields.append((name, small or {float: np.float64, int: np.int64}[kind]))
+    return np.dtype(fields, align=True)
+
+
+def table_of(record: type, *shape: int) -> Any:
+    """A table of records with all fields zero."""
+    return np.zeros(shape, dtype_of(record)).view(np.recarray)
+
+
+class Job:
+    """One job: its request, its score, and what was promised and planned for it."""
+
+    submit_s: float
+    run_s: float
+    """Its work at the speed of the cluster, at most the requested time if overruns are killed."""
+    requested_s: float
+    power_w: float
+    """Power while running, 0 if unknown."""
+    score: float
+    """Score of a rule whose scores never change; the lowest goes first."""
+    promised_s: float
+    """First reservation, NaN if it never got one."""
+    planned_s: float
+    """Start planned by a policy that plans ahead, NaN if there is none."""
+    processors: Int32
+    user: Int32
+    """Number of the user, -1 if unknown."""
+
+
+class Ending:
+    """One running job in the order of actual ends."""
+
+    end_s: float
+    requested_end_s: float
+    job: Int32
+    processors: Int32
+
+
+class Expected:
+    """One running job in the order of requested ends, which are all that a policy knows."""
+
+    end_s: float
+    """Start + requested time."""
+    start_s: float
+    power_w: float
+    job: Int32
+    processors: Int32
+
+
+class Event:
+    """One entry of the log."""
+
+    time_s: float
+    value: float
+    """Of a start or an end: the load of the cluster from now on [W]; of a promise or a commitment: a time [s]."""
+    job: Int32
+    kind: Int32
+
+
+class Surplus:
+    """Forecast surplus of renewable power over the load, constant over the segment."""
+
+    start_s: float
+    length_s: float
+    surplus_w: float
+
+
+class Capacity:
+    """Free processors from one instant to the next, in a timeline."""
+
+    time_s: float
+    free: int
+
+
+class Ranked:
+    """A candidate and its sort key."""
+
+    key: float
+    job: int
+
+
+class MachineTotals:
+    """What every machine keeps, whatever its parts are."""
+
+    processors: int
+    free: int
+    load_w: float
+    """Power now, base power included."""
+    base_power_w: float
+    """Power when nothing runs."""
+
+
+class Slots:
+    """Supply slots: ``[origin_s + k * step_s, origin_s + (k + 1) * step_s)``; there are none without a site."""
+
+    step_s: float
+    origin_s: float
+    count: int
+    repeat: int
+    """1 if the series repeats, 0 if the simulation must end within it."""
+    forecast: int
+    """Number of slots that policies know, from the current one on."""
+
+
+class Ledger:
+    """Energy since the first start, and what it cost; used + grid = load, used + curtailed = renewable."""
+
+    load_j: float
+    renewable_j: float
+    renewable_used_j: float
+    curtailed_j: float
+    grid_j: float
+    cost: float
+    """In the currency of the tariff, 0 without one."""
+
+
+class RuleSet:
+    """Options of the batch system, constant during a run; see `engine.rules` and `engine.settings`."""
+
+    sticky: int
+    per_instant: int
+    completion_first: int
+    tick_s: float
+    wake_at_supply: int
+    """1 if a decision is also due at every change of supply."""
+    accrue: int
+    """1 if energy is added up during the run."""
+    backfill: int
+    ranking: int
+    twins: int
+    """1 if several jobs are submitted at the same instant."""
+    threshold_j: float
+
+
+class Clock:
+    """Variables of a run. ``first:last`` is the queue."""
+
+    now_s: float
+    event: int
+    """Kind of the last event, see `engine.events`."""
+    status: int
+    """How the run ended, or must be left for a while."""
+    arrived: int
+    arrived_s: float
+    """Time of the last submission."""
+    first: int
+    last: int
+    running: int
+    ending_first: int
+    """First row of the running jobs by actual end."""
+    expected_first: int
+    """First row of the running jobs by requested end."""
+    started: int
+    logged: int
+    """Rows of the log."""
+    segments: int
+    """Segments of the forecast surplus."""
+    slots: int
+    """Rows of the timeline."""
+    early: int
+    """1 if a job has ended at another time than requested since the last reset."""
+    accrued_s: float
+    """Until when energy has been added up, NaN before the first start."""
+    shadow_s: float
+    """When the head of the queue is expected to start."""
+    spare: int
+    """Processors that are free beside the head then."""
+    head: int
+    head_score: float
+    blocked: int
+    """1 if the policy has decided and waits for the next event."""
+    settled: int
+    """1 if only a newly submitted job could start now."""
+    wake_s: float
+    """When the policy asked to be woken."""
+    committed: int
+    """Job that must start next (``sticky``), -1 for none."""
+    until_s: float
+    """End of its delay."""
+    held: int
+    """1 until its delay has passed, if nothing else may start before."""
+    reserved: int
+    """1 once it has a reservation."""
+    wake_at_end: int
+    """1 if the end of its delay is an event."""
+
+
+class Column:
+    """One column of an observation: its feature and its normalizer."""
+
+    feature: int
+    scale: float
+    floor: float
+    ceiling: float
+    log: int
+
+
+class Delay:
+    """A delay that can be chosen: its kind, see `engine.step`, and its number of jobs or seconds."""
+
+    kind: int
+    amount: float
+
+
+class RewardTotals:
+    """Running totals of one simulation, from which reward terms are computed."""
+
+    begin_s: float
+    jobs_j: float
+    """Energy of all its jobs."""
+    window_work_s: float
+    """Work of all its jobs / processors of the cluster."""
+    read: int
+    """Rows of the log that have been counted."""
+    bounded_slowdown: float
+    wait_s: float
+    turnaround_s: float
+    slowdown: float
+    work_s: float
+    largest_end_s: float
+    users: int
+
+
+class UserTotals:
+    """Totals of one user of a window."""
+
+    jobs: int
+    bounded_slowdown: float

@@ -1,0 +1,127 @@
+"""Free capacity ahead, by the requested ends of running jobs: the head's reservation, and a timeline to plan in.
+
+A timeline is a table of `Capacity`: free processors from each instant to the next. Reservations are taken from it.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from greenbatch.engine.codes import PROMISE
+from greenbatch.engine.compile import compiled, compiled_small
+from greenbatch.engine.log import note
+from greenbatch.engine.records import Capacity, Table
+from greenbatch.engine.state import State
+
+
+@compiled_small
+def reserve(s: State, job: int) -> None:
+    """Compute the shadow time, at which a blocked job can start by requested ends, and the spare processors then.
+
+    A running job past its requested end is expected to end now.
+    """
+    c = s.clock
+    need, free = s.jobs[job].processors, s.machine.totals.free
+    i, stop = c.expected_first, c.expected_first + c.running
+    shadow_s = c.now_s
+    while i < stop and free < need:
+        free += s.expected[i].processors
+        shadow_s = max(c.now_s, s.expected[i].end_s)
+        i += 1
+    while i < stop and s.expected[i].end_s <= shadow_s:
+        free += s.expected[i].processors
+        i += 1
+    c.shadow_s, c.spare = shadow_s, free - need
+    if np.isnan(s.jobs[job].promised_s):
+        promise(s, job, shadow_s)
+
+
+@compiled_small
+def promise(s: State, job: int, start_s: float) -> None:
+    """Keep the first reservation of a job."""
+    s.jobs[job].promised_s = start_s
+    note(s, PROMISE, job, start_s)
+
+
+@compiled
+def free_at(s: State, time_s: float) -> int:
+    """Processors free at a time by requested ends of running jobs."""
+    c = s.clock
+    if time_s <= c.now_s:
+        return int(s.machine.totals.free)  # a job whose requested end is now or past still holds its processors
+    free, i = s.machine.totals.free, c.expected_first
+    while i < c.expected_first + c.running and s.expected[i].end_s <= time_s:
+        free += s.expected[i].processors
+        i += 1
+    return int(free)
+
+
+@compiled
+def _cut(timeline: Table[Capacity], count: int, time_s: float) -> tuple[int, int]:
+    """Split a timeline at a time; return the index of the row that begins there and the new number of rows."""
+    low, high = 0, count
+    while low < high:
+        middle = (low + high) // 2
+        if timeline[middle].time_s < time_s:
+            low = middle + 1
+        else:
+            high = middle
+    if low < count and timeline[low].time_s == time_s:
+        return low, count
+    for i in range(count, low, -1):
+        timeline[i] = timeline[i - 1]
+    timeline[low].time_s = time_s
+    timeline[low].free = timeline[low - 1].free
+    return low, count + 1
+
+
+@compiled
+def occupy(timeline: Table[Capacity], count: int, from_s: float, until_s: float, processors: int) -> int:
+    """Occupy processors over an interval, release them if negative; return the new number of rows."""
+    first, count = _cut(timeline, count, from_s)
+    last, count = _cut(timeline, count, until_s)
+    for i in range(first, last):
+        timeline[i].free -= processors
+    return count
+
+
+@compiled
+def earliest_s(timeline: Table[Capacity], count: int, processors: int, duration_s: float) -> float:
+    """Earliest time from which enough processors are free for the whole duration. [s]"""
+    i = 0
+    while True:
+        begin_s = timeline[i].time_s
+        k = i
+        while k < count and timeline[k].free >= processors and timeline[k].time_s < begin_s + duration_s:
+            k += 1
+        if k == count or timeline[k].time_s >= begin_s + duration_s:
+            return float(begin_s)
+        i = k + 1  # row k is too small: no start before its end is possible
+
+
+@compiled
+def forget_past(timeline: Table[Capacity], count: int, now_s: float) -> int:
+    """Drop the rows that have passed; return the new number of rows."""
+    passed = 0
+    while passed + 1 < count and timeline[passed + 1].time_s <= now_s:
+        passed += 1
+    if passed > 0:
+        for i in range(passed, count):
+            timeline[i - passed] = timeline[i]
+    timeline[0].time_s = now_s
+    return count - passed
+
+
+@compiled
+def timeline_of_running(s: State) -> int:
+    """Reset ``scratch.timeline`` to the running jobs only; return its number of rows."""
+    c, timeline = s.clock, s.scratch.timeline
+    timeline[0].time_s, timeline[0].free = c.now_s, s.machine.totals.free
+    timeline[1].time_s, timeline[1].free = np.inf, 0
+    count = 2
+    for i in range(c.expected_first, c.expected_first + c.running):
+        end_s = s.expected[i].end_s
+        if end_s < c.now_s:  # past its requested end: assumed to overrun for as long again, at least a minute
+            end_s = c.now_s + max(60.0, c.now_s - end_s)
+        count = occupy(timeline, count, end_s, np.inf, -s.expected[i].processors)
+    return count - 1

@@ -1,0 +1,84 @@
+"""One function, several implementations, chosen by the type of a part of the state.
+
+``fits(machine, ...)`` is one name for callers; `Pool` and every other kind of machine register what it does for them.
+Compiled code is chosen by Numba when a caller is compiled, so that a call costs nothing; plain Python looks it up.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from typing import Any, Generic, ParamSpec, TypeVar, cast
+
+from numba.extending import overload as _overload
+
+overload: Any = _overload
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+OPTIONS = {"nogil": True, "error_model": "numpy", "forceinline": True, "_nrt": False}
+"""How implementations are compiled: into their callers, see `engine.compile`."""
+
+
+class Variant(Generic[P, T]):
+    """A function whose implementation depends on the type of its first argument, a part of the state.
+
+    Only a name for type checkers: `variant` returns a plain function with the method ``register``.
+    """
+
+    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> T:
+        """Call the implementation for the first argument."""
+        raise TypeError
+
+    def register(self, part: type) -> Callable[[Callable[..., T]], Callable[..., T]]:
+        """Register the implementation for a kind of part (decorator)."""
+        raise TypeError
+
+
+def variant(*, inlined: bool = True, allocates: bool = False) -> Callable[[Callable[P, T]], Variant[P, T]]:
+    """Declare a function with one implementation per kind of part (decorator).
+
+    The function itself only gives the name, the parameters and the docstring. The first parameter selects.
+
+    Args:
+        inlined: compile the implementation into its callers; False if it is large.
+        allocates: the implementation creates arrays.
+    """
+
+    def declare(protocol: Callable[P, T]) -> Variant[P, T]:
+        table: dict[type, Callable[..., T]] = {}
+        names = list(inspect.signature(protocol).parameters)
+        shown = ", ".join(names)
+
+        def chosen(part: Any, *others: Any) -> T:
+            try:
+                found = table[type(part)]
+            except KeyError:
+                kinds = ", ".join(each.__name__ for each in table)
+                problem = f"{protocol.__name__} is not defined for {type(part).__name__}, only for {kinds}"
+                raise TypeError(problem) from None
+            return found(part, *others)
+
+        scope: dict[str, Any] = {"chosen": chosen, "table": table}
+        exec(f"def {protocol.__name__}({shown}):\n    return chosen({shown})", scope)  # noqa: S102  (our own text)
+        exec(  # noqa: S102
+            f"def typed({shown}):\n    return table.get(getattr({names[0]}, 'instance_class', None))", scope
+        )
+        function = scope[protocol.__name__]
+        function.__doc__, function.__module__ = protocol.__doc__, protocol.__module__
+        options = {**OPTIONS, "forceinline": inlined, "_nrt": allocates}
+        overload(function, jit_options=options, strict=False)(scope["typed"])
+
+        def register(part: type) -> Callable[[Callable[..., T]], Callable[..., T]]:
+            def add(implementation: Callable[..., T]) -> Callable[..., T]:
+                table[part] = implementation
+                return implementation
+
+            return add
+
+        function.register = register
+        function.table = table
+        return cast("Variant[P, T]", function)
+
+    return declare
