@@ -24,17 +24,22 @@ from greenbatch.engine.state import State, allocate, log_rows
 types: Any = _types
 
 
-def state_of(view: View) -> State:
+def state_of(view: View, ahead_s: float = 0.0, longest_s: float = 0.0) -> State:
     """Convert a view to the state of a simulation at that moment, in which requested times stand for run times.
 
     Rows of ``jobs`` are the waiting jobs in order, then the running jobs.
+
+    Args:
+        view: the view.
+        ahead_s: how long after now the latest start considered may be. [s]
+        longest_s: longest requested time that a policy may remember, besides those of the waiting jobs. [s]
     """
     queue, running = view.queue, view.running
     q, r = queue.submit_s.shape[0], running.expected_end_s.shape[0]
-    longest_s = float(queue.requested_time_s.max(initial=0.0))
+    longest_s = float(queue.requested_time_s.max(initial=longest_s))
     slots = view.supply.renewable_w.shape[0]
-    breaks = int(longest_s / view.supply.step_s) if slots else 0
-    state = allocate(q + r, r + 4 + breaks, _machine(view), _power(view), log_rows(q + r))
+    breaks = int((longest_s + ahead_s) / view.supply.step_s) if slots else 0
+    state = allocate(q + r, q + r + 4 + breaks, _machine(view), _power(view), log_rows(q + r))
     jobs: Any = state.jobs
     jobs.submit_s[:q], jobs.power_w[:q], jobs.user[:q] = queue.submit_s, queue.power_w, queue.user
     jobs.requested_s[:q], jobs.processors[:q] = queue.requested_time_s, queue.processors
@@ -55,8 +60,6 @@ def state_of(view: View) -> State:
     clock = state.clock
     clock.now_s, clock.last, clock.running = view.now_s, q, r
     clock.arrived_s, clock.arrived = view.last_submission_s, view.submitted
-    clock.committed = clock.head = -1
-    clock.wake_s, clock.accrued_s = np.inf, np.nan
     return state
 
 

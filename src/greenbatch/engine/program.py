@@ -143,18 +143,8 @@ def prepare(workload: Workload, cluster: Cluster, site: Site | None, rules: Rule
     if powered and np.isnan(workload.power_w).any():
         job = workload.job_id[np.isnan(workload.power_w)][0]
         raise InputError(f"job {job} has no power", field="power_w", fix="set workload.power in the scenario")
-    settings: dict[str, float] = {
-        "wake_at_supply": program.backfill == "green"
-        or (program.decider is not None and program.decider.wakes_at_supply_changes),
-        "backfill": BACKFILLS[program.backfill],
-        "ranking": codes.BY_ARRIVAL,
-        "threshold_j": SETTINGS["threshold_j"].default,
-        **(program.settings or {}),
-    }
-    score = None
-    if program.score is not None and not program.fixed:
-        settings["ranking"] = codes.BY_RULE
-    elif program.score is not None:
+    settings, score = rule_settings(program), None
+    if program.score is not None and program.fixed:
         score = scores_of(program, queue_of(workload, cluster), float(workload.submit_s.min()))
         order = np.argsort(workload.submit_s, kind="stable")
         submit_s, by_arrival = workload.submit_s[order], score[order]
@@ -166,6 +156,19 @@ def prepare(workload: Workload, cluster: Cluster, site: Site | None, rules: Rule
     if score is not None:
         cast(Any, state.jobs).score = score
     return state
+
+
+def rule_settings(program: Program) -> dict[str, float]:
+    """Fields of `RuleSet` that a program sets."""
+    wakes = program.decider is not None and program.decider.wakes_at_supply_changes
+    ranking = codes.BY_ARRIVAL if program.score is None else codes.BY_SCORE if program.fixed else codes.BY_RULE
+    return {
+        "wake_at_supply": program.backfill == "green" or wakes,
+        "backfill": BACKFILLS[program.backfill],
+        "ranking": ranking,
+        "threshold_j": SETTINGS["threshold_j"].default,
+        **(program.settings or {}),
+    }
 
 
 def decider_of(program: Program, workload: Workload, cluster: Cluster, rules: Rules) -> Any:

@@ -49,6 +49,7 @@ class Session:
         self._advance, self._apply = step("advance", self.state), step("apply", self.state)
         self._patience = max(_PATIENCE, 0 if site is None else site.slots)
         self._unchanged, self._seen = 0, (-1, -1, -1)
+        self._changed_s, self._woken = -np.inf, False
 
     def view(self) -> View | None:
         """Advance to the next decision; None when all jobs have ended.
@@ -65,7 +66,10 @@ class Session:
         c = self.state.clock
         seen = (int(c.arrived), int(c.last - c.first), int(c.running))
         self._unchanged, self._seen = (self._unchanged + 1 if seen == self._seen else 0), seen
-        if self._unchanged > self._patience:
+        if self._unchanged == 0:
+            self._changed_s = float(c.now_s)
+        asked_for = self._woken and c.now_s - self._changed_s <= LONGEST_DELAY_S
+        if self._unchanged > self._patience and not asked_for:
             raise GreenbatchError(
                 f"{self.program.name} left {seen[1]} jobs waiting forever: {self._patience} decisions changed nothing "
                 f"({START_ONE})"
@@ -89,6 +93,7 @@ class Session:
             if not decision.until_s >= s.clock.now_s:
                 problem = f"waits until {decision.until_s!r}, but it is {s.clock.now_s:g} s"
                 raise InputError(problem, field=self.program.name, fix="give a later time, or none")
+            self._woken = bool(np.isfinite(decision.until_s))
             self._apply(s, WAIT, 0, NO_DELAY, float(decision.until_s))
             return
         if not isinstance(decision, Start):

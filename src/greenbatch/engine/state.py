@@ -164,14 +164,19 @@ def new_state(
     jobs.user = workload.user
     jobs.promised_s = jobs.planned_s = np.nan
     state.attributes[:] = np.column_stack([_known(getattr(workload, name)) for name in ATTRIBUTES])
+    set_rules(state, rules, settings)
+    state.rules.twins = np.unique(workload.submit_s).size < n
+    state.arrivals[:] = np.argsort(workload.submit_s, kind="stable")
+    state.clock.now_s = workload.submit_s[state.arrivals[0]]
+    return state
+
+
+def set_rules(state: State, rules: Rules, settings: dict[str, float]) -> None:
+    """Write the options of the batch system and what the scheduler changes of them, and reset the clock's decisions."""
     fixed, clock = state.rules, state.clock
     fixed.sticky, fixed.per_instant = rules.commitment == "sticky", rules.event_rule == "per_instant"
     fixed.completion_first, fixed.tick_s = rules.ties == "completion_first", rules.tick_s
     for name, value in settings.items():
         setattr(fixed, name, value)
-    fixed.twins = np.unique(workload.submit_s).size < n
-    state.arrivals[:] = np.argsort(workload.submit_s, kind="stable")
-    clock.now_s = workload.submit_s[state.arrivals[0]]
     clock.head = clock.committed = -1
     clock.wake_s, clock.accrued_s = np.inf, np.nan
-    return state

@@ -81,10 +81,12 @@ def start_reserved(decider: Conservative, s: State) -> None:
     """Reserve for new jobs, compress after ends at other times than requested, and start the jobs that are due."""
     c, timeline = s.clock, s.scratch.timeline
     overdue = c.running > 0 and s.expected[c.expected_first].end_s < c.now_s
-    if c.early or overdue or c.slots == 0:
+    if c.early or overdue:
         if s.rules.ranking == BY_RULE:
             fill_scores(s, decider.rule)
         count = _compress(s)
+    elif c.slots == 0:
+        count = _timeline_of_all(s)
     else:
         count = forget_past(timeline, c.slots, c.now_s)
     c.early = 0

@@ -1,0 +1,263 @@
+"""A scheduler that is asked one decision at a time, from views alone, as a live batch system would ask it.
+
+At every view, the state of a simulation at that moment is made from the view and from what the scheduler remembers,
+the decisions that are due are made in it, and the jobs that have started there are the answers. So the policy, its
+backfilling, a committed job and a planner's memory are the engine's own, and starts are the same as in a simulation.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, cast
+
+import numpy as np
+
+from greenbatch.cluster import Cluster
+from greenbatch.engine.codes import BACKFILL, BY_SCORE, NO_DELAY, START_JOB, WAIT, WAKE_UP
+from greenbatch.engine.entry_points import step, with_decider
+from greenbatch.engine.from_view import state_of
+from greenbatch.engine.interface import CAUSES, Decision, Policy, Start, View, Wait
+from greenbatch.engine.program import Program, decider_of, queue_now, rule_settings, scores_of
+from greenbatch.engine.records import Clock, dtype_of, table_of
+from greenbatch.engine.rules import Rules
+from greenbatch.engine.session import view_of
+from greenbatch.engine.stacked import leaves
+from greenbatch.engine.state import State, set_rules
+from greenbatch.errors import InputError
+from greenbatch.storage import replace_file
+from greenbatch.workload import Workload
+
+
+class Waited:
+    """What is remembered of a waiting job."""
+
+    job_id: int
+    promised_s: float
+    planned_s: float
+    score: float
+
+
+class Ran:
+    """What is remembered of a running job."""
+
+    job_id: int
+    end_s: float
+    """Requested end."""
+
+
+class Known:
+    """A job submitted so far."""
+
+    job_id: int
+    submit_s: float
+    requested_time_s: float
+    processors: int
+
+
+@dataclass
+class Memory:
+    """What a scheduler remembers from one view to the next."""
+
+    clock: Any = field(default_factory=lambda: table_of(Clock, 1))
+    """The clock at the last view: the committed job and its reservation."""
+    committed_id: int = -1
+    waited: Any = field(default_factory=lambda: table_of(Waited, 0))
+    """The waiting jobs, in the order of the queue."""
+    ran: Any = field(default_factory=lambda: table_of(Ran, 0))
+    known: Any = field(default_factory=lambda: table_of(Known, 0))
+    """All jobs so far, if the policy learns from them."""
+    answers: list[int] = field(default_factory=list)
+    """Jobs that start at this instant and have not been started yet."""
+    wake_s: float = np.inf
+    """When to be asked again."""
+    longest_s: float = 0.0
+    """Longest requested time so far."""
+    asked: bool = False
+    """Whether the decisions of this instant have been made."""
+
+
+class ViewDriver:
+    """A scheduler as a policy that answers views, with its own backfilling.
+
+    The batch system that it drives must start jobs at once and do nothing else: in a simulation, that is a `Session`
+    without backfilling under ``commitment = reconsider``.
+    """
+
+    def __init__(self, program: Program, policy: Policy | None, cluster: Cluster, rules: Rules) -> None:
+        """Prepare the scheduler.
+
+        Args:
+            program: its program, see `program.Scheduler`; made for any jobs.
+            policy: its Python object, None if the engine decides.
+            cluster: the machines.
+            rules: how the batch system reacts.
+        """
+        self.program, self.policy, self.cluster, self.rules = program, policy, cluster, rules
+        self.memory = Memory()
+        self._decider: Any = None
+
+    def decide(self, view: View) -> Decision:
+        """Start the next job that starts at this instant, or wait."""
+        memory = self.memory
+        if not memory.asked:
+            self._ask(view)
+        if memory.answers:
+            row = np.flatnonzero(view.job_id == memory.answers.pop(0))
+            if row.size == 0:
+                raise InputError("a job was not started as decided", field=self.program.name, fix="ask again")
+            memory.asked = bool(memory.answers) or len(view.job_id) > 1
+            return Start(int(row[0]))
+        memory.asked = False
+        return Wait(float(memory.wake_s))
+
+    def _ask(self, view: View) -> None:
+        """Make the decisions of this instant in a state made from the view, and remember what the next one needs."""
+        memory, ids = self.memory, np.concatenate([view.job_id, view.running.job_id])
+        self._learn(view)
+        memory.longest_s = float(view.queue.requested_time_s.max(initial=memory.longest_s))
+        ahead_s = 0.0 if self.program.decider is None else self.program.decider.ahead_s
+        state = state_of(view, ahead_s, memory.longest_s)
+        settings = rule_settings(self.program)
+        if self.program.score is not None and not self.program.fixed and self.program.compiled is None:
+            settings["ranking"] = BY_SCORE
+        set_rules(state, self.rules, settings)
+        self._recall(state, view)
+        memory.wake_s = self._settle(state, ids, view)
+        started = state.log[: state.clock.logged]
+        memory.answers = [int(ids[event.job]) for event in started if event.kind <= BACKFILL]
+        memory.asked = True
+        self._remember(state, ids, view)
+
+    def _settle(self, state: State, ids: Any, view: View) -> float:
+        """Make all decisions that are due; return the next wake-up. [s]"""
+        program, clock = self.program, state.clock
+        plain = program.score is not None and not program.fixed and program.compiled is None
+        if self.policy is None and not plain:
+            return float(with_decider("settle", state, self._decider)(state, self._decider))
+        due, apply = step("is-due", state), step("apply", state)
+        while due(state):
+            if self.policy is None:
+                now_s = float(clock.now_s)
+                state.queue.score[clock.first : clock.last] = scores_of(program, queue_now(state), now_s)
+                with_decider("decide", state, self._decider)(state, self._decider)
+                continue
+            decision = self.policy.decide(view_of(state, ids, view.supply))
+            if isinstance(decision, Wait):
+                apply(state, WAIT, 0, NO_DELAY, float(decision.until_s))
+            else:
+                at = int(clock.first + decision.row)
+                apply(state, START_JOB, at, decision.delay, float(decision.amount))
+        return float(step("wake", state)(state))
+
+    def _learn(self, view: View) -> None:
+        """Create the decider at the first view, and tell it which jobs have been submitted."""
+        program = self.program
+        learns = program.decider is not None and program.decider.learn is not None
+        new = np.flatnonzero(~np.isin(view.job_id, self.memory.known.job_id)) if learns else np.zeros(0, np.int64)
+        if new.size:
+            rows = table_of(Known, new.size)
+            rows.job_id, rows.submit_s = view.job_id[new], view.queue.submit_s[new]
+            rows.requested_time_s, rows.processors = view.queue.requested_time_s[new], view.queue.processors[new]
+            self.memory.known = np.concatenate([self.memory.known, rows]).view(np.recarray)
+        known = self.memory.known
+        if self._decider is None:
+            jobs = _workload(known) if learns else _workload(table_of(Known, 0))
+            self._decider = decider_of(program, jobs, self.cluster, self.rules)
+        elif new.size and program.decider is not None and program.decider.learn is not None:
+            self._decider = program.decider.learn(self._decider, _workload(known), self.cluster, self.rules)
+
+    def _recall(self, state: State, view: View) -> None:
+        """Write what is remembered to a state made from a view."""
+        memory, clock, queue, jobs = self.memory, state.clock, state.queue, cast(Any, state.jobs)
+        count = len(view.job_id)
+        clock.event = next((kind for kind, name in CAUSES.items() if name == view.cause), WAKE_UP)
+        state.rules.twins = np.unique(view.queue.submit_s).size < count
+        if self.program.score is not None and self.program.fixed:
+            jobs.score[:count] = scores_of(self.program, queue_now(state), view.now_s)
+        rank = {int(job): k for k, job in enumerate(memory.waited.job_id)}
+        order = sorted(range(count), key=lambda row: rank.get(int(view.job_id[row]), count))
+        queue.job[:count] = order
+        queue.processors[:count], queue.requested_s[:count] = jobs.processors[order], jobs.requested_s[order]
+        queue.score[:count] = jobs.score[order]
+        for position, row in enumerate(order):
+            at = rank.get(int(view.job_id[row]))
+            if at is not None:
+                jobs.promised_s[row], jobs.planned_s[row] = memory.waited.promised_s[at], memory.waited.planned_s[at]
+                if not self.program.fixed:
+                    queue.score[position] = memory.waited.score[at]
+        gone = ~np.isin(memory.ran.job_id, view.running.job_id)
+        clock.early = bool((memory.ran.end_s[gone] != view.now_s).any())
+        where = np.flatnonzero(view.job_id == memory.committed_id)
+        if where.size:
+            last = memory.clock[0]
+            for name in ("until_s", "held", "reserved", "wake_at_end", "shadow_s", "spare"):
+                setattr(clock, name, getattr(last, name))
+            clock.committed = int(where[0])
+
+    def _remember(self, state: State, ids: Any, view: View) -> None:
+        """Keep what the next view needs."""
+        memory, clock, jobs = self.memory, state.clock, cast(Any, state.jobs)
+        memory.clock[0] = clock
+        memory.committed_id = int(ids[clock.committed]) if clock.committed >= 0 else -1
+        rows = state.queue.job[clock.first : clock.last]
+        memory.waited = table_of(Waited, rows.size)
+        memory.waited.job_id, memory.waited.score = ids[rows], state.queue.score[clock.first : clock.last]
+        memory.waited.promised_s, memory.waited.planned_s = jobs.promised_s[rows], jobs.planned_s[rows]
+        running = cast(Any, state.expected)[clock.expected_first : clock.expected_first + clock.running]
+        memory.ran = table_of(Ran, running.shape[0])
+        memory.ran.job_id, memory.ran.end_s = ids[running.job], running.end_s
+
+    def save(self, file: str | Path) -> None:
+        """Save what the scheduler remembers, so that another process can resume with `load`.
+
+        Args:
+            file: the file, ``.npz``.
+        """
+        memory = self.memory
+        plain = {"committed_id": memory.committed_id, "answers": memory.answers, "wake_s": memory.wake_s,
+                 "asked": memory.asked, "longest_s": memory.longest_s, "program": self.program.name}  # fmt: skip
+        if hasattr(self.policy, "memory"):
+            plain["policy"] = cast(Any, self.policy).memory()
+        arrays = {name: np.asarray(getattr(memory, name)) for name in ("clock", "waited", "ran", "known")}
+        decider = {f"decider.{name}": each for name, each in leaves(self._decider) if isinstance(each, np.ndarray)}
+        packed = io.BytesIO()
+        np.savez(packed, plain=np.array(json.dumps(plain)), **arrays, **decider)
+        replace_file(Path(file), packed.getvalue())
+
+    def load(self, file: str | Path) -> None:
+        """Recall what was saved.
+
+        Raises:
+            InputError: the file does not belong to this scheduler, or is damaged.
+        """
+        try:
+            with np.load(file, allow_pickle=False) as found:
+                arrays = dict(found)
+            plain = json.loads(str(arrays.pop("plain")))
+        except (OSError, ValueError, KeyError) as error:
+            raise InputError(f"cannot be read, {error}", file=str(file), fix="save the memory again") from None
+        if plain["program"] != self.program.name:
+            fix = f"load it with {plain['program']}"
+            raise InputError(f"is the memory of {plain['program']}", file=str(file), fix=fix)
+        layouts = {"clock": Clock, "waited": Waited, "ran": Ran, "known": Known}
+        tables = {name: arrays[name].astype(dtype_of(each)).view(np.recarray) for name, each in layouts.items()}
+        self.memory = Memory(
+            **tables, committed_id=plain["committed_id"], answers=plain["answers"], wake_s=plain["wake_s"],
+            asked=plain["asked"], longest_s=plain["longest_s"],
+        )  # fmt: skip
+        if "policy" in plain:
+            cast(Any, self.policy).recall(plain["policy"])
+        known = self.memory.known
+        self._decider = decider_of(self.program, _workload(known), self.cluster, self.rules)
+        for name, each in leaves(self._decider):
+            if isinstance(each, np.ndarray):
+                each[...] = arrays[f"decider.{name}"]
+
+
+def _workload(known: Any) -> Workload:
+    """The jobs so far, as far as they are known: requested times stand for run times."""
+    columns = {name: np.array(known[name]) for name in ("job_id", "submit_s", "requested_time_s", "processors")}
+    return Workload.from_columns("known", {**columns, "run_time_s": columns["requested_time_s"]})

@@ -1,0 +1,50 @@
+"""A batch system that starts jobs as it is told and does nothing else, to drive schedulers from views."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from greenbatch.cluster import Cluster
+from greenbatch.energy import Site
+from greenbatch.engine.driver import ViewDriver
+from greenbatch.engine.outcome import Outcome
+from greenbatch.engine.program import Program
+from greenbatch.engine.rules import Rules
+from greenbatch.engine.session import Session
+from greenbatch.workload import Workload
+
+
+def driver_of(scheduler: Any, jobs: Workload, cluster: Cluster, rules: Rules) -> ViewDriver:
+    """A new driver of a scheduler."""
+    return ViewDriver(scheduler.program(jobs), scheduler.policy(), cluster, rules)
+
+
+def run_from_views(
+    scheduler: Any, jobs: Workload, cluster: Cluster, site: Site | None, rules: Rules, *,
+    restart: Callable[[int], bool] = lambda _: False, memory: Path | None = None,
+) -> Outcome:  # fmt: skip
+    """Simulate a batch system that asks a scheduler for one decision at a time.
+
+    Args:
+        scheduler: the scheduler.
+        jobs: the jobs.
+        cluster: the machines.
+        site: the supply.
+        rules: how the scheduler reacts; the batch system itself only starts jobs.
+        restart: before which decisions the driver is thrown away, and made again from its saved memory.
+        memory: where it is saved.
+    """
+    plain = replace(rules, commitment="reconsider", tick_s=0.0)
+    session = Session(jobs, cluster, site, plain, Program(name="batch system"))
+    driver, number = driver_of(scheduler, jobs, cluster, rules), 0
+    while (view := session.view()) is not None:
+        if memory is not None and number > 0 and restart(number):
+            driver.save(memory)
+            driver = driver_of(scheduler, jobs, cluster, rules)
+            driver.load(memory)
+        session.apply(driver.decide(view))
+        number += 1
+    return session.outcome()
