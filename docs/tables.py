@@ -20,9 +20,9 @@ from texts import NOTHING, markdown, table
 
 from greenbatch.cli.app import VERBS
 from greenbatch.energy.units import BOUNDS, CANONICAL, UNITS
-from greenbatch.policies.backfillings import BACKFILLINGS
 from greenbatch.engine.settings import Parameter, plain
 from greenbatch.metrics import METRICS, PER_JOB
+from greenbatch.policies.backfillings import BACKFILLINGS
 from greenbatch.scenarios import shipped_names
 from greenbatch.scenarios.scenario import SHIPPED
 from greenbatch.scenarios.toml import read_toml

@@ -10,8 +10,8 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from greenbatch.cluster import Cluster
-from greenbatch.engine.rules import Rules
 from greenbatch.engine.queue import enqueue
+from greenbatch.engine.rules import Rules
 from greenbatch.engine.state import new_state
 from greenbatch.policies.compiled.lookahead import arrivals
 from greenbatch.workload import Workload

@@ -21,13 +21,12 @@ from numpy.typing import NDArray
 from plain import Job
 
 from greenbatch.cluster import Cluster
-from greenbatch.engine.interface import Decision, Policy, Start, View, Wait
+from greenbatch.engine.interface import Decision, Policy, Queue, Start, View, Wait
 from greenbatch.engine.outcome import Outcome
 from greenbatch.engine.program import Program
 from greenbatch.engine.rules import Rules
 from greenbatch.engine.session import Session
 from greenbatch.engine.simulate import simulate
-from greenbatch.engine.interface import Queue
 from greenbatch.errors import GreenbatchError, InputError
 from greenbatch.policies import policy, rule
 from greenbatch.policies.compiled.lptpn import lptpn_pass

@@ -77,7 +77,9 @@ def test_what_a_name_spells(
     made = scheduler(spec)
     assert (made.name, made.parameters, made.backfill, made.settings) == (name, parameters, backfill, settings)
     program = made.program(JOBS)
-    assert (program.name, program.backfill) == (name, backfill)
+    engine = "none" if backfill == "conservative" else backfill  # a decider of its own
+    assert (program.name, program.backfill) == (name, engine)
+    assert (program.decider is not None and program.decider.name == "conservative") == (backfill == "conservative")
     assert settings.items() <= (program.settings or {}).items()
 
 
@@ -391,9 +393,8 @@ def test_a_policy_class_without_its_method_is_named(write: Write) -> None:
 
 def test_conservative_backfilling_takes_no_policy_object(write: Write) -> None:
     path = write(POLICY.format("return gb.Start(0)"))
-    assert "conservative backfilling does not support policies in plain Python" in refusal(
-        f"{path}:patient+conservative"
-    )
+    line = "conservative backfilling gives every job a reservation, and leaves nothing to a policy's decisions"
+    assert line in refusal(f"{path}:patient+conservative")
 
 
 # --- an installed plug-in ----------------------------------------------------------------------------------------

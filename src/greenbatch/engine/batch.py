@@ -26,6 +26,7 @@ from greenbatch.engine.step import Action, advance, apply, wait_until
 
 types: Any = _types
 
+
 class Layout(NamedTuple):
     """Layout of observations and actions."""
 

@@ -126,10 +126,10 @@ class ViewDriver:
         set_rules(state, self.rules, settings)
         self._recall(state, view)
         memory.wake_s = self._settle(state, ids, view)
-        started = state.log[: state.clock.logged]
-        memory.answers = [int(ids[event.job]) for event in started if event.kind <= BACKFILL]
+        log = cast(Any, state.log)[: state.clock.logged]
+        memory.answers = ids[log.job[log.kind <= BACKFILL]].tolist()
         memory.asked = True
-        self._remember(state, ids, view)
+        self._remember(state, ids)
 
     def _settle(self, state: State, ids: Any, view: View) -> float:
         """Make all decisions that are due; return the next wake-up. [s]"""
@@ -197,7 +197,7 @@ class ViewDriver:
                 setattr(clock, name, getattr(last, name))
             clock.committed = int(where[0])
 
-    def _remember(self, state: State, ids: Any, view: View) -> None:
+    def _remember(self, state: State, ids: Any) -> None:
         """Keep what the next view needs."""
         memory, clock, jobs = self.memory, state.clock, cast(Any, state.jobs)
         memory.clock[0] = clock
@@ -224,7 +224,7 @@ class ViewDriver:
         arrays = {name: np.asarray(getattr(memory, name)) for name in ("clock", "waited", "ran", "known")}
         decider = {f"decider.{name}": each for name, each in leaves(self._decider) if isinstance(each, np.ndarray)}
         packed = io.BytesIO()
-        np.savez(packed, plain=np.array(json.dumps(plain)), **arrays, **decider)
+        cast(Any, np.savez)(packed, plain=np.array(json.dumps(plain)), **arrays, **decider)
         replace_file(Path(file), packed.getvalue())
 
     def load(self, file: str | Path) -> None:

@@ -104,5 +104,3 @@ def drained(state: State, into: Readings) -> State:
         rows = 2 * state.log.shape[0] + 8 * int(state.clock.last - state.clock.first + state.clock.running)
         return state._replace(log=table_of(Event, rows))
     return state
-
-

@@ -47,7 +47,6 @@ def log_rows(jobs: int) -> int:
     return 5 * jobs + 8
 
 
-
 class Waiting(NamedTuple):
     """The queue, ordered by submission: columns, so that many jobs can be tested at once; shape (n + 1,).
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from greenbatch.engine.program import BACKFILLS
 from greenbatch.errors import InputError
 from greenbatch.models.model import RECORD, Model, is_model, load_model, model_in
 from greenbatch.models.records import ACTOR
+from greenbatch.policies.backfillings import BACKFILLINGS
 
 SHIPPED = Path(__file__).with_name("shipped")
 """Folder of the shipped models, each in PRESET/NAME."""
@@ -40,7 +40,7 @@ def named_model(text: str) -> Path:
     if not folder or is_model(model_in(text)):
         return model_in(text)
     plain, _, backfill = folder.rpartition("+")
-    if backfill in BACKFILLS and not is_model(model_in(folder)):
+    if backfill in BACKFILLINGS and not is_model(model_in(folder)):
         folder = plain
     return find_model(preset, folder).folder
 
@@ -67,7 +67,7 @@ def _meant(preset: str, name: str) -> str:
     """The fix for the name of a model that does not exist."""
     folder, _, backfill = name.rpartition("+")
     if folder and is_model(model_in(folder)):
-        return f"no backfilling is called {backfill!r}; known: {', '.join(sorted(BACKFILLS))}"
+        return f"no backfilling is called {backfill!r}; known: {', '.join(sorted(BACKFILLINGS))}"
     shipped = [other.removeprefix(f"{preset}/") for other in shipped_models() if other.startswith(f"{preset}/")]
     others = f", or one of {', '.join(shipped)}" if shipped else ""
     return f"give the folder of a training, or its folder model{others}"
