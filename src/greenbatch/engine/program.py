@@ -117,13 +117,15 @@ def queue_of(workload: Workload, cluster: Cluster) -> Queue:
     """All jobs of a workload as if waiting at time 0, for rules with fixed scores; copies, because rules may write."""
     return Queue(
         0.0, float(cluster.processors), float(cluster.processors), workload.submit_s.copy(), -workload.submit_s,
-        workload.requested_time_s.copy(), workload.processors.astype(np.float64), np.nan_to_num(workload.power_w),
+        workload.requested_time_s.copy(), workload.processors.astype(np.float64), np.where(np.isnan(workload.power_w), 0.0, workload.power_w),
         workload.user.astype(np.float64),
     )  # fmt: skip
 
 
-def prepare(workload: Workload, cluster: Cluster, site: Site | None, rules: Rules, program: Program) -> State:
-    """Check that the parts fit together and set up the state of a simulation.
+def prepare(
+    workload: Workload, cluster: Cluster, site: Site | None, rules: Rules, program: Program, *, observed: bool = False
+) -> State:  # fmt: skip
+    """Check that the parts fit together and set up the state of a simulation; see `state.new_state`.
 
     Raises:
         InputError: no jobs, a job larger than the cluster, required power missing, a NaN score.
@@ -152,7 +154,7 @@ def prepare(workload: Workload, cluster: Cluster, site: Site | None, rules: Rule
         moves = (by_arrival[1:] < by_arrival[:-1]) | (twins & (by_arrival[1:] != by_arrival[:-1]))
         settings["ranking"] = codes.BY_SCORE if moves.any() else codes.BY_ARRIVAL
     ahead_s = 0.0 if program.decider is None else program.decider.ahead_s
-    state = new_state(workload, cluster, site, rules, settings, ahead_s)
+    state = new_state(workload, cluster, site, rules, settings, ahead_s, observed=observed)
     if score is not None:
         cast(Any, state.jobs).score = score
     return state

@@ -44,7 +44,7 @@ class Session:
             InputError: the parts do not fit together.
         """
         self.workload, self.cluster, self.site, self.rules, self.program = workload, cluster, site, rules, program
-        self.state = prepare(workload, cluster, site, rules, program)
+        self.state = prepare(workload, cluster, site, rules, program, observed=True)
         self._readings = new_readings(len(workload))
         self._advance, self._apply = step("advance", self.state), step("apply", self.state)
         self._patience = max(_PATIENCE, 0 if site is None else site.slots)

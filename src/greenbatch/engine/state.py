@@ -140,7 +140,7 @@ def allocate(jobs: int, segments: int, machine: Machine, power: Power, log_rows:
 
 def new_state(
     workload: Workload, cluster: Cluster, site: Site | None, rules: Rules, settings: dict[str, float],
-    ahead_s: float = 0.0,
+    ahead_s: float = 0.0, *, observed: bool = False,
 ) -> State:  # fmt: skip
     """Create the state of one simulation: an empty machine at the first submission.
 
@@ -151,6 +151,7 @@ def new_state(
         rules: how the batch system reacts.
         settings: fields of `RuleSet` that the scheduler sets.
         ahead_s: how long after now the latest start considered may be. [s]
+        observed: fill in the attributes, which only observations read.
     """
     n, requested_s = len(workload), workload.requested_time_s
     breaks = n + (0 if site is None else int((float(requested_s.max()) + ahead_s) / site.step_s)) + 4
@@ -159,14 +160,16 @@ def new_state(
     jobs.submit_s, jobs.requested_s, jobs.processors = workload.submit_s, requested_s, workload.processors
     run_s = workload.run_time_s / cluster.speed
     jobs.run_s = np.minimum(run_s, requested_s) if rules.overrun == "kill" else run_s
-    jobs.power_w = np.nan_to_num(workload.power_w)
+    jobs.power_w = np.where(np.isnan(workload.power_w), 0.0, workload.power_w)
     jobs.user = workload.user
     jobs.promised_s = jobs.planned_s = np.nan
-    state.attributes[:] = np.column_stack([_known(getattr(workload, name)) for name in ATTRIBUTES])
+    if observed:
+        state.attributes[:] = np.column_stack([_known(getattr(workload, name)) for name in ATTRIBUTES])
     set_rules(state, rules, settings)
-    state.rules.twins = np.unique(workload.submit_s).size < n
     state.arrivals[:] = np.argsort(workload.submit_s, kind="stable")
-    state.clock.now_s = workload.submit_s[state.arrivals[0]]
+    in_order_s = workload.submit_s[state.arrivals]
+    state.rules.twins = (in_order_s[1:] == in_order_s[:-1]).any()
+    state.clock.now_s = in_order_s[0]
     return state
 
 

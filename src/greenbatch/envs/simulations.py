@@ -34,7 +34,7 @@ class Simulations:
             InputError: the program does not fit the scenario.
         """
         self.scenario, self.program, self.jobs = scenario, program, jobs
-        trace: Any = prepare(scenario.window(), scenario.cluster, scenario.site, scenario.rules, program)
+        trace: Any = prepare(scenario.window(), scenario.cluster, scenario.site, scenario.rules, program, observed=True)
         self.trace = trace
         self.trace.rules.accrue = scenario.site is not None
         users, rows = np.unique(np.asarray(self.trace.jobs.user), return_inverse=True)
