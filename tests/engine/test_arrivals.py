@@ -35,11 +35,11 @@ def state_of(submit_s: list[float], requested_s: float = 60.0) -> Any:
 def remembered(state: Any, now_s: float, tau_s: float = 2 * HOUR_S) -> Any:
     """The memory of all jobs that have come."""
     memory = np.zeros(arrivals.WIDTHS + PROCESSORS + 1)
-    come = np.flatnonzero(state.jobs.submit_s <= now_s)
+    come = np.flatnonzero(state.jobs["submit_s"] <= now_s)
     state.clock.first = state.clock.last = 0
     for job in come:
         enqueue(state, int(job))
-    state.clock.now_s, state.clock.arrived = state.jobs.submit_s[0], len(come)
+    state.clock.now_s, state.clock.arrived = state.jobs["submit_s"][0], len(come)
     arrivals.begin_memory(state, memory)
     state.clock.now_s = now_s
     arrivals.remember(state, memory, tau_s)

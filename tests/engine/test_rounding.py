@@ -39,10 +39,10 @@ def test_a_fractional_step_makes_no_more_pieces_than_there_is_room_for(step_s: f
     state = prepare(jobs, Cluster.pooled(4), site, Rules(), program.program(jobs))
     until_s = begin_s + 20_000.0 + 2.2 + 2 * 1800.0
     surplus = state.scratch.surplus
-    surplus.length_s = -1.0
+    surplus["length_s"] = -1.0
     project_surplus(state, begin_s, until_s)
     count = int(state.clock.segments)
     assert count <= (until_s - begin_s) / step_s + 2 <= len(surplus) - 1
-    lengths = surplus.length_s[:count]
+    lengths = surplus["length_s"][:count]
     assert lengths[1:-1] == pytest.approx(np.full(count - 2, step_s), rel=1e-6)
     assert lengths.sum() == pytest.approx(until_s - begin_s)

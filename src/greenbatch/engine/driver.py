@@ -126,8 +126,8 @@ class ViewDriver:
         set_rules(state, self.rules, settings)
         self._recall(state, view)
         memory.wake_s = self._settle(state, ids, view)
-        log = cast(Any, state.log)[: state.clock.logged]
-        memory.answers = ids[log.job[log.kind <= BACKFILL]].tolist()
+        log = state.log[: state.clock.logged]
+        memory.answers = ids[log["job"][log["kind"] <= BACKFILL]].tolist()
         memory.asked = True
         self._remember(state, ids)
 
@@ -156,12 +156,12 @@ class ViewDriver:
         """Create the decider at the first view, and tell it which jobs have been submitted."""
         program = self.program
         learns = program.decider is not None and program.decider.learn is not None
-        new = np.flatnonzero(~np.isin(view.job_id, self.memory.known.job_id)) if learns else np.zeros(0, np.int64)
+        new = np.flatnonzero(~np.isin(view.job_id, self.memory.known["job_id"])) if learns else np.zeros(0, np.int64)
         if new.size:
             rows = table_of(Known, new.size)
-            rows.job_id, rows.submit_s = view.job_id[new], view.queue.submit_s[new]
-            rows.requested_time_s, rows.processors = view.queue.requested_time_s[new], view.queue.processors[new]
-            self.memory.known = np.concatenate([self.memory.known, rows]).view(np.recarray)
+            rows["job_id"], rows["submit_s"] = view.job_id[new], view.queue.submit_s[new]
+            rows["requested_time_s"], rows["processors"] = view.queue.requested_time_s[new], view.queue.processors[new]
+            self.memory.known = np.concatenate([self.memory.known, rows])
         known = self.memory.known
         if self._decider is None:
             jobs = _workload(known) if learns else _workload(table_of(Known, 0))
@@ -171,25 +171,26 @@ class ViewDriver:
 
     def _recall(self, state: State, view: View) -> None:
         """Write what is remembered to a state made from a view."""
-        memory, clock, queue, jobs = self.memory, state.clock, state.queue, cast(Any, state.jobs)
+        memory, clock, queue, jobs = self.memory, state.clock, state.queue, state.jobs
         count = len(view.job_id)
         clock.event = next((kind for kind, name in CAUSES.items() if name == view.cause), WAKE_UP)
         state.rules.twins = np.unique(view.queue.submit_s).size < count
         if self.program.score is not None and self.program.fixed:
-            jobs.score[:count] = scores_of(self.program, queue_now(state), view.now_s)
-        rank = {int(job): k for k, job in enumerate(memory.waited.job_id)}
+            jobs["score"][:count] = scores_of(self.program, queue_now(state), view.now_s)
+        rank = {int(job): k for k, job in enumerate(memory.waited["job_id"])}
         order = sorted(range(count), key=lambda row: rank.get(int(view.job_id[row]), count))
         queue.job[:count] = order
-        queue.processors[:count], queue.requested_s[:count] = jobs.processors[order], jobs.requested_s[order]
-        queue.score[:count] = jobs.score[order]
+        queue.processors[:count], queue.requested_s[:count] = jobs["processors"][order], jobs["requested_s"][order]
+        queue.score[:count] = jobs["score"][order]
         for position, row in enumerate(order):
             at = rank.get(int(view.job_id[row]))
             if at is not None:
-                jobs.promised_s[row], jobs.planned_s[row] = memory.waited.promised_s[at], memory.waited.planned_s[at]
+                for name in ("promised_s", "planned_s"):
+                    jobs[name][row] = memory.waited[name][at]
                 if not self.program.fixed:
-                    queue.score[position] = memory.waited.score[at]
-        gone = ~np.isin(memory.ran.job_id, view.running.job_id)
-        clock.early = bool((memory.ran.end_s[gone] != view.now_s).any())
+                    queue.score[position] = memory.waited["score"][at]
+        gone = ~np.isin(memory.ran["job_id"], view.running.job_id)
+        clock.early = bool((memory.ran["end_s"][gone] != view.now_s).any())
         where = np.flatnonzero(view.job_id == memory.committed_id)
         if where.size:
             last = memory.clock[0]
@@ -199,16 +200,16 @@ class ViewDriver:
 
     def _remember(self, state: State, ids: Any) -> None:
         """Keep what the next view needs."""
-        memory, clock, jobs = self.memory, state.clock, cast(Any, state.jobs)
+        memory, clock, jobs = self.memory, state.clock, state.jobs
         memory.clock[0] = clock
         memory.committed_id = int(ids[clock.committed]) if clock.committed >= 0 else -1
         rows = state.queue.job[clock.first : clock.last]
         memory.waited = table_of(Waited, rows.size)
-        memory.waited.job_id, memory.waited.score = ids[rows], state.queue.score[clock.first : clock.last]
-        memory.waited.promised_s, memory.waited.planned_s = jobs.promised_s[rows], jobs.planned_s[rows]
-        running = cast(Any, state.expected)[clock.expected_first : clock.expected_first + clock.running]
+        memory.waited["job_id"], memory.waited["score"] = ids[rows], state.queue.score[clock.first : clock.last]
+        memory.waited["promised_s"], memory.waited["planned_s"] = jobs["promised_s"][rows], jobs["planned_s"][rows]
+        running = state.expected[clock.expected_first : clock.expected_first + clock.running]
         memory.ran = table_of(Ran, running.shape[0])
-        memory.ran.job_id, memory.ran.end_s = ids[running.job], running.end_s
+        memory.ran["job_id"], memory.ran["end_s"] = ids[running["job"]], running["end_s"]
 
     def save(self, file: str | Path) -> None:
         """Save what the scheduler remembers, so that another process can resume with `load`.
@@ -243,7 +244,7 @@ class ViewDriver:
             fix = f"load it with {plain['program']}"
             raise InputError(f"is the memory of {plain['program']}", file=str(file), fix=fix)
         layouts = {"clock": Clock, "waited": Waited, "ran": Ran, "known": Known}
-        tables = {name: arrays[name].astype(dtype_of(each)).view(np.recarray) for name, each in layouts.items()}
+        tables = {name: arrays[name].astype(dtype_of(each)) for name, each in layouts.items()}
         self.memory = Memory(
             **tables, committed_id=plain["committed_id"], answers=plain["answers"], wake_s=plain["wake_s"],
             asked=plain["asked"], longest_s=plain["longest_s"],

@@ -86,7 +86,7 @@ def with_decider(name: str, state: State, decider: Any) -> Callable[..., Any]:
         state: a state; its parts choose the code.
         decider: the decider, see `engine.decide`.
     """
-    return _compiled_with_decider(name, type_of(state), type_of_decider(decider))
+    return _compiled_with_decider(name, type_of(state), _kind_of(decider))
 
 
 def step(name: str, state: State) -> Callable[..., Any]:
@@ -95,35 +95,40 @@ def step(name: str, state: State) -> Callable[..., Any]:
 
 
 @cache
-def _compiled_with_decider(name: str, state: StateType, decider: Any) -> Callable[..., Any]:
+def _compiled_with_decider(name: str, state: StateType, decider: StateType) -> Callable[..., Any]:
     function, result = _WITH_DECIDER[name]
-    kind = re.sub(r"(?<=[a-z])(?=[A-Z])", "-", decider.instance_class.__name__).lower()
+    kind = re.sub(r"(?<=[a-z])(?=[A-Z])", "-", decider.numba.instance_class.__name__).lower()
     shown = _named(kind if name == "run" else f"{name}-{kind}", state)
-    return cast(Callable[..., Any], entry(shown, function, result(state, decider)))
+    return cast(Callable[..., Any], entry(shown, function, result(state.numba, decider.numba)))
 
 
 @cache
 def _compiled_step(name: str, state: StateType) -> Callable[..., Any]:
     function, result, others = _STEPS[name]
-    return cast(Callable[..., Any], entry(_named(name, state), function, result(state, *others)))
+    return cast(Callable[..., Any], entry(_named(name, state), function, result(state.numba, *others)))
 
 
 def _named(name: str, state: StateType) -> str:
     """The name of an entry point, with the kinds of parts that are not this package's."""
-    foreign = [each.instance_class.__name__ for each in state.types if not is_ours(each)]
+    foreign = [each.instance_class.__name__ for each in state.numba.types if not is_ours(each)]
     return "-".join([name, *foreign])
 
 
-_DECIDERS: dict[type, Any] = {}
+_DECIDERS: dict[type, StateType] = {}
 
 
-def type_of_decider(decider: Any) -> Any:
-    """Numba's type of a decider; a class of deciders always has fields of the same types."""
+def _kind_of(decider: Any) -> StateType:
+    """The type of a decider; a class of deciders always has fields of the same types."""
     made = type(decider)
     if made not in _DECIDERS:
         kinds = [RULE_TYPE if callable(each) else numba.typeof(each) for each in decider]
-        _DECIDERS[made] = types.BaseTuple.from_types(kinds, made) if kinds else types.NamedTuple([], made)
+        _DECIDERS[made] = StateType(types.BaseTuple.from_types(kinds, made))
     return _DECIDERS[made]
+
+
+def type_of_decider(decider: Any) -> Any:
+    """Numba's type of a decider."""
+    return _kind_of(decider).numba
 
 
 @cache

@@ -7,7 +7,7 @@ end, the forecast and the clock. Nothing else is required, so a view of a live q
 from __future__ import annotations
 
 from functools import cache
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 from numba import types as _types
@@ -17,7 +17,7 @@ from greenbatch.engine.compile import entry
 from greenbatch.engine.interface import View
 from greenbatch.engine.machine.pool import Pool
 from greenbatch.engine.power.supplied import Supplied
-from greenbatch.engine.records import MachineTotals, Slots, table_of
+from greenbatch.engine.records import MachineTotals, Slots, record_of
 from greenbatch.engine.stacked import StateType, type_of
 from greenbatch.engine.state import State, allocate, log_rows
 
@@ -41,33 +41,37 @@ def state_of(view: View, ahead_s: float = 0.0, longest_s: float = 0.0) -> State:
     breaks = int((longest_s + ahead_s) / view.supply.step_s) if slots else 0
     state = allocate(q + r, q + r + 4 + breaks, _machine(view), _power(view), log_rows(q + r))
     jobs: Any = state.jobs
-    jobs.submit_s[:q], jobs.power_w[:q], jobs.user[:q] = queue.submit_s, queue.power_w, queue.user
-    jobs.requested_s[:q], jobs.processors[:q] = queue.requested_time_s, queue.processors
-    jobs.requested_s[q:], jobs.processors[q:] = running.expected_end_s - running.start_s, running.processors
-    jobs.submit_s[q:], jobs.power_w[q:], jobs.user[q:] = running.start_s, running.power_w, -1
-    jobs.run_s = jobs.requested_s
-    jobs.promised_s = jobs.planned_s = np.nan
+    jobs["submit_s"][:q], jobs["power_w"][:q], jobs["user"][:q] = queue.submit_s, queue.power_w, queue.user
+    jobs["requested_s"][:q], jobs["processors"][:q] = queue.requested_time_s, queue.processors
+    jobs["requested_s"][q:], jobs["processors"][q:] = running.expected_end_s - running.start_s, running.processors
+    jobs["submit_s"][q:], jobs["power_w"][q:], jobs["user"][q:] = running.start_s, running.power_w, -1
+    jobs["run_s"] = jobs["requested_s"]
+    jobs["promised_s"] = jobs["planned_s"] = np.nan
     waiting = state.queue
     waiting.job[:q], waiting.processors[:q] = np.arange(q), queue.processors
     waiting.requested_s[:q] = queue.requested_time_s
     for table in (state.expected, state.ending):
         rows: Any = table
-        rows.end_s[:r], rows.processors[:r], rows.job[:r] = running.expected_end_s, running.processors, q + np.arange(r)
-    expected, ending = cast(Any, state.expected), cast(Any, state.ending)
-    expected.power_w[:r], expected.start_s[:r] = running.power_w, running.start_s
-    ending.requested_end_s[:r] = running.expected_end_s
+        rows["end_s"][:r], rows["processors"][:r] = running.expected_end_s, running.processors
+        rows["job"][:r] = q + np.arange(r)
+    expected, ending = state.expected, state.ending
+    expected["power_w"][:r], expected["start_s"][:r] = running.power_w, running.start_s
+    ending["requested_end_s"][:r] = running.expected_end_s
     state.attributes[:q] = np.column_stack(view.attributes)
-    clock = state.clock
-    clock.now_s, clock.last, clock.running = view.now_s, q, r
-    clock.arrived_s, clock.arrived = view.last_submission_s, view.submitted
+    clock: Any = state.clock  # by item, because an attribute of a record is slow in plain Python
+    clock["now_s"], clock["last"], clock["running"] = view.now_s, q, r
+    clock["arrived_s"], clock["arrived"] = view.last_submission_s, view.submitted
     return state
 
 
 def _machine(view: View) -> Pool:
-    totals = table_of(MachineTotals, 1)[0]
-    totals.processors, totals.free = view.nodes.processors.sum(), view.nodes.free_processors.sum()
-    totals.load_w, totals.base_power_w = view.load_w, view.nodes.idle_power_w.sum()
-    return Pool(totals)
+    nodes = view.nodes
+    return Pool(
+        record_of(
+            MachineTotals, processors=nodes.processors.sum(), free=nodes.free_processors.sum(), load_w=view.load_w,
+            base_power_w=nodes.idle_power_w.sum(),
+        )
+    )  # fmt: skip
 
 
 def _power(view: View) -> Supplied:
@@ -75,15 +79,14 @@ def _power(view: View) -> Supplied:
 
     The current slot keeps its number on the clock, so that the forecast beyond the view's window repeats that window.
     """
-    supply, slots = view.supply, table_of(Slots, 1)[0]
-    count = supply.renewable_w.shape[0]
-    slots.step_s = 1.0
+    supply, count = view.supply, view.supply.renewable_w.shape[0]
     if count == 0:
-        return Supplied(slots, np.zeros(1))
-    slots.step_s, slots.origin_s, slots.repeat = supply.step_s, supply.origin_s, 1
-    slots.count = slots.forecast = count
+        return Supplied(record_of(Slots, step_s=1.0), np.zeros(1))
     power_w = np.asarray(supply.renewable_w, dtype=np.float64)
     first = int((view.now_s - supply.origin_s) // supply.step_s) % count
+    slots = record_of(
+        Slots, step_s=supply.step_s, origin_s=supply.origin_s, count=count, repeat=1, forecast=count
+    )  # fmt: skip
     return Supplied(slots, np.concatenate([power_w[count - first :], power_w[: count - first]]))
 
 
@@ -113,4 +116,4 @@ def observe_view(view: View, layout: Layout) -> Seen:
 
 @cache
 def _compiled(states: StateType) -> Any:
-    return entry("observe-view", _observe_state, types.void(states, LAYOUT_TYPE, SEEN_TYPE))
+    return entry("observe-view", _observe_state, types.void(states.numba, LAYOUT_TYPE, SEEN_TYPE))

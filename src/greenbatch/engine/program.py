@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, NoReturn, Protocol, cast
+from typing import Any, NoReturn, Protocol
 
 import numpy as np
 
@@ -105,11 +105,11 @@ class Scheduler(Protocol):
 
 def queue_now(state: State) -> Queue:
     """Copies of the waiting jobs of a simulation."""
-    c, totals, tables = state.clock, state.machine.totals, cast(Any, state)
-    jobs = tables.jobs[tables.queue.job[c.first : c.last]]
+    c, totals = state.clock, state.machine.totals
+    jobs = state.jobs[state.queue.job[c.first : c.last]]
     return Queue(
-        float(c.now_s), float(totals.free), float(totals.processors), jobs.submit_s, c.now_s - jobs.submit_s,
-        jobs.requested_s, jobs.processors.astype(np.float64), jobs.power_w, jobs.user.astype(np.float64),
+        float(c.now_s), float(totals.free), float(totals.processors), jobs["submit_s"], c.now_s - jobs["submit_s"],
+        jobs["requested_s"], jobs["processors"].astype(np.float64), jobs["power_w"], jobs["user"].astype(np.float64),
     )  # fmt: skip
 
 
@@ -117,8 +117,8 @@ def queue_of(workload: Workload, cluster: Cluster) -> Queue:
     """All jobs of a workload as if waiting at time 0, for rules with fixed scores; copies, because rules may write."""
     return Queue(
         0.0, float(cluster.processors), float(cluster.processors), workload.submit_s.copy(), -workload.submit_s,
-        workload.requested_time_s.copy(), workload.processors.astype(np.float64), np.where(np.isnan(workload.power_w), 0.0, workload.power_w),
-        workload.user.astype(np.float64),
+        workload.requested_time_s.copy(), workload.processors.astype(np.float64),
+        np.where(np.isnan(workload.power_w), 0.0, workload.power_w), workload.user.astype(np.float64),
     )  # fmt: skip
 
 
@@ -156,7 +156,7 @@ def prepare(
     ahead_s = 0.0 if program.decider is None else program.decider.ahead_s
     state = new_state(workload, cluster, site, rules, settings, ahead_s, observed=observed)
     if score is not None:
-        cast(Any, state.jobs).score = score
+        state.jobs["score"] = score
     return state
 
 
@@ -242,5 +242,5 @@ def outcome_of(
         start_s=readings.start_s, end_s=readings.end_s, promised_start_s=readings.promised_s,
         profile_time_s=readings.profile_time_s[:steps], profile_load_w=readings.profile_load_w[:steps],
         decisions=chosen,
-        killed=int(np.count_nonzero(cast(Any, state.jobs).run_s < workload.run_time_s / cluster.speed)),
+        killed=int(np.count_nonzero(state.jobs["run_s"] < workload.run_time_s / cluster.speed)),
     )  # fmt: skip

@@ -1,13 +1,15 @@
 """The records that the engine keeps, each written once as a class: its fields, their types and their units.
 
-A table of records is a NumPy record array, so ``state.jobs[j].submit_s`` works the same in compiled and in plain
-Python; `dtype_of` derives the layout from the class, and type checkers see the class itself.
+A table of records is a NumPy array of records, so ``state.jobs[j].submit_s`` works the same in compiled and in plain
+Python; ``state.jobs["submit_s"]`` is the column. `dtype_of` derives the layout from the class, and type checkers see
+the class itself.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Annotated, Any, Protocol, TypeVar, cast, get_args, get_origin, get_type_hints
+from functools import cache
+from typing import Annotated, Any, Protocol, TypeVar, cast, get_args, get_origin, get_type_hints, overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -36,12 +38,18 @@ class Table(Protocol[Row]):
         """Number of rows."""
         ...
 
-    def __getitem__(self, row: int, /) -> Row:
-        """A record, not a copy."""
+    @overload
+    def __getitem__(self, row: int, /) -> Row: ...
+    @overload
+    def __getitem__(self, column: str, /) -> NDArray[Any]: ...
+    @overload
+    def __getitem__(self, rows: slice | Ints | Int32s, /) -> Table[Row]: ...
+    def __getitem__(self, which: Any, /) -> Any:
+        """A record or a column, not a copy; or some rows."""
         ...
 
-    def __setitem__(self, row: int, record: Row, /) -> None:
-        """Copy a record."""
+    def __setitem__(self, row: int | str, record: Any, /) -> None:
+        """Copy a record, or a column."""
         ...
 
 
@@ -55,6 +63,7 @@ def shared(*fields: str) -> Callable[[type[Part]], type[Part]]:
     return mark
 
 
+@cache
 def dtype_of(record: type) -> np.dtype[Any]:
     """The layout of a record: its annotated fields in order, floats and whole numbers of 8 bytes unless they say so."""
     fields = []
@@ -66,7 +75,21 @@ def dtype_of(record: type) -> np.dtype[Any]:
 
 def table_of(record: type, *shape: int) -> Any:
     """A table of records with all fields zero."""
-    return np.zeros(shape, dtype_of(record)).view(np.recarray)
+    return np.zeros(shape, _dtype_by_name(record))
+
+
+def record_of(record: type[Row], **fields: float) -> Row:
+    """A record with some fields filled in, the others zero."""
+    table = table_of(record, 1)
+    for name, value in fields.items():
+        table[name] = value
+    return cast(Row, table[0])
+
+
+@cache
+def _dtype_by_name(record: type) -> np.dtype[Any]:
+    """The layout of a record whose fields are also attributes in plain Python."""
+    return np.dtype((np.record, dtype_of(record)))
 
 
 class Job:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 
@@ -135,14 +135,14 @@ def view_of(state: State, job_id: Any, supply: Supply) -> View:
         job_id: number of each job, shape (n,).
         supply: the forecast.
     """
-    c, totals, tables = state.clock, state.machine.totals, cast(Any, state)
-    running = tables.expected[c.expected_first : c.expected_first + c.running]
-    waiting = tables.queue.job[c.first : c.last]
+    c, totals = state.clock, state.machine.totals
+    running = state.expected[c.expected_first : c.expected_first + c.running]
+    waiting = state.queue.job[c.first : c.last]
     return View(
         now_s=float(c.now_s), job_id=job_id[waiting], queue=queue_now(state),
         attributes=Attributes(*np.ascontiguousarray(state.attributes[waiting].T)), running=Running(
-            job_id[running.job], running.start_s.copy(), running.end_s.copy(), running.processors.astype(np.int64),
-            running.power_w.copy(),
+            job_id[running["job"]], running["start_s"].copy(), running["end_s"].copy(),
+            running["processors"].astype(np.int64), running["power_w"].copy(),
         ),
         nodes=Nodes(
             np.array([int(totals.processors)]), np.array([int(totals.free)]), np.array([float(totals.base_power_w)])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from typing import Any, NamedTuple, cast
 
 import numba as _numba
@@ -86,17 +87,22 @@ def row(batch: Batch, b: int) -> State:
     return cast(State, rebuilt(batch.states, lambda each: each[b]))
 
 
-StateType = Any
-"""Numba's type of a state."""
+@dataclass(frozen=True, eq=False)
+class StateType:
+    """The type of a state: one object per kind of state, so that compiled code is found by it at once."""
 
-_TYPES: dict[tuple[Any, ...], StateType] = {}
+    numba: Any
+    """Numba's type."""
+
+
+_TYPES: dict[tuple[type, ...], StateType] = {}
 
 
 def type_of(state: State) -> StateType:
-    """Numba's type of a state; it depends only on the kinds of its parts."""
+    """The type of a state; it depends only on the kinds of its parts."""
     kinds = tuple(type(part) for part in state)
     if kinds not in _TYPES:
-        _TYPES[kinds] = numba.typeof(state)
+        _TYPES[kinds] = StateType(numba.typeof(state))
     return _TYPES[kinds]
 
 
@@ -115,7 +121,7 @@ def batch_type(states: StateType) -> Any:
     totals, users = (numba.from_dtype(dtype_of(each)) for each in (RewardTotals, UserTotals))
     others = [types.Array(totals, 1, "C"), types.Array(types.int64, 2, "C"), types.Array(users, 2, "C"),
               types.Array(types.float64, 2, "C")]  # fmt: skip
-    return types.NamedTuple([stacked(states), *others], Batch)
+    return types.NamedTuple([stacked(states.numba), *others], Batch)
 
 
 def _row_type(context: Any, part: Any) -> Any:

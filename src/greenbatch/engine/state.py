@@ -157,12 +157,12 @@ def new_state(
     breaks = n + (0 if site is None else int((float(requested_s.max()) + ahead_s) / site.step_s)) + 4
     state = allocate(n, breaks, machine_of(cluster), power_of(site), min(LOG_ROWS, log_rows(n)))
     jobs: Any = state.jobs
-    jobs.submit_s, jobs.requested_s, jobs.processors = workload.submit_s, requested_s, workload.processors
+    jobs["submit_s"], jobs["requested_s"], jobs["processors"] = workload.submit_s, requested_s, workload.processors
     run_s = workload.run_time_s / cluster.speed
-    jobs.run_s = np.minimum(run_s, requested_s) if rules.overrun == "kill" else run_s
-    jobs.power_w = np.where(np.isnan(workload.power_w), 0.0, workload.power_w)
-    jobs.user = workload.user
-    jobs.promised_s = jobs.planned_s = np.nan
+    jobs["run_s"] = np.minimum(run_s, requested_s) if rules.overrun == "kill" else run_s
+    jobs["power_w"] = np.where(np.isnan(workload.power_w), 0.0, workload.power_w)
+    jobs["user"] = workload.user
+    jobs["promised_s"] = jobs["planned_s"] = np.nan
     if observed:
         state.attributes[:] = np.column_stack([_known(getattr(workload, name)) for name in ATTRIBUTES])
     set_rules(state, rules, settings)

@@ -43,7 +43,7 @@ def promise(s: State, job: int, start_s: float) -> None:
     note(s, PROMISE, job, start_s)
 
 
-@compiled
+@compiled_small
 def free_at(s: State, time_s: float) -> int:
     """Processors free at a time by requested ends of running jobs."""
     c = s.clock

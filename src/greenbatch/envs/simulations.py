@@ -37,7 +37,7 @@ class Simulations:
         trace: Any = prepare(scenario.window(), scenario.cluster, scenario.site, scenario.rules, program, observed=True)
         self.trace = trace
         self.trace.rules.accrue = scenario.site is not None
-        users, rows = np.unique(np.asarray(self.trace.jobs.user), return_inverse=True)
+        users, rows = np.unique(self.trace.jobs["user"], return_inverse=True)
         unknown = int(np.count_nonzero(users < 0))
         self._user_rows: Ints = np.maximum(rows - unknown, -1)
         by_user = len(users) - unknown if any("user" in term for term in terms) else 0
@@ -66,7 +66,7 @@ class Simulations:
         rows = starts[:, None] + np.arange(n)
         states.jobs[some] = trace.jobs[rows]
         states.attributes[some] = trace.attributes[rows]
-        submit_s = trace.jobs.submit_s[rows]
+        submit_s = trace.jobs["submit_s"][rows]
         states.arrivals[some] = np.argsort(submit_s, axis=1, kind="stable")
         batch.user_of[some] = self._user_rows[rows]
         for part in ("machine", "power", "rules", "clock", "ledger"):
@@ -76,10 +76,12 @@ class Simulations:
         states.clock.now_s[some] = submit_s.min(axis=1)
         batch.users[some] = table_of(UserTotals, 1)
         totals = table_of(RewardTotals, len(starts))
-        totals.begin_s, totals.users = submit_s.min(axis=1), batch.users.shape[1]
-        run_s = trace.jobs.run_s[rows]
-        totals.jobs_j = np.sum(trace.jobs.power_w[rows] * run_s, axis=1)
-        totals.window_work_s = np.sum(run_s * trace.jobs.processors[rows], axis=1) / trace.machine.totals.processors
+        totals["begin_s"], totals["users"] = submit_s.min(axis=1), batch.users.shape[1]
+        run_s = trace.jobs["run_s"][rows]
+        totals["jobs_j"] = np.sum(trace.jobs["power_w"][rows] * run_s, axis=1)
+        totals["window_work_s"] = (
+            np.sum(run_s * trace.jobs["processors"][rows], axis=1) / trace.machine.totals.processors
+        )
         batch.totals[some] = totals
         batch.values[some] = 0.0
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from greenbatch.cluster import Cluster
 from greenbatch.engine.machine.protocol import fits, give, machine_of, next_change_s, take
-from greenbatch.engine.records import MachineTotals, table_of
+from greenbatch.engine.records import MachineTotals, record_of
 
 
 class Pool(NamedTuple):
@@ -20,10 +20,10 @@ class Pool(NamedTuple):
 @machine_of.register
 def pool_of(cluster: Cluster) -> Pool:
     """The idle pool of a cluster."""
-    totals = table_of(MachineTotals, 1)[0]
-    totals.processors = totals.free = cluster.processors
-    totals.load_w = totals.base_power_w = cluster.idle_power_w
-    return Pool(totals)
+    processors, idle_w = cluster.processors, cluster.idle_power_w
+    return Pool(
+        record_of(MachineTotals, processors=processors, free=processors, load_w=idle_w, base_power_w=idle_w)
+    )  # fmt: skip
 
 
 @fits.register(Pool)

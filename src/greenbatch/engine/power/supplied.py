@@ -11,7 +11,7 @@ from greenbatch.engine.codes import SUPPLY_EXHAUSTED
 from greenbatch.engine.power.balance import enter
 from greenbatch.engine.power.protocol import LEFT_THE_SERIES, flow, forecast_w, power_of
 from greenbatch.engine.power.slots import covering
-from greenbatch.engine.records import Clock, Floats, Ledger, Slots, shared, table_of
+from greenbatch.engine.records import Clock, Floats, Ledger, Slots, record_of, shared
 
 
 @shared("supply_w")
@@ -26,18 +26,17 @@ class Supplied(NamedTuple):
 @power_of.register
 def supplied_by(site: Site) -> Supplied:
     """The supply of a site."""
-    slots = table_of(Slots, 1)[0]
-    slots.step_s, slots.origin_s = site.step_s, site.origin_s
-    slots.count, slots.repeat, slots.forecast = site.slots, site.repeat, site.horizon_slots
+    slots = record_of(
+        Slots, step_s=site.step_s, origin_s=site.origin_s, count=site.slots, repeat=site.repeat,
+        forecast=site.horizon_slots,
+    )  # fmt: skip
     return Supplied(slots, np.array(site.renewable_w, dtype=np.float64, order="C"))
 
 
 @power_of.register
 def unsupplied(site: None) -> Supplied:
     """The grid alone."""
-    slots = table_of(Slots, 1)[0]
-    slots.step_s = 1.0
-    return Supplied(slots, np.zeros(1))
+    return Supplied(record_of(Slots, step_s=1.0), np.zeros(1))
 
 
 @forecast_w.register(Supplied)

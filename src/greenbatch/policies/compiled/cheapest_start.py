@@ -12,12 +12,13 @@ from typing import NamedTuple
 import numpy as np
 
 from greenbatch.cluster import Cluster
-from greenbatch.engine.compile import compiled
+from greenbatch.engine.compile import compiled, compiled_small
 from greenbatch.engine.decide import decide
 from greenbatch.engine.forecast import project_surplus
 from greenbatch.engine.power.slots import next_edge_s, slot_at, slot_start_s
 from greenbatch.engine.program import Pass
 from greenbatch.engine.queue import position_of, rank_queue
+from greenbatch.engine.records import Surplus, Table
 from greenbatch.engine.rules import Rules
 from greenbatch.engine.state import State
 from greenbatch.engine.step import apply, start_now, wait_until
@@ -43,7 +44,7 @@ class CheapestStart(NamedTuple):
     """How far ahead start times are compared. [s]"""
 
 
-@compiled
+@compiled_small
 def _room(s: State, at_s: float, until_s: float, reserved_s: float, reserved_end_s: float, reserved: int) -> int:
     """Processors free throughout an interval, taking a reservation into account."""
     free = free_at(s, at_s)
@@ -53,16 +54,18 @@ def _room(s: State, at_s: float, until_s: float, reserved_s: float, reserved_end
 
 
 @compiled
-def _advance_brown(s: State, power_w: float, segment: int, at_s: float, to_s: float) -> tuple[float, int]:
+def _advance_brown(
+    segments: Table[Surplus], count: int, power_w: float, segment: int, at_s: float, to_s: float
+) -> tuple[float, int]:  # fmt: skip
     """Brown energy of a constant power between two times [J], and the segment that covers the second."""
     total_j = 0.0
     while True:
-        end_s = s.scratch.surplus[segment].start_s + s.scratch.surplus[segment].length_s
+        end_s = segments[segment].start_s + segments[segment].length_s
         stop_s = min(end_s, to_s)
-        if power_w > s.scratch.surplus[segment].surplus_w:
-            total_j += (power_w - s.scratch.surplus[segment].surplus_w) * (stop_s - at_s)
+        if power_w > segments[segment].surplus_w:
+            total_j += (power_w - segments[segment].surplus_w) * (stop_s - at_s)
         at_s = stop_s
-        if at_s >= to_s or segment + 1 >= s.clock.segments:
+        if at_s >= to_s or segment + 1 >= count:
             return total_j, segment
         segment += 1
 
@@ -76,12 +79,13 @@ def cheapest_start(
     ``scratch.surplus`` must cover the time from now to the horizon plus the job's requested time.
     """
     c, job = s.clock, s.jobs[number]
+    segments, count = s.scratch.surplus, c.segments
     price = decider.hold_price_j / max(job.requested_s, 10.0) + decider.idle_price_w * job.processors
     best_s, best_j = np.inf, np.inf
     noise_j = ROUNDING * job.power_w * job.requested_s
     at_s = c.now_s
     last_s = slot_start_s(s.power.slots, slot_at(s.power.slots, c.now_s)) + decider.horizon_s
-    brown_j, tail = _advance_brown(s, job.power_w, 0, at_s, at_s + job.requested_s)
+    brown_j, tail = _advance_brown(segments, count, job.power_w, 0, at_s, at_s + job.requested_s)
     head = 0
     while at_s <= last_s or at_s == c.now_s:
         cost_j = brown_j + (at_s - c.now_s) * price
@@ -89,8 +93,10 @@ def cheapest_start(
         if cost_j < best_j - noise_j and _room(s, at_s, end_s, reserved_s, reserved_end_s, reserved) >= need:
             best_s, best_j = at_s, cost_j
         next_s = next_edge_s(at_s, 0.0, s.rules.tick_s)
-        gone_j, head = _advance_brown(s, job.power_w, head, at_s, next_s)
-        come_j, tail = _advance_brown(s, job.power_w, tail, at_s + job.requested_s, next_s + job.requested_s)
+        gone_j, head = _advance_brown(segments, count, job.power_w, head, at_s, next_s)
+        come_j, tail = _advance_brown(
+            segments, count, job.power_w, tail, at_s + job.requested_s, next_s + job.requested_s
+        )
         brown_j += come_j - gone_j
         at_s = next_s
     return best_s
