@@ -122,7 +122,8 @@ def test_python_in_a_page_runs_and_gives_what_it_shows(page: Path, capsys: pytes
             names.update(test.globs)
             examples += result.attempted
         else:
-            exec(compile(block, f"{page.name}[{number}]", "exec"), names)  # noqa: S102  # it is our own page
+            code = compile(block, f"{page.name}[{number}]", "exec", dont_inherit=True)  # without our __future__
+            exec(code, names)  # noqa: S102  # it is our own page
             examples += 1
     assert examples
 

@@ -1,8 +1,7 @@
-"""Energy accounting: which sources the energy of a power profile came from.
+"""Energy of a finished simulation over any interval, computed from its power profile.
 
-All energies come from this one integrator. Between two instants, load and supply are constant; supply is used in the
-order renewable, battery, grid. Storage is not modeled yet; it would go into `settle`, which gets the intervals in time
-order.
+The profile is replayed through `power.protocol.flow`, the function that also counts energy during a run if
+`RuleSet.accrue` is set (`events.accrue`). Intervals are visited in time order.
 """
 
 from __future__ import annotations
@@ -28,7 +27,7 @@ types: Any = _numba.types
 
 
 class Books(NamedTuple):
-    """Energy over an interval; renewable_used + grid = load and renewable_used + curtailed = renewable. [J]"""
+    """Energies of an interval; renewable_used + grid = load and renewable_used + curtailed = renewable. [J]"""
 
     load_j: float
     renewable_j: float
@@ -77,7 +76,7 @@ def _compiled_replay(power: Any) -> Any:
 
 
 def _replay(outcome: Outcome, start_s: float, end_s: float, site: Site | None, *, pieces: bool) -> tuple[Any, Floats]:
-    """Ledger of an interval, and its pieces, shape (m, 5), if wanted."""
+    """Ledger of an interval and, on request, its pieces (see `power.balance.enter`), shape (m, 5)."""
     if site is not None:
         last_s = site.origin_s + site.slots * site.step_s
         if not site.repeat and end_s > start_s and (start_s < site.origin_s or end_s > last_s):

@@ -1,8 +1,8 @@
-"""A scheduler that is asked one decision at a time, from views alone, as a live batch system would ask it.
+"""A scheduler driven from views, one decision at a time, as a live batch system would ask it.
 
 At every view, the state of a simulation at that moment is made from the view and from what the scheduler remembers,
-the decisions that are due are made in it, and the jobs that have started there are the answers. So the policy, its
-backfilling, a committed job and a planner's memory are the engine's own, and starts are the same as in a simulation.
+the decisions that are due are made in it, and the jobs that start there are the answers. Policy, backfilling,
+commitment and planners are therefore the engine's own code, and starts are the same as in a simulation.
 """
 
 from __future__ import annotations
@@ -80,10 +80,11 @@ class Memory:
 
 
 class ViewDriver:
-    """A scheduler as a policy that answers views, with its own backfilling.
+    """A scheduler as a policy that answers views, with its own backfilling, commitment and memory.
 
-    The batch system that it drives must start jobs at once and do nothing else: in a simulation, that is a `Session`
-    without backfilling under ``commitment = reconsider``.
+    The batch system asks after every submission and every end, and at the time of the last `Wait`. It starts a job at
+    once when told to, asks again, and does nothing else: in a simulation, that is a `Session` without backfilling under
+    ``commitment = reconsider``.
     """
 
     def __init__(self, program: Program, policy: Policy | None, cluster: Cluster, rules: Rules) -> None:
@@ -100,7 +101,11 @@ class ViewDriver:
         self._decider: Any = None
 
     def decide(self, view: View) -> Decision:
-        """Start the next job that starts at this instant, or wait."""
+        """Start the next job that is due at this instant, one per call, or wait until the next event or a time.
+
+        Raises:
+            InputError: a job that was to start at this instant no longer waits, or a rule fails.
+        """
         memory = self.memory
         if not memory.asked:
             self._ask(view)
@@ -229,7 +234,7 @@ class ViewDriver:
         replace_file(Path(file), packed.getvalue())
 
     def load(self, file: str | Path) -> None:
-        """Recall what was saved.
+        """Continue from what `save` wrote.
 
         Raises:
             InputError: the file does not belong to this scheduler, or is damaged.

@@ -60,7 +60,10 @@ class Nodes(NamedTuple):
 
 
 class Supply(NamedTuple):
-    """Forecast of renewable power, columns of shape (f,), from the rest of the current slot; empty without a site."""
+    """Forecast of renewable power, columns of shape (f,), from the current slot on; empty without a site.
+
+    The first row is the whole current slot, including its part before now.
+    """
 
     start_s: Floats
     end_s: Floats
@@ -100,7 +103,8 @@ class View:
     submitted: int
     """Number of jobs submitted so far."""
     cause: str
-    """Kind of the last event: ``arrival``, ``completion`` or ``wake-up``."""
+    """Kind of the last event: ``arrival``, ``completion`` or ``wake-up``; ``decision`` if none followed the last
+    decision."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,7 +1,7 @@
 """The log of a simulation, and its readings: the schedule and the power profile.
 
 The engine appends to a buffer of fixed size (`Event`). When there may not be room for what the next event causes, the
-loop returns to Python, which reads the buffer and goes back in (`drained`).
+loop returns to Python, which reads and empties the buffer (`drained`) and calls the loop again.
 """
 
 from __future__ import annotations

@@ -213,7 +213,7 @@ class RuleSet:
     backfill: int
     ranking: int
     twins: int
-    """1 if several jobs are submitted at the same instant."""
+    """1 if any two jobs are submitted at the same instant."""
     threshold_j: float
 
 
@@ -224,7 +224,7 @@ class Clock:
     event: int
     """Kind of the last event, see `engine.events`."""
     status: int
-    """How the run ended, or must be left for a while."""
+    """OK, or why the loop was left: an error, an interruption or a full log; see `engine.codes`."""
     arrived: int
     arrived_s: float
     """Time of the last submission."""

@@ -120,7 +120,7 @@ class Session:
         return outcome_of(self.state, self._readings, self.program.name, *given)
 
     def fork(self) -> Session:
-        """An independent copy of the simulation as it is now: both go on without affecting each other."""
+        """An independent copy of the simulation as it is now: both continue without affecting each other."""
         made = object.__new__(type(self))
         made.__dict__.update(self.__dict__)
         made.state, made._readings = fork(self.state), fork(self._readings)

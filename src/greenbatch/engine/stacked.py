@@ -57,7 +57,7 @@ def rebuilt(part: Any, change: Callable[[Any], Any]) -> Any:
 
 
 def fork(part: Any) -> Any:
-    """An independent copy of a state, of a decider or of a part of one: both go on without affecting each other."""
+    """An independent copy of a state, of a decider or of a part of one: both continue without affecting each other."""
     return rebuilt(part, lambda each: each.copy() if isinstance(each, np.ndarray | np.record) else each)
 
 

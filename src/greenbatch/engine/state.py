@@ -60,7 +60,7 @@ class Waiting(NamedTuple):
 
 
 class Scratch(NamedTuple):
-    """Room for what is computed from the state and not kept."""
+    """Buffers for intermediate results; of these, only conservative backfilling keeps one, its timeline."""
 
     surplus: Table[Surplus]
     """Forecast surplus; ``clock.segments`` rows are valid."""
@@ -71,7 +71,7 @@ class Scratch(NamedTuple):
     columns: Floats
     """Numeric columns over the queue, such as those of `interface.Queue`, shape (6, n)."""
     pieces: Floats
-    """Shape (0, 5): energy added up during the run leaves no rows, see `power.protocol.flow`."""
+    """Empty output for `power.protocol.flow` during a run, which counts energy but lists no pieces; shape (0, 5)."""
 
 
 class State(NamedTuple):

@@ -83,7 +83,7 @@ def _add(entry: Entry) -> None:
 def rule(name: str, *, fixed: bool = False) -> Callable[[RuleFunction], RuleFunction]:
     """Register a priority rule under a name (decorator).
 
-    The function gets the waiting jobs as columns (`greenbatch.engine.state.Queue`) and returns one score per job,
+    The function gets the waiting jobs as columns (`greenbatch.engine.interface.Queue`) and returns one score per job,
     shape (q,); the lowest goes first. It is compiled if Numba supports it, otherwise it runs as plain Python.
 
     Args:
