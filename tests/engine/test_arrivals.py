@@ -38,7 +38,7 @@ def remembered(state: Any, now_s: float, tau_s: float = 2 * HOUR_S) -> Any:
     come = np.flatnonzero(state.jobs["submit_s"] <= now_s)
     state.clock.first = state.clock.last = 0
     for job in come:
-        enqueue(state, int(job))
+        enqueue(state.queue, state.clock, state.jobs[job], int(job))
     state.clock.now_s, state.clock.arrived = state.jobs["submit_s"][0], len(come)
     arrivals.begin_memory(state, memory)
     state.clock.now_s = now_s

@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any, TypeVar, cast
 
 import numba as _numba
+import numpy as np
 from llvmlite import binding as llvm
 from numba.core import config as _config
 
@@ -193,6 +194,12 @@ def compiled(function: Function) -> Function:
 def compiled_small(function: Function) -> Function:
     """Compile a small function of the engine and inline its machine code into its callers (decorator)."""
     return cast(Function, machine_code(function, small=True))
+
+
+@compiled_small
+def whole(number: int) -> int:
+    """A whole number of any type as one of 8 bytes: a function is compiled again for each type of argument."""
+    return np.int64(number)  # type: ignore[return-value]
 
 
 def compiled_allocating(function: Function) -> Function:

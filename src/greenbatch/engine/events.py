@@ -10,35 +10,33 @@ from __future__ import annotations
 import numpy as np
 
 from greenbatch.engine.codes import ARRIVAL, COMPLETION, END, GREEN, NOTHING, SUPPLY_EXHAUSTED, WAKE_UP
-from greenbatch.engine.compile import compiled, compiled_small
+from greenbatch.engine.compile import compiled, compiled_small, whole
 from greenbatch.engine.log import note
 from greenbatch.engine.machine.protocol import give, next_change_s, take
 from greenbatch.engine.power.protocol import LEFT_THE_SERIES, flow
 from greenbatch.engine.power.slots import next_edge_s
 from greenbatch.engine.queue import dequeue, enqueue
+from greenbatch.engine.records import Clock, Ending, Ints, Job, Slots, Table
 from greenbatch.engine.running import add_running, remove_first_ending
 from greenbatch.engine.state import State
 
 
 @compiled_small
-def next_arrival_s(s: State) -> float:
+def next_arrival_s(jobs: Table[Job], arrivals: Ints, clock: Clock) -> float:
     """Time of the next submission, infinite after the last. [s]"""
-    c = s.clock
-    return s.jobs[s.arrivals[c.arrived]].submit_s if c.arrived < s.arrivals.shape[0] else np.inf
+    return jobs[arrivals[clock.arrived]].submit_s if clock.arrived < arrivals.shape[0] else np.inf
 
 
 @compiled_small
-def next_completion_s(s: State) -> float:
+def next_completion_s(ending: Table[Ending], clock: Clock) -> float:
     """Time of the next completion, infinite if nothing runs. [s]"""
-    c = s.clock
-    return s.ending[c.ending_first].end_s if c.running > 0 else np.inf
+    return ending[clock.ending_first].end_s if clock.running > 0 else np.inf
 
 
 @compiled_small
-def next_supply_change_s(s: State) -> float:
+def next_supply_change_s(slots: Slots, now_s: float) -> float:
     """Start of the next supply slot, infinite without a site. [s]"""
-    slots = s.power.slots
-    return next_edge_s(s.clock.now_s, slots.origin_s, slots.step_s) if slots.count > 0 else np.inf
+    return next_edge_s(now_s, slots.origin_s, slots.step_s) if slots.count > 0 else np.inf
 
 
 @compiled_small
@@ -50,10 +48,10 @@ def next_wake_s(s: State) -> float:
         wake_s = min(wake_s, c.wake_s)
         if rules.tick_s > 0.0:
             wake_s = min(wake_s, next_edge_s(c.now_s, 0.0, rules.tick_s))
-        return min(wake_s, next_supply_change_s(s)) if rules.wake_at_supply else wake_s
+        return min(wake_s, next_supply_change_s(s.power.slots, c.now_s)) if rules.wake_at_supply else wake_s
     if c.held or (c.wake_at_end and c.now_s < c.until_s):
         wake_s = min(wake_s, c.until_s)
-    return min(wake_s, next_supply_change_s(s)) if rules.backfill == GREEN else wake_s
+    return min(wake_s, next_supply_change_s(s.power.slots, c.now_s)) if rules.backfill == GREEN else wake_s
 
 
 @compiled
@@ -77,14 +75,15 @@ def start(s: State, position: int, kind: int) -> int:
         kind: START if the policy chose it, BACKFILL if it starts ahead of a blocked job.
     """
     c = s.clock
-    number = s.queue.job[position]
-    following = dequeue(s, position)
+    number = whole(s.queue.job[position])
+    job = s.jobs[number]
+    following = dequeue(s.queue, c, position)
     if s.rules.accrue:
         accrue(s)
-    add_running(s, number)
-    take(s.machine, s.jobs[number].processors, s.jobs[number].power_w)
+    add_running(s.ending, s.expected, c, job, number)
+    take(s.machine, whole(job.processors), job.power_w)
     c.started += 1
-    note(s, kind, number, s.machine.totals.load_w)
+    note(s.log, c, kind, number, s.machine.totals.load_w)
     return following
 
 
@@ -94,11 +93,11 @@ def complete(s: State) -> None:
     c = s.clock
     if s.rules.accrue:
         accrue(s)
-    done = remove_first_ending(s)
+    done = remove_first_ending(s.ending, s.expected, c)
     if done.requested_end_s != c.now_s:
         c.early = 1
-    give(s.machine, done.processors, s.jobs[done.job].power_w, c.running == 0)
-    note(s, END, done.job, s.machine.totals.load_w)
+    give(s.machine, whole(done.processors), s.jobs[done.job].power_w, c.running == 0)
+    note(s.log, c, END, whole(done.job), s.machine.totals.load_w)
 
 
 @compiled_small
@@ -110,14 +109,15 @@ def next_event(s: State, wake_s: float) -> int:
         wake_s: the next wake-up, infinite for none. [s]
     """
     c = s.clock
-    arrival_s, completion_s = next_arrival_s(s), next_completion_s(s)
+    arrival_s, completion_s = next_arrival_s(s.jobs, s.arrivals, c), next_completion_s(s.ending, c)
     if arrival_s == np.inf and completion_s == np.inf and wake_s == np.inf:
         return NOTHING
     if s.rules.completion_first and completion_s == arrival_s:
         arrival_s = np.inf
     if arrival_s <= completion_s and arrival_s <= wake_s:
         c.now_s = max(c.now_s, arrival_s)
-        enqueue(s, s.arrivals[c.arrived])
+        number = s.arrivals[c.arrived]
+        enqueue(s.queue, c, s.jobs[number], number)
         c.arrived += 1
         return ARRIVAL
     if completion_s <= wake_s:
@@ -134,9 +134,9 @@ def next_instant(s: State, wake_s: float) -> int:
 
     Returns its kind, or COMPLETION if there were several, because the whole queue must then be considered.
     """
-    kind = next_event(s, wake_s)
+    kind, c = next_event(s, wake_s), s.clock
     if s.rules.per_instant and kind != NOTHING:
-        while min(next_arrival_s(s), next_completion_s(s)) <= s.clock.now_s:
+        while min(next_arrival_s(s.jobs, s.arrivals, c), next_completion_s(s.ending, c)) <= c.now_s:
             next_event(s, np.inf)
             kind = COMPLETION
     return kind

@@ -9,6 +9,7 @@ from __future__ import annotations
 from greenbatch.engine.compile import compiled
 from greenbatch.engine.power.protocol import forecast_w
 from greenbatch.engine.power.slots import covering, slot_at
+from greenbatch.engine.records import Surplus, Table
 from greenbatch.engine.state import State
 
 ROUNDING_J = 1e-6
@@ -46,18 +47,21 @@ def project_surplus(s: State, from_s: float, until_s: float) -> None:
 
 
 @compiled
-def is_below_threshold(s: State, power_w: float, duration_s: float, threshold_j: float) -> bool:
+def is_below_threshold(
+    segments: Table[Surplus], count: int, power_w: float, duration_s: float, threshold_j: float
+) -> bool:  # fmt: skip
     """Whether a job that starts now would cost strictly less extra brown energy than the threshold.
 
     Args:
-        s: the state; ``scratch.surplus`` must cover at least ``duration_s`` from now.
+        segments: the surplus, which must cover at least ``duration_s`` from now.
+        count: number of segments.
         power_w: power of the job. [W]
         duration_s: its requested time. [s]
         threshold_j: the threshold. [J]
     """
     total_j, left_s, stop_j = 0.0, duration_s, threshold_j - ROUNDING_J
-    for i in range(s.clock.segments):
-        segment = s.scratch.surplus[i]
+    for i in range(count):
+        segment = segments[i]
         seconds = min(segment.length_s, left_s)
         if power_w > segment.surplus_w:
             total_j += (power_w - segment.surplus_w) * seconds

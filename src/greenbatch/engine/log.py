@@ -14,7 +14,7 @@ import numpy as np
 
 from greenbatch.engine.codes import END, OK, PROMISE, START
 from greenbatch.engine.compile import compiled_small, entry
-from greenbatch.engine.records import Event, Floats, Ints, Table, table_of
+from greenbatch.engine.records import Clock, Event, Floats, Ints, Table, table_of
 from greenbatch.engine.state import State
 
 numba: Any = _numba
@@ -22,22 +22,20 @@ types: Any = _numba.types
 
 
 @compiled_small
-def note(s: State, kind: int, job: int, value: float) -> None:
+def note(log: Table[Event], clock: Clock, kind: int, job: int, value: float) -> None:
     """Append an entry to the log, at the present time."""
-    c = s.clock
-    event = s.log[c.logged]
-    event.time_s = c.now_s
+    event = log[clock.logged]
+    event.time_s = clock.now_s
     event.value = value
     event.job = job
     event.kind = kind
-    c.logged += 1
+    clock.logged += 1
 
 
 @compiled_small
-def is_full(s: State) -> bool:
+def is_full(log: Table[Event], clock: Clock) -> bool:
     """Whether the log may not have room for the next event: all running jobs may end, and all waiting ones start."""
-    c = s.clock
-    return c.logged + 3 * (c.last - c.first) + c.running + 8 > s.log.shape[0]
+    return clock.logged + 3 * (clock.last - clock.first) + clock.running + 8 > log.shape[0]
 
 
 class Readings(NamedTuple):
@@ -100,7 +98,7 @@ def drained(state: State, into: Readings) -> State:
     """Read and empty a full log; a state with a larger log if this one is too small for the queue."""
     drain(state, into)
     state.clock.status = OK
-    if is_full(state):
+    if is_full(state.log, state.clock):
         rows = 2 * state.log.shape[0] + 8 * int(state.clock.last - state.clock.first + state.clock.running)
         return state._replace(log=table_of(Event, rows))
     return state

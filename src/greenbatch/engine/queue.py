@@ -7,35 +7,34 @@ from typing import Any
 import numpy as np
 
 from greenbatch.engine.compile import compiled, compiled_small
-from greenbatch.engine.records import Ranked, Table
+from greenbatch.engine.records import Clock, Job, Ranked, Table
 from greenbatch.engine.running import is_far
-from greenbatch.engine.state import State
+from greenbatch.engine.state import Waiting
 
 
 @compiled_small
-def move(s: State, row: int, to: int) -> None:
+def move(queue: Waiting, row: int, to: int) -> None:
     """Copy a row of the queue to another."""
-    q = s.queue
-    q.job[to] = q.job[row]
-    q.processors[to] = q.processors[row]
-    q.requested_s[to] = q.requested_s[row]
-    q.score[to] = q.score[row]
+    queue.job[to] = queue.job[row]
+    queue.processors[to] = queue.processors[row]
+    queue.requested_s[to] = queue.requested_s[row]
+    queue.score[to] = queue.score[row]
 
 
 @compiled_small
-def enqueue(s: State, job: int) -> None:
+def enqueue(queue: Waiting, clock: Clock, new: Job, number: int) -> None:
     """Append a job that has just been submitted."""
-    c, q, new = s.clock, s.queue, s.jobs[job]
-    if is_far(c.first, c.last - c.first):
-        for i in range(c.last - c.first):
-            move(s, c.first + i, i)
-        c.first, c.last = 0, c.last - c.first
-    q.job[c.last] = job
-    q.processors[c.last] = new.processors
-    q.requested_s[c.last] = new.requested_s
-    q.score[c.last] = new.score
-    c.last += 1
-    c.arrived_s = c.now_s
+    if is_far(clock.first, clock.last - clock.first):
+        for i in range(clock.last - clock.first):
+            move(queue, clock.first + i, i)
+        clock.first, clock.last = 0, clock.last - clock.first
+    last = clock.last
+    queue.job[last] = number
+    queue.processors[last] = new.processors
+    queue.requested_s[last] = new.requested_s
+    queue.score[last] = new.score
+    clock.last += 1
+    clock.arrived_s = clock.now_s
 
 
 @compiled_small
@@ -55,26 +54,26 @@ def _close_gap(column: Any, position: int, first: int, last: int, from_front: bo
 
 
 @compiled_small
-def dequeue(s: State, position: int) -> int:
+def dequeue(queue: Waiting, clock: Clock, position: int) -> int:
     """Remove a waiting job by moving the shorter side of the queue; return the position that follows it."""
-    c, q = s.clock, s.queue
-    from_front = position - c.first < c.last - 1 - position
-    _close_gap(q.job, position, c.first, c.last, from_front)
-    _close_gap(q.processors, position, c.first, c.last, from_front)
-    _close_gap(q.requested_s, position, c.first, c.last, from_front)
-    _close_gap(q.score, position, c.first, c.last, from_front)
+    first, last = clock.first, clock.last
+    from_front = position - first < last - 1 - position
+    _close_gap(queue.job, position, first, last, from_front)
+    _close_gap(queue.processors, position, first, last, from_front)
+    _close_gap(queue.requested_s, position, first, last, from_front)
+    _close_gap(queue.score, position, first, last, from_front)
     if from_front:
-        c.first += 1
+        clock.first += 1
         return position + 1
-    c.last -= 1
+    clock.last -= 1
     return position
 
 
 @compiled
-def position_of(s: State, job: int) -> int:
+def position_of(queue: Waiting, clock: Clock, job: int) -> int:
     """Position of a waiting job in the queue, -1 if it does not wait."""
-    for i in range(s.clock.first, s.clock.last):
-        if s.queue.job[i] == job:
+    for i in range(clock.first, clock.last):
+        if queue.job[i] == job:
             return i
     return -1
 
@@ -101,30 +100,29 @@ def sort_ranked(ranked: Table[Ranked], count: int) -> None:
 
 
 @compiled
-def rank_queue(s: State) -> int:
-    """Write all waiting jobs to ``scratch.ranked`` in ascending score; return their number."""
-    c, ranked = s.clock, s.scratch.ranked
-    for i in range(c.first, c.last):
-        ranked[i - c.first].key = s.queue.score[i]
-        ranked[i - c.first].job = s.queue.job[i]
-    sort_ranked(ranked, c.last - c.first)
-    return int(c.last - c.first)
+def rank_queue(queue: Waiting, clock: Clock, ranked: Table[Ranked]) -> int:
+    """Write all waiting jobs to ``ranked`` in ascending score; return their number."""
+    first, last = clock.first, clock.last
+    for i in range(first, last):
+        ranked[i - first].key = queue.score[i]
+        ranked[i - first].job = queue.job[i]
+    sort_ranked(ranked, last - first)
+    return int(last - first)
 
 
 @compiled
-def sort_twins(s: State, by_score: bool) -> None:
+def sort_twins(queue: Waiting, clock: Clock, jobs: Table[Job], by_score: bool) -> None:
     """Stably sort waiting jobs with equal submit times by score or by GAS-MARL Eq. 15."""
-    c = s.clock
-    spare = s.queue.job.shape[0] - 1  # the queue has one row more than there are jobs
-    for i in range(c.first + 1, c.last):
+    spare = queue.job.shape[0] - 1  # the queue has one row more than there are jobs
+    for i in range(clock.first + 1, clock.last):
         k = i
-        while k > c.first:
-            a, b = s.jobs[s.queue.job[k - 1]], s.jobs[s.queue.job[k]]
-            key_a = s.queue.score[k - 1] if by_score else a.power_w * a.requested_s * a.processors
-            key_b = s.queue.score[k] if by_score else b.power_w * b.requested_s * b.processors
+        while k > clock.first:
+            a, b = jobs[queue.job[k - 1]], jobs[queue.job[k]]
+            key_a = queue.score[k - 1] if by_score else a.power_w * a.requested_s * a.processors
+            key_b = queue.score[k] if by_score else b.power_w * b.requested_s * b.processors
             if a.submit_s != b.submit_s or key_a <= key_b:
                 break
-            move(s, k, spare)
-            move(s, k - 1, k)
-            move(s, spare, k - 1)
+            move(queue, k, spare)
+            move(queue, k - 1, k)
+            move(queue, spare, k - 1)
             k -= 1

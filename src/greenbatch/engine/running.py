@@ -5,8 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from greenbatch.engine.compile import compiled_small
-from greenbatch.engine.records import Ending, Expected, Table
-from greenbatch.engine.state import State
+from greenbatch.engine.records import Clock, Ending, Expected, Job, Table
 
 _REWIND = 4096
 """A table that has advanced this far is moved back to its beginning, so that it stays in the CPU cache."""
@@ -39,46 +38,45 @@ def _room_by_end(table: Table[Any], first: int, last: int, end_s: float) -> int:
 
 
 @compiled_small
-def add_running(s: State, job: int) -> None:
+def add_running(ending: Table[Ending], expected: Table[Expected], clock: Clock, new: Job, number: int) -> None:
     """Add a job that starts now; jobs with equal ends are kept in order of starting."""
-    c, new = s.clock, s.jobs[job]
-    if _rewind(s.ending, c.ending_first, c.running):
-        c.ending_first = 0
-    if _rewind(s.expected, c.expected_first, c.running):
-        c.expected_first = 0
-    end_s, requested_end_s = c.now_s + new.run_s, c.now_s + new.requested_s
-    ending: Ending = s.ending[_room_by_end(s.ending, c.ending_first, c.ending_first + c.running, end_s)]
-    ending.end_s = end_s
-    ending.requested_end_s = requested_end_s
-    ending.job = job
-    ending.processors = new.processors
-    at = _room_by_end(s.expected, c.expected_first, c.expected_first + c.running, requested_end_s)
-    expected: Expected = s.expected[at]
-    expected.end_s = requested_end_s
-    expected.start_s = c.now_s
-    expected.power_w = new.power_w
-    expected.job = job
-    expected.processors = new.processors
-    c.running += 1
+    if _rewind(ending, clock.ending_first, clock.running):
+        clock.ending_first = 0
+    if _rewind(expected, clock.expected_first, clock.running):
+        clock.expected_first = 0
+    end_s, requested_end_s = clock.now_s + new.run_s, clock.now_s + new.requested_s
+    at = _room_by_end(ending, clock.ending_first, clock.ending_first + clock.running, end_s)
+    first = ending[at]
+    first.end_s = end_s
+    first.requested_end_s = requested_end_s
+    first.job = number
+    first.processors = new.processors
+    at = _room_by_end(expected, clock.expected_first, clock.expected_first + clock.running, requested_end_s)
+    second = expected[at]
+    second.end_s = requested_end_s
+    second.start_s = clock.now_s
+    second.power_w = new.power_w
+    second.job = number
+    second.processors = new.processors
+    clock.running += 1
 
 
 @compiled_small
-def remove_first_ending(s: State) -> Ending:
+def remove_first_ending(ending: Table[Ending], expected: Table[Expected], clock: Clock) -> Ending:
     """Remove the running job with the earliest actual end; return its row, which stays as it is for now."""
-    c = s.clock
-    done = s.ending[c.ending_first]
-    low, high = c.expected_first, c.expected_first + c.running
+    done = ending[clock.ending_first]
+    low, high = clock.expected_first, clock.expected_first + clock.running
     while low < high:
         middle = (low + high) // 2
-        if s.expected[middle].end_s < done.requested_end_s:
+        if expected[middle].end_s < done.requested_end_s:
             low = middle + 1
         else:
             high = middle
-    while s.expected[low].job != done.job:
+    while expected[low].job != done.job:
         low += 1
-    for i in range(low, c.expected_first, -1):
-        s.expected[i] = s.expected[i - 1]
-    c.expected_first += 1
-    c.ending_first += 1
-    c.running -= 1
+    for i in range(low, clock.expected_first, -1):
+        expected[i] = expected[i - 1]
+    clock.expected_first += 1
+    clock.ending_first += 1
+    clock.running -= 1
     return done

@@ -31,11 +31,12 @@ from greenbatch.engine.codes import (
     WAIT,
     WAKE_UP,
 )
-from greenbatch.engine.compile import compiled_small
+from greenbatch.engine.compile import compiled_small, whole
 from greenbatch.engine.events import next_instant, next_wake_s, start
 from greenbatch.engine.log import is_full, note
 from greenbatch.engine.machine.protocol import fits
 from greenbatch.engine.queue import position_of, sort_twins
+from greenbatch.engine.records import Clock, Expected, Table
 from greenbatch.engine.state import State
 from greenbatch.engine.timeline import reserve
 
@@ -73,7 +74,7 @@ def advance(s: State) -> bool:
     """Carry out events until a decision is due; False once all jobs have ended, or if the status says why not."""
     c = s.clock
     while c.status == OK:
-        if is_full(s):
+        if is_full(s.log, c):
             c.status = LOG_FULL
         elif is_due(s):
             return bool(c.status == OK)
@@ -101,7 +102,7 @@ def happen(s: State) -> bool:
     if c.committed < 0:
         overdue = c.running > 0 and s.expected[c.expected_first].end_s < c.now_s  # the reservation may have changed
         if c.event == ARRIVAL and c.settled and not overdue and s.queue.score[c.last - 1] >= c.head_score:
-            if s.rules.backfill != NONE and fits(s.machine, s.queue.processors[c.last - 1], c.now_s):
+            if s.rules.backfill != NONE and fits(s.machine, whole(s.queue.processors[c.last - 1]), c.now_s):
                 reserve(s, c.head)
                 backfill_arrival(s)
         else:
@@ -116,8 +117,8 @@ def apply(s: State, action: Action) -> None:
     if action.kind == WAIT:
         c.blocked, c.settled, c.wake_s = 1, 0, action.amount
         return
-    job, processors = s.queue.job[action.position], s.queue.processors[action.position]
-    until_s = c.now_s if action.delay == NO_DELAY else delay_end_s(s, action.delay, action.amount)
+    job, processors = whole(s.queue.job[action.position]), whole(s.queue.processors[action.position])
+    until_s = c.now_s if action.delay == NO_DELAY else delay_end_s(c, s.expected, action.delay, action.amount)
     if until_s <= c.now_s and fits(s.machine, processors, c.now_s):
         start(s, action.position, START)
     elif s.rules.sticky:
@@ -127,15 +128,15 @@ def apply(s: State, action: Action) -> None:
 
 
 @compiled_small
-def delay_end_s(s: State, delay: int, amount: float) -> float:
+def delay_end_s(clock: Clock, expected: Table[Expected], delay: int, amount: float) -> float:
     """End of a delay that begins now, by requested ends of running jobs. [s]"""
-    c = s.clock
+    now_s = clock.now_s
     if delay == DELAY_FOR:
-        return float(c.now_s + amount)
-    if delay == DELAY_RELEASES and c.running > 0 and amount >= 1.0:
-        nth = min(int(amount), c.running) - 1
-        return float(max(c.now_s, min(c.now_s + LONGEST_RELEASE_DELAY_S, s.expected[c.expected_first + nth].end_s)))
-    return float(c.now_s)
+        return float(now_s + amount)
+    if delay == DELAY_RELEASES and clock.running > 0 and amount >= 1.0:
+        nth = min(int(amount), clock.running) - 1
+        return float(max(now_s, min(now_s + LONGEST_RELEASE_DELAY_S, expected[clock.expected_first + nth].end_s)))
+    return float(now_s)
 
 
 @compiled_small
@@ -150,7 +151,7 @@ def _commit(s: State, job: int, until_s: float, wake_at_end: bool) -> None:
     c.committed, c.until_s, c.wake_at_end = job, until_s, wake_at_end
     c.held, c.reserved = s.rules.backfill != GREEN and until_s > c.now_s, 0
     c.event = NOTHING  # what has happened was before the commitment
-    note(s, COMMIT, job, until_s)
+    note(s.log, c, COMMIT, job, until_s)
 
 
 @compiled_small
@@ -162,13 +163,13 @@ def _pursue(s: State) -> bool:
             return False
         c.held = 0
     job = c.committed
-    if c.now_s >= c.until_s and fits(s.machine, s.jobs[job].processors, c.now_s):
+    if c.now_s >= c.until_s and fits(s.machine, whole(s.jobs[job].processors), c.now_s):
         if c.reserved and s.rules.twins and mode != NONE:  # the order that stable sorts of the queue give
-            sort_twins(s, True)
+            sort_twins(s.queue, c, s.jobs, True)
             if mode in (EASY_GREEN_ORDER, GREEN):
-                sort_twins(s, False)
+                sort_twins(s.queue, c, s.jobs, False)
         c.committed = -1
-        start(s, position_of(s, job), START)
+        start(s, position_of(s.queue, c, job), START)
         return True
     if not c.reserved or mode == EASY:
         reserve(s, job)

@@ -40,7 +40,7 @@ def reserve(s: State, job: int) -> None:
 def promise(s: State, job: int, start_s: float) -> None:
     """Keep the first reservation of a job."""
     s.jobs[job].promised_s = start_s
-    note(s, PROMISE, job, start_s)
+    note(s.log, s.clock, PROMISE, job, start_s)
 
 
 @compiled_small

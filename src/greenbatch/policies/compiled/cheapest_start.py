@@ -111,7 +111,7 @@ def _cheapest_now(s: State, decider: CheapestStart, kept: int) -> int:
     for i in range(c.first, c.last):
         longest_s = max(longest_s, s.queue.requested_s[i])
     project_surplus(s, c.now_s, c.now_s + decider.horizon_s + longest_s + 2.0 * s.rules.tick_s)
-    for k in range(rank_queue(s)):
+    for k in range(rank_queue(s.queue, s.clock, s.scratch.ranked)):
         number = s.scratch.ranked[k].job
         job = s.jobs[number]
         need = job.processors
@@ -121,7 +121,7 @@ def _cheapest_now(s: State, decider: CheapestStart, kept: int) -> int:
             continue
         best_s = cheapest_start(s, decider, number, need, reserved_s, reserved_end_s, reserved)
         if best_s == c.now_s:
-            return position_of(s, number)
+            return position_of(s.queue, s.clock, number)
         if reserved == 0 and best_s < np.inf:
             reserved_s, reserved_end_s, reserved = best_s, best_s + job.requested_s, job.processors
     return -1

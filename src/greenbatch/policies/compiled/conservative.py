@@ -48,7 +48,7 @@ def _timeline_of_all(s: State) -> int:
 def _compress(s: State) -> int:
     """Move reservations earlier, never later, in order of score; return the number of rows of the new timeline."""
     timeline, count = s.scratch.timeline, _timeline_of_all(s)
-    for k in range(rank_queue(s)):
+    for k in range(rank_queue(s.queue, s.clock, s.scratch.ranked)):
         job = s.jobs[s.scratch.ranked[k].job]
         if np.isnan(job.planned_s):
             continue

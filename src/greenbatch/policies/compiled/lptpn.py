@@ -30,7 +30,7 @@ def is_green(s: State, processors: int, requested_s: float, power_w: float, thre
     if not fits(s.machine, processors, s.clock.now_s):
         return False
     project_surplus(s, s.clock.now_s, s.clock.now_s + requested_s)
-    return bool(is_below_threshold(s, power_w, requested_s, threshold_j))
+    return bool(is_below_threshold(s.scratch.surplus, s.clock.segments, power_w, requested_s, threshold_j))
 
 
 class Lptpn(NamedTuple):
@@ -43,14 +43,14 @@ class Lptpn(NamedTuple):
 def start_green_jobs(decider: Lptpn, s: State) -> None:
     """Start all jobs that are green; the first one if none is and nothing runs."""
     started = 0
-    for k in range(rank_queue(s)):
+    for k in range(rank_queue(s.queue, s.clock, s.scratch.ranked)):
         number = s.scratch.ranked[k].job
         job = s.jobs[number]
         if is_green(s, job.processors, job.requested_s, job.power_w, decider.threshold_j):
-            apply(s, start_now(position_of(s, number)))
+            apply(s, start_now(position_of(s.queue, s.clock, number)))
             started += 1
     if started == 0 and s.clock.running == 0:
-        apply(s, start_now(position_of(s, s.scratch.ranked[0].job)))
+        apply(s, start_now(position_of(s.queue, s.clock, s.scratch.ranked[0].job)))
     apply(s, wait_until(np.inf))
 
 
@@ -81,7 +81,7 @@ def _last_is_green(decider: LptpnPublished, s: State) -> bool:
 @compiled
 def _start_anyway(decider: LptpnPublished, s: State) -> None:
     """Start the first job in order; if it was the only one, the next pass is empty."""
-    apply(s, start_now(position_of(s, s.scratch.ranked[0].job)))
+    apply(s, start_now(position_of(s.queue, s.clock, s.scratch.ranked[0].job)))
     decider.memory[_MODE] = _AFTER_EMPTY_PASS if s.clock.first == s.clock.last else _PASS
 
 
@@ -90,7 +90,7 @@ def start_as_published(decider: LptpnPublished, s: State) -> None:
     """Start green jobs, all but each one after a start; or wait until the last one considered is green."""
     c, last = s.clock, decider.memory
     if last[_MODE] == _AFTER_EMPTY_PASS and c.running == 0:
-        rank_queue(s)
+        rank_queue(s.queue, s.clock, s.scratch.ranked)
         _start_anyway(decider, s)
         return
     if last[_MODE] != _PASS and c.running > 0 and not _last_is_green(decider, s):
@@ -99,13 +99,13 @@ def start_as_published(decider: LptpnPublished, s: State) -> None:
         apply(s, wait_until(c.now_s + 1.0 if fitting else np.inf))
         return
     last[_MODE] = _PASS
-    count, started, k = rank_queue(s), 0, 0
+    count, started, k = rank_queue(s.queue, s.clock, s.scratch.ranked), 0, 0
     while k < count:
         number = s.scratch.ranked[k].job
         job = s.jobs[number]
         last[_PROCESSORS], last[_REQUESTED_S], last[_POWER_W] = job.processors, job.requested_s, job.power_w
         if is_green(s, job.processors, job.requested_s, job.power_w, decider.threshold_j):
-            apply(s, start_now(position_of(s, number)))
+            apply(s, start_now(position_of(s.queue, s.clock, number)))
             started += 1
             k += 1  # the iteration skips the next one
         k += 1

@@ -255,7 +255,7 @@ def _pass(s: State, decider: Lookahead, first: int) -> None:
         best = _cheapest(s, decider, number, need, count, quiet, only_now)
         if best == 0:
             occupy(s, grid, count, c.now_s, c.now_s + job.requested_s, job.processors, job.power_w)
-            apply(s, start_now(position_of(s, number)))
+            apply(s, start_now(position_of(s.queue, s.clock, number)))
         elif best > 0:
             reserved[_START_S] = np.floor(c.now_s / BIN_S) * BIN_S + best * BIN_S
             reserved[_END_S] = reserved[_START_S] + job.requested_s
