@@ -15,7 +15,7 @@ import numpy as np
 from greenbatch.energy import Site
 from greenbatch.engine.compile import entry
 from greenbatch.engine.power import supplied  # noqa: F401  (registers the default supply)
-from greenbatch.engine.power.protocol import Power, flow, power_of
+from greenbatch.engine.power.protocol import LEFT_THE_SERIES, Power, flow, power_of
 from greenbatch.engine.records import Floats, Ledger, dtype_of, table_of
 from greenbatch.errors import SupplyExhausted
 
@@ -34,6 +34,8 @@ class Books(NamedTuple):
     renewable_used_j: float
     curtailed_j: float
     grid_j: float
+    cost: float = 0.0
+    """In the currency of the tariff, 0 without one."""
 
 
 class Segments(NamedTuple):
@@ -59,7 +61,10 @@ def replay_profile(
     while at_s < end_s:
         next_s = min(end_s, time_s[k]) if k < n else end_s
         load = load_w[k - 1] if 0 < k < n else base_power_w
-        count += flow(power, load, at_s, next_s, ledger, rows, count)
+        pieces = flow(power, load, at_s, next_s, ledger, rows, count)
+        if pieces == LEFT_THE_SERIES:
+            return LEFT_THE_SERIES
+        count += pieces
         at_s = next_s
         while k < n and time_s[k] <= at_s:
             k += 1

@@ -15,7 +15,7 @@ import numpy as np
 from numba import types as _types
 
 from greenbatch.engine.codes import DELAY_RELEASES, START_JOB
-from greenbatch.engine.compile import compiled, compiled_small, entry
+from greenbatch.engine.compile import compiled_small, entry
 from greenbatch.engine.features import fill_queue, fill_running, fill_state, fill_supply
 from greenbatch.engine.machine.protocol import fits
 from greenbatch.engine.records import Bools, Column, Delay, Ints, Singles, Table, dtype_of
@@ -113,7 +113,7 @@ def fill_choices(s: State, layout: Layout, rows: int, selectable: Bools, at: int
         delays[d] = layout.delays[d].kind != DELAY_RELEASES or layout.delays[d].amount <= c.running
 
 
-@compiled
+@compiled_small
 def observe_one(s: State, layout: Layout, seen: Seen, a: int) -> None:
     """Write the observation of one simulation to row ``a`` of ``seen``, whose offsets must be set."""
     at = seen.queue_offsets[a]
@@ -127,7 +127,7 @@ def observe_one(s: State, layout: Layout, seen: Seen, a: int) -> None:
     fill_state(s, layout.state, seen.state[a])
 
 
-@compiled
+@compiled_small
 def _act(s: State, layout: Layout, row: int, delay: int) -> None:
     c = s.clock
     if layout.wait and row == min(c.last - c.first, layout.queue_rows):

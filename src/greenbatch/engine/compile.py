@@ -77,7 +77,8 @@ def announced(part: str, *, kept: bool = True) -> Iterator[None]:
     known = PLAIN or (kept and marker.exists())
     if not known:
         clear = "\r\x1b[K" if sys.stderr and sys.stderr.isatty() else ""  # a line of progress may be there
-        print(f"{clear}greenbatch: compiling the engine ({part}; once per version) ...", file=sys.stderr, flush=True)
+        often = "once per version" if kept else "in every process"
+        print(f"{clear}greenbatch: compiling the engine ({part}; {often}) ...", file=sys.stderr, flush=True)
     yield
     if kept and not known:
         with suppress(OSError):
@@ -148,14 +149,17 @@ def entry(
 
 
 def is_ours(kind: Any) -> bool:
-    """Whether a type, or each of several, is made of this package's classes only, so that its code can be cached.
+    """Whether a type, or each of several, is made of classes of `COMPILED` only, so that its code can be cached.
 
     The cache would not notice a change in a class or function elsewhere.
     """
     if isinstance(kind, tuple | list):
         return all(map(is_ours, kind))
     made = getattr(kind, "instance_class", None)
-    if made is not None and not made.__module__.startswith(f"{__package__.partition('.')[0]}."):
+    package = __package__.partition(".")[0]
+    if made is not None and not made.__module__.startswith(
+        tuple(f"{package}.{each.replace('/', '.')}." for each in COMPILED)
+    ):
         return False
     return is_ours(kind.types) if isinstance(kind, numba.types.BaseTuple) else True
 

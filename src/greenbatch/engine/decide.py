@@ -25,7 +25,7 @@ Rule = Callable[[Queue], Floats]
 
 @variant()
 def decide(decider: Any, s: State) -> None:
-    """Make a decision: apply at least one action, so that a job starts or the policy waits.
+    """Make a decision: apply actions, so that a job starts or the policy waits; called again until it waits.
 
     Args:
         decider: parameters and memory of the policy; its type selects the implementation.

@@ -20,6 +20,7 @@ from greenbatch.engine.codes import BACKFILL, BY_SCORE, NO_DELAY, START_JOB, WAI
 from greenbatch.engine.entry_points import step, with_decider
 from greenbatch.engine.from_view import state_of
 from greenbatch.engine.interface import CAUSES, Decision, Policy, Start, View, Wait
+from greenbatch.engine.machine.protocol import machine_of
 from greenbatch.engine.program import Program, decider_of, queue_now, rule_settings, scores_of
 from greenbatch.engine.records import Clock, dtype_of, table_of
 from greenbatch.engine.rules import Rules
@@ -75,8 +76,8 @@ class Memory:
     """When to be asked again."""
     longest_s: float = 0.0
     """Longest requested time so far."""
-    asked: bool = False
-    """Whether the decisions of this instant have been made."""
+    asked_s: float = np.nan
+    """Instant whose decisions have been made, NaN if they have all been given as answers."""
 
 
 class ViewDriver:
@@ -107,15 +108,18 @@ class ViewDriver:
             InputError: a job that was to start at this instant no longer waits, or a rule fails.
         """
         memory = self.memory
-        if not memory.asked:
+        if memory.asked_s != view.now_s:
             self._ask(view)
         if memory.answers:
-            row = np.flatnonzero(view.job_id == memory.answers.pop(0))
+            job = memory.answers.pop(0)
+            row = np.flatnonzero(view.job_id == job)
             if row.size == 0:
-                raise InputError("a job was not started as decided", field=self.program.name, fix="ask again")
-            memory.asked = bool(memory.answers) or len(view.job_id) > 1
+                problem = f"decided to start job {job}, which no longer waits at {view.now_s:g} s"
+                raise InputError(problem, field=self.program.name, fix="show the view of the same instant again")
+            if not memory.answers and len(view.job_id) == 1:
+                memory.asked_s = np.nan  # nobody is left to ask about
             return Start(int(row[0]))
-        memory.asked = False
+        memory.asked_s = np.nan
         return Wait(float(memory.wake_s))
 
     def _ask(self, view: View) -> None:
@@ -124,7 +128,7 @@ class ViewDriver:
         self._learn(view)
         memory.longest_s = float(view.queue.requested_time_s.max(initial=memory.longest_s))
         ahead_s = 0.0 if self.program.decider is None else self.program.decider.ahead_s
-        state = state_of(view, ahead_s, memory.longest_s)
+        state = state_of(view, ahead_s, memory.longest_s, machine_of(self.cluster))
         settings = rule_settings(self.program)
         if self.program.score is not None and not self.program.fixed and self.program.compiled is None:
             settings["ranking"] = BY_SCORE
@@ -133,7 +137,7 @@ class ViewDriver:
         memory.wake_s = self._settle(state, ids, view)
         log = state.log[: state.clock.logged]
         memory.answers = ids[log["job"][log["kind"] <= BACKFILL]].tolist()
-        memory.asked = True
+        memory.asked_s = view.now_s
         self._remember(state, ids)
 
     def _settle(self, state: State, ids: Any, view: View) -> float:
@@ -200,7 +204,7 @@ class ViewDriver:
         if where.size:
             last = memory.clock[0]
             for name in ("until_s", "held", "reserved", "wake_at_end", "shadow_s", "spare"):
-                setattr(clock, name, getattr(last, name))
+                setattr(clock, name, last[name])
             clock.committed = int(where[0])
 
     def _remember(self, state: State, ids: Any) -> None:
@@ -224,7 +228,7 @@ class ViewDriver:
         """
         memory = self.memory
         plain = {"committed_id": memory.committed_id, "answers": memory.answers, "wake_s": memory.wake_s,
-                 "asked": memory.asked, "longest_s": memory.longest_s, "program": self.program.name}  # fmt: skip
+                 "asked_s": memory.asked_s, "longest_s": memory.longest_s, "program": self.program.name}  # fmt: skip
         if hasattr(self.policy, "memory"):
             plain["policy"] = cast(Any, self.policy).memory()
         arrays = {name: np.asarray(getattr(memory, name)) for name in ("clock", "waited", "ran", "known")}
@@ -252,7 +256,7 @@ class ViewDriver:
         tables = {name: arrays[name].astype(dtype_of(each)) for name, each in layouts.items()}
         self.memory = Memory(
             **tables, committed_id=plain["committed_id"], answers=plain["answers"], wake_s=plain["wake_s"],
-            asked=plain["asked"], longest_s=plain["longest_s"],
+            asked_s=plain["asked_s"], longest_s=plain["longest_s"],
         )  # fmt: skip
         if "policy" in plain:
             cast(Any, self.policy).recall(plain["policy"])

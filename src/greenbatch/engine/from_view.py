@@ -7,7 +7,7 @@ end, the forecast and the clock. Nothing else is required, so a view of a live q
 from __future__ import annotations
 
 from functools import cache
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from numba import types as _types
@@ -16,6 +16,7 @@ from greenbatch.engine.batch import LAYOUT_TYPE, SEEN_TYPE, Layout, Seen, observ
 from greenbatch.engine.compile import entry
 from greenbatch.engine.interface import View
 from greenbatch.engine.machine.pool import Pool
+from greenbatch.engine.machine.protocol import Machine
 from greenbatch.engine.power.supplied import Supplied
 from greenbatch.engine.records import MachineTotals, Slots, record_of
 from greenbatch.engine.stacked import StateType, type_of
@@ -24,7 +25,9 @@ from greenbatch.engine.state import State, allocate, log_rows
 types: Any = _types
 
 
-def state_of(view: View, ahead_s: float = 0.0, longest_s: float = 0.0) -> State:
+def state_of(
+    view: View, ahead_s: float = 0.0, longest_s: float = 0.0, machine: Machine | None = None
+) -> State:  # fmt: skip
     """Convert a view to the state of a simulation at that moment, in which requested times stand for run times.
 
     Rows of ``jobs`` are the waiting jobs in order, then the running jobs.
@@ -33,13 +36,14 @@ def state_of(view: View, ahead_s: float = 0.0, longest_s: float = 0.0) -> State:
         view: the view.
         ahead_s: how long after now the latest start considered may be. [s]
         longest_s: longest requested time that a policy may remember, besides those of the waiting jobs. [s]
+        machine: the idle machine, whose totals are those of the view from then on; by default a pool.
     """
     queue, running = view.queue, view.running
     q, r = queue.submit_s.shape[0], running.expected_end_s.shape[0]
     longest_s = float(queue.requested_time_s.max(initial=longest_s))
     slots = view.supply.renewable_w.shape[0]
     breaks = int((longest_s + ahead_s) / view.supply.step_s) if slots else 0
-    state = allocate(q + r, q + r + 4 + breaks, _machine(view), _power(view), log_rows(q + r))
+    state = allocate(q + r, q + r + 4 + breaks, _machine(view, machine), _power(view), log_rows(q + r))
     jobs: Any = state.jobs
     jobs["submit_s"][:q], jobs["power_w"][:q], jobs["user"][:q] = queue.submit_s, queue.power_w, queue.user
     jobs["requested_s"][:q], jobs["processors"][:q] = queue.requested_time_s, queue.processors
@@ -64,14 +68,12 @@ def state_of(view: View, ahead_s: float = 0.0, longest_s: float = 0.0) -> State:
     return state
 
 
-def _machine(view: View) -> Pool:
-    nodes = view.nodes
-    return Pool(
-        record_of(
-            MachineTotals, processors=nodes.processors.sum(), free=nodes.free_processors.sum(), load_w=view.load_w,
-            base_power_w=nodes.idle_power_w.sum(),
-        )
-    )  # fmt: skip
+def _machine(view: View, machine: Machine | None) -> Machine:
+    made = Pool(record_of(MachineTotals)) if machine is None else machine
+    nodes, totals = view.nodes, cast(Any, made.totals)
+    totals["processors"], totals["free"] = nodes.processors.sum(), nodes.free_processors.sum()
+    totals["load_w"], totals["base_power_w"] = view.load_w, nodes.idle_power_w.sum()
+    return made
 
 
 def _power(view: View) -> Supplied:

@@ -107,7 +107,7 @@ def _value(s: State, totals: RewardTotals, users: Table[UserTotals], term: int) 
     return float((s.clock.now_s - totals.begin_s) / totals.window_work_s)
 
 
-@compiled
+@compiled_small
 def update_totals(
     s: State, totals: RewardTotals, user_of: Ints, users: Table[UserTotals], terms: Ints, values: Floats
 ) -> None:  # fmt: skip

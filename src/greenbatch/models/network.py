@@ -108,6 +108,15 @@ class NetworkPolicy:
         delay = self.layout.delays[answer.delay]
         return Start(answer.row, int(delay.kind), float(delay.amount))
 
+    def memory(self) -> dict[str, Any] | None:
+        """The random numbers to come, for a model that samples: what `recall` takes; plain JSON."""
+        return None if self._random is None else dict(self._random.bit_generator.state)
+
+    def recall(self, memory: dict[str, Any] | None) -> None:
+        """Resume from what `memory` gave."""
+        if self._random is not None and memory is not None:
+            self._random.bit_generator.state = memory
+
     def _noise(self, count: int) -> NDArray[np.float32]:
         """Noise added to logits before taking the largest; Gumbel noise samples from the policy."""
         drawn = np.zeros(count) if self._random is None else self._random.gumbel(size=count)
