@@ -83,6 +83,11 @@ class Site(Shown):
         return int(next(iter(self.sources_w.values())).shape[0])
 
     @property
+    def end_s(self) -> float:
+        """Trace time at which the last slot ends. [s]"""
+        return self.origin_s + self.slots * self.step_s
+
+    @property
     def renewable_w(self) -> Floats:
         """Power [W] of all sources together, shape (slots,)."""
         total_w: Floats = np.sum(np.stack(list(self.sources_w.values())), axis=0)
@@ -100,7 +105,7 @@ class Site(Shown):
         if not 0 <= index < self.slots:
             raise SupplyExhausted(
                 f"the power series of site {self.name!r} covers trace seconds {self.origin_s:g} to "
-                f"{self.origin_s + self.slots * self.step_s:g}, but {time_s:g} is needed "
+                f"{self.end_s:g}, but {time_s:g} is needed "
                 "(give a longer series or set site.repeat = true)"
             )
         return index

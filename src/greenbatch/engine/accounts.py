@@ -82,13 +82,11 @@ def _compiled_replay(power: Any) -> Any:
 
 def _replay(outcome: Outcome, start_s: float, end_s: float, site: Site | None, *, pieces: bool) -> tuple[Any, Floats]:
     """Ledger of an interval and, on request, its pieces (see `power.balance.enter`), shape (m, 5)."""
-    if site is not None:
-        last_s = site.origin_s + site.slots * site.step_s
-        if not site.repeat and end_s > start_s and (start_s < site.origin_s or end_s > last_s):
-            raise SupplyExhausted(
-                f"the power series of site {site.name!r} covers trace seconds {site.origin_s:g} to {last_s:g}, but the "
-                f"books need {start_s:g} to {end_s:g} (give a longer series or set site.repeat = true)"
-            )
+    if site is not None and not site.repeat and end_s > start_s and (start_s < site.origin_s or end_s > site.end_s):
+        raise SupplyExhausted(
+            f"the power series of site {site.name!r} covers trace seconds {site.origin_s:g} to {site.end_s:g}, but the "
+            f"books need {start_s:g} to {end_s:g} (give a longer series or set site.repeat = true)"
+        )
     power = power_of(site)
     run = _compiled_replay(numba.typeof(power))
     profile = np.ascontiguousarray(outcome.profile_time_s), np.ascontiguousarray(outcome.profile_load_w)

@@ -9,7 +9,7 @@ Sources: GAS-MARL §4.1.1 and its published code; RLScheduler §IV-A and its pub
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -18,7 +18,7 @@ from greenbatch.engine.forecast import project_surplus
 from greenbatch.engine.machine.protocol import fits
 from greenbatch.engine.power.protocol import forecast_w
 from greenbatch.engine.power.slots import slot_at, slot_start_s
-from greenbatch.engine.records import Column, Job, Table
+from greenbatch.engine.records import Column, Job, Singles, Table
 from greenbatch.engine.state import State
 
 
@@ -186,7 +186,7 @@ def _raw_of_queue(s: State, feature: int, rows: int) -> None:
 
 
 @compiled_small
-def fill_queue(s: State, columns: Table[Column], rows: int, wait: bool, out: Any, at: int) -> None:
+def fill_queue(s: State, columns: Table[Column], rows: int, wait: bool, out: Singles, at: int) -> None:
     """Encode the first waiting jobs in order of submission.
 
     Args:
@@ -211,7 +211,7 @@ def fill_queue(s: State, columns: Table[Column], rows: int, wait: bool, out: Any
 
 
 @compiled_small
-def fill_running(s: State, columns: Table[Column], rows: int, out: Any, at: int) -> None:
+def fill_running(s: State, columns: Table[Column], rows: int, out: Singles, at: int) -> None:
     """Encode the first running jobs in order of requested end; arguments as for `fill_queue`."""
     c = s.clock
     for i in range(rows):
@@ -230,7 +230,7 @@ def fill_running(s: State, columns: Table[Column], rows: int, out: Any, at: int)
 
 
 @compiled_small
-def fill_supply(s: State, columns: Table[Column], rows: int, out: Any) -> int:
+def fill_supply(s: State, columns: Table[Column], rows: int, out: Singles) -> int:
     """Encode forecast slots to ``out``, float32, shape (rows, k); return the number of the current slot."""
     now_s, slots = s.clock.now_s, s.power.slots
     current = slot_at(slots, now_s)
@@ -264,7 +264,7 @@ def running_work_s(s: State) -> float:
 
 
 @compiled_small
-def fill_state(s: State, columns: Table[Column], out: Any) -> None:
+def fill_state(s: State, columns: Table[Column], out: Singles) -> None:
     """Encode the system state to ``out``, float32, shape (k,)."""
     c = s.clock
     for k in range(columns.shape[0]):

@@ -87,7 +87,7 @@ def _power(view: View) -> Supplied:
     power_w = np.asarray(supply.renewable_w, dtype=np.float64)
     first = int((view.now_s - supply.origin_s) // supply.step_s) % count
     slots = record_of(
-        Slots, step_s=supply.step_s, origin_s=supply.origin_s, count=count, repeat=1, forecast=count
+        Slots, step_s=supply.step_s, origin_s=supply.origin_s, count=count, repeats=1, forecast=count
     )  # fmt: skip
     return Supplied(slots, np.concatenate([power_w[count - first :], power_w[: count - first]]))
 

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from greenbatch.engine.compile import compiled, compiled_small
-from greenbatch.engine.records import Clock, Job, Ranked, Table
+from greenbatch.engine.records import Clock, Floats, Int32s, Job, Ranked, Table
 from greenbatch.engine.running import is_far
 from greenbatch.engine.state import Waiting
 
@@ -38,7 +36,7 @@ def enqueue(queue: Waiting, clock: Clock, new: Job, number: int) -> None:
 
 
 @compiled_small
-def _close_gap(column: Any, position: int, first: int, last: int, from_front: bool) -> None:
+def _close_gap(column: Floats | Int32s, position: int, first: int, last: int, from_front: bool) -> None:
     """Remove an entry of a column by moving those before it, or those after it."""
     i = np.uint64(position)  # unsigned: a negative index would count from the end
     if from_front:

@@ -181,7 +181,7 @@ class Slots:
     step_s: float
     origin_s: float
     count: int
-    repeat: int
+    repeats: int
     """1 if the series repeats, 0 if the simulation must end within it."""
     forecast: int
     """Number of slots that policies know, from the current one on."""

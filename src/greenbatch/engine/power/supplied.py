@@ -27,7 +27,7 @@ class Supplied(NamedTuple):
 def supplied_by(site: Site) -> Supplied:
     """The supply of a site."""
     slots = record_of(
-        Slots, step_s=site.step_s, origin_s=site.origin_s, count=site.slots, repeat=site.repeat,
+        Slots, step_s=site.step_s, origin_s=site.origin_s, count=site.slots, repeats=site.repeat,
         forecast=site.horizon_slots,
     )  # fmt: skip
     return Supplied(slots, np.array(site.renewable_w, dtype=np.float64, order="C"))
@@ -44,7 +44,7 @@ def forecast_of_series(power: Supplied, clock: Clock, slot: int, current: int) -
     """The series itself for the forecast's slots from the current one on; later slots repeat that window."""
     slots = power.slots
     window = slots.forecast
-    if not slots.repeat:
+    if not slots.repeats:
         if current < 0 or current >= slots.count:
             clock.status = SUPPLY_EXHAUSTED
             return 0.0
@@ -68,7 +68,7 @@ def flow_from_series(
         next_s, renewable_w = to_s, 0.0
         if slots.count > 0:
             slot, edge_s = covering(slots, at_s)
-            if not slots.repeat and not 0 <= slot < slots.count:
+            if not slots.repeats and not 0 <= slot < slots.count:
                 return LEFT_THE_SERIES
             next_s = min(to_s, edge_s)
             renewable_w = power.supply_w[slot % slots.count]

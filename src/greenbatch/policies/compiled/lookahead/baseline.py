@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from greenbatch.cluster import Cluster
 from greenbatch.engine.compile import compiled
 from greenbatch.engine.program import Program
+from greenbatch.engine.records import Floats
 from greenbatch.engine.rules import Rules
 from greenbatch.engine.simulate import run_program
 from greenbatch.workload import Workload
@@ -69,7 +70,7 @@ def progress_table(start_s: NDArray[Any], end_s: NDArray[Any], processors: NDArr
 
 
 @compiled
-def baseline_end_s(table: Any, row: int, now_s: float, arrived: float, latest_s: float, processors: int) -> float:
+def baseline_end_s(table: Floats, row: int, now_s: float, arrived: float, latest_s: float, processors: int) -> float:
     """When the baseline finishes, or finished, all jobs that have arrived so far. [s]
 
     Args:

@@ -5,13 +5,12 @@ One table with one row per quantity and one column per half-hour; the first colu
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from greenbatch.engine.compile import compiled
 from greenbatch.engine.power.protocol import forecast_w
 from greenbatch.engine.power.slots import slot_at
+from greenbatch.engine.records import Floats
 from greenbatch.engine.state import State
 
 BIN_S = 1800.0
@@ -24,7 +23,7 @@ its total from now to the beginning of the half-hour [J], and the next half-hour
 
 
 @compiled
-def lay_out(s: State, grid: Any, ahead_s: float, green_w: float) -> int:
+def lay_out(s: State, grid: Floats, ahead_s: float, green_w: float) -> int:
     """Fill surplus, free processors and greenness of the half-hours ahead; return their number.
 
     Args:
@@ -65,7 +64,7 @@ def lay_out(s: State, grid: Any, ahead_s: float, green_w: float) -> int:
 
 
 @compiled
-def occupy(s: State, grid: Any, count: int, from_s: float, until_s: float, processors: int, power_w: float) -> None:
+def occupy(s: State, grid: Floats, count: int, from_s: float, until_s: float, processors: int, power_w: float) -> None:
     """Occupy processors and power in the half-hours between two times."""
     begin_s = np.floor(s.clock.now_s / BIN_S) * BIN_S
     first, end = max(int((from_s - begin_s) / BIN_S), 0), (until_s - begin_s) / BIN_S
@@ -81,7 +80,7 @@ def occupy(s: State, grid: Any, count: int, from_s: float, until_s: float, proce
 
 
 @compiled
-def mean_green(grid: Any, first: int, last: int, count: int) -> float:
+def mean_green(grid: Floats, first: int, last: int, count: int) -> float:
     """Mean greenness of the half-hours from ``first`` up to but not including ``last``."""
     total, seen = 0.0, 0
     for k in range(first, min(last, count)):
@@ -92,7 +91,7 @@ def mean_green(grid: Any, first: int, last: int, count: int) -> float:
 
 @compiled
 def cost_between(
-    s: State, grid: Any, power_w: float, green_w: float, first: int, stop: int, rest_s: float, count: int
+    s: State, grid: Floats, power_w: float, green_w: float, first: int, stop: int, rest_s: float, count: int
 ) -> float:  # fmt: skip
     """Cost of a job from the beginning of a half-hour (0 for now) until ``rest_s`` into a later one. [J]
 
@@ -120,7 +119,7 @@ def cost_between(
 
 
 @compiled
-def total_up(s: State, grid: Any, power_w: float, green_w: float, count: int) -> None:
+def total_up(s: State, grid: Floats, power_w: float, green_w: float, count: int) -> None:
     """Fill in the cost of a job in each half-hour and its running total.
 
     Args:
@@ -142,7 +141,7 @@ def total_up(s: State, grid: Any, power_w: float, green_w: float, count: int) ->
 
 
 @compiled
-def mark_full(grid: Any, count: int, need: int) -> None:
+def mark_full(grid: Floats, count: int, need: int) -> None:
     """Fill in, for each half-hour, the next one (including itself) with too few free processors."""
     following = float(count)
     for k in range(count - 1, -1, -1):
@@ -152,7 +151,7 @@ def mark_full(grid: Any, count: int, need: int) -> None:
 
 
 @compiled
-def is_room(grid: Any, first: int, last: int, count: int, need: int) -> bool:
+def is_room(grid: Floats, first: int, last: int, count: int, need: int) -> bool:
     """Whether ``need`` processors are free in all half-hours from ``first`` to ``last``."""
     for k in range(first, min(last + 1, count)):  # noqa: SIM110  (all() would require reference counting)
         if grid[FREE, k] < need:
@@ -161,7 +160,7 @@ def is_room(grid: Any, first: int, last: int, count: int, need: int) -> bool:
 
 
 @compiled
-def earliest_room(grid: Any, reach: int, count: int, need: int) -> int:
+def earliest_room(grid: Floats, reach: int, count: int, need: int) -> int:
     """The first half-hour from which ``need`` processors are free for ``reach`` more, -1 if there is none."""
     for k in range(1, count):
         if is_room(grid, k, min(k + reach, count - 1), count, need):

@@ -101,13 +101,13 @@ class Lookahead(NamedTuple):
 
     weights: Floats
     """Shape (WEIGHTS,)."""
-    progress: Any
+    progress: Floats
     """Baseline schedule without delayed jobs, see `lookahead.baseline`, shape (rows, 4)."""
     memory: Floats
     """Statistics of arrivals, see `lookahead.arrivals`."""
     last: Floats
     """The last decision, shape (6,)."""
-    grid: Any
+    grid: Floats
     """Scratch: the half-hours ahead, shape (ROWS, BINS)."""
     inputs: Floats
     """Scratch: inputs of the heads."""
@@ -115,7 +115,7 @@ class Lookahead(NamedTuple):
     """Scratch: the weights as changed by the heads."""
 
 
-def new_lookahead(weights: Floats, progress: Any, processors: int) -> Lookahead:
+def new_lookahead(weights: Floats, progress: Floats, processors: int) -> Lookahead:
     """The planner before its first decision, for a machine with some processors."""
     memory, last = np.zeros(WIDTHS + processors + 1), np.zeros(6)
     last[_HALF_HOUR] = -np.inf
@@ -152,7 +152,7 @@ def _block_cost(s: State, prices: Floats, memory: Floats, job: Job, quiet: float
 
 
 @compiled
-def _cost_of_now(s: State, prices: Floats, grid: Any, job: Job, covered: int) -> float:
+def _cost_of_now(s: State, prices: Floats, grid: Floats, job: Job, covered: int) -> float:
     """Cost of starting a job now, without its effect on future short jobs. [J]"""
     run_s = job.requested_s
     end = (s.clock.now_s + run_s) / BIN_S - np.floor(s.clock.now_s / BIN_S)
@@ -296,7 +296,7 @@ def lookahead_pass(weights: Floats, baseline: Program) -> Pass:
     return Pass(name="lookahead", begin=begin, learn=learn)
 
 
-def run_many(batch: Batch, chosen: Ints, decider: Lookahead, progress: Any, terms: Ints) -> None:
+def run_many(batch: Batch, chosen: Ints, decider: Lookahead, progress: Floats, terms: Ints) -> None:
     """Simulate part of a batch to the end, and write the terms' values.
 
     Args:

@@ -5,7 +5,7 @@ A model has one weight for each of `NUMBERS`, and for the first seven a linear h
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -85,7 +85,7 @@ WEIGHTS = PRICES + HEADS * len(INPUTS)
 
 
 @compiled
-def look(s: State, weights: Floats, memory: Floats, progress: Any, grid: Any, count: int, inputs: Floats) -> None:
+def look(s: State, weights: Floats, memory: Floats, progress: Floats, grid: Floats, count: int, inputs: Floats) -> None:
     """Fill in the inputs of the heads, shape (len(INPUTS),); shifts and divisors only scale them to about -1 to 1."""
     c = s.clock
     longest_s = 0.0
@@ -107,7 +107,7 @@ def look(s: State, weights: Floats, memory: Floats, progress: Any, grid: Any, co
 
 
 @compiled
-def lag(s: State, memory: Floats, progress: Any, queued_s: float, running_s: float, longest_s: float) -> float:
+def lag(s: State, memory: Floats, progress: Floats, queued_s: float, running_s: float, longest_s: float) -> float:
     """Time to finish all jobs if none is delayed from now on, relative to a baseline that never delays jobs.
 
     Both times count from `DAY_BEFORE_S` before the first arrival, and jobs run as long as requested. At most 2.5.

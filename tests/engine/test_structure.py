@@ -1,0 +1,276 @@
+"""The shape of the engine, read from its text: typed parts, layouts written once, one clock, one slot arithmetic."""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import re
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+import pytest
+
+import greenbatch
+from greenbatch.engine import driver, records
+from greenbatch.engine.compile import COMPILED
+
+SOURCE = Path(greenbatch.__file__).parent
+DECORATORS = ("compiled", "compiled_small", "compiled_allocating")
+
+
+class Function(NamedTuple):
+    """A function and where it is."""
+
+    file: str
+    node: ast.FunctionDef
+
+    @property
+    def place(self) -> str:
+        return f"{self.file}:{self.node.name}"
+
+
+def engine_files() -> dict[str, str]:
+    """Name -> text of every file with compiled functions."""
+    files = [file for folder in COMPILED for file in sorted((SOURCE / folder).rglob("*.py"))]
+    return {file.relative_to(SOURCE).as_posix(): file.read_text(encoding="utf-8") for file in files}
+
+
+def all_files() -> dict[str, str]:
+    return {file.relative_to(SOURCE).as_posix(): file.read_text(encoding="utf-8") for file in SOURCE.rglob("*.py")}
+
+
+def functions(files: dict[str, str]) -> Iterator[Function]:
+    for file, text in files.items():
+        yield from (Function(file, node) for node in functions_in(text))
+
+
+@cache
+def functions_in(text: str) -> list[ast.FunctionDef]:
+    return [node for node in ast.walk(ast.parse(text)) if isinstance(node, ast.FunctionDef)]
+
+
+def is_compiled(function: Function) -> bool:
+    """Whether Numba compiles it: a decorator says so, it is registered for a kind of part, or it takes a state."""
+    for decorator in function.node.decorator_list:
+        if isinstance(decorator, ast.Name) and decorator.id in DECORATORS:
+            return True
+        if isinstance(decorator, ast.Call):
+            called = decorator.func
+            if isinstance(called, ast.Attribute) and called.attr == "register" and is_variant(called.value):
+                return True
+            if isinstance(called, ast.Name) and called.id == "variant":
+                return True
+    return any(each.arg == "s" for each in parameters(function.node))
+
+
+def is_variant(node: ast.expr) -> bool:
+    return isinstance(node, ast.Name) and node.id in VARIANTS
+
+
+VARIANTS = {
+    each.node.name for each in functions(engine_files())
+    if any(isinstance(d, ast.Call) and isinstance(d.func, ast.Name) and d.func.id == "variant"
+           for d in each.node.decorator_list)
+}  # fmt: skip
+
+
+def parameters(node: ast.FunctionDef) -> list[ast.arg]:
+    return [*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs]
+
+
+# ---------------------------------------------------------------- typed parts
+
+ANY_KIND = {"engine/decide.py:decide", "engine/entry_points.py:_run", "engine/entry_points.py:_decide",
+            "engine/entry_points.py:_settle"}  # fmt: skip
+"""Functions whose parameter ``decider`` may be of any kind: its type chooses the implementation."""
+
+
+def untyped(files: dict[str, str]) -> list[str]:
+    """Parameters and results of compiled functions that have no type, or any."""
+    found = []
+    for function in filter(is_compiled, functions(files)):
+        given = {each.arg: each.annotation for each in parameters(function.node)}
+        if function.place in ANY_KIND:
+            given.pop("decider")
+        given["return"] = function.node.returns
+        found += [f"{function.place}: {name}" for name, kind in given.items() if kind is None or is_any(kind)]
+    return found
+
+
+def is_any(kind: ast.expr) -> bool:
+    return isinstance(kind, ast.Name) and kind.id in ("Any", "object")
+
+
+def test_every_compiled_function_takes_typed_parts() -> None:
+    seen = [each for each in functions(engine_files()) if is_compiled(each)]
+    assert len(seen) > 100
+    assert {"fits", "take", "give", "next_change_s", "flow", "forecast_w", "decide"} <= VARIANTS
+    assert untyped(engine_files()) == []
+
+
+def test_a_state_is_called_s_and_is_a_state() -> None:
+    wrong = [
+        f"{function.place}: {each.arg}" for function in functions(engine_files()) if is_compiled(function)
+        for each in parameters(function.node)
+        if (each.arg == "s") != (ast.unparse(each.annotation or each) == "State")
+    ]  # fmt: skip
+    assert wrong == []
+
+
+# ---------------------------------------------------------------- records
+
+
+def layouts(files: dict[str, str]) -> list[str]:
+    """Places that write the layout of a record down, other than as a class."""
+    found = []
+    for file, text in files.items():
+        for node in ast.walk(ast.parse(text)):
+            written = isinstance(node, ast.Call) and node.args and isinstance(node.args[0], ast.List | ast.Dict)
+            if written and ast.unparse(node.func) == "np.dtype":  # type: ignore[attr-defined]
+                found.append(f"{file}:{node.lineno}")  # type: ignore[attr-defined]
+            if isinstance(node, ast.keyword) and node.arg == "dtype" and isinstance(node.value, ast.List):
+                found.append(f"{file}:{node.value.lineno}")
+    return found
+
+
+def test_a_layout_is_written_once() -> None:
+    files = engine_files()
+    assert layouts(files) == []
+    made = [place.place for place in functions(files) if "np.dtype(fields" in ast.unparse(place.node)]
+    assert made == ["engine/records.py:dtype_of"]
+
+
+def test_fields_of_records_are_no_methods_of_numpy() -> None:
+    """In plain Python such a field would be hidden: ``slots.repeat`` was the method of that name, which is true."""
+    kinds = [each for module in (records, driver) for _, each in inspect.getmembers(module, inspect.isclass)
+             if each.__module__ == module.__name__ and each.__annotations__]  # fmt: skip
+    assert {"Job", "Clock", "Slots", "Ledger", "Event", "Known"} <= {each.__name__ for each in kinds}
+    hidden = [f"{each.__name__}.{name}" for each in kinds for name in each.__annotations__ if hasattr(np.record, name)]
+    assert hidden == []
+
+
+# ---------------------------------------------------------------- slots
+
+SLOTS = "engine/power/slots.py"
+SIZES = {"engine/from_view.py:state_of", "engine/state.py:new_state"}
+"""Functions that divide a duration by a step, for the size of a table."""
+OF_A_VIEW = {"engine/from_view.py:_power"}
+"""Functions that count slots as `energy.Site.forecast` does, which made the view."""
+
+
+def slot_arithmetic(files: dict[str, str]) -> set[str]:
+    """Functions that compute the number of a slot from a time, or a time from the number of a slot."""
+    return {
+        function.place for function in functions(files) for node in ast.walk(function.node)
+        if isinstance(node, ast.BinOp) and is_slot_arithmetic(node)
+    }  # fmt: skip
+
+
+def is_slot_arithmetic(node: ast.BinOp) -> bool:
+    left, right = ast.unparse(node.left), ast.unparse(node.right)
+    if isinstance(node.op, ast.Add):
+        return left.endswith("origin_s") or right.endswith("origin_s")
+    if isinstance(node.op, ast.Mult) and isinstance(node.left, ast.Constant):
+        return False  # some steps: a duration
+    return isinstance(node.op, ast.Div | ast.FloorDiv | ast.Mod | ast.Mult) and right.endswith(("step_s", "tick_s"))
+
+
+def test_slots_are_computed_in_one_file() -> None:
+    files = engine_files()
+    assert len(slot_arithmetic({SLOTS: files.pop(SLOTS)})) == 4
+    assert slot_arithmetic(files) == SIZES | OF_A_VIEW
+
+
+# ---------------------------------------------------------------- the clock
+
+MOVERS = {
+    "engine/state.py:new_state": "the first submission", "engine/from_view.py:state_of": "that of the view",
+    "engine/events.py:next_event": "the next event",
+}  # fmt: skip
+"""Functions that set the clock, and to what."""
+CALLERS = {
+    "complete": {"engine/events.py:next_event"},
+    "next_event": {"engine/events.py:next_instant"},
+    "next_instant": {"engine/step.py:happen"},
+    "happen": {"engine/step.py:advance"},
+    "advance": {
+        "engine/entry_points.py:_run", "engine/entry_points.py:_advance", "engine/batch.py:step",
+        "policies/compiled/lookahead/plan.py:run_many",
+    },
+}  # fmt: skip
+"""Function that moves the clock -> the functions that may call it."""
+LOOPS = {"engine/entry_points.py:_run", "engine/session.py:view", "engine/session.py:run_plain_rule",
+         "policies/compiled/lookahead/plan.py:run_many"}  # fmt: skip
+"""Loops over the events of a simulation: the one of the engine, two around Python, and one over many simulations."""
+
+
+def movers(files: dict[str, str]) -> set[str]:
+    """Functions that assign to ``now_s`` of a clock."""
+    found = set()
+    for function in functions(files):
+        for node in ast.walk(function.node):
+            named = isinstance(node, ast.Attribute) and node.attr == "now_s"
+            keyed = isinstance(node, ast.Subscript) and ast.unparse(node.slice) == "'now_s'"
+            if (named or keyed) and isinstance(node.ctx, ast.Store):  # type: ignore[attr-defined]
+                found.add(function.place)
+    return found
+
+
+def callers(files: dict[str, str], name: str) -> set[str]:
+    return {
+        function.place for function in functions(files) for node in ast.walk(function.node)
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == name
+    }  # fmt: skip
+
+
+def loops(files: dict[str, str]) -> set[str]:
+    """Functions with a loop whose condition advances a simulation."""
+    return {
+        function.place for function in functions(files) for node in ast.walk(function.node)
+        if isinstance(node, ast.While) and re.search(r"\b_?advance\(", ast.unparse(node.test))
+    }  # fmt: skip
+
+
+def test_only_events_move_the_clock() -> None:
+    assert movers(all_files()) == set(MOVERS)
+
+
+@pytest.mark.parametrize("name", CALLERS)
+def test_the_clock_is_moved_by_advance_alone(name: str) -> None:
+    own = {"engine/session.py:run_plain_rule"} if name == "advance" else set()  # a local name of the entry point
+    assert callers(all_files(), name) == CALLERS[name] | own
+
+
+def test_there_is_one_loop() -> None:
+    assert loops(all_files()) == LOOPS
+
+
+# ---------------------------------------------------------------- these tests can fail
+
+OFFENSE = """
+@compiled_small
+def moves(s: Any, grid, state: State):
+    s.clock.now_s = 3.0
+    c.now_s, c.event = 1, 2
+    while advance(s):
+        next_event(s, np.inf)
+    return np.dtype([("a", float)])
+
+@fits.register(Pool)
+def fits_pool(machine, processors: int) -> Any:
+    return True
+"""
+
+
+def test_offenses_are_seen() -> None:
+    files = {"engine/x.py": OFFENSE}
+    missing = ["moves: s", "moves: grid", "moves: return", "fits_pool: machine", "fits_pool: return"]
+    assert untyped(files) == [f"engine/x.py:{each}" for each in missing]
+    assert movers(files) == loops(files) == callers(files, "next_event") == {"engine/x.py:moves"}
+    lines = ("floor((t_s - s.origin_s) / s.step_s)", "t_s // tick_s", "origin_s + shift_s", "a_s + slot * x.step_s")
+    for line in lines:
+        assert slot_arithmetic({"x.py": f"def f():\n    return {line}"}) == {"x.py:f"}
+    assert len(layouts(files)) == 1
