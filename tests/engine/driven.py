@@ -16,6 +16,9 @@ from greenbatch.engine.rules import Rules
 from greenbatch.engine.session import Session
 from greenbatch.workload import Workload
 
+WHEN_TO_ASK = ("per_instant", "completion_first")
+"""Settings of a scheduler that say after which events it is asked."""
+
 
 def driver_of(scheduler: Any, jobs: Workload, cluster: Cluster, rules: Rules) -> ViewDriver:
     """A new driver of a scheduler."""
@@ -33,12 +36,14 @@ def run_from_views(
         jobs: the jobs.
         cluster: the machines.
         site: the supply.
-        rules: how the scheduler reacts; the batch system itself only starts jobs.
+        rules: how the scheduler reacts; the batch system itself only starts jobs, and asks after the events that the
+            scheduler wants to be asked after.
         restart: before which decisions the driver is thrown away, and made again from its saved memory.
         memory: where it is saved.
     """
     plain = replace(rules, commitment="reconsider", tick_s=0.0)
-    session = Session(jobs, cluster, site, plain, Program(name="batch system"))
+    wanted = {key: value for key, value in (scheduler.program(jobs).settings or {}).items() if key in WHEN_TO_ASK}
+    session = Session(jobs, cluster, site, plain, Program(name="batch system", settings=wanted))
     driver, number = driver_of(scheduler, jobs, cluster, rules), 0
     while (view := session.view()) is not None:
         if memory is not None and number > 0 and restart(number):

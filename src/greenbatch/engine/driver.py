@@ -229,8 +229,8 @@ class ViewDriver:
         memory = self.memory
         plain = {"committed_id": memory.committed_id, "answers": memory.answers, "wake_s": memory.wake_s,
                  "asked_s": memory.asked_s, "longest_s": memory.longest_s, "program": self.program.name}  # fmt: skip
-        if hasattr(self.policy, "memory"):
-            plain["policy"] = cast(Any, self.policy).memory()
+        plain["begun"] = self._decider is not None
+        plain["policy"] = cast(Any, self.policy).memory() if hasattr(self.policy, "memory") else None
         arrays = {name: np.asarray(getattr(memory, name)) for name in ("clock", "waited", "ran", "known")}
         decider = {f"decider.{name}": each for name, each in leaves(self._decider) if isinstance(each, np.ndarray)}
         packed = io.BytesIO()
@@ -244,27 +244,28 @@ class ViewDriver:
             InputError: the file does not belong to this scheduler, or is damaged.
         """
         try:
-            with np.load(file, allow_pickle=False) as found:
+            with np.load(io.BytesIO(Path(file).read_bytes()), allow_pickle=False) as found:
                 arrays = dict(found)
             plain = json.loads(str(arrays.pop("plain")))
-        except (OSError, ValueError, KeyError) as error:
-            raise InputError(f"cannot be read, {error}", file=str(file), fix="save the memory again") from None
-        if plain["program"] != self.program.name:
-            fix = f"load it with {plain['program']}"
-            raise InputError(f"is the memory of {plain['program']}", file=str(file), fix=fix)
-        layouts = {"clock": Clock, "waited": Waited, "ran": Ran, "known": Known}
-        tables = {name: arrays[name].astype(dtype_of(each)) for name, each in layouts.items()}
-        self.memory = Memory(
-            **tables, committed_id=plain["committed_id"], answers=plain["answers"], wake_s=plain["wake_s"],
-            asked_s=plain["asked_s"], longest_s=plain["longest_s"],
-        )  # fmt: skip
-        if "policy" in plain:
-            cast(Any, self.policy).recall(plain["policy"])
-        known = self.memory.known
-        self._decider = decider_of(self.program, _workload(known), self.cluster, self.rules)
-        for name, each in leaves(self._decider):
+            program, policy, begun = (plain.pop(name) for name in ("program", "policy", "begun"))
+            layouts = {"clock": Clock, "waited": Waited, "ran": Ran, "known": Known}
+            memory = Memory(**{name: arrays[name].astype(dtype_of(each)) for name, each in layouts.items()}, **plain)
+        except Exception as error:  # noqa: BLE001  (a damaged archive raises anything)
+            problem = f"cannot be read, {type(error).__name__}: {error}"
+            raise InputError(problem, file=str(file), fix="use another copy, or start without a memory") from None
+        if program != self.program.name:
+            raise InputError(f"is the memory of {program}", file=str(file), fix=f"load it with {program}")
+        decider = decider_of(self.program, _workload(memory.known), self.cluster, self.rules) if begun else None
+        for name, each in leaves(decider):
             if isinstance(each, np.ndarray):
-                each[...] = arrays[f"decider.{name}"]
+                kept = arrays.get(f"decider.{name}")
+                if kept is None or kept.shape != each.shape:
+                    problem = f"does not fit {program} on {self.cluster.processors} processors"
+                    raise InputError(problem, file=str(file), fix="load it with the cluster it was saved for")
+                each[...] = kept
+        if hasattr(self.policy, "recall"):
+            cast(Any, self.policy).recall(policy)
+        self.memory, self._decider = memory, decider
 
 
 def _workload(known: Any) -> Workload:

@@ -143,7 +143,11 @@ Decision = Start | Wait
 
 
 class Policy(Protocol):
-    """A policy as a Python object."""
+    """A policy as a Python object.
+
+    If it remembers anything from one view to the next, two more methods let a restarted process resume with it, see
+    `engine.driver`: ``memory()`` returns what it remembers as JSON data, and ``recall(memory)`` takes it back.
+    """
 
     def decide(self, view: View) -> Decision:
         """Return the decision for a view; called again until no more jobs can start at this instant."""

@@ -288,6 +288,9 @@ class _GuardedPolicy:
 
     def __init__(self, policy: Policy) -> None:
         self._decide = guard(policy.decide)
+        for name in ("memory", "recall"):
+            if hasattr(policy, name):
+                setattr(self, name, guard(getattr(policy, name)))
 
     def decide(self, view: View) -> Decision:
         decision: Decision = self._decide(view)

@@ -1,0 +1,293 @@
+"""A scheduler that is asked one decision at a time, from views alone, starts every job when a simulation does."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from cases import ESTIMATES, clusters, job_lists, site, supplies, workload
+from digests import CLUSTER, SITE, random_jobs
+from driven import driver_of, run_from_views
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import greenbatch as gb
+from greenbatch.cluster import Cluster
+from greenbatch.engine.interface import Decision, Queue, Start, View, Wait
+from greenbatch.engine.program import Program
+from greenbatch.engine.rules import Rules
+from greenbatch.engine.session import Session
+from greenbatch.engine.simulate import simulate
+from greenbatch.errors import InputError
+from greenbatch.models.find import shipped_models
+from greenbatch.schedulers import entries, scheduler
+
+BACKFILLS = ("none", "easy", "easy-schedgym", "easy-green-order", "green:sigma=200", "conservative")
+POLICIES = sorted(name for name, entry in entries().items() if entry.backfills and entry.built_in and name != "random")
+"""All that can be combined with a backfilling. The order of ``random`` is drawn for a known number of jobs."""
+PLANNERS = (
+    "lptpn:sigma=200",
+    "lptpn-published:sigma=200",
+    "cheapest-start:horizon=60:tick=7:short=6:hold=900",
+    "cheapest-start:horizon=40:tick=3:psi=30:reserve=0",
+)
+MODELS = ("gas-marl-plus@cirne", "gas-marl-plus@default", "gas-marl-plus@jann", "gas-marl-plus@lublin-256")
+RULES = (("sticky", "reconsider"), ("per_event", "per_instant"), ("kill", "extend"))
+"""Choices of commitment, of the event rule and of what happens to overruns."""
+HOUR_S = 3600.0
+
+
+@pytest.fixture(scope="module")
+def memory(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A file for what a scheduler remembers."""
+    return tmp_path_factory.mktemp("memory") / "memory.npz"
+
+
+def same_starts(how: Any, jobs: Any, cluster: Any, power: Any, rules: Rules, **given: Any) -> None:
+    """The starts of a simulation, and those of a batch system that asks for one decision at a time."""
+    wanted = simulate(jobs, cluster, power, rules, how).start_s
+    np.testing.assert_array_equal(run_from_views(how, jobs, cluster, power, rules, **given).start_s, wanted)
+
+
+@st.composite
+def rule_sets(draw: st.DrawFn) -> Rules:
+    """All options of the batch system."""
+    return Rules(
+        commitment=draw(st.sampled_from(["sticky", "reconsider"])),
+        event_rule=draw(st.sampled_from(["per_event", "per_instant"])),
+        ties=draw(st.sampled_from(["arrival_first", "completion_first"])),
+        overrun=draw(st.sampled_from(["kill", "extend"])), tick_s=draw(st.sampled_from([0.0, 7.0])),
+    )  # fmt: skip
+
+
+def restarts() -> st.SearchStrategy[Callable[[int], bool]]:
+    """At no decision, at some, or at all."""
+    some = st.sets(st.integers(1, 40), max_size=5).map(lambda chosen: chosen.__contains__)
+    return some | st.just(lambda _: True)
+
+
+@pytest.mark.parametrize("backfill", BACKFILLS)
+@settings(max_examples=25, deadline=None)
+@given(data=st.data())
+def test_priority_rules(memory: Path, backfill: str, data: st.DataObject) -> None:
+    cluster = data.draw(clusters())
+    unit_s = data.draw(st.sampled_from([1.0, 0.1]))
+    jobs = workload(data.draw(job_lists(cluster.processors, data.draw(st.sampled_from(ESTIMATES)), unit_s=unit_s)))
+    power = site(data.draw(supplies()))
+    how = scheduler(f"{data.draw(st.sampled_from(POLICIES))}+{backfill}")
+    given = {"restart": data.draw(restarts()), "memory": memory}
+    same_starts(how, jobs, cluster, power, data.draw(rule_sets()), **given)
+
+
+@pytest.mark.parametrize("name", PLANNERS)
+@settings(max_examples=25, deadline=None)
+@given(data=st.data())
+def test_planners(memory: Path, name: str, data: st.DataObject) -> None:
+    cluster = data.draw(clusters())
+    jobs = workload(data.draw(job_lists(cluster.processors, data.draw(st.sampled_from(ESTIMATES)))))
+    given = {"restart": data.draw(restarts()), "memory": memory}
+    same_starts(scheduler(name), jobs, cluster, site(data.draw(supplies())), data.draw(rule_sets()), **given)
+
+
+@pytest.mark.parametrize("backfill", BACKFILLS)
+def test_every_policy_under_every_rule(memory: Path, backfill: str) -> None:
+    """A table: every policy, restarted now and then, under every combination of rules."""
+    for number, (policy, *options) in enumerate(itertools.product(POLICIES, *RULES)):
+        commitment, event_rule, overrun = options
+        rules: Any = {"commitment": commitment, "event_rule": event_rule, "overrun": overrun}
+        rules["ties"], rules["tick_s"] = ("arrival_first", "completion_first")[number % 2], 6.0 * (number % 3 == 0)
+        jobs, how = workload(random_jobs(number, 10)), scheduler(f"{policy}+{backfill}")
+        same_starts(how, jobs, CLUSTER, SITE, Rules(**rules), restart=lambda k: k % 9 == 4, memory=memory)
+
+
+def test_a_cluster_without_a_site(memory: Path) -> None:
+    for number, backfill in enumerate(each for each in BACKFILLS if "green" not in each):
+        how, jobs = scheduler(f"wfp3+{backfill}"), workload(random_jobs(number))
+        same_starts(how, jobs, CLUSTER, None, Rules(), restart=lambda k: k % 5 == 0, memory=memory)
+
+
+@settings(max_examples=16, deadline=None)
+@given(data=st.data())
+def test_shipped_models(memory: Path, data: st.DataObject) -> None:
+    """Distinct submissions: between two arrivals of one instant, a simulation's planner already knows from its baseline
+    that the second will come, but one that is driven from views does not."""
+    how, cluster = scheduler(data.draw(st.sampled_from(MODELS))), data.draw(clusters())
+    estimates = data.draw(st.sampled_from(ESTIMATES))
+    jobs = workload(data.draw(job_lists(cluster.processors, estimates, unit_s=1200.0, ties=False)))
+    sky = data.draw(st.lists(st.sampled_from([0.0, 100.0, 400.0]), min_size=24, max_size=48))
+    power = gb.Site(name="s", step_s=HOUR_S, sources_w={"all": np.array(sky)}, repeat=True)
+    given = {"restart": data.draw(restarts()), "memory": memory}
+    same_starts(how, jobs, cluster, power, data.draw(rule_sets()), **given)
+
+
+def test_the_models_are_all_that_are_shipped() -> None:
+    assert set(MODELS) == {name.replace("/", "@") for name in shipped_models()}
+
+
+@pytest.fixture(scope="module")
+def network(tmp_path_factory: pytest.TempPathFactory) -> tuple[str, gb.Scenario]:
+    """A network of GAS-MARL, which chooses delays, with random weights; and a scenario."""
+    import torch
+
+    from greenbatch.learning.networks import build
+    from greenbatch.models.model import save_model
+    from greenbatch.presets.preset import preset
+    from greenbatch.presets.shapes import shapes_of
+    from model_records import record_for
+
+    scenario, made, folder = gb.load_scenario("default"), preset("gas-marl"), tmp_path_factory.mktemp("model")
+    actor, _ = build(made.network, shapes_of(made), 0)
+    noise = torch.Generator().manual_seed(0)
+    with torch.no_grad():
+        for parameter in actor.parameters():
+            parameter.mul_(1.7).add_(0.05 * torch.randn(parameter.shape, generator=noise))
+    weights = {key: value.numpy() for key, value in actor.state_dict().items()}
+    save_model(folder, weights, made, record_for(scenario), scenario=scenario)
+    return f"gas-marl@{folder}", scenario
+
+
+@pytest.mark.parametrize("backfill", ["green", "easy"])
+@pytest.mark.parametrize("start", [300, 4321])
+def test_a_network_that_delays(network: tuple[str, gb.Scenario], memory: Path, backfill: str, start: int) -> None:
+    name, scenario = network
+    window = scenario.window(start, 48)
+    how = scheduler(f"{name}+{backfill}")
+    for commitment in ("sticky", "reconsider"):
+        rules = Rules(commitment=commitment)  # type: ignore[arg-type]
+        given = {"restart": lambda k: k % 9 == 0, "memory": memory}
+        same_starts(how, window, scenario.cluster, scenario.site, rules, **given)
+
+
+def test_a_network_that_samples_resumes_its_random_numbers(network: tuple[str, gb.Scenario], memory: Path) -> None:
+    name, scenario = network
+    how, window = scheduler(f"{name}:sample=1:seed=3+green"), scenario.window(300, 32)
+    given = {"restart": lambda k: k % 9 == 0, "memory": memory}
+    same_starts(how, window, scenario.cluster, scenario.site, scenario.rules, **given)
+
+
+class Alternating:
+    """Start the widest or the narrowest job by turns, some after a delay; wait for a while now and then."""
+
+    def __init__(self) -> None:
+        self.asked = 0
+
+    def decide(self, view: View) -> Decision:
+        self.asked += 1
+        turn, widths = self.asked % 5, view.queue.processors
+        if turn == 0 and len(view.running.job_id):
+            return Wait(view.now_s + 2.5)
+        row = int(np.argmax(widths) if turn % 2 else np.argmin(widths))
+        if turn == 3:
+            return Start.after_seconds(row, 3.0)
+        return Start.after_releases(row, 2) if turn == 4 else Start(row)
+
+    def memory(self) -> int:
+        return self.asked
+
+    def recall(self, memory: int) -> None:
+        self.asked = memory
+
+
+@pytest.mark.parametrize("backfill", BACKFILLS[:-1])
+def test_a_policy_of_ones_own_with_a_memory(memory: Path, backfill: str) -> None:
+    how = scheduler(Alternating, backfill=backfill)
+    for number, (commitment, event_rule) in enumerate(itertools.product(*RULES[:2])):
+        rules: Any = {"commitment": commitment, "event_rule": event_rule}
+        given = {"restart": lambda k: k % 7 == 3, "memory": memory}
+        same_starts(how, workload(random_jobs(number, 20)), CLUSTER, SITE, Rules(**rules), **given)
+
+
+@pytest.mark.parametrize("backfill", BACKFILLS)
+def test_a_rule_that_cannot_be_compiled(memory: Path, backfill: str) -> None:
+    def expansion(queue: Queue) -> Any:
+        table = [{"wait": w, "asked": r} for w, r in zip(queue.wait_s, queue.requested_time_s, strict=True)]
+        return [-(row["wait"] + row["asked"]) / row["asked"] for row in table]
+
+    how = scheduler(expansion, backfill=backfill)
+    assert how.program(workload(random_jobs(0))).compiled is None
+    for number, commitment in enumerate(("sticky", "reconsider") * 3):
+        rules = Rules(commitment=commitment, overrun="extend" if number % 3 else "kill")  # type: ignore[arg-type]
+        jobs = workload(random_jobs(number, 20))
+        same_starts(how, jobs, CLUSTER, SITE, rules, restart=lambda k: k % 7 == 3, memory=memory)
+
+
+def test_random_cannot_be_driven_and_says_so() -> None:
+    how, jobs = scheduler("random+easy"), workload(random_jobs(1))
+    with pytest.raises(InputError, match=r"random\+easy: returned NaN, or not one score per waiting job"):
+        run_from_views(how, jobs, CLUSTER, SITE, Rules())
+
+
+# ---------------------------------------------------------------- the file of a memory
+
+
+def saved(name: str, file: Path) -> Any:
+    """A driver in the middle of a run, saved."""
+    how, jobs = scheduler(name), workload(random_jobs(2))
+    session = Session(jobs, CLUSTER, SITE, Rules(), Program(name="batch system"))
+    driver = driver_of(how, jobs, CLUSTER, Rules())
+    for _ in range(15):
+        view = session.view()
+        assert view is not None
+        session.apply(driver.decide(view))
+    driver.save(file)
+    return driver_of(how, jobs, CLUSTER, Rules())
+
+
+@pytest.mark.parametrize("name", ["fcfs+easy", "lptpn-published", "gas-marl-plus@default"])
+def test_a_damaged_memory_is_refused(tmp_path: Path, name: str) -> None:
+    file = tmp_path / "memory.npz"
+    fresh = saved(name, file)
+    whole = file.read_bytes()
+    fresh.load(file)  # so it can be read
+    middle = len(whole) // 2
+    flipped = whole[:middle] + bytes(255 - each for each in whole[middle : middle + 40]) + whole[middle + 40 :]
+    for damaged in (b"", b"no memory", whole[:middle], whole[:-30], flipped):
+        file.write_bytes(damaged)
+        with pytest.raises(InputError, match=r"memory\.npz.*cannot be read") as refused:
+            driver_of(scheduler(name), workload(random_jobs(2)), CLUSTER, Rules()).load(file)
+        assert "\n" not in str(refused.value)
+    file.unlink()
+    with pytest.raises(InputError, match="cannot be read"):
+        fresh.load(file)
+
+
+def test_a_memory_without_a_part_is_refused(tmp_path: Path) -> None:
+    file = tmp_path / "memory.npz"
+    fresh = saved("lptpn-published", file)
+    with np.load(file) as found:
+        parts = dict(found)
+    for name in parts:
+        np.savez(file, **{each: content for each, content in parts.items() if each != name})
+        with pytest.raises(InputError, match=r"memory\.npz: (cannot be read|does not fit)"):
+            fresh.load(file)
+
+
+def test_a_memory_saved_before_the_first_decision(tmp_path: Path) -> None:
+    for name in ("lptpn-published", "gas-marl-plus@default"):
+        how, jobs = scheduler(name), workload(random_jobs(2)[:1])
+        driver_of(how, jobs, CLUSTER, Rules()).save(tmp_path / "memory.npz")
+        driver = driver_of(how, jobs, CLUSTER, Rules())
+        driver.load(tmp_path / "memory.npz")
+        view = Session(jobs, CLUSTER, SITE, Rules(), Program(name="batch system")).view()
+        assert view is not None
+        driver.decide(view)
+
+
+def test_the_memory_of_another_cluster_is_refused(tmp_path: Path) -> None:
+    file, name = tmp_path / "memory.npz", "gas-marl-plus@default"
+    saved(name, file)
+    with pytest.raises(InputError, match=r"does not fit gas-marl-plus@default\+none on 9 processors"):
+        driver_of(scheduler(name), workload(random_jobs(2)), Cluster.pooled(9), Rules()).load(file)
+
+
+def test_the_memory_of_another_scheduler_is_refused(tmp_path: Path) -> None:
+    file = tmp_path / "memory.npz"
+    saved("f2+easy", file)
+    for other in ("f2+green", "gas-marl-plus@default"):
+        driver = driver_of(scheduler(other), workload(random_jobs(2)), CLUSTER, Rules())
+        with pytest.raises(InputError, match=r"is the memory of f2\+easy \(load it with f2\+easy\)"):
+            driver.load(file)
