@@ -92,8 +92,10 @@ def _to_the_end(run: Callable[..., Any], state: State, decider: Any, readings: R
     def work() -> None:
         try:
             run(latest[0], decider)
-            while latest[0].clock.status == LOG_FULL and not stop.is_set():
+            while latest[0].clock.status == LOG_FULL:
                 latest[0] = drained(latest[0], readings)
+                if stop.is_set():  # asked for while the log was read
+                    break
                 run(latest[0], decider)
             drain(latest[0], readings)
         except BaseException as error:  # noqa: BLE001  (raised again in the main thread)
