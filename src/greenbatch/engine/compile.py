@@ -32,6 +32,7 @@ PLAIN = bool(config.DISABLE_JIT)
 """True when ``NUMBA_DISABLE_JIT=1``: the same functions run as plain Python."""
 
 _FOLDERS_KEPT = 4
+_PACKAGE = __package__.partition(".")[0]
 COMPILED = ("engine", "policies/compiled")
 """Folders with compiled functions."""
 
@@ -99,12 +100,13 @@ def machine_code(
     Args:
         function: the function.
         signature: compile for these types at once; otherwise at the first call.
-        cached: keep the machine code on disk.
+        cached: keep the machine code on disk if the function is this package's.
         small: inline the machine code into its callers, because a call would cost more than the work.
         allocates: the function creates arrays. Other functions do without reference counting, which would cost as much
             as their work; the caller keeps the state alive.
         checked: an index out of bounds raises IndexError instead of reading whatever is there.
     """
+    cached = cached and function.__module__.partition(".")[0] == _PACKAGE
     before = config.CACHE_DIR
     config.CACHE_DIR = str(cache_folder()) if cached and not PLAIN else before
     options: dict[str, Any] = {
@@ -156,9 +158,8 @@ def is_ours(kind: Any) -> bool:
     if isinstance(kind, tuple | list):
         return all(map(is_ours, kind))
     made = getattr(kind, "instance_class", None)
-    package = __package__.partition(".")[0]
     if made is not None and not made.__module__.startswith(
-        tuple(f"{package}.{each.replace('/', '.')}." for each in COMPILED)
+        tuple(f"{_PACKAGE}.{each.replace('/', '.')}." for each in COMPILED)
     ):
         return False
     return is_ours(kind.types) if isinstance(kind, numba.types.BaseTuple) else True

@@ -132,9 +132,13 @@ def next_event(s: State, wake_s: float) -> int:
 def next_instant(s: State, wake_s: float) -> int:
     """The next event or, under the ``per_instant`` rule, all events of the next instant.
 
-    Returns its kind, or COMPLETION if there were several, because the whole queue must then be considered.
+    Returns its kind, or COMPLETION if there were several or the machine changes as well: then the whole queue
+    must be considered.
     """
-    kind, c = next_event(s, wake_s), s.clock
+    c, change_s = s.clock, next_change_s(s.machine, s.clock.now_s)
+    kind = next_event(s, wake_s)
+    if kind == ARRIVAL and c.now_s >= change_s:
+        kind = COMPLETION
     if s.rules.per_instant and kind != NOTHING:
         while min(next_arrival_s(s.jobs, s.arrivals, c), next_completion_s(s.ending, c)) <= c.now_s:
             next_event(s, np.inf)
