@@ -264,7 +264,8 @@ def test_machine_code_for_parts_elsewhere_is_never_kept() -> None:
     jobs = workload([Job(0.0, 60.0, 60.0, 1, 90.0)])
     outcome = run("fcfs+easy", jobs, nightly(), SUN)
     books(outcome)
-    run("fcfs+easy", jobs, Cluster.pooled(8), SUN)
+    own = run("fcfs+easy", jobs, Cluster.pooled(8), Site(name="p", step_s=HOUR_S, sources_w=SUN.sources_w, repeat=True))
+    assert own.start_s.tolist() == outcome.start_s.tolist()
     files = list(cache_folder().rglob("*"))
     kept = {name: [file for file in files if file.is_file() and name in file.read_bytes()] for name in FOUND}
     assert kept[b"Supplied"], "what is kept can be searched"
