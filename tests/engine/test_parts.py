@@ -20,7 +20,7 @@ from plain import Job
 from greenbatch.cluster import Cluster
 from greenbatch.energy import Site
 from greenbatch.engine.accounts import books
-from greenbatch.engine.compile import PLAIN, cache_folder, compiled_small
+from greenbatch.engine.compile import cache_folder, compiled_small
 from greenbatch.engine.interface import Start
 from greenbatch.engine.machine.protocol import fits, give, machine_of, next_change_s, take
 from greenbatch.engine.outcome import Outcome
@@ -221,7 +221,6 @@ def test_a_submission_at_dawn_does_not_hide_it(name: str) -> None:
 
 
 @pytest.mark.plain
-@pytest.mark.skipif(not PLAIN, reason="compiling a driver of parts that are never kept takes long")
 @pytest.mark.parametrize("name", ["fcfs+easy", "fcfs+easy-schedgym", "f2+green"])
 def test_such_a_machine_is_also_driven_from_views(name: str) -> None:
     """The driver makes the machine from the cluster. A job is submitted at every dawn."""
