@@ -1,11 +1,11 @@
 #!/bin/sh
 # The whole test suite with coverage. Usage: sh tests/run.sh DIR_OF_PYTHON
-# Compiled functions are invisible to a coverage tool, so small cases of them run once more as plain Python.
+# Compiled functions are invisible to a coverage tool, so small cases of them run a second time as plain Python.
 set -eu
 bin=$1
 export COVERAGE_FILE="${COVERAGE_FILE:-.coverage}"
 "$bin/coverage" erase
-"$bin/coverage" run -m pytest -m "not plain" "${PYTEST_ARGS:--q}"
+"$bin/coverage" run -m pytest "${PYTEST_ARGS:--q}"
 NUMBA_DISABLE_JIT=1 "$bin/coverage" run -m pytest -q -m plain tests/engine tests/envs
 "$bin/coverage" combine -q
 "$bin/coverage" report
