@@ -188,7 +188,7 @@ def test_requests_do_not_shrink_on_a_faster_machine() -> None:
     """Whatever its speed, the lag's reference does all requested work."""
     jobs = workload([Job(600.0 * k, 1800.0, 3600.0, 3, 100.0) for k in range(5)])
     for speed in (0.5, 1.0, 2.0):
-        cluster = Cluster((NodeGroup(name="n", count=8, processors=1, idle_power_w=0.0, speed=speed),))
+        cluster = Cluster((NodeGroup(name="n", count=8, processors=1, static_power_w=0.0, speed=speed),))
         table = baseline_progress(jobs, cluster, Rules(), baseline_rule(jobs))
         assert table[-1, 1] == pytest.approx((jobs.requested_time_s * jobs.processors).sum())
 

@@ -132,8 +132,8 @@ def shifted(site: Site, by_s: float) -> Site:
 @given(outcome=runs(("fcfs+easy", "sjf+conservative", "wfp3+none")))
 def test_machines_of_twice_the_speed_run_exact_jobs_in_half_the_time(outcome: Outcome) -> None:
     jobs, cluster = outcome.workload, outcome.cluster
-    fast = Cluster((NodeGroup(name="fast", count=1, processors=cluster.processors, idle_power_w=0.0, speed=2.0),))
-    slow = Cluster((NodeGroup(name="slow", count=1, processors=cluster.processors, idle_power_w=0.0),))
+    fast = Cluster((NodeGroup(name="fast", count=1, processors=cluster.processors, static_power_w=0.0, speed=2.0),))
+    slow = Cluster((NodeGroup(name="slow", count=1, processors=cluster.processors, static_power_w=0.0),))
     name = scheduler(outcome.scheduler)
     halved = jobs.with_columns(run_time_s=jobs.run_time_s / 2)
     faster = simulate(jobs, fast, None, outcome.rules, name)

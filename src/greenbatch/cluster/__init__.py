@@ -1,5 +1,5 @@
 """Machines: node groups, their processors, speed and power."""
 
-from greenbatch.cluster.machines import Cluster, NodeGroup
+from greenbatch.cluster.machines import Cluster, MemoryContention, NodeCluster, NodeGroup
 
-__all__ = ["Cluster", "NodeGroup"]
+__all__ = ["Cluster", "MemoryContention", "NodeCluster", "NodeGroup"]

@@ -1,12 +1,32 @@
-"""Machines as groups of equal nodes."""
+"""Machines as groups of equal nodes: a pool of processors, or nodes that jobs are placed on."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from math import ceil
-from typing import Self
+from dataclasses import dataclass, fields
+from math import ceil, inf
+from typing import Literal, Self, get_args
 
 from greenbatch.errors import InputError
+
+ContentionModel = Literal["none", "irmasim-v1", "repaired"]
+"""How jobs on one node slow each other down, see `NodeCluster.contention`."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MemoryContention:
+    """Constants of the memory-bandwidth contention of one node, in MB/s unless stated; see `engine.machine.rates`.
+
+    The defaults are those of IRMaSim's examples, fitted to a processor with four cores.
+    """
+
+    b: float = -1.85e-5
+    """Speed lost per MB/s above the saturation bandwidth, < 0. [s/MB]"""
+    c: float = 32_000.0
+    """Requested bandwidth of all tasks at which the memory saturates."""
+    da: float = 1.75
+    db: float = 2_000.0
+    dc: float = 50_000.0
+    dd: float = 6_000.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -18,29 +38,83 @@ class NodeGroup:
     """
 
     name: str
-    """Name of the group."""
+    """Name of the group; its nodes are called ``name0``, ``name1``, … unless ``node_names`` says otherwise."""
     count: int
     """Number of nodes, >= 1."""
     processors: int
     """Processors per node, >= 1."""
-    idle_power_w: float
-    """Power of one idle node, >= 0; nodes are always on. [W]"""
+    static_power_w: float
+    """Power of a node on which a job runs, without that of its busy processors and GPUs, >= 0. [W]"""
+    idle_fraction: float = 1.0
+    """Power of an idle node as a fraction of its static power, 0 to 1."""
     speed: float = 1.0
     """Work done per second relative to the trace's machine, > 0."""
+    gpus: int = 0
+    """GPUs per node, >= 0."""
+    memory_gb: float = inf
+    """Memory per node, > 0; infinite if it never limits jobs. [GB]"""
+    power_per_processor_w: float = 0.0
+    """Power of each busy processor of jobs whose own power is unknown, >= 0. [W]"""
+    power_per_gpu_w: float = 0.0
+    """Power of each busy GPU of jobs whose own power is unknown, >= 0. [W]"""
+    gflops_per_processor: float = 0.0
+    """Peak of one processor, 0 if unknown. [Gflop/s]"""
+    partitions: tuple[str, ...] = ()
+    """Partitions that the nodes belong to; none: jobs of every partition can use them."""
+    boot_s: float = 0.0
+    """Time to boot a node, >= 0. [s]"""
+    shutdown_s: float = 0.0
+    """Time to shut a node down, >= 0. [s]"""
+    boot_energy_j: float = 0.0
+    """Energy of one boot, >= 0. [J]"""
+    shutdown_energy_j: float = 0.0
+    """Energy of one shutdown, >= 0. [J]"""
+    min_on_s: float = 0.0
+    """Shortest time that a node stays on, >= 0. [s]"""
+    contention: MemoryContention = MemoryContention()
+    """Constants of the contention model, if the cluster has one."""
+    node_names: tuple[str, ...] = ()
+    """Names of the nodes, one each; derived from the name of the group if not given."""
+    source: str = ""
+    """Where the numbers are from, such as a SPECpower record."""
 
     def __post_init__(self) -> None:
-        for field, lowest in (("count", 1), ("processors", 1)):
-            if getattr(self, field) < lowest:
-                raise InputError(f"is {getattr(self, field)}", field=f"cluster.{field}", fix=f"it must be >= {lowest}")
-        if not 0 < self.speed < float("inf"):
-            raise InputError(f"is {self.speed}", field="cluster.speed", fix="it must be > 0")
-        if not 0 <= self.idle_power_w < float("inf"):
-            raise InputError(f"is {self.idle_power_w}", field="cluster.idle_power_w", fix="it must be >= 0")
+        lowest = {"count": 1, "processors": 1, "gpus": 0}
+        for field, bound in lowest.items():
+            if getattr(self, field) < bound:
+                self._refuse(field, f"it must be >= {bound}")
+        for each in fields(self):
+            if each.name.endswith(("_w", "_s", "_j")) and not 0 <= getattr(self, each.name) < inf:
+                self._refuse(each.name, "it must be >= 0")
+        if not 0 < self.speed < inf:
+            self._refuse("speed", "it must be > 0")
+        if not 0 <= self.idle_fraction <= 1:
+            self._refuse("idle_fraction", "it must be between 0 and 1")
+        if not self.memory_gb > 0:
+            self._refuse("memory_gb", "it must be > 0")
+        if not 0 <= self.gflops_per_processor < inf:
+            self._refuse("gflops_per_processor", "it must be >= 0")
+        if self.node_names and len(self.node_names) != self.count:
+            problem = f"has {len(self.node_names)} node names for {self.count} nodes"
+            raise InputError(problem, field="cluster.node_names", fix="name each node once")
+
+    def _refuse(self, field: str, fix: str) -> None:
+        raise InputError(f"is {getattr(self, field)}", field=f"cluster.{field}", fix=fix)
+
+    @property
+    def idle_power_w(self) -> float:
+        """Power of one idle node. [W]"""
+        return self.idle_fraction * self.static_power_w
+
+    @property
+    def nodes(self) -> tuple[str, ...]:
+        """The name of each node."""
+        return self.node_names or tuple(f"{self.name}{k}" for k in range(self.count))
 
 
 @dataclass(frozen=True, slots=True)
 class Cluster:
-    """A cluster as node groups."""
+    """A cluster as node groups, whose processors form one pool."""
 
     groups: tuple[NodeGroup, ...]
     """The groups of nodes; jobs use the processors of all groups as one pool."""
@@ -64,7 +138,7 @@ class Cluster:
         """
         speeds = {g.speed for g in self.groups}
         if len(speeds) != 1:
-            fix = "jobs are not placed on nodes yet: give all groups one speed"
+            fix = "give all groups one speed, or place jobs on nodes (NodeCluster)"
             raise InputError(f"groups of different speeds {sorted(speeds)}", field="cluster.speed", fix=fix)
         return speeds.pop()
 
@@ -87,4 +161,50 @@ class Cluster:
         if processors < 1 or processors_per_machine < 1:
             raise InputError(f"a cluster of {processors} processors", field="cluster.processors", fix="give at least 1")
         idle_w = ceil(processors / processors_per_machine) * idle_power_per_machine_w
-        return cls((NodeGroup(name="pool", count=1, processors=processors, idle_power_w=idle_w),))
+        return cls((NodeGroup(name="pool", count=1, processors=processors, static_power_w=idle_w),))
+
+
+@dataclass(frozen=True, slots=True)
+class NodeCluster(Cluster):
+    """A cluster whose jobs are placed on nodes.
+
+    What a job takes (columns of `Workload`):
+
+    - ``nodes`` = k: k different nodes, ``processors`` divided among them (the first ones get the remainder);
+    - ``nodes`` = -1: processors of any nodes; with GPUs, as few nodes as have enough of them;
+    - ``gpus``: GPUs of the job, divided among its nodes;
+    - ``requested_memory_kb``: memory per processor, on the node of the processor;
+    - ``partition``: only nodes of that partition, if the cluster has partitions;
+    - ``exclusive`` = 1: idle nodes, which nobody else can use meanwhile.
+
+    A job runs at the speed of its slowest node. Its power is its own if it is known, otherwise that of its processors
+    and GPUs; nodes add their static power while jobs run on them.
+
+    Raises:
+        InputError: an unknown contention model, or two groups or nodes of one name.
+    """
+
+    contention: ContentionModel = "none"
+    """``none``; ``irmasim-v1``: as published with paper 004, with its defect (contention vanishes at ten tasks);
+    ``repaired``: the same up to four tasks, and speed never rises with tasks or demand."""
+
+    def __post_init__(self) -> None:
+        if self.contention not in get_args(ContentionModel):
+            fix = "use " + " or ".join(get_args(ContentionModel))
+            raise InputError(f"is {self.contention!r}", field="cluster.contention", fix=fix)
+        if not self.groups:
+            raise InputError("has no nodes", field="cluster.groups", fix="give at least one group")
+        for kind, names in (("group", [g.name for g in self.groups]), ("node", self.node_names)):
+            if len(set(names)) < len(names):
+                twice = next(name for k, name in enumerate(names) if name in names[:k])
+                raise InputError(f"{kind} {twice!r} is listed twice", field="cluster.groups", fix="name each once")
+
+    @property
+    def node_names(self) -> tuple[str, ...]:
+        """The name of each node, in the order of the groups."""
+        return tuple(name for g in self.groups for name in g.nodes)
+
+    @property
+    def partitions(self) -> tuple[str, ...]:
+        """The names of all partitions, in order of first appearance."""
+        return tuple(dict.fromkeys(name for g in self.groups for name in g.partitions))

@@ -81,6 +81,16 @@ class Workload(Shown):
     """Status as in SWF: 0 failed, 1 completed, 5 canceled."""
     requested_memory_kb: Floats
     """Requested memory per processor. [kB]"""
+    nodes: Ints
+    """Requested nodes, on which the processors are divided; -1 for any number."""
+    gpus: Ints
+    """GPUs of the whole job, >= 0; -1 if unknown."""
+    exclusive: Ints
+    """1 if no other job may use its nodes; 0 or -1 otherwise."""
+    memory_volume_mb: Floats
+    """Data that each processor moves from and to memory during the run, for contention, >= 0. [MB]"""
+    requested_energy_j: Floats
+    """Energy that the user expects each processor to use, >= 0 (paper 004). [J]"""
     preceding_job: Ints
     """Job number of the job that had to end before this one was submitted; recorded only, not simulated."""
     think_time_s: Floats
@@ -96,6 +106,8 @@ class Workload(Shown):
     """Unix time of trace time 0, if known. [s]"""
     time_zone: str | None = None
     """IANA time zone of the site, if known."""
+    names: Mapping[str, Mapping[int, str]] = field(default_factory=dict)
+    """Column -> number -> name in the source, for columns that number names: user, group, queue, partition."""
     notes: tuple[Note, ...] = ()
     """What was repaired or dropped while reading."""
     sources: Mapping[str, str] = field(default_factory=dict)
@@ -215,19 +227,23 @@ RANGES: Mapping[str, tuple[float, bool]] = MappingProxyType(
         "processors": (1.0, False),
         "power_w": (0.0, False),
         "requested_memory_kb": (0.0, False),
+        "memory_volume_mb": (0.0, False),
+        "requested_energy_j": (0.0, False),
         "think_time_s": (0.0, False),
         "recorded_wait_s": (0.0, False),
     }
 )
 """Lowest value of a column, and whether the bound is exclusive."""
 
-MAY_BE_MISSING = frozenset({"power_w", "requested_memory_kb", "think_time_s", "recorded_wait_s"})
+MAY_BE_MISSING = frozenset(
+    {"power_w", "requested_memory_kb", "memory_volume_mb", "requested_energy_j", "think_time_s", "recorded_wait_s"}
+)
 """Columns with a lowest value that may also hold NaN."""
 
 
 def is_float(column: str) -> bool:
     """Whether a column holds floats (with NaN for missing) rather than integers (with -1)."""
-    return column.endswith(("_s", "_w", "_kb"))
+    return column.endswith(("_s", "_w", "_kb", "_mb", "_j"))
 
 
 def _column(name: str, values: Any, n: int) -> NDArray[Any]:
