@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import site_dump
 from greenbatch.errors import InputError
 from greenbatch.workload import Workload, read_sacct
 
@@ -89,33 +90,99 @@ def test_a_realistic_dump(dump):
     assert {n.what: n.first_line for n in w.notes}["job that never started dropped"] == 6
 
 
-def test_pooled_partitions_are_noted(dump):
-    two = dump(
-        DUMP.replace("|batch|high|CANCELLED", "|long|high|CANCELLED").replace(
-            "bob|chem|batch|normal", "bob|chem|gpu|normal"
-        )
-    )
-    assert counted(two)["jobs of 3 partitions run on one pool of processors"] == len(two) == 6
-    assert not [what for what in counted(dump(DUMP)) if "partition" in what]
-    assert len(dump(DUMP.replace("|batch|high|", "|long|high|"), strict=False)) == 6
+GIB_KB = 1024**3 / 1000
+
+
+def test_a_dump_of_four_partitions_with_gpus(dump):
+    w = dump(site_dump.dump(jobs=200), time_zone="UTC")
+    rows = [line.split("|") for line in site_dump.dump(jobs=200).splitlines()[1:]]
+    column = dict(zip(site_dump.FIELDS.split("|"), zip(*rows, strict=True), strict=True))
+    for ours, theirs in (("user", "User"), ("group", "Account"), ("queue", "QOS"), ("partition", "Partition")):
+        assert [w.names[ours][code] for code in getattr(w, ours)] == list(column[theirs])
+    assert w.nodes.tolist() == [int(nodes) for nodes in column["AllocNodes"]]
+    gpus = [int(tres.partition("gres/gpu=")[2] or -1) for tres in column["AllocTRES"]]
+    assert w.gpus.tolist() == gpus
+    assert max(gpus) > 4, "jobs on several nodes with GPUs"
+    memory_kb = [int(memory.removesuffix("G")) * GIB_KB for memory in column["ReqMem"]]
+    assert (w.requested_memory_kb * w.processors).tolist() == pytest.approx(memory_kb, rel=1e-12)
+    assert set(w.exclusive.tolist()) == {-1}
+    assert w.take(slice(3, 5)).names == w.names
 
 
 @pytest.mark.parametrize(
-    ("field", "texts", "ignored"),
+    ("field", "texts", "gpus"),
     [
-        ("AllocTRES", ("billing=4,cpu=4,gres/gpu=2,node=1", "cpu=4,mem=8G", "cpu=1,gres/gpu:a100=1,gres/gpu=1"), 2),
-        ("ReqTRES", ("cpu=4,gres/gpu=0", "cpu=4,gres/gpu:h100=8", ""), 1),
-        ("ReqGRES", ("gpu:2", "gres:gpu:1", "gpu:tesla:2,craynetwork:1"), 3),
-        ("AllocGRES", ("gpu:0", "PER_NODE:gpu:4", "craynetwork:2"), 1),
+        ("AllocTRES", ("billing=4,cpu=4,gres/gpu=2,node=1", "cpu=4,mem=8G", "cpu=1,gres/gpu:a100=1,gres/gpu=1"),
+         (2, -1, 1)),
+        ("ReqTRES", ("cpu=4,gres/gpu=0", "cpu=4,gres/gpu:h100=8", "gres/gpu:a=1,gres/gpu:b=2"), (0, 8, 3)),
+        ("ReqGRES", ("gpu:2", "gres:gpu:1", "gpu:tesla:2,craynetwork:1"), (4, 2, 4)),
+        ("AllocGRES", ("gpu:0", "gpu:4", "craynetwork:2"), (0, 4, -1)),
+    ],
+)  # fmt: skip
+def test_gpus(dump, field, texts, gpus):
+    rows = [f"{k}|0|2026-01-05T08:00:00|2026-01-05T08:00:00|60|4|2|{text}" for k, text in enumerate(texts, start=1)]
+    w = dump(table(*rows, fields=f"JobIDRaw|UID|Submit|Start|ElapsedRaw|AllocCPUS|AllocNodes|{field}"))
+    assert w.gpus.tolist() == list(gpus)
+    assert set(w.nodes) == {2}
+
+
+MB_KB = 1024**2 / 1000
+
+
+@pytest.mark.parametrize(
+    ("fields", "text", "per_processor_kb"),
+    [
+        ("ReqMem", "2Gc", 2048 * MB_KB),
+        ("ReqMem", "1000Mn", 1000 * MB_KB * 2 / 8),
+        ("ReqMem", "16G", 2048 * MB_KB),
+        ("ReqMem", "1.5T", 1.5 * 1024**2 / 8 * MB_KB),
+        ("ReqMem", "0n", np.nan),
+        ("ReqMem", "0", np.nan),
+        ("ReqMem", "", np.nan),
+        ("ReqMem", "4000", 500 * MB_KB),
+        ("AllocTRES", "billing=8,cpu=8,mem=4000M,node=2", 500 * MB_KB),
+        ("AllocTRES|ReqMem", "cpu=8,mem=62.50G|1Gc", 8000 * MB_KB),
+        ("AllocTRES|ReqMem", "cpu=8|1Gc", 1024 * MB_KB),
+        ("ReqTRES|ReqMem", "cpu=8,mem=8000M|1Gn", 1000 * MB_KB),
     ],
 )
-def test_ignored_gpus_are_counted(dump, field, texts, ignored):
-    rows = [f"{k}|0|2026-01-05T08:00:00|2026-01-05T08:00:00|60|4|{text}" for k, text in enumerate(texts, start=1)]
-    w = dump(table(*rows, fields=f"JobIDRaw|UID|Submit|Start|ElapsedRaw|AllocCPUS|{field}"), time_zone="UTC")
-    assert counted(w) == {
-        "requested time missing or unlimited, run time used": 3,
-        "GPUs of a job ignored: the machine has processors only": ignored,
-    }
+def test_memory_per_processor(dump, fields, text, per_processor_kb):
+    row = f"1|2026-01-05T08:00:00|2026-01-05T08:00:00|60|8|2|{text}"
+    w = dump(table(row, fields=f"JobIDRaw|Submit|Start|ElapsedRaw|AllocCPUS|NNodes|{fields}"))
+    assert w.requested_memory_kb[0] == pytest.approx(per_processor_kb, rel=1e-12, nan_ok=True)
+
+
+@pytest.mark.parametrize(
+    ("fields", "text", "nodes"),
+    [
+        ("NodeList", "node[001-004,7]", 5),
+        ("NodeList", "gpu1,rack[1-2]n[01-03],x", 8),
+        ("NodeList", "None assigned", -1),
+        ("NodeList", "", -1),
+        ("NNodes|NodeList", "3|node1", 3),
+        ("AllocNodes|ReqNodes", "0|4", -1),
+        ("ReqNodes", "4", 4),
+        ("AllocTRES", "cpu=8,node=2", 2),
+        ("AllocNodes", "9", -1),
+    ],
+)
+def test_nodes(dump, fields, text, nodes):
+    row = f"1|2026-01-05T08:00:00|2026-01-05T08:00:00|60|8|{text}"
+    w = dump(table(row, fields=f"JobIDRaw|Submit|Start|ElapsedRaw|AllocCPUS|{fields}"))
+    assert w.nodes.tolist() == [nodes]
+    assert counted(w).get("more nodes than processors, number of nodes ignored") == (1 if text == "9" else None)
+
+
+@pytest.mark.parametrize(
+    ("field", "text"),
+    [("NodeList", "node[001-"), ("NodeList", "node[4-1]"), ("NodeList", "a,,b"), ("ReqMem", "lots"), ("ReqMem", "4Gx")],
+)
+def test_broken_node_lists_and_memories_are_one_line(dump, field, text):
+    row = f"1|2026-01-05T08:00:00|2026-01-05T08:00:00|60|8|{text}"
+    with pytest.raises(InputError) as caught:
+        dump(table(row, fields=f"JobIDRaw|Submit|Start|ElapsedRaw|AllocCPUS|{field}"))
+    assert (caught.value.line, caught.value.field) == (2, field)
+    assert text in str(caught.value)
 
 
 def test_a_note_goes_with_the_column_that_it_tells_of(dump):

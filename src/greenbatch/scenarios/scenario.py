@@ -12,6 +12,7 @@ from greenbatch.cluster import Cluster
 from greenbatch.display import Shown, span_text
 from greenbatch.engine.rules import Rules
 from greenbatch.errors import InputError, did_you_mean
+from greenbatch.scenarios.pooled import ignored_requests
 from greenbatch.scenarios.toml import Place, overridden, read_toml
 
 if TYPE_CHECKING:
@@ -93,7 +94,8 @@ class Scenario(Shown):
     @property
     def notes(self) -> tuple[str, ...]:
         """What was repaired, dropped, filled in or assumed while reading the inputs."""
-        return (*map(str, self.workload.notes), *(self.site.notes if self.site is not None else ()))
+        of_jobs = (*self.workload.notes, *ignored_requests(self.workload, self.cluster))
+        return (*map(str, of_jobs), *(self.site.notes if self.site is not None else ()))
 
     def window(self, start: int = 0, jobs: int | None = None) -> Workload:
         """A window of consecutive jobs.

@@ -3,7 +3,7 @@
 Fields and formats: ``man sacct`` (Slurm 26.05) and ``src/sacct/print.c``. The recommended command is::
 
     TZ=UTC sacct -a -X -D -P --noconvert -S 2026-01-01 -E 2026-02-01 -o JobIDRaw,JobID,User,Account,Partition,QOS,\
-State,Submit,Eligible,Start,End,ElapsedRaw,TimelimitRaw,ReqCPUS,AllocCPUS,AllocTRES,ConsumedEnergyRaw
+State,Submit,Eligible,Start,End,ElapsedRaw,TimelimitRaw,ReqCPUS,AllocCPUS,AllocNodes,ReqMem,AllocTRES,ConsumedEnergyRaw
 """
 
 from __future__ import annotations
@@ -67,7 +67,10 @@ class _Jobs:
     allocated: Floats
     processors: Floats
     energy_j: Floats
+    nodes: Floats
     gpus: Floats
+    memory_kb: Floats
+    """Memory of the whole job."""
     user: NDArray[np.int64]
     group: NDArray[np.int64]
     partition: NDArray[np.int64]
@@ -87,7 +90,10 @@ def read_sacct(
     the allocated, else the requested ones. Steps are skipped, the components of a heterogeneous job are merged into
     one job, and only the last run of a requeued job is kept. Power is ConsumedEnergyRaw / run time if recorded; Slurm
     measures whole nodes, idle power included. Accounts become groups and QOS become queues, numbered by first
-    appearance. Partitions share one pool of processors, and GPUs are ignored; notes count the jobs affected.
+    appearance; ``names`` keeps their names. Nodes are AllocNodes, NNodes or ReqNodes, else the ``node=`` of AllocTRES,
+    else those in NodeList; GPUs are those of AllocTRES or ReqTRES, else of AllocGRES, else ReqGRES x nodes. Memory is
+    the ``mem=`` of AllocTRES or ReqTRES, else ReqMem, divided among the processors. A dump does not record which jobs
+    used their nodes exclusively.
 
     Args:
         path: the dump.
@@ -108,7 +114,8 @@ def read_sacct(
     tz = None if time_zone is None else zone(time_zone)
     content, sha256 = read_bytes(path)
     ledger = Ledger(path, strict)
-    raw = _raw(content, path, ledger)
+    numbering: dict[str, dict[str, int]] = {name: {} for name in _NAMES}
+    raw = _raw(content, path, numbering, ledger)
     del content
     fixed = tz is not None or not any(raw[f"{name} local"].any() for name in _TIMES)
     if not fixed:
@@ -130,14 +137,23 @@ def read_sacct(
         machine_processors=processors,
         unix_start_s=origin_s if fixed else None,
         time_zone=time_zone,
+        names=_names(numbering),
         notes=tuple(ledger.notes),
         sources={path.name: sha256},
     )
 
 
-def _raw(content: bytes, path: Path, ledger: Ledger) -> dict[str, NDArray[Any]]:
-    """The dump's fields as numbers, shape (n,) each; times are not converted yet."""
-    numbering: dict[str, dict[str, int]] = {name: {} for name in _NAMES}
+def _raw(
+    content: bytes, path: Path, numbering: dict[str, dict[str, int]], ledger: Ledger
+) -> dict[str, NDArray[Any]]:  # fmt: skip
+    """The dump's fields as numbers, shape (n,) each; times are not converted yet.
+
+    Args:
+        content: the file.
+        path: its path, for messages.
+        numbering: output; name -> number of each column in `_NAMES`.
+        ledger: takes the notes.
+    """
     parts, steps, headers, header_line = [], [], [], 1
     for block in sacct_text.blocks(content, path):
         header_line = block.header_line
@@ -153,6 +169,12 @@ def _raw(content: bytes, path: Path, ledger: Ledger) -> dict[str, NDArray[Any]]:
         fix = "run sacct with -X, over a period with jobs"
         raise InputError("has no jobs", file=path, line=header_line, field="JobID", fix=fix)
     return raw
+
+
+def _names(numbering: dict[str, dict[str, int]]) -> dict[str, dict[int, str]]:
+    """Column -> number -> name, for the columns that name anything."""
+    named = {column: {code: name for name, code in codes.items() if name} for column, codes in numbering.items()}
+    return {column: table for column, table in named.items() if table}
 
 
 def _numbers(dump: Dump, numbering: dict[str, dict[str, int]]) -> dict[str, NDArray[Any]]:
@@ -206,19 +228,38 @@ def _minutes(dump: Dump, name: str) -> Floats:
     return sacct_text.counts(dump, name) * 60
 
 
+def _gpus_per_node(dump: Dump, name: str) -> Floats:
+    return sacct_text.gpus(dump, name) * np.fmax(_first(dump, _NODES), 1)
+
+
+def _memory_of(per: str) -> Callable[[Dump, str], Floats]:
+    return lambda dump, name: sacct_text.memories_kb(dump, name, per)
+
+
 _TIMES = ("Submit", "Eligible", "Start", "End")
 _NAMES = {"user": ("User", "UID"), "group": ("Account", "Group", "GID"), "partition": ("Partition",), "queue": ("QOS",)}
 _ALLOCATED: Readers = (
     ("AllocCPUS", sacct_text.counts), ("NCPUS", sacct_text.counts), ("AllocTRES", sacct_text.tres_processors),
 )  # fmt: skip
 _REQUESTED: Readers = (("ReqCPUS", sacct_text.counts), ("ReqTRES", sacct_text.tres_processors))
-_GPUS: Readers = tuple((name, sacct_text.gpus) for name in ("AllocTRES", "ReqTRES", "AllocGRES", "ReqGRES"))
+_NODES: Readers = (
+    *((name, sacct_text.counts) for name in ("AllocNodes", "NNodes", "ReqNodes")),
+    ("AllocTRES", sacct_text.tres_nodes), ("NodeList", sacct_text.node_counts),
+)  # fmt: skip
+_GPUS: Readers = (
+    *((name, sacct_text.gpus) for name in ("AllocTRES", "ReqTRES", "AllocGRES")), ("ReqGRES", _gpus_per_node),
+)  # fmt: skip
+_MEMORY: Readers = tuple((name, sacct_text.tres_memory_kb) for name in ("AllocTRES", "ReqTRES"))
 _NUMBERS: dict[str, Readers] = {
     "elapsed_s": (("ElapsedRaw", sacct_text.counts), ("Elapsed", sacct_text.durations)),
     "limit_s": (("TimelimitRaw", _minutes), ("Timelimit", sacct_text.durations)),
     "allocated": _ALLOCATED,
     "requested": _REQUESTED,
+    "nodes": _NODES,
     "gpus": _GPUS,
+    "memory_kb": (*_MEMORY, ("ReqMem", _memory_of(""))),
+    "memory_per_node_kb": (("ReqMem", _memory_of("n")),),
+    "memory_per_processor_kb": (("ReqMem", _memory_of("c")),),
     "energy_j": (("ConsumedEnergyRaw", sacct_text.energies), ("ConsumedEnergy", sacct_text.energies)),
 }
 
@@ -226,10 +267,14 @@ _NUMBERS: dict[str, Readers] = {
 def _jobs(raw: dict[str, NDArray[Any]], tz: ZoneInfo | None, ledger: Ledger) -> _Jobs:
     submit_s, start_s, run_s = _resolved(raw, tz, ledger)
     allocated = np.nan_to_num(raw["allocated"])
+    processors = np.where(allocated > 0, allocated, np.nan_to_num(raw["requested"]))
+    nodes = np.where(raw["nodes"] > 0, raw["nodes"], np.nan)
+    divided_kb = np.fmax(raw["memory_per_node_kb"] * np.fmax(nodes, 1), raw["memory_per_processor_kb"] * processors)
     same = ("line", "key", "leader", "number", "status", "unfinished", "limit_s", "energy_j", "gpus", *_NAMES)
     return _Jobs(
         trace_row=np.arange(len(submit_s)), submit_s=submit_s, start_s=start_s, run_s=run_s, allocated=allocated,
-        processors=np.where(allocated > 0, allocated, np.nan_to_num(raw["requested"])),
+        processors=processors, nodes=nodes,
+        memory_kb=np.where(np.isnan(raw["memory_kb"]), divided_kb, raw["memory_kb"]),
         **{name: raw[name] for name in same},
     )  # fmt: skip
 
@@ -295,7 +340,11 @@ def _merged(jobs: _Jobs, ledger: Ledger) -> _Jobs:
     whole = jobs.take(first)
     whole.processors = np.add.reduceat(jobs.processors, first)
     whole.energy_j = np.add.reduceat(jobs.energy_j, first)  # unknown if unknown for any component
-    whole.gpus = np.fmax.reduceat(jobs.gpus, first)
+    whole.nodes = np.add.reduceat(jobs.nodes, first)
+    whole.gpus = np.where(
+        np.isnan(np.fmax.reduceat(jobs.gpus, first)), np.nan, np.add.reduceat(np.nan_to_num(jobs.gpus), first)
+    )
+    whole.memory_kb = np.add.reduceat(jobs.memory_kb, first)
     whole.run_s = np.maximum.reduceat(jobs.run_s, first)
     whole.limit_s = np.maximum.reduceat(jobs.limit_s, first)
     whole.submit_s = np.maximum.reduceat(jobs.submit_s, first)
@@ -311,14 +360,14 @@ def _columns(jobs: _Jobs, origin_s: float, ledger: Ledger) -> dict[str, Any]:
     measured = np.isfinite(jobs.energy_j)
     ledger.fact("power from measured energy, idle power of the job's nodes included", jobs.line[measured],
                 about="power_w")  # fmt: skip
-    partitions = len(np.unique(jobs.partition[jobs.partition > 0]))
-    if partitions > 1:
-        ledger.fact(f"jobs of {partitions} partitions run on one pool of processors", jobs.line)
-    ledger.fact("GPUs of a job ignored: the machine has processors only", jobs.line[jobs.gpus > 0])
+    crowded = jobs.nodes > jobs.processors
+    ledger.fact("more nodes than processors, number of nodes ignored", jobs.line[crowded])
+    nodes = np.where(crowded | np.isnan(jobs.nodes), -1, jobs.nodes)
     return {
         "job_id": _job_ids(jobs, ledger), "submit_s": jobs.submit_s - origin_s, "run_time_s": jobs.run_s,
         "requested_time_s": requested_s, "processors": jobs.processors, "power_w": jobs.energy_j / jobs.run_s,
-        "user": jobs.user, "group": jobs.group, "queue": jobs.queue, "partition": jobs.partition,
+        "user": jobs.user, "group": jobs.group, "queue": jobs.queue, "partition": jobs.partition, "nodes": nodes,
+        "gpus": np.where(np.isnan(jobs.gpus), -1, jobs.gpus), "requested_memory_kb": jobs.memory_kb / jobs.processors,
         "status": jobs.status, "recorded_wait_s": np.where(wait_s < 0, np.nan, wait_s), "trace_row": jobs.trace_row,
     }  # fmt: skip
 

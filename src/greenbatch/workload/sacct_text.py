@@ -26,8 +26,16 @@ _EPOCH = re.compile(r"\d{1,11}", re.ASCII)
 _COUNT = re.compile(r"\d+", re.ASCII)
 _SCALED = re.compile(r"(\d+(?:\.\d+)?)([KMGTP]?)", re.ASCII)
 _SCALE = {"": 1.0, "K": 1e3, "M": 1e6, "G": 1e9, "T": 1e12, "P": 1e15}
-_GPU = re.compile(r"(?:^|[,/:])gpu(?::[A-Za-z][^=:,]*)?[=:](\d+)", re.ASCII)
+_GPU = re.compile(r"(?:^|[,/:])gpu(:[A-Za-z][^=:,]*)?[=:](\d+)", re.ASCII)
 _TRES_CPU = re.compile(r"(?:^|,)cpu=(\d+)(?:,|$)", re.ASCII)
+_TRES_NODE = re.compile(r"(?:^|,)node=(\d+)(?:,|$)", re.ASCII)
+_TRES_MEMORY = re.compile(r"(?:^|,)mem=(\d+(?:\.\d+)?)([KMGTP]?)(?:,|$)", re.ASCII)
+_MEMORY = re.compile(r"(\d+(?:\.\d+)?)([KMGTP]?)([cn]?)", re.ASCII)
+_MEMORY_KB = {"K": 1.024, "": 1.024 * 1024, "M": 1.024 * 1024, "G": 1.024 * 1024**2, "T": 1.024 * 1024**3,
+              "P": 1.024 * 1024**4}  # fmt: skip
+"""Slurm's units of memory, powers of 1024 bytes, in kB of 1000; a number without a unit counts megabytes."""
+_HOSTS = re.compile(r"(?:[^,\[\]]|\[[^\[\]]*\])+", re.ASCII)
+_BRACKETS = re.compile(r"\[([^\[\]]*)\]", re.ASCII)
 
 _NO_VALUE = 2.0**63
 """Slurm's markers for "not set" (NO_VAL64, INFINITE64) lie above this."""
@@ -187,9 +195,41 @@ def tres_processors(dump: Dump, name: str) -> Floats:
     return _each(dump, name, lambda text: float(m[1]) if (m := _TRES_CPU.search(text)) else np.nan, "")
 
 
+def tres_nodes(dump: Dump, name: str) -> Floats:
+    """The ``node=`` entry of a TRES list; NaN if missing."""
+    return _each(dump, name, lambda text: float(m[1]) if (m := _TRES_NODE.search(text)) else np.nan, "")
+
+
+def tres_memory_kb(dump: Dump, name: str) -> Floats:
+    """The ``mem=`` entry of a TRES list, of the whole job [kB]; NaN if missing."""
+    return _each(
+        dump, name, lambda text: float(m[1]) * _MEMORY_KB[m[2]] if (m := _TRES_MEMORY.search(text)) else np.nan, ""
+    )
+
+
 def gpus(dump: Dump, name: str) -> Floats:
-    """GPUs in a TRES or GRES list (``gres/gpu=2``, ``gres/gpu:a100=2``, ``gpu:2``); NaN if missing."""
-    return _each(dump, name, lambda text: max((float(n) for n in _GPU.findall(text)), default=np.nan), "")
+    """GPUs in a TRES or GRES list (``gres/gpu=2``, ``gres/gpu:a100=2``, ``gpu:2``); NaN if missing.
+
+    An entry without a type counts all GPUs; if there is none, those of all types are added up.
+    """
+    return _each(dump, name, _gpus, "")
+
+
+def memories_kb(dump: Dump, name: str, per: str) -> Floats:
+    """ReqMem [kB] of rows with the suffix ``per``; NaN for others, and for 0, which asks for whole nodes.
+
+    Args:
+        dump: the rows.
+        name: the field.
+        per: ``c`` for memory per processor (``2Gc``), ``n`` for memory per node (``8Gn``), both until Slurm 21.08; no
+            suffix for memory of the whole job.
+    """
+    return _each(dump, name, lambda text: _memory_kb(text, per), "write memory such as 4000M, 2Gc or 16Gn")
+
+
+def node_counts(dump: Dump, name: str) -> Floats:
+    """Number of nodes in a node list (``gpu1,node[001-004,7]``); NaN if there is none."""
+    return _each(dump, name, _node_count, "write node names, with ranges in brackets")
 
 
 def energies(dump: Dump, name: str) -> Floats:
@@ -251,6 +291,43 @@ def _count(text: str) -> float:
         raise ValueError
     value = float(text)
     return value if value < 2.0**53 else float("nan")
+
+
+def _gpus(text: str) -> float:
+    found = [(kind, float(count)) for kind, count in _GPU.findall(text)]
+    if not found:
+        return float("nan")
+    return max((count for kind, count in found if not kind), default=sum(count for _, count in found))
+
+
+def _memory_kb(text: str, per: str) -> float:
+    if text in _NO_STAMP:
+        return float("nan")
+    match = _MEMORY.fullmatch(text)
+    if not match:
+        raise ValueError
+    amount_kb = float(match[1]) * _MEMORY_KB[match[2]]
+    return amount_kb if match[3] == per and amount_kb > 0 else float("nan")
+
+
+def _node_count(text: str) -> float:
+    if text in _NO_STAMP or text == "None assigned":
+        return float("nan")
+    hosts: list[str] = _HOSTS.findall(text)
+    if ",".join(hosts) != text:
+        raise ValueError
+    return float(sum(_expanded(host) for host in hosts))
+
+
+def _expanded(host: str) -> int:
+    """Number of nodes that one name with brackets stands for: the product of the lengths of its lists."""
+    count = 1
+    for numbers in _BRACKETS.findall(host):
+        spans = [part.partition("-") for part in numbers.split(",")]
+        count *= sum(int(last or first) - int(first) + 1 for first, _, last in spans)
+    if count < 1:
+        raise ValueError
+    return count
 
 
 def _energy(text: str) -> float:
