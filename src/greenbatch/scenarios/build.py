@@ -163,11 +163,13 @@ def _generated(section: Generator) -> Workload:
 def _powered(workload: Workload, section: WorkloadSection, origin: Origin) -> Workload:
     import numpy as np
 
-    from greenbatch.workload import Note, per_processor_power, power_list
+    from greenbatch.workload import Note, measured_power, per_processor_power, power_list
 
     power = section.power
     if power.kind == "trace":
         return workload
+    if power.kind == "measured":
+        return measured_power(workload)
     if power.kind == "none":
         used, powered = "jobs have no power", workload.with_columns(power_w=np.full(len(workload), np.nan))
     elif power.kind == "per-processor":

@@ -81,6 +81,12 @@ class TracePower(Section):
     kind: Literal["trace"]
 
 
+class MeasuredPower(Section):
+    """Job power recorded in the trace; missing values estimated from measured jobs: see ``workload.measured_power``."""
+
+    kind: Literal["measured"]
+
+
 class PerProcessorPower(Section):
     """Processors x a random integer [W], uniform and seeded (GAS-MARL Eq. 16)."""
 
@@ -108,7 +114,7 @@ class ListPower(Section):
         return self
 
 
-Power = Annotated[NoPower | TracePower | PerProcessorPower | ListPower, Field(discriminator="kind")]
+Power = Annotated[NoPower | TracePower | MeasuredPower | PerProcessorPower | ListPower, Field(discriminator="kind")]
 
 
 class WorkloadSection(Section):

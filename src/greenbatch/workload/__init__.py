@@ -1,6 +1,7 @@
 """Workloads: trace readers, synthetic models, and job power for traces without it. Everything returns a `Workload`."""
 
 from greenbatch.workload.assignment import per_processor_power, power_list
+from greenbatch.workload.measured_power import measured_power
 from greenbatch.workload.readers import read_workload
 from greenbatch.workload.reshape import scale_gaps, shift_to_origin, tile
 from greenbatch.workload.sacct import read_sacct
@@ -21,6 +22,7 @@ __all__ = [
     "for_machine",
     "jann",
     "lublin",
+    "measured_power",
     "per_processor_power",
     "power_list",
     "read_sacct",

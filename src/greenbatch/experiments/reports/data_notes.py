@@ -6,8 +6,9 @@ import re
 from collections.abc import Iterable, Sequence
 
 CHANGING = re.compile(
-    r"GPUs of a job ignored|partitions run on one pool|negative values set to zero|run time set to"
-    r"|job (larger than|with|without) [^:]*dropped|recorded power replaced|idle power of the job's nodes included"
+    r"GPUs of a job ignored|exclusive use of nodes ignored|partitions run on one pool|negative values set to zero"
+    r"|run time set to|job (larger than|with|without) [^:]*dropped|recorded power replaced|missing power filled in"
+    r"|error of power estimated|idle power of the job's nodes included"
 )
 """Notes that say that the jobs, the machine or the power simulated are not those of the file."""
 
