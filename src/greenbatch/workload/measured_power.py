@@ -60,11 +60,12 @@ _BASES = ("of the same user", "of about the same size", "of the whole trace")
 def _estimates(workload: Workload, known: NDArray[np.bool_], wanted: NDArray[np.bool_]) -> tuple[Floats, Ints]:
     """Power of the wanted jobs estimated from the known ones [W], and which of `_BASES` each comes from."""
     work_s = workload.run_time_s * workload.processors
-    energy_j = np.where(known, workload.power_w * workload.run_time_s, 0.0)
+    energy_j: Floats = np.where(known, workload.power_w * workload.run_time_s, 0.0)
     total_w = energy_j.sum() / work_s[known].sum()
-    per_processor_w = np.full(len(workload), total_w)
-    basis = np.full(len(workload), 2)
-    for k, (group, named) in enumerate(((_size(workload), True), (workload.user, workload.user >= 0))):
+    per_processor_w: Floats = np.full(len(workload), total_w)
+    basis: Ints = np.full(len(workload), 2)
+    of_size, of_user = (_size(workload), np.ones(len(workload), dtype=bool)), (workload.user, workload.user >= 0)
+    for k, (group, named) in enumerate((of_size, of_user)):
         _, code = np.unique(group, return_inverse=True)
         jobs, joules, seconds = (
             np.bincount(code[known], weights[known], minlength=int(code.max()) + 1)[code]
