@@ -5,13 +5,16 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import MISSING, fields
 from functools import cache
 from inspect import signature
+from math import isfinite
 from typing import Any
 
 from texts import NOTHING, arguments, attributes, first_paragraph, markdown, table
 
 from greenbatch import energy, workload
+from greenbatch.cluster import MemoryContention, NodeGroup
 from greenbatch.engine.rules import Rules
 from greenbatch.metrics import Cut
 from greenbatch.scenarios.schema import ScenarioFile
@@ -27,6 +30,9 @@ PLAIN = {
 }
 """Keys whose meaning no docstring states, or states for programmers only (those with the name of their table)."""
 
+_NODE_NAMES = "Names of the nodes as a Slurm node list, such as `cn[001-128]`; it also gives the count."
+_GROUP = {f.name: f.default for f in fields(NodeGroup) if f.default is MISSING or isinstance(f.default, (int, float))}
+"""Numbers of a node group that are not given."""
 _SHARED = ("name", "file", "dataset")
 """Keys of every source."""
 
@@ -88,7 +94,7 @@ def _described(header: str, title: str, node: Node) -> str:
 
 def _table(title: str, node: Node, *, only: Sequence[str]) -> str:
     rows = [
-        (f"`{key}`", _type(prop), _default(key, prop, node), _meaning(title, key, prop))
+        (f"`{key}`", _type(prop), _default(title, key, prop, node), _meaning(title, key, prop))
         for key, prop in node["properties"].items()
         if key in only and "const" not in prop and not any(_tables(prop))
     ]
@@ -109,6 +115,8 @@ def _tables(node: Node) -> Iterator[tuple[str, bool]]:
 def _meanings() -> dict[str, dict[str, str]]:
     """Name in the schema -> key -> meaning, where the code that takes the key documents it."""
     found = {
+        "GroupSection": {**attributes(NodeGroup), "node_names": _NODE_NAMES},
+        "ContentionSection": attributes(MemoryContention),
         "CutSection": attributes(Cut),
         "RulesSection": attributes(Rules),
         "ClimateSection": attributes(energy.Climate),
@@ -150,8 +158,12 @@ def _type(node: Node) -> str:
     return words.get(node["type"], node["type"]) + bound
 
 
-def _default(key: str, prop: Node, node: Node) -> str:
+def _default(title: str, key: str, prop: Node, node: Node) -> str:
     if key in node.get("required", ()):
         return "required"
     value = prop.get("default")
+    if title == "GroupSection" and key in _GROUP and _GROUP[key] is MISSING:
+        return "required unless the type or file states it"
+    if title == "GroupSection" and key in _GROUP and isfinite(_GROUP[key]):
+        value = _GROUP[key]
     return NOTHING if value is None else f"`{json.dumps(value)}`"

@@ -20,6 +20,7 @@ VERBS: dict[str, str] = {
     "schedulers": "List policies, backfillings and models by name.",
     "reproduce": "Compute a paper's tables and compare them with the published figures.",
     "scenario": "List, show and describe scenarios.",
+    "cluster": "List node types, and show the cluster that a file describes.",
     "data": "List, download and locate data files.",
 }
 """Verb -> help line. Verb ``v`` is the function or app ``v`` of module ``greenbatch.cli.v``, loaded when it is used."""

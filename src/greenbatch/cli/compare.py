@@ -32,6 +32,7 @@ def compare(
     starts: str | None = None,
     whole: Switch = False,
     trace: str | None = None,
+    cluster: str | None = None,
     processors: Positive = None,
     workers: Positive = None,
     json: Switch = False,
@@ -63,8 +64,10 @@ def compare(
         Take the whole trace as one window.
     trace
         Jobs to use instead of the scenario's: a file, or a name in greenbatch data list.
+    cluster
+        Nodes to use instead of the scenario's machine: a platform JSON or node groups in TOML.
     processors
-        Machine size, instead of the scenario's.
+        Size of a pool of processors, instead of the scenario's machine size.
     workers
         Processes that simulate windows; by default one per processor if the work is long. Results do not change.
     json
@@ -87,8 +90,8 @@ def compare(
     run_comparison(
         out, scenario, schedulers=schedulers, baseline=baseline, windows=windows, jobs=jobs, seed=seed,
         starts=None if starts is None else [whole_number(text, "--starts", 0) for text in items(starts, "--starts")],
-        whole=whole, trace=trace, processors=processors, workers=workers, json=json, resume=resume, strict=strict,
-        force=force,
+        whole=whole, trace=trace, cluster=cluster, processors=processors, workers=workers, json=json, resume=resume,
+        strict=strict, force=force,
     )  # fmt: skip
 
 
@@ -104,6 +107,7 @@ def run_comparison(
     starts: Sequence[int] | None = None,
     whole: bool = False,
     trace: str | None = None,
+    cluster: str | None = None,
     processors: int | None = None,
     workers: int | None = None,
     json: bool = False,
@@ -131,7 +135,7 @@ def run_comparison(
         problem = "keep and replace an earlier comparison"
         raise InputError(problem, field="--resume and --force", fix="give one or the other")
     with nullcontext() if out is None else result_folder(out, force=force or resume) as folder:
-        question = load_scenario(scenario, trace=trace, processors=processors, strict=strict)
+        question = load_scenario(scenario, trace=trace, cluster=cluster, processors=processors, strict=strict)
         own = question.evaluation
         names = own.schedulers if schedulers is None else tuple(split_schedulers(schedulers))
         first, length = choose_windows(question, starts=starts, windows=windows, jobs=jobs, seed=seed, whole=whole)
@@ -146,7 +150,7 @@ def run_comparison(
             )
             done, total = len(comparison.starts), len(first)
             partial = (f"{done} of {total} windows; interrupted",) if done < total else ()
-            borrowed = borrowed_machine(question, scenario, trace)
+            borrowed = borrowed_machine(question, scenario, None if cluster else trace)
             other = mismatch_lines(comparison.example.get(base))
             comparison = replace(comparison, warnings=(*partial, *borrowed, *other, *comparison.warnings))
             drawn = True  # or not requested

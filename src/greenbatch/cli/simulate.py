@@ -25,6 +25,7 @@ def simulate(
     out: Path,
     scenario: str = "default",
     trace: str | None = None,
+    cluster: str | None = None,
     processors: Positive = None,
     start: Natural = None,
     jobs: Positive = None,
@@ -43,8 +44,10 @@ def simulate(
         A shipped scenario (greenbatch scenario list) or a TOML file.
     trace
         Jobs to use instead of the scenario's: a file, or a name in greenbatch data list.
+    cluster
+        Nodes to use instead of the scenario's machine: a platform JSON or node groups in TOML.
     processors
-        Machine size, instead of the scenario's.
+        Size of a pool of processors, instead of the scenario's machine size.
     start
         First job of the window: 0-based index after filtering, in order of job id.
     jobs
@@ -66,14 +69,14 @@ def simulate(
         from greenbatch import schedulers
 
         rule = schedulers.scheduler(scheduler)
-        question = load_scenario(scenario, trace=trace, processors=processors, strict=strict)
+        question = load_scenario(scenario, trace=trace, cluster=cluster, processors=processors, strict=strict)
         window = question.window(start or 0, jobs)
         from greenbatch.engine.simulate import simulate as run
         from greenbatch.experiments.reports.cautions import killed_lines, recorded_wait_notes
         from greenbatch.experiments.running.model_warnings import model_warnings
 
         warnings = [
-            *borrowed_machine(question, scenario, trace),
+            *borrowed_machine(question, scenario, None if cluster else trace),
             *model_warnings({scheduler: rule}, question, [start or 0], len(window)),
         ]
 

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields
 from math import ceil, inf
 from typing import Literal, Self, get_args
 
+from greenbatch.cluster.priority import Priority
 from greenbatch.errors import InputError
 
 ContentionModel = Literal["none", "irmasim-v1", "repaired"]
@@ -24,9 +27,13 @@ class MemoryContention:
     c: float = 32_000.0
     """Requested bandwidth of all tasks at which the memory saturates."""
     da: float = 1.75
+    """With n further tasks, the speed begins to fall at a demand of (da - n) x db."""
     db: float = 2_000.0
+    """See ``da``."""
     dc: float = 50_000.0
+    """With n further tasks, it falls over a width of dc - n x dd."""
     dd: float = 6_000.0
+    """See ``dc``."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -80,9 +87,9 @@ class NodeGroup:
 
     def __post_init__(self) -> None:
         lowest = {"count": 1, "processors": 1, "gpus": 0}
-        for field, bound in lowest.items():
-            if getattr(self, field) < bound:
-                self._refuse(field, f"it must be >= {bound}")
+        for name, bound in lowest.items():
+            if getattr(self, name) < bound:
+                self._refuse(name, f"it must be >= {bound}")
         for each in fields(self):
             if each.name.endswith(("_w", "_s", "_j")) and not 0 <= getattr(self, each.name) < inf:
                 self._refuse(each.name, "it must be >= 0")
@@ -98,8 +105,8 @@ class NodeGroup:
             problem = f"has {len(self.node_names)} node names for {self.count} nodes"
             raise InputError(problem, field="cluster.node_names", fix="name each node once")
 
-    def _refuse(self, field: str, fix: str) -> None:
-        raise InputError(f"is {getattr(self, field)}", field=f"cluster.{field}", fix=fix)
+    def _refuse(self, name: str, fix: str) -> None:
+        raise InputError(f"is {getattr(self, name)}", field=f"cluster.{name}", fix=fix)
 
     @property
     def idle_power_w(self) -> float:
@@ -128,6 +135,11 @@ class Cluster:
     def idle_power_w(self) -> float:
         """Power of the whole cluster when nothing runs. [W]"""
         return sum(g.count * g.idle_power_w for g in self.groups)
+
+    @property
+    def capacity(self) -> float:
+        """Work done per second by all processors: those of speed 1 count 1 each."""
+        return sum(g.count * g.processors * g.speed for g in self.groups)
 
     @property
     def speed(self) -> float:
@@ -187,6 +199,12 @@ class NodeCluster(Cluster):
     contention: ContentionModel = "none"
     """``none``; ``irmasim-v1``: as published with paper 004, with its defect (contention vanishes at ten tasks);
     ``repaired``: the same up to four tasks, and speed never rises with tasks or demand."""
+    priority: Priority | None = None
+    """Weights of the multifactor priority and the partitions, if the cluster was read from a ``slurm.conf``."""
+    notes: tuple[str, ...] = field(default=(), compare=False)
+    """What was assumed, or is unknown, in the file that the cluster was read from."""
+    sources: Mapping[str, str] = field(default_factory=dict, compare=False)
+    """File name -> SHA-256 of every input file."""
 
     def __post_init__(self) -> None:
         if self.contention not in get_args(ContentionModel):
@@ -196,7 +214,7 @@ class NodeCluster(Cluster):
             raise InputError("has no nodes", field="cluster.groups", fix="give at least one group")
         for kind, names in (("group", [g.name for g in self.groups]), ("node", self.node_names)):
             if len(set(names)) < len(names):
-                twice = next(name for k, name in enumerate(names) if name in names[:k])
+                twice = Counter(names).most_common(1)[0][0]
                 raise InputError(f"{kind} {twice!r} is listed twice", field="cluster.groups", fix="name each once")
 
     @property

@@ -2,66 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
-from dataclasses import dataclass, replace
-from pathlib import Path
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from greenbatch import data_catalog
 from greenbatch.cluster import Cluster
-from greenbatch.errors import DataMissing, InputError
-from greenbatch.scenarios.toml import Place, line_of
+from greenbatch.errors import InputError
+from greenbatch.scenarios.build_nodes import build_nodes
+from greenbatch.scenarios.origin import Origin
 
 if TYPE_CHECKING:
     from greenbatch.energy import Series, Site
-    from greenbatch.scenarios.schema import ClusterSection, Generator, ScenarioFile, WorkloadSection
+    from greenbatch.scenarios.cluster_schema import ClusterSection
+    from greenbatch.scenarios.schema import Generator, ScenarioFile, WorkloadSection
     from greenbatch.scenarios.section import Section
     from greenbatch.scenarios.site_schema import SeriesSite
     from greenbatch.workload import Workload
-
-
-@dataclass(frozen=True, slots=True)
-class Origin:
-    """The scenario file: the base of relative paths, and the file that errors name."""
-
-    file: Path
-    lines: Mapping[Place, int]
-    trace_folder: Path | None = None
-    """Base of a relative path to a trace that is not given in the file."""
-
-    @contextmanager
-    def blame(self, *place: str | int) -> Iterator[None]:
-        """Add the scenario file, a table in it and the table's line to errors that name no file (context manager)."""
-        try:
-            yield
-        except InputError as error:
-            if error.file is not None or type(error) is not InputError:
-                raise
-            table = ".".join(str(step) for step in place if isinstance(step, str))
-            inside = (error.field or "").rpartition(".")[2]
-            field = f"{table}.{inside}" if inside and inside != place[0] else table
-            line = line_of((*place, inside), self.lines)
-            raise InputError(error.problem, file=self.file, line=line, field=field, fix=error.fix) from None
-
-    def locate(self, file: str | None, dataset: str | None, *, trace: bool = False) -> Path:
-        """Path of a file that the scenario refers to, by path or as a known data file.
-
-        Raises:
-            InputError: the file does not exist.
-        """
-        if dataset is not None:
-            return data_catalog.find(dataset)
-        outside = trace and self.trace_folder is not None
-        folder = self.trace_folder if outside and self.trace_folder is not None else self.file.parent
-        path = folder / Path(file or "").expanduser()
-        try:
-            if path.exists():
-                return path
-        except OSError as error:
-            raise InputError(f"cannot be read: {error.strerror}", file=path, fix="check the path") from None
-        fix = "check the path" if outside else "check the path; it is relative to the scenario file"
-        raise DataMissing("no such file", file=path, fix=fix)
 
 
 def build_workload(section: WorkloadSection, origin: Origin, *, processors: int | None, strict: bool) -> Workload:
@@ -90,11 +45,13 @@ def build_workload(section: WorkloadSection, origin: Origin, *, processors: int 
 
 
 def build_cluster(section: ClusterSection, workload: Workload, origin: Origin) -> Cluster:
-    """The machine, with the size given by the scenario or the trace.
+    """The machine: a pool, with the size given by the scenario or the trace, or nodes.
 
     Raises:
-        InputError: neither gives a size.
+        InputError: a pool without a size, or nodes that cannot be used.
     """
+    if not section.pooled:
+        return build_nodes(section, origin)
     size = workload.machine_processors if section.processors == "trace" else section.processors
     if size is None:
         raise InputError(
@@ -140,7 +97,7 @@ def _trace(section: WorkloadSection, origin: Origin, processors: int | None, str
         fix = "give --trace FILE (in Python: trace=), or set workload.file in the scenario"
         raise InputError("the scenario names no trace", field="workload.file", fix=fix)
     return read_workload(
-        origin.locate(section.file, section.dataset, trace=True),
+        origin.locate(section.file, section.dataset, "workload"),
         strict=strict,
         processors=processors,
         limit=section.limit,

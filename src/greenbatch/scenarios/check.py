@@ -1,4 +1,4 @@
-"""Check raw TOML against `ScenarioFile`, and report all problems of a file at once, each with its line and a fix.
+"""Check raw TOML against a schema such as `ScenarioFile`, and report all problems at once, with lines and fixes.
 
 `problems` does the same for other schemas, such as presets and their training settings.
 """
@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from datetime import date
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from greenbatch.errors import InputError, did_you_mean
 from greenbatch.scenarios.toml import Place, line_of
@@ -16,8 +16,6 @@ from greenbatch.scenarios.toml import Place, line_of
 if TYPE_CHECKING:
     from pydantic import BaseModel, ValidationError
     from pydantic_core import ErrorDetails
-
-    from greenbatch.scenarios.schema import ScenarioFile
 
 _MOST_SHOWN = 5
 
@@ -39,11 +37,15 @@ _FIXES = {
 """Type of a pydantic error -> what the user can do."""
 
 
-def check(raw: Mapping[str, Any], *, file: str | Path, lines: Mapping[Place, int]) -> ScenarioFile:
-    """Check the content of a scenario file and fill in defaults.
+Checked = TypeVar("Checked", bound="BaseModel")
+
+
+def check(raw: Mapping[str, Any], schema: type[Checked], *, file: str | Path, lines: Mapping[Place, int]) -> Checked:
+    """Check the content of a file and fill in defaults.
 
     Args:
         raw: content of the file.
+        schema: `ScenarioFile`, or the schema of a part of it that stands in a file of its own.
         file: its name, for messages.
         lines: line of every key, from `read_toml`.
 
@@ -52,12 +54,10 @@ def check(raw: Mapping[str, Any], *, file: str | Path, lines: Mapping[Place, int
     """
     from pydantic import ValidationError
 
-    from greenbatch.scenarios.schema import ScenarioFile
-
     try:
-        return ScenarioFile.model_validate(raw)
+        return schema.model_validate(raw)
     except ValidationError as error:
-        found = problems(error, raw, ScenarioFile, file=file, lines=lines)
+        found = problems(error, raw, schema, file=file, lines=lines)
     raise found[0] if len(found) == 1 else _together(found, file)
 
 

@@ -54,7 +54,7 @@ def profile(scenario: Scenario) -> Profile:
     measured = scenario.site is not None and np.isfinite(peak_w) and peak_w > 0
     return Profile(
         processors=cluster.processors, jobs=len(jobs),
-        load=_rounded(work_s.sum() / (cluster.processors * cluster.speed * span_s)) if span_s > 0 else None,
+        load=_rounded(work_s.sum() / (cluster.capacity * span_s)) if span_s > 0 else None,
         median_run_time_s=_rounded(np.median(jobs.run_time_s)),
         short_jobs=_rounded((jobs.run_time_s < SHORT_S).mean()),
         median_request=_rounded(np.median(jobs.requested_time_s / jobs.run_time_s)),

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from greenbatch.arguments import file_path, whole_number
-from greenbatch.cluster import Cluster
+from greenbatch.cluster import Cluster, NodeCluster
 from greenbatch.display import Shown, span_text
 from greenbatch.engine.rules import Rules
 from greenbatch.errors import InputError, did_you_mean
@@ -77,9 +77,11 @@ class Scenario(Shown):
             "scenario": self.name, "jobs": f"{len(jobs):,}", "processors": f"{self.cluster.processors:,}",
             "span": span_text(span_s),
         }  # fmt: skip
+        if isinstance(self.cluster, NodeCluster):
+            facts["nodes"] = ", ".join(f"{g.count:,} x {g.name}" for g in self.cluster.groups)
         if span_s:
-            work_s = float(jobs.run_time_s @ jobs.processors) / self.cluster.speed
-            facts["load"] = f"{work_s / (span_s * self.cluster.processors):.0%}"
+            work_s = float(jobs.run_time_s @ jobs.processors)
+            facts["load"] = f"{work_s / (span_s * self.cluster.capacity):.0%}"
         return facts | {
             "site": "none" if self.site is None else ", ".join(self.site.sources_w),
             "windows": f"{count} of {evaluation.jobs:,} jobs",
@@ -89,13 +91,15 @@ class Scenario(Shown):
     @property
     def inputs(self) -> dict[str, str]:
         """File name -> SHA-256 of every input file."""
-        return {**self.workload.sources, **(self.site.inputs if self.site is not None else {})}
+        nodes = self.cluster.sources if isinstance(self.cluster, NodeCluster) else {}
+        return {**self.workload.sources, **nodes, **(self.site.inputs if self.site is not None else {})}
 
     @property
     def notes(self) -> tuple[str, ...]:
         """What was repaired, dropped, filled in or assumed while reading the inputs."""
         of_jobs = (*self.workload.notes, *ignored_requests(self.workload, self.cluster))
-        return (*map(str, of_jobs), *(self.site.notes if self.site is not None else ()))
+        nodes = self.cluster.notes if isinstance(self.cluster, NodeCluster) else ()
+        return (*map(str, of_jobs), *nodes, *(self.site.notes if self.site is not None else ()))
 
     def window(self, start: int = 0, jobs: int | None = None) -> Workload:
         """A window of consecutive jobs.
@@ -188,23 +192,33 @@ def read_scenario(
         InputError: there is no such scenario, or it is not valid.
     """
     from greenbatch.scenarios.check import check
+    from greenbatch.scenarios.schema import ScenarioFile
 
     file = scenario_path(name_or_path)
     raw, lines = read_toml(file)
     raw = overridden(raw, overrides or {}, file=file)
     for key in overrides or {}:
         lines.pop(tuple(key.split(".")), None)
-    return check(raw, file=file, lines=lines), file, lines
+    return check(raw, ScenarioFile, file=file, lines=lines), file, lines
 
 
-_FLAGS = {"workload.file": "--trace", "workload.dataset": "--trace", "cluster.processors": "--processors"}
+_FLAGS = {
+    "workload.file": "--trace", "workload.dataset": "--trace", "cluster.processors": "--processors",
+    "cluster.file": "--cluster",
+}  # fmt: skip
 """Keys that a flag or an argument of `load_scenario` sets instead of the file."""
+_OF_A_MACHINE = tuple(
+    f"cluster.{key}"
+    for key in ("processors", "processors_per_machine", "idle_power_per_machine_w", "groups", "reference_gflops")
+)
+"""Keys that describe the machine that ``--cluster`` replaces."""
 
 
 def load_scenario(
     name_or_path: str | Path,
     *,
     trace: str | Path | None = None,
+    cluster: str | Path | None = None,
     processors: int | None = None,
     strict: bool = False,
     overrides: Mapping[str, Any] | None = None,
@@ -214,7 +228,9 @@ def load_scenario(
     Args:
         name_or_path: name of a shipped scenario (``greenbatch scenario list``), or a TOML file.
         trace: a trace to use instead of the scenario's jobs: a path, or a name in ``greenbatch data list``.
-        processors: machine size, instead of the scenario's.
+        cluster: a file that describes nodes, instead of the scenario's machine: a ``slurm.conf``, a platform of
+            IRMaSim (JSON) or node groups in TOML. The scenario's choice of ``contention`` is kept.
+        processors: machine size, instead of the scenario's; for pools only.
         strict: refuse what would otherwise be repaired or dropped while reading the trace.
         overrides: dotted key -> value, which replaces the scenario file's; None removes a key.
 
@@ -223,11 +239,17 @@ def load_scenario(
     """
     import numpy as np
 
-    from greenbatch.scenarios.build import Origin, build_cluster, build_site, build_workload
+    from greenbatch.scenarios.build import build_cluster, build_site, build_workload
+    from greenbatch.scenarios.origin import Origin
 
     given: dict[str, Any] = dict(overrides or {})
+    outside: dict[str, Path] = {}
     if trace is not None:
         given |= {"workload.generator": None, **_trace_keys(trace)}
+        outside["workload"] = Path()
+    if cluster is not None:
+        given |= {**dict.fromkeys(_OF_A_MACHINE), "cluster.file": str(cluster)}
+        outside["cluster"] = Path()
     if processors is not None:
         given["cluster.processors"] = processors
     given = {key: value.item() if isinstance(value, np.generic) else value for key, value in given.items()}
@@ -237,18 +259,21 @@ def load_scenario(
         flag = _FLAGS.get(error.field or "", "") if error.field in given else ""
         if flag and error.field not in (overrides or {}):
             raise InputError(error.problem, field=flag, fix=error.fix) from None
+        if processors is not None and error.problem.startswith("found processors"):
+            raise InputError("is for a pool", field="--processors", fix="leave it out: nodes state theirs") from None
         raise
-    origin = Origin(file, lines, None if trace is None else Path())
-    size = section.cluster.processors
-    workload = build_workload(section.workload, origin, processors=None if size == "trace" else size, strict=strict)
-    cluster = build_cluster(section.cluster, workload, origin)
+    origin = Origin(file, lines, outside)
+    pool = section.cluster.processors if section.cluster.pooled else None
+    size = None if pool == "trace" else pool
+    workload = build_workload(section.workload, origin, processors=size, strict=strict)
+    machine = build_cluster(section.cluster, workload, origin)
     evaluation = section.evaluation
     return Scenario(
         name=section.name,
         description=" ".join(section.description.split()),
         workload=workload,
-        cluster=cluster,
-        site=build_site(section, workload, cluster, origin),
+        cluster=machine,
+        site=build_site(section, workload, machine, origin),
         rules=Rules(**section.rules.model_dump()),
         evaluation=Evaluation(
             starts=evaluation.starts,

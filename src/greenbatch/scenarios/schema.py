@@ -12,6 +12,7 @@ from pydantic import AfterValidator, Field, create_model, model_validator
 
 from greenbatch.engine.rules import Rules
 from greenbatch.engine.settings import SETTINGS, plain
+from greenbatch.scenarios.cluster_schema import ClusterSection
 from greenbatch.scenarios.section import Count, Natural, Naturals, NotNegative, Section, Seed, Text, Texts, need_one_of
 from greenbatch.scenarios.site_schema import NoSite, SeriesSite, SyntheticSite
 
@@ -144,17 +145,6 @@ class WorkloadSection(Section):
         if any(source is not None for source in (self.file, self.dataset, self.generator)):
             need_one_of(self, "file", "dataset", "generator")
         return self
-
-
-class ClusterSection(Section):
-    """The machine: one pool of processors."""
-
-    processors: Literal["trace"] | Count = "trace"
-    """A number, or "trace" for the size stated in the trace."""
-    processors_per_machine: Count = 8
-    """Processors that share the idle power of one machine."""
-    idle_power_per_machine_w: NotNegative = 50.0
-    """Power of an idle machine; machines are always on. [W]"""
 
 
 class CutSection(Section):

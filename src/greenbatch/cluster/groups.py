@@ -1,0 +1,150 @@
+"""Node groups from tables of keys, as a scenario or the catalogue gives them."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import fields, replace
+from typing import Any
+
+from greenbatch.cluster.catalogue import node_type
+from greenbatch.cluster.machines import ContentionModel, MemoryContention, NodeCluster, NodeGroup
+from greenbatch.cluster.node_lists import node_list
+from greenbatch.errors import InputError, did_you_mean
+
+_FIELDS = frozenset(field.name for field in fields(NodeGroup))
+_REFERENCE = "speed 1 is a processor of"
+
+
+def node_group(table: Mapping[str, Any]) -> NodeGroup:
+    """A node group from its keys.
+
+    Keys are the fields of `NodeGroup`, and
+
+    - ``type``: a node type of the catalogue, whose values the other keys replace;
+    - ``clock_ghz`` and ``flop_per_cycle``, together: they give ``gflops_per_processor``. the speed then
+      follows from the peak;
+    - ``node_names``: also a Slurm node list, which gives the count too;
+    - ``contention``: a table of the constants of `MemoryContention`.
+
+    Raises:
+        InputError: a key is missing or unknown, contradicts another, or has a value out of range.
+    """
+    given = dict(table)
+    kind = given.pop("type", None)
+    if kind is not None:
+        given = {**node_type(kind).group_keys(), **given}
+    given = _interpreted(given, MemoryContention())
+    for key in ("name", "count", "processors"):
+        if key not in given:
+            others = {"count": ", or node_names", "processors": ", or a type of the catalogue"}
+            raise InputError("is missing", field=f"cluster.{key}", fix=f"add it{others.get(key, '')}")
+    if "static_power_w" not in given:
+        fix = "give the power of a node without its busy processors [W], 0 if it does not matter"
+        raise InputError("is missing", field="cluster.static_power_w", fix=fix)
+    return NodeGroup(**given)
+
+
+def changed_group(group: NodeGroup, table: Mapping[str, Any]) -> NodeGroup:
+    """A group with the values at the given keys replaced; a ``type`` replaces only its power.
+
+    Raises:
+        InputError: as for `node_group`.
+    """
+    given = dict(table)
+    kind = given.pop("type", None)
+    if kind is not None:
+        given = {**node_type(kind).power_keys(given.get("processors", group.processors)), **given}
+    return replace(group, **_interpreted(given, group.contention))
+
+
+def _interpreted(given: dict[str, Any], constants: MemoryContention) -> dict[str, Any]:
+    """Fields of a `NodeGroup` from the keys of a table without ``type``."""
+    clock, flop = given.pop("clock_ghz", None), given.pop("flop_per_cycle", None)
+    if (clock is None) != (flop is None):
+        absent = "clock_ghz" if clock is None else "flop_per_cycle"
+        raise InputError("is missing", field=f"cluster.{absent}", fix="give clock_ghz and flop_per_cycle together")
+    if clock is not None and flop is not None:
+        for other in ("gflops_per_processor", "speed"):
+            if other in given:
+                fix = "give clock_ghz and flop_per_cycle, or the speed"
+                raise InputError("is given beside a clock", field=f"cluster.{other}", fix=fix)
+        given["gflops_per_processor"] = clock * flop
+    if isinstance(names := given.get("node_names"), str):
+        given["node_names"] = node_list(names, "cluster.node_names")
+        given.setdefault("count", len(given["node_names"]))
+    if isinstance(contention := given.get("contention"), Mapping):
+        given["contention"] = replace(constants, **contention)
+    if unknown := sorted(set(given) - _FIELDS):
+        raise InputError("unknown key", field=f"cluster.{unknown[0]}", fix="use a field of NodeGroup")
+    return given
+
+
+def described_cluster(
+    tables: Sequence[Mapping[str, Any]], *, contention: ContentionModel = "none", reference_gflops: float | None = None
+) -> NodeCluster:
+    """A cluster from the tables of its groups, see `node_group`.
+
+    A group without a speed whose peak is known gets speed = peak / reference.
+
+    Args:
+        tables: one table per group.
+        contention: see `NodeCluster`.
+        reference_gflops: peak of a processor of speed 1, > 0; by default that of the slowest of these groups. [Gflop/s]
+
+    Raises:
+        InputError: as for `node_group` and `NodeCluster`.
+    """
+    cluster = NodeCluster(tuple(node_group(table) for table in tables), contention)
+    return with_speeds(cluster, [str(table["name"]) for table in tables if "speed" not in table], reference_gflops)
+
+
+def changed_cluster(
+    cluster: NodeCluster,
+    tables: Sequence[Mapping[str, Any]] = (),
+    *,
+    contention: ContentionModel | None = None,
+    reference_gflops: float | None = None,
+) -> NodeCluster:
+    """A cluster that a file describes, with some values replaced.
+
+    Args:
+        cluster: the cluster.
+        tables: tables with the name of a group and the keys to replace, see `changed_group`.
+        contention: replaces that of the cluster; None keeps it.
+        reference_gflops: peak of a processor of speed 1, > 0: the speed of all groups with a known peak then follows
+            from it; by default that of the cluster, for groups that get another clock. [Gflop/s]
+
+    Raises:
+        InputError: a table names no group of the cluster, and as for `changed_group`.
+    """
+    groups = {group.name: group for group in cluster.groups}
+    peaks = [name for name in groups if reference_gflops is not None]
+    for table in tables:
+        name = str(table.get("name"))
+        if name not in groups:
+            fix = did_you_mean(name, groups, otherwise="use one of " + ", ".join([*groups][:10]))
+            raise InputError(f"the file describes no group {name!r:.60}", field="cluster.name", fix=fix)
+        groups[name] = changed_group(groups[name], table)
+        peaks = [each for each in peaks if each != name or "speed" not in table] + [name] * ("clock_ghz" in table)
+    own = next((g.gflops_per_processor / g.speed for g in cluster.groups if g.gflops_per_processor), None)
+    changed = replace(cluster, groups=tuple(groups.values()), contention=contention or cluster.contention)
+    return with_speeds(changed, peaks, reference_gflops or own)
+
+
+def with_speeds(cluster: NodeCluster, names: Collection[str], reference_gflops: float | None = None) -> NodeCluster:
+    """A cluster in which speed = peak of a processor / reference for the named groups with a known peak.
+
+    Args:
+        cluster: the cluster.
+        names: names of groups.
+        reference_gflops: peak of a processor of speed 1, > 0; by default that of the slowest of these groups. [Gflop/s]
+    """
+    derived = {g.name: g.gflops_per_processor for g in cluster.groups if g.name in names and g.gflops_per_processor}
+    if not derived:
+        return cluster
+    slowest = min(derived, key=derived.__getitem__)
+    reference = derived[slowest] if reference_gflops is None else reference_gflops
+    groups = tuple(replace(g, speed=derived[g.name] / reference) if g.name in derived else g for g in cluster.groups)
+    why = f", the slowest nodes' ({slowest})" if reference_gflops is None else ""
+    kept = [note for note in cluster.notes if not note.startswith(_REFERENCE)]
+    return replace(cluster, groups=groups, notes=(*kept, f"{_REFERENCE} {reference:g} Gflop/s{why}"))

@@ -1,0 +1,70 @@
+"""Build the nodes that ``[cluster]`` describes: by node groups, or by a file whose groups it may change."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from greenbatch.cluster import NodeCluster
+from greenbatch.cluster.groups import changed_cluster, described_cluster, node_group
+from greenbatch.scenarios.origin import Origin
+
+if TYPE_CHECKING:
+    from greenbatch.scenarios.cluster_schema import ClusterFile, ClusterSection
+
+
+def build_nodes(section: ClusterSection, origin: Origin) -> NodeCluster:
+    """A cluster of nodes from a ``[cluster]`` that is no pool.
+
+    Raises:
+        InputError: a group or the file cannot be used.
+    """
+    if section.file is None:
+        return _described(section, origin, "cluster")
+    read = read_nodes(origin.locate(section.file, None, "cluster"))
+    tables = _tables(section)
+    for index, table in enumerate(tables):
+        with origin.blame("cluster", "groups", index):
+            changed_cluster(read, [table])
+    with origin.blame("cluster"):
+        return changed_cluster(read, tables, contention=section.contention, reference_gflops=section.reference_gflops)
+
+
+def read_nodes(path: Path) -> NodeCluster:
+    """A cluster from a file: node groups in TOML, or what `cluster.readers` reads.
+
+    Raises:
+        InputError: the file cannot be used.
+    """
+    from greenbatch.cluster.readers import read_cluster
+
+    return _from_toml(path) if path.suffix == ".toml" else read_cluster(path)
+
+
+def _from_toml(path: Path) -> NodeCluster:
+    from greenbatch.files import read_bytes
+    from greenbatch.scenarios.check import check
+    from greenbatch.scenarios.cluster_schema import ClusterFile
+    from greenbatch.scenarios.toml import read_toml
+
+    raw, lines = read_toml(path)
+    section = check(raw, ClusterFile, file=path, lines=lines)
+    cluster = _described(section, Origin(path, lines))
+    return replace(cluster, sources={path.name: read_bytes(path)[1]})
+
+
+def _described(section: ClusterSection | ClusterFile, origin: Origin, *place: str) -> NodeCluster:
+    tables = _tables(section)
+    for index, table in enumerate(tables):
+        with origin.blame(*place, "groups", index):
+            node_group(table)
+    with origin.blame(*place):
+        return described_cluster(
+            tables, contention=section.contention or "none", reference_gflops=section.reference_gflops
+        )
+
+
+def _tables(section: ClusterSection | ClusterFile) -> list[dict[str, Any]]:
+    """The keys given for each group."""
+    return [group.model_dump(exclude_none=True, exclude_unset=True) for group in section.groups or ()]

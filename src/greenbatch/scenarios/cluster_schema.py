@@ -1,0 +1,121 @@
+"""Schema of ``[cluster]``, the machine: a pool of processors, node groups, or a file that describes nodes.
+
+The keys of ``[[cluster.groups]]`` are the fields of `cluster.NodeGroup`, generated from it, and a few more.
+"""
+
+from __future__ import annotations
+
+from dataclasses import fields
+from typing import TYPE_CHECKING, Annotated, Any, Literal, get_type_hints
+
+from pydantic import Field, SerializerFunctionWrapHandler, create_model, model_serializer, model_validator
+
+from greenbatch.cluster.machines import ContentionModel, MemoryContention, NodeGroup
+from greenbatch.scenarios.section import Count, NotNegative, Positive, Section, Text, Texts
+
+_RANGES: dict[str, Any] = {
+    "count": Count,
+    "processors": Count,
+    "gpus": Annotated[int, Field(ge=0, le=1_000_000)],
+    "idle_fraction": Annotated[float, Field(ge=0, le=1)],
+    "speed": Positive,
+    "memory_gb": Positive,
+    "partitions": Texts,
+    "node_names": Text,
+    "source": Text,
+}
+"""Types of fields of a node group that are not numbers >= 0."""
+
+if TYPE_CHECKING:
+    ContentionSection = Section
+    GroupSection = Section
+else:
+    ContentionSection = create_model(
+        "ContentionSection",
+        __base__=Section,
+        __doc__="Constants of the memory contention of a node: see ``cluster.MemoryContention``.",
+        **{f.name: (float, f.default) for f in fields(MemoryContention)},
+    )
+
+    class _Group(Section):
+        name: Text
+        """Name of the group; its nodes are ``name0``, ``name1``, … unless ``node_names`` says otherwise."""
+        type: Text | None = None
+        """A node type of ``greenbatch cluster list``; the other keys replace its values."""
+        clock_ghz: Positive | None = None
+        """Clock of a processor; with ``flop_per_cycle`` it gives the peak and the speed. [GHz]"""
+        flop_per_cycle: Positive | None = None
+        """Floating-point operations of a processor per cycle."""
+        contention: ContentionSection | None = None
+
+    def _kind(field: str, hint: Any) -> Any:
+        return _RANGES.get(field, {int: Count, float: NotNegative}.get(hint)) | None
+
+    _HINTS = get_type_hints(NodeGroup)
+    GroupSection = create_model(
+        "GroupSection",
+        __base__=_Group,
+        __doc__="Equal nodes. Beside ``cluster.file``: values that replace those of the file's group of this name.",
+        **{
+            f.name: (_kind(f.name, _HINTS[f.name]), None)
+            for f in fields(NodeGroup)
+            if f.name not in _Group.model_fields
+        },
+    )
+
+Groups = Annotated[tuple[GroupSection, ...], Field(strict=False, min_length=1)]
+_OF_A_POOL = ("processors", "processors_per_machine", "idle_power_per_machine_w")
+"""Keys that describe a pool."""
+
+
+class _Nodes(Section):
+    contention: ContentionModel | None = None
+    """How jobs on one node slow each other down: see ``cluster.NodeCluster``. By default as in the file, else not."""
+    reference_gflops: Positive | None = None
+    """Peak of a processor of speed 1; by default that of the slowest nodes that state theirs. [Gflop/s]"""
+
+
+class ClusterFile(_Nodes):
+    """A TOML file that ``cluster.file`` or ``--cluster`` names: the keys of ``[cluster]`` with node groups."""
+
+    groups: Groups
+
+
+class ClusterSection(_Nodes):
+    """The machine: one pool of processors; or nodes, by ``[[cluster.groups]]`` or a file."""
+
+    processors: Literal["trace"] | Count = "trace"
+    """Size of a pool: a number, or "trace" for the size stated in the trace."""
+    processors_per_machine: Count = 8
+    """Processors of a pool that share the idle power of one machine."""
+    idle_power_per_machine_w: NotNegative = 50.0
+    """Power of an idle machine of a pool; machines are always on. [W]"""
+    file: Text | None = None
+    """Description of the nodes: a ``slurm.conf``, a platform of IRMaSim (JSON) or a TOML file with ``[[groups]]``; a
+    path, relative to the scenario file."""
+    groups: Groups | None = None
+
+    @property
+    def pooled(self) -> bool:
+        """Whether the cluster is a pool."""
+        return self.groups is None and self.file is None
+
+    @model_validator(mode="after")
+    def _one_kind(self) -> ClusterSection:
+        if self.pooled:
+            if extra := sorted(self.model_fields_set - {*_OF_A_POOL, "groups", "file"}):
+                raise ValueError(
+                    f"found {extra[0]} without nodes; give [[cluster.groups]] or cluster.file, or leave it out"
+                )
+            return self
+        if extra := [name for name in _OF_A_POOL if name in self.model_fields_set]:
+            nodes = "[[cluster.groups]]" if self.file is None else "cluster.file"
+            raise ValueError(
+                f"found {extra[0]} beside {nodes}; leave it out: the nodes state their processors and power"
+            )
+        return self
+
+    @model_serializer(mode="wrap")
+    def _without_the_pool(self, write: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        written: dict[str, Any] = write(self)
+        return written if self.pooled else {key: value for key, value in written.items() if key not in _OF_A_POOL}
