@@ -29,7 +29,7 @@ class Partition:
 
 
 PARTITIONS = {
-    "cpu": Partition(12, 32, 128, share=0.55),
+    "cpu": Partition(6, 32, 128, share=0.55),
     "bigmem": Partition(2, 64, 1024, share=0.1),
     "gpu": Partition(4, 32, 256, gpus=4, share=0.2),
     "debug": Partition(2, 32, 128, share=0.15),
@@ -43,14 +43,18 @@ def watts(user: int) -> float:
 
 
 def dump(
-    jobs: int = 400, seed: int = 1, days: float = 4.0, measured: float = 0.6, outage: tuple[float, float] | None = None
+    jobs: int = 400,
+    seed: int = 1,
+    days: float | None = None,
+    measured: float = 0.6,
+    outage: tuple[float, float] | None = None,
 ) -> str:
     """The dump: every job starts first come, first served in its partition, as soon as it fits.
 
     Args:
         jobs: number of jobs.
         seed: of the random numbers.
-        days: span of the submissions.
+        days: span of the submissions; by default 130 jobs a day.
         measured: share of the jobs whose energy was measured.
         outage: begin and end of a time in which nothing starts or runs [h]: jobs that would run in it start after it.
     """
@@ -60,14 +64,14 @@ def dump(
     free = {name: [p.nodes * p.processors, p.nodes * p.gpus] for name, p in PARTITIONS.items()}
     clock = dict.fromkeys(names, 0.0)
     lines = [FIELDS]
-    submissions = np.sort(random.uniform(0, days * 86_400, jobs)).round()
+    submissions = np.sort(random.uniform(0, (days or jobs / 130) * 86_400, jobs)).round()
     for number, submit_s in enumerate(submissions, start=7001):
         name = names[random.choice(len(names), p=[p.share for p in PARTITIONS.values()])]
         part, user = PARTITIONS[name], int(min(random.zipf(1.6), 15))
         nodes = int(min(2 ** random.integers(0, 3), part.nodes)) if random.random() < 0.3 else 1
         processors = nodes * (part.processors if nodes > 1 else int(2 ** random.integers(0, 6)))
         gpus = nodes * int(random.integers(1, part.gpus + 1)) if part.gpus else 0
-        limit_min = int(random.choice([30, 120, 480, 1440])) if name != "debug" else 30
+        limit_min = int(random.choice([30, 120, 480, 1440], p=[0.4, 0.3, 0.2, 0.1])) if name != "debug" else 30
         run_s = max(1, round(limit_min * 60 * random.beta(1.2, 2.5)))
         now_s = clock[name] = max(clock[name], float(submit_s))
         while True:

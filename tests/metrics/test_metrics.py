@@ -211,7 +211,7 @@ def test_json_holds_counts_as_integers_and_no_nan() -> None:
 
 def test_every_metric_documents_unit_range_and_source() -> None:
     for m in METRICS.values():
-        assert re.search(rf"\[{m.unit}\], (>=? \d|in [\[(]\d, \d\])", m.doc), (
+        assert re.search(rf"\[{m.unit}\], (>=? \d|in [\[(]\d, \d\]|any sign)", m.doc), (
             f"{m.name} states no unit and range: {m.doc}"
         )
         assert "Source: " in m.doc or "Not in the papers" in m.doc, f"{m.name} states no source"

@@ -181,7 +181,7 @@ def print_comparison(comparison: Comparison, partial: Sequence[str] = (), *, jso
     from greenbatch.experiments.reports.data_notes import first_notes
     from greenbatch.experiments.reports.findings import headlines
     from greenbatch.experiments.reports.outputs import REPORT
-    from greenbatch.experiments.reports.tables import TERMINAL, comparison_table
+    from greenbatch.experiments.reports.tables import TERMINAL, comparison_table, record_table
     from greenbatch.experiments.reports.terminal import TerminalTable
     from greenbatch.experiments.running.model_warnings import marked
 
@@ -192,6 +192,8 @@ def print_comparison(comparison: Comparison, partial: Sequence[str] = (), *, jso
         say(f"warning: {line}")
     notes = (*comparison_notes(comparison), *partial)
     Console().print(TerminalTable(comparison_table(frame, columns=TERMINAL, title=comparison.title, notes=notes)))
+    if record := record_table(frame):
+        Console().print(TerminalTable(record))
     for line in warning_lines(frame, baseline):
         say(f"warning: {line}")
     for line in headlines(*marked(frame, baseline, comparison.in_sample)):

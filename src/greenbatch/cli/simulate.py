@@ -72,7 +72,7 @@ def simulate(
         question = load_scenario(scenario, trace=trace, cluster=cluster, processors=processors, strict=strict)
         window = question.window(start or 0, jobs)
         from greenbatch.engine.simulate import simulate as run
-        from greenbatch.experiments.reports.cautions import killed_lines, recorded_wait_notes
+        from greenbatch.experiments.reports.cautions import killed_lines, record_lines, recorded_wait_notes
         from greenbatch.experiments.running.model_warnings import model_warnings
 
         warnings = [
@@ -93,7 +93,7 @@ def simulate(
         print(f"  {label:30} {value}")
     for note in question.notes:
         say(f"note: {note}", indent=2)
-    for note in recorded_wait_notes(outcome):
+    for note in record_lines([outcome]) or recorded_wait_notes(outcome):
         say(f"note: {note}", indent=2)
     print(f"written to {out}")
 

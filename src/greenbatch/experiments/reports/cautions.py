@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from greenbatch.experiments.reports.findings import BROWN, COLUMNS, listed, poor_bargains
-from greenbatch.experiments.reports.tables import STRETCH_LIMIT
+from greenbatch.experiments.reports.tables import STRETCH_LIMIT, is_record
 from greenbatch.experiments.running.statistics import differences, intervals
+from greenbatch.metrics.record import PUNCTUAL_S
 
 if TYPE_CHECKING:
     import polars
@@ -136,6 +137,34 @@ def recorded_wait_notes(outcome: Outcome, *, first: bool = False) -> list[str]:
     ]
 
 
+def record_lines(outcomes: Iterable[Outcome], *, first: bool = False) -> list[str]:
+    """Lines on an ``as-recorded`` run that is not quite the recorded schedule; none without such a run.
+
+    Args:
+        outcomes: the outcomes of one window.
+        first: it is the first of several windows.
+    """
+    lines, of = [], " of the first window" if first else ""
+    for outcome in filter(lambda each: is_record(each.scheduler), outcomes):
+        jobs = outcome.workload
+        late_s = outcome.start_s - jobs.submit_s - jobs.recorded_wait_s
+        unknown, late = int(np.isnan(late_s).sum()), late_s[late_s > PUNCTUAL_S]
+        if unknown:
+            told = f"{unknown:,} of {len(jobs):,} jobs{of} have no recorded start and start as soon as they fit"
+            lines.append(f"{outcome.scheduler}: {told}.")
+        if late.size:
+            lines.append(
+                f"{outcome.scheduler}: {late.size:,} of {len(jobs):,} jobs{of} do not fit at their recorded start and "
+                f"start {_hours(late.mean())} h later on average, {_hours(late.max())} h at most: the recorded "
+                "schedule requires a larger cluster than this one."
+            )
+    return lines
+
+
+def _hours(time_s: float) -> str:
+    return f"{time_s / 3600:,.2f}"
+
+
 def mismatch_lines(outcome: Outcome | None) -> list[str]:
     """A warning where recorded and simulated mean waits differ several-fold; none without records.
 
@@ -167,7 +196,12 @@ def comparison_notes(comparison: Comparison) -> list[str]:
     starts, baseline = comparison.starts, comparison.example.get(comparison.baseline)
     return [
         *overlap_notes(starts, comparison.jobs, len(comparison.scenario.workload)),
-        *(recorded_wait_notes(baseline, first=len(starts) > 1) if baseline else ()),
+        *(
+            recorded_wait_notes(baseline, first=len(starts) > 1)
+            if baseline and not is_record(baseline.scheduler)
+            else ()
+        ),
+        *record_lines(comparison.example.values(), first=len(starts) > 1),
     ]
 
 

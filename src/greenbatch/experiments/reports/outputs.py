@@ -118,13 +118,15 @@ def write_comparison(
 
 def _write_figures(comparison: Comparison, folder: Path, partial: Sequence[str]) -> None:
     from greenbatch.experiments.reports.cautions import comparison_notes
-    from greenbatch.experiments.reports.tables import comparison_table, difference_table, write
+    from greenbatch.experiments.reports.tables import comparison_table, difference_table, record_table, write
 
     frame, notes = comparison.frame, (*comparison_notes(comparison), *partial)
     frame.write_parquet(folder / "results.parquet")
     tables = [
-        comparison_table(frame, title=comparison.title, notes=notes), difference_table(frame, comparison.baseline),
-    ]  # fmt: skip
+        comparison_table(frame, title=comparison.title, notes=notes),
+        difference_table(frame, comparison.baseline),
+        record_table(frame),
+    ]
     for form, suffix in (("markdown", "md"), ("latex", "tex")):
-        text = "\n".join(write(table, form) for table in tables if table.rows)
+        text = "\n".join(write(table, form) for table in tables if table and table.rows)
         (folder / f"table.{suffix}").write_text(text, encoding="utf-8")

@@ -24,6 +24,7 @@ from greenbatch.experiments.reports.tables import (
     class_table,
     comparison_table,
     difference_table,
+    record_table,
 )
 from greenbatch.experiments.running.frames import schedulers
 from greenbatch.experiments.running.model_warnings import marked
@@ -162,8 +163,11 @@ def write_report(
             raise InputError(f"{name!r} has an outcome but no row in the frame", field="outcomes")
     outcomes = {name: outcomes[name] for name in names if name in outcomes}
     tables = [
-        comparison_table(frame, title=setting, notes=sample), difference_table(frame, baseline), class_table(frame),
-    ]  # fmt: skip
+        comparison_table(frame, title=setting, notes=sample),
+        difference_table(frame, baseline),
+        record_table(frame),
+        class_table(frame),
+    ]
     remarks = data_notes(outcomes, notes)
     detail = comparison_table(frame, columns=DETAIL, title="Further figures", show_intervals=False)
     told = marked(frame, baseline, in_sample)
@@ -171,7 +175,7 @@ def write_report(
         "title": title, "command": command, "baseline": baseline,
         "summary": summary_lines(told[0], outcomes, told[1]), "tiles": key_figures(*told),
         "warnings": [*warning_lines(frame, baseline), *warnings, *changing(remarks)],
-        "tables": [table for table in (*tables, detail) if table.rows and table.columns],
+        "tables": [table for table in (*tables, detail) if table and table.rows and table.columns],
         "colors": {name: color_of(k) for all_names in (names, schedulers(told[0])) for k, name in enumerate(all_names)},
         "sections": sections(frame, outcomes, baseline, example, deciders or {}), "notes": remarks,
         "definitions": definitions(), "provenance": provenance_blocks(provenance or {}),

@@ -115,6 +115,15 @@ DETAIL = (
 """Further metrics, without intervals."""
 
 
+RECORD = (
+    _HOURS("median_wait_error_s", "Difference of waits, median", short="Median"),
+    _HOURS("p95_wait_error_s", "95th percentile", short="p95"),
+    _HOURS("avg_wait_error_s", "Mean wait minus recorded", short="Mean difference"),
+    Column("late_starts", "Later than recorded", "jobs", style="count"),
+)
+"""Columns of the table of differences to the recorded schedule."""
+
+
 @dataclass(frozen=True, slots=True)
 class Cell:
     """One figure as text."""
@@ -257,6 +266,19 @@ def class_table(frame: polars.DataFrame) -> Table:
     per = " per window" if frame["window"].n_unique() > 1 else ""
     notes = [f"Jobs{per}: {'; '.join(counts)}."] if counts else []
     return comparison_table(frame, columns=CLASS_COLUMNS, title="Bounded slowdown by run time of the job", notes=notes)
+
+
+def record_table(frame: polars.DataFrame) -> Table | None:
+    """How well each scheduler reproduces the recorded waits; None unless ``as-recorded`` is among the schedulers."""
+    if not any(map(is_record, schedulers(frame))):
+        return None
+    note = "Difference of waits: |simulated - recorded|, job by job; it shows how well a scheduler describes the site."
+    return comparison_table(frame, columns=RECORD, title="Compared with the record", notes=[note])
+
+
+def is_record(scheduler: str) -> bool:
+    """Whether a scheduler repeats the recorded starts."""
+    return scheduler.partition("+")[0] == "as-recorded"
 
 
 def _difference_cell(column: Column, got: Difference) -> Cell:

@@ -60,7 +60,7 @@ def _compress(s: State) -> int:
 
 
 @compiled
-def _start_due(s: State) -> float:
+def start_due(s: State) -> float:
     """Start the jobs whose reservations are due, in order of submission; return the next reservation. [s]"""
     c, i, next_s = s.clock, s.clock.first, np.inf
     while i < c.last:
@@ -100,7 +100,7 @@ def start_reserved(decider: Conservative, s: State) -> None:
         promise(s, number, job.planned_s)
         count = occupy(timeline, count, job.planned_s, job.planned_s + job.requested_s, job.processors)
     c.slots = count
-    apply(s, wait_until(_start_due(s)))
+    apply(s, wait_until(start_due(s)))
 
 
 def _begin(_: Workload, __: Cluster, ___: Rules) -> Conservative:
