@@ -125,6 +125,7 @@ def _meanings() -> dict[str, dict[str, str]]:
         "LublinGenerator": arguments(workload.lublin),
         "CirneGenerator": arguments(workload.cirne),
         "JannGenerator": arguments(workload.jann),
+        "ProfilesGenerator": arguments(workload.profile_jobs),
     }
     for kind, how in KINDS.items():
         name = "".join(word.capitalize() for word in kind.split("-")) + "Source"

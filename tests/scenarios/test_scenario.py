@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 
+from greenbatch.cluster.readers import read_cluster
 from greenbatch.errors import DataMissing, InputError
 from greenbatch.scenarios import load_scenario, shipped_names
+from greenbatch.workload import Workload, read_workload
+from greenbatch.workload.table import COLUMNS
 
 PAPERS = {
     "gas-marl/lublin-256": ("swf/lublin_256.swf.gz", 256, 10_000, True),
@@ -18,6 +22,16 @@ PAPERS = {
     "rlscheduler/lublin-2": ("swf/lublin_256_new2.swf.gz", 256, 10_000, False),
     "rlscheduler/hpc2n": ("swf/HPC2N-2002-2.2-cln.swf.gz", 240, 10_000, False),
     "rlscheduler/sdsc-sp2": ("swf/SDSC-SP2-1998_DERIVED-from-pyss.swf.gz", 128, 10_000, False),
+}
+
+INEPS = {  # the workload and the platform of the published simulator's reference runs, memory contention
+    "as-published": ("wl_conv_blocks_100ms", "plat_conv", "irmasim-v1"),
+    "convergence": ("wl_conv_blocks_100ms", "plat_conv", "repaired"),
+    "convergence-1s": ("wl_conv_1s", "plat_conv", "repaired"),
+    "convergence-t0": ("wl_conv_t0", "plat_conv", "repaired"),
+    "adaptability-memory": ("wl_adapt_mem", "plat_adapt", "repaired"),
+    "adaptability-compute": ("wl_adapt_comp", "plat_adapt", "repaired"),
+    "adaptability-mixed": ("wl_adapt_mixed", "plat_adapt", "repaired"),
 }
 
 TRACE = """\
@@ -40,7 +54,7 @@ def ours(tmp_path: Path) -> Path:
 
 
 def test_shipped_scenarios_are_the_expected_ones():
-    assert set(shipped_names()) == {"default", "plain", *PAPERS}
+    assert set(shipped_names()) == {"default", "plain", *PAPERS, *(f"ineps/{name}" for name in INEPS)}
 
 
 @pytest.mark.parametrize("name", PAPERS)
@@ -69,6 +83,26 @@ def test_the_papers_scenarios(greenbatch_data, monkeypatch, name):
         assert scenario.site.renewable_w.shape == (26_280,)
         # gas-marl-semantics, section 1.3: the highest hour has 47,640 W at 256 processors; rounding to 0.01 W
         assert scenario.site.renewable_w.max() == pytest.approx(47_640 * processors / 256, abs=0.01)
+
+
+@pytest.mark.parametrize("name", INEPS)
+def test_the_scenarios_of_ineps_are_the_inputs_of_the_reference_runs(greenbatch_reference, name):
+    jobs, platform, contention = INEPS[name]
+    scenario = load_scenario(f"ineps/{name}")
+    expected = read_workload(greenbatch_reference(f"irmasim/inputs/{jobs}.json"))
+    for column in set(COLUMNS) - {"executable"}:
+        np.testing.assert_array_equal(getattr(scenario.workload, column), getattr(expected, column), err_msg=column)
+    assert profiles_of(scenario.workload) == profiles_of(expected)
+    assert expected.names["job_id"][7] == "job7"
+    nodes = read_cluster(greenbatch_reference(f"irmasim/inputs/{platform}.json"))
+    unnamed = [replace(group, name="", source="") for group in nodes.groups]
+    assert [replace(group, name="", source="") for group in scenario.cluster.groups] == unnamed
+    assert scenario.cluster.contention == contention
+    assert scenario.evaluation.jobs == len(scenario.workload)
+
+
+def profiles_of(workload: Workload) -> list[str]:
+    return [workload.names["executable"][number] for number in workload.executable.tolist()]
 
 
 def test_the_derived_trace_says_that_it_is_not_comparable(greenbatch_data, monkeypatch):

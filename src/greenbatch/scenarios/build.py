@@ -105,13 +105,17 @@ def _trace(section: WorkloadSection, origin: Origin, processors: int | None, str
         time_zone=section.time_zone,
         unix_start_s=section.unix_start_s,
         columns=section.columns,
+        reference_gflops=section.reference_gflops,
     )
 
 
 def _generated(section: Generator) -> Workload:
     from greenbatch import workload as room
 
-    given = section.model_dump(exclude={"model", "types"})
+    given = section.model_dump(exclude={"model", "types", "profiles"})
+    if section.model == "profiles":
+        kinds = [room.JobProfile(**profile.model_dump()) for profile in section.profiles]
+        return room.profile_jobs(kinds, **given)
     if section.model == "lublin":
         return room.lublin(**given, types=room.for_machine(section.processors, *section.types))
     return {"cirne": room.cirne, "jann": room.jann}[section.model](**given)

@@ -13,11 +13,23 @@ from pydantic import AfterValidator, Field, create_model, model_validator
 from greenbatch.engine.rules import Rules
 from greenbatch.engine.settings import SETTINGS, plain
 from greenbatch.scenarios.cluster_schema import ClusterSection
-from greenbatch.scenarios.section import Count, Natural, Naturals, NotNegative, Section, Seed, Text, Texts, need_one_of
+from greenbatch.scenarios.section import (
+    Count,
+    Natural,
+    Naturals,
+    NotNegative,
+    Positive,
+    Section,
+    Seed,
+    Text,
+    Texts,
+    need_one_of,
+)
 from greenbatch.scenarios.site_schema import NoSite, SeriesSite, SyntheticSite
 
 Jobs = Annotated[int, Field(ge=1, le=10_000_000)]
 Machine = Annotated[int, Field(ge=1, le=10_000_000)]
+Operations = Annotated[float, Field(gt=0, le=1e18)]
 Gap = Annotated[float, Field(gt=0, le=1e6)]
 
 
@@ -67,7 +79,46 @@ class JannGenerator(Section):
     """Stretches every gap between submissions; 0.5 doubles the load."""
 
 
-Generator = Annotated[LublinGenerator | CirneGenerator | JannGenerator, Field(discriminator="model")]
+class ProfileSection(Section):
+    """A kind of jobs."""
+
+    name: Annotated[str, Field(pattern=r"^[A-Za-z_][A-Za-z0-9_.-]*$", max_length=100)]
+    """Name of the profile: begins with a letter; letters, digits, ``_``, ``-`` and ``.``."""
+    processors: Machine
+    """Processors, on one node."""
+    operations: Operations
+    """Floating-point operations of each processor."""
+    requested_time_s: Positive | None = None
+    """Requested time; by default the run time on a processor of speed 1. [s]"""
+    memory_mb: NotNegative = 0.0
+    """Memory of each processor. [MB]"""
+    memory_volume_mb: NotNegative = 0.0
+    """Data that each processor moves from and to memory, for contention. [MB]"""
+    requested_energy_j: NotNegative = 0.0
+    """Energy that the user expects each processor to use. [J]"""
+
+
+class ProfilesGenerator(Section):
+    """Jobs of a few kinds, submitted at equal intervals."""
+
+    model: Literal["profiles"]
+    jobs: Jobs
+    """Number of jobs."""
+    order: Annotated[str, Field(min_length=1, max_length=100_000, pattern=r"^[^\x00-\x08\x0b-\x1f\x7f]*$")]
+    """Names of profiles in the order of submission; a number before a name repeats it (``10 A 10 B``). Repeated from
+    the beginning until all jobs are made."""
+    shuffle_seed: Seed | None = None
+    """Shuffles the jobs; by default they keep the order."""
+    gap_s: NotNegative = 0.0
+    """Time between two submissions. [s]"""
+    reference_gflops: Positive = 3.0
+    """Peak of a processor of speed 1, which turns operations into run times. [Gflop/s]"""
+    profiles: Annotated[tuple[ProfileSection, ...], Field(strict=False, min_length=1)]
+
+
+Generator = Annotated[
+    LublinGenerator | CirneGenerator | JannGenerator | ProfilesGenerator, Field(discriminator="model")
+]
 
 
 class NoPower(Section):
@@ -134,6 +185,8 @@ class WorkloadSection(Section):
     """Zone of the local times of an sacct dump or a table (IANA name)."""
     unix_start_s: Annotated[float, Field(ge=0, le=1e11)] | None = None
     """Unix time of time 0 of a table or of generated jobs. [s]"""
+    reference_gflops: Positive | None = None
+    """Peak of a processor of speed 1, for operations in a workload of IRMaSim (JSON); 3 by default. [Gflop/s]"""
     columns: Annotated[dict[Text, Text], Field(min_length=1)] | None = None
     """Column of a table -> column of a ``Workload``."""
     clock_origin: Literal["trace", "first-job"] = "trace"

@@ -2,6 +2,7 @@
 
 from greenbatch.workload.assignment import per_processor_power, power_list
 from greenbatch.workload.measured_power import measured_power
+from greenbatch.workload.profiles import JobProfile, profile_jobs
 from greenbatch.workload.readers import read_workload
 from greenbatch.workload.reshape import scale_gaps, shift_to_origin, tile
 from greenbatch.workload.sacct import read_sacct
@@ -14,6 +15,7 @@ from greenbatch.workload.tabular import read_table
 __all__ = [
     "LUBLIN_TYPES",
     "SWF_RULES",
+    "JobProfile",
     "LublinType",
     "Note",
     "SwfRules",
@@ -25,6 +27,7 @@ __all__ = [
     "measured_power",
     "per_processor_power",
     "power_list",
+    "profile_jobs",
     "read_sacct",
     "read_swf",
     "read_table",

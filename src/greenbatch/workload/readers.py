@@ -9,28 +9,32 @@ from typing import Any, Literal
 from greenbatch.arguments import file_path
 from greenbatch.errors import InputError
 from greenbatch.files import read_bytes
+from greenbatch.json_input import looks_like_json
+from greenbatch.workload.irmasim import read_irmasim
 from greenbatch.workload.sacct import read_sacct
 from greenbatch.workload.swf import read_swf
 from greenbatch.workload.table import Workload
 from greenbatch.workload.tabular import PARQUET_MAGIC, read_table
 
-Format = Literal["swf", "sacct", "table"]
+Format = Literal["swf", "sacct", "table", "irmasim"]
 
 _COMMON = ("strict", "processors")
 _READERS: dict[Format, tuple[Callable[..., Workload], tuple[str, ...]]] = {
     "swf": (read_swf, (*_COMMON, "limit", "repairs")),
     "sacct": (read_sacct, (*_COMMON, "time_zone")),
     "table": (read_table, (*_COMMON, "time_zone", "unix_start_s", "columns")),
+    "irmasim": (read_irmasim, (*_COMMON, "reference_gflops")),
 }
 
 
 def read_workload(path: str | Path, **options: Any) -> Workload:
-    """Read a trace in any supported format: SWF, a Slurm accounting dump, CSV or Parquet.
+    """Read a trace in any supported format: SWF, a Slurm accounting dump, CSV, Parquet or IRMaSim's JSON.
 
     Args:
         path: the trace, plain or gzip; its format is detected from its content.
         **options: ``strict`` and ``processors`` for all; ``limit`` and ``repairs`` for SWF; ``time_zone`` for dumps
-            and tables; ``unix_start_s`` and ``columns`` for tables. Options that are None are ignored.
+            and tables; ``unix_start_s`` and ``columns`` for tables; ``reference_gflops`` for JSON. Options
+            that are None are ignored.
 
     Raises:
         InputError: the format is not recognized, an option does not apply to it, or its reader refuses the file.
@@ -58,6 +62,8 @@ def trace_format(path: Path) -> Format:
     content, _ = read_bytes(path)
     if content.startswith(PARQUET_MAGIC):
         return "table"
+    if looks_like_json(content):
+        return "irmasim"
     start = content[:100_000].removeprefix(b"\xef\xbb\xbf").lstrip()
     first = start.split(b"\n", 1)[0].strip()
     if first.startswith(b";") or (len(first.split()) > 1 and first[:1] in b"-0123456789"):
@@ -68,5 +74,5 @@ def trace_format(path: Path) -> Format:
         return "table"
     raise InputError(
         "is not a known kind of trace", file=path, line=1,
-        fix="give SWF, sacct --parsable2 with its header, or CSV or Parquet with named columns",
+        fix="give SWF, sacct --parsable2 with its header, CSV or Parquet with named columns, or JSON of IRMaSim",
     )  # fmt: skip

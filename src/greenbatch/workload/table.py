@@ -107,7 +107,8 @@ class Workload(Shown):
     time_zone: str | None = None
     """IANA time zone of the site, if known."""
     names: Mapping[str, Mapping[int, str]] = field(default_factory=dict)
-    """Column -> number -> name in the source, for columns that number names: user, group, queue, partition."""
+    """Column -> number -> name in the source, for columns that number names: user, group, queue, partition, executable,
+    and ``job_id`` where the ids of the source are no numbers."""
     notes: tuple[Note, ...] = ()
     """What was repaired or dropped while reading."""
     sources: Mapping[str, str] = field(default_factory=dict)
@@ -261,6 +262,6 @@ def _column(name: str, values: Any, n: int) -> NDArray[Any]:
 def trace_name(path: Path) -> str:
     """Name of a workload: the file name without the suffixes of a trace, ``a.swf.gz`` -> ``a``."""
     name = path.name
-    for suffix in (".gz", ".swf", ".csv", ".parquet", ".txt"):
+    for suffix in (".gz", ".swf", ".csv", ".parquet", ".txt", ".json"):
         name = name.removesuffix(suffix)
     return name or path.name
