@@ -10,6 +10,9 @@ import pytest
 
 import site_dump
 from greenbatch.cli import main
+from greenbatch.experiments.running.finished import finished_windows
+from greenbatch.experiments.running.frames import breakdown, tidy, with_breakdown
+from greenbatch.metrics.breakdown import part_metric
 
 DUMP = ("--scenario", "plain", "--trace", "dump.txt")
 
@@ -83,3 +86,55 @@ def test_a_trace_without_starts_is_one_line(site: Path, capsys: pytest.CaptureFi
     assert err.count("\n") == 1
     assert "the trace dump records no waits (use a trace with starts" in err
     assert not (site / "out").exists()
+
+
+def test_who_gains_by_partition_is_on_the_first_screen(site: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert compare(processors=150, schedulers="fcfs+easy,sjf+easy") == 0
+    out = capsys.readouterr().out
+    assert "jobs of 4 partitions run on one pool of processors: 150" in out
+    assert "Who gains and who waits: mean wait by partition" in out
+    report = (site / "out" / "report.html").read_text()
+    gains = report.index("Who gains and who waits: mean wait by partition")
+    assert gains < report.index("Caveats.") < report.index(">Tables<")
+    assert report.count("jobs of 4 partitions run on one pool of processors: 150") == 3, "caveat, note, provenance"
+    for title in ("Work by partition", "Bounded slowdown by account", "Wait, 95th percentile by user"):
+        assert title in report
+    sheet = polars.read_csv(site / "out" / "breakdown.csv")
+    assert sheet.columns[:5] == ["by", "part", "scheduler", "jobs", "avg_wait_s"]
+    debug = sheet.filter((polars.col("by") == "partition") & (polars.col("part") == "debug"))
+    waits = dict(debug.select("scheduler", "avg_wait_s").iter_rows())
+    assert waits["sjf+easy"] < waits["fcfs+easy"], "jobs of the debug partition are short"
+    row = report[report.index(">debug<") :]
+    assert row.index(f">{waits['sjf+easy'] / 3600:.2f}<") < row.index("</tr>")
+    assert "sjf+easy: shorter for " in report
+
+
+def test_the_breakdown_of_one_run_and_of_json(site: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    words = ["--processors", "150", "--scheduler", "fcfs+easy", "--out", "one"]
+    assert main(["simulate", *DUMP, *words]) == 0
+    found = json.loads((site / "one" / "metrics.json").read_text())["by"]
+    assert set(found["partition"]) == set(site_dump.PARTITIONS)
+    capsys.readouterr()
+    given = ["--processors", "150", "--schedulers", "fcfs+easy,fcfs", "--whole", "--json"]
+    assert main(["compare", *DUMP, *given]) == 0
+    every = json.loads(capsys.readouterr().out)["by"]
+    assert every["partition"]["gpu"]["fcfs+easy"] == found["partition"]["gpu"]
+    assert set(every["account"]) == {"group0", "group1", "group2", "group3"}
+
+
+def test_a_comparison_with_parts_can_be_resumed(site: Path) -> None:
+    given = ["compare", *DUMP, "--processors", "150", "--schedulers", "fcfs+easy,sjf+easy", "--starts", "0,50,90",
+             "--jobs", "50", "--out", "out"]  # fmt: skip
+    assert main(given) == 0
+    whole = polars.read_parquet(site / "out" / "results.parquet")
+    record = json.loads((site / "out" / "provenance.json").read_text())
+    found = finished_windows(site / "out", record)
+    assert list(found) == [0, 50, 90]
+    figure = part_metric("avg_wait_s", "partition", "gpu")
+    rows = whole.filter((polars.col("metric") == figure) & (polars.col("scheduler") == "sjf+easy"))
+    assert [metrics["sjf+easy"][figure] for metrics in found.values()] == rows["value"].to_list()
+    assert (
+        with_breakdown(tidy(found.items()), breakdown(found.items()))
+        .sort(whole.columns[:3])
+        .equals(whole.sort(whole.columns[:3]))
+    )

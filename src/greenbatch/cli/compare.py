@@ -177,6 +177,7 @@ def print_comparison(comparison: Comparison, partial: Sequence[str] = (), *, jso
         return
     from rich.console import Console
 
+    from greenbatch.experiments.reports.breakdown import gains_table
     from greenbatch.experiments.reports.cautions import comparison_notes, warning_lines
     from greenbatch.experiments.reports.data_notes import first_notes
     from greenbatch.experiments.reports.findings import headlines
@@ -192,8 +193,9 @@ def print_comparison(comparison: Comparison, partial: Sequence[str] = (), *, jso
         say(f"warning: {line}")
     notes = (*comparison_notes(comparison), *partial)
     Console().print(TerminalTable(comparison_table(frame, columns=TERMINAL, title=comparison.title, notes=notes)))
-    if record := record_table(frame):
-        Console().print(TerminalTable(record))
+    for table in (gains_table(comparison.breakdown, baseline), record_table(frame)):
+        if table is not None:
+            Console().print(TerminalTable(table))
     for line in warning_lines(frame, baseline):
         say(f"warning: {line}")
     for line in headlines(*marked(frame, baseline, comparison.in_sample)):

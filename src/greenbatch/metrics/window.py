@@ -14,6 +14,7 @@ import numpy as np
 from greenbatch.engine.outcome import Outcome
 from greenbatch.errors import InputError
 from greenbatch.metrics import machine
+from greenbatch.metrics.breakdown import Parts, evaluate_parts, split_part_metric
 from greenbatch.metrics.horizon import Horizon
 from greenbatch.metrics.measured import Cut, Measured, measure
 from greenbatch.metrics.power import JOULES_PER_KWH
@@ -96,8 +97,9 @@ def _values(run: Measured, **scopes: Horizon | Window | None) -> dict[str, float
 
 
 def evaluate_window(
-    outcomes: Mapping[str, Outcome], *, baseline: str, cut: Cut | None = None, horizon: Horizon | None = None
-) -> dict[str, dict[str, float]]:
+    outcomes: Mapping[str, Outcome], *, baseline: str, cut: Cut | None = None, horizon: Horizon | None = None,
+    parts: Parts | None = None,
+) -> dict[str, dict[str, float]]:  # fmt: skip
     """All metrics of several schedulers on one window: scheduler -> metric -> value.
 
     Args:
@@ -105,6 +107,7 @@ def evaluate_window(
         baseline: the scheduler that ratios refer to.
         cut: warm-up and cool-down; none by default.
         horizon: horizon of the window, see `metrics.horizon_of`; without it, metrics over the horizon are left out.
+        parts: partitions, accounts and users whose figures follow the metrics, see `metrics.breakdown`.
 
     Raises:
         InputError: the baseline is not one of the schedulers, the outcomes have different jobs, or the cut leaves none.
@@ -123,13 +126,17 @@ def evaluate_window(
         end_s=max(run.last_end_s for run in runs.values()),
         baseline_makespan_s=machine.makespan_s(runs[baseline]),
     )
-    return {name: _values(run, horizon=horizon, window=window) for name, run in runs.items()}
+    return {
+        name: {**_values(run, horizon=horizon, window=window), **evaluate_parts(run, parts or {})}
+        for name, run in runs.items()
+    }
 
 
 def json_ready(values: Mapping[str, float]) -> dict[str, float | int | None]:
     """Metrics for JSON: counts as integers, undefined values as null."""
     ready: dict[str, float | int | None] = {}
     for name, value in values.items():
-        count = name in METRICS and METRICS[name].unit == "jobs"
+        part = split_part_metric(name)
+        count = part[0] == "jobs" if part else name in METRICS and METRICS[name].unit == "jobs"
         ready[name] = None if not np.isfinite(value) else int(value) if count else float(value)
     return ready

@@ -26,12 +26,16 @@ def write_outcome(outcome: Outcome, scenario: Scenario, folder: Path) -> dict[st
     import polars
 
     from greenbatch.engine.accounts import power_segments
-    from greenbatch.metrics import Cut, evaluate, horizon_of, json_ready
+    from greenbatch.metrics import Cut, evaluate, evaluate_parts, horizon_of, json_ready, measure, parts_of
+    from greenbatch.metrics.breakdown import nested
 
     own = scenario.evaluation
     horizon = horizon_of(outcome.workload, outcome.cluster, outcome.site, outcome.rules, own.horizon)
-    metrics = json_ready(evaluate(outcome, cut=Cut(**own.cut), horizon=horizon))  # type: ignore[arg-type]
-    (folder / "metrics.json").write_text(json.dumps(metrics, indent=2, allow_nan=False) + "\n", encoding="utf-8")
+    cut = Cut(**own.cut)  # type: ignore[arg-type]
+    metrics = json_ready(evaluate(outcome, cut=cut, horizon=horizon))
+    parts = nested(json_ready(evaluate_parts(measure(outcome, cut), parts_of(outcome.workload))))
+    found = {**metrics, **({"by": parts} if parts else {})}
+    (folder / "metrics.json").write_text(json.dumps(found, indent=2, allow_nan=False) + "\n", encoding="utf-8")
     jobs = outcome.workload
     schedule = polars.DataFrame(
         {
@@ -94,6 +98,8 @@ def write_comparison(
 ) -> bool:
     """Write results.parquet (tidy), table.md, table.tex, report.html and provenance.json.
 
+    If jobs have partitions, accounts or users, also breakdown.csv.
+
     Args:
         comparison: the comparison.
         folder: the target folder.
@@ -117,15 +123,20 @@ def write_comparison(
 
 
 def _write_figures(comparison: Comparison, folder: Path, partial: Sequence[str]) -> None:
+    from greenbatch.experiments.reports.breakdown import gains_table, means_frame
     from greenbatch.experiments.reports.cautions import comparison_notes
     from greenbatch.experiments.reports.tables import comparison_table, difference_table, record_table, write
+    from greenbatch.experiments.running.frames import with_breakdown
 
-    frame, notes = comparison.frame, (*comparison_notes(comparison), *partial)
-    frame.write_parquet(folder / "results.parquet")
+    frame, parts, notes = comparison.frame, comparison.breakdown, (*comparison_notes(comparison), *partial)
+    with_breakdown(frame, parts).write_parquet(folder / "results.parquet")
+    if len(parts):
+        means_frame(parts).write_csv(folder / "breakdown.csv")
     tables = [
         comparison_table(frame, title=comparison.title, notes=notes),
         difference_table(frame, comparison.baseline),
         record_table(frame),
+        gains_table(parts, comparison.baseline),
     ]
     for form, suffix in (("markdown", "md"), ("latex", "tex")):
         text = "\n".join(write(table, form) for table in tables if table and table.rows)

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from greenbatch.engine.outcome import Outcome
 from greenbatch.errors import InputError
+from greenbatch.experiments.reports.breakdown import breakdown_sections, gains_table
 from greenbatch.experiments.reports.cautions import comparison_notes, warning_lines
 from greenbatch.experiments.reports.data_notes import changing
 from greenbatch.experiments.reports.drawing import color_of
@@ -30,6 +31,7 @@ from greenbatch.experiments.running.frames import schedulers
 from greenbatch.experiments.running.model_warnings import marked
 from greenbatch.files import write_bytes
 from greenbatch.metrics import METRICS
+from greenbatch.scenarios.pooled import ignored_requests
 
 if TYPE_CHECKING:
     import polars
@@ -77,7 +79,7 @@ def provenance_blocks(provenance: Mapping[str, Any]) -> list[tuple[str, list[tup
 
 def sections(
     frame: polars.DataFrame, outcomes: Mapping[str, Outcome], baseline: str, example: str,
-    deciders: Mapping[str, object],
+    deciders: Mapping[str, object], breakdown: polars.DataFrame | None = None,
 ) -> list[Section]:  # fmt: skip
     """All sections in order; those without pictures and tables are omitted."""
     trade = tradeoff_plot(frame, baseline)
@@ -100,6 +102,8 @@ def sections(
         ),
         Section("Schedules", f"{one}which processors ran what, on one time axis.", tuple(gantt_plots(outcomes))),
     ]
+    if breakdown is not None:
+        found = [*breakdown_sections(breakdown, baseline), *found]
     from greenbatch.experiments.reports.model_sections import model_sections
 
     found += model_sections(deciders, outcomes)
@@ -133,6 +137,7 @@ def write_report(
     sample: Sequence[str] = (),
     in_sample: Sequence[str] = (),
     deciders: Mapping[str, object] | None = None,
+    breakdown: polars.DataFrame | None = None,
 ) -> None:
     """Write the report of a comparison as one self-contained HTML file; same inputs, same bytes.
 
@@ -151,6 +156,7 @@ def write_report(
         sample: notes under the main table, see `comparison_notes`.
         in_sample: models that the summary and the key figures mark as in-sample.
         deciders: the schedulers by name; trained models among them get a section each.
+        breakdown: figures of partitions, accounts and users, see `Comparison.breakdown`.
 
     Raises:
         InputError: the baseline or an outcome is not in the frame, there is no outcome, or the file cannot be written.
@@ -174,10 +180,12 @@ def write_report(
     context = {
         "title": title, "command": command, "baseline": baseline,
         "summary": summary_lines(told[0], outcomes, told[1]), "tiles": key_figures(*told),
+        "gains": None if breakdown is None else gains_table(breakdown, baseline),
         "warnings": [*warning_lines(frame, baseline), *warnings, *changing(remarks)],
         "tables": [table for table in (*tables, detail) if table and table.rows and table.columns],
         "colors": {name: color_of(k) for all_names in (names, schedulers(told[0])) for k, name in enumerate(all_names)},
-        "sections": sections(frame, outcomes, baseline, example, deciders or {}), "notes": remarks,
+        "sections": sections(frame, outcomes, baseline, example, deciders or {}, breakdown),
+        "notes": remarks,
         "definitions": definitions(), "provenance": provenance_blocks(provenance or {}),
     }  # fmt: skip
     write_bytes(Path(path), render(context).encode())
@@ -198,11 +206,14 @@ def report_comparison(
         InputError: the file cannot be written.
     """
     scenario = comparison.scenario
+    ignored = map(str, ignored_requests(scenario.workload, scenario.cluster))
     write_report(
         path, title=f"greenbatch: {scenario.name}", command=command, frame=comparison.frame,
-        outcomes=comparison.example, baseline=comparison.baseline, notes=[scenario.description], provenance=provenance,
+        outcomes=comparison.example, baseline=comparison.baseline, notes=[scenario.description, *ignored],
+        provenance=provenance,
         example=str(comparison.starts[0]), warnings=comparison.warnings, setting=comparison.title,
         sample=comparison_notes(comparison), in_sample=comparison.in_sample, deciders=comparison.deciders,
+        breakdown=comparison.breakdown,
     )  # fmt: skip
 
 
@@ -236,8 +247,8 @@ def write_page(
     Raises:
         InputError: the file cannot be written.
     """
-    context = {
-        "title": title, "command": command, "baseline": "", "summary": list(summary), "tiles": [],
+    context: dict[str, Any] = {
+        "title": title, "command": command, "baseline": "", "summary": list(summary), "tiles": [], "gains": None,
         "warnings": list(warnings), "tables": list(tables), "colors": {}, "sections": list(sections),
         "notes": list(notes), "definitions": list(explained), "provenance": provenance_blocks(provenance or {}),
     }  # fmt: skip

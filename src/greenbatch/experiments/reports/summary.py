@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any
 
+from greenbatch.experiments.reports.breakdown import means_frame
 from greenbatch.experiments.reports.cautions import comparison_notes, warning_lines
 from greenbatch.experiments.reports.tables import few_notes
 from greenbatch.experiments.running.statistics import Interval, differences, intervals
@@ -23,7 +24,8 @@ def summary(comparison: Comparison) -> dict[str, Any]:
     Returns:
         ``scenario``, ``baseline``, ``jobs`` (of a window), ``starts``; ``metrics`` (name -> label, unit, better);
         ``schedulers`` (name -> metric -> mean, low, high, windows); ``differences`` to the baseline (name -> metric ->
-        mean, low, high, windows, relative, better, worse); ``warnings``; ``notes`` (windows that are few or
+        mean, low, high, windows, relative, better, worse); ``by`` (partition, account or user -> name -> scheduler ->
+        metric -> mean); ``warnings``; ``notes`` (windows that are few or
         overlap, recorded waits). Undefined values are null.
     """
     frame, baseline = comparison.frame, comparison.baseline
@@ -49,9 +51,20 @@ def summary(comparison: Comparison) -> dict[str, Any]:
             }
             for name in names
         },
+        "by": _parts(comparison),
         "warnings": [*warning_lines(frame, baseline), *comparison.warnings],
         "notes": [*few_notes(len(comparison.starts)), *comparison_notes(comparison)],
     }  # fmt: skip
+
+
+def _parts(comparison: Comparison) -> dict[str, dict[str, dict[str, dict[str, float | None]]]]:
+    """By what -> part -> scheduler -> metric -> mean over the windows."""
+    found: dict[str, dict[str, dict[str, dict[str, float | None]]]] = {}
+    if len(comparison.breakdown):
+        for row in means_frame(comparison.breakdown).iter_rows(named=True):
+            by, part, scheduler = (row.pop(key) for key in ("by", "part", "scheduler"))
+            found.setdefault(by, {}).setdefault(part, {})[scheduler] = row
+    return found
 
 
 def _numbers(interval: Interval) -> dict[str, float | int | None]:

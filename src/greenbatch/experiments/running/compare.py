@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
     from greenbatch.engine.outcome import Outcome
     from greenbatch.engine.program import Scheduler
+    from greenbatch.metrics import Parts
     from greenbatch.scenarios import Scenario
     from greenbatch.schedulers import Decider
 
@@ -44,6 +45,8 @@ class Comparison:
     """Jobs per window."""
     frame: polars.DataFrame
     """Tidy: window, scheduler, metric, value."""
+    breakdown: polars.DataFrame
+    """Figures of partitions, accounts, users (`metrics.breakdown`): window, scheduler, by, part, metric, value."""
     example: Mapping[str, Outcome]
     """Outcomes of the first window."""
     rules: Mapping[str, str] = field(default_factory=dict)
@@ -143,8 +146,9 @@ def compare(
             the trace.
         KeyboardInterrupt: interrupted, and no window is finished or ``keep_finished`` is false.
     """
-    from greenbatch.experiments.running.frames import tidy
+    from greenbatch.experiments.running.frames import breakdown, tidy
     from greenbatch.experiments.running.model_warnings import in_sample, model_warnings
+    from greenbatch.metrics import parts_of
     from greenbatch.schedulers import scheduler_table, source_texts
 
     if not starts:
@@ -160,6 +164,8 @@ def compare(
     runs = len(starts) * len(deciders)
     told = model_warnings(deciders, scenario, starts, jobs)  # first: an interruption of it costs no window
 
+    parts = parts_of(scenario.workload)
+
     def tell(what: str, run: int = 0) -> None:
         if progress is not None:
             progress(what, len(metrics) * len(deciders) + run, runs)
@@ -168,7 +174,7 @@ def compare(
         span = f"jobs {start} to {start + jobs - 1}"
         whole = start == starts[0] != starts[-1]  # the first of several compiles the engine, and runs alone
         return _window(
-            scenario, deciders, jobs, baseline, start,
+            scenario, deciders, jobs, baseline, parts, start,
             lambda name, run: tell(f"{name} on {span}", 0 if whole else run),
         )  # fmt: skip
 
@@ -177,7 +183,7 @@ def compare(
         example, metrics[starts[0]] = here(starts[0])
         left = [start for start in starts if start not in metrics]
         several = processes(workers, (perf_counter() - begun) * len(left))
-        there = partial(_metrics, scenario, deciders, jobs, baseline)
+        there = partial(_metrics, scenario, deciders, jobs, baseline, parts)
         with closing(spread(left, lambda start: here(start)[1], there, several)) as found:
             for start, result in found:
                 metrics[start] = result
@@ -188,21 +194,22 @@ def compare(
             raise
     done = tuple(start for start in starts if start in metrics)
     used = deciders, scenario, done, jobs
+    results = [(str(start), metrics[start]) for start in done]
     return Comparison(
         scenario=scenario, deciders=deciders, baseline=baseline, starts=done, jobs=jobs,
-        frame=tidy([(str(start), metrics[start]) for start in done]), example=example, rules=source_texts(deciders),
+        frame=tidy(results), breakdown=breakdown(results), example=example, rules=source_texts(deciders),
         warnings=tuple(told if done == tuple(starts) else model_warnings(*used)), in_sample=tuple(in_sample(*used)),
     )  # fmt: skip
 
 
 def _metrics(
-    scenario: Scenario, deciders: Mapping[str, Scheduler], jobs: int, baseline: str, start: int
+    scenario: Scenario, deciders: Mapping[str, Scheduler], jobs: int, baseline: str, parts: Parts, start: int
 ) -> Metrics:  # fmt: skip
-    return _window(scenario, deciders, jobs, baseline, start, lambda *_: None)[1]
+    return _window(scenario, deciders, jobs, baseline, parts, start, lambda *_: None)[1]
 
 
 def _window(
-    scenario: Scenario, deciders: Mapping[str, Scheduler], jobs: int, baseline: str, start: int,
+    scenario: Scenario, deciders: Mapping[str, Scheduler], jobs: int, baseline: str, parts: Parts, start: int,
     show: Callable[[str, int], None],
 ) -> tuple[dict[str, Outcome], Metrics]:  # fmt: skip
     from greenbatch.engine.simulate import simulate
@@ -214,4 +221,4 @@ def _window(
         outcomes[name] = simulate(workload, scenario.cluster, scenario.site, scenario.rules, decider)
     cut = Cut(**cast(Any, scenario.evaluation.cut))
     horizon = horizon_of(workload, scenario.cluster, scenario.site, scenario.rules, scenario.evaluation.horizon)
-    return outcomes, evaluate_window(outcomes, baseline=baseline, cut=cut, horizon=horizon)
+    return outcomes, evaluate_window(outcomes, baseline=baseline, cut=cut, horizon=horizon, parts=parts)

@@ -7,11 +7,13 @@ missing or NaN value means undefined.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
+
+from greenbatch.metrics.breakdown import part_metric, split_part_metric
 
 if TYPE_CHECKING:
     import polars
@@ -22,18 +24,48 @@ Floats = NDArray[np.float64]
 def tidy(results: Iterable[tuple[str, Mapping[str, Mapping[str, float]]]]) -> polars.DataFrame:
     """A tidy frame from (window, scheduler -> metric -> value) pairs, as returned by `metrics.evaluate_window`.
 
-    Undefined values are null in the frame.
+    Undefined values are null in the frame. Figures of parts (`metrics.breakdown`) are left out, see `breakdown`.
     """
     import polars
 
     rows = [
-        (str(window), scheduler, metric, float(value) if math.isfinite(value) else None)
-        for window, table in results
-        for scheduler, values in table.items()
-        for metric, value in values.items()
+        (window, scheduler, metric, value)
+        for window, scheduler, metric, value in _rows(results)
+        if split_part_metric(metric) is None
     ]
     schema = {"window": polars.String, "scheduler": polars.String, "metric": polars.String, "value": polars.Float64}
     return polars.DataFrame(rows, schema=schema, orient="row")
+
+
+def breakdown(results: Iterable[tuple[str, Mapping[str, Mapping[str, float]]]]) -> polars.DataFrame:
+    """Figures of partitions, accounts and users among the same pairs: window, scheduler, by, part, metric, value."""
+    import polars
+
+    rows = []
+    for window, scheduler, name, value in _rows(results):
+        if part := split_part_metric(name):
+            metric, by, of = part
+            rows.append((window, scheduler, by, of, metric, value))
+    columns = ("window", "scheduler", "by", "part", "metric")
+    return polars.DataFrame(rows, dict.fromkeys(columns, polars.String) | {"value": polars.Float64}, orient="row")
+
+
+def with_breakdown(frame: polars.DataFrame, parts: polars.DataFrame) -> polars.DataFrame:
+    """A tidy frame followed by the rows of a breakdown, whose metrics are named by `part_metric`."""
+    import polars
+
+    names = [part_metric(*row) for row in parts.select("metric", "by", "part").iter_rows()]
+    rows = parts.with_columns(polars.Series("metric", names, dtype=polars.String)).select(frame.columns)
+    return polars.concat([frame, rows])
+
+
+def _rows(
+    results: Iterable[tuple[str, Mapping[str, Mapping[str, float]]]],
+) -> Iterator[tuple[str, str, str, float | None]]:
+    for window, table in results:
+        for scheduler, values in table.items():
+            for metric, value in values.items():
+                yield str(window), scheduler, metric, float(value) if math.isfinite(value) else None
 
 
 def schedulers(frame: polars.DataFrame) -> list[str]:

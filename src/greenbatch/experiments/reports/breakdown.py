@@ -1,0 +1,171 @@
+"""Who gains and who waits: tables of a comparison by partition, account and user."""
+
+# ruff: noqa: RUF001 - typographic dashes and signs are meant for the reader.
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from greenbatch.experiments.reports.findings import listed
+from greenbatch.experiments.reports.tables import Cell, Column, Mark, Section, Table
+from greenbatch.experiments.running.frames import by_window, schedulers
+from greenbatch.experiments.running.statistics import FEW_WINDOWS, paired_difference
+from greenbatch.metrics.breakdown import BY
+
+if TYPE_CHECKING:
+    import polars
+
+CLEAR = 0.05
+"""Relative difference of mean waits from which a part gains or loses; differences below a minute do not count."""
+_LEAST_S = 60.0
+_WAIT = Column("avg_wait_s", "Mean wait", "h", 1 / 3600, 2)
+_FIGURES = (
+    _WAIT,
+    Column("p95_wait_s", "Wait, 95th percentile", "h", 1 / 3600, 1),
+    Column("avg_bounded_slowdown", "Bounded slowdown", digits=4, style="significant"),
+)
+_SIZES = (
+    Column("jobs", "Jobs", style="count"),
+    Column("processor_hours", "Processor-hours", "h", digits=0),
+    Column("energy_kwh", "Energy of the jobs", "kWh", digits=4, style="significant"),
+)
+
+
+def kinds(breakdown: polars.DataFrame) -> list[str]:
+    """By what the jobs of a comparison are divided, in the order of `metrics.breakdown.BY`."""
+    return [by for by in BY if by in breakdown["by"]]
+
+
+def gains_table(breakdown: polars.DataFrame, baseline: str) -> Table | None:
+    """Mean wait by partition (or account, or user) under every scheduler, with the change from the baseline.
+
+    None if the jobs are not divided. Changes are marked if their interval over at least `FEW_WINDOWS` windows is clear.
+    """
+    for by in kinds(breakdown):
+        table = _by_scheduler(breakdown, by, _WAIT, baseline)
+        return Table(
+            f"Who gains and who waits: mean wait by {by}", table.columns, table.rows, by.capitalize(),
+            notes=(f"Below each figure: change from {baseline}.", *_gain_lines(breakdown, by, baseline)),
+        )  # fmt: skip
+    return None
+
+
+def breakdown_sections(breakdown: polars.DataFrame, baseline: str) -> list[Section]:
+    """A section with the tables of each division of the jobs: size, waits, slowdown and energy."""
+    found = []
+    for by in kinds(breakdown):
+        tables = [_sizes(breakdown, by, baseline), *(_by_scheduler(breakdown, by, each, baseline) for each in _FIGURES)]
+        if _differs(breakdown, by, "energy_kwh"):
+            tables.append(_by_scheduler(breakdown, by, _SIZES[-1], baseline))
+        text = f"The {by}s with most work; others are added up. Below each figure: change from {baseline}."
+        found.append(Section(f"By {by}", text, tables=tuple(tables)))
+    return found
+
+
+def part_means(breakdown: polars.DataFrame, by: str, metric: str) -> dict[str, dict[str, float]]:
+    """Part -> scheduler -> mean of a figure over the windows that define it; parts in descending order of work."""
+    import polars
+
+    rows = breakdown.filter((polars.col("by") == by) & (polars.col("metric") == metric))
+    means = rows.group_by("part", "scheduler", maintain_order=True).agg(polars.col("value").mean())
+    found: dict[str, dict[str, float]] = {}
+    for part, scheduler, value in means.iter_rows():
+        found.setdefault(part, {})[scheduler] = math.nan if value is None else value
+    return found
+
+
+def means_frame(breakdown: polars.DataFrame) -> polars.DataFrame:
+    """One row per kind, part and scheduler with the means of all figures over the windows, for a spreadsheet."""
+    keys = ["by", "part", "scheduler"]
+    return breakdown.pivot("metric", index=keys, values="value", aggregate_function="mean")
+
+
+def _by_scheduler(breakdown: polars.DataFrame, by: str, column: Column, baseline: str) -> Table:
+    """One row per part, one column per scheduler."""
+    names = schedulers(breakdown)
+    rows = tuple(
+        (part, tuple(_cell(breakdown, by, part, column, name, baseline, means) for name in names))
+        for part, means in part_means(breakdown, by, column.metric).items()
+    )
+    columns = tuple((name, column.unit, name) for name in names)
+    return Table(f"{column.header} by {by}", columns, rows, by.capitalize())
+
+
+def _cell(
+    breakdown: polars.DataFrame, by: str, part: str, column: Column, name: str, baseline: str, means: dict[str, float]
+) -> Cell:  # fmt: skip
+    mean, base = means.get(name, math.nan), means.get(baseline, math.nan)
+    if name == baseline or not math.isfinite(mean - base):
+        return Cell(column.number(mean))
+    least = _LEAST_S if column.metric.endswith("_s") else 0.0
+    change = column.number(mean - base, signed=True)
+    if base > least:
+        change = f"{mean / base:,.1f}×" if mean > 3 * base else f"{mean / base - 1:+.0%}".replace("-", "−")
+    return Cell(column.number(mean), remark=change, mark=_mark(breakdown, by, part, column.metric, name, baseline))
+
+
+def _mark(breakdown: polars.DataFrame, by: str, part: str, metric: str, name: str, baseline: str) -> Mark:
+    """Whether the difference to the baseline is clear over enough windows; lower is better."""
+    import polars
+
+    if breakdown["window"].n_unique() < FEW_WINDOWS or metric != _WAIT.metric:
+        return ""
+    rows = breakdown.filter((polars.col("by") == by) & (polars.col("part") == part))
+    ours, theirs = by_window(rows, name, metric), by_window(rows, baseline, metric)
+    got = paired_difference(list(ours.values()), [theirs[window] for window in ours])
+    if not got.clear or got.difference.count < FEW_WINDOWS:
+        return ""
+    return "good" if got.difference.mean < 0 else "bad"
+
+
+def _sizes(breakdown: polars.DataFrame, by: str, baseline: str) -> Table:
+    """Jobs, processor-hours and energy of each part, under the baseline."""
+    means = [part_means(breakdown, by, column.metric) for column in _SIZES]
+    shown = [
+        (column, each) for column, each in zip(_SIZES, means, strict=True)
+        if any(math.isfinite(values[baseline]) for values in each.values())
+    ]  # fmt: skip
+    rows = tuple(
+        (part, tuple(Cell(column.number(each[part][baseline])) for column, each in shown)) for part in means[0]
+    )
+    columns = tuple((column.header, column.unit, column.header) for column, _ in shown)
+    per = "per window, " if breakdown["window"].n_unique() > 1 else ""
+    note = f"Means {per}under {baseline}; without idle power." if len(shown) > 2 else f"Means {per}under {baseline}."
+    return Table(f"Work by {by}", columns, rows, by.capitalize(), notes=(note,))
+
+
+def _differs(breakdown: polars.DataFrame, by: str, metric: str) -> bool:
+    """Whether a figure depends on the scheduler."""
+    for values in part_means(breakdown, by, metric).values():
+        known = [value for value in values.values() if math.isfinite(value)]
+        if known and max(known) > 1.001 * min(known):
+            return True
+    return False
+
+
+def _gain_lines(breakdown: polars.DataFrame, by: str, baseline: str) -> list[str]:
+    """One sentence per scheduler: which parts wait less than under the baseline, and which wait longer."""
+    waits = part_means(breakdown, by, _WAIT.metric)
+    lines = []
+    for name in schedulers(breakdown):
+        less, more = (_parts(waits, name, baseline, sign) for sign in (-1, 1))
+        told = [
+            f"{word} for {'all' if len(parts) == len(waits) else listed(parts)}"
+            for word, parts in (("shorter", less), ("longer", more))
+            if parts
+        ]
+        if name != baseline:
+            lines.append(f"{name}: {' and '.join(told) or 'about the same for all'}.")
+    return [f"Mean wait compared with {baseline}, by {by}. {' '.join(lines)}"] if lines else []
+
+
+def _parts(waits: dict[str, dict[str, float]], name: str, baseline: str, sign: int) -> Sequence[str]:
+    """Parts whose mean wait changes clearly in one direction."""
+    found = []
+    for part, means in waits.items():
+        change_s = sign * (means[name] - means[baseline])
+        if change_s >= max(_LEAST_S, CLEAR * means[baseline]):
+            found.append(part)
+    return found

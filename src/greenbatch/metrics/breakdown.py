@@ -1,0 +1,110 @@
+"""Figures of the parts of a workload: jobs by partition, account and user."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
+
+import numpy as np
+from numpy.typing import NDArray
+
+from greenbatch.metrics.jobs import Floats, run_s
+from greenbatch.metrics.measured import Measured
+from greenbatch.workload import Workload
+
+BY: Mapping[str, str] = MappingProxyType({"partition": "partition", "account": "group", "user": "user"})
+"""What jobs are divided by -> the column of the workload that numbers it."""
+MOST = 10
+"""Parts that are shown by themselves, those with most work; the others are added up."""
+
+Rows = NDArray[np.int64]
+"""Rows of jobs in the workload."""
+Parts = Mapping[str, Mapping[int, str]]
+"""By -> number in the column -> name of the part."""
+
+
+def parts_of(workload: Workload, most: int = MOST) -> Parts:
+    """The parts that a workload is divided into, in descending order of work (processors x run time).
+
+    Args:
+        workload: all jobs of a scenario, so that the parts are the same in every window.
+        most: number of parts of a kind; if there are more, the rest is one part, ``others (n)``.
+
+    Returns:
+        By what -> number -> name of the part; only what divides the jobs into at least two.
+    """
+    work_s, found = workload.processors * workload.run_time_s, {}
+    for by, column in BY.items():
+        numbers = getattr(workload, column)
+        distinct, code = np.unique(numbers, return_inverse=True)
+        if (distinct >= 0).sum() < 2:
+            continue
+        order = distinct[np.argsort(-np.bincount(code, weights=work_s), kind="stable")].tolist()
+        named = workload.names.get(column, {})
+        shown = {k: named.get(k, str(k)) if k >= 0 else "unknown" for k in order}
+        if len(order) > most + 1:
+            shown |= dict.fromkeys(order[most:], f"others ({len(order) - most})")
+        found[by] = shown
+    return found
+
+
+def _mean(values: Floats) -> float:
+    return float(values.mean()) if values.size else np.nan
+
+
+PART_METRICS: Mapping[str, Callable[[Measured, Rows], float]] = MappingProxyType(
+    {
+        "jobs": lambda _, rows: float(rows.size),
+        "avg_wait_s": lambda run, rows: _mean(run.per_job("wait_s")[rows]),
+        "p95_wait_s": lambda run, rows: float(np.percentile(run.per_job("wait_s")[rows], 95)) if rows.size else np.nan,
+        "avg_bounded_slowdown": lambda run, rows: _mean(run.per_job("bounded_slowdown")[rows]),
+        "processor_hours": lambda run, rows: float(
+            run.outcome.workload.processors[rows] @ run_s(run.outcome)[rows] / 3600
+        ),
+        "energy_kwh": lambda run, rows: float(run.outcome.workload.power_w[rows] @ run_s(run.outcome)[rows] / 3.6e6),
+    }
+)
+"""Figure of a part -> function of a run and the rows of the part's jobs that count.
+
+``energy_kwh`` is that of the jobs alone, without idle power [kWh], NaN if the power of a job is unknown.
+"""
+
+_PART = re.compile(r"(\w+) by (\w+): (.*)", re.DOTALL)
+
+
+def part_metric(metric: str, by: str, name: str) -> str:
+    """Name of the figure of a part in results, such as ``avg_wait_s by partition: gpu``."""
+    return f"{metric} by {by}: {name}"
+
+
+def split_part_metric(text: str) -> tuple[str, str, str] | None:
+    """Metric, by what, and name of the part; None if the name is not that of a part's figure."""
+    match = _PART.fullmatch(text)
+    return None if match is None else (match[1], match[2], match[3])
+
+
+def evaluate_parts(run: Measured, parts: Parts) -> dict[str, float]:
+    """All figures of all parts of a run, see `part_metric`; NaN if undefined."""
+    values = {}
+    counted = np.flatnonzero(run.jobs)
+    for by, names in parts.items():
+        numbers = getattr(run.outcome.workload, BY[by])[counted]
+        members: dict[str, list[int]] = {}
+        for number, name in names.items():
+            members.setdefault(name, []).append(number)
+        for name, of in members.items():
+            rows = counted[np.isin(numbers, of)]
+            for metric, function in PART_METRICS.items():
+                values[part_metric(metric, by, name)] = function(run, rows)
+    return values
+
+
+def nested(values: Mapping[str, float | int | None]) -> dict[str, dict[str, dict[str, float | int | None]]]:
+    """By what -> name of the part -> metric -> value, of the figures of parts among some values."""
+    found: dict[str, dict[str, dict[str, float | int | None]]] = {}
+    for text, value in values.items():
+        if part := split_part_metric(text):
+            metric, by, name = part
+            found.setdefault(by, {}).setdefault(name, {})[metric] = value
+    return found
