@@ -36,7 +36,7 @@ def test_jobs(tmp_path):
     assert jobs.processors.tolist() == [8, 6, 3, 8, 8]
     assert jobs.run_time_s.tolist() == pytest.approx([13.75 / 3, 62.5 / 3, 1.0, 3333333334 / 3e9, 13.75 / 3], rel=1e-15)
     assert jobs.requested_time_s.tolist() == [4.6, 20.8, 2.0, jobs.run_time_s[3], 4.6]
-    assert jobs.requested_memory_kb.tolist() == [1024 * 1024, 0, 0, 0, 1024 * 1024]
+    assert jobs.requested_memory_kb.tolist() == [1024e3, 0, 0, 0, 1024e3]
     assert jobs.memory_volume_mb.tolist() == [100, 1, 0, 0, 100]
     assert jobs.requested_energy_j.tolist() == [7, 0, 0, 5, 7]
     assert [jobs.names["executable"].get(k) for k in jobs.executable.tolist()] == ["A", "B", None, None, "A"]
@@ -129,7 +129,7 @@ def test_jobs_of_profiles():
     assert made.run_time_s.tolist() == [1.0, 2.0, 1.0, 2.0]
     assert made.requested_time_s.tolist() == [1.0, 9.0, 1.0, 9.0]
     assert (made.processors.tolist(), made.nodes.tolist()) == ([2, 4, 2, 4], [1] * 4)
-    assert made.requested_memory_kb.tolist() == [0.0, 2048.0] * 2
+    assert made.requested_memory_kb.tolist() == [0.0, 2000.0] * 2
     assert made.memory_volume_mb.tolist() == [0.0, 5.0] * 2
     assert made.requested_energy_j.tolist() == [0.0, 1.0] * 2
 

@@ -29,7 +29,7 @@ def show(file: Path) -> None:
     Parameters
     ----------
     file
-        A platform JSON or node groups in TOML.
+        A slurm.conf, a platform JSON or node groups in TOML.
     """
     from greenbatch.scenarios.build_nodes import read_nodes
 

@@ -45,7 +45,7 @@ def simulate(
     trace
         Jobs to use instead of the scenario's: a file, or a name in greenbatch data list.
     cluster
-        Nodes to use instead of the scenario's machine: a platform JSON or node groups in TOML.
+        Nodes to use instead of the scenario's machine: a slurm.conf, a platform JSON or node groups in TOML.
     processors
         Size of a pool of processors, instead of the scenario's machine size.
     start

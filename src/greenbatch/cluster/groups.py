@@ -13,6 +13,7 @@ from greenbatch.errors import InputError, did_you_mean
 
 _FIELDS = frozenset(field.name for field in fields(NodeGroup))
 _REFERENCE = "speed 1 is a processor of"
+_NO_POWER = "power of nodes is unknown"
 
 
 def node_group(table: Mapping[str, Any]) -> NodeGroup:
@@ -128,7 +129,20 @@ def changed_cluster(
         peaks = [each for each in peaks if each != name or "speed" not in table] + [name] * ("clock_ghz" in table)
     own = next((g.gflops_per_processor / g.speed for g in cluster.groups if g.gflops_per_processor), None)
     changed = replace(cluster, groups=tuple(groups.values()), contention=contention or cluster.contention)
+    if any(note.startswith(_NO_POWER) for note in cluster.notes):
+        kept = (note for note in cluster.notes if not note.startswith(_NO_POWER))
+        changed = replace(changed, notes=(*kept, *unknown_power(changed)))
     return with_speeds(changed, peaks, reference_gflops or own)
+
+
+def unknown_power(cluster: NodeCluster) -> tuple[str, ...]:
+    """A note on the groups without any power, if there are some."""
+    dark = [g.name for g in cluster.groups if not any((g.static_power_w, g.power_per_processor_w, g.power_per_gpu_w))]
+    if not dark:
+        return ()
+    some = ", ".join(dark[:3]) + ", …" * (len(dark) > 3)
+    fix = "give type or static_power_w in [[cluster.groups]]"
+    return (f"{_NO_POWER}, 0 W taken: {len(dark)} of {len(cluster.groups)} groups ({some}); {fix}",)
 
 
 def with_speeds(cluster: NodeCluster, names: Collection[str], reference_gflops: float | None = None) -> NodeCluster:

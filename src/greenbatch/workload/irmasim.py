@@ -103,7 +103,7 @@ def _work(job: Json, profiles: dict[str, Json], reference_gflops: float) -> dict
     return {
         "run_time_s": run_s,
         "requested_time_s": holder.field("req_time", run_s).number(above=0, highest=LATEST_S),
-        "requested_memory_kb": holder.field("mem", 0).number(0) * 1024.0,
+        "requested_memory_kb": holder.field("mem", 0).number(0) * 1000.0,
         "memory_volume_mb": holder.field("mem_vol", 1.0 if named else 0.0).number(0),
         "requested_energy_j": holder.field("req_energy", 0).number(0),
     }

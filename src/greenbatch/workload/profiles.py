@@ -83,7 +83,7 @@ def profile_jobs(
             "processors": column([profile.processors for profile in profiles]),
             "nodes": np.ones(jobs),
             "executable": kinds,
-            "requested_memory_kb": column([profile.memory_mb * 1024.0 for profile in profiles]),
+            "requested_memory_kb": column([profile.memory_mb * 1000.0 for profile in profiles]),
             "memory_volume_mb": column([profile.memory_volume_mb for profile in profiles]),
             "requested_energy_j": column([profile.requested_energy_j for profile in profiles]),
         },

@@ -1,0 +1,258 @@
+"""A cluster from a ``slurm.conf``: nodes, partitions and the weights of the multifactor priority."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from math import inf
+from pathlib import Path
+
+from greenbatch.cluster.groups import unknown_power
+from greenbatch.cluster.machines import NodeCluster, NodeGroup
+from greenbatch.cluster.node_lists import node_list
+from greenbatch.cluster.priority import Partition, Priority, PriorityWeights
+from greenbatch.cluster.slurm_text import Entry, read_entries
+from greenbatch.errors import InputError, did_you_mean
+
+_GB_PER_MB = 1024.0**2 / 1e9
+"""RealMemory counts megabytes of 1024^2 bytes."""
+_GPUS = re.compile(r"gpu(?::[A-Za-z][\w.-]*)?(?::(\d{1,6}))?(?:\(.*\))?", re.IGNORECASE | re.ASCII)
+_GRES_COMMA = re.compile(r",(?![^(]*\))")
+_WEIGHTS = {
+    "age": "priorityweightage", "fair_share": "priorityweightfairshare", "job_size": "priorityweightjobsize",
+    "partition": "priorityweightpartition", "qos": "priorityweightqos",
+}  # fmt: skip
+_TIMES = {
+    "max_age_s": ("prioritymaxage", 0.0), "decay_half_life_s": ("prioritydecayhalflife", -1.0),
+    "calc_period_s": ("prioritycalcperiod", 0.0),
+}  # fmt: skip
+_IGNORED = {
+    "priorityflags": "",
+    "priorityweighttres": "",
+    "priorityweightassoc": "0",
+    "priorityusageresetperiod": "none",
+}
+"""Keys that change priorities but are not read -> the value without effect."""
+_LARGEST_WEIGHT = 2**32 - 1
+
+
+@dataclass(frozen=True, slots=True)
+class _Nodes:
+    """One ``NodeName`` line: its nodes, which are alike."""
+
+    entry: Entry
+    names: tuple[str, ...]
+    group: NodeGroup
+
+
+def looks_like_slurm_conf(content: bytes) -> bool:
+    """Whether a text has lines that only a ``slurm.conf`` has."""
+    return (
+        re.search(rb"(?im)^\s*((nodename|partitionname|clustername|slurmctldhost)\s*=|include\s)", content) is not None
+    )
+
+
+def read_slurm_conf(path: Path) -> NodeCluster:
+    """A cluster from a ``slurm.conf``, with ``priority`` set.
+
+    Processors are ``CPUs`` as Slurm counts them, else boards x sockets x cores x threads; GPUs are those of ``Gres``.
+    The nodes of a ``NodeName`` line form a group of that name; if they are in different partitions, one group for each
+    combination. Nodes in no partition and nodes of ``State=FUTURE`` are left out. The power of nodes is not in the
+    file: it is 0 W, which a note says, until a scenario states it. Keys: ``man slurm.conf`` (Slurm 24.05).
+
+    Raises:
+        InputError: a file cannot be read, is malformed, or names no nodes, a node twice, or unknown nodes.
+    """
+    entries, sources = read_entries(path)
+    nodes = _nodes(entries, path)
+    known = {name: line for line in nodes for name in line.names}
+    sets = _node_sets(entries, nodes, known)
+    members, partitions = _partitions(entries, known, sets)
+    groups, notes = _groups(nodes, members, bool(partitions))
+    if not groups:
+        raise InputError("no node is in a partition", file=path, fix="give PartitionName=... Nodes=...")
+    weights, ignored = _weights(entries)
+    cluster = NodeCluster(
+        tuple(groups), priority=Priority(weights=weights, partitions=tuple(partitions)),
+        notes=(*notes, *ignored), sources=sources,
+    )  # fmt: skip
+    return replace(cluster, notes=(*cluster.notes, *unknown_power(cluster)))
+
+
+def _with_defaults(entries: Sequence[Entry], key: str) -> list[Entry]:
+    """The lines of a kind, each with the values of the DEFAULT lines above it."""
+    defaults: dict[str, str] = {}
+    found = []
+    for entry in entries:
+        if key not in entry.values:
+            continue
+        if entry.values[key].lower() == "default":
+            defaults |= {k: v for k, v in entry.values.items() if k != key}
+        else:
+            found.append(replace(entry, values={**defaults, **entry.values}))
+    return found
+
+
+def _listed(entry: Entry, key: str) -> tuple[str, ...]:
+    """The nodes that a key lists."""
+    try:
+        return node_list(entry.values[key])
+    except InputError as error:
+        raise entry.refuse(key, error.problem, error.fix or "") from None
+
+
+def _nodes(entries: Sequence[Entry], path: Path) -> list[_Nodes]:
+    found: list[_Nodes] = []
+    seen: dict[str, int] = {}
+    for entry in _with_defaults(entries, "nodename"):
+        names = _listed(entry, "nodename")
+        if twice := next((name for name in names if name in seen), None):
+            raise entry.refuse("nodename", f"{twice!r} is on line {seen[twice]} too", "name each node once")
+        seen |= dict.fromkeys(names, entry.line)
+        memory = entry.whole("realmemory", 0)
+        group = NodeGroup(
+            name=entry.values["nodename"], count=len(names), processors=_processors(entry), static_power_w=0.0,
+            gpus=_gpus(entry), node_names=names, source=f"{entry.file.name}, line {entry.line}",
+            memory_gb=memory * _GB_PER_MB or inf,
+        )  # fmt: skip
+        found.append(_Nodes(entry, names, group))
+    if not found:
+        raise InputError("names no nodes", file=path, fix="give NodeName=... CPUs=..., or Include the file that does")
+    return found
+
+
+def _processors(entry: Entry) -> int:
+    for key in ("cpus", "procs"):
+        if key in entry.values:
+            return entry.whole(key, 1, lowest=1, highest=1_000_000)
+    sockets = "socketsperboard" if "socketsperboard" in entry.values else "sockets"
+    boards = entry.whole("boards", 1, lowest=1, highest=1000) if sockets == "socketsperboard" else 1
+    each = [entry.whole(k, 1, lowest=1, highest=10_000) for k in (sockets, "corespersocket", "threadspercore")]
+    return boards * each[0] * each[1] * each[2]
+
+
+def _gpus(entry: Entry) -> int:
+    """GPUs of ``Gres``, such as ``gpu:a100:4,gpu:2(S:0-1),nvme:1``."""
+    total = 0
+    for part in _GRES_COMMA.split(entry.values.get("gres", "")):
+        if part.strip().lower().partition(":")[0].partition("(")[0] != "gpu":
+            continue
+        match = _GPUS.fullmatch(part.strip())
+        if match is None:
+            raise entry.refuse("gres", f"{part.strip()!r:.40} is not a number of GPUs", "write gpu:4 or gpu:a100:4")
+        total += int(match[1] or 1)
+    return total
+
+
+def _node_sets(
+    entries: Sequence[Entry], nodes: Sequence[_Nodes], known: Mapping[str, _Nodes]
+) -> dict[str, tuple[str, ...]]:
+    """Node sets by name: nodes listed, and nodes with a feature."""
+    sets: dict[str, tuple[str, ...]] = {}
+    for entry in entries:
+        if "nodeset" not in entry.values:
+            continue
+        found = [*(_known(entry, "nodes", known, {}) if "nodes" in entry.values else ())]
+        if feature := entry.values.get("feature"):
+            for line in nodes:
+                own = line.entry.values.get("features", line.entry.values.get("feature", ""))
+                found += line.names if feature in own.split(",") else ()
+        sets[entry.values["nodeset"]] = tuple(dict.fromkeys(found))
+    return sets
+
+
+def _known(entry: Entry, key: str, known: Mapping[str, _Nodes], sets: Mapping[str, tuple[str, ...]]) -> tuple[str, ...]:
+    """The nodes that a key lists, with ALL and node sets resolved."""
+    found: list[str] = []
+    if not entry.values[key].strip():
+        return ()
+    for name in _listed(entry, key):
+        if name.upper() == "ALL":
+            found += known
+        elif name in sets:
+            found += sets[name]
+        elif name in known:
+            found.append(name)
+        else:
+            raise entry.refuse(
+                key,
+                f"there is no node {name!r:.60}",
+                did_you_mean(name, _sample(known), otherwise="name it with NodeName"),
+            )
+    return tuple(dict.fromkeys(found))
+
+
+def _sample(known: Mapping[str, _Nodes]) -> list[str]:
+    return list(known)[:1000]
+
+
+def _partitions(
+    entries: Sequence[Entry], known: Mapping[str, _Nodes], sets: Mapping[str, tuple[str, ...]]
+) -> tuple[dict[str, list[str]], list[Partition]]:
+    """Node -> its partitions, and the partitions."""
+    members: dict[str, list[str]] = {}
+    partitions: list[Partition] = []
+    for entry in _with_defaults(entries, "partitionname"):
+        name = entry.values["partitionname"]
+        if not name.strip():
+            raise entry.refuse("partitionname", "is blank", "give the partition a name")
+        if any(each.name == name for each in partitions):
+            raise entry.refuse("partitionname", f"{name!r:.60} occurs twice", "give each partition its own name")
+        for node in _known(entry, "nodes", known, sets) if "nodes" in entry.values else ():
+            members.setdefault(node, []).append(name)
+        partitions.append(
+            Partition(
+                name=name, default=entry.yes("default"), max_time_s=entry.seconds("maxtime", inf, above=0.0),
+                tier=entry.whole("prioritytier", entry.whole("priority", 1, highest=65_533), highest=65_533),
+                job_factor=entry.whole("priorityjobfactor", entry.whole("priority", 1, highest=65_533), highest=65_533),
+            )
+        )  # fmt: skip
+    return members, partitions
+
+
+def _groups(
+    nodes: Sequence[_Nodes], members: Mapping[str, Sequence[str]], partitioned: bool
+) -> tuple[list[NodeGroup], list[str]]:
+    """One group per line and combination of partitions, and notes."""
+    groups: list[NodeGroup] = []
+    outside: list[str] = []
+    used: Counter[str] = Counter()
+    for line in nodes:
+        if line.entry.values.get("state", "").lower().startswith("future"):
+            continue
+        by_partitions: dict[tuple[str, ...], list[str]] = {}
+        for name in line.names:
+            by_partitions.setdefault(tuple(members.get(name, ())), []).append(name)
+        if partitioned:
+            outside += by_partitions.pop((), [])
+        for partitions, names in by_partitions.items():
+            label = line.group.name if len(by_partitions) == 1 else f"{line.group.name} ({'+'.join(partitions)})"
+            used[label] += 1
+            label = label if used[label] == 1 else f"{label} {used[label]}"
+            groups.append(
+                replace(line.group, name=label, count=len(names), node_names=tuple(names), partitions=partitions)
+            )
+    note = f"nodes in no partition left out: {len(outside)} ({', '.join(outside[:3])}{', …' * (len(outside) > 3)})"
+    return groups, [note] * bool(outside)
+
+
+def _weights(entries: Sequence[Entry]) -> tuple[PriorityWeights, list[str]]:
+    """Weights of the last lines that state them, and notes on what is ignored."""
+    lines = {key: entry for entry in entries for key in entry.values}
+    found: dict[str, float | int | bool] = {}
+    for name, key in _WEIGHTS.items():
+        if key in lines:
+            found[name] = lines[key].whole(key, 0, highest=_LARGEST_WEIGHT)
+    for name, (key, above) in _TIMES.items():
+        if key in lines:
+            found[name] = lines[key].seconds(key, 0.0, above=above)
+    if "priorityfavorsmall" in lines:
+        found["favor_small"] = lines["priorityfavorsmall"].yes("priorityfavorsmall")
+    notes = [
+        f"{lines[key].names[key]}={lines[key].values[key]} ignored"
+        for key, without in _IGNORED.items()
+        if key in lines and lines[key].values[key].lower() not in (without, "")
+    ]
+    return PriorityWeights(**found), notes  # type: ignore[arg-type]

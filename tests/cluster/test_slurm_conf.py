@@ -1,0 +1,156 @@
+"""``slurm.conf`` as a cluster."""
+
+from __future__ import annotations
+
+from math import inf
+from pathlib import Path
+
+import pytest
+
+from greenbatch.cluster.groups import changed_cluster
+from greenbatch.cluster.priority import Partition, PriorityWeights
+from greenbatch.cluster.readers import read_cluster
+from greenbatch.errors import InputError
+
+CONF = """\
+# A cluster
+ClusterName = here
+SchedulerParameters=bf_window=300,bf_max=2
+SlurmctldHost=login1(10.0.0.1)
+PriorityType=priority/multifactor
+PriorityWeightAge=1000          # a comment
+priorityweightfairshare=10000
+PriorityWeightJobSize=500
+PriorityWeightPartition=2000
+PriorityWeightQOS=0
+PriorityMaxAge=14-0
+PriorityDecayHalfLife=7-12:00:00
+PriorityCalcPeriod=10
+PriorityFavorSmall=NO
+PriorityFlags=FAIR_TREE
+
+NodeName=DEFAULT Sockets=2 CoresPerSocket=16 ThreadsPerCore=2 RealMemory=100000 State=UNKNOWN
+NodeName=cn[01-04] \\
+  Reason="a b \\#1"
+NodeName=cn05 CPUs=16 RealMemory=200000
+NodeName=gpu[1-2] CoresPerSocket=32 Gres=gpu:a100:4(S:0-1),nvme:1,gpu:2 Features=a100
+NodeName=later State=FUTURE
+NodeName=spare CPUs=4
+NodeSet=fast Feature=a100
+PartitionName=DEFAULT MaxTime=24:00:00 State=UP
+PartitionName=short Nodes=cn[01-02] Default=YES MaxTime=60 PriorityTier=10 PriorityJobFactor=5
+PartitionName=long Nodes=cn[01-05] MaxTime=UNLIMITED
+PartitionName=gpu Nodes=fast,later
+"""
+GB = 1024**2 / 1e9
+
+
+def conf(folder: Path, text: str, name: str = "slurm.conf") -> Path:
+    path = folder / name
+    path.write_text(text)
+    return path
+
+
+def test_a_cluster(tmp_path):
+    cluster = read_cluster(conf(tmp_path, CONF))
+    assert [(g.name, g.nodes, g.processors, g.gpus, g.partitions) for g in cluster.groups] == [
+        ("cn[01-04] (short+long)", ("cn01", "cn02"), 64, 0, ("short", "long")),
+        ("cn[01-04] (long)", ("cn03", "cn04"), 64, 0, ("long",)),
+        ("cn05", ("cn05",), 16, 0, ("long",)),
+        ("gpu[1-2]", ("gpu1", "gpu2"), 128, 6, ("gpu",)),
+    ]
+    assert [g.memory_gb for g in cluster.groups] == [1e5 * GB, 1e5 * GB, 2e5 * GB, 1e5 * GB]
+    assert cluster.priority.weights == PriorityWeights(
+        age=1000, fair_share=10_000, job_size=500, partition=2000, max_age_s=14 * 86_400.0,
+        decay_half_life_s=7.5 * 86_400, calc_period_s=600.0,
+    )  # fmt: skip
+    assert cluster.priority.partitions == (
+        Partition(name="short", default=True, max_time_s=3600.0, tier=10, job_factor=5),
+        Partition(name="long"),
+        Partition(name="gpu", max_time_s=86_400.0),
+    )
+    assert cluster.notes[:2] == ("nodes in no partition left out: 1 (spare)", "PriorityFlags=FAIR_TREE ignored")
+    assert cluster.notes[2].startswith("power of nodes is unknown, 0 W taken: 4 of 4 groups (cn[01-04] (short+long), ")
+    assert list(cluster.sources) == ["slurm.conf"]
+
+
+def test_the_power_of_some_nodes_given_by_the_scenario(tmp_path):
+    read = read_cluster(conf(tmp_path, "NodeName=a[1-2] CPUs=32\nNodeName=b CPUs=2\n"))
+    cluster = changed_cluster(read, [{"name": "a[1-2]", "type": "dell-r620"}])
+    a, b = cluster.groups
+    assert (a.processors, a.static_power_w, a.power_per_processor_w) == (32, 54.1, (243 - 54.1) / 32)
+    assert [note for note in cluster.notes if "unknown" in note] == [
+        "power of nodes is unknown, 0 W taken: 1 of 2 groups (b); give type or static_power_w in [[cluster.groups]]"
+    ]
+    assert changed_cluster(cluster, [{"name": "b", "static_power_w": 5.0}]).notes == ()
+    assert (a.memory_gb, a.partitions, b.idle_power_w) == (inf, (), 0.0)
+
+
+def test_included_files(tmp_path):
+    (tmp_path / "etc").mkdir()
+    conf(tmp_path, "NodeName=a CPUs=2\ninclude more.conf\n", "etc/nodes.conf")
+    conf(tmp_path, "NodeName=b CPUs=4\n", "etc/more.conf")
+    cluster = read_cluster(conf(tmp_path, "Include etc/nodes.conf\nPartitionName=p Nodes=ALL\n"))
+    assert cluster.node_names == ("a", "b")
+    assert set(cluster.sources) == {"slurm.conf", "nodes.conf", "more.conf"}
+
+
+@pytest.mark.parametrize(
+    ("written", "seconds"),
+    [("90", 5400), ("1:30", 90), ("1:02:03", 3723), ("2-3", 183_600), ("2-3:4", 183_840), ("1-0:0:5", 86_405)],
+)
+def test_times(tmp_path, written, seconds):
+    cluster = read_cluster(conf(tmp_path, f"NodeName=a\nPartitionName=p Nodes=a MaxTime={written}\n"))
+    assert cluster.priority.partitions[0].max_time_s == seconds
+
+
+NODE = "NodeName=a[1-2] CPUs=4\n"
+PART = "PartitionName=p Nodes=a1\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("ClusterName=x\n", "names no nodes (give NodeName=... CPUs=..., or Include the file that does)"),
+        (NODE + "this is not a line\n", "line 2: 'this is not a line' is not Key=Value (write Key=Value, or #"),
+        (NODE + "NodeName=b CPUs=4 CPUs=5\n", "line 2: CPUs: occurs twice on the line"),
+        ("NodeName=a CPUs=0\n", "line 1: CPUs: is '0' (give a whole number from 1 to 1,000,000)"),
+        ("NodeName=a CPUs=four\n", "line 1: CPUs: is 'four'"),
+        ("NodeName=a CPUs=-4\n", "line 1: CPUs: is '-4'"),
+        ("NodeName=a Sockets=0\n", "line 1: Sockets: is '0'"),
+        ("NodeName=a CoresPerSocket=2.5\n", "line 1: CoresPerSocket: is '2.5'"),
+        ("NodeName=a RealMemory=64G\n", "line 1: RealMemory: is '64G'"),
+        (
+            "NodeName=a Gres=gpu:many\nNodeName=b Gres=gpu:a100:x\n",
+            "line 2: Gres: 'gpu:a100:x' is not a number of GPUs",
+        ),
+        ("NodeName=a[1-\n", "line 1: NodeName: 'a[1-': 'a[1-' has a bracket that is not closed"),
+        ("NodeName=a[2-1] CPUs=1\n", "line 1: NodeName: 'a[2-1]': the range 2-1 runs backward"),
+        ("NodeName= CPUs=1\n", "line 1: NodeName: '': has a blank name"),
+        (NODE + "\nNodeName=a2\n", "line 3: NodeName: 'a2' is on line 1 too (name each node once)"),
+        (NODE + "PartitionName=p Nodes=a3\n", "line 2: Nodes: there is no node 'a3' (did you mean a"),
+        (NODE + "PartitionName=p Nodes=a[1-\n", "line 2: Nodes: 'a[1-':"),
+        (NODE + PART + PART, "line 3: PartitionName: 'p' occurs twice"),
+        (NODE + "PartitionName= Nodes=a1\n", "line 2: PartitionName: is blank"),
+        (NODE + "PartitionName=p\n", "no node is in a partition"),
+        (NODE + PART.strip() + " Default=maybe\n", "line 2: Default: is 'maybe' (give YES or NO)"),
+        (NODE + PART.strip() + " MaxTime=1-2-3\n", "line 2: MaxTime: is '1-2-3' (write minutes"),
+        (NODE + PART.strip() + " MaxTime=0\n", "line 2: MaxTime: is '0' (give a time > 0 s)"),
+        (NODE + PART.strip() + " PriorityTier=99999\n", "line 2: PriorityTier: is '99999' (give a whole number from 0"),
+        (NODE + "PriorityWeightAge=1e3\n", "line 2: PriorityWeightAge: is '1e3'"),
+        (NODE + "PriorityWeightQOS=-1\n", "line 2: PriorityWeightQOS: is '-1'"),
+        (NODE + "PriorityMaxAge=0\n", "line 2: PriorityMaxAge: is '0'"),
+        (NODE + "PriorityFavorSmall=some\n", "line 2: PriorityFavorSmall: is 'some'"),
+        (NODE + "Include no.conf\n", "line 2: Include: 'no.conf' no such file (copy it beside this file"),
+        (NODE + "Include slurm.conf\n", "line 2: Include: 'slurm.conf' is included within itself"),
+        (NODE + "NodeSet=s Nodes=x\n", "line 2: Nodes: there is no node 'x'"),
+    ],
+)
+def test_bad_files_are_refused(tmp_path, text, says):
+    with pytest.raises(InputError) as refused:
+        read_cluster(conf(tmp_path, text))
+    message = str(refused.value)
+    assert says in message
+    assert message.startswith(f"{tmp_path}/slurm.conf")
+    assert refused.value.fix
+    assert "\n" not in message
