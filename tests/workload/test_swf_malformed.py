@@ -62,7 +62,7 @@ MALFORMED: dict[str, tuple[bytes, int | None, str]] = {
     "trailing comment on a job line": (f"{GOOD} ; last\n".encode(), 1, "20 fields"),
     "CSV": (b"submit_s,run_time_s,processors\n0,1,2\n", 1, "is not a number"),
     "HTML error page": (b"<!DOCTYPE html>\n<html><body>404</body></html>\n", 1, "'<!DOCTYPE' is not a number"),
-    "21 columns of another simulator": (f"{GOOD} {{1,2}} q_1d 1:ppn=4\n".encode(), 1, "21 fields"),
+    "20 columns of another simulator": (f"{GOOD} {{1,2}} q_1d\n".encode(), 1, "20 fields"),
     "all jobs dropped": (with_field(4, "0").replace(b" 100 ", b" 0 "), None, "no job is left"),
     "all jobs larger than the machine": (f"; MaxProcs: 2\n{GOOD}\n".encode(), None, "no job is left"),
     "all submit times negative": (GOOD.replace("1 0", "1 -1", 1).encode(), None, "no job is left"),

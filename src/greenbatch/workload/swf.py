@@ -21,6 +21,7 @@ from greenbatch.errors import InputError
 from greenbatch.files import read_bytes, write_bytes
 from greenbatch.workload.ledger import Ledger
 from greenbatch.workload.requested import requested_times
+from greenbatch.workload.swf_alea import with_extras
 from greenbatch.workload.swf_text import field_name, parse
 from greenbatch.workload.table import Note, Workload, trace_name
 
@@ -78,6 +79,8 @@ def read_swf(
 ) -> Workload:
     """Read an SWF trace, plain or gzip.
 
+    A trace of the simulator Alea, with 21 columns, also states nodes, GPUs, exclusive use and the queue's name.
+
     Processors are max(field 5, field 8); the requested time is field 9, or the run time if that is missing. Jobs
     that run longer than requested are counted, not changed: the engine kills or extends them.
 
@@ -98,17 +101,21 @@ def read_swf(
     limit = None if limit is None else whole_number(limit, "limit", lowest=1)
     processors = None if processors is None else whole_number(processors, "processors", lowest=1)
     content, sha256 = read_bytes(path)
-    header, rows, lines = parse(content, path)
+    header, rows, lines, extras = parse(content, path)
     del content
     ledger = Ledger(path, strict)
     machine = processors if processors is not None else _machine_size(header, ledger)
     columns = _repaired(rows[:limit], lines[:limit], machine, repairs, ledger)
+    names: Mapping[str, Mapping[int, str]] = {}
+    if extras is not None:
+        columns, names = with_extras(columns, extras, lines, ledger)
     return Workload.from_columns(
         trace_name(path),
         columns,
         machine_processors=machine,
         unix_start_s=next(iter(_stated(header, "unixstarttime", ledger)), None),
         time_zone=_time_zone(header, ledger),
+        names=names,
         notes=tuple(ledger.notes),
         sources={path.name: sha256},
     )

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from greenbatch.errors import InputError
+from greenbatch.workload.swf_alea import Extras, split_extras
 
 SWF_FIELDS: tuple[str, ...] = (
     "job number", "submit time", "wait time", "run time", "allocated processors", "average CPU time", "used memory",
@@ -40,11 +41,14 @@ def field_name(number: int) -> str:
     return f"field {number} ({SWF_FIELDS[number - 1]})"
 
 
-def parse(content: bytes, path: Path) -> tuple[Mapping[str, list[str]], NDArray[np.float64], NDArray[np.int64]]:
+def parse(
+    content: bytes, path: Path
+) -> tuple[Mapping[str, list[str]], NDArray[np.float64], NDArray[np.int64], Extras | None]:
     """Parse the header, the job lines and their line numbers.
 
     Returns:
-        Header keys, each with all its values in order; the fields, shape (n, 18); the 1-based file line of each row.
+        Header keys, each with all its values in order; the fields, shape (n, 18); the 1-based file line of each row;
+        the further columns of Alea's traces.
 
     Raises:
         InputError: a line does not hold 18 finite numbers, an identifier has a fraction, or there is no job line.
@@ -64,9 +68,10 @@ def parse(content: bytes, path: Path) -> tuple[Mapping[str, list[str]], NDArray[
     if not body.strip():
         raise InputError("has no job lines", file=path, fix="give a file with 18 numbers per job line")
     first_line = head.count(b"\n") + 1
+    body, extras = split_extras(body, first_line, path)
     rows, lines = _matrix(body, first_line, path)
     _check_numbers(rows, lines, path)
-    return _header(comments), rows, lines
+    return _header(comments), rows, lines, extras
 
 
 def _header(comments: list[bytes]) -> dict[str, list[str]]:
