@@ -28,13 +28,15 @@ class NodeType:
     processors: int
     """Cores of the node."""
     memory_gb: float | None
-    """Memory as measured; None if the record's excerpt does not tell. [GB]"""
+    """Memory as measured; None if it was not quoted. [GB]"""
     idle_w: float
     """Measured power at active idle. [W]"""
     full_w: float
     """Measured power at 100% of the benchmark's load. [W]"""
     record: str
     """Record of the measurement, such as a SPECpower_ssj2008 result."""
+    quoted_by: str
+    """Where the record was read."""
 
     def power_keys(self, processors: int | None = None) -> dict[str, Any]:
         """Values of a `NodeGroup` that say what the node draws.
