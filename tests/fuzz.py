@@ -30,16 +30,21 @@ from pathlib import Path
 import coverage
 
 from fuzz_seeds import (
+    ALEA,
     BESIDE,
+    IRMASIM,
     LOGS,
     MODELS,
+    PLATFORM,
     RUNS,
     SACCT,
     SACCT_LONG,
     SCENARIO,
     SCENARIO_MODEL,
+    SCENARIO_NODES,
     SCENARIO_SYNTHETIC,
     SERIES,
+    SLURM_CONF,
     STATES,
     SWF,
     TABLE,
@@ -51,7 +56,8 @@ from greenbatch.errors import GreenbatchError
 
 SLOW_S = 20
 MEASURED = (
-    "greenbatch.workload", "greenbatch.energy", "greenbatch.scenarios", "greenbatch.models.records",
+    "greenbatch.workload", "greenbatch.energy", "greenbatch.cluster", "greenbatch.json_input",
+    "greenbatch.scenarios", "greenbatch.models.records",
     "greenbatch.models.model", "greenbatch.learning.runs.folder", "greenbatch.learning.runs.checkpoint",
     "greenbatch.learning.runs.counters", "greenbatch.learning.runs.log",
 )  # fmt: skip
@@ -208,6 +214,19 @@ def run_scenario(r: random.Random, path: Path) -> None:
         _simulate(r, window, scenario)
 
 
+def run_cluster(r: random.Random, path: Path) -> None:
+    """Read a description of nodes, alone and as the machine of a scenario."""
+    from greenbatch.cluster.readers import read_cluster
+    from greenbatch.scenarios import load_scenario
+
+    cluster = read_cluster(path)
+    for note in cluster.notes:
+        assert note.isprintable(), note
+    group = cluster.groups[-1].name
+    changes = [None, {"cluster.groups": [{"name": group, "type": "dell-r620"}]}, {"cluster.contention": "repaired"}]
+    repr(load_scenario("tiny.toml", cluster=path, overrides=r.choice(changes)))
+
+
 def run_model(r: random.Random, path: Path) -> None:
     """Load, warn about, compare, retrain and export a model with this record, beside the weights that it names."""
     from greenbatch.experiments.running.compare import compare
@@ -286,9 +305,12 @@ def _simulate(r: random.Random, workload: object, scenario: object) -> None:
 
 
 KINDS: dict[str, Kind] = {
-    "swf": Kind((SWF,), "trace.swf", run_workload),
+    "swf": Kind((SWF, ALEA), "trace.swf", run_workload),
     "sacct": Kind((SACCT, SACCT_LONG), "sacct.txt", run_workload),
-    "scenario": Kind((SCENARIO, SCENARIO_SYNTHETIC, SCENARIO_MODEL), "scenario.toml", run_scenario),
+    "scenario": Kind((SCENARIO, SCENARIO_SYNTHETIC, SCENARIO_MODEL, SCENARIO_NODES), "scenario.toml", run_scenario),
+    "platform": Kind((PLATFORM,), "platform.json", run_cluster),
+    "slurm": Kind((SLURM_CONF,), "slurm.conf", run_cluster),
+    "jobs": Kind((IRMASIM,), "jobs.json", run_workload),
     "table": Kind((TABLE,), "jobs.csv", run_workload),
     "series": Kind((SERIES,), "series.csv", run_series),
     "weather": Kind(WEATHER, "weather.txt", run_weather),

@@ -19,6 +19,11 @@ SWF = b"""\
 5 30 3 300 2 -1 -1 2 100 -1 1 1 2 -1 1 1 -1 -1
 6 25 -1 -1 -1 -1 -1 2 100 -1 -1 1 2 -1 1 1 -1 -1
 """
+ALEA = b"""\
+0 1356996147 0 5601 4 1 1024 4 86400 6871947673 1 62 1 1 -1 1 1 1 {1241,1241,1241,1241} q_1d 1:ppn=4:x86_64:cl_a#excl
+1 1356996695 71 11642 12 1 1024 12 12096 -1 1 101 1 1 -1 1 1 1 {1,2} q_2w 1:ppn=4+4:ppn=2
+2 1356998549 0 54578 64 1 1024 64 86400 687194 0 62 1 1 -1 1 1 1 {} q_1d 16:ppn=4:gpu=1
+"""
 SACCT = b"""\
 JobIDRaw|JobID|User|Account|State|Submit|Eligible|Start|End|ElapsedRaw|TimelimitRaw|ReqCPUS|AllocCPUS|ConsumedEnergyRaw
 10|10|anna|phys|COMPLETED|2024-03-30T22:00:00|2024-03-30T22:00:00|2024-03-30T22:05:00|2024-03-30T23:05:00|3600|120|8|8|720000
@@ -188,13 +193,90 @@ rated_w = 5000.0
 hub_height_m = 80
 law = "power"
 """
+SCENARIO_NODES = b"""\
+name = "nodes"
+[workload.generator]
+model = "profiles"
+jobs = 6
+order = "2 A B"
+gap_s = 0.5
+[[workload.generator.profiles]]
+name = "A"
+processors = 2
+operations = 6e9
+requested_time_s = 3
+memory_volume_mb = 100
+[[workload.generator.profiles]]
+name = "B"
+processors = 4
+operations = 3e10
+[cluster]
+contention = "repaired"
+reference_gflops = 3.0
+[[cluster.groups]]
+name = "fast"
+count = 2
+processors = 8
+clock_ghz = 4.2
+flop_per_cycle = 1
+static_power_w = 68.81
+idle_fraction = 0.3959
+power_per_processor_w = 6.49
+[[cluster.groups]]
+name = "big"
+type = "dell-r620"
+node_names = "big[01-03,7]"
+gpus = 2
+memory_gb = 64
+gflops_per_processor = 3.0
+"""
+PLATFORM = b"""\
+{"platform": {"here": {"id": "here", "model_name": "modelV1", "clusters": [
+   {"id": "c0", "nodes": [{"type": "t0", "number": 3}, {"type": "t1", "number": 2}]},
+   {"id": "c1", "nodes": [{"type": "t0"}]}]}},
+ "node": {"t0": {"processors": [{"type": "p0", "number": 1}], "memory": {"capacity": 32}},
+          "t1": {"processors": [{"type": "p1", "number": 2}]}},
+ "processor": {
+  "p0": {"cores": 8, "clock_rate": 4.2, "dpflops_per_cycle": 1, "static_power": 68.81, "dynamic_power": 6.49,
+         "min_power": 0.3959, "b": -1.85e-05, "c": 32000, "da": 1.75, "db": 2000, "dc": 50000, "dd": 6000},
+  "p1": {"cores": 24, "clock_rate": 3.0, "dpflops_per_cycle": 2, "static_power": 35, "dynamic_power": 3,
+         "min_power": 0}}}
+"""
+IRMASIM = b"""\
+{"jobs": [
+  {"id": "job0", "subtime": 0, "res": 8, "profile": "A"},
+  {"id": "job1", "subtime": 0.1, "nodes": 2, "ntasks": 4, "ntasks_per_node": 2, "profile": "B"},
+  {"id": "job2", "subtime": 1, "ntasks": 3, "req_ops": 3e9, "req_time": 2, "ipc": 1, "mem": 10, "mem_vol": 5}],
+ "profiles": {"A": {"req_time": 4.6, "req_ops": 13750000000, "ipc": 1, "mem": 1024, "mem_vol": 1, "req_energy": 0},
+              "B": {"req_time": 20.8, "req_ops": 62500000000}}}
+"""
+SLURM_CONF = b"""\
+# here
+ClusterName=here
+PriorityWeightAge=1000
+PriorityWeightFairshare=10000
+PriorityMaxAge=14-0
+PriorityDecayHalfLife=7-12:00:00
+PriorityFavorSmall=NO
+NodeName=DEFAULT Sockets=2 CoresPerSocket=16 ThreadsPerCore=2 RealMemory=100000 State=UNKNOWN
+NodeName=cn[01-04] \\
+  Reason="a b"
+NodeName=cn05 CPUs=16 RealMemory=200000 Features=a,b
+NodeName=gpu[1-2] CoresPerSocket=32 Gres=gpu:a100:4(S:0-1),nvme:1,gpu:2
+NodeSet=some Feature=a
+Include more.conf
+PartitionName=DEFAULT MaxTime=24:00:00 State=UP
+PartitionName=short Nodes=cn[01-02] Default=YES MaxTime=60 PriorityTier=10
+PartitionName=long Nodes=ALL,some MaxTime=UNLIMITED
+"""
 TRAINED = Path(__file__).parent / "learning" / "layout_1"
 """Trainings and models of two epochs, see ``learning/test_layouts.py``."""
 MODELS = {name: (TRAINED / name / "model" / "model.json").read_bytes() for name in ("network", "planner")}
 RUNS = {name: (TRAINED / name / "run.json").read_bytes() for name in ("network-half", "ranking-half")}
 STATES = {name: (TRAINED / name / "checkpoint" / "state.json").read_bytes() for name in RUNS}
 LOGS = tuple((TRAINED / name / "log.jsonl").read_bytes() for name in ("network", "planner"))
-BESIDE = {"trace.swf": SWF, "power.csv": POWER, "site.csv": SERIES, "weather.epw": WEATHER[0],
+BESIDE = {"more.conf": b"NodeName=x1 CPUs=4\n",
+          "trace.swf": SWF, "power.csv": POWER, "site.csv": SERIES, "weather.epw": WEATHER[0],
           "tiny.toml": (TRAINED / "tiny.toml").read_bytes()}  # fmt: skip
 
 TOKENS = [

@@ -80,14 +80,14 @@ class Json:
         return known[name]
 
     def text(self) -> str:
-        """A text that is not blank.
+        """A text that is not blank and can be printed.
 
         Raises:
             InputError: it is not one.
         """
         self._must_be(str)
-        if not self.value.strip():
-            raise self.refuse("is blank", "give a text")
+        if not self.value.strip() or not self.value.isprintable():
+            raise self.refuse(f"is {self._short()}", "give a text that is not blank, without control characters")
         return str(self.value)
 
     def number(self, lowest: float = -inf, highest: float = 1e18, *, above: float = -inf) -> float:

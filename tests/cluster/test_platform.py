@@ -60,6 +60,10 @@ P, NODES = "processor.p", "platform.here.clusters.0.nodes"
         (changed(PLATFORM, "node", ABSENT), "node: is missing"),
         (changed(PLATFORM, "node.fast", ABSENT), f"{NODES}[0].type: there is no node type 'fast' (use one of big)"),
         (changed(PLATFORM, f"{NODES}.0.type", "fats"), "there is no node type 'fats' (did you mean fast?)"),
+        (
+            changed(PLATFORM, "platform.here.clusters.0.id", "a\x1b"),
+            'clusters[0].id: is "a\\u001b" (give a text that is',
+        ),
         (changed(PLATFORM, f"{NODES}.0.number", 0), "nodes[0].number: is 0 (it must be finite and >= 1"),
         (changed(PLATFORM, f"{NODES}.0.number", "2"), 'nodes[0].number: is "2" (give a number, without quotes)'),
         (changed(PLATFORM, f"{NODES}.0.number", 1.5), "nodes[0].number: is 1.5 (give a whole number)"),

@@ -131,6 +131,7 @@ PART = "PartitionName=p Nodes=a1\n"
         (NODE + "PartitionName=p Nodes=a3\n", "line 2: Nodes: there is no node 'a3' (did you mean a"),
         (NODE + "PartitionName=p Nodes=a[1-\n", "line 2: Nodes: 'a[1-':"),
         (NODE + PART + PART, "line 3: PartitionName: 'p' occurs twice"),
+        (NODE + "PartitionName=\u202e Nodes=a1\n", "line 2: PartitionName: is '\\u202e' (leave out control"),
         (NODE + "PartitionName= Nodes=a1\n", "line 2: PartitionName: is blank"),
         (NODE + "PartitionName=p\n", "no node is in a partition"),
         (NODE + PART.strip() + " Default=maybe\n", "line 2: Default: is 'maybe' (give YES or NO)"),

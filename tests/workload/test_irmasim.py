@@ -84,6 +84,7 @@ def job(index: int, key: str, value: object) -> Any:
         (job(2, "req_ops", float("nan")), "jobs[2].req_ops: is NaN"),
         (job(2, "req_time", 0), "jobs[2].req_time: is 0 (it must be finite and > 0"),
         (changed(JOBS, "profiles.A.ipc", 0), "profiles.A.ipc: is 0"),
+        (changed(JOBS, "profiles.A.ipc", 1e-300), "profiles.A.ipc: is 1e-300"),
         (changed(JOBS, "profiles.A.mem", -1), "profiles.A.mem: is -1"),
         (changed(JOBS, "profiles.A.mem_vol", None), "profiles.A.mem_vol: is null"),
         (changed(JOBS, "profiles.A.req_ops", 1), "profiles.A.req_ops: is a run time of 3.33333e-10 s"),

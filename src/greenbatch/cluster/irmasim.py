@@ -13,10 +13,10 @@ from pathlib import Path
 
 from greenbatch.cluster.groups import with_speeds
 from greenbatch.cluster.machines import MemoryContention, NodeCluster, NodeGroup
+from greenbatch.cluster.node_lists import MOST_NODES
 from greenbatch.errors import InputError
 from greenbatch.json_input import Json, read_json
 
-MOST_NODES = 1_000_000
 _CONSTANTS = ("b", "c", "da", "db", "dc", "dd")
 
 
@@ -87,8 +87,8 @@ def _group(name: str, names: tuple[str, ...], node: Json, types: dict[str, Json]
         fractions.add(idle := processor.field("min_power").number(0, 1))
         idle_w += static * idle
         dynamic_w += own * processor.field("dynamic_power").number(0, 1e9)
-        flop = processor.field("dpflops_per_cycle").number(above=0, highest=1e6)
-        peaks.add(processor.field("clock_rate").number(above=0, highest=1e6) * flop)
+        flop = processor.field("dpflops_per_cycle").number(1e-6, 1e6)
+        peaks.add(processor.field("clock_rate").number(1e-6, 1e6) * flop)
         constants.add(_contention(processor))
     for what, found in (("speeds", peaks), ("constants of contention", constants)):
         if len(found) > 1:

@@ -158,6 +158,9 @@ def _entry(text: str, path: Path, number: int) -> Entry:
         key = match[1].lower()
         if key in values:
             raise InputError("occurs twice on the line", file=path, line=number, field=match[1], fix="give it once")
+        if not match[2].isprintable():
+            fix = "leave out control characters"
+            raise InputError(f"is {match[2][:40]!a}", file=path, line=number, field=match[1], fix=fix)
         values[key], names[key] = match[2].strip('"'), match[1]
         at = match.end()
     return Entry(values, names, path, number)

@@ -11,11 +11,12 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, get_type_hints
 from pydantic import Field, SerializerFunctionWrapHandler, create_model, model_serializer, model_validator
 
 from greenbatch.cluster.machines import ContentionModel, MemoryContention, NodeGroup
+from greenbatch.cluster.node_lists import MOST_NODES
 from greenbatch.scenarios.section import Count, NotNegative, Positive, Section, Text, Texts
 
 _RANGES: dict[str, Any] = {
-    "count": Count,
-    "processors": Count,
+    "count": Annotated[int, Field(ge=1, le=MOST_NODES)],
+    "processors": Annotated[int, Field(ge=1, le=1_000_000)],
     "gpus": Annotated[int, Field(ge=0, le=1_000_000)],
     "idle_fraction": Annotated[float, Field(ge=0, le=1)],
     "speed": Positive,

@@ -95,7 +95,7 @@ def _work(job: Json, profiles: dict[str, Json], reference_gflops: float) -> dict
     """What a job executes and requests: the columns of its profile, or of its own fields."""
     named = "profile" in job.table()
     holder = job.field("profile").choice(profiles, "profile") if named else job
-    operations = ceil(holder.field("req_ops").number(above=0) / holder.field("ipc", 1).number(above=0, highest=1e6))
+    operations = ceil(holder.field("req_ops").number(above=0) / holder.field("ipc", 1).number(1e-6, 1e6))
     run_s = operations / (reference_gflops * 1e9)
     if not SHORTEST_S <= run_s <= LATEST_S:
         fix = f"give operations for {SHORTEST_S:g} to {LATEST_S:g} s"
