@@ -153,6 +153,9 @@ ENDS = {
     "cheapest-start:hold": (0, 1e15), "cheapest-start:psi": (0, 1e15), "cheapest-start:reserve": (0, 1),
     "cheapest-start:short": (0, 1e11), "cheapest-start:horizon": (0, 31_622_400), "cheapest-start:tick": (1, 604_800),
     "f2+green:sigma": (0, 1e15),
+    **dict.fromkeys((f"slurm-multifactor:{key}" for key in ("age", "fairshare", "size", "partition")), (0, 2**32 - 1)),
+    "slurm-multifactor:max_age": (1, 31_622_400), "slurm-multifactor:half_life": (1, 316_224_000),
+    "slurm-multifactor:favor_small": (0, 1),
     "sample": (0, 1), "seed": (0, 1e15), "eager": (0, 1e6), "hold": (0, 31_622_400),
 }  # fmt: skip
 """Setting, parameter of a scheduler or option of a model -> its lowest and highest value, as documented."""

@@ -48,7 +48,7 @@ def state_of(
     jobs["submit_s"][:q], jobs["power_w"][:q], jobs["user"][:q] = queue.submit_s, queue.power_w, queue.user
     jobs["requested_s"][:q], jobs["processors"][:q] = queue.requested_time_s, queue.processors
     jobs["requested_s"][q:], jobs["processors"][q:] = running.expected_end_s - running.start_s, running.processors
-    jobs["submit_s"][q:], jobs["power_w"][q:], jobs["user"][q:] = running.start_s, running.power_w, -1
+    jobs["submit_s"][q:], jobs["power_w"][q:], jobs["user"][q:] = running.start_s, running.power_w, running.user
     jobs["run_s"] = jobs["requested_s"]
     jobs["promised_s"] = jobs["planned_s"] = np.nan
     waiting = state.queue

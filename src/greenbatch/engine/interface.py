@@ -49,6 +49,8 @@ class Running(NamedTuple):
     """Start + requested time. [s]"""
     processors: Ints
     power_w: Floats
+    user: Ints
+    """User number, -1 if unknown."""
 
 
 class Nodes(NamedTuple):

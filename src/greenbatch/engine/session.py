@@ -143,6 +143,7 @@ def view_of(state: State, job_id: Any, supply: Supply) -> View:
         attributes=Attributes(*np.ascontiguousarray(state.attributes[waiting].T)), running=Running(
             job_id[running["job"]], running["start_s"].copy(), running["end_s"].copy(),
             running["processors"].astype(np.int64), running["power_w"].copy(),
+            state.jobs["user"][running["job"]].astype(np.int64),
         ),
         nodes=Nodes(
             np.array([int(totals.processors)]), np.array([int(totals.free)]), np.array([float(totals.base_power_w)])
