@@ -11,7 +11,7 @@ from greenbatch.cluster import Cluster, NodeCluster
 from greenbatch.errors import InputError
 from greenbatch.scenarios import load_scenario, read_scenario
 from greenbatch.scenarios.toml import write_toml
-from platform_json import PLATFORM, written
+from platform_json import PLATFORM, changed, written
 
 JOBS = '[workload.generator]\nmodel = "lublin"\njobs = 20\nprocessors = 8\n'
 NODES = """\
@@ -182,3 +182,25 @@ def test_bad_clusters_are_refused(tmp_path, cluster, says):
 def test_flags_that_do_not_go_together(tmp_path):
     assert refusal(tmp_path, NODES, processors=8) == "--processors: is for a pool (leave it out: nodes state theirs)"
     assert refusal(tmp_path, NODES, cluster="no.json") == "no.json: no such file (check the path)"
+
+
+def test_operations_are_run_times_on_a_processor_of_speed_1(tmp_path):
+    """A slow node of 2 Gflop/s needs as long as its peak says, whatever speed 1 is."""
+    written(tmp_path, changed(PLATFORM, "processor.q.clock_rate", 2.0))
+    jobs = {"jobs": [{"subtime": 0, "res": 1, "req_ops": 12e9}]}
+    written(tmp_path, jobs, "jobs.json")
+    for own, run_s in (("", 6.0), ("reference_gflops = 4\n", 3.0)):
+        text = f'name = "ours"\n[workload]\nfile = "jobs.json"\n{own}[cluster]\nfile = "platform.json"\n'
+        (tmp_path / "s.toml").write_text(text)
+        scenario = load_scenario(tmp_path / "s.toml")
+        assert scenario.workload.run_time_s.tolist() == [run_s]
+        assert scenario.cluster.groups[1].speed == 1.0
+    (tmp_path / "s.toml").write_text('name = "ours"\n[workload]\nfile = "jobs.json"\n[cluster]\nprocessors = 4\n')
+    assert load_scenario(tmp_path / "s.toml").workload.run_time_s.tolist() == [4.0]
+
+
+def test_jobs_larger_than_all_nodes_are_dropped(tmp_path):
+    trace = "".join(f"{k} 0 -1 9 {p} -1 -1 {p} 9 -1 1 1 1 1 1 1 -1 -1\n" for k, p in enumerate((8, 9, 1)))
+    (tmp_path / "jobs.swf").write_text(trace)
+    load(tmp_path, GROUP.replace("[[", "[[cluster."))
+    assert load_scenario(tmp_path / "s.toml", trace=tmp_path / "jobs.swf").workload.processors.tolist() == [8, 1]

@@ -127,12 +127,17 @@ def changed_cluster(
             raise InputError(f"the file describes no group {name!r:.60}", field="cluster.name", fix=fix)
         groups[name] = changed_group(groups[name], table)
         peaks = [each for each in peaks if each != name or "speed" not in table] + [name] * ("clock_ghz" in table)
-    own = next((g.gflops_per_processor / g.speed for g in cluster.groups if g.gflops_per_processor), None)
     changed = replace(cluster, groups=tuple(groups.values()), contention=contention or cluster.contention)
     if any(note.startswith(_NO_POWER) for note in cluster.notes):
         kept = (note for note in cluster.notes if not note.startswith(_NO_POWER))
         changed = replace(changed, notes=(*kept, *unknown_power(changed)))
-    return with_speeds(changed, peaks, reference_gflops or own)
+    return with_speeds(changed, peaks, reference_gflops or reference_of(cluster))
+
+
+def reference_of(cluster: NodeCluster) -> float | None:
+    """Peak of a processor of speed 1, if groups state their peak and agree on it; else None. [Gflop/s]"""
+    found = [g.gflops_per_processor / g.speed for g in cluster.groups if g.gflops_per_processor]
+    return found[-1] if found and max(found) <= min(found) * (1 + 1e-9) else None
 
 
 def unknown_power(cluster: NodeCluster) -> tuple[str, ...]:

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 
 from greenbatch.cluster import Cluster
 from greenbatch.errors import InputError
-from greenbatch.scenarios.build_nodes import build_nodes
 from greenbatch.scenarios.origin import Origin
 
 if TYPE_CHECKING:
@@ -19,7 +18,14 @@ if TYPE_CHECKING:
     from greenbatch.workload import Workload
 
 
-def build_workload(section: WorkloadSection, origin: Origin, *, processors: int | None, strict: bool) -> Workload:
+def build_workload(
+    section: WorkloadSection,
+    origin: Origin,
+    *,
+    processors: int | None,
+    strict: bool,
+    reference_gflops: float | None = None,
+) -> Workload:
     """Read or generate the jobs, put them on the scenario's clock and assign their power.
 
     Args:
@@ -27,6 +33,8 @@ def build_workload(section: WorkloadSection, origin: Origin, *, processors: int 
         origin: the scenario file.
         processors: machine size, if the scenario or the command line gives one.
         strict: refuse what would otherwise be repaired or dropped.
+        reference_gflops: peak of a processor of speed 1 of the cluster, if known; used if the section states none.
+            [Gflop/s]
 
     Raises:
         InputError: there is no trace, or it cannot be used.
@@ -35,23 +43,21 @@ def build_workload(section: WorkloadSection, origin: Origin, *, processors: int 
 
     if section.generator is not None:
         with origin.blame("workload", "generator"):
-            workload = replace(_generated(section.generator), unix_start_s=section.unix_start_s)
+            workload = replace(_generated(section.generator, reference_gflops), unix_start_s=section.unix_start_s)
     else:
-        workload = _trace(section, origin, processors, strict)
+        workload = _trace(section, origin, processors, strict, reference_gflops)
     if section.clock_origin == "first-job":
         workload = shift_to_origin(workload)
     with origin.blame("workload", "power"):
         return _powered(workload, section, origin)
 
 
-def build_cluster(section: ClusterSection, workload: Workload, origin: Origin) -> Cluster:
-    """The machine: a pool, with the size given by the scenario or the trace, or nodes.
+def build_pool(section: ClusterSection, workload: Workload, origin: Origin) -> Cluster:
+    """The machine as a pool, with the size given by the scenario or the trace.
 
     Raises:
-        InputError: a pool without a size, or nodes that cannot be used.
+        InputError: neither gives a size.
     """
-    if not section.pooled:
-        return build_nodes(section, origin)
     size = workload.machine_processors if section.processors == "trace" else section.processors
     if size is None:
         raise InputError(
@@ -90,14 +96,19 @@ def build_site(scenario: ScenarioFile, workload: Workload, cluster: Cluster, ori
         )
 
 
-def _trace(section: WorkloadSection, origin: Origin, processors: int | None, strict: bool) -> Workload:
+def _trace(
+    section: WorkloadSection, origin: Origin, processors: int | None, strict: bool, reference_gflops: float | None
+) -> Workload:
     from greenbatch.workload import SWF_RULES, read_workload
+    from greenbatch.workload.readers import trace_format
 
     if section.file is None and section.dataset is None:
         fix = "give --trace FILE (in Python: trace=), or set workload.file in the scenario"
         raise InputError("the scenario names no trace", field="workload.file", fix=fix)
+    path = origin.locate(section.file, section.dataset, "workload")
+    counted = reference_gflops is not None and trace_format(path) == "irmasim"  # in operations
     return read_workload(
-        origin.locate(section.file, section.dataset, "workload"),
+        path,
         strict=strict,
         processors=processors,
         limit=section.limit,
@@ -105,17 +116,18 @@ def _trace(section: WorkloadSection, origin: Origin, processors: int | None, str
         time_zone=section.time_zone,
         unix_start_s=section.unix_start_s,
         columns=section.columns,
-        reference_gflops=section.reference_gflops,
+        reference_gflops=section.reference_gflops or (reference_gflops if counted else None),
     )
 
 
-def _generated(section: Generator) -> Workload:
+def _generated(section: Generator, reference_gflops: float | None) -> Workload:
     from greenbatch import workload as room
 
     given = section.model_dump(exclude={"model", "types", "profiles"})
     if section.model == "profiles":
         kinds = [room.JobProfile(**profile.model_dump()) for profile in section.profiles]
-        return room.profile_jobs(kinds, **given)
+        reference = section.reference_gflops or reference_gflops or room.REFERENCE_GFLOPS
+        return room.profile_jobs(kinds, **{**given, "reference_gflops": reference})
     if section.model == "lublin":
         return room.lublin(**given, types=room.for_machine(section.processors, *section.types))
     return {"cirne": room.cirne, "jann": room.jann}[section.model](**given)

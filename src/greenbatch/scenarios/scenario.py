@@ -239,7 +239,9 @@ def load_scenario(
     """
     import numpy as np
 
-    from greenbatch.scenarios.build import build_cluster, build_site, build_workload
+    from greenbatch.cluster.groups import reference_of
+    from greenbatch.scenarios.build import build_pool, build_site, build_workload
+    from greenbatch.scenarios.build_nodes import build_nodes
     from greenbatch.scenarios.origin import Origin
 
     given: dict[str, Any] = dict(overrides or {})
@@ -263,10 +265,13 @@ def load_scenario(
             raise InputError("is for a pool", field="--processors", fix="leave it out: nodes state theirs") from None
         raise
     origin = Origin(file, lines, outside)
-    pool = section.cluster.processors if section.cluster.pooled else None
-    size = None if pool == "trace" else pool
-    workload = build_workload(section.workload, origin, processors=size, strict=strict)
-    machine = build_cluster(section.cluster, workload, origin)
+    nodes = None if section.cluster.pooled else build_nodes(section.cluster, origin)
+    stated = None if section.cluster.processors == "trace" else section.cluster.processors
+    workload = build_workload(
+        section.workload, origin, processors=stated if nodes is None else nodes.processors, strict=strict,
+        reference_gflops=None if nodes is None else reference_of(nodes),
+    )  # fmt: skip
+    machine = build_pool(section.cluster, workload, origin) if nodes is None else nodes
     evaluation = section.evaluation
     return Scenario(
         name=section.name,

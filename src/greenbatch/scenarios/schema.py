@@ -111,8 +111,9 @@ class ProfilesGenerator(Section):
     """Shuffles the jobs; by default they keep the order."""
     gap_s: NotNegative = 0.0
     """Time between two submissions. [s]"""
-    reference_gflops: Positive = 3.0
-    """Peak of a processor of speed 1, which turns operations into run times. [Gflop/s]"""
+    reference_gflops: Positive | None = None
+    """Peak of a processor of speed 1, which turns operations into run times; by default the cluster's, else 3.
+    [Gflop/s]"""
     profiles: Annotated[tuple[ProfileSection, ...], Field(strict=False, min_length=1)]
 
 
@@ -186,7 +187,8 @@ class WorkloadSection(Section):
     unix_start_s: Annotated[float, Field(ge=0, le=1e11)] | None = None
     """Unix time of time 0 of a table or of generated jobs. [s]"""
     reference_gflops: Positive | None = None
-    """Peak of a processor of speed 1, for operations in a workload of IRMaSim (JSON); 3 by default. [Gflop/s]"""
+    """Peak of a processor of speed 1, which turns the operations of a workload of IRMaSim (JSON) into run times; by
+    default the cluster's, else 3. [Gflop/s]"""
     columns: Annotated[dict[Text, Text], Field(min_length=1)] | None = None
     """Column of a table -> column of a ``Workload``."""
     clock_origin: Literal["trace", "first-job"] = "trace"

@@ -1,6 +1,7 @@
 """Workloads: trace readers, synthetic models, and job power for traces without it. Everything returns a `Workload`."""
 
 from greenbatch.workload.assignment import per_processor_power, power_list
+from greenbatch.workload.irmasim import REFERENCE_GFLOPS
 from greenbatch.workload.measured_power import measured_power
 from greenbatch.workload.profiles import JobProfile, profile_jobs
 from greenbatch.workload.readers import read_workload
@@ -14,6 +15,7 @@ from greenbatch.workload.tabular import read_table
 
 __all__ = [
     "LUBLIN_TYPES",
+    "REFERENCE_GFLOPS",
     "SWF_RULES",
     "JobProfile",
     "LublinType",
