@@ -228,7 +228,7 @@ type = "dell-r620"
 node_names = "big[01-03,7]"
 gpus = 2
 memory_gb = 64
-gflops_per_processor = 3.0
+gflops_per_processor = 4.2
 """
 PLATFORM = b"""\
 {"platform": {"here": {"id": "here", "model_name": "modelV1", "clusters": [
