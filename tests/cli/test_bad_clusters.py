@@ -29,6 +29,7 @@ CLUSTERS = [
     ("c.toml", GROUP + GROUP, "c.toml: groups: group 'a' is listed twice"),
     ("c.toml", GROUP + 'type = "x"\n', "c.toml, line 6: groups.type: there is no node type 'x'"),
     ("c.toml", GROUP + "speed = nan\n", "c.toml, line 6: groups[0].speed: is nan (give a finite number)"),
+    ("c.toml", "\n[cluster]\nprocessors = 3\n", "c.toml, line 2: is a scenario, not a cluster (give it as --scenario"),
     ("c.toml", "groups = 3\n", "c.toml, line 1: groups: is 3 (give an array"),
     ("c.toml", "[[groups]\n", "c.toml, line 1: is not TOML"),
     ("c.txt", "hello\n", "c.txt, line 1: is not a known description of a cluster"),

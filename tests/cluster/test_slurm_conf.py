@@ -42,6 +42,10 @@ PartitionName=short Nodes=cn[01-02] Default=YES MaxTime=60 PriorityTier=10 Prior
 PartitionName=long Nodes=cn[01-05] MaxTime=UNLIMITED
 PartitionName=gpu Nodes=fast,later
 """
+GPUS = [
+    ("gpu:4", 4), ("gpu", 1), ("gpu:a100", 1), ("gpu:2080ti:8", 8), ("gpu:3g.20gb:2,gpu:1g.5gb:3", 5), ("nvme:1", 0),
+    ("gpu:nvidia_geforce_rtx_5090:4(S:0-3),VramPerGpu:no_consume:32G", 4), ("gpu:h100:no_consume:2", 2), ("(null)", 0),
+]  # fmt: skip
 GB = 1024**2 / 1e9
 
 
@@ -84,6 +88,18 @@ def test_the_power_of_some_nodes_given_by_the_scenario(tmp_path):
     ]
     assert changed_cluster(cluster, [{"name": "b", "static_power_w": 5.0}]).notes == ()
     assert (a.memory_gb, a.partitions, b.idle_power_w) == (inf, (), 0.0)
+
+
+@pytest.mark.parametrize(("gres", "gpus"), GPUS)
+def test_gpus(tmp_path, gres, gpus):
+    assert read_cluster(conf(tmp_path, f"NodeName=a Gres={gres}\n")).groups[0].gpus == gpus
+
+
+def test_a_line_can_be_continued_within_a_value(tmp_path):
+    text = "NodeName=a[1-3]\nNodeSet=odd Nodes=\\\na1,\\\na3\nPartitionName=p \\\n  Nodes=odd Default=YES\n"
+    cluster = read_cluster(conf(tmp_path, text))
+    assert cluster.node_names == ("a1", "a3")
+    assert cluster.priority.partitions[0].default
 
 
 def test_included_files(tmp_path):

@@ -18,7 +18,9 @@ from greenbatch.errors import InputError, did_you_mean
 
 _GB_PER_MB = 1024.0**2 / 1e9
 """RealMemory counts megabytes of 1024^2 bytes."""
-_GPUS = re.compile(r"gpu(?::[A-Za-z][\w.-]*)?(?::(\d{1,6}))?(?:\(.*\))?", re.IGNORECASE | re.ASCII)
+_GPUS = re.compile(
+    r"gpu(?::[\w.-]*[A-Za-z_][\w.-]*)?(?::no_consume)?(?::(\d{1,6}))?(?:\(.*\))?", re.IGNORECASE | re.ASCII
+)
 _GRES_COMMA = re.compile(r",(?![^(]*\))")
 _WEIGHTS = {
     "age": "priorityweightage", "fair_share": "priorityweightfairshare", "job_size": "priorityweightjobsize",

@@ -136,7 +136,7 @@ def _joined(text: str) -> Iterator[tuple[int, str]]:
         bare = _COMMENT.sub("", line).rstrip()
         start = start or number
         if bare.endswith("\\"):
-            held += bare[:-1] + " "
+            held += bare[:-1]
             continue
         if whole := (held + bare).strip():
             yield start, whole

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from greenbatch.cluster import NodeCluster
 from greenbatch.cluster.groups import changed_cluster, described_cluster, node_group
+from greenbatch.errors import InputError
 from greenbatch.scenarios.origin import Origin
 
 if TYPE_CHECKING:
@@ -49,6 +50,9 @@ def _from_toml(path: Path) -> NodeCluster:
     from greenbatch.scenarios.toml import read_toml
 
     raw, lines = read_toml(path)
+    if isinstance(raw.get("cluster"), dict):
+        fix = "give it as --scenario, or the content of its [cluster] in a file of its own"
+        raise InputError("is a scenario, not a cluster", file=path, line=lines.get(("cluster",)), fix=fix)
     section = check(raw, ClusterFile, file=path, lines=lines)
     cluster = _described(section, Origin(path, lines))
     return replace(cluster, sources={path.name: read_bytes(path)[1]})
