@@ -138,3 +138,16 @@ def test_a_comparison_with_parts_can_be_resumed(site: Path) -> None:
         .sort(whole.columns[:3])
         .equals(whole.sort(whole.columns[:3]))
     )
+
+
+def test_outages_that_the_record_shows_are_listed(site: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert compare() == 0
+    assert "the record shows" not in capsys.readouterr().out
+    assert "Outages that the record shows" not in (site / "out" / "report.html").read_text()
+    (site / "dump.txt").write_text(site_dump.dump(jobs=500, outage=(40.0, 52.0)))
+    assert compare("--force") == 0
+    assert "note: the record shows that nothing ran once, for " in capsys.readouterr().out
+    report = (site / "out" / "report.html").read_text()
+    assert "Outages that the record shows" in report
+    row = report[report.index(">day 1.") :]
+    assert row.index(">day 2.1") < row.index(">whole machine<") < row.index("</tr>"), "the dump states no time zone"

@@ -181,6 +181,7 @@ def print_comparison(comparison: Comparison, partial: Sequence[str] = (), *, jso
     from greenbatch.experiments.reports.cautions import comparison_notes, warning_lines
     from greenbatch.experiments.reports.data_notes import first_notes
     from greenbatch.experiments.reports.findings import headlines
+    from greenbatch.experiments.reports.outages import outage_notes
     from greenbatch.experiments.reports.outputs import REPORT
     from greenbatch.experiments.reports.tables import TERMINAL, comparison_table, record_table
     from greenbatch.experiments.reports.terminal import TerminalTable
@@ -188,6 +189,8 @@ def print_comparison(comparison: Comparison, partial: Sequence[str] = (), *, jso
 
     frame, baseline = comparison.frame, comparison.baseline
     for line in first_notes(comparison.scenario.notes, REPORT):
+        say(f"note: {line}")
+    for line in outage_notes(comparison.scenario.workload, REPORT):
         say(f"note: {line}")
     for line in comparison.warnings:
         say(f"warning: {line}")

@@ -3,6 +3,7 @@
 from greenbatch.workload.assignment import per_processor_power, power_list
 from greenbatch.workload.irmasim import REFERENCE_GFLOPS
 from greenbatch.workload.measured_power import measured_power
+from greenbatch.workload.outages import Outage, outages
 from greenbatch.workload.profiles import JobProfile, profile_jobs
 from greenbatch.workload.readers import read_workload
 from greenbatch.workload.reshape import scale_gaps, shift_to_origin, tile
@@ -20,6 +21,7 @@ __all__ = [
     "JobProfile",
     "LublinType",
     "Note",
+    "Outage",
     "SwfRules",
     "Workload",
     "cirne",
@@ -27,6 +29,7 @@ __all__ = [
     "jann",
     "lublin",
     "measured_power",
+    "outages",
     "per_processor_power",
     "power_list",
     "profile_jobs",

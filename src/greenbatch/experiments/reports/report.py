@@ -17,6 +17,7 @@ from greenbatch.experiments.reports.cautions import comparison_notes, warning_li
 from greenbatch.experiments.reports.data_notes import changing
 from greenbatch.experiments.reports.drawing import color_of
 from greenbatch.experiments.reports.findings import COLUMNS, key_figures, summary_lines
+from greenbatch.experiments.reports.outages import outage_sections
 from greenbatch.experiments.reports.plots import box_plots, gantt_plots, power_plots, queue_plot, tradeoff_plot
 from greenbatch.experiments.reports.tables import (
     DETAIL,
@@ -138,6 +139,7 @@ def write_report(
     in_sample: Sequence[str] = (),
     deciders: Mapping[str, object] | None = None,
     breakdown: polars.DataFrame | None = None,
+    more: Sequence[Section] = (),
 ) -> None:
     """Write the report of a comparison as one self-contained HTML file; same inputs, same bytes.
 
@@ -157,6 +159,7 @@ def write_report(
         in_sample: models that the summary and the key figures mark as in-sample.
         deciders: the schedulers by name; trained models among them get a section each.
         breakdown: figures of partitions, accounts and users, see `Comparison.breakdown`.
+        more: further sections, which come first.
 
     Raises:
         InputError: the baseline or an outcome is not in the frame, there is no outcome, or the file cannot be written.
@@ -184,7 +187,7 @@ def write_report(
         "warnings": [*warning_lines(frame, baseline), *warnings, *changing(remarks)],
         "tables": [table for table in (*tables, detail) if table and table.rows and table.columns],
         "colors": {name: color_of(k) for all_names in (names, schedulers(told[0])) for k, name in enumerate(all_names)},
-        "sections": sections(frame, outcomes, baseline, example, deciders or {}, breakdown),
+        "sections": [*more, *sections(frame, outcomes, baseline, example, deciders or {}, breakdown)],
         "notes": remarks,
         "definitions": definitions(), "provenance": provenance_blocks(provenance or {}),
     }  # fmt: skip
@@ -213,7 +216,7 @@ def report_comparison(
         provenance=provenance,
         example=str(comparison.starts[0]), warnings=comparison.warnings, setting=comparison.title,
         sample=comparison_notes(comparison), in_sample=comparison.in_sample, deciders=comparison.deciders,
-        breakdown=comparison.breakdown,
+        breakdown=comparison.breakdown, more=outage_sections(scenario.workload),
     )  # fmt: skip
 
 

@@ -1,0 +1,69 @@
+"""Outages that the recorded starts show, as a table and as a line."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from zoneinfo import ZoneInfo
+
+from greenbatch.experiments.reports.tables import Cell, Section, Table
+from greenbatch.workload import Outage, Workload, outages
+
+MOST = 20
+"""Outages that are listed, the largest by processors x time."""
+
+
+def outage_sections(workload: Workload) -> list[Section]:
+    """A section with the outages that a record shows; none if it shows none."""
+    found = outages(workload)
+    if not found:
+        return []
+    shown = sorted(found, key=lambda each: each.processors * (each.begin_s - each.end_s))[:MOST]
+    rows = tuple((_stamp(each.begin_s, workload), _cells(each, workload)) for each in sorted(shown, key=_begin_s))
+    columns = (
+        ("End", "", "End"), ("Length", "h", "Length"), ("Where", "", "Where"), ("Processors", "", "Processors"),
+        ("Jobs waiting", "", "Jobs waiting"),
+    )  # fmt: skip
+    notes = [
+        "Nothing runs, or nothing starts in a partition for hours, although jobs wait and the one that has waited "
+        "longest would fit. Limits of users and accounts can look the same. Schedulers are simulated without outages."
+    ]
+    if len(found) > MOST:
+        notes.append(f"The {MOST} largest of {len(found)}.")
+    table = Table("Outages that the record shows", columns, rows, "Begin", notes=tuple(notes))
+    return [Section("Outages in the record", "Times in which the machine, or a partition, was not used.", (), (table,))]
+
+
+def outage_notes(workload: Workload, where: str) -> list[str]:
+    """One line if a record shows outages of the whole machine.
+
+    Args:
+        workload: all jobs.
+        where: the file that lists them.
+    """
+    whole = [each for each in outages(workload) if each.processors == each.of and not each.partition]
+    if not whole:
+        return []
+    hours = sum(each.end_s - each.begin_s for each in whole) / 3600
+    many = f"{len(whole)} times, {hours:,.1f} h in all," if len(whole) > 1 else f"once, for {hours:,.1f} h,"
+    return [f"the record shows that nothing ran {many} although jobs waited: outages are listed in {where}"]
+
+
+def _begin_s(outage: Outage) -> float:
+    return outage.begin_s
+
+
+def _cells(outage: Outage, workload: Workload) -> tuple[Cell, ...]:
+    texts = (
+        _stamp(outage.end_s, workload), f"{(outage.end_s - outage.begin_s) / 3600:,.1f}",
+        f"partition {outage.partition}" if outage.partition else "whole machine",
+        f"{outage.processors:,} of {outage.of:,}", f"{outage.waiting:,}",
+    )  # fmt: skip
+    return tuple(map(Cell, texts))
+
+
+def _stamp(time_s: float, workload: Workload) -> str:
+    """A time on the site's calendar; in days on the trace's clock if that is unknown."""
+    if workload.unix_start_s is None:
+        return f"day {time_s / 86_400:,.2f}"
+    zone = ZoneInfo(workload.time_zone) if workload.time_zone else UTC
+    return datetime.fromtimestamp(workload.unix_start_s + time_s, zone).strftime("%Y-%m-%d %H:%M")
