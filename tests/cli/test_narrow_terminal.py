@@ -18,7 +18,9 @@ from greenbatch.scenarios import shipped_names
 from greenbatch.schedulers import entries
 
 ROOT = Path(__file__).parents[2]
-APPS = {"scenario": ("list", "show", "schema"), "data": ("list", "fetch", "path")}
+APPS = {
+    "scenario": ("list", "show", "schema"), "cluster": ("list", "show"), "data": ("list", "fetch", "path"),
+}  # fmt: skip
 COMMANDS = [*VERBS, *(f"{verb} {each}" for verb, found in APPS.items() for each in found), "--install-completion"]
 
 

@@ -54,7 +54,7 @@ def ours(tmp_path: Path) -> Path:
 
 
 def test_shipped_scenarios_are_the_expected_ones():
-    assert set(shipped_names()) == {"default", "plain", *PAPERS, *(f"ineps/{name}" for name in INEPS)}
+    assert set(shipped_names()) == {"default", "plain", "curie-nodes", *PAPERS, *(f"ineps/{name}" for name in INEPS)}
 
 
 @pytest.mark.parametrize("name", PAPERS)
@@ -103,6 +103,18 @@ def test_the_scenarios_of_ineps_are_the_inputs_of_the_reference_runs(greenbatch_
 
 def profiles_of(workload: Workload) -> list[str]:
     return [workload.names["executable"][number] for number in workload.executable.tolist()]
+
+
+def test_curie_on_its_thin_nodes(greenbatch_data, monkeypatch):
+    root = greenbatch_data("swf/CEA-Curie-2011-2.1-cln.swf.gz").parents[1]
+    monkeypatch.setenv("GREENBATCH_DATA", str(root))
+    scenario = load_scenario("curie-nodes")
+    assert [(g.count, g.processors) for g in scenario.cluster.groups] == [(5040, 16)]
+    assert (len(scenario.workload), scenario.cluster.processors, scenario.workload.processors.max()) == (
+        295_540,
+        80_640,
+        79_808,
+    )
 
 
 def test_the_derived_trace_says_that_it_is_not_comparable(greenbatch_data, monkeypatch):
