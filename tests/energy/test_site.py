@@ -70,6 +70,22 @@ def test_forecast_shows_the_slots_within_the_horizon(power_w, horizon, now, step
     assert known_w.tolist() == [power_w[(h0 + k) % len(power_w)] for k in range(m)]
 
 
+@given(
+    step_s=st.sampled_from([0.1, 0.3, 0.7, 1 / 3, 10 / 3, 5.0]), origin_s=st.sampled_from([0.0, -18.0, 0.1, -1 / 3]),
+    slot=st.integers(-1000, 100_000), below=st.booleans(),
+)  # fmt: skip
+def test_a_slot_begins_at_its_start_and_not_before(step_s, origin_s, slot, below):
+    """Also if the quotient of time and step is rounded to the next slot or to the one before."""
+    s = site(list(range(7)), repeat=True, step_s=step_s, origin_s=origin_s, forecast_horizon_s=9 * step_s)
+    now_s = origin_s + slot * step_s
+    now_s = np.nextafter(now_s, -np.inf) if below else now_s
+    start_s, end_s, power_w = s.forecast(now_s)
+    assert start_s[0] <= now_s < end_s[0]
+    assert s.slot(now_s) == (slot - below) % 7
+    assert (start_s[1:] == end_s[:-1]).all()
+    assert power_w[0] == s.slot(now_s)
+
+
 def test_sources_add_up():
     s = Site(name="s", step_s=60, sources_w={"solar": np.array([1.0, 0.5]), "wind": np.array([2.0, 0.0])})
     assert s.renewable_w.tolist() == [3, 0.5]

@@ -42,12 +42,16 @@ def job_lists(
 
 
 @st.composite
-def supplies(draw: st.DrawFn) -> Supply:
-    """Repeating supplies of whole watts in slots of a few seconds, seen some slots ahead."""
+def supplies(draw: st.DrawFn, *, unit_s: float = 1.0) -> Supply:
+    """Repeating supplies of whole watts in slots of a few seconds, seen some slots ahead.
+
+    Steps and origins are multiples of a unit; steps are also a half or a third of one if it is not a second.
+    """
     renewable_w = draw(st.lists(st.integers(0, 150), min_size=1, max_size=8))
+    parts = 1 if unit_s == 1.0 else draw(st.integers(1, 3))
     return Supply(
-        [float(power) for power in renewable_w], float(draw(st.integers(2, 9))), float(draw(st.integers(-20, 20))),
-        draw(st.integers(1, 6)),
+        [float(power) for power in renewable_w], unit_s * draw(st.integers(2, 9)) / parts,
+        unit_s * draw(st.integers(-20, 20)), draw(st.integers(1, 6)),
     )  # fmt: skip
 
 

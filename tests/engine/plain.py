@@ -35,8 +35,15 @@ class Supply(NamedTuple):
     origin_s: float
     foreseen: int
 
+    def begin_s(self, slot: int) -> float:
+        return self.origin_s + slot * self.step_s
+
     def slot(self, time_s: float) -> int:
-        return int((time_s - self.origin_s) // self.step_s)
+        """The slot that has begun while the next one has not."""
+        near = int((time_s - self.origin_s) // self.step_s)
+        return next(
+            slot for slot in (near - 1, near, near + 1) if self.begin_s(slot) <= time_s < self.begin_s(slot + 1)
+        )
 
     def forecast_w(self, now_s: float, time_s: float) -> float:
         current, slot = self.slot(now_s), self.slot(time_s)
@@ -105,7 +112,7 @@ class Machine:
     def next_supply_change_s(self) -> float:
         if self.supply is None:
             return INFINITE
-        return self.supply.origin_s + (self.supply.slot(self.now_s) + 1) * self.supply.step_s
+        return self.supply.begin_s(self.supply.slot(self.now_s) + 1)
 
     def one_event(self, wake_s: float) -> None:
         """Arrivals come before completions (or after), completions in order of starting, both before a wake-up."""
@@ -236,7 +243,7 @@ class Machine:
         """Start the first job for which no later half-hour is cheaper; the first that is held reserves its own."""
         assert self.supply is not None
         reserved: tuple[float, float, int] | None = None
-        last_s = self.supply.origin_s + self.supply.slot(self.now_s) * self.supply.step_s + prices.horizon_s
+        last_s = self.supply.begin_s(self.supply.slot(self.now_s)) + prices.horizon_s
         for j in sorted(self.waiting, key=lambda j: self.score(self.jobs[j], self.now_s)):
             job = self.jobs[j]
             price = prices.hold_j / max(job.requested_s, 10.0) + prices.idle_w * job.processors

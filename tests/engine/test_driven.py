@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 
 import greenbatch as gb
 from greenbatch.cluster import Cluster
+from greenbatch.energy import Site
 from greenbatch.engine.interface import Decision, Queue, Start, View, Wait
 from greenbatch.engine.program import Program
 from greenbatch.engine.rules import Rules
@@ -25,6 +26,7 @@ from greenbatch.engine.simulate import simulate
 from greenbatch.errors import InputError
 from greenbatch.models.find import shipped_models
 from greenbatch.schedulers import entries, scheduler
+from greenbatch.workload import Workload
 
 BACKFILLS = ("none", "easy", "easy-schedgym", "easy-green-order", "green:sigma=200", "conservative")
 POLICIES = sorted(name for name, entry in entries().items() if entry.backfills and entry.built_in and name != "random")
@@ -38,6 +40,8 @@ PLANNERS = (
 MODELS = ("gas-marl-plus@cirne", "gas-marl-plus@default", "gas-marl-plus@jann", "gas-marl-plus@lublin-256")
 RULES = (("sticky", "reconsider"), ("per_event", "per_instant"), ("kill", "extend"))
 """Choices of commitment, of the event rule and of what happens to overruns."""
+UNITS_S = (1.0, 0.1, 1 / 3, 0.7)
+"""Units of times."""
 HOUR_S = 3600.0
 
 
@@ -75,9 +79,9 @@ def restarts() -> st.SearchStrategy[Callable[[int], bool]]:
 @given(data=st.data())
 def test_priority_rules(memory: Path, backfill: str, data: st.DataObject) -> None:
     cluster = data.draw(clusters())
-    unit_s = data.draw(st.sampled_from([1.0, 0.1]))
+    unit_s = data.draw(st.sampled_from(UNITS_S))
     jobs = workload(data.draw(job_lists(cluster.processors, data.draw(st.sampled_from(ESTIMATES)), unit_s=unit_s)))
-    power = site(data.draw(supplies()))
+    power = site(data.draw(supplies(unit_s=data.draw(st.sampled_from([1.0, unit_s])))))
     names = st.sampled_from(POLICIES).filter(lambda name: (name, backfill) != ("slurm-multifactor", "conservative"))
     how = scheduler(f"{data.draw(names)}+{backfill}")
     given = {"restart": data.draw(restarts()), "memory": memory}
@@ -89,9 +93,26 @@ def test_priority_rules(memory: Path, backfill: str, data: st.DataObject) -> Non
 @given(data=st.data())
 def test_planners(memory: Path, name: str, data: st.DataObject) -> None:
     cluster = data.draw(clusters())
-    jobs = workload(data.draw(job_lists(cluster.processors, data.draw(st.sampled_from(ESTIMATES)))))
+    unit_s = data.draw(st.sampled_from(UNITS_S))
+    jobs = workload(data.draw(job_lists(cluster.processors, data.draw(st.sampled_from(ESTIMATES)), unit_s=unit_s)))
+    power = site(data.draw(supplies(unit_s=unit_s)))
     given = {"restart": data.draw(restarts()), "memory": memory}
-    same_starts(scheduler(name), jobs, cluster, site(data.draw(supplies())), data.draw(rule_sets()), **given)
+    same_starts(scheduler(name), jobs, cluster, power, data.draw(rule_sets()), **given)
+
+
+def test_a_slot_that_begins_between_two_floats(memory: Path) -> None:
+    """The job ends at 15 1/3 s, where the quotient by the step is rounded below the slot that begins there."""
+    columns = {
+        "submit_s": [0.0, 3.0, 4.0, 12.0], "run_time_s": [12.0, 28.0, 26.0, 20.0], "processors": [5, 8, 2, 2],
+        "requested_time_s": [906.0, 10.0, 18.0, 15.0], "power_w": [48.7, 39.2, 41.6, 36.1],
+    }  # fmt: skip
+    power = Site(
+        name="s", step_s=10 / 3, sources_w={"all": np.array([43.0, 153.0, 85.0])}, repeat=True, origin_s=-18.0,
+        forecast_horizon_s=10 / 3,
+    )  # fmt: skip
+    rules = Rules(commitment="sticky", event_rule="per_instant", overrun="extend")
+    cluster = Cluster.pooled(8, idle_power_per_machine_w=3.7)
+    same_starts(scheduler("wfp3+green:sigma=70"), Workload.from_columns("w", columns), cluster, power, rules)
 
 
 @pytest.mark.parametrize("backfill", BACKFILLS)
@@ -142,7 +163,7 @@ def test_shipped_models(memory: Path, data: st.DataObject) -> None:
     estimates = data.draw(st.sampled_from(ESTIMATES))
     jobs = workload(data.draw(job_lists(cluster.processors, estimates, unit_s=1200.0, ties=False)))
     sky = data.draw(st.lists(st.sampled_from([0.0, 100.0, 400.0]), min_size=24, max_size=48))
-    power = gb.Site(name="s", step_s=HOUR_S, sources_w={"all": np.array(sky)}, repeat=True)
+    power = Site(name="s", step_s=HOUR_S, sources_w={"all": np.array(sky)}, repeat=True)
     given = {"restart": data.draw(restarts()), "memory": memory}
     same_starts(how, jobs, cluster, power, data.draw(rule_sets()), **given)
 

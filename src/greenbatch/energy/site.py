@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from greenbatch.arguments import read_only
 from greenbatch.display import Shown, span_text
+from greenbatch.energy.slots import edge_s, interval_at
 from greenbatch.errors import InputError, SupplyExhausted
 
 Floats = NDArray[np.float64]
@@ -85,7 +86,7 @@ class Site(Shown):
     @property
     def end_s(self) -> float:
         """Trace time at which the last slot ends. [s]"""
-        return self.origin_s + self.slots * self.step_s
+        return edge_s(float(self.slots), self.origin_s, self.step_s)
 
     @property
     def renewable_w(self) -> Floats:
@@ -99,7 +100,7 @@ class Site(Shown):
         Raises:
             SupplyExhausted: the time is outside the series and the site does not repeat.
         """
-        index = int((time_s - self.origin_s) // self.step_s)
+        index = int(interval_at(time_s, self.origin_s, self.step_s))
         if self.repeat:
             return index % self.slots
         if not 0 <= index < self.slots:
@@ -128,8 +129,8 @@ class Site(Shown):
         """
         first = self.slot(time_s)
         count = self.horizon_slots if self.repeat else min(self.horizon_slots, self.slots - first)
-        number = (time_s - self.origin_s) // self.step_s + np.arange(count)
-        start_s = np.asarray(self.origin_s + number * self.step_s, dtype=np.float64)
+        number = interval_at(time_s, self.origin_s, self.step_s) + np.arange(count + 1.0)
+        edges_s = edge_s(number, self.origin_s, self.step_s)
         rows = (first + np.arange(count)) % self.slots
         power_w: Floats = np.sum(np.stack([source_w[rows] for source_w in self.sources_w.values()]), axis=0)
-        return start_s, start_s + self.step_s, power_w
+        return edges_s[:-1], edges_s[1:], power_w

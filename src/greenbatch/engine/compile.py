@@ -33,8 +33,14 @@ PLAIN = bool(config.DISABLE_JIT)
 
 _FOLDERS_KEPT = 4
 _PACKAGE = __package__.partition(".")[0]
-COMPILED = ("engine", "policies/compiled")
-"""Folders with compiled functions."""
+COMPILED = ("engine", "policies/compiled", "energy/slots.py")
+"""Folders and files with compiled functions."""
+
+
+def sources() -> list[Path]:
+    """All files with compiled functions, in order."""
+    places = [Path(__file__).parents[1] / each for each in COMPILED]
+    return [file for place in places for file in (sorted(place.rglob("*.py")) if place.is_dir() else [place])]
 
 
 @cache
@@ -42,9 +48,8 @@ def engine_hash() -> str:
     """Hash of everything that the compiled engine depends on (hex, 16 digits)."""
     digest = hashlib.sha256()
     root = Path(__file__).parents[1]
-    for folder in COMPILED:
-        for source in sorted((root / folder).rglob("*.py")):
-            digest.update(source.relative_to(root).as_posix().encode() + b"\0" + source.read_bytes() + b"\0")
+    for source in sources():
+        digest.update(source.relative_to(root).as_posix().encode() + b"\0" + source.read_bytes() + b"\0")
     cpu = llvm.get_host_cpu_name(), str(llvm.get_host_cpu_features().flatten())
     for part in (numba.__version__, sys.version, *cpu, __file__):  # Numba keeps one cache per path of a source file
         digest.update(part.encode() + b"\0")

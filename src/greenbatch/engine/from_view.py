@@ -12,6 +12,7 @@ from typing import Any, cast
 import numpy as np
 from numba import types as _types
 
+from greenbatch.energy.slots import interval_at
 from greenbatch.engine.batch import LAYOUT_TYPE, SEEN_TYPE, Layout, Seen, observe_one
 from greenbatch.engine.compile import entry
 from greenbatch.engine.interface import View
@@ -85,10 +86,10 @@ def _power(view: View) -> Supplied:
     if count == 0:
         return Supplied(record_of(Slots, step_s=1.0), np.zeros(1))
     power_w = np.asarray(supply.renewable_w, dtype=np.float64)
-    first = int((view.now_s - supply.origin_s) // supply.step_s) % count
     slots = record_of(
         Slots, step_s=supply.step_s, origin_s=supply.origin_s, count=count, repeats=1, forecast=count
     )  # fmt: skip
+    first = int(interval_at(view.now_s, supply.origin_s, supply.step_s)) % count
     return Supplied(slots, np.concatenate([power_w[count - first :], power_w[: count - first]]))
 
 
