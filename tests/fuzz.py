@@ -38,6 +38,7 @@ from fuzz_seeds import (
     PLATFORM,
     RUNS,
     SACCT,
+    SACCT_GPUS,
     SACCT_LONG,
     SCENARIO,
     SCENARIO_MODEL,
@@ -158,7 +159,7 @@ class Kind:
 
 
 def run_workload(r: random.Random, path: Path) -> None:
-    from greenbatch.workload import SWF_RULES, read_workload
+    from greenbatch.workload import SWF_RULES, measured_power, outages, read_workload
 
     options: dict[str, object] = {"strict": r.random() < 0.1}
     if r.random() < 0.2:
@@ -169,6 +170,9 @@ def run_workload(r: random.Random, path: Path) -> None:
         options["time_zone"] = r.choice(["UTC", "Europe/Berlin", "America/New_York"])
     workload = read_workload(path, **options)
     repr(workload.frame())
+    outages(workload)
+    if r.random() < 0.2:
+        workload = measured_power(workload)
     _simulate(r, workload, None)
 
 
@@ -289,11 +293,12 @@ def _simulate(r: random.Random, workload: object, scenario: object) -> None:
     from greenbatch.cluster import Cluster
     from greenbatch.engine.rules import Rules
     from greenbatch.engine.simulate import simulate
-    from greenbatch.metrics import evaluate, json_ready
+    from greenbatch.metrics import evaluate, evaluate_parts, json_ready, measure, parts_of
 
     if len(workload) > 100:
         return
-    names = ["fcfs+easy", "sjf+none", "wfp3+conservative", "f1+easy-schedgym"]
+    names = ["fcfs+easy", "sjf+none", "wfp3+conservative", "f1+easy-schedgym", "as-recorded",
+             "slurm-multifactor:age=10:fairshare=100+easy"]  # fmt: skip
     if scenario is not None and scenario.site is not None:
         names += ["f2+green", "lptpn+none", "cheapest-start+none"]
     name = r.choice(names)
@@ -301,12 +306,13 @@ def _simulate(r: random.Random, workload: object, scenario: object) -> None:
         cluster, site, rules = Cluster.pooled(int(workload.processors.max())), None, Rules()
     else:
         cluster, site, rules = scenario.cluster, scenario.site, scenario.rules
-    json_ready(evaluate(simulate(workload, cluster, site, rules, schedulers.scheduler(name))))
+    outcome = simulate(workload, cluster, site, rules, schedulers.scheduler(name))
+    json_ready({**evaluate(outcome), **evaluate_parts(measure(outcome), parts_of(workload))})
 
 
 KINDS: dict[str, Kind] = {
     "swf": Kind((SWF, ALEA), "trace.swf", run_workload),
-    "sacct": Kind((SACCT, SACCT_LONG), "sacct.txt", run_workload),
+    "sacct": Kind((SACCT, SACCT_LONG, SACCT_GPUS), "sacct.txt", run_workload),
     "scenario": Kind((SCENARIO, SCENARIO_SYNTHETIC, SCENARIO_MODEL, SCENARIO_NODES), "scenario.toml", run_scenario),
     "platform": Kind((PLATFORM,), "platform.json", run_cluster),
     "slurm": Kind((SLURM_CONF,), "slurm.conf", run_cluster),

@@ -40,6 +40,13 @@ JobID|Submit|Start|End|Elapsed|Timelimit|NCPUS|State
 2|2024-01-01T00:00:01|2024-01-01T00:00:10|2024-01-01T00:00:40|00:00:30.5|UNLIMITED|1|FAILED
 3|2024-01-01T00:00:01|2024-01-01T00:00:10|2024-01-01T00:01:40|01:30|01:00:00|1024|OUT_OF_MEMORY
 """
+SACCT_GPUS = b"""\
+JobIDRaw|JobID|User|Account|Partition|QOS|State|Submit|Start|End|TimelimitRaw|AllocCPUS|AllocNodes|ReqMem|AllocTRES|ConsumedEnergyRaw|NodeList
+1|1|anna|phys|gpu|high|COMPLETED|2024-03-01T08:00:00|2024-03-01T08:00:10|2024-03-01T09:00:10|120|8|2|16G|billing=8,cpu=8,mem=16G,node=2,gres/gpu=4|720000|gpu[01-02]
+2|2|bert|chem|cpu|normal|COMPLETED|2024-03-01T08:05:00|2024-03-01T09:05:00|2024-03-01T09:30:00|60|16|1|2Gc|cpu=16,mem=32G,node=1|300000|cpu07
+3|3|anna|phys|gpu|normal|FAILED|2024-03-01T08:06:00|2024-03-01T20:05:00|2024-03-01T20:30:00|60|4|1|8000Mn|cpu=4,mem=8000M,node=1,gres/gpu:a100=1,gres/gpu=1|0|gpu01
+4|4|carl|chem|debug||TIMEOUT|2024-03-01T08:07:00|2024-03-01T20:05:00|2024-03-01T20:10:00|5|2|1|0n|cpu=2,node=1||rack[1-2,4]n[01-03]
+"""
 TABLE = b"""\
 job_id,submit_s,run_time_s,requested_time_s,processors,power_w,user
 1,0,100,200,4,110.5,1
