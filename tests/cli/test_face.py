@@ -23,6 +23,7 @@ from greenbatch import data_catalog
 from greenbatch.cli import app, main
 from greenbatch.cli.app import VERBS
 from greenbatch.policies.backfillings import BACKFILLINGS
+from greenbatch.scenarios import shipped_names
 from greenbatch.schedulers import entries, scheduler
 
 RUN = "import sys; from greenbatch.cli import main; sys.exit(main(sys.argv[1:]))"
@@ -199,7 +200,7 @@ def test_scenario_list_and_schema(capsys):
     assert main(["scenario", "list"]) == 0
     out = capsys.readouterr().out
     assert out.startswith("default ")
-    assert len([line for line in out.splitlines() if not line.startswith(" ")]) == 9
+    assert len([line for line in out.splitlines() if not line.startswith(" ")]) == len(shipped_names())
     assert main(["scenario", "schema"]) == 0
     assert json.loads(capsys.readouterr().out)["properties"]["workload"]
 

@@ -140,9 +140,9 @@ class Scenario(Shown):
 
 
 def shipped_names() -> tuple[str, ...]:
-    """Names of the shipped scenarios."""
+    """Names of the shipped scenarios, the default first, those of papers last."""
     found = sorted(file.relative_to(SHIPPED).with_suffix("").as_posix() for file in SHIPPED.rglob("*.toml"))
-    return tuple(sorted(found, key=lambda name: ("/" in name, name)))
+    return tuple(sorted(found, key=lambda name: ("/" in name, name != "default", name)))
 
 
 def scenario_path(name_or_path: str | Path) -> Path:
