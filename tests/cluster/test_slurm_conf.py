@@ -102,6 +102,29 @@ def test_a_line_can_be_continued_within_a_value(tmp_path):
     assert cluster.priority.partitions[0].default
 
 
+def test_the_name_of_a_line_stands_for_its_groups(tmp_path):
+    read = read_cluster(conf(tmp_path, CONF))
+    changed = changed_cluster(
+        read, [{"name": "cn[01-04]", "static_power_w": 7.0}, {"name": "cn05", "type": "dell-r620"}]
+    )
+    assert [g.name for g in changed.groups] == [g.name for g in read.groups]
+    assert [g.static_power_w for g in changed.groups] == [7.0, 7.0, 54.1, 0.0]
+    one = changed_cluster(read, [{"name": "cn[01-04] (long)", "static_power_w": 7.0}])
+    assert [g.static_power_w for g in one.groups] == [0.0, 7.0, 0.0, 0.0]
+
+
+def test_speeds_of_nodes_whose_clock_the_scenario_states(tmp_path):
+    read = read_cluster(conf(tmp_path, "NodeName=a\nNodeName=b\nNodeName=c\n"))
+    tables = [{"name": "a", "clock_ghz": 2.0, "flop_per_cycle": 8.0}, {"name": "b", "gflops_per_processor": 24.0}]
+    assert [g.speed for g in changed_cluster(read, tables).groups] == [1.0, 1.5, 1.0]
+    assert [g.speed for g in changed_cluster(read, tables, reference_gflops=8.0).groups] == [2.0, 3.0, 1.0]
+
+
+def test_comments_in_any_encoding(tmp_path):
+    (tmp_path / "slurm.conf").write_bytes("NodeName=a CPUs=2  # gr\u00f6\u00dfer\n".encode("latin-1"))
+    assert read_cluster(tmp_path / "slurm.conf").processors == 2
+
+
 def test_included_files(tmp_path):
     (tmp_path / "etc").mkdir()
     conf(tmp_path, "NodeName=a CPUs=2\ninclude more.conf\n", "etc/nodes.conf")

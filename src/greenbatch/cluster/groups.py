@@ -13,6 +13,7 @@ from greenbatch.errors import InputError, did_you_mean
 
 _FIELDS = frozenset(field.name for field in fields(NodeGroup))
 _REFERENCE = "speed 1 is a processor of"
+_PEAK = frozenset({"clock_ghz", "gflops_per_processor"})
 _NO_POWER = "power of nodes is unknown"
 
 
@@ -110,7 +111,8 @@ def changed_cluster(
 
     Args:
         cluster: the cluster.
-        tables: tables with the name of a group and the keys to replace, see `changed_group`.
+        tables: tables with the name of a group and the keys to replace, see `changed_group`. The name of a line of
+            a ``slurm.conf`` stands for all groups into which its partitions split it.
         contention: replaces that of the cluster; None keeps it.
         reference_gflops: peak of a processor of speed 1, > 0: the speed of all groups with a known peak then follows
             from it; by default that of the cluster, for groups that get another clock. [Gflop/s]
@@ -119,19 +121,21 @@ def changed_cluster(
         InputError: a table names no group of the cluster, and as for `changed_group`.
     """
     groups = {group.name: group for group in cluster.groups}
-    peaks = [name for name in groups if reference_gflops is not None]
+    follows = dict.fromkeys(groups, reference_gflops is not None)
     for table in tables:
-        name = str(table.get("name"))
-        if name not in groups:
-            fix = did_you_mean(name, groups, otherwise="use one of " + ", ".join([*groups][:10]))
-            raise InputError(f"the file describes no group {name!r:.60}", field="cluster.name", fix=fix)
-        groups[name] = changed_group(groups[name], table)
-        peaks = [each for each in peaks if each != name or "speed" not in table] + [name] * ("clock_ghz" in table)
+        wanted = str(table.get("name"))
+        named = [name for name in groups if name == wanted or name.startswith(f"{wanted} (")]
+        if not named:
+            fix = did_you_mean(wanted, groups, otherwise="use one of " + ", ".join([*groups][:10]))
+            raise InputError(f"the file describes no group {wanted!r:.60}", field="cluster.name", fix=fix)
+        for name in named:
+            groups[name] = changed_group(groups[name], {**table, "name": name})
+            follows[name] = "speed" not in table and (follows[name] or bool(_PEAK & set(table)))
     changed = replace(cluster, groups=tuple(groups.values()), contention=contention or cluster.contention)
     if any(note.startswith(_NO_POWER) for note in cluster.notes):
         kept = (note for note in cluster.notes if not note.startswith(_NO_POWER))
         changed = replace(changed, notes=(*kept, *unknown_power(changed)))
-    return with_speeds(changed, peaks, reference_gflops or reference_of(cluster))
+    return with_speeds(changed, [name for name in groups if follows[name]], reference_gflops or reference_of(cluster))
 
 
 def reference_of(cluster: NodeCluster) -> float | None:

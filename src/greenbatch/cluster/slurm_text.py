@@ -104,7 +104,7 @@ def read_entries(path: Path) -> tuple[list[Entry], dict[str, str]]:
 def _entries(path: Path, sources: dict[str, str], outer: tuple[Path, ...]) -> Iterator[Entry]:
     content, sha256 = read_bytes(path)
     sources[path.name] = sha256
-    for number, text in _joined(decode(content, path)):
+    for number, text in _joined(decode(content, path, latin_1=True)):
         if match := _INCLUDE.fullmatch(text):
             yield from _included(path, number, match[1], sources, outer)
             continue
