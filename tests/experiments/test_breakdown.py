@@ -1,0 +1,106 @@
+"""Who gains and who waits: figures, changes and marks of the tables by partition, on figures made by hand."""
+
+# ruff: noqa: RUF001 - typographic signs are what is tested.
+
+from __future__ import annotations
+
+import polars
+import pytest
+
+from greenbatch.experiments.reports.breakdown import breakdown_sections, gains_table, kinds, means_frame, part_means
+from greenbatch.experiments.reports.tables import Table, write
+from greenbatch.experiments.running.frames import breakdown, tidy, with_breakdown
+from greenbatch.metrics.breakdown import PART_METRICS, part_metric
+
+HOUR_S = 3600.0
+WAITS_H = {"fcfs": {"cpu": 2.0, "gpu": 1.0, "debug": 0.0}, "sjf": {"cpu": 1.0, "gpu": 4.0, "debug": 0.5}}
+
+
+def results(windows: int, spread_h: float = 0.0, **parts: float) -> list[tuple[str, dict[str, dict[str, float]]]]:
+    """Windows whose waits differ: the waits of sjf by a spread that alternates."""
+    found = []
+    for window in range(windows):
+        table: dict[str, dict[str, float]] = {}
+        for scheduler, waits in WAITS_H.items():
+            shift_h = spread_h * (-1) ** window if scheduler == "sjf" else 0.0
+            values = {"avg_wait_s": 1.0}
+            for name, wait_h in waits.items():
+                figures = dict.fromkeys(PART_METRICS, 7.0) | parts | {"avg_wait_s": (wait_h + shift_h) * HOUR_S}
+                values |= {part_metric(metric, "partition", name): value for metric, value in figures.items()}
+            table[scheduler] = values
+        found.append((str(window), table))
+    return found
+
+
+def rows(table: Table | None) -> dict[str, list[tuple[str, str, str]]]:
+    assert table is not None
+    return {name: [(cell.text, cell.remark, cell.mark) for cell in cells] for name, cells in table.rows}
+
+
+def test_one_window_shows_changes_and_marks_nothing() -> None:
+    table = gains_table(breakdown(results(1)), "fcfs")
+    assert rows(table) == {
+        "cpu": [("2.00", "", ""), ("1.00", "−50%", "")],
+        "gpu": [("1.00", "", ""), ("4.00", "4.0×", "")],
+        "debug": [("0.00", "", ""), ("0.50", "+0.50", "")],
+    }
+    assert table is not None
+    assert [header for header, _, _ in table.columns] == ["fcfs", "sjf"]
+    assert table.notes[1].endswith("sjf: shorter for cpu and longer for gpu and debug.")
+
+
+@pytest.mark.parametrize(("windows", "spread_h", "marks"), [
+    (4, 0.0, ["", "", ""]), (6, 0.01, ["good", "bad", "bad"]), (6, 3.0, ["", "bad", ""]),
+])  # fmt: skip
+def test_changes_are_marked_where_enough_windows_agree(windows: int, spread_h: float, marks: list[str]) -> None:
+    found = rows(gains_table(breakdown(results(windows, spread_h)), "fcfs"))
+    assert [cells[1][2] for cells in found.values()] == marks
+    assert all(cells[0][2] == "" for cells in found.values())
+
+
+def test_all_parts_and_none() -> None:
+    table = gains_table(breakdown(results(1)), "sjf")
+    assert table is not None
+    assert "fcfs: shorter for gpu and debug and longer for cpu." in table.notes[1]
+    same = [(window, {"a": values["fcfs"], "b": values["fcfs"]}) for window, values in results(1)]
+    table = gains_table(breakdown(same), "a")
+    assert table is not None
+    assert table.notes[1].endswith("b: about the same for all.")
+    assert gains_table(breakdown([("0", {"a": {"avg_wait_s": 1.0}})]), "a") is None
+
+
+def test_the_sections_show_energy_by_scheduler_only_where_it_differs() -> None:
+    (section,) = breakdown_sections(breakdown(results(1)), "fcfs")
+    titles = [table.title for table in section.tables]
+    assert titles == ["Work by partition", "Mean wait by partition", "Wait, 95th percentile by partition",
+                      "Bounded slowdown by partition"]  # fmt: skip
+    assert rows(section.tables[0])["gpu"] == [("7", "", ""), ("7", "", ""), ("7.000", "", "")]
+    other = results(1)
+    other[0][1]["sjf"][part_metric("energy_kwh", "partition", "gpu")] = 8.0
+    (section,) = breakdown_sections(breakdown(other), "fcfs")
+    assert section.tables[-1].title == "Energy of the jobs by partition"
+    unknown = results(1, energy_kwh=float("nan"))
+    (section,) = breakdown_sections(breakdown(unknown), "fcfs")
+    assert [header for header, _, _ in section.tables[0].columns] == ["Jobs", "Processor-hours"]
+
+
+def test_means_over_windows_leave_out_undefined_values() -> None:
+    made = results(2)
+    made[1][1]["sjf"][part_metric("avg_wait_s", "partition", "gpu")] = float("nan")
+    parts = breakdown(made)
+    assert kinds(parts) == ["partition"]
+    assert part_means(parts, "partition", "avg_wait_s")["gpu"] == {"fcfs": HOUR_S, "sjf": 4 * HOUR_S}
+    sheet = means_frame(parts).filter((polars.col("part") == "gpu") & (polars.col("scheduler") == "sjf"))
+    assert sheet["avg_wait_s"].to_list() == [4 * HOUR_S]
+    assert sheet.columns == ["by", "part", "scheduler", *PART_METRICS]
+
+
+def test_frames_of_metrics_and_of_parts_are_apart_and_come_together() -> None:
+    made = results(2)
+    frame, parts = tidy(made), breakdown(made)
+    assert frame["metric"].unique().to_list() == ["avg_wait_s"]
+    whole = with_breakdown(frame, parts)
+    assert len(whole) == len(frame) + len(parts) == 4 + 2 * 2 * 3 * len(PART_METRICS)
+    assert part_metric("avg_wait_s", "partition", "gpu") in whole["metric"]
+    for form in ("markdown", "latex"):
+        assert "4.0" in write(gains_table(parts, "fcfs"), form)
