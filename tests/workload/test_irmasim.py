@@ -78,6 +78,7 @@ def job(index: int, key: str, value: object) -> Any:
         (job(0, "res", ABSENT), "jobs[0].res: is missing (add it, or nodes and ntasks_per_node)"),
         (job(0, "nodes", 1), "jobs[0].nodes: is given beside res"),
         (job(1, "ntasks", 5), "jobs[1]: nodes 2, ntasks 5, ntasks_per_node 3 do not agree"),
+        (job(4, "ntasks", 3), "jobs[4]: ntasks 3, ntasks_per_node 4 do not agree"),
         (job(4, "ntasks", 7), "jobs[4]: ntasks 7, ntasks_per_node 4 do not agree"),
         (job(0, "profile", "Z"), "jobs[0].profile: there is no profile 'Z'"),
         (job(2, "req_ops", ABSENT), "jobs[2].req_ops: is missing"),

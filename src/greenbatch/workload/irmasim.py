@@ -127,7 +127,7 @@ def _size(job: Json) -> dict[str, int]:
     nodes = 1 if nodes is None else nodes
     if tasks is None:
         tasks = nodes * (1 if each is None else each)
-    if tasks % nodes or (each is not None and tasks != nodes * each):
+    if not nodes or tasks % nodes or (each is not None and tasks != nodes * each):
         text = ", ".join(f"{key} {value}" for key, value in given.items())
         raise job.refuse(f"{text} do not agree", "ntasks must be nodes x ntasks_per_node")
     return {"nodes": nodes, "processors": tasks}
