@@ -66,6 +66,13 @@ def test_groups(tmp_path):
     assert (big.gpus, big.memory_gb, big.contention.c, big.contention.db) == (2, 256.0, 30_000.0, 2_000.0)
 
 
+def test_a_scenario_shows_its_nodes(tmp_path):
+    load(tmp_path, NODES)
+    assert "nodes 4 x fast, 2 x big |" in repr(load_scenario(tmp_path / "s.toml"))
+    load(tmp_path, "".join(GROUP.replace("[[", "[[cluster.").replace('"a"', f'"g{k}"') for k in range(6)))
+    assert "nodes 2 x g0, 2 x g1, 2 x g2, 2 x g3, … (6 groups) |" in repr(load_scenario(tmp_path / "s.toml"))
+
+
 def test_a_stated_speed_is_kept_and_a_reference_can_be_given(tmp_path):
     text = NODES.replace("gflops_per_processor = 3.0", "gflops_per_processor = 3.0\nspeed = 0.5")
     assert [g.speed for g in load(tmp_path, text).groups] == [1.0, 0.5]

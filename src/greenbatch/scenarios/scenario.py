@@ -78,7 +78,9 @@ class Scenario(Shown):
             "span": span_text(span_s),
         }  # fmt: skip
         if isinstance(self.cluster, NodeCluster):
-            facts["nodes"] = ", ".join(f"{g.count:,} x {g.name}" for g in self.cluster.groups)
+            groups = self.cluster.groups
+            shown = ", ".join(f"{g.count:,} x {g.name}" for g in groups[:4])
+            facts["nodes"] = shown if len(groups) <= 4 else f"{shown}, … ({len(groups)} groups)"
         if span_s:
             work_s = float(jobs.run_time_s @ jobs.processors)
             facts["load"] = f"{work_s / (span_s * self.cluster.capacity):.0%}"
