@@ -14,8 +14,8 @@ cluster = cyclopts.App(name="cluster", help="List node types, and show the clust
 
 @cluster.command(name="list")
 def list_() -> None:
-    """Print the node types of the catalogue: cores, idle and full power, and the record of the measurement."""
-    from greenbatch.cluster.catalogue import node_types
+    """Print the node types of the catalog: cores, idle and full power, and the record of the measurement."""
+    from greenbatch.cluster.catalog import node_types
 
     for name, kind in node_types().items():
         figures = f"{kind.processors} cores, {kind.idle_w:g} W idle, {kind.full_w:g} W full"

@@ -1,4 +1,4 @@
-"""Machines: node groups, their processors, speed and power; readers of platforms; a catalogue of node types."""
+"""Machines: node groups, their processors, speed and power; readers of platforms; a catalog of node types."""
 
 from greenbatch.cluster.machines import Cluster, MemoryContention, NodeCluster, NodeGroup
 

@@ -1,4 +1,4 @@
-"""Node groups from tables of keys, as a scenario or the catalogue gives them."""
+"""Node groups from tables of keys, as a scenario or the catalog gives them."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import fields, replace
 from typing import Any
 
-from greenbatch.cluster.catalogue import node_type
+from greenbatch.cluster.catalog import node_type
 from greenbatch.cluster.machines import ContentionModel, MemoryContention, NodeCluster, NodeGroup
 from greenbatch.cluster.node_lists import node_list
 from greenbatch.errors import InputError, did_you_mean
@@ -22,7 +22,7 @@ def node_group(table: Mapping[str, Any]) -> NodeGroup:
 
     Keys are the fields of `NodeGroup`, and
 
-    - ``type``: a node type of the catalogue, whose values the other keys replace;
+    - ``type``: a node type of the catalog, whose values the other keys replace;
     - ``clock_ghz`` and ``flop_per_cycle``, together: they give ``gflops_per_processor``. the speed then
       follows from the peak;
     - ``node_names``: also a Slurm node list, which gives the count too;
@@ -38,7 +38,7 @@ def node_group(table: Mapping[str, Any]) -> NodeGroup:
     given = _interpreted(given, MemoryContention())
     for key in ("name", "count", "processors"):
         if key not in given:
-            others = {"count": ", or node_names", "processors": ", or a type of the catalogue"}
+            others = {"count": ", or node_names", "processors": ", or a type of the catalog"}
             raise InputError("is missing", field=f"cluster.{key}", fix=f"add it{others.get(key, '')}")
     if "static_power_w" not in given:
         fix = "give the power of a node without its busy processors [W], 0 if it does not matter"

@@ -1,4 +1,4 @@
-"""The catalogue of node types."""
+"""The catalog of node types."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from greenbatch.cluster.catalogue import node_type, node_types
+from greenbatch.cluster.catalog import node_type, node_types
 from greenbatch.cluster.groups import changed_group, node_group
 from greenbatch.errors import InputError
 

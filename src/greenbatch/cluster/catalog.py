@@ -1,4 +1,4 @@
-"""Node types that really exist, each with the record of its measurement: ``catalogue.toml``."""
+"""Node types that really exist, each with the record of its measurement: ``catalog.toml``."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any
 
 from greenbatch.errors import InputError, did_you_mean
 
-FILE = Path(__file__).with_name("catalogue.toml")
+FILE = Path(__file__).with_name("catalog.toml")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -22,7 +22,7 @@ class NodeType:
     """
 
     name: str
-    """Name in the catalogue."""
+    """Name in the catalog."""
     description: str
     """Vendor and model, processors, year of the measurement."""
     processors: int
@@ -58,7 +58,7 @@ class NodeType:
 
 @cache
 def node_types() -> Mapping[str, NodeType]:
-    """Name -> node type, in the order of the catalogue."""
+    """Name -> node type, in the order of the catalog."""
     content = tomllib.loads(FILE.read_text(encoding="utf-8"))
     return {
         name: NodeType(name=name, memory_gb=entry.pop("memory_gb", None), **entry) for name, entry in content.items()
