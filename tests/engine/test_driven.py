@@ -23,7 +23,7 @@ from greenbatch.engine.program import Program
 from greenbatch.engine.rules import Rules
 from greenbatch.engine.session import Session
 from greenbatch.engine.simulate import simulate
-from greenbatch.errors import InputError
+from greenbatch.errors import GreenbatchError, InputError
 from greenbatch.models.find import shipped_models
 from greenbatch.schedulers import entries, scheduler
 from greenbatch.workload import Workload
@@ -263,6 +263,83 @@ def test_random_cannot_be_driven_and_says_so() -> None:
     how, jobs = scheduler("random+easy"), workload(random_jobs(1))
     with pytest.raises(InputError, match=r"random\+easy: returned NaN, or not one score per waiting job"):
         run_from_views(how, jobs, CLUSTER, SITE, Rules())
+
+
+# ---------------------------------------------------------------- wrong answers
+
+ANSWERS: dict[str, Callable[[View], Any]] = {
+    "none": lambda view: None,
+    "pair": lambda view: (0,),
+    "negative row": lambda view: Start(-1),
+    "large row": lambda view: Start(99),
+    "row as float": lambda view: Start(0.0),  # type: ignore[arg-type]
+    "row as text": lambda view: Start("a"),  # type: ignore[arg-type]
+    "kind of delay": lambda view: Start(0, 9, 1.0),
+    "text as kind": lambda view: Start(0, "x", 1.0),  # type: ignore[arg-type]
+    "text as amount": lambda view: Start(0, 1, "x"),  # type: ignore[arg-type]
+    "negative delay": lambda view: Start.after_seconds(0, -5.0),
+    "infinite delay": lambda view: Start.after_seconds(0, np.inf),
+    "NaN as delay": lambda view: Start.after_seconds(0, np.nan),
+    "NaN as wait": lambda view: Wait(np.nan),
+    "text as wait": lambda view: Wait("x"),  # type: ignore[arg-type]
+    "wait until before": lambda view: Wait(view.now_s - 5.0),
+}
+
+
+def policy_that(answers: Callable[[View], Any]) -> Any:
+    class Wrong:
+        def decide(self, view: View) -> Any:
+            return answers(view)
+
+    return scheduler(Wrong, backfill="easy")
+
+
+def errors_of(how: Any) -> list[str]:
+    """The messages when simulated and when driven."""
+    jobs = workload(random_jobs(2))
+    with pytest.raises(GreenbatchError) as simulated:
+        simulate(jobs, CLUSTER, SITE, Rules(), how)
+    with pytest.raises(GreenbatchError) as driven:
+        run_from_views(how, jobs, CLUSTER, SITE, Rules())
+    return [str(simulated.value), str(driven.value)]
+
+
+@pytest.mark.parametrize("case", ANSWERS)
+def test_a_wrong_answer_of_a_policy_is_refused_as_in_a_simulation(case: str) -> None:
+    simulated, driven = errors_of(policy_that(ANSWERS[case]))
+    assert simulated == driven
+    assert simulated.startswith("Wrong+easy: ")
+
+
+def test_a_wait_that_ends_now_is_no_progress() -> None:
+    """It asks again after the other events of this instant, and forever if there are none."""
+    simulated, driven = errors_of(policy_that(lambda view: Wait(view.now_s)))
+    assert "Wrong+easy left 1 jobs waiting forever: 10000 decisions changed nothing" in simulated
+    assert "left 1 jobs waiting forever: 10000 decisions changed nothing" in driven
+
+
+def late_nan(queue: Queue) -> Any:
+    return np.where(queue.wait_s > 3.0, np.nan, queue.wait_s)
+
+
+def only_one(queue: Queue) -> Any:
+    return queue.wait_s[:1] * 1.0
+
+
+def raising(queue: Queue) -> Any:
+    if queue.now_s > 5.0:
+        raise ValueError("no score")
+    return queue.wait_s * 1.0
+
+
+@pytest.mark.parametrize("rule", [late_nan, only_one, raising])
+def test_a_compiled_rule_that_fails_is_refused_as_in_a_simulation(rule: Any) -> None:
+    how = scheduler(rule, backfill="easy")
+    if rule is not only_one:
+        assert how.program(workload(random_jobs(2))).compiled is not None
+    simulated, driven = errors_of(how)
+    assert simulated == driven
+    assert simulated.startswith(f"{rule.__name__}+easy: ")
 
 
 # ---------------------------------------------------------------- the file of a memory

@@ -9,7 +9,7 @@ import sys
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import hypothesis.strategies as st
 import numpy as np
@@ -21,12 +21,16 @@ from numpy.typing import NDArray
 from plain import Job
 
 from greenbatch.cluster import Cluster
+from greenbatch.energy import Site
+from greenbatch.engine.decide import decide
 from greenbatch.engine.interface import Decision, Policy, Queue, Start, View, Wait
 from greenbatch.engine.outcome import Outcome
-from greenbatch.engine.program import Program
+from greenbatch.engine.program import Pass, Program
 from greenbatch.engine.rules import Rules
 from greenbatch.engine.session import Session
-from greenbatch.engine.simulate import simulate
+from greenbatch.engine.simulate import run_program, simulate
+from greenbatch.engine.state import State
+from greenbatch.engine.step import apply, wait_until
 from greenbatch.errors import GreenbatchError, InputError
 from greenbatch.policies import policy, rule
 from greenbatch.policies.compiled.lptpn import lptpn_pass
@@ -286,6 +290,26 @@ def test_a_policy_that_waits_forever_is_an_error_even_if_supply_changes_wake_it(
     jobs = workload(random_jobs(1))
     with pytest.raises(GreenbatchError, match=r"lazy left .* jobs waiting forever: .* decisions changed nothing"):
         simulate(jobs, CLUSTER, SITE, Rules(), Decider(Program(name="lazy", backfill="green"), Lazy()))
+
+
+class Never(NamedTuple):
+    """A compiled policy that only waits."""
+
+    until_s: float
+
+
+@decide.register(Never)
+def wait_on(decider: Never, s: State) -> None:
+    apply(s, wait_until(s.clock.now_s + decider.until_s))
+
+
+@pytest.mark.parametrize(("wakes", "until_s"), [(True, np.inf), (False, 0.0)])
+def test_a_compiled_policy_that_waits_forever_is_an_error(wakes: bool, until_s: float) -> None:
+    """Woken at each of half a million changes of supply, or at once."""
+    planner = Pass(name="never", begin=lambda *given: Never(until_s), wakes_at_supply_changes=wakes)
+    power = Site(name="minutes", step_s=60.0, sources_w={"all": np.array([0.0, 100.0])}, repeat=True)
+    with pytest.raises(GreenbatchError, match=r"never left \d+ jobs waiting forever: 10000 decisions changed nothing"):
+        run_program(workload(random_jobs(1)), CLUSTER, power, Rules(), Program(name="never", decider=planner))
 
 
 def test_a_policy_object_serves_one_simulation(monkeypatch: pytest.MonkeyPatch) -> None:

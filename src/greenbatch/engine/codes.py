@@ -7,7 +7,7 @@ NONE, EASY, EASY_SCHEDGYM, EASY_GREEN_ORDER, GREEN = range(5)
 # How the next job is chosen (RuleSet.ranking).
 BY_ARRIVAL, BY_SCORE, BY_RULE = range(3)
 # OK, or why the loop was left (Clock.status).
-OK, SUPPLY_EXHAUSTED, BAD_SCORE, INTERRUPTED, LOG_FULL = range(5)
+OK, SUPPLY_EXHAUSTED, BAD_SCORE, INTERRUPTED, LOG_FULL, STUCK = range(6)
 # Delay actions of GAS-MARL §4.1: none, until a number of running jobs release their processors, for a fixed time.
 NO_DELAY, DELAY_RELEASES, DELAY_FOR = range(1, 4)
 # Kinds of events of the simulation (Clock.event).

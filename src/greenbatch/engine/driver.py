@@ -16,12 +16,21 @@ from typing import Any, cast
 import numpy as np
 
 from greenbatch.cluster import Cluster
-from greenbatch.engine.codes import BACKFILL, BY_SCORE, NO_DELAY, START_JOB, WAIT, WAKE_UP
+from greenbatch.engine.answers import action_of
+from greenbatch.engine.codes import BACKFILL, BAD_SCORE, BY_SCORE, WAKE_UP
 from greenbatch.engine.entry_points import step, with_decider
 from greenbatch.engine.from_view import state_of
 from greenbatch.engine.interface import CAUSES, Decision, Policy, Start, View, Wait
 from greenbatch.engine.machine.protocol import machine_of
-from greenbatch.engine.program import Program, decider_of, queue_now, rule_settings, scores_of
+from greenbatch.engine.program import (
+    Program,
+    decider_of,
+    queue_now,
+    refuse_scores,
+    rule_may_fail,
+    rule_settings,
+    scores_of,
+)
 from greenbatch.engine.records import Clock, dtype_of, table_of
 from greenbatch.engine.rules import Rules
 from greenbatch.engine.session import view_of
@@ -145,7 +154,11 @@ class ViewDriver:
         program, clock = self.program, state.clock
         plain = program.score is not None and not program.fixed and program.compiled is None
         if self.policy is None and not plain:
-            return float(with_decider("settle", state, self._decider)(state, self._decider))
+            with rule_may_fail(program):
+                wake_s = float(with_decider("settle", state, self._decider)(state, self._decider))
+            if clock.status == BAD_SCORE:
+                refuse_scores(program.name, float(clock.now_s))
+            return wake_s
         due, apply = step("is-due", state), step("apply", state)
         while due(state):
             if self.policy is None:
@@ -154,11 +167,7 @@ class ViewDriver:
                 with_decider("decide", state, self._decider)(state, self._decider)
                 continue
             decision = self.policy.decide(view_of(state, ids, view.supply))
-            if isinstance(decision, Wait):
-                apply(state, WAIT, 0, NO_DELAY, float(decision.until_s))
-            else:
-                at = int(clock.first + decision.row)
-                apply(state, START_JOB, at, decision.delay, float(decision.amount))
+            apply(state, *action_of(decision, clock, program.name))
         return float(step("wake", state)(state))
 
     def _learn(self, view: View) -> None:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, NoReturn, Protocol
 
@@ -18,6 +19,7 @@ from greenbatch.engine.outcome import Outcome
 from greenbatch.engine.rules import Rules
 from greenbatch.engine.settings import SETTINGS
 from greenbatch.engine.state import State, new_state
+from greenbatch.engine.step import PATIENCE
 from greenbatch.errors import GreenbatchError, InputError, SupplyExhausted, did_you_mean
 from greenbatch.workload import Workload
 
@@ -202,6 +204,21 @@ def scores_of(program: Program, queue: Queue, now_s: float) -> Any:
     return scores
 
 
+@contextmanager
+def rule_may_fail(program: Program) -> Iterator[None]:
+    """Turn the error of a compiled rule into one line: nothing else can raise in compiled code.
+
+    Raises:
+        InputError: the rule failed.
+    """
+    try:
+        yield
+    except Exception as error:
+        if program.compiled is None:
+            raise
+        raise InputError(f"{type(error).__name__}: {error}", field=program.name, fix="fix the rule") from error
+
+
 def refuse_scores(name: str, now_s: float) -> NoReturn:
     """Raise the error for a rule that did not score every job.
 
@@ -212,8 +229,21 @@ def refuse_scores(name: str, now_s: float) -> NoReturn:
     raise InputError(problem, field=name, fix="return one number per waiting job")
 
 
-START_ONE = "when nothing runs and no job will arrive, a policy must start one that waits"
+_START_ONE = "when nothing runs and no job will arrive, a policy must start one that waits"
 """What to do about jobs that wait forever."""
+
+
+def patience(state: State) -> int:
+    """Largest number of decisions in a row that change nothing."""
+    return max(PATIENCE, int(state.power.slots.count))
+
+
+def waits_forever(state: State, name: str) -> GreenbatchError:
+    """The error for a policy that starts none of the waiting jobs."""
+    waiting, fix = int(state.clock.last - state.clock.first), _START_ONE
+    return GreenbatchError(
+        f"{name} left {waiting} jobs waiting forever: {patience(state)} decisions changed nothing ({fix})"
+    )
 
 
 def check(state: State, name: str, site: Site | None) -> None:
@@ -222,14 +252,17 @@ def check(state: State, name: str, site: Site | None) -> None:
     Raises:
         SupplyExhausted: the clock left the power series.
         InputError: a rule returned NaN.
+        GreenbatchError: the policy left jobs waiting.
     """
+    if state.clock.status == codes.STUCK:
+        raise waits_forever(state, name)
     if state.clock.status == codes.BAD_SCORE:
         refuse_scores(name, float(state.clock.now_s))
     if state.clock.status == codes.SUPPLY_EXHAUSTED and site is not None:
         site.slot(float(state.clock.now_s))
         raise SupplyExhausted(f"the forecast of site {site.name!r} ends before {state.clock.now_s:g} s")
     if left := state.jobs.shape[0] - int(state.clock.started):
-        raise GreenbatchError(f"{name} left {left} jobs waiting forever ({START_ONE})")
+        raise GreenbatchError(f"{name} left {left} jobs waiting forever ({_START_ONE})")
 
 
 def outcome_of(

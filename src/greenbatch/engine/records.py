@@ -258,6 +258,10 @@ class Clock:
     """1 if only a newly submitted job could start now."""
     wake_s: float
     """When the policy asked to be woken."""
+    idle: int
+    """Wake-ups in a row while nothing runs and no job will arrive, or at one instant."""
+    idle_from_s: float
+    """Time of the first of them."""
     committed: int
     """Job that must start next (``sticky``), -1 for none."""
     until_s: float

@@ -8,22 +8,18 @@ import numpy as np
 
 from greenbatch.cluster import Cluster
 from greenbatch.energy import Site
-from greenbatch.engine.codes import BY_SCORE, DELAY_FOR, DELAY_RELEASES, LOG_FULL, NO_DELAY, START_JOB, WAIT
+from greenbatch.engine.answers import action_of
+from greenbatch.engine.codes import BY_SCORE, LOG_FULL
 from greenbatch.engine.entry_points import step, with_decider
-from greenbatch.engine.interface import CAUSES, Attributes, Decision, Nodes, Policy, Running, Start, Supply, View, Wait
+from greenbatch.engine.interface import CAUSES, Attributes, Decision, Nodes, Policy, Running, Supply, View, Wait
 from greenbatch.engine.log import Readings, drain, drained, new_readings
 from greenbatch.engine.outcome import Outcome
-from greenbatch.engine.program import START_ONE, Program, check, outcome_of, prepare, queue_now, scores_of
+from greenbatch.engine.program import Program, check, outcome_of, patience, prepare, queue_now, scores_of, waits_forever
 from greenbatch.engine.rules import Rules
+from greenbatch.engine.settings import A_YEAR_S
 from greenbatch.engine.stacked import fork
 from greenbatch.engine.state import State
-from greenbatch.errors import GreenbatchError, InputError
 from greenbatch.workload import Workload
-
-LONGEST_DELAY_S = 366 * 86_400.0
-"""Longest delay that a policy may choose. [s]"""
-_PATIENCE = 10_000
-"""Largest number of consecutive decisions without effect (or a full period of the power series, if that is more)."""
 
 
 class Session:
@@ -47,7 +43,7 @@ class Session:
         self.state = prepare(workload, cluster, site, rules, program, observed=True)
         self._readings = new_readings(len(workload))
         self._advance, self._apply = step("advance", self.state), step("apply", self.state)
-        self._patience = max(_PATIENCE, 0 if site is None else site.slots)
+        self._patience = patience(self.state)
         self._unchanged, self._seen = 0, (-1, -1, -1)
         self._changed_s, self._woken = -np.inf, False
 
@@ -68,12 +64,9 @@ class Session:
         self._unchanged, self._seen = (self._unchanged + 1 if seen == self._seen else 0), seen
         if self._unchanged == 0:
             self._changed_s = float(c.now_s)
-        asked_for = self._woken and c.now_s - self._changed_s <= LONGEST_DELAY_S
+        asked_for = self._woken and c.now_s - self._changed_s <= A_YEAR_S
         if self._unchanged > self._patience and not asked_for:
-            raise GreenbatchError(
-                f"{self.program.name} left {seen[1]} jobs waiting forever: {self._patience} decisions changed nothing "
-                f"({START_ONE})"
-            )
+            raise waits_forever(self.state, self.program.name)
         return view_of(self.state, self.workload.job_id, self._supply(float(c.now_s)))
 
     def _supply(self, now_s: float) -> Supply:
@@ -88,29 +81,11 @@ class Session:
         Raises:
             InputError: it is not a decision, the row is not in the queue, or a delay is negative or over a year.
         """
-        s = self.state
+        clock = self.state.clock
+        action = action_of(decision, clock, self.program.name)
         if isinstance(decision, Wait):
-            if not decision.until_s >= s.clock.now_s:
-                problem = f"waits until {decision.until_s!r}, but it is {s.clock.now_s:g} s"
-                raise InputError(problem, field=self.program.name, fix="give a later time, or none")
-            self._woken = bool(np.isfinite(decision.until_s))
-            self._apply(s, WAIT, 0, NO_DELAY, float(decision.until_s))
-            return
-        if not isinstance(decision, Start):
-            raise InputError(f"returned {decision!r}", field=self.program.name, fix="return Start(row) or Wait()")
-        if not isinstance(decision.row, int | np.integer):
-            raise InputError(f"chose row {decision.row!r}", field=self.program.name, fix="give a whole number")
-        if not 0 <= decision.row < s.clock.last - s.clock.first:
-            raise InputError(
-                f"chose row {decision.row} of a queue of {s.clock.last - s.clock.first}", field=self.program.name
-            )
-        if decision.delay not in (NO_DELAY, DELAY_RELEASES, DELAY_FOR):
-            fix = "use Start, Start.after_releases or Start.after_seconds"
-            raise InputError(f"chose a delay of kind {decision.delay!r}", field=self.program.name, fix=fix)
-        if decision.delay != NO_DELAY and not 0 <= decision.amount <= LONGEST_DELAY_S:
-            fix = f"it must be >= 0 and at most {LONGEST_DELAY_S:g}"
-            raise InputError(f"chose a delay of {decision.amount}", field=self.program.name, fix=fix)
-        self._apply(s, START_JOB, int(s.clock.first + decision.row), decision.delay, float(decision.amount))
+            self._woken = bool(clock.now_s < decision.until_s < np.inf)
+        self._apply(self.state, *action)
 
     def outcome(self) -> Outcome:
         """The outcome of the finished simulation."""

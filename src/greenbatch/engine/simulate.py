@@ -11,10 +11,9 @@ from greenbatch.energy import Site
 from greenbatch.engine.codes import INTERRUPTED, LOG_FULL
 from greenbatch.engine.log import Readings, drain, drained, new_readings
 from greenbatch.engine.outcome import Outcome
-from greenbatch.engine.program import Program, Scheduler, check, decider_of, outcome_of, prepare
+from greenbatch.engine.program import Program, Scheduler, check, decider_of, outcome_of, prepare, rule_may_fail
 from greenbatch.engine.rules import Rules
 from greenbatch.engine.state import State
-from greenbatch.errors import InputError
 from greenbatch.workload import Workload
 
 __all__ = ["Program", "Scheduler", "simulate"]
@@ -63,13 +62,8 @@ def run_program(workload: Workload, cluster: Cluster, site: Site | None, rules: 
     if program.score is not None and not program.fixed and program.compiled is None:
         state = run_plain_rule(state, program, decider, readings)
     else:
-        try:
+        with rule_may_fail(program):
             state = _to_the_end(with_decider("run", state, decider), state, decider, readings)
-        except Exception as error:
-            if program.compiled is None:
-                raise
-            problem = f"{type(error).__name__}: {error}"  # only a compiled rule can raise here, not the engine
-            raise InputError(problem, field=program.name, fix="fix the rule") from error
     check(state, program.name, site)
     return outcome_of(state, readings, program.name, workload, cluster, site, rules)
 

@@ -28,6 +28,7 @@ from greenbatch.engine.codes import (
     OK,
     START,
     START_JOB,
+    STUCK,
     WAIT,
     WAKE_UP,
 )
@@ -37,9 +38,12 @@ from greenbatch.engine.log import is_full, note
 from greenbatch.engine.machine.protocol import fits
 from greenbatch.engine.queue import position_of, sort_twins
 from greenbatch.engine.records import Clock, Expected, Table
+from greenbatch.engine.settings import A_YEAR_S
 from greenbatch.engine.state import State
 from greenbatch.engine.timeline import reserve
 
+PATIENCE = 10_000
+"""Largest number of wake-ups in a row that change nothing (or a full period of the power series, if that is more)."""
 LONGEST_RELEASE_DELAY_S = 3600.0
 """Longest delay until running jobs release their processors (GAS-MARL §4.1.2, type 2). [s]"""
 
@@ -99,6 +103,7 @@ def happen(s: State) -> bool:
     c.event = next_instant(s, next_wake_s(s) if c.first < c.last else np.inf)
     if c.event == NOTHING:
         return False
+    _count_idle(s)
     if c.committed < 0:
         overdue = c.running > 0 and s.expected[c.expected_first].end_s < c.now_s  # the reservation may have changed
         if c.event == ARRIVAL and c.settled and not overdue and s.queue.score[c.last - 1] >= c.head_score:
@@ -108,6 +113,21 @@ def happen(s: State) -> bool:
         else:
             c.blocked, c.settled, c.wake_s = 0, 0, np.inf
     return True
+
+
+@compiled_small
+def _count_idle(s: State) -> None:
+    """Give up on a policy that starts nothing if the clock stands still, or if nothing runs and no job will arrive."""
+    c = s.clock
+    if c.event != WAKE_UP:
+        c.idle = 0
+        return
+    changes = c.running > 0 or c.arrived < s.arrivals.shape[0]
+    if c.idle == 0 or (changes and c.now_s > c.idle_from_s):
+        c.idle, c.idle_from_s = 0, c.now_s
+    c.idle += 1
+    if c.idle > max(PATIENCE, s.power.slots.count) and not 0.0 < c.now_s - c.idle_from_s <= A_YEAR_S:
+        c.status = STUCK
 
 
 @compiled_small
