@@ -370,3 +370,10 @@ def test_nothing_is_left_behind_when_writing_fails(tmp_path):
     with pytest.raises(InputError, match=r"t\.swf: cannot be written"):
         write_swf(w, tmp_path / "t.swf")
     assert [p.name for p in Path(tmp_path).iterdir()] == ["t.swf"]
+
+
+def test_names_of_queues_and_partitions_in_the_header(tmp_path):
+    header = "; Queue: 1 short\n; Queue: 2  very long \n; Queue: 1 again\n; Partition: all nodes\n; Partition: 3\n"
+    path = tmp_path / "t.swf"
+    path.write_text(header + "1 0 -1 100 4 -1 -1 4 200 -1 1 1 1 1 2 1 -1 -1\n")
+    assert read_swf(path).names == {"queue": {1: "short", 2: "very long"}}

@@ -66,6 +66,9 @@ _LARGEST_HEADER_NUMBER = 1e11
 _HEADER_NUMBER = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?(?![\w.,]*\w)", re.ASCII)
 """A number that is not the beginning of a longer word: neither ``1e`` nor ``1,024``."""
 
+_HEADER_NAME = re.compile(r"(\d{1,9})\s+(\S.{0,99})", re.ASCII)
+"""Number and name of a queue or partition."""
+
 DEFAULT_RULES = SWF_RULES["default"]
 
 
@@ -80,6 +83,8 @@ def read_swf(
     """Read an SWF trace, plain or gzip.
 
     A trace of the simulator Alea, with 21 columns, also states nodes, GPUs, exclusive use and the queue's name.
+
+    The names of queues and partitions that the header states are kept in ``names``.
 
     Processors are max(field 5, field 8); the requested time is field 9, or the run time if that is missing. Jobs
     that run longer than requested are counted, not changed: the engine kills or extends them.
@@ -106,9 +111,10 @@ def read_swf(
     ledger = Ledger(path, strict)
     machine = processors if processors is not None else _machine_size(header, ledger)
     columns = _repaired(rows[:limit], lines[:limit], machine, repairs, ledger)
-    names: Mapping[str, Mapping[int, str]] = {}
+    names = _names(header)
     if extras is not None:
-        columns, names = with_extras(columns, extras, lines, ledger)
+        columns, queues = with_extras(columns, extras, lines, ledger)
+        names |= queues
     return Workload.from_columns(
         trace_name(path),
         columns,
@@ -292,6 +298,17 @@ def _stated(header: Mapping[str, list[str]], key: str, ledger: Ledger, *, whole:
             wanted = f"a{' whole' * whole} number from 1 to {_LARGEST_HEADER_NUMBER:g}".replace("e+", "e")
             ledger.notes.append(Note(f"header states {key} {text[:30]!a}, which is not {wanted}, ignored", 1))
     return list(dict.fromkeys(numbers))
+
+
+def _names(header: Mapping[str, list[str]]) -> dict[str, Mapping[int, str]]:
+    """Names of queues and partitions that the header states as ``Partition: 3 batch``; the first of a number counts."""
+    found: dict[str, Mapping[int, str]] = {}
+    for column in ("queue", "partition"):
+        matches = (_HEADER_NAME.fullmatch(text) for text in header.get(column, ()))
+        pairs = [(int(match[1]), match[2]) for match in matches if match and match[2].isprintable()]
+        if pairs:
+            found[column] = dict(reversed(pairs))
+    return found
 
 
 def _time_zone(header: Mapping[str, list[str]], ledger: Ledger) -> str | None:
