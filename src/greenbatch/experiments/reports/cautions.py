@@ -156,7 +156,7 @@ def record_lines(outcomes: Iterable[Outcome], *, first: bool = False) -> list[st
             lines.append(
                 f"{outcome.scheduler}: {late.size:,} of {len(jobs):,} jobs{of} do not fit at their recorded start and "
                 f"start {_hours(late.mean())} h later on average, {_hours(late.max())} h at most: the recorded "
-                "schedule requires a larger cluster than this one."
+                "schedule does not fit on the cluster described."
             )
     return lines
 
