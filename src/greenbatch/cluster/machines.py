@@ -150,7 +150,7 @@ class Cluster:
         """
         speeds = {g.speed for g in self.groups}
         if len(speeds) != 1:
-            fix = "give all groups one speed, or place jobs on nodes (NodeCluster)"
+            fix = "jobs are not placed on nodes yet: give all groups one speed"
             raise InputError(f"groups of different speeds {sorted(speeds)}", field="cluster.speed", fix=fix)
         return speeds.pop()
 
