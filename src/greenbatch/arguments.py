@@ -70,6 +70,27 @@ def file_path(value: Any, name: str, *, what: str = "the path of a file") -> Pat
     return Path(value)
 
 
+def numbers(values: Any, name: str) -> NDArray[np.float64]:
+    """A column of floats that cannot be written to.
+
+    Args:
+        values: the argument as given: an array, or a list of numbers.
+        name: its name, for the message.
+
+    Raises:
+        InputError: it is not a column of numbers.
+    """
+    import numpy as np
+
+    try:
+        column = np.asarray(values, dtype=np.float64)
+    except (TypeError, ValueError):
+        column = np.zeros((0, 0))
+    if column.ndim != 1:
+        raise InputError("is not a column of numbers", field=name, fix="give one number per row")
+    return read_only(column)
+
+
 def read_only(array: NDArray[Kind]) -> NDArray[Kind]:
     """The array if it cannot be written to, else a copy that cannot."""
     if array.flags.writeable:

@@ -96,6 +96,12 @@ def test_sources_add_up():
     [
         ({"step_s": 0.0}, "site.step_s: is 0"),
         ({"step_s": float("nan")}, "site.step_s: is nan"),
+        ({"step_s": float("inf")}, "site.step_s: is inf"),
+        ({"step_s": 1e-9}, "site.step_s: is 1e-09"),
+        ({"origin_s": float("nan")}, "site.origin_s: is nan"),
+        ({"origin_s": float("inf")}, "site.origin_s: is inf"),
+        ({"sources_w": {"a": np.array([1.0, 1e308])}}, "site.a: slot 1 is 1e.308"),
+        ({"sources_w": {"a": ["x"]}}, "site.a: is not a column of numbers"),
         ({"sources_w": {}}, "at least one source"),
         ({"sources_w": {"a": np.zeros(2), "b": np.zeros(3)}}, "all of the same length"),
         ({"sources_w": {"solar": np.array([1.0, np.nan])}}, "site.solar: slot 1 is nan"),

@@ -17,7 +17,7 @@ from greenbatch.engine.accounts import Books, books, power_segments
 from greenbatch.engine.outcome import Outcome
 from greenbatch.engine.rules import Rules
 from greenbatch.engine.simulate import simulate
-from greenbatch.errors import SupplyExhausted
+from greenbatch.errors import InputError, SupplyExhausted
 from greenbatch.schedulers import scheduler
 
 REL = 1e-9
@@ -149,3 +149,14 @@ def test_a_long_run_of_small_powers_does_not_drift() -> None:
     assert (outcome.profile_load_w[1::2] == 50.0).all()
     b = books(outcome)
     assert b.load_j == pytest.approx(float(jobs.power_w.sum() * 3.0 + 50.0 * (10.0 * (n - 1) + 3.0)), rel=1e-12)
+
+
+@pytest.mark.parametrize("times", [(0.0, np.inf), (np.nan, 5.0), (-np.inf, 5.0)])
+def test_an_interval_without_an_end_is_refused(times: tuple[float, float]) -> None:
+    sun = Site(name="sun", step_s=10.0, sources_w={"pv": np.array([0.0, 90.0])}, repeat=True)
+    jobs = workload([Job(0, 10, 10, 1, 40.0)])
+    for power in (None, sun):
+        outcome = simulate(jobs, Cluster.pooled(2), power, Rules(), scheduler("fcfs+easy"))
+        for count in (books, power_segments):
+            with pytest.raises(InputError, match="give finite times"):
+                count(outcome, *times)

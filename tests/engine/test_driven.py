@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 import greenbatch as gb
 from greenbatch.cluster import Cluster
 from greenbatch.energy import Site
-from greenbatch.engine.interface import Decision, Queue, Start, View, Wait
+from greenbatch.engine.interface import Attributes, Decision, Nodes, Queue, Running, Start, Supply, View, Wait
 from greenbatch.engine.program import Program
 from greenbatch.engine.rules import Rules
 from greenbatch.engine.session import Session
@@ -342,7 +342,135 @@ def test_a_compiled_rule_that_fails_is_refused_as_in_a_simulation(rule: Any) -> 
     assert simulated.startswith(f"{rule.__name__}+easy: ")
 
 
+# ---------------------------------------------------------------- wrong views
+
+
+def first_view(**changed: Any) -> View:
+    """A view of two waiting and two running jobs; ``part__column = value`` changes columns."""
+    waiting, running, none = np.array([3, 4]), np.array([7, 8]), np.array([-1.0, -1.0])
+    parts: dict[str, Any] = {
+        "queue": Queue(5.0, 2.0, 8.0, np.array([1.0, 2.0]), np.array([4.0, 3.0]), np.array([10.0, 20.0]),
+                       np.array([6.0, 2.0]), np.array([50.0, 50.0]), none),
+        "attributes": Attributes(*np.full((len(Attributes._fields), 2), np.nan)),
+        "running": Running(running, np.zeros(2), np.array([10.0, 100.0]), np.array([4, 2]), np.full(2, 5.0), none),
+        "nodes": Nodes(np.array([8]), np.array([2]), np.array([30.0])),
+        "supply": Supply(np.array([0.0, 60.0]), np.array([60.0, 120.0]), np.array([10.0, 10.0]), 0.0, 60.0),
+    }  # fmt: skip
+    whole: dict[str, Any] = {"now_s": 5.0, "job_id": waiting, "load_w": 100.0, "last_submission_s": 2.0, "submitted": 4}
+    whole["cause"] = "arrival"
+    for name, value in changed.items():
+        part, _, column = name.partition("__")
+        if column:
+            parts[part] = parts[part]._replace(**{column: value})
+        else:
+            whole[part] = value
+    return View(**whole, **parts)
+
+
+@pytest.mark.parametrize(
+    ("changed", "message"),
+    [
+        ({"now_s": np.nan}, "now_s"),
+        ({"load_w": np.inf}, "load_w"),
+        ({"cause": "zzz"}, "cause: is 'zzz'"),
+        ({"job_id": np.array([3, 3])}, "job 3 occurs twice"),
+        ({"job_id": np.array([3, 7])}, "job 7 occurs twice"),
+        ({"job_id": np.array([3, 4, 5])}, r"queue.submit_s: has the shape \(2,\), not \(3,\)"),
+        ({"queue__requested_time_s": np.array([np.nan, 5.0])}, "queue.requested_time_s: row 0 is nan"),
+        ({"queue__requested_time_s": np.array([5.0, np.inf])}, "queue.requested_time_s: row 1 is inf"),
+        ({"queue__requested_time_s": np.array([0.0, 5.0])}, "queue.requested_time_s: row 0 is 0"),
+        ({"queue__processors": np.array([9.0, 1.0])}, "a job needs 9, the cluster has 8"),
+        ({"queue__processors": np.array([1.5, 1.0])}, "a part of a processor"),
+        ({"queue__power_w": [1.0, 2.0]}, "queue.power_w: has the shape"),
+        ({"attributes__group": np.zeros(3)}, "attributes.group: has the shape"),
+        ({"running__expected_end_s": np.array([10.0, -1.0])}, "running.expected_end_s: is not after start_s"),
+        ({"nodes__free_processors": np.array([3])}, "of 8 processors, 3 are free and 6 in use"),
+        ({"nodes__free_processors": np.array([-3])}, "nodes.free_processors: row 0 is -3"),
+        ({"supply__step_s": 0.0}, "supply.step_s: is 0 s"),
+        ({"supply__step_s": 1e-9}, "supply.step_s: is 1e-09 s"),
+        ({"supply__origin_s": np.nan}, "supply.origin_s"),
+        ({"supply__renewable_w": np.array([1.0, np.nan])}, "supply.renewable_w: row 1 is nan"),
+    ],
+)
+def test_a_view_that_is_not_possible_is_refused(changed: dict[str, Any], message: str) -> None:
+    with pytest.raises(InputError, match=f"view.*{message}") as refused:
+        driver_of(scheduler("fcfs+easy"), workload(random_jobs(1)), CLUSTER, Rules()).decide(first_view(**changed))
+    assert "\n" not in str(refused.value)
+
+
+def test_a_clock_that_goes_back_is_refused() -> None:
+    driver = driver_of(scheduler("fcfs+easy"), workload(random_jobs(1)), CLUSTER, Rules())
+    driver.decide(first_view())
+    with pytest.raises(InputError, match="now_s: is 4, after a view of 5"):
+        driver.decide(first_view(now_s=4.0))
+
+
+@pytest.mark.parametrize("name", ["fcfs+green", "lptpn", "cheapest-start"])
+def test_a_scheduler_that_needs_a_supply_says_so(name: str) -> None:
+    driver = driver_of(scheduler(name), workload(random_jobs(1)), CLUSTER, Rules())
+    none = np.zeros(0)
+    with pytest.raises(InputError, match="needs a power supply"):
+        driver.decide(first_view(supply__renewable_w=none, supply__start_s=none, supply__end_s=none))
+
+
+@pytest.mark.parametrize("name", ["fcfs+easy", "fcfs+conservative"])
+def test_running_jobs_in_another_order_change_no_decision(name: str) -> None:
+    view = first_view()
+    turned = {f"running__{each}": column[::-1].copy() for each, column in view.running._asdict().items()}
+    one, other = (driver_of(scheduler(name), workload(random_jobs(1)), CLUSTER, Rules()) for _ in range(2))
+    assert one.decide(view) == other.decide(first_view(**turned))
+
+
+@pytest.mark.parametrize("name", ["fcfs+easy", "fcfs+conservative", "gas-marl-plus@default"])
+def test_an_empty_queue_waits(name: str) -> None:
+    none = np.zeros(0)
+    columns = {f"queue__{each}": none for each in Queue._fields[3:9]}
+    columns |= {f"attributes__{each}": none for each in Attributes._fields}
+    driver = driver_of(scheduler(name), workload(random_jobs(1)), CLUSTER, Rules())
+    empty = first_view(job_id=np.zeros(0, np.int64), **columns)
+    assert driver.decide(empty) == driver.decide(empty) == Wait()
+    driver.decide(first_view(now_s=6.0))
+
+
 # ---------------------------------------------------------------- the file of a memory
+
+
+def test_a_memory_of_other_rules_is_refused(tmp_path: Path) -> None:
+    file = tmp_path / "memory.npz"
+    saved("fcfs+easy", file)
+    other = driver_of(scheduler("fcfs+easy"), workload(random_jobs(2)), CLUSTER, Rules(commitment="sticky"))
+    with pytest.raises(InputError, match=r"memory\.npz: was saved with commitment = 'reconsider'"):
+        other.load(file)
+
+
+def test_a_memory_that_cannot_be_written_is_refused(tmp_path: Path) -> None:
+    driver = driver_of(scheduler("fcfs+easy"), workload(random_jobs(2)), CLUSTER, Rules())
+    (tmp_path / "folder").mkdir()
+    for file in (tmp_path / "missing" / "memory.npz", tmp_path / "folder"):
+        with pytest.raises(InputError, match="cannot be written"):
+            driver.save(file)
+
+
+def test_a_policy_whose_memory_cannot_be_kept_is_refused(tmp_path: Path) -> None:
+    class Keeps:
+        kept: Any = float
+
+        def decide(self, view: View) -> Decision:
+            return Wait()
+
+        def memory(self) -> Any:
+            return self.kept
+
+        def recall(self, memory: Any) -> None:
+            raise KeyError("seed")
+
+    driver = driver_of(scheduler(Keeps), workload(random_jobs(2)), CLUSTER, Rules())
+    with pytest.raises(InputError, match=r"memory\(\) returned what is not JSON"):
+        driver.save(tmp_path / "memory.npz")
+    Keeps.kept = 1
+    driver.save(tmp_path / "memory.npz")
+    with pytest.raises(InputError, match="KeyError: 'seed'"):
+        driver.load(tmp_path / "memory.npz")
 
 
 def saved(name: str, file: Path) -> Any:
@@ -401,7 +529,7 @@ def test_a_memory_saved_before_the_first_decision(tmp_path: Path) -> None:
 def test_the_memory_of_another_cluster_is_refused(tmp_path: Path) -> None:
     file, name = tmp_path / "memory.npz", "gas-marl-plus@default"
     saved(name, file)
-    with pytest.raises(InputError, match=r"does not fit gas-marl-plus@default\+none on 9 processors"):
+    with pytest.raises(InputError, match=r"memory\.npz: was saved with another cluster"):
         driver_of(scheduler(name), workload(random_jobs(2)), Cluster.pooled(9), Rules()).load(file)
 
 

@@ -8,11 +8,16 @@ from dataclasses import dataclass, field, fields
 from math import ceil, inf
 from typing import Literal, Self, get_args
 
+from greenbatch.arguments import whole_number
 from greenbatch.cluster.priority import Priority
 from greenbatch.errors import InputError
 
 ContentionModel = Literal["none", "irmasim-v1", "repaired"]
 """How jobs on one node slow each other down, see `NodeCluster.contention`."""
+
+
+MOST_PROCESSORS = 2**31 - 1
+"""Largest number of processors of a cluster."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -126,6 +131,15 @@ class Cluster:
     groups: tuple[NodeGroup, ...]
     """The groups of nodes; jobs use the processors of all groups as one pool."""
 
+    def __post_init__(self) -> None:
+        """Refuse clusters that are too large.
+
+        Raises:
+            InputError: it has over `MOST_PROCESSORS` processors.
+        """
+        if self.processors > MOST_PROCESSORS:
+            raise InputError(f"is {self.processors}", field="cluster.processors", fix=f"at most {MOST_PROCESSORS:,}")
+
     @property
     def processors(self) -> int:
         """All processors of the cluster."""
@@ -170,8 +184,8 @@ class Cluster:
         Raises:
             InputError: a value is out of range.
         """
-        if processors < 1 or processors_per_machine < 1:
-            raise InputError(f"a cluster of {processors} processors", field="cluster.processors", fix="give at least 1")
+        processors = whole_number(processors, "cluster.processors", lowest=1)
+        processors_per_machine = whole_number(processors_per_machine, "cluster.processors_per_machine", lowest=1)
         idle_w = ceil(processors / processors_per_machine) * idle_power_per_machine_w
         return cls((NodeGroup(name="pool", count=1, processors=processors, static_power_w=idle_w),))
 
@@ -207,6 +221,7 @@ class NodeCluster(Cluster):
     """File name -> SHA-256 of every input file."""
 
     def __post_init__(self) -> None:
+        Cluster.__post_init__(self)
         if self.contention not in get_args(ContentionModel):
             fix = "use " + " or ".join(get_args(ContentionModel))
             raise InputError(f"is {self.contention!r}", field="cluster.contention", fix=fix)

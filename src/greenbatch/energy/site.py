@@ -8,12 +8,14 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from greenbatch.arguments import read_only
+from greenbatch.arguments import numbers
 from greenbatch.display import Shown, span_text
 from greenbatch.energy.slots import edge_s, interval_at
 from greenbatch.errors import InputError, SupplyExhausted
 
 Floats = NDArray[np.float64]
+SHORTEST_STEP_S, MOST_POWER_W = 1e-3, 1e15
+"""Shortest slot [s] and largest power [W] that can be added up in floats."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False, eq=False)
@@ -47,8 +49,14 @@ class Site(Shown):
     """File name -> SHA-256 of every input file."""
 
     def __post_init__(self) -> None:
-        if not self.step_s > 0:
-            raise InputError(f"is {self.step_s}", field="site.step_s", fix="it must be > 0")
+        for name in ("sources_w", "signals"):
+            series = {key: numbers(values, f"site.{key}") for key, values in getattr(self, name).items()}
+            object.__setattr__(self, name, series)
+        if not SHORTEST_STEP_S <= self.step_s < np.inf:
+            fix = f"it must be > 0: {SHORTEST_STEP_S:g} or more, and finite"
+            raise InputError(f"is {self.step_s}", field="site.step_s", fix=fix)
+        if not np.isfinite(self.origin_s):
+            raise InputError(f"is {self.origin_s}", field="site.origin_s", fix="it must be finite")
         if not self.sources_w or len({s.shape for s in self.sources_w.values()}) != 1 or not self.slots:
             raise InputError("requires at least one source, all of the same length", field="site.sources")
         if not self.forecast_horizon_s >= self.step_s:
@@ -59,14 +67,10 @@ class Site(Shown):
                 fix = f"give {self.slots} finite values, one per slot"
                 raise InputError("does not match the slots", field=f"site.{signal}", fix=fix)
         for source, power_w in self.sources_w.items():
-            if not np.all(np.isfinite(power_w) & (power_w >= 0)):
-                bad = int(np.flatnonzero(~(np.isfinite(power_w) & (power_w >= 0)))[0])
-                raise InputError(
-                    f"slot {bad} is {power_w[bad]}", field=f"site.{source}", fix="power must be finite and >= 0"
-                )
-        for name in ("sources_w", "signals"):
-            series = getattr(self, name)
-            object.__setattr__(self, name, {key: read_only(values) for key, values in series.items()})
+            if not np.all((power_w >= 0) & (power_w <= MOST_POWER_W)):
+                bad = int(np.flatnonzero(~((power_w >= 0) & (power_w <= MOST_POWER_W)))[0])
+                fix = f"power must be finite and >= 0, at most {MOST_POWER_W:g} W"
+                raise InputError(f"slot {bad} is {power_w[bad]}", field=f"site.{source}", fix=fix)
 
     def _facts(self) -> dict[str, str]:
         sources = (f"{source} {power_w.mean() / 1e3:,.3g} kW" for source, power_w in self.sources_w.items())

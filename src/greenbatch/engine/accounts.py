@@ -17,7 +17,7 @@ from greenbatch.engine.compile import entry
 from greenbatch.engine.power import supplied  # noqa: F401  (registers the default supply)
 from greenbatch.engine.power.protocol import LEFT_THE_SERIES, Power, flow, power_of
 from greenbatch.engine.records import Floats, Ledger, dtype_of, table_of
-from greenbatch.errors import SupplyExhausted
+from greenbatch.errors import InputError, SupplyExhausted
 
 if TYPE_CHECKING:
     from greenbatch.engine.outcome import Outcome
@@ -102,6 +102,9 @@ def _replay(outcome: Outcome, start_s: float, end_s: float, site: Site | None, *
 def _span(outcome: Outcome, start_s: float | None, end_s: float | None) -> tuple[float, float]:
     first_s = float(outcome.profile_time_s[0]) if start_s is None else float(start_s)
     last_s = float(outcome.profile_time_s[-1]) if end_s is None else float(end_s)
+    for time_s in (first_s, last_s):
+        if not np.isfinite(time_s):
+            raise InputError(f"from {first_s} to {last_s} s", field="books", fix="give finite times")
     return first_s, last_s
 
 
@@ -109,6 +112,7 @@ def power_segments(outcome: Outcome, start_s: float | None = None, end_s: float 
     """Load and supply over time, by default from the first start to the last end.
 
     Raises:
+        InputError: a time is not finite.
         SupplyExhausted: the interval leaves a power series that does not repeat.
     """
     _, rows = _replay(outcome, *_span(outcome, start_s, end_s), outcome.site, pieces=True)
@@ -121,6 +125,7 @@ def books(outcome: Outcome, start_s: float | None = None, end_s: float | None = 
     Outside the schedule the cluster is idle.
 
     Raises:
+        InputError: a time is not finite.
         SupplyExhausted: the interval leaves a power series that does not repeat.
     """
     ledger, _ = _replay(outcome, *_span(outcome, start_s, end_s), outcome.site, pieces=False)

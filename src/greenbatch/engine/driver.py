@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import io
 import json
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, cast
 
@@ -17,6 +17,7 @@ import numpy as np
 
 from greenbatch.cluster import Cluster
 from greenbatch.engine.answers import action_of
+from greenbatch.engine.checked_view import checked_view
 from greenbatch.engine.codes import BACKFILL, BAD_SCORE, BY_SCORE, WAKE_UP
 from greenbatch.engine.entry_points import step, with_decider
 from greenbatch.engine.from_view import state_of
@@ -85,6 +86,8 @@ class Memory:
     """When to be asked again."""
     longest_s: float = 0.0
     """Longest requested time so far."""
+    seen_s: float = -np.inf
+    """Time of the last view."""
     asked_s: float = np.nan
     """Instant whose decisions have been made, NaN if they have all been given as answers."""
 
@@ -114,10 +117,15 @@ class ViewDriver:
         """Start the next job that is due at this instant, one per call, or wait until the next event or a time.
 
         Raises:
-            InputError: a job that was to start at this instant no longer waits, or a rule fails.
+            InputError: the view is not possible, a job that was to start at this instant no longer waits, a rule fails,
+                or a policy answers what is no decision.
         """
         memory = self.memory
         if memory.asked_s != view.now_s:
+            view = checked_view(view, self.program, memory.seen_s)
+            memory.seen_s = float(view.now_s)
+            if len(view.job_id) == 0:
+                return Wait()
             self._ask(view)
         if memory.answers:
             job = memory.answers.pop(0)
@@ -234,17 +242,33 @@ class ViewDriver:
 
         Args:
             file: the file, ``.npz``.
+
+        Raises:
+            InputError: the file cannot be written, or the policy's ``memory()`` is not JSON.
         """
         memory = self.memory
         plain = {"committed_id": memory.committed_id, "answers": memory.answers, "wake_s": memory.wake_s,
-                 "asked_s": memory.asked_s, "longest_s": memory.longest_s, "program": self.program.name}  # fmt: skip
+                 "asked_s": memory.asked_s, "longest_s": memory.longest_s, "seen_s": memory.seen_s,
+                 "program": self.program.name, "cluster": repr(self.cluster), "rules": asdict(self.rules)}  # fmt: skip
         plain["begun"] = self._decider is not None
         plain["policy"] = cast(Any, self.policy).memory() if hasattr(self.policy, "memory") else None
         arrays = {name: np.asarray(getattr(memory, name)) for name in ("clock", "waited", "ran", "known")}
         decider = {f"decider.{name}": each for name, each in leaves(self._decider) if isinstance(each, np.ndarray)}
         packed = io.BytesIO()
-        cast(Any, np.savez)(packed, plain=np.array(json.dumps(plain)), **arrays, **decider)
-        replace_file(Path(file), packed.getvalue())
+        try:
+            text = json.dumps(plain)
+        except (TypeError, ValueError) as error:
+            problem, fix = (
+                f"memory() returned what is not JSON: {error}",
+                "return numbers, texts, lists and dictionaries",
+            )
+            raise InputError(problem, field=self.program.name, fix=fix) from None
+        cast(Any, np.savez)(packed, plain=np.array(text), **arrays, **decider)
+        try:
+            replace_file(Path(file), packed.getvalue())
+        except OSError as error:
+            fix = "give a file in a folder that exists and can be written to"
+            raise InputError(f"cannot be written: {error.strerror}", file=str(file), fix=fix) from None
 
     def load(self, file: str | Path) -> None:
         """Continue from what `save` wrote.
@@ -257,6 +281,7 @@ class ViewDriver:
                 arrays = dict(found)
             plain = json.loads(str(arrays.pop("plain")))
             program, policy, begun = (plain.pop(name) for name in ("program", "policy", "begun"))
+            cluster, rules = plain.pop("cluster"), plain.pop("rules")
             layouts = {"clock": Clock, "waited": Waited, "ran": Ran, "known": Known}
             memory = Memory(**{name: arrays[name].astype(dtype_of(each)) for name, each in layouts.items()}, **plain)
         except Exception as error:  # noqa: BLE001  (a damaged archive raises anything)
@@ -264,6 +289,11 @@ class ViewDriver:
             raise InputError(problem, file=str(file), fix="use another copy, or start without a memory") from None
         if program != self.program.name:
             raise InputError(f"is the memory of {program}", file=str(file), fix=f"load it with {program}")
+        if cluster != repr(self.cluster):
+            raise InputError("was saved with another cluster", file=str(file), fix="load it with that cluster")
+        if differ := [name for name, value in asdict(self.rules).items() if rules.get(name) != value]:
+            problem = "was saved with " + ", ".join(f"{name} = {rules.get(name)!r}" for name in differ)
+            raise InputError(problem, file=str(file), fix="load it with those rules")
         decider = decider_of(self.program, _workload(memory.known), self.cluster, self.rules) if begun else None
         for name, each in leaves(decider):
             if isinstance(each, np.ndarray):
@@ -273,7 +303,13 @@ class ViewDriver:
                     raise InputError(problem, file=str(file), fix="load it with the cluster it was saved for")
                 each[...] = kept
         if hasattr(self.policy, "recall"):
-            cast(Any, self.policy).recall(policy)
+            try:
+                cast(Any, self.policy).recall(policy)
+            except InputError:
+                raise
+            except Exception as error:
+                problem = f"recall failed, {type(error).__name__}: {error}"
+                raise InputError(problem, field=self.program.name, fix="take back what memory() returned") from error
         self.memory, self._decider = memory, decider
 
 

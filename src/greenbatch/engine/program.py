@@ -10,6 +10,7 @@ from typing import Any, NoReturn, Protocol
 import numpy as np
 
 from greenbatch.cluster import Cluster
+from greenbatch.cluster.machines import MOST_PROCESSORS
 from greenbatch.energy import Site
 from greenbatch.engine import codes
 from greenbatch.engine.decide import Ranking
@@ -147,6 +148,9 @@ def prepare(
     if powered and np.isnan(workload.power_w).any():
         job = workload.job_id[np.isnan(workload.power_w)][0]
         raise InputError(f"job {job} has no power", field="power_w", fix="set workload.power in the scenario")
+    if cluster.processors > MOST_PROCESSORS:
+        fix = f"at most {MOST_PROCESSORS:,}"
+        raise InputError(f"{cluster.processors} are too many to simulate", field="cluster.processors", fix=fix)
     settings, score = rule_settings(program), None
     if program.score is not None and program.fixed:
         score = scores_of(program, queue_of(workload, cluster), float(workload.submit_s.min()))
@@ -156,10 +160,23 @@ def prepare(
         moves = (by_arrival[1:] < by_arrival[:-1]) | (twins & (by_arrival[1:] != by_arrival[:-1]))
         settings["ranking"] = codes.BY_SCORE if moves.any() else codes.BY_ARRIVAL
     ahead_s = 0.0 if program.decider is None else program.decider.ahead_s
+    if site is not None:
+        check_slots(float(workload.requested_time_s.max()) + ahead_s, site.step_s, field="site.step_s")
     state = new_state(workload, cluster, site, rules, settings, ahead_s, observed=observed)
     if score is not None:
         state.jobs["score"] = score
     return state
+
+
+def check_slots(longest_s: float, step_s: float, *, field: str) -> None:
+    """Refuse steps of a supply that are so short that the forecast for the longest job does not fit into memory.
+
+    Raises:
+        InputError: it has over `MOST_SLOTS` slots, or the step is not > 0.
+    """
+    if not 0.0 < step_s < np.inf or not longest_s / step_s <= MOST_SLOTS:
+        problem = f"is {step_s:g} s, and the longest job requests {longest_s:g} s"
+        raise InputError(problem, field=field, fix=f"give steps > 0, at most {MOST_SLOTS:,} of them in that time")
 
 
 def rule_settings(program: Program) -> dict[str, float]:
@@ -229,6 +246,8 @@ def refuse_scores(name: str, now_s: float) -> NoReturn:
     raise InputError(problem, field=name, fix="return one number per waiting job")
 
 
+MOST_SLOTS = 50_000_000
+"""Largest number of supply slots in the requested time of a job."""
 _START_ONE = "when nothing runs and no job will arrive, a policy must start one that waits"
 """What to do about jobs that wait forever."""
 

@@ -205,7 +205,11 @@ class Workload(Shown):
             lost = np.flatnonzero((values > LATEST_S) | ((values < SHORTEST_S) & (column != "submit_s")))
             if lost.size:
                 problem = f"job {table['job_id'][lost[0]]} has {values[lost[0]]:g}"
-                raise InputError(problem, file=name, field=column, fix=f"give {SHORTEST_S:g} to {LATEST_S:g} s")
+                shortest_s = 0.0 if column == "submit_s" else SHORTEST_S
+                raise InputError(problem, file=name, field=column, fix=f"give {shortest_s:g} to {LATEST_S:g} s")
+        if (large := np.flatnonzero(table["power_w"] > MOST_POWER_W)).size:
+            problem = f"job {table['job_id'][large[0]]} has {table['power_w'][large[0]]:g}"
+            raise InputError(problem, file=name, field="power_w", fix=f"give at most {MOST_POWER_W:g} W")
         order = np.argsort(table["job_id"], kind="stable")
         ids = table["job_id"][order]
         if n and (np.diff(ids) == 0).any():
@@ -217,6 +221,8 @@ class Workload(Shown):
 COLUMNS: tuple[str, ...] = tuple(f.name for f in fields(Workload) if f.type in ("Ints", "Floats"))
 """Names of the job columns, in order."""
 
+MOST_POWER_W = 1e15
+"""Largest power of a job: a cluster's energy can still be added up in floats. [W]"""
 SHORTEST_S, LATEST_S = 1e-3, 1e11
 """Shortest run time and latest time for which floats can still distinguish a job's end from its start. [s]"""
 
@@ -251,7 +257,10 @@ def _column(name: str, values: Any, n: int) -> NDArray[Any]:
     floats = is_float(name)
     if values is None:
         return np.full(n, np.nan) if floats else np.full(n, -1, dtype=np.int64)
-    array = np.asarray(values, dtype=np.float64)
+    try:
+        array = np.asarray(values, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise InputError("holds values that are no numbers", field=name, fix="give numbers") from None
     if floats:
         return array
     if not np.all(np.isfinite(array)) or not np.all(array == np.floor(array)):

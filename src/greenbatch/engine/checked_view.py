@@ -1,0 +1,118 @@
+"""The check of a view from outside, such as one of a live queue, before a driver decides from it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any, cast
+
+import numpy as np
+
+from greenbatch.cluster.machines import MOST_PROCESSORS
+from greenbatch.engine.interface import CAUSES, Running, View
+from greenbatch.engine.program import Program, check_slots
+from greenbatch.errors import InputError
+
+_CAUSES = (*CAUSES.values(), "decision")
+_LARGEST = float(np.finfo(np.float64).max)
+_FINITE, _NOT_NEGATIVE, _POSITIVE, _COUNT = -_LARGEST, 0.0, float(np.nextafter(0.0, 1.0)), 1.0
+_WORDS = {_FINITE: "finite", _NOT_NEGATIVE: "finite and >= 0", _POSITIVE: "finite and > 0", _COUNT: "finite and >= 1"}
+_LOWEST: dict[str, dict[str, float]] = {
+    "queue": {
+        "submit_s": _FINITE, "wait_s": _FINITE, "requested_time_s": _POSITIVE, "processors": _COUNT,
+        "power_w": _NOT_NEGATIVE, "user": _FINITE,
+    },
+    "running": {
+        "start_s": _FINITE, "expected_end_s": _FINITE, "processors": _COUNT, "power_w": _NOT_NEGATIVE, "user": _FINITE,
+    },
+    "supply": {"start_s": _FINITE, "end_s": _FINITE, "renewable_w": _NOT_NEGATIVE},
+    "nodes": {"processors": _COUNT, "free_processors": _NOT_NEGATIVE, "idle_power_w": _NOT_NEGATIVE},
+}  # fmt: skip
+"""Part of a view -> column -> lowest value."""
+
+
+def checked_view(view: View, program: Program, last_s: float) -> View:
+    """A view that the engine can decide from: the same one, or a copy whose running jobs are in order.
+
+    Args:
+        view: the view.
+        program: the scheduler's program.
+        last_s: time of the view before, -inf for the first. [s]
+
+    Raises:
+        InputError: columns of a part differ in length, a value is not possible, a job number occurs twice, more
+            processors are in use than there are, the clock went back, or the supply that the scheduler needs is
+            missing.
+    """
+    if not np.isfinite([view.now_s, view.load_w, view.last_submission_s]).all():
+        raise _refusal("now_s", "or load_w or last_submission_s is not finite", "give finite numbers")
+    if view.now_s < last_s:
+        raise _refusal("now_s", f"is {view.now_s:g}, after a view of {last_s:g}", "show views in order of time")
+    if view.cause not in _CAUSES:
+        raise _refusal("cause", f"is {view.cause!r}", "use " + ", ".join(_CAUSES))
+    rows = {"queue": len(view.job_id), "running": len(view.running.job_id), "supply": len(view.supply.renewable_w),
+            "nodes": len(view.nodes.processors)}  # fmt: skip
+    for part, lowest in _LOWEST.items():
+        _check_columns(part, getattr(view, part), lowest, rows[part])
+    for name, column in zip(view.attributes._fields, view.attributes, strict=True):
+        _check_length(f"attributes.{name}", column, rows["queue"])
+    _check_jobs(view)
+    _check_supply(view, program)
+    ends_s = view.running.expected_end_s
+    if (ends_s[1:] < ends_s[:-1]).any():
+        order = np.argsort(ends_s, kind="stable")
+        return replace(view, running=Running(*(cast(Any, column)[order] for column in view.running)))
+    return view
+
+
+def _check_columns(part: str, table: Any, lowest: dict[str, float], rows: int) -> None:
+    """Check the lengths and the ranges of the columns of a part."""
+    columns = [getattr(table, name) for name in lowest]
+    for name, column in zip(lowest, columns, strict=True):
+        _check_length(f"{part}.{name}", column, rows)
+    values, bounds = np.array(columns, dtype=np.float64), np.array(list(lowest.values()))[:, None]
+    good = (values >= bounds) & (values <= _LARGEST)
+    if not good.all():
+        column, row = np.argwhere(~good)[0]
+        name = list(lowest)[column]
+        raise _refusal(f"{part}.{name}", f"row {row} is {values[column, row]:g}", f"it must be {_WORDS[lowest[name]]}")
+
+
+def _check_length(name: str, column: Any, rows: int) -> None:
+    if getattr(column, "shape", None) != (rows,):
+        problem = f"has the shape {np.shape(column)}, not ({rows},)"
+        raise _refusal(name, problem, "give arrays with one value per row")
+
+
+def _check_jobs(view: View) -> None:
+    """Refuse job numbers that occur twice, and jobs that cannot be on this machine."""
+    queue, running = view.queue, view.running
+    ids = np.sort(np.concatenate([view.job_id, running.job_id]))
+    if (twice := ids[1:] == ids[:-1]).any():
+        raise _refusal("job_id", f"job {ids[1:][twice][0]} occurs twice", "list each job once, waiting or running")
+    if (running.expected_end_s <= running.start_s).any():
+        raise _refusal("running.expected_end_s", "is not after start_s", "it is start + requested time")
+    total, free = int(view.nodes.processors.sum()), int(view.nodes.free_processors.sum())
+    busy, largest = int(running.processors.sum()), queue.processors.max(initial=0)
+    if not 1 <= total <= MOST_PROCESSORS or free + busy > total:
+        problem = f"of {total} processors, {free} are free and {busy} in use"
+        raise _refusal("nodes", problem, "free processors are at most those that no running job has")
+    if largest > total:
+        raise _refusal("queue.processors", f"a job needs {largest:g}, the cluster has {total}", "leave the job out")
+    if (queue.processors != np.floor(queue.processors)).any():
+        raise _refusal("queue.processors", "a job needs a part of a processor", "give whole numbers")
+
+
+def _check_supply(view: View, program: Program) -> None:
+    """Refuse a forecast without a grid of slots, and a view without a forecast if the scheduler needs one."""
+    supply = view.supply
+    if len(supply.renewable_w):
+        longest_s = float(view.queue.requested_time_s.max(initial=0.0))
+        check_slots(longest_s, supply.step_s, field="view.supply.step_s")
+        if not np.isfinite(supply.origin_s):
+            raise _refusal("supply.origin_s", f"is {supply.origin_s}", "give a finite time")
+    elif program.needs_site or program.backfill == "green":
+        raise _refusal("supply", f"is empty, but {program.name} needs a power supply", "give its forecast")
+
+
+def _refusal(name: str, problem: str, fix: str) -> InputError:
+    return InputError(problem, field=f"view.{name}", fix=fix)
