@@ -202,3 +202,8 @@ def test_against_a_second_implementation(given, half_life, fairshare, age, size,
     while (view := session.view()) is not None:
         session.apply(reference.decide(view))
     assert starts(name, jobs, processors) == session.outcome().start_s.tolist()
+
+
+def test_the_size_of_its_memory_depends_on_the_jobs_not_on_the_machine():
+    jobs = jobs_of(submit_s=[0.0, 1.0], run_time_s=[10.0, 10.0], processors=[2**31 - 1, 1], user=[1, 2])
+    assert starts("slurm-multifactor", jobs, 2**31 - 1) == [0.0, 10.0]

@@ -29,6 +29,8 @@ from greenbatch.workload import Workload
 
 SLOTS = 16_384
 """Size of the table of users, a power of two; users beyond it share one slot."""
+_MOST_RUNNING = 2**20
+"""Running jobs that are remembered between two views; Slurm's own limit of jobs is below it."""
 _EMPTY = -9
 _ROUNDING = 1e-6
 """Priorities are whole numbers, as Slurm's; rounding errors below this do not lower one."""
@@ -57,7 +59,7 @@ class Multifactor(NamedTuple):
     memory: Floats
     """Last decision [s]; when the unit of usage was 1 [s]; all usage; users; running jobs; whether jobs waited. (6,)"""
     running: Floats
-    """Processors, requested end [s] and slot of the jobs that ran after the last decision, shape (processors, 3)."""
+    """Processors, requested end [s] and slot of the jobs that ran after the last decision, shape (jobs at once, 3)."""
 
 
 @compiled_small
@@ -119,7 +121,7 @@ def _account(decider: Multifactor, s: State) -> None:
 def _remember(decider: Multifactor, s: State) -> None:
     """Keep the running jobs, for the account at the next decision."""
     c, rows = s.clock, 0
-    for k in range(c.expected_first, c.expected_first + c.running):
+    for k in range(c.expected_first, c.expected_first + min(c.running, decider.running.shape[0])):
         job = s.expected[k]
         decider.running[rows, 0], decider.running[rows, 1] = job.processors, job.end_s
         decider.running[rows, 2] = _slot(decider, whole(s.jobs[job.job].user))
@@ -176,7 +178,7 @@ def multifactor_pass(weights: PriorityWeights | None) -> Pass:
             np.array([used.age, used.fair_share, used.job_size, used.max_age_s, used.decay_half_life_s,
                       used.favor_small], dtype=np.float64),
             partition, tier, np.full(SLOTS, _EMPTY), np.zeros(SLOTS), np.array([np.nan, 0.0, 0.0, 0.0, 0.0, 0.0]),
-            np.zeros((cluster.processors, 3)),
+            np.zeros((min(cluster.processors, len(workload) or _MOST_RUNNING), 3)),
         )  # fmt: skip
 
     return Pass(name="slurm-multifactor", begin=begin)
