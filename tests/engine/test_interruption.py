@@ -17,7 +17,12 @@ from greenbatch.engine.rules import Rules
 from greenbatch.schedulers import scheduler
 from greenbatch.workload import Workload
 
-run, stopped = engine._to_the_end, []
+def wait_for(run_time_s):
+    jobs = Workload.from_columns("long", {"submit_s": [0, 1], "run_time_s": [run_time_s, 1], "processors": [2, 2]})
+    engine.simulate(jobs, Cluster.pooled(2), None, Rules(tick_s=1.0), scheduler("fcfs+none"))
+
+wait_for(10.0)  # compiles
+run = engine._to_the_end
 
 def begin(part, state, *others):
     try:
@@ -30,8 +35,7 @@ def begin(part, state, *others):
         raise
 
 engine._to_the_end = begin
-jobs = Workload.from_columns("long", {"submit_s": [0, 1], "run_time_s": [1e10, 1], "processors": [2, 2]})
-engine.simulate(jobs, Cluster.pooled(2), None, Rules(tick_s=1.0), scheduler("fcfs+none"))
+wait_for(1e10)
 """
 """A job that waits through ten thousand million ticks."""
 

@@ -286,3 +286,8 @@ def test_run_time_classes_include_their_lower_bounds() -> None:
     got = evaluate(outcome_of(jobs, waited, waited + run, FOUR))
     for k, name in enumerate(("under_5min", "5min_to_1h", "1h_to_4h", "over_4h")):
         assert got[f"avg_bounded_slowdown_{name}"] == pytest.approx(2.0 + k)
+
+
+def test_what_is_no_outcome_is_refused_in_one_line():
+    with pytest.raises(InputError, match="outcome: is None"):
+        evaluate(None)

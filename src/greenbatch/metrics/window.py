@@ -85,8 +85,10 @@ def evaluate(outcome: Outcome, *, cut: Cut | None = None, horizon: Horizon | Non
         horizon: horizon of the window, see `metrics.horizon_of`; without it, metrics over the horizon are left out.
 
     Raises:
-        InputError: the cut leaves no job.
+        InputError: it is no outcome, or the cut leaves no job.
     """
+    if not isinstance(outcome, Outcome):
+        raise InputError(f"is {outcome!r:.60}", field="outcome", fix="give what gb.simulate returns")
     return _values(measure(outcome, cut), horizon=horizon)
 
 
