@@ -1,12 +1,19 @@
-"""Where tests find real data, and what happens when it is not there."""
+"""Where tests find real data, what happens when it is not there, and Ctrl-C for tests that run in the background."""
 
 from __future__ import annotations
 
 import os
+import signal
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+
+
+def pytest_sessionstart() -> None:
+    """Hear Ctrl-C, here and in child processes, although a shell ignores it for jobs in the background."""
+    if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def _finder(variable: str, default: str) -> Callable[[str], Path]:

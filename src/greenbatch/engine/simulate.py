@@ -79,7 +79,7 @@ def _to_the_end(run: Callable[..., Any], state: State, decider: Any, readings: R
         decider: who decides.
         readings: output; what the log says.
     """
-    stop = threading.Event()
+    stop, done = threading.Event(), threading.Event()  # an interrupted Thread.join forgets that the thread runs
     latest = [state]
     failed: list[BaseException] = []
 
@@ -94,17 +94,17 @@ def _to_the_end(run: Callable[..., Any], state: State, decider: Any, readings: R
             drain(latest[0], readings)
         except BaseException as error:  # noqa: BLE001  (raised again in the main thread)
             failed.append(error)
+        finally:
+            done.set()
 
     if threading.current_thread() is threading.main_thread():
-        worker = threading.Thread(target=work, daemon=True)
         try:
-            worker.start()
-            worker.join()
+            threading.Thread(target=work, daemon=True).start()
+            done.wait()
         except BaseException:
             stop.set()
             state.clock.status = INTERRUPTED
-            if worker.is_alive():
-                worker.join(_PATIENCE_S)
+            done.wait(_PATIENCE_S)
             raise
     else:
         work()
