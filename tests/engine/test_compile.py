@@ -126,7 +126,7 @@ def test_compiled_once_said_once_loaded_later_and_never_stale(copy: Copy) -> Non
     assert Path(warm["folder"]).is_relative_to(copy.cache)
 
     copy.edit("forecast.py", "ROUNDING_J = 1e-6", "ROUNDING_J = 50.0")  # a constant: 50 J are now too close to 100 J
-    copy.edit("queue.py", "ranked[a].key <= ranked[b].key", "ranked[a].key >= ranked[b].key")  # a callee's callee
+    copy.edit("ranked.py", "ranked[a].key <= ranked[b].key", "ranked[a].key >= ranked[b].key")  # a callee's callee
     edited, said = copy.run(SIMULATE)
     assert said.count("compiling the engine (lptpn-published; once per version)") == 1
     assert edited["folder"] != cold["folder"]

@@ -53,7 +53,7 @@ class NightPool(NamedTuple):
 
 
 @machine_of.register
-def night_pool_of(cluster: NightlyCluster) -> NightPool:
+def night_pool_of(cluster: NightlyCluster, workload: Workload) -> NightPool:
     processors, idle_w = cluster.processors, cluster.idle_power_w
     return NightPool(
         record_of(MachineTotals, processors=processors, free=processors, load_w=idle_w, base_power_w=idle_w)
@@ -67,19 +67,24 @@ def is_night(now_s: float) -> bool:
 
 
 @fits.register(NightPool)
-def fits_night_pool(machine: NightPool, processors: int, now_s: float) -> bool:
+def fits_night_pool(machine: NightPool, job: int, processors: int, now_s: float) -> bool:
     totals = machine.totals
     return processors <= totals.free and not (2 * processors > totals.processors and is_night(now_s))
 
 
 @take.register(NightPool)
-def take_from_night_pool(machine: NightPool, processors: int, power_w: float) -> None:
+def take_from_night_pool(
+    machine: NightPool, job: int, processors: int, power_w: float, now_s: float, outlives: bool
+) -> float:  # fmt: skip
     machine.totals.free -= processors
     machine.totals.load_w += power_w
+    return 1.0
 
 
 @give.register(NightPool)
-def give_to_night_pool(machine: NightPool, processors: int, power_w: float, is_last: bool) -> None:
+def give_to_night_pool(
+    machine: NightPool, job: int, processors: int, power_w: float, now_s: float, is_last: bool
+) -> None:  # fmt: skip
     totals = machine.totals
     totals.free += processors
     totals.load_w = totals.base_power_w if is_last else totals.load_w - power_w

@@ -190,8 +190,8 @@ MOVERS = {
 }  # fmt: skip
 """Functions that set the clock, and to what."""
 CALLERS = {
-    "complete": {"engine/events.py:next_event"},
-    "next_event": {"engine/events.py:next_instant"},
+    "complete": {"engine/events.py:next_event", "engine/events.py:_rest_of_instant"},
+    "next_event": {"engine/events.py:next_instant", "engine/events.py:_rest_of_instant"},
     "next_instant": {"engine/step.py:happen"},
     "happen": {"engine/step.py:advance"},
     "advance": {

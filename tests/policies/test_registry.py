@@ -89,7 +89,7 @@ def test_what_a_name_spells(
         ("fcsf+easy", "scheduler 'fcsf+easy': no policy is called 'fcsf' (did you mean fcfs?)"),
         ("fcfs+esay", "scheduler 'fcfs+esay': no backfilling is called 'esay' (did you mean easy?)"),
         ("fcfs+", "scheduler 'fcfs+': no backfilling is called '' (known: conservative, easy, easy-green-order, "
-                  "easy-schedgym, green, none)"),
+                  "easy-schedgym, first-fit, green, none)"),
         ("F2+easy", "scheduler 'F2+easy': no policy is called 'F2' (did you mean f2?)"),
         ("fcfs+easy+green", "scheduler 'fcfs+easy+green': no policy is called 'fcfs+easy'"),
         ("fcfs:sigma=3+easy", "scheduler 'fcfs:sigma=3+easy': fcfs has no parameter 'sigma' (it takes none)"),
@@ -118,7 +118,12 @@ def test_what_is_refused(spec: str, line: str) -> None:
 
 
 RANGES = {
-    **{f"{name}:{key}": each for name, entry in entries().items() for key, each in entry.parameters.items()},
+    **{
+        f"{name}:{key}": each
+        for name, entry in entries().items()
+        for key, each in entry.parameters.items()
+        if not each.choices
+    },
     **{f"f2+{name}:{key}": each for name in BACKFILLINGS for key, each in backfill_parameters(name).items()},
 }
 

@@ -11,10 +11,11 @@ import pytest
 from hypothesis import given, settings
 
 from greenbatch.cluster import Cluster
-from greenbatch.engine.interface import Queue
+from greenbatch.engine.interface import Attributes, Queue
 from greenbatch.engine.program import Program
 from greenbatch.engine.rules import Rules
 from greenbatch.engine.simulate import simulate
+from greenbatch.engine.state import attributes_of
 from greenbatch.errors import InputError
 from greenbatch.schedulers import entries, names, scheduler, scheduler_table, split_schedulers
 from greenbatch.workload import Workload
@@ -36,6 +37,11 @@ FORMULAS: dict[str, Callable[[float, float, float, float, float], float]] = {
     "unicep-published": lambda s, w, r, n, p: (1 + s) / (math.log2(n + 1e-15) * r) if n > 1 else math.inf,
     "lptpn": lambda s, w, r, n, p: -p * r,
     "lptpn-published": lambda s, w, r, n, p: -p * r,
+    "longest": lambda s, w, r, n, p: -r,
+    "low-mem": lambda s, w, r, n, p: 0.0,
+    "low-mem-ops": lambda s, w, r, n, p: 0.0,
+    "eq1": lambda s, w, r, n, p: -1.0 if w >= 60 else 0.0,
+    "minimal": lambda s, w, r, n, p: s,
     "cheapest-start": lambda s, w, r, n, p: r * r * n,
 }
 
@@ -56,6 +62,7 @@ def scores(name: str, now_s: float, columns: list[tuple[float, float, int, float
     queue = Queue(
         now_s, 3.0, 256.0, jobs.submit_s, now_s - jobs.submit_s, jobs.requested_time_s,
         jobs.processors.astype(np.float64), jobs.power_w, jobs.user.astype(np.float64),
+        Attributes(*attributes_of(jobs).T.copy()),
     )  # fmt: skip
     score = program(name, jobs).score
     assert score is not None
@@ -107,7 +114,7 @@ def test_rules_that_see_the_clock_are_not_fixed() -> None:
     columns = [(5.0, 100.0, 4, 7.0), (50.0, 10.0, 1, 3.0)]
     for name in FORMULAS:
         changes = scores(name, 60.0, columns) != scores(name, 600.0, columns)
-        assert changes == (name in ("wfp3", "unicep", "unicep-unbounded"))
+        assert changes == (name in ("wfp3", "unicep", "unicep-unbounded", "eq1"))
         assert program(name).fixed == (not changes)
         assert (program(name).compiled is not None) == changes
 

@@ -18,6 +18,8 @@ ContentionModel = Literal["none", "irmasim-v1", "repaired"]
 
 MOST_PROCESSORS = 2**31 - 1
 """Largest number of processors of a cluster."""
+PowerOn = Literal["always", "first-use"]
+"""When nodes are switched on, see `NodeCluster.power_on`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -213,6 +215,9 @@ class NodeCluster(Cluster):
     contention: ContentionModel = "none"
     """``none``; ``irmasim-v1``: as published with paper 004, with its defect (contention vanishes at ten tasks);
     ``repaired``: the same up to four tasks, and speed never rises with tasks or demand."""
+    power_on: PowerOn = "always"
+    """``always``: an idle node draws its idle power; ``first-use``: a node is off until a job runs on it, and stays on
+    (as in the code of paper 004)."""
     priority: Priority | None = None
     """Weights of the multifactor priority and the partitions, if the cluster was read from a ``slurm.conf``."""
     notes: tuple[str, ...] = field(default=(), compare=False)
@@ -225,6 +230,9 @@ class NodeCluster(Cluster):
         if self.contention not in get_args(ContentionModel):
             fix = "use " + " or ".join(get_args(ContentionModel))
             raise InputError(f"is {self.contention!r}", field="cluster.contention", fix=fix)
+        if self.power_on not in get_args(PowerOn):
+            fix = "use " + " or ".join(get_args(PowerOn))
+            raise InputError(f"is {self.power_on!r}", field="cluster.power_on", fix=fix)
         if not self.groups:
             raise InputError("has no nodes", field="cluster.groups", fix="give at least one group")
         for kind, names in (("group", [g.name for g in self.groups]), ("node", self.node_names)):
@@ -236,6 +244,11 @@ class NodeCluster(Cluster):
     def node_names(self) -> tuple[str, ...]:
         """The name of each node, in the order of the groups."""
         return tuple(name for g in self.groups for name in g.nodes)
+
+    @property
+    def knows_power(self) -> bool:
+        """Whether the power of every job follows from its processors, if its own is unknown."""
+        return all(g.power_per_processor_w > 0 for g in self.groups)
 
     @property
     def partitions(self) -> tuple[str, ...]:

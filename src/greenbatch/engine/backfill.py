@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 
-from greenbatch.engine.codes import BACKFILL, EASY, EASY_GREEN_ORDER, GREEN
+from greenbatch.engine.codes import BACKFILL, EASY, EASY_IRMASIM, EASY_SCHEDGYM, FIRST_FIT, GREEN
 from greenbatch.engine.compile import compiled, compiled_small, whole
 from greenbatch.engine.events import start
 from greenbatch.engine.forecast import is_below_threshold, project_surplus
-from greenbatch.engine.machine.protocol import fits
-from greenbatch.engine.queue import position_of, sort_ranked
+from greenbatch.engine.machine.protocol import competes, fits, fits_beside, node_beside, want
+from greenbatch.engine.queue import position_of, rank_queue
+from greenbatch.engine.ranked import sort_ranked
 from greenbatch.engine.records import Clock, Floats, Int32s, RuleSet
 from greenbatch.engine.state import State
 
@@ -27,12 +28,16 @@ def spare(clock: Clock, rules: RuleSet) -> int:
 
 
 @compiled_small
-def may_start(s: State, position: int, latest_s: float) -> bool:
-    """Whether a candidate can start now without delaying the reservation (ignoring brown energy)."""
-    processors = whole(s.queue.processors[position])
-    if not fits(s.machine, processors, s.clock.now_s):
+def may_start(s: State, position: int, latest_s: float, head: int) -> bool:
+    """Whether a candidate can start now without delaying the reservation of the head (ignoring brown energy)."""
+    job, processors = whole(s.queue.job[position]), whole(s.queue.processors[position])
+    if not fits(s.machine, job, processors, s.clock.now_s):
         return False
-    return bool(s.clock.now_s + s.queue.requested_s[position] <= latest_s or processors <= spare(s.clock, s.rules))
+    if not competes(s.machine, job, head):  # under ``reconsider``, the policy chooses among those itself
+        return bool(s.rules.sticky)
+    if s.clock.now_s + s.queue.requested_s[position] <= latest_s:
+        return True
+    return s.rules.backfill == EASY and fits_beside(s.machine, job, processors, s.clock.spare)
 
 
 @compiled_small
@@ -51,18 +56,20 @@ def next_candidate(
 
 
 @compiled_small
-def _start_candidate(s: State, position: int) -> int:
-    processors = s.queue.processors[position]
-    if s.clock.now_s + s.queue.requested_s[position] > s.clock.shadow_s:
-        s.clock.spare -= processors
-    return start(s, position, BACKFILL)
+def _start_candidate(s: State, position: int, head: int) -> int:
+    """Start a candidate; one that outlives the reservation takes only what the head leaves."""
+    outlives = s.clock.now_s + s.queue.requested_s[position] > s.clock.shadow_s
+    outlives = outlives and competes(s.machine, whole(s.queue.job[position]), head)
+    if outlives:
+        s.clock.spare -= s.queue.processors[position]
+    return start(s, position, BACKFILL, outlives)
 
 
 @compiled_small
 def backfill(s: State, head: int) -> None:
     """One pass over the queue around the blocked job ``head``."""
-    if s.rules.backfill in (EASY_GREEN_ORDER, GREEN):
-        _backfill_green(s, head)
+    if s.rules.backfill not in (EASY, EASY_SCHEDGYM):
+        _backfill_otherwise(s, head)
         return
     c, q, totals = s.clock, s.queue, s.machine.totals
     i, latest_s = c.first, latest_end_s(s.clock, s.rules)
@@ -70,18 +77,63 @@ def backfill(s: State, head: int) -> None:
         i = next_candidate(q.processors, q.requested_s, i, c.last, c.now_s, latest_s, totals.free, spare(c, s.rules))
         if i == c.last:
             break
-        if q.job[i] != head and fits(s.machine, whole(q.processors[i]), c.now_s):
-            i = _start_candidate(s, i)
+        if q.job[i] != head and may_start(s, i, latest_s, head):
+            i = _start_candidate(s, i, head)
         else:
             i += 1
 
 
+@compiled
+def _backfill_otherwise(s: State, head: int) -> None:
+    """The kinds of backfilling that sort their candidates, or try them on every node by itself."""
+    if s.rules.backfill == FIRST_FIT:
+        _start_all_that_fit(s)
+    elif s.rules.backfill == EASY_IRMASIM:
+        _start_beside(s, head)
+    else:
+        _backfill_green(s, head)
+
+
 @compiled_small
-def backfill_arrival(s: State) -> None:
+def backfill_arrival(s: State, head: int) -> None:
     """Try only the job that arrived last: no other job can have become eligible since the last pass."""
     position = s.clock.last - 1
-    if may_start(s, position, latest_end_s(s.clock, s.rules)):
-        _start_candidate(s, position)
+    if may_start(s, position, latest_end_s(s.clock, s.rules), head):
+        _start_candidate(s, position, head)
+
+
+@compiled
+def _start(s: State, position: int) -> int:
+    """`start` for the rarer kinds of backfilling, which do not inline it."""
+    return start(s, position, BACKFILL, False)
+
+
+@compiled
+def _start_beside(s: State, head: int) -> None:
+    """One pass over the queue; each job is tried on every node by itself."""
+    c, i = s.clock, s.clock.first
+    while i < c.last:
+        job = whole(s.queue.job[i])
+        node = -1
+        if job != head:
+            node = node_beside(s.machine, s.expected, c, job, head, c.now_s + s.queue.requested_s[i])
+        if node >= 0:
+            want(s.machine, node)
+            i = _start(s, i)
+        else:
+            i += 1
+
+
+@compiled
+def _start_all_that_fit(s: State) -> None:
+    """One pass over the queue in order of score, without a reservation."""
+    count = rank_queue(s.queue, s.clock, s.scratch.ranked)
+    for k in range(count):
+        if s.machine.totals.free == 0:
+            break
+        number = whole(s.scratch.ranked[k].job)
+        if fits(s.machine, number, whole(s.jobs[number].processors), s.clock.now_s):
+            _start(s, whole(position_of(s.queue, s.clock, number)))
 
 
 @compiled
@@ -90,7 +142,7 @@ def _backfill_green(s: State, head: int) -> None:
     count, longest_s, latest_s = 0, 0.0, latest_end_s(s.clock, s.rules)
     for i in range(c.first, c.last):
         number = whole(s.queue.job[i])
-        if may_start(s, i, latest_s) and number != head:
+        if may_start(s, i, latest_s, head) and number != head:
             job = s.jobs[number]
             ranked[count].key = job.power_w * job.requested_s * job.processors  # Eq. 15
             ranked[count].job = number
@@ -101,7 +153,7 @@ def _backfill_green(s: State, head: int) -> None:
     for k in range(count):
         number = ranked[k].job
         job = s.jobs[number]
-        if not fits(s.machine, whole(job.processors), c.now_s):
+        if not fits(s.machine, whole(number), whole(job.processors), c.now_s):
             continue
         if s.rules.backfill == GREEN:
             if stale:
@@ -109,5 +161,5 @@ def _backfill_green(s: State, head: int) -> None:
                 stale = False
             if not is_below_threshold(s.scratch.surplus, c.segments, job.power_w, job.requested_s, s.rules.threshold_j):
                 continue
-        start(s, position_of(s.queue, c, number), BACKFILL)
+        _start(s, whole(position_of(s.queue, c, number)))
         stale = True

@@ -15,7 +15,7 @@ import numpy as np
 from numba import types as _types
 
 from greenbatch.engine.codes import DELAY_RELEASES, START_JOB
-from greenbatch.engine.compile import compiled_small, entry
+from greenbatch.engine.compile import compiled_small, entry, whole
 from greenbatch.engine.features import fill_queue, fill_running, fill_state, fill_supply
 from greenbatch.engine.machine.protocol import fits
 from greenbatch.engine.records import Bools, Column, Delay, Ints, Singles, Table, dtype_of
@@ -103,9 +103,10 @@ def fill_choices(s: State, layout: Layout, rows: int, selectable: Bools, at: int
     c = s.clock
     overdue = False
     for i in range(rows):
-        can_start = fits(s.machine, s.queue.processors[c.first + i], c.now_s)
+        job, processors = whole(s.queue.job[c.first + i]), whole(s.queue.processors[c.first + i])
+        can_start = fits(s.machine, job, processors, c.now_s)
         selectable[at + i] = can_start or not layout.only_fitting
-        if layout.wait and can_start and c.now_s - s.jobs[s.queue.job[c.first + i]].submit_s > layout.longest_hold_s:
+        if layout.wait and can_start and c.now_s - s.jobs[job].submit_s > layout.longest_hold_s:
             overdue = True
     if layout.wait:
         selectable[at + rows] = not overdue

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 # Backfilling ahead of a blocked head (RuleSet.backfill).
-NONE, EASY, EASY_SCHEDGYM, EASY_GREEN_ORDER, GREEN = range(5)
+NONE, EASY, EASY_SCHEDGYM, EASY_GREEN_ORDER, GREEN, FIRST_FIT, EASY_IRMASIM = range(7)
 # How the next job is chosen (RuleSet.ranking).
 BY_ARRIVAL, BY_SCORE, BY_RULE = range(3)
 # OK, or why the loop was left (Clock.status).
 OK, SUPPLY_EXHAUSTED, BAD_SCORE, INTERRUPTED, LOG_FULL, STUCK = range(6)
 # Delay actions of GAS-MARL §4.1: none, until a number of running jobs release their processors, for a fixed time.
 NO_DELAY, DELAY_RELEASES, DELAY_FOR = range(1, 4)
+# When decisions are due (RuleSet.per_instant): after each event, after all of an instant, after all of one kind at it.
+PER_EVENT, PER_INSTANT, PER_KIND = range(3)
 # Kinds of events of the simulation (Clock.event).
 ARRIVAL, COMPLETION, WAKE_UP, NOTHING = range(4)
 # Kinds of entries of the log (Event.kind): a job starts because the policy chose it, starts ahead of a blocked job,

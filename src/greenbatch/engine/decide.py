@@ -12,8 +12,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from greenbatch.engine.codes import BAD_SCORE, BY_ARRIVAL, BY_RULE
-from greenbatch.engine.compile import compiled_allocating, compiled_small
-from greenbatch.engine.interface import Queue
+from greenbatch.engine.compile import compiled_allocating, compiled_small, whole
+from greenbatch.engine.interface import Attributes, Queue
+from greenbatch.engine.machine.protocol import is_held_back
 from greenbatch.engine.records import Floats
 from greenbatch.engine.state import State
 from greenbatch.engine.step import apply, start_now
@@ -43,7 +44,7 @@ class Ranking(NamedTuple):
 
 @decide.register(Ranking)
 def start_the_first(decider: Ranking, s: State) -> None:
-    """Start the job with the lowest score."""
+    """Start the job with the lowest score, of those that no blocked job holds back."""
     apply(s, start_now(choose(s, decider.rule)))
 
 
@@ -60,11 +61,18 @@ def fill_scores(s: State, rule: Rule) -> None:
         columns[3, i] = job.processors
         columns[4, i] = job.power_w
         columns[5, i] = job.user
+        if s.rules.uses_attributes:
+            for k in range(s.attributes.shape[1]):
+                columns[6 + k, i] = s.attributes[s.queue.job[c.first + i], k]
     totals = s.machine.totals
     scores = rule(
         Queue(
             c.now_s, float(totals.free), float(totals.processors), columns[0, :n], columns[1, :n], columns[2, :n],
             columns[3, :n], columns[4, :n], columns[5, :n],
+            Attributes(
+                columns[6, :n], columns[7, :n], columns[8, :n], columns[9, :n], columns[10, :n], columns[11, :n],
+                columns[12, :n], columns[13, :n], columns[14, :n], columns[15, :n],
+            ),
         )
     )  # fmt: skip
     if scores.shape[0] != n:
@@ -78,14 +86,15 @@ def fill_scores(s: State, rule: Rule) -> None:
 
 @compiled_small
 def choose(s: State, rule: Rule) -> int:
-    """Queue position of the job with the lowest score; the first one of a tie."""
+    """Queue position of the job with the lowest score, the first one of a tie, of those that are not held back."""
     c = s.clock
-    if s.rules.ranking == BY_ARRIVAL:
-        return int(c.first)
     if s.rules.ranking == BY_RULE:
         fill_scores(s, rule)
     best = c.first
-    for i in range(c.first + 1, c.last):
-        if s.queue.score[i] < s.queue.score[best]:
-            best = i
+    while is_held_back(s.machine, whole(s.queue.job[best])):
+        best += 1
+    if s.rules.ranking != BY_ARRIVAL:
+        for i in range(best + 1, c.last):
+            if s.queue.score[i] < s.queue.score[best] and not is_held_back(s.machine, whole(s.queue.job[i])):
+                best = i
     return int(best)

@@ -145,7 +145,7 @@ class ViewDriver:
         self._learn(view)
         memory.longest_s = float(view.queue.requested_time_s.max(initial=memory.longest_s))
         ahead_s = 0.0 if self.program.decider is None else self.program.decider.ahead_s
-        state = state_of(view, ahead_s, memory.longest_s, machine_of(self.cluster))
+        state = state_of(view, ahead_s, memory.longest_s, machine_of(self.cluster, _workload_of(view)))
         settings = rule_settings(self.program)
         if self.program.score is not None and not self.program.fixed and self.program.compiled is None:
             settings["ranking"] = BY_SCORE
@@ -311,6 +311,18 @@ class ViewDriver:
                 problem = f"recall failed, {type(error).__name__}: {error}"
                 raise InputError(problem, field=self.program.name, fix="take back what memory() returned") from error
         self.memory, self._decider = memory, decider
+
+
+def _workload_of(view: View) -> Workload:
+    """The waiting and the running jobs of a view, for a machine that has to know what they ask for."""
+    queue, running = view.queue, view.running
+    requested_s = np.concatenate([queue.requested_time_s, running.expected_end_s - running.start_s])
+    return Workload.from_columns("view", {
+        "job_id": np.concatenate([view.job_id, running.job_id]), "requested_time_s": requested_s,
+        "submit_s": np.concatenate([queue.submit_s, running.start_s]), "run_time_s": requested_s,
+        "processors": np.concatenate([queue.processors, running.processors]),
+        "power_w": np.concatenate([queue.power_w, running.power_w]),
+    })  # fmt: skip
 
 
 def _workload(known: Any) -> Workload:

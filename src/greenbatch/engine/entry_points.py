@@ -12,7 +12,7 @@ import numba as _numba
 from greenbatch.engine.compile import PLAIN, entry, is_ours, machine_code
 from greenbatch.engine.decide import Rule, decide
 from greenbatch.engine.events import next_wake_s
-from greenbatch.engine.interface import Queue
+from greenbatch.engine.interface import Attributes, Queue
 from greenbatch.engine.records import Floats
 from greenbatch.engine.stacked import StateType, type_of
 from greenbatch.engine.state import State
@@ -22,7 +22,8 @@ numba: Any = _numba
 types: Any = _numba.types
 
 _COLUMN = types.Array(types.float64, 1, "C")
-QUEUE_TYPE = types.NamedTuple([types.float64] * 3 + [_COLUMN] * 6, Queue)
+_ATTRIBUTES = types.NamedUniTuple(_COLUMN, len(Attributes._fields), Attributes)
+QUEUE_TYPE = types.NamedTuple([types.float64] * 3 + [_COLUMN] * 6 + [_ATTRIBUTES], Queue)
 """Compiled type of the columns that a rule sees."""
 RULE_TYPE = types.FunctionType(_COLUMN(QUEUE_TYPE))
 """Compiled type of a rule: passed as a function, so that the engine is compiled once for all rules."""

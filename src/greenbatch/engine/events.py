@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from greenbatch.engine.codes import ARRIVAL, COMPLETION, END, GREEN, NOTHING, SUPPLY_EXHAUSTED, WAKE_UP
+from greenbatch.engine.codes import ARRIVAL, COMPLETION, END, GREEN, NOTHING, PER_KIND, SUPPLY_EXHAUSTED, WAKE_UP
 from greenbatch.engine.compile import compiled, compiled_small, whole
 from greenbatch.engine.log import note
-from greenbatch.engine.machine.protocol import give, next_change_s, take
+from greenbatch.engine.machine.protocol import foresee_ends, give, next_change_s, pass_time, take, update_ends
 from greenbatch.engine.power.protocol import LEFT_THE_SERIES, flow
 from greenbatch.engine.power.slots import next_edge_s
 from greenbatch.engine.queue import dequeue, enqueue
@@ -66,13 +66,14 @@ def accrue(s: State) -> None:
 
 
 @compiled_small
-def start(s: State, position: int, kind: int) -> int:
+def start(s: State, position: int, kind: int, outlives: bool) -> int:
     """Start the waiting job at a queue position now; return the position that follows it.
 
     Args:
         s: the state.
         position: the job, which must fit.
         kind: START if the policy chose it, BACKFILL if it starts ahead of a blocked job.
+        outlives: it may end after the reservation of that job begins, see `machine.protocol.take`.
     """
     c = s.clock
     number = whole(s.queue.job[position])
@@ -80,8 +81,10 @@ def start(s: State, position: int, kind: int) -> int:
     following = dequeue(s.queue, c, position)
     if s.rules.accrue:
         accrue(s)
-    add_running(s.ending, s.expected, c, job, number)
-    take(s.machine, whole(job.processors), job.power_w)
+    rate = take(s.machine, number, whole(job.processors), job.power_w, c.now_s, outlives)
+    run_s = job.run_s / rate
+    add_running(s.ending, s.expected, c, job, number, min(run_s, job.requested_s) if s.rules.kill else run_s)
+    update_ends(s.machine, s.ending, c)
     c.started += 1
     note(s.log, c, kind, number, s.machine.totals.load_w)
     return following
@@ -96,8 +99,10 @@ def complete(s: State) -> None:
     done = remove_first_ending(s.ending, s.expected, c)
     if done.requested_end_s != c.now_s:
         c.early = 1
-    give(s.machine, whole(done.processors), s.jobs[done.job].power_w, c.running == 0)
-    note(s.log, c, END, whole(done.job), s.machine.totals.load_w)
+    number = whole(done.job)
+    give(s.machine, number, whole(done.processors), s.jobs[number].power_w, c.now_s, c.running == 0)
+    note(s.log, c, END, number, s.machine.totals.load_w)
+    update_ends(s.machine, s.ending, c)
 
 
 @compiled_small
@@ -109,22 +114,28 @@ def next_event(s: State, wake_s: float) -> int:
         wake_s: the next wake-up, infinite for none. [s]
     """
     c = s.clock
-    arrival_s, completion_s = next_arrival_s(s.jobs, s.arrivals, c), next_completion_s(s.ending, c)
+    arrival_s = next_arrival_s(s.jobs, s.arrivals, c)
+    foresee_ends(s.machine, s.ending, c, arrival_s)
+    completion_s = next_completion_s(s.ending, c)
     if arrival_s == np.inf and completion_s == np.inf and wake_s == np.inf:
         return NOTHING
     if s.rules.completion_first and completion_s == arrival_s:
         arrival_s = np.inf
+    from_s = c.now_s
     if arrival_s <= completion_s and arrival_s <= wake_s:
         c.now_s = max(c.now_s, arrival_s)
+        pass_time(s.machine, s.ending, c, from_s, arrival_s == completion_s)
         number = s.arrivals[c.arrived]
         enqueue(s.queue, c, s.jobs[number], number)
         c.arrived += 1
         return ARRIVAL
     if completion_s <= wake_s:
         c.now_s = max(c.now_s, completion_s)
+        pass_time(s.machine, s.ending, c, from_s, True)
         complete(s)
         return COMPLETION
     c.now_s = max(c.now_s, wake_s)
+    pass_time(s.machine, s.ending, c, from_s, False)
     return WAKE_UP
 
 
@@ -139,8 +150,20 @@ def next_instant(s: State, wake_s: float) -> int:
     kind = next_event(s, wake_s)
     if kind == ARRIVAL and c.now_s >= change_s:
         kind = COMPLETION
-    if s.rules.per_instant and kind != NOTHING:
-        while min(next_arrival_s(s.jobs, s.arrivals, c), next_completion_s(s.ending, c)) <= c.now_s:
+    return _rest_of_instant(s, kind) if s.rules.per_instant and kind != NOTHING else kind
+
+
+@compiled
+def _rest_of_instant(s: State, kind: int) -> int:
+    """Carry out the other events of this instant, or only those of one kind; return the kind for all of them."""
+    c = s.clock
+    if s.rules.per_instant == PER_KIND:
+        while kind == ARRIVAL and next_arrival_s(s.jobs, s.arrivals, c) <= c.now_s:
             next_event(s, np.inf)
-            kind = COMPLETION
+        while kind == COMPLETION and next_completion_s(s.ending, c) <= c.now_s:
+            complete(s)
+        return kind
+    while min(next_arrival_s(s.jobs, s.arrivals, c), next_completion_s(s.ending, c)) <= c.now_s:
+        next_event(s, np.inf)
+        kind = COMPLETION
     return kind

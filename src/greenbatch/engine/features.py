@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from greenbatch.engine.compile import compiled, compiled_small
+from greenbatch.engine.compile import compiled, compiled_small, whole
 from greenbatch.engine.forecast import project_surplus
 from greenbatch.engine.machine.protocol import fits
 from greenbatch.engine.power.protocol import forecast_w
@@ -172,7 +172,8 @@ def _raw_of_queue(s: State, feature: int, rows: int) -> None:
             raw[i] = 0.0 if brown_j == 0.0 else brown_j / (power_w * requested_s)
     elif feature == FITS:
         for i in range(rows):
-            raw[i] = 1.0 if fits(s.machine, s.queue.processors[c.first + i], c.now_s) else 0.0
+            job, processors = whole(s.queue.job[c.first + i]), whole(s.queue.processors[c.first + i])
+            raw[i] = 1.0 if fits(s.machine, job, processors, c.now_s) else 0.0
     elif feature == IS_WAIT:
         raw[:rows] = 0.0
     elif UNTIL_FITS <= feature <= IDLE_UNTIL_FITS:

@@ -17,6 +17,25 @@ CAUSES = {ARRIVAL: "arrival", COMPLETION: "completion", WAKE_UP: "wake-up"}
 """Kinds of events after which a policy is asked."""
 
 
+class Attributes(NamedTuple):
+    """Further attributes of the waiting jobs, columns of shape (q,); NaN if unknown."""
+
+    requested_memory_kb: Floats
+    """Requested memory per processor. [kB]"""
+    group: Floats
+    executable: Floats
+    queue: Floats
+    partition: Floats
+    nodes: Floats
+    """Requested nodes, NaN for any number."""
+    gpus: Floats
+    exclusive: Floats
+    memory_volume_mb: Floats
+    """Data that each processor moves from and to memory. [MB]"""
+    requested_energy_j: Floats
+    """Energy that the user expects each processor to use. [J]"""
+
+
 class Queue(NamedTuple):
     """The waiting jobs, as passed to a priority rule: columns of equal length, in order of submission."""
 
@@ -38,6 +57,7 @@ class Queue(NamedTuple):
     """Power while running, 0 if unknown. [W]"""
     user: Floats
     """User number, -1 if unknown."""
+    attributes: Attributes
 
 
 class Running(NamedTuple):
@@ -76,15 +96,6 @@ class Supply(NamedTuple):
     """Length of a slot, 0 without a site. [s]"""
 
 
-class Attributes(NamedTuple):
-    """Further attributes of the waiting jobs, columns of shape (q,); NaN if unknown."""
-
-    requested_memory_kb: Floats
-    """Requested memory per processor. [kB]"""
-    group: Floats
-    executable: Floats
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class View:
     """What a policy knows at a decision. All times are on the scenario's clock."""
@@ -94,7 +105,6 @@ class View:
     """Job numbers of the waiting jobs, in order of submission, shape (q,)."""
     queue: Queue
     """Columns of the waiting jobs, each of shape (q,)."""
-    attributes: Attributes
     running: Running
     nodes: Nodes
     supply: Supply
@@ -107,6 +117,11 @@ class View:
     cause: str
     """Kind of the last event: ``arrival``, ``completion`` or ``wake-up``; ``decision`` if none followed the last
     decision."""
+
+    @property
+    def attributes(self) -> Attributes:
+        """Further attributes of the waiting jobs."""
+        return self.queue.attributes
 
 
 @dataclass(frozen=True, slots=True)

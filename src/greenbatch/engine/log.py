@@ -14,6 +14,7 @@ import numpy as np
 
 from greenbatch.engine.codes import END, OK, PROMISE, START
 from greenbatch.engine.compile import compiled_small, entry
+from greenbatch.engine.machine.node_tables import Nodes
 from greenbatch.engine.records import Clock, Event, Floats, Ints, Table, table_of
 from greenbatch.engine.state import State
 
@@ -38,8 +39,8 @@ def is_full(log: Table[Event], clock: Clock) -> bool:
     return clock.logged + 3 * (clock.last - clock.first) + clock.running + 8 > log.shape[0]
 
 
-class Readings(NamedTuple):
-    """What is read from the log of n jobs."""
+class Columns(NamedTuple):
+    """What compiled code reads from the log of n jobs."""
 
     start_s: Floats
     """Start of each job, NaN if it has not started, shape (n,). [s]"""
@@ -55,13 +56,23 @@ class Readings(NamedTuple):
     """Instants of the profile, and jobs that started because the policy chose them."""
 
 
+class Readings(NamedTuple):
+    """What is read from the log, and from the machine's record of where jobs started."""
+
+    columns: Columns
+    placed: list[Any]
+    """Tables of `machine.node_tables.Placement`, empty on a pool."""
+
+
 def new_readings(jobs: int) -> Readings:
     """Readings of an empty log."""
     start_s, end_s, promised_s = (np.full(jobs, np.nan) for _ in range(3))
-    return Readings(start_s, end_s, promised_s, np.empty(2 * jobs), np.empty(2 * jobs), np.zeros(2, np.int64))
+    return Readings(
+        Columns(start_s, end_s, promised_s, np.empty(2 * jobs), np.empty(2 * jobs), np.zeros(2, np.int64)), []
+    )  # fmt: skip
 
 
-def read(log: Table[Event], rows: int, into: Readings) -> None:
+def read(log: Table[Event], rows: int, into: Columns) -> None:
     """Read the first rows of a log; rows of later calls follow them."""
     steps, chosen = into.counts[0], into.counts[1]
     for k in range(rows):
@@ -84,14 +95,18 @@ def read(log: Table[Event], rows: int, into: Readings) -> None:
 
 @cache
 def _compiled_read() -> Any:
-    example = table_of(Event, 1), np.int64(0), new_readings(1)
+    example = table_of(Event, 1), np.int64(0), new_readings(1).columns
     return entry("read-log", read, types.void(*(numba.typeof(each) for each in example)), told=False)
 
 
 def drain(state: State, into: Readings) -> None:
     """Read and empty the log of a state."""
-    _compiled_read()(state.log, int(state.clock.logged), into)
+    _compiled_read()(state.log, int(state.clock.logged), into.columns)
     state.clock.logged = 0
+    if isinstance(state.machine, Nodes):
+        placed: Any = state.machine.placed
+        into.placed.append(placed[: state.machine.counts.placed].copy())
+        state.machine.counts.placed = 0
 
 
 def drained(state: State, into: Readings) -> State:

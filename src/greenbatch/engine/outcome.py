@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from greenbatch.cluster import Cluster
+from greenbatch.cluster import Cluster, NodeCluster
 from greenbatch.energy import Site
 from greenbatch.engine.rules import Rules
 from greenbatch.workload import Workload
@@ -44,3 +46,26 @@ class Outcome:
     every job a reservation of its own, so it counts all jobs."""
     killed: int
     """Jobs killed at their requested time."""
+    placements: Placements | None = None
+    """The nodes of each job; None on a pool."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Placements:
+    """Where jobs ran: one row for each job and node, ordered by job, columns of shape (p,)."""
+
+    job: NDArray[np.int64]
+    """Row of the job in the workload."""
+    node: NDArray[np.int64]
+    """Number of the node in `NodeCluster.node_names`."""
+    processors: NDArray[np.int64]
+    gpus: NDArray[np.int64]
+
+
+def placements_of(recorded: Sequence[Any], cluster: Cluster) -> Placements | None:
+    """The placements that a log recorded; None for a pool."""
+    if not isinstance(cluster, NodeCluster):
+        return None
+    rows = np.concatenate(recorded)
+    rows = rows[np.argsort(rows["job"], kind="stable")]
+    return Placements(**{name: rows[name].astype(np.int64) for name in ("job", "node", "processors", "gpus")})

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -9,17 +10,19 @@ from typing import Any, NoReturn, Protocol
 
 import numpy as np
 
-from greenbatch.cluster import Cluster
+from greenbatch.cluster import Cluster, NodeCluster
 from greenbatch.cluster.machines import MOST_PROCESSORS
 from greenbatch.energy import Site
 from greenbatch.engine import codes
 from greenbatch.engine.decide import Ranking
-from greenbatch.engine.interface import Policy, Queue
+from greenbatch.engine.interface import Attributes, Policy, Queue
 from greenbatch.engine.log import Readings
-from greenbatch.engine.outcome import Outcome
+from greenbatch.engine.machine.node_tables import Nodes
+from greenbatch.engine.machine.placement import PLACEMENTS, arrange, span
+from greenbatch.engine.outcome import Outcome, placements_of
 from greenbatch.engine.rules import Rules
 from greenbatch.engine.settings import SETTINGS
-from greenbatch.engine.state import State, new_state
+from greenbatch.engine.state import State, attributes_of, new_state
 from greenbatch.engine.step import PATIENCE
 from greenbatch.errors import GreenbatchError, InputError, SupplyExhausted, did_you_mean
 from greenbatch.workload import Workload
@@ -30,6 +33,8 @@ BACKFILLS: dict[str, int] = {
     "easy-schedgym": codes.EASY_SCHEDGYM,
     "easy-green-order": codes.EASY_GREEN_ORDER,
     "green": codes.GREEN,
+    "first-fit": codes.FIRST_FIT,
+    "easy-irmasim": codes.EASY_IRMASIM,
 }
 """Backfilling around a blocked job, by name; see `engine.backfill`."""
 
@@ -43,6 +48,10 @@ BACKFILL_MEANINGS: dict[str, str] = {
     "easy-green-order": "``easy-schedgym`` with candidates in the order of GAS-MARL Eq. 15 (text after Table 3).",
     "green": "GAS-MARL Algorithm 2: as ``easy-green-order``, but a candidate's estimated extra brown energy must be "
     "below a threshold (sigma = 50 kJ).",
+    "first-fit": "List scheduling: every waiting job that fits starts, in the order of the policy; no reservation, so "
+    "wide jobs can starve.",
+    "easy-irmasim": "The variant of IRMaSim: while the first job waits, a later one may start on an empty node, or on "
+    "a node where it does not delay the first job beyond the earliest requested end that frees enough processors.",
 }
 """Description of each backfilling: what may start ahead of a job that does not fit, with its source."""
 
@@ -60,6 +69,8 @@ class Pass:
     derives from the window; None if ``begin`` only reads its size."""
     wakes_at_supply_changes: bool = False
     """Whether a decision is also due at every change of supply."""
+    on_nodes: bool = False
+    """Whether it can place jobs on nodes; otherwise the machine must be a pool."""
     ahead_s: float = 0.0
     """How long after now the latest start that it considers may be, for the size of the forecast. [s]"""
 
@@ -70,6 +81,11 @@ class Program:
 
     name: str
     backfill: str = "none"
+    placement: str = "first"
+    """Which nodes a job takes, see `machine.placement.PLACEMENTS`; a pool has none to choose from."""
+    placement_seed: int = 0
+    spans: bool = False
+    """Every job takes processors of any nodes, whatever it asks for."""
     decider: Pass | None = None
     """Decides instead of a priority rule, whose scores it may use."""
     score: Callable[[Queue], Any] | None = None
@@ -87,6 +103,9 @@ class Program:
         if self.backfill not in BACKFILLS:
             fix = "known: " + ", ".join(BACKFILLS)
             raise InputError(f"no backfill is called {self.backfill!r}", field=self.name, fix=fix)
+        if self.placement not in PLACEMENTS:
+            fix = did_you_mean(self.placement, PLACEMENTS, otherwise="known: " + ", ".join(PLACEMENTS))
+            raise InputError(f"no placement is called {self.placement!r}", field=self.name, fix=fix)
         for setting, value in (self.settings or {}).items():
             if setting not in SETTINGS:
                 fix = did_you_mean(setting, SETTINGS, then="known: " + ", ".join(SETTINGS))
@@ -106,6 +125,12 @@ class Scheduler(Protocol):
         ...
 
 
+def uses_attributes(rule: Callable[..., Any]) -> bool:
+    """Whether a rule's code names an attribute of jobs; if in doubt, it may."""
+    code = getattr(inspect.unwrap(getattr(rule, "py_func", rule)), "__code__", None)
+    return code is None or "attributes" in code.co_names
+
+
 def queue_now(state: State) -> Queue:
     """Copies of the waiting jobs of a simulation."""
     c, totals = state.clock, state.machine.totals
@@ -113,15 +138,17 @@ def queue_now(state: State) -> Queue:
     return Queue(
         float(c.now_s), float(totals.free), float(totals.processors), jobs["submit_s"], c.now_s - jobs["submit_s"],
         jobs["requested_s"], jobs["processors"].astype(np.float64), jobs["power_w"], jobs["user"].astype(np.float64),
+        Attributes(*np.ascontiguousarray(state.attributes[state.queue.job[c.first : c.last]].T)),
     )  # fmt: skip
 
 
-def queue_of(workload: Workload, cluster: Cluster) -> Queue:
+def queue_of(workload: Workload, cluster: Cluster, *, attributes: bool) -> Queue:
     """All jobs of a workload as if waiting at time 0, for rules with fixed scores; copies, because rules may write."""
     return Queue(
         0.0, float(cluster.processors), float(cluster.processors), workload.submit_s.copy(), -workload.submit_s,
         workload.requested_time_s.copy(), workload.processors.astype(np.float64),
         np.where(np.isnan(workload.power_w), 0.0, workload.power_w), workload.user.astype(np.float64),
+        Attributes(*(attributes_of(workload).T.copy() if attributes else np.zeros((len(Attributes._fields), 0)))),
     )  # fmt: skip
 
 
@@ -145,7 +172,8 @@ def prepare(
     if green and site is None:
         raise InputError(f"{program.name} needs a power supply", field="site", fix="use a scenario with a site")
     powered = green or site is not None or program.backfill == "easy-green-order"
-    if powered and np.isnan(workload.power_w).any():
+    modelled = isinstance(cluster, NodeCluster) and cluster.knows_power
+    if powered and not modelled and np.isnan(workload.power_w).any():
         job = workload.job_id[np.isnan(workload.power_w)][0]
         raise InputError(f"job {job} has no power", field="power_w", fix="set workload.power in the scenario")
     if cluster.processors > MOST_PROCESSORS:
@@ -153,7 +181,8 @@ def prepare(
         raise InputError(f"{cluster.processors} are too many to simulate", field="cluster.processors", fix=fix)
     settings, score = rule_settings(program), None
     if program.score is not None and program.fixed:
-        score = scores_of(program, queue_of(workload, cluster), float(workload.submit_s.min()))
+        uses = uses_attributes(program.score)
+        score = scores_of(program, queue_of(workload, cluster, attributes=uses), float(workload.submit_s.min()))
         order = np.argsort(workload.submit_s, kind="stable")
         submit_s, by_arrival = workload.submit_s[order], score[order]
         twins = submit_s[1:] == submit_s[:-1]  # a sticky queue can have them in a different order
@@ -162,9 +191,11 @@ def prepare(
     ahead_s = 0.0 if program.decider is None else program.decider.ahead_s
     if site is not None:
         check_slots(float(workload.requested_time_s.max()) + ahead_s, site.step_s, field="site.step_s")
+    observed = observed or bool(settings["uses_attributes"])
     state = new_state(workload, cluster, site, rules, settings, ahead_s, observed=observed)
     if score is not None:
         state.jobs["score"] = score
+    arrange_nodes(state, cluster, program)
     return state
 
 
@@ -179,6 +210,24 @@ def check_slots(longest_s: float, step_s: float, *, field: str) -> None:
         raise InputError(problem, field=field, fix=f"give steps > 0, at most {MOST_SLOTS:,} of them in that time")
 
 
+def arrange_nodes(state: State, cluster: Cluster, program: Program) -> None:
+    """Set the placement of a program on the nodes of a state, if it has any.
+
+    Raises:
+        InputError: the program needs a pool.
+    """
+    if not isinstance(cluster, NodeCluster) or not isinstance(state.machine, Nodes):
+        return
+    if program.decider is not None and not program.decider.on_nodes:
+        problem, fix = "cannot place jobs on nodes yet", "use a priority rule, or a cluster without [[cluster.groups]]"
+        raise InputError(problem, field=program.name, fix=fix)
+    keeps_list = program.backfill == "easy-irmasim"
+    arrange(state.machine, cluster.node_names, program.placement, program.placement_seed, keeps_list=keeps_list)
+    if program.spans:
+        span(state.machine)
+    state.machine.counts.kill = state.rules.kill
+
+
 def rule_settings(program: Program) -> dict[str, float]:
     """Fields of `RuleSet` that a program sets."""
     wakes = program.decider is not None and program.decider.wakes_at_supply_changes
@@ -187,6 +236,7 @@ def rule_settings(program: Program) -> dict[str, float]:
         "wake_at_supply": program.backfill == "green" or wakes,
         "backfill": BACKFILLS[program.backfill],
         "ranking": ranking,
+        "uses_attributes": ranking == codes.BY_RULE and program.score is not None and uses_attributes(program.score),
         "threshold_j": SETTINGS["threshold_j"].default,
         **(program.settings or {}),
     }
@@ -288,11 +338,17 @@ def outcome_of(
     state: State, readings: Readings, name: str, workload: Workload, cluster: Cluster, site: Site | None, rules: Rules
 ) -> Outcome:
     """The outcome of a finished simulation."""
-    steps, chosen = (int(each) for each in readings.counts)
+    read = readings.columns
+    steps, chosen = (int(each) for each in read.counts)
     return Outcome(
         scheduler=name, workload=workload, cluster=cluster, site=site, rules=rules,
-        start_s=readings.start_s, end_s=readings.end_s, promised_start_s=readings.promised_s,
-        profile_time_s=readings.profile_time_s[:steps], profile_load_w=readings.profile_load_w[:steps],
-        decisions=chosen,
-        killed=int(np.count_nonzero(state.jobs["run_s"] < workload.run_time_s / cluster.speed)),
+        start_s=read.start_s, end_s=read.end_s, promised_start_s=read.promised_s,
+        profile_time_s=read.profile_time_s[:steps], profile_load_w=read.profile_load_w[:steps],
+        decisions=chosen, killed=_killed(state, workload, cluster), placements=placements_of(readings.placed, cluster),
     )  # fmt: skip
+
+
+def _killed(state: State, workload: Workload, cluster: Cluster) -> int:
+    if isinstance(state.machine, Nodes):
+        return int(state.machine.counts.killed)
+    return int(np.count_nonzero(state.jobs["run_s"] < workload.run_time_s / cluster.speed))

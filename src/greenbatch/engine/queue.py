@@ -1,10 +1,11 @@
-"""The waiting queue: its order, and candidates sorted by a key."""
+"""The waiting queue and its order."""
 
 from __future__ import annotations
 
 import numpy as np
 
 from greenbatch.engine.compile import compiled, compiled_small
+from greenbatch.engine.ranked import sort_ranked
 from greenbatch.engine.records import Clock, Floats, Int32s, Job, Ranked, Table
 from greenbatch.engine.running import is_far
 from greenbatch.engine.state import Waiting
@@ -74,27 +75,6 @@ def position_of(queue: Waiting, clock: Clock, job: int) -> int:
         if queue.job[i] == job:
             return i
     return -1
-
-
-@compiled
-def sort_ranked(ranked: Table[Ranked], count: int) -> None:
-    """Sort the first candidates by key, stably: a merge sort; the table's second half is scratch."""
-    half = ranked.shape[0] // 2
-    width = 1
-    while width < count:
-        for left in range(0, count, 2 * width):
-            middle, right = min(left + width, count), min(left + 2 * width, count)
-            a, b = left, middle
-            for k in range(left, right):
-                if a < middle and (b >= right or ranked[a].key <= ranked[b].key):
-                    ranked[half + k] = ranked[a]
-                    a += 1
-                else:
-                    ranked[half + k] = ranked[b]
-                    b += 1
-        for k in range(count):
-            ranked[k] = ranked[half + k]
-        width *= 2
 
 
 @compiled

@@ -204,13 +204,18 @@ class RuleSet:
 
     sticky: int
     per_instant: int
+    """1: decisions are due after all events of an instant; 2: after all events of one kind at an instant."""
     completion_first: int
+    kill: int
+    """1 if jobs are killed at their requested time."""
     tick_s: float
     wake_at_supply: int
     """1 if a decision is also due at every change of supply."""
     accrue: int
     """1 if energy is added up during the run."""
     backfill: int
+    uses_attributes: int
+    """1 if the rule uses attributes of jobs, see `interface.Attributes`."""
     ranking: int
     twins: int
     """1 if any two jobs are submitted at the same instant."""

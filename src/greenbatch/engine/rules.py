@@ -9,7 +9,7 @@ from greenbatch.engine.settings import SETTINGS
 from greenbatch.errors import InputError, did_you_mean
 
 Commitment = Literal["sticky", "reconsider"]
-EventRule = Literal["per_event", "per_instant"]
+EventRule = Literal["per_event", "per_instant", "per_kind"]
 Overrun = Literal["kill", "extend"]
 Ties = Literal["arrival_first", "completion_first"]
 
@@ -22,7 +22,8 @@ class Rules:
     """``sticky``: a job that was chosen stays at the head of the queue until it starts (SchedGym, GAS-MARL);
     ``reconsider``: the queue is ranked again at every event."""
     event_rule: EventRule = "per_event"
-    """``per_event``: a scheduling pass after each event; ``per_instant``: after all events of the same instant."""
+    """``per_event``: a scheduling pass after each event; ``per_instant``: after all events of the same instant;
+    ``per_kind``: after all submissions of an instant, and again after all completions (IRMaSim)."""
     ties: Ties = "arrival_first"
     """Which event comes first if a job arrives at the instant at which another ends."""
     overrun: Overrun = "kill"

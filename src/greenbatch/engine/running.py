@@ -38,13 +38,15 @@ def _room_by_end(table: Table[Any], first: int, last: int, end_s: float) -> int:
 
 
 @compiled_small
-def add_running(ending: Table[Ending], expected: Table[Expected], clock: Clock, new: Job, number: int) -> None:
-    """Add a job that starts now; jobs with equal ends are kept in order of starting."""
+def add_running(
+    ending: Table[Ending], expected: Table[Expected], clock: Clock, new: Job, number: int, run_s: float
+) -> None:  # fmt: skip
+    """Add a job that starts now and is to run for some time; jobs with equal ends are kept in order of starting."""
     if _rewind(ending, clock.ending_first, clock.running):
         clock.ending_first = 0
     if _rewind(expected, clock.expected_first, clock.running):
         clock.expected_first = 0
-    end_s, requested_end_s = clock.now_s + new.run_s, clock.now_s + new.requested_s
+    end_s, requested_end_s = clock.now_s + run_s, clock.now_s + new.requested_s
     at = _room_by_end(ending, clock.ending_first, clock.ending_first + clock.running, end_s)
     first = ending[at]
     first.end_s = end_s

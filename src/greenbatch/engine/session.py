@@ -11,7 +11,7 @@ from greenbatch.energy import Site
 from greenbatch.engine.answers import action_of
 from greenbatch.engine.codes import BY_SCORE, LOG_FULL
 from greenbatch.engine.entry_points import step, with_decider
-from greenbatch.engine.interface import CAUSES, Attributes, Decision, Nodes, Policy, Running, Supply, View, Wait
+from greenbatch.engine.interface import CAUSES, Decision, Nodes, Policy, Running, Supply, View, Wait
 from greenbatch.engine.log import Readings, drain, drained, new_readings
 from greenbatch.engine.outcome import Outcome
 from greenbatch.engine.program import Program, check, outcome_of, patience, prepare, queue_now, scores_of, waits_forever
@@ -115,7 +115,7 @@ def view_of(state: State, job_id: Any, supply: Supply) -> View:
     waiting = state.queue.job[c.first : c.last]
     return View(
         now_s=float(c.now_s), job_id=job_id[waiting], queue=queue_now(state),
-        attributes=Attributes(*np.ascontiguousarray(state.attributes[waiting].T)), running=Running(
+        running=Running(
             job_id[running["job"]], running["start_s"].copy(), running["end_s"].copy(),
             running["processors"].astype(np.int64), running["power_w"].copy(),
             state.jobs["user"][running["job"]].astype(np.int64),

@@ -22,12 +22,16 @@ class Parameter:
     unit: str = ""
     whole: bool = False
     """Only whole numbers are allowed."""
+    choices: tuple[str, ...] = ()
+    """Words that stand for 0, 1, …, if the parameter is a word."""
     zero: bool = False
     """0 is also allowed, although it is below the lowest value: it means "none"."""
 
     @property
     def span(self) -> str:
         """The range in words, e.g. ``0 for none, or 1 to 604800 s``."""
+        if self.choices:
+            return " or ".join(self.choices)
         low, high = plain(self.lowest), plain(self.highest)
         if self.whole:
             return f"{low} or {high}" if self.highest == self.lowest + 1 else f"a whole number from {low} to {high}"
@@ -57,6 +61,13 @@ def plain(value: float) -> str:
 
 def _flag(meaning: str) -> Parameter:
     return Parameter(default=0.0, lowest=0.0, highest=1.0, whole=True, meaning=meaning)
+
+
+def word(meaning: str, *choices: str) -> Parameter:
+    """A parameter that is one of several words, the first by default."""
+    return Parameter(
+        default=0.0, lowest=0.0, highest=len(choices) - 1.0, whole=True, meaning=meaning, choices=choices
+    )  # fmt: skip
 
 
 SEED = Parameter(default=0.0, lowest=0.0, highest=1e15, whole=True, meaning="seed of the random numbers")

@@ -58,7 +58,7 @@ def rebuilt(part: Any, change: Callable[[Any], Any]) -> Any:
 
 def fork(part: Any) -> Any:
     """An independent copy of a state, of a decider or of a part of one: both continue without affecting each other."""
-    return rebuilt(part, lambda each: each.copy() if isinstance(each, np.ndarray | np.record) else each)
+    return rebuilt(part, lambda each: each.copy() if isinstance(each, np.ndarray | np.record | list) else each)
 
 
 def new_batch(one: State, count: int, users: int, terms: int) -> Batch:

@@ -6,13 +6,14 @@ states (`engine.stacked`); nothing here is global.
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, get_args
 
 import numpy as np
 
-from greenbatch.cluster import Cluster
+from greenbatch.cluster import Cluster, NodeCluster
 from greenbatch.energy import Site
-from greenbatch.engine.machine import pool  # noqa: F401  (registers the default machine)
+from greenbatch.engine.interface import Attributes
+from greenbatch.engine.machine import easy_irmasim, nodes, pool, rates  # noqa: F401  (registers the machines)
 from greenbatch.engine.machine.protocol import Machine, machine_of
 from greenbatch.engine.power import supplied  # noqa: F401  (registers the default supply)
 from greenbatch.engine.power.protocol import Power, power_of
@@ -33,11 +34,11 @@ from greenbatch.engine.records import (
     Table,
     table_of,
 )
-from greenbatch.engine.rules import Rules
+from greenbatch.engine.rules import EventRule, Rules
 from greenbatch.workload import Workload
 
-ATTRIBUTES = ("requested_memory_kb", "group", "executable")
-"""Columns of `Jobs.attributes`."""
+ATTRIBUTES = Attributes._fields
+"""Columns of `State.attributes`."""
 LOG_ROWS = 65_536
 """Largest number of rows of the log of one simulation, which is read whenever it is full."""
 
@@ -69,7 +70,7 @@ class Scratch(NamedTuple):
     ranked: Table[Ranked]
     """Candidates in a pass, shape (2n,)."""
     columns: Floats
-    """Numeric columns over the queue, such as those of `interface.Queue`, shape (6, n)."""
+    """Numeric columns over the queue, such as those of `interface.Queue`, shape (6 + a, n)."""
     pieces: Floats
     """Empty output for `power.protocol.flow` during a run, which counts energy but lists no pieces; shape (0, 5)."""
 
@@ -82,7 +83,7 @@ class State(NamedTuple):
     arrivals: Ints
     """Rows of ``jobs`` in order of submission (ties by row), shape (n,)."""
     attributes: Floats
-    """`ATTRIBUTES` of each job, for observations of learned policies; NaN if unknown, shape (n, 3)."""
+    """`ATTRIBUTES` of each job, for rules and learned policies that use them; NaN if unknown, shape (n, a)."""
     queue: Waiting
     ending: Table[Ending]
     """Running jobs by actual end, shape (n,)."""
@@ -101,6 +102,11 @@ class State(NamedTuple):
 def _known(column: Any) -> Floats:
     """The column of an attribute with NaN for missing values, which are -1 in columns of integers."""
     return np.where(column < 0, np.nan, column.astype(np.float64))
+
+
+def attributes_of(workload: Workload) -> Floats:
+    """`ATTRIBUTES` of each job, NaN if unknown, shape (n, a)."""
+    return np.column_stack([_known(getattr(workload, name)) for name in ATTRIBUTES])
 
 
 def allocate(jobs: int, segments: int, machine: Machine, power: Power, log_rows: int) -> State:
@@ -132,7 +138,7 @@ def allocate(jobs: int, segments: int, machine: Machine, power: Power, log_rows:
             surplus=table_of(Surplus, segments),
             timeline=table_of(Capacity, 3 * jobs + 4),
             ranked=table_of(Ranked, 2 * jobs),
-            columns=np.zeros((6, jobs)),
+            columns=np.zeros((6 + len(ATTRIBUTES), jobs)),
             pieces=np.zeros((0, 5)),
         ),
     )
@@ -151,20 +157,19 @@ def new_state(
         rules: how the batch system reacts.
         settings: fields of `RuleSet` that the scheduler sets.
         ahead_s: how long after now the latest start considered may be. [s]
-        observed: fill in the attributes, which only observations read.
+        observed: fill in the attributes, which few policies read.
     """
     n, requested_s = len(workload), workload.requested_time_s
     breaks = n + (0 if site is None else int((float(requested_s.max()) + ahead_s) / site.step_s)) + 4
-    state = allocate(n, breaks, machine_of(cluster), power_of(site), min(LOG_ROWS, log_rows(n)))
+    state = allocate(n, breaks, machine_of(cluster, workload), power_of(site), min(LOG_ROWS, log_rows(n)))
     jobs: Any = state.jobs
     jobs["submit_s"], jobs["requested_s"], jobs["processors"] = workload.submit_s, requested_s, workload.processors
-    run_s = workload.run_time_s / cluster.speed
-    jobs["run_s"] = np.minimum(run_s, requested_s) if rules.overrun == "kill" else run_s
+    jobs["run_s"] = work_s(workload, cluster, rules)
     jobs["power_w"] = np.where(np.isnan(workload.power_w), 0.0, workload.power_w)
     jobs["user"] = workload.user
     jobs["promised_s"] = jobs["planned_s"] = np.nan
     if observed:
-        state.attributes[:] = np.column_stack([_known(getattr(workload, name)) for name in ATTRIBUTES])
+        state.attributes[:] = attributes_of(workload)
     set_rules(state, rules, settings)
     state.arrivals[:] = np.argsort(workload.submit_s, kind="stable")
     in_order_s = workload.submit_s[state.arrivals]
@@ -173,11 +178,20 @@ def new_state(
     return state
 
 
+def work_s(workload: Workload, cluster: Cluster, rules: Rules) -> Floats:
+    """Run time of each job on a pool, at most its request if overruns are killed; on nodes, that at speed 1. [s]"""
+    if isinstance(cluster, NodeCluster):
+        return workload.run_time_s
+    run_s = workload.run_time_s / cluster.speed
+    return np.minimum(run_s, workload.requested_time_s) if rules.overrun == "kill" else run_s
+
+
 def set_rules(state: State, rules: Rules, settings: dict[str, float]) -> None:
     """Write the options of the batch system and what the scheduler changes of them, and reset the clock's decisions."""
     fixed, clock = state.rules, state.clock
-    fixed.sticky, fixed.per_instant = rules.commitment == "sticky", rules.event_rule == "per_instant"
+    fixed.sticky, fixed.per_instant = rules.commitment == "sticky", get_args(EventRule).index(rules.event_rule)
     fixed.completion_first, fixed.tick_s = rules.ties == "completion_first", rules.tick_s
+    fixed.kill = rules.overrun == "kill"
     for name, value in settings.items():
         setattr(fixed, name, value)
     clock.head = clock.committed = -1

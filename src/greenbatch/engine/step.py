@@ -19,7 +19,9 @@ from greenbatch.engine.codes import (
     DELAY_RELEASES,
     EASY,
     EASY_GREEN_ORDER,
+    EASY_IRMASIM,
     EASY_SCHEDGYM,
+    FIRST_FIT,
     GREEN,
     LOG_FULL,
     NO_DELAY,
@@ -32,10 +34,10 @@ from greenbatch.engine.codes import (
     WAIT,
     WAKE_UP,
 )
-from greenbatch.engine.compile import compiled_small, whole
+from greenbatch.engine.compile import compiled, compiled_small, whole
 from greenbatch.engine.events import next_instant, next_wake_s, start
 from greenbatch.engine.log import is_full, note
-from greenbatch.engine.machine.protocol import fits
+from greenbatch.engine.machine.protocol import competes, fits, hold_back, is_held_back, is_recorded, let_go
 from greenbatch.engine.queue import position_of, sort_twins
 from greenbatch.engine.records import Clock, Expected, Table
 from greenbatch.engine.settings import A_YEAR_S
@@ -78,7 +80,7 @@ def advance(s: State) -> bool:
     """Carry out events until a decision is due; False once all jobs have ended, or if the status says why not."""
     c = s.clock
     while c.status == OK:
-        if is_full(s.log, c):
+        if is_full(s.log, c) or not is_recorded(s.machine):
             c.status = LOG_FULL
         elif is_due(s):
             return bool(c.status == OK)
@@ -106,13 +108,30 @@ def happen(s: State) -> bool:
     _count_idle(s)
     if c.committed < 0:
         overdue = c.running > 0 and s.expected[c.expected_first].end_s < c.now_s  # the reservation may have changed
-        if c.event == ARRIVAL and c.settled and not overdue and s.queue.score[c.last - 1] >= c.head_score:
-            if s.rules.backfill != NONE and fits(s.machine, whole(s.queue.processors[c.last - 1]), c.now_s):
+        arrival = (
+            c.event == ARRIVAL and c.settled and competes(s.machine, whole(s.queue.job[c.last - 1]), whole(c.head))
+        )
+        if arrival and not overdue and s.queue.score[c.last - 1] >= c.head_score:
+            if s.rules.backfill != NONE and _fits_at(s, c.last - 1):
                 reserve(s, c.head)
-                backfill_arrival(s)
+                backfill_arrival(s, whole(c.head))
         else:
             c.blocked, c.settled, c.wake_s = 0, 0, np.inf
+            let_go(s.machine, s.queue.job, c)
     return True
+
+
+@compiled
+def _are_all_held_back(s: State) -> bool:
+    i = s.clock.first
+    while i < s.clock.last and is_held_back(s.machine, whole(s.queue.job[i])):
+        i += 1
+    return bool(i == s.clock.last)
+
+
+@compiled_small
+def _fits_at(s: State, position: int) -> bool:
+    return bool(fits(s.machine, whole(s.queue.job[position]), whole(s.queue.processors[position]), s.clock.now_s))
 
 
 @compiled_small
@@ -139,8 +158,9 @@ def apply(s: State, action: Action) -> None:
         return
     job, processors = whole(s.queue.job[action.position]), whole(s.queue.processors[action.position])
     until_s = c.now_s if action.delay == NO_DELAY else delay_end_s(c, s.expected, action.delay, action.amount)
-    if until_s <= c.now_s and fits(s.machine, processors, c.now_s):
-        start(s, action.position, START)
+    if until_s <= c.now_s and fits(s.machine, job, processors, c.now_s):
+        start(s, action.position, START, False)
+        c.blocked = c.first < c.last and not s.rules.sticky and _are_all_held_back(s)
     elif s.rules.sticky:
         _commit(s, job, until_s, action.delay == DELAY_FOR)
     else:
@@ -182,21 +202,21 @@ def _pursue(s: State) -> bool:
         if c.event != WAKE_UP or c.now_s < c.until_s:
             return False
         c.held = 0
-    job = c.committed
-    if c.now_s >= c.until_s and fits(s.machine, whole(s.jobs[job].processors), c.now_s):
+    job = whole(c.committed)
+    if c.now_s >= c.until_s and fits(s.machine, job, whole(s.jobs[job].processors), c.now_s):
         if c.reserved and s.rules.twins and mode != NONE:  # the order that stable sorts of the queue give
             sort_twins(s.queue, c, s.jobs, True)
             if mode in (EASY_GREEN_ORDER, GREEN):
                 sort_twins(s.queue, c, s.jobs, False)
         c.committed = -1
-        start(s, position_of(s.queue, c, job), START)
+        start(s, position_of(s.queue, c, job), START, False)
         return True
     if not c.reserved or mode == EASY:
         reserve(s, job)
     if not c.reserved:
         c.shadow_s, c.reserved = max(c.shadow_s, c.until_s), 1
     if c.event == ARRIVAL and mode in (EASY_SCHEDGYM, EASY_GREEN_ORDER):
-        backfill_arrival(s)  # the reservation is unchanged, so no other job has become eligible
+        backfill_arrival(s, job)  # the reservation is unchanged, so no other job has become eligible
     elif mode != NONE:
         backfill(s, job)
     return False
@@ -205,11 +225,13 @@ def _pursue(s: State) -> bool:
 @compiled_small
 def _block(s: State, job: int, score: float, until_s: float) -> None:
     """Reconsider: backfill around this job now, decide again at the next event (or at the end of the delay)."""
-    c = s.clock
-    reserve(s, job)
-    c.shadow_s = max(c.shadow_s, until_s)
+    c, is_greedy = s.clock, s.rules.backfill in (FIRST_FIT, EASY_IRMASIM)
+    if not is_greedy:
+        reserve(s, job)
+        c.shadow_s = max(c.shadow_s, until_s)
     if s.rules.backfill != NONE:
         backfill(s, job)
-    c.head, c.head_score, c.blocked = job, score, 1
-    c.wake_s = until_s if until_s > c.now_s else np.inf
-    c.settled = s.rules.ranking != BY_RULE and s.rules.backfill != GREEN and until_s <= c.now_s
+    c.head, c.head_score = job, score
+    c.blocked = is_greedy or hold_back(s.machine, job) or _are_all_held_back(s)
+    c.wake_s = min(c.wake_s, until_s) if until_s > c.now_s else c.wake_s
+    c.settled = s.rules.ranking != BY_RULE and s.rules.backfill != GREEN and not is_greedy and until_s <= c.now_s

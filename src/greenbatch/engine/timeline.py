@@ -8,32 +8,19 @@ from __future__ import annotations
 import numpy as np
 
 from greenbatch.engine.codes import PROMISE
-from greenbatch.engine.compile import compiled, compiled_small
+from greenbatch.engine.compile import compiled, compiled_small, whole
 from greenbatch.engine.log import note
+from greenbatch.engine.machine.protocol import reserve_for
 from greenbatch.engine.records import Capacity, Table
 from greenbatch.engine.state import State
 
 
 @compiled_small
 def reserve(s: State, job: int) -> None:
-    """Compute the shadow time, at which a blocked job can start by requested ends, and the spare processors then.
-
-    A running job past its requested end is expected to end now.
-    """
-    c = s.clock
-    need, free = s.jobs[job].processors, s.machine.totals.free
-    i, stop = c.expected_first, c.expected_first + c.running
-    shadow_s = c.now_s
-    while i < stop and free < need:
-        free += s.expected[i].processors
-        shadow_s = max(c.now_s, s.expected[i].end_s)
-        i += 1
-    while i < stop and s.expected[i].end_s <= shadow_s:
-        free += s.expected[i].processors
-        i += 1
-    c.shadow_s, c.spare = shadow_s, free - need
+    """Compute when a blocked job can start by requested ends, and promise it that time if it is the first."""
+    reserve_for(s.machine, s.expected, s.clock, whole(job), whole(s.jobs[job].processors))
     if np.isnan(s.jobs[job].promised_s):
-        promise(s, job, shadow_s)
+        promise(s, job, s.clock.shadow_s)
 
 
 @compiled_small

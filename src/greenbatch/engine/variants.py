@@ -36,34 +36,37 @@ class Variant(Generic[P, T]):
         raise TypeError
 
 
-def variant(*, inlined: bool = True, allocates: bool = False) -> Callable[[Callable[P, T]], Variant[P, T]]:
+def variant(
+    *, inlined: bool = True, allocates: bool = False, default: bool = False
+) -> Callable[[Callable[P, T]], Variant[P, T]]:
     """Declare a function with one implementation per kind of part (decorator).
 
-    The function itself only gives the name, the parameters and the docstring. The first parameter selects.
+    The function itself gives the name, the parameters and the docstring. The first parameter selects.
 
     Args:
         inlined: compile the implementation into its callers; False if it is large.
         allocates: the implementation creates arrays.
+        default: the function itself is the implementation for kinds of parts that register none.
     """
 
     def declare(protocol: Callable[P, T]) -> Variant[P, T]:
         table: dict[type, Callable[..., T]] = {}
+        otherwise = protocol if default else None
         names = list(inspect.signature(protocol).parameters)
         shown = ", ".join(names)
 
         def chosen(part: Any, *others: Any) -> T:
-            try:
-                found = table[type(part)]
-            except KeyError:
+            found = table.get(type(part), otherwise)
+            if found is None:
                 kinds = ", ".join(each.__name__ for each in table)
                 problem = f"{protocol.__name__} is not defined for {type(part).__name__}, only for {kinds}"
-                raise TypeError(problem) from None
+                raise TypeError(problem)
             return found(part, *others)
 
-        scope: dict[str, Any] = {"chosen": chosen, "table": table}
+        scope: dict[str, Any] = {"chosen": chosen, "table": table, "otherwise": otherwise}
         exec(f"def {protocol.__name__}({shown}):\n    return chosen({shown})", scope)  # noqa: S102  (our own text)
         exec(  # noqa: S102
-            f"def typed({shown}):\n    return table.get(getattr({names[0]}, 'instance_class', None))", scope
+            f"def typed({shown}):\n    return table.get(getattr({names[0]}, 'instance_class', None), otherwise)", scope
         )
         function = scope[protocol.__name__]
         function.__doc__, function.__module__ = protocol.__doc__, protocol.__module__

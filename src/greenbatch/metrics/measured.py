@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from greenbatch.cluster import NodeCluster
 from greenbatch.engine.outcome import Outcome
 from greenbatch.errors import InputError
 from greenbatch.metrics.jobs import PER_JOB, Floats, Mask
@@ -88,8 +89,21 @@ class Measured:
 
     @property
     def has_power(self) -> bool:
-        """Whether the power of every job is known."""
-        return bool(len(self.jobs)) and bool(np.isfinite(self.outcome.workload.power_w).all())
+        """Whether the power of every job is known, from the trace or from its nodes."""
+        cluster = self.outcome.cluster
+        modelled = isinstance(cluster, NodeCluster) and cluster.knows_power
+        return bool(len(self.jobs)) and (modelled or bool(np.isfinite(self.outcome.workload.power_w).all()))
+
+    @cached_property
+    def energy_j(self) -> float:
+        """Energy of the cluster from the first start to the last end; NaN without job power, or without site on a pool.
+        [J]
+        """
+        if self.books is not None:
+            return self.books.load_j
+        if not (isinstance(self.outcome.cluster, NodeCluster) and self.has_power):
+            return np.nan
+        return float(np.diff(self.outcome.profile_time_s) @ self.outcome.profile_load_w[:-1])
 
     @cached_property
     def books(self) -> Books | None:

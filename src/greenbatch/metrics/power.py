@@ -9,6 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from greenbatch.metrics.jobs import run_s
+from greenbatch.metrics.machine import makespan_s
 from greenbatch.metrics.measured import Measured
 from greenbatch.metrics.registry import metric
 
@@ -18,7 +19,13 @@ JOULES_PER_KWH = 3.6e6
 @metric("energy", "kWh")
 def energy_kwh(run: Measured) -> float:
     """Energy used by the cluster, ``integral of P_C``. [kWh], >= 0. Source: GAS-MARL Eqs. 1 and 4 (denominator)."""
-    return np.nan if run.books is None else run.books.load_j / JOULES_PER_KWH
+    return run.energy_j / JOULES_PER_KWH
+
+
+@metric("energy-delay product", "J s")
+def edp_js(run: Measured) -> float:
+    """Energy x makespan. [J s], >= 0. Source: paper 004 (InEPS) section 3.3.3."""
+    return run.energy_j * makespan_s(run)
 
 
 @metric("renewable energy used", "kWh", "higher")

@@ -6,6 +6,7 @@ defined in a notebook cell.
 
 from __future__ import annotations
 
+import functools
 import inspect
 import re
 from collections.abc import Callable, Hashable
@@ -239,6 +240,11 @@ def _frozen_names(function: Any) -> tuple[Hashable, ...]:
     return tuple((name, frozen(value)) for name, value in {**names.globals, **names.nonlocals}.items())
 
 
+def compile_once(function: RuleFunction) -> RuleFunction | None:
+    """The machine code of a built-in rule, None if it cannot be compiled."""
+    return _compile(function, True, ())
+
+
 @cache
 def _compile(function: RuleFunction, built_in: bool, _: tuple[Hashable, ...]) -> RuleFunction | None:
     from greenbatch.engine.entry_points import compile_rule
@@ -257,6 +263,7 @@ def guard(function: Callable[..., Any], blamed: Callable[..., Any] | None = None
         blamed: the function whose file and line the errors name, if not this one.
     """
 
+    @functools.wraps(function)
     def call(*arguments: Any) -> Any:
         try:
             return function(*arguments)

@@ -96,3 +96,9 @@ def unicep_published(queue: Queue) -> Scores:
 def unicep_unbounded(queue: Queue) -> Scores:
     """UNICEP without the bound on serial jobs: -wait / (log2(processors) x requested time); serial jobs go first."""
     return -(queue.wait_s + 1e-15) / (np.log2(queue.processors + 1e-15) * queue.requested_time_s)
+
+
+@rule("longest", fixed=True)
+def longest(queue: Queue) -> Scores:
+    """Longest requested time first; ties by submission."""
+    return -queue.requested_time_s

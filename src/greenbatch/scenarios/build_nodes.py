@@ -29,7 +29,10 @@ def build_nodes(section: ClusterSection, origin: Origin) -> NodeCluster:
         with origin.blame("cluster", "groups", index):
             changed_cluster(read, [table])
     with origin.blame("cluster"):
-        return changed_cluster(read, tables, contention=section.contention, reference_gflops=section.reference_gflops)
+        changed = changed_cluster(
+            read, tables, contention=section.contention, reference_gflops=section.reference_gflops
+        )
+    return replace(changed, power_on=section.power_on or changed.power_on)
 
 
 def read_nodes(path: Path) -> NodeCluster:
@@ -64,9 +67,10 @@ def _described(section: ClusterSection | ClusterFile, origin: Origin, *place: st
         with origin.blame(*place, "groups", index):
             node_group(table)
     with origin.blame(*place):
-        return described_cluster(
+        described = described_cluster(
             tables, contention=section.contention or "none", reference_gflops=section.reference_gflops
         )
+    return replace(described, power_on=section.power_on or described.power_on)
 
 
 def _tables(section: ClusterSection | ClusterFile) -> list[dict[str, Any]]:

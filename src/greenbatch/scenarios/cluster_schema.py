@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, get_type_hints
 
 from pydantic import Field, SerializerFunctionWrapHandler, create_model, model_serializer, model_validator
 
-from greenbatch.cluster.machines import ContentionModel, MemoryContention, NodeGroup
+from greenbatch.cluster.machines import ContentionModel, MemoryContention, NodeGroup, PowerOn
 from greenbatch.cluster.node_lists import MOST_NODES
 from greenbatch.scenarios.section import Count, NotNegative, Positive, Section, Text, Texts
 
@@ -72,6 +72,8 @@ _OF_A_POOL = ("processors", "processors_per_machine", "idle_power_per_machine_w"
 class _Nodes(Section):
     contention: ContentionModel | None = None
     """How jobs on one node slow each other down: see ``cluster.NodeCluster``. By default as in the file, else not."""
+    power_on: PowerOn | None = None
+    """When nodes are switched on: see ``cluster.NodeCluster``. By default they always are."""
     reference_gflops: Positive | None = None
     """Peak of a processor of speed 1; by default that of the slowest nodes that state theirs. [Gflop/s]"""
 

@@ -20,7 +20,7 @@ from greenbatch.arguments import some_text
 from greenbatch.engine.interface import Policy
 from greenbatch.engine.program import Program
 from greenbatch.engine.program import Scheduler as Simulated
-from greenbatch.engine.settings import SETTINGS, Parameter
+from greenbatch.engine.settings import SEED, SETTINGS, Parameter
 from greenbatch.errors import InputError
 from greenbatch.policies import registry
 from greenbatch.policies.backfillings import BACKFILLINGS
@@ -47,20 +47,25 @@ def backfill_parameters(name: str) -> dict[str, Parameter]:
 
 @dataclass(frozen=True, slots=True)
 class Scheduler:
-    """A policy with its backfilling and parameters."""
+    """A policy with its backfilling, its placement and their parameters."""
 
     name: str
     entry: Entry
     parameters: dict[str, float]
     backfill: str
     settings: dict[str, float]
+    placement: str = ""
+    placement_seed: int = 0
 
     def program(self, workload: Workload) -> Program:
         """The engine's program for a window of jobs."""
         made = self.entry.plan(workload, **{**self.entry.defaults, **self.parameters})
-        made = replace(made, name=self.name, settings={**(made.settings or {}), **self.settings})
+        made = replace(
+            made, name=self.name, settings={**(made.settings or {}), **self.settings},
+            placement=self.placement or made.placement, placement_seed=self.placement_seed,
+        )  # fmt: skip
         if self.backfill != "conservative":
-            return replace(made, backfill=self.backfill)
+            return replace(made, backfill=self.backfill) if self.entry.backfills else made
         from greenbatch.policies.compiled.conservative import CONSERVATIVE
 
         if self.entry.maker is not None:
@@ -172,7 +177,7 @@ def _is_scheduler(decider: object) -> TypeGuard[Simulated]:
 
 
 def _named(spec: str) -> Scheduler | NetworkScheduler | PlannerScheduler:
-    policy, backfill = split_parts(spec.strip())
+    policy, backfill, placement = split_parts(spec.strip())
     policy_name, given = parse(policy, spec)
     backfill_name, settings = _backfilling(backfill, spec)
     if model := model_of(policy_name):
@@ -193,7 +198,18 @@ def _named(spec: str) -> Scheduler | NetworkScheduler | PlannerScheduler:
             f"{policy_name} considers every waiting job itself and does not support backfilling", field=spec,
             fix=f"write {policy_name} or {policy_name}+none",
         )  # fmt: skip
-    return Scheduler(f"{policy}+{backfill}", entry, parameters, backfill_name, settings)
+    where, seed = _placement(placement, spec)
+    name = "+".join(filter(None, (policy, backfill, placement)))
+    return Scheduler(name, entry, parameters, backfill_name, settings, where, seed)
+
+
+def _placement(text: str, spec: str) -> tuple[str, int]:
+    """Name and seed of a placement; empty if none is given, which leaves it to the policy."""
+    if not text:
+        return "", 0
+    name, given = parse(text, spec)
+    found = numbers(given, {"seed": SEED} if name == "random" else {}, name, spec)
+    return name, int(found.get("seed", 0))
 
 
 def input_files(deciders: Iterable[Decider]) -> dict[str, str]:

@@ -1,10 +1,11 @@
-"""The syntax of schedulers' names: ``policy+backfill``, each with parameters, ``name:key=value:key=value``."""
+"""The syntax of schedulers' names: ``policy+backfill+placement``, each with parameters, ``name:key=value``."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Mapping
 
+from greenbatch.engine.machine.placement import PLACEMENTS
 from greenbatch.engine.settings import Parameter
 from greenbatch.errors import InputError, did_you_mean
 from greenbatch.policies.backfillings import BACKFILLINGS
@@ -35,11 +36,19 @@ def model_of(text: str) -> re.Match[str] | None:
     return None if ".py:" in text else _MODEL.fullmatch(text.strip())
 
 
-def split_parts(spec: str) -> tuple[str, str]:
-    """Policy and backfilling, each with its parameters.
+def split_parts(spec: str) -> tuple[str, str, str]:
+    """Policy, backfilling and placement, each with its parameters; the placement is empty if none is given.
 
     In a model's name, only the last plus before a backfilling separates: folders may contain one too.
     """
+    placement, parts = "", _PLUS.split(spec)
+    if len(parts) > 2 and parts[-1].partition(":")[0] in PLACEMENTS:
+        placement = parts[-1]
+        spec = spec.removesuffix(f"+{placement}")
+    return *_two_parts(spec), placement
+
+
+def _two_parts(spec: str) -> tuple[str, str]:
     if not model_of(spec):
         parts = _PLUS.split(spec)
         return ("+".join(parts[:-1]), parts[-1]) if len(parts) > 1 else (parts[0], "none")
@@ -80,7 +89,8 @@ def numbers(given: Mapping[str, str], known: Mapping[str, Parameter], owner: str
             fix = "it takes " + ", ".join(known) if known else "it takes none"
             raise InputError(f"{owner} has no parameter {key!r}", field=f"scheduler {spec!r}", fix=fix)
         try:
-            found[key] = float(text)
+            choices = known[key].choices
+            found[key] = float(choices.index(text)) if choices else float(text)
         except ValueError:
             raise InputError(f"{key} is {text!r}", field=spec, fix=f"give {known[key].span}") from None
         known[key].check(key, found[key], field=spec)

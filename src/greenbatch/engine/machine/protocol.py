@@ -1,7 +1,8 @@
 """What the engine asks of a machine: a NamedTuple with the field ``totals``, and these functions.
 
 A new kind of machine is one file: its class, its implementations of the functions, and `machine_of` for the cluster
-that describes it.
+that describes it. `fits`, `take`, `give` and `next_change_s` have to be implemented; the others are defined for
+machines that count processors only.
 """
 
 from __future__ import annotations
@@ -9,8 +10,10 @@ from __future__ import annotations
 from functools import singledispatch
 from typing import Protocol
 
-from greenbatch.engine.records import MachineTotals
+from greenbatch.engine.compile import compiled_small
+from greenbatch.engine.records import Clock, Ending, Expected, Int32s, MachineTotals, Table
 from greenbatch.engine.variants import variant
+from greenbatch.workload import Workload
 
 
 class Machine(Protocol):
@@ -23,35 +26,54 @@ class Machine(Protocol):
 
 
 @singledispatch
-def machine_of(cluster: object) -> Machine:
+def machine_of(cluster: object, workload: Workload) -> Machine:
     """The idle machine that a cluster describes; register a function for a new class of clusters.
+
+    Args:
+        cluster: the cluster.
+        workload: the jobs that it will run; row k is job k of the state.
 
     Raises:
         TypeError: no machine is registered for it.
+        InputError: a job can never run on it.
     """
     raise TypeError(f"no machine is registered for {type(cluster).__name__}")
 
 
 @variant()
-def fits(machine: Machine, processors: int, now_s: float) -> bool:
-    """Whether a job that asks for some processors can start now."""
+def fits(machine: Machine, job: int, processors: int, now_s: float) -> bool:
+    """Whether a job, which asks for some processors, can start now."""
     raise TypeError
 
 
 @variant()
-def take(machine: Machine, processors: int, power_w: float) -> None:
-    """Occupy what a job takes; it must fit."""
+def take(machine: Machine, job: int, processors: int, power_w: float, now_s: float, outlives: bool) -> float:
+    """Occupy what a job takes; it must fit.
+
+    Args:
+        machine: the machine.
+        job: row of the job.
+        processors: its processors.
+        power_w: its power, 0 if unknown. [W]
+        now_s: the clock. [s]
+        outlives: the job may end after the head's reservation begins, so it may only take what the head leaves.
+
+    Returns:
+        Its rate: work done per second, relative to the speed at which its run time was measured.
+    """
     raise TypeError
 
 
 @variant()
-def give(machine: Machine, processors: int, power_w: float, is_last: bool) -> None:
+def give(machine: Machine, job: int, processors: int, power_w: float, now_s: float, is_last: bool) -> None:
     """Release what a job took.
 
     Args:
         machine: the machine.
-        processors: processors of the job.
+        job: row of the job.
+        processors: its processors.
         power_w: its power. [W]
+        now_s: the clock. [s]
         is_last: nothing runs any more.
     """
     raise TypeError
@@ -61,3 +83,121 @@ def give(machine: Machine, processors: int, power_w: float, is_last: bool) -> No
 def next_change_s(machine: Machine, now_s: float) -> float:
     """When waiting jobs may fit although nothing starts or ends, infinite if never. [s]"""
     raise TypeError
+
+
+@compiled_small
+def reserve_by_total(totals: MachineTotals, expected: Table[Expected], clock: Clock, processors: int) -> None:
+    """`reserve_for` if any free processors will do."""
+    need, free = processors, totals.free
+    i, stop = clock.expected_first, clock.expected_first + clock.running
+    shadow_s = clock.now_s
+    while i < stop and free < need:
+        free += expected[i].processors
+        shadow_s = max(clock.now_s, expected[i].end_s)
+        i += 1
+    while i < stop and expected[i].end_s <= shadow_s:
+        free += expected[i].processors
+        i += 1
+    clock.shadow_s, clock.spare = shadow_s, free - need
+
+
+@variant(default=True)
+def reserve_for(
+    machine: Machine, expected: Table[Expected], clock: Clock, job: int, processors: int
+) -> None:  # fmt: skip
+    """Compute when a blocked job can start by requested ends (``clock.shadow_s``), and what it leaves to others then.
+
+    ``clock.spare`` is the largest number of processors that a job which outlives that time may take. A running job
+    past its requested end is expected to end now.
+    """
+    reserve_by_total(machine.totals, expected, clock, processors)
+
+
+@variant(default=True)
+def fits_beside(machine: Machine, job: int, processors: int, spare: int) -> bool:
+    """Whether a job that fits now and outlives the reservation leaves enough to the head.
+
+    Args:
+        machine: the machine.
+        job: row of the job.
+        processors: its processors.
+        spare: processors that the head leaves.
+    """
+    return processors <= spare
+
+
+@variant(default=True)
+def competes(machine: Machine, job: int, head: int) -> bool:
+    """Whether two jobs could use the same processors; if not, neither can delay the other."""
+    return True
+
+
+@variant(default=True)
+def hold_back(machine: Machine, job: int) -> bool:
+    """Let no job that competes with a blocked one be chosen until the next event; whether that is every job."""
+    return True
+
+
+@variant(default=True)
+def is_held_back(machine: Machine, job: int) -> bool:
+    """Whether a job must not be chosen, because it competes with a blocked one."""
+    return False
+
+
+@variant(default=True)
+def let_go(machine: Machine, waiting: Int32s, clock: Clock) -> None:
+    """Undo `hold_back` after an event; the jobs that wait are rows ``clock.first`` to ``clock.last``."""
+    return
+
+
+@variant(default=True)
+def update_ends(machine: Machine, ending: Table[Ending], clock: Clock) -> None:
+    """Move the ends of running jobs whose rates have changed by the last start or end."""
+    return
+
+
+@variant(default=True)
+def node_beside(machine: Machine, expected: Table[Expected], clock: Clock, job: int, head: int, end_s: float) -> int:
+    """The node on which a job may start ahead of a blocked one in the manner of IRMaSim; -1 for none.
+
+    Args:
+        machine: the machine.
+        expected: running jobs by requested end.
+        clock: the clock.
+        job: row of the job.
+        head: row of the blocked one.
+        end_s: requested end of the job if it starts now. [s]
+    """
+    return -1
+
+
+@variant(default=True)
+def want(machine: Machine, node: int) -> None:
+    """Let the next job start on a node."""
+    return
+
+
+@variant(default=True)
+def foresee_ends(machine: Machine, ending: Table[Ending], clock: Clock, arrival_s: float) -> None:
+    """Compute the ends of running jobs before the next event, if they are not known; the next submission is given."""
+    return
+
+
+@variant(default=True)
+def pass_time(machine: Machine, ending: Table[Ending], clock: Clock, from_s: float, is_end: bool) -> None:
+    """Bring the running jobs up to date after the clock has moved.
+
+    Args:
+        machine: the machine.
+        ending: running jobs by actual end.
+        clock: the clock.
+        from_s: where the clock was before. [s]
+        is_end: a job ends now.
+    """
+    return
+
+
+@variant(default=True)
+def is_recorded(machine: Machine) -> bool:
+    """Whether there is room to record where the next jobs start."""
+    return True

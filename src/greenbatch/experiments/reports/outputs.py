@@ -7,6 +7,10 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+from numpy.typing import NDArray
+
+from greenbatch.cluster import NodeCluster
 from greenbatch.experiments.reports.result_folder import write_record
 from greenbatch.provenance import provenance
 from greenbatch.scenarios.sources import sources
@@ -22,7 +26,6 @@ REPORT = "report.html"
 
 def write_outcome(outcome: Outcome, scenario: Scenario, folder: Path) -> dict[str, float | int | None]:
     """Write the metrics, schedule and power profile of a run; return the metrics."""
-    import numpy as np
     import polars
 
     from greenbatch.engine.accounts import power_segments
@@ -44,16 +47,30 @@ def write_outcome(outcome: Outcome, scenario: Scenario, folder: Path) -> dict[st
             "start_s": _seconds(outcome.start_s),
             "end_s": _seconds(outcome.end_s),
             "processors": jobs.processors,
-            "node": np.zeros(len(jobs), dtype=np.int64),  # a pooled cluster is one big node
+            "node": nodes_of(outcome),
         }
     )
     schedule.write_csv(folder / "schedule.csv")
     power = polars.DataFrame(power_segments(outcome)._asdict())
-    unknown = [] if np.isfinite(jobs.power_w).all() else ["load_w", "renewable_used_w"]
+    unknown = [] if measure(outcome, cut).has_power else ["load_w", "renewable_used_w"]
     unknown += [] if outcome.site is not None else ["renewable_w", "renewable_used_w"]
     nothing = polars.lit(None, dtype=polars.Float64)
     power.with_columns(nothing.alias(name) for name in set(unknown)).write_parquet(folder / "power.parquet")
     return metrics
+
+
+def nodes_of(outcome: Outcome) -> list[str] | NDArray[np.int64]:
+    """The nodes of each job, ``name:processors`` separated by semicolons; 0 on a pool, which is one big node."""
+    placed = outcome.placements
+    if placed is None or not isinstance(outcome.cluster, NodeCluster):
+        return np.zeros(len(outcome.start_s), dtype=np.int64)
+    names = outcome.cluster.node_names
+    texts: list[list[str]] = [[] for _ in range(len(outcome.start_s))]
+    for job, node, processors in zip(
+        placed.job.tolist(), placed.node.tolist(), placed.processors.tolist(), strict=True
+    ):  # fmt: skip
+        texts[job].append(f"{names[node]}:{processors}")
+    return [";".join(each) for each in texts]
 
 
 def _seconds(values: object) -> object:

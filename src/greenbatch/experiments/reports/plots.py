@@ -197,7 +197,7 @@ def box_plots(frame: polars.DataFrame) -> list[Picture]:
 
 
 def lanes(outcome: Outcome, jobs: int = GANTT_JOBS) -> tuple[NDArray[np.int64], Floats]:
-    """Place the jobs of a pooled cluster on processors: each takes the lowest-numbered free ones at its start.
+    """Place jobs on processors: each takes the lowest-numbered free ones at its start, of its nodes if it has any.
 
     Only the first ``jobs`` starts are placed; later ones cannot affect them.
 
@@ -206,19 +206,39 @@ def lanes(outcome: Outcome, jobs: int = GANTT_JOBS) -> tuple[NDArray[np.int64], 
         processors, shape (blocks, 4). A job on non-contiguous processors has several blocks.
     """
     order = np.lexsort((np.arange(len(outcome.start_s)), outcome.start_s))[:jobs]
-    free = [(0, outcome.cluster.processors)]  # intervals, not processors: a machine may have millions
+    free, parts = _nodes_and_parts(outcome)
     ends = order[np.argsort(outcome.end_s[order], kind="stable")]
-    held: dict[int, list[tuple[int, int]]] = {}
+    held: dict[int, list[tuple[int, list[tuple[int, int]]]]] = {}
     rows, blocks, released = [], [], 0
     for job in order:
         while released < len(ends) and outcome.end_s[ends[released]] <= outcome.start_s[job]:
-            free = _merged(free + held.pop(int(ends[released])))
+            for node, taken in held.pop(int(ends[released])):
+                free[node] = _merged(free[node] + taken)
             released += 1
-        held[int(job)], free = _lowest(free, int(outcome.workload.processors[job]))
-        for first, count in held[int(job)]:
-            rows.append(job)
-            blocks.append((outcome.start_s[job], outcome.end_s[job], first, count))
+        held[int(job)] = []
+        for node, processors in parts[int(job)]:
+            taken, free[node] = _lowest(free[node], processors)
+            held[int(job)].append((node, taken))
+            for first, count in taken:
+                rows.append(job)
+                blocks.append((outcome.start_s[job], outcome.end_s[job], first, count))
     return np.array(rows, dtype=np.int64), np.array(blocks, dtype=np.float64).reshape(-1, 4)
+
+
+def _nodes_and_parts(outcome: Outcome) -> tuple[list[list[tuple[int, int]]], list[list[tuple[int, int]]]]:
+    """The free processors of each node, as intervals; and (node, processors) of each part of each job."""
+    placed = outcome.placements
+    if placed is None:
+        parts = [[(0, int(processors))] for processors in outcome.workload.processors]
+        return [[(0, outcome.cluster.processors)]], parts  # intervals, not processors: a machine may have millions
+    sizes = [g.processors for g in outcome.cluster.groups for _ in range(g.count)]
+    ends = np.cumsum(sizes)
+    several: list[list[tuple[int, int]]] = [[] for _ in range(len(outcome.start_s))]
+    for job, node, processors in zip(
+        placed.job.tolist(), placed.node.tolist(), placed.processors.tolist(), strict=True
+    ):  # fmt: skip
+        several[job].append((node, processors))
+    return [[(int(end) - size, size)] for end, size in zip(ends, sizes, strict=True)], several
 
 
 def _lowest(free: list[tuple[int, int]], wanted: int) -> tuple[list[tuple[int, int]], list[tuple[int, int]]]:
@@ -296,7 +316,9 @@ def _gantt(
             drawn = f"the {len(kept):,} largest of {len(blocks):,} blocks drawn, {share:.1%} of the processor time"
         if len(outcome.start_s) > GANTT_JOBS:
             drawn += f"; first {GANTT_JOBS:,} of {len(outcome.start_s):,} jobs"
-        caption = f"Jobs on the lowest-numbered free processors, colored by run time; {drawn}."
+        where = "lowest-numbered free processors"
+        where += "" if outcome.placements is None else " of their nodes, in the order of the cluster"
+        caption = f"Jobs on the {where}, colored by run time; {drawn}."
         alt = (
             f"Gantt chart of {name}: {len(outcome.start_s):,} jobs on {outcome.cluster.processors:,} processors, "
             f"the last ends {(float(outcome.end_s.max()) - first_s) / 86_400:.1f} days after the first submission."

@@ -13,7 +13,7 @@ import numpy as np
 
 from greenbatch.cluster import Cluster
 from greenbatch.engine.codes import BY_RULE
-from greenbatch.engine.compile import compiled
+from greenbatch.engine.compile import compiled, whole
 from greenbatch.engine.decide import Rule, decide, fill_scores
 from greenbatch.engine.machine.protocol import fits
 from greenbatch.engine.program import Pass
@@ -65,7 +65,7 @@ def start_due(s: State) -> float:
     c, i, next_s = s.clock, s.clock.first, np.inf
     while i < c.last:
         job = s.jobs[s.queue.job[i]]
-        if job.planned_s <= c.now_s and fits(s.machine, job.processors, c.now_s):
+        if job.planned_s <= c.now_s and fits(s.machine, whole(s.queue.job[i]), whole(job.processors), c.now_s):
             first = c.first
             apply(s, start_now(i))
             i += c.first - first  # 1 if the jobs before it have moved

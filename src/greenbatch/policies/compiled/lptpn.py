@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from greenbatch.cluster import Cluster
-from greenbatch.engine.compile import compiled
+from greenbatch.engine.compile import compiled, whole
 from greenbatch.engine.decide import decide
 from greenbatch.engine.forecast import is_below_threshold, project_surplus
 from greenbatch.engine.machine.protocol import fits
@@ -25,9 +25,9 @@ from greenbatch.workload import Workload
 
 
 @compiled
-def is_green(s: State, processors: int, requested_s: float, power_w: float, threshold_j: float) -> bool:
+def is_green(s: State, job: int, processors: int, requested_s: float, power_w: float, threshold_j: float) -> bool:
     """Whether a job fits now and its estimated extra brown energy is below a threshold."""
-    if not fits(s.machine, processors, s.clock.now_s):
+    if not fits(s.machine, job, processors, s.clock.now_s):
         return False
     project_surplus(s, s.clock.now_s, s.clock.now_s + requested_s)
     return bool(is_below_threshold(s.scratch.surplus, s.clock.segments, power_w, requested_s, threshold_j))
@@ -46,7 +46,7 @@ def start_green_jobs(decider: Lptpn, s: State) -> None:
     for k in range(rank_queue(s.queue, s.clock, s.scratch.ranked)):
         number = s.scratch.ranked[k].job
         job = s.jobs[number]
-        if is_green(s, job.processors, job.requested_s, job.power_w, decider.threshold_j):
+        if is_green(s, whole(number), whole(job.processors), job.requested_s, job.power_w, decider.threshold_j):
             apply(s, start_now(position_of(s.queue, s.clock, number)))
             started += 1
     if started == 0 and s.clock.running == 0:
@@ -64,10 +64,10 @@ class LptpnPublished(NamedTuple):
 
     threshold_j: float
     memory: Floats
-    """The mode, and what is kept of the last job considered, shape (4,)."""
+    """The mode, and what is kept of the last job considered, shape (5,)."""
 
 
-_MODE, _PROCESSORS, _REQUESTED_S, _POWER_W = range(4)
+_MODE, _PROCESSORS, _REQUESTED_S, _POWER_W, _JOB = range(5)
 _PASS, _WAITING, _AFTER_EMPTY_PASS = range(3)
 """Modes: consider all jobs; wait for the last one considered; do so unless nothing runs."""
 
@@ -75,7 +75,7 @@ _PASS, _WAITING, _AFTER_EMPTY_PASS = range(3)
 @compiled
 def _last_is_green(decider: LptpnPublished, s: State) -> bool:
     last = decider.memory
-    return is_green(s, int(last[_PROCESSORS]), last[_REQUESTED_S], last[_POWER_W], decider.threshold_j)
+    return is_green(s, int(last[_JOB]), int(last[_PROCESSORS]), last[_REQUESTED_S], last[_POWER_W], decider.threshold_j)
 
 
 @compiled
@@ -95,7 +95,7 @@ def start_as_published(decider: LptpnPublished, s: State) -> None:
         return
     if last[_MODE] != _PASS and c.running > 0 and not _last_is_green(decider, s):
         last[_MODE] = _WAITING
-        fitting = fits(s.machine, int(last[_PROCESSORS]), c.now_s)
+        fitting = fits(s.machine, int(last[_JOB]), int(last[_PROCESSORS]), c.now_s)
         apply(s, wait_until(c.now_s + 1.0 if fitting else np.inf))
         return
     last[_MODE] = _PASS
@@ -104,7 +104,8 @@ def start_as_published(decider: LptpnPublished, s: State) -> None:
         number = s.scratch.ranked[k].job
         job = s.jobs[number]
         last[_PROCESSORS], last[_REQUESTED_S], last[_POWER_W] = job.processors, job.requested_s, job.power_w
-        if is_green(s, job.processors, job.requested_s, job.power_w, decider.threshold_j):
+        last[_JOB] = number
+        if is_green(s, whole(number), whole(job.processors), job.requested_s, job.power_w, decider.threshold_j):
             apply(s, start_now(position_of(s.queue, s.clock, number)))
             started += 1
             k += 1  # the iteration skips the next one
@@ -128,6 +129,6 @@ def lptpn_published_pass(threshold_j: float) -> Pass:
     """LPTPN as implemented by its authors, with its threshold. [J]"""
 
     def begin(_: Workload, __: Cluster, ___: Rules) -> LptpnPublished:
-        return LptpnPublished(threshold_j, np.zeros(4))
+        return LptpnPublished(threshold_j, np.zeros(5))
 
     return Pass(name="lptpn-published", begin=begin)

@@ -19,6 +19,7 @@ from greenbatch.cluster import Cluster
 from greenbatch.cluster.priority import Priority, PriorityWeights
 from greenbatch.engine.compile import compiled, compiled_small, whole
 from greenbatch.engine.decide import decide
+from greenbatch.engine.machine.protocol import is_held_back
 from greenbatch.engine.program import Pass
 from greenbatch.engine.records import Floats, Ints
 from greenbatch.engine.rules import Rules
@@ -131,12 +132,15 @@ def _remember(decider: Multifactor, s: State) -> None:
 
 @compiled
 def _rank(decider: Multifactor, s: State) -> int:
-    """Write the scores of the waiting jobs, and return the queue position of the highest priority, first in a tie."""
+    """Write the scores of the waiting jobs; return the queue position of the highest priority, first in a tie.
+
+    A blocked job of partitions of its own holds back only jobs that compete with it.
+    """
     c, weights, memory = s.clock, decider.weights, decider.memory
     for i in range(c.first, c.last):
         _slot(decider, whole(s.jobs[s.queue.job[i]].user))  # all users count, also those who have used nothing
     total = s.machine.totals.processors
-    best = c.first
+    best = -1
     for i in range(c.first, c.last):
         number = s.queue.job[i]
         job = s.jobs[number]
@@ -154,7 +158,7 @@ def _rank(decider: Multifactor, s: State) -> int:
         if decider.tier.shape[0] > 0:
             priority += _TIER * decider.tier[number]
         s.queue.score[i] = -priority
-        if s.queue.score[i] < s.queue.score[best]:
+        if not is_held_back(s.machine, whole(number)) and (best < 0 or s.queue.score[i] < s.queue.score[best]):
             best = i
     return int(best)
 
@@ -181,7 +185,7 @@ def multifactor_pass(weights: PriorityWeights | None) -> Pass:
             np.zeros((min(cluster.processors, len(workload) or _MOST_RUNNING), 3)),
         )  # fmt: skip
 
-    return Pass(name="slurm-multifactor", begin=begin)
+    return Pass(name="slurm-multifactor", begin=begin, on_nodes=True)
 
 
 def _of_partitions(workload: Workload, priority: Priority, weights: PriorityWeights) -> tuple[Floats, Floats]:

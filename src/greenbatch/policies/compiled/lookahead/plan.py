@@ -25,7 +25,8 @@ from greenbatch.engine.compile import compiled, entry
 from greenbatch.engine.decide import decide
 from greenbatch.engine.entry_points import type_of_decider
 from greenbatch.engine.program import Pass, Program
-from greenbatch.engine.queue import position_of, sort_ranked
+from greenbatch.engine.queue import position_of
+from greenbatch.engine.ranked import sort_ranked
 from greenbatch.engine.records import Floats, Ints, Job, shared
 from greenbatch.engine.reward_totals import update_totals
 from greenbatch.engine.rules import Rules

@@ -1,0 +1,345 @@
+"""Tables of a machine whose jobs are placed on nodes, and how they are made from a cluster and its jobs."""
+
+from __future__ import annotations
+
+from functools import reduce
+from operator import or_
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from greenbatch.cluster import NodeCluster
+from greenbatch.engine.records import (
+    Int32,
+    MachineTotals,
+    Ranked,
+    Table,
+    record_of,
+    table_of,
+)
+from greenbatch.errors import InputError
+from greenbatch.workload import Workload
+
+KB_PER_MB = 1000.0
+MB_PER_GB = 1000.0
+ALL_PARTITIONS = -1
+"""Bit mask of a node or a job that belongs to every partition."""
+MOST_PARTITIONS = 62
+UNLIMITED_MB = 1e15
+"""Memory of a node that never limits jobs; finite, so that what is in use can be told."""
+CONTENTIONS = {"none": 0, "irmasim-v1": 1, "repaired": 2}
+
+
+class Node:
+    """Facts of one node, and what runs on it."""
+
+    memory_mb: float
+    speed: float
+    static_w: float
+    idle_w: float
+    processor_w: float
+    gpu_w: float
+    gflops: float
+    """Peak of one processor. [Gflop/s]"""
+    bandwidth: float
+    """Requested memory bandwidth of all tasks on it. [MB/s]"""
+    b: float
+    c: float
+    da: float
+    db: float
+    dc: float
+    dd: float
+    partitions: int
+    """Bit mask."""
+    free_memory_mb: float
+    left_memory_mb: float
+    key: float
+    """Its key under a placement whose keys never change."""
+    free: Int32
+    """Free processors."""
+    left: Int32
+    """Processors that the reservation of a blocked job leaves to jobs that outlive its begin; so for GPUs, memory."""
+    free_gpus: Int32
+    left_gpus: Int32
+    processors: Int32
+    gpus: Int32
+    group: Int32
+    jobs: Int32
+    """Shares of jobs on it."""
+    is_off: Int32
+    """1 until its first use, if nodes are switched on then."""
+    first: Int32
+    """Its first share, -1 for none."""
+
+
+class Demand:
+    """What one job asks of nodes: some chunks, each of which is on one node."""
+
+    work_s: float
+    """Its run time at speed 1."""
+    requested_s: float
+    memory_mb: float
+    """Memory of a chunk."""
+    volume_mb: float
+    """Data that each processor moves from and to memory."""
+    energy_j: float
+    """Energy that each processor is expected to use."""
+    partitions: int
+    """Bit mask of the nodes that it can use."""
+    chunks: Int32
+    """Nodes, or processors if it may take those of any nodes."""
+    processors: Int32
+    """Processors of the largest chunk."""
+    larger: Int32
+    """Number of chunks with that many processors; the others have one fewer."""
+    gpus: Int32
+    """GPUs of each chunk."""
+    is_spread: Int32
+    """1 if each chunk is on a node of its own."""
+    exclusive: Int32
+    component: Int32
+    """Jobs of different components can never use the same node."""
+    is_modelled: Int32
+    """1 if its power is that of its processors and GPUs, because its own is unknown."""
+    first: Int32
+    """Its first share, -1 for none."""
+
+
+class Share:
+    """The part of a running job on one node."""
+
+    memory_mb: float
+    work_s: float
+    """Work that remains, at the speed at which run times were measured."""
+    rate: float
+    """Work done per second."""
+    slowdown: float
+    """Speed relative to that of the share alone on its node."""
+    bandwidth: float
+    """Memory bandwidth that each of its processors asks for at full speed. [MB/s]"""
+    since_s: float
+    """Until when the work has been brought up to date."""
+    job: Int32
+    node: Int32
+    processors: Int32
+    """Processors that work."""
+    taken: Int32
+    """Processors that nobody else can use: all of the node if it is used exclusively."""
+    gpus: Int32
+    of_job: Int32
+    """The next share of the job, -1 for none; the next unused one in the list of unused shares."""
+    of_node: Int32
+    """The next share on the node, -1 for none."""
+
+
+class Placement:
+    """Where a part of a job started, for the schedule."""
+
+    job: Int32
+    node: Int32
+    processors: Int32
+    gpus: Int32
+
+
+class NodeTotals:
+    """Facts and counts of the machine as a whole."""
+
+    placement: int
+    """How nodes are ordered for a job, see `machine.placement`."""
+    is_plain: int
+    """1 if jobs ask for processors of any nodes only, so that the number of free ones says whether they fit."""
+    is_uniform: int
+    """1 if all jobs can use all nodes."""
+    contention: int
+    ops_per_s: float
+    """Operations per second of a processor of speed 1, which IRMaSim counts."""
+    first_unused: int
+    """First unused share."""
+    placed: int
+    """Rows of the record of placements."""
+    touched: int
+    """Nodes whose jobs may have changed rates."""
+    held_back: int
+    """Bit mask of components with a blocked job."""
+    components: int
+    """Bit mask of all components."""
+    seed: int
+    """Of random placements."""
+    draws: int
+    """Random placements so far."""
+    killed: int
+    """Jobs that were killed before their work was done."""
+    kill: int
+    is_listed: int
+    """1 if jobs take nodes in the order of a list: keys never change, or the list is sorted now and then (IRMaSim)."""
+    keeps_list: int
+    """1 if a node that was full goes to the end of the list once it has room (IRMaSim)."""
+    wanted: int
+    """Node on which the next job is to start, -1 for any."""
+
+
+class Listed:
+    """Row k of several lists."""
+
+    order: Int32
+    """The k-th node in the order in which jobs take them, if ``counts.is_listed``."""
+    touched: Int32
+    """The k-th node whose jobs may have changed rates."""
+    at_least: Int32
+    """Number of nodes with at least k free processors."""
+
+
+class Nodes(NamedTuple):
+    """Nodes that jobs are placed on."""
+
+    totals: MachineTotals
+    counts: NodeTotals
+    nodes: Table[Node]
+    demands: Table[Demand]
+    """Shape (n,)."""
+    shares: Table[Share]
+    placed: Table[Placement]
+    """Record of placements, read whenever it is full; ``counts.placed`` rows are valid."""
+    lists: Table[Listed]
+    """Shape (max(nodes, processors of the largest + 1),)."""
+    ranked: Table[Ranked]
+    """Candidates of a placement, shape (2 x nodes,)."""
+
+
+def nodes_of(cluster: NodeCluster, workload: Workload) -> Nodes:
+    """The idle nodes of a cluster, and what the jobs ask of them.
+
+    Raises:
+        InputError: a job fits on no nodes, or names a partition that the cluster does not have.
+    """
+    groups = [g for g in cluster.groups for _ in range(g.count)]
+    count, total = len(groups), cluster.processors
+    nodes: Any = table_of(Node, count)
+    columns = {"memory_mb": "memory_gb", "speed": "speed", "static_w": "static_power_w", "idle_w": "idle_power_w",
+               "processor_w": "power_per_processor_w", "gpu_w": "power_per_gpu_w", "gflops": "gflops_per_processor",
+               "processors": "processors", "gpus": "gpus"}  # fmt: skip
+    for ours, theirs in columns.items():
+        nodes[ours] = [getattr(g, theirs) for g in groups]
+    for name in ("b", "c", "da", "db", "dc", "dd"):
+        nodes[name] = [getattr(g.contention, name) for g in groups]
+    nodes["memory_mb"] = np.minimum(nodes["memory_mb"] * MB_PER_GB, UNLIMITED_MB)
+    nodes["group"] = np.repeat(np.arange(len(cluster.groups)), [g.count for g in cluster.groups])
+    nodes["first"] = -1
+    names = cluster.partitions
+    if len(names) > MOST_PARTITIONS:
+        raise InputError(f"has {len(names)} partitions", field="cluster.partitions", fix=f"at most {MOST_PARTITIONS}")
+    nodes["partitions"] = [sum(1 << names.index(each) for each in g.partitions) or ALL_PARTITIONS for g in groups]
+    demands = demands_of(cluster, workload, nodes)
+    nodes["free"], nodes["free_gpus"], nodes["free_memory_mb"] = nodes["processors"], nodes["gpus"], nodes["memory_mb"]
+    largest = int(nodes["processors"].max())
+    lists: Any = table_of(Listed, max(count, largest + 1))
+    lists["at_least"][: largest + 1] = [np.count_nonzero(nodes["processors"] >= p) for p in range(largest + 1)]
+    lists["order"][:count] = np.arange(count)
+    shares: Any = table_of(Share, total)
+    shares["of_job"] = np.append(np.arange(1, total), -1)
+    plain = (demands["is_spread"] == 0) & (demands["exclusive"] == 0) & (demands["memory_mb"] == 0)
+    mask = demands["partitions"]
+    uniform = bool((mask == mask[0]).all() and (mask[:1] & nodes["partitions"] != 0).all()) if len(mask) else True
+    nodes["is_off"] = cluster.power_on == "first-use"
+    idle_w = 0.0 if nodes["is_off"].any() else cluster.idle_power_w
+    return Nodes(
+        totals=record_of(MachineTotals, processors=total, free=total, load_w=idle_w, base_power_w=idle_w),
+        counts=record_of(
+            NodeTotals, is_plain=uniform and plain.all(), is_uniform=uniform,
+            contention=CONTENTIONS[cluster.contention],
+            wanted=-1, ops_per_s=1e9 * float(nodes["gflops"][0] / nodes["speed"][0]) or 1e9,
+            components=int(np.bitwise_or.reduce(1 << demands["component"].astype(np.int64), initial=0)),
+        ),
+        nodes=nodes, demands=demands, shares=shares, placed=table_of(Placement, 2 * total + 64), lists=lists,
+        ranked=table_of(Ranked, 2 * count),
+    )  # fmt: skip
+
+
+def demands_of(cluster: NodeCluster, workload: Workload, nodes: Any) -> Any:
+    """What each job asks of nodes, shape (n,).
+
+    Raises:
+        InputError: a job fits on no nodes, or names a partition that the cluster does not have.
+    """
+    demands: Any = table_of(Demand, len(workload))
+    processors, gpus = workload.processors, np.maximum(workload.gpus, 0)
+    asked = np.maximum(workload.nodes, 0)
+    if (gpus > 0).any():
+        most = max(1, int(nodes["gpus"].max()))
+        asked = np.where((asked == 0) & (gpus > 0), -(-gpus // most), asked)
+    spread = asked > 0
+    parts = np.where(spread, np.minimum(asked, processors), 1)
+    demands["is_spread"], demands["exclusive"] = spread, workload.exclusive == 1
+    demands["chunks"] = np.where(spread, parts, processors)
+    demands["processors"] = np.where(spread, -(-processors // parts), 1)
+    rest = processors % parts
+    demands["larger"] = np.where(spread & (rest > 0), rest, demands["chunks"])
+    demands["gpus"] = -(-gpus // parts)
+    per_processor_mb = np.nan_to_num(workload.requested_memory_kb) / KB_PER_MB
+    demands["memory_mb"] = per_processor_mb * demands["processors"]
+    demands["work_s"], demands["requested_s"] = workload.run_time_s, workload.requested_time_s
+    demands["volume_mb"] = np.nan_to_num(workload.memory_volume_mb)
+    demands["energy_j"] = np.nan_to_num(workload.requested_energy_j)
+    demands["is_modelled"] = np.isnan(workload.power_w)
+    demands["first"] = -1
+    demands["partitions"], demands["component"] = _partitions(cluster, workload)
+    _check_sizes(cluster, workload, nodes, demands)
+    return demands
+
+
+def _partitions(cluster: NodeCluster, workload: Workload) -> tuple[Any, Any]:
+    """Bit mask of the partitions of each job, and its component of partitions that share no node with others."""
+    names = cluster.partitions
+    mask, component = np.full(len(workload), ALL_PARTITIONS), np.zeros(len(workload), np.int64)
+    if not names:
+        return mask, component
+    known = workload.names.get("partition", {})
+    for number in np.unique(workload.partition):
+        if number < 0:
+            continue
+        rows, name = workload.partition == number, known.get(int(number), str(number))
+        if name not in names:
+            job = workload.job_id[rows][0]
+            raise InputError(
+                f"job {job} is of partition {name!r}, which the cluster does not have", field="partition",
+                fix="add the partition to a group of nodes; the cluster has " + ", ".join(names),
+            )  # fmt: skip
+        mask[rows] = 1 << names.index(name)
+    linked = [sum(1 << names.index(each) for each in g.partitions) or ALL_PARTITIONS for g in cluster.groups]
+    linked += [ALL_PARTITIONS] if (mask == ALL_PARTITIONS).any() else []
+    separate: list[int] = []
+    for each in linked:
+        touching = [other for other in separate if other & each]
+        separate = [other for other in separate if not other & each]
+        separate.append(reduce(or_, touching, each))
+    for k, each in enumerate(separate):
+        component[(mask & each) != 0] = k
+    return mask, component
+
+
+def _check_sizes(cluster: NodeCluster, workload: Workload, nodes: Any, demands: Any) -> None:
+    """Refuse a job that does not fit on the idle cluster."""
+    room, first = np.zeros(len(workload), np.int64), 0
+    for group in cluster.groups:
+        node = nodes[first]
+        chunks = node["processors"] // demands["processors"]
+        with np.errstate(divide="ignore"):
+            in_memory = np.where(demands["memory_mb"] > 0, node["memory_mb"] // demands["memory_mb"], np.inf)
+        chunks = np.minimum(chunks, in_memory).astype(np.int64)
+        chunks[(demands["gpus"] > node["gpus"]) | (demands["partitions"] & node["partitions"] == 0)] = 0
+        room += group.count * np.where(demands["is_spread"], np.minimum(chunks, 1), chunks)
+        first += group.count
+    small = np.flatnonzero(room < demands["chunks"])
+    if not small.size:
+        return
+    job = int(small[0])
+    asked = demands[job]
+    on = f" on {asked['chunks']} nodes" if asked["is_spread"] else ""
+    on += f", {asked['gpus']} GPUs per node" if asked["gpus"] else ""
+    on += f", {asked['memory_mb'] / MB_PER_GB:g} GB per {'node' if asked['is_spread'] else 'processor'}" * bool(
+        asked["memory_mb"]
+    )
+    raise InputError(
+        f"job {workload.job_id[job]} needs {workload.processors[job]} processors{on}, which fit on no nodes of the "
+        f"cluster", field="processors", fix="give larger nodes or drop the job",
+    )  # fmt: skip

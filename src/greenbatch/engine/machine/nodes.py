@@ -1,0 +1,404 @@
+"""Nodes that jobs are placed on: what fits where, what a job takes, and what a blocked job leaves to others.
+
+A job takes chunks, each of which is on one node: as many as it asks for nodes, or one per processor if it may take
+those of any nodes. `Demand` says what a chunk is.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from greenbatch.cluster import NodeCluster
+from greenbatch.engine.compile import compiled, compiled_small, whole
+from greenbatch.engine.machine.node_tables import Demand, Node, Nodes, nodes_of
+from greenbatch.engine.machine.placement import RANDOM, key
+from greenbatch.engine.machine.protocol import (
+    competes,
+    fits,
+    fits_beside,
+    give,
+    hold_back,
+    is_held_back,
+    is_recorded,
+    machine_of,
+    next_change_s,
+    reserve_by_total,
+    reserve_for,
+    take,
+)
+from greenbatch.engine.ranked import sort_ranked
+from greenbatch.engine.records import Clock, Expected, Table
+from greenbatch.workload import Workload
+
+
+@machine_of.register
+def idle_nodes(cluster: NodeCluster, workload: Workload) -> Nodes:
+    """The idle nodes of a cluster."""
+    return nodes_of(cluster, workload)
+
+
+@compiled_small
+def _hosts(node: Node, demand: Demand, processors: int, gpus: int, memory_mb: float) -> int:
+    """Number of chunks of a job that some of a node has room for."""
+    if node.partitions & demand.partitions == 0 or (demand.exclusive and processors < node.processors):
+        return 0
+    if demand.is_spread:
+        return 1 if processors >= demand.processors and gpus >= demand.gpus and memory_mb >= demand.memory_mb else 0
+    if demand.memory_mb > 0.0:
+        processors = min(processors, whole(int(memory_mb / demand.memory_mb)))
+    return processors
+
+
+@compiled_small
+def hosts(node: Node, demand: Demand) -> int:
+    """Number of chunks of a job that a node has room for now."""
+    return _hosts(node, demand, whole(node.free), whole(node.free_gpus), node.free_memory_mb)
+
+
+@compiled_small
+def _hosts_later(node: Node, demand: Demand) -> int:
+    """Number of chunks of a job that a node has room for beside the reservation."""
+    return _hosts(node, demand, whole(node.left), whole(node.left_gpus), node.left_memory_mb)
+
+
+@compiled_small
+def can_host(node: Node, demand: Demand, outlives: bool) -> int:
+    """Number of chunks that a job may put on a node now, and keep there beside the reservation if it outlives that."""
+    now = hosts(node, demand)
+    return min(now, _hosts_later(node, demand)) if outlives and now > 0 else now
+
+
+@compiled
+def _is_room(machine: Nodes, demand: Demand, outlives: bool) -> bool:
+    found = 0
+    for number in range(machine.nodes.shape[0]):
+        found += can_host(machine.nodes[number], demand, outlives)
+        if found >= demand.chunks:
+            return True
+    return False
+
+
+@fits.register(Nodes)
+def fits_on_nodes(machine: Nodes, job: int, processors: int, now_s: float) -> bool:
+    """Enough nodes have room."""
+    if processors > machine.totals.free:
+        return False
+    return bool(machine.counts.is_plain) or _fits(machine, job)
+
+
+@compiled
+def _fits(machine: Nodes, job: int) -> bool:
+    """Whether enough nodes have room; counts decide where they can, so that a scan of the nodes is rare."""
+    counts = machine.counts
+    demand = machine.demands[job]
+    is_simple = counts.is_uniform and demand.exclusive == 0 and demand.memory_mb == 0.0
+    if demand.is_spread:
+        if machine.lists[demand.processors].at_least < demand.chunks:
+            return False
+        if is_simple and demand.gpus == 0:
+            return True
+    elif is_simple:
+        return True
+    return _is_room(machine, demand, False)
+
+
+@fits_beside.register(Nodes)
+def fits_beside_head(machine: Nodes, job: int, processors: int, spare: int) -> bool:
+    """Enough nodes have room now, and will have when the reservation begins."""
+    return processors <= spare if machine.counts.is_plain else _is_room(machine, machine.demands[job], True)
+
+
+@compiled_small
+def _resize(machine: Nodes, number: int, processors: int) -> None:
+    """Change the free processors of a node."""
+    node = machine.nodes[number]
+    before = whole(node.free)
+    after = before + processors
+    for p in range(after + 1, before + 1):
+        machine.lists[p].at_least -= 1
+    for p in range(before + 1, after + 1):
+        machine.lists[p].at_least += 1
+    node.free = after
+    machine.totals.free += processors
+
+
+@compiled_small
+def _leave(node: Node, demand: Demand, processors: int) -> None:
+    """Take a part of a job from what the reservation leaves of a node."""
+    if demand.exclusive:
+        node.left = 0
+        node.left_gpus = 0
+        node.left_memory_mb = 0.0
+    else:
+        node.left -= processors
+        node.left_gpus -= demand.gpus
+        node.left_memory_mb -= demand.memory_mb * (1 if demand.is_spread else processors)
+
+
+@compiled_small
+def _put(machine: Nodes, job: int, number: int, processors: int, gpus: int, now_s: float) -> None:
+    """Let a part of a job occupy a node."""
+    demand, node, counts = machine.demands[job], machine.nodes[number], machine.counts
+    taken, memory_mb = processors, demand.memory_mb
+    if demand.is_spread == 0:
+        memory_mb *= processors
+    if demand.exclusive:
+        taken, gpus, memory_mb = whole(node.processors), whole(node.gpus), node.memory_mb
+    row = counts.first_unused
+    share = machine.shares[row]
+    counts.first_unused = share.of_job
+    share.job, share.node, share.processors, share.taken, share.gpus = job, number, processors, taken, gpus
+    share.memory_mb, share.work_s, share.rate, share.since_s = memory_mb, demand.work_s, node.speed, now_s
+    share.slowdown = 1.0
+    share.bandwidth = demand.volume_mb / (demand.work_s / node.speed)
+    share.of_job, share.of_node = demand.first, node.first
+    demand.first = node.first = row
+    _resize(machine, number, -taken)
+    node.free_gpus -= gpus
+    node.free_memory_mb -= memory_mb
+    if node.is_off:
+        node.is_off = 0
+        machine.totals.load_w += node.idle_w
+        machine.totals.base_power_w += node.idle_w
+    if node.jobs == 0:
+        machine.totals.load_w += node.static_w - node.idle_w
+    if demand.is_modelled:
+        machine.totals.load_w += processors * node.processor_w + demand.gpus * node.gpu_w
+    node.jobs += 1
+    _touch(machine, number)
+    placed = machine.placed[counts.placed]
+    placed.job, placed.node, placed.processors, placed.gpus = job, number, processors, gpus
+    counts.placed += 1
+
+
+@compiled_small
+def _touch(machine: Nodes, number: int) -> None:
+    """Note that the jobs of a node may have changed rates."""
+    if machine.counts.contention:
+        machine.lists[machine.counts.touched].touched = number
+        machine.counts.touched += 1
+
+
+@compiled_small
+def _part(demand: Demand, room: int, left: int) -> int:
+    """Processors that the next part of a job takes on a node with room for some chunks.
+
+    Args:
+        demand: what the job asks for.
+        room: chunks that the node has room for.
+        left: chunks that have no place yet.
+    """
+    if demand.is_spread == 0:
+        return min(room, left)
+    done = demand.chunks - left
+    return whole(demand.processors) if done < demand.larger else whole(demand.processors) - 1
+
+
+@compiled
+def candidates(machine: Nodes, demand: Demand, outlives: bool) -> int:
+    """Write the nodes that can host a part of a job to ``ranked``, in the order of a placement whose keys change."""
+    machine.counts.draws += machine.counts.placement == RANDOM
+    ranked, count, best = machine.ranked, 0, 0
+    for number in range(machine.nodes.shape[0]):
+        if can_host(machine.nodes[number], demand, outlives) > 0:
+            ranked[count].key = key(machine, number, demand)
+            ranked[count].job = number
+            if ranked[count].key < ranked[best].key:
+                best = count
+            count += 1
+    if demand.is_spread and demand.chunks == 1 and machine.counts.wanted < 0:
+        ranked[0].job = ranked[best].job
+        return 1
+    sort_ranked(ranked, count)
+    return count
+
+
+@compiled
+def _place(machine: Nodes, job: int, now_s: float, outlives: bool) -> float:
+    """Put a job on nodes; return its rate, that of the slowest."""
+    demand = machine.demands[job]
+    is_listed = machine.counts.is_listed
+    count = machine.nodes.shape[0] if is_listed else candidates(machine, demand, outlives)
+    left, rate, k = whole(demand.chunks), np.inf, 0
+    while left > 0 and k < count:
+        number = whole(machine.lists[k].order) if is_listed else whole(machine.ranked[k].job)
+        k += 1
+        chunks = can_host(machine.nodes[number], demand, outlives)
+        if chunks == 0 or machine.counts.wanted not in (-1, number):
+            continue
+        processors = _part(demand, chunks, left)
+        if outlives:
+            _leave(machine.nodes[number], demand, processors)
+        left -= 1 if demand.is_spread else processors
+        _put(machine, job, number, processors, whole(demand.gpus), now_s)
+        rate = min(rate, machine.nodes[number].speed)
+    machine.counts.wanted = -1
+    return rate
+
+
+@take.register(Nodes)
+def take_nodes(machine: Nodes, job: int, processors: int, power_w: float, now_s: float, outlives: bool) -> float:
+    """Occupy nodes in the order of the placement; a job of known power adds that, whatever its nodes."""
+    machine.counts.touched = 0
+    if machine.demands[job].is_modelled == 0:
+        machine.totals.load_w += power_w
+    return _place(machine, job, now_s, outlives and machine.counts.is_plain == 0)
+
+
+@give.register(Nodes)
+def give_nodes(machine: Nodes, job: int, processors: int, power_w: float, now_s: float, is_last: bool) -> None:
+    """Release the nodes of a job; an empty node or machine is reset, so that rounding does not add up."""
+    totals = machine.totals
+    if machine.demands[job].is_modelled == 0:
+        totals.load_w -= power_w
+    _release(machine, job, now_s)
+    if is_last:
+        totals.load_w = totals.base_power_w
+
+
+@compiled
+def _release(machine: Nodes, job: int, now_s: float) -> None:
+    demand, counts, totals = machine.demands[job], machine.counts, machine.totals
+    counts.touched, unfinished, row = 0, False, whole(demand.first)
+    while row >= 0:
+        share = machine.shares[row]
+        following, number = whole(share.of_job), whole(share.node)
+        node = machine.nodes[number]
+        unfinished |= share.work_s - share.rate * (now_s - share.since_s) > 1e-6 * demand.work_s
+        _unlink(machine, number, row)
+        if counts.keeps_list and node.free == 0:
+            _move_to_end(machine, number)
+        _resize(machine, number, whole(share.taken))
+        node.free_gpus += share.gpus
+        node.free_memory_mb += share.memory_mb
+        node.jobs -= 1
+        if demand.is_modelled:
+            totals.load_w -= share.processors * node.processor_w + demand.gpus * node.gpu_w
+        if node.jobs == 0:
+            totals.load_w -= node.static_w - node.idle_w
+            node.free_memory_mb = node.memory_mb
+        _touch(machine, number)
+        share.of_job = counts.first_unused
+        counts.first_unused = row
+        row = following
+    demand.first = -1
+    counts.killed += unfinished
+
+
+@compiled_small
+def _unlink(machine: Nodes, number: int, row: int) -> None:
+    """Remove a share from the list of its node."""
+    node = machine.nodes[number]
+    following = machine.shares[row].of_node
+    if node.first == row:
+        node.first = following
+        return
+    k = whole(node.first)
+    while machine.shares[k].of_node != row:
+        k = whole(machine.shares[k].of_node)
+    machine.shares[k].of_node = following
+
+
+@compiled
+def _move_to_end(machine: Nodes, number: int) -> None:
+    """Move a node to the end of the list of nodes."""
+    lists, k, last = machine.lists, 0, machine.nodes.shape[0] - 1
+    while lists[k].order != number:
+        k += 1
+    for i in range(k, last):
+        lists[i].order = lists[i + 1].order
+    lists[last].order = number
+
+
+@next_change_s.register(Nodes)
+def never_by_itself(machine: Nodes, now_s: float) -> float:
+    """Nodes change with their jobs only."""
+    return np.inf
+
+
+@reserve_for.register(Nodes)
+def reserve_on_nodes(
+    machine: Nodes, expected: Table[Expected], clock: Clock, job: int, processors: int
+) -> None:  # fmt: skip
+    """The earliest instant at which the head fits if running jobs end as requested; its nodes follow the placement."""
+    if machine.counts.is_plain:
+        reserve_by_total(machine.totals, expected, clock, processors)
+        return
+    clock.shadow_s = _look_ahead(machine, expected, clock, job)
+    clock.spare = _leave_room(machine, job)
+
+
+@compiled
+def _look_ahead(machine: Nodes, expected: Table[Expected], clock: Clock, job: int) -> float:
+    """Release running jobs by requested end until a blocked one fits; return that instant, what is left is that of it.
+
+    Only what is left of the nodes changes.
+    """
+    demand, found = machine.demands[job], 0
+    for number in range(machine.nodes.shape[0]):
+        node = machine.nodes[number]
+        node.left, node.left_gpus, node.left_memory_mb = node.free, node.free_gpus, node.free_memory_mb
+        found += _hosts_later(node, demand)
+    i, stop, shadow_s = clock.expected_first, clock.expected_first + clock.running, clock.now_s
+    while i < stop and (found < demand.chunks or expected[i].end_s <= shadow_s):
+        if found < demand.chunks:
+            shadow_s = max(shadow_s, expected[i].end_s)
+        row = whole(machine.demands[expected[i].job].first)
+        while row >= 0:
+            share = machine.shares[row]
+            node = machine.nodes[share.node]
+            before = _hosts_later(node, demand)
+            node.left += share.taken
+            node.left_gpus += share.gpus
+            node.left_memory_mb += share.memory_mb
+            if node.left == node.processors:
+                node.left_memory_mb = node.memory_mb
+            found += _hosts_later(node, demand) - before
+            row = whole(share.of_job)
+        i += 1
+    return float(shadow_s)
+
+
+@compiled
+def _leave_room(machine: Nodes, job: int) -> int:
+    """Take the nodes of a blocked job from what is left; return a bound of the processors that remain for others.
+
+    Its nodes are the first ones in the list that have room.
+    """
+    demand, spare = machine.demands[job], 0
+    chunks = whole(demand.chunks)
+    for k in range(machine.nodes.shape[0]):
+        node = machine.nodes[machine.lists[k].order]
+        room = _hosts_later(node, demand) if chunks > 0 else 0
+        if room > 0:
+            processors = _part(demand, room, chunks)
+            _leave(node, demand, processors)
+            chunks -= 1 if demand.is_spread else processors
+        spare += max(whole(node.left), 0)
+    several = machine.counts.components & (machine.counts.components - 1)
+    return whole(machine.totals.processors) if several else spare
+
+
+@competes.register(Nodes)
+def is_of_one_component(machine: Nodes, job: int, head: int) -> bool:
+    """Jobs compete if their partitions share nodes, or are linked by partitions that do."""
+    return machine.demands[job].component == machine.demands[head].component
+
+
+@hold_back.register(Nodes)
+def hold_back_component(machine: Nodes, job: int) -> bool:
+    """Hold back the component of a blocked job."""
+    machine.counts.held_back |= whole(1) << whole(machine.demands[job].component)
+    return bool(machine.counts.held_back == machine.counts.components)
+
+
+@is_held_back.register(Nodes)
+def is_of_held_back_component(machine: Nodes, job: int) -> bool:
+    """A job of the component is blocked."""
+    return bool((machine.counts.held_back >> whole(machine.demands[job].component)) & 1)
+
+
+@is_recorded.register(Nodes)
+def has_room_to_record(machine: Nodes) -> bool:
+    """Every processor could start a part of a job before the record is read again."""
+    return machine.counts.placed + machine.totals.processors <= machine.placed.shape[0]

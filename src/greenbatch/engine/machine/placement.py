@@ -1,0 +1,144 @@
+"""Placements: which of the nodes that can host a job it takes. The lowest key goes first, ties in order of the nodes.
+
+Names and order keys of paper 004 (Table 2) and of its published code, and the usual ones of batch systems.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple, cast
+
+import numpy as np
+
+from greenbatch.engine.compile import compiled_small
+from greenbatch.engine.machine.node_tables import Demand, Node, Nodes
+from greenbatch.engine.records import Floats
+
+
+class PlacementRule(NamedTuple):
+    """A placement."""
+
+    code: int
+    meaning: str
+    fixed: Callable[[Any], Any] | None = None
+    """Keys of nodes that never change, from their table and names; None if they depend on what runs."""
+
+
+def _listed(nodes: Any) -> Floats:
+    return np.zeros(len(nodes))
+
+
+# Placements whose keys change with what runs; `key` computes them.
+(FIXED, BEST_FIT, WORST_FIT, PACK, SPREAD, RANDOM, HIGH_MEM, HIGH_MEM_PUBLISHED, HIGH_MEM_BW, LOW_ENERGY, HIGH_ENERGY,
+ LOW_EDP, HIGH_EDP) = range(13)  # fmt: skip
+
+PLACEMENTS: dict[str, PlacementRule] = {
+    "first": PlacementRule(FIXED, "Nodes in the order of the cluster.", _listed),
+    "first-by-name": PlacementRule(FIXED, "Nodes in the order of their names as text (``node10`` before ``node2``)."),
+    "best-fit": PlacementRule(BEST_FIT, "Fewest free processors first."),
+    "worst-fit": PlacementRule(WORST_FIT, "Most free processors first."),
+    "pack": PlacementRule(PACK, "Largest share of busy processors first."),
+    "spread": PlacementRule(SPREAD, "Fewest jobs on the node first."),
+    "random": PlacementRule(RANDOM, "Nodes in random order, drawn for each job."),
+    "high-gflops": PlacementRule(FIXED, "Fastest processors first.", lambda n: -n["gflops"] - n["speed"] * 1e-9),
+    "high-cores": PlacementRule(WORST_FIT, "Most idle processors first (paper 004, Table 2)."),
+    "high-total-cores": PlacementRule(FIXED, "Most processors first, busy or not.", lambda n: -1.0 * n["processors"]),
+    "low-cores": PlacementRule(BEST_FIT, "Fewest idle processors first."),
+    "high-mem": PlacementRule(HIGH_MEM, "Most available memory first (paper 004, Table 2)."),
+    "high-mem-published": PlacementRule(
+        HIGH_MEM_PUBLISHED, "Most memory in use first, as in the code of paper 004: jobs are packed."
+    ),
+    "high-mem-bw": PlacementRule(HIGH_MEM_BW, "Least requested memory bandwidth first (paper 004, Table 2)."),
+    "low-power": PlacementRule(
+        FIXED, "Lowest power with all processors busy first (paper 004, Table 2).",
+        lambda n: n["static_w"] + n["processors"] * n["processor_w"],
+    ),
+    "low-energy": PlacementRule(LOW_ENERGY, "Lowest estimated energy of the job first (paper 004, Eq. 1)."),
+    "high-energy": PlacementRule(HIGH_ENERGY, "Highest estimated energy of the job first (paper 004, Eq. 1)."),
+    "low-edp": PlacementRule(LOW_EDP, "Lowest estimated energy x estimated run time of the job first."),
+    "high-edp": PlacementRule(HIGH_EDP, "Highest estimated energy x estimated run time of the job first."),
+}  # fmt: skip
+"""Placement -> what it does."""
+
+
+@compiled_small
+def estimated_run_s(demand: Demand, node: Node) -> float:
+    """Expected run time of a job on a node: its requested time at the speed of the node. [s]"""
+    return demand.requested_s / node.speed
+
+
+@compiled_small
+def estimated_power_w(demand: Demand, node: Node) -> float:
+    """Power of a job on a node now: its processors, and its part of the static power (paper 004, Eq. 1). [W]"""
+    return demand.processors * node.processor_w + demand.gpus * node.gpu_w + node.static_w / (node.jobs + 1)
+
+
+@compiled_small
+def drawn(seed: int, draw: int, node: int) -> float:
+    """A number in [0, 1) that depends on nothing but its arguments (SplitMix64)."""
+    z = np.uint64(seed) * np.uint64(0xD1342543DE82EF95) + np.uint64(draw) * np.uint64(0x9E3779B97F4A7C15)
+    z += np.uint64(node) * np.uint64(0xBF58476D1CE4E5B9)
+    z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return float((z ^ (z >> np.uint64(31))) >> np.uint64(11)) / 9007199254740992.0
+
+
+@compiled_small
+def key(machine: Nodes, node: int, demand: Demand) -> float:  # noqa: PLR0911  (compiled code has no tables of functions)
+    """The key of a node for a job, under the placement of the machine."""
+    code, this = machine.counts.placement, machine.nodes[node]
+    if code == FIXED:
+        return this.key
+    free = this.free
+    if code == BEST_FIT:
+        return float(free)
+    if code == WORST_FIT:
+        return -float(free)
+    if code == PACK:
+        return free / this.processors
+    if code == SPREAD:
+        return float(this.jobs)
+    if code == RANDOM:
+        return drawn(machine.counts.seed, machine.counts.draws, node)
+    if code == HIGH_MEM:
+        return -this.free_memory_mb
+    if code == HIGH_MEM_PUBLISHED:
+        return this.free_memory_mb - this.memory_mb
+    if code == HIGH_MEM_BW:
+        return this.bandwidth
+    run_s = estimated_run_s(demand, this)
+    energy_j = run_s * estimated_power_w(demand, this)
+    if code == LOW_ENERGY:
+        return energy_j
+    if code == HIGH_ENERGY:
+        return -energy_j
+    return energy_j * run_s if code == LOW_EDP else -energy_j * run_s
+
+
+def span(machine: Nodes) -> None:
+    """Let every job take processors of any nodes, whatever number of nodes it asks for."""
+    demands: Any = machine.demands
+    per_processor_mb = demands["memory_mb"] / demands["processors"]
+    small = demands["chunks"] - demands["larger"]
+    processors = np.where(demands["is_spread"], demands["chunks"] * demands["processors"] - small, demands["chunks"])
+    demands["chunks"], demands["larger"], demands["processors"] = processors, processors, 1
+    demands["is_spread"], demands["gpus"], demands["memory_mb"] = 0, 0, per_processor_mb
+
+
+def arrange(machine: Nodes, names: tuple[str, ...], placement: str, seed: int, *, keeps_list: bool = False) -> None:
+    """Set the placement of a machine.
+
+    Args:
+        machine: the nodes.
+        names: name of each node.
+        placement: a key of `PLACEMENTS`.
+        seed: of random placements.
+        keeps_list: keep the nodes in a list that is sorted after events only, as IRMaSim's backfilling does.
+    """
+    rule, counts = PLACEMENTS[placement], cast(Any, machine.counts)
+    keys: Any = np.array(names) if placement == "first-by-name" else rule.fixed(machine.nodes) if rule.fixed else None
+    ranks = np.zeros(len(names)) if keys is None else np.unique(keys, return_inverse=True)[1]
+    machine.nodes["key"] = ranks
+    machine.lists["order"][: len(names)] = np.argsort(ranks, kind="stable")
+    counts.placement, counts.seed, counts.is_listed = rule.code, seed, rule.code == FIXED or keeps_list
+    counts.keeps_list = keeps_list

@@ -1,0 +1,221 @@
+"""Contention for memory bandwidth: tasks of one node slow each other down.
+
+``irmasim-v1`` is the model of IRMaSim, fitted to processors with four cores. It has a defect: one of its terms changes
+sign at ``dc / dd`` tasks (about eight), so that from ten tasks on, contention disappears. ``repaired`` keeps that term
+at its value for four tasks; its speed never rises with the number of tasks or with their demand.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from greenbatch.engine.compile import compiled, compiled_small, whole
+from greenbatch.engine.machine.node_tables import CONTENTIONS, Node, Nodes, Share
+from greenbatch.engine.machine.protocol import foresee_ends, pass_time, update_ends
+from greenbatch.engine.records import Clock, Ending, Table
+
+V1 = CONTENTIONS["irmasim-v1"]
+FITTED_TASKS = 4
+"""Number of tasks that the model was fitted to."""
+
+
+@compiled_small
+def _smooth_step(z: float) -> float:
+    """1 below 0, 0 above 1, and smooth between."""
+    if z < 0.0:
+        return 1.0
+    return 0.0 if z > 1.0 else 1.0 - (6.0 * z**5 - 15.0 * z**4 + 10.0 * z**3)
+
+
+@compiled_small
+def slowdown(node: Node, model: int, own: float, total: float, tasks: int) -> float:
+    """Speed of a task relative to that of the task alone.
+
+    Args:
+        node: its node.
+        model: a value of `CONTENTIONS`.
+        own: memory bandwidth that the task asks for. [MB/s]
+        total: memory bandwidth that all tasks of the node ask for. [MB/s]
+        tasks: number of tasks of the node.
+    """
+    if total < node.c:
+        return 1.0
+    others = tasks - 1.0
+    fitted = others if model == V1 else min(others, FITTED_TASKS - 1.0)
+    width = node.dc - fitted * node.dd
+    steep = _smooth_step((own - (node.da - others) * node.db) / width) if width != 0.0 else 0.0
+    share = 0.6 * others / (1.0 + 0.6 * others)
+    least = steep * share + 1.0 / (1.0 + 0.6 * others)
+    if model == V1:
+        speed = least if total > (least + node.b * node.c - 1.0) / node.b else 1.0 + node.b * (total - node.c)
+        return float(np.round(speed * 1e9) / 1e9)
+    return min(1.0, max(least, 1.0 + node.b * (total - node.c)))
+
+
+@foresee_ends.register(Nodes)
+def foresee_ends_on_nodes(machine: Nodes, ending: Table[Ending], clock: Clock, arrival_s: float) -> None:
+    """IRMaSim computes ends anew before every event; otherwise they are known."""
+    if machine.counts.contention == V1 and clock.running > 0:
+        _ends_by_operations(machine, ending, clock, arrival_s)
+
+
+@pass_time.register(Nodes)
+def pass_time_on_nodes(
+    machine: Nodes, ending: Table[Ending], clock: Clock, from_s: float, is_end: bool
+) -> None:  # fmt: skip
+    """IRMaSim counts whole operations at every event; otherwise work is brought up to date when rates change."""
+    if machine.counts.contention == V1 and clock.running > 0:
+        _count_operations(machine, ending, clock, clock.now_s - from_s, is_end)
+
+
+@compiled_small
+def _ops_per_s(machine: Nodes, share: Share) -> float:
+    node = machine.nodes[share.node]
+    return float(node.gflops * 1e3 * 1e6 * share.slowdown)
+
+
+@compiled
+def _ends_by_operations(machine: Nodes, ending: Table[Ending], clock: Clock, arrival_s: float) -> None:
+    """Ends of running jobs; the time that is left until then, not the instant, says whether a submission is earlier.
+
+    A job whose operations are done by rounding at the very instant of a submission is noticed at the next end only.
+    """
+    first, stop, unfinished = clock.ending_first, clock.ending_first + clock.running, 0
+    until_arrival_s = arrival_s - clock.now_s
+    for i in range(first, stop):
+        left_s, row = -1.0, whole(machine.demands[ending[i].job].first)
+        while row >= 0:
+            share = machine.shares[row]
+            if share.work_s > 0.0:
+                operations = np.round(share.work_s * machine.counts.ops_per_s)
+                left_s = max(left_s, operations / _ops_per_s(machine, share))
+            row = whole(share.of_job)
+        if left_s < 0.0:
+            ending[i].end_s = -np.inf if ending[i].end_s <= clock.now_s else np.inf
+        elif left_s == until_arrival_s:
+            ending[i].end_s = arrival_s
+        elif left_s < until_arrival_s:
+            ending[i].end_s = min(clock.now_s + left_s, np.nextafter(arrival_s, -np.inf))
+        else:
+            ending[i].end_s = max(clock.now_s + left_s, np.nextafter(arrival_s, np.inf))
+        unfinished += left_s > 0.0
+    for i in range(first, stop):
+        if ending[i].end_s == -np.inf or (ending[i].end_s == np.inf and unfinished == 0):
+            ending[i].end_s = clock.now_s
+        _sink(machine, ending, first, i)
+
+
+@compiled
+def _count_operations(machine: Nodes, ending: Table[Ending], clock: Clock, length_s: float, is_end: bool) -> None:
+    """Let all running tasks do a whole number of operations."""
+    ops_per_s, now_s = machine.counts.ops_per_s, clock.now_s
+    first, stop = clock.ending_first, clock.ending_first + clock.running
+    for i in range(first, stop):
+        is_done, row = True, whole(machine.demands[ending[i].job].first)
+        while row >= 0:
+            share = machine.shares[row]
+            share.since_s = now_s
+            if share.work_s > 0.0:
+                operations = np.round(share.work_s * ops_per_s) - np.round(_ops_per_s(machine, share) * length_s)
+                share.work_s = max(0.0, operations / ops_per_s)
+                is_done = is_done and share.work_s == 0.0
+            row = whole(share.of_job)
+        if is_done:
+            ending[i].end_s = now_s if is_end else np.inf
+            _sink(machine, ending, first, i)
+
+
+@compiled_small
+def _first_node(machine: Nodes, job: int) -> int:
+    return whole(machine.shares[machine.demands[job].first].node)
+
+
+@compiled_small
+def _sink(machine: Nodes, ending: Table[Ending], first: int, row: int) -> None:
+    """Move a row up in a table that is sorted above it by end, and by node for equal ends."""
+    moved = ending[row]
+    end_s, requested_end_s, job, processors = moved.end_s, moved.requested_end_s, moved.job, moved.processors
+    at, node = row, _first_node(machine, whole(job))
+    while at > first and (
+        ending[at - 1].end_s > end_s
+        or (ending[at - 1].end_s == end_s and _first_node(machine, whole(ending[at - 1].job)) > node)
+    ):
+        ending[at] = ending[at - 1]
+        at -= 1
+    put = ending[at]
+    put.end_s = end_s
+    put.requested_end_s = requested_end_s
+    put.job = job
+    put.processors = processors
+
+
+@update_ends.register(Nodes)
+def update_ends_on_nodes(machine: Nodes, ending: Table[Ending], clock: Clock) -> None:
+    """Without contention, rates never change."""
+    if machine.counts.contention:
+        _slow_down(machine, ending, clock)
+
+
+@compiled
+def _slow_down(machine: Nodes, ending: Table[Ending], clock: Clock) -> None:
+    """Bring the work on the touched nodes up to date, and give their jobs new rates and ends."""
+    now_s, model = clock.now_s, whole(machine.counts.contention)
+    for k in range(machine.counts.touched):
+        node = machine.nodes[machine.lists[k].touched]
+        total, tasks, row = 0.0, 0, whole(node.first)
+        while row >= 0:
+            share = machine.shares[row]
+            share.work_s = max(0.0, share.work_s - share.rate * (now_s - share.since_s))
+            share.since_s = now_s
+            if share.work_s > 0.0:
+                total += share.bandwidth * share.processors
+                tasks += share.processors
+            row = whole(share.of_node)
+        node.bandwidth = total
+        row = whole(node.first)
+        while row >= 0:
+            share = machine.shares[row]
+            if share.work_s > 0.0:
+                share.slowdown = slowdown(node, model, share.bandwidth, total, tasks)
+                share.rate = node.speed * share.slowdown
+            row = whole(share.of_node)
+    for k in range(machine.counts.touched):
+        row = whole(machine.nodes[machine.lists[k].touched].first)
+        while row >= 0:
+            _move_end(machine, ending, clock, whole(machine.shares[row].job))
+            row = whole(machine.shares[row].of_node)
+
+
+@compiled_small
+def _end_s(machine: Nodes, job: int) -> float:
+    """When the last part of a running job ends at the present rates. [s]"""
+    end_s, row = -np.inf, whole(machine.demands[job].first)
+    while row >= 0:
+        share = machine.shares[row]
+        end_s = max(end_s, share.since_s + share.work_s / share.rate)
+        row = whole(share.of_job)
+    return end_s
+
+
+@compiled_small
+def _move_end(machine: Nodes, ending: Table[Ending], clock: Clock, job: int) -> None:
+    """Move the row of a running job to its new end."""
+    first, stop = clock.ending_first, clock.ending_first + clock.running
+    at = first
+    while at < stop and ending[at].job != job:
+        at += 1
+    end_s = _end_s(machine, job)
+    if machine.counts.kill:
+        end_s = min(end_s, ending[at].requested_end_s)
+    requested_end_s, processors = ending[at].requested_end_s, ending[at].processors
+    while at > first and ending[at - 1].end_s > end_s:
+        ending[at] = ending[at - 1]
+        at -= 1
+    while at + 1 < stop and ending[at + 1].end_s < end_s:
+        ending[at] = ending[at + 1]
+        at += 1
+    moved = ending[at]
+    moved.end_s = end_s
+    moved.requested_end_s = requested_end_s
+    moved.job = job
+    moved.processors = processors
