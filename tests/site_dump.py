@@ -107,3 +107,16 @@ def dump(
 def stamp(time_s: float) -> str:
     """A time as ``sacct`` prints it under ``TZ=UTC``."""
     return datetime.fromtimestamp(BEGIN.timestamp() + time_s, UTC).strftime("%Y-%m-%dT%H:%M:%S")
+
+
+def slurm_conf() -> str:
+    """The ``slurm.conf`` of the site."""
+    lines = ["ClusterName=site", "PriorityType=priority/multifactor", "PriorityWeightAge=1000",
+             "PriorityWeightFairshare=5000", "PriorityWeightPartition=2000"]  # fmt: skip
+    for name, part in PARTITIONS.items():
+        gpus = f" Gres=gpu:{part.gpus}" if part.gpus else ""
+        memory_mb = part.memory_gb * 1024
+        lines.append(f"NodeName={name}[01-{part.nodes:02}] CPUs={part.processors} RealMemory={memory_mb}{gpus}")
+        factor = 10 if name == "debug" else 1
+        lines.append(f"PartitionName={name} Nodes={name}[01-{part.nodes:02}] State=UP PriorityJobFactor={factor}")
+    return "\n".join(lines) + "\n"

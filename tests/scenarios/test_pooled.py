@@ -31,11 +31,9 @@ def test_one_partition_without_gpus_has_nothing_to_ignore(tmp_path):
     assert ignored_requests(w.take((w.partition == w.partition[0]) & (w.gpus <= 0)), Cluster.pooled(640)) == ()
 
 
-def test_nodes_are_said_to_be_used_as_one_pool(tmp_path):
+def test_nodes_ignore_nothing(tmp_path):
     nodes = NodeCluster((NodeGroup(name="n", count=20, processors=32, static_power_w=0.0),))
-    (note,) = ignored_requests(site_workload(tmp_path), nodes)
-    assert "as one pool" in note.what
-    assert note.count == len(site_workload(tmp_path))
+    assert ignored_requests(site_workload(tmp_path), nodes) == ()
 
 
 def test_the_notes_of_a_scenario_name_what_its_pool_ignores(tmp_path):

@@ -1,4 +1,4 @@
-"""Figures of the parts of a workload: jobs by partition, account and user."""
+"""Figures of the parts of a workload: jobs by partition, account, user and group of nodes."""
 
 from __future__ import annotations
 
@@ -9,12 +9,16 @@ from types import MappingProxyType
 import numpy as np
 from numpy.typing import NDArray
 
+from greenbatch.cluster import Cluster, NodeCluster
+from greenbatch.engine.outcome import Outcome
 from greenbatch.metrics.jobs import Floats, run_s
 from greenbatch.metrics.measured import Measured
 from greenbatch.workload import Workload
 
 BY: Mapping[str, str] = MappingProxyType({"partition": "partition", "account": "group", "user": "user"})
 """What jobs are divided by -> the column of the workload that numbers it."""
+NODE_GROUP = "node group"
+"""Where a job ran, which depends on the scheduler: the group of its first node."""
 MOST = 10
 """Parts that are shown by themselves, those with most work; the others are added up."""
 
@@ -24,11 +28,12 @@ Parts = Mapping[str, Mapping[int, str]]
 """By -> number in the column -> name of the part."""
 
 
-def parts_of(workload: Workload, most: int = MOST) -> Parts:
+def parts_of(workload: Workload, cluster: Cluster | None = None, most: int = MOST) -> Parts:
     """The parts that a workload is divided into, in descending order of work (processors x run time).
 
     Args:
         workload: all jobs of a scenario, so that the parts are the same in every window.
+        cluster: the machine; if jobs are placed on its nodes, its groups are parts too.
         most: number of parts of a kind; if there are more, the rest is one part, ``others (n)``.
 
     Returns:
@@ -46,6 +51,21 @@ def parts_of(workload: Workload, most: int = MOST) -> Parts:
         if len(order) > most + 1:
             shown |= dict.fromkeys(order[most:], f"others ({len(order) - most})")
         found[by] = shown
+    if isinstance(cluster, NodeCluster) and len(cluster.groups) > 1:
+        found[NODE_GROUP] = {k: group.name for k, group in enumerate(cluster.groups)}
+    return found
+
+
+def _numbers(outcome: Outcome, by: str) -> NDArray[np.int64]:
+    """The number of each job's part, -1 if it has none, shape (n,)."""
+    if by != NODE_GROUP:
+        numbers: NDArray[np.int64] = getattr(outcome.workload, BY[by])
+        return numbers
+    found = np.full(len(outcome.workload), -1)
+    if outcome.placements is not None:
+        group = np.repeat(np.arange(len(outcome.cluster.groups)), [each.count for each in outcome.cluster.groups])
+        jobs, first = np.unique(outcome.placements.job, return_index=True)
+        found[jobs] = group[outcome.placements.node[first]]
     return found
 
 
@@ -70,7 +90,7 @@ PART_METRICS: Mapping[str, Callable[[Measured, Rows], float]] = MappingProxyType
 ``energy_kwh`` is that of the jobs alone, without idle power [kWh], NaN if the power of a job is unknown.
 """
 
-_PART = re.compile(r"(\w+) by (\w+): (.*)", re.DOTALL)
+_PART = re.compile(r"(\w+) by ([\w ]+): (.*)", re.DOTALL)
 
 
 def part_metric(metric: str, by: str, name: str) -> str:
@@ -89,7 +109,7 @@ def evaluate_parts(run: Measured, parts: Parts) -> dict[str, float]:
     values = {}
     counted = np.flatnonzero(run.jobs)
     for by, names in parts.items():
-        numbers = getattr(run.outcome.workload, BY[by])[counted]
+        numbers = _numbers(run.outcome, by)[counted]
         members: dict[str, list[int]] = {}
         for number, name in names.items():
             members.setdefault(name, []).append(number)

@@ -10,17 +10,14 @@ if TYPE_CHECKING:
     from greenbatch.workload import Note, Workload
 
 
-_NOT_PLACED = "jobs run on the processors of all nodes as one pool, because placing jobs on nodes is not supported yet"
-
-
 def ignored_requests(workload: Workload, cluster: Cluster) -> tuple[Note, ...]:
-    """Notes on the jobs whose partition, GPUs or exclusive nodes a pool ignores, and on nodes that are used as one."""
+    """Notes on the jobs whose partition, GPUs or exclusive nodes a pool ignores; none on a cluster of nodes."""
     import numpy as np
 
     from greenbatch.workload import Note
 
     if isinstance(cluster, NodeCluster):
-        return (Note(_NOT_PLACED, len(workload)),)
+        return ()
     partitions = np.unique(workload.partition[workload.partition > 0])
     counts: dict[str, int] = {
         f"jobs of {len(partitions)} partitions run on one pool of processors": len(workload) * (len(partitions) > 1),

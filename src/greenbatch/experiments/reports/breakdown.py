@@ -12,7 +12,7 @@ from greenbatch.experiments.reports.findings import listed
 from greenbatch.experiments.reports.tables import Cell, Column, Mark, Section, Table
 from greenbatch.experiments.running.frames import by_window, schedulers
 from greenbatch.experiments.running.statistics import FEW_WINDOWS, paired_difference
-from greenbatch.metrics.breakdown import BY
+from greenbatch.metrics.breakdown import BY, NODE_GROUP
 
 if TYPE_CHECKING:
     import polars
@@ -35,7 +35,7 @@ _SIZES = (
 
 def kinds(breakdown: polars.DataFrame) -> list[str]:
     """By what the jobs of a comparison are divided, in the order of `metrics.breakdown.BY`."""
-    return [by for by in BY if by in breakdown["by"]]
+    return [by for by in (*BY, NODE_GROUP) if by in breakdown["by"]]
 
 
 def gains_table(breakdown: polars.DataFrame, baseline: str) -> Table | None:
@@ -57,9 +57,13 @@ def breakdown_sections(breakdown: polars.DataFrame, baseline: str) -> list[Secti
     found = []
     for by in kinds(breakdown):
         tables = [_sizes(breakdown, by, baseline), *(_by_scheduler(breakdown, by, each, baseline) for each in _FIGURES)]
-        if _differs(breakdown, by, "energy_kwh"):
-            tables.append(_by_scheduler(breakdown, by, _SIZES[-1], baseline))
-        text = f"The {by}s with most work; others are added up. Below each figure: change from {baseline}."
+        tables += [
+            _by_scheduler(breakdown, by, each, baseline) for each in _SIZES if _differs(breakdown, by, each.metric)
+        ]
+        which = f"The {by}s with most work; others are added up."
+        if by == NODE_GROUP:
+            which = "Jobs by the group of their first node."
+        text = f"{which} Below each figure: change from {baseline}."
         found.append(Section(f"By {by}", text, tables=tuple(tables)))
     return found
 

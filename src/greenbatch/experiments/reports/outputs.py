@@ -36,7 +36,7 @@ def write_outcome(outcome: Outcome, scenario: Scenario, folder: Path) -> dict[st
     horizon = horizon_of(outcome.workload, outcome.cluster, outcome.site, outcome.rules, own.horizon)
     cut = Cut(**own.cut)  # type: ignore[arg-type]
     metrics = json_ready(evaluate(outcome, cut=cut, horizon=horizon))
-    parts = nested(json_ready(evaluate_parts(measure(outcome, cut), parts_of(outcome.workload))))
+    parts = nested(json_ready(evaluate_parts(measure(outcome, cut), parts_of(outcome.workload, outcome.cluster))))
     found = {**metrics, **({"by": parts} if parts else {})}
     (folder / "metrics.json").write_text(json.dumps(found, indent=2, allow_nan=False) + "\n", encoding="utf-8")
     jobs = outcome.workload

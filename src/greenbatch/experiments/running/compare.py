@@ -164,7 +164,7 @@ def compare(
     runs = len(starts) * len(deciders)
     told = model_warnings(deciders, scenario, starts, jobs)  # first: an interruption of it costs no window
 
-    parts = parts_of(scenario.workload)
+    parts = parts_of(scenario.workload, scenario.cluster)
 
     def tell(what: str, run: int = 0) -> None:
         if progress is not None:
