@@ -350,8 +350,8 @@ def first_view(**changed: Any) -> View:
     waiting, running, none = np.array([3, 4]), np.array([7, 8]), np.array([-1.0, -1.0])
     parts: dict[str, Any] = {
         "queue": Queue(5.0, 2.0, 8.0, np.array([1.0, 2.0]), np.array([4.0, 3.0]), np.array([10.0, 20.0]),
-                       np.array([6.0, 2.0]), np.array([50.0, 50.0]), none),
-        "attributes": Attributes(*np.full((len(Attributes._fields), 2), np.nan)),
+                       np.array([6.0, 2.0]), np.array([50.0, 50.0]), none,
+                       Attributes(*np.full((len(Attributes._fields), 2), np.nan))),
         "running": Running(running, np.zeros(2), np.array([10.0, 100.0]), np.array([4, 2]), np.full(2, 5.0), none),
         "nodes": Nodes(np.array([8]), np.array([2]), np.array([30.0])),
         "supply": Supply(np.array([0.0, 60.0]), np.array([60.0, 120.0]), np.array([10.0, 10.0]), 0.0, 60.0),
@@ -382,7 +382,10 @@ def first_view(**changed: Any) -> View:
         ({"queue__processors": np.array([9.0, 1.0])}, "a job needs 9, the cluster has 8"),
         ({"queue__processors": np.array([1.5, 1.0])}, "a part of a processor"),
         ({"queue__power_w": [1.0, 2.0]}, "queue.power_w: has the shape"),
-        ({"attributes__group": np.zeros(3)}, "attributes.group: has the shape"),
+        (
+            {"queue__attributes": Attributes(*np.zeros((len(Attributes._fields), 3)))},
+            "queue.attributes.requested_memory_kb: has the shape",
+        ),
         ({"running__expected_end_s": np.array([10.0, -1.0])}, "running.expected_end_s: is not after start_s"),
         ({"nodes__free_processors": np.array([3])}, "of 8 processors, 3 are free and 6 in use"),
         ({"nodes__free_processors": np.array([-3])}, "nodes.free_processors: row 0 is -3"),
@@ -425,7 +428,7 @@ def test_running_jobs_in_another_order_change_no_decision(name: str) -> None:
 def test_an_empty_queue_waits(name: str) -> None:
     none = np.zeros(0)
     columns = {f"queue__{each}": none for each in Queue._fields[3:9]}
-    columns |= {f"attributes__{each}": none for each in Attributes._fields}
+    columns["queue__attributes"] = Attributes(*(none,) * len(Attributes._fields))
     driver = driver_of(scheduler(name), workload(random_jobs(1)), CLUSTER, Rules())
     empty = first_view(job_id=np.zeros(0, np.int64), **columns)
     assert driver.decide(empty) == driver.decide(empty) == Wait()

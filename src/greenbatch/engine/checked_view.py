@@ -54,7 +54,7 @@ def checked_view(view: View, program: Program, last_s: float) -> View:
     for part, lowest in _LOWEST.items():
         _check_columns(part, getattr(view, part), lowest, rows[part])
     for name, column in zip(view.attributes._fields, view.attributes, strict=True):
-        _check_length(f"attributes.{name}", column, rows["queue"])
+        _check_length(f"queue.attributes.{name}", column, rows["queue"])
     _check_jobs(view)
     _check_supply(view, program)
     ends_s = view.running.expected_end_s
