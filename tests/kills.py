@@ -35,7 +35,7 @@ from tiny_study import tiny_study
 import greenbatch as gb
 from greenbatch import storage
 from greenbatch.cli import main
-from greenbatch.experiments.papers import reproduce, studies
+from greenbatch.experiments.papers import protocols, studies
 from greenbatch.learning.runs.checkpoint import load_checkpoint
 from greenbatch.learning.runs.log import read_log
 from greenbatch.models.model import load_model
@@ -376,8 +376,8 @@ def prepare(base: Path) -> None:
     (base / "small.toml").write_text(SMALL)
     study = replace(study, traces={"Tiny": "tiny.toml", "Small": "small-8.toml"})
     studies.STUDIES["rlscheduler"] = study
-    protocol = reproduce.PROTOCOLS["rlscheduler"]
-    reproduce.PROTOCOLS["rlscheduler"] = replace(protocol, traces={"Tiny": "tiny.toml"}, rows=protocol.rows[:1])
+    protocol = protocols.PROTOCOLS["rlscheduler"]
+    protocols.PROTOCOLS["rlscheduler"] = replace(protocol, traces={"Tiny": "tiny.toml"}, rows=protocol.rows[:1])
     for name in ("fcfs+easy", "f2+easy", "f2+green"):  # loads the compiled engine before anything is forked
         gb.evaluate(gb.simulate(gb.load_scenario(base / "small.toml"), name, start=0, jobs=10))
     for number, words in enumerate((NETWORK, SEARCH)):

@@ -10,10 +10,12 @@ from pathlib import Path
 
 import pytest
 
+from greenbatch import evaluate, load_scenario, simulate
 from greenbatch.cli import main
 from greenbatch.errors import InputError
 from greenbatch.experiments.papers import reproduce as module
-from greenbatch.experiments.papers.reproduce import PROTOCOLS, VERDICTS, cells, compute, published, reproduce, summary
+from greenbatch.experiments.papers.protocols import PROTOCOLS, Protocol, Row
+from greenbatch.experiments.papers.reproduce import VERDICTS, cells, compute, published, reproduce, summary
 
 Find = Callable[[str], Path]
 Figures = dict[tuple[str, str, str, str], float]
@@ -127,9 +129,9 @@ def test_every_cell_has_a_verdict_of_the_list(rlscheduler: Figures) -> None:
 def test_sigma_a_start_and_the_trace_change_our_cells(greenbatch_data: Find) -> None:
     greenbatch_data("swf/Cirne.swf.gz")
     protocol = PROTOCOLS["gas-marl"]
-    few = module.Protocol(
+    few = Protocol(
         title="", traces=protocol.traces, metrics=protocol.metrics,
-        rows=(module.Row(column="F2", policy="f2", backfills=("green",)),),
+        rows=(Row(column="F2", policy="f2", backfills=("green",)),),
     )  # fmt: skip
     key = ("Cirne", "F2", "green", SLOWDOWN)
     base = compute(few, traces=["Cirne"], starts=[919])
@@ -143,13 +145,16 @@ def test_sigma_a_start_and_the_trace_change_our_cells(greenbatch_data: Find) -> 
 @pytest.mark.parametrize("name", PROTOCOLS)
 def test_published_files_are_well_formed(name: str) -> None:
     rows = published(name)
-    assert len(rows) > 50
+    assert len(rows) == {"gas-marl": 102, "rlscheduler": 96, "ineps": 28}[name]
     assert len({(r["table"], r["trace"], r["backfill"], r["scheduler"]) for r in rows}) == len(rows)
     with (module.PUBLISHED / f"{name}.csv").open() as file:
         assert file.readline().startswith("# ")
-        assert next(csv.reader(file)) == ["table", "trace", "backfill", "scheduler", "metric", "value"]
-    assert all(float(r["value"]) > 0 for r in rows)
-    assert {r["trace"] for r in rows} == set(PROTOCOLS[name].traces)
+        columns = next(csv.reader(file))
+    assert columns[:6] == ["table", "trace", "backfill", "scheduler", "metric", "value"]
+    assert all(name == "ineps" or float(r["value"]) > 0 for r in rows)
+    assert all(r["read"] for r in rows) if name == "ineps" else columns[6:] == []
+    known = set(PROTOCOLS[name].traces)
+    assert {r["trace"] for r in rows} == ({t for t in known if "worded" not in t} if name == "ineps" else known)
 
 
 def test_unknown_protocol_and_trace() -> None:
@@ -180,3 +185,84 @@ def test_command_line_prints_notes_before_the_tables_and_the_count_after(
     assert lines[1].startswith("Table V, Lublin-1")
     counted = r"0 of 20 computed figures equal .*; 4 are learned or searched columns, not computed here; .*\."
     assert re.fullmatch(counted, lines[-1]), lines[-1]
+
+
+# ---------------------------------------------------------------- InEPS
+
+
+@pytest.fixture(scope="module")
+def ineps() -> Figures:
+    return compute(PROTOCOLS["ineps"])
+
+
+def test_reductions_of_ineps_are_those_of_the_published_simulator(ineps: Figures, greenbatch_reference: Find) -> None:
+    """Its own runs of two of the workloads; the baseline of the other figures is random."""
+    runs = {
+        (run["workload"], run["job_selection"], run["node_selection"]): run
+        for run in csv.DictReader(greenbatch_reference("irmasim/golden.csv").read_text().splitlines())
+        if run["manager"] == "Heuristic"
+    }
+    for nodes in ("high_cores", "high_mem_bw"):
+        base, run = (float(runs["wl_adapt_mem", "first", which]["energy_J"]) for which in ("high_gflops", nodes))
+        ours = ineps["Memory-intensive", f"first-{nodes}", "none", "energy_reduction"]
+        assert ours == pytest.approx(100 * (1 - run / base), abs=1e-4)
+    for metric, key in (("energy_reduction", "energy_J"), ("edp_reduction", "edp_Js")):
+        ratios = [
+            (1 - ineps["Convergence", f"{jobs}-{nodes}", "none", metric] / 100)
+            / float(runs["wl_conv_blocks_100ms", jobs, nodes][key])
+            for jobs, nodes in (("first", "high_gflops"), ("first", "high_cores"), ("first", "high_mem_bw"),
+                                ("smallest", "high_mem"))
+        ]  # fmt: skip
+        assert ratios == pytest.approx([ratios[0]] * 4, rel=1e-6)
+
+
+def test_the_baseline_of_figs_5_and_6_is_the_mean_of_ten_random_schedules(ineps: Figures) -> None:
+    scenario = load_scenario("ineps/as-published")
+
+    def energy_kwh(name: str) -> float:
+        return float(evaluate(simulate(scenario, name))["energy_kwh"])
+
+    drawn = [energy_kwh(f"random:seed={k}+none+random:seed={k}") for k in range(10)]
+    assert len(set(drawn)) == 10
+    expected = 100 * (1 - energy_kwh("fcfs+none+high-cores") / (sum(drawn) / 10))
+    assert ineps["Convergence", "first-high_cores", "none", "energy_reduction"] == pytest.approx(expected, abs=1e-9)
+
+
+def test_fig_8_follows_from_every_column_of_table_7() -> None:
+    rows = published("ineps")
+    printed = {(r["trace"], r["scheduler"]): float(r["value"]) for r in rows}
+    derived = [r for r in rows if r["table"] == "Fig. 8"]
+    assert len(derived) == 4
+    for row in derived:
+        for end in ("min", "avg", "max"):
+            of_base, of_rule = (
+                1 - printed[row["trace"], f"Energy InEPS from {rule}, {end}"] / 100
+                for rule in ("first-high_gflops", row["scheduler"])
+            )
+            assert 100 * (1 - of_base / of_rule) == pytest.approx(float(row["value"]), abs=0.06)
+
+
+def test_no_figure_of_ineps_claims_to_be_comparable(ineps: Figures) -> None:
+    made = cells("ineps", ineps, tuple(PROTOCOLS["ineps"].traces))
+    assert {c["verdict"] for c in made} == {"not computed", "unstated inputs", "not in the paper"}
+    assert {c["scheduler"] for c in made if "InEPS" in c["scheduler"] and c["ours"] is not None} == set()
+    compared = [c for c in made if c["verdict"] == "unstated inputs"]
+    assert {(c["table"], c["trace"]) for c in compared} == {
+        ("Fig. 5", "Convergence"), ("Fig. 6", "Convergence"), ("Fig. 8", "Memory-intensive"),
+        ("Fig. 8", "Computation-intensive"),
+    }  # fmt: skip
+    assert all(c["published"] is None for c in made if "worded" in c["trace"])
+    assert summary(made)["text"].startswith("22 are learned or searched columns, not computed here; 6 are compared ")
+
+
+def test_readings_are_printed_above_the_tables(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    command = ["reproduce", "ineps", "--traces", "Memory-intensive", "--out", str(tmp_path / "out")]
+    assert main(command) == 0
+    text = capsys.readouterr().out
+    above, _, below = text.partition("Fig. 8, Memory-intensive: energy, reduction [%]")
+    assert "one job every 100 ms" in above
+    assert re.search(r"Energy InEPS from first-high_cores, avg +1\.77 +\S +not computed", below)
+    assert "first-high_cores+none: from Table 7" in below
+    page = (tmp_path / "out" / "report.html").read_text()
+    assert "one job every 100 ms" in page
+    assert "not expected to be equal" in page

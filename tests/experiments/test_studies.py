@@ -18,7 +18,8 @@ from greenbatch.cli import main
 from greenbatch.engine.simulate import simulate
 from greenbatch.errors import InputError
 from greenbatch.experiments.papers import reproduce as published_module
-from greenbatch.experiments.papers.reproduce import PROTOCOLS, published
+from greenbatch.experiments.papers.protocols import PROTOCOLS
+from greenbatch.experiments.papers.reproduce import published
 from greenbatch.experiments.papers.studies import (
     STUDIES,
     Budget,

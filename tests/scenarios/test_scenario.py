@@ -30,7 +30,9 @@ INEPS = {  # the workload and the platform of the published simulator's referenc
     "convergence-1s": ("wl_conv_1s", "plat_conv", "repaired"),
     "convergence-t0": ("wl_conv_t0", "plat_conv", "repaired"),
     "adaptability-memory": ("wl_adapt_mem", "plat_adapt", "repaired"),
+    "adaptability-memory-as-published": ("wl_adapt_mem", "plat_adapt", "irmasim-v1"),
     "adaptability-compute": ("wl_adapt_comp", "plat_adapt", "repaired"),
+    "adaptability-compute-as-published": ("wl_adapt_comp", "plat_adapt", "irmasim-v1"),
     "adaptability-mixed": ("wl_adapt_mixed", "plat_adapt", "repaired"),
 }
 

@@ -43,7 +43,7 @@ def reproduce(
     Parameters
     ----------
     protocol
-        gas-marl or rlscheduler.
+        gas-marl, rlscheduler or ineps.
     json
         Print the cells as JSON instead of a table.
     traces
@@ -105,7 +105,7 @@ def reproduce(
         raise InputError("apply to training only", field="--epochs to --set", fix="give --train, or --trained FOLDER")
     from greenbatch.cli.app import COMMAND
     from greenbatch.experiments.papers.outputs import write_cells
-    from greenbatch.experiments.papers.reproduce import PROTOCOLS
+    from greenbatch.experiments.papers.protocols import PROTOCOLS
     from greenbatch.experiments.papers.reproduce import reproduce as run
     from greenbatch.experiments.reports.data_notes import first_notes
     from greenbatch.experiments.reports.result_folder import result_folder
@@ -134,6 +134,8 @@ def reproduce(
         return
     for line in first_notes(sources["notes"], "report.html" if out else "report.html of a run with --out"):
         say(f"note: {line}")
+    for line in PROTOCOLS[protocol].readings:
+        say(f"note: {line}")
     print_cells(cells)
 
 
@@ -142,7 +144,7 @@ def print_cells(cells: Sequence[dict[str, Any]]) -> None:
     from rich.console import Console
 
     from greenbatch.experiments.papers.cells import reproduction_tables
-    from greenbatch.experiments.papers.reproduce import summary
+    from greenbatch.experiments.papers.reproduce import name_of, summary
     from greenbatch.experiments.reports.terminal import TerminalTable
 
     console = Console()
@@ -151,7 +153,7 @@ def print_cells(cells: Sequence[dict[str, Any]]) -> None:
     reasons: dict[str, list[str]] = {}
     for cell in cells:
         if cell["reason"]:
-            reasons.setdefault(cell["reason"], []).append(f"{cell['scheduler']}+{cell['backfill']}")
+            reasons.setdefault(cell["reason"], []).append(name_of(cell))
     for reason, names in reasons.items():
         say(f"{'; '.join(dict.fromkeys(names))}: {reason}")  # a name may hold a comma
     say(summary(cells)["text"])

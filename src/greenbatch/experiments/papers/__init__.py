@@ -2,6 +2,7 @@
 
 The main path, file by file::
 
+    protocols              traces, rules and tables of each paper
     reproduce, published/  the plain columns; the figures as printed
       cells                  as tables, pictures and a report
     studies                the learned columns: what is trained

@@ -11,7 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from greenbatch.experiments.papers.reproduce import VERDICTS, summary
+from greenbatch.experiments.papers.protocols import REDUCTIONS
+from greenbatch.experiments.papers.reproduce import VERDICTS, name_of, summary
 from greenbatch.experiments.reports.drawing import (
     COLORS,
     PALE,
@@ -42,16 +43,21 @@ def reproduction_tables(cells: Sequence[Mapping[str, object]]) -> list[Table]:
 
     groups: dict[str, list[tuple[str, tuple[Cell, ...]]]] = {}
     for cell in cells:
-        metric = str(cell["metric"])
-        label = METRICS[metric].label if metric in METRICS else metric
-        title = ", ".join(str(cell[key]) for key in ("table", "trace") if cell.get(key)) + f": {label}"
-        scheduler = f"{cell['scheduler']}+{cell['backfill']}" if cell.get("backfill") else str(cell["scheduler"])
+        title = ", ".join(str(cell[key]) for key in ("table", "trace") if cell.get(key)) + f": {label_of(cell)}"
         verdict = str(cell["verdict"])
         judged = Cell(verdict, "", str(cell.get("reason") or ""), "best" if verdict == "equal" else "")
         row = (figure(cell, "published"), figure(cell, "ours"), judged)
-        groups.setdefault(f"{title[0].upper()}{title[1:]}", []).append((scheduler, row))
+        groups.setdefault(f"{title[0].upper()}{title[1:]}", []).append((name_of(cell), row))
     headers = tuple((header, "", header) for header in ("Published", "Ours", "Verdict"))
     return [Table(title, headers, tuple(rows)) for title, rows in groups.items()]
+
+
+def label_of(cell: Mapping[str, object]) -> str:
+    """What the figure of a cell is, in words."""
+    metric = str(cell["metric"])
+    if metric in REDUCTIONS:
+        return REDUCTIONS[metric].label
+    return METRICS[metric].label if metric in METRICS else metric
 
 
 def published_plots(cells: Sequence[Mapping[str, Any]]) -> list[Picture]:
@@ -64,10 +70,7 @@ def _published(metric: str, cells: Sequence[Mapping[str, Any]]) -> Picture:
     def number(value: Any) -> float:
         return float(value) if isinstance(value, (int, float)) else np.nan
 
-    names = []
-    for cell in cells:
-        scheduler = f"{cell['scheduler']}+{cell['backfill']}" if cell.get("backfill") else str(cell["scheduler"])
-        names.append(" · ".join(filter(None, (str(cell.get("trace") or ""), scheduler))))
+    names = [" · ".join(filter(None, (str(cell.get("trace") or ""), name_of(cell)))) for cell in cells]
     theirs, ours = (np.array([number(cell[key]) for cell in cells]) for key in ("published", "ours"))
     rows = -np.arange(len(cells))
     both = np.concatenate([theirs, ours])

@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from greenbatch.experiments.papers.cells import write_reproduction
-from greenbatch.experiments.papers.reproduce import PROTOCOLS, summary
+from greenbatch.experiments.papers.protocols import PROTOCOLS
+from greenbatch.experiments.papers.reproduce import summary
 from greenbatch.experiments.papers.studies import Study
 from greenbatch.experiments.papers.study_report import all_lines, all_tables, write_study
 from greenbatch.experiments.papers.study_results import Result
@@ -33,7 +34,7 @@ def write_cells(protocol: str, cells: Sequence[dict[str, Any]], folder: Path, re
         (folder / f"{name}.json").write_text(text, encoding="utf-8")
     write_reproduction(
         folder / "report.html", title=PROTOCOLS[protocol].title, command=" ".join(record["run"]["command"]),
-        cells=cells, notes=record["notes"], provenance=record,
+        cells=cells, notes=[*PROTOCOLS[protocol].readings, *record["notes"]], provenance=record,
     )  # fmt: skip
     write_record(folder, record)
 

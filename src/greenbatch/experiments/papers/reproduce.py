@@ -1,118 +1,39 @@
 """Compare the papers' tables with ours, cell by cell.
 
-A protocol maps traces to scenarios and columns to schedulers, and gives the reasons why figures may differ. Published
-figures are data (``published/*.csv``, as printed), read only to compare them with ours; no computation uses them.
+`protocols` says how each paper is reproduced. Published figures are data (``published/*.csv``, as printed), read only
+to compare them with ours; no computation uses them.
 """
 
 from __future__ import annotations
 
 import csv
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from greenbatch.data_catalog import need
 from greenbatch.errors import InputError
+from greenbatch.experiments.papers.protocols import PROTOCOLS, REDUCTIONS, Protocol
 from greenbatch.experiments.running.compare import Progress, compare
 from greenbatch.scenarios.scenario import datasets_of
 
+if TYPE_CHECKING:
+    from greenbatch.metrics import Metric
+    from greenbatch.scenarios import Scenario
+
 PUBLISHED = Path(__file__).with_name("published")
 
-NOT_TRAINED = "a learned or searched scheduler: not computed unless trained, with --train --out FOLDER"
-AS_WORDED = "the rule as it is worded; the published code departs from it"
-OURS = "our own rule"
-LEFT_OUT = "a plain rule that the paper left out"
-WAIT_REVERSED = (
-    "the published code takes -(1 + submission) for the wait, so the rule runs backward; see the corrected row"
-)
-LPTPN_WAITS = "the published code waits for one job in steps of a second; see the row as worded"
-NO_SPARE = "the published EASY has no spare processors and a strict deadline"
-TO_LAST_START = "the published utilization ends at the last start, not at the makespan"
 VERDICTS: dict[str, str] = {
     "equal": "equal to the published figure in every printed digit",
     "better": "differs from the published figure, and is better",
     "worse": "differs from the published figure, and is worse",
     "not computed": "a published column that this protocol does not compute",
     "derived trace": "computed on a stand-in for the trace, so not comparable to the published figure",
+    "unstated inputs": "computed under our reading of what the paper leaves unstated, so not expected to be equal",
     "not in the paper": "computed in addition; the paper has no such figure",
 }
 """Verdict of a cell -> its meaning."""
 DERIVED = "the trace is derived from a simulated schedule, not the archive's file"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Row:
-    """A scheduler that reproduces a column of the paper, or an additional one."""
-
-    column: str
-    """The paper's name, or ours."""
-    policy: str
-    backfills: tuple[str, ...]
-    reason: str = ""
-    """How the published code departs from its paper, or why there is no published figure."""
-    published: bool = True
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Protocol:
-    """How a paper's tables are reproduced."""
-
-    title: str
-    traces: Mapping[str, str]
-    """Trace as the paper names it -> scenario."""
-    metrics: Mapping[str, str]
-    """Table -> metric."""
-    rows: tuple[Row, ...]
-    reasons: Mapping[str, str] = field(default_factory=dict)
-    """Backfilling or metric -> how the published code departs from the paper."""
-
-
-_ALL = ("none", "easy-schedgym", "green")
-_TWO = ("none", "easy-schedgym")
-
-PROTOCOLS: dict[str, Protocol] = {
-    "gas-marl": Protocol(
-        title="GAS-MARL, Tables 3 and 4",
-        traces={"Lublin-256": "gas-marl/lublin-256", "Cirne": "gas-marl/cirne", "Jann": "gas-marl/jann"},
-        metrics={"Table 3": "avg_bounded_slowdown", "Table 4": "renewable_utilization"},
-        rows=(
-            Row(column="FCFS", policy="fcfs", backfills=(*_ALL, "easy-green-order")),
-            Row(column="F2", policy="f2", backfills=(*_ALL, "easy-green-order")),
-            Row(column="LPTPN", policy="lptpn-published", backfills=("none",), reason=LPTPN_WAITS),
-            Row(column="LPTPN as worded", policy="lptpn", backfills=("none",), reason=AS_WORDED, published=False),
-            Row(column="FCFS, true EASY", policy="fcfs", backfills=("easy",), reason=NO_SPARE, published=False),
-            Row(column="F2, true EASY", policy="f2", backfills=("easy",), reason=NO_SPARE, published=False),
-            Row(column="cheapest-start", policy="cheapest-start", backfills=("none",), reason=OURS, published=False),
-        ),
-        reasons={"easy-schedgym": NO_SPARE},
-    ),
-    "rlscheduler": Protocol(
-        title="RLScheduler, Tables V and VI",
-        traces={
-            "Lublin-1": "rlscheduler/lublin-1", "Lublin-2": "rlscheduler/lublin-2", "HPC2N": "rlscheduler/hpc2n",
-            "SDSC-SP2": "rlscheduler/sdsc-sp2",
-        },
-        metrics={"Table V": "avg_bounded_slowdown", "Table VI": "utilization_to_last_start"},
-        rows=(
-            Row(column="FCFS", policy="fcfs", backfills=_TWO),
-            Row(column="WFP3", policy="wfp3-published", backfills=_TWO, reason=WAIT_REVERSED),
-            Row(column="UNICEP", policy="unicep-published", backfills=_TWO, reason=WAIT_REVERSED),
-            Row(column="SJF", policy="sjf", backfills=_TWO),
-            Row(column="F1", policy="f1", backfills=_TWO),
-            Row(column="WFP3 corrected", policy="wfp3", backfills=_TWO, reason=AS_WORDED, published=False),
-            Row(column="UNICEP corrected, log2(n)", policy="unicep-unbounded", backfills=_TWO, reason=AS_WORDED,
-                published=False),
-            Row(column="UNICEP corrected", policy="unicep", backfills=_TWO, reason=AS_WORDED, published=False),
-            Row(column="SMALLEST", policy="smallest", backfills=_TWO, reason=LEFT_OUT, published=False),
-            Row(column="F2", policy="f2", backfills=_TWO, reason=LEFT_OUT, published=False),
-            Row(column="F3", policy="f3", backfills=_TWO, reason=LEFT_OUT, published=False),
-            Row(column="F4", policy="f4", backfills=_TWO, reason=LEFT_OUT, published=False),
-        ),
-        reasons={"easy-schedgym": NO_SPARE, "utilization_to_last_start": TO_LAST_START},
-    ),
-}  # fmt: skip
-"""All protocols by name."""
 
 
 def compute(
@@ -137,33 +58,53 @@ def compute(
     Raises:
         InputError: a scenario has no windows of its own and none are given, or a window extends beyond the trace.
     """
-    import polars as pl
-
-    from greenbatch.metrics import find
     from greenbatch.scenarios import load_scenario
 
     figures = {}
     for trace in traces or protocol.traces:
         scenario = load_scenario(protocol.traces[trace])
-        names = {(row, backfill): _spec(row.policy, backfill, sigma) for row in protocol.rows
+        specs = {(row.column, backfill): row.specs(backfill, sigma) for row in protocol.rows_on(trace)
                  for backfill in row.backfills if scenario.site is not None or backfill != "green"}  # fmt: skip
-        specs = list(dict.fromkeys(names.values()))
-        evaluation = scenario.evaluation
-        windows = starts or evaluation.starts
-        if not windows:
-            raise InputError("has no windows", field=scenario.name, fix="give evaluation.starts")
-        frame = compare(scenario, specs, windows, evaluation.jobs, specs[0], progress, workers=workers).frame
-        means = frame.group_by("scheduler", "metric").agg(pl.col("value").mean())
-        value = {(s, m): v for s, m, v in means.iter_rows() if v is not None}
-        for (row, backfill), spec in names.items():
-            for metric in protocol.metrics.values():
-                figures[trace, row.column, backfill, find(metric).name] = value[spec, metric]
+        metrics = {name: find_metric(name) for name in protocol.tables(trace)}
+        every = dict.fromkeys(spec for several in specs.values() for spec in several)
+        values = _means(scenario, list(every), starts, progress, workers)
+        base = next((several for (column, _), several in specs.items() if column == protocol.baselines.get(trace)), ())
+        for (column, backfill), several in specs.items():
+            for name, metric in metrics.items():
+                value = _mean([values[spec, metric.name] for spec in several])
+                if name not in REDUCTIONS:
+                    figures[trace, column, backfill, name] = value
+                elif several != base:
+                    figures[trace, column, backfill, name] = 100.0 * (
+                        1.0 - value / _mean([values[spec, metric.name] for spec in base])
+                    )
     return figures
 
 
-def _spec(policy: str, backfill: str, sigma: float | None) -> str:
-    changed = "" if sigma is None else f":sigma={sigma!r}"
-    return f"{policy}{changed if policy.startswith('lptpn') else ''}+{backfill}{changed if backfill == 'green' else ''}"
+def _means(
+    scenario: Scenario, specs: list[str], starts: Sequence[int] | None, progress: Progress | None, workers: int | None
+) -> dict[tuple[str, str], float]:  # fmt: skip
+    """(scheduler, metric) -> mean over the windows."""
+    import polars as pl
+
+    evaluation = scenario.evaluation
+    windows = starts or evaluation.starts
+    if not windows:
+        raise InputError("has no windows", field=scenario.name, fix="give evaluation.starts")
+    frame = compare(scenario, specs, windows, evaluation.jobs, specs[0], progress, workers=workers).frame
+    means = frame.group_by("scheduler", "metric").agg(pl.col("value").mean())
+    return {(s, m): v for s, m, v in means.iter_rows() if v is not None}
+
+
+def _mean(values: Sequence[float]) -> float:
+    return sum(values) / len(values)
+
+
+def find_metric(name: str) -> Metric:
+    """The metric that a figure is of, or is a reduction of."""
+    from greenbatch.metrics import find
+
+    return find(REDUCTIONS[name].metric if name in REDUCTIONS else name)
 
 
 def published(name: str) -> list[dict[str, str]]:
@@ -187,7 +128,7 @@ def reproduce(
     of `VERDICTS`.
 
     Args:
-        name: the protocol: ``gas-marl`` or ``rlscheduler``.
+        name: the protocol: ``gas-marl``, ``rlscheduler`` or ``ineps``.
         traces: the traces, as the paper names them; by default all of them.
         starts: 0-based index of the first job of each window; by default the paper's.
         sigma: threshold of brown energy of LPTPN and Green-Backfilling, >= 0; by default 50 kJ. [J]
@@ -214,30 +155,31 @@ def reproduce(
 def cells(name: str, ours: Mapping[tuple[str, str, str, str], float], traces: Sequence[str]) -> list[dict[str, Any]]:
     """The cells of published figures and ours."""
     protocol, made, seen = PROTOCOLS[name], [], set()
-    rows = {row.column: row for row in protocol.rows if row.published}
-    comparable = {trace: is_comparable(scenario) for trace, scenario in protocol.traces.items() if trace in traces}
+    rows = {(trace, row.column): row for trace in traces for row in protocol.rows_on(trace)}
+    doubts = {trace: _doubt(protocol, trace) for trace in traces}
     for printed in published(name):
         trace, column, metric = printed["trace"], printed["scheduler"], printed["metric"]
         if trace not in traces:
             continue
         value = ours.get((trace, column, printed["backfill"], metric))
-        reasons = [rows[column].reason] if column in rows else [NOT_TRAINED]
-        reasons += [protocol.reasons.get(printed["backfill"], ""), protocol.reasons.get(metric, "")]
-        if not comparable[trace]:
-            reasons.insert(0, DERIVED)
-        made.append(_cell(printed["table"], trace, printed["backfill"], column, metric, printed["value"], value,
-                          comparable[trace], "; ".join(filter(None, reasons))))  # fmt: skip
+        reasons = [
+            DERIVED if doubts[trace] == "derived trace" else "", printed.get("read", ""),
+            rows[trace, column].reason if (trace, column) in rows else protocol.learned,
+            protocol.reasons.get(printed["backfill"], ""), protocol.reasons.get(metric, ""),
+        ]  # fmt: skip
+        made.append(_cell(printed, value, doubts[trace], "; ".join(filter(None, reasons))))
         seen.add((trace, column, printed["backfill"], metric))
-    digits = {metric: 4 if "utilization" in metric else 3 for metric in protocol.metrics.values()}
-    tables = {metric: table for table, metric in protocol.metrics.items()}
-    reason = {row.column: row.reason for row in protocol.rows}
-    order = list(protocol.metrics.values())
-    for (trace, column, backfill, metric), value in sorted(ours.items(), key=lambda item: order.index(item[0][3])):
+    tables = {trace: protocol.tables(trace) for trace in traces}
+    order = list(protocol.metrics)
+    for (trace, column, backfill, metric), value in sorted(
+        ours.items(), key=lambda item: order.index(tables[item[0][0]][item[0][3]])
+    ):
         if (trace, column, backfill, metric) not in seen:
             made.append({
-                "table": f"beside {tables[metric]}", "trace": trace, "backfill": backfill, "scheduler": column,
-                "metric": metric, "published": None, "ours": value, "digits": digits[metric],
-                "verdict": "not in the paper", "reason": reason[column],
+                "table": f"beside {tables[trace][metric]}", "trace": trace, "backfill": backfill,
+                "scheduler": column, "metric": metric, "published": None, "ours": value,
+                "digits": 1 if metric in REDUCTIONS else 4 if "utilization" in metric else 3,
+                "verdict": "not in the paper", "reason": rows[trace, column].reason,
             })  # fmt: skip
     return made
 
@@ -260,6 +202,11 @@ def summary(cells: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
             "are learned or searched columns, not computed here",
         ),
         ("derived trace", "is of a derived trace, not comparable", "are of derived traces, not comparable"),
+        (
+            "unstated inputs",
+            "is compared under our reading of unstated inputs",
+            "are compared under our reading of unstated inputs",
+        ),
         ("not in the paper", "is not in the paper", "are not in the paper"),
     ):
         if counts[verdict]:
@@ -278,22 +225,31 @@ def is_comparable(scenario: str) -> bool:
     return bool(evaluation.get("comparable", True))
 
 
-def _cell(
-    table: str, trace: str, backfill: str, column: str, metric: str, printed: str, value: float | None,
-    comparable: bool, reason: str,
-) -> dict[str, Any]:  # fmt: skip
-    from greenbatch.metrics import find
+def _doubt(protocol: Protocol, trace: str) -> str:
+    """The verdict on every figure of a trace that cannot be compared digit by digit; empty if they can."""
+    if protocol.readings:
+        return "unstated inputs"
+    return "" if is_comparable(protocol.traces[trace]) else "derived trace"
 
-    digits = len(printed.partition(".")[2])
+
+def _cell(printed: Mapping[str, str], value: float | None, doubt: str, reason: str) -> dict[str, Any]:
+    text = printed["value"]
+    digits = len(text.partition(".")[2])
     if value is None:
         verdict = "not computed"
-    elif not comparable:
-        verdict = "derived trace"
-    elif f"{value:.{digits}f}" == printed:
+    elif doubt:
+        verdict = doubt
+    elif f"{value:.{digits}f}" == text:
         verdict = "equal"
     else:
-        verdict = "better" if (value > float(printed)) == (find(metric).better == "higher") else "worse"
+        higher = find_metric(printed["metric"]).better == "higher"
+        verdict = "better" if (value > float(text)) == higher else "worse"
     return {
-        "table": table, "trace": trace, "backfill": backfill, "scheduler": column, "metric": metric,
-        "published": float(printed), "ours": value, "digits": digits, "verdict": verdict, "reason": reason,
+        **{key: printed[key] for key in ("table", "trace", "backfill", "scheduler", "metric")},
+        "published": float(text), "ours": value, "digits": digits, "verdict": verdict, "reason": reason,
     }  # fmt: skip
+
+
+def name_of(cell: Mapping[str, Any]) -> str:
+    """The scheduler of a cell, with its backfilling if it has one."""
+    return "+".join(filter(None, (str(cell["scheduler"]), str(cell.get("backfill") or ""))))

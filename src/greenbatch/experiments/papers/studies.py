@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from greenbatch.errors import InputError
-from greenbatch.experiments.papers.reproduce import PROTOCOLS
+from greenbatch.experiments.papers.protocols import PROTOCOLS
 from greenbatch.experiments.running.compare import Progress
 from greenbatch.presets.training import MODES
 

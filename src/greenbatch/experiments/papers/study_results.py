@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from greenbatch.experiments.papers.reproduce import PROTOCOLS, PUBLISHED, is_comparable, published
+from greenbatch.experiments.papers.protocols import PROTOCOLS
+from greenbatch.experiments.papers.reproduce import PUBLISHED, is_comparable, published
 from greenbatch.experiments.papers.studies import Cell, Goal, Selection, Study, cells_of, model_record, state_of
 from greenbatch.experiments.running.compare import Progress, compare
 from greenbatch.experiments.running.frames import by_seed
