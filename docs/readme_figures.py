@@ -6,9 +6,10 @@ import re
 from pathlib import Path
 
 import greenbatch as gb
+from greenbatch.experiments.reports.columns import terminal_columns
 from greenbatch.experiments.reports.drawing import standalone
 from greenbatch.experiments.reports.plots import tradeoff_plot
-from greenbatch.experiments.reports.tables import TERMINAL, comparison_table, to_markdown
+from greenbatch.experiments.reports.tables import comparison_table, to_markdown
 
 PICTURE = Path(__file__).parent / "images" / "tradeoff.svg"
 
@@ -16,7 +17,7 @@ PICTURE = Path(__file__).parent / "images" / "tradeoff.svg"
 def figures() -> tuple[str, str]:
     """The table in Markdown, and the picture as SVG with plain colors on paper."""
     comparison = gb.compare("default")
-    table = to_markdown(comparison_table(comparison.frame, columns=TERMINAL))
+    table = to_markdown(comparison_table(comparison.frame, columns=terminal_columns(comparison.frame)))
     picture = tradeoff_plot(comparison.frame, comparison.baseline)
     if picture is None:
         raise LookupError("the embedded scenario has no power")

@@ -104,3 +104,20 @@ def test_frames_of_metrics_and_of_parts_are_apart_and_come_together() -> None:
     assert part_metric("avg_wait_s", "partition", "gpu") in whole["metric"]
     for form in ("markdown", "latex"):
         assert "4.0" in write(gains_table(parts, "fcfs"), form)
+
+
+def test_waits_of_seconds_are_shown_in_seconds_and_none_at_all_if_nobody_waits() -> None:
+    def table(scale: float) -> Table | None:
+        rows = [
+            (window, {s: {k: v * scale if "avg_wait_s" in k else v for k, v in m.items()}
+                      for s, m in by.items()})
+            for window, by in results(1)
+        ]  # fmt: skip
+        return gains_table(breakdown(rows), "fcfs")
+
+    whole, small = table(1.0), table(1e-3)
+    assert whole is not None
+    assert small is not None
+    assert {unit for _, unit, _ in whole.columns} == {"h"}
+    assert {unit for _, unit, _ in small.columns} == {"s"}
+    assert table(1e-9) is None

@@ -16,6 +16,7 @@ from greenbatch.cluster import Cluster
 from greenbatch.engine.outcome import Outcome
 from greenbatch.engine.rules import Rules
 from greenbatch.experiments.papers.cells import published_plots
+from greenbatch.experiments.reports.columns import MAIN
 from greenbatch.experiments.reports.drawing import COLORS, INK, Picture, color_of, slug, standalone, wrapped
 from greenbatch.experiments.reports.plots import (
     box_plot,
@@ -28,7 +29,6 @@ from greenbatch.experiments.reports.plots import (
     queue_plot,
     tradeoff_plot,
 )
-from greenbatch.experiments.reports.tables import MAIN
 from greenbatch.experiments.running.frames import tidy
 from greenbatch.workload import Workload
 

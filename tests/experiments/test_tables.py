@@ -16,10 +16,8 @@ from example_windows import example, one_window
 from greenbatch.errors import InputError
 from greenbatch.experiments.papers.cells import reproduction_tables
 from greenbatch.experiments.reports.cautions import mismatch_lines, overlap_notes, recorded_wait_notes, warning_lines
+from greenbatch.experiments.reports.columns import Column, main_columns, terminal_columns
 from greenbatch.experiments.reports.tables import (
-    MAIN,
-    TERMINAL,
-    Column,
     Table,
     class_table,
     comparison_table,
@@ -74,7 +72,7 @@ def test_signed_numbers() -> None:
 
 
 def test_renewable_utilization_is_shown_with_slowdown_makespan_and_horizon(frame: polars.DataFrame) -> None:
-    for columns in (MAIN, TERMINAL):
+    for columns in (main_columns(frame), terminal_columns(frame)):
         metrics = [column.metric for column in columns]
         assert metrics[:4] == [
             "avg_bounded_slowdown", "renewable_utilization", "horizon_brown_kwh", "makespan_ratio"
@@ -283,3 +281,40 @@ def test_latex_escapes_and_balances(frame: polars.DataFrame) -> None:
     assert write(comparison_table(frame), "latex").startswith(r"\begin{table}")
     with pytest.raises(InputError, match="unknown table format"):
         write(comparison_table(frame), "word")
+
+
+# ---------------------------------------------------------------- columns
+
+
+HOURS = Column("x", "X", "h", 1 / 3600, 2, small=("s", 1.0))
+
+
+@pytest.mark.parametrize(
+    ("values", "unit", "text"),
+    [
+        ([12.5, 359.0], "s", "12.50"),
+        ([12.5, 361.0], "h", "0.00"),
+        ([12.5, -361.0], "h", "0.00"),
+        ([12.5, math.nan], "s", "12.50"),
+        ([], "h", "0.00"),
+    ],
+)
+def test_small_values_are_shown_in_a_small_unit(values: list[float], unit: str, text: str) -> None:
+    column = HOURS.fitted(values)
+    assert (column.unit, column.number(12.5)) == (unit, text)
+    assert column.fitted(values) == column
+
+
+def test_without_a_supply_the_table_has_energy_and_energy_delay_product() -> None:
+    run = {"avg_bounded_slowdown": 1.0, "energy_kwh": 0.0523, "edp_js": 2.7e7, "makespan_ratio": 1.0, "avg_wait_s": 4.5}
+    table = comparison_table(tidy([("a", {"fcfs+none": run, "sjf+none": run | {"energy_kwh": 0.05}})]))
+    headers = [(header, unit) for header, unit, _ in table.columns]
+    assert headers == [
+        ("Bounded slowdown", ""), ("Energy", "Wh"), ("Energy-delay product", "MJ s"), ("Makespan over baseline", "×"),
+        ("Mean wait", "s"),
+    ]  # fmt: skip
+    assert [cell.text for cell in dict(table.rows)["fcfs+none"]] == ["1.000", "52.30", "27.00", "1.000", "4.50"]
+    supplied = tidy([("a", {"fcfs+none": run | {"renewable_utilization": 0.5, "horizon_brown_kwh": 30.0}})])
+    assert "Energy" not in [header for header, _, _ in comparison_table(supplied).columns]
+    change = difference_table(tidy([("a", {"fcfs+none": run, "sjf+none": run | {"energy_kwh": 0.05}})]), "fcfs+none")
+    assert (change.columns[1][1], change.rows[0][1][1].text) == ("Wh", "−2.300")

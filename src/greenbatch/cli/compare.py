@@ -179,11 +179,12 @@ def print_comparison(comparison: Comparison, partial: Sequence[str] = (), *, jso
 
     from greenbatch.experiments.reports.breakdown import gains_table
     from greenbatch.experiments.reports.cautions import comparison_notes, warning_lines
+    from greenbatch.experiments.reports.columns import terminal_columns
     from greenbatch.experiments.reports.data_notes import first_notes
     from greenbatch.experiments.reports.findings import headlines
     from greenbatch.experiments.reports.outages import outage_notes
     from greenbatch.experiments.reports.outputs import REPORT
-    from greenbatch.experiments.reports.tables import TERMINAL, comparison_table, record_table
+    from greenbatch.experiments.reports.tables import comparison_table, record_table
     from greenbatch.experiments.reports.terminal import TerminalTable
     from greenbatch.experiments.running.model_warnings import marked
 
@@ -195,8 +196,8 @@ def print_comparison(comparison: Comparison, partial: Sequence[str] = (), *, jso
     for line in comparison.warnings:
         say(f"warning: {line}")
     notes = (*comparison_notes(comparison), *partial)
-    Console().print(TerminalTable(comparison_table(frame, columns=TERMINAL, title=comparison.title, notes=notes)))
-    for table in (gains_table(comparison.breakdown, baseline), record_table(frame)):
+    main = comparison_table(frame, columns=terminal_columns(frame), title=comparison.title, notes=notes)
+    for table in (main, gains_table(comparison.breakdown, baseline), record_table(frame)):
         if table is not None:
             Console().print(TerminalTable(table))
     for line in warning_lines(frame, baseline):

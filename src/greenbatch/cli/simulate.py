@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 
+_WITHOUT_SUPPLY = ("makespan_s", "utilization", "avg_wait_s", "avg_bounded_slowdown", "energy_kwh", "edp_js")
 _HEADLINE = (
     "makespan_s", "utilization", "avg_wait_s", "avg_bounded_slowdown", "energy_kwh", "brown_kwh", "horizon_brown_kwh",
     "renewable_utilization",
@@ -99,14 +100,14 @@ def simulate(
 
 
 def headline(metrics: Mapping[str, float | int | None]) -> list[tuple[str, str]]:
-    """Label and formatted value with its unit: durations in hours or days, energy in kWh."""
-    from greenbatch.experiments.reports.tables import DETAIL, MAIN
+    """Label and formatted value with its unit: durations in s, hours or days, energy in Wh or kWh."""
+    from greenbatch.experiments.reports.columns import DETAIL, MAIN, WITHOUT_SUPPLY
 
-    columns = {column.metric: column for column in (*MAIN, *DETAIL)}
+    columns = {column.metric: column for column in (*MAIN, *WITHOUT_SUPPLY, *DETAIL)}
     lines = [("Jobs", f"{metrics['jobs']:,}")]
-    for name in _HEADLINE:
+    for name in _HEADLINE if metrics.get("brown_kwh") is not None else _WITHOUT_SUPPLY:
         if (value := metrics.get(name)) is not None:
-            column = columns[name]
+            column = columns[name].fitted([value])
             lines.append((column.header, f"{column.number(value)} {column.unit}".rstrip()))
     if left := metrics.get("horizon_unfinished_jobs"):
         lines.append(("Jobs unfinished at the horizon", f"{left:,}"))

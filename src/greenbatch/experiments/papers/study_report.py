@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING, Any
 
 from greenbatch.experiments.papers.study_results import Result, decider_of
 from greenbatch.experiments.papers.study_tables import answers_of, matrix_table, remarks_of, tables_of
+from greenbatch.experiments.reports.columns import MAIN
 from greenbatch.experiments.reports.curves import sweep_plot
 from greenbatch.experiments.reports.model_sections import decision_section, planner_section, training_section
 from greenbatch.experiments.reports.plots import box_plot, tradeoff_plot
 from greenbatch.experiments.reports.report import definitions, write_page
-from greenbatch.experiments.reports.tables import MAIN, Section, Table
+from greenbatch.experiments.reports.tables import Section, Table
 
 if TYPE_CHECKING:
     import polars

@@ -9,15 +9,8 @@ from typing import Any
 
 from greenbatch.experiments.papers.studies import Agent
 from greenbatch.experiments.papers.study_results import UNCOMPARABLE, Result
-from greenbatch.experiments.reports.tables import (
-    CLASS_COLUMNS,
-    MAIN,
-    Cell,
-    Column,
-    Mark,
-    Table,
-    difference_table,
-)
+from greenbatch.experiments.reports.columns import CLASS_COLUMNS, MAIN, Column
+from greenbatch.experiments.reports.tables import Cell, Mark, Table, difference_table
 from greenbatch.experiments.running.statistics import differences
 
 AS_PRINTED = (

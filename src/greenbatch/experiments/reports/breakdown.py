@@ -8,8 +8,9 @@ import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from greenbatch.experiments.reports.columns import Column
 from greenbatch.experiments.reports.findings import listed
-from greenbatch.experiments.reports.tables import Cell, Column, Mark, Section, Table
+from greenbatch.experiments.reports.tables import Cell, Mark, Section, Table
 from greenbatch.experiments.running.frames import by_window, schedulers
 from greenbatch.experiments.running.statistics import FEW_WINDOWS, paired_difference
 from greenbatch.metrics.breakdown import BY, NODE_GROUP
@@ -20,16 +21,17 @@ if TYPE_CHECKING:
 CLEAR = 0.05
 """Relative difference of mean waits from which a part gains or loses; differences below a minute do not count."""
 _LEAST_S = 60.0
-_WAIT = Column("avg_wait_s", "Mean wait", "h", 1 / 3600, 2)
+_NO_WAIT_S = 1.0
+_WAIT = Column("avg_wait_s", "Mean wait", "h", 1 / 3600, 2, small=("s", 1.0))
 _FIGURES = (
     _WAIT,
-    Column("p95_wait_s", "Wait, 95th percentile", "h", 1 / 3600, 1),
+    Column("p95_wait_s", "Wait, 95th percentile", "h", 1 / 3600, 1, small=("s", 1.0)),
     Column("avg_bounded_slowdown", "Bounded slowdown", digits=4, style="significant"),
 )
 _SIZES = (
     Column("jobs", "Jobs", style="count"),
     Column("processor_hours", "Processor-hours", "h", digits=0),
-    Column("energy_kwh", "Energy of the jobs", "kWh", digits=4, style="significant"),
+    Column("energy_kwh", "Energy of the jobs", "kWh", digits=4, style="significant", small=("Wh", 1000.0)),
 )
 
 
@@ -41,9 +43,12 @@ def kinds(breakdown: polars.DataFrame) -> list[str]:
 def gains_table(breakdown: polars.DataFrame, baseline: str) -> Table | None:
     """Mean wait by partition (or account, or user) under every scheduler, with the change from the baseline.
 
-    None if the jobs are not divided. Changes are marked if their interval over at least `FEW_WINDOWS` windows is clear.
+    None if the jobs are not divided, or none waits for a second on average. Changes are marked if their interval over
+    at least `FEW_WINDOWS` windows is clear.
     """
     for by in kinds(breakdown):
+        if _largest(part_means(breakdown, by, _WAIT.metric)) < _NO_WAIT_S:
+            return None
         table = _by_scheduler(breakdown, by, _WAIT, baseline)
         return Table(
             f"Who gains and who waits: mean wait by {by}", table.columns, table.rows, by.capitalize(),
@@ -86,12 +91,17 @@ def means_frame(breakdown: polars.DataFrame) -> polars.DataFrame:
     return breakdown.pivot("metric", index=keys, values="value", aggregate_function="mean")
 
 
+def _largest(means: dict[str, dict[str, float]]) -> float:
+    return max((value for values in means.values() for value in values.values() if math.isfinite(value)), default=0.0)
+
+
 def _by_scheduler(breakdown: polars.DataFrame, by: str, column: Column, baseline: str) -> Table:
     """One row per part, one column per scheduler."""
-    names = schedulers(breakdown)
+    names, every = schedulers(breakdown), part_means(breakdown, by, column.metric)
+    column = column.fitted(value for means in every.values() for value in means.values())
     rows = tuple(
         (part, tuple(_cell(breakdown, by, part, column, name, baseline, means) for name in names))
-        for part, means in part_means(breakdown, by, column.metric).items()
+        for part, means in every.items()
     )
     columns = tuple((name, column.unit, name) for name in names)
     return Table(f"{column.header} by {by}", columns, rows, by.capitalize())
@@ -128,7 +138,8 @@ def _sizes(breakdown: polars.DataFrame, by: str, baseline: str) -> Table:
     """Jobs, processor-hours and energy of each part, under the baseline."""
     means = [part_means(breakdown, by, column.metric) for column in _SIZES]
     shown = [
-        (column, each) for column, each in zip(_SIZES, means, strict=True)
+        (column.fitted(values[baseline] for values in each.values()), each)
+        for column, each in zip(_SIZES, means, strict=True)
         if any(math.isfinite(values[baseline]) for values in each.values())
     ]  # fmt: skip
     rows = tuple(

@@ -186,9 +186,11 @@ def mismatch_lines(outcome: Outcome | None) -> list[str]:
 
 
 def _waits(waits_s: NDArray[np.float64]) -> str:
-    mean, p95 = COLUMNS["avg_wait_s"], COLUMNS["p95_wait_s"]
-    high = p95.number(float(np.percentile(waits_s, 95)))
-    return f"{mean.number(float(waits_s.mean()))} h on average, 95th percentile {high} h"
+    high_s = float(np.percentile(waits_s, 95))
+    mean, p95 = (COLUMNS[metric].fitted([high_s]) for metric in ("avg_wait_s", "p95_wait_s"))
+    return (
+        f"{mean.number(float(waits_s.mean()))} {mean.unit} on average, 95th percentile {p95.number(high_s)} {p95.unit}"
+    )
 
 
 def comparison_notes(comparison: Comparison) -> list[str]:

@@ -11,7 +11,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 from zoneinfo import ZoneInfo
 
-from greenbatch.experiments.reports.tables import MAIN, Column
+from greenbatch.experiments.reports.columns import MAIN, WITHOUT_SUPPLY, Column, fitted, main_columns
 from greenbatch.experiments.running.frames import schedulers
 from greenbatch.experiments.running.statistics import Difference, differences, intervals
 from greenbatch.metrics import METRICS
@@ -22,11 +22,13 @@ if TYPE_CHECKING:
     from greenbatch.engine.outcome import Outcome
 
 _WORDS = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve")
-COLUMNS = {column.metric: column for column in MAIN}
+COLUMNS = {column.metric: column for column in (*MAIN, *WITHOUT_SUPPLY)}
 """Metric -> how it is shown."""
 BROWN = "horizon_brown_kwh"
-TILES = ("avg_bounded_slowdown", "avg_wait_s", "renewable_utilization", BROWN, "makespan_ratio")
-"""Figures that are always shown together."""
+TILES = ("avg_bounded_slowdown", "avg_wait_s", "renewable_utilization", BROWN, "energy_kwh", "edp_js", "makespan_ratio")
+"""Figures that are always shown together, those of them that the main table has."""
+_WITHOUT_SUPPLY = {"energy_kwh": "energy", "edp_js": "energy-delay product"}
+"""Figures of the main table without a power supply -> their names in a sentence."""
 PRICES = {"avg_wait_s": "mean wait", "avg_bounded_slowdown": "bounded slowdown", "makespan_ratio": "makespan"}
 """What a winner may cost -> its name in a sentence."""
 SMALL = 0.02
@@ -51,7 +53,7 @@ class KeyFigure:
 def key_figures(frame: polars.DataFrame, baseline: str) -> list[KeyFigure]:
     """The best scheduler for each of the figures in `TILES`."""
     tiles = []
-    for column in (COLUMNS[metric] for metric in TILES):
+    for column in _tiles(frame):
         means = _means(frame, column)
         if not means:
             continue
@@ -67,7 +69,7 @@ def summary_lines(frame: polars.DataFrame, outcomes: Mapping[str, Outcome], base
     """Summary in sentences computed from the numbers: the findings first, then the setting."""
     names, windows = schedulers(frame), frame["window"].n_unique()
     example = next(iter(outcomes.values()))
-    powered = bool(_means(frame, COLUMNS["renewable_utilization"]))
+    powered = bool(_means(frame, _column(frame, "renewable_utilization")))
     power = f" and the renewable supply of {example.site.name}" if powered and example.site else ""
     count = _number(len(names), "scheduler")
     jobs = f"{len(example.workload):,} jobs"
@@ -78,21 +80,25 @@ def summary_lines(frame: polars.DataFrame, outcomes: Mapping[str, Outcome], base
     dates = [f"{'The' if windows < 2 else 'The first'} window's jobs were submitted {_dates(example)}."]
     known = example.workload.unix_start_s is not None and len(example.workload) > 0
     return [
-        *_service_lines(frame, baseline), *_power_lines(frame, baseline), setting, *(dates if known else ())
+        *_service_lines(frame, baseline), *_power_lines(frame, baseline), *_energy_lines(frame, baseline), setting,
+        *(dates if known else ()),
     ]  # fmt: skip
 
 
 def headlines(frame: polars.DataFrame, baseline: str) -> list[str]:
-    """The sentences of the summary to end a table with: lowest slowdown; least brown energy, with its reservation."""
-    return [*_service_lines(frame, baseline)[:1], *_power_lines(frame, baseline)[1:]]
+    """The sentences of the summary to end a table with: lowest slowdown; least brown energy, with its reservation, or
+    without a supply least energy.
+    """
+    service, power = _service_lines(frame, baseline)[:1], _power_lines(frame, baseline)[1:]
+    return [*service, *power, *_energy_lines(frame, baseline)]
 
 
 def poor_bargains(frame: polars.DataFrame, baseline: str) -> list[str]:
     """One line for every winner with a gain that is small or within noise and a large price in wait or slowdown."""
     lines = []
-    for metric in TILES[:-1]:
-        column = COLUMNS[metric]
-        if not _means(frame, column):
+    for column in _tiles(frame):
+        metric = column.metric
+        if metric == "makespan_ratio" or not _means(frame, column):
             continue
         best = _best(frame, column, baseline)
         got = differences(frame, metric, baseline).get(best)
@@ -103,6 +109,16 @@ def poor_bargains(frame: polars.DataFrame, baseline: str) -> list[str]:
         price = _price(frame, best, baseline)
         lines.append(f"{best} has the {title}, but the gain over {baseline} is {_doubt(got)} and comes{price}.")
     return lines
+
+
+def _column(frame: polars.DataFrame, metric: str) -> Column:
+    return fitted(COLUMNS[metric], frame)
+
+
+def _tiles(frame: polars.DataFrame) -> list[Column]:
+    """The columns of `TILES` that the main table has."""
+    columns = {column.metric: column for column in main_columns(frame)}
+    return [columns[metric] for metric in TILES if metric in columns]
 
 
 def _shown(column: Column, value: float) -> str:
@@ -154,7 +170,7 @@ def _costs(frame: polars.DataFrame, name: str, baseline: str) -> dict[str, float
     """Metric of `PRICES` -> ratio to the baseline's mean, where that is defined."""
     found = {}
     for metric in PRICES:
-        means = _means(frame, COLUMNS[metric])
+        means = _means(frame, _column(frame, metric))
         if name in means and means.get(baseline, 0.0) > 0:
             found[metric] = means[name] / means[baseline]
     return found
@@ -187,7 +203,7 @@ def listed(words: Sequence[str], last: str = "and") -> str:
 
 def _service_lines(frame: polars.DataFrame, baseline: str) -> list[str]:
     """The schedulers with the lowest slowdown, with its mean wait, and with the shortest mean wait."""
-    slow, wait = COLUMNS["avg_bounded_slowdown"], COLUMNS["avg_wait_s"]
+    slow, wait = _column(frame, "avg_bounded_slowdown"), _column(frame, "avg_wait_s")
     slowdowns, waits = _means(frame, slow), _means(frame, wait)
     if not slowdowns:
         return []
@@ -229,7 +245,7 @@ def _beside(value: float, other: float, baseline: str) -> str:
 
 def _power_lines(frame: polars.DataFrame, baseline: str) -> list[str]:
     """The largest renewable share and the least brown energy, each with what it costs; none without power."""
-    share, energy = COLUMNS["renewable_utilization"], COLUMNS[BROWN]
+    share, energy = _column(frame, "renewable_utilization"), _column(frame, BROWN)
     green, brown = _means(frame, share), _means(frame, energy)
     if not green:
         return []
@@ -254,6 +270,22 @@ def _power_lines(frame: polars.DataFrame, baseline: str) -> list[str]:
     if intervals(frame, "horizon_unfinished_share")[least].mean > 0:
         lines.append("That is understated: some of its work is unfinished when the span ends.")
     return [line.replace(",.", ".") for line in lines]
+
+
+def _energy_lines(frame: polars.DataFrame, baseline: str) -> list[str]:
+    """Without a power supply: the least energy and the lowest energy-delay product, each with what it costs."""
+    lines = []
+    for column in _tiles(frame):
+        if column.metric not in _WITHOUT_SUPPLY or not (means := _means(frame, column)):
+            continue
+        best, what = _best(frame, column, baseline), _WITHOUT_SUPPLY[column.metric]
+        value = _shown(column, means[best])
+        if best == baseline:
+            lines.append(f"No scheduler has a lower {what} than {baseline}, {value}.")
+        else:
+            gain, price = _to_baseline(frame, column, best, baseline), _price(frame, best, baseline)
+            lines.append(f"{best} has the lowest {what}, {value}, {gain},{price}.")
+    return lines
 
 
 def _dates(outcome: Outcome) -> str:

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 
 from greenbatch.display import Strong, html_table, to_pandas
 from greenbatch.experiments.reports.cautions import comparison_notes, warning_lines
-from greenbatch.experiments.reports.tables import MAIN, Table, comparison_table
+from greenbatch.experiments.reports.columns import main_columns
+from greenbatch.experiments.reports.tables import Table, comparison_table
 from greenbatch.experiments.reports.terminal import TerminalTable
 from greenbatch.experiments.running.statistics import intervals
 
@@ -70,7 +71,7 @@ def means(comparison: Comparison) -> Means:
     table = comparison_table(frame, title=comparison.title, notes=notes)
     rows = [
         (name, column.metric, each.mean, each.low, each.high, each.count)
-        for column in MAIN
+        for column in main_columns(frame)
         for name, each in intervals(frame, column.metric).items()
         if each.count
     ]

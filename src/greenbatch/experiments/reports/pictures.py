@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 
 from greenbatch.engine.outcome import Outcome
 from greenbatch.errors import InputError
+from greenbatch.experiments.reports.columns import main_columns
 from greenbatch.experiments.reports.drawing import Picture
 from greenbatch.experiments.reports.plots import box_plot, gantt_plots, power_plots, queue_plot, tradeoff_plot
-from greenbatch.experiments.reports.tables import MAIN
 
 if TYPE_CHECKING:
     import polars
@@ -23,7 +23,7 @@ Pictures = dict[str, Picture]
 
 
 def _spread(frame: polars.DataFrame, _: str) -> Pictures:
-    drawn = {column.metric: box_plot(frame, column) for column in MAIN}
+    drawn = {column.metric: box_plot(frame, column) for column in main_columns(frame)}
     return {metric: picture for metric, picture in drawn.items() if picture is not None}
 
 

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from greenbatch.engine.outcome import Outcome
+from greenbatch.experiments.reports.columns import Column, main_columns
 from greenbatch.experiments.reports.drawing import (
     INK,
     PALE,
@@ -28,7 +29,7 @@ from greenbatch.experiments.reports.drawing import (
     slug,
     wrapped,
 )
-from greenbatch.experiments.reports.tables import MAIN, STRETCH_LIMIT, Column
+from greenbatch.experiments.reports.tables import STRETCH_LIMIT
 from greenbatch.experiments.running.frames import by_window, schedulers
 from greenbatch.experiments.running.statistics import intervals
 from greenbatch.metrics.jobs import CLASSES, run_time_class
@@ -192,7 +193,7 @@ def box_plot(frame: polars.DataFrame, column: Column) -> Picture | None:
 
 def box_plots(frame: polars.DataFrame) -> list[Picture]:
     """Box plots of the four main metrics."""
-    drawn = (box_plot(frame, column) for column in MAIN[:4])
+    drawn = (box_plot(frame, column) for column in main_columns(frame)[:4])
     return [picture for picture in drawn if picture is not None]
 
 

@@ -14,13 +14,13 @@ from greenbatch.engine.outcome import Outcome
 from greenbatch.errors import InputError
 from greenbatch.experiments.reports.breakdown import breakdown_sections, gains_table
 from greenbatch.experiments.reports.cautions import comparison_notes, warning_lines
+from greenbatch.experiments.reports.columns import DETAIL, MAIN, Column, main_columns
 from greenbatch.experiments.reports.data_notes import changing
 from greenbatch.experiments.reports.drawing import color_of
-from greenbatch.experiments.reports.findings import COLUMNS, key_figures, summary_lines
+from greenbatch.experiments.reports.findings import key_figures, summary_lines
 from greenbatch.experiments.reports.outages import outage_sections
 from greenbatch.experiments.reports.plots import box_plots, gantt_plots, power_plots, queue_plot, tradeoff_plot
 from greenbatch.experiments.reports.tables import (
-    DETAIL,
     Section,
     Table,
     class_table,
@@ -52,12 +52,12 @@ def data_notes(outcomes: Mapping[str, Outcome], notes: Sequence[str] = ()) -> li
     return list(dict.fromkeys(lines))
 
 
-def definitions() -> list[tuple[str, str]]:
-    """Label and formula, from the docstring, of the metrics of the main table and its horizon, as HTML."""
+def definitions(columns: Sequence[Column] = MAIN) -> list[tuple[str, str]]:
+    """Label and formula, from the docstring, of the metrics of some columns and of the horizon, as HTML."""
     from markupsafe import Markup, escape
 
     found: list[tuple[str, str]] = []
-    for m in (METRICS[name] for name in (*COLUMNS, "horizon_s", "horizon_unfinished_share")):
+    for m in (METRICS[name] for name in (*(c.metric for c in columns), "horizon_s", "horizon_unfinished_share")):
         text = str(escape(" ".join(m.doc.replace(", shape (n,)", "").split())))
         text = re.sub(r"\*(\w+)\*", r"<em>\1</em>", re.sub(r"``?([^`]+)``?", r"<code>\1</code>", text))
         found.append((m.label, Markup(text)))  # noqa: S704 - escaped above, only our own tags are added
@@ -178,7 +178,9 @@ def write_report(
         class_table(frame),
     ]
     remarks = data_notes(outcomes, notes)
-    detail = comparison_table(frame, columns=DETAIL, title="Further figures", show_intervals=False)
+    main = main_columns(frame)
+    further = [column for column in DETAIL if column.metric not in {shown.metric for shown in main}]
+    detail = comparison_table(frame, columns=further, title="Further figures", show_intervals=False)
     told = marked(frame, baseline, in_sample)
     context = {
         "title": title, "command": command, "baseline": baseline,
@@ -189,7 +191,7 @@ def write_report(
         "colors": {name: color_of(k) for all_names in (names, schedulers(told[0])) for k, name in enumerate(all_names)},
         "sections": [*more, *sections(frame, outcomes, baseline, example, deciders or {}, breakdown)],
         "notes": remarks,
-        "definitions": definitions(), "provenance": provenance_blocks(provenance or {}),
+        "definitions": definitions(main), "provenance": provenance_blocks(provenance or {}),
     }  # fmt: skip
     write_bytes(Path(path), render(context).encode())
 

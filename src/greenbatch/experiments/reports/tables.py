@@ -12,10 +12,17 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
 from typing import TYPE_CHECKING, Literal
 
 from greenbatch.errors import InputError
+from greenbatch.experiments.reports.columns import (
+    CLASS_COLUMNS,
+    CLASS_COUNTS,
+    RECORD,
+    Column,
+    fitted,
+    main_columns,
+)
 from greenbatch.experiments.reports.drawing import Picture
 from greenbatch.experiments.running.frames import by_window, schedulers
 from greenbatch.experiments.running.statistics import FEW_WINDOWS, Difference, Interval, differences, intervals
@@ -24,104 +31,10 @@ from greenbatch.metrics import METRICS
 if TYPE_CHECKING:
     import polars
 
-Style = Literal["significant", "fixed", "count"]
 Mark = Literal["", "best", "good", "bad"]
 
 STRETCH_LIMIT = 1.05
 """Makespan ratio above which a gain in renewable utilization causes a warning."""
-
-
-@dataclass(frozen=True, slots=True)
-class Column:
-    """Format of one metric."""
-
-    metric: str
-    header: str
-    unit: str = ""
-    scale: float = 1.0
-    """Factor from the metric's unit to the displayed one."""
-    digits: int = 1
-    """Decimals, or significant digits; of a count, decimals where it is not whole."""
-    style: Style = "fixed"
-    short: str = ""
-    """Header for narrow output (a terminal); ``header`` if empty."""
-
-    def number(self, value: float, *, signed: bool = False) -> str:
-        """A value in the column's unit; an en dash if undefined."""
-        if not math.isfinite(value):
-            return "–"
-        shown, digits = value * self.scale, self.digits
-        if self.style == "significant" and shown:
-            digits = min(max(self.digits - 1 - math.floor(math.log10(abs(shown))), 0), 6)
-        if self.style == "count" and shown == round(shown):
-            digits = 0
-        text = f"{shown:{'+' if signed else ''},.{digits}f}"
-        if not any(c in "123456789" for c in text):
-            text = text.lstrip("+-")
-        return text.replace("-", "−")
-
-
-_SLOWDOWN = partial(Column, digits=4, style="significant")
-_ENERGY = partial(Column, unit="kWh", digits=4, style="significant")
-_HOURS = partial(Column, unit="h", scale=1 / 3600, digits=2)
-_PERCENT = partial(Column, unit="%", scale=100.0, digits=1)
-
-MAIN = (
-    _SLOWDOWN("avg_bounded_slowdown", "Bounded slowdown", short="Bounded slowdown"),
-    _PERCENT("renewable_utilization", "Renewable utilization", short="Renewable"),
-    _ENERGY("horizon_brown_kwh", "Brown energy over the horizon", short="Brown"),
-    Column("makespan_ratio", "Makespan over baseline", "×", digits=3, short="Makespan"),
-    _HOURS("avg_wait_s", "Mean wait"),
-    _HOURS("p95_wait_s", "Wait, 95th percentile", digits=1, short="Wait p95"),
-    _PERCENT("utilization", "Utilization", short="Used"),
-)
-"""Columns of the main table; those without any value are omitted."""
-
-TERMINAL = MAIN[:5]
-"""Columns of the table in a terminal."""
-
-COMMON_BROWN = _ENERGY("common_horizon_brown_kwh", "Brown energy, common horizon", short="Brown")
-"""Brown energy up to the last end of all schedulers compared; it therefore depends on which ones are compared."""
-
-CLASS_COLUMNS = (
-    _SLOWDOWN("avg_bounded_slowdown_under_5min", "< 5 min"),
-    _SLOWDOWN("avg_bounded_slowdown_5min_to_1h", "5 min – 1 h"),
-    _SLOWDOWN("avg_bounded_slowdown_1h_to_4h", "1 – 4 h"),
-    _SLOWDOWN("avg_bounded_slowdown_over_4h", "> 4 h"),
-    _HOURS("avg_wait_s_under_5min", "Wait, < 5 min"),
-    _HOURS("avg_wait_s_over_4h", "Wait, > 4 h"),
-)
-"""Columns of the table by run-time class."""
-
-CLASS_COUNTS = ("jobs_under_5min", "jobs_5min_to_1h", "jobs_1h_to_4h", "jobs_over_4h")
-"""Jobs of the classes, in the order of the first columns."""
-
-DETAIL = (
-    _SLOWDOWN("median_bounded_slowdown", "Bounded slowdown, median"),
-    _SLOWDOWN("p95_bounded_slowdown", "95th percentile"),
-    _SLOWDOWN("p99_bounded_slowdown", "99th percentile"),
-    _SLOWDOWN("max_bounded_slowdown", "maximum"),
-    _SLOWDOWN("max_user_bounded_slowdown", "worst user"),
-    _HOURS("avg_turnaround_s", "Turnaround"),
-    Column("makespan_s", "Makespan", "d", 1 / 86_400, 2),
-    _ENERGY("horizon_energy_kwh", "Energy over the horizon"),
-    _ENERGY("energy_kwh", "Energy, whole schedule"),
-    _ENERGY("brown_kwh", "Brown energy, whole schedule"),
-    COMMON_BROWN,
-    _ENERGY("renewable_curtailed_kwh", "Curtailed"),
-    Column("peak_power_w", "Peak power", "kW", 1e-3, 2),
-    Column("killed", "Killed at time limit", "jobs", style="count"),
-)
-"""Further metrics, without intervals."""
-
-
-RECORD = (
-    _HOURS("median_wait_error_s", "Difference of waits, median", short="Median"),
-    _HOURS("p95_wait_error_s", "95th percentile", short="p95"),
-    _HOURS("avg_wait_error_s", "Mean wait minus recorded", short="Mean difference"),
-    Column("late_starts", "Later than recorded", "jobs", style="count"),
-)
-"""Columns of the table of differences to the recorded schedule."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -190,19 +103,21 @@ def _span(column: Column, interval: Interval, *, signed: bool = False) -> str:
 def comparison_table(
     frame: polars.DataFrame,
     *,
-    columns: Sequence[Column] = MAIN,
+    columns: Sequence[Column] | None = None,
     title: str = "Schedulers compared",
     show_intervals: bool = True,
     notes: Sequence[str] = (),
 ) -> Table:
     """One row per scheduler, one column per metric: mean over windows, 95% interval, the best value marked.
 
-    Columns without any value are omitted. With energy over the horizon, notes state its length and the schedulers that
-    leave work unfinished at its end.
+    The columns are those of `columns.main_columns` if none are given, in units that fit the values; those without any
+    value are omitted. With energy over the horizon, notes state its length and the schedulers that leave work
+    unfinished at its end.
     """
     names, count = schedulers(frame), frame["window"].n_unique()
     cells: dict[str, list[Cell]] = {name: [] for name in names}
     shown: list[tuple[str, str, str]] = []
+    columns = main_columns(frame) if columns is None else [fitted(column, frame) for column in columns]
     for column in columns:
         table = intervals(frame, column.metric)
         if not any(i.count for i in table.values()):
@@ -293,9 +208,9 @@ def _difference_cell(column: Column, got: Difference) -> Cell:
 
 
 def difference_table(
-    frame: polars.DataFrame, baseline: str, *, columns: Sequence[Column] = MAIN, notes: Sequence[str] = ()
+    frame: polars.DataFrame, baseline: str, *, columns: Sequence[Column] | None = None, notes: Sequence[str] = ()
 ) -> Table:
-    """Each scheduler minus the baseline, paired by window, with interval and win count.
+    """Each scheduler minus the baseline, paired by window, with interval and win count; columns as in the main table.
 
     Differences are marked if their interval excludes 0 over at least `FEW_WINDOWS` windows.
 
@@ -304,6 +219,7 @@ def difference_table(
     """
     cells: dict[str, list[Cell]] = {name: [] for name in schedulers(frame) if name != baseline}
     shown: list[tuple[str, str, str]] = []
+    columns = main_columns(frame) if columns is None else [fitted(column, frame) for column in columns]
     for column in columns:
         table = differences(frame, column.metric, baseline)
         if not any(d.difference.count for d in table.values()):

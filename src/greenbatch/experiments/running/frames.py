@@ -95,6 +95,14 @@ def by_window(frame: polars.DataFrame, scheduler: str, metric: str) -> dict[str,
     return dict(zip(windows, values.mean(axis=0).tolist(), strict=True)) if values.size else {}
 
 
+def values_of(frame: polars.DataFrame, metric: str) -> list[float]:
+    """All values of one metric in a tidy frame, NaN where undefined."""
+    import polars
+
+    found: list[float] = frame.filter(polars.col("metric") == metric)["value"].fill_null(math.nan).to_list()
+    return found
+
+
 def matrices(frame: polars.DataFrame, names: Sequence[str], metric: str) -> tuple[list[Floats], list[str]]:
     """Values of a metric for several schedulers, each of shape (seeds, windows), and the common windows."""
     tables = [by_seed(frame, name, metric) for name in names]

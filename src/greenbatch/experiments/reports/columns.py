@@ -1,0 +1,149 @@
+"""The columns of a comparison's tables: metrics, headers, units and digits, as data."""
+
+# ruff: noqa: RUF001 - typographic dashes, minus and multiplication signs are meant for the reader.
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import TYPE_CHECKING, Literal
+
+from greenbatch.experiments.running.frames import values_of
+
+if TYPE_CHECKING:
+    import polars
+
+Style = Literal["significant", "fixed", "count"]
+
+SMALL = 0.1
+"""Values below it are small in a column's usual unit."""
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """Format of one metric."""
+
+    metric: str
+    header: str
+    unit: str = ""
+    scale: float = 1.0
+    """Factor from the metric's unit to the displayed one."""
+    digits: int = 1
+    """Decimals, or significant digits; of a count, decimals where it is not whole."""
+    style: Style = "fixed"
+    short: str = ""
+    """Header for narrow output (a terminal); ``header`` if empty."""
+    small: tuple[str, float] | None = None
+    """Unit and scale that replace the usual ones where all values are small, see `fitted`."""
+
+    def fitted(self, values: Iterable[float]) -> Column:
+        """The column in its small unit if it has one and no value reaches 0.1 in the usual unit, e.g. waits of seconds.
+
+        Args:
+            values: what it will show, in the metric's unit; values that are not finite do not count.
+        """
+        sizes = [abs(value * self.scale) for value in values if math.isfinite(value)]
+        if self.small is None or not sizes or max(sizes) >= SMALL:
+            return self
+        unit, scale = self.small
+        return replace(self, unit=unit, scale=scale, small=None)
+
+    def number(self, value: float, *, signed: bool = False) -> str:
+        """A value in the column's unit; an en dash if undefined."""
+        if not math.isfinite(value):
+            return "–"
+        shown, digits = value * self.scale, self.digits
+        if self.style == "significant" and shown:
+            digits = min(max(self.digits - 1 - math.floor(math.log10(abs(shown))), 0), 6)
+        if self.style == "count" and shown == round(shown):
+            digits = 0
+        text = f"{shown:{'+' if signed else ''},.{digits}f}"
+        if not any(c in "123456789" for c in text):
+            text = text.lstrip("+-")
+        return text.replace("-", "−")
+
+
+_SLOWDOWN = partial(Column, digits=4, style="significant")
+_ENERGY = partial(Column, unit="kWh", digits=4, style="significant", small=("Wh", 1000.0))
+_HOURS = partial(Column, unit="h", scale=1 / 3600, digits=2, small=("s", 1.0))
+_PERCENT = partial(Column, unit="%", scale=100.0, digits=1)
+
+MAIN = (
+    _SLOWDOWN("avg_bounded_slowdown", "Bounded slowdown", short="Bounded slowdown"),
+    _PERCENT("renewable_utilization", "Renewable utilization", short="Renewable"),
+    _ENERGY("horizon_brown_kwh", "Brown energy over the horizon", short="Brown"),
+    Column("makespan_ratio", "Makespan over baseline", "×", digits=3, short="Makespan"),
+    _HOURS("avg_wait_s", "Mean wait"),
+    _HOURS("p95_wait_s", "Wait, 95th percentile", digits=1, short="Wait p95"),
+    _PERCENT("utilization", "Utilization", short="Used"),
+)
+"""Columns of the main table; those without any value are omitted."""
+
+WITHOUT_SUPPLY = (
+    MAIN[0],
+    _ENERGY("energy_kwh", "Energy", short="Energy"),
+    Column("edp_js", "Energy-delay product", "kWh h", 1 / 3.6e6 / 3600, 4, "significant", "EDP", ("MJ s", 1e-6)),
+    *MAIN[3:],
+)
+"""The same where no power supply is known: energy and its product with the makespan instead of its sources."""
+
+COMMON_BROWN = _ENERGY("common_horizon_brown_kwh", "Brown energy, common horizon", short="Brown")
+"""Brown energy up to the last end of all schedulers compared; it therefore depends on which ones are compared."""
+
+CLASS_COLUMNS = (
+    _SLOWDOWN("avg_bounded_slowdown_under_5min", "< 5 min"),
+    _SLOWDOWN("avg_bounded_slowdown_5min_to_1h", "5 min – 1 h"),
+    _SLOWDOWN("avg_bounded_slowdown_1h_to_4h", "1 – 4 h"),
+    _SLOWDOWN("avg_bounded_slowdown_over_4h", "> 4 h"),
+    _HOURS("avg_wait_s_under_5min", "Wait, < 5 min"),
+    _HOURS("avg_wait_s_over_4h", "Wait, > 4 h"),
+)
+"""Columns of the table by run-time class."""
+
+CLASS_COUNTS = ("jobs_under_5min", "jobs_5min_to_1h", "jobs_1h_to_4h", "jobs_over_4h")
+"""Jobs of the classes, in the order of the first columns."""
+
+DETAIL = (
+    _SLOWDOWN("median_bounded_slowdown", "Bounded slowdown, median"),
+    _SLOWDOWN("p95_bounded_slowdown", "95th percentile"),
+    _SLOWDOWN("p99_bounded_slowdown", "99th percentile"),
+    _SLOWDOWN("max_bounded_slowdown", "maximum"),
+    _SLOWDOWN("max_user_bounded_slowdown", "worst user"),
+    _HOURS("avg_turnaround_s", "Turnaround"),
+    Column("makespan_s", "Makespan", "d", 1 / 86_400, 2, small=("s", 1.0)),
+    _ENERGY("horizon_energy_kwh", "Energy over the horizon"),
+    _ENERGY("energy_kwh", "Energy, whole schedule"),
+    _ENERGY("brown_kwh", "Brown energy, whole schedule"),
+    COMMON_BROWN,
+    _ENERGY("renewable_curtailed_kwh", "Curtailed"),
+    Column("peak_power_w", "Peak power", "kW", 1e-3, 2),
+    Column("killed", "Killed at time limit", "jobs", style="count"),
+)
+"""Further metrics, without intervals."""
+
+
+RECORD = (
+    _HOURS("median_wait_error_s", "Difference of waits, median", short="Median"),
+    _HOURS("p95_wait_error_s", "95th percentile", short="p95"),
+    _HOURS("avg_wait_error_s", "Mean wait minus recorded", short="Mean difference"),
+    Column("late_starts", "Later than recorded", "jobs", style="count"),
+)
+"""Columns of the table of differences to the recorded schedule."""
+
+
+def main_columns(frame: polars.DataFrame) -> tuple[Column, ...]:
+    """The columns of the main table of a tidy frame: `MAIN`, or `WITHOUT_SUPPLY`, in units that fit its values."""
+    supplied = any(math.isfinite(value) for value in values_of(frame, MAIN[1].metric))
+    return tuple(fitted(column, frame) for column in (MAIN if supplied else WITHOUT_SUPPLY))
+
+
+def terminal_columns(frame: polars.DataFrame) -> tuple[Column, ...]:
+    """The columns of the table in a terminal."""
+    return main_columns(frame)[:5]
+
+
+def fitted(column: Column, frame: polars.DataFrame) -> Column:
+    """A column in the unit that fits the values of a tidy frame."""
+    return column.fitted(values_of(frame, column.metric))
