@@ -88,8 +88,10 @@ def test_what_a_name_spells(
     [
         ("fcsf+easy", "scheduler 'fcsf+easy': no policy is called 'fcsf' (did you mean fcfs?)"),
         ("fcfs+esay", "scheduler 'fcfs+esay': no backfilling is called 'esay' (did you mean easy?)"),
-        ("fcfs+", "scheduler 'fcfs+': no backfilling is called '' (known: conservative, easy, easy-green-order, easy-irmasim, "
-                  "easy-schedgym, first-fit, green, none)"),
+        ("fcfs+", "scheduler 'fcfs+': no backfilling is called '' (known: conservative, easy, easy-green-order, "
+                  "easy-irmasim, easy-schedgym, first-fit, green, none)"),
+        ("fcfs+low-power", "scheduler 'fcfs+low-power': low-power is a placement, the third part of a name "
+                           "(put a backfilling before it, such as none+low-power or easy+low-power)"),
         ("F2+easy", "scheduler 'F2+easy': no policy is called 'F2' (did you mean f2?)"),
         ("fcfs+easy+green", "scheduler 'fcfs+easy+green': no policy is called 'fcfs+easy'"),
         ("fcfs:sigma=3+easy", "scheduler 'fcfs:sigma=3+easy': fcfs has no parameter 'sigma' (it takes none)"),

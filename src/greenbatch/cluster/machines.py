@@ -213,11 +213,11 @@ class NodeCluster(Cluster):
     """
 
     contention: ContentionModel = "none"
-    """``none``; ``irmasim-v1``: as published with paper 004, with its defect (contention vanishes at ten tasks);
+    """``none``; ``irmasim-v1``: as published with InEPS, with its defect (contention vanishes at ten tasks);
     ``repaired``: the same up to four tasks, and speed never rises with tasks or demand."""
     power_on: PowerOn = "always"
     """``always``: an idle node draws its idle power; ``first-use``: a node is off until a job runs on it, and stays on
-    (as in the code of paper 004)."""
+    (as in the code of InEPS)."""
     priority: Priority | None = None
     """Weights of the multifactor priority and the partitions, if the cluster was read from a ``slurm.conf``."""
     notes: tuple[str, ...] = field(default=(), compare=False)

@@ -37,6 +37,10 @@ class Parameter:
             return f"{low} or {high}" if self.highest == self.lowest + 1 else f"a whole number from {low} to {high}"
         return f"{'0 for none, or ' * self.zero}{low} to {high}" + f" {self.unit}" * bool(self.unit)
 
+    def text(self, value: float) -> str:
+        """A value as it is written in a scheduler's name."""
+        return self.choices[int(value)] if self.choices else plain(value)
+
     def takes(self, value: float) -> bool:
         """Whether a number is in the range; NaN never is."""
         if self.zero and value == 0.0:

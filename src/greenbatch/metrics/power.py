@@ -24,7 +24,7 @@ def energy_kwh(run: Measured) -> float:
 
 @metric("energy-delay product", "J s")
 def edp_js(run: Measured) -> float:
-    """Energy x makespan. [J s], >= 0. Source: paper 004 (InEPS) section 3.3.3."""
+    """Energy x makespan. [J s], >= 0. Source: InEPS (López et al. 2025), section 3.3.3."""
     return run.energy_j * makespan_s(run)
 
 

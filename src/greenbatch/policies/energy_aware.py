@@ -1,4 +1,4 @@
-"""Rules of paper 004 for machines with nodes: which job, on which node, by estimates of time and energy.
+"""Rules of InEPS for machines with nodes: which job, on which node, by estimates of time and energy.
 
 Sources: López, Stafford & Bosque, "Intelligent energy pairing scheduler (InEPS) for heterogeneous HPC clusters", 2025,
 §4 and Eq. 1; and the energy heuristic of its simulator, which tries every waiting job and puts jobs first that have
@@ -24,13 +24,13 @@ PATIENCE_S = 60.0
 
 @rule("low-mem", fixed=True)
 def low_mem(queue: Queue) -> Scores:
-    """Least requested memory first (paper 004, Table 2); ties by submission."""
+    """Least requested memory first (InEPS, Table 2); ties by submission."""
     return np.nan_to_num(queue.attributes.requested_memory_kb) * queue.processors
 
 
 @rule("low-mem-ops", fixed=True)
 def low_mem_ops(queue: Queue) -> Scores:
-    """Lowest memory volume of a processor first (paper 004, Table 2); ties by submission."""
+    """Lowest memory volume of a processor first (InEPS, Table 2); ties by submission."""
     return np.nan_to_num(queue.attributes.memory_volume_mb)
 
 
@@ -83,7 +83,7 @@ NODES = (("low-energy", "high-energy"), ("low-edp", "high-edp"), ("low-energy", 
     nodes=word("which nodes go first", *ENDS),
 )  # fmt: skip
 def eq1(_: Workload, *, metric: float, jobs: float, nodes: float) -> Program:
-    """List scheduling by the estimated energy, or energy x time, of a job on a node (paper 004, Eq. 1)."""
+    """List scheduling by the estimated energy, or energy x time, of a job on a node (InEPS, Eq. 1)."""
     order = ORDERS[int(metric)][int(jobs)]
     return Program(
         name="eq1", score=order, fixed=False, compiled=compile_once(order), backfill="first-fit",

@@ -47,6 +47,8 @@ class Entry:
     built_in: bool
     source: Any
     """The function, class or object it was made from."""
+    places: bool = True
+    """Whether it can be combined with a placement; otherwise it chooses the nodes itself."""
     maker: Callable[[], Policy] | None = None
     """Creates the Python object that decides; None for policies that the engine runs itself."""
 
@@ -149,7 +151,7 @@ def _policy_entry(name: str, source: Any, maker: Callable[[], Policy]) -> Entry:
     def plan(_: Workload) -> Program:
         return Program(name=name)
 
-    return Entry(name, _first_line(source), plan, {}, True, _is_built_in(source), source, guarded)
+    return Entry(name, _first_line(source), plan, {}, True, _is_built_in(source), source, maker=guarded)
 
 
 def _check_class(name: str, made: type) -> None:
@@ -201,17 +203,21 @@ def entry_of(decider: Any, name: str | None = None) -> Entry:
     return _rule_entry(name or own, decider)
 
 
-def planner(name: str, *, backfills: bool = False, **parameters: Parameter) -> Callable[[Any], Any]:
+def planner(
+    name: str, *, backfills: bool = False, places: bool = True, **parameters: Parameter
+) -> Callable[[Any], Any]:  # fmt: skip
     """Register a policy with its own engine program under a name (decorator).
 
     Args:
         name: its name on the command line.
         backfills: whether it can be combined with backfilling.
+        places: whether it can be combined with a placement.
         parameters: its parameters, each with its default and range.
     """
 
     def register(function: Any) -> Any:
-        _add(Entry(name, _first_line(function), function, parameters, backfills, _is_built_in(function), function))
+        built_in, summary = _is_built_in(function), _first_line(function)
+        _add(Entry(name, summary, function, parameters, backfills, built_in, function, places))
         return function
 
     return register

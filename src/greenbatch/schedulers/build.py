@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, TypeGuard, overload
 from greenbatch import data_catalog, provenance
 from greenbatch.arguments import some_text
 from greenbatch.engine.interface import Policy
+from greenbatch.engine.machine.placement import PLACEMENTS
 from greenbatch.engine.program import Program
 from greenbatch.engine.program import Scheduler as Simulated
 from greenbatch.engine.settings import SEED, SETTINGS, Parameter
@@ -43,6 +44,11 @@ _BACKFILL_SETTINGS: dict[str, dict[str, str]] = {"green": {"sigma": "threshold_j
 def backfill_parameters(name: str) -> dict[str, Parameter]:
     """The parameters of a backfilling."""
     return {key: SETTINGS[setting] for key, setting in _BACKFILL_SETTINGS.get(name, {}).items()}
+
+
+def placement_parameters(name: str) -> dict[str, Parameter]:
+    """The parameters of a placement."""
+    return {"seed": SEED} if name == "random" else {}
 
 
 @dataclass(frozen=True, slots=True)
@@ -198,6 +204,11 @@ def _named(spec: str) -> Scheduler | NetworkScheduler | PlannerScheduler:
             f"{policy_name} considers every waiting job itself and does not support backfilling", field=spec,
             fix=f"write {policy_name} or {policy_name}+none",
         )  # fmt: skip
+    if placement and not entry.places:
+        fix = f"write {policy_name} or {policy_name}+none"
+        raise InputError(
+            f"{policy_name} chooses the nodes itself and does not support a placement", field=spec, fix=fix
+        )
     where, seed = _placement(placement, spec)
     name = "+".join(filter(None, (policy, backfill, placement)))
     return Scheduler(name, entry, parameters, backfill_name, settings, where, seed)
@@ -208,7 +219,7 @@ def _placement(text: str, spec: str) -> tuple[str, int]:
     if not text:
         return "", 0
     name, given = parse(text, spec)
-    found = numbers(given, {"seed": SEED} if name == "random" else {}, name, spec)
+    found = numbers(given, placement_parameters(name), name, spec)
     return name, int(found.get("seed", 0))
 
 
@@ -235,6 +246,9 @@ def input_files(deciders: Iterable[Decider]) -> dict[str, str]:
 def _backfilling(text: str, spec: str) -> tuple[str, dict[str, float]]:
     """Name of a backfilling and the engine settings that its parameters stand for."""
     name, given = parse(text, spec)
+    if name in PLACEMENTS:
+        fix = f"put a backfilling before it, such as none+{text} or easy+{text}"
+        raise InputError(f"{name} is a placement, the third part of a name", field=f"scheduler {spec!r}", fix=fix)
     check_known(name, list(BACKFILLINGS), "backfilling", spec)
     found = numbers(given, backfill_parameters(name), name, spec)
     return name, {_BACKFILL_SETTINGS[name][key]: value for key, value in found.items()}

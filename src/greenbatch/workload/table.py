@@ -90,7 +90,7 @@ class Workload(Shown):
     memory_volume_mb: Floats
     """Data that each processor moves from and to memory during the run, for contention, >= 0. [MB]"""
     requested_energy_j: Floats
-    """Energy that the user expects each processor to use, >= 0 (paper 004). [J]"""
+    """Energy that the user expects each processor to use, >= 0 (InEPS). [J]"""
     preceding_job: Ints
     """Job number of the job that had to end before this one was submitted; recorded only, not simulated."""
     think_time_s: Floats

@@ -1,6 +1,6 @@
 """Placements: which of the nodes that can host a job it takes. The lowest key goes first, ties in order of the nodes.
 
-Names and order keys of paper 004 (Table 2) and of its published code, and the usual ones of batch systems.
+Names and order keys of InEPS (Table 2) and of its published code, and the usual ones of batch systems.
 """
 
 from __future__ import annotations
@@ -40,21 +40,22 @@ PLACEMENTS: dict[str, PlacementRule] = {
     "pack": PlacementRule(PACK, "Largest share of busy processors first."),
     "spread": PlacementRule(SPREAD, "Fewest jobs on the node first."),
     "random": PlacementRule(RANDOM, "Nodes in random order, drawn for each job."),
+    "fastest": PlacementRule(FIXED, "Highest speed first: earliest expected end of the job.", lambda n: -n["speed"]),
     "high-gflops": PlacementRule(FIXED, "Fastest processors first.", lambda n: -n["gflops"] - n["speed"] * 1e-9),
-    "high-cores": PlacementRule(WORST_FIT, "Most idle processors first (paper 004, Table 2)."),
+    "high-cores": PlacementRule(WORST_FIT, "Most idle processors first (InEPS, Table 2)."),
     "high-total-cores": PlacementRule(FIXED, "Most processors first, busy or not.", lambda n: -1.0 * n["processors"]),
     "low-cores": PlacementRule(BEST_FIT, "Fewest idle processors first."),
-    "high-mem": PlacementRule(HIGH_MEM, "Most available memory first (paper 004, Table 2)."),
+    "high-mem": PlacementRule(HIGH_MEM, "Most available memory first (InEPS, Table 2)."),
     "high-mem-published": PlacementRule(
-        HIGH_MEM_PUBLISHED, "Most memory in use first, as in the code of paper 004: jobs are packed."
+        HIGH_MEM_PUBLISHED, "Most memory in use first, as in the code of InEPS: jobs are packed."
     ),
-    "high-mem-bw": PlacementRule(HIGH_MEM_BW, "Least requested memory bandwidth first (paper 004, Table 2)."),
+    "high-mem-bw": PlacementRule(HIGH_MEM_BW, "Least requested memory bandwidth first (InEPS, Table 2)."),
     "low-power": PlacementRule(
-        FIXED, "Lowest power with all processors busy first (paper 004, Table 2).",
+        FIXED, "Lowest power with all processors busy first (InEPS, Table 2).",
         lambda n: n["static_w"] + n["processors"] * n["processor_w"],
     ),
-    "low-energy": PlacementRule(LOW_ENERGY, "Lowest estimated energy of the job first (paper 004, Eq. 1)."),
-    "high-energy": PlacementRule(HIGH_ENERGY, "Highest estimated energy of the job first (paper 004, Eq. 1)."),
+    "low-energy": PlacementRule(LOW_ENERGY, "Lowest estimated energy of the job first (InEPS, Eq. 1)."),
+    "high-energy": PlacementRule(HIGH_ENERGY, "Highest estimated energy of the job first (InEPS, Eq. 1)."),
     "low-edp": PlacementRule(LOW_EDP, "Lowest estimated energy x estimated run time of the job first."),
     "high-edp": PlacementRule(HIGH_EDP, "Highest estimated energy x estimated run time of the job first."),
 }  # fmt: skip
@@ -69,7 +70,7 @@ def estimated_run_s(demand: Demand, node: Node) -> float:
 
 @compiled_small
 def estimated_power_w(demand: Demand, node: Node) -> float:
-    """Power of a job on a node now: its processors, and its part of the static power (paper 004, Eq. 1). [W]"""
+    """Power of a job on a node now: its processors, and its part of the static power (InEPS, Eq. 1). [W]"""
     return demand.processors * node.processor_w + demand.gpus * node.gpu_w + node.static_w / (node.jobs + 1)
 
 

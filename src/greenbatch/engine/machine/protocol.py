@@ -157,6 +157,12 @@ def update_ends(machine: Machine, ending: Table[Ending], clock: Clock) -> None:
 
 
 @variant(default=True)
+def expected_run_s(machine: Machine, job: int, requested_s: float) -> float:
+    """Expected run time of a job that fits now, from its requested time and the speed of what it would take. [s]"""
+    return requested_s
+
+
+@variant(default=True)
 def node_beside(machine: Machine, expected: Table[Expected], clock: Clock, job: int, head: int, end_s: float) -> int:
     """The node on which a job may start ahead of a blocked one in the manner of IRMaSim; -1 for none.
 
