@@ -20,13 +20,14 @@ from texts import NOTHING, markdown, table
 
 from greenbatch.cli.app import VERBS
 from greenbatch.energy.units import BOUNDS, CANONICAL, UNITS
-from greenbatch.engine.settings import Parameter, plain
+from greenbatch.engine.machine.placement import PLACEMENTS
+from greenbatch.engine.settings import Parameter
 from greenbatch.metrics import METRICS, PER_JOB
 from greenbatch.policies.backfillings import BACKFILLINGS
 from greenbatch.scenarios import shipped_names
 from greenbatch.scenarios.scenario import SHIPPED
 from greenbatch.scenarios.toml import read_toml
-from greenbatch.schedulers import backfill_parameters, entries
+from greenbatch.schedulers import backfill_parameters, entries, placement_parameters
 
 
 def policies() -> str:
@@ -47,8 +48,15 @@ def backfillings() -> str:
     return table(head, rows)
 
 
+def placements() -> str:
+    """Every placement: which nodes it prefers, and its parameters."""
+    rows = [(f"`{name}`", markdown(placement.meaning), _parameters(placement_parameters(name)))
+            for name, placement in PLACEMENTS.items()]  # fmt: skip
+    return table(("Placement", "Which of the nodes with room a job takes", "Parameters: defaults, ranges"), rows)
+
+
 def _parameters(known: Mapping[str, Parameter]) -> str:
-    given = (f"`{key}={plain(parameter.default)}`: {parameter.span}" for key, parameter in known.items())
+    given = (f"`{key}={parameter.text(parameter.default)}`: {parameter.span}" for key, parameter in known.items())
     return "; ".join(given) or NOTHING
 
 
@@ -100,6 +108,7 @@ def _told(name: str, doc: str | None) -> str:
 TABLES: dict[str, Callable[[], str]] = {
     "policies": policies,
     "backfillings": backfillings,
+    "placements": placements,
     "shipped-scenarios": shipped,
     **{f"scenario-{name}": partial(section, name) for name in sections()},
     "scenario-sources": sources,
