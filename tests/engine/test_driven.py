@@ -34,6 +34,8 @@ POLICIES = sorted(name for name, entry in entries().items() if entry.backfills a
 PLANNERS = (
     "lptpn:sigma=200",
     "lptpn-published:sigma=200",
+    "min-min",
+    "max-min",
     "cheapest-start:horizon=60:tick=7:short=6:hold=900",
     "cheapest-start:horizon=40:tick=3:psi=30:reserve=0",
 )

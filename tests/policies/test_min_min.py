@@ -138,9 +138,11 @@ def test_schedules_are_those_of_a_plain_version(
 def test_on_a_pool_the_shortest_or_longest_job_that_fits_goes_first() -> None:
     jobs = workload([Job(0, 5, 5, 3, -1), Job(0, 2, 2, 1, -1), Job(0, 9, 9, 1, -1), Job(0, 3, 3, 2, -1)])
     pool = Cluster.pooled(3, processors_per_machine=4, idle_power_per_machine_w=0.0)
-    for policy, starts in (("min-min", [11.0, 0.0, 2.0, 0.0]), ("max-min", [9.0, 3.0, 0.0, 0.0])):
-        outcome = run(jobs, pool, None, RULES, scheduler(policy))
-        assert outcome.start_s.tolist() == starts, policy
+    for policy, same, starts in (
+        ("min-min", "sjf+first-fit", [11.0, 0.0, 2.0, 0.0]), ("max-min", "longest+first-fit", [9.0, 3.0, 0.0, 0.0]),
+    ):  # fmt: skip
+        for name in (policy, same):
+            assert run(jobs, pool, None, RULES, scheduler(name)).start_s.tolist() == starts, name
 
 
 def test_min_min_chooses_jobs_and_nodes_itself() -> None:
