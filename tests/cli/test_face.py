@@ -22,6 +22,7 @@ import pytest
 from greenbatch import data_catalog
 from greenbatch.cli import app, main
 from greenbatch.cli.app import VERBS
+from greenbatch.engine.machine.placement import PLACEMENTS
 from greenbatch.policies.backfillings import BACKFILLINGS
 from greenbatch.scenarios import shipped_names
 from greenbatch.schedulers import entries, scheduler
@@ -56,11 +57,14 @@ def test_the_module_is_the_command():
 def test_schedulers_are_listed_by_names_that_work(capsys):
     assert main(["schedulers"]) == 0
     sections = capsys.readouterr().out.split("\n\n")
-    policies, backfillings, models = (
-        [line.split()[0] for line in text.splitlines()[1:] if line[2] != " "] for text in sections[:3]
+    policies, backfillings, placements, models = (
+        [line.split()[0] for line in text.splitlines()[1:] if line[2] != " "] for text in sections[:4]
     )
     assert {name.partition(":")[0] for name in policies} == {*entries()}
     assert {*backfillings} == {*BACKFILLINGS}
+    assert {*placements} == {*PLACEMENTS}
+    for name in placements:
+        assert getattr(scheduler(f"fcfs+none+{name}"), "placement", "") == name
     assert "gas-marl-plus@default" in models
     for name in (*policies, *(f"f2+{each}" for each in backfillings), *models):
         assert scheduler(name)
