@@ -249,3 +249,18 @@ def test_lanes_of_a_machine_with_a_billion_processors() -> None:
     assert free == [(12, 999_999_998)]
     assert _merged(free + taken) == [(0, 3), (10, 1_000_000_000)]
     assert _lowest([(4, 2)], 2) == ([(4, 2)], [])
+
+
+def test_long_names_in_the_picture_of_published_figures_have_room_for_their_lines() -> None:
+    cells = [
+        {"table": "Fig. 5", "trace": "Convergence as worded at once", "backfill": "first-fit", "scheduler": name,
+         "metric": "energy_reduction", "published": None, "ours": 1.0, "verdict": "not in the paper"}
+        for name in ("smallest-high_mem as worded by the paper", "first-high_cores as worded by the paper")
+    ]  # fmt: skip
+    (picture,) = published_plots(cells)
+    axes = picture.figure.axes[0]
+    (upper, lower), labels = axes.get_yticks(), [tick.get_text() for tick in axes.get_yticklabels()]
+    lines = [label.count("\n") + 1 for label in labels]
+    assert min(lines) > 1
+    assert upper - lower == sum(lines) / 2
+    assert axes.get_xlabel() == "energy, reduction [%]"

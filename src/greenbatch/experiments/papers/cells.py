@@ -72,25 +72,27 @@ def _published(metric: str, cells: Sequence[Mapping[str, Any]]) -> Picture:
 
     names = [" · ".join(filter(None, (str(cell.get("trace") or ""), name_of(cell)))) for cell in cells]
     theirs, ours = (np.array([number(cell[key]) for cell in cells]) for key in ("published", "ours"))
-    rows = -np.arange(len(cells))
+    labels = [wrapped(name, 32) for name in names]
+    lines = np.array([label.count("\n") + 1 for label in labels])
+    rows = -(np.cumsum(lines) - (lines + 1) / 2)
     both = np.concatenate([theirs, ours])
     both = both[np.isfinite(both)]
     with drawing():
-        figure, axes = new_figure(0.9 + 0.17 * len(cells))
+        figure, axes = new_figure(0.9 + 0.17 * lines.sum())
         axes.hlines(rows, np.fmin(theirs, ours), np.fmax(theirs, ours), color=PALE, linewidth=1.5)
         axes.plot(theirs, rows, "o", markersize=6, fillstyle="none", color=COLORS[4], label="published")
         axes.plot(ours, rows, ".", markersize=5, color=COLORS[0], label="ours")
-        axes.set_yticks(rows, [wrapped(name, 32) for name in names], multialignment="right")
-        axes.set_ylim(-len(cells) + 0.4, 0.6)
+        axes.set_yticks(rows, labels, multialignment="right")
+        axes.set_ylim(-lines.sum() + 0.4, 0.6)
         if both.size and both.min() > 0 and both.max() / both.min() > 12:
             axes.set_xscale("log")
             plain_log_ticks(axes)
-        axes.set_xlabel(metric, loc="right")
+        axes.set_xlabel(label_of(cells[0]), loc="right")
         figure.legend(loc="outside upper left", ncols=2)
         told = summary(cells)["text"]
-        alt = f"Dot plot of {len(cells)} figures of {metric}, published and ours. {told}"
+        alt = f"Dot plot of {len(cells)} figures of {label_of(cells[0])}, published and ours. {told}"
         caption = told
-        return Picture(f"published-{slug(metric)}", f"Published and ours: {metric}", caption, alt, figure)
+        return Picture(f"published-{slug(metric)}", f"Published and ours: {label_of(cells[0])}", caption, alt, figure)
 
 
 def write_reproduction(
