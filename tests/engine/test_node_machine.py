@@ -105,7 +105,7 @@ def jobs_for(draw: st.DrawFn, cluster: NodeCluster, *, exact: bool = False, span
         else:
             each = draw(st.integers(1, group.processors))
             row["nodes"] = draw(st.integers(1, group.count))
-            row["processors"] = each * row["nodes"]
+            row["processors"] = draw(st.integers(row["nodes"], each * row["nodes"]))
             row["gpus"] = draw(st.integers(0, group.gpus)) * row["nodes"]
             row["exclusive"] = draw(st.integers(0, 1))
             row["requested_memory_kb"] = draw(st.sampled_from([0.0, 4e6 / group.processors]))
@@ -335,6 +335,28 @@ def test_a_scheduler_that_needs_a_pool_says_so(name: str) -> None:
     jobs = Workload.from_columns("w", {"submit_s": [0.0], "run_time_s": [5.0], "processors": [1], "power_w": [5.0]})
     with pytest.raises(InputError, match="cannot place jobs on nodes"):
         simulate(jobs, NodeCluster((NODE,)), load_scenario("default").site, Rules(), scheduler(name))
+
+
+def test_a_reservation_keeps_room_for_the_largest_chunk_on_every_node() -> None:
+    """The second job takes 2 + 1 processors and needs 2 free ones on both nodes; the third would take one of them."""
+    node = NodeGroup(name="n", count=2, processors=2, static_power_w=0.0)
+    jobs = Workload.from_columns("w", {
+        "submit_s": [0, 1, 2], "run_time_s": [10, 5, 100], "processors": [2, 3, 1], "nodes": [1, 2, 1],
+    })  # fmt: skip
+    outcome = simulate(jobs, NodeCluster((node,)), None, Rules(), scheduler("fcfs+easy"))
+    assert outcome.promised_start_s[1] == 10
+    assert outcome.start_s.tolist() == [0, 10, 10]
+
+
+def test_memory_is_all_there_again_once_jobs_have_returned_it() -> None:
+    """A job without memory keeps the node busy while two others take memory and return it; the last wants all of it."""
+    node = NodeGroup(name="n", count=1, processors=4, static_power_w=0.0, memory_gb=1.0)
+    asked = [0.0, 333_333.0, 111_111.0, 1e6]
+    jobs = Workload.from_columns("w", {
+        "submit_s": [0, 0, 0, 3], "run_time_s": [100, 1, 2, 5], "processors": [1] * 4, "requested_memory_kb": asked,
+    })  # fmt: skip
+    outcome = simulate(jobs, NodeCluster((node,)), None, Rules(), scheduler("fcfs+easy"))
+    assert outcome.start_s.tolist() == [0, 0, 0, 3]
 
 
 def test_parallel_partitions_do_not_block_each_other() -> None:

@@ -25,8 +25,10 @@ MB_PER_GB = 1000.0
 ALL_PARTITIONS = -1
 """Bit mask of a node or a job that belongs to every partition."""
 MOST_PARTITIONS = 62
-UNLIMITED_MB = 1e15
+UNLIMITED_MB = 1e12
 """Memory of a node that never limits jobs; finite, so that what is in use can be told."""
+MEMORY_STEP_MB = 2.0**-10
+"""Memory is counted in whole steps of this, so that sums are exact: taken and returned, it is all there again."""
 CONTENTIONS = {"none": 0, "irmasim-v1": 1, "repaired": 2}
 
 
@@ -222,7 +224,7 @@ def nodes_of(cluster: NodeCluster, workload: Workload) -> Nodes:
         nodes[ours] = [getattr(g, theirs) for g in groups]
     for name in ("b", "c", "da", "db", "dc", "dd"):
         nodes[name] = [getattr(g.contention, name) for g in groups]
-    nodes["memory_mb"] = np.minimum(nodes["memory_mb"] * MB_PER_GB, UNLIMITED_MB)
+    nodes["memory_mb"] = _in_steps(np.minimum(nodes["memory_mb"] * MB_PER_GB, UNLIMITED_MB))
     nodes["group"] = np.repeat(np.arange(len(cluster.groups)), [g.count for g in cluster.groups])
     nodes["first"] = -1
     names = cluster.partitions
@@ -255,6 +257,10 @@ def nodes_of(cluster: NodeCluster, workload: Workload) -> Nodes:
     )  # fmt: skip
 
 
+def _in_steps(memory_mb: Any) -> Any:
+    return np.floor(memory_mb / MEMORY_STEP_MB) * MEMORY_STEP_MB
+
+
 def demands_of(cluster: NodeCluster, workload: Workload, nodes: Any) -> Any:
     """What each job asks of nodes, shape (n,).
 
@@ -275,7 +281,7 @@ def demands_of(cluster: NodeCluster, workload: Workload, nodes: Any) -> Any:
     rest = processors % parts
     demands["larger"] = np.where(spread & (rest > 0), rest, demands["chunks"])
     demands["gpus"] = -(-gpus // parts)
-    per_processor_mb = np.nan_to_num(workload.requested_memory_kb) / KB_PER_MB
+    per_processor_mb = _in_steps(np.nan_to_num(workload.requested_memory_kb) / KB_PER_MB)
     demands["memory_mb"] = per_processor_mb * demands["processors"]
     demands["work_s"], demands["requested_s"] = workload.run_time_s, workload.requested_time_s
     demands["volume_mb"] = np.nan_to_num(workload.memory_volume_mb)

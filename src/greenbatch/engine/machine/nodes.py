@@ -363,7 +363,8 @@ def _look_ahead(machine: Nodes, expected: Table[Expected], clock: Clock, job: in
 def _leave_room(machine: Nodes, job: int) -> int:
     """Take the nodes of a blocked job from what is left; return a bound of the processors that remain for others.
 
-    Its nodes are the first ones in the list that have room.
+    Its nodes are the first ones in the list that have room. Each keeps room for the largest chunk, which it must have
+    when the job starts.
     """
     demand, spare = machine.demands[job], 0
     chunks = whole(demand.chunks)
@@ -371,7 +372,7 @@ def _leave_room(machine: Nodes, job: int) -> int:
         node = machine.nodes[machine.lists[k].order]
         room = _hosts_later(node, demand) if chunks > 0 else 0
         if room > 0:
-            processors = _part(demand, room, chunks)
+            processors = whole(demand.processors) if demand.is_spread else min(room, chunks)
             _leave(node, demand, processors)
             chunks -= 1 if demand.is_spread else processors
         spare += max(whole(node.left), 0)
