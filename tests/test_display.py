@@ -171,7 +171,10 @@ def test_frames_and_pandas_hold_the_same() -> None:
 
     outcome, comparison = shown()["Outcome"], shown()["Comparison"]
     frame = outcome.frame()
-    assert frame.columns == ["job_id", "submit_s", "start_s", "end_s", "wait_s", "processors", "power_w"]
+    assert frame.columns == [
+        "job_id", "submit_s", "start_s", "end_s", "wait_s", "processors", "power_w", "energy_j",
+    ]  # fmt: skip
+    assert frame["energy_j"].sum() / 3.6e6 == pytest.approx(outcome.nodes()["dynamic_kwh"].sum(), rel=1e-12)
     assert frame["wait_s"].to_list() == (outcome.start_s - outcome.workload.submit_s).tolist()
     for polars_frame, pandas_frame in (
         (frame, outcome.to_pandas()),

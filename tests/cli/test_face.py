@@ -108,10 +108,10 @@ def test_help_describes_every_parameter(words, function, monkeypatch, capsys):
             assert re.search(described, shown), name
 
 
-def test_simulate_writes_the_four_files(small, capsys):
+def test_simulate_writes_its_files(small, capsys):
     assert simulate("--out", "out", "--start", "5", "--jobs", "30") == 0
     assert sorted(f.name for f in (small / "out").iterdir()) == [
-        "metrics.json", "power.parquet", "provenance.json", "schedule.csv",
+        "metrics.json", "nodes.csv", "power.parquet", "provenance.json", "schedule.csv",
     ]  # fmt: skip
     metrics = json.loads((small / "out" / "metrics.json").read_text())
     for key in (
@@ -120,12 +120,19 @@ def test_simulate_writes_the_four_files(small, capsys):
     ):  # fmt: skip
         assert isinstance(metrics[key], float)
     schedule = polars.read_csv(small / "out" / "schedule.csv")
-    assert schedule.columns == ["job_id", "submit_s", "start_s", "end_s", "processors", "node"]
+    assert schedule.columns == ["job_id", "submit_s", "start_s", "end_s", "processors", "node", "energy_j", "edp_js"]
     assert schedule["job_id"].to_list() == list(range(6, 36))
     assert (schedule["start_s"] >= schedule["submit_s"]).all()
     assert (schedule["end_s"] - schedule["start_s"] > 0).all()
     wait = float((schedule["start_s"] - schedule["submit_s"]).mean())
     assert metrics["avg_wait_s"] == pytest.approx(wait)
+    (pool,) = polars.read_csv(small / "out" / "nodes.csv").to_dicts()
+    assert (pool["node"], pool["group"], pool["jobs"], pool["static_kwh"]) == ("pool", "pool", 30, 0.0)
+    assert pool["idle_kwh"] + pool["dynamic_kwh"] == pytest.approx(metrics["energy_kwh"], rel=1e-9)
+    assert schedule["energy_j"].sum() / 3.6e6 == pytest.approx(pool["dynamic_kwh"], rel=1e-9)
+    run_s = schedule["end_s"] - schedule["start_s"]
+    assert float((schedule["energy_j"] * run_s).mean()) == pytest.approx(metrics["avg_edp_js"], rel=1e-12)
+    assert float(schedule["edp_js"].median()) == pytest.approx(metrics["median_edp_js"], rel=1e-12)
     power = polars.read_parquet(small / "out" / "power.parquet")
     assert power.columns == ["start_s", "end_s", "load_w", "renewable_w", "renewable_used_w"]
     seconds = (power["end_s"] - power["start_s"]).to_numpy()

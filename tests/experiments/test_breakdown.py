@@ -10,7 +10,7 @@ import pytest
 from greenbatch.experiments.reports.breakdown import breakdown_sections, gains_table, kinds, means_frame, part_means
 from greenbatch.experiments.reports.tables import Table, write
 from greenbatch.experiments.running.frames import breakdown, tidy, with_breakdown
-from greenbatch.metrics.breakdown import PART_METRICS, part_metric
+from greenbatch.metrics.breakdown import NODE_METRICS, PART_METRICS, part_metric
 
 HOUR_S = 3600.0
 WAITS_H = {"fcfs": {"cpu": 2.0, "gpu": 1.0, "debug": 0.0}, "sjf": {"cpu": 1.0, "gpu": 4.0, "debug": 0.5}}
@@ -121,3 +121,27 @@ def test_waits_of_seconds_are_shown_in_seconds_and_none_at_all_if_nobody_waits()
     assert {unit for _, unit, _ in whole.columns} == {"h"}
     assert {unit for _, unit, _ in small.columns} == {"s"}
     assert table(1e-9) is None
+
+
+@pytest.mark.parametrize("unknown", [0.0, float("nan")])
+def test_groups_of_nodes_show_their_idle_static_and_dynamic_energy(unknown: float) -> None:
+    """Not where no power is known, and not of partitions, which own no nodes."""
+
+    def found(**energies: float) -> list[Table]:
+        values = {
+            part_metric(metric, by, name): energies.get(metric, 7.0)
+            for by in ("partition", "node group") for name in ("thin", "fat")
+            for metric in (*PART_METRICS, *(NODE_METRICS if by == "node group" else ()))
+        }  # fmt: skip
+        more = {part_metric("node_energy_kwh", "node group", "fat"): 12.0}
+        frame = breakdown([("0", {"fcfs": values, "sjf": values | (more if not energies else {})})])
+        return [table for section in breakdown_sections(frame, "fcfs") for table in section.tables]
+
+    tables = {table.title: table for table in found()}
+    assert [header for header, _, _ in tables["Energy by node group"].columns] == [
+        "Energy of the nodes", "Idle", "Static", "Dynamic",
+    ]  # fmt: skip
+    assert rows(tables["Energy of the nodes by node group"])["fat"][1] == ("12.00", "+71%", "")
+    assert "Energy by partition" not in tables
+    dark = found(**dict.fromkeys(NODE_METRICS, unknown))
+    assert not any("Energy by" in table.title for table in dark)

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import site_dump
-from greenbatch.cluster import Cluster
+from greenbatch.cluster import Cluster, NodeCluster, NodeGroup
 from greenbatch.engine.rules import Rules
 from greenbatch.engine.simulate import simulate
 from greenbatch.metrics import Cut, evaluate, evaluate_parts, measure, parts_of
@@ -91,3 +91,26 @@ def test_names_of_parts_may_contain_anything():
     for name in ("a", "a by b: c", "ä|ö\n", ""):
         assert split_part_metric(part_metric("jobs", "user", name)) == ("jobs", "user", name)
     assert split_part_metric("avg_wait_s") is None
+
+
+def test_energy_by_group_of_nodes_adds_up_and_that_of_its_jobs_includes_static_power() -> None:
+    """Two jobs on a frugal node of 40 W at once, one on a thirsty one after 10 s of idling at half its 100 W."""
+    groups = (
+        NodeGroup(name="a", count=1, processors=4, static_power_w=40.0, power_per_processor_w=1.0, partitions=("a",)),
+        NodeGroup(name="b", count=1, processors=4, static_power_w=100.0, idle_fraction=0.5, power_per_processor_w=2.0,
+                  partitions=("b",)),
+    )  # fmt: skip
+    columns = {"submit_s": [0, 0, 10], "run_time_s": [20, 10, 10], "processors": [1, 3, 4], "partition": [0, 0, 1]}
+    jobs = Workload.from_columns("hand", columns, names={"partition": {0: "a", 1: "b"}})
+    run = measure(simulate(jobs, NodeCluster(groups), None, Rules(), scheduler("fcfs")))
+    values = nested(evaluate_parts(run, parts_of(jobs, run.outcome.cluster)))["node group"]
+    joules = {name: {m: value * 3.6e6 for m, value in each.items()} for name, each in values.items()}
+    shown = {name: [round(each[f"{m}_energy_kwh"]) for m in ("node", "idle", "static", "dynamic")]
+             for name, each in joules.items()}  # fmt: skip
+    assert shown == {"a": [850, 0, 800, 50], "b": [1580, 500, 1000, 80]}
+    assert [round(joules[name]["energy_kwh"]) for name in "ab"] == [850, 1080]
+    metrics = evaluate(run.outcome)
+    assert [metrics[f"{m}energy_kwh"] * 3.6e6 for m in ("", "jobs_", "idle_")] == pytest.approx([2430, 1930, 500])
+    assert metrics["max_energy_j"] == pytest.approx(1080)
+    assert metrics["max_edp_js"] == pytest.approx((10 * 20 + 10 * 40 + 20) * 20)
+    assert metrics["median_edp_js"] == pytest.approx(1080 * 10)

@@ -33,7 +33,7 @@ def simulate(
     strict: Switch = False,
     force: Switch = False,
 ) -> None:
-    """Replay a workload under one scheduler; write metrics.json, schedule.csv, power.parquet and provenance.json.
+    """Replay a workload under one scheduler; write its metrics, schedule, nodes, power and provenance.
 
     Parameters
     ----------

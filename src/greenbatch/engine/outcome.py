@@ -59,7 +59,9 @@ class Placements:
     node: NDArray[np.int64]
     """Number of the node in `NodeCluster.node_names`."""
     processors: NDArray[np.int64]
+    """Processors that work for the job, without those that it merely blocks."""
     gpus: NDArray[np.int64]
+    """GPUs that work for the job."""
 
 
 def placements_of(recorded: Sequence[Any], cluster: Cluster) -> Placements | None:

@@ -64,18 +64,32 @@ class Outcome(PlainOutcome, Shown):
     def frame(self) -> polars.DataFrame:
         """The schedule as a polars data frame, one row per job.
 
-        Columns: ``job_id``, ``submit_s``, ``start_s``, ``end_s`` and ``wait_s`` [s], ``processors``, and ``power_w``,
-        the power of the running job above idle, NaN if unknown [W].
+        Columns: ``job_id``, ``submit_s``, ``start_s``, ``end_s`` and ``wait_s`` [s], ``processors``, ``power_w``, the
+        power of the running job above idle [W], and ``energy_j``, its energy with its part of the static power of its
+        nodes [J]; powers and energies are NaN if unknown.
         """
         import polars
+
+        from greenbatch.metrics.jobs import energy_j
 
         jobs = self.workload
         return polars.DataFrame(
             {
                 "job_id": jobs.job_id, "submit_s": jobs.submit_s, "start_s": self.start_s, "end_s": self.end_s,
                 "wait_s": self.start_s - jobs.submit_s, "processors": jobs.processors, "power_w": jobs.power_w,
+                "energy_j": energy_j(self),
             }
         )  # fmt: skip
+
+    def nodes(self) -> polars.DataFrame:
+        """The nodes as a polars data frame, one row each; a pool is one node.
+
+        Columns: ``node``, ``group``, ``jobs``, ``busy_processor_h`` [h], and ``idle_kwh``, ``static_kwh`` and
+        ``dynamic_kwh`` from the first start to the last end, null where the power of a job is unknown [kWh].
+        """
+        from greenbatch.experiments.reports.outputs import nodes_table
+
+        return nodes_table(self)
 
     def to_pandas(self) -> pandas.DataFrame:
         """The schedule as a pandas data frame.

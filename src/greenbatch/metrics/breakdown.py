@@ -10,9 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from greenbatch.cluster import Cluster, NodeCluster
+from greenbatch.engine.energy_use import EnergyUse
 from greenbatch.engine.outcome import Outcome
 from greenbatch.metrics.jobs import Floats, run_s
 from greenbatch.metrics.measured import Measured
+from greenbatch.metrics.power import JOULES_PER_KWH
 from greenbatch.workload import Workload
 
 BY: Mapping[str, str] = MappingProxyType({"partition": "partition", "account": "group", "user": "user"})
@@ -73,6 +75,12 @@ def _mean(values: Floats) -> float:
     return float(values.mean()) if values.size else np.nan
 
 
+def _jobs_energy_kwh(run: Measured, rows: Rows) -> float:
+    if run.outcome.placements is None:
+        return float(run.outcome.workload.power_w[rows] @ run_s(run.outcome)[rows] / JOULES_PER_KWH)
+    return float(run.per_job("energy_j")[rows].sum() / JOULES_PER_KWH)
+
+
 PART_METRICS: Mapping[str, Callable[[Measured, Rows], float]] = MappingProxyType(
     {
         "jobs": lambda _, rows: float(rows.size),
@@ -82,13 +90,24 @@ PART_METRICS: Mapping[str, Callable[[Measured, Rows], float]] = MappingProxyType
         "processor_hours": lambda run, rows: float(
             run.outcome.workload.processors[rows] @ run_s(run.outcome)[rows] / 3600
         ),
-        "energy_kwh": lambda run, rows: float(run.outcome.workload.power_w[rows] @ run_s(run.outcome)[rows] / 3.6e6),
+        "energy_kwh": _jobs_energy_kwh,
     }
 )
 """Figure of a part -> function of a run and the rows of the part's jobs that count.
 
-``energy_kwh`` is that of the jobs alone, without idle power [kWh], NaN if the power of a job is unknown.
+``energy_kwh`` is what the jobs cause, without idle power [kWh], NaN if the power of a job is unknown.
 """
+
+
+NODE_METRICS: Mapping[str, Callable[[EnergyUse], Floats]] = MappingProxyType(
+    {
+        "node_energy_kwh": lambda use: (use.idle_j + use.static_j + use.dynamic_j) / JOULES_PER_KWH,
+        "idle_energy_kwh": lambda use: use.idle_j / JOULES_PER_KWH,
+        "static_energy_kwh": lambda use: use.static_j / JOULES_PER_KWH,
+        "dynamic_energy_kwh": lambda use: use.dynamic_j / JOULES_PER_KWH,
+    }
+)
+"""Figure of a group of nodes -> function of the energy of all nodes, one value each. [kWh]"""
 
 _PART = re.compile(r"(\w+) by ([\w ]+): (.*)", re.DOTALL)
 
@@ -106,7 +125,7 @@ def split_part_metric(text: str) -> tuple[str, str, str] | None:
 
 def evaluate_parts(run: Measured, parts: Parts) -> dict[str, float]:
     """All figures of all parts of a run, see `part_metric`; NaN if undefined."""
-    values = {}
+    values: dict[str, float] = {}
     counted = np.flatnonzero(run.jobs)
     for by, names in parts.items():
         numbers = _numbers(run.outcome, by)[counted]
@@ -117,6 +136,12 @@ def evaluate_parts(run: Measured, parts: Parts) -> dict[str, float]:
             rows = counted[np.isin(numbers, of)]
             for metric, function in PART_METRICS.items():
                 values[part_metric(metric, by, name)] = function(run, rows)
+    if NODE_GROUP in parts:
+        group = np.array(run.energy_use.group)
+        for metric, of_nodes in NODE_METRICS.items():
+            of_node = of_nodes(run.energy_use)
+            for name in parts[NODE_GROUP].values():
+                values[part_metric(metric, NODE_GROUP, name)] = float(of_node[group == name].sum())
     return values
 
 

@@ -11,6 +11,7 @@ from types import MappingProxyType
 import numpy as np
 from numpy.typing import NDArray
 
+from greenbatch.engine.energy_use import energy_use
 from greenbatch.engine.outcome import Outcome
 
 Floats = NDArray[np.float64]
@@ -67,8 +68,33 @@ def bounded_slowdown(outcome: Outcome) -> Floats:
     return np.maximum(1.0, turnaround_s(outcome) / np.maximum(run_s(outcome), BOUND_S))
 
 
+def energy_j(outcome: Outcome) -> Floats:
+    """Energy that the job causes: its own power, or that of its processors and GPUs, and on nodes its part of their
+    static power, which the jobs on a node share equally at each instant. [J], >= 0, shape (n,); NaN if unknown.
+
+    ``integral of (dynamic power + sum over its nodes of static power / jobs on the node)``. Idle power belongs to no
+    job. Source: InEPS (López et al. 2025) Eq. 1, with the jobs that are there instead of an estimate.
+    """
+    return energy_use(outcome).job_j
+
+
+def edp_js(outcome: Outcome) -> Floats:
+    """Energy-delay product of the job, ``energy * run``. [J s], >= 0, shape (n,); NaN if its power is unknown.
+
+    Source: InEPS (López et al. 2025) section 3.3.3, with the energy and the run time of one job.
+    """
+    return energy_j(outcome) * run_s(outcome)
+
+
 PER_JOB: Mapping[str, Callable[[Outcome], Floats]] = MappingProxyType(
-    {"wait_s": wait_s, "turnaround_s": turnaround_s, "slowdown": slowdown, "bounded_slowdown": bounded_slowdown}
+    {
+        "wait_s": wait_s,
+        "turnaround_s": turnaround_s,
+        "slowdown": slowdown,
+        "bounded_slowdown": bounded_slowdown,
+        "energy_j": energy_j,
+        "edp_js": edp_js,
+    }
 )
 """Name -> per-job metric."""
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from greenbatch.cluster import NodeCluster
+from greenbatch.engine.energy_use import EnergyUse, energy_use
 from greenbatch.engine.outcome import Outcome
 from greenbatch.errors import InputError
 from greenbatch.metrics.jobs import PER_JOB, Floats, Mask
@@ -104,6 +105,11 @@ class Measured:
         if not (isinstance(self.outcome.cluster, NodeCluster) and self.has_power):
             return np.nan
         return float(np.diff(self.outcome.profile_time_s) @ self.outcome.profile_load_w[:-1])
+
+    @cached_property
+    def energy_use(self) -> EnergyUse:
+        """Energy by node and by job."""
+        return energy_use(self.outcome)
 
     @cached_property
     def books(self) -> Books | None:

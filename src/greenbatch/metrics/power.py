@@ -28,6 +28,25 @@ def edp_js(run: Measured) -> float:
     return run.energy_j * makespan_s(run)
 
 
+@metric("energy of the jobs", "kWh")
+def jobs_energy_kwh(run: Measured) -> float:
+    """Energy that the jobs cause, all jobs of the window together. [kWh], >= 0.
+
+    ``sum(energy of each job)``: on nodes with their static power, on a pool without its constant idle power. With
+    `idle_energy_kwh` it adds up to `energy_kwh`. Not in the papers.
+    """
+    return float(run.per_job("energy_j").sum()) / JOULES_PER_KWH if run.has_power else np.nan
+
+
+@metric("idle energy", "kWh")
+def idle_energy_kwh(run: Measured) -> float:
+    """Energy of nodes while nothing runs on them, and of a pool's constant idle power. [kWh], >= 0.
+
+    ``sum over nodes of integral of idle power``, from the first start to the last end. Not in the papers.
+    """
+    return np.nan if np.isnan(run.energy_j) else float(run.energy_use.idle_j.sum()) / JOULES_PER_KWH
+
+
 @metric("renewable energy used", "kWh", "higher")
 def renewable_used_kwh(run: Measured) -> float:
     """Renewable energy used by the cluster, ``integral of min(P_GT, P_C)``. [kWh], >= 0.

@@ -1,4 +1,4 @@
-"""Per-run metrics of service to jobs and users: wait, turnaround and slowdown."""
+"""Per-run metrics of jobs and users: wait, turnaround, slowdown, and the energy of jobs."""
 
 from __future__ import annotations
 
@@ -28,6 +28,8 @@ _LABELS = {
     "wait_s": ("wait", "s"),
     "turnaround_s": ("turnaround", "s"),
     "slowdown": ("slowdown", "-"),
+    "energy_j": ("energy of jobs", "J"),
+    "edp_js": ("energy-delay product of jobs", "J s"),
 }
 _CLASS_LABELS = {
     "under_5min": "jobs under 5 min",

@@ -167,7 +167,7 @@ def _put(machine: Nodes, job: int, number: int, processors: int, gpus: int, now_
     node.jobs += 1
     _touch(machine, number)
     placed = machine.placed[counts.placed]
-    placed.job, placed.node, placed.processors, placed.gpus = job, number, processors, gpus
+    placed.job, placed.node, placed.processors, placed.gpus = job, number, processors, demand.gpus
     counts.placed += 1
 
 

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from greenbatch.experiments.reports.columns import Column
@@ -33,6 +34,13 @@ _SIZES = (
     Column("processor_hours", "Processor-hours", "h", digits=0),
     Column("energy_kwh", "Energy of the jobs", "kWh", digits=4, style="significant", small=("Wh", 1000.0)),
 )
+_ENERGIES = tuple(
+    Column(f"{kind}_energy_kwh", header, "kWh", digits=4, style="significant", small=("Wh", 1000.0))
+    for kind, header in (
+        ("node", "Energy of the nodes"), ("idle", "Idle"), ("static", "Static"), ("dynamic", "Dynamic"),
+    )
+)  # fmt: skip
+"""Of all nodes of a group, whoever uses them."""
 
 
 def kinds(breakdown: polars.DataFrame) -> list[str]:
@@ -62,8 +70,12 @@ def breakdown_sections(breakdown: polars.DataFrame, baseline: str) -> list[Secti
     found = []
     for by in kinds(breakdown):
         tables = [_sizes(breakdown, by, baseline), *(_by_scheduler(breakdown, by, each, baseline) for each in _FIGURES)]
+        if energies := _energies(breakdown, by, baseline):
+            tables.append(energies)
         tables += [
-            _by_scheduler(breakdown, by, each, baseline) for each in _SIZES if _differs(breakdown, by, each.metric)
+            _by_scheduler(breakdown, by, each, baseline)
+            for each in (*_SIZES, _ENERGIES[0])
+            if _differs(breakdown, by, each.metric)
         ]
         which = f"The {by}s with most work; others are added up."
         if by == NODE_GROUP:
@@ -136,10 +148,27 @@ def _mark(breakdown: polars.DataFrame, by: str, part: str, metric: str, name: st
 
 def _sizes(breakdown: polars.DataFrame, by: str, baseline: str) -> Table:
     """Jobs, processor-hours and energy of each part, under the baseline."""
-    means = [part_means(breakdown, by, column.metric) for column in _SIZES]
+    table = _under_baseline(f"Work by {by}", breakdown, by, _SIZES, baseline)
+    return table if len(table.columns) < 3 else replace(table, notes=(f"{table.notes[0][:-1]}; without idle power.",))
+
+
+def _energies(breakdown: polars.DataFrame, by: str, baseline: str) -> Table | None:
+    """Idle, static and dynamic energy of the nodes of each group, under the baseline; None if it is not of groups."""
+    if by != NODE_GROUP or not any(_differs_from_zero(breakdown, by, each.metric) for each in _ENERGIES):
+        return None
+    table = _under_baseline(f"Energy by {by}", breakdown, by, _ENERGIES, baseline)
+    told = "Idle: while nothing runs on a node. Static: while jobs do, without its busy processors and GPUs (dynamic)."
+    return replace(table, notes=(*table.notes, told))
+
+
+def _under_baseline(
+    title: str, breakdown: polars.DataFrame, by: str, wanted: Sequence[Column], baseline: str
+) -> Table:  # fmt: skip
+    """Figures of each part under the baseline; only those that are defined."""
+    means = [part_means(breakdown, by, column.metric) for column in wanted]
     shown = [
         (column.fitted(values[baseline] for values in each.values()), each)
-        for column, each in zip(_SIZES, means, strict=True)
+        for column, each in zip(wanted, means, strict=True)
         if any(math.isfinite(values[baseline]) for values in each.values())
     ]  # fmt: skip
     rows = tuple(
@@ -147,8 +176,13 @@ def _sizes(breakdown: polars.DataFrame, by: str, baseline: str) -> Table:
     )
     columns = tuple((column.header, column.unit, column.header) for column, _ in shown)
     per = "per window, " if breakdown["window"].n_unique() > 1 else ""
-    note = f"Means {per}under {baseline}; without idle power." if len(shown) > 2 else f"Means {per}under {baseline}."
-    return Table(f"Work by {by}", columns, rows, by.capitalize(), notes=(note,))
+    return Table(title, columns, rows, by.capitalize(), notes=(f"Means {per}under {baseline}.",))
+
+
+def _differs_from_zero(breakdown: polars.DataFrame, by: str, metric: str) -> bool:
+    """Whether a figure of some part is known and not zero under some scheduler."""
+    values = [value for each in part_means(breakdown, by, metric).values() for value in each.values()]
+    return any(math.isfinite(value) and value != 0 for value in values)
 
 
 def _differs(breakdown: polars.DataFrame, by: str, metric: str) -> bool:

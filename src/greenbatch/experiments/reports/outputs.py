@@ -17,6 +17,8 @@ from greenbatch.scenarios.sources import sources
 from greenbatch.schedulers import input_files
 
 if TYPE_CHECKING:
+    import polars
+
     from greenbatch.engine.outcome import Outcome
     from greenbatch.experiments.running.compare import Comparison
     from greenbatch.scenarios import Scenario
@@ -25,7 +27,7 @@ REPORT = "report.html"
 
 
 def write_outcome(outcome: Outcome, scenario: Scenario, folder: Path) -> dict[str, float | int | None]:
-    """Write the metrics, schedule and power profile of a run; return the metrics."""
+    """Write the metrics, schedule, nodes and power profile of a run; return the metrics."""
     import polars
 
     from greenbatch.engine.accounts import power_segments
@@ -35,8 +37,9 @@ def write_outcome(outcome: Outcome, scenario: Scenario, folder: Path) -> dict[st
     own = scenario.evaluation
     horizon = horizon_of(outcome.workload, outcome.cluster, outcome.site, outcome.rules, own.horizon)
     cut = Cut(**own.cut)  # type: ignore[arg-type]
+    run = measure(outcome, cut)
     metrics = json_ready(evaluate(outcome, cut=cut, horizon=horizon))
-    parts = nested(json_ready(evaluate_parts(measure(outcome, cut), parts_of(outcome.workload, outcome.cluster))))
+    parts = nested(json_ready(evaluate_parts(run, parts_of(outcome.workload, outcome.cluster))))
     found = {**metrics, **({"by": parts} if parts else {})}
     (folder / "metrics.json").write_text(json.dumps(found, indent=2, allow_nan=False) + "\n", encoding="utf-8")
     jobs = outcome.workload
@@ -48,11 +51,14 @@ def write_outcome(outcome: Outcome, scenario: Scenario, folder: Path) -> dict[st
             "end_s": _seconds(outcome.end_s),
             "processors": jobs.processors,
             "node": nodes_of(outcome),
+            "energy_j": _known(run.per_job("energy_j")),
+            "edp_js": _known(run.per_job("edp_js")),
         }
     )
     schedule.write_csv(folder / "schedule.csv")
+    nodes_table(outcome).write_csv(folder / "nodes.csv")
     power = polars.DataFrame(power_segments(outcome)._asdict())
-    unknown = [] if measure(outcome, cut).has_power else ["load_w", "renewable_used_w"]
+    unknown = [] if run.has_power else ["load_w", "renewable_used_w"]
     unknown += [] if outcome.site is not None else ["renewable_w", "renewable_used_w"]
     nothing = polars.lit(None, dtype=polars.Float64)
     power.with_columns(nothing.alias(name) for name in set(unknown)).write_parquet(folder / "power.parquet")
@@ -71,6 +77,33 @@ def nodes_of(outcome: Outcome) -> list[str] | NDArray[np.int64]:
     ):  # fmt: skip
         texts[job].append(f"{names[node]}:{processors}")
     return [";".join(each) for each in texts]
+
+
+def nodes_table(outcome: Outcome) -> polars.DataFrame:
+    """One row per node: jobs, busy processor-hours and energies; null where the power of a job is unknown."""
+    import polars
+
+    from greenbatch.engine.energy_use import energy_use
+
+    use = energy_use(outcome)
+    return polars.DataFrame(
+        {
+            "node": use.node,
+            "group": use.group,
+            "jobs": use.jobs,
+            "busy_processor_h": use.busy_processor_s / 3600,
+            "idle_kwh": use.idle_j / 3.6e6,
+            "static_kwh": use.static_j / 3.6e6,
+            "dynamic_kwh": _known(use.dynamic_j / 3.6e6),
+        }
+    )
+
+
+def _known(values: NDArray[np.float64]) -> polars.Series:
+    """Values for a table, null instead of NaN."""
+    import polars
+
+    return polars.Series(values, nan_to_null=True)
 
 
 def _seconds(values: object) -> object:
