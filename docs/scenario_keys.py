@@ -18,7 +18,7 @@ from greenbatch.cluster import MemoryContention, NodeGroup
 from greenbatch.engine.rules import Rules
 from greenbatch.metrics import Cut
 from greenbatch.scenarios.schema import ScenarioFile
-from greenbatch.scenarios.site_schema import KINDS
+from greenbatch.scenarios.site_schema import KINDS, PUE_KINDS
 
 Node = Mapping[str, Any]
 """A piece of a JSON schema."""
@@ -89,16 +89,31 @@ def sources() -> str:
 
 def _described(header: str, title: str, node: Node) -> str:
     head = f"**`{header}`** {first_paragraph(node.get('description'))}\n\n" if header else ""
-    return head + _table(title, node, only=list(node["properties"]))
+    read = {f"{kind.capitalize()}Pue": read for kind, read in PUE_KINDS.items()}.get(title)
+    told_elsewhere = signature(read).parameters.keys() - _SHARED if read else ()
+    return head + _table(title, node, only=[key for key in node["properties"] if key not in told_elsewhere])
 
 
 def _table(title: str, node: Node, *, only: Sequence[str]) -> str:
     rows = [
         (f"`{key}`", _type(prop), _default(title, key, prop, node), _meaning(title, key, prop))
         for key, prop in node["properties"].items()
-        if key in only and "const" not in prop and not any(_tables(prop))
+        if key in only and "const" not in prop and not _is_table(prop)
     ]
     return table(("Key", "Type", "Default", "Meaning"), rows) if rows else ""
+
+
+def _is_table(node: Node) -> bool:
+    """Whether a key is always a table, which is described by itself."""
+    return all(any(_tables(option)) for option in _options(node))
+
+
+def _options(node: Node) -> list[Node]:
+    """What a key may be, without null."""
+    inner = [*node.get("anyOf", ()), *node.get("oneOf", ())]
+    if inner:
+        return [each for option in inner for each in _options(option)]
+    return [] if node.get("type") == "null" else [node]
 
 
 def _tables(node: Node) -> Iterator[tuple[str, bool]]:
@@ -150,7 +165,7 @@ def _type(node: Node) -> str:
     if "const" in node or "enum" in node:
         return ", ".join(f'`"{value}"`' for value in node.get("enum", [node.get("const")]))
     if "anyOf" in node:
-        return " or ".join(_type(option) for option in node["anyOf"] if option.get("type") != "null")
+        return " or ".join(dict.fromkeys("table" if any(_tables(each)) else _type(each) for each in _options(node)))
     if node["type"] == "array":
         return f"array of {_type(node['items'])}"
     bounds = (("minimum", ">="), ("exclusiveMinimum", ">"))

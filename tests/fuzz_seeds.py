@@ -171,6 +171,8 @@ kind = "synthetic"
 seed = 3
 days = 2
 step_s = 1800
+pue = 1.3
+base_load_w = 500
 climate = { latitude_deg = 50.0, wind_mean_m_s = 7 }
 """
 SCENARIO_MODEL = b"""\

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from itertools import pairwise
 
 import hypothesis.strategies as st
@@ -24,9 +26,12 @@ from greenbatch.workload import Workload
 REL = 1e-9
 
 
+Run = Callable[[], Outcome]
+
+
 @st.composite
-def outcomes(draw: st.DrawFn) -> Outcome:
-    """Runs on nodes: shared and exclusive, several nodes, GPUs, own power, contention, kills, first use."""
+def runs(draw: st.DrawFn) -> Run:
+    """Jobs on nodes: shared and exclusive, on several nodes, with GPUs, own power, contention, kills and first use."""
     cluster = draw(node_clusters(speeds=(0.5, 1.0, 3.0), partitions=draw(st.booleans())))
     groups = tuple(replace(g, power_per_gpu_w=draw(st.sampled_from([0.0, 7.5]))) for g in cluster.groups)
     cluster = replace(
@@ -41,7 +46,7 @@ def outcomes(draw: st.DrawFn) -> Outcome:
     jobs = jobs.with_columns(power_w=np.array(power_w), memory_volume_mb=np.array(volume_mb), **times)
     name = f"fcfs+{draw(st.sampled_from(['none', 'easy', 'first-fit']))}+{draw(st.sampled_from(PLACEMENTS))}"
     rules = Rules(overrun=draw(st.sampled_from(["kill", "extend"])))
-    return simulate(jobs, cluster, site(draw(supplies())), rules, scheduler(name))
+    return partial(simulate, jobs, cluster, site(draw(supplies())), rules, scheduler(name))
 
 
 def recounted(outcome: Outcome) -> tuple[list[list[float]], list[float]]:
@@ -79,9 +84,10 @@ def adds_up(outcome: Outcome, use: EnergyUse) -> None:
     assert books(outcome).load_j == pytest.approx(whole_j, rel=REL, abs=1e-9)
 
 
-@settings(max_examples=200, deadline=None)
-@given(outcomes())
-def test_energy_by_node_and_job_is_that_of_every_instant_and_adds_up(outcome: Outcome) -> None:
+@settings(max_examples=150, deadline=None)
+@given(runs())
+def test_energy_by_node_and_job_is_that_of_every_instant_and_adds_up(run: Run) -> None:
+    outcome = run()
     use, (nodes, of_jobs) = energy_use(outcome), recounted(outcome)
     np.testing.assert_allclose(np.column_stack([use.idle_j, use.static_j, use.dynamic_j]), nodes, rtol=REL, atol=1e-9)
     np.testing.assert_allclose(use.job_j, of_jobs, rtol=REL, atol=1e-9)

@@ -61,14 +61,16 @@ Prices and carbon intensity will be ``signals`` of a `Site`: named series in the
 """
 
 from greenbatch.energy.combine import combine
+from greenbatch.energy.pue import outside_temperature, pue_at
 from greenbatch.energy.series import Series, power, read_series
-from greenbatch.energy.site import Site
+from greenbatch.energy.site import MOST_PUE, Site
 from greenbatch.energy.solar import pv, pvwatts
 from greenbatch.energy.synthetic import Climate, synthetic_irradiance, synthetic_site, synthetic_wind
 from greenbatch.energy.weather import Weather, read_weather
 from greenbatch.energy.wind import at_density, at_hub, cubic_turbine, turbine, weather_turbine
 
 __all__ = [
+    "MOST_PUE",
     "Climate",
     "Series",
     "Site",
@@ -77,7 +79,9 @@ __all__ = [
     "at_hub",
     "combine",
     "cubic_turbine",
+    "outside_temperature",
     "power",
+    "pue_at",
     "pv",
     "pvwatts",
     "read_series",

@@ -16,6 +16,8 @@ from greenbatch.errors import InputError, SupplyExhausted
 Floats = NDArray[np.float64]
 SHORTEST_STEP_S, MOST_POWER_W = 1e-3, 1e15
 """Shortest slot [s] and largest power [W] that can be added up in floats."""
+MOST_PUE = 100.0
+"""Largest power usage effectiveness; more is a share in percent, or another mistake."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False, eq=False)
@@ -41,6 +43,11 @@ class Site(Shown):
     forecast_horizon_s: float = 86_400.0
     """How far ahead the supply is known, at least one step; beyond that the forecast repeats, as in GAS-MARL's
     simulator. [s]"""
+    pue: float | Floats = 1.0
+    """Power usage effectiveness: power of the facility per power of the cluster, without the base load, >= 1; a number
+    or one per slot, shape (n,). Cooling and losses grow with the load."""
+    base_load_w: float = 0.0
+    """Power that the site draws besides, whatever runs: lights, network, storage; >= 0. [W]"""
     signals: Mapping[str, Floats] = field(default_factory=dict)
     """Other series in the same slots that are not sources of power, unit in the name, shape (n,)."""
     notes: tuple[str, ...] = ()
@@ -71,16 +78,35 @@ class Site(Shown):
                 bad = int(np.flatnonzero(~((power_w >= 0) & (power_w <= MOST_POWER_W)))[0])
                 fix = f"power must be finite and >= 0, at most {MOST_POWER_W:g} W"
                 raise InputError(f"slot {bad} is {power_w[bad]}", field=f"site.{source}", fix=fix)
+        if not 0 <= self.base_load_w <= MOST_POWER_W:
+            fix = f"it must be >= 0, at most {MOST_POWER_W:g} W"
+            raise InputError(f"is {self.base_load_w}", field="site.base_load_w", fix=fix)
+        self._check_pue()
+
+    def _check_pue(self) -> None:
+        is_series = not isinstance(self.pue, (int, float))
+        pue = numbers(self.pue if is_series else [self.pue], "site.pue")
+        if is_series:
+            object.__setattr__(self, "pue", pue)
+        if is_series and pue.shape != (self.slots,):
+            fix = f"give one number, or {self.slots}, one per slot"
+            raise InputError("does not match the slots", field="site.pue", fix=fix)
+        if (bad := np.flatnonzero(~((pue >= 1) & (pue <= MOST_PUE)))).size:
+            where = f"slot {bad[0]} is" if is_series else "is"
+            raise InputError(f"{where} {pue[bad[0]]}", field="site.pue", fix=f"it must be 1 to {MOST_PUE:g}")
 
     def _facts(self) -> dict[str, str]:
         sources = (f"{source} {power_w.mean() / 1e3:,.3g} kW" for source, power_w in self.sources_w.items())
         whole = span_text(self.slots * self.step_s) + (", repeated" if self.repeat else "")
-        return {
+        facts = {
             "site": self.name,
             "mean power": ", ".join(sources),
             "series": f"{self.slots:,} steps of {span_text(self.step_s)}, {whole}",
             "forecast": span_text(self.forecast_horizon_s),
-        } | ({"other series": ", ".join(self.signals)} if self.signals else {})
+        }
+        if self.has_overhead:
+            facts |= {"PUE": self.pue_text, "base load": f"{self.base_load_w / 1e3:,.4g} kW"}
+        return facts | ({"other series": ", ".join(self.signals)} if self.signals else {})
 
     @property
     def slots(self) -> int:
@@ -97,6 +123,30 @@ class Site(Shown):
         """Power [W] of all sources together, shape (slots,)."""
         total_w: Floats = np.sum(np.stack(list(self.sources_w.values())), axis=0)
         return total_w
+
+    @property
+    def has_overhead(self) -> bool:
+        """Whether the facility draws more than the cluster."""
+        return bool(np.any(self.pue != 1.0)) or self.base_load_w > 0
+
+    @property
+    def pue_text(self) -> str:
+        """The PUE for reports: a number, or the lowest to the highest."""
+        low, high = float(np.min(self.pue)), float(np.max(self.pue))
+        return f"{low:.4g}" if low == high else f"{low:.4g} to {high:.4g}"
+
+    @property
+    def available_w(self) -> Floats:
+        """Power [W] of the cluster that the sources can supply beside the rest of the facility, shape (slots,).
+
+        ``max(0, renewable - base load) / PUE``, which is what schedulers see.
+        """
+        return self._available_w(np.arange(self.slots))
+
+    def _available_w(self, rows: NDArray[np.int64]) -> Floats:
+        total_w = np.sum(np.stack([source_w[rows] for source_w in self.sources_w.values()]), axis=0)
+        left_w: Floats = np.maximum(total_w - self.base_load_w, 0.0) / np.broadcast_to(self.pue, self.slots)[rows]
+        return left_w
 
     def slot(self, time_s: float) -> int:
         """The slot that covers a trace time.
@@ -125,8 +175,9 @@ class Site(Shown):
         """Forecast at a trace time: the true power of the slots within the horizon.
 
         Returns:
-            Start [s], end [s] and renewable power [W] of each slot, shape (m,). Slot 0 is the current one with its
-            full bounds; ``m`` is ``horizon_slots``, or fewer near the end of a series that does not repeat.
+            Start [s], end [s] and renewable power [W] of each slot, shape (m,), which is `available_w`. Slot 0 is the
+            current one with its full bounds; ``m`` is ``horizon_slots``, or fewer near the end of a series that does
+            not repeat.
 
         Raises:
             SupplyExhausted: see `slot`.
@@ -136,5 +187,4 @@ class Site(Shown):
         number = interval_at(time_s, self.origin_s, self.step_s) + np.arange(count + 1.0)
         edges_s = edge_s(number, self.origin_s, self.step_s)
         rows = (first + np.arange(count)) % self.slots
-        power_w: Floats = np.sum(np.stack([source_w[rows] for source_w in self.sources_w.values()]), axis=0)
-        return edges_s[:-1], edges_s[1:], power_w
+        return edges_s[:-1], edges_s[1:], self._available_w(rows)

@@ -97,12 +97,18 @@ class Measured:
 
     @cached_property
     def energy_j(self) -> float:
-        """Energy of the cluster from the first start to the last end; NaN without job power, or without site on a pool.
-        [J]
+        """Energy of the facility from the first start to the last end; NaN without job power, or without site on a
+        pool. [J]
         """
-        if self.books is not None:
+        return self.it_energy_j if self.books is None else self.books.load_j
+
+    @cached_property
+    def it_energy_j(self) -> float:
+        """Energy of the cluster alone, without that of the facility around it; NaN as for `energy_j`. [J]"""
+        site = self.outcome.site
+        if self.books is not None and site is not None and not site.has_overhead:
             return self.books.load_j
-        if not (isinstance(self.outcome.cluster, NodeCluster) and self.has_power):
+        if not self.has_power or (site is None and not isinstance(self.outcome.cluster, NodeCluster)):
             return np.nan
         return float(np.diff(self.outcome.profile_time_s) @ self.outcome.profile_load_w[:-1])
 

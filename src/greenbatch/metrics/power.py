@@ -18,8 +18,29 @@ JOULES_PER_KWH = 3.6e6
 
 @metric("energy", "kWh")
 def energy_kwh(run: Measured) -> float:
-    """Energy used by the cluster, ``integral of P_C``. [kWh], >= 0. Source: GAS-MARL Eqs. 1 and 4 (denominator)."""
+    """Energy used by the facility, ``integral of P_C``. [kWh], >= 0. Source: GAS-MARL Eqs. 1 and 4 (denominator).
+
+    P_C is the power of the cluster, or ``PUE * power of the cluster + base load`` of a site that states them.
+    """
     return run.energy_j / JOULES_PER_KWH
+
+
+@metric("energy of the cluster alone", "kWh")
+def it_energy_kwh(run: Measured) -> float:
+    """Energy used by the cluster without the facility around it. [kWh], >= 0.
+
+    The same as `energy_kwh` unless the site states a PUE or a base load. Not in the papers.
+    """
+    return run.it_energy_j / JOULES_PER_KWH
+
+
+@metric("power usage effectiveness", "-")
+def pue(run: Measured) -> float:
+    """Energy of the facility over that of the cluster, base load included. [-], >= 1; NaN if the cluster uses none.
+
+    ``energy_kwh / it_energy_kwh``. Source: ISO/IEC 30134-2, over the run instead of a year.
+    """
+    return run.energy_j / run.it_energy_j if run.it_energy_j > 0 else np.nan
 
 
 @metric("energy-delay product", "J s")
@@ -33,7 +54,7 @@ def jobs_energy_kwh(run: Measured) -> float:
     """Energy that the jobs cause, all jobs of the window together. [kWh], >= 0.
 
     ``sum(energy of each job)``: on nodes with their static power, on a pool without its constant idle power. With
-    `idle_energy_kwh` it adds up to `energy_kwh`. Not in the papers.
+    `idle_energy_kwh` it adds up to `it_energy_kwh`. Not in the papers.
     """
     return float(run.per_job("energy_j").sum()) / JOULES_PER_KWH if run.has_power else np.nan
 
@@ -101,5 +122,5 @@ def renewable_utilization(run: Measured) -> float:
 
 @metric("peak power", "W")
 def peak_power_w(run: Measured) -> float:
-    """Highest power of the cluster, idle power included, ``max P_C``. [W], >= 0. Source: GAS-MARL Eq. 1."""
+    """Highest power of the cluster alone, idle power included, ``max P_C``. [W], >= 0. Source: GAS-MARL Eq. 1."""
     return float(run.outcome.profile_load_w.max(initial=0.0)) if run.has_power else np.nan

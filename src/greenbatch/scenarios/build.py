@@ -11,10 +11,11 @@ from greenbatch.scenarios.origin import Origin
 
 if TYPE_CHECKING:
     from greenbatch.energy import Series, Site
+    from greenbatch.energy.site import Floats
     from greenbatch.scenarios.cluster_schema import ClusterSection
     from greenbatch.scenarios.schema import Generator, ScenarioFile, WorkloadSection
     from greenbatch.scenarios.section import Section
-    from greenbatch.scenarios.site_schema import SeriesSite
+    from greenbatch.scenarios.site_schema import SeriesSite, SyntheticSite
     from greenbatch.workload import Workload
 
 
@@ -86,14 +87,16 @@ def build_site(scenario: ScenarioFile, workload: Workload, cluster: Cluster, ori
         return None
     factor = 1.0 if section.reference_processors is None else cluster.processors / section.reference_processors
     if section.kind == "series":
-        return _series_site(section, workload, factor, origin)
-    with origin.blame("site"):
-        return energy.synthetic_site(
-            name=section.name,
-            factor=factor,
-            unix_start_s=workload.unix_start_s,
-            **synthetic_arguments(section),
-        )
+        site = _series_site(section, workload, factor, origin)
+    else:
+        with origin.blame("site"):
+            site = energy.synthetic_site(
+                name=section.name,
+                factor=factor,
+                unix_start_s=workload.unix_start_s,
+                **synthetic_arguments(section),
+            )
+    return _with_overhead(site, section, origin)
 
 
 def _trace(
@@ -160,14 +163,39 @@ def _powered(workload: Workload, section: WorkloadSection, origin: Origin) -> Wo
 
 def _series_site(section: SeriesSite, workload: Workload, factor: float, origin: Origin) -> Site:
     from greenbatch.energy import combine
-    from greenbatch.scenarios.site_schema import combine_arguments
+    from greenbatch.scenarios.site_schema import PueByTemperature, combine_arguments
 
-    sources = {}
+    sources, signals = {}, {}
     for index, source in enumerate(section.sources):
         with origin.blame("site", "sources", index):
             sources[source.name] = _power(source, factor, origin)
+    if isinstance(pue := section.pue, PueByTemperature):
+        with origin.blame("site", "pue"):
+            signals["temperature_c"] = pue.read(origin.locate(pue.file, pue.dataset))
     with origin.blame("site"):
-        return combine(section.name, sources, unix_start_s=workload.unix_start_s, **combine_arguments(section))
+        given = combine_arguments(section)
+        return combine(section.name, sources, unix_start_s=workload.unix_start_s, signals=signals, **given)
+
+
+def _with_overhead(site: Site, section: SeriesSite | SyntheticSite, origin: Origin) -> Site:
+    """The site with its PUE and base load, and a note on them, if it states any."""
+    from greenbatch.energy import pue_at
+    from greenbatch.scenarios.site_schema import PueByTemperature
+
+    if section.pue is None and section.base_load_w is None:
+        return site
+    law, base_load_w, by = section.pue or 1.0, section.base_load_w or 0.0, ""
+    if isinstance(law, PueByTemperature):
+        temperature_c = site.signals["temperature_c"]
+        by = f" by temperature ({temperature_c.min():.1f} to {temperature_c.max():.1f} degC)"
+        with origin.blame("site", "pue"):
+            pue: float | Floats = pue_at(temperature_c, temperatures_c=law.temperatures_c, values=law.values)
+    else:
+        pue = law
+    with origin.blame("site"):
+        facility = replace(site, pue=pue, base_load_w=base_load_w)
+    note = f"energies are the facility's: PUE {facility.pue_text}{by} x cluster + {base_load_w / 1e3:g} kW base load"
+    return replace(facility, notes=(*site.notes, note))
 
 
 def _power(source: Section, factor: float, origin: Origin) -> Series:

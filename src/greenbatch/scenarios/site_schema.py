@@ -9,12 +9,13 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, Union, get_type_hints
 
-from pydantic import Field, create_model, model_validator
+from pydantic import Discriminator, Field, Tag, create_model, model_validator
 
 from greenbatch import energy
-from greenbatch.scenarios.section import Count, Numbers, Section, Text, Texts, need_one_of
+from greenbatch.scenarios.section import Count, NotNegative, Numbers, Section, Text, Texts, need_one_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +34,11 @@ class Kind:
         return _arguments(self.convert, source)
 
 
+PUE_KINDS: dict[str, Callable[..., energy.Weather | energy.Series]] = {
+    "weather": energy.read_weather,
+    "series": energy.read_series,
+}
+"""``kind`` of a PUE by temperature -> how the file with the outside temperature is read."""
 KINDS: dict[str, Kind] = {
     "pv": Kind(energy.read_series, energy.pv),
     "turbine": Kind(energy.read_series, energy.turbine),
@@ -68,7 +74,14 @@ def _arguments(function: Callable[..., Any], section: Section) -> dict[str, Any]
     return {name: getattr(section, name) for name in _keys(function)}
 
 
-class _Source(Section):
+class _OfFile(Section):
+    @model_validator(mode="after")
+    def _file(self) -> _OfFile:
+        need_one_of(self, "file", "dataset")
+        return self
+
+
+class _Source(_OfFile):
     name: Text
     """Name of the source: "solar", "wind", ..."""
     file: Text | None = None
@@ -76,14 +89,34 @@ class _Source(Section):
     dataset: Text | None = None
     """A file by its name in ``greenbatch data list``."""
 
-    @model_validator(mode="after")
-    def _file(self) -> _Source:
-        need_one_of(self, "file", "dataset")
-        return self
+
+class PueByTemperature(_OfFile):
+    """PUE by outside temperature, which a file states."""
+
+    kind: str
+    file: Text | None = None
+    """A path, relative to the scenario file."""
+    dataset: Text | None = None
+    """A file by its name in ``greenbatch data list``."""
+    temperatures_c: Numbers
+    """Outside temperatures, at least two, ascending. [degC]"""
+    values: Numbers
+    """PUE at each of them, >= 1: linear between them, constant below the first and above the last."""
+
+    def read(self, path: Path) -> energy.Series:
+        """The outside temperature in the file."""
+        read = PUE_KINDS[self.kind]
+        return energy.outside_temperature(read(path, **_arguments(read, self)))
+
+
+PUE = Annotated[float, Field(ge=1, le=energy.MOST_PUE)]
+_PUE = "Power usage effectiveness: power of the facility without its base load per power of the cluster; by default 1."
 
 
 class _Site(Section):
     name: Text = "site"
+    base_load_w: NotNegative | None = None
+    """Power that the site draws besides, whatever runs: lights, network, storage; by default 0. [W]"""
     reference_processors: Count | None = None
     """Cluster size that areas and rated powers refer to; they are scaled in proportion. By default not scaled."""
 
@@ -101,12 +134,14 @@ if TYPE_CHECKING:
 
         kind: Literal["series"]
         sources: tuple[Any, ...]
+        pue: float | PueByTemperature | None
 
     class SyntheticSite(_Site):
         """Sun and wind generated from a seed."""
 
         kind: Literal["synthetic"]
         climate: Section
+        pue: float | None
 
 else:
     _SOURCES = tuple(
@@ -120,6 +155,21 @@ else:
         )
         for kind, how in KINDS.items()
     )
+    _PUES = tuple(
+        create_model(
+            f"{kind.capitalize()}Pue",
+            __base__=PueByTemperature,
+            __doc__=f"PUE by the outside temperature in a {file}, read like that of a source of kind ``{like}``.",
+            kind=(Literal[kind], ...),
+            **_keys(PUE_KINDS[kind]),
+        )
+        for kind, file, like in (("weather", "weather file", "pvwatts"), ("series", "table", "power"))
+    )
+    _ByTemperature = Annotated[Union[_PUES], Field(discriminator="kind"), Tag("table")]  # noqa: UP007
+    _AnyPue = Annotated[
+        Annotated[PUE, Tag("number")] | _ByTemperature,
+        Discriminator(lambda given: "table" if isinstance(given, (dict, Section)) else "number"),
+    ]
     _Any = Annotated[Union[_SOURCES], Field(discriminator="kind")]  # noqa: UP007  # a tuple of types takes no |
 
     class _Named(_Site):
@@ -136,6 +186,7 @@ else:
         __doc__="Sources from files.",
         kind=(Literal["series"], ...),
         sources=(Annotated[tuple[_Any, ...], Field(strict=False, min_length=1)], ...),
+        pue=(_AnyPue | None, Field(None, description=_PUE)),
         **_keys(energy.combine),
     )
     ClimateSection = create_model(
@@ -150,6 +201,7 @@ else:
         __doc__="Sun and wind generated from a seed, without any file, for GAS-MARL's panel and turbine.",
         kind=(Literal["synthetic"], ...),
         climate=(ClimateSection, ClimateSection()),
+        pue=(PUE | None, Field(None, description=_PUE)),
         **_keys(energy.synthetic_site),
     )
 

@@ -1,4 +1,7 @@
-"""Renewable power from a series of slots, and the grid; without a site, the grid alone."""
+"""Renewable power from a series of slots, and the grid; without a site, the grid alone.
+
+A site with a PUE or a base load has a `facility.Facility` instead, whose forecast is read alike.
+"""
 
 from __future__ import annotations
 
@@ -9,6 +12,7 @@ import numpy as np
 from greenbatch.energy import Site
 from greenbatch.engine.codes import SUPPLY_EXHAUSTED
 from greenbatch.engine.power.balance import enter
+from greenbatch.engine.power.facility import Facility
 from greenbatch.engine.power.protocol import LEFT_THE_SERIES, flow, forecast_w, power_of
 from greenbatch.engine.power.slots import covering
 from greenbatch.engine.records import Clock, Floats, Ledger, Slots, record_of, shared
@@ -24,13 +28,18 @@ class Supplied(NamedTuple):
 
 
 @power_of.register
-def supplied_by(site: Site) -> Supplied:
+def supplied_by(site: Site) -> Supplied | Facility:
     """The supply of a site."""
     slots = record_of(
         Slots, step_s=site.step_s, origin_s=site.origin_s, count=site.slots, repeats=site.repeat,
         forecast=site.horizon_slots,
     )  # fmt: skip
-    return Supplied(slots, np.array(site.renewable_w, dtype=np.float64, order="C"))
+    supply_w = np.array(site.available_w, dtype=np.float64, order="C")
+    if not site.has_overhead:
+        return Supplied(slots, supply_w)
+    renewable_w = np.array(site.renewable_w, dtype=np.float64, order="C")
+    pue = np.ascontiguousarray(np.broadcast_to(site.pue, renewable_w.shape), dtype=np.float64)
+    return Facility(slots, supply_w, renewable_w, pue, np.array([site.base_load_w], dtype=np.float64))
 
 
 @power_of.register
@@ -39,8 +48,9 @@ def unsupplied(site: None) -> Supplied:
     return Supplied(record_of(Slots, step_s=1.0), np.zeros(1))
 
 
+@forecast_w.register(Facility)
 @forecast_w.register(Supplied)
-def forecast_of_series(power: Supplied, clock: Clock, slot: int, current: int) -> float:
+def forecast_of_series(power: Supplied | Facility, clock: Clock, slot: int, current: int) -> float:
     """The series itself for the forecast's slots from the current one on; later slots repeat that window."""
     slots = power.slots
     window = slots.forecast
