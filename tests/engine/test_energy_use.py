@@ -138,6 +138,16 @@ def test_an_exclusive_job_draws_power_for_what_works_not_for_what_it_blocks() ->
     assert outcome.profile_load_w[0] == 60 + 120 + 20 + 100
 
 
+@pytest.mark.parametrize(("power_on", "before_j", "after_j"), [("always", 1200, 1200), ("first-use", 0, 600)])
+def test_before_and_after_the_schedule_only_nodes_that_are_on_draw_power(
+    power_on: str, before_j: float, after_j: float
+) -> None:  # fmt: skip
+    """Two nodes of 60 W when idle, of which the job uses one."""
+    outcome = on_nodes({"run_time_s": [10], "processors": [1], "nodes": [1]}, power_on=power_on)
+    assert [books(outcome, *span).load_j for span in ((-10, 0), (10, 20))] == [before_j, after_j]
+    assert books(outcome, -10, 20).load_j == books(outcome).load_j + before_j + after_j
+
+
 def test_unknown_power_is_not_zero_energy() -> None:
     dark = replace(NODE, power_per_processor_w=0.0)
     jobs = {"run_time_s": [10, 10], "processors": [1, 1], "nodes": [1, 1], "power_w": [np.nan, 5.0]}

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numba as _numba
 import numpy as np
 
+from greenbatch.cluster import NodeCluster
 from greenbatch.energy import Site
 from greenbatch.engine.compile import entry
 from greenbatch.engine.power import supplied  # noqa: F401  (registers the default supply)
@@ -49,18 +50,18 @@ class Segments(NamedTuple):
 
 
 def replay_profile(
-    power: Power, time_s: Floats, load_w: Floats, base_power_w: float, start_s: float, end_s: float, ledger: Ledger,
+    power: Power, time_s: Floats, load_w: Floats, first_w: float, start_s: float, end_s: float, ledger: Ledger,
     rows: Floats,
 ) -> int:  # fmt: skip
     """Enter the energy of a load profile over an interval in a ledger; return the number of pieces, see `flow`.
 
-    Before the first and after the last instant of the profile, the load is the base power.
+    Before the first instant of the profile the load is ``first_w``; after the last one it stays as it is then.
     """
     n = time_s.shape[0]
     at_s, k, count = start_s, np.searchsorted(time_s, start_s, side="right"), 0
     while at_s < end_s:
         next_s = min(end_s, time_s[k]) if k < n else end_s
-        load = load_w[k - 1] if 0 < k < n else base_power_w
+        load = load_w[k - 1] if k > 0 else first_w
         pieces = flow(power, load, at_s, next_s, ledger, rows, count)
         if pieces == LEFT_THE_SERIES:
             return LEFT_THE_SERIES
@@ -90,7 +91,9 @@ def _replay(outcome: Outcome, start_s: float, end_s: float, site: Site | None, *
     power = power_of(site)
     run = _compiled_replay(numba.typeof(power))
     profile = np.ascontiguousarray(outcome.profile_time_s), np.ascontiguousarray(outcome.profile_load_w)
-    given = (power, *profile, float(outcome.cluster.idle_power_w), float(start_s), float(end_s))
+    cluster = outcome.cluster
+    is_off = isinstance(cluster, NodeCluster) and cluster.power_on == "first-use"
+    given = (power, *profile, 0.0 if is_off else float(cluster.idle_power_w), float(start_s), float(end_s))
     ledger, rows = table_of(Ledger, 1)[0], np.zeros((0, 5))
     count = run(*given, ledger, rows)
     if pieces and count:
@@ -122,7 +125,7 @@ def power_segments(outcome: Outcome, start_s: float | None = None, end_s: float 
 def books(outcome: Outcome, start_s: float | None = None, end_s: float | None = None) -> Books:
     """Energy over an interval, by default from the first start to the last end. [J]
 
-    Outside the schedule the cluster is idle.
+    Outside the schedule the cluster is idle; nodes that are switched on at their first use draw nothing before it.
 
     Raises:
         InputError: a time is not finite.
