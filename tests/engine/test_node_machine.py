@@ -135,7 +135,10 @@ def check_capacity(outcome: Outcome) -> None:
     assert sum(p for _, _, p, _ in parts) == jobs.processors.sum()
     loads = dict(zip(outcome.profile_time_s.tolist(), outcome.profile_load_w.tolist(), strict=True))
     for now_s in np.unique(outcome.start_s):
-        load_w = 0.0
+        load_w = sum(
+            jobs.power_w[j] for j in range(len(jobs))
+            if not np.isnan(jobs.power_w[j]) and outcome.start_s[j] <= now_s < outcome.end_s[j]
+        )  # fmt: skip
         for number, group in enumerate(groups):
             here = [(j, p, g) for j, n, p, g in parts
                     if n == number and outcome.start_s[j] <= now_s < outcome.end_s[j]]  # fmt: skip
@@ -149,7 +152,7 @@ def check_capacity(outcome: Outcome) -> None:
                 named = jobs.names.get("partition", {}).get(int(jobs.partition[j]))
                 assert named is None or not group.partitions or named in group.partitions
             load_w += group.static_power_w if here else group.idle_power_w
-            load_w += sum(p * group.power_per_processor_w for _, p, _ in here)
+            load_w += sum(p * group.power_per_processor_w for j, p, _ in here if np.isnan(jobs.power_w[j]))
         assert loads[float(now_s)] == pytest.approx(load_w, rel=1e-9, abs=1e-9)
 
 
@@ -160,6 +163,8 @@ def test_nothing_above_what_is_there_and_the_load_is_that_of_what_runs(data: st.
     jobs = data.draw(jobs_for(cluster))
     policy = data.draw(st.sampled_from(["fcfs", "sjf", "wfp3", "slurm-multifactor:age=1000"]))
     backfill = data.draw(st.sampled_from(["none", "easy", "first-fit", "easy-schedgym"]))
+    if policy != "slurm-multifactor:age=1000" and data.draw(st.booleans()):
+        backfill = "conservative"
     name = f"{policy}+{backfill}+{data.draw(st.sampled_from(PLACEMENTS))}"
     commitment = data.draw(st.sampled_from(["sticky", "reconsider"]))
     outcome = simulate(jobs, cluster, None, Rules(commitment=commitment), scheduler(name))
@@ -167,15 +172,24 @@ def test_nothing_above_what_is_there_and_the_load_is_that_of_what_runs(data: st.
     check_capacity(outcome)
 
 
+@pytest.mark.parametrize("backfill", ["easy", "green:sigma=1e9", "conservative"])
 @settings(max_examples=150, deadline=None)
-@given(st.data())
-def test_a_reservation_on_nodes_is_kept(data: st.DataObject) -> None:
-    """With requests that no job exceeds, FCFS+EASY starts a job at its first reservation at the latest."""
-    cluster = data.draw(node_clusters(partitions=data.draw(st.booleans())))
+@given(data=st.data())
+def test_a_reservation_on_nodes_is_kept(backfill: str, data: st.DataObject) -> None:
+    """With requests that no job exceeds, FCFS starts a job at its first reservation at the latest.
+
+    With conservative backfilling, that holds for every job and under every policy.
+    """
+    cluster = data.draw(node_clusters(partitions=data.draw(st.booleans()), speeds=(1.0, 1.25)))
     jobs = data.draw(jobs_for(cluster, exact=data.draw(st.booleans())))
+    jobs = jobs.with_columns(power_w=10.0 * jobs.processors)
     placement = data.draw(st.sampled_from(PLACEMENTS))
-    outcome = simulate(jobs, cluster, None, Rules(), scheduler(f"fcfs+easy+{placement}"))
+    policy = data.draw(st.sampled_from(["fcfs", "sjf", "wfp3"])) if backfill == "conservative" else "fcfs"
+    site = load_scenario("default").site
+    outcome = simulate(jobs, cluster, site, Rules(), scheduler(f"{policy}+{backfill}+{placement}"))
+    check_capacity(outcome)
     promised = ~np.isnan(outcome.promised_start_s)
+    assert promised.all() or backfill != "conservative"
     assert (outcome.start_s[promised] <= outcome.promised_start_s[promised] + 1e-9).all()
 
 
@@ -194,7 +208,9 @@ def test_a_pool_is_one_big_node_and_nodes_of_one_speed_if_jobs_take_any(data: st
     one = NodeCluster((NodeGroup(name="big", count=1, processors=whole, static_power_w=0.0),))
     on_one = jobs.with_columns(nodes=np.ones(len(jobs), np.int64))
     policy = data.draw(st.sampled_from(["fcfs", "sjf", "f2", "unicep", "wfp3"]))
-    backfill = data.draw(st.sampled_from(["none", "easy", "easy-schedgym", "easy-green-order", "first-fit"]))
+    backfill = data.draw(
+        st.sampled_from(["none", "easy", "easy-schedgym", "easy-green-order", "first-fit", "conservative"])
+    )
     rules = Rules(
         commitment=data.draw(st.sampled_from(["sticky", "reconsider"])),
         overrun=data.draw(st.sampled_from(["kill", "extend"])),
@@ -330,7 +346,7 @@ def test_a_job_that_fits_on_no_node_is_refused_in_one_line(columns: dict[str, li
     assert "\n" not in str(caught.value)
 
 
-@pytest.mark.parametrize("name", ["fcfs+conservative", "lptpn", "cheapest-start"])
+@pytest.mark.parametrize("name", ["lptpn", "cheapest-start"])
 def test_a_scheduler_that_needs_a_pool_says_so(name: str) -> None:
     jobs = Workload.from_columns("w", {"submit_s": [0.0], "run_time_s": [5.0], "processors": [1], "power_w": [5.0]})
     with pytest.raises(InputError, match="cannot place jobs on nodes"):

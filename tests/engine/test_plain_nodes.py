@@ -139,7 +139,7 @@ def check(outcome: Outcome, machine: Machine) -> None:
     assert ours == [[j, part.node, part.processors] for j in range(count) for part in machine.parts[j]]
 
 
-@pytest.mark.parametrize("backfill", ["none", "easy", "first-fit"])
+@pytest.mark.parametrize("backfill", ["none", "easy", "first-fit", "conservative"])
 @settings(max_examples=120, deadline=None)
 @given(data=st.data())
 def test_schedules_on_nodes(backfill: str, data: st.DataObject) -> None:

@@ -176,6 +176,8 @@ class NodeTotals:
     """1 if jobs take nodes in the order of a list: keys never change, or the list is sorted now and then (IRMaSim)."""
     keeps_list: int
     """1 if a node that was full goes to the end of the list once it has room (IRMaSim)."""
+    is_planned: int
+    """1 if every job has a reservation, so that a job takes only what is left by those of the others."""
     wanted: int
     """Node on which the next job is to start, -1 for any."""
 

@@ -38,7 +38,7 @@ def idle_nodes(cluster: NodeCluster, workload: Workload) -> Nodes:
 
 
 @compiled_small
-def _hosts(node: Node, demand: Demand, processors: int, gpus: int, memory_mb: float) -> int:
+def chunks_in(node: Node, demand: Demand, processors: int, gpus: int, memory_mb: float) -> int:
     """Number of chunks of a job that some of a node has room for."""
     if node.partitions & demand.partitions == 0 or (demand.exclusive and processors < node.processors):
         return 0
@@ -52,13 +52,13 @@ def _hosts(node: Node, demand: Demand, processors: int, gpus: int, memory_mb: fl
 @compiled_small
 def hosts(node: Node, demand: Demand) -> int:
     """Number of chunks of a job that a node has room for now."""
-    return _hosts(node, demand, whole(node.free), whole(node.free_gpus), node.free_memory_mb)
+    return chunks_in(node, demand, whole(node.free), whole(node.free_gpus), node.free_memory_mb)
 
 
 @compiled_small
 def _hosts_later(node: Node, demand: Demand) -> int:
     """Number of chunks of a job that a node has room for beside the reservation."""
-    return _hosts(node, demand, whole(node.left), whole(node.left_gpus), node.left_memory_mb)
+    return chunks_in(node, demand, whole(node.left), whole(node.left_gpus), node.left_memory_mb)
 
 
 @compiled_small
@@ -242,7 +242,8 @@ def take_nodes(machine: Nodes, job: int, processors: int, power_w: float, now_s:
     machine.counts.touched = 0
     if machine.demands[job].is_modelled == 0:
         machine.totals.load_w += power_w
-    return _place(machine, job, now_s, outlives and machine.counts.is_plain == 0)
+    beside = machine.counts.is_planned != 0 or (outlives and machine.counts.is_plain == 0)
+    return _place(machine, job, now_s, beside)
 
 
 @give.register(Nodes)

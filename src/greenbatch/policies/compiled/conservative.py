@@ -3,18 +3,23 @@
 Source: Mu'alem & Feitelson 2001. When a job ends before its requested time, the plan is compressed: in order of the
 policy's score, each waiting job gives up its reservation and takes the earliest slot, which is never later than the old
 one. If jobs do not exceed their requests (``overrun = "kill"``), no job starts later than first promised.
+
+On nodes a reservation is one of nodes: the first ones, in the fixed order of the placement, that have room for as long
+as requested beside the other reservations. A job that is due takes, in the order of the placement then, nodes that are
+free until its requested end beside the reservations of all others; those that it reserved are among them.
 """
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from greenbatch.cluster import Cluster
+from greenbatch.cluster import Cluster, NodeCluster
 from greenbatch.engine.codes import BY_RULE
-from greenbatch.engine.compile import compiled, whole
+from greenbatch.engine.compile import compiled, compiled_small, whole
 from greenbatch.engine.decide import Rule, decide, fill_scores
+from greenbatch.engine.machine.node_tables import Nodes
 from greenbatch.engine.machine.protocol import fits
 from greenbatch.engine.program import Pass
 from greenbatch.engine.queue import rank_queue
@@ -22,6 +27,16 @@ from greenbatch.engine.rules import Rules
 from greenbatch.engine.state import State
 from greenbatch.engine.step import apply, start_now, wait_until
 from greenbatch.engine.timeline import earliest_s, forget_past, occupy, promise, timeline_of_running
+from greenbatch.policies.compiled.node_plan import (
+    ConservativeOnNodes,
+    fits_beside_plan,
+    forget_past_steps,
+    hold,
+    lay_out,
+    node_plan,
+    occupy_shares,
+    reserve_nodes,
+)
 from greenbatch.workload import Workload
 
 
@@ -76,24 +91,42 @@ def start_due(s: State) -> float:
     return float(next_s)
 
 
+@compiled_small
+def is_out_of_date(s: State) -> bool:
+    """Whether a job has ended at another time than requested, or runs past its requested end."""
+    c = s.clock
+    return bool(c.early or (c.running > 0 and s.expected[c.expected_first].end_s < c.now_s))
+
+
+@compiled_small
+def first_without_plan(s: State) -> int:
+    """Queue position of the first job that has come since the last decision."""
+    i = s.clock.last
+    while i > s.clock.first and np.isnan(s.jobs[s.queue.job[i - 1]].planned_s):
+        i -= 1
+    return whole(i)
+
+
 @decide.register(Conservative)
 def start_reserved(decider: Conservative, s: State) -> None:
     """Reserve for new jobs, compress after ends at other times than requested, and start the jobs that are due."""
+    plan_by_counts(s, decider.rule)
+
+
+@compiled_small
+def plan_by_counts(s: State, rule: Rule) -> None:
+    """Make a decision where the number of free processors says whether jobs fit."""
     c, timeline = s.clock, s.scratch.timeline
-    overdue = c.running > 0 and s.expected[c.expected_first].end_s < c.now_s
-    if c.early or overdue:
+    if is_out_of_date(s):
         if s.rules.ranking == BY_RULE:
-            fill_scores(s, decider.rule)
+            fill_scores(s, rule)
         count = _compress(s)
     elif c.slots == 0:
         count = _timeline_of_all(s)
     else:
         count = forget_past(timeline, c.slots, c.now_s)
     c.early = 0
-    i = c.last
-    while i > c.first and np.isnan(s.jobs[s.queue.job[i - 1]].planned_s):
-        i -= 1
-    for k in range(i, c.last):
+    for k in range(first_without_plan(s), c.last):
         number = s.queue.job[k]
         job = s.jobs[number]
         job.planned_s = earliest_s(timeline, count, job.processors, job.requested_s)
@@ -103,10 +136,78 @@ def start_reserved(decider: Conservative, s: State) -> None:
     apply(s, wait_until(start_due(s)))
 
 
-def _begin(_: Workload, __: Cluster, ___: Rules) -> Conservative:
+@decide.register(ConservativeOnNodes)
+def start_reserved_on_nodes(decider: ConservativeOnNodes, s: State) -> None:
+    """As on a pool if jobs just take processors; otherwise every reservation is one of nodes."""
+    nodes: Any = s.machine
+    if nodes.counts.is_plain:
+        plan_by_counts(s, decider.rule)
+    else:
+        _plan_on_nodes(decider, s, nodes)
+
+
+@compiled
+def _plan_on_nodes(plan: ConservativeOnNodes, s: State, machine: Nodes) -> None:
+    c = s.clock
+    if is_out_of_date(s):
+        if s.rules.ranking == BY_RULE:
+            fill_scores(s, plan.rule)
+        _lay_out_all(plan, s, machine)
+        for k in range(rank_queue(s.queue, c, s.scratch.ranked)):
+            number = whole(s.scratch.ranked[k].job)
+            if not np.isnan(s.jobs[number].planned_s):
+                hold(plan, number, s.jobs[number], c.now_s, 1)
+                reserve_nodes(plan, machine, number, s.jobs[number], c.now_s)
+    elif c.slots == 0:
+        _lay_out_all(plan, s, machine)
+    else:
+        forget_past_steps(plan, c.now_s)
+    c.early, c.slots, machine.counts.is_planned = 0, 1, 1
+    for i in range(first_without_plan(s), c.last):
+        number = whole(s.queue.job[i])
+        reserve_nodes(plan, machine, number, s.jobs[number], c.now_s)
+        promise(s, number, s.jobs[number].planned_s)
+    apply(s, wait_until(_start_due_on_nodes(plan, s, machine)))
+
+
+@compiled
+def _lay_out_all(plan: ConservativeOnNodes, s: State, machine: Nodes) -> None:
+    """Reset the plan to the running jobs and all reservations."""
+    lay_out(plan, machine, s.expected, s.clock)
+    for i in range(s.clock.first, s.clock.last):
+        number = whole(s.queue.job[i])
+        if not np.isnan(s.jobs[number].planned_s):
+            hold(plan, number, s.jobs[number], s.clock.now_s, -1)
+
+
+@compiled
+def _start_due_on_nodes(plan: ConservativeOnNodes, s: State, machine: Nodes) -> float:
+    """`start_due` on nodes: a job takes those that the placement prefers, beside the reservations of all others. [s]"""
+    c, i, next_s = s.clock, s.clock.first, np.inf
+    while i < c.last:
+        number = whole(s.queue.job[i])
+        job = s.jobs[number]
+        first, until_s = c.first, c.now_s + job.requested_s
+        is_due = job.planned_s <= c.now_s
+        if is_due:
+            hold(plan, number, job, c.now_s, 1)
+            if fits_beside_plan(plan, machine, number, c.now_s, until_s):
+                apply(s, start_now(i))
+                occupy_shares(plan, machine, number, c.now_s, until_s)
+                i += c.first - first  # 1 if the jobs before it have moved
+                continue
+            hold(plan, number, job, c.now_s, -1)
+        else:
+            next_s = min(next_s, job.planned_s)
+        i += 1
+    return float(next_s)
+
+
+def _begin(workload: Workload, cluster: Cluster, _: Rules) -> Conservative | ConservativeOnNodes:
     from greenbatch.engine.entry_points import no_rule
 
-    return Conservative(no_rule())  # the program's rule takes its place
+    rule = no_rule()  # the program's rule takes its place
+    return node_plan(rule, workload, cluster) if isinstance(cluster, NodeCluster) else Conservative(rule)
 
 
-CONSERVATIVE = Pass(name="conservative", begin=_begin)
+CONSERVATIVE = Pass(name="conservative", begin=_begin, on_nodes=True)
