@@ -18,7 +18,7 @@ ContentionModel = Literal["none", "irmasim-v1", "repaired"]
 
 MOST_PROCESSORS = 2**31 - 1
 """Largest number of processors of a cluster."""
-PowerOn = Literal["always", "first-use"]
+PowerOn = Literal["always", "first-use", "on-demand"]
 """When nodes are switched on, see `NodeCluster.power_on`."""
 
 
@@ -100,6 +100,9 @@ class NodeGroup:
         for each in fields(self):
             if each.name.endswith(("_w", "_s", "_j")) and not 0 <= getattr(self, each.name) < inf:
                 self._refuse(each.name, "it must be >= 0")
+        for name in ("boot", "shutdown"):
+            if getattr(self, f"{name}_energy_j") > 0 and not getattr(self, f"{name}_s"):
+                self._refuse(f"{name}_energy_j", f"give {name}_s as well, so that it has a power")
         if not 0 < self.speed < inf:
             self._refuse("speed", "it must be > 0")
         if not 0 <= self.idle_fraction <= 1:
@@ -166,7 +169,7 @@ class Cluster:
         """
         speeds = {g.speed for g in self.groups}
         if len(speeds) != 1:
-            fix = "jobs are not placed on nodes yet: give all groups one speed"
+            fix = "describe nodes (NodeCluster), or give all groups one speed"
             raise InputError(f"groups of different speeds {sorted(speeds)}", field="cluster.speed", fix=fix)
         return speeds.pop()
 
@@ -217,7 +220,8 @@ class NodeCluster(Cluster):
     ``repaired``: the same up to four tasks, and speed never rises with tasks or demand."""
     power_on: PowerOn = "always"
     """``always``: an idle node draws its idle power; ``first-use``: a node is off until a job runs on it, and stays on
-    (as in the code of InEPS)."""
+    (as in the code of InEPS); ``on-demand``: a node is shut down when nothing runs on it, and boots when a job is
+    placed on it (cost-aware GAS-MARL, Eq. 1)."""
     priority: Priority | None = None
     """Weights of the multifactor priority and the partitions, if the cluster was read from a ``slurm.conf``."""
     notes: tuple[str, ...] = field(default=(), compare=False)
@@ -233,6 +237,9 @@ class NodeCluster(Cluster):
         if self.power_on not in get_args(PowerOn):
             fix = "use " + " or ".join(get_args(PowerOn))
             raise InputError(f"is {self.power_on!r}", field="cluster.power_on", fix=fix)
+        if self.power_on == "on-demand" and self.contention == "irmasim-v1":
+            fix = 'use contention = "repaired"'
+            raise InputError("is on-demand, which irmasim-v1 does not know", field="cluster.power_on", fix=fix)
         if not self.groups:
             raise InputError("has no nodes", field="cluster.groups", fix="give at least one group")
         for kind, names in (("group", [g.name for g in self.groups]), ("node", self.node_names)):

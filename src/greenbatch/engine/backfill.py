@@ -8,7 +8,7 @@ from greenbatch.engine.codes import BACKFILL, EASY, EASY_IRMASIM, EASY_SCHEDGYM,
 from greenbatch.engine.compile import compiled, compiled_small, whole
 from greenbatch.engine.events import start
 from greenbatch.engine.forecast import is_below_threshold, project_surplus
-from greenbatch.engine.machine.protocol import competes, fits, fits_beside, node_beside, want
+from greenbatch.engine.machine.protocol import competes, fits, fits_beside, longest_boot_s, node_beside, want
 from greenbatch.engine.queue import position_of, rank_queue
 from greenbatch.engine.ranked import sort_ranked
 from greenbatch.engine.records import Clock, Floats, Int32s, RuleSet
@@ -16,9 +16,13 @@ from greenbatch.engine.state import State
 
 
 @compiled_small
-def latest_end_s(clock: Clock, rules: RuleSet) -> float:
-    """Latest end of a candidate that may use processors of the head: strictly before its start, except in EASY. [s]"""
-    return clock.shadow_s if rules.backfill == EASY else np.nextafter(clock.shadow_s, -np.inf)
+def latest_end_s(s: State) -> float:
+    """Latest end of a candidate that may use processors of the head, if it begins to run now. [s]
+
+    Before the start of the head, or in EASY at it; its nodes may have to boot first.
+    """
+    shadow_s = s.clock.shadow_s - longest_boot_s(s.machine)
+    return shadow_s if s.rules.backfill == EASY else np.nextafter(shadow_s, -np.inf)
 
 
 @compiled_small
@@ -58,7 +62,8 @@ def next_candidate(
 @compiled_small
 def _start_candidate(s: State, position: int, head: int) -> int:
     """Start a candidate; one that outlives the reservation takes only what the head leaves."""
-    outlives = s.clock.now_s + s.queue.requested_s[position] > s.clock.shadow_s
+    end_s = s.clock.now_s + longest_boot_s(s.machine) + s.queue.requested_s[position]
+    outlives = end_s > s.clock.shadow_s
     outlives = outlives and competes(s.machine, whole(s.queue.job[position]), head)
     if outlives:
         s.clock.spare -= s.queue.processors[position]
@@ -72,7 +77,7 @@ def backfill(s: State, head: int) -> None:
         _backfill_otherwise(s, head)
         return
     c, q, totals = s.clock, s.queue, s.machine.totals
-    i, latest_s = c.first, latest_end_s(s.clock, s.rules)
+    i, latest_s = c.first, latest_end_s(s)
     while totals.free > 0:
         i = next_candidate(q.processors, q.requested_s, i, c.last, c.now_s, latest_s, totals.free, spare(c, s.rules))
         if i == c.last:
@@ -98,7 +103,7 @@ def _backfill_otherwise(s: State, head: int) -> None:
 def backfill_arrival(s: State, head: int) -> None:
     """Try only the job that arrived last: no other job can have become eligible since the last pass."""
     position = s.clock.last - 1
-    if may_start(s, position, latest_end_s(s.clock, s.rules), head):
+    if may_start(s, position, latest_end_s(s), head):
         _start_candidate(s, position, head)
 
 
@@ -139,7 +144,7 @@ def _start_all_that_fit(s: State) -> None:
 @compiled
 def _backfill_green(s: State, head: int) -> None:
     c, ranked = s.clock, s.scratch.ranked
-    count, longest_s, latest_s = 0, 0.0, latest_end_s(s.clock, s.rules)
+    count, longest_s, latest_s = 0, 0.0, latest_end_s(s)
     for i in range(c.first, c.last):
         number = whole(s.queue.job[i])
         if may_start(s, i, latest_s, head) and number != head:

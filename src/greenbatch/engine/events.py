@@ -9,10 +9,30 @@ from __future__ import annotations
 
 import numpy as np
 
-from greenbatch.engine.codes import ARRIVAL, COMPLETION, END, GREEN, NOTHING, PER_KIND, SUPPLY_EXHAUSTED, WAKE_UP
+from greenbatch.engine.codes import (
+    ARRIVAL,
+    COMPLETION,
+    END,
+    GREEN,
+    NOTHING,
+    PER_KIND,
+    SUPPLY_EXHAUSTED,
+    SWITCH,
+    WAKE_UP,
+)
 from greenbatch.engine.compile import compiled, compiled_small, whole
 from greenbatch.engine.log import note
-from greenbatch.engine.machine.protocol import foresee_ends, give, next_change_s, pass_time, take, update_ends
+from greenbatch.engine.machine.protocol import (
+    begins_s,
+    foresee_ends,
+    give,
+    next_change_s,
+    next_switch_s,
+    pass_time,
+    switch,
+    take,
+    update_ends,
+)
 from greenbatch.engine.power.protocol import LEFT_THE_SERIES, flow
 from greenbatch.engine.power.slots import next_edge_s
 from greenbatch.engine.queue import dequeue, enqueue
@@ -83,7 +103,8 @@ def start(s: State, position: int, kind: int, outlives: bool) -> int:
         accrue(s)
     rate = take(s.machine, number, whole(job.processors), job.power_w, c.now_s, outlives)
     run_s = job.run_s / rate
-    add_running(s.ending, s.expected, c, job, number, min(run_s, job.requested_s) if s.rules.kill else run_s)
+    run_s = min(run_s, job.requested_s) if s.rules.kill else run_s
+    add_running(s.ending, s.expected, c, job, number, begins_s(s.machine, number, c.now_s), run_s)
     update_ends(s.machine, s.ending, c)
     c.started += 1
     note(s.log, c, kind, number, s.machine.totals.load_w)
@@ -106,6 +127,17 @@ def complete(s: State) -> None:
 
 
 @compiled_small
+def _switch_until(s: State, until_s: float) -> None:
+    """Let nodes be switched on and off that are due before a time."""
+    while next_switch_s(s.machine) < until_s:
+        s.clock.now_s = max(s.clock.now_s, next_switch_s(s.machine))
+        if s.rules.accrue:
+            accrue(s)
+        number = switch(s.machine, s.clock.now_s)
+        note(s.log, s.clock, SWITCH, number, s.machine.totals.load_w)
+
+
+@compiled_small
 def next_event(s: State, wake_s: float) -> int:
     """Advance the clock to the next event, carry it out and return its kind.
 
@@ -119,6 +151,7 @@ def next_event(s: State, wake_s: float) -> int:
     completion_s = next_completion_s(s.ending, c)
     if arrival_s == np.inf and completion_s == np.inf and wake_s == np.inf:
         return NOTHING
+    _switch_until(s, min(arrival_s, completion_s, wake_s))
     if s.rules.completion_first and completion_s == arrival_s:
         arrival_s = np.inf
     from_s = c.now_s

@@ -12,9 +12,10 @@ from typing import Any, NamedTuple
 import numba as _numba
 import numpy as np
 
-from greenbatch.engine.codes import END, OK, PROMISE, START
+from greenbatch.engine.codes import END, OK, PROMISE, START, SWITCH
 from greenbatch.engine.compile import compiled_small, entry
 from greenbatch.engine.machine.node_tables import Nodes
+from greenbatch.engine.machine.protocol import most_switches
 from greenbatch.engine.records import Clock, Event, Floats, Ints, Table, table_of
 from greenbatch.engine.state import State
 
@@ -34,9 +35,12 @@ def note(log: Table[Event], clock: Clock, kind: int, job: int, value: float) -> 
 
 
 @compiled_small
-def is_full(log: Table[Event], clock: Clock) -> bool:
-    """Whether the log may not have room for the next event: all running jobs may end, and all waiting ones start."""
-    return clock.logged + 3 * (clock.last - clock.first) + clock.running + 8 > log.shape[0]
+def is_full(log: Table[Event], clock: Clock, switches: int) -> bool:
+    """Whether the log may not have room for the next event.
+
+    All running jobs may end, all waiting ones start, and a number of nodes be switched.
+    """
+    return clock.logged + 3 * (clock.last - clock.first) + clock.running + switches + 8 > log.shape[0]
 
 
 class Columns(NamedTuple):
@@ -80,10 +84,10 @@ def read(log: Table[Event], rows: int, into: Columns) -> None:
         time_s, kind, job = event.time_s, event.kind, event.job
         if kind == PROMISE:
             into.promised_s[job] = event.value
-        elif kind <= END:
+        elif kind <= END or kind == SWITCH:
             if kind == END:
                 into.end_s[job] = time_s
-            else:
+            elif kind != SWITCH:
                 into.start_s[job] = time_s
                 chosen += kind == START
             if steps == 0 or into.profile_time_s[steps - 1] != time_s:
@@ -101,6 +105,11 @@ def _compiled_read() -> Any:
 
 def drain(state: State, into: Readings) -> None:
     """Read and empty the log of a state."""
+    if isinstance(state.machine, Nodes) and state.machine.counts.on_demand:
+        rows = int(into.columns.counts[0] + state.clock.logged)
+        if rows > into.columns.profile_time_s.shape[0]:
+            for column in (into.columns.profile_time_s, into.columns.profile_load_w):
+                column.resize(2 * rows, refcheck=False)
     _compiled_read()(state.log, int(state.clock.logged), into.columns)
     state.clock.logged = 0
     if isinstance(state.machine, Nodes):
@@ -113,7 +122,10 @@ def drained(state: State, into: Readings) -> State:
     """Read and empty a full log; a state with a larger log if this one is too small for the queue."""
     drain(state, into)
     state.clock.status = OK
-    if is_full(state.log, state.clock):
-        rows = 2 * state.log.shape[0] + 8 * int(state.clock.last - state.clock.first + state.clock.running)
+    switches = int(most_switches(state.machine))
+    if is_full(state.log, state.clock, switches):
+        rows = (
+            2 * switches + 2 * state.log.shape[0] + 8 * int(state.clock.last - state.clock.first + state.clock.running)
+        )
         return state._replace(log=table_of(Event, rows))
     return state

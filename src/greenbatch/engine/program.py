@@ -340,9 +340,10 @@ def outcome_of(
     """The outcome of a finished simulation."""
     read = readings.columns
     steps, chosen = (int(each) for each in read.counts)
+    start_s = state.machine.demands["begin_s"].copy() if isinstance(state.machine, Nodes) else read.start_s
     return Outcome(
         scheduler=name, workload=workload, cluster=cluster, site=site, rules=rules,
-        start_s=read.start_s, end_s=read.end_s, promised_start_s=read.promised_s,
+        start_s=start_s, end_s=read.end_s, promised_start_s=read.promised_s,
         profile_time_s=read.profile_time_s[:steps], profile_load_w=read.profile_load_w[:steps],
         decisions=chosen, killed=_killed(state, workload, cluster), placements=placements_of(readings.placed, cluster),
     )  # fmt: skip

@@ -39,14 +39,14 @@ def _room_by_end(table: Table[Any], first: int, last: int, end_s: float) -> int:
 
 @compiled_small
 def add_running(
-    ending: Table[Ending], expected: Table[Expected], clock: Clock, new: Job, number: int, run_s: float
+    ending: Table[Ending], expected: Table[Expected], clock: Clock, new: Job, number: int, begin_s: float, run_s: float
 ) -> None:  # fmt: skip
-    """Add a job that starts now and is to run for some time; jobs with equal ends are kept in order of starting."""
+    """Add a job that begins to run at a time and runs for some time; jobs with equal ends stay in order of starting."""
     if _rewind(ending, clock.ending_first, clock.running):
         clock.ending_first = 0
     if _rewind(expected, clock.expected_first, clock.running):
         clock.expected_first = 0
-    end_s, requested_end_s = clock.now_s + run_s, clock.now_s + new.requested_s
+    end_s, requested_end_s = begin_s + run_s, begin_s + new.requested_s
     at = _room_by_end(ending, clock.ending_first, clock.ending_first + clock.running, end_s)
     first = ending[at]
     first.end_s = end_s
@@ -56,7 +56,7 @@ def add_running(
     at = _room_by_end(expected, clock.expected_first, clock.expected_first + clock.running, requested_end_s)
     second = expected[at]
     second.end_s = requested_end_s
-    second.start_s = clock.now_s
+    second.start_s = begin_s
     second.power_w = new.power_w
     second.job = number
     second.processors = new.processors

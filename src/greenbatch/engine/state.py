@@ -13,7 +13,14 @@ import numpy as np
 from greenbatch.cluster import Cluster, NodeCluster
 from greenbatch.energy import Site
 from greenbatch.engine.interface import Attributes
-from greenbatch.engine.machine import easy_irmasim, estimates, nodes, pool, rates  # noqa: F401  (registers the machines)
+from greenbatch.engine.machine import (  # noqa: F401  (registers the machines)
+    easy_irmasim,
+    estimates,
+    nodes,
+    pool,
+    power_states,
+    rates,
+)
 from greenbatch.engine.machine.protocol import Machine, machine_of
 from greenbatch.engine.power import supplied  # noqa: F401  (registers the default supply)
 from greenbatch.engine.power.protocol import Power, power_of

@@ -37,7 +37,15 @@ from greenbatch.engine.codes import (
 from greenbatch.engine.compile import compiled, compiled_small, whole
 from greenbatch.engine.events import next_instant, next_wake_s, start
 from greenbatch.engine.log import is_full, note
-from greenbatch.engine.machine.protocol import competes, fits, hold_back, is_held_back, is_recorded, let_go
+from greenbatch.engine.machine.protocol import (
+    competes,
+    fits,
+    hold_back,
+    is_held_back,
+    is_recorded,
+    let_go,
+    most_switches,
+)
 from greenbatch.engine.queue import position_of, sort_twins
 from greenbatch.engine.records import Clock, Expected, Table
 from greenbatch.engine.settings import A_YEAR_S
@@ -80,7 +88,7 @@ def advance(s: State) -> bool:
     """Carry out events until a decision is due; False once all jobs have ended, or if the status says why not."""
     c = s.clock
     while c.status == OK:
-        if is_full(s.log, c) or not is_recorded(s.machine):
+        if is_full(s.log, c, most_switches(s.machine)) or not is_recorded(s.machine):
             c.status = LOG_FULL
         elif is_due(s):
             return bool(c.status == OK)

@@ -25,6 +25,8 @@ MB_PER_GB = 1000.0
 ALL_PARTITIONS = -1
 """Bit mask of a node or a job that belongs to every partition."""
 MOST_PARTITIONS = 62
+ON, OFF, BOOTING, STOPPING = range(4)
+"""What a node does."""
 UNLIMITED_MB = 1e12
 """Memory of a node that never limits jobs; finite, so that what is in use can be told."""
 MEMORY_STEP_MB = 2.0**-10
@@ -57,6 +59,14 @@ class Node:
     left_memory_mb: float
     key: float
     """Its key under a placement whose keys never change."""
+    boot_s: float
+    boot_w: float
+    stop_s: float
+    stop_w: float
+    min_on_s: float
+    on_since_s: float
+    switch_s: float
+    """When its boot or shutdown ends, or its shutdown begins; infinite if nothing is due."""
     free: Int32
     """Free processors."""
     left: Int32
@@ -68,8 +78,12 @@ class Node:
     group: Int32
     jobs: Int32
     """Shares of jobs on it."""
-    is_off: Int32
-    """1 until its first use, if nodes are switched on then."""
+    drawing: Int32
+    """Shares of jobs that have begun to run."""
+    phase: Int32
+    """ON, OFF, BOOTING or STOPPING."""
+    boots_again: Int32
+    """1 if it boots once it is down, because a job is placed on it."""
     first: Int32
     """Its first share, -1 for none."""
 
@@ -86,6 +100,10 @@ class Demand:
     """Data that each processor moves from and to memory."""
     energy_j: float
     """Energy that each processor is expected to use."""
+    power_w: float
+    """Its own power, 0 if unknown."""
+    begin_s: float
+    """When it begins to run, once it is placed."""
     partitions: int
     """Bit mask of the nodes that it can use."""
     chunks: Int32
@@ -101,6 +119,8 @@ class Demand:
     exclusive: Int32
     component: Int32
     """Jobs of different components can never use the same node."""
+    is_booting: Int32
+    """1 while its nodes boot."""
     is_modelled: Int32
     """1 if its power is that of its processors and GPUs, because its own is unknown."""
     first: Int32
@@ -178,6 +198,11 @@ class NodeTotals:
     """1 if a node that was full goes to the end of the list once it has room (IRMaSim)."""
     is_planned: int
     """1 if every job has a reservation, so that a job takes only what is left by those of the others."""
+    always_on: int
+    on_demand: int
+    """1 if nodes are switched off when nothing runs on them."""
+    next_switch_s: float
+    longest_boot_s: float
     wanted: int
     """Node on which the next job is to start, -1 for any."""
 
@@ -244,13 +269,21 @@ def nodes_of(cluster: NodeCluster, workload: Workload) -> Nodes:
     plain = (demands["is_spread"] == 0) & (demands["exclusive"] == 0) & (demands["memory_mb"] == 0)
     mask = demands["partitions"]
     uniform = bool((mask == mask[0]).all() and (mask[:1] & nodes["partitions"] != 0).all()) if len(mask) else True
-    nodes["is_off"] = cluster.power_on == "first-use"
-    idle_w = 0.0 if nodes["is_off"].any() else cluster.idle_power_w
+    on_demand = cluster.power_on == "on-demand"
+    nodes["phase"], nodes["switch_s"] = (ON if cluster.power_on == "always" else OFF), np.inf
+    if on_demand:
+        for ours, theirs in {"boot_s": "boot_s", "stop_s": "shutdown_s", "min_on_s": "min_on_s"}.items():
+            nodes[ours] = [getattr(g, theirs) for g in groups]
+        nodes["boot_w"] = [g.boot_energy_j / g.boot_s if g.boot_s else 0.0 for g in groups]
+        nodes["stop_w"] = [g.shutdown_energy_j / g.shutdown_s if g.shutdown_s else 0.0 for g in groups]
+    idle_w = cluster.idle_power_w if cluster.power_on == "always" else 0.0
     return Nodes(
         totals=record_of(MachineTotals, processors=total, free=total, load_w=idle_w, base_power_w=idle_w),
         counts=record_of(
             NodeTotals, is_plain=uniform and plain.all(), is_uniform=uniform,
             contention=CONTENTIONS[cluster.contention],
+            always_on=cluster.power_on == "always", on_demand=on_demand, next_switch_s=np.inf,
+            longest_boot_s=(nodes["boot_s"] + nodes["stop_s"]).max(),
             wanted=-1, ops_per_s=1e9 * float(nodes["gflops"][0] / nodes["speed"][0]) or 1e9,
             components=int(np.bitwise_or.reduce(1 << demands["component"].astype(np.int64), initial=0)),
         ),
@@ -288,7 +321,7 @@ def demands_of(cluster: NodeCluster, workload: Workload, nodes: Any) -> Any:
     demands["work_s"], demands["requested_s"] = workload.run_time_s, workload.requested_time_s
     demands["volume_mb"] = np.nan_to_num(workload.memory_volume_mb)
     demands["energy_j"] = np.nan_to_num(workload.requested_energy_j)
-    demands["is_modelled"] = np.isnan(workload.power_w)
+    demands["is_modelled"], demands["power_w"] = np.isnan(workload.power_w), np.nan_to_num(workload.power_w)
     demands["first"] = -1
     demands["partitions"], demands["component"] = _partitions(cluster, workload)
     _check_sizes(cluster, workload, nodes, demands)

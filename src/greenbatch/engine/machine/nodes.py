@@ -12,6 +12,7 @@ from greenbatch.cluster import NodeCluster
 from greenbatch.engine.compile import compiled, compiled_small, whole
 from greenbatch.engine.machine.node_tables import Demand, Node, Nodes, nodes_of
 from greenbatch.engine.machine.placement import RANDOM, key
+from greenbatch.engine.machine.power_states import draw, idle_load_w, power_up, rest
 from greenbatch.engine.machine.protocol import (
     competes,
     fits,
@@ -156,14 +157,6 @@ def _put(machine: Nodes, job: int, number: int, processors: int, gpus: int, now_
     _resize(machine, number, -taken)
     node.free_gpus -= gpus
     node.free_memory_mb -= memory_mb
-    if node.is_off:
-        node.is_off = 0
-        machine.totals.load_w += node.idle_w
-        machine.totals.base_power_w += node.idle_w
-    if node.jobs == 0:
-        machine.totals.load_w += node.static_w - node.idle_w
-    if demand.is_modelled:
-        machine.totals.load_w += processors * node.processor_w + demand.gpus * node.gpu_w
     node.jobs += 1
     _touch(machine, number)
     placed = machine.placed[counts.placed]
@@ -238,28 +231,30 @@ def _place(machine: Nodes, job: int, now_s: float, outlives: bool) -> float:
 
 @take.register(Nodes)
 def take_nodes(machine: Nodes, job: int, processors: int, power_w: float, now_s: float, outlives: bool) -> float:
-    """Occupy nodes in the order of the placement; a job of known power adds that, whatever its nodes."""
+    """Occupy nodes in the order of the placement."""
     machine.counts.touched = 0
-    if machine.demands[job].is_modelled == 0:
-        machine.totals.load_w += power_w
+    demand = machine.demands[job]
     beside = machine.counts.is_planned != 0 or (outlives and machine.counts.is_plain == 0)
-    return _place(machine, job, now_s, beside)
+    rate = _place(machine, job, now_s, beside)
+    demand.begin_s = now_s if machine.counts.always_on else power_up(machine, job, now_s)
+    demand.is_booting = demand.begin_s > now_s
+    if demand.is_booting == 0:
+        draw(machine, job, 1)
+    return rate
 
 
 @give.register(Nodes)
 def give_nodes(machine: Nodes, job: int, processors: int, power_w: float, now_s: float, is_last: bool) -> None:
     """Release the nodes of a job; an empty node or machine is reset, so that rounding does not add up."""
-    totals = machine.totals
-    if machine.demands[job].is_modelled == 0:
-        totals.load_w -= power_w
+    draw(machine, job, -1)
     _release(machine, job, now_s)
     if is_last:
-        totals.load_w = totals.base_power_w
+        machine.totals.load_w = idle_load_w(machine)
 
 
 @compiled
 def _release(machine: Nodes, job: int, now_s: float) -> None:
-    demand, counts, totals = machine.demands[job], machine.counts, machine.totals
+    demand, counts = machine.demands[job], machine.counts
     counts.touched, unfinished, row = 0, False, whole(demand.first)
     while row >= 0:
         share = machine.shares[row]
@@ -273,11 +268,9 @@ def _release(machine: Nodes, job: int, now_s: float) -> None:
         node.free_gpus += share.gpus
         node.free_memory_mb += share.memory_mb
         node.jobs -= 1
-        if demand.is_modelled:
-            totals.load_w -= share.processors * node.processor_w + demand.gpus * node.gpu_w
         if node.jobs == 0:
-            totals.load_w -= node.static_w - node.idle_w
             node.free_memory_mb = node.memory_mb
+            rest(machine, number, now_s)
         _touch(machine, number)
         share.of_job = counts.first_unused
         counts.first_unused = row

@@ -10,6 +10,8 @@ from __future__ import annotations
 from functools import singledispatch
 from typing import Protocol
 
+import numpy as np
+
 from greenbatch.engine.compile import compiled_small
 from greenbatch.engine.records import Clock, Ending, Expected, Int32s, MachineTotals, Table
 from greenbatch.engine.variants import variant
@@ -77,6 +79,36 @@ def give(machine: Machine, job: int, processors: int, power_w: float, now_s: flo
         is_last: nothing runs any more.
     """
     raise TypeError
+
+
+@variant(default=True)
+def begins_s(machine: Machine, job: int, now_s: float) -> float:
+    """When a job that has just been taken begins to run. [s]"""
+    return now_s
+
+
+@variant(default=True)
+def longest_boot_s(machine: Machine) -> float:
+    """Longest time from the start of a job until it begins to run. [s]"""
+    return 0.0
+
+
+@variant(default=True)
+def next_switch_s(machine: Machine) -> float:
+    """When a node is switched on or off by itself, infinite if never; the same jobs fit before and after. [s]"""
+    return np.inf
+
+
+@variant(default=True)
+def switch(machine: Machine, now_s: float) -> int:
+    """Carry out one switch that is due; return the number of the node."""
+    return -1
+
+
+@variant(default=True)
+def most_switches(machine: Machine) -> int:
+    """Largest number of switches between two events of jobs."""
+    return 0
 
 
 @variant()

@@ -165,8 +165,8 @@ def _slow_down(machine: Nodes, ending: Table[Ending], clock: Clock) -> None:
         total, tasks, row = 0.0, 0, whole(node.first)
         while row >= 0:
             share = machine.shares[row]
-            share.work_s = max(0.0, share.work_s - share.rate * (now_s - share.since_s))
-            share.since_s = now_s
+            share.work_s = max(0.0, share.work_s - share.rate * max(0.0, now_s - share.since_s))
+            share.since_s = max(share.since_s, now_s)
             if share.work_s > 0.0:
                 total += share.bandwidth * share.processors
                 tasks += share.processors

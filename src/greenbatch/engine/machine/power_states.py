@@ -1,0 +1,179 @@
+"""Nodes that are switched off when nothing runs on them, and booted when a job is placed on them.
+
+Paper 003, Eq. 1, counts the idle power of the nodes that are on. A job is placed on nodes whether they are on or not,
+and begins to run once all of them are up. A node whose last job has ended is shut down after its shortest time on; if a
+job is placed on it meanwhile, it boots again as soon as it is down.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from greenbatch.engine.compile import compiled, compiled_small, whole
+from greenbatch.engine.machine.node_tables import BOOTING, OFF, ON, STOPPING, Nodes
+from greenbatch.engine.machine.protocol import begins_s, longest_boot_s, most_switches, next_switch_s, switch
+
+
+@compiled_small
+def draw(machine: Nodes, job: int, sign: int) -> None:
+    """Add the power of a job that begins (``sign`` 1), or subtract that of one that ends (-1)."""
+    demand, totals = machine.demands[job], machine.totals
+    if demand.is_modelled == 0:
+        totals.load_w += sign * demand.power_w
+    row = whole(demand.first)
+    while row >= 0:
+        share = machine.shares[row]
+        node = machine.nodes[share.node]
+        if demand.is_modelled:
+            totals.load_w += sign * (share.processors * node.processor_w + demand.gpus * node.gpu_w)
+        before = whole(node.drawing)
+        node.drawing += sign
+        if before == 0 or node.drawing == 0:
+            totals.load_w += sign * (node.static_w - node.idle_w)
+        row = whole(share.of_job)
+
+
+@compiled
+def power_up(machine: Nodes, job: int, now_s: float) -> float:
+    """Switch on the nodes of a job that has been placed; return when all of them are up. [s]"""
+    row, up_s = whole(machine.demands[job].first), now_s
+    while row >= 0:
+        up_s = max(up_s, _switch_on(machine, whole(machine.shares[row].node), now_s))
+        row = whole(machine.shares[row].of_job)
+    row = whole(machine.demands[job].first)
+    while row >= 0:
+        machine.shares[row].since_s = up_s
+        row = whole(machine.shares[row].of_job)
+    return up_s
+
+
+@compiled_small
+def _switch_on(machine: Nodes, number: int, now_s: float) -> float:
+    node, totals, counts = machine.nodes[number], machine.totals, machine.counts
+    if node.phase == BOOTING:
+        return float(node.switch_s)
+    if node.phase == STOPPING:
+        node.boots_again = 1
+        return float(node.switch_s + node.boot_s)
+    if node.phase == ON:
+        if node.switch_s < np.inf:
+            node.switch_s = np.inf
+            _find_next_switch(machine)
+        return now_s
+    if node.boot_s > 0.0:
+        _boot(machine, number, now_s)
+        return float(node.switch_s)
+    node.phase, node.on_since_s = ON, now_s
+    totals.load_w += node.idle_w
+    totals.base_power_w += 0.0 if counts.on_demand else node.idle_w
+    return now_s
+
+
+@compiled_small
+def _boot(machine: Nodes, number: int, now_s: float) -> None:
+    node, counts = machine.nodes[number], machine.counts
+    node.phase, node.switch_s = BOOTING, now_s + node.boot_s
+    machine.totals.load_w += node.boot_w
+    counts.next_switch_s = min(counts.next_switch_s, node.switch_s)
+
+
+@compiled_small
+def rest(machine: Nodes, number: int, now_s: float) -> None:
+    """Note when a node on which nothing runs any more is to be shut down."""
+    node, counts = machine.nodes[number], machine.counts
+    if counts.on_demand:
+        node.switch_s = max(now_s, node.on_since_s + node.min_on_s)
+        counts.next_switch_s = min(counts.next_switch_s, node.switch_s)
+
+
+@compiled
+def idle_load_w(machine: Nodes) -> float:
+    """Power of the machine while nothing runs. [W]"""
+    if machine.counts.on_demand == 0:
+        return float(machine.totals.base_power_w)
+    load_w = 0.0
+    for number in range(machine.nodes.shape[0]):
+        node = machine.nodes[number]
+        if node.phase == ON:
+            load_w += node.idle_w
+        elif node.phase == BOOTING:
+            load_w += node.boot_w
+        elif node.phase == STOPPING:
+            load_w += node.stop_w
+    return load_w
+
+
+@compiled
+def _find_next_switch(machine: Nodes) -> None:
+    next_s = np.inf
+    for number in range(machine.nodes.shape[0]):
+        next_s = min(next_s, machine.nodes[number].switch_s)
+    machine.counts.next_switch_s = next_s
+
+
+@begins_s.register(Nodes)
+def begins_when_up_s(machine: Nodes, job: int, now_s: float) -> float:
+    """A job begins once all its nodes are up."""
+    return float(machine.demands[job].begin_s)
+
+
+@longest_boot_s.register(Nodes)
+def longest_boot_of_nodes_s(machine: Nodes) -> float:
+    """The slowest node may have to be shut down first."""
+    return float(machine.counts.longest_boot_s)
+
+
+@next_switch_s.register(Nodes)
+def next_switch_of_nodes_s(machine: Nodes) -> float:
+    """The next end of a boot, or begin or end of a shutdown."""
+    return float(machine.counts.next_switch_s)
+
+
+@most_switches.register(Nodes)
+def four_per_node(machine: Nodes) -> int:
+    """A node may finish a boot, begin and finish a shutdown, and boot again."""
+    return 4 * machine.nodes.shape[0] if machine.counts.on_demand else 0
+
+
+@switch.register(Nodes)
+def switch_node(machine: Nodes, now_s: float) -> int:
+    """Carry out the first switch that is due."""
+    return _switch(machine, now_s)
+
+
+@compiled
+def _switch(machine: Nodes, now_s: float) -> int:
+    number = 0
+    while machine.nodes[number].switch_s > now_s:
+        number += 1
+    node, totals = machine.nodes[number], machine.totals
+    before = whole(node.phase)
+    node.switch_s = np.inf
+    if before == ON:
+        node.phase, node.switch_s = STOPPING, now_s + node.stop_s
+        totals.load_w += node.stop_w - node.idle_w
+    elif before == STOPPING:
+        node.phase = OFF
+        totals.load_w -= node.stop_w
+        if node.boots_again:
+            node.boots_again = 0
+            _boot(machine, number, now_s)
+    else:
+        node.phase, node.on_since_s = ON, now_s
+        totals.load_w += node.idle_w - node.boot_w
+        _begin_jobs(machine, number, now_s)
+    _find_next_switch(machine)
+    return number
+
+
+@compiled
+def _begin_jobs(machine: Nodes, number: int, now_s: float) -> None:
+    """Let the jobs begin whose last node has come up."""
+    row = whole(machine.nodes[number].first)
+    while row >= 0:
+        job = whole(machine.shares[row].job)
+        demand = machine.demands[job]
+        if demand.is_booting and demand.begin_s <= now_s:
+            demand.is_booting = 0
+            draw(machine, job, 1)
+        row = whole(machine.shares[row].of_node)
