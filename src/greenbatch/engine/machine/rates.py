@@ -2,7 +2,8 @@
 
 ``irmasim-v1`` is the model of IRMaSim, fitted to processors with four cores. It has a defect: one of its terms changes
 sign at ``dc / dd`` tasks (about eight), so that from ten tasks on, contention disappears. ``repaired`` keeps that term
-at its value for four tasks; its speed never rises with the number of tasks or with their demand.
+at its value for four tasks; its speed never rises with the number of tasks or with their demand. With it, a part of a
+job that has done its work waits for the other parts, and asks for bandwidth until the job ends.
 """
 
 from __future__ import annotations
@@ -167,7 +168,7 @@ def _slow_down(machine: Nodes, ending: Table[Ending], clock: Clock) -> None:
             share = machine.shares[row]
             share.work_s = max(0.0, share.work_s - share.rate * max(0.0, now_s - share.since_s))
             share.since_s = max(share.since_s, now_s)
-            if share.work_s > 0.0:
+            if share.work_s > 0.0 or model != V1:
                 total += share.bandwidth * share.processors
                 tasks += share.processors
             row = whole(share.of_node)
@@ -175,7 +176,7 @@ def _slow_down(machine: Nodes, ending: Table[Ending], clock: Clock) -> None:
         row = whole(node.first)
         while row >= 0:
             share = machine.shares[row]
-            if share.work_s > 0.0:
+            if share.work_s > 0.0 or model != V1:
                 share.slowdown = slowdown(node, model, share.bandwidth, total, tasks)
                 share.rate = node.speed * share.slowdown
             row = whole(share.of_node)
