@@ -22,6 +22,8 @@ import numpy as np
 from llvmlite import binding as llvm
 from numba.core import config as _config
 
+from greenbatch.engine.linking import PartCompiler, set_environments
+
 numba: Any = _numba
 config: Any = _config
 """Numba's settings, which its type stubs lack."""
@@ -31,6 +33,8 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 PLAIN = bool(config.DISABLE_JIT)
 """True when ``NUMBA_DISABLE_JIT=1``: the same functions run as plain Python."""
 
+OPTIONS = {"nogil": True, "error_model": "numpy", "_nrt": False}
+"""How functions that create no arrays are compiled."""
 _FOLDERS_KEPT = 4
 _PACKAGE = __package__.partition(".")[0]
 COMPILED = ("engine", "policies/compiled", "energy/slots.py")
@@ -96,17 +100,15 @@ def machine_code(
     signature: Any = None,
     *,
     cached: bool = True,
-    small: bool = False,
     allocates: bool = False,
     checked: bool = False,
 ) -> Any:
-    """Compile a function.
+    """Compile a function that Python calls.
 
     Args:
         function: the function.
         signature: compile for these types at once; otherwise at the first call.
         cached: keep the machine code on disk if the function is this package's.
-        small: inline the machine code into its callers, because a call would cost more than the work.
         allocates: the function creates arrays. Other functions do without reference counting, which would cost as much
             as their work; the caller keeps the state alive.
         checked: an index out of bounds raises IndexError instead of reading whatever is there.
@@ -114,24 +116,36 @@ def machine_code(
     cached = cached and function.__module__.partition(".")[0] == _PACKAGE
     before = config.CACHE_DIR
     config.CACHE_DIR = str(cache_folder()) if cached and not PLAIN else before
-    options: dict[str, Any] = {
-        "cache": cached,
-        "nogil": True,
-        "error_model": "numpy",
-        "forceinline": small,
-        "_nrt": allocates,
-        "boundscheck": checked,
-    }
     try:
-        code = numba.njit(**options)(function)
+        code = numba.njit(cache=cached, boundscheck=checked, **{**OPTIONS, "_nrt": allocates})(function)
         if cached and not PLAIN:
             _forgive(code._cache)
         if signature is not None and not PLAIN:
             code.compile(signature)
+            set_environments(code)
             code.disable_compile()
         return code
     finally:
         config.CACHE_DIR = before
+
+
+def _part(function: Callable[..., Any], *, small: bool) -> Any:
+    """Compile a function as a part of entry points; when Python calls it, it is compiled as a whole."""
+    if PLAIN:
+        return function
+    code = numba.njit(pipeline_class=PartCompiler, forceinline=small, boundscheck=False, **OPTIONS)(function)
+    insert, wholes = code._insert, cache(lambda: machine_code(function))
+
+    def compile_whole(*args: Any, **named: Any) -> Any:
+        found = wholes()
+        entry_point = found._compile_for_args(*args, **named)
+        for each in found.overloads.values():
+            insert([kind._code for kind in each.signature.args], each.entry_point, False)
+        return entry_point
+
+    code._insert = lambda *_: None  # a part has no machine code that Python could call
+    code._compile_for_args = compile_whole
+    return code
 
 
 ENTRIES: dict[str, Any] = {}
@@ -198,12 +212,12 @@ def _arguments(signature: Any) -> Any:
 
 def compiled(function: Function) -> Function:
     """Compile a function of the engine on its first call (decorator)."""
-    return cast(Function, machine_code(function))
+    return cast(Function, _part(function, small=False))
 
 
 def compiled_small(function: Function) -> Function:
     """Compile a small function of the engine and inline its machine code into its callers (decorator)."""
-    return cast(Function, machine_code(function, small=True))
+    return cast(Function, _part(function, small=True))
 
 
 @compiled_small

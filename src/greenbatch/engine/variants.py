@@ -12,13 +12,13 @@ from typing import Any, Generic, ParamSpec, TypeVar, cast
 
 from numba.extending import overload as _overload
 
+from greenbatch.engine.compile import OPTIONS
+from greenbatch.engine.linking import PartCompiler
+
 overload: Any = _overload
 
 P = ParamSpec("P")
 T = TypeVar("T")
-
-OPTIONS = {"nogil": True, "error_model": "numpy", "forceinline": True, "_nrt": False}
-"""How implementations are compiled: into their callers, see `engine.compile`."""
 
 
 class Variant(Generic[P, T]):
@@ -70,7 +70,7 @@ def variant(
         )
         function = scope[protocol.__name__]
         function.__doc__, function.__module__ = protocol.__doc__, protocol.__module__
-        options = {**OPTIONS, "forceinline": inlined, "_nrt": allocates}
+        options = {**OPTIONS, "forceinline": inlined, "_nrt": allocates, "pipeline_class": PartCompiler}
         overload(function, jit_options=options, strict=False)(scope["typed"])
 
         def register(part: type) -> Callable[[Callable[..., T]], Callable[..., T]]:

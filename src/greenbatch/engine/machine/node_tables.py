@@ -287,7 +287,7 @@ def nodes_of(cluster: NodeCluster, workload: Workload) -> Nodes:
             wanted=-1, ops_per_s=1e9 * float(nodes["gflops"][0] / nodes["speed"][0]) or 1e9,
             components=int(np.bitwise_or.reduce(1 << demands["component"].astype(np.int64), initial=0)),
         ),
-        nodes=nodes, demands=demands, shares=shares, placed=table_of(Placement, 2 * total + 64), lists=lists,
+        nodes=nodes, demands=demands, shares=shares, placed=table_of(Placement, max(2 * total, 8192)), lists=lists,
         ranked=table_of(Ranked, 2 * count),
     )  # fmt: skip
 
