@@ -8,7 +8,8 @@ from greenbatch.engine.codes import BACKFILL, EASY, EASY_IRMASIM, EASY_SCHEDGYM,
 from greenbatch.engine.compile import compiled, compiled_small, whole
 from greenbatch.engine.events import start
 from greenbatch.engine.forecast import is_below_threshold, project_surplus
-from greenbatch.engine.machine.protocol import competes, fits, fits_beside, longest_boot_s, node_beside, want
+from greenbatch.engine.machine.protocol import competes, fits_beside, longest_boot_s, node_beside, want
+from greenbatch.engine.power_cap import can_start, is_within_cap, take_from_spare
 from greenbatch.engine.queue import position_of, rank_queue
 from greenbatch.engine.ranked import sort_ranked
 from greenbatch.engine.records import Clock, Floats, Int32s, RuleSet
@@ -35,13 +36,15 @@ def spare(clock: Clock, rules: RuleSet) -> int:
 def may_start(s: State, position: int, latest_s: float, head: int) -> bool:
     """Whether a candidate can start now without delaying the reservation of the head (ignoring brown energy)."""
     job, processors = whole(s.queue.job[position]), whole(s.queue.processors[position])
-    if not fits(s.machine, job, processors, s.clock.now_s):
+    if not can_start(s, job, processors):
         return False
     if not competes(s.machine, job, head):  # under ``reconsider``, the policy chooses among those itself
         return bool(s.rules.sticky)
     if s.clock.now_s + s.queue.requested_s[position] <= latest_s:
         return True
-    return s.rules.backfill == EASY and fits_beside(s.machine, job, processors, s.clock.spare)
+    if s.rules.backfill != EASY or not fits_beside(s.machine, job, processors, s.clock.spare):
+        return False
+    return bool(s.rules.power_cap_w == 0.0) or is_within_cap(s, job, True)
 
 
 @compiled_small
@@ -67,6 +70,8 @@ def _start_candidate(s: State, position: int, head: int) -> int:
     outlives = outlives and competes(s.machine, whole(s.queue.job[position]), head)
     if outlives:
         s.clock.spare -= s.queue.processors[position]
+        if s.rules.power_cap_w > 0.0:
+            take_from_spare(s, whole(s.queue.job[position]))
     return start(s, position, BACKFILL, outlives)
 
 
@@ -137,7 +142,7 @@ def _start_all_that_fit(s: State) -> None:
         if s.machine.totals.free == 0:
             break
         number = whole(s.scratch.ranked[k].job)
-        if fits(s.machine, number, whole(s.jobs[number].processors), s.clock.now_s):
+        if can_start(s, number, whole(s.jobs[number].processors)):
             _start(s, whole(position_of(s.queue, s.clock, number)))
 
 
@@ -158,7 +163,7 @@ def _backfill_green(s: State, head: int) -> None:
     for k in range(count):
         number = ranked[k].job
         job = s.jobs[number]
-        if not fits(s.machine, whole(number), whole(job.processors), c.now_s):
+        if not can_start(s, whole(number), whole(job.processors)):
             continue
         if s.rules.backfill == GREEN:
             if stale:

@@ -29,6 +29,7 @@ from greenbatch.engine.machine.protocol import (
     next_change_s,
     next_switch_s,
     pass_time,
+    running_w,
     switch,
     take,
     update_ends,
@@ -104,7 +105,8 @@ def start(s: State, position: int, kind: int, outlives: bool) -> int:
     rate = take(s.machine, number, whole(job.processors), job.power_w, c.now_s, outlives)
     run_s = job.run_s / rate
     run_s = min(run_s, job.requested_s) if s.rules.kill else run_s
-    add_running(s.ending, s.expected, c, job, number, begins_s(s.machine, number, c.now_s), run_s)
+    begin_s, power_w = begins_s(s.machine, number, c.now_s), running_w(s.machine, number, job.power_w)
+    add_running(s.ending, s.expected, c, job, number, power_w, begin_s, run_s)
     update_ends(s.machine, s.ending, c)
     c.started += 1
     note(s.log, c, kind, number, s.machine.totals.load_w)

@@ -179,6 +179,8 @@ def prepare(
     if cluster.processors > MOST_PROCESSORS:
         fix = f"at most {MOST_PROCESSORS:,}"
         raise InputError(f"{cluster.processors} are too many to simulate", field="cluster.processors", fix=fix)
+    if rules.power_cap_w:
+        _check_cap(workload, cluster, rules.power_cap_w, program)
     settings, score = rule_settings(program), None
     if program.score is not None and program.fixed:
         uses = uses_attributes(program.score)
@@ -197,6 +199,26 @@ def prepare(
         state.jobs["score"] = score
     arrange_nodes(state, cluster, program)
     return state
+
+
+def _check_cap(workload: Workload, cluster: Cluster, power_cap_w: float, program: Program) -> None:
+    """Refuse a power cap that a job can never keep, or that the scheduler does not know.
+
+    Raises:
+        InputError: one of these.
+    """
+    field = "rules.power_cap_w"
+    if program.decider is not None or program.backfill == "easy-irmasim":
+        fix = "use a priority rule with none, first-fit, easy or green backfilling"
+        raise InputError(f"is not known to {program.name}", field=field, fix=fix)
+    if isinstance(cluster, NodeCluster) and cluster.power_on == "on-demand":
+        raise InputError("cannot be kept while nodes boot", field=field, fix='use power_on = "always"')
+    idle_w = 0.0 if isinstance(cluster, NodeCluster) and cluster.power_on == "first-use" else cluster.idle_power_w
+    least_w = idle_w + np.nan_to_num(workload.power_w)
+    if (beyond := np.flatnonzero(least_w > power_cap_w)).size:
+        job = beyond[0]
+        problem = f"is {power_cap_w:g}, but job {workload.job_id[job]} and idle nodes draw {least_w[job]:g} W"
+        raise InputError(problem, field=field, fix="raise the cap or drop the job")
 
 
 def check_slots(longest_s: float, step_s: float, *, field: str) -> None:

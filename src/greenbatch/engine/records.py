@@ -209,6 +209,8 @@ class RuleSet:
     kill: int
     """1 if jobs are killed at their requested time."""
     tick_s: float
+    power_cap_w: float
+    """0 without a cap."""
     wake_at_supply: int
     """1 if a decision is also due at every change of supply."""
     accrue: int
@@ -255,6 +257,8 @@ class Clock:
     """When the head of the queue is expected to start."""
     spare: int
     """Processors that are free beside the head then."""
+    spare_w: float
+    """Power that is left beside the head then, under a power cap."""
     head: int
     head_score: float
     blocked: int

@@ -30,19 +30,23 @@ class Rules:
     """``kill``: a job that exceeds its requested time is killed; ``extend``: it continues to run."""
     tick_s: float = 0.0
     """Time between additional scheduling passes while jobs wait; 0 for none. [s]"""
+    power_cap_w: float = 0.0
+    """No job starts that would lift the power of the cluster above this; 0 for no cap. [W]"""
 
     def __post_init__(self) -> None:
         """Check the options.
 
         Raises:
-            InputError: an option is not one of its choices, or ``tick_s`` is out of range.
+            InputError: an option is not one of its choices, or a number is out of range.
         """
         for name, kind in (("commitment", Commitment), ("event_rule", EventRule), ("ties", Ties), ("overrun", Overrun)):
             value, choices = getattr(self, name), get_args(kind)
             if value not in choices:
                 fix = did_you_mean(str(value), choices, otherwise="use " + " or ".join(choices))
                 raise InputError(f"is {value!r}", field=f"rules.{name}", fix=fix)
-        try:
-            SETTINGS["tick_s"].check("tick_s", self.tick_s, field="rules")
-        except TypeError:
-            raise InputError(f"is {self.tick_s!r}", field="rules.tick_s", fix="give a number") from None
+        for name in ("tick_s", "power_cap_w"):
+            value = getattr(self, name)
+            try:
+                SETTINGS[name].check(name, value, field="rules")
+            except TypeError:
+                raise InputError(f"is {value!r}", field=f"rules.{name}", fix="give a number") from None

@@ -39,7 +39,8 @@ def _room_by_end(table: Table[Any], first: int, last: int, end_s: float) -> int:
 
 @compiled_small
 def add_running(
-    ending: Table[Ending], expected: Table[Expected], clock: Clock, new: Job, number: int, begin_s: float, run_s: float
+    ending: Table[Ending], expected: Table[Expected], clock: Clock, new: Job, number: int, power_w: float,
+    begin_s: float, run_s: float,
 ) -> None:  # fmt: skip
     """Add a job that begins to run at a time and runs for some time; jobs with equal ends stay in order of starting."""
     if _rewind(ending, clock.ending_first, clock.running):
@@ -57,7 +58,7 @@ def add_running(
     second = expected[at]
     second.end_s = requested_end_s
     second.start_s = begin_s
-    second.power_w = new.power_w
+    second.power_w = power_w
     second.job = number
     second.processors = new.processors
     clock.running += 1

@@ -84,6 +84,10 @@ SETTINGS: dict[str, Parameter] = {
         default=0.0, lowest=1.0, highest=604_800.0, unit="s", zero=True,
         meaning="time between additional scheduling passes while jobs wait",
     ),
+    "power_cap_w": Parameter(
+        default=0.0, lowest=1.0, highest=1e15, unit="W", zero=True,
+        meaning="no job starts that would lift the power of the cluster above this",
+    ),
     "threshold_j": Parameter(
         default=50_000.0, lowest=0.0, highest=1e15, unit="J",
         meaning="brown energy below which a job may start (GAS-MARL §5.3, sigma)",

@@ -16,6 +16,7 @@ from greenbatch.engine.interface import Attributes
 from greenbatch.engine.machine import (  # noqa: F401  (registers the machines)
     easy_irmasim,
     estimates,
+    node_power,
     nodes,
     pool,
     power_states,
@@ -198,7 +199,7 @@ def set_rules(state: State, rules: Rules, settings: dict[str, float]) -> None:
     fixed, clock = state.rules, state.clock
     fixed.sticky, fixed.per_instant = rules.commitment == "sticky", get_args(EventRule).index(rules.event_rule)
     fixed.completion_first, fixed.tick_s = rules.ties == "completion_first", rules.tick_s
-    fixed.kill = rules.overrun == "kill"
+    fixed.kill, fixed.power_cap_w = rules.overrun == "kill", rules.power_cap_w
     for name, value in settings.items():
         setattr(fixed, name, value)
     clock.head = clock.committed = -1

@@ -39,13 +39,13 @@ from greenbatch.engine.events import next_instant, next_wake_s, start
 from greenbatch.engine.log import is_full, note
 from greenbatch.engine.machine.protocol import (
     competes,
-    fits,
     hold_back,
     is_held_back,
     is_recorded,
     let_go,
     most_switches,
 )
+from greenbatch.engine.power_cap import can_start
 from greenbatch.engine.queue import position_of, sort_twins
 from greenbatch.engine.records import Clock, Expected, Table
 from greenbatch.engine.settings import A_YEAR_S
@@ -139,7 +139,7 @@ def _are_all_held_back(s: State) -> bool:
 
 @compiled_small
 def _fits_at(s: State, position: int) -> bool:
-    return bool(fits(s.machine, whole(s.queue.job[position]), whole(s.queue.processors[position]), s.clock.now_s))
+    return can_start(s, whole(s.queue.job[position]), whole(s.queue.processors[position]))
 
 
 @compiled_small
@@ -166,7 +166,7 @@ def apply(s: State, action: Action) -> None:
         return
     job, processors = whole(s.queue.job[action.position]), whole(s.queue.processors[action.position])
     until_s = c.now_s if action.delay == NO_DELAY else delay_end_s(c, s.expected, action.delay, action.amount)
-    if until_s <= c.now_s and fits(s.machine, job, processors, c.now_s):
+    if until_s <= c.now_s and can_start(s, job, processors):
         start(s, action.position, START, False)
         c.blocked = c.first < c.last and not s.rules.sticky and _are_all_held_back(s)
     elif s.rules.sticky:
@@ -211,7 +211,7 @@ def _pursue(s: State) -> bool:
             return False
         c.held = 0
     job = whole(c.committed)
-    if c.now_s >= c.until_s and fits(s.machine, job, whole(s.jobs[job].processors), c.now_s):
+    if c.now_s >= c.until_s and can_start(s, job, whole(s.jobs[job].processors)):
         if c.reserved and s.rules.twins and mode != NONE:  # the order that stable sorts of the queue give
             sort_twins(s.queue, c, s.jobs, True)
             if mode in (EASY_GREEN_ORDER, GREEN):

@@ -11,6 +11,7 @@ from greenbatch.engine.codes import PROMISE
 from greenbatch.engine.compile import compiled, compiled_small, whole
 from greenbatch.engine.log import note
 from greenbatch.engine.machine.protocol import reserve_for
+from greenbatch.engine.power_cap import reserve_power
 from greenbatch.engine.records import Capacity, Table
 from greenbatch.engine.state import State
 
@@ -19,6 +20,8 @@ from greenbatch.engine.state import State
 def reserve(s: State, job: int) -> None:
     """Compute when a blocked job can start by requested ends, and promise it that time if it is the first."""
     reserve_for(s.machine, s.expected, s.clock, whole(job), whole(s.jobs[job].processors))
+    if s.rules.power_cap_w > 0.0:
+        reserve_power(s, whole(job))
     if np.isnan(s.jobs[job].promised_s):
         promise(s, job, s.clock.shadow_s)
 

@@ -239,14 +239,18 @@ class EvaluationSection(Section):
         return self
 
 
-def _tick(tick_s: float) -> float:
-    if not SETTINGS["tick_s"].takes(tick_s):
-        raise ValueError(f"is {plain(tick_s)}; give {SETTINGS['tick_s'].span}")
-    return tick_s
+def _number(name: str) -> Any:
+    """A number in the range of one of the engine's settings."""
+
+    def check(value: float) -> float:
+        if not SETTINGS[name].takes(value):
+            raise ValueError(f"is {plain(value)}; give {SETTINGS[name].span}")
+        return value
+
+    return Annotated[float, AfterValidator(check)]
 
 
-Tick = Annotated[float, AfterValidator(_tick)]
-_LIMITS: dict[str, Any] = {"tick_s": Tick}
+_NUMBERS = {name: _number(name) for name in ("tick_s", "power_cap_w")}
 
 if TYPE_CHECKING:
     RulesSection = Section
@@ -255,7 +259,7 @@ else:
         "RulesSection",
         __base__=Section,
         __doc__="Options of the batch system that change results: see ``engine.rules.Rules``.",
-        **{f.name: (_LIMITS.get(f.name, get_type_hints(Rules)[f.name]), f.default) for f in fields(Rules)},
+        **{f.name: (_NUMBERS.get(f.name, get_type_hints(Rules)[f.name]), f.default) for f in fields(Rules)},
     )
 
 

@@ -173,7 +173,7 @@ def _touch(machine: Nodes, number: int) -> None:
 
 
 @compiled_small
-def _part(demand: Demand, room: int, left: int) -> int:
+def part_of(demand: Demand, room: int, left: int) -> int:
     """Processors that the next part of a job takes on a node with room for some chunks.
 
     Args:
@@ -219,7 +219,7 @@ def _place(machine: Nodes, job: int, now_s: float, outlives: bool) -> float:
         chunks = can_host(machine.nodes[number], demand, outlives)
         if chunks == 0 or machine.counts.wanted not in (-1, number):
             continue
-        processors = _part(demand, chunks, left)
+        processors = part_of(demand, chunks, left)
         if outlives:
             _leave(machine.nodes[number], demand, processors)
         left -= 1 if demand.is_spread else processors

@@ -1,8 +1,8 @@
 """Nodes that are switched off when nothing runs on them, and booted when a job is placed on them.
 
-Eq. 1 of cost-aware GAS-MARL counts the idle power of the nodes that are on. A job is placed on nodes whether they are on
-or not, and begins to run once all of them are up. A node whose last job has ended is shut down after its shortest time
-on; if a job is placed on it meanwhile, it boots again as soon as it is down.
+Eq. 1 of cost-aware GAS-MARL counts the idle power of the nodes that are on. A job is placed on nodes whether they are
+on or not, and begins to run once all of them are up. A node whose last job has ended is shut down after its shortest
+time on; if a job is placed on it meanwhile, it boots again as soon as it is down.
 """
 
 from __future__ import annotations

@@ -82,6 +82,25 @@ def give(machine: Machine, job: int, processors: int, power_w: float, now_s: flo
 
 
 @variant(default=True)
+def rise_w(machine: Machine, job: int, power_w: float, outlives: bool) -> float:
+    """What a job that fits would add to the load if it started now. [W]
+
+    Args:
+        machine: the machine.
+        job: row of the job.
+        power_w: its power, 0 if unknown. [W]
+        outlives: see `take`.
+    """
+    return power_w
+
+
+@variant(default=True)
+def running_w(machine: Machine, job: int, power_w: float) -> float:
+    """Power of a running job, without what its nodes draw anyway. [W]"""
+    return power_w
+
+
+@variant(default=True)
 def begins_s(machine: Machine, job: int, now_s: float) -> float:
     """When a job that has just been taken begins to run. [s]"""
     return now_s

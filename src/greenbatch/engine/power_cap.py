@@ -1,0 +1,50 @@
+"""The power cap: no job starts that would lift the power of the cluster above it.
+
+The cap is kept by what a start adds to the load now. Reservations take it into account by requested ends and the power
+of the running jobs; the static power of nodes is counted as if they stayed in use.
+"""
+
+from __future__ import annotations
+
+from greenbatch.engine.compile import compiled, compiled_small
+from greenbatch.engine.machine.protocol import fits, rise_w
+from greenbatch.engine.state import State
+
+ROUNDING = 1e-9
+"""Part of the cap that rounding may add."""
+
+
+@compiled_small
+def can_start(s: State, job: int, processors: int) -> bool:
+    """Whether a job fits now and the power stays within the cap."""
+    if not fits(s.machine, job, processors, s.clock.now_s):
+        return False
+    return bool(s.rules.power_cap_w == 0.0) or is_within_cap(s, job, False)
+
+
+@compiled
+def is_within_cap(s: State, job: int, outlives: bool) -> bool:
+    """Whether a job that fits can start without exceeding the cap, now and when the reservation begins."""
+    added_w, slack_w = rise_w(s.machine, job, s.jobs[job].power_w, outlives), ROUNDING * s.rules.power_cap_w
+    if outlives and added_w > s.clock.spare_w + slack_w:
+        return False
+    return bool(s.machine.totals.load_w + added_w <= s.rules.power_cap_w + slack_w)
+
+
+@compiled
+def take_from_spare(s: State, job: int) -> None:
+    """Take the power of a job that outlives the reservation from what the head leaves; it is about to start."""
+    s.clock.spare_w -= rise_w(s.machine, job, s.jobs[job].power_w, True)
+
+
+@compiled
+def reserve_power(s: State, job: int) -> None:
+    """Move the reservation of a job to when enough running jobs have ended, and compute the power that it leaves."""
+    c, load_w = s.clock, s.machine.totals.load_w
+    added_w = rise_w(s.machine, job, s.jobs[job].power_w, False)
+    i, stop = c.expected_first, c.expected_first + c.running
+    while i < stop and (s.expected[i].end_s <= c.shadow_s or load_w + added_w > s.rules.power_cap_w):
+        c.shadow_s = max(c.shadow_s, s.expected[i].end_s)
+        load_w -= s.expected[i].power_w
+        i += 1
+    c.spare_w = s.rules.power_cap_w - load_w - added_w

@@ -1,0 +1,101 @@
+"""A power cap: no job starts that would lift the power of the cluster above it."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from greenbatch.cluster import Cluster, NodeCluster, NodeGroup
+from greenbatch.engine.outcome import Outcome
+from greenbatch.engine.rules import Rules
+from greenbatch.engine.simulate import simulate
+from greenbatch.errors import InputError
+from greenbatch.schedulers import scheduler
+from greenbatch.workload import Workload
+
+POOL = Cluster.pooled(8, idle_power_per_machine_w=100.0)
+NODES = NodeCluster((
+    NodeGroup(name="a", count=2, processors=4, static_power_w=100.0, idle_fraction=0.5, power_per_processor_w=20.0),
+    NodeGroup(name="b", count=1, processors=8, static_power_w=300.0, idle_fraction=0.5, power_per_processor_w=10.0),
+))  # fmt: skip
+
+
+def jobs_of(**columns: object) -> Workload:
+    return Workload.from_columns("jobs", columns)
+
+
+def run(jobs: Workload, cluster: Cluster, name: str, cap_w: float, **rules: object) -> Outcome:
+    return simulate(jobs, cluster, None, Rules(power_cap_w=cap_w, **rules), scheduler(name))  # type: ignore[arg-type]
+
+
+@pytest.mark.plain
+def test_a_job_waits_for_power_by_hand() -> None:
+    jobs = jobs_of(submit_s=[0, 1, 2], run_time_s=[10, 10, 3], processors=[1, 1, 1], power_w=[100.0, 150.0, 60.0])
+    assert run(jobs, POOL, "fcfs+none", 300.0).start_s.tolist() == [0, 10, 20]
+    assert run(jobs, POOL, "fcfs+easy", 300.0).start_s.tolist() == [0, 10, 2]  # 260 W until 5; job 1 from 10 on
+    assert run(jobs, POOL, "fcfs+easy", 0.0).start_s.tolist() == [0, 1, 2]
+
+
+@pytest.mark.plain
+def test_a_candidate_that_outlives_the_reservation_leaves_the_power_of_the_head() -> None:
+    jobs = jobs_of(submit_s=[0, 1, 2, 3], run_time_s=[10, 10, 50, 50], processors=[1] * 4,
+                   power_w=[100.0, 150.0, 60.0, 40.0])  # fmt: skip
+    # At 10, job 1 takes the machine to 250 W: 50 W are left, which is too little for job 2 and enough for job 3
+    assert run(jobs, POOL, "fcfs+easy", 300.0).start_s.tolist() == [0, 10, 20, 3]
+
+
+@st.composite
+def workloads(draw: st.DrawFn, *, powered: bool) -> Workload:
+    n = draw(st.integers(1, 25))
+    runs = draw(st.lists(st.integers(1, 100), min_size=n, max_size=n))
+    power_w = draw(st.lists(st.integers(0, 200), min_size=n, max_size=n)) if powered else [np.nan] * n
+    factor = draw(st.sampled_from([1, 2]))
+    return jobs_of(
+        submit_s=sorted(draw(st.lists(st.integers(0, 300), min_size=n, max_size=n))), run_time_s=runs,
+        requested_time_s=[factor * each for each in runs], power_w=power_w,
+        processors=draw(st.lists(st.integers(1, 8), min_size=n, max_size=n)),
+    )  # fmt: skip
+
+
+NAMES = st.sampled_from(["fcfs+none", "fcfs+easy", "sjf+easy", "f2+first-fit", "fcfs+easy-schedgym"])
+
+
+@settings(max_examples=80, deadline=None)
+@given(jobs=workloads(powered=True), name=NAMES, cap_w=st.integers(300, 700), sticky=st.booleans())
+def test_the_cap_is_kept_on_a_pool(jobs: Workload, name: str, cap_w: int, sticky: bool) -> None:
+    rules = {"commitment": "sticky" if sticky else "reconsider"}
+    outcome = run(jobs, POOL, name, float(cap_w), **rules)
+    assert outcome.profile_load_w.max() <= cap_w * (1 + 1e-9)
+    if 100 + jobs.power_w.sum() <= cap_w:
+        np.testing.assert_array_equal(outcome.start_s, run(jobs, POOL, name, 0.0, **rules).start_s)
+    if name.endswith("easy") and (jobs.run_time_s == jobs.requested_time_s).all() and not sticky and "fcfs" in name:
+        promised = ~np.isnan(outcome.promised_start_s)
+        assert (outcome.start_s[promised] <= outcome.promised_start_s[promised] + 1e-6).all()
+
+
+@settings(max_examples=80, deadline=None)
+@given(jobs=workloads(powered=False), name=NAMES, cap_w=st.integers(690, 1200))
+def test_the_cap_is_kept_on_nodes(jobs: Workload, name: str, cap_w: int) -> None:
+    outcome = run(jobs, NODES, name, float(cap_w))
+    assert outcome.profile_load_w.max() <= cap_w * (1 + 1e-9)
+    full_w = 2 * 100 + 300 + 8 * 20 + 8 * 10
+    if cap_w >= full_w:
+        np.testing.assert_array_equal(outcome.start_s, run(jobs, NODES, name, 0.0).start_s)
+
+
+@pytest.mark.parametrize("name", ["lptpn+none", "fcfs+conservative", "fcfs+easy-irmasim"])
+def test_what_does_not_know_the_cap_refuses_it(name: str) -> None:
+    jobs = jobs_of(submit_s=[0], run_time_s=[1], processors=[1], power_w=[1.0])
+    with pytest.raises(InputError, match=r"power_cap_w|power supply|nodes"):
+        run(jobs, POOL, name, 300.0)
+
+
+def test_impossible_caps_are_refused() -> None:
+    jobs = jobs_of(submit_s=[0], run_time_s=[1], processors=[1], power_w=[250.0])
+    with pytest.raises(InputError, match="job 1 and idle nodes draw 350 W"):
+        run(jobs, POOL, "fcfs+easy", 300.0)
+    for cap_w in (-1.0, np.nan, np.inf, 0.5):
+        with pytest.raises(InputError, match="power_cap_w"):
+            Rules(power_cap_w=cap_w)
