@@ -10,10 +10,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from greenbatch.cluster import NodeCluster, NodeGroup
+from greenbatch.engine.accounts import books
 from greenbatch.engine.outcome import Outcome
 from greenbatch.engine.rules import Rules
 from greenbatch.engine.simulate import simulate
 from greenbatch.errors import InputError
+from greenbatch.metrics import evaluate
 from greenbatch.schedulers import scheduler
 from greenbatch.workload import Workload
 
@@ -53,7 +55,8 @@ def test_boots_and_shutdowns_by_hand() -> None:
         560: 140,
         660: 50 + 80 + 80,  # job 3 is placed; n0 is on
         720: 3 * 140,
-        820: 3 * 50,
+        820: 3 * 40,  # all have been on for 100 s
+        850: 0,
     }
 
 
@@ -63,7 +66,10 @@ def test_a_job_on_a_node_that_is_being_shut_down_waits_for_both() -> None:
     # n0 is up at 60, idle from 110, goes down from 160 to 190 and boots until 250
     assert outcome.start_s.tolist() == [60, 250]
     steps = dict(zip(outcome.profile_time_s.tolist(), outcome.profile_load_w.tolist(), strict=True))
-    assert steps == {0: 80, 60: 140, 110: 50, 160: 40, 170: 40 + 160, 190: 240, 230: 80 + 100, 250: 420, 300: 150}
+    assert steps == {
+        0: 80, 60: 140, 110: 50, 160: 40, 170: 40 + 160, 190: 240, 230: 80 + 100, 250: 420, 300: 150,
+        330: 50 + 80, 350: 40 + 80, 360: 40, 380: 0,
+    }  # fmt: skip
 
 
 def test_a_job_that_comes_before_the_shutdown_keeps_the_node_on() -> None:
@@ -136,3 +142,14 @@ def test_impossible_boots_are_refused(changed: dict[str, float], message: str) -
 def test_the_published_contention_has_no_boots() -> None:
     with pytest.raises(InputError, match="irmasim-v1"):
         NodeCluster((NODES,), power_on="on-demand", contention="irmasim-v1")
+
+
+def test_energy_of_the_jobs_and_of_idle_boots_and_shutdowns_adds_up() -> None:
+    outcome = run(jobs_of(submit_s=[0, 170], run_time_s=[50, 50], processors=[4, 12]))
+    metrics = evaluate(outcome)
+    assert metrics["jobs_energy_kwh"] == pytest.approx((50 * 140 + 50 * 420) / 3.6e6)
+    in_all_j = 60 * 80 + 50 * 140 + 50 * 50 + 10 * 40 + 20 * 200 + 40 * 240 + 20 * 180 + 50 * 420 + 30 * 150
+    in_all_j += 20 * 130 + 10 * 120 + 20 * 40
+    assert metrics["it_energy_kwh"] == pytest.approx(in_all_j / 3.6e6)
+    assert metrics["idle_energy_kwh"] == pytest.approx(metrics["it_energy_kwh"] - metrics["jobs_energy_kwh"])
+    assert books(outcome, -1000.0, 5000.0).load_j == pytest.approx(in_all_j), "before and after, all nodes are off"

@@ -92,7 +92,7 @@ def _replay(outcome: Outcome, start_s: float, end_s: float, site: Site | None, *
     run = _compiled_replay(numba.typeof(power))
     profile = np.ascontiguousarray(outcome.profile_time_s), np.ascontiguousarray(outcome.profile_load_w)
     cluster = outcome.cluster
-    is_off = isinstance(cluster, NodeCluster) and cluster.power_on == "first-use"
+    is_off = isinstance(cluster, NodeCluster) and cluster.power_on != "always"
     given = (power, *profile, 0.0 if is_off else float(cluster.idle_power_w), float(start_s), float(end_s))
     ledger, rows = table_of(Ledger, 1)[0], np.zeros((0, 5))
     count = run(*given, ledger, rows)

@@ -36,7 +36,8 @@ class EnergyUse:
     busy_processor_s: Floats
     """Processors x time for which jobs used them, shape (m,). [s]"""
     idle_j: Floats
-    """While nothing ran on the node, from its switching on; on a pool, at all times; shape (m,). [J]"""
+    """While nothing ran on the node, from its switching on; on a pool, at all times; NaN if nodes boot on demand; shape
+    (m,). [J]"""
     static_j: Floats
     """While jobs ran on the node, without its busy processors and GPUs, shape (m,). [J]"""
     dynamic_j: Floats
@@ -79,6 +80,7 @@ def _of_nodes(outcome: Outcome, cluster: NodeCluster, placed: Placements) -> Ene
     job, node, jobs = placed.job, placed.node, outcome.workload
     start_s, end_s, (first_s, last_s) = outcome.start_s[job], outcome.end_s[job], _span_s(outcome)
     on_s = np.full(len(names), last_s - first_s)
+    on_demand = cluster.power_on == "on-demand"
     if cluster.power_on == "first-use":
         switched_on_s = np.full(len(names), last_s)
         np.minimum.at(switched_on_s, node, start_s)
@@ -94,7 +96,7 @@ def _of_nodes(outcome: Outcome, cluster: NodeCluster, placed: Placements) -> Ene
         group=tuple(g.name for g in cluster.groups for _ in range(g.count)),
         jobs=np.bincount(node, minlength=len(names)),
         busy_processor_s=_sums(node, placed.processors * (end_s - start_s), len(names)),
-        idle_j=idle_w * np.maximum(on_s - busy_s, 0.0),
+        idle_j=np.full(len(names), np.nan) if on_demand else idle_w * np.maximum(on_s - busy_s, 0.0),
         static_j=static_w * busy_s,
         dynamic_j=_sums(node, dynamic_j, len(names)),
         job_j=_sums(job, dynamic_j + static_w[node] * share_s, len(jobs)),

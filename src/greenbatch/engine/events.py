@@ -129,7 +129,7 @@ def complete(s: State) -> None:
 
 
 @compiled_small
-def _switch_until(s: State, until_s: float) -> None:
+def switch_until(s: State, until_s: float) -> None:
     """Let nodes be switched on and off that are due before a time."""
     while next_switch_s(s.machine) < until_s:
         s.clock.now_s = max(s.clock.now_s, next_switch_s(s.machine))
@@ -153,7 +153,7 @@ def next_event(s: State, wake_s: float) -> int:
     completion_s = next_completion_s(s.ending, c)
     if arrival_s == np.inf and completion_s == np.inf and wake_s == np.inf:
         return NOTHING
-    _switch_until(s, min(arrival_s, completion_s, wake_s))
+    switch_until(s, min(arrival_s, completion_s, wake_s))
     if s.rules.completion_first and completion_s == arrival_s:
         arrival_s = np.inf
     from_s = c.now_s

@@ -38,7 +38,8 @@ class Outcome:
     promised_start_s: Floats
     """First reservation of each job, NaN if it never got one. [s]"""
     profile_time_s: Floats
-    """Instants at which the load changes, ascending, shape (m,); the last is the end of the last job. [s]"""
+    """Instants at which the load changes, ascending, shape (m,); the last is the end of the last job,
+    or of the last shutdown of a node. [s]"""
     profile_load_w: Floats
     """Cluster power, idle power included, from each instant to the next, shape (m,). [W]"""
     decisions: int

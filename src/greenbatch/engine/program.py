@@ -213,7 +213,7 @@ def _check_cap(workload: Workload, cluster: Cluster, power_cap_w: float, program
         raise InputError(f"is not known to {program.name}", field=field, fix=fix)
     if isinstance(cluster, NodeCluster) and cluster.power_on == "on-demand":
         raise InputError("cannot be kept while nodes boot", field=field, fix='use power_on = "always"')
-    idle_w = 0.0 if isinstance(cluster, NodeCluster) and cluster.power_on == "first-use" else cluster.idle_power_w
+    idle_w = 0.0 if isinstance(cluster, NodeCluster) and cluster.power_on != "always" else cluster.idle_power_w
     least_w = idle_w + np.nan_to_num(workload.power_w)
     if (beyond := np.flatnonzero(least_w > power_cap_w)).size:
         job = beyond[0]

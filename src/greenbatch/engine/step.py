@@ -35,7 +35,7 @@ from greenbatch.engine.codes import (
     WAKE_UP,
 )
 from greenbatch.engine.compile import compiled, compiled_small, whole
-from greenbatch.engine.events import next_instant, next_wake_s, start
+from greenbatch.engine.events import next_instant, next_wake_s, start, switch_until
 from greenbatch.engine.log import is_full, note
 from greenbatch.engine.machine.protocol import (
     competes,
@@ -92,7 +92,10 @@ def advance(s: State) -> bool:
             c.status = LOG_FULL
         elif is_due(s):
             return bool(c.status == OK)
-        elif (c.first == c.last and c.arrived == s.arrivals.shape[0] and c.running == 0) or not happen(s):
+        elif c.first == c.last and c.arrived == s.arrivals.shape[0] and c.running == 0:
+            switch_until(s, np.inf)
+            return False
+        elif not happen(s):
             return False
     return False
 

@@ -63,9 +63,13 @@ def jobs_energy_kwh(run: Measured) -> float:
 def idle_energy_kwh(run: Measured) -> float:
     """Energy of nodes while nothing runs on them, and of a pool's constant idle power. [kWh], >= 0.
 
-    ``sum over nodes of integral of idle power``, from the first start to the last end. Not in the papers.
+    ``sum over nodes of integral of idle power``, from the first start to the last end; with boots and shutdowns, if
+    nodes boot on demand. Not in the papers.
     """
-    return np.nan if np.isnan(run.energy_j) else float(run.energy_use.idle_j.sum()) / JOULES_PER_KWH
+    if np.isnan(run.energy_j):
+        return np.nan
+    idle_j = float(run.energy_use.idle_j.sum())
+    return it_energy_kwh(run) - jobs_energy_kwh(run) if np.isnan(idle_j) else idle_j / JOULES_PER_KWH
 
 
 @metric("renewable energy used", "kWh", "higher")
