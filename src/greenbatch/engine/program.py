@@ -236,7 +236,7 @@ def arrange_nodes(state: State, cluster: Cluster, program: Program) -> None:
     """Set the placement of a program on the nodes of a state, if it has any.
 
     Raises:
-        InputError: the program needs a pool.
+        InputError: the program needs a pool, or nodes that are always on.
     """
     if not isinstance(cluster, NodeCluster) or not isinstance(state.machine, Nodes):
         return
@@ -244,6 +244,9 @@ def arrange_nodes(state: State, cluster: Cluster, program: Program) -> None:
         problem, fix = "cannot place jobs on nodes yet", "use a priority rule, or a cluster without [[cluster.groups]]"
         raise InputError(problem, field=program.name, fix=fix)
     keeps_list = program.backfill == "easy-irmasim"
+    if cluster.power_on == "on-demand" and (keeps_list or program.name.endswith("+conservative")):
+        problem = "reserves nodes without allowing for their boots"
+        raise InputError(problem, field=program.name, fix='use easy backfilling, or power_on = "always"')
     arrange(state.machine, cluster.node_names, program.placement, program.placement_seed, keeps_list=keeps_list)
     if program.spans:
         span(state.machine)
