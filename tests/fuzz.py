@@ -291,21 +291,25 @@ def _simulate(r: random.Random, workload: object, scenario: object) -> None:
     """A few jobs under some scheduler; the machine is as large as needed where there is no scenario."""
     from greenbatch import schedulers
     from greenbatch.cluster import Cluster
+    from greenbatch.engine.power.protocol import power_of
+    from greenbatch.engine.power.supplied import Supplied
     from greenbatch.engine.rules import Rules
     from greenbatch.engine.simulate import simulate
     from greenbatch.metrics import evaluate, evaluate_parts, json_ready, measure, parts_of
 
     if len(workload) > 100:
         return
-    names = ["fcfs+easy", "sjf+none", "wfp3+conservative", "f1+easy-schedgym", "as-recorded",
-             "slurm-multifactor:age=10:fairshare=100+easy"]  # fmt: skip
-    if scenario is not None and scenario.site is not None:
-        names += ["f2+green", "lptpn+none", "cheapest-start+none"]
-    name = r.choice(names)
+    names = ["fcfs+easy", "sjf+none", "f1+easy-schedgym"]  # one entry point, so that little is compiled
     if scenario is None:
         cluster, site, rules = Cluster.pooled(int(workload.processors.max())), None, Rules()
     else:
         cluster, site, rules = scenario.cluster, scenario.site, scenario.rules
+    if site is not None:
+        names += ["f2+green"]
+    if type(cluster) is Cluster and type(power_of(site)) is Supplied:
+        names += ["wfp3+conservative", "as-recorded", "slurm-multifactor:age=10:fairshare=100+easy"]
+        names += ["lptpn+none", "cheapest-start+none"] * (site is not None)
+    name = r.choice(names)
     outcome = simulate(workload, cluster, site, rules, schedulers.scheduler(name))
     json_ready({**evaluate(outcome), **evaluate_parts(measure(outcome), parts_of(workload))})
 

@@ -129,7 +129,8 @@ def test_the_valid_file_is_valid_and_defaults_are_filled_in(tmp_path):
     assert file == tmp_path / "s.toml"
     assert section.cluster.idle_power_per_machine_w == 50.0
     assert section.rules.model_dump() == {
-        "commitment": "sticky", "event_rule": "per_event", "overrun": "kill", "ties": "arrival_first", "tick_s": 0.0
+        "commitment": "sticky", "event_rule": "per_event", "overrun": "kill", "ties": "arrival_first", "tick_s": 0.0,
+        "power_cap_w": 0.0,
     }  # fmt: skip
 
 
