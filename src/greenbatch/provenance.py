@@ -83,8 +83,14 @@ def source_sha256() -> str:
     return digest.hexdigest()
 
 
+LATER = {"power_cap_w": 0.0}
+"""Keys that older records lack, and the value that stands for it."""
+
+
 def differences(old: Mapping[str, Any], new: Mapping[str, Any], within: str = "") -> dict[str, tuple[Any, Any]]:
     """Dotted key -> (old, new) wherever two nested tables differ, in the order of the keys; a missing key is None.
+
+    Keys that older records lack (`LATER`) do not differ if the new table has the value that stands for that.
 
     Args:
         old: a table, as read from JSON.
@@ -96,6 +102,6 @@ def differences(old: Mapping[str, Any], new: Mapping[str, Any], within: str = ""
         key, then, now = f"{within}.{part}" if within else part, old.get(part), new.get(part)
         if isinstance(then, Mapping) and isinstance(now, Mapping):
             found |= differences(then, now, key)
-        elif then != now:
+        elif then != now and not (then is None and LATER.get(part) == now):
             found[key] = then, now
     return found

@@ -140,8 +140,6 @@ def _ours_in(folder: Path, part: str) -> Collection[str]:
     return [file.name for pattern in _FILES[part] for file in folder.glob(pattern)]
 
 
-_LATER_DEFAULTS = {"scenario.rules.power_cap_w": 0.0}
-"""Keys that older records lack, and the value that they had then."""
 _NOT_TRAINED_ON = ("scenario.evaluation.horizon",)
 """Keys that do not affect a training; older records lack them."""
 
@@ -170,7 +168,7 @@ def check_plan(folder: Path, plan: Plan) -> None:
     for key, (old, new) in differences(before, json.loads(json.dumps(plan.record()))).items():
         if key in DESCRIPTIONS:
             continue
-        if key in _NOT_TRAINED_ON or (old is None and _LATER_DEFAULTS.get(key) == new):
+        if key in _NOT_TRAINED_ON:
             continue
         problem = f"is {_short(new)}, the training in {folder} was started with {_short(old)}"
         raise InputError(problem, field=key, fix="give the same value, or another --out")
