@@ -10,6 +10,8 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+from plain import Events
+
 INFINITE = float("inf")
 UNLIMITED_KB = 10**15
 
@@ -86,7 +88,7 @@ def taken(node: Node, here: list[Part]) -> tuple[int, int, int]:
 
 
 @dataclass
-class Machine:
+class Machine(Events):
     """The batch system: who waits, who runs where, and what has been."""
 
     jobs: list[Job]
@@ -102,7 +104,7 @@ class Machine:
     waiting: list[int] = field(default_factory=list)
     running: list[int] = field(default_factory=list)  # in order of starting
     start_s: dict[int, float] = field(default_factory=dict)
-    end_s: dict[int, float] = field(default_factory=dict)
+    ends_s: dict[int, float] = field(default_factory=dict)
     parts: dict[int, list[Part]] = field(default_factory=dict)
     reserved: dict[int, Stay] = field(default_factory=dict)
     first_reservation_s: dict[int, float] = field(default_factory=dict)
@@ -205,8 +207,8 @@ class Machine:
 
     # ------------------------------------------------------------ what runs
 
-    def requested_end_s(self, j: int) -> float:
-        return self.start_s[j] + self.jobs[j].requested_s
+    def end_s(self, j: int) -> float:
+        return self.ends_s[j]
 
     def now(self) -> Situation:
         return [part for j in self.running for part in self.parts[j]]
@@ -218,32 +220,7 @@ class Machine:
         self.start_s[j], self.parts[j] = self.now_s, parts
         self.reserved.pop(j, None)
         run_s = self.jobs[j].run_s / min(self.nodes[part.node].speed for part in parts)
-        self.end_s[j] = self.now_s + (min(run_s, self.jobs[j].requested_s) if self.kill else run_s)
-
-    def one_event(self, wake_s: float) -> None:
-        """Arrivals come before completions (or after), completions in order of starting, both before a wake-up."""
-        arrival_s = self.jobs[self.coming[0]].submit_s if self.coming else INFINITE
-        ending = min(self.running, key=lambda j: self.end_s[j], default=None)
-        completion_s = INFINITE if ending is None else self.end_s[ending]
-        arrives = arrival_s < completion_s or (arrival_s == completion_s and not self.completion_first)
-        if arrives and arrival_s <= wake_s:
-            self.now_s = max(self.now_s, arrival_s)
-            self.waiting.append(self.coming.pop(0))
-        elif ending is not None and completion_s <= wake_s:
-            self.now_s = max(self.now_s, completion_s)
-            self.running.remove(ending)
-            self.early |= self.requested_end_s(ending) != self.now_s
-        else:
-            assert wake_s < INFINITE
-            self.now_s = wake_s
-
-    def events(self, wake_s: float = INFINITE) -> None:
-        self.one_event(wake_s)
-        while self.per_instant and (
-            (self.coming and self.jobs[self.coming[0]].submit_s <= self.now_s)
-            or any(self.end_s[j] <= self.now_s for j in self.running)
-        ):
-            self.one_event(INFINITE)
+        self.ends_s[j] = self.now_s + (min(run_s, self.jobs[j].requested_s) if self.kill else run_s)
 
     # ------------------------------------------------------------ none, first-fit, EASY
 

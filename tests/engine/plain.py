@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 INFINITE = float("inf")
 
@@ -63,8 +63,55 @@ class Prices(NamedTuple):
     tick_s: float
 
 
+class Events:
+    """The order of events, for simulators that know when their running jobs end."""
+
+    jobs: Any
+    per_instant: bool
+    completion_first: bool
+    now_s: float
+    waiting: list[int]
+    running: list[int]
+    start_s: dict[int, float]
+    coming: list[int]
+    early: bool
+
+    def end_s(self, j: int) -> float:
+        """End of a running job."""
+        return self.requested_end_s(j)
+
+    def requested_end_s(self, j: int) -> float:
+        """Start + requested time of a running job."""
+        return float(self.start_s[j] + self.jobs[j].requested_s)
+
+    def one_event(self, wake_s: float) -> None:
+        """Arrivals come before completions (or after), completions in order of starting, both before a wake-up."""
+        arrival_s = self.jobs[self.coming[0]].submit_s if self.coming else INFINITE
+        ending = min(self.running, key=self.end_s, default=None)
+        completion_s = INFINITE if ending is None else self.end_s(ending)
+        arrives = arrival_s < completion_s or (arrival_s == completion_s and not self.completion_first)
+        if arrives and arrival_s <= wake_s:
+            self.now_s = max(self.now_s, arrival_s)
+            self.waiting.append(self.coming.pop(0))
+        elif ending is not None and completion_s <= wake_s:
+            self.now_s = max(self.now_s, completion_s)
+            self.running.remove(ending)
+            self.early |= self.requested_end_s(ending) != self.now_s
+        else:
+            assert wake_s < INFINITE
+            self.now_s = wake_s
+
+    def events(self, wake_s: float = INFINITE) -> None:
+        self.one_event(wake_s)
+        while self.per_instant and (
+            (self.coming and self.jobs[self.coming[0]].submit_s <= self.now_s)
+            or any(self.end_s(j) <= self.now_s for j in self.running)
+        ):
+            self.one_event(INFINITE)
+
+
 @dataclass
-class Machine:
+class Machine(Events):
     """The batch system: who waits, who runs, and what has been."""
 
     jobs: list[Job]
@@ -93,9 +140,6 @@ class Machine:
         job = self.jobs[j]
         return self.start_s[j] + (min(job.run_s, job.requested_s) if self.kill else job.run_s)
 
-    def requested_end_s(self, j: int) -> float:
-        return self.start_s[j] + self.jobs[j].requested_s
-
     @property
     def free(self) -> int:
         return self.processors - sum(self.jobs[j].processors for j in self.running)
@@ -113,31 +157,6 @@ class Machine:
         if self.supply is None:
             return INFINITE
         return self.supply.begin_s(self.supply.slot(self.now_s) + 1)
-
-    def one_event(self, wake_s: float) -> None:
-        """Arrivals come before completions (or after), completions in order of starting, both before a wake-up."""
-        arrival_s = self.jobs[self.coming[0]].submit_s if self.coming else INFINITE
-        ending = min(self.running, key=self.end_s, default=None)
-        completion_s = INFINITE if ending is None else self.end_s(ending)
-        arrives = arrival_s < completion_s or (arrival_s == completion_s and not self.completion_first)
-        if arrives and arrival_s <= wake_s:
-            self.now_s = max(self.now_s, arrival_s)
-            self.waiting.append(self.coming.pop(0))
-        elif ending is not None and completion_s <= wake_s:
-            self.now_s = max(self.now_s, completion_s)
-            self.running.remove(ending)
-            self.early |= self.requested_end_s(ending) != self.now_s
-        else:
-            assert wake_s < INFINITE
-            self.now_s = wake_s
-
-    def events(self, wake_s: float = INFINITE) -> None:
-        self.one_event(wake_s)
-        while self.per_instant and (
-            (self.coming and self.jobs[self.coming[0]].submit_s <= self.now_s)
-            or any(self.end_s(j) <= self.now_s for j in self.running)
-        ):
-            self.one_event(INFINITE)
 
     def reservation(self, head: int) -> tuple[float, int]:
         """When the head can start by requested ends, and the processors it will leave over then."""

@@ -130,7 +130,7 @@ def check(outcome: Outcome, machine: Machine) -> None:
     machine.run()
     count = len(machine.jobs)
     np.testing.assert_array_equal(outcome.start_s, [machine.start_s[j] for j in range(count)])
-    np.testing.assert_array_equal(outcome.end_s, [machine.end_s[j] for j in range(count)])
+    np.testing.assert_array_equal(outcome.end_s, [machine.end_s(j) for j in range(count)])
     first = [machine.first_reservation_s.get(j, math.nan) for j in range(count)]
     np.testing.assert_array_equal(outcome.promised_start_s, first)
     placed = outcome.placements

@@ -156,6 +156,11 @@ class Cluster:
         return sum(g.count * g.idle_power_w for g in self.groups)
 
     @property
+    def first_power_w(self) -> float:
+        """Power of the whole cluster before its first job: idle power, unless nodes are off until they are used. [W]"""
+        return self.idle_power_w
+
+    @property
     def capacity(self) -> float:
         """Work done per second by all processors: those of speed 1 count 1 each."""
         return sum(g.count * g.processors * g.speed for g in self.groups)
@@ -246,6 +251,11 @@ class NodeCluster(Cluster):
             if len(set(names)) < len(names):
                 twice = Counter(names).most_common(1)[0][0]
                 raise InputError(f"{kind} {twice!r} is listed twice", field="cluster.groups", fix="name each once")
+
+    @property
+    def first_power_w(self) -> float:
+        """Power of the whole cluster before its first job. [W]"""
+        return self.idle_power_w if self.power_on == "always" else 0.0
 
     @property
     def node_names(self) -> tuple[str, ...]:

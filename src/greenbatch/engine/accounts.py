@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numba as _numba
 import numpy as np
 
-from greenbatch.cluster import NodeCluster
 from greenbatch.energy import Site
 from greenbatch.engine.compile import entry
 from greenbatch.engine.power import supplied  # noqa: F401  (registers the default supply)
@@ -91,9 +90,7 @@ def _replay(outcome: Outcome, start_s: float, end_s: float, site: Site | None, *
     power = power_of(site)
     run = _compiled_replay(numba.typeof(power))
     profile = np.ascontiguousarray(outcome.profile_time_s), np.ascontiguousarray(outcome.profile_load_w)
-    cluster = outcome.cluster
-    is_off = isinstance(cluster, NodeCluster) and cluster.power_on != "always"
-    given = (power, *profile, 0.0 if is_off else float(cluster.idle_power_w), float(start_s), float(end_s))
+    given = (power, *profile, float(outcome.cluster.first_power_w), float(start_s), float(end_s))
     ledger, rows = table_of(Ledger, 1)[0], np.zeros((0, 5))
     count = run(*given, ledger, rows)
     if pieces and count:

@@ -124,8 +124,7 @@ def drained(state: State, into: Readings) -> State:
     state.clock.status = OK
     switches = int(most_switches(state.machine))
     if is_full(state.log, state.clock, switches):
-        rows = (
-            2 * switches + 2 * state.log.shape[0] + 8 * int(state.clock.last - state.clock.first + state.clock.running)
-        )
+        jobs = int(state.clock.last - state.clock.first + state.clock.running)
+        rows = 2 * switches + 2 * state.log.shape[0] + 8 * jobs
         return state._replace(log=table_of(Event, rows))
     return state

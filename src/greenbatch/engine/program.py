@@ -71,6 +71,8 @@ class Pass:
     """Whether a decision is also due at every change of supply."""
     on_nodes: bool = False
     """Whether it can place jobs on nodes; otherwise the machine must be a pool."""
+    reserves_nodes: bool = False
+    """Whether it reserves nodes by requested ends, which does not allow for boots."""
     ahead_s: float = 0.0
     """How long after now the latest start that it considers may be, for the size of the forecast. [s]"""
 
@@ -213,8 +215,7 @@ def _check_cap(workload: Workload, cluster: Cluster, power_cap_w: float, program
         raise InputError(f"is not known to {program.name}", field=field, fix=fix)
     if isinstance(cluster, NodeCluster) and cluster.power_on == "on-demand":
         raise InputError("cannot be kept while nodes boot", field=field, fix='use power_on = "always"')
-    idle_w = 0.0 if isinstance(cluster, NodeCluster) and cluster.power_on != "always" else cluster.idle_power_w
-    least_w = idle_w + np.nan_to_num(workload.power_w)
+    least_w = cluster.first_power_w + np.nan_to_num(workload.power_w)
     if (beyond := np.flatnonzero(least_w > power_cap_w)).size:
         job = beyond[0]
         problem = f"is {power_cap_w:g}, but job {workload.job_id[job]} and idle nodes draw {least_w[job]:g} W"
@@ -244,7 +245,8 @@ def arrange_nodes(state: State, cluster: Cluster, program: Program) -> None:
         problem, fix = "cannot place jobs on nodes yet", "use a priority rule, or a cluster without [[cluster.groups]]"
         raise InputError(problem, field=program.name, fix=fix)
     keeps_list = program.backfill == "easy-irmasim"
-    if cluster.power_on == "on-demand" and (keeps_list or program.name.endswith("+conservative")):
+    reserves = program.decider is not None and program.decider.reserves_nodes
+    if cluster.power_on == "on-demand" and (keeps_list or reserves):
         problem = "reserves nodes without allowing for their boots"
         raise InputError(problem, field=program.name, fix='use easy backfilling, or power_on = "always"')
     arrange(state.machine, cluster.node_names, program.placement, program.placement_seed, keeps_list=keeps_list)

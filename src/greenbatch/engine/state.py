@@ -15,11 +15,10 @@ from greenbatch.energy import Site
 from greenbatch.engine.interface import Attributes
 from greenbatch.engine.machine import (  # noqa: F401  (registers the machines)
     easy_irmasim,
-    estimates,
-    node_power,
     nodes,
     pool,
     power_states,
+    preview,
     rates,
 )
 from greenbatch.engine.machine.protocol import Machine, machine_of

@@ -276,7 +276,7 @@ def nodes_of(cluster: NodeCluster, workload: Workload) -> Nodes:
             nodes[ours] = [getattr(g, theirs) for g in groups]
         nodes["boot_w"] = [g.boot_energy_j / g.boot_s if g.boot_s else 0.0 for g in groups]
         nodes["stop_w"] = [g.shutdown_energy_j / g.shutdown_s if g.shutdown_s else 0.0 for g in groups]
-    idle_w = cluster.idle_power_w if cluster.power_on == "always" else 0.0
+    idle_w = cluster.first_power_w
     return Nodes(
         totals=record_of(MachineTotals, processors=total, free=total, load_w=idle_w, base_power_w=idle_w),
         counts=record_of(

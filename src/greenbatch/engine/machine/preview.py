@@ -1,27 +1,23 @@
-"""Power that a job adds to its nodes, before and after it starts, for the power cap."""
+"""What would happen if a job started now: its power on its nodes, and how long it would run. Nothing is taken."""
 
 from __future__ import annotations
+
+import numpy as np
 
 from greenbatch.engine.compile import compiled, whole
 from greenbatch.engine.machine.node_tables import ON, Nodes
 from greenbatch.engine.machine.nodes import can_host, candidates, part_of
-from greenbatch.engine.machine.protocol import rise_w, running_w
-
-
-@rise_w.register(Nodes)
-def rise_on_nodes_w(machine: Nodes, job: int, power_w: float, outlives: bool) -> float:
-    """The power of the job, and the static power of nodes on which nothing runs."""
-    return _rise_w(machine, job, outlives and machine.counts.is_plain == 0)
+from greenbatch.engine.machine.protocol import expected_run_s, rise_w, running_w
 
 
 @compiled
-def _rise_w(machine: Nodes, job: int, outlives: bool) -> float:
-    """Place a job without taking anything, and add up what its nodes would draw more."""
+def _preview(machine: Nodes, job: int, outlives: bool) -> tuple[float, float]:
+    """What the nodes of a job would draw more [W], and the speed of the slowest of them."""
     demand, counts = machine.demands[job], machine.counts
     draws = counts.draws
     count = machine.nodes.shape[0] if counts.is_listed else candidates(machine, demand, outlives)
     counts.draws = draws
-    left, k, added_w = whole(demand.chunks), 0, 0.0 if demand.is_modelled else demand.power_w
+    left, k, slowest, added_w = whole(demand.chunks), 0, np.inf, 0.0 if demand.is_modelled else demand.power_w
     while left > 0 and k < count:
         node = machine.nodes[machine.lists[k].order if counts.is_listed else machine.ranked[k].job]
         k += 1
@@ -30,11 +26,24 @@ def _rise_w(machine: Nodes, job: int, outlives: bool) -> float:
             continue
         processors = part_of(demand, chunks, left)
         left -= 1 if demand.is_spread else processors
+        slowest = min(slowest, node.speed)
         if node.drawing == 0:
             added_w += node.static_w - (node.idle_w if node.phase == ON else 0.0)
         if demand.is_modelled:
             added_w += processors * node.processor_w + demand.gpus * node.gpu_w
-    return float(added_w)
+    return float(added_w), float(slowest)
+
+
+@expected_run_s.register(Nodes)
+def requested_at_the_slowest(machine: Nodes, job: int, requested_s: float) -> float:
+    """The requested time at the speed of the slowest node that the job would take, without contention."""
+    return requested_s / _preview(machine, job, False)[1]
+
+
+@rise_w.register(Nodes)
+def rise_on_nodes_w(machine: Nodes, job: int, power_w: float, outlives: bool) -> float:
+    """The power of the job, and the static power of nodes on which nothing runs."""
+    return _preview(machine, job, outlives and machine.counts.is_plain == 0)[0]
 
 
 @running_w.register(Nodes)
