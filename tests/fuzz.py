@@ -370,11 +370,18 @@ def make_case(seed: int, number: int) -> tuple[str, bytes, random.Random]:
     return kind, data if kind in UNPACKED else wrap(r, data), r
 
 
-def run_case(kind: str, data: bytes, r: random.Random, folder: Path) -> str | None:
-    """None if the file is accepted, else the message of the refusal; anything else is raised."""
+def write_files(kind: str, data: bytes, folder: Path) -> Path:
+    """Write the file of a case, and those beside it as they were before other cases; returns its path."""
     path = folder / KINDS[kind].file
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_bytes(data)
+    for name, content in {**BESIDE, str(path.relative_to(folder)): data}.items():
+        (folder / name).write_bytes(content)
+    return path
+
+
+def run_case(kind: str, data: bytes, r: random.Random, folder: Path) -> str | None:
+    """None if the file is accepted, else the message of the refusal; anything else is raised."""
+    path = write_files(kind, data, folder)
     try:
         with warnings.catch_warnings(), limited(SLOW_S):
             warnings.simplefilter("error")
@@ -392,8 +399,6 @@ def fuzz(seed: int, until: Callable[[int], bool], folder: Path, save: Path) -> T
     totals = Tally()
     number = 0
     while not until(number):
-        for name, content in BESIDE.items():
-            (folder / name).write_bytes(content)
         kind, data, r = make_case(seed, number)
         totals.cases[kind] += 1
         try:
@@ -412,15 +417,11 @@ def fuzz(seed: int, until: Callable[[int], bool], folder: Path, save: Path) -> T
 
 def warm_up(folder: Path) -> None:
     """Compile and load what the cases need, so that no time is counted for it."""
-    for beside, content in BESIDE.items():
-        (folder / beside).write_bytes(content)
-    for how in KINDS.values():
+    for kind, how in KINDS.items():
         for seed in how.seeds:
             for number in range(5):
                 with suppress(Exception):  # what goes wrong here is found again when it is counted
-                    (folder / how.file).parent.mkdir(parents=True, exist_ok=True)
-                    (folder / how.file).write_bytes(seed)
-                    how.run(random.Random(number), folder / how.file)  # noqa: S311  # as above
+                    how.run(random.Random(number), write_files(kind, seed, folder))  # noqa: S311  # as above
 
 
 def show_coverage(measured: coverage.Coverage) -> None:

@@ -43,8 +43,6 @@ def _compiled(tmp_path_factory):
 @pytest.mark.parametrize(("kind", "number"), [(k, n) for k, how in fuzz.KINDS.items() for n in range(len(how.seeds))])
 def test_the_files_it_starts_from_are_valid(tmp_path, monkeypatch, kind, number):
     monkeypatch.chdir(tmp_path)
-    for name, content in fuzz.BESIDE.items():
-        Path(name).write_bytes(content)
     sources = [random.Random(k) for k in range(10)]  # noqa: S311  # reproducible, no secrets
     refusals = [fuzz.run_case(kind, fuzz.KINDS[kind].seeds[number], r, Path()) for r in sources]
     assert None in refusals, refusals

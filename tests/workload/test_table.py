@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from greenbatch.errors import InputError
 from greenbatch.workload import Workload
 from greenbatch.workload.table import COLUMNS
 
@@ -31,3 +32,10 @@ def test_a_given_array_stays_writable_and_apart(jobs: Workload) -> None:
 
 def test_a_window_shares_the_memory_of_its_workload(jobs: Workload) -> None:
     assert np.shares_memory(jobs.take(slice(1, 3)).submit_s, jobs.submit_s)
+
+
+@pytest.mark.parametrize("value", [1e20, -1e300, 2.0**54])
+def test_a_number_beyond_whole_numbers_is_refused(value: float) -> None:
+    columns = {"submit_s": [0.0], "run_time_s": [5.0], "processors": [1], "gpus": [value]}
+    with pytest.raises(InputError, match=r"gpus: holds .* \(use numbers up to 9007199254740992\)"):
+        Workload.from_columns("jobs", columns)

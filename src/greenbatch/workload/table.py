@@ -225,7 +225,8 @@ MOST_POWER_W = 1e15
 """Largest power of a job: a cluster's energy can still be added up in floats. [W]"""
 SHORTEST_S, LATEST_S = 1e-3, 1e11
 """Shortest run time and latest time for which floats can still distinguish a job's end from its start. [s]"""
-
+LARGEST_WHOLE = 2**53
+"""Largest number of columns of whole numbers; above it, floats skip some."""
 RANGES: Mapping[str, tuple[float, bool]] = MappingProxyType(
     {
         "submit_s": (0.0, False),
@@ -265,6 +266,10 @@ def _column(name: str, values: Any, n: int) -> NDArray[Any]:
         return array
     if not np.all(np.isfinite(array)) or not np.all(array == np.floor(array)):
         raise InputError("requires whole numbers", field=name)
+    if np.any(np.abs(array) > LARGEST_WHOLE):
+        raise InputError(
+            f"holds {array[np.argmax(np.abs(array))]:g}", field=name, fix=f"use numbers up to {LARGEST_WHOLE}"
+        )
     return np.asarray(values).astype(np.int64)
 
 
