@@ -141,9 +141,9 @@ class Site(Shown):
 
         ``max(0, renewable - base load) / PUE``, which is what schedulers see.
         """
-        return self._available_w(np.arange(self.slots))
+        return self._available_w(slice(None))
 
-    def _available_w(self, rows: NDArray[np.int64]) -> Floats:
+    def _available_w(self, rows: NDArray[np.int64] | slice) -> Floats:
         total_w = np.sum(np.stack([source_w[rows] for source_w in self.sources_w.values()]), axis=0)
         left_w: Floats = np.maximum(total_w - self.base_load_w, 0.0) / np.broadcast_to(self.pue, self.slots)[rows]
         return left_w

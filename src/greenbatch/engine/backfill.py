@@ -79,7 +79,8 @@ def _start_candidate(s: State, position: int, head: int) -> int:
 def backfill(s: State, head: int) -> None:
     """One pass over the queue around the blocked job ``head``."""
     if s.rules.backfill not in (EASY, EASY_SCHEDGYM):
-        _backfill_otherwise(s, head)
+        if s.machine.totals.free > 0:
+            _backfill_otherwise(s, head)
         return
     c, q, totals = s.clock, s.queue, s.machine.totals
     i, latest_s = c.first, latest_end_s(s)
@@ -118,7 +119,7 @@ def _start(s: State, position: int) -> int:
     return start(s, position, BACKFILL, False)
 
 
-@compiled
+@compiled_small
 def _start_beside(s: State, head: int) -> None:
     """One pass over the queue; each job is tried on every node by itself."""
     c, i = s.clock, s.clock.first
@@ -134,7 +135,7 @@ def _start_beside(s: State, head: int) -> None:
             i += 1
 
 
-@compiled
+@compiled_small
 def _start_all_that_fit(s: State) -> None:
     """One pass over the queue in order of score, without a reservation."""
     count = rank_queue(s.queue, s.clock, s.scratch.ranked)
@@ -146,12 +147,16 @@ def _start_all_that_fit(s: State) -> None:
             _start(s, whole(position_of(s.queue, s.clock, number)))
 
 
-@compiled
+@compiled_small
 def _backfill_green(s: State, head: int) -> None:
-    c, ranked = s.clock, s.scratch.ranked
+    c, q, ranked = s.clock, s.queue, s.scratch.ranked
     count, longest_s, latest_s = 0, 0.0, latest_end_s(s)
-    for i in range(c.first, c.last):
-        number = whole(s.queue.job[i])
+    free, last, i = s.machine.totals.free, c.last, c.first - 1
+    while True:
+        i = next_candidate(q.processors, q.requested_s, i + 1, last, c.now_s, latest_s, free, -1)
+        if i >= last:
+            break
+        number = whole(q.job[i])
         if may_start(s, i, latest_s, head) and number != head:
             job = s.jobs[number]
             ranked[count].key = job.power_w * job.requested_s * job.processors  # Eq. 15
