@@ -62,7 +62,7 @@ def state_of(
     expected, ending = state.expected, state.ending
     expected["power_w"][:r], expected["start_s"][:r] = running.power_w, running.start_s
     ending["requested_end_s"][:r] = running.expected_end_s
-    state.attributes[:q] = np.column_stack(view.attributes)
+    state.attributes[:q] = np.array(view.attributes).T
     clock: Any = state.clock  # by item, because an attribute of a record is slow in plain Python
     clock["now_s"], clock["last"], clock["running"] = view.now_s, q, r
     clock["arrived_s"], clock["arrived"] = view.last_submission_s, view.submitted
