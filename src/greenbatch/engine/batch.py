@@ -48,6 +48,8 @@ class Layout(NamedTuple):
     """Largest number of running jobs observed."""
     supply_rows: int
     """Number of forecast slots observed."""
+    attributes: int
+    """1 if a column of waiting jobs is one of `interface.Attributes`."""
     wait: int
     """1 if waiting until the next event is an action."""
     only_fitting: int
@@ -75,7 +77,7 @@ def _array(dtype: Any, dimensions: int) -> Any:
 
 
 LAYOUT_TYPE = types.NamedTuple(
-    [_array(dtype_of(Column), 1)] * 4 + [_array(dtype_of(Delay), 1), _array(np.int64, 1)] + [types.int64] * 5
+    [_array(dtype_of(Column), 1)] * 4 + [_array(dtype_of(Delay), 1), _array(np.int64, 1)] + [types.int64] * 6
     + [types.float64],
     Layout,
 )  # fmt: skip

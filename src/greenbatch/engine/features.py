@@ -53,6 +53,8 @@ QUEUE_FEATURES: dict[str, Feature] = {
     "idle_until_fits": Feature("s", "processor-seconds free until then if nothing starts / processors, >= 0"),
 }
 """Features of waiting jobs, in the order of their codes."""
+FROM_ATTRIBUTES = frozenset(list(QUEUE_FEATURES)[REQUESTED_MEMORY : EXECUTABLE + 1])
+"""Features of waiting jobs that are `interface.Attributes`."""
 
 RUNNING_PROCESSORS, RUNNING_POWER, RUNNING_POWER_PER_PROCESSOR, REMAINING_TIME = range(4)
 

@@ -37,6 +37,7 @@ def layout_of(preset: Preset) -> Layout:
         queue_rows=seen.queue.rows,
         running_rows=seen.running.rows,
         supply_rows=seen.supply.rows,
+        attributes=int(any(column.feature in features.FROM_ATTRIBUTES for column in seen.queue.columns)),
         wait=int(action.wait),
         only_fitting=int(action.only_fitting),
         longest_hold_s=action.longest_hold_s,
