@@ -54,7 +54,8 @@ def test_the_module_is_the_command():
     assert wrong.returncode == 2
 
 
-def test_schedulers_are_listed_by_names_that_work(capsys):
+def test_schedulers_are_listed_by_names_that_work(capsys, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "100")  # headings take one line
     assert main(["schedulers"]) == 0
     sections = capsys.readouterr().out.split("\n\n")
     policies, backfillings, placements, models = (
