@@ -15,6 +15,7 @@ import pytest
 from hypothesis import given, settings
 
 from greenbatch.cluster import Cluster, NodeCluster, NodeGroup
+from greenbatch.energy import Site
 from greenbatch.engine.machine.node_tables import Node
 from greenbatch.engine.machine.rates import slowdown
 from greenbatch.engine.outcome import Outcome
@@ -384,3 +385,29 @@ def test_parallel_partitions_do_not_block_each_other() -> None:
     outcome = simulate(jobs, NodeCluster(groups), None, Rules(), scheduler("fcfs+easy"))
     assert outcome.start_s.tolist() == [0, 10, 2, 3, 13, 5]
     assert outcome.promised_start_s[[1, 4]].tolist() == [10, 13]
+
+
+@pytest.mark.parametrize("backfill", ["easy", "easy-schedgym", "easy-green-order"])
+def test_a_long_job_of_another_partition_may_outlive_the_reservation_of_a_committed_job(backfill: str) -> None:
+    groups = tuple(
+        NodeGroup(name=name, count=1, processors=2, static_power_w=0.0, partitions=(name,)) for name in ("a", "b")
+    )
+    jobs = Workload.from_columns("w", {
+        "submit_s": [0, 1, 2, 3], "run_time_s": [10, 5, 50, 50], "processors": [1, 2, 1, 1], "power_w": [1, 1, 1, 1],
+        "partition": [0, 0, 0, 1],
+    })  # fmt: skip
+    jobs = _named(jobs, NodeCluster(groups))
+    rules = Rules(commitment="sticky")
+    outcome = simulate(jobs, NodeCluster(groups), None, rules, scheduler(f"fcfs+{backfill}"))
+    assert outcome.start_s.tolist() == [0, 10, 15, 3]
+
+
+@pytest.mark.parametrize(("sigma", "start_s"), [(1, 15), (600, 2)])
+def test_green_counts_the_power_that_the_nodes_draw_for_a_job_of_unknown_power(sigma: int, start_s: int) -> None:
+    group = NodeGroup(name="n", count=1, processors=4, static_power_w=10.0, power_per_processor_w=100.0)
+    jobs = Workload.from_columns(
+        "w", {"submit_s": [0, 1, 2], "run_time_s": [10, 5, 5], "processors": [3, 4, 1]}
+    )  # fmt: skip
+    dark = Site(name="dark", step_s=60.0, sources_w={"pv": np.zeros(2)}, repeat=True)
+    outcome = simulate(jobs, NodeCluster((group,)), dark, Rules(), scheduler(f"fcfs+green:sigma={sigma}"))
+    assert outcome.start_s.tolist() == [0, 10, start_s]

@@ -8,7 +8,15 @@ from greenbatch.engine.codes import BACKFILL, EASY, EASY_IRMASIM, EASY_SCHEDGYM,
 from greenbatch.engine.compile import compiled, compiled_small, whole
 from greenbatch.engine.events import start
 from greenbatch.engine.forecast import is_below_threshold, project_surplus
-from greenbatch.engine.machine.protocol import competes, fits_beside, longest_boot_s, node_beside, want
+from greenbatch.engine.machine.protocol import (
+    all_compete,
+    competes,
+    fits_beside,
+    longest_boot_s,
+    node_beside,
+    rise_w,
+    want,
+)
 from greenbatch.engine.power_cap import can_start, is_within_cap, take_from_spare
 from greenbatch.engine.queue import position_of, rank_queue
 from greenbatch.engine.ranked import sort_ranked
@@ -30,6 +38,12 @@ def latest_end_s(s: State) -> float:
 def spare(clock: Clock, rules: RuleSet) -> int:
     """Processors that candidates may use beyond the start of the head."""
     return clock.spare if rules.backfill == EASY else -1
+
+
+@compiled_small
+def _longest_end_s(s: State, latest_s: float) -> float:
+    """Latest end of any candidate: those that do not compete with the head may end at any time. [s]"""
+    return latest_s if all_compete(s.machine) else np.inf
 
 
 @compiled_small
@@ -84,8 +98,9 @@ def backfill(s: State, head: int) -> None:
         return
     c, q, totals = s.clock, s.queue, s.machine.totals
     i, latest_s = c.first, latest_end_s(s)
+    longest_s = _longest_end_s(s, latest_s)
     while totals.free > 0:
-        i = next_candidate(q.processors, q.requested_s, i, c.last, c.now_s, latest_s, totals.free, spare(c, s.rules))
+        i = next_candidate(q.processors, q.requested_s, i, c.last, c.now_s, longest_s, totals.free, spare(c, s.rules))
         if i == c.last:
             break
         if q.job[i] != head and may_start(s, i, latest_s, head):
@@ -151,15 +166,16 @@ def _start_all_that_fit(s: State) -> None:
 def _backfill_green(s: State, head: int) -> None:
     c, q, ranked = s.clock, s.queue, s.scratch.ranked
     count, longest_s, latest_s = 0, 0.0, latest_end_s(s)
-    free, last, i = s.machine.totals.free, c.last, c.first - 1
+    free, end_s, i = s.machine.totals.free, _longest_end_s(s, latest_s), c.first - 1
     while True:
-        i = next_candidate(q.processors, q.requested_s, i + 1, last, c.now_s, latest_s, free, -1)
-        if i >= last:
+        i = next_candidate(q.processors, q.requested_s, i + 1, c.last, c.now_s, end_s, free, -1)
+        if i == c.last:
             break
         number = whole(q.job[i])
         if may_start(s, i, latest_s, head) and number != head:
             job = s.jobs[number]
-            ranked[count].key = job.power_w * job.requested_s * job.processors  # Eq. 15
+            power_w = rise_w(s.machine, number, job.power_w, False)
+            ranked[count].key = power_w * job.requested_s * job.processors  # Eq. 15
             ranked[count].job = number
             longest_s = max(longest_s, job.requested_s)
             count += 1
@@ -174,7 +190,8 @@ def _backfill_green(s: State, head: int) -> None:
             if stale:
                 project_surplus(s, c.now_s, c.now_s + longest_s)
                 stale = False
-            if not is_below_threshold(s.scratch.surplus, c.segments, job.power_w, job.requested_s, s.rules.threshold_j):
+            power_w = rise_w(s.machine, whole(number), job.power_w, False)
+            if not is_below_threshold(s.scratch.surplus, c.segments, power_w, job.requested_s, s.rules.threshold_j):
                 continue
         _start(s, whole(position_of(s.queue, c, number)))
         stale = True

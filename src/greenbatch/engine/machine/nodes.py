@@ -14,6 +14,7 @@ from greenbatch.engine.machine.node_tables import Demand, Node, Nodes, nodes_of
 from greenbatch.engine.machine.placement import RANDOM, key
 from greenbatch.engine.machine.power_states import draw, idle_load_w, power_up, rest
 from greenbatch.engine.machine.protocol import (
+    all_compete,
     competes,
     fits,
     fits_beside,
@@ -370,14 +371,19 @@ def _leave_room(machine: Nodes, job: int) -> int:
             _leave(node, demand, processors)
             chunks -= 1 if demand.is_spread else processors
         spare += max(whole(node.left), 0)
-    several = machine.counts.components & (machine.counts.components - 1)
-    return whole(machine.totals.processors) if several else spare
+    return spare if all_compete(machine) else whole(machine.totals.processors)
 
 
 @competes.register(Nodes)
 def is_of_one_component(machine: Nodes, job: int, head: int) -> bool:
     """Jobs compete if their partitions share nodes, or are linked by partitions that do."""
     return machine.demands[job].component == machine.demands[head].component
+
+
+@all_compete.register(Nodes)
+def are_of_one_component(machine: Nodes) -> bool:
+    """There is one component."""
+    return machine.counts.components & (machine.counts.components - 1) == 0
 
 
 @hold_back.register(Nodes)

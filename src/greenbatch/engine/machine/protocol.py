@@ -184,6 +184,12 @@ def competes(machine: Machine, job: int, head: int) -> bool:
 
 
 @variant(default=True)
+def all_compete(machine: Machine) -> bool:
+    """Whether any two jobs compete."""
+    return True
+
+
+@variant(default=True)
 def hold_back(machine: Machine, job: int) -> bool:
     """Let no job that competes with a blocked one be chosen until the next event; whether that is every job."""
     return True
