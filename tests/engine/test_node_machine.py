@@ -393,13 +393,13 @@ def test_a_long_job_of_another_partition_may_outlive_the_reservation_of_a_commit
         NodeGroup(name=name, count=1, processors=2, static_power_w=0.0, partitions=(name,)) for name in ("a", "b")
     )
     jobs = Workload.from_columns("w", {
-        "submit_s": [0, 1, 2, 3], "run_time_s": [10, 5, 50, 50], "processors": [1, 2, 1, 1], "power_w": [1, 1, 1, 1],
-        "partition": [0, 0, 0, 1],
+        "submit_s": [0, 0, 1, 3], "run_time_s": [10, 4, 5, 50], "processors": [1, 2, 2, 1], "power_w": [1, 1, 1, 1],
+        "partition": [0, 1, 0, 1],
     })  # fmt: skip
     jobs = _named(jobs, NodeCluster(groups))
     rules = Rules(commitment="sticky")
     outcome = simulate(jobs, NodeCluster(groups), None, rules, scheduler(f"fcfs+{backfill}"))
-    assert outcome.start_s.tolist() == [0, 10, 15, 3]
+    assert outcome.start_s.tolist() == [0, 0, 10, 4]
 
 
 @pytest.mark.parametrize(("sigma", "start_s"), [(1, 15), (600, 2)])

@@ -98,9 +98,9 @@ def backfill(s: State, head: int) -> None:
         return
     c, q, totals = s.clock, s.queue, s.machine.totals
     i, latest_s = c.first, latest_end_s(s)
-    longest_s = _longest_end_s(s, latest_s)
+    end_s = _longest_end_s(s, latest_s)
     while totals.free > 0:
-        i = next_candidate(q.processors, q.requested_s, i, c.last, c.now_s, longest_s, totals.free, spare(c, s.rules))
+        i = next_candidate(q.processors, q.requested_s, i, c.last, c.now_s, end_s, totals.free, spare(c, s.rules))
         if i == c.last:
             break
         if q.job[i] != head and may_start(s, i, latest_s, head):
