@@ -259,16 +259,16 @@ def measure(*, quick: bool) -> Figures:
     return {**dict.fromkeys(TARGETS), **figures, "calibration_again_s": calibration_s()}
 
 
-def table(figures: Figures) -> str:
+def table(figures: Figures, targets: dict[str, tuple[str, float]]) -> str:
     """Figures with their targets."""
     lines = []
     for name, value in figures.items():
         shown = "-" if value is None else f"{value:,.4g}" if isinstance(value, float) and value < 1000 else value
         shown = f"{value:,.0f}" if isinstance(value, float) and value >= 1000 else shown
         goal = ""
-        if name in TARGETS:
-            sign, target = TARGETS[name]
-            met = value is not None and (value >= target if sign == ">=" else value < target)
+        if name in targets:
+            sign, target = targets[name]
+            met = value is not None and (value >= target if sign == ">=" else value <= target)
             goal = f"{sign} {target:,.10g}   {'reached' if met else 'MISSED' if value is not None else 'not measured'}"
         lines.append(f"{name:45} {shown!s:>16}   {goal}".rstrip())
     return "\n".join(lines)
@@ -280,7 +280,7 @@ def main() -> None:
     parser.add_argument("--quick", action="store_true", help="skip whole command lines")
     options = parser.parse_args()
     figures = measure(quick=options.quick)
-    print(json.dumps(figures, indent=2) if options.json else table(figures))
+    print(json.dumps(figures, indent=2) if options.json else table(figures, TARGETS))
 
 
 if __name__ == "__main__":

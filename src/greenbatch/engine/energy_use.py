@@ -9,15 +9,18 @@ which always draws its idle power and has no static power.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cache
+from typing import Any, NamedTuple
 
+import numba as _numba
 import numpy as np
-from numpy.typing import NDArray
 
 from greenbatch.cluster import NodeCluster
+from greenbatch.engine.compile import entry
 from greenbatch.engine.outcome import Outcome, Placements
+from greenbatch.engine.records import Floats, Int32s, Ints
 
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
+numba: Any = _numba
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -36,7 +39,7 @@ class EnergyUse:
     busy_processor_s: Floats
     """Processors x time for which jobs used them, shape (m,). [s]"""
     idle_j: Floats
-    """While nothing ran on the node, from its switching on; on a pool, at all times; NaN if nodes boot on demand; shape
+    """While nothing ran on the node, from its switching on, boots and shutdowns included; at all times on a pool; shape
     (m,). [J]"""
     static_j: Floats
     """While jobs ran on the node, without its busy processors and GPUs, shape (m,). [J]"""
@@ -72,63 +75,129 @@ def _span_s(outcome: Outcome) -> tuple[float, float]:
 
 
 def _of_nodes(outcome: Outcome, cluster: NodeCluster, placed: Placements) -> EnergyUse:
-    counts, names = [g.count for g in cluster.groups], cluster.node_names
-    columns = ("idle_power_w", "static_power_w", "power_per_processor_w", "power_per_gpu_w")
+    jobs, counts, count = outcome.workload, [g.count for g in cluster.groups], len(cluster.node_names)
     idle_w, static_w, processor_w, gpu_w = (
-        np.repeat([getattr(g, name) for g in cluster.groups], counts) for name in columns
+        np.repeat([float(getattr(g, name)) for g in cluster.groups], counts)
+        for name in ("idle_power_w", "static_power_w", "power_per_processor_w", "power_per_gpu_w")
     )
-    job, node, jobs = placed.job, placed.node, outcome.workload
-    start_s, end_s, (first_s, last_s) = outcome.start_s[job], outcome.end_s[job], _span_s(outcome)
-    on_s = np.full(len(names), last_s - first_s)
-    on_demand = cluster.power_on == "on-demand"
-    if cluster.power_on == "first-use":
-        switched_on_s = np.full(len(names), last_s)
-        np.minimum.at(switched_on_s, node, start_s)
-        on_s = last_s - switched_on_s
-    share_s, busy_s = _divided(node, start_s, end_s, len(names))
-    modelled_w = placed.processors * processor_w[node] + placed.gpus * gpu_w[node]
-    own_w = jobs.power_w[job] * (placed.processors / jobs.processors[job])
-    known_w = np.where(processor_w[node] > 0, modelled_w, np.nan)
-    dynamic_j = np.where(np.isnan(own_w), known_w, own_w) * (end_s - start_s)
-
+    order = np.argsort(np.concatenate([outcome.start_s, outcome.end_s]), kind="stable")  # starts before ends
+    first = np.searchsorted(placed.job, np.arange(len(jobs) + 1))
+    columns = (np.ascontiguousarray(each, np.int32) for each in (placed.node, placed.processors, placed.gpus))
+    here = Shares(first, *columns)
+    watts = Watts(jobs.power_w / jobs.processors, static_w, processor_w, gpu_w)
+    use = Use(np.zeros((count, len(NODE_SUMS))), np.zeros(len(jobs)))
+    start_s, end_s = np.ascontiguousarray(outcome.start_s), np.ascontiguousarray(outcome.end_s)
+    _compiled_share()(order, start_s, end_s, here, watts, use)
+    ran, busy_processor_s, busy_s, dynamic_j = use.node.T[: len(NODE_COLUMNS)]
     return EnergyUse(
-        node=names,
+        node=cluster.node_names,
         group=tuple(g.name for g in cluster.groups for _ in range(g.count)),
-        jobs=np.bincount(node, minlength=len(names)),
-        busy_processor_s=_sums(node, placed.processors * (end_s - start_s), len(names)),
-        idle_j=np.full(len(names), np.nan) if on_demand else idle_w * np.maximum(on_s - busy_s, 0.0),
-        static_j=static_w * busy_s,
-        dynamic_j=_sums(node, dynamic_j, len(names)),
-        job_j=_sums(job, dynamic_j + static_w[node] * share_s, len(jobs)),
-    )
+        jobs=ran.astype(np.int64), busy_processor_s=busy_processor_s.copy(),
+        idle_j=_idle_j(outcome, cluster, placed, idle_w, busy_s), static_j=static_w * busy_s,
+        dynamic_j=dynamic_j.copy(), job_j=use.job_j,
+    )  # fmt: skip
 
 
-def _sums(number: Ints, values: Floats, count: int) -> Floats:
-    """Sum of the values of each number from 0 to ``count - 1``."""
-    return np.bincount(number, weights=values, minlength=count).astype(np.float64)
+def _idle_j(outcome: Outcome, cluster: NodeCluster, placed: Placements, idle_w: Floats, busy_s: Floats) -> Floats:
+    """Energy of each node while nothing ran on it, boots and shutdowns included, shape (m,). [J]"""
+    first_s, last_s = _span_s(outcome)
+    if outcome.switching is not None:
+        return idle_w * np.maximum(outcome.switching.on_s - busy_s, 0.0) + outcome.switching.energy_j
+    on_s = np.full(len(idle_w), last_s - first_s)
+    if cluster.power_on == "first-use":
+        switched_on_s = np.full(len(idle_w), last_s)
+        np.minimum.at(switched_on_s, placed.node, outcome.start_s[placed.job])
+        on_s = last_s - switched_on_s
+    return np.asarray(idle_w * np.maximum(on_s - busy_s, 0.0))
 
 
-def _divided(node: Ints, start_s: Floats, end_s: Floats, nodes: int) -> tuple[Floats, Floats]:
-    """Divide the time for which nodes are busy equally among the jobs on them.
+class Shares(NamedTuple):
+    """The parts of n jobs on nodes, ordered by job."""
+
+    first: Ints
+    """First part of each job, and the number of parts, shape (n + 1,)."""
+    node: Int32s
+    processors: Int32s
+    gpus: Int32s
+
+
+class Watts(NamedTuple):
+    """What draws power."""
+
+    own: Floats
+    """Own power of each job, per processor; NaN if unknown, shape (n,). [W]"""
+    static: Floats
+    """Static power of each node, shape (m,); so for the others. [W]"""
+    processor: Floats
+    gpu: Floats
+
+
+NODE_COLUMNS = "jobs", "busy_processor_s", "busy_s", "dynamic_j"
+NODE_SUMS = *NODE_COLUMNS, "present", "since_s", "shared_s", "lost_s"
+RAN, BUSY_PROCESSOR_S, BUSY_S, DYNAMIC_J, PRESENT, SINCE_S, SHARED_S, LOST_S = range(len(NODE_SUMS))
+
+
+class Use(NamedTuple):
+    """Sums over all parts of jobs."""
+
+    node: Floats
+    """Columns `NODE_SUMS`, shape (m, 8). ``shared_s`` is the time a node was busy, divided by the parts on it at each
+    instant, and ``lost_s`` what rounding took from it: such sums are far longer than most jobs."""
+    job_j: Floats
+    """Energy of each job, shape (n,). [J]"""
+
+
+def share_power(order: Ints, start_s: Floats, end_s: Floats, parts: Shares, watts: Watts, use: Use) -> None:
+    """Add up the energy of jobs and nodes, from event to event.
 
     Args:
-        node: the node of each part of a job, shape (p,).
-        start_s: start of each part, shape (p,). [s]
-        end_s: its end, shape (p,). [s]
-        nodes: number of nodes, m.
-
-    Returns:
-        Time of each part, divided by the number of parts on the node at each instant, shape (p,), and the time for
-        which each node is busy, shape (m,). [s]
+        order: events in order of time: job j starts at event j and ends at event n + j, shape (2n,).
+        start_s: start of each job, shape (n,). [s]
+        end_s: its end, shape (n,). [s]
+        parts: where the jobs ran.
+        watts: what draws power.
+        use: sums, zero before.
     """
-    parts = len(node)
-    of, time_s, is_end = np.tile(node, 2), np.concatenate([start_s, end_s]), np.repeat([0, 1], parts)
-    order = np.lexsort((is_end, time_s, of))
-    present = np.cumsum(1 - 2 * is_end[order])  # after each event; 0 after the last of a node
-    length_s = np.diff(time_s[order], append=0.0) * (present > 0)
-    busy_s = _sums(of[order], length_s, nodes)
-    # Extended precision: sums over all nodes are far longer than most jobs.
-    until_s = np.cumsum((length_s / np.maximum(present, 1)).astype(np.longdouble))
-    at_event_s = np.empty(2 * parts, dtype=np.longdouble)
-    at_event_s[order] = np.concatenate([np.zeros(1, dtype=np.longdouble), until_s])[:-1]
-    return (at_event_s[parts:] - at_event_s[:parts]).astype(np.float64), busy_s
+    jobs = start_s.shape[0]
+    begun_s = np.empty((parts.node.shape[0], 2))
+    for event in order:
+        is_end = event >= jobs
+        job = event - jobs if is_end else event
+        now_s, run_s = end_s[job] if is_end else start_s[job], end_s[job] - start_s[job]
+        for k in range(parts.first[job], parts.first[job + 1]):
+            number = parts.node[k]
+            node = use.node[number]
+            if node[PRESENT] > 0.0:
+                length_s = now_s - node[SINCE_S]
+                node[BUSY_S] += length_s
+                added_s = length_s / node[PRESENT] - node[LOST_S]
+                sum_s = node[SHARED_S] + added_s
+                node[LOST_S] = (sum_s - node[SHARED_S]) - added_s
+                node[SHARED_S] = sum_s
+            node[SINCE_S] = now_s
+            if not is_end:
+                node[PRESENT] += 1.0
+                begun_s[k, 0], begun_s[k, 1] = node[SHARED_S], node[LOST_S]
+                continue
+            node[PRESENT] -= 1.0
+            node[RAN] += 1.0
+            node[BUSY_PROCESSOR_S] += parts.processors[k] * run_s
+            modelled_w = parts.processors[k] * watts.processor[number] + parts.gpus[k] * watts.gpu[number]
+            if not np.isnan(watts.own[job]):
+                modelled_w = watts.own[job] * parts.processors[k]
+            elif watts.processor[number] <= 0.0:
+                modelled_w = np.nan
+            node[DYNAMIC_J] += modelled_w * run_s
+            share_s = (node[SHARED_S] - begun_s[k, 0]) - (node[LOST_S] - begun_s[k, 1])
+            use.job_j[job] += modelled_w * run_s + watts.static[number] * share_s
+
+
+@cache
+def _compiled_share() -> Any:
+    floats, whole, small = np.empty(0), np.empty(0, np.int64), np.empty(0, np.int32)
+    example = (
+        whole, floats, floats, Shares(whole, small, small, small), Watts(floats, floats, floats, floats),
+        Use(np.empty((0, len(NODE_SUMS))), floats),
+    )  # fmt: skip
+    signature = numba.types.void(*(numba.typeof(each) for each in example))
+    return entry("share-power", share_power, signature, allocates=True, told=False)

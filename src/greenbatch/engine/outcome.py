@@ -15,6 +15,7 @@ from greenbatch.engine.rules import Rules
 from greenbatch.workload import Workload
 
 Floats = NDArray[np.float64]
+Int32s = NDArray[np.int32]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False, eq=False)
@@ -49,20 +50,32 @@ class Outcome:
     """Jobs killed at their requested time."""
     placements: Placements | None = None
     """The nodes of each job; None on a pool."""
+    switching: Switching | None = None
+    """What switching nodes took; None if they are not switched off."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Placements:
     """Where jobs ran: one row for each job and node, ordered by job, columns of shape (p,)."""
 
-    job: NDArray[np.int64]
+    job: Int32s
     """Row of the job in the workload."""
-    node: NDArray[np.int64]
+    node: Int32s
     """Number of the node in `NodeCluster.node_names`."""
-    processors: NDArray[np.int64]
+    processors: Int32s
     """Processors that work for the job, without those that it merely blocks."""
-    gpus: NDArray[np.int64]
+    gpus: Int32s
     """GPUs that work for the job."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Switching:
+    """What switching did to each of m nodes."""
+
+    on_s: Floats
+    """For how long it was on, boots and shutdowns excluded, shape (m,). [s]"""
+    energy_j: Floats
+    """Energy of its boots and shutdowns, shape (m,). [J]"""
 
 
 def placements_of(recorded: Sequence[Any], cluster: Cluster) -> Placements | None:
@@ -70,5 +83,10 @@ def placements_of(recorded: Sequence[Any], cluster: Cluster) -> Placements | Non
     if not isinstance(cluster, NodeCluster):
         return None
     rows = np.concatenate(recorded)
-    rows = rows[np.argsort(rows["job"], kind="stable")]
-    return Placements(**{name: rows[name].astype(np.int64) for name in ("job", "node", "processors", "gpus")})
+    job = rows["job"]
+    first = np.append(0, np.flatnonzero(job[1:] != job[:-1]) + 1)[: len(rows)]  # the rows of a job follow each other
+    order = np.argsort(job[first], kind="stable")
+    length = np.diff(first, append=len(rows))[order]
+    moved = np.repeat(first[order] - (np.cumsum(length) - length), length)
+    moved += np.arange(len(rows))
+    return Placements(**{name: rows[name][moved] for name in ("job", "node", "processors", "gpus")})

@@ -19,7 +19,7 @@ from greenbatch.engine.interface import Attributes, Policy, Queue
 from greenbatch.engine.log import Readings
 from greenbatch.engine.machine.node_tables import Nodes
 from greenbatch.engine.machine.placement import PLACEMENTS, arrange, span
-from greenbatch.engine.outcome import Outcome, placements_of
+from greenbatch.engine.outcome import Outcome, Switching, placements_of
 from greenbatch.engine.rules import Rules
 from greenbatch.engine.settings import SETTINGS
 from greenbatch.engine.state import State, attributes_of, new_state
@@ -373,7 +373,15 @@ def outcome_of(
         start_s=start_s, end_s=read.end_s, promised_start_s=read.promised_s,
         profile_time_s=read.profile_time_s[:steps], profile_load_w=read.profile_load_w[:steps],
         decisions=chosen, killed=_killed(state, workload, cluster), placements=placements_of(readings.placed, cluster),
+        switching=_switching(state),
     )  # fmt: skip
+
+
+def _switching(state: State) -> Switching | None:
+    if not isinstance(state.machine, Nodes) or not state.machine.counts.on_demand:
+        return None
+    nodes: Any = state.machine.nodes
+    return Switching(on_s=nodes["on_s"].copy(), energy_j=nodes["switching_j"].copy())
 
 
 def _killed(state: State, workload: Workload, cluster: Cluster) -> int:

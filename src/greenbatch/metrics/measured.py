@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -12,7 +13,7 @@ from greenbatch.cluster import NodeCluster
 from greenbatch.engine.energy_use import EnergyUse, energy_use
 from greenbatch.engine.outcome import Outcome
 from greenbatch.errors import InputError
-from greenbatch.metrics.jobs import PER_JOB, Floats, Mask
+from greenbatch.metrics.jobs import PER_JOB, Floats, Mask, run_s
 
 if TYPE_CHECKING:
     from greenbatch.engine.accounts import Books
@@ -75,7 +76,8 @@ class Measured:
     def per_job(self, name: str) -> Floats:
         """A per-job metric (a key of `PER_JOB`) of all jobs, shape (n,)."""
         if name not in self._per_job:
-            self._per_job[name] = PER_JOB[name](self.outcome)
+            shared = FROM_ENERGY_USE.get(name)
+            self._per_job[name] = shared(self) if shared else PER_JOB[name](self.outcome)
         return self._per_job[name]
 
     @cached_property
@@ -119,16 +121,25 @@ class Measured:
 
     @cached_property
     def books(self) -> Books | None:
-        """Energy from the first start to the last end; None without a site or without job power."""
-        return self.books_over(float(self.outcome.start_s.min(initial=np.inf)), self.last_end_s)
+        """Energy from the first start to the last end, first boots and last shutdowns of nodes included; None without a
+        site or without job power.
+        """
+        return self.books_over()
 
-    def books_over(self, start_s: float, end_s: float) -> Books | None:
+    def books_over(self, start_s: float | None = None, end_s: float | None = None) -> Books | None:
         """Energy over a given interval, including idle power before and after the schedule; None as for `books`."""
         if self.outcome.site is None or not self.has_power:
             return None
         from greenbatch.engine.accounts import books  # compiled code: load Numba only if energy is needed
 
         return books(self.outcome, start_s, end_s)
+
+
+FROM_ENERGY_USE: Mapping[str, Callable[[Measured], Floats]] = {
+    "energy_j": lambda run: run.energy_use.job_j,
+    "edp_js": lambda run: run.per_job("energy_j") * run_s(run.outcome),
+}
+"""Per-job metrics that share the energy by node and by job, which takes long to compute."""
 
 
 def measure(outcome: Outcome, cut: Cut | None = None) -> Measured:

@@ -68,8 +68,7 @@ def idle_energy_kwh(run: Measured) -> float:
     """
     if np.isnan(run.energy_j):
         return np.nan
-    idle_j = float(run.energy_use.idle_j.sum())
-    return it_energy_kwh(run) - jobs_energy_kwh(run) if np.isnan(idle_j) else idle_j / JOULES_PER_KWH
+    return float(run.energy_use.idle_j.sum()) / JOULES_PER_KWH
 
 
 @metric("renewable energy used", "kWh", "higher")

@@ -44,7 +44,7 @@ class Node:
     processor_w: float
     gpu_w: float
     gflops: float
-    """Peak of one processor. [Gflop/s]"""
+    """Peak of one processor; if unknown, in proportion to its speed. [Gflop/s]"""
     bandwidth: float
     """Requested memory bandwidth of all tasks on it. [MB/s]"""
     b: float
@@ -65,6 +65,10 @@ class Node:
     stop_w: float
     min_on_s: float
     on_since_s: float
+    on_s: float
+    """For how long it was on before, boots and shutdowns excluded, if nodes boot on demand."""
+    switching_j: float
+    """Energy of its boots and shutdowns so far."""
     switch_s: float
     """When its boot or shutdown ends, or its shutdown begins; infinite if nothing is due."""
     free: Int32
@@ -251,6 +255,9 @@ def nodes_of(cluster: NodeCluster, workload: Workload) -> Nodes:
         nodes[ours] = [getattr(g, theirs) for g in groups]
     for name in ("b", "c", "da", "db", "dc", "dd"):
         nodes[name] = [getattr(g.contention, name) for g in groups]
+    known = nodes["gflops"] > 0
+    per_speed = float((nodes["gflops"][known] / nodes["speed"][known])[0]) if known.any() else 1.0
+    nodes["gflops"] = np.where(known, nodes["gflops"], nodes["speed"] * per_speed)
     nodes["memory_mb"] = _in_steps(np.minimum(nodes["memory_mb"] * MB_PER_GB, UNLIMITED_MB))
     nodes["group"] = np.repeat(np.arange(len(cluster.groups)), [g.count for g in cluster.groups])
     nodes["first"] = -1
@@ -284,7 +291,7 @@ def nodes_of(cluster: NodeCluster, workload: Workload) -> Nodes:
             contention=CONTENTIONS[cluster.contention],
             always_on=cluster.power_on == "always", on_demand=on_demand, next_switch_s=np.inf,
             longest_boot_s=(nodes["boot_s"] + nodes["stop_s"]).max(),
-            wanted=-1, ops_per_s=1e9 * float(nodes["gflops"][0] / nodes["speed"][0]) or 1e9,
+            wanted=-1, ops_per_s=1e9 * per_speed,
             components=int(np.bitwise_or.reduce(1 << demands["component"].astype(np.int64), initial=0)),
         ),
         nodes=nodes, demands=demands, shares=shares, placed=table_of(Placement, max(2 * total, 8192)), lists=lists,

@@ -73,6 +73,7 @@ def _switch_on(machine: Nodes, number: int, now_s: float) -> float:
 def _boot(machine: Nodes, number: int, now_s: float) -> None:
     node, counts = machine.nodes[number], machine.counts
     node.phase, node.switch_s = BOOTING, now_s + node.boot_s
+    node.switching_j += node.boot_w * node.boot_s
     machine.totals.load_w += node.boot_w
     counts.next_switch_s = min(counts.next_switch_s, node.switch_s)
 
@@ -151,6 +152,8 @@ def _switch(machine: Nodes, now_s: float) -> int:
     node.switch_s = np.inf
     if before == ON:
         node.phase, node.switch_s = STOPPING, now_s + node.stop_s
+        node.on_s += now_s - node.on_since_s
+        node.switching_j += node.stop_w * node.stop_s
         totals.load_w += node.stop_w - node.idle_w
     elif before == STOPPING:
         node.phase = OFF

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
+from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -19,6 +20,7 @@ from greenbatch.schedulers import input_files
 if TYPE_CHECKING:
     import polars
 
+    from greenbatch.engine.energy_use import EnergyUse
     from greenbatch.engine.outcome import Outcome
     from greenbatch.experiments.running.compare import Comparison
     from greenbatch.scenarios import Scenario
@@ -56,7 +58,7 @@ def write_outcome(outcome: Outcome, scenario: Scenario, folder: Path) -> dict[st
         }
     )
     schedule.write_csv(folder / "schedule.csv")
-    nodes_table(outcome).write_csv(folder / "nodes.csv")
+    nodes_table(run.energy_use).write_csv(folder / "nodes.csv")
     power = polars.DataFrame(power_segments(outcome)._asdict())
     unknown = [] if run.has_power else ["load_w", "renewable_used_w"]
     unknown += [] if outcome.site is not None else ["renewable_w", "renewable_used_w"]
@@ -70,22 +72,19 @@ def nodes_of(outcome: Outcome) -> list[str] | NDArray[np.int64]:
     placed = outcome.placements
     if placed is None or not isinstance(outcome.cluster, NodeCluster):
         return np.zeros(len(outcome.start_s), dtype=np.int64)
-    names = outcome.cluster.node_names
-    texts: list[list[str]] = [[] for _ in range(len(outcome.start_s))]
-    for job, node, processors in zip(
-        placed.job.tolist(), placed.node.tolist(), placed.processors.tolist(), strict=True
-    ):  # fmt: skip
-        texts[job].append(f"{names[node]}:{processors}")
-    return [";".join(each) for each in texts]
+    names, most = outcome.cluster.node_names, int(placed.processors.max(initial=0)) + 1
+    parts, texts = placed.node.astype(np.int64) * most + placed.processors, np.empty(len(names) * most, dtype=object)
+    for part in np.flatnonzero(np.bincount(parts)).tolist():
+        texts[part] = f"{names[part // most]}:{part % most}"
+    listed = texts[parts].tolist()
+    first = np.searchsorted(placed.job, np.arange(len(outcome.start_s) + 1)).tolist()
+    return [";".join(listed[i:j]) for i, j in pairwise(first)]
 
 
-def nodes_table(outcome: Outcome) -> polars.DataFrame:
+def nodes_table(use: EnergyUse) -> polars.DataFrame:
     """One row per node: jobs, busy processor-hours and energies; null where the power of a job is unknown."""
     import polars
 
-    from greenbatch.engine.energy_use import energy_use
-
-    use = energy_use(outcome)
     return polars.DataFrame(
         {
             "node": use.node,
