@@ -22,7 +22,7 @@ import numpy as np
 from llvmlite import binding as llvm
 from numba.core import config as _config
 
-from greenbatch.engine.linking import PartCompiler, set_environments
+from greenbatch.engine.linking import PartCompiler, WholeCompiler, set_environments
 
 numba: Any = _numba
 config: Any = _config
@@ -117,7 +117,8 @@ def machine_code(
     before = config.CACHE_DIR
     config.CACHE_DIR = str(cache_folder()) if cached and not PLAIN else before
     try:
-        code = numba.njit(cache=cached, boundscheck=checked, **{**OPTIONS, "_nrt": allocates})(function)
+        options = {**OPTIONS, "_nrt": allocates, **({} if allocates else {"pipeline_class": WholeCompiler})}
+        code = numba.njit(cache=cached, boundscheck=checked, **options)(function)
         if cached and not PLAIN:
             _forgive(code._cache)
         if signature is not None and not PLAIN:

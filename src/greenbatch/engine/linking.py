@@ -2,7 +2,7 @@
 
 Numba optimizes every function and turns it into machine code by itself, and again as a part of each function that calls
 it, directly or not. With ten levels of calls that is most of the time that the engine takes to compile. A `Part` stays
-as Numba's front end leaves it until an entry point is linked (decision 0031).
+as Numba's front end leaves it until a `Whole`, an entry point, is linked from all its parts (decision 0031).
 """
 
 from __future__ import annotations
@@ -16,13 +16,26 @@ codegen: Any = _codegen
 compiler: Any = _compiler
 
 
-class Part(codegen.JITCodeLibrary):  # type: ignore[misc]
+class _Library(codegen.JITCodeLibrary):  # type: ignore[misc]
+    """The code of a function, which knows all functions that it calls, directly or not."""
+
+    def add_linking_library(self, library: Any) -> None:
+        """Add a function that is called, and then those that it calls: the linker drops what nothing calls yet."""
+        called = library._linking_libraries if isinstance(library, Part) else ()
+        for each in (library, *called):
+            if each not in self._linking_libraries:
+                super().add_linking_library(each)
+
+    def _optimize_functions(self, module: Any) -> None:
+        """Leave it to the entry point."""
+        module.data_layout = self._codegen._data_layout
+
+
+class Part(_Library):
     """The code of one function, not optimized and without machine code."""
 
-    def _optimize_final_module(self) -> None:
-        """Leave it to the entry point."""
-
-    def _finalize_final_module(self) -> None:
+    def finalize(self) -> None:
+        """Leave linking, optimization and machine code to the entry point."""
         self._finalize_dynamic_globals()
         self._finalized = True
 
@@ -36,21 +49,37 @@ class Part(codegen.JITCodeLibrary):  # type: ignore[misc]
         return _NoEnvironment
 
 
+class Whole(_Library):
+    """The code of an entry point, linked from its parts."""
+
+    def _optimize_final_module(self) -> None:
+        """Optimize once: Numba does it twice, to remove reference counting in between, of which there is none here."""
+        passes, builder = self._codegen._module_pass_manager(loop_vectorize=False, slp_vectorize=False)
+        passes.run(self._final_module, builder)
+
+
 class _NoEnvironment:
     @staticmethod
     def set_env(*_: Any) -> None:
         """Nothing to set yet."""
 
 
-class PartCompiler(compiler.Compiler):  # type: ignore[misc]
-    """Compiles a function as a `Part`."""
+def _compiler_of(library_class: type[_Library]) -> Any:
+    """A compiler of functions to a class of libraries."""
 
-    def __init__(
-        self, typing: Any, target: Any, library: Any, args: Any, return_type: Any, flags: Any, local: Any
-    ) -> None:  # fmt: skip
-        super().__init__(typing, target, library, args, return_type, flags, local)
-        if library is None:
-            self.state.library = Part(target.codegen(), "part")
+    class Compiler(compiler.Compiler):  # type: ignore[misc]
+        def __init__(
+            self, typing: Any, target: Any, library: Any, args: Any, return_type: Any, flags: Any, local: Any
+        ) -> None:  # fmt: skip
+            super().__init__(typing, target, library, args, return_type, flags, local)
+            if library is None:
+                self.state.library = library_class(target.codegen(), library_class.__name__)
+                self.state.library.enable_object_caching()
+
+    return Compiler
+
+
+PartCompiler, WholeCompiler = _compiler_of(Part), _compiler_of(Whole)
 
 
 def set_environments(compiled: Any) -> None:
