@@ -6,6 +6,7 @@ therefore keyed by a hash of *all* engine sources, Numba's version and the CPU; 
 
 from __future__ import annotations
 
+import gc
 import hashlib
 import os
 import shutil
@@ -116,6 +117,8 @@ def machine_code(
     cached = cached and function.__module__.partition(".")[0] == _PACKAGE
     before = config.CACHE_DIR
     config.CACHE_DIR = str(cache_folder()) if cached and not PLAIN else before
+    collects = gc.isenabled()
+    gc.disable()  # the compiler creates many objects that live until it is done
     try:
         options = {**OPTIONS, "_nrt": allocates, **({} if allocates else {"pipeline_class": WholeCompiler})}
         code = numba.njit(cache=cached, boundscheck=checked, **options)(function)
@@ -128,6 +131,8 @@ def machine_code(
         return code
     finally:
         config.CACHE_DIR = before
+        if collects:
+            gc.enable()
 
 
 def _part(function: Callable[..., Any], *, small: bool) -> Any:
@@ -135,7 +140,11 @@ def _part(function: Callable[..., Any], *, small: bool) -> Any:
     if PLAIN:
         return function
     code = numba.njit(pipeline_class=PartCompiler, forceinline=small, boundscheck=False, **OPTIONS)(function)
-    insert, wholes = code._insert, cache(lambda: machine_code(function))
+    insert, wholes, template = code._insert, cache(lambda: machine_code(function)), code.get_call_template
+    widest = numba.types.unliteral
+
+    def template_for_all_values(args: Any, named: Any) -> Any:  # Numba would compile again for each constant
+        return template(tuple(map(widest, args)), {name: widest(each) for name, each in named.items()})
 
     def compile_whole(*args: Any, **named: Any) -> Any:
         found = wholes()
@@ -145,7 +154,7 @@ def _part(function: Callable[..., Any], *, small: bool) -> Any:
         return entry_point
 
     code._insert = lambda *_: None  # a part has no machine code that Python could call
-    code._compile_for_args = compile_whole
+    code._compile_for_args, code.get_call_template = compile_whole, template_for_all_values
     return code
 
 

@@ -85,7 +85,7 @@ def _of_nodes(outcome: Outcome, cluster: NodeCluster, placed: Placements) -> Ene
     columns = (np.ascontiguousarray(each, np.int32) for each in (placed.node, placed.processors, placed.gpus))
     here = Shares(first, *columns)
     watts = Watts(jobs.power_w / jobs.processors, static_w, processor_w, gpu_w)
-    use = Use(np.zeros((count, len(NODE_SUMS))), np.zeros(len(jobs)))
+    use = Use(np.zeros((count, len(NODE_SUMS))), np.zeros(len(jobs)), np.empty((len(placed.node), 2)))
     start_s, end_s = np.ascontiguousarray(outcome.start_s), np.ascontiguousarray(outcome.end_s)
     _compiled_share()(order, start_s, end_s, here, watts, use)
     ran, busy_processor_s, busy_s, dynamic_j = use.node.T[: len(NODE_COLUMNS)]
@@ -145,6 +145,8 @@ class Use(NamedTuple):
     instant, and ``lost_s`` what rounding took from it: such sums are far longer than most jobs."""
     job_j: Floats
     """Energy of each job, shape (n,). [J]"""
+    begun_s: Floats
+    """``shared_s`` and ``lost_s`` of its node when a part began, shape (p, 2). [s]"""
 
 
 def share_power(order: Ints, start_s: Floats, end_s: Floats, parts: Shares, watts: Watts, use: Use) -> None:
@@ -159,7 +161,7 @@ def share_power(order: Ints, start_s: Floats, end_s: Floats, parts: Shares, watt
         use: sums, zero before.
     """
     jobs = start_s.shape[0]
-    begun_s = np.empty((parts.node.shape[0], 2))
+    begun_s = use.begun_s
     for event in order:
         is_end = event >= jobs
         job = event - jobs if is_end else event
@@ -197,7 +199,7 @@ def _compiled_share() -> Any:
     floats, whole, small = np.empty(0), np.empty(0, np.int64), np.empty(0, np.int32)
     example = (
         whole, floats, floats, Shares(whole, small, small, small), Watts(floats, floats, floats, floats),
-        Use(np.empty((0, len(NODE_SUMS))), floats),
+        Use(np.empty((0, len(NODE_SUMS))), floats, np.empty((0, 2))),
     )  # fmt: skip
     signature = numba.types.void(*(numba.typeof(each) for each in example))
-    return entry("share-power", share_power, signature, allocates=True, told=False)
+    return entry("share-power", share_power, signature, told=False)

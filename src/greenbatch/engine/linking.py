@@ -53,7 +53,10 @@ class Whole(_Library):
     """The code of an entry point, linked from its parts."""
 
     def _optimize_final_module(self) -> None:
-        """Optimize once: Numba does it twice, to remove reference counting in between, of which there is none here."""
+        """Optimize once: Numba does it twice, to remove reference counting in between, of which there is none here.
+
+        Loops are not vectorized: those of the engine are searches and shifts, which do not profit.
+        """
         passes, builder = self._codegen._module_pass_manager(loop_vectorize=False, slp_vectorize=False)
         passes.run(self._final_module, builder)
 
