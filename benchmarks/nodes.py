@@ -14,8 +14,8 @@ from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
-from engine import Figures, best_cpu_s, calibration_s, command, table
 
+from engine import Figures, best_cpu_s, calibration_s, command, table
 from greenbatch import data_catalog
 from greenbatch.cluster import NodeCluster, NodeGroup
 from greenbatch.engine.outcome import Outcome
@@ -103,7 +103,9 @@ def whole_commands(figures: Figures) -> None:
         figures["first_run_on_nodes_cpu_s"], _ = command(*easy, "ineps/convergence", cache=folder / "cache")
         figures["curie_nodes_cli_cpu_s"] = None
         data_catalog.find("swf/CEA-Curie-2011-2.1-cln.swf.gz")
-        figures["curie_nodes_cli_cpu_s"] = min(command(*easy, "curie-nodes", cache=folder / "cache")[0] for _ in range(3))
+        figures["curie_nodes_cli_cpu_s"] = min(
+            command(*easy, "curie-nodes", cache=folder / "cache")[0] for _ in range(3)
+        )
 
 
 def measure() -> Figures:
