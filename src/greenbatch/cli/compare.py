@@ -37,6 +37,7 @@ def compare(
     workers: Positive = None,
     json: Switch = False,
     resume: Switch = False,
+    outages: Switch = False,
     strict: Switch = False,
     force: Switch = False,
 ) -> None:
@@ -74,6 +75,8 @@ def compare(
         Print means, intervals, differences and warnings as one JSON object instead of the table.
     resume
         Resume the interrupted comparison in the folder; the other flags must be unchanged.
+    outages
+        Also simulate every scheduler with the outages that the record shows, in which no job may run.
     strict
         Refuse a trace with records that would be repaired or dropped.
     force
@@ -91,7 +94,7 @@ def compare(
         out, scenario, schedulers=schedulers, baseline=baseline, windows=windows, jobs=jobs, seed=seed,
         starts=None if starts is None else [whole_number(text, "--starts", 0) for text in items(starts, "--starts")],
         whole=whole, trace=trace, cluster=cluster, processors=processors, workers=workers, json=json, resume=resume,
-        strict=strict, force=force,
+        outages=outages, strict=strict, force=force,
     )  # fmt: skip
 
 
@@ -112,6 +115,7 @@ def run_comparison(
     workers: int | None = None,
     json: bool = False,
     resume: bool = False,
+    outages: bool = False,
     strict: bool = False,
     force: bool = False,
 ) -> None:
@@ -129,7 +133,8 @@ def run_comparison(
     from greenbatch.experiments.running.compare import compare as run
     from greenbatch.experiments.running.finished import finished_windows
     from greenbatch.scenarios import load_scenario
-    from greenbatch.schedulers import split_schedulers
+    from greenbatch.schedulers import scheduler_table, split_schedulers, with_outages
+    from greenbatch.workload import outages as recorded_outages
 
     if resume and force:
         problem = "keep and replace an earlier comparison"
@@ -140,13 +145,22 @@ def run_comparison(
         names = own.schedulers if schedulers is None else tuple(split_schedulers(schedulers))
         first, length = choose_windows(question, starts=starts, windows=windows, jobs=jobs, seed=seed, whole=whole)
         base = choose_baseline(question, names, baseline)
+        deciders = scheduler_table(names)
+        if outages:
+            deciders = with_outages(deciders, tuple(recorded_outages(question.workload)))
         record = comparison_record(
-            question, names, base, first, length, seed=own.seed if seed is None else seed, command=COMMAND.get()
+            question,
+            tuple(deciders),
+            base,
+            first,
+            length,
+            seed=own.seed if seed is None else seed,
+            command=COMMAND.get(),
         )
         finished = finished_windows(out, record) if out is not None and resume else {}
         with progress_line() as show:
             comparison = run(
-                question, names, first, length, base, show, keep_finished=True, finished=finished, workers=workers
+                question, deciders, first, length, base, show, keep_finished=True, finished=finished, workers=workers
             )
             done, total = len(comparison.starts), len(first)
             partial = (f"{done} of {total} windows; interrupted",) if done < total else ()
@@ -182,7 +196,7 @@ def print_comparison(comparison: Comparison, partial: Sequence[str] = (), *, jso
     from greenbatch.experiments.reports.columns import terminal_columns
     from greenbatch.experiments.reports.data_notes import first_notes
     from greenbatch.experiments.reports.findings import headlines
-    from greenbatch.experiments.reports.outages import outage_notes
+    from greenbatch.experiments.reports.outages import outage_notes, outage_table
     from greenbatch.experiments.reports.outputs import REPORT
     from greenbatch.experiments.reports.tables import comparison_table, record_table
     from greenbatch.experiments.reports.terminal import TerminalTable
@@ -197,7 +211,8 @@ def print_comparison(comparison: Comparison, partial: Sequence[str] = (), *, jso
         say(f"warning: {line}")
     notes = (*comparison_notes(comparison), *partial)
     main = comparison_table(frame, columns=terminal_columns(frame), title=comparison.title, notes=notes)
-    for table in (main, gains_table(comparison.breakdown, baseline), record_table(frame)):
+    own = gains_table(comparison.breakdown, baseline), record_table(frame), outage_table(frame, baseline)
+    for table in (main, *own):
         if table is not None:
             Console().print(TerminalTable(table))
     for line in warning_lines(frame, baseline):

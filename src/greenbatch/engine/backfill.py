@@ -8,6 +8,7 @@ from greenbatch.engine.codes import BACKFILL, EASY, EASY_IRMASIM, EASY_SCHEDGYM,
 from greenbatch.engine.compile import compiled, compiled_small, whole
 from greenbatch.engine.events import start
 from greenbatch.engine.forecast import is_below_threshold, project_surplus
+from greenbatch.engine.limits import can_start
 from greenbatch.engine.machine.protocol import (
     all_compete,
     competes,
@@ -17,7 +18,7 @@ from greenbatch.engine.machine.protocol import (
     rise_w,
     want,
 )
-from greenbatch.engine.power_cap import can_start, is_within_cap, take_from_spare
+from greenbatch.engine.power_cap import is_within_cap, take_from_spare
 from greenbatch.engine.queue import position_of, rank_queue
 from greenbatch.engine.ranked import sort_ranked
 from greenbatch.engine.records import Clock, Floats, Int32s, RuleSet

@@ -26,7 +26,6 @@ from greenbatch.engine.machine.protocol import (
     begins_s,
     foresee_ends,
     give,
-    next_change_s,
     next_switch_s,
     pass_time,
     running_w,
@@ -34,6 +33,7 @@ from greenbatch.engine.machine.protocol import (
     take,
     update_ends,
 )
+from greenbatch.engine.outages import next_opening_s
 from greenbatch.engine.power.protocol import LEFT_THE_SERIES, flow
 from greenbatch.engine.power.slots import next_edge_s
 from greenbatch.engine.queue import dequeue, enqueue
@@ -64,7 +64,7 @@ def next_supply_change_s(slots: Slots, now_s: float) -> float:
 def next_wake_s(s: State) -> float:
     """Time of the next wake-up while jobs wait: only those that a job, the policy or the rules ask for. [s]"""
     c, rules = s.clock, s.rules
-    wake_s = next_change_s(s.machine, c.now_s)
+    wake_s = next_opening_s(s)
     if c.committed < 0:
         wake_s = min(wake_s, c.wake_s)
         if rules.tick_s > 0.0:
@@ -181,7 +181,7 @@ def next_instant(s: State, wake_s: float) -> int:
     Returns its kind, or COMPLETION if there were several or the machine changes as well: then the whole queue
     must be considered.
     """
-    c, change_s = s.clock, next_change_s(s.machine, s.clock.now_s)
+    c, change_s = s.clock, next_opening_s(s)
     kind = next_event(s, wake_s)
     if kind == ARRIVAL and c.now_s >= change_s:
         kind = COMPLETION

@@ -6,20 +6,12 @@ of the running jobs; the static power of nodes is counted as if they stayed in u
 
 from __future__ import annotations
 
-from greenbatch.engine.compile import compiled, compiled_small
-from greenbatch.engine.machine.protocol import fits, rise_w
+from greenbatch.engine.compile import compiled
+from greenbatch.engine.machine.protocol import rise_w
 from greenbatch.engine.state import State
 
 ROUNDING = 1e-9
 """Part of the cap that rounding may add."""
-
-
-@compiled_small
-def can_start(s: State, job: int, processors: int) -> bool:
-    """Whether a job fits now and the power stays within the cap."""
-    if not fits(s.machine, job, processors, s.clock.now_s):
-        return False
-    return bool(s.rules.power_cap_w == 0.0) or is_within_cap(s, job, False)
 
 
 @compiled

@@ -19,13 +19,14 @@ from greenbatch.engine.interface import Attributes, Policy, Queue
 from greenbatch.engine.log import Readings
 from greenbatch.engine.machine.node_tables import Nodes
 from greenbatch.engine.machine.placement import PLACEMENTS, arrange, span
+from greenbatch.engine.outages import downtimes_of
 from greenbatch.engine.outcome import Outcome, Switching, placements_of
 from greenbatch.engine.rules import Rules
 from greenbatch.engine.settings import SETTINGS
 from greenbatch.engine.state import State, attributes_of, new_state
 from greenbatch.engine.step import PATIENCE
 from greenbatch.errors import GreenbatchError, InputError, SupplyExhausted, did_you_mean
-from greenbatch.workload import Workload
+from greenbatch.workload import Outage, Workload
 
 BACKFILLS: dict[str, int] = {
     "none": codes.NONE,
@@ -99,6 +100,8 @@ class Program:
     settings: dict[str, float] | None = None
     """Settings that override the engine's defaults and the scenario's rules, see `engine.settings.SETTINGS`."""
     needs_site: bool = False
+    outages: tuple[Outage, ...] = ()
+    """Times in which no job may run."""
 
     def __post_init__(self) -> None:
         """Refuse unknown names and values out of range."""
@@ -196,7 +199,10 @@ def prepare(
     if site is not None:
         check_slots(float(workload.requested_time_s.max()) + ahead_s, site.step_s, field="site.step_s")
     observed = observed or bool(settings["uses_attributes"])
-    state = new_state(workload, cluster, site, rules, settings, ahead_s, observed=observed)
+    if program.outages:
+        _check_outages(cluster, program)
+    downtimes = downtimes_of(program.outages, cluster)
+    state = new_state(workload, cluster, site, rules, settings, ahead_s, observed=observed, downtimes=downtimes)
     if score is not None:
         state.jobs["score"] = score
     arrange_nodes(state, cluster, program)
@@ -220,6 +226,17 @@ def _check_cap(workload: Workload, cluster: Cluster, power_cap_w: float, program
         job = beyond[0]
         problem = f"is {power_cap_w:g}, but job {workload.job_id[job]} and idle nodes draw {least_w[job]:g} W"
         raise InputError(problem, field=field, fix="raise the cap or drop the job")
+
+
+def _check_outages(cluster: Cluster, program: Program) -> None:
+    """Refuse outages that the scheduler does not know.
+
+    Raises:
+        InputError: it decides for nodes by itself.
+    """
+    if program.backfill == "easy-irmasim" or (program.decider is not None and isinstance(cluster, NodeCluster)):
+        fix = "use a priority rule with none, first-fit, easy or green backfilling"
+        raise InputError(f"are not known to {program.name}", field="outages", fix=fix)
 
 
 def check_slots(longest_s: float, step_s: float, *, field: str) -> None:

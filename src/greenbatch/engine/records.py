@@ -199,6 +199,21 @@ class Ledger:
     """In the currency of the tariff, 0 without one."""
 
 
+ALL_PARTITIONS = -1
+"""Bit mask of a node, job or outage of all partitions."""
+
+
+class Downtime:
+    """A time in which no job may run, see `engine.outages`."""
+
+    begin_s: float
+    end_s: float
+    partitions: int
+    """Bit mask of the partitions whose jobs may not run."""
+    only_starts: int
+    """1 if jobs that run already may run on."""
+
+
 class RuleSet:
     """Options of the batch system, constant during a run; see `engine.rules` and `engine.settings`."""
 

@@ -27,6 +27,7 @@ from greenbatch.engine.power.protocol import Power, power_of
 from greenbatch.engine.records import (
     Capacity,
     Clock,
+    Downtime,
     Ending,
     Event,
     Expected,
@@ -73,7 +74,7 @@ class Scratch(NamedTuple):
     surplus: Table[Surplus]
     """Forecast surplus; ``clock.segments`` rows are valid."""
     timeline: Table[Capacity]
-    """Free processors ahead, shape (3n + 4,); ``clock.slots`` rows are valid."""
+    """Free processors ahead, shape (3n + 2k + 4,); ``clock.slots`` rows are valid."""
     ranked: Table[Ranked]
     """Candidates in a pass, shape (2n,)."""
     columns: Floats
@@ -104,6 +105,8 @@ class State(NamedTuple):
     log: Table[Event]
     """What happened; ``clock.logged`` rows are valid."""
     scratch: Scratch
+    downtimes: Table[Downtime]
+    """Times in which no job may run, in order of their begin, shape (k,)."""
 
 
 def _known(column: Any) -> Floats:
@@ -116,7 +119,9 @@ def attributes_of(workload: Workload) -> Floats:
     return np.column_stack([_known(getattr(workload, name)) for name in ATTRIBUTES])
 
 
-def allocate(jobs: int, segments: int, machine: Machine, power: Power, log_rows: int) -> State:
+def allocate(
+    jobs: int, segments: int, machine: Machine, power: Power, log_rows: int, downtimes: Table[Downtime] | None = None
+) -> State:  # fmt: skip
     """A state with all arrays zero: the one place that says how large each is.
 
     Args:
@@ -125,7 +130,9 @@ def allocate(jobs: int, segments: int, machine: Machine, power: Power, log_rows:
         machine: the idle machine.
         power: the power supply.
         log_rows: rows of the log.
+        downtimes: times in which no job may run; by default none.
     """
+    closed = table_of(Downtime, 0) if downtimes is None else downtimes
     return State(
         jobs=table_of(Job, jobs),
         arrivals=np.zeros(jobs, np.int64),
@@ -143,17 +150,18 @@ def allocate(jobs: int, segments: int, machine: Machine, power: Power, log_rows:
         log=table_of(Event, log_rows),
         scratch=Scratch(
             surplus=table_of(Surplus, segments),
-            timeline=table_of(Capacity, 3 * jobs + 4),
+            timeline=table_of(Capacity, 3 * jobs + 2 * closed.shape[0] + 4),
             ranked=table_of(Ranked, 2 * jobs),
             columns=np.zeros((6 + len(ATTRIBUTES), jobs)),
             pieces=np.zeros((0, 5)),
         ),
+        downtimes=closed,
     )
 
 
 def new_state(
     workload: Workload, cluster: Cluster, site: Site | None, rules: Rules, settings: dict[str, float],
-    ahead_s: float = 0.0, *, observed: bool = False,
+    ahead_s: float = 0.0, *, observed: bool = False, downtimes: Table[Downtime] | None = None,
 ) -> State:  # fmt: skip
     """Create the state of one simulation: an empty machine at the first submission.
 
@@ -165,10 +173,11 @@ def new_state(
         settings: fields of `RuleSet` that the scheduler sets.
         ahead_s: how long after now the latest start considered may be. [s]
         observed: fill in the attributes, which few policies read.
+        downtimes: times in which no job may run.
     """
     n, requested_s = len(workload), workload.requested_time_s
     breaks = n + (0 if site is None else int((float(requested_s.max()) + ahead_s) / site.step_s)) + 4
-    state = allocate(n, breaks, machine_of(cluster, workload), power_of(site), min(LOG_ROWS, log_rows(n)))
+    state = allocate(n, breaks, machine_of(cluster, workload), power_of(site), min(LOG_ROWS, log_rows(n)), downtimes)
     jobs: Any = state.jobs
     jobs["submit_s"], jobs["requested_s"], jobs["processors"] = workload.submit_s, requested_s, workload.processors
     jobs["run_s"] = work_s(workload, cluster, rules)

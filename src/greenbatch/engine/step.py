@@ -36,6 +36,7 @@ from greenbatch.engine.codes import (
 )
 from greenbatch.engine.compile import compiled, compiled_small, whole
 from greenbatch.engine.events import next_instant, next_wake_s, start, switch_until
+from greenbatch.engine.limits import can_start
 from greenbatch.engine.log import is_full, note
 from greenbatch.engine.machine.protocol import (
     competes,
@@ -45,7 +46,6 @@ from greenbatch.engine.machine.protocol import (
     let_go,
     most_switches,
 )
-from greenbatch.engine.power_cap import can_start
 from greenbatch.engine.queue import position_of, sort_twins
 from greenbatch.engine.records import Clock, Expected, Table
 from greenbatch.engine.settings import A_YEAR_S

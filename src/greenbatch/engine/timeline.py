@@ -11,6 +11,7 @@ from greenbatch.engine.codes import PROMISE
 from greenbatch.engine.compile import compiled, compiled_small, whole
 from greenbatch.engine.log import note
 from greenbatch.engine.machine.protocol import reserve_for
+from greenbatch.engine.outages import open_from_s
 from greenbatch.engine.power_cap import reserve_power
 from greenbatch.engine.records import Capacity, Table
 from greenbatch.engine.state import State
@@ -22,6 +23,8 @@ def reserve(s: State, job: int) -> None:
     reserve_for(s.machine, s.expected, s.clock, whole(job), whole(s.jobs[job].processors))
     if s.rules.power_cap_w > 0.0:
         reserve_power(s, whole(job))
+    if s.downtimes.shape[0] > 0:
+        s.clock.shadow_s = open_from_s(s, whole(job), s.clock.shadow_s)
     if np.isnan(s.jobs[job].promised_s):
         promise(s, job, s.clock.shadow_s)
 
@@ -104,7 +107,10 @@ def forget_past(timeline: Table[Capacity], count: int, now_s: float) -> int:
 
 @compiled
 def timeline_of_running(s: State) -> int:
-    """Reset ``scratch.timeline`` to the running jobs only; return its number of rows."""
+    """Reset ``scratch.timeline`` to the running jobs and outages; return its number of rows.
+
+    No job is planned into an outage, even if only starts are forbidden.
+    """
     c, timeline = s.clock, s.scratch.timeline
     timeline[0].time_s, timeline[0].free = c.now_s, s.machine.totals.free
     timeline[1].time_s, timeline[1].free = np.inf, 0
@@ -114,4 +120,8 @@ def timeline_of_running(s: State) -> int:
         if end_s < c.now_s:  # past its requested end: assumed to overrun for as long again, at least a minute
             end_s = c.now_s + max(60.0, c.now_s - end_s)
         count = occupy(timeline, count, end_s, np.inf, -s.expected[i].processors)
+    for k in range(s.downtimes.shape[0]):
+        if s.downtimes[k].end_s > c.now_s:
+            begin_s = max(c.now_s, s.downtimes[k].begin_s)
+            count = occupy(timeline, count, begin_s, s.downtimes[k].end_s, s.machine.totals.processors)
     return count - 1

@@ -9,6 +9,7 @@ from greenbatch.schedulers.build import (
     scheduler_table,
     source_texts,
 )
+from greenbatch.schedulers.during_outages import with_outages
 from greenbatch.schedulers.registered import entries, names
 from greenbatch.schedulers.syntax import split_schedulers
 
@@ -23,4 +24,5 @@ __all__ = [
     "scheduler_table",
     "source_texts",
     "split_schedulers",
+    "with_outages",
 ]

@@ -28,9 +28,9 @@ class Outage:
     begin_s: float
     """On the workload's clock. [s]"""
     end_s: float
-    processors: int
+    processors: int = 0
     """Processors that nobody used meanwhile, of those in `of`."""
-    of: int
+    of: int = 0
     """The largest number of processors that was ever used at once."""
     partition: str = ""
     """Name of the partition; empty for the whole machine."""

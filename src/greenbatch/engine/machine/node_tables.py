@@ -10,6 +10,7 @@ import numpy as np
 
 from greenbatch.cluster import NodeCluster
 from greenbatch.engine.records import (
+    ALL_PARTITIONS,
     Int32,
     MachineTotals,
     Ranked,
@@ -22,8 +23,6 @@ from greenbatch.workload import Workload
 
 KB_PER_MB = 1000.0
 MB_PER_GB = 1000.0
-ALL_PARTITIONS = -1
-"""Bit mask of a node or a job that belongs to every partition."""
 MOST_PARTITIONS = 62
 ON, OFF, BOOTING, STOPPING = range(4)
 """What a node does."""

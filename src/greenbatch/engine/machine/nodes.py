@@ -15,6 +15,7 @@ from greenbatch.engine.machine.placement import RANDOM, key
 from greenbatch.engine.machine.power_states import draw, idle_load_w, power_up, rest
 from greenbatch.engine.machine.protocol import (
     all_compete,
+    all_partitions_in,
     competes,
     fits,
     fits_beside,
@@ -378,6 +379,12 @@ def _leave_room(machine: Nodes, job: int) -> int:
 def is_of_one_component(machine: Nodes, job: int, head: int) -> bool:
     """Jobs compete if their partitions share nodes, or are linked by partitions that do."""
     return machine.demands[job].component == machine.demands[head].component
+
+
+@all_partitions_in.register(Nodes)
+def can_use_no_others(machine: Nodes, job: int, partitions: int) -> bool:
+    """A job without a partition can use those of all nodes."""
+    return machine.demands[job].partitions & ~partitions == 0
 
 
 @all_compete.register(Nodes)

@@ -184,6 +184,12 @@ def competes(machine: Machine, job: int, head: int) -> bool:
 
 
 @variant(default=True)
+def all_partitions_in(machine: Machine, job: int, partitions: int) -> bool:
+    """Whether all partitions that a job can use are among those of a bit mask; a pool has none."""
+    return True
+
+
+@variant(default=True)
 def all_compete(machine: Machine) -> bool:
     """Whether any two jobs compete."""
     return True

@@ -2,19 +2,34 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import UTC, datetime
+from typing import TYPE_CHECKING
 from zoneinfo import ZoneInfo
 
-from greenbatch.experiments.reports.tables import Cell, Section, Table
+from greenbatch.experiments.reports.tables import Cell, Section, Table, difference_table
+from greenbatch.experiments.running.frames import schedulers
+from greenbatch.schedulers.during_outages import SUFFIX
 from greenbatch.workload import Outage, Workload, outages
 
+if TYPE_CHECKING:
+    import polars
+
+_APPLIED = f"A scheduler called “NAME{SUFFIX}” starts no job that would run into one as requested."
+_NOT_APPLIED = "Schedulers are simulated without outages; with --outages, each is also simulated with them."
 MOST = 20
 """Outages that are listed, the largest by processors x time."""
 
 
-def outage_sections(workload: Workload) -> list[Section]:
-    """A section with the outages that a record shows; none if it shows none."""
-    found = outages(workload)
+def outage_sections(workload: Workload, frame: polars.DataFrame, baseline: str) -> list[Section]:
+    """A section with the outages that a record shows, and what they change; none if it shows none.
+
+    Args:
+        workload: all jobs.
+        frame: tidy frame of the comparison.
+        baseline: scheduler that the others are compared with.
+    """
+    found, during = outages(workload), outage_table(frame, baseline)
     if not found:
         return []
     shown = sorted(found, key=lambda each: each.processors * (each.begin_s - each.end_s))[:MOST]
@@ -25,12 +40,25 @@ def outage_sections(workload: Workload) -> list[Section]:
     )  # fmt: skip
     notes = [
         "Nothing runs, or nothing starts in a partition for hours, although jobs wait and the one that has waited "
-        "longest would fit. Limits of users and accounts can look the same. Schedulers are simulated without outages."
+        "longest would fit. Limits of users and accounts can look the same. "
+        + (_APPLIED if during is not None else _NOT_APPLIED)
     ]
     if len(found) > MOST:
         notes.append(f"The {MOST} largest of {len(found)}.")
     table = Table("Outages that the record shows", columns, rows, "Begin", notes=tuple(notes))
-    return [Section("Outages in the record", "Times in which the machine, or a partition, was not used.", (), (table,))]
+    return [Section("Outages in the record", "Times in which the machine, or a partition, was not used.", (),
+                    (table, *([during] if during else [])))]  # fmt: skip
+
+
+def outage_table(frame: polars.DataFrame, baseline: str) -> Table | None:
+    """Differences to the baseline if all schedulers keep the outages free; None if they were simulated without."""
+    names = [name for name in schedulers(frame) if name.endswith(SUFFIX)]
+    if baseline + SUFFIX not in names or len(names) < 2:
+        return None
+    part = frame.filter(frame["scheduler"].is_in(names))
+    note = "The same differences without outages are those of the schedulers without this addition to their names."
+    table = difference_table(part, baseline + SUFFIX, notes=[note])
+    return replace(table, title=f"Differences to {baseline}, all with the outages")
 
 
 def outage_notes(workload: Workload, where: str) -> list[str]:

@@ -16,6 +16,7 @@ from greenbatch.experiments.reports.result_folder import write_record
 from greenbatch.provenance import provenance
 from greenbatch.scenarios.sources import sources
 from greenbatch.schedulers import input_files
+from greenbatch.schedulers.during_outages import SUFFIX
 
 if TYPE_CHECKING:
     import polars
@@ -135,7 +136,7 @@ def comparison_record(
         command: the command line.
     """
     return provenance(
-        **sources(scenario, input_files(schedulers)),
+        **sources(scenario, input_files([name for name in schedulers if not name.endswith(SUFFIX)])),
         settings={"schedulers": list(schedulers), "baseline": baseline, "starts": list(starts), "jobs": jobs},
         seed=seed,
         command=command,
@@ -174,6 +175,7 @@ def write_comparison(
 def _write_figures(comparison: Comparison, folder: Path, partial: Sequence[str]) -> None:
     from greenbatch.experiments.reports.breakdown import gains_table, means_frame
     from greenbatch.experiments.reports.cautions import comparison_notes
+    from greenbatch.experiments.reports.outages import outage_table
     from greenbatch.experiments.reports.tables import comparison_table, difference_table, record_table, write
     from greenbatch.experiments.running.frames import with_breakdown
 
@@ -186,6 +188,7 @@ def _write_figures(comparison: Comparison, folder: Path, partial: Sequence[str])
         difference_table(frame, comparison.baseline),
         record_table(frame),
         gains_table(parts, comparison.baseline),
+        outage_table(frame, comparison.baseline),
     ]
     for form, suffix in (("markdown", "md"), ("latex", "tex")):
         text = "\n".join(write(table, form) for table in tables if table and table.rows)

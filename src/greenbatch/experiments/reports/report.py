@@ -218,7 +218,7 @@ def report_comparison(
         provenance=provenance,
         example=str(comparison.starts[0]), warnings=comparison.warnings, setting=comparison.title,
         sample=comparison_notes(comparison), in_sample=comparison.in_sample, deciders=comparison.deciders,
-        breakdown=comparison.breakdown, more=outage_sections(scenario.workload),
+        breakdown=comparison.breakdown, more=outage_sections(scenario.workload, comparison.frame, comparison.baseline),
     )  # fmt: skip
 
 

@@ -1,0 +1,75 @@
+"""Outages: times in which no job may run, known in advance like reservations for maintenance.
+
+A job starts only if it would end before the next outage by its requested time. The reservation of a blocked job is
+moved behind the outages in its way; what is free then is at least what was free at the earlier instant. If some
+processors stayed in use during an outage, jobs may run into it, and only starts are forbidden.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from operator import attrgetter
+from typing import Any
+
+import numpy as np
+
+from greenbatch.cluster import Cluster, NodeCluster
+from greenbatch.engine.compile import compiled, compiled_small, whole
+from greenbatch.engine.machine.protocol import all_partitions_in, longest_boot_s, next_change_s
+from greenbatch.engine.records import ALL_PARTITIONS, Downtime, Table, table_of
+from greenbatch.engine.state import State
+from greenbatch.errors import InputError
+from greenbatch.workload import Outage
+
+
+def downtimes_of(outages: Sequence[Outage], cluster: Cluster) -> Table[Downtime]:
+    """Outages as a table in order of their begin; a pool has no partitions and keeps those of the whole machine.
+
+    Raises:
+        InputError: a time is not finite, an outage does not end after its begin, or names an unknown partition.
+    """
+    names = cluster.partitions if isinstance(cluster, NodeCluster) else ()
+    for each in outages:
+        name, times = each.partition, f"from {each.begin_s:g} to {each.end_s:g} s"
+        if not -np.inf < each.begin_s < each.end_s < np.inf:
+            raise InputError(times, field="outages", fix="give finite times, the begin first")
+        if name and isinstance(cluster, NodeCluster) and name not in names:
+            fix = "the cluster has " + (", ".join(names) or "no partitions")
+            raise InputError(f"of partition {name!r}, which the cluster does not have", field="outages", fix=fix)
+    known = sorted((each for each in outages if not each.partition or names), key=attrgetter("begin_s"))
+    table: Any = table_of(Downtime, len(known))
+    for row, each in zip(table, known, strict=True):
+        row.begin_s, row.end_s, row.only_starts = each.begin_s, each.end_s, each.processors < each.of
+        row.partitions = 1 << names.index(each.partition) if each.partition else ALL_PARTITIONS
+    return table  # type: ignore[no-any-return]
+
+
+@compiled_small
+def next_opening_s(s: State) -> float:
+    """When the machine changes by itself or an outage ends: a blocked job may be able to start. [s]"""
+    change_s = next_change_s(s.machine, s.clock.now_s)
+    return change_s if s.downtimes.shape[0] == 0 else min(change_s, _next_end_s(s))
+
+
+@compiled
+def _next_end_s(s: State) -> float:
+    end_s = np.inf
+    for k in range(s.downtimes.shape[0]):
+        if s.downtimes[k].end_s > s.clock.now_s:
+            end_s = min(end_s, s.downtimes[k].end_s)
+    return float(end_s)
+
+
+@compiled
+def open_from_s(s: State, job: int, from_s: float) -> float:
+    """Earliest instant from which a job can run for its requested time without an outage in its way. [s]"""
+    length_s, moves = s.jobs[job].requested_s + longest_boot_s(s.machine), True
+    while moves:
+        moves = False
+        for k in range(s.downtimes.shape[0]):
+            downtime = s.downtimes[k]
+            until_s = from_s if downtime.only_starts else from_s + length_s
+            is_ahead = downtime.end_s > from_s and (downtime.begin_s <= from_s or downtime.begin_s < until_s)
+            if is_ahead and all_partitions_in(s.machine, job, whole(downtime.partitions)):
+                from_s, moves = downtime.end_s, True
+    return float(from_s)
