@@ -151,3 +151,21 @@ def test_outages_that_the_record_shows_are_listed(site: Path, capsys: pytest.Cap
     assert "Outages that the record shows" in report
     row = report[report.index(">day 1.") :]
     assert row.index(">day 2.1") < row.index(">whole machine<") < row.index("</tr>"), "the dump states no time zone"
+
+
+def test_savings_with_and_without_the_outages_of_the_record(site: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert compare("--outages") == 2
+    assert "--outages: the record shows no outages" in capsys.readouterr().err
+    (site / "dump.txt").write_text(site_dump.dump(jobs=500, outage=(40.0, 52.0)))
+    assert compare("--outages") == 0
+    found = polars.read_parquet(site / "out" / "results.parquet")
+    waits = dict(found.filter(polars.col("metric") == "avg_wait_s").select("scheduler", "value").iter_rows())
+    names = [name for name in waits if not name.endswith("with outages")]
+    assert len(waits) == 2 * len(names)
+    assert all(waits[f"{name} with outages"] > waits[name] for name in names)
+    title = f"Differences to {names[0]}, all with the outages"
+    assert title in (site / "out" / "report.html").read_text()
+    assert title in (site / "out" / "table.md").read_text()
+    assert title.split(",")[0] in " ".join(capsys.readouterr().out.split())
+    assert compare("--outages", "--resume") == 0
+    assert compare("--resume") == 2, "a comparison without outages is a different one"
