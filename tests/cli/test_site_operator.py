@@ -166,6 +166,6 @@ def test_savings_with_and_without_the_outages_of_the_record(site: Path, capsys: 
     title = f"Differences to {names[0]}, all with the outages"
     assert title in (site / "out" / "report.html").read_text()
     assert title in (site / "out" / "table.md").read_text()
-    assert title.split(",")[0] in " ".join(capsys.readouterr().out.split())
+    assert title.split(",", maxsplit=1)[0] in " ".join(capsys.readouterr().out.split())
     assert compare("--outages", "--resume") == 0
     assert compare("--resume") == 2, "a comparison without outages is a different one"

@@ -14,7 +14,7 @@ from cases import clusters, job_lists, site, supplies, workload
 from hypothesis import given, settings
 from test_node_machine import PLACEMENTS, energy_j, jobs_for, node_clusters
 
-from greenbatch.cluster import Cluster, NodeCluster, NodeGroup
+from greenbatch.cluster import Cluster, DvfsLevel, NodeCluster, NodeGroup
 from greenbatch.engine.accounts import books
 from greenbatch.engine.energy_use import EnergyUse, energy_use
 from greenbatch.engine.outcome import Outcome
@@ -37,6 +37,7 @@ def runs(draw: st.DrawFn) -> Run:
     cluster = replace(
         cluster, groups=groups, power_on=draw(st.sampled_from(["always", "first-use"])),
         contention=draw(st.sampled_from(["none", "repaired"])),
+        dvfs=draw(st.sampled_from([(), (DvfsLevel(speed=0.5, power=0.3), DvfsLevel(speed=0.8, power=0.0))])),
     )  # fmt: skip
     jobs = draw(jobs_for(cluster))
     power_w = draw(st.lists(st.sampled_from([np.nan, 0.0, 3.0, 41.7]), min_size=len(jobs), max_size=len(jobs)))
@@ -45,7 +46,8 @@ def runs(draw: st.DrawFn) -> Run:
     times = {name: getattr(jobs, name) * unit_s for name in ("submit_s", "run_time_s", "requested_time_s")}
     jobs = jobs.with_columns(power_w=np.array(power_w), memory_volume_mb=np.array(volume_mb), **times)
     name = f"fcfs+{draw(st.sampled_from(['none', 'easy', 'first-fit']))}+{draw(st.sampled_from(PLACEMENTS))}"
-    rules = Rules(overrun=draw(st.sampled_from(["kill", "extend"])))
+    level = draw(st.integers(0, len(cluster.dvfs)))
+    rules = Rules(overrun=draw(st.sampled_from(["kill", "extend"])), dvfs_level=level)
     return partial(simulate, jobs, cluster, site(draw(supplies())), rules, scheduler(name))
 
 
@@ -55,6 +57,7 @@ def recounted(outcome: Outcome) -> tuple[list[list[float]], list[float]]:
     assert isinstance(cluster, NodeCluster)
     assert placed is not None
     groups = [g for g in cluster.groups for _ in range(g.count)]
+    draw = [1.0, *(level.power for level in cluster.dvfs)][outcome.rules.dvfs_level]
     on = [cluster.power_on == "always"] * len(groups)
     nodes, of_jobs = [[0.0, 0.0, 0.0] for _ in groups], [0.0] * len(jobs)
     for from_s, to_s in pairwise(np.unique(np.concatenate([outcome.start_s, outcome.end_s])).tolist()):
@@ -69,9 +72,9 @@ def recounted(outcome: Outcome) -> tuple[list[list[float]], list[float]]:
             for k in here:
                 job, several = int(placed.job[k]), int((placed.job == placed.job[k]).sum())
                 gpus = -(-int(jobs.gpus[job]) // several)
-                power_w = placed.processors[k] * group.power_per_processor_w + gpus * group.power_per_gpu_w
+                power_w = placed.processors[k] * group.power_per_processor_w * draw + gpus * group.power_per_gpu_w
                 if not np.isnan(jobs.power_w[job]):
-                    power_w = jobs.power_w[job] * placed.processors[k] / jobs.processors[job]
+                    power_w = jobs.power_w[job] * draw * placed.processors[k] / jobs.processors[job]
                 nodes[number][2] += power_w * (to_s - from_s)
                 of_jobs[job] += (power_w + group.static_power_w / here.size) * (to_s - from_s)
     return nodes, of_jobs

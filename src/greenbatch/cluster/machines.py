@@ -200,6 +200,26 @@ class Cluster:
         return cls((NodeGroup(name="pool", count=1, processors=processors, static_power_w=idle_w),))
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DvfsLevel:
+    """A lower frequency and voltage of all processors.
+
+    Raises:
+        InputError: a value is out of range.
+    """
+
+    speed: float
+    """Speed of a processor relative to the highest level, > 0 and at most 1."""
+    power: float
+    """Power of a busy processor, or of a job whose own power is known, relative to the highest level, 0 to 1."""
+
+    def __post_init__(self) -> None:
+        if not 0 < self.speed <= 1:
+            raise InputError(f"is {self.speed}", field="cluster.dvfs.speed", fix="give a number > 0, at most 1")
+        if not 0 <= self.power <= 1:
+            raise InputError(f"is {self.power}", field="cluster.dvfs.power", fix="give a number from 0 to 1")
+
+
 @dataclass(frozen=True, slots=True)
 class NodeCluster(Cluster):
     """A cluster whose jobs are placed on nodes.
@@ -227,6 +247,8 @@ class NodeCluster(Cluster):
     """``always``: an idle node draws its idle power; ``first-use``: a node is off until a job runs on it, and stays on
     (as in the code of InEPS); ``on-demand``: a node is shut down when nothing runs on it, and boots when a job is
     placed on it (cost-aware GAS-MARL, Eq. 1)."""
+    dvfs: tuple[DvfsLevel, ...] = ()
+    """DVFS levels below the highest, which is level 0; a job runs at one level from start to end."""
     priority: Priority | None = None
     """Weights of the multifactor priority and the partitions, if the cluster was read from a ``slurm.conf``."""
     notes: tuple[str, ...] = field(default=(), compare=False)

@@ -84,7 +84,9 @@ def _of_nodes(outcome: Outcome, cluster: NodeCluster, placed: Placements) -> Ene
     first = np.searchsorted(placed.job, np.arange(len(jobs) + 1))
     columns = (np.ascontiguousarray(each, np.int32) for each in (placed.node, placed.processors, placed.gpus))
     here = Shares(first, *columns)
-    watts = Watts(jobs.power_w / jobs.processors, static_w, processor_w, gpu_w)
+    level = np.zeros(len(jobs), dtype=np.int32) if outcome.dvfs_level is None else outcome.dvfs_level
+    draw = np.array([1.0, *(each.power for each in cluster.dvfs)])[level]
+    watts = Watts(jobs.power_w / jobs.processors, draw, static_w, processor_w, gpu_w)
     use = Use(np.zeros((count, len(NODE_SUMS))), np.zeros(len(jobs)), np.empty((len(placed.node), 2)))
     start_s, end_s = np.ascontiguousarray(outcome.start_s), np.ascontiguousarray(outcome.end_s)
     _compiled_share()(order, start_s, end_s, here, watts, use)
@@ -126,6 +128,8 @@ class Watts(NamedTuple):
 
     own: Floats
     """Own power of each job, per processor; NaN if unknown, shape (n,). [W]"""
+    draw: Floats
+    """Power of the processors of each job at its DVFS level, relative to the highest, shape (n,)."""
     static: Floats
     """Static power of each node, shape (m,); so for the others. [W]"""
     processor: Floats
@@ -184,9 +188,10 @@ def share_power(order: Ints, start_s: Floats, end_s: Floats, parts: Shares, watt
             node[PRESENT] -= 1.0
             node[RAN] += 1.0
             node[BUSY_PROCESSOR_S] += parts.processors[k] * run_s
-            modelled_w = parts.processors[k] * watts.processor[number] + parts.gpus[k] * watts.gpu[number]
+            processors = parts.processors[k] * watts.draw[job]
+            modelled_w = processors * watts.processor[number] + parts.gpus[k] * watts.gpu[number]
             if not np.isnan(watts.own[job]):
-                modelled_w = watts.own[job] * parts.processors[k]
+                modelled_w = watts.own[job] * processors
             elif watts.processor[number] <= 0.0:
                 modelled_w = np.nan
             node[DYNAMIC_J] += modelled_w * run_s
@@ -198,7 +203,7 @@ def share_power(order: Ints, start_s: Floats, end_s: Floats, parts: Shares, watt
 def _compiled_share() -> Any:
     floats, whole, small = np.empty(0), np.empty(0, np.int64), np.empty(0, np.int32)
     example = (
-        whole, floats, floats, Shares(whole, small, small, small), Watts(floats, floats, floats, floats),
+        whole, floats, floats, Shares(whole, small, small, small), Watts(floats, floats, floats, floats, floats),
         Use(np.empty((0, len(NODE_SUMS))), floats, np.empty((0, 2))),
     )  # fmt: skip
     signature = numba.types.void(*(numba.typeof(each) for each in example))

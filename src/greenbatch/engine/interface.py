@@ -136,6 +136,8 @@ class Start:
     """Row of the job in the view's queue."""
     delay: int = NO_DELAY
     amount: float = 0.0
+    dvfs_level: int | None = None
+    """DVFS level of `NodeCluster.dvfs` from now on, 0 for the highest; None leaves it as it is."""
 
     @classmethod
     def after_releases(cls, row: int, jobs: int) -> Start:

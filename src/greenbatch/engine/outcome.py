@@ -52,6 +52,8 @@ class Outcome:
     """The nodes of each job; None on a pool."""
     switching: Switching | None = None
     """What switching nodes took; None if they are not switched off."""
+    dvfs_level: Int32s | None = None
+    """DVFS level of each job; None if the cluster has only the highest."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

@@ -17,6 +17,7 @@ from greenbatch.engine import codes
 from greenbatch.engine.decide import Ranking
 from greenbatch.engine.interface import Attributes, Policy, Queue
 from greenbatch.engine.log import Readings
+from greenbatch.engine.machine.dvfs import levels_of, set_level
 from greenbatch.engine.machine.node_tables import Nodes
 from greenbatch.engine.machine.placement import PLACEMENTS, arrange, span
 from greenbatch.engine.outages import downtimes_of
@@ -203,6 +204,8 @@ def prepare(
         _check_outages(cluster, program)
     downtimes = downtimes_of(program.outages, cluster)
     state = new_state(workload, cluster, site, rules, settings, ahead_s, observed=observed, downtimes=downtimes)
+    if rules.dvfs_level:
+        set_level(state, cluster, rules.dvfs_level, field="rules.dvfs_level")
     if score is not None:
         state.jobs["score"] = score
     arrange_nodes(state, cluster, program)
@@ -390,8 +393,15 @@ def outcome_of(
         start_s=start_s, end_s=read.end_s, promised_start_s=read.promised_s,
         profile_time_s=read.profile_time_s[:steps], profile_load_w=read.profile_load_w[:steps],
         decisions=chosen, killed=_killed(state, workload, cluster), placements=placements_of(readings.placed, cluster),
-        switching=_switching(state),
+        switching=_switching(state), dvfs_level=_levels(state, cluster),
     )  # fmt: skip
+
+
+def _levels(state: State, cluster: Cluster) -> Any:
+    if not isinstance(state.machine, Nodes) or len(levels_of(cluster)) == 1:
+        return None
+    demands: Any = state.machine.demands
+    return demands["dvfs_level"].copy()
 
 
 def _switching(state: State) -> Switching | None:

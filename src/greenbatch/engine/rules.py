@@ -32,6 +32,8 @@ class Rules:
     """Time between additional scheduling passes while jobs wait; 0 for none. [s]"""
     power_cap_w: float = 0.0
     """No job starts that would lift the power of the cluster above this; 0 for no cap. [W]"""
+    dvfs_level: int = 0
+    """DVFS level at which jobs start unless the policy chooses one, see `NodeCluster.dvfs`; 0 for the highest."""
 
     def __post_init__(self) -> None:
         """Check the options.
@@ -44,6 +46,8 @@ class Rules:
             if value not in choices:
                 fix = did_you_mean(str(value), choices, otherwise="use " + " or ".join(choices))
                 raise InputError(f"is {value!r}", field=f"rules.{name}", fix=fix)
+        if not (isinstance(self.dvfs_level, int) and self.dvfs_level >= 0):
+            raise InputError(f"is {self.dvfs_level!r}", field="rules.dvfs_level", fix="give a whole number >= 0")
         for name in ("tick_s", "power_cap_w"):
             value = getattr(self, name)
             try:

@@ -11,8 +11,9 @@ from greenbatch.energy import Site
 from greenbatch.engine.answers import action_of
 from greenbatch.engine.codes import BY_SCORE, LOG_FULL
 from greenbatch.engine.entry_points import step, with_decider
-from greenbatch.engine.interface import CAUSES, Decision, Nodes, Policy, Running, Supply, View, Wait
+from greenbatch.engine.interface import CAUSES, Decision, Nodes, Policy, Running, Start, Supply, View, Wait
 from greenbatch.engine.log import Readings, drain, drained, new_readings
+from greenbatch.engine.machine.dvfs import set_level
 from greenbatch.engine.outcome import Outcome
 from greenbatch.engine.program import Program, check, outcome_of, patience, prepare, queue_now, scores_of, waits_forever
 from greenbatch.engine.rules import Rules
@@ -79,10 +80,13 @@ class Session:
         """Carry out a decision.
 
         Raises:
-            InputError: it is not a decision, the row is not in the queue, or a delay is negative or over a year.
+            InputError: it is not a decision, the row is not in the queue, a delay is negative or over a year, or the
+                cluster has no such DVFS level.
         """
         clock = self.state.clock
         action = action_of(decision, clock, self.program.name)
+        if isinstance(decision, Start) and decision.dvfs_level is not None:
+            set_level(self.state, self.cluster, decision.dvfs_level, action.position, field=self.program.name)
         if isinstance(decision, Wait):
             self._woken = bool(clock.now_s < decision.until_s < np.inf)
         self._apply(self.state, *action)

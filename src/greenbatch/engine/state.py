@@ -176,7 +176,9 @@ def new_state(
         downtimes: times in which no job may run.
     """
     n, requested_s = len(workload), workload.requested_time_s
-    breaks = n + (0 if site is None else int((float(requested_s.max()) + ahead_s) / site.step_s)) + 4
+    slowest = min((each.speed for each in cluster.dvfs), default=1.0) if isinstance(cluster, NodeCluster) else 1.0
+    longest_s = float(requested_s.max()) / slowest
+    breaks = n + (0 if site is None else int((longest_s + ahead_s) / site.step_s)) + 4
     state = allocate(n, breaks, machine_of(cluster, workload), power_of(site), min(LOG_ROWS, log_rows(n)), downtimes)
     jobs: Any = state.jobs
     jobs["submit_s"], jobs["requested_s"], jobs["processors"] = workload.submit_s, requested_s, workload.processors

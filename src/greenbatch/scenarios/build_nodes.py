@@ -6,7 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from greenbatch.cluster import NodeCluster
+from greenbatch.cluster import DvfsLevel, NodeCluster
 from greenbatch.cluster.groups import changed_cluster, described_cluster, node_group
 from greenbatch.errors import InputError
 from greenbatch.scenarios.origin import Origin
@@ -32,7 +32,7 @@ def build_nodes(section: ClusterSection, origin: Origin) -> NodeCluster:
         changed = changed_cluster(
             read, tables, contention=section.contention, reference_gflops=section.reference_gflops
         )
-    return replace(changed, power_on=section.power_on or changed.power_on)
+    return replace(changed, power_on=section.power_on or changed.power_on, dvfs=_levels(section) or changed.dvfs)
 
 
 def read_nodes(path: Path) -> NodeCluster:
@@ -70,7 +70,11 @@ def _described(section: ClusterSection | ClusterFile, origin: Origin, *place: st
         described = described_cluster(
             tables, contention=section.contention or "none", reference_gflops=section.reference_gflops
         )
-    return replace(described, power_on=section.power_on or described.power_on)
+    return replace(described, power_on=section.power_on or described.power_on, dvfs=_levels(section))
+
+
+def _levels(section: ClusterSection | ClusterFile) -> tuple[DvfsLevel, ...]:
+    return tuple(DvfsLevel(speed=each.speed, power=each.power) for each in section.dvfs or ())
 
 
 def _tables(section: ClusterSection | ClusterFile) -> list[dict[str, Any]]:

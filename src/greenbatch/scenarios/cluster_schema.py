@@ -69,11 +69,22 @@ _OF_A_POOL = ("processors", "processors_per_machine", "idle_power_per_machine_w"
 """Keys that describe a pool."""
 
 
+class LevelSection(Section):
+    """A DVFS level below the highest."""
+
+    speed: Annotated[float, Field(gt=0, le=1)]
+    """Speed of a processor relative to the highest level."""
+    power: Annotated[float, Field(ge=0, le=1)]
+    """Power of a busy processor, or of a job whose own power is known, relative to the highest level."""
+
+
 class _Nodes(Section):
     contention: ContentionModel | None = None
     """How jobs on one node slow each other down: see ``cluster.NodeCluster``. By default as in the file, else not."""
     power_on: PowerOn | None = None
     """When nodes are switched on: see ``cluster.NodeCluster``. By default they always are."""
+    dvfs: Annotated[tuple[LevelSection, ...], Field(strict=False, min_length=1, max_length=15)] | None = None
+    """DVFS levels below the highest, ``[[cluster.dvfs]]``: level 1, 2, … of ``rules.dvfs_level``."""
     reference_gflops: Positive | None = None
     """Peak of a processor of speed 1; by default that of the slowest nodes that state theirs. [Gflop/s]"""
 

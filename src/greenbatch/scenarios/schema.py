@@ -251,6 +251,7 @@ def _number(name: str) -> Any:
 
 
 _NUMBERS = {name: _number(name) for name in ("tick_s", "power_cap_w")}
+_NUMBERS["dvfs_level"] = Annotated[int, Field(ge=0, le=15)]
 
 if TYPE_CHECKING:
     RulesSection = Section

@@ -107,6 +107,10 @@ class Demand:
     """Its own power, 0 if unknown."""
     begin_s: float
     """When it begins to run, once it is placed."""
+    pace: float
+    """Speed of its processors at its DVFS level, relative to the highest."""
+    draw: float
+    """Power of its processors at its DVFS level, relative to the highest."""
     partitions: int
     """Bit mask of the nodes that it can use."""
     chunks: Int32
@@ -122,6 +126,8 @@ class Demand:
     exclusive: Int32
     component: Int32
     """Jobs of different components can never use the same node."""
+    dvfs_level: Int32
+    """0 for the highest."""
     is_booting: Int32
     """1 while its nodes boot."""
     is_modelled: Int32
@@ -328,7 +334,7 @@ def demands_of(cluster: NodeCluster, workload: Workload, nodes: Any) -> Any:
     demands["volume_mb"] = np.nan_to_num(workload.memory_volume_mb)
     demands["energy_j"] = np.nan_to_num(workload.requested_energy_j)
     demands["is_modelled"], demands["power_w"] = np.isnan(workload.power_w), np.nan_to_num(workload.power_w)
-    demands["first"] = -1
+    demands["first"], demands["pace"], demands["draw"] = -1, 1.0, 1.0
     demands["partitions"], demands["component"] = _partitions(cluster, workload)
     _check_sizes(cluster, workload, nodes, demands)
     return demands

@@ -151,9 +151,10 @@ def _put(machine: Nodes, job: int, number: int, processors: int, gpus: int, now_
     share = machine.shares[row]
     counts.first_unused = share.of_job
     share.job, share.node, share.processors, share.taken, share.gpus = job, number, processors, taken, gpus
-    share.memory_mb, share.work_s, share.rate, share.since_s = memory_mb, demand.work_s, node.speed, now_s
+    speed = node.speed * demand.pace
+    share.memory_mb, share.work_s, share.rate, share.since_s = memory_mb, demand.work_s, speed, now_s
     share.slowdown = 1.0
-    share.bandwidth = demand.volume_mb / (demand.work_s / node.speed)
+    share.bandwidth = demand.volume_mb / (demand.work_s / speed)
     share.of_job, share.of_node = demand.first, node.first
     demand.first = node.first = row
     _resize(machine, number, -taken)
@@ -226,7 +227,7 @@ def _place(machine: Nodes, job: int, now_s: float, outlives: bool) -> float:
             _leave(machine.nodes[number], demand, processors)
         left -= 1 if demand.is_spread else processors
         _put(machine, job, number, processors, whole(demand.gpus), now_s)
-        rate = min(rate, machine.nodes[number].speed)
+        rate = min(rate, machine.nodes[number].speed * demand.pace)
     machine.counts.wanted = -1
     return rate
 

@@ -71,7 +71,8 @@ def estimated_run_s(demand: Demand, node: Node) -> float:
 @compiled_small
 def estimated_power_w(demand: Demand, node: Node) -> float:
     """Power of a job on a node now: its processors, and its part of the static power (InEPS, Eq. 1). [W]"""
-    return demand.processors * node.processor_w + demand.gpus * node.gpu_w + node.static_w / (node.jobs + 1)
+    busy_w = demand.processors * node.processor_w * demand.draw + demand.gpus * node.gpu_w
+    return busy_w + node.static_w / (node.jobs + 1)
 
 
 @compiled_small

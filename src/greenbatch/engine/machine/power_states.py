@@ -19,13 +19,13 @@ def draw(machine: Nodes, job: int, sign: int) -> None:
     """Add the power of a job that begins (``sign`` 1), or subtract that of one that ends (-1)."""
     demand, totals = machine.demands[job], machine.totals
     if demand.is_modelled == 0:
-        totals.load_w += sign * demand.power_w
+        totals.load_w += sign * demand.power_w * demand.draw
     row = whole(demand.first)
     while row >= 0:
         share = machine.shares[row]
         node = machine.nodes[share.node]
         if demand.is_modelled:
-            totals.load_w += sign * (share.processors * node.processor_w + demand.gpus * node.gpu_w)
+            totals.load_w += sign * (share.processors * node.processor_w * demand.draw + demand.gpus * node.gpu_w)
         before = whole(node.drawing)
         node.drawing += sign
         if before == 0 or node.drawing == 0:

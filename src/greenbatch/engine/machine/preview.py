@@ -17,7 +17,8 @@ def _preview(machine: Nodes, job: int, outlives: bool) -> tuple[float, float]:
     draws = counts.draws
     count = machine.nodes.shape[0] if counts.is_listed else candidates(machine, demand, outlives)
     counts.draws = draws
-    left, k, slowest, added_w = whole(demand.chunks), 0, np.inf, 0.0 if demand.is_modelled else demand.power_w
+    left, k, slowest = whole(demand.chunks), 0, np.inf
+    added_w = 0.0 if demand.is_modelled else demand.power_w * demand.draw
     while left > 0 and k < count:
         node = machine.nodes[machine.lists[k].order if counts.is_listed else machine.ranked[k].job]
         k += 1
@@ -30,7 +31,7 @@ def _preview(machine: Nodes, job: int, outlives: bool) -> tuple[float, float]:
         if node.drawing == 0:
             added_w += node.static_w - (node.idle_w if node.phase == ON else 0.0)
         if demand.is_modelled:
-            added_w += processors * node.processor_w + demand.gpus * node.gpu_w
+            added_w += processors * node.processor_w * demand.draw + demand.gpus * node.gpu_w
     return float(added_w), float(slowest)
 
 
@@ -49,7 +50,8 @@ def rise_on_nodes_w(machine: Nodes, job: int, power_w: float, outlives: bool) ->
 @running_w.register(Nodes)
 def running_on_nodes_w(machine: Nodes, job: int, power_w: float) -> float:
     """Its own power, or that of its processors and GPUs."""
-    return _running_w(machine, job) if machine.demands[job].is_modelled else power_w
+    demand = machine.demands[job]
+    return _running_w(machine, job) if demand.is_modelled else power_w * demand.draw
 
 
 @compiled
@@ -59,6 +61,6 @@ def _running_w(machine: Nodes, job: int) -> float:
     while row >= 0:
         share = machine.shares[row]
         node = machine.nodes[share.node]
-        drawn_w += share.processors * node.processor_w + demand.gpus * node.gpu_w
+        drawn_w += share.processors * node.processor_w * demand.draw + demand.gpus * node.gpu_w
         row = whole(share.of_job)
     return float(drawn_w)

@@ -72,7 +72,7 @@ def pass_time_on_nodes(
 @compiled_small
 def _ops_per_s(machine: Nodes, share: Share) -> float:
     node = machine.nodes[share.node]
-    return float(node.gflops * 1e3 * 1e6 * share.slowdown)
+    return float(node.gflops * 1e3 * 1e6 * share.slowdown * machine.demands[share.job].pace)
 
 
 @compiled
@@ -178,7 +178,7 @@ def _slow_down(machine: Nodes, ending: Table[Ending], clock: Clock) -> None:
             share = machine.shares[row]
             if share.work_s > 0.0 or model != V1:
                 share.slowdown = slowdown(node, model, share.bandwidth, total, tasks)
-                share.rate = node.speed * share.slowdown
+                share.rate = node.speed * machine.demands[share.job].pace * share.slowdown
             row = whole(share.of_node)
     for k in range(machine.counts.touched):
         row = whole(machine.nodes[machine.lists[k].touched].first)
