@@ -33,7 +33,7 @@ def build_nodes(section: ClusterSection, origin: Origin) -> NodeCluster:
         changed = changed_cluster(
             read, tables, contention=section.contention, reference_gflops=section.reference_gflops
         )
-    return replace(changed, power_on=section.power_on or changed.power_on)
+        return replace(changed, power_on=section.power_on or changed.power_on)
 
 
 def jobs_on_nodes(workload: Workload, cluster: NodeCluster, *, strict: bool) -> Workload:
@@ -104,7 +104,7 @@ def _described(section: ClusterSection | ClusterFile, origin: Origin, *place: st
         described = described_cluster(
             tables, contention=section.contention or "none", reference_gflops=section.reference_gflops
         )
-    return replace(described, power_on=section.power_on or described.power_on)
+        return replace(described, power_on=section.power_on or described.power_on)
 
 
 def _tables(section: ClusterSection | ClusterFile) -> list[dict[str, Any]]:

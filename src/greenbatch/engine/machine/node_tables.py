@@ -25,7 +25,6 @@ KB_PER_MB = 1000.0
 MB_PER_GB = 1000.0
 ALL_PARTITIONS = -1
 """Bit mask of a node or a job that belongs to every partition."""
-MOST_PARTITIONS = 62
 ON, OFF, BOOTING, STOPPING = range(4)
 """What a node does."""
 UNLIMITED_MB = 1e12
@@ -244,7 +243,7 @@ def jobs_that_fit(cluster: NodeCluster, workload: Workload) -> tuple[NDArray[np.
     """Which jobs fit on the idle cluster, shape (n,), and in words what the first one asks for that does not, if any.
 
     Raises:
-        InputError: a job names a partition that the cluster does not have, or it has too many.
+        InputError: a job names a partition that the cluster does not have.
     """
     nodes, _ = _node_table(cluster)
     demands = _demand_table(cluster, workload, nodes)
@@ -313,8 +312,6 @@ def _node_table(cluster: NodeCluster) -> tuple[Any, float]:
     nodes["group"] = np.repeat(np.arange(len(cluster.groups)), [g.count for g in cluster.groups])
     nodes["first"] = -1
     names = cluster.partitions
-    if len(names) > MOST_PARTITIONS:
-        raise InputError(f"has {len(names)} partitions", field="cluster.partitions", fix=f"at most {MOST_PARTITIONS}")
     nodes["partitions"] = [sum(1 << names.index(each) for each in g.partitions) or ALL_PARTITIONS for g in groups]
     return nodes, per_speed
 
