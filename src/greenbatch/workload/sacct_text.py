@@ -304,15 +304,19 @@ def _entry(text: str, key: str) -> str | None:
     for each in text.split(","):
         name, equals, value = each.partition("=")
         if not equals:
-            raise _BadEntryError(each)
+            raise _BadEntryError(each or text)
         if name == key:
             found = value
     return found
 
 
+def _is_count(text: str) -> bool:
+    return _COUNT.fullmatch(text) is not None and float(text) < 2.0**53
+
+
 def _tres_count(text: str, key: str) -> float:
     value = _entry(text, key)
-    if value is not None and not _COUNT.fullmatch(value):
+    if value is not None and not _is_count(value):
         raise _BadEntryError(f"{key}={value}")
     return float("nan") if value is None else float(value)
 
@@ -337,7 +341,7 @@ def _gpus(text: str) -> float:
         kind, separator, count = rest.rpartition("=" if "=" in rest else ":")
         if not rest or (separator == ":" and not kind and count.isalnum() and not count.isdigit()):  # one GPU
             kind, count = rest, "1"
-        if not _COUNT.fullmatch(count):
+        if not _is_count(count):
             raise _BadEntryError(entry)
         if kind:
             typed = float(count) + (0.0 if np.isnan(typed) else typed)
