@@ -151,7 +151,8 @@ class Cluster:
             InputError: it has over `MOST_PROCESSORS` processors.
         """
         if self.processors > MOST_PROCESSORS:
-            raise InputError(f"is {self.processors}", field="cluster.processors", fix=f"at most {MOST_PROCESSORS:,}")
+            problem = f"is {self.processors:,}"
+            raise InputError(problem, field="cluster.processors", fix=f"at most {MOST_PROCESSORS:,}")
 
     @property
     def processors(self) -> int:
