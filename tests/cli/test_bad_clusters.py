@@ -266,6 +266,18 @@ def test_show(folder, capsys):
     assert out.endswith("partitions short")
 
 
+def test_show_tells_the_weights_that_slurm_multifactor_takes(folder, capsys):
+    node = "NodeName=a CPUs=2\nPartitionName=p Nodes=a PriorityTier=7\nPartitionName=q Nodes=a\n"
+    put(folder, "slurm.conf", node + "PriorityWeightAge=1000\nPriorityWeightJobSize=5\nPriorityWeightQOS=3\n")
+    assert main(("cluster", "show", "slurm.conf")) == 0
+    out = " ".join(capsys.readouterr().out.split())
+    told = "priority age=1000 size=5 (what slurm-multifactor takes by default); tiers: p 7, others 1; the weight of QOS"
+    assert told in out
+    put(folder, "slurm.conf", "NodeName=a CPUs=2\n")
+    assert main(("cluster", "show", "slurm.conf")) == 0
+    assert "priority no weights (what slurm-multifactor" in " ".join(capsys.readouterr().out.split())
+
+
 def test_list(capsys):
     assert main(("cluster", "list")) == 0
     assert "SPECpower_ssj2008 20190409-00952" in " ".join(capsys.readouterr().out.split())
