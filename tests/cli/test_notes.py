@@ -50,6 +50,21 @@ def test_compare_prints_the_notes_before_the_table_and_the_report_those_that_cha
     assert 0 < report.find(DROPPED) < report.find("<table"), "beside the warnings"
 
 
+def test_jobs_that_fit_on_no_nodes_are_told_first_and_beside_the_warnings(jobs, capsys) -> None:
+    (jobs / "nodes.toml").write_text('[[groups]]\nname = "a"\ncount = 2\nprocessors = 2\nstatic_power_w = 10\n')
+    header = "submit_s,run_time_s,processors,nodes,unread,one,two,three\n"
+    rows = "0,60,2,1,,,,\n1,60,3,1,,,,\n2,120,2,2,,,,\n"
+    (jobs / "jobs.csv").write_text(header + rows)
+    words = ["--scenario", "plain", "--trace", "jobs.csv", "--cluster", "nodes.toml", "--schedulers", "fcfs,sjf"]
+    assert main(["compare", *words, "--whole", "--out", "out"]) == 0
+    out = capsys.readouterr().out
+    told = "job that fits on no nodes of the cluster dropped (33.3% of all processor-hours; the first: job 2 needs 3 "
+    assert out.startswith(f"note: {told}")
+    assert "more notes" in out
+    report = (jobs / "out" / "report.html").read_text()
+    assert report.index("Caveats") < report.index(told) < report.index(">Tables<")
+
+
 def test_few_notes_are_printed_and_the_rest_counted() -> None:
     gpus = "GPUs of a job ignored: the machine has processors only: 509, first at line 2"
     notes = ["step skipped: 1", "a: 1", "b: 2", gpus, "c: 3"]

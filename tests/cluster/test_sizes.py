@@ -25,7 +25,7 @@ def test_processors_are_a_whole_number(processors: Any) -> None:
 def test_a_cluster_of_too_many_processors_is_refused() -> None:
     """They are numbers of four bytes in the engine's tables."""
     assert Cluster.pooled(2**31 - 1).processors == 2**31 - 1
-    with pytest.raises(InputError, match=r"cluster.processors: is 2147483648 \(at most 2,147,483,647\)"):
+    with pytest.raises(InputError, match=r"cluster.processors: is 2,147,483,648 \(at most 2,147,483,647\)"):
         Cluster.pooled(2**31)
     jobs = Workload.from_columns("wide", {**JOBS, "processors": [2**31]})
     with pytest.raises(InputError, match="job 1 needs 2147483648 processors"):

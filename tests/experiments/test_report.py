@@ -25,8 +25,9 @@ from greenbatch.experiments.reports.cautions import warning_lines
 from greenbatch.experiments.reports.findings import headlines, key_figures, summary_lines
 from greenbatch.experiments.reports.plots import power_plots
 from greenbatch.experiments.reports.report import data_notes, provenance_blocks, write_report
-from greenbatch.experiments.running.frames import tidy
+from greenbatch.experiments.running.frames import breakdown, tidy
 from greenbatch.files import write_bytes
+from greenbatch.metrics.breakdown import PART_METRICS, part_metric
 
 PROVENANCE = {
     "greenbatch": "0.1.0", "seed": 0, "nothing": None, "inputs": {"trace.swf": "ab" * 32},
@@ -416,6 +417,27 @@ def test_a_browser_shows_every_picture_and_asks_for_nothing(chromium: Browser, p
         assert picture["smallest"] >= 9, picture
         assert picture["alt"] > 40, picture
     assert all(right <= width for right in seen["tables"]), "tables scroll inside their box"
+
+
+@pytest.mark.parametrize("partitions", [2, 4])
+def test_who_gains_and_who_waits_is_on_the_first_screen(chromium: Browser, tmp_path: Path, partitions: int) -> None:
+    """Of a laptop, below a long command, for a site with power and its eight key figures."""
+    names = "fcfs+none", "hold-2h+none", "patient+none"
+    waits = {
+        name: {
+            part_metric(metric, "partition", f"part{k}"): 3600.0 * (k + at)
+            for k in range(partitions)
+            for metric in PART_METRICS
+        }
+        for at, name in enumerate(names, 1)
+    }
+    words = f"compare --scenario plain --trace jobs.txt --cluster slurm.conf --schedulers {','.join(names)} --whole"
+    written(tmp_path / "r.html", command=f"greenbatch {words} --out out/rules", breakdown=breakdown([("0", waits)]))
+    chromium.open((tmp_path / "r.html").as_uri(), 1200)
+    last = chromium.evaluate("""(table => table.getBoundingClientRect().bottom)(
+      [...document.querySelectorAll('table')].find(t => t.textContent.includes('Who gains and who waits')))""")
+    assert last <= 800
+    assert json.loads(chromium.evaluate(LOOK))["wide"] <= 1200
 
 
 def test_a_narrow_page_shows_every_figure_with_its_name(chromium: Browser, page: Path) -> None:

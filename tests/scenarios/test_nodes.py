@@ -211,3 +211,33 @@ def test_jobs_larger_than_all_nodes_are_dropped(tmp_path):
     (tmp_path / "jobs.swf").write_text(trace)
     load(tmp_path, GROUP.replace("[[", "[[cluster."))
     assert load_scenario(tmp_path / "s.toml", trace=tmp_path / "jobs.swf").workload.processors.tolist() == [8, 1]
+
+
+SIX = """job_id,submit_s,run_time_s,processors,nodes,gpus,requested_memory_kb,partition
+1,0,10,4,1,,,1
+2,0,30,4,1,,900000,1
+3,1,10,8,1,,,1
+4,1,10,2,1,1,,1
+5,2,10,4,3,,,1
+6,2,10,8,2,,,1
+"""
+
+
+def test_jobs_that_fit_on_no_nodes_are_dropped_and_told_with_their_work(tmp_path):
+    """Too much memory, processors, GPUs or nodes for two nodes of 4 processors and 2 GB."""
+    (tmp_path / "jobs.csv").write_text(SIX)
+    load(tmp_path, GROUP.replace("[[", "[[cluster.") + "memory_gb = 2\n")
+    scenario = load_scenario(tmp_path / "s.toml", trace=tmp_path / "jobs.csv")
+    assert scenario.workload.job_id.tolist() == [1, 6]
+    told = "job 2 of partition '1' needs 4 processors on 1 node, 3.6 GB per node"
+    dropped = next(note for note in scenario.notes if "fits on no nodes" in note)
+    assert dropped.startswith(
+        "job that fits on no nodes of the cluster dropped (68.4% of all processor-hours; the first:"
+    )
+    assert told in dropped
+    assert dropped.endswith(": 4")
+    with pytest.raises(InputError, match=r"jobs.csv: processors: job 2 .* which fit on no nodes of the cluster \(give"):
+        load_scenario(tmp_path / "s.toml", trace=tmp_path / "jobs.csv", strict=True)
+    load(tmp_path, GROUP.replace("[[", "[[cluster.").replace("processors = 4", "processors = 1"))
+    with pytest.raises(InputError, match=r"and like all others it fits on no nodes of the cluster \(describe"):
+        load_scenario(tmp_path / "s.toml", trace=tmp_path / "jobs.csv")

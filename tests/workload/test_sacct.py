@@ -117,6 +117,9 @@ def test_a_dump_of_four_partitions_with_gpus(dump):
         ("ReqTRES", ("cpu=4,gres/gpu=0", "cpu=4,gres/gpu:h100=8", "gres/gpu:a=1,gres/gpu:b=2"), (0, 8, 3)),
         ("ReqGRES", ("gpu:2", "gres:gpu:1", "gpu:tesla:2,craynetwork:1"), (4, 2, 4)),
         ("AllocGRES", ("gpu:0", "gpu:4", "craynetwork:2"), (0, 4, -1)),
+        ("AllocTRES", ("cpu=4,gres/gpu:2080ti=2,gres/gpu=2", "gres/gpu:3090=1", "gres/gpu:3g.20gb=1,gres/gpu:1g.5gb=2"),
+         (2, 1, 3)),
+        ("AllocGRES", ("gpu:2080ti:8", "gpu:a100:2(IDX:0,2)", "gpu:a100"), (8, 2, 1)),
     ],
 )  # fmt: skip
 def test_gpus(dump, field, texts, gpus):
@@ -175,14 +178,26 @@ def test_nodes(dump, fields, text, nodes):
 
 @pytest.mark.parametrize(
     ("field", "text"),
-    [("NodeList", "node[001-"), ("NodeList", "node[4-1]"), ("NodeList", "a,,b"), ("ReqMem", "lots"), ("ReqMem", "4Gx")],
-)
-def test_broken_node_lists_and_memories_are_one_line(dump, field, text):
+    [
+        ("NodeList", "node[001-"), ("NodeList", "node[4-1]"), ("NodeList", "a,,b"), ("ReqMem", "lots"),
+        ("ReqMem", "4Gx"), ("AllocTRES", "cpu=4,mem=8X"), ("AllocTRES", "mem=-1G"), ("AllocTRES", "mem="),
+        ("AllocTRES", "cpu=8,node=two"), ("AllocTRES", "gres/gpu=-2"), ("ReqTRES", "cpu=8,gres/gpu:a100=x"),
+        ("ReqTRES", "cpu 8"), ("AllocGRES", "gpu:-1"), ("ReqGRES", "gpu:2080ti:x"),
+    ],
+)  # fmt: skip
+def test_broken_requests_are_one_line(dump, field, text):
     row = f"1|2026-01-05T08:00:00|2026-01-05T08:00:00|60|8|{text}"
     with pytest.raises(InputError) as caught:
         dump(table(row, fields=f"JobIDRaw|Submit|Start|ElapsedRaw|AllocCPUS|{field}"))
     assert (caught.value.line, caught.value.field) == (2, field)
-    assert text in str(caught.value)
+    assert text.rpartition("8,")[2].removeprefix("cpu=4,") in str(caught.value)
+    assert caught.value.fix
+
+
+def test_the_broken_entry_of_a_long_list_is_named(dump):
+    row = "1|2026-01-05T08:00:00|2026-01-05T08:00:00|60|8|billing=8,cpu=8,fs/disk=1048576,mem=8000Q,node=1"
+    with pytest.raises(InputError, match=r"line 2: AllocTRES: 'mem=8000Q' is malformed \(write name=value"):
+        dump(table(row, fields="JobIDRaw|Submit|Start|ElapsedRaw|AllocCPUS|AllocTRES"))
 
 
 def test_a_note_goes_with_the_column_that_it_tells_of(dump):

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import cyclopts
 
 from greenbatch.cli.listing import print_entry, say
+
+if TYPE_CHECKING:
+    from greenbatch.cluster.priority import Priority
 
 INDENT = 26
 cluster = cyclopts.App(name="cluster", help="List node types, and show the cluster that a file describes.")
@@ -44,5 +48,19 @@ def show(file: Path) -> None:
         facts += [f"{group.power_per_processor_w:g} W per busy processor"]
         facts += [f"partitions {', '.join(group.partitions)}"] * bool(group.partitions)
         print_entry(f"  {group.name}", "; ".join(facts), column=INDENT)
+    if described.priority is not None:
+        print_entry("  priority", _weights(described.priority), column=INDENT)
     for note in described.notes:
         say(f"note: {note}", indent=2)
+
+
+def _weights(priority: Priority) -> str:
+    """What ``slurm-multifactor`` takes from a ``slurm.conf``, by the names of its parameters."""
+    weights = priority.weights
+    named = {"age": weights.age, "fairshare": weights.fair_share, "size": weights.job_size,
+             "partition": weights.partition}  # fmt: skip
+    found = " ".join(f"{name}={value}" for name, value in named.items() if value) or "no weights"
+    tiers = [f"{each.name} {each.tier}" for each in priority.partitions if each.tier != 1]
+    told = f"{found} (what slurm-multifactor takes by default)"
+    told += f"; tiers: {', '.join(tiers)}, others 1" * bool(tiers)
+    return told + "; the weight of QOS is not considered" * bool(weights.qos)

@@ -18,6 +18,8 @@ ContentionModel = Literal["none", "irmasim-v1", "repaired"]
 
 MOST_PROCESSORS = 2**31 - 1
 """Largest number of processors of a cluster."""
+MOST_PARTITIONS = 62
+"""Largest number of partitions of a cluster: the engine keeps them as bits."""
 PowerOn = Literal["always", "first-use", "on-demand"]
 """When nodes are switched on, see `NodeCluster.power_on`."""
 
@@ -111,6 +113,12 @@ class NodeGroup:
             self._refuse("memory_gb", "it must be > 0")
         if not 0 <= self.gflops_per_processor < inf:
             self._refuse("gflops_per_processor", "it must be >= 0")
+        self._check_names()
+
+    def _check_names(self) -> None:
+        if len(set(self.partitions)) < len(self.partitions):
+            twice = Counter(self.partitions).most_common(1)[0][0]
+            raise InputError(f"{twice!r} is listed twice", field="cluster.partitions", fix="name each partition once")
         if self.node_names and len(self.node_names) != self.count:
             problem = f"has {len(self.node_names)} node names for {self.count} nodes"
             raise InputError(problem, field="cluster.node_names", fix="name each node once")
@@ -143,7 +151,8 @@ class Cluster:
             InputError: it has over `MOST_PROCESSORS` processors.
         """
         if self.processors > MOST_PROCESSORS:
-            raise InputError(f"is {self.processors}", field="cluster.processors", fix=f"at most {MOST_PROCESSORS:,}")
+            problem = f"is {self.processors:,}"
+            raise InputError(problem, field="cluster.processors", fix=f"at most {MOST_PROCESSORS:,}")
 
     @property
     def processors(self) -> int:
@@ -237,7 +246,7 @@ class NodeCluster(Cluster):
     and GPUs; nodes add their static power while jobs run on them.
 
     Raises:
-        InputError: an unknown contention model, or two groups or nodes of one name.
+        InputError: an unknown contention model, too many partitions, or two groups or nodes of one name.
     """
 
     contention: ContentionModel = "none"
@@ -273,6 +282,9 @@ class NodeCluster(Cluster):
             if len(set(names)) < len(names):
                 twice = Counter(names).most_common(1)[0][0]
                 raise InputError(f"{kind} {twice!r} is listed twice", field="cluster.groups", fix="name each once")
+        if len(self.partitions) > MOST_PARTITIONS:
+            fix = f"at most {MOST_PARTITIONS}: leave out some, or give those with the same nodes one name"
+            raise InputError(f"{len(self.partitions)} partitions", field="cluster.groups", fix=fix)
 
     @property
     def first_power_w(self) -> float:

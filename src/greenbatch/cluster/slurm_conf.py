@@ -76,10 +76,13 @@ def read_slurm_conf(path: Path) -> NodeCluster:
     if not groups:
         raise InputError("no node is in a partition", file=path, fix="give PartitionName=... Nodes=...")
     weights, ignored = _weights(entries)
-    cluster = NodeCluster(
-        tuple(groups), priority=Priority(weights=weights, partitions=tuple(partitions)),
-        notes=(*notes, *ignored), sources=sources,
-    )  # fmt: skip
+    try:
+        cluster = NodeCluster(
+            tuple(groups), priority=Priority(weights=weights, partitions=tuple(partitions)),
+            notes=(*notes, *ignored), sources=sources,
+        )  # fmt: skip
+    except InputError as error:  # of the cluster as a whole
+        raise InputError(error.problem, file=path, field=(error.field or "").partition(".")[2], fix=error.fix) from None
     return replace(cluster, notes=(*cluster.notes, *unknown_power(cluster)))
 
 

@@ -13,6 +13,7 @@ from greenbatch.scenarios.origin import Origin
 
 if TYPE_CHECKING:
     from greenbatch.scenarios.cluster_schema import ClusterFile, ClusterSection
+    from greenbatch.workload import Workload
 
 
 def build_nodes(section: ClusterSection, origin: Origin) -> NodeCluster:
@@ -32,7 +33,40 @@ def build_nodes(section: ClusterSection, origin: Origin) -> NodeCluster:
         changed = changed_cluster(
             read, tables, contention=section.contention, reference_gflops=section.reference_gflops
         )
-    return replace(changed, power_on=section.power_on or changed.power_on, dvfs=_levels(section) or changed.dvfs)
+        return replace(changed, power_on=section.power_on or changed.power_on, dvfs=_levels(section) or changed.dvfs)
+
+
+def jobs_on_nodes(workload: Workload, cluster: NodeCluster, *, strict: bool) -> Workload:
+    """The jobs without those that fit on no nodes even of the idle cluster, which are counted in a note.
+
+    Args:
+        workload: the jobs.
+        cluster: the nodes.
+        strict: refuse such a job instead.
+
+    Raises:
+        InputError: a job fits on no nodes under ``strict``, or none fits, or a partition is not of the cluster.
+    """
+    import numpy as np
+
+    from greenbatch.engine.machine.node_tables import jobs_that_fit
+    from greenbatch.workload import Note
+
+    fits, asked = jobs_that_fit(cluster, workload)
+    if fits.all():
+        return workload
+    if strict or not fits.any():
+        which = "which fit" if fits.any() else "and like all others it fits"
+        fix = "give larger nodes, or drop the job" if fits.any() else "describe the nodes that the jobs ran on"
+        raise InputError(
+            f"{asked}, {which} on no nodes of the cluster", file=next(iter(workload.sources), workload.name),
+            field="processors", fix=fix,
+        )  # fmt: skip
+    work = workload.run_time_s * workload.processors
+    what = f"{work[~fits].sum() / work.sum():.1%} of all processor-hours; the first: {asked}"
+    note = Note(f"job that fits on no nodes of the cluster dropped ({what})", int(np.count_nonzero(~fits)))
+    kept = workload.take(np.flatnonzero(fits))
+    return replace(kept, notes=(*kept.notes, note))
 
 
 def read_nodes(path: Path) -> NodeCluster:
@@ -70,7 +104,7 @@ def _described(section: ClusterSection | ClusterFile, origin: Origin, *place: st
         described = described_cluster(
             tables, contention=section.contention or "none", reference_gflops=section.reference_gflops
         )
-    return replace(described, power_on=section.power_on or described.power_on, dvfs=_levels(section))
+        return replace(described, power_on=section.power_on or described.power_on, dvfs=_levels(section))
 
 
 def _levels(section: ClusterSection | ClusterFile) -> tuple[DvfsLevel, ...]:

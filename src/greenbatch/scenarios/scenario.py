@@ -243,7 +243,7 @@ def load_scenario(
 
     from greenbatch.cluster.groups import reference_of
     from greenbatch.scenarios.build import build_pool, build_site, build_workload
-    from greenbatch.scenarios.build_nodes import build_nodes
+    from greenbatch.scenarios.build_nodes import build_nodes, jobs_on_nodes
     from greenbatch.scenarios.origin import Origin
 
     given: dict[str, Any] = dict(overrides or {})
@@ -273,6 +273,8 @@ def load_scenario(
         section.workload, origin, processors=stated if nodes is None else nodes.processors, strict=strict,
         reference_gflops=None if nodes is None else reference_of(nodes),
     )  # fmt: skip
+    if nodes is not None:
+        workload = jobs_on_nodes(workload, nodes, strict=strict)
     machine = build_pool(section.cluster, workload, origin) if nodes is None else nodes
     evaluation = section.evaluation
     return Scenario(

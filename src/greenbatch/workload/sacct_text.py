@@ -26,10 +26,9 @@ _EPOCH = re.compile(r"\d{1,11}", re.ASCII)
 _COUNT = re.compile(r"\d+", re.ASCII)
 _SCALED = re.compile(r"(\d+(?:\.\d+)?)([KMGTP]?)", re.ASCII)
 _SCALE = {"": 1.0, "K": 1e3, "M": 1e6, "G": 1e9, "T": 1e12, "P": 1e15}
-_GPU = re.compile(r"(?:^|[,/:])gpu(:[A-Za-z][^=:,]*)?[=:](\d+)", re.ASCII)
-_TRES_CPU = re.compile(r"(?:^|,)cpu=(\d+)(?:,|$)", re.ASCII)
-_TRES_NODE = re.compile(r"(?:^|,)node=(\d+)(?:,|$)", re.ASCII)
-_TRES_MEMORY = re.compile(r"(?:^|,)mem=(\d+(?:\.\d+)?)([KMGTP]?)(?:,|$)", re.ASCII)
+_GPU = re.compile(r"(?:^|[/:])gpu(?=[:=]|$)")
+_IN_PARENTHESES = re.compile(r"\([^()]*\)")
+_MEMORY = re.compile(r"(?:^|,)mem=(\d+(?:\.\d+)?)([KMGTP]?)(?:,|$)", re.ASCII)
 _MEMORY = re.compile(r"(\d+(?:\.\d+)?)([KMGTP]?)([cn]?)", re.ASCII)
 _MEMORY_KB = {"K": 1.024, "": 1.024 * 1024, "M": 1.024 * 1024, "G": 1.024 * 1024**2, "T": 1.024 * 1024**3,
               "P": 1.024 * 1024**4}  # fmt: skip
@@ -44,6 +43,7 @@ _COMMAND = "sacct -X -P -o JobIDRaw,JobID,State,Submit,Eligible,Start,End,Elapse
 
 
 _BLOCK_ROWS = 20_000
+_TRES_FIX = "write name=value, separated by commas, such as cpu=4,gres/gpu=1,mem=8G,node=1"
 
 
 @dataclass(frozen=True, slots=True)
@@ -192,27 +192,25 @@ def counts(dump: Dump, name: str) -> Floats:
 
 def tres_processors(dump: Dump, name: str) -> Floats:
     """The ``cpu=`` entry of a TRES list such as ``billing=4,cpu=4,mem=8G,node=1``; NaN if missing."""
-    return _each(dump, name, lambda text: float(m[1]) if (m := _TRES_CPU.search(text)) else np.nan, "")
+    return _each(dump, name, lambda text: _tres_count(text, "cpu"), _TRES_FIX)
 
 
 def tres_nodes(dump: Dump, name: str) -> Floats:
     """The ``node=`` entry of a TRES list; NaN if missing."""
-    return _each(dump, name, lambda text: float(m[1]) if (m := _TRES_NODE.search(text)) else np.nan, "")
+    return _each(dump, name, lambda text: _tres_count(text, "node"), _TRES_FIX)
 
 
 def tres_memory_kb(dump: Dump, name: str) -> Floats:
     """The ``mem=`` entry of a TRES list, of the whole job [kB]; NaN if missing."""
-    return _each(
-        dump, name, lambda text: float(m[1]) * _MEMORY_KB[m[2]] if (m := _TRES_MEMORY.search(text)) else np.nan, ""
-    )
+    return _each(dump, name, _tres_memory_kb, _TRES_FIX)
 
 
 def gpus(dump: Dump, name: str) -> Floats:
-    """GPUs in a TRES or GRES list (``gres/gpu=2``, ``gres/gpu:a100=2``, ``gpu:2``); NaN if missing.
+    """GPUs in a TRES or GRES list (``gres/gpu=2``, ``gres/gpu:a100=2``, ``gpu:2080ti:2``); NaN if missing.
 
     An entry without a type counts all GPUs; if there is none, those of all types are added up.
     """
-    return _each(dump, name, _gpus, "")
+    return _each(dump, name, _gpus, "write a number of GPUs, such as gres/gpu=2 in TRES, gpu:2 or gpu:a100:2 in GRES")
 
 
 def memories_kb(dump: Dump, name: str, per: str) -> Floats:
@@ -253,8 +251,9 @@ def _each(dump: Dump, name: str, parse: Callable[[str], float], fix: str) -> Flo
         if value is None:
             try:
                 value = seen[text] = parse(text)
-            except (ValueError, OverflowError):
-                shown = ascii(text[:30])
+            except (ValueError, OverflowError) as error:
+                part = error.args[0] if isinstance(error, _BadEntryError) else text
+                shown = ascii(part[:30])
                 line = int(dump.lines[k])
                 raise InputError(f"{shown} is malformed", file=dump.path, line=line, field=name, fix=fix) from None
         values[k] = value
@@ -293,11 +292,62 @@ def _count(text: str) -> float:
     return value if value < 2.0**53 else float("nan")
 
 
-def _gpus(text: str) -> float:
-    found = [(kind, float(count)) for kind, count in _GPU.findall(text)]
-    if not found:
+class _BadEntryError(ValueError):
+    """The entry of a list that is malformed, as written."""
+
+
+def _entry(text: str, key: str) -> str | None:
+    """The value of one entry of a TRES list; None if it has no such entry."""
+    if text in _NO_STAMP:
+        return None
+    found = None
+    for each in text.split(","):
+        name, equals, value = each.partition("=")
+        if not equals:
+            raise _BadEntryError(each or text)
+        if name == key:
+            found = value
+    return found
+
+
+def _is_count(text: str) -> bool:
+    return _COUNT.fullmatch(text) is not None and float(text) < 2.0**53
+
+
+def _tres_count(text: str, key: str) -> float:
+    value = _entry(text, key)
+    if value is not None and not _is_count(value):
+        raise _BadEntryError(f"{key}={value}")
+    return float("nan") if value is None else float(value)
+
+
+def _tres_memory_kb(text: str) -> float:
+    value = _entry(text, "mem")
+    if value is None:
         return float("nan")
-    return max((count for kind, count in found if not kind), default=sum(count for _, count in found))
+    match = _MEMORY.fullmatch(value)
+    if not match or match[3]:
+        raise _BadEntryError(f"mem={value}")
+    return float(match[1]) * _MEMORY_KB[match[2]]
+
+
+def _gpus(text: str) -> float:
+    every, typed = float("nan"), float("nan")
+    for entry in _IN_PARENTHESES.sub("", text).split(","):
+        if not (match := _GPU.search(entry)):
+            continue
+        # A type may begin with a digit (2080ti, 3g.20gb), so a number counts GPUs only where it ends the entry.
+        rest = entry[match.end() :]
+        kind, separator, count = rest.rpartition("=" if "=" in rest else ":")
+        if not rest or (separator == ":" and not kind and count.isalnum() and not count.isdigit()):  # one GPU
+            kind, count = rest, "1"
+        if not _is_count(count):
+            raise _BadEntryError(entry)
+        if kind:
+            typed = float(count) + (0.0 if np.isnan(typed) else typed)
+        else:
+            every = float(count) if np.isnan(every) else max(every, float(count))
+    return typed if np.isnan(every) else every
 
 
 def _memory_kb(text: str, per: str) -> float:

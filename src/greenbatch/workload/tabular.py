@@ -27,6 +27,8 @@ PARQUET_MAGIC = b"PAR1"
 _MISSING = frozenset({"", "NA", "N/A", "NULL", "NAN", "NONE"})
 _BLOCK_ROWS = 50_000
 _LARGEST = 2.0**53
+_REQUESTS = {"nodes": (1.0, np.inf), "gpus": (0.0, np.inf), "exclusive": (0.0, 1.0)}
+"""Lowest and highest whole number of what a job asks of nodes; -1 and blank mean unknown."""
 
 
 def read_table(
@@ -208,6 +210,10 @@ def _check(table: dict[str, Floats], lines: NDArray[np.int64], theirs: Mapping[s
         if not is_float(name):
             bad |= ~missing & (values != np.floor(values))
             fix = fix if name in RANGES else "it must be a whole number"
+            if name in _REQUESTS:
+                low, high = _REQUESTS[name]
+                bad |= ~missing & (values != -1) & ((values < low) | (values > high))
+                fix += f" >= {low:g}, or blank" if np.isinf(high) else f" from {low:g} to {high:g}, or blank"
             table[name] = np.where(missing, -1.0, values)
         if bad.any():
             row = int(np.flatnonzero(bad)[0])

@@ -7,6 +7,7 @@ from operator import or_
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from greenbatch.cluster import NodeCluster
 from greenbatch.engine.records import (
@@ -23,7 +24,6 @@ from greenbatch.workload import Workload
 
 KB_PER_MB = 1000.0
 MB_PER_GB = 1000.0
-MOST_PARTITIONS = 62
 ON, OFF, BOOTING, STOPPING = range(4)
 """What a node does."""
 UNLIMITED_MB = 1e12
@@ -244,6 +244,18 @@ class Nodes(NamedTuple):
     """Candidates of a placement, shape (2 x nodes,)."""
 
 
+def jobs_that_fit(cluster: NodeCluster, workload: Workload) -> tuple[NDArray[np.bool_], str]:
+    """Which jobs fit on the idle cluster, shape (n,), and in words what the first one asks for that does not, if any.
+
+    Raises:
+        InputError: a job names a partition that the cluster does not have.
+    """
+    nodes, _ = _node_table(cluster)
+    demands = _demand_table(cluster, workload, nodes)
+    fits = _fit(cluster, nodes, demands)
+    return fits, "" if fits.all() else _asked(workload, demands, int(np.argmin(fits)))
+
+
 def nodes_of(cluster: NodeCluster, workload: Workload) -> Nodes:
     """The idle nodes of a cluster, and what the jobs ask of them.
 
@@ -252,24 +264,7 @@ def nodes_of(cluster: NodeCluster, workload: Workload) -> Nodes:
     """
     groups = [g for g in cluster.groups for _ in range(g.count)]
     count, total = len(groups), cluster.processors
-    nodes: Any = table_of(Node, count)
-    columns = {"memory_mb": "memory_gb", "speed": "speed", "static_w": "static_power_w", "idle_w": "idle_power_w",
-               "processor_w": "power_per_processor_w", "gpu_w": "power_per_gpu_w", "gflops": "gflops_per_processor",
-               "processors": "processors", "gpus": "gpus"}  # fmt: skip
-    for ours, theirs in columns.items():
-        nodes[ours] = [getattr(g, theirs) for g in groups]
-    for name in ("b", "c", "da", "db", "dc", "dd"):
-        nodes[name] = [getattr(g.contention, name) for g in groups]
-    known = nodes["gflops"] > 0
-    per_speed = float((nodes["gflops"][known] / nodes["speed"][known])[0]) if known.any() else 1.0
-    nodes["gflops"] = np.where(known, nodes["gflops"], nodes["speed"] * per_speed)
-    nodes["memory_mb"] = _in_steps(np.minimum(nodes["memory_mb"] * MB_PER_GB, UNLIMITED_MB))
-    nodes["group"] = np.repeat(np.arange(len(cluster.groups)), [g.count for g in cluster.groups])
-    nodes["first"] = -1
-    names = cluster.partitions
-    if len(names) > MOST_PARTITIONS:
-        raise InputError(f"has {len(names)} partitions", field="cluster.partitions", fix=f"at most {MOST_PARTITIONS}")
-    nodes["partitions"] = [sum(1 << names.index(each) for each in g.partitions) or ALL_PARTITIONS for g in groups]
+    nodes, per_speed = _node_table(cluster)
     demands = demands_of(cluster, workload, nodes)
     nodes["free"], nodes["free_gpus"], nodes["free_memory_mb"] = nodes["processors"], nodes["gpus"], nodes["memory_mb"]
     largest = int(nodes["processors"].max())
@@ -304,6 +299,28 @@ def nodes_of(cluster: NodeCluster, workload: Workload) -> Nodes:
     )  # fmt: skip
 
 
+def _node_table(cluster: NodeCluster) -> tuple[Any, float]:
+    """The nodes of a cluster, shape (nodes,), without what is free on them, and the peak of speed 1 [Gflop/s]."""
+    groups = [g for g in cluster.groups for _ in range(g.count)]
+    nodes: Any = table_of(Node, len(groups))
+    columns = {"memory_mb": "memory_gb", "speed": "speed", "static_w": "static_power_w", "idle_w": "idle_power_w",
+               "processor_w": "power_per_processor_w", "gpu_w": "power_per_gpu_w", "gflops": "gflops_per_processor",
+               "processors": "processors", "gpus": "gpus"}  # fmt: skip
+    for ours, theirs in columns.items():
+        nodes[ours] = [getattr(g, theirs) for g in groups]
+    for name in ("b", "c", "da", "db", "dc", "dd"):
+        nodes[name] = [getattr(g.contention, name) for g in groups]
+    known = nodes["gflops"] > 0
+    per_speed = float((nodes["gflops"][known] / nodes["speed"][known])[0]) if known.any() else 1.0
+    nodes["gflops"] = np.where(known, nodes["gflops"], nodes["speed"] * per_speed)
+    nodes["memory_mb"] = _in_steps(np.minimum(nodes["memory_mb"] * MB_PER_GB, UNLIMITED_MB))
+    nodes["group"] = np.repeat(np.arange(len(cluster.groups)), [g.count for g in cluster.groups])
+    nodes["first"] = -1
+    names = cluster.partitions
+    nodes["partitions"] = [sum(1 << names.index(each) for each in g.partitions) or ALL_PARTITIONS for g in groups]
+    return nodes, per_speed
+
+
 def _in_steps(memory_mb: Any) -> Any:
     return np.floor(memory_mb / MEMORY_STEP_MB) * MEMORY_STEP_MB
 
@@ -314,6 +331,19 @@ def demands_of(cluster: NodeCluster, workload: Workload, nodes: Any) -> Any:
     Raises:
         InputError: a job fits on no nodes, or names a partition that the cluster does not have.
     """
+    demands = _demand_table(cluster, workload, nodes)
+    fits = _fit(cluster, nodes, demands)
+    if not fits.all():
+        asked = _asked(workload, demands, int(np.argmin(fits)))
+        raise InputError(
+            f"{asked}, which fit on no nodes of the cluster",
+            field="processors",
+            fix="give larger nodes or drop the job",
+        )
+    return demands
+
+
+def _demand_table(cluster: NodeCluster, workload: Workload, nodes: Any) -> Any:
     demands: Any = table_of(Demand, len(workload))
     processors, gpus = workload.processors, np.maximum(workload.gpus, 0)
     asked = np.maximum(workload.nodes, 0)
@@ -336,7 +366,6 @@ def demands_of(cluster: NodeCluster, workload: Workload, nodes: Any) -> Any:
     demands["is_modelled"], demands["power_w"] = np.isnan(workload.power_w), np.nan_to_num(workload.power_w)
     demands["first"], demands["pace"], demands["draw"] = -1, 1.0, 1.0
     demands["partitions"], demands["component"] = _partitions(cluster, workload)
-    _check_sizes(cluster, workload, nodes, demands)
     return demands
 
 
@@ -347,17 +376,21 @@ def _partitions(cluster: NodeCluster, workload: Workload) -> tuple[Any, Any]:
     if not names:
         return mask, component
     known = workload.names.get("partition", {})
-    for number in np.unique(workload.partition):
-        if number < 0:
-            continue
+    missing: dict[str, int] = {}
+    for number in np.unique(workload.partition[workload.partition >= 0]):
         rows, name = workload.partition == number, known.get(int(number), str(number))
-        if name not in names:
-            job = workload.job_id[rows][0]
-            raise InputError(
-                f"job {job} is of partition {name!r}, which the cluster does not have", field="partition",
-                fix="add the partition to a group of nodes; the cluster has " + ", ".join(names),
-            )  # fmt: skip
-        mask[rows] = 1 << names.index(name)
+        if name in names:
+            mask[rows] = 1 << names.index(name)
+        else:
+            missing[name] = int(np.count_nonzero(rows))
+    if missing:
+        shown = [f"{name!r} ({count:,} job{'s' * (count > 1)})" for name, count in list(missing.items())[:5]]
+        more = f" and {len(missing) - 5} more" if len(missing) > 5 else ""
+        raise InputError(
+            f"partitions of jobs that the cluster does not have: {', '.join(shown)}{more}",
+            file=next(iter(workload.sources), None), field="partition",
+            fix=f"add them to the cluster, or leave their jobs out; it has {', '.join(names)}",
+        )  # fmt: skip
     linked = [sum(1 << names.index(each) for each in g.partitions) or ALL_PARTITIONS for g in cluster.groups]
     linked += [ALL_PARTITIONS] if (mask == ALL_PARTITIONS).any() else []
     separate: list[int] = []
@@ -370,9 +403,9 @@ def _partitions(cluster: NodeCluster, workload: Workload) -> tuple[Any, Any]:
     return mask, component
 
 
-def _check_sizes(cluster: NodeCluster, workload: Workload, nodes: Any, demands: Any) -> None:
-    """Refuse a job that does not fit on the idle cluster."""
-    room, first = np.zeros(len(workload), np.int64), 0
+def _fit(cluster: NodeCluster, nodes: Any, demands: Any) -> NDArray[np.bool_]:
+    """Which jobs fit on the idle cluster, shape (n,)."""
+    room, first = np.zeros(len(demands), np.int64), 0
     for group in cluster.groups:
         node = nodes[first]
         chunks = node["processors"] // demands["processors"]
@@ -382,17 +415,17 @@ def _check_sizes(cluster: NodeCluster, workload: Workload, nodes: Any, demands: 
         chunks[(demands["gpus"] > node["gpus"]) | (demands["partitions"] & node["partitions"] == 0)] = 0
         room += group.count * np.where(demands["is_spread"], np.minimum(chunks, 1), chunks)
         first += group.count
-    small = np.flatnonzero(room < demands["chunks"])
-    if not small.size:
-        return
-    job = int(small[0])
+    return np.asarray(room >= demands["chunks"])
+
+
+def _asked(workload: Workload, demands: Any, job: int) -> str:
+    """What one job asks for, in words."""
     asked = demands[job]
-    on = f" on {asked['chunks']} nodes" if asked["is_spread"] else ""
+    on = f" on {asked['chunks']} node{'s' if asked['chunks'] > 1 else ''}" if asked["is_spread"] else ""
     on += f", {asked['gpus']} GPUs per node" if asked["gpus"] else ""
     on += f", {asked['memory_mb'] / MB_PER_GB:g} GB per {'node' if asked['is_spread'] else 'processor'}" * bool(
         asked["memory_mb"]
     )
-    raise InputError(
-        f"job {workload.job_id[job]} needs {workload.processors[job]} processors{on}, which fit on no nodes of the "
-        f"cluster", field="processors", fix="give larger nodes or drop the job",
-    )  # fmt: skip
+    number = int(workload.partition[job])
+    of = f" of partition {workload.names.get('partition', {}).get(number, str(number))!r}" if number >= 0 else ""
+    return f"job {workload.job_id[job]}{of} needs {workload.processors[job]} processors{on}"
