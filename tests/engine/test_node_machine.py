@@ -320,6 +320,29 @@ def test_work_is_conserved_while_rates_change(data: st.DataObject) -> None:
         assert least == pytest.approx(jobs.run_time_s[job], rel=1e-6)
 
 
+def test_jobs_are_killed_at_their_requested_time_under_the_published_contention_too() -> None:
+    node = NodeGroup(name="n", count=1, processors=4, static_power_w=0.0)
+    columns = {"submit_s": [0, 0, 3], "run_time_s": [10, 10, 5], "requested_time_s": [4, 20, 5], "processors": [1, 1, 3]}
+    jobs = Workload.from_columns("w", columns)
+    outcome = simulate(jobs, NodeCluster((node,), contention="irmasim-v1"), None, Rules(), scheduler("fcfs"))
+    assert outcome.end_s.tolist() == [4, 10, 9]
+    assert outcome.killed == 1
+
+
+@pytest.mark.parametrize("overrun", ["kill", "extend"])
+def test_backfilling_of_irmasim_starts_a_job_with_all_its_processors(overrun: str) -> None:
+    """The third job needs three processors; two are free on one node and one on the other."""
+    node = NodeGroup(name="n", count=2, processors=3, static_power_w=0.0)
+    jobs = Workload.from_columns("w", {
+        "submit_s": [0, 0, 1, 2], "run_time_s": [10, 10, 5, 5], "processors": [1, 2, 6, 3], "nodes": [1, 1, -1, -1],
+        "requested_memory_kb": [0.0] * 4,
+    })  # fmt: skip
+    rules = Rules(overrun=overrun)  # type: ignore[arg-type]
+    outcome = simulate(jobs, NodeCluster((node,)), None, rules, scheduler("fcfs+easy-irmasim+worst-fit"))
+    check_capacity(outcome)
+    assert outcome.start_s.tolist() == [0, 0, 15, 10]
+
+
 # ---------------------------------------------------------------- bad input
 
 NODE = NodeGroup(name="n", count=2, processors=4, static_power_w=100.0, gpus=1, memory_gb=8.0, partitions=("cpu",))

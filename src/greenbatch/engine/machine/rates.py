@@ -103,6 +103,8 @@ def _ends_by_operations(machine: Nodes, ending: Table[Ending], clock: Clock, arr
     for i in range(first, stop):
         if ending[i].end_s == -np.inf or (ending[i].end_s == np.inf and unfinished == 0):
             ending[i].end_s = clock.now_s
+        if machine.counts.kill:
+            ending[i].end_s = min(ending[i].end_s, ending[i].requested_end_s)
         _sink(machine, ending, first, i)
 
 
