@@ -60,8 +60,8 @@ class Multifactor(NamedTuple):
     memory: Floats
     """Last decision [s]; when the unit of usage was 1 [s]; all usage; users; running jobs; whether jobs waited. (6,)"""
     running: Floats
-    """Processors, requested end [s], slot, begin [s] and row of the jobs that ran after the last decision, or whose nodes
-    booted then; shape (jobs at once, 5)."""
+    """Processors, requested end [s], slot, begin [s] and row of the jobs that ran after the last decision, or whose
+    nodes booted then; shape (jobs at once, 5)."""
 
 
 @compiled_small
