@@ -97,6 +97,78 @@ def test_energy_by_node_and_job_is_that_of_every_instant_and_adds_up(run: Run) -
     adds_up(outcome, use)
 
 
+@st.composite
+def switched_runs(draw: st.DrawFn) -> Run:
+    """Jobs of one node or of several, on nodes that are shut down when nothing runs on them."""
+    cluster = draw(node_clusters(speeds=(0.5, 1.0, 3.0)))
+    groups = []
+    for group in cluster.groups:
+        boot_s, shutdown_s = draw(st.sampled_from([0.0, 1.0, 3.5])), draw(st.sampled_from([0.0, 2.0, 5.25]))
+        groups.append(replace(
+            group, boot_s=boot_s, shutdown_s=shutdown_s, min_on_s=draw(st.sampled_from([0.0, 4.0, 20.0])),
+            boot_energy_j=min(boot_s, 1.0) * draw(st.integers(0, 90)),
+            shutdown_energy_j=min(shutdown_s, 1.0) * draw(st.integers(0, 90)),
+        ))  # fmt: skip
+    cluster = NodeCluster(
+        tuple(groups), power_on="on-demand", contention=draw(st.sampled_from(["none", "repaired"]))
+    )  # fmt: skip
+    jobs = draw(jobs_for(cluster))
+    if draw(st.booleans()):
+        most = min(group.processors for group in groups)
+        jobs = jobs.with_columns(
+            nodes=np.ones(len(jobs), np.int64), processors=np.minimum(jobs.processors, most),
+            gpus=np.zeros(len(jobs), np.int64), requested_memory_kb=np.zeros(len(jobs)),
+        )  # fmt: skip
+    power_w = draw(st.lists(st.sampled_from([np.nan, 0.0, 41.7]), min_size=len(jobs), max_size=len(jobs)))
+    volume_mb = draw(st.lists(st.sampled_from([0.0, 1e5]), min_size=len(jobs), max_size=len(jobs)))
+    jobs = jobs.with_columns(power_w=np.array(power_w), memory_volume_mb=np.array(volume_mb))
+    name = f"sjf+{draw(st.sampled_from(['none', 'easy', 'first-fit']))}+{draw(st.sampled_from(PLACEMENTS))}"
+    rules = Rules(
+        commitment=draw(st.sampled_from(["sticky", "reconsider"])), overrun=draw(st.sampled_from(["kill", "extend"])),
+        event_rule=draw(st.sampled_from(["per_event", "per_instant"])),
+    )  # fmt: skip
+    return partial(simulate, jobs, cluster, site(draw(supplies())), rules, scheduler(name))
+
+
+def recounted_without_jobs(outcome: Outcome, number: int, group: NodeGroup) -> float:
+    """Energy of a node while no job runs on it, boots and shutdowns included, if every job runs on one node."""
+    placed = outcome.placements
+    assert placed is not None
+    rows = placed.job[placed.node == number]
+    spans = sorted(zip(outcome.start_s[rows].tolist(), outcome.end_s[rows].tolist(), strict=True))
+    idle_w, energy_j, on_since_s, busy_until_s = group.idle_fraction * group.static_power_w, 0.0, np.nan, np.nan
+    for start_s, end_s in [*spans, (np.inf, np.inf)] if spans else []:
+        due_s = max(busy_until_s, on_since_s + group.min_on_s)
+        if np.isnan(on_since_s):
+            energy_j, on_since_s, busy_until_s = group.boot_energy_j, start_s, end_s
+        elif start_s > due_s:
+            energy_j += idle_w * (due_s - busy_until_s) + group.shutdown_energy_j
+            energy_j += group.boot_energy_j * (start_s < np.inf)
+            on_since_s, busy_until_s = start_s, end_s
+        else:
+            energy_j += idle_w * max(0.0, start_s - busy_until_s)
+            busy_until_s = max(busy_until_s, end_s)
+    return energy_j
+
+
+@settings(max_examples=150, deadline=None)
+@given(switched_runs())
+def test_energy_of_nodes_that_boot_on_demand_adds_up(run: Run) -> None:
+    """Boots, shutdowns and idle time of every node are those that follow from when jobs ran on it."""
+    outcome = run()
+    use, (nodes, of_jobs) = energy_use(outcome), recounted(outcome)
+    np.testing.assert_allclose(
+        np.column_stack([use.static_j, use.dynamic_j]), np.array(nodes)[:, 1:], rtol=REL, atol=1e-9
+    )  # fmt: skip
+    np.testing.assert_allclose(use.job_j, of_jobs, rtol=REL, atol=1e-9)
+    adds_up(outcome, use)
+    if (outcome.workload.nodes == 1).all():
+        assert isinstance(outcome.cluster, NodeCluster)
+        groups = [g for g in outcome.cluster.groups for _ in range(g.count)]
+        idle_j = [recounted_without_jobs(outcome, number, group) for number, group in enumerate(groups)]
+        np.testing.assert_allclose(use.idle_j, idle_j, rtol=REL, atol=1e-9)
+
+
 @settings(max_examples=60, deadline=None)
 @given(data=st.data())
 def test_a_pool_is_one_node_whose_idle_power_belongs_to_no_job(data: st.DataObject) -> None:

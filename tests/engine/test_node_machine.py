@@ -320,6 +320,61 @@ def test_work_is_conserved_while_rates_change(data: st.DataObject) -> None:
         assert least == pytest.approx(jobs.run_time_s[job], rel=1e-6)
 
 
+def test_jobs_are_killed_at_their_requested_time_under_the_published_contention_too() -> None:
+    node = NodeGroup(name="n", count=1, processors=4, static_power_w=0.0)
+    jobs = Workload.from_columns("w", {
+        "submit_s": [0, 0, 3], "run_time_s": [10, 10, 5], "requested_time_s": [4, 20, 5], "processors": [1, 1, 3],
+    })  # fmt: skip
+    outcome = simulate(jobs, NodeCluster((node,), contention="irmasim-v1"), None, Rules(), scheduler("fcfs"))
+    assert outcome.end_s.tolist() == [4, 10, 9]
+    assert outcome.killed == 1
+
+
+def test_a_job_that_others_slow_down_is_killed_at_its_requested_time() -> None:
+    node = NodeGroup(name="n", count=1, processors=4, static_power_w=0.0)
+    columns = {"submit_s": [0, 4], "run_time_s": [10, 10], "requested_time_s": [11, 50], "memory_volume_mb": [1e6, 1e6]}
+    jobs = Workload.from_columns("w", {**columns, "processors": [1, 1]})
+    for overrun in ("kill", "extend"):
+        rules = Rules(overrun=overrun)  # type: ignore[arg-type]
+        outcome = simulate(jobs, NodeCluster((node,), contention="repaired"), None, rules, scheduler("fcfs"))
+        assert outcome.killed == (overrun == "kill")
+        assert (outcome.end_s[0] == 11) == (overrun == "kill")
+
+
+@pytest.mark.parametrize("overrun", ["kill", "extend"])
+def test_backfilling_of_irmasim_starts_a_job_with_all_its_processors(overrun: str) -> None:
+    """The third job needs three processors; two are free on one node and one on the other."""
+    node = NodeGroup(name="n", count=2, processors=3, static_power_w=0.0)
+    jobs = Workload.from_columns("w", {
+        "submit_s": [0, 0, 1, 2], "run_time_s": [10, 10, 5, 5], "processors": [1, 2, 6, 3], "nodes": [1, 1, -1, -1],
+        "requested_memory_kb": [0.0] * 4,
+    })  # fmt: skip
+    rules = Rules(overrun=overrun)  # type: ignore[arg-type]
+    outcome = simulate(jobs, NodeCluster((node,)), None, rules, scheduler("fcfs+easy-irmasim+worst-fit"))
+    check_capacity(outcome)
+    assert outcome.start_s.tolist() == [0, 0, 15, 10]
+
+
+def test_a_job_slows_others_down_once_all_its_nodes_have_booted() -> None:
+    """The second job is placed on both nodes at 10 s; as long as the other one boots, it demands no bandwidth."""
+    groups = tuple(
+        NodeGroup(name=name, count=1, processors=4, static_power_w=0.0, boot_s=boot_s, min_on_s=1e6)
+        for name, boot_s in (("a", 0.0), ("b", 50.0))
+    )
+    jobs = Workload.from_columns("w", {
+        "submit_s": [0, 10], "run_time_s": [100, 30], "requested_time_s": [1000, 1000], "processors": [1, 4],
+        "nodes": [1, 2], "memory_volume_mb": [3e6, 1.5e6],
+    })  # fmt: skip
+    cluster = NodeCluster(groups, contention="repaired", power_on="on-demand")
+    outcome = simulate(jobs, cluster, None, Rules(overrun="extend"), scheduler("fcfs"))
+    slower = speed_of(2, 30_000.0, 130_000.0, 3)
+    together_s = 30 / min(speed_of(2, 50_000.0, 130_000.0, 3), speed_of(2, 50_000.0, 100_000.0, 2))
+    assert slower < 0.9
+    assert outcome.start_s.tolist() == [0, 60]
+    assert outcome.end_s[1] == pytest.approx(60 + together_s, rel=1e-9)
+    assert outcome.end_s[0] == pytest.approx(100 + together_s * (1 - slower), rel=1e-9)
+
+
 # ---------------------------------------------------------------- bad input
 
 NODE = NodeGroup(name="n", count=2, processors=4, static_power_w=100.0, gpus=1, memory_gb=8.0, partitions=("cpu",))

@@ -46,6 +46,26 @@ def test_a_candidate_that_outlives_the_reservation_leaves_the_power_of_the_head(
     assert run(jobs, POOL, "fcfs+easy", 300.0).start_s.tolist() == [0, 10, 20, 3]
 
 
+@pytest.mark.plain
+def test_a_node_that_is_off_adds_all_of_its_static_power() -> None:
+    """Each node draws nothing at first and 110 W with a job; a node that idles before would add 60 W only."""
+    node = NodeGroup(name="n", count=2, processors=1, static_power_w=100.0, idle_fraction=0.5)
+    jobs = jobs_of(submit_s=[0, 1, 20], run_time_s=[10, 10, 10], processors=[1, 1, 1], power_w=[10.0, 10.0, 10.0])
+    outcome = run(jobs, NodeCluster((node,), power_on="first-use"), "fcfs+easy+worst-fit", 200.0)
+    assert outcome.start_s.tolist() == [0, 10, 20]
+
+
+@pytest.mark.plain
+def test_the_reservation_counts_the_gpus_of_running_jobs() -> None:
+    """The first job draws 110 W of 115; from its end on, the second one leaves 95 W to the third."""
+    node = NodeGroup(
+        name="n", count=1, processors=4, static_power_w=0.0, power_per_processor_w=10.0, gpus=1, power_per_gpu_w=100.0
+    )
+    jobs = jobs_of(submit_s=[0, 1, 2], run_time_s=[10, 10, 50], processors=[1] * 3, gpus=[1, 0, 0],
+                   power_w=[np.nan, 20.0, 5.0])  # fmt: skip
+    assert run(jobs, NodeCluster((node,)), "fcfs+easy", 115.0).start_s.tolist() == [0, 10, 2]
+
+
 @st.composite
 def workloads(draw: st.DrawFn, *, powered: bool) -> Workload:
     n = draw(st.integers(1, 25))

@@ -130,6 +130,27 @@ def test_promises_are_kept_up_to_a_boot() -> None:
     assert outcome.promised_start_s[1] == outcome.end_s[0]
 
 
+@pytest.mark.plain
+@pytest.mark.parametrize(("requested_s", "start_s"), [(260, 70), (280, 520), (340, 520)])
+def test_a_job_starts_early_only_if_it_ends_before_the_reservation_in_spite_of_the_longest_boot(
+    requested_s: float, start_s: float
+) -> None:  # fmt: skip
+    """The second job needs both nodes at 360 s; the third would have to boot one, which may take 90 s."""
+    two = replace(NODES, count=2)
+    outcome = run(jobs_of(submit_s=[0, 1, 10], run_time_s=[300, 100, requested_s], processors=[4, 8, 4]), two)
+    assert outcome.start_s.tolist() == [60, 420, start_s]
+
+
+@pytest.mark.plain
+def test_jobs_that_outlive_the_reservation_only_because_of_a_boot_take_what_the_head_leaves() -> None:
+    """The second job leaves 4 processors from 360 s on; the others would end at 350 s if no node had to boot."""
+    jobs = jobs_of(submit_s=[0, 1, 10, 10], run_time_s=[300, 100, 340, 340], processors=[5, 8, 4, 3])
+    cluster, rules = NodeCluster((NODES,), power_on="on-demand"), Rules(event_rule="per_instant")  # both in one pass
+    outcome = simulate(jobs, cluster, None, rules, scheduler("fcfs+easy"))
+    assert outcome.promised_start_s[1] == 360
+    assert outcome.start_s.tolist() == [60, 360, 70, 410]
+
+
 @pytest.mark.parametrize(
     ("changed", "message"),
     [({"boot_s": 0.0}, "boot_energy_j"), ({"shutdown_s": 0.0}, "shutdown_energy_j"), ({"boot_s": -1.0}, "boot_s")],

@@ -50,6 +50,15 @@ def test_past_use_decays():
     assert starts("slurm-multifactor:fairshare=1000:half_life=10", jobs) == [0, 140, 150, 160]
 
 
+def test_the_boot_of_a_node_is_no_use():
+    """User 1 has used 10 s when user 2 has used 15: neither the boot counts, nor does anything count twice."""
+    node = NodeGroup(name="n", count=1, processors=2, static_power_w=0.0, boot_s=100.0, min_on_s=1000.0)
+    jobs = jobs_of(submit_s=[0, 109, 110, 111], run_time_s=[10, 15, 5, 5], processors=[1, 1, 2, 2], user=[1, 2, 2, 1])
+    name = scheduler("slurm-multifactor:fairshare=1000:half_life=0")
+    outcome = simulate(jobs, NodeCluster((node,), power_on="on-demand"), None, Rules(), name)
+    assert outcome.start_s.tolist() == [100, 109, 129, 124]
+
+
 def test_the_factors_of_age_and_size():
     jobs = jobs_of(submit_s=[0, 1, 2, 3], run_time_s=[10] * 4, processors=[2, 1, 2, 2], user=[1] * 4)
     # Sizes 1/2 and 1; at 10 s the ages are 9, 8 and 7 of at most 100 s.

@@ -130,13 +130,14 @@ def complete(s: State) -> None:
 
 @compiled_small
 def switch_until(s: State, until_s: float) -> None:
-    """Let nodes be switched on and off that are due before a time."""
-    while next_switch_s(s.machine) < until_s:
+    """Let nodes be switched on and off that are due before a time and before the next completion, which may move."""
+    while next_switch_s(s.machine) < min(until_s, next_completion_s(s.ending, s.clock)):
         s.clock.now_s = max(s.clock.now_s, next_switch_s(s.machine))
         if s.rules.accrue:
             accrue(s)
         number = switch(s.machine, s.clock.now_s)
         note(s.log, s.clock, SWITCH, number, s.machine.totals.load_w)
+        update_ends(s.machine, s.ending, s.clock)
 
 
 @compiled_small
@@ -153,7 +154,8 @@ def next_event(s: State, wake_s: float) -> int:
     completion_s = next_completion_s(s.ending, c)
     if arrival_s == np.inf and completion_s == np.inf and wake_s == np.inf:
         return NOTHING
-    switch_until(s, min(arrival_s, completion_s, wake_s))
+    switch_until(s, min(arrival_s, wake_s))
+    completion_s = next_completion_s(s.ending, c)
     if s.rules.completion_first and completion_s == arrival_s:
         arrival_s = np.inf
     from_s = c.now_s

@@ -61,7 +61,7 @@ def _first_node(
     for k in range(machine.nodes.shape[0]):
         number = whole(machine.lists[k].order)
         node = machine.nodes[number]
-        if hosts(node, demand) == 0:
+        if hosts(node, demand) < demand.chunks:  # it starts on one node or not at all
             continue
         if node.jobs == 0 or _leaves_head(machine, expected, clock, number, job, head, end_s):
             return number

@@ -150,6 +150,7 @@ def _switch(machine: Nodes, now_s: float) -> int:
     node, totals = machine.nodes[number], machine.totals
     before = whole(node.phase)
     node.switch_s = np.inf
+    machine.counts.touched = 0
     if before == ON:
         node.phase, node.switch_s = STOPPING, now_s + node.stop_s
         node.on_s += now_s - node.on_since_s
@@ -179,4 +180,18 @@ def _begin_jobs(machine: Nodes, number: int, now_s: float) -> None:
         if demand.is_booting and demand.begin_s <= now_s:
             demand.is_booting = 0
             draw(machine, job, 1)
+            _touch_nodes(machine, job)
         row = whole(machine.shares[row].of_node)
+
+
+@compiled
+def _touch_nodes(machine: Nodes, job: int) -> None:
+    """Note, once each, that the jobs of the nodes of a job change rates, because it begins to use their memory."""
+    counts, row = machine.counts, whole(machine.demands[job].first)
+    while row >= 0 and counts.contention:
+        k, number = 0, machine.shares[row].node
+        while k < counts.touched and machine.lists[k].touched != number:
+            k += 1
+        machine.lists[k].touched = number
+        counts.touched = max(counts.touched, k + 1)
+        row = whole(machine.shares[row].of_job)

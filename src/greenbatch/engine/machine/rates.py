@@ -103,6 +103,8 @@ def _ends_by_operations(machine: Nodes, ending: Table[Ending], clock: Clock, arr
     for i in range(first, stop):
         if ending[i].end_s == -np.inf or (ending[i].end_s == np.inf and unfinished == 0):
             ending[i].end_s = clock.now_s
+        if machine.counts.kill:
+            ending[i].end_s = min(ending[i].end_s, ending[i].requested_end_s)
         _sink(machine, ending, first, i)
 
 
@@ -168,7 +170,8 @@ def _slow_down(machine: Nodes, ending: Table[Ending], clock: Clock) -> None:
             share = machine.shares[row]
             share.work_s = max(0.0, share.work_s - share.rate * max(0.0, now_s - share.since_s))
             share.since_s = max(share.since_s, now_s)
-            if share.work_s > 0.0 or model != V1:
+            demands_bandwidth = share.work_s > 0.0 or model != V1
+            if demands_bandwidth and machine.demands[share.job].is_booting == 0:
                 total += share.bandwidth * share.processors
                 tasks += share.processors
             row = whole(share.of_node)

@@ -60,7 +60,8 @@ class Multifactor(NamedTuple):
     memory: Floats
     """Last decision [s]; when the unit of usage was 1 [s]; all usage; users; running jobs; whether jobs waited. (6,)"""
     running: Floats
-    """Processors, requested end [s] and slot of the jobs that ran after the last decision, shape (jobs at once, 3)."""
+    """Processors, requested end [s], slot, begin [s] and row of the jobs that ran after the last decision, or whose
+    nodes booted then; shape (jobs at once, 5)."""
 
 
 @compiled_small
@@ -92,6 +93,15 @@ def _use(decider: Multifactor, slot: int, processors: float, from_s: float, to_s
     decider.memory[_TOTAL] += amount
 
 
+@compiled_small
+def _is_remembered(decider: Multifactor, job: int, last_s: float) -> bool:
+    """Whether a job was placed before the last decision, but its nodes booted then."""
+    k, rows, running = 0, int(decider.memory[_RUNNING]), decider.running
+    while k < rows and (running[k, 3] <= last_s or running[k, 4] != job):
+        k += 1
+    return k < rows
+
+
 @compiled
 def _account(decider: Multifactor, s: State) -> None:
     """Enter the use since the last decision."""
@@ -109,10 +119,10 @@ def _account(decider: Multifactor, s: State) -> None:
         memory[_UNIT_S] = c.now_s
     for k in range(int(memory[_RUNNING])):
         until_s = c.now_s if memory[_JOBS_WAIT] > 0.0 else min(c.now_s, decider.running[k, 1])
-        _use(decider, int(decider.running[k, 2]), decider.running[k, 0], last_s, until_s)
+        _use(decider, int(decider.running[k, 2]), decider.running[k, 0], max(last_s, decider.running[k, 3]), until_s)
     for k in range(c.expected_first, c.expected_first + c.running):
         started = s.expected[k]
-        if started.start_s > last_s:
+        if started.start_s > last_s and not _is_remembered(decider, whole(started.job), last_s):
             slot = _slot(decider, whole(s.jobs[started.job].user))
             _use(decider, slot, float(started.processors), started.start_s, c.now_s)
     memory[_LAST_S] = c.now_s
@@ -126,6 +136,7 @@ def _remember(decider: Multifactor, s: State) -> None:
         job = s.expected[k]
         decider.running[rows, 0], decider.running[rows, 1] = job.processors, job.end_s
         decider.running[rows, 2] = _slot(decider, whole(s.jobs[job.job].user))
+        decider.running[rows, 3], decider.running[rows, 4] = job.start_s, job.job
         rows += 1
     decider.memory[_RUNNING], decider.memory[_JOBS_WAIT] = rows, 1.0 if c.first < c.last else 0.0
 
@@ -182,7 +193,7 @@ def multifactor_pass(weights: PriorityWeights | None) -> Pass:
             np.array([used.age, used.fair_share, used.job_size, used.max_age_s, used.decay_half_life_s,
                       used.favor_small], dtype=np.float64),
             partition, tier, np.full(SLOTS, _EMPTY), np.zeros(SLOTS), np.array([np.nan, 0.0, 0.0, 0.0, 0.0, 0.0]),
-            np.zeros((min(cluster.processors, len(workload) or _MOST_RUNNING), 3)),
+            np.zeros((min(cluster.processors, len(workload) or _MOST_RUNNING), 5)),
         )  # fmt: skip
 
     return Pass(name="slurm-multifactor", begin=begin, on_nodes=True)
