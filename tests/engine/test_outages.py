@@ -21,7 +21,7 @@ from greenbatch.schedulers import scheduler
 from greenbatch.workload import Outage, Workload
 
 ON_A_POOL = ("fcfs+none", "fcfs+easy", "sjf+easy", "wfp3+easy", "f2+green", "f2+first-fit", "fcfs+conservative")
-ON_NODES = ("fcfs+none", "fcfs+easy", "sjf+easy+best-fit", "f2+first-fit+spread")
+ON_NODES = ("fcfs+none", "fcfs+easy", "sjf+easy+best-fit", "f2+first-fit+spread", "slurm-multifactor+easy", "min-min")
 
 
 @st.composite

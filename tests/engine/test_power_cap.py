@@ -79,6 +79,14 @@ def workloads(draw: st.DrawFn, *, powered: bool) -> Workload:
     )  # fmt: skip
 
 
+def test_a_cap_below_what_the_nodes_of_a_job_add_is_told() -> None:
+    """Idle, the node draws 50 W; the job would make it 110 W."""
+    node = NodeGroup(name="n", count=1, processors=2, static_power_w=100.0, idle_fraction=0.5)
+    jobs = jobs_of(submit_s=[0], run_time_s=[10], processors=[1], power_w=[10.0])
+    with pytest.raises(InputError, match=r"rules.power_cap_w: leaves 1 jobs waiting forever"):
+        run(jobs, NodeCluster((node,)), "fcfs+easy", 75.0)
+
+
 NAMES = st.sampled_from(["fcfs+none", "fcfs+easy", "sjf+easy", "f2+first-fit", "fcfs+easy-schedgym"])
 
 

@@ -235,9 +235,10 @@ def _check_outages(cluster: Cluster, program: Program) -> None:
     """Refuse outages that the scheduler does not know.
 
     Raises:
-        InputError: it decides for nodes by itself.
+        InputError: it reserves nodes by itself.
     """
-    if program.backfill == "easy-irmasim" or (program.decider is not None and isinstance(cluster, NodeCluster)):
+    reserves = program.decider is not None and program.decider.reserves_nodes and isinstance(cluster, NodeCluster)
+    if program.backfill == "easy-irmasim" or reserves:
         fix = "use a priority rule with none, first-fit, easy or green backfilling"
         raise InputError(f"are not known to {program.name}", field="outages", fix=fix)
 
@@ -377,7 +378,11 @@ def check(state: State, name: str, site: Site | None) -> None:
     if state.clock.status == codes.SUPPLY_EXHAUSTED and site is not None:
         site.slot(float(state.clock.now_s))
         raise SupplyExhausted(f"the forecast of site {site.name!r} ends before {state.clock.now_s:g} s")
-    if left := state.jobs.shape[0] - int(state.clock.started):
+    left = state.jobs.shape[0] - int(state.clock.started)
+    if left and state.rules.power_cap_w > 0.0:
+        problem = f"leaves {left} jobs waiting forever, because those nodes that {name} gives them draw too much"
+        raise InputError(problem, field="rules.power_cap_w", fix="raise the cap, or use a placement such as low-power")
+    if left:
         raise GreenbatchError(f"{name} left {left} jobs waiting forever ({_START_ONE})")
 
 
