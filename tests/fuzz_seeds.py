@@ -238,6 +238,9 @@ node_names = "big[01-03,7]"
 gpus = 2
 memory_gb = 64
 gflops_per_processor = 4.2
+[[cluster.dvfs]]
+speed = 0.8
+power = 0.6
 """
 PLATFORM = b"""\
 {"platform": {"here": {"id": "here", "model_name": "modelV1", "clusters": [

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -77,6 +79,19 @@ def workloads(draw: st.DrawFn, *, powered: bool) -> Workload:
         requested_time_s=[factor * each for each in runs], power_w=power_w,
         processors=draw(st.lists(st.integers(1, 8), min_size=n, max_size=n)),
     )  # fmt: skip
+
+
+def test_jobs_of_other_partitions_leave_the_power_of_a_blocked_job() -> None:
+    """Job 1 of partition a needs the power that job 0 has until 10 s; jobs of partition b must not take it before."""
+    nodes = NodeCluster(tuple(
+        NodeGroup(name=name, count=1, processors=4, static_power_w=0.0, partitions=(name,)) for name in "ab"
+    ))  # fmt: skip
+    jobs = jobs_of(submit_s=[0, 1, 2, 12], run_time_s=[10, 10, 20, 20], processors=[1] * 4,
+                   power_w=[100.0, 150.0, 60.0, 60.0], partition=[0, 0, 1, 1])  # fmt: skip
+    jobs = replace(jobs, names={"partition": {0: "a", 1: "b"}})
+    outcome = run(jobs, nodes, "fcfs+easy", 200.0)
+    assert outcome.start_s.tolist() == [0, 10, 20, 20]
+    assert outcome.promised_start_s[1] == 10
 
 
 def test_a_cap_below_what_the_nodes_of_a_job_add_is_told() -> None:

@@ -18,7 +18,7 @@ from greenbatch.engine.decide import Ranking
 from greenbatch.engine.interface import Attributes, Policy, Queue
 from greenbatch.engine.log import Readings
 from greenbatch.engine.machine.dvfs import levels_of, set_level
-from greenbatch.engine.machine.node_tables import Nodes
+from greenbatch.engine.machine.node_tables import Nodes, compete_for_power
 from greenbatch.engine.machine.placement import PLACEMENTS, arrange, span
 from greenbatch.engine.outages import downtimes_of
 from greenbatch.engine.outcome import Outcome, Switching, placements_of
@@ -204,12 +204,23 @@ def prepare(
         _check_outages(cluster, program)
     downtimes = downtimes_of(program.outages, cluster)
     state = new_state(workload, cluster, site, rules, settings, ahead_s, observed=observed, downtimes=downtimes)
-    if rules.dvfs_level:
-        set_level(state, cluster, rules.dvfs_level, field="rules.dvfs_level")
+    _set_node_rules(state, cluster, rules)
     if score is not None:
         state.jobs["score"] = score
     arrange_nodes(state, cluster, program)
     return state
+
+
+def _set_node_rules(state: State, cluster: Cluster, rules: Rules) -> None:
+    """What the rules change of nodes: who competes, and the DVFS level of all jobs.
+
+    Raises:
+        InputError: the cluster has no such level.
+    """
+    if rules.power_cap_w and isinstance(state.machine, Nodes):
+        compete_for_power(state.machine)
+    if rules.dvfs_level:
+        set_level(state, cluster, rules.dvfs_level, field="rules.dvfs_level")
 
 
 def _check_cap(workload: Workload, cluster: Cluster, power_cap_w: float, program: Program) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import reduce
 from operator import or_
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -319,6 +319,12 @@ def _node_table(cluster: NodeCluster) -> tuple[Any, float]:
     names = cluster.partitions
     nodes["partitions"] = [sum(1 << names.index(each) for each in g.partitions) or ALL_PARTITIONS for g in groups]
     return nodes, per_speed
+
+
+def compete_for_power(machine: Nodes) -> None:
+    """Let jobs of all partitions compete, because a power cap holds for all nodes together."""
+    demands, counts = cast(Any, machine.demands), cast(Any, machine.counts)
+    demands["component"], counts.components = 0, 1
 
 
 def _in_steps(memory_mb: Any) -> Any:
