@@ -24,7 +24,8 @@ from greenbatch.engine.entry_points import step, with_decider
 from greenbatch.engine.interface import Queue
 from greenbatch.engine.log import drain, new_readings
 from greenbatch.engine.outcome import Outcome
-from greenbatch.engine.program import Program, check, decider_of, outcome_of, prepare
+from greenbatch.engine.prepare import prepare
+from greenbatch.engine.program import Program, check, decider_of, outcome_of
 from greenbatch.engine.records import Ledger
 from greenbatch.engine.rules import Rules
 from greenbatch.engine.session import Session

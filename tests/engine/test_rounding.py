@@ -8,7 +8,7 @@ import pytest
 from greenbatch.cluster import Cluster
 from greenbatch.energy import Site
 from greenbatch.engine.forecast import project_surplus
-from greenbatch.engine.program import prepare
+from greenbatch.engine.prepare import prepare
 from greenbatch.engine.rules import Rules
 from greenbatch.engine.simulate import simulate
 from greenbatch.schedulers import scheduler

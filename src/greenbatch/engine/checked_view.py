@@ -9,7 +9,8 @@ import numpy as np
 
 from greenbatch.cluster.machines import MOST_PROCESSORS
 from greenbatch.engine.interface import CAUSES, Running, View
-from greenbatch.engine.program import Program, check_slots
+from greenbatch.engine.prepare import check_slots
+from greenbatch.engine.program import Program
 from greenbatch.errors import InputError
 
 _CAUSES = (*CAUSES.values(), "decision")

@@ -23,15 +23,8 @@ from greenbatch.engine.entry_points import step, with_decider
 from greenbatch.engine.from_view import state_of
 from greenbatch.engine.interface import CAUSES, Decision, Policy, Start, View, Wait
 from greenbatch.engine.machine.protocol import machine_of
-from greenbatch.engine.program import (
-    Program,
-    decider_of,
-    queue_now,
-    refuse_scores,
-    rule_may_fail,
-    rule_settings,
-    scores_of,
-)
+from greenbatch.engine.prepare import rule_settings
+from greenbatch.engine.program import Program, decider_of, queue_now, refuse_scores, rule_may_fail, scores_of
 from greenbatch.engine.records import Clock, dtype_of, table_of
 from greenbatch.engine.rules import Rules
 from greenbatch.engine.session import view_of

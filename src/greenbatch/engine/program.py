@@ -10,21 +10,19 @@ from typing import Any, NoReturn, Protocol
 
 import numpy as np
 
-from greenbatch.cluster import Cluster, NodeCluster
-from greenbatch.cluster.machines import MOST_PROCESSORS
+from greenbatch.cluster import Cluster
 from greenbatch.energy import Site
 from greenbatch.engine import codes
 from greenbatch.engine.decide import Ranking
 from greenbatch.engine.interface import Attributes, Policy, Queue
 from greenbatch.engine.log import Readings
-from greenbatch.engine.machine.dvfs import levels_of, set_level
-from greenbatch.engine.machine.node_tables import Nodes, compete_for_power
-from greenbatch.engine.machine.placement import PLACEMENTS, arrange, span
-from greenbatch.engine.outages import downtimes_of
+from greenbatch.engine.machine.dvfs import levels_of
+from greenbatch.engine.machine.node_tables import Nodes
+from greenbatch.engine.machine.placement import PLACEMENTS
 from greenbatch.engine.outcome import Outcome, Switching, placements_of
 from greenbatch.engine.rules import Rules
 from greenbatch.engine.settings import SETTINGS
-from greenbatch.engine.state import State, attributes_of, new_state
+from greenbatch.engine.state import State, attributes_of
 from greenbatch.engine.step import PATIENCE
 from greenbatch.errors import GreenbatchError, InputError, SupplyExhausted, did_you_mean
 from greenbatch.workload import Outage, Workload
@@ -158,149 +156,6 @@ def queue_of(workload: Workload, cluster: Cluster, *, attributes: bool) -> Queue
     )  # fmt: skip
 
 
-def prepare(
-    workload: Workload, cluster: Cluster, site: Site | None, rules: Rules, program: Program, *, observed: bool = False
-) -> State:  # fmt: skip
-    """Check that the parts fit together and set up the state of a simulation; see `state.new_state`.
-
-    Raises:
-        InputError: no jobs, a job larger than the cluster, required power missing, a NaN score.
-    """
-    if len(workload) == 0:
-        raise InputError("has no jobs", field=workload.name, fix="choose a window with jobs")
-    largest = int(np.argmax(workload.processors))
-    if workload.processors[largest] > cluster.processors:
-        raise InputError(
-            f"job {workload.job_id[largest]} needs {workload.processors[largest]} processors, the cluster has "
-            f"{cluster.processors}", field="processors", fix="give a larger cluster or drop the job",
-        )  # fmt: skip
-    green = program.backfill == "green" or program.needs_site
-    if green and site is None:
-        raise InputError(f"{program.name} needs a power supply", field="site", fix="use a scenario with a site")
-    powered = green or site is not None or program.backfill == "easy-green-order"
-    modelled = isinstance(cluster, NodeCluster) and cluster.knows_power
-    if powered and not modelled and np.isnan(workload.power_w).any():
-        job = workload.job_id[np.isnan(workload.power_w)][0]
-        raise InputError(f"job {job} has no power", field="power_w", fix="set workload.power in the scenario")
-    if cluster.processors > MOST_PROCESSORS:
-        fix = f"at most {MOST_PROCESSORS:,}"
-        raise InputError(f"{cluster.processors} are too many to simulate", field="cluster.processors", fix=fix)
-    if rules.power_cap_w:
-        _check_cap(workload, cluster, rules.power_cap_w, program)
-    settings, score = rule_settings(program), None
-    if program.score is not None and program.fixed:
-        uses = uses_attributes(program.score)
-        score = scores_of(program, queue_of(workload, cluster, attributes=uses), float(workload.submit_s.min()))
-        order = np.argsort(workload.submit_s, kind="stable")
-        submit_s, by_arrival = workload.submit_s[order], score[order]
-        twins = submit_s[1:] == submit_s[:-1]  # a sticky queue can have them in a different order
-        moves = (by_arrival[1:] < by_arrival[:-1]) | (twins & (by_arrival[1:] != by_arrival[:-1]))
-        settings["ranking"] = codes.BY_SCORE if moves.any() else codes.BY_ARRIVAL
-    ahead_s = 0.0 if program.decider is None else program.decider.ahead_s
-    if site is not None:
-        check_slots(float(workload.requested_time_s.max()) + ahead_s, site.step_s, field="site.step_s")
-    observed = observed or bool(settings["uses_attributes"])
-    if program.outages:
-        _check_outages(cluster, program)
-    downtimes = downtimes_of(program.outages, cluster)
-    state = new_state(workload, cluster, site, rules, settings, ahead_s, observed=observed, downtimes=downtimes)
-    _set_node_rules(state, cluster, rules)
-    if score is not None:
-        state.jobs["score"] = score
-    arrange_nodes(state, cluster, program)
-    return state
-
-
-def _set_node_rules(state: State, cluster: Cluster, rules: Rules) -> None:
-    """What the rules change of nodes: who competes, and the DVFS level of all jobs.
-
-    Raises:
-        InputError: the cluster has no such level.
-    """
-    if rules.power_cap_w and isinstance(state.machine, Nodes):
-        compete_for_power(state.machine)
-    if rules.dvfs_level:
-        set_level(state, cluster, rules.dvfs_level, field="rules.dvfs_level")
-
-
-def _check_cap(workload: Workload, cluster: Cluster, power_cap_w: float, program: Program) -> None:
-    """Refuse a power cap that a job can never keep, or that the scheduler does not know.
-
-    Raises:
-        InputError: one of these.
-    """
-    field = "rules.power_cap_w"
-    if program.decider is not None or program.backfill == "easy-irmasim":
-        fix = "use a priority rule with none, first-fit, easy or green backfilling"
-        raise InputError(f"is not known to {program.name}", field=field, fix=fix)
-    if isinstance(cluster, NodeCluster) and cluster.power_on == "on-demand":
-        raise InputError("cannot be kept while nodes boot", field=field, fix='use power_on = "always"')
-    least_w = cluster.first_power_w + np.nan_to_num(workload.power_w)
-    if (beyond := np.flatnonzero(least_w > power_cap_w)).size:
-        job = beyond[0]
-        problem = f"is {power_cap_w:g}, but job {workload.job_id[job]} and idle nodes draw {least_w[job]:g} W"
-        raise InputError(problem, field=field, fix="raise the cap or drop the job")
-
-
-def _check_outages(cluster: Cluster, program: Program) -> None:
-    """Refuse outages that the scheduler does not know.
-
-    Raises:
-        InputError: it reserves nodes by itself.
-    """
-    reserves = program.decider is not None and program.decider.reserves_nodes and isinstance(cluster, NodeCluster)
-    if program.backfill == "easy-irmasim" or reserves:
-        fix = "use a priority rule with none, first-fit, easy or green backfilling"
-        raise InputError(f"are not known to {program.name}", field="outages", fix=fix)
-
-
-def check_slots(longest_s: float, step_s: float, *, field: str) -> None:
-    """Refuse steps of a supply that are so short that the forecast for the longest job does not fit into memory.
-
-    Raises:
-        InputError: it has over `MOST_SLOTS` slots, or the step is not > 0.
-    """
-    if not 0.0 < step_s < np.inf or not longest_s / step_s <= MOST_SLOTS:
-        problem = f"is {step_s:g} s, and the longest job requests {longest_s:g} s"
-        raise InputError(problem, field=field, fix=f"give steps > 0, at most {MOST_SLOTS:,} of them in that time")
-
-
-def arrange_nodes(state: State, cluster: Cluster, program: Program) -> None:
-    """Set the placement of a program on the nodes of a state, if it has any.
-
-    Raises:
-        InputError: the program needs a pool, or nodes that are always on.
-    """
-    if not isinstance(cluster, NodeCluster) or not isinstance(state.machine, Nodes):
-        return
-    if program.decider is not None and not program.decider.on_nodes:
-        problem, fix = "cannot place jobs on nodes yet", "use a priority rule, or a cluster without [[cluster.groups]]"
-        raise InputError(problem, field=program.name, fix=fix)
-    keeps_list = program.backfill == "easy-irmasim"
-    reserves = program.decider is not None and program.decider.reserves_nodes
-    if cluster.power_on == "on-demand" and (keeps_list or reserves):
-        problem = "reserves nodes without allowing for their boots"
-        raise InputError(problem, field=program.name, fix='use easy backfilling, or power_on = "always"')
-    arrange(state.machine, cluster.node_names, program.placement, program.placement_seed, keeps_list=keeps_list)
-    if program.spans:
-        span(state.machine)
-    state.machine.counts.kill = state.rules.kill
-
-
-def rule_settings(program: Program) -> dict[str, float]:
-    """Fields of `RuleSet` that a program sets."""
-    wakes = program.decider is not None and program.decider.wakes_at_supply_changes
-    ranking = codes.BY_ARRIVAL if program.score is None else codes.BY_SCORE if program.fixed else codes.BY_RULE
-    return {
-        "wake_at_supply": program.backfill == "green" or wakes,
-        "backfill": BACKFILLS[program.backfill],
-        "ranking": ranking,
-        "uses_attributes": ranking == codes.BY_RULE and program.score is not None and uses_attributes(program.score),
-        "threshold_j": SETTINGS["threshold_j"].default,
-        **(program.settings or {}),
-    }
-
-
 def decider_of(program: Program, workload: Workload, cluster: Cluster, rules: Rules) -> Any:
     """The decider of a program for a window of jobs; its rule is the compiled one, or none."""
     from greenbatch.engine.entry_points import no_rule
@@ -355,8 +210,6 @@ def refuse_scores(name: str, now_s: float) -> NoReturn:
     raise InputError(problem, field=name, fix="return one number per waiting job")
 
 
-MOST_SLOTS = 50_000_000
-"""Largest number of supply slots in the requested time of a job."""
 _START_ONE = "when nothing runs and no job will arrive, a policy must start one that waits"
 """What to do about jobs that wait forever."""
 

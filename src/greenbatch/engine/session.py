@@ -15,7 +15,8 @@ from greenbatch.engine.interface import CAUSES, Decision, Nodes, Policy, Running
 from greenbatch.engine.log import Readings, drain, drained, new_readings
 from greenbatch.engine.machine.dvfs import set_level
 from greenbatch.engine.outcome import Outcome
-from greenbatch.engine.program import Program, check, outcome_of, patience, prepare, queue_now, scores_of, waits_forever
+from greenbatch.engine.prepare import prepare
+from greenbatch.engine.program import Program, check, outcome_of, patience, queue_now, scores_of, waits_forever
 from greenbatch.engine.rules import Rules
 from greenbatch.engine.settings import A_YEAR_S
 from greenbatch.engine.stacked import fork

@@ -11,7 +11,8 @@ from greenbatch.energy import Site
 from greenbatch.engine.codes import INTERRUPTED, LOG_FULL
 from greenbatch.engine.log import Readings, drain, drained, new_readings
 from greenbatch.engine.outcome import Outcome
-from greenbatch.engine.program import Program, Scheduler, check, decider_of, outcome_of, prepare, rule_may_fail
+from greenbatch.engine.prepare import prepare
+from greenbatch.engine.program import Program, Scheduler, check, decider_of, outcome_of, rule_may_fail
 from greenbatch.engine.rules import Rules
 from greenbatch.engine.state import State
 from greenbatch.workload import Workload

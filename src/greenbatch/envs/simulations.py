@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 
 from greenbatch.engine.codes import BACKFILL
-from greenbatch.engine.program import Program, check, prepare
+from greenbatch.engine.prepare import prepare
+from greenbatch.engine.program import Program, check
 from greenbatch.engine.records import Floats, Ints, RewardTotals, UserTotals, table_of
 from greenbatch.engine.reward_terms import codes_of
 from greenbatch.engine.stacked import leaves, new_batch, row, type_of

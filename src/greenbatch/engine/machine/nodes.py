@@ -10,7 +10,8 @@ import numpy as np
 
 from greenbatch.cluster import NodeCluster
 from greenbatch.engine.compile import compiled, compiled_small, whole
-from greenbatch.engine.machine.node_tables import Demand, Node, Nodes, nodes_of
+from greenbatch.engine.machine.idle_nodes import nodes_of
+from greenbatch.engine.machine.node_tables import Demand, Node, Nodes
 from greenbatch.engine.machine.placement import RANDOM, key
 from greenbatch.engine.machine.power_states import draw, idle_load_w, power_up, rest
 from greenbatch.engine.machine.protocol import (

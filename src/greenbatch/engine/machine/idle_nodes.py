@@ -1,0 +1,230 @@
+"""The idle nodes of a cluster, what the jobs of a window ask of them, and which jobs fit."""
+
+from __future__ import annotations
+
+from functools import reduce
+from operator import or_
+from typing import Any, cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from greenbatch.cluster import NodeCluster
+from greenbatch.engine.machine.node_tables import (
+    CONTENTIONS,
+    KB_PER_MB,
+    MB_PER_GB,
+    MEMORY_STEP_MB,
+    OFF,
+    ON,
+    UNLIMITED_MB,
+    Demand,
+    Listed,
+    Node,
+    Nodes,
+    NodeTotals,
+    Placement,
+    Share,
+)
+from greenbatch.engine.records import (
+    ALL_PARTITIONS,
+    MachineTotals,
+    Ranked,
+    record_of,
+    table_of,
+)
+from greenbatch.errors import InputError
+from greenbatch.workload import Workload
+
+
+def jobs_that_fit(cluster: NodeCluster, workload: Workload) -> tuple[NDArray[np.bool_], str]:
+    """Which jobs fit on the idle cluster, shape (n,), and in words what the first one asks for that does not, if any.
+
+    Raises:
+        InputError: a job names a partition that the cluster does not have.
+    """
+    nodes, _ = _node_table(cluster)
+    demands = _demand_table(cluster, workload, nodes)
+    fits = _fit(cluster, nodes, demands)
+    return fits, "" if fits.all() else _asked(workload, demands, int(np.argmin(fits)))
+
+
+def nodes_of(cluster: NodeCluster, workload: Workload) -> Nodes:
+    """The idle nodes of a cluster, and what the jobs ask of them.
+
+    Raises:
+        InputError: a job fits on no nodes, or names a partition that the cluster does not have.
+    """
+    groups = [g for g in cluster.groups for _ in range(g.count)]
+    count, total = len(groups), cluster.processors
+    nodes, per_speed = _node_table(cluster)
+    demands = demands_of(cluster, workload, nodes)
+    nodes["free"], nodes["free_gpus"], nodes["free_memory_mb"] = nodes["processors"], nodes["gpus"], nodes["memory_mb"]
+    largest = int(nodes["processors"].max())
+    lists: Any = table_of(Listed, max(count, largest + 1))
+    lists["at_least"][: largest + 1] = [np.count_nonzero(nodes["processors"] >= p) for p in range(largest + 1)]
+    lists["order"][:count] = np.arange(count)
+    shares: Any = table_of(Share, total)
+    shares["of_job"] = np.append(np.arange(1, total), -1)
+    plain = (demands["is_spread"] == 0) & (demands["exclusive"] == 0) & (demands["memory_mb"] == 0)
+    mask = demands["partitions"]
+    uniform = bool((mask == mask[0]).all() and (mask[:1] & nodes["partitions"] != 0).all()) if len(mask) else True
+    on_demand = cluster.power_on == "on-demand"
+    nodes["phase"], nodes["switch_s"] = (ON if cluster.power_on == "always" else OFF), np.inf
+    if on_demand:
+        for ours, theirs in {"boot_s": "boot_s", "stop_s": "shutdown_s", "min_on_s": "min_on_s"}.items():
+            nodes[ours] = [getattr(g, theirs) for g in groups]
+        nodes["boot_w"] = [g.boot_energy_j / g.boot_s if g.boot_s else 0.0 for g in groups]
+        nodes["stop_w"] = [g.shutdown_energy_j / g.shutdown_s if g.shutdown_s else 0.0 for g in groups]
+    idle_w = cluster.first_power_w
+    return Nodes(
+        totals=record_of(MachineTotals, processors=total, free=total, load_w=idle_w, base_power_w=idle_w),
+        counts=record_of(
+            NodeTotals, is_plain=uniform and plain.all(), is_uniform=uniform,
+            contention=CONTENTIONS[cluster.contention],
+            always_on=cluster.power_on == "always", on_demand=on_demand, next_switch_s=np.inf,
+            longest_boot_s=(nodes["boot_s"] + nodes["stop_s"]).max(),
+            wanted=-1, ops_per_s=1e9 * per_speed,
+            components=int(np.bitwise_or.reduce(1 << demands["component"].astype(np.int64), initial=0)),
+        ),
+        nodes=nodes, demands=demands, shares=shares, placed=table_of(Placement, max(2 * total, 8192)), lists=lists,
+        ranked=table_of(Ranked, 2 * count),
+    )  # fmt: skip
+
+
+def _node_table(cluster: NodeCluster) -> tuple[Any, float]:
+    """The nodes of a cluster, shape (nodes,), without what is free on them, and the peak of speed 1 [Gflop/s]."""
+    groups = [g for g in cluster.groups for _ in range(g.count)]
+    nodes: Any = table_of(Node, len(groups))
+    columns = {"memory_mb": "memory_gb", "speed": "speed", "static_w": "static_power_w", "idle_w": "idle_power_w",
+               "processor_w": "power_per_processor_w", "gpu_w": "power_per_gpu_w", "gflops": "gflops_per_processor",
+               "processors": "processors", "gpus": "gpus"}  # fmt: skip
+    for ours, theirs in columns.items():
+        nodes[ours] = [getattr(g, theirs) for g in groups]
+    for name in ("b", "c", "da", "db", "dc", "dd"):
+        nodes[name] = [getattr(g.contention, name) for g in groups]
+    known = nodes["gflops"] > 0
+    per_speed = float((nodes["gflops"][known] / nodes["speed"][known])[0]) if known.any() else 1.0
+    nodes["gflops"] = np.where(known, nodes["gflops"], nodes["speed"] * per_speed)
+    nodes["memory_mb"] = _in_steps(np.minimum(nodes["memory_mb"] * MB_PER_GB, UNLIMITED_MB))
+    nodes["group"] = np.repeat(np.arange(len(cluster.groups)), [g.count for g in cluster.groups])
+    nodes["first"] = -1
+    names = cluster.partitions
+    nodes["partitions"] = [sum(1 << names.index(each) for each in g.partitions) or ALL_PARTITIONS for g in groups]
+    return nodes, per_speed
+
+
+def compete_for_power(machine: Nodes) -> None:
+    """Let jobs of all partitions compete, because a power cap holds for all nodes together."""
+    demands, counts = cast(Any, machine.demands), cast(Any, machine.counts)
+    demands["component"], counts.components = 0, 1
+
+
+def _in_steps(memory_mb: Any) -> Any:
+    return np.floor(memory_mb / MEMORY_STEP_MB) * MEMORY_STEP_MB
+
+
+def demands_of(cluster: NodeCluster, workload: Workload, nodes: Any) -> Any:
+    """What each job asks of nodes, shape (n,).
+
+    Raises:
+        InputError: a job fits on no nodes, or names a partition that the cluster does not have.
+    """
+    demands = _demand_table(cluster, workload, nodes)
+    fits = _fit(cluster, nodes, demands)
+    if not fits.all():
+        asked = _asked(workload, demands, int(np.argmin(fits)))
+        raise InputError(
+            f"{asked}, which fit on no nodes of the cluster",
+            field="processors",
+            fix="give larger nodes or drop the job",
+        )
+    return demands
+
+
+def _demand_table(cluster: NodeCluster, workload: Workload, nodes: Any) -> Any:
+    demands: Any = table_of(Demand, len(workload))
+    processors, gpus = workload.processors, np.maximum(workload.gpus, 0)
+    asked = np.maximum(workload.nodes, 0)
+    if (gpus > 0).any():
+        most = max(1, int(nodes["gpus"].max()))
+        asked = np.where((asked == 0) & (gpus > 0), -(-gpus // most), asked)
+    spread = asked > 0
+    parts = np.where(spread, np.minimum(asked, processors), 1)
+    demands["is_spread"], demands["exclusive"] = spread, workload.exclusive == 1
+    demands["chunks"] = np.where(spread, parts, processors)
+    demands["processors"] = np.where(spread, -(-processors // parts), 1)
+    rest = processors % parts
+    demands["larger"] = np.where(spread & (rest > 0), rest, demands["chunks"])
+    demands["gpus"] = -(-gpus // parts)
+    per_processor_mb = _in_steps(np.nan_to_num(workload.requested_memory_kb) / KB_PER_MB)
+    demands["memory_mb"] = per_processor_mb * demands["processors"]
+    demands["work_s"], demands["requested_s"] = workload.run_time_s, workload.requested_time_s
+    demands["volume_mb"] = np.nan_to_num(workload.memory_volume_mb)
+    demands["energy_j"] = np.nan_to_num(workload.requested_energy_j)
+    demands["is_modelled"], demands["power_w"] = np.isnan(workload.power_w), np.nan_to_num(workload.power_w)
+    demands["first"], demands["pace"], demands["draw"] = -1, 1.0, 1.0
+    demands["partitions"], demands["component"] = _partitions(cluster, workload)
+    return demands
+
+
+def _partitions(cluster: NodeCluster, workload: Workload) -> tuple[Any, Any]:
+    """Bit mask of the partitions of each job, and its component of partitions that share no node with others."""
+    names = cluster.partitions
+    mask, component = np.full(len(workload), ALL_PARTITIONS), np.zeros(len(workload), np.int64)
+    if not names:
+        return mask, component
+    known = workload.names.get("partition", {})
+    missing: dict[str, int] = {}
+    for number in np.unique(workload.partition[workload.partition >= 0]):
+        rows, name = workload.partition == number, known.get(int(number), str(number))
+        if name in names:
+            mask[rows] = 1 << names.index(name)
+        else:
+            missing[name] = int(np.count_nonzero(rows))
+    if missing:
+        shown = [f"{name!r} ({count:,} job{'s' * (count > 1)})" for name, count in list(missing.items())[:5]]
+        more = f" and {len(missing) - 5} more" if len(missing) > 5 else ""
+        raise InputError(
+            f"partitions of jobs that the cluster does not have: {', '.join(shown)}{more}",
+            file=next(iter(workload.sources), None), field="partition",
+            fix=f"add them to the cluster, or leave their jobs out; it has {', '.join(names)}",
+        )  # fmt: skip
+    linked = [sum(1 << names.index(each) for each in g.partitions) or ALL_PARTITIONS for g in cluster.groups]
+    linked += [ALL_PARTITIONS] if (mask == ALL_PARTITIONS).any() else []
+    separate: list[int] = []
+    for each in linked:
+        touching = [other for other in separate if other & each]
+        separate = [other for other in separate if not other & each]
+        separate.append(reduce(or_, touching, each))
+    for k, each in enumerate(separate):
+        component[(mask & each) != 0] = k
+    return mask, component
+
+
+def _fit(cluster: NodeCluster, nodes: Any, demands: Any) -> NDArray[np.bool_]:
+    """Which jobs fit on the idle cluster, shape (n,)."""
+    room, first = np.zeros(len(demands), np.int64), 0
+    for group in cluster.groups:
+        node = nodes[first]
+        chunks = node["processors"] // demands["processors"]
+        with np.errstate(divide="ignore"):
+            in_memory = np.where(demands["memory_mb"] > 0, node["memory_mb"] // demands["memory_mb"], np.inf)
+        chunks = np.minimum(chunks, in_memory).astype(np.int64)
+        chunks[(demands["gpus"] > node["gpus"]) | (demands["partitions"] & node["partitions"] == 0)] = 0
+        room += group.count * np.where(demands["is_spread"], np.minimum(chunks, 1), chunks)
+        first += group.count
+    return np.asarray(room >= demands["chunks"])
+
+
+def _asked(workload: Workload, demands: Any, job: int) -> str:
+    """What one job asks for, in words."""
+    asked = demands[job]
+    on = f" on {asked['chunks']} node{'s' if asked['chunks'] > 1 else ''}" if asked["is_spread"] else ""
+    on += f", {asked['gpus']} GPUs per node" if asked["gpus"] else ""
+    on += f", {asked['memory_mb'] / MB_PER_GB:g} GB per {'node' if asked['is_spread'] else 'processor'}" * bool(
+        asked["memory_mb"]
+    )
+    number = int(workload.partition[job])
+    of = f" of partition {workload.names.get('partition', {}).get(number, str(number))!r}" if number >= 0 else ""
+    return f"job {workload.job_id[job]}{of} needs {workload.processors[job]} processors{on}"
