@@ -154,7 +154,7 @@ def test_fields_of_records_are_no_methods_of_numpy() -> None:
 # ---------------------------------------------------------------- slots
 
 SLOTS = "energy/slots.py"
-SIZES = {"engine/from_view.py:state_of", "engine/program.py:check_slots", "engine/state.py:new_state",
+SIZES = {"engine/from_view.py:state_of", "engine/prepare.py:check_slots", "engine/state.py:new_state",
          "energy/site.py:horizon_slots", "energy/site.py:_facts"}  # fmt: skip
 """Functions that divide a duration by a step, for the size of a table, or multiply them, for a duration."""
 
