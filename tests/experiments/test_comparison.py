@@ -7,6 +7,7 @@ import pytest
 
 import greenbatch as gb
 from greenbatch.errors import InputError
+from greenbatch.experiments.reports.findings import headlines, key_figures
 from greenbatch.experiments.running.compare import compare
 
 NAMES = ("fcfs+easy", "sjf+easy", "f2+green")
@@ -88,3 +89,15 @@ def test_an_interruption_keeps_finished_windows_if_asked_to(scenario: gb.Scenari
         compare(*asked, stop)
     with pytest.raises(KeyboardInterrupt):
         compare(scenario, NAMES, (0, 5), 16, "fcfs+easy", lambda *at: stop("", 3, 6), keep_finished=True)
+
+
+def test_neither_the_record_nor_a_run_with_outages_can_win() -> None:
+    values = {"fcfs+easy": 5.0, "sjf+easy": 3.0, "as-recorded": 1.0, "sjf+easy with outages": 2.0}
+    metrics = "avg_bounded_slowdown", "avg_wait_s"
+    rows = [("0", name, metric, value) for name, value in values.items() for metric in metrics]
+    frame = pl.DataFrame(rows, schema=["window", "scheduler", "metric", "value"], orient="row")
+    assert [line.split()[0] for line in headlines(frame, "fcfs+easy")] == ["sjf+easy"]
+    assert {tile.scheduler for tile in key_figures(frame, "fcfs+easy")} == {"sjf+easy"}
+    assert headlines(frame, "as-recorded")[0].startswith(
+        "No scheduler has a lower mean bounded slowdown than as-recorded"
+    )

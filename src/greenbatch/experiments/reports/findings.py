@@ -12,9 +12,11 @@ from typing import TYPE_CHECKING
 from zoneinfo import ZoneInfo
 
 from greenbatch.experiments.reports.columns import MAIN, WITHOUT_SUPPLY, Column, fitted, main_columns
+from greenbatch.experiments.reports.tables import is_record
 from greenbatch.experiments.running.frames import schedulers
 from greenbatch.experiments.running.statistics import Difference, differences, intervals
 from greenbatch.metrics import METRICS
+from greenbatch.schedulers.during_outages import SUFFIX
 
 if TYPE_CHECKING:
     import polars
@@ -52,7 +54,7 @@ class KeyFigure:
 
 def key_figures(frame: polars.DataFrame, baseline: str) -> list[KeyFigure]:
     """The best scheduler for each of the figures in `TILES`."""
-    tiles = []
+    tiles, frame = [], rivals(frame, baseline)
     for column in _tiles(frame):
         means = _means(frame, column)
         if not means:
@@ -79,6 +81,7 @@ def summary_lines(frame: polars.DataFrame, outcomes: Mapping[str, Outcome], base
     )
     dates = [f"{'The' if windows < 2 else 'The first'} window's jobs were submitted {_dates(example)}."]
     known = example.workload.unix_start_s is not None and len(example.workload) > 0
+    frame = rivals(frame, baseline)
     return [
         *_service_lines(frame, baseline), *_power_lines(frame, baseline), *_energy_lines(frame, baseline), setting,
         *(dates if known else ()),
@@ -89,13 +92,14 @@ def headlines(frame: polars.DataFrame, baseline: str) -> list[str]:
     """The sentences of the summary to end a table with: lowest slowdown; least brown energy, with its reservation, or
     without a supply least energy.
     """
+    frame = rivals(frame, baseline)
     service, power = _service_lines(frame, baseline)[:1], _power_lines(frame, baseline)[1:]
     return [*service, *power, *_energy_lines(frame, baseline)]
 
 
 def poor_bargains(frame: polars.DataFrame, baseline: str) -> list[str]:
     """One line for every winner with a gain that is small or within noise and a large price in wait or slowdown."""
-    lines = []
+    lines, frame = [], rivals(frame, baseline)
     for column in _tiles(frame):
         metric = column.metric
         if metric == "makespan_ratio" or not _means(frame, column):
@@ -109,6 +113,12 @@ def poor_bargains(frame: polars.DataFrame, baseline: str) -> list[str]:
         price = _price(frame, best, baseline)
         lines.append(f"{best} has the {title}, but the gain over {baseline} is {_doubt(got)} and comes{price}.")
     return lines
+
+
+def rivals(frame: polars.DataFrame, baseline: str) -> polars.DataFrame:
+    """The schedulers that can win: not the record, which nobody can choose, nor those that had outages as well."""
+    others = [name for name in schedulers(frame) if is_record(name) or name.endswith(SUFFIX)]
+    return frame.filter(~frame["scheduler"].is_in([name for name in others if name != baseline]))
 
 
 def _column(frame: polars.DataFrame, metric: str) -> Column:
