@@ -81,6 +81,15 @@ def test_a_level_is_a_slower_machine_with_longer_requests(data: st.DataObject, n
     assert slow.killed == other.killed
 
 
+def test_a_lower_level_keeps_a_power_cap_that_the_highest_breaks() -> None:
+    """Idle, the nodes draw 100 W; the first job adds 50 W and 40 W at the highest level, or 50 W and 12 W."""
+    first = JOBS.take(slice(0, 1))
+    with pytest.raises(InputError, match="power_cap_w"):
+        simulate(first, NODES, None, Rules(power_cap_w=170.0), scheduler("fcfs+easy"))
+    outcome = simulate(first, NODES, None, Rules(power_cap_w=170.0, dvfs_level=1), scheduler("fcfs+easy"))
+    assert outcome.profile_load_w.max() == pytest.approx(162)
+
+
 @pytest.mark.parametrize("cluster", [Cluster.pooled(8), NODES])
 def test_a_level_that_the_cluster_lacks_is_refused(cluster: Cluster) -> None:
     with pytest.raises(InputError, match="no DVFS level"):

@@ -8,7 +8,7 @@ from greenbatch.cluster import Cluster, NodeCluster
 from greenbatch.cluster.machines import MOST_PROCESSORS
 from greenbatch.energy import Site
 from greenbatch.engine import codes
-from greenbatch.engine.machine.dvfs import set_level
+from greenbatch.engine.machine.dvfs import levels_of, set_level
 from greenbatch.engine.machine.idle_nodes import compete_for_power
 from greenbatch.engine.machine.node_tables import Nodes
 from greenbatch.engine.machine.placement import arrange, span
@@ -49,7 +49,7 @@ def prepare(
         fix = f"at most {MOST_PROCESSORS:,}"
         raise InputError(f"{cluster.processors} are too many to simulate", field="cluster.processors", fix=fix)
     if rules.power_cap_w:
-        _check_cap(workload, cluster, rules.power_cap_w, program)
+        _check_cap(workload, cluster, rules, program)
     settings, score = rule_settings(program), None
     if program.score is not None and program.fixed:
         uses = uses_attributes(program.score)
@@ -86,7 +86,7 @@ def _set_node_rules(state: State, cluster: Cluster, rules: Rules) -> None:
         set_level(state, cluster, rules.dvfs_level, field="rules.dvfs_level")
 
 
-def _check_cap(workload: Workload, cluster: Cluster, power_cap_w: float, program: Program) -> None:
+def _check_cap(workload: Workload, cluster: Cluster, rules: Rules, program: Program) -> None:
     """Refuse a power cap that a job can never keep, or that the scheduler does not know.
 
     Raises:
@@ -98,10 +98,11 @@ def _check_cap(workload: Workload, cluster: Cluster, power_cap_w: float, program
         raise InputError(f"is not known to {program.name}", field=field, fix=fix)
     if isinstance(cluster, NodeCluster) and cluster.power_on == "on-demand":
         raise InputError("cannot be kept while nodes boot", field=field, fix='use power_on = "always"')
-    least_w = cluster.first_power_w + np.nan_to_num(workload.power_w)
-    if (beyond := np.flatnonzero(least_w > power_cap_w)).size:
+    level = levels_of(cluster)[min(rules.dvfs_level, len(levels_of(cluster)) - 1)]
+    least_w = cluster.first_power_w + np.nan_to_num(workload.power_w) * level.power
+    if (beyond := np.flatnonzero(least_w > rules.power_cap_w)).size:
         job = beyond[0]
-        problem = f"is {power_cap_w:g}, but job {workload.job_id[job]} and idle nodes draw {least_w[job]:g} W"
+        problem = f"is {rules.power_cap_w:g}, but job {workload.job_id[job]} and idle nodes draw {least_w[job]:g} W"
         raise InputError(problem, field=field, fix="raise the cap or drop the job")
 
 
