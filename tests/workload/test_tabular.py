@@ -52,6 +52,19 @@ def test_missing_words_and_quotes(csv):
     assert w.job_id.tolist() == [1, 2, 3]
 
 
+def test_columns_of_names(csv, tmp_path):
+    text = "submit_s,run_time_s,processors,partition,user\n0,60,1,cpu,7\n1,60,1, gpu ,3\n2,60,1,,7\n3,60,1,cpu,\n"
+    w = csv(text)
+    assert (w.partition.tolist(), w.names) == ([1, 2, -1, 1], {"partition": {1: "cpu", 2: "gpu"}})
+    assert w.user.tolist() == [7, 3, 7, -1]
+    mixed = csv(text.replace(",7\n", ",ann\n"))
+    assert (mixed.user.tolist(), mixed.names["user"]) == ([1, 2, 1, -1], {1: "ann", 2: "3"})
+    frame = pl.DataFrame({"submit_s": [0, 1], "run_time_s": [9, 9], "processors": [1, 1], "partition": ["b", None]})
+    frame.write_parquet(tmp_path / "t.parquet")
+    w = read_table(tmp_path / "t.parquet")
+    assert (w.partition.tolist(), w.names) == ([1, -1], {"partition": {1: "b"}})
+
+
 def test_mapped_columns(csv):
     text = "arrival_time,length,cpus,queue\n3,60,4,1\n"
     w = csv(text, columns={"arrival_time": "submit_s", "length": "run_time_s", "cpus": "processors"})

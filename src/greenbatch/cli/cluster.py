@@ -48,6 +48,8 @@ def show(file: Path) -> None:
         facts += [f"{group.power_per_processor_w:g} W per busy processor"]
         facts += [f"partitions {', '.join(group.partitions)}"] * bool(group.partitions)
         print_entry(f"  {group.name}", "; ".join(facts), column=INDENT)
+    for number, level in enumerate(described.dvfs, start=1):
+        print_entry(f"  DVFS level {number}", f"{level.speed:.4g} x speed, {level.power:.4g} x power", column=INDENT)
     if described.priority is not None:
         print_entry("  priority", _weights(described.priority), column=INDENT)
     for note in described.notes:

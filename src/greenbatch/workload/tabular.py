@@ -7,7 +7,7 @@ import io
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,6 +22,8 @@ from greenbatch.workload.table import COLUMNS, MAY_BE_MISSING, RANGES, Note, Wor
 Floats = NDArray[np.float64]
 
 REQUIRED = ("submit_s", "run_time_s", "processors")
+NAMED = frozenset({"user", "group", "executable", "queue", "partition"})
+"""Columns that may hold names instead of numbers."""
 PARQUET_MAGIC = b"PAR1"
 
 _MISSING = frozenset({"", "NA", "N/A", "NULL", "NAN", "NONE"})
@@ -44,7 +46,8 @@ def read_table(
 
     The first CSV line names the columns. ``submit_s``, ``run_time_s`` and ``processors`` are required; every other
     column of a `Workload` is optional, blank cells are missing values, and other columns are ignored with a note.
-    Unlike logs, tables are not repaired: an impossible value is an error.
+    A column of `NAMED` in which any cell is text holds names: they are numbered by first appearance and kept in
+    ``names``. Unlike logs, tables are not repaired: an impossible value is an error.
 
     Args:
         path: the file.
@@ -63,9 +66,9 @@ def read_table(
     content, sha256 = read_bytes(path)
     ours = _mapping(columns, path)
     if content.startswith(PARQUET_MAGIC):
-        table, lines, ignored = _read_parquet(content, ours, path)
+        table, names, lines, ignored = _read_parquet(content, ours, path)
     else:
-        table, lines, ignored = _read_csv(content, ours, path)
+        table, names, lines, ignored = _read_csv(content, ours, path)
     _check(table, lines, {v: k for k, v in ours.items()}, path)
     ledger = Ledger(path, strict)
     ledger.notes += [Note(f"column {name!r} ignored", len(lines)) for name in ignored]
@@ -80,8 +83,21 @@ def read_table(
     table["requested_time_s"] = requested_times(stated_s, table["run_time_s"], lines, ledger)
     return Workload.from_columns(
         trace_name(path), table, machine_processors=processors, unix_start_s=unix_start_s, time_zone=time_zone,
-        notes=tuple(ledger.notes), sources={path.name: sha256},
+        names=names, notes=tuple(ledger.notes), sources={path.name: sha256},
     )  # fmt: skip
+
+
+class _Content(NamedTuple):
+    """What a file holds."""
+
+    table: dict[str, Floats]
+    """Column of a workload -> its values, NaN where missing, shape (n,)."""
+    names: dict[str, dict[int, str]]
+    """Column -> number -> name, for columns of names."""
+    lines: NDArray[np.int64]
+    """Line of each row, shape (n,)."""
+    ignored: list[str]
+    """Columns that no workload has."""
 
 
 def _mapping(columns: Mapping[str, str] | None, path: Path) -> dict[str, str]:
@@ -115,9 +131,7 @@ def _positions(names: Sequence[str], ours: Mapping[str, str], path: Path) -> tup
     return positions, [name for name in names if name not in ours]
 
 
-def _read_csv(
-    content: bytes, ours: Mapping[str, str], path: Path
-) -> tuple[dict[str, Floats], NDArray[np.int64], list[str]]:
+def _read_csv(content: bytes, ours: Mapping[str, str], path: Path) -> _Content:
     text = decode(content, path)
     first = text.lstrip().split("\n", 1)[0]
     reader = csv.reader(io.StringIO(text, newline=""), delimiter=max(",;\t", key=first.count), strict=True)
@@ -125,20 +139,39 @@ def _read_csv(
         header = next((row for row in reader if any(map(str.strip, row))), None)
         if header is None:
             raise InputError("has no lines", file=path, fix="name the columns on the first line")
-        names = [name.strip() for name in header]
-        positions, ignored = _positions(names, ours, path)
-        theirs = {k: names[k] for k in positions.values()}
-        blocks: dict[str, list[Floats]] = {name: [] for name in positions}
+        theirs = [name.strip() for name in header]
+        positions, ignored = _positions(theirs, ours, path)
+        blocks: dict[str, list[Floats]] = {name: [] for name in positions if name not in NAMED}
+        texts: dict[str, list[str]] = {name: [] for name in positions if name in NAMED}
         lines: list[int] = []
-        for numbers, rows in _blocks(reader, len(names), path):
+        for numbers, rows in _blocks(reader, len(theirs), path):
             lines += numbers
             for name, k in positions.items():
-                blocks[name].append(_cells([row[k] for row in rows], numbers, theirs[k], path))
+                cells = [row[k] for row in rows]
+                if name in NAMED:
+                    texts[name] += cells
+                else:
+                    blocks[name].append(_cells(cells, numbers, theirs[k], path))
     except csv.Error as error:
         raise InputError(f"is not CSV: {error}", file=path, line=reader.line_num, fix="check the quotes") from None
     if not lines:
         raise InputError("has no rows", file=path, line=reader.line_num, fix="give one line per job")
-    return {name: np.concatenate(parts) for name, parts in blocks.items()}, np.array(lines), ignored
+    table = {name: np.concatenate(parts) for name, parts in blocks.items()}
+    names: dict[str, dict[int, str]] = {}
+    for name, cells in texts.items():
+        try:
+            table[name] = _cells(cells, lines, theirs[positions[name]], path)
+        except InputError:
+            table[name], names[name] = _numbered(cells)
+    return _Content(table, names, np.array(lines), ignored)
+
+
+def _numbered(texts: Sequence[str]) -> tuple[Floats, dict[int, str]]:
+    """Names as numbers 1, 2, … in order of first appearance, NaN for missing ones; and number -> name."""
+    number: dict[str, int] = {}
+    stripped = [text.strip() for text in texts]
+    values = [np.nan if text.upper() in _MISSING else number.setdefault(text, len(number) + 1) for text in stripped]
+    return np.array(values, dtype=np.float64), {code: name for name, code in number.items()}
 
 
 def _blocks(reader: Any, width: int, path: Path) -> Iterator[tuple[list[int], list[list[str]]]]:
@@ -170,9 +203,7 @@ def _cell(cell: str, line: int, name: str, path: Path) -> float:
         raise InputError(problem, file=path, line=line, field=name, fix=fix) from None
 
 
-def _read_parquet(
-    content: bytes, ours: Mapping[str, str], path: Path
-) -> tuple[dict[str, Floats], NDArray[np.int64], list[str]]:
+def _read_parquet(content: bytes, ours: Mapping[str, str], path: Path) -> _Content:
     import polars
 
     try:
@@ -183,15 +214,19 @@ def _read_parquet(
     except (polars.exceptions.PolarsError, OSError) as error:
         problem = f"broken Parquet: {str(error).splitlines()[0]}"
         raise InputError(problem, file=path, fix="write or copy the file again") from None
-    table = {}
+    table: dict[str, Floats] = {}
+    names: dict[str, dict[int, str]] = {}
     for theirs, name in wanted.items():
+        if name in NAMED and frame[theirs].dtype in (polars.String, polars.Categorical, polars.Enum):
+            table[name], names[name] = _numbered(frame[theirs].cast(polars.String).fill_null("").to_list())
+            continue
         if not (frame[theirs].dtype.is_numeric() or frame[theirs].dtype == polars.Null):
             fix = "convert it to numbers in the unit that its name ends in"
             raise InputError(f"holds {frame[theirs].dtype}, not numbers", file=path, field=theirs, fix=fix)
         table[name] = frame[theirs].cast(polars.Float64).fill_null(float("nan")).to_numpy().copy()
     if not len(frame):
         raise InputError("has no rows", file=path, fix="give one row per job")
-    return table, np.arange(1, len(frame) + 1), ignored
+    return _Content(table, names, np.arange(1, len(frame) + 1), ignored)
 
 
 def _check(table: dict[str, Floats], lines: NDArray[np.int64], theirs: Mapping[str, str], path: Path) -> None:
