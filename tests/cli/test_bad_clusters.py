@@ -264,6 +264,9 @@ def test_show(folder, capsys):
     out = " ".join(capsys.readouterr().out.split())
     assert out.startswith("2 nodes, 8 processors, 20 W idle a 2 x 4 processors; 1 GPUs; 64 GB; speed 1; 10 W idle")
     assert out.endswith("partitions short")
+    put(folder, "c.toml", GROUP + "[[dvfs]]\nspeed = 0.8\npower = 0.6\n")
+    assert main(("cluster", "show", "c.toml")) == 0
+    assert " ".join(capsys.readouterr().out.split()).endswith("DVFS level 1 0.8 x speed, 0.6 x power")
 
 
 def test_show_tells_the_weights_that_slurm_multifactor_takes(folder, capsys):

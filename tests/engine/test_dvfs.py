@@ -13,9 +13,12 @@ from test_node_machine import jobs_for, node_clusters
 
 from greenbatch.cli import main
 from greenbatch.cluster import Cluster, DvfsLevel, NodeCluster, NodeGroup
+from greenbatch.engine.driver import ViewDriver
 from greenbatch.engine.energy_use import energy_use
 from greenbatch.engine.interface import Start, View
+from greenbatch.engine.program import Program
 from greenbatch.engine.rules import Rules
+from greenbatch.engine.session import Session
 from greenbatch.engine.simulate import simulate
 from greenbatch.errors import InputError
 from greenbatch.schedulers import scheduler
@@ -94,6 +97,15 @@ def test_a_lower_level_keeps_a_power_cap_that_the_highest_breaks() -> None:
 def test_a_level_that_the_cluster_lacks_is_refused(cluster: Cluster) -> None:
     with pytest.raises(InputError, match="no DVFS level"):
         simulate(JOBS.with_columns(power_w=np.ones(2)), cluster, None, Rules(dvfs_level=2), scheduler("fcfs+easy"))
+
+
+def test_a_driver_of_views_refuses_levels_instead_of_ignoring_them() -> None:
+    decider = scheduler(SecondSlowly)
+    driver = ViewDriver(decider.program(JOBS), decider.policy(), NODES, Rules())
+    system = Session(JOBS, NODES, None, Rules(), Program(name="system"))
+    with pytest.raises(InputError, match="chooses a DVFS level, which a ViewDriver cannot pass on"):
+        while (view := system.view()) is not None:
+            system.apply(driver.decide(view))
 
 
 @pytest.mark.parametrize(

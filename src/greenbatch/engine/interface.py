@@ -74,7 +74,7 @@ class Running(NamedTuple):
 
 
 class Nodes(NamedTuple):
-    """Node groups, columns of shape (g,); a pooled cluster is a single large node."""
+    """The whole machine in one row, columns of shape (1,): a view does not tell which of several nodes are free."""
 
     processors: Ints
     free_processors: Ints
