@@ -57,6 +57,12 @@ def test_partitions_are_seen_apart_and_named():
     assert spans([found]) == [(2, 9, 6)]
 
 
+def test_jobs_of_no_partition_are_no_partition():
+    rows = [(0, 0, 20, 8, 1), (0, 0, 2, 6, 1), (1, 9, 1, 4, 1), (2, 9, 1, 2, 2), (5, 5, 1, 4, 3)]
+    assert outages(jobs_of(*rows, partition=[1, -1, -1, -1, 1])) == []
+    assert [each.partition for each in outages(jobs_of(*rows, partition=[1, 2, 2, 2, 1]))] == ["2"]
+
+
 def test_without_a_record_nothing_is_known():
     jobs = jobs_of((0, 0, 2, 8, 1), (3, 9, 1, 4, 1))
     assert outages(jobs.with_columns(recorded_wait_s=np.full(2, np.nan))) == []

@@ -80,6 +80,8 @@ def outages(workload: Workload) -> list[Outage]:
     found = [_outage(whole, *span) for span in _idle(whole)]
     partitions = np.unique(jobs.partition).tolist()
     for number in partitions:
+        if number < 0 and len(partitions) > 1:
+            continue  # jobs that name no partition can run in any of them
         name = workload.names.get("partition", {}).get(number, str(number)) if len(partitions) > 1 else ""
         use = whole if len(partitions) == 1 else _use(jobs.take(jobs.partition == number))
         stops = [_outage(use, *span, name) for span in _stops(use)]
