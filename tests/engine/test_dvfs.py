@@ -138,7 +138,8 @@ dvfs_level = 1
 """
     Path("slow.toml").write_text(text)
     assert main(["simulate", "--scenario", "slow.toml", "--scheduler", "fcfs+easy", "--out", "out"]) == 0
-    assert Path("out/schedule.csv").read_text().splitlines()[1].split(",")[3] == "20"
+    names, job = (line.split(",") for line in Path("out/schedule.csv").read_text().splitlines())
+    assert (job[3], names[-1], job[-1]) == ("20", "dvfs_level", "1")
     Path("slow.toml").write_text(text.replace("dvfs_level = 1", "dvfs_level = 2"))
     capsys.readouterr()
     assert main(["simulate", "--scenario", "slow.toml", "--scheduler", "fcfs+easy", "--out", "out2"]) == 2

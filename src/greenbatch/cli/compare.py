@@ -149,14 +149,9 @@ def run_comparison(
         if outages:
             deciders = with_outages(deciders, tuple(recorded_outages(question.workload)))
         record = comparison_record(
-            question,
-            tuple(deciders),
-            base,
-            first,
-            length,
-            seed=own.seed if seed is None else seed,
+            question, tuple(deciders), base, first, length, seed=own.seed if seed is None else seed,
             command=COMMAND.get(),
-        )
+        )  # fmt: skip
         finished = finished_windows(out, record) if out is not None and resume else {}
         with progress_line() as show:
             comparison = run(

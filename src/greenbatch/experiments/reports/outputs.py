@@ -58,6 +58,8 @@ def write_outcome(outcome: Outcome, scenario: Scenario, folder: Path) -> dict[st
             "edp_js": _known(run.per_job("edp_js")),
         }
     )
+    if outcome.dvfs_level is not None:
+        schedule = schedule.with_columns(dvfs_level=polars.Series(outcome.dvfs_level))
     schedule.write_csv(folder / "schedule.csv")
     nodes_table(run.energy_use).write_csv(folder / "nodes.csv")
     power = polars.DataFrame(power_segments(outcome)._asdict())
