@@ -18,7 +18,7 @@ TYPE_CHECKING = False  # not from typing: Ctrl-C must be handled before anything
 if TYPE_CHECKING:
     from typing import Any
 
-    from greenbatch.cluster import Cluster, NodeCluster, NodeGroup
+    from greenbatch.cluster import Cluster, DvfsLevel, NodeCluster, NodeGroup
     from greenbatch.energy import Site
     from greenbatch.engine.interface import Policy, Queue, Start, View, Wait
     from greenbatch.engine.rules import Rules
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 _MODULES = {
-    "cluster": ("Cluster", "NodeCluster", "NodeGroup"),
+    "cluster": ("Cluster", "DvfsLevel", "NodeCluster", "NodeGroup"),
     "energy": ("Site",),
     "engine.rules": ("Rules",),
     "engine.interface": ("Policy", "Queue", "Start", "View", "Wait"),
@@ -54,6 +54,7 @@ _PUBLIC = {name: module for module, names in _MODULES.items() for name in names}
 __all__ = [
     "Cluster",
     "Comparison",
+    "DvfsLevel",
     "GreenbatchError",
     "InputError",
     "ModelWarning",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import hypothesis.strategies as st
 import numpy as np
@@ -15,11 +16,11 @@ from greenbatch.cli import main
 from greenbatch.cluster import Cluster, DvfsLevel, NodeCluster, NodeGroup
 from greenbatch.engine.driver import ViewDriver
 from greenbatch.engine.energy_use import energy_use
-from greenbatch.engine.interface import Start, View
+from greenbatch.engine.interface import Queue, Start, View
 from greenbatch.engine.program import Program
 from greenbatch.engine.rules import Rules
 from greenbatch.engine.session import Session
-from greenbatch.engine.simulate import simulate
+from greenbatch.engine.simulate import run_program, simulate
 from greenbatch.errors import InputError
 from greenbatch.schedulers import scheduler
 from greenbatch.workload import Workload
@@ -91,6 +92,17 @@ def test_a_lower_level_keeps_a_power_cap_that_the_highest_breaks() -> None:
         simulate(first, NODES, None, Rules(power_cap_w=170.0), scheduler("fcfs+easy"))
     outcome = simulate(first, NODES, None, Rules(power_cap_w=170.0, dvfs_level=1), scheduler("fcfs+easy"))
     assert outcome.profile_load_w.max() == pytest.approx(162)
+
+
+def test_fixed_scores_see_the_requested_times_at_the_level() -> None:
+    def near(queue: Queue) -> Any:
+        return np.abs(queue.requested_time_s - 15)
+
+    columns = {"submit_s": [0.0, 1.0, 1.0], "run_time_s": [9.0, 10.0, 12.0], "processors": [8, 8, 8]}
+    jobs = Workload.from_columns("hand", columns)
+    programs = [Program(name="near", score=near, fixed=fixed) for fixed in (True, False)]
+    starts = [run_program(jobs, NODES, None, Rules(dvfs_level=1), program).start_s for program in programs]
+    assert starts[0].tolist() == starts[1].tolist() == [0, 18, 38]
 
 
 @pytest.mark.parametrize("cluster", [Cluster.pooled(8), NODES])

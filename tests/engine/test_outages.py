@@ -124,11 +124,11 @@ def test_a_job_submitted_when_an_outage_ends_does_not_hide_the_end() -> None:
     ("outage", "word"),
     [
         (Outage(begin_s=5, end_s=5), "begin first"), (Outage(begin_s=np.nan, end_s=5), "finite"),
-        (Outage(begin_s=0, end_s=np.inf), "finite"), (Outage(begin_s=0, end_s=1, partition="c"), "no partitions"),
+        (Outage(begin_s=0, end_s=np.inf), "finite"), (Outage(begin_s=0, end_s=1, partition="c"), "the cluster has p"),
     ],
 )  # fmt: skip
 def test_outages_that_cannot_be_are_refused(outage: Outage, word: str) -> None:
-    cluster = NodeCluster((NodeGroup(name="a", count=1, processors=2, static_power_w=0),))
+    cluster = NodeCluster((NodeGroup(name="a", count=1, processors=2, static_power_w=0, partitions=("p",)),))
     jobs = hand(submit_s=[0], run_time_s=[4], requested_time_s=[4], processors=[1])
     with pytest.raises(InputError, match=word):
         run("fcfs+easy", jobs, cluster, Rules(), (outage,))

@@ -23,7 +23,7 @@ from greenbatch.workload import Outage
 
 
 def downtimes_of(outages: Sequence[Outage], cluster: Cluster) -> Table[Downtime]:
-    """Outages as a table in order of their begin; a pool has no partitions and keeps those of the whole machine.
+    """Outages as a table in order of their begin; without partitions, only those of the whole machine count.
 
     Raises:
         InputError: a time is not finite, an outage does not end after its begin, or names an unknown partition.
@@ -33,8 +33,8 @@ def downtimes_of(outages: Sequence[Outage], cluster: Cluster) -> Table[Downtime]
         name, times = each.partition, f"from {each.begin_s:g} to {each.end_s:g} s"
         if not -np.inf < each.begin_s < each.end_s < np.inf:
             raise InputError(times, field="outages", fix="give finite times, the begin first")
-        if name and isinstance(cluster, NodeCluster) and name not in names:
-            fix = "the cluster has " + (", ".join(names) or "no partitions")
+        if name and names and name not in names:
+            fix = "the cluster has " + ", ".join(names)
             raise InputError(f"of partition {name!r}, which the cluster does not have", field="outages", fix=fix)
     known = sorted((each for each in outages if not each.partition or names), key=attrgetter("begin_s"))
     table: Any = table_of(Downtime, len(known))

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from greenbatch.cluster import Cluster, NodeCluster
+from greenbatch.cluster import Cluster, DvfsLevel, NodeCluster
 from greenbatch.cluster.machines import MOST_PROCESSORS
 from greenbatch.energy import Site
 from greenbatch.engine import codes
-from greenbatch.engine.machine.dvfs import levels_of, set_level
+from greenbatch.engine.machine.dvfs import level_of, levels_of, set_level
 from greenbatch.engine.machine.idle_nodes import compete_for_power
 from greenbatch.engine.machine.node_tables import Nodes
 from greenbatch.engine.machine.placement import arrange, span
@@ -28,6 +28,43 @@ def prepare(
 
     Raises:
         InputError: no jobs, a job larger than the cluster, required power missing, a NaN score.
+    """
+    level = level_of(cluster, rules.dvfs_level, field="rules.dvfs_level")
+    _check_parts(workload, cluster, site, rules, program, level)
+    settings, score = rule_settings(program), None
+    if program.score is not None and program.fixed:
+        asked = workload.with_columns(requested_time_s=workload.requested_time_s / level.speed)
+        queue = queue_of(asked, cluster, attributes=uses_attributes(program.score))
+        score = scores_of(program, queue, float(workload.submit_s.min()))
+        order = np.argsort(workload.submit_s, kind="stable")
+        submit_s, by_arrival = workload.submit_s[order], score[order]
+        twins = submit_s[1:] == submit_s[:-1]  # a sticky queue can have them in a different order
+        moves = (by_arrival[1:] < by_arrival[:-1]) | (twins & (by_arrival[1:] != by_arrival[:-1]))
+        settings["ranking"] = codes.BY_SCORE if moves.any() else codes.BY_ARRIVAL
+    ahead_s = 0.0 if program.decider is None else program.decider.ahead_s
+    if site is not None:
+        slowest = min(each.speed for each in levels_of(cluster))
+        check_slots(float(workload.requested_time_s.max()) / slowest + ahead_s, site.step_s, field="site.step_s")
+    observed = observed or bool(settings["uses_attributes"])
+    downtimes = downtimes_of(program.outages, cluster)
+    state = new_state(workload, cluster, site, rules, settings, ahead_s, observed=observed, downtimes=downtimes)
+    if rules.power_cap_w and isinstance(state.machine, Nodes):
+        compete_for_power(state.machine)
+    if rules.dvfs_level:
+        set_level(state, cluster, rules.dvfs_level, field="rules.dvfs_level")
+    if score is not None:
+        state.jobs["score"] = score
+    arrange_nodes(state, cluster, program)
+    return state
+
+
+def _check_parts(
+    workload: Workload, cluster: Cluster, site: Site | None, rules: Rules, program: Program, level: DvfsLevel
+) -> None:  # fmt: skip
+    """Refuse parts that do not fit together.
+
+    Raises:
+        InputError: as for `prepare`, or the scheduler does not know a power cap or outages.
     """
     if len(workload) == 0:
         raise InputError("has no jobs", field=workload.name, fix="choose a window with jobs")
@@ -49,44 +86,14 @@ def prepare(
         fix = f"at most {MOST_PROCESSORS:,}"
         raise InputError(f"{cluster.processors} are too many to simulate", field="cluster.processors", fix=fix)
     if rules.power_cap_w:
-        _check_cap(workload, cluster, rules, program)
-    settings, score = rule_settings(program), None
-    if program.score is not None and program.fixed:
-        uses = uses_attributes(program.score)
-        score = scores_of(program, queue_of(workload, cluster, attributes=uses), float(workload.submit_s.min()))
-        order = np.argsort(workload.submit_s, kind="stable")
-        submit_s, by_arrival = workload.submit_s[order], score[order]
-        twins = submit_s[1:] == submit_s[:-1]  # a sticky queue can have them in a different order
-        moves = (by_arrival[1:] < by_arrival[:-1]) | (twins & (by_arrival[1:] != by_arrival[:-1]))
-        settings["ranking"] = codes.BY_SCORE if moves.any() else codes.BY_ARRIVAL
-    ahead_s = 0.0 if program.decider is None else program.decider.ahead_s
-    if site is not None:
-        check_slots(float(workload.requested_time_s.max()) + ahead_s, site.step_s, field="site.step_s")
-    observed = observed or bool(settings["uses_attributes"])
+        _check_cap(workload, cluster, rules.power_cap_w, program, level)
     if program.outages:
         _check_outages(cluster, program)
-    downtimes = downtimes_of(program.outages, cluster)
-    state = new_state(workload, cluster, site, rules, settings, ahead_s, observed=observed, downtimes=downtimes)
-    _set_node_rules(state, cluster, rules)
-    if score is not None:
-        state.jobs["score"] = score
-    arrange_nodes(state, cluster, program)
-    return state
 
 
-def _set_node_rules(state: State, cluster: Cluster, rules: Rules) -> None:
-    """What the rules change of nodes: who competes, and the DVFS level of all jobs.
-
-    Raises:
-        InputError: the cluster has no such level.
-    """
-    if rules.power_cap_w and isinstance(state.machine, Nodes):
-        compete_for_power(state.machine)
-    if rules.dvfs_level:
-        set_level(state, cluster, rules.dvfs_level, field="rules.dvfs_level")
-
-
-def _check_cap(workload: Workload, cluster: Cluster, rules: Rules, program: Program) -> None:
+def _check_cap(
+    workload: Workload, cluster: Cluster, power_cap_w: float, program: Program, level: DvfsLevel
+) -> None:  # fmt: skip
     """Refuse a power cap that a job can never keep, or that the scheduler does not know.
 
     Raises:
@@ -98,11 +105,10 @@ def _check_cap(workload: Workload, cluster: Cluster, rules: Rules, program: Prog
         raise InputError(f"is not known to {program.name}", field=field, fix=fix)
     if isinstance(cluster, NodeCluster) and cluster.power_on == "on-demand":
         raise InputError("cannot be kept while nodes boot", field=field, fix='use power_on = "always"')
-    level = levels_of(cluster)[min(rules.dvfs_level, len(levels_of(cluster)) - 1)]
     least_w = cluster.first_power_w + np.nan_to_num(workload.power_w) * level.power
-    if (beyond := np.flatnonzero(least_w > rules.power_cap_w)).size:
+    if (beyond := np.flatnonzero(least_w > power_cap_w)).size:
         job = beyond[0]
-        problem = f"is {rules.power_cap_w:g}, but job {workload.job_id[job]} and idle nodes draw {least_w[job]:g} W"
+        problem = f"is {power_cap_w:g}, but job {workload.job_id[job]} and idle nodes draw {least_w[job]:g} W"
         raise InputError(problem, field=field, fix="raise the cap or drop the job")
 
 

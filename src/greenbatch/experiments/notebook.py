@@ -233,6 +233,7 @@ def compare(
     seed: int | None = None,
     baseline: str | None = None,
     workers: int | None = None,
+    outages: bool = False,
 ) -> Comparison:
     """Compare schedulers on the same windows. Defaults are taken from the scenario.
 
@@ -247,6 +248,7 @@ def compare(
         baseline: the scheduler that the others are compared with; by default the scenario's, or the first.
         workers: number of processes that simulate windows, >= 1; by default one per processor if the work is long. The
             results do not depend on it. Use 1 to see what a rule or policy prints or collects.
+        outages: also simulate every scheduler with the outages that the record shows, as ``NAME with outages``.
 
     Raises:
         InputError: an unknown name, no scheduler, two of one name, an object that is not a scheduler, a window beyond
@@ -254,12 +256,15 @@ def compare(
         SupplyExhausted: a simulation ran past the end of the power series, and the site does not repeat it.
         KeyboardInterrupt: interrupted with Ctrl-C; nothing is returned.
     """
-    from greenbatch.schedulers import scheduler_table
+    from greenbatch.schedulers import scheduler_table, with_outages
+    from greenbatch.workload import outages as recorded_outages
 
     question = _scenario(scenario)
     deciders = scheduler_table(question.evaluation.schedulers if schedulers is None else schedulers)
     first, length = choose_windows(question, starts=starts, windows=windows, jobs=jobs, seed=seed)
     chosen = choose_baseline(question, tuple(deciders), baseline)
+    if outages:
+        deciders = with_outages(deciders, tuple(recorded_outages(question.workload)))
     return Comparison.of(run_all(question, deciders, first, length, chosen, workers=workers))
 
 

@@ -22,6 +22,24 @@ def levels_of(cluster: Cluster) -> tuple[DvfsLevel, ...]:
     return (DvfsLevel(speed=1.0, power=1.0), *lower)
 
 
+def level_of(cluster: Cluster, level: int, *, field: str) -> DvfsLevel:
+    """A level by its number.
+
+    Args:
+        cluster: the machine.
+        level: number of the level, 0 for the highest.
+        field: name of the option or scheduler that chose the level, for messages.
+
+    Raises:
+        InputError: the cluster has no such level.
+    """
+    levels = levels_of(cluster)
+    if not (isinstance(level, int | np.integer) and 0 <= level < len(levels)):
+        fix = f"the cluster has levels 0 to {len(levels) - 1}" if len(levels) > 1 else "describe them in cluster.dvfs"
+        raise InputError(f"there is no DVFS level {level!r}", field=field, fix=fix)
+    return levels[level]
+
+
 def set_level(state: State, cluster: Cluster, level: int, position: int | None = None, *, field: str) -> None:
     """Let a waiting job, or every job, start at a level.
 
@@ -35,17 +53,14 @@ def set_level(state: State, cluster: Cluster, level: int, position: int | None =
     Raises:
         InputError: the cluster has no such level.
     """
-    levels = levels_of(cluster)
-    if not (isinstance(level, int | np.integer) and 0 <= level < len(levels)):
-        fix = f"the cluster has levels 0 to {len(levels) - 1}" if len(levels) > 1 else "describe them in cluster.dvfs"
-        raise InputError(f"there is no DVFS level {level!r}", field=field, fix=fix)
+    chosen = level_of(cluster, level, field=field)
     if not isinstance(state.machine, Nodes):
         return
     rows: Any = slice(None) if position is None else int(state.queue.job[position])
     demands: Any = state.machine.demands
-    longer = demands["pace"][rows] / levels[level].speed
+    longer = demands["pace"][rows] / chosen.speed
     demands["dvfs_level"][rows] = level
-    demands["pace"][rows], demands["draw"][rows] = levels[level].speed, levels[level].power
+    demands["pace"][rows], demands["draw"][rows] = chosen.speed, chosen.power
     jobs: Any = state.jobs
     for table in (jobs, demands):
         table["requested_s"][rows] *= longer
