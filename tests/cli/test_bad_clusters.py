@@ -162,7 +162,6 @@ TABLES = [
     ("requested_memory_kb", "-7", "line 2: requested_memory_kb: is -7 (it must be finite and >= 0, or blank)"),
     ("requested_memory_kb", "inf", "line 2: requested_memory_kb: is inf (it must be finite and >= 0, or blank)"),
     ("memory_volume_mb", "-2", "line 2: memory_volume_mb: is -2 (it must be finite and >= 0, or blank)"),
-    ("partition", "cpu", "line 2: partition: 'cpu' is not a number (write a number, or leave the cell blank"),
     ("partition", "9", "partition: partitions of jobs that the cluster does not have: '9' (1 job) (add them to the"),
 ]
 WORKLOADS = [

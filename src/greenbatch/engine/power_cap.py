@@ -1,7 +1,8 @@
 """The power cap: no job starts that would lift the power of the cluster above it.
 
 The cap is kept by what a start adds to the load now. Reservations take it into account by requested ends and the power
-of the running jobs; the static power of nodes is counted as if they stayed in use.
+of the running jobs; the static power of nodes is counted as if they stayed in use, and that of a node that the blocked
+job and a candidate share, for both.
 """
 
 from __future__ import annotations
