@@ -18,7 +18,7 @@ import sys
 import tempfile
 import time
 from bisect import insort
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -250,13 +250,18 @@ def measure(*, quick: bool) -> Figures:
     """All figures."""
     figures: Figures = {"processor": processor(), "load_average": os.getloadavg()[0], "calibration_s": calibration_s()}
     parts = (a_million_jobs, windows, changing_scores, *(() if quick else (whole_commands,)))
+    return measured(figures, parts, TARGETS)
+
+
+def measured(figures: Figures, parts: Sequence[Callable[[Figures], None]], targets: Iterable[str]) -> Figures:
+    """The figures of several parts; null where a trace is missing, and the calibration repeated."""
     for part in parts:
         print(f"{part.__name__.replace('_', ' ')} ...", file=sys.stderr, flush=True)
         try:
             part(figures)
         except DataMissing as missing:
             print(f"left out: {missing}", file=sys.stderr)
-    return {**dict.fromkeys(TARGETS), **figures, "calibration_again_s": calibration_s()}
+    return {**dict.fromkeys(targets), **figures, "calibration_again_s": calibration_s()}
 
 
 def table(figures: Figures, targets: dict[str, tuple[str, float]]) -> str:

@@ -8,20 +8,18 @@ from __future__ import annotations
 import argparse
 import json
 import resource
-import sys
 import tempfile
 from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 
-from engine import Figures, best_cpu_s, calibration_s, command, table
+from engine import Figures, best_cpu_s, calibration_s, command, measured, table
 from greenbatch import data_catalog
 from greenbatch.cluster import NodeCluster, NodeGroup
 from greenbatch.engine.outcome import Outcome
 from greenbatch.engine.rules import Rules
 from greenbatch.engine.simulate import simulate
-from greenbatch.errors import DataMissing
 from greenbatch.schedulers import scheduler
 from greenbatch.workload import Workload
 
@@ -110,14 +108,8 @@ def whole_commands(figures: Figures) -> None:
 
 def measure() -> Figures:
     """All figures."""
-    figures: Figures = {"calibration_s": calibration_s()}
-    for part in (forty_nodes, whole_commands, ten_thousand_nodes):
-        print(f"{part.__name__.replace('_', ' ')} ...", file=sys.stderr, flush=True)
-        try:
-            part(figures)
-        except DataMissing as missing:
-            print(f"left out: {missing}", file=sys.stderr)
-    return {**dict.fromkeys(TARGETS), **figures, "calibration_again_s": calibration_s()}
+    parts = (forty_nodes, whole_commands, ten_thousand_nodes)
+    return measured({"calibration_s": calibration_s()}, parts, TARGETS)
 
 
 def main() -> None:

@@ -33,7 +33,9 @@ def prepare(
     _check_parts(workload, cluster, site, rules, program, level)
     settings, score = rule_settings(program), None
     if program.score is not None and program.fixed:
-        asked = workload.with_columns(requested_time_s=workload.requested_time_s / level.speed)
+        asked = workload
+        if level.speed != 1.0:
+            asked = workload.with_columns(requested_time_s=workload.requested_time_s / level.speed)
         queue = queue_of(asked, cluster, attributes=uses_attributes(program.score))
         score = scores_of(program, queue, float(workload.submit_s.min()))
         order = np.argsort(workload.submit_s, kind="stable")

@@ -56,7 +56,7 @@ def outage_table(frame: polars.DataFrame, baseline: str) -> Table | None:
     if baseline + SUFFIX not in names or len(names) < 2:
         return None
     part = frame.filter(frame["scheduler"].is_in(names))
-    note = "The same differences without outages are those of the schedulers without this addition to their names."
+    note = f"Without outages: the rows without “{SUFFIX.strip()}” in the table of differences."
     table = difference_table(part, baseline + SUFFIX, notes=[note])
     return replace(table, title=f"Differences to {baseline}, all with the outages")
 
