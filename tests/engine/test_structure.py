@@ -195,7 +195,8 @@ CALLERS = {
     "next_instant": {"engine/step.py:happen"},
     "happen": {"engine/step.py:advance"},
     "advance": {
-        "engine/entry_points.py:_run", "engine/entry_points.py:_advance", "engine/batch.py:step",
+        "engine/entry_points.py:_run", "engine/entry_points.py:_advance",
+        "engine/batch.py:advance_to_choice",
         "policies/compiled/lookahead/plan.py:run_many",
     },
 }  # fmt: skip

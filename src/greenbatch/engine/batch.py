@@ -16,13 +16,14 @@ from numba import types as _types
 
 from greenbatch.engine.codes import DELAY_RELEASES, START_JOB
 from greenbatch.engine.compile import compiled_small, entry, whole
-from greenbatch.engine.features import fill_queue, fill_running, fill_state, fill_supply
-from greenbatch.engine.machine.protocol import fits
+from greenbatch.engine.features import fill_queue, fill_running, fill_state, fill_supply, fill_wait
+from greenbatch.engine.machine.protocol import fits, node_count, want
+from greenbatch.engine.pair_rows import fill_pair_choices, fill_pair_rows, is_any_pair
 from greenbatch.engine.records import Bools, Column, Delay, Ints, Singles, Table, dtype_of
 from greenbatch.engine.reward_totals import update_totals
 from greenbatch.engine.stacked import Batch, StateType, batch_type, one_of
 from greenbatch.engine.state import State
-from greenbatch.engine.step import Action, advance, apply, wait_until
+from greenbatch.engine.step import Action, advance, apply, start_now, wait_until
 
 types: Any = _types
 
@@ -54,6 +55,8 @@ class Layout(NamedTuple):
     """1 if waiting until the next event is an action."""
     only_fitting: int
     """1 if only jobs that fit now can be chosen."""
+    per_node: int
+    """1 if there is one row per visible job and node, the rows of a job being adjacent."""
     longest_hold_s: float
     """Waiting is not allowed while a job that fits has waited longer than this. [s]"""
 
@@ -77,7 +80,7 @@ def _array(dtype: Any, dimensions: int) -> Any:
 
 
 LAYOUT_TYPE = types.NamedTuple(
-    [_array(dtype_of(Column), 1)] * 4 + [_array(dtype_of(Delay), 1), _array(np.int64, 1)] + [types.int64] * 6
+    [_array(dtype_of(Column), 1)] * 4 + [_array(dtype_of(Delay), 1), _array(np.int64, 1)] + [types.int64] * 7
     + [types.float64],
     Layout,
 )  # fmt: skip
@@ -97,14 +100,18 @@ def fill_choices(s: State, layout: Layout, rows: int, selectable: Bools, at: int
     Args:
         s: the state.
         layout: layout of observations and actions.
-        rows: visible waiting jobs.
-        selectable: bool: ``selectable[at : at + rows + wait]`` is written.
+        rows: visible waiting jobs, each of which has a row, or one per node.
+        selectable: bool: one value per row is written.
         at: first row to write.
         delays: bool, shape (d,).
     """
     c = s.clock
     overdue = False
-    for i in range(rows):
+    if layout.per_node:
+        found = fill_pair_choices(s, rows, selectable, at)
+        rows *= whole(node_count(s.machine))
+        overdue = found > 0 and _must_start(s, layout)
+    for i in range(0 if layout.per_node else rows):
         job, processors = whole(s.queue.job[c.first + i]), whole(s.queue.processors[c.first + i])
         can_start = fits(s.machine, job, processors, c.now_s)
         selectable[at + i] = can_start or not layout.only_fitting
@@ -117,11 +124,47 @@ def fill_choices(s: State, layout: Layout, rows: int, selectable: Bools, at: int
 
 
 @compiled_small
+def _must_start(s: State, layout: Layout) -> bool:
+    """Whether nothing would end a wait, or the first job, which may not fit, has waited too long."""
+    c = s.clock
+    ends = c.running > 0 or s.rules.tick_s > 0.0
+    return not ends or c.now_s - s.jobs[s.queue.job[c.first]].submit_s > layout.longest_hold_s
+
+
+@compiled_small
+def visible_jobs(s: State, layout: Layout) -> int:
+    """Number of waiting jobs that are observed."""
+    return whole(min(s.clock.last - s.clock.first, layout.queue_rows))
+
+
+@compiled_small
+def rows_of(s: State, layout: Layout) -> int:
+    """Number of rows of the queue's table that are observed, waiting included."""
+    each = whole(node_count(s.machine)) if layout.per_node else 1
+    return visible_jobs(s, layout) * each + layout.wait
+
+
+@compiled_small
+def advance_to_choice(s: State, layout: Layout) -> bool:
+    """`advance`; with pairs, until one can be chosen."""
+    alive = advance(s)
+    while alive and layout.per_node and not is_any_pair(s, layout.queue_rows):
+        apply(s, wait_until(np.inf))
+        alive = advance(s)
+    return alive
+
+
+@compiled_small
 def observe_one(s: State, layout: Layout, seen: Seen, a: int) -> None:
     """Write the observation of one simulation to row ``a`` of ``seen``, whose offsets must be set."""
     at = seen.queue_offsets[a]
-    rows = seen.queue_offsets[a + 1] - at - layout.wait
-    fill_queue(s, layout.queue, rows, layout.wait == 1, seen.queue, at)
+    rows = visible_jobs(s, layout)
+    if layout.per_node:
+        fill_pair_rows(s, layout.queue, rows, seen.queue, at)
+    else:
+        fill_queue(s, layout.queue, rows, seen.queue, at)
+    if layout.wait:
+        fill_wait(layout.queue, seen.queue, seen.queue_offsets[a + 1] - 1)
     fill_choices(s, layout, rows, seen.selectable, at, seen.delays[a])
     beside = seen.running_offsets[a]
     fill_running(s, layout.running, seen.running_offsets[a + 1] - beside, seen.running, beside)
@@ -133,8 +176,12 @@ def observe_one(s: State, layout: Layout, seen: Seen, a: int) -> None:
 @compiled_small
 def _act(s: State, layout: Layout, row: int, delay: int) -> None:
     c = s.clock
-    if layout.wait and row == min(c.last - c.first, layout.queue_rows):
+    if layout.wait and row == rows_of(s, layout) - 1:
         apply(s, wait_until(np.inf))
+    elif layout.per_node:
+        nodes = whole(node_count(s.machine))
+        want(s.machine, whole(row % nodes))
+        apply(s, start_now(whole(c.first + row // nodes)))
     else:
         chosen = layout.delays[delay]
         apply(s, Action(START_JOB, c.first + row, chosen.kind, chosen.amount))
@@ -166,13 +213,12 @@ def step(
         s = one_of(batch, b)
         if actions.shape[0] > 0:
             _act(s, layout, actions[a, 0], actions[a, 1])
-        ended[a] = not advance(s)
+        ended[a] = not advance_to_choice(s, layout)
         update_totals(s, batch.totals[b], batch.user_of[b], batch.users[b], layout.terms, batch.values[b])
         if not ended[a]:
             c = s.clock
             going[written] = b
-            rows = min(c.last - c.first, layout.queue_rows) + layout.wait
-            seen.queue_offsets[written + 1] = seen.queue_offsets[written] + rows
+            seen.queue_offsets[written + 1] = seen.queue_offsets[written] + rows_of(s, layout)
             seen.running_offsets[written + 1] = seen.running_offsets[written] + min(c.running, layout.running_rows)
             observe_one(s, layout, seen, written)
             written += 1

@@ -23,7 +23,7 @@ import numpy as np
 from llvmlite import binding as llvm
 from numba.core import config as _config
 
-from greenbatch.engine.linking import PartCompiler, WholeCompiler, set_environments
+from greenbatch.engine.linking import PART, WholeCompiler, set_environments
 
 numba: Any = _numba
 config: Any = _config
@@ -139,7 +139,7 @@ def _part(function: Callable[..., Any], *, small: bool) -> Any:
     """Compile a function as a part of entry points; when Python calls it, it is compiled as a whole."""
     if PLAIN:
         return function
-    code = numba.njit(pipeline_class=PartCompiler, forceinline=small, boundscheck=False, **OPTIONS)(function)
+    code = numba.njit(**OPTIONS, **PART, forceinline=small, boundscheck=False)(function)
     insert, wholes, template = code._insert, cache(lambda: machine_code(function)), code.get_call_template
     widest = numba.types.unliteral
 

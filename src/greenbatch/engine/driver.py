@@ -111,7 +111,7 @@ class ViewDriver:
 
         Raises:
             InputError: the view is not possible, a job that was to start at this instant no longer waits, a rule fails,
-                or a policy answers what is no decision or chooses a DVFS level.
+                or a policy answers what is no decision or chooses a DVFS level or nodes.
         """
         memory = self.memory
         if memory.asked_s != view.now_s:
@@ -171,6 +171,9 @@ class ViewDriver:
             if isinstance(decision, Start) and decision.dvfs_level is not None:  # a view does not state levels
                 fix = "leave dvfs_level out, or simulate the policy itself"
                 raise InputError("chooses a DVFS level, which a ViewDriver cannot pass on", field=program.name, fix=fix)
+            if isinstance(decision, Start) and decision.nodes:
+                fix = "leave nodes out, or ask the policy itself"
+                raise InputError("chooses nodes, which a ViewDriver cannot pass on", field=program.name, fix=fix)
             apply(state, *action_of(decision, clock, program.name))
         return float(step("wake", state)(state))
 

@@ -9,10 +9,11 @@ from typing import Any, cast
 
 import numba as _numba
 
-from greenbatch.engine.compile import PLAIN, entry, is_ours, machine_code
+from greenbatch.engine.compile import PLAIN, entry, is_ours, machine_code, whole
 from greenbatch.engine.decide import Rule, decide
 from greenbatch.engine.events import next_wake_s
 from greenbatch.engine.interface import Attributes, Queue
+from greenbatch.engine.machine.protocol import can_take_on, want
 from greenbatch.engine.records import Floats
 from greenbatch.engine.stacked import StateType, type_of
 from greenbatch.engine.state import State
@@ -63,6 +64,15 @@ def _apply(s: State, kind: int, position: int, delay: int, amount: float) -> Non
     s.clock.settled = 0
 
 
+def _want(s: State, position: int, node: int) -> bool:
+    """Let the job at a queue position take a node first, if it starts now; False if it cannot be started there."""
+    job = whole(s.queue.job[position])
+    if not can_take_on(s.machine, job, node):
+        return False
+    want(s.machine, node)
+    return True
+
+
 def _without_rule(queue: Queue) -> Floats:
     return queue.wait_s
 
@@ -74,6 +84,7 @@ _STEPS: dict[str, tuple[Callable[..., Any], Any, tuple[Any, ...]]] = {
     "advance": (_advance, types.boolean, ()),
     "is-due": (_is_due, types.boolean, ()),
     "wake": (_wake_s, types.float64, ()),
+    "want": (_want, types.boolean, (types.int64, types.int64)),
     "apply": (_apply, types.void, (types.int64, types.int64, types.int64, types.float64)),
 }
 
@@ -91,7 +102,7 @@ def with_decider(name: str, state: State, decider: Any) -> Callable[..., Any]:
 
 
 def step(name: str, state: State) -> Callable[..., Any]:
-    """Compiled code that takes a state: ``advance``, ``is-due``, ``wake`` or ``apply`` (see `engine.step`)."""
+    """Compiled code that takes a state: ``advance``, ``is-due``, ``wake``, ``want`` or ``apply``, see `engine.step`."""
     return _compiled_step(name, type_of(state))
 
 

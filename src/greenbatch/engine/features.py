@@ -9,29 +9,19 @@ Sources: GAS-MARL §4.1.1 and its published code; RLScheduler §IV-A and its pub
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 import numpy as np
 
 from greenbatch.engine.compile import compiled, compiled_small, whole
 from greenbatch.engine.forecast import project_surplus
 from greenbatch.engine.machine.protocol import fits
+from greenbatch.engine.pair_features import Feature
 from greenbatch.engine.power.protocol import forecast_w
 from greenbatch.engine.power.slots import slot_at, slot_start_s
 from greenbatch.engine.records import Column, Job, Singles, Table
 from greenbatch.engine.state import State
 
-
-class Feature(NamedTuple):
-    """A named quantity that the engine can compute."""
-
-    unit: str
-    meaning: str
-    """Formula, range and source."""
-
-
 (WAIT, REQUESTED_TIME, PROCESSORS, POWER, POWER_PER_PROCESSOR, IS_BROWN, BROWN_RATIO, FITS, REQUESTED_MEMORY, GROUP,
- EXECUTABLE, USER, IS_WAIT, SLOWDOWN, AREA, UNTIL_FITS, IDLE_UNTIL_FITS) = range(17)  # fmt: skip
+ EXECUTABLE, USER, IS_WAIT, SLOWDOWN, AREA, UNTIL_FITS, IDLE_UNTIL_FITS, SUBMIT_TIME) = range(18)  # fmt: skip
 
 QUEUE_FEATURES: dict[str, Feature] = {
     "wait": Feature("s", "time since submission, >= 0 (RLScheduler Table II, GAS-MARL Table 1)"),
@@ -51,6 +41,7 @@ QUEUE_FEATURES: dict[str, Feature] = {
     "area": Feature("s", "requested time x processors / processors of the cluster, > 0"),
     "until_fits": Feature("s", "time until enough processors are free by requested ends, 0 if they are now"),
     "idle_until_fits": Feature("s", "processor-seconds free until then if nothing starts / processors, >= 0"),
+    "submit_time": Feature("s", "submission on the scenario's clock (InEPS Table 1)"),
 }
 """Features of waiting jobs, in the order of their codes."""
 FROM_ATTRIBUTES = frozenset(list(QUEUE_FEATURES)[REQUESTED_MEMORY : EXECUTABLE + 1])
@@ -95,7 +86,8 @@ _RAW, _POWER, _REQUESTED, _BROWN = range(4)
 
 
 @compiled_small
-def _encode(column: Column, raw: float) -> float:
+def encode(column: Column, raw: float) -> float:
+    """A raw value as it is observed."""
     if np.isnan(raw):
         return 1.0
     value = raw / column.scale
@@ -141,6 +133,8 @@ def _raw_of_job(s: State, job: Job, feature: int) -> float:  # noqa: PLR0911  (c
         return float((s.clock.now_s - job.submit_s + job.requested_s) / max(job.requested_s, 10.0))
     if feature == AREA:
         return float(job.requested_s * job.processors / s.machine.totals.processors)
+    if feature == SUBMIT_TIME:
+        return float(job.submit_s)
     return float(job.user) if job.user >= 0 else np.nan
 
 
@@ -161,7 +155,7 @@ def _until_fits(s: State, rows: int, idle: bool) -> None:
 
 
 @compiled_small
-def _raw_of_queue(s: State, feature: int, rows: int) -> None:
+def raw_of_queue(s: State, feature: int, rows: int) -> None:
     """Write one feature of the visible waiting jobs to scratch memory."""
     c, columns = s.clock, s.scratch.columns
     raw = columns[_RAW]
@@ -189,15 +183,21 @@ def _raw_of_queue(s: State, feature: int, rows: int) -> None:
 
 
 @compiled_small
-def fill_queue(s: State, columns: Table[Column], rows: int, wait: bool, out: Singles, at: int) -> None:
+def fill_wait(columns: Table[Column], out: Singles, at: int) -> None:
+    """Write the row that represents waiting: ``is_wait`` is 1, everything else is 0."""
+    for k in range(columns.shape[0]):
+        out[at, k] = 1.0 if columns[k].feature == IS_WAIT else 0.0
+
+
+@compiled_small
+def fill_queue(s: State, columns: Table[Column], rows: int, out: Singles, at: int) -> None:
     """Encode the first waiting jobs in order of submission.
 
     Args:
         s: the state.
         columns: COLUMN, shape (k,).
         rows: number of jobs, at most the length of the queue.
-        wait: add a row that represents waiting: ``is_wait`` is 1, everything else is 0.
-        out: float32, shape (>= at + rows + wait, k).
+        out: float32, shape (>= at + rows, k).
         at: first row to write.
     """
     for k in range(columns.shape[0]):
@@ -206,11 +206,9 @@ def fill_queue(s: State, columns: Table[Column], rows: int, wait: bool, out: Sin
             break
     for k in range(columns.shape[0]):
         column = columns[k]
-        _raw_of_queue(s, column.feature, rows)
+        raw_of_queue(s, column.feature, rows)
         for i in range(rows):
-            out[at + i, k] = _encode(column, s.scratch.columns[_RAW, i])
-        if wait:
-            out[at + rows, k] = 1.0 if column.feature == IS_WAIT else 0.0
+            out[at + i, k] = encode(column, s.scratch.columns[_RAW, i])
 
 
 @compiled_small
@@ -229,7 +227,7 @@ def fill_running(s: State, columns: Table[Column], rows: int, out: Singles, at: 
                 raw = entry.power_w / entry.processors
             else:
                 raw = entry.end_s - c.now_s
-            out[at + i, k] = _encode(columns[k], raw)
+            out[at + i, k] = encode(columns[k], raw)
 
 
 @compiled_small
@@ -244,7 +242,7 @@ def fill_supply(s: State, columns: Table[Column], rows: int, out: Singles) -> in
                 raw = slot_start_s(slots, current + i + 1.0) - begin_s
             else:
                 raw = forecast_w(s.power, s.clock, current + i, current)
-            out[i, k] = _encode(columns[k], raw)
+            out[i, k] = encode(columns[k], raw)
     return current
 
 
@@ -291,4 +289,4 @@ def fill_state(s: State, columns: Table[Column], out: Singles) -> None:
             raw = np.cos((c.now_s - s.power.slots.origin_s) * (2.0 * np.pi / DAY_S))
         else:
             raw = c.now_s - c.arrived_s
-        out[k] = _encode(columns[k], raw)
+        out[k] = encode(columns[k], raw)

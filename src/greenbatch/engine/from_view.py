@@ -100,14 +100,16 @@ def _observe_state(s: State, layout: Layout, seen: Seen) -> None:
     observe_one(s, layout, seen, 0)
 
 
-def observe_view(view: View, layout: Layout) -> Seen:
+def observe_view(view: View, layout: Layout, machine: Machine | None = None) -> Seen:
     """The observation of a learned policy for a view: tables as for a batch of one simulation.
 
     Args:
         view: the view, with at least one waiting job.
         layout: layout of observations and actions.
+        machine: the machine of the view, see `machine.seen.MachineOfViews`; by default a pool.
     """
-    rows = min(view.job_id.shape[0], layout.queue_rows) + int(layout.wait)
+    each = view.nodes.processors.shape[0] if layout.per_node else 1
+    rows = min(view.job_id.shape[0], layout.queue_rows) * each + int(layout.wait)
     beside = min(view.running.job_id.shape[0], layout.running_rows)
     seen = Seen(
         np.zeros((rows, layout.queue.shape[0]), np.float32), np.array([0, rows]), np.zeros(rows, np.bool_),
@@ -115,7 +117,7 @@ def observe_view(view: View, layout: Layout) -> Seen:
         np.zeros((1, layout.supply_rows, layout.supply.shape[0]), np.float32), np.zeros(1, np.int64),
         np.zeros((1, layout.state.shape[0]), np.float32), np.zeros((1, layout.delays.shape[0]), np.bool_),
     )  # fmt: skip
-    state = state_of(view, attributes=bool(layout.attributes))
+    state = state_of(view, machine=machine, attributes=bool(layout.attributes))
     _compiled(type_of(state))(state, layout, seen)
     return seen
 

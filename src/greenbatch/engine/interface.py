@@ -7,11 +7,15 @@ times and no true future, so it can also be built from a live queue.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import NamedTuple, Protocol
 
+import numpy as np
+
+from greenbatch.cluster import Cluster
 from greenbatch.engine.codes import ARRIVAL, COMPLETION, DELAY_FOR, DELAY_RELEASES, NO_DELAY, WAKE_UP
-from greenbatch.engine.records import Floats, Ints
+from greenbatch.engine.records import Bools, Floats, Ints
 
 CAUSES = {ARRIVAL: "arrival", COMPLETION: "completion", WAKE_UP: "wake-up"}
 """Kinds of events after which a policy is asked."""
@@ -74,11 +78,39 @@ class Running(NamedTuple):
 
 
 class Nodes(NamedTuple):
-    """The whole machine in one row, columns of shape (1,): a view does not tell which of several nodes are free."""
+    """The nodes in the order of the cluster, columns of shape (k,); a pool is one row."""
 
     processors: Ints
     free_processors: Ints
     idle_power_w: Floats
+    """Power while nothing runs on it, 0 if it is off. [W]"""
+    free_gpus: Ints = np.zeros(0, np.int64)
+    """Empty on a pool, as the next two."""
+    free_memory_mb: Floats = np.zeros(0)
+    is_on: Bools = np.zeros(0, np.bool_)
+    """Whether it is on; not while it boots or shuts down."""
+
+
+class Placements(NamedTuple):
+    """Where the running jobs run: one row per job and node, columns of shape (m,); empty on a pool."""
+
+    running: Ints
+    """Row of the job in `View.running`."""
+    node: Ints
+    """Row of the node in `View.nodes`."""
+    processors: Ints
+    """Processors that work."""
+    taken: Ints
+    """Processors that nobody else can use: all of the node if the job uses it alone."""
+    gpus: Ints
+    memory_mb: Floats
+    memory_volume_mb: Floats
+    """Data that each processor moves from and to memory, 0 if unknown. [MB]"""
+
+
+_NONE, _NOTHING = np.zeros(0, np.int64), np.zeros(0)
+NOWHERE = Placements(_NONE, _NONE, _NONE, _NONE, _NONE, _NOTHING, _NOTHING)
+"""Placements on a pool."""
 
 
 class Supply(NamedTuple):
@@ -117,6 +149,11 @@ class View:
     cause: str
     """Kind of the last event: ``arrival``, ``completion`` or ``wake-up``; ``decision`` if none followed the last
     decision."""
+    placements: Placements = NOWHERE
+    partitions: Mapping[int, str] = field(default_factory=dict)
+    """Number of a partition, as in `attributes` -> its name in the cluster."""
+    cluster: Cluster | None = None
+    """The machines as configured, with the facts of nodes that never change; policies that choose nodes need it."""
 
     @property
     def attributes(self) -> Attributes:
@@ -138,6 +175,10 @@ class Start:
     amount: float = 0.0
     dvfs_level: int | None = None
     """DVFS level of `NodeCluster.dvfs` from now on, 0 for the highest; None leaves it as it is."""
+    nodes: tuple[int, ...] = ()
+    """Rows of `View.nodes` that the job takes first, in this order, if it starts now; the placement gives it the rest.
+
+    Each must have room for a part of the job."""
 
     @classmethod
     def after_releases(cls, row: int, jobs: int) -> Start:

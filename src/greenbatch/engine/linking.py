@@ -83,6 +83,8 @@ def _compiler_of(library_class: type[_Library]) -> Any:
 
 
 PartCompiler, WholeCompiler = _compiler_of(Part), _compiler_of(Whole)
+PART = {"pipeline_class": PartCompiler, "no_cpython_wrapper": True, "no_cfunc_wrapper": True}
+"""Options of a function that is only a part: neither Python nor C calls it."""
 
 
 def set_environments(compiled: Any) -> None:

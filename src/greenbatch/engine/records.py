@@ -63,6 +63,16 @@ def shared(*fields: str) -> Callable[[type[Part]], type[Part]]:
     return mark
 
 
+def per_job(*fields: str) -> Callable[[type[Part]], type[Part]]:
+    """Mark fields of a part whose row k is job k of the state (decorator)."""
+
+    def mark(part: type[Part]) -> type[Part]:
+        cast(Any, part).PER_JOB = fields
+        return part
+
+    return mark
+
+
 @cache
 def dtype_of(record: type) -> np.dtype[Any]:
     """The layout of a record: its annotated fields in order, floats and whole numbers of 8 bytes unless they say so."""
@@ -331,6 +341,11 @@ class RewardTotals:
     slowdown: float
     work_s: float
     largest_end_s: float
+    edp_steps_js: float
+    seen_j: float
+    """Energy at the last decision."""
+    seen_s: float
+    """Time of the last decision."""
     users: int
 
 

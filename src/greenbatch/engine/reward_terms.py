@@ -1,8 +1,9 @@
 """Reward terms: the metrics whose value the engine keeps up to date during a simulation.
 
 A term has the name, unit and formula of its metric, and ends with the metric's value for the whole schedule (no warm-up
-or cool-down is cut), or 0 where that is undefined. Jobs count when they start: the simulator knows their run time then,
-although the policy does not. `engine.reward_totals` computes the values.
+or cool-down is cut), or 0 where that is undefined; those of energy are also defined on nodes without a power supply.
+Jobs count when they start: the simulator knows their run time then, although the policy does not.
+`engine.reward_totals` computes the values.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from numpy.typing import NDArray
 
 (AVG_BOUNDED_SLOWDOWN, AVG_WAIT, AVG_TURNAROUND, AVG_SLOWDOWN, UTILIZATION, MAX_USER_BOUNDED_SLOWDOWN,
  MEAN_USER_BOUNDED_SLOWDOWN, RENEWABLE_UTILIZATION, BROWN_ENERGY_RATIO, MAKESPAN_AREA_RATIO,
- ACCRUED_BOUNDED_SLOWDOWN) = range(11)  # fmt: skip
+ ACCRUED_BOUNDED_SLOWDOWN, ENERGY, EDP, EDP_STEPS) = range(14)  # fmt: skip
 """Codes of the terms in compiled code."""
 
 
@@ -26,8 +27,9 @@ class Term:
 
     code: int
     """In compiled code."""
-    metric: str
-    """Name in `metrics.METRICS` of the metric whose value it has at the end; unit and formula are stated there."""
+    metric: str | None
+    """Name in `metrics.METRICS` of the metric whose value it has at the end; unit and formula are stated there. None
+    if it ends with the value of no metric."""
     so_far: str
     """Its value during a simulation."""
 
@@ -44,6 +46,8 @@ _METRICS = (
     ("renewable_utilization", RENEWABLE_UTILIZATION, "of the energy used so far"),
     ("brown_energy_ratio", BROWN_ENERGY_RATIO, "grid energy so far / energy of all jobs of the window"),
     ("makespan_area_ratio", MAKESPAN_AREA_RATIO, "time so far / area bound of all jobs of the window"),
+    ("energy_kwh", ENERGY, "energy so far (InEPS §3.3.3: its increments are the reward)"),
+    ("edp_js", EDP, "energy so far x time so far, a potential: its increments add up to the metric"),
 )
 
 TERMS: Mapping[str, Term] = MappingProxyType(
@@ -53,6 +57,12 @@ TERMS: Mapping[str, Term] = MappingProxyType(
             ACCRUED_BOUNDED_SLOWDOWN,
             "avg_bounded_slowdown",
             "``avg_bounded_slowdown`` with every waiting job counted as if it started now",
+        ),
+        "edp_steps_js": Term(
+            EDP_STEPS,
+            None,
+            "sum over the decisions of energy since the last decision x time since then, in J s (InEPS §3.3.3, as "
+            "published; not the energy-delay product)",
         ),
     }
 )

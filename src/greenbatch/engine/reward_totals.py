@@ -18,12 +18,16 @@ from greenbatch.engine.reward_terms import (
     AVG_TURNAROUND,
     AVG_WAIT,
     BROWN_ENERGY_RATIO,
+    EDP,
+    EDP_STEPS,
+    ENERGY,
     MEAN_USER_BOUNDED_SLOWDOWN,
     RENEWABLE_UTILIZATION,
     UTILIZATION,
 )
 from greenbatch.engine.state import State
 
+JOULES_PER_KWH = 3.6e6
 SHORTEST_RUN_S = 10.0
 """Bound of the bounded slowdown (RLScheduler §II-A, GAS-MARL Eq. 3). [s]"""
 
@@ -92,7 +96,18 @@ def _accrued(s: State, totals: RewardTotals) -> float:
 
 
 @compiled_small
-def _value(s: State, totals: RewardTotals, users: Table[UserTotals], term: int) -> float:
+def _energy(s: State, totals: RewardTotals, term: int) -> float:
+    """Current value of a term about energy."""
+    if term == EDP_STEPS:
+        return totals.edp_steps_js
+    energy_j = s.ledger.load_j
+    return float(energy_j * (s.clock.now_s - totals.begin_s) if term == EDP else energy_j / JOULES_PER_KWH)
+
+
+@compiled_small
+def _value(  # noqa: PLR0911  (compiled code has no tables of functions)
+    s: State, totals: RewardTotals, users: Table[UserTotals], term: int
+) -> float:
     if term <= UTILIZATION:
         return float(_service(s, totals, term))
     if term <= MEAN_USER_BOUNDED_SLOWDOWN:
@@ -104,6 +119,8 @@ def _value(s: State, totals: RewardTotals, users: Table[UserTotals], term: int) 
     if term == BROWN_ENERGY_RATIO:
         used_j = s.ledger.load_j - s.ledger.renewable_used_j
         return float(used_j / totals.jobs_j) if totals.jobs_j > 0.0 else 0.0
+    if term >= ENERGY:
+        return _energy(s, totals, term)
     return float((s.clock.now_s - totals.begin_s) / totals.window_work_s)
 
 
@@ -124,5 +141,7 @@ def update_totals(
     _count_started(s, totals, user_of, users)
     if s.rules.accrue and not np.isnan(s.clock.accrued_s):
         accrue(s)
+        totals.edp_steps_js += (s.ledger.load_j - totals.seen_j) * (s.clock.now_s - totals.seen_s)
+        totals.seen_j, totals.seen_s = s.ledger.load_j, s.clock.now_s
     for k in range(terms.shape[0]):
         values[k] = _value(s, totals, users, terms[k])

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from greenbatch.cluster import Cluster
+from greenbatch.cluster import Cluster, NodeCluster
 from greenbatch.energy import Site
 from greenbatch.engine.answers import action_of
-from greenbatch.engine.codes import BY_SCORE, LOG_FULL
+from greenbatch.engine.codes import BY_SCORE, LOG_FULL, NO_DELAY
 from greenbatch.engine.entry_points import step, with_decider
-from greenbatch.engine.interface import CAUSES, Decision, Nodes, Policy, Running, Start, Supply, View, Wait
+from greenbatch.engine.interface import CAUSES, Decision, Policy, Running, Start, Supply, View, Wait
 from greenbatch.engine.log import Readings, drain, drained, new_readings
 from greenbatch.engine.machine.dvfs import set_level
+from greenbatch.engine.machine.seen import seen_nodes
 from greenbatch.engine.outcome import Outcome
 from greenbatch.engine.prepare import prepare
 from greenbatch.engine.program import Program, check, outcome_of, patience, queue_now, scores_of, waits_forever
@@ -21,6 +23,7 @@ from greenbatch.engine.rules import Rules
 from greenbatch.engine.settings import A_YEAR_S
 from greenbatch.engine.stacked import fork
 from greenbatch.engine.state import State
+from greenbatch.errors import InputError
 from greenbatch.workload import Workload
 
 
@@ -69,7 +72,8 @@ class Session:
         asked_for = self._woken and c.now_s - self._changed_s <= A_YEAR_S
         if self._unchanged > self._patience and not asked_for:
             raise waits_forever(self.state, self.program.name)
-        return view_of(self.state, self.workload.job_id, self._supply(float(c.now_s)))
+        view = view_of(self.state, self.workload.job_id, self._supply(float(c.now_s)))
+        return replace(view, cluster=self.cluster, partitions=self.workload.names.get("partition", {}))
 
     def _supply(self, now_s: float) -> Supply:
         site = self.site
@@ -81,8 +85,8 @@ class Session:
         """Carry out a decision.
 
         Raises:
-            InputError: it is not a decision, the row is not in the queue, a delay is negative or over a year, or the
-                cluster has no such DVFS level.
+            InputError: it is not a decision, the row is not in the queue, a delay is negative or over a year, the
+                cluster has no such DVFS level, or the job cannot be started on a chosen node.
         """
         clock = self.state.clock
         action = action_of(decision, clock, self.program.name)
@@ -90,7 +94,30 @@ class Session:
             set_level(self.state, self.cluster, decision.dvfs_level, action.position, field=self.program.name)
         if isinstance(decision, Wait):
             self._woken = bool(clock.now_s < decision.until_s < np.inf)
+        if isinstance(decision, Start) and decision.nodes:
+            self._want(decision, action.position)
         self._apply(self.state, *action)
+
+    def _want(self, decision: Start, position: int) -> None:
+        """Let the job of a decision take the chosen nodes first.
+
+        Raises:
+            InputError: a node does not exist or has no room for the job, or the start is delayed.
+        """
+        name, count = self.program.name, len(self.cluster.node_names) if isinstance(self.cluster, NodeCluster) else 0
+        if decision.delay != NO_DELAY:
+            raise InputError("chooses nodes for a delayed start", field=name, fix="choose them when the job starts")
+        want = step("want", self.state)
+        for node in dict.fromkeys(decision.nodes):
+            if not 0 <= node < count:
+                fix = f"give rows of View.nodes, 0 to {count - 1}" if count else "use a cluster with [[cluster.groups]]"
+                raise InputError(f"chose node {node!r} of {count}", field=name, fix=fix)
+            if not want(self.state, position, int(node)):
+                job = self.workload.job_id[self.state.queue.job[position]]
+                problem = (
+                    f"chose node {node} for job {job}, which has no room for a part of it or not the energy budget"
+                )
+                raise InputError(problem, field=name, fix="choose a node with enough free processors, GPUs and memory")
 
     def outcome(self) -> Outcome:
         """The outcome of the finished simulation."""
@@ -125,9 +152,7 @@ def view_of(state: State, job_id: Any, supply: Supply) -> View:
             running["processors"].astype(np.int64), running["power_w"].copy(),
             state.jobs["user"][running["job"]].astype(np.int64),
         ),
-        nodes=Nodes(
-            np.array([int(totals.processors)]), np.array([int(totals.free)]), np.array([float(totals.base_power_w)])
-        ),
+        **seen_nodes(state.machine, running["job"]),
         supply=supply, load_w=float(totals.load_w), last_submission_s=float(c.arrived_s), submitted=int(c.arrived),
         cause=CAUSES.get(int(c.event), "decision"),
     )  # fmt: skip

@@ -56,6 +56,12 @@ def rebuilt(part: Any, change: Callable[[Any], Any]) -> Any:
     )
 
 
+def of_jobs(part: Any, rows: Any) -> Any:
+    """A part with the rows of some jobs in the tables that have one per job, shape (..., n); the rest as it is."""
+    tables = getattr(part, "PER_JOB", ())
+    return part._replace(**{name: getattr(part, name)[rows] for name in tables}) if tables else part
+
+
 def fork(part: Any) -> Any:
     """An independent copy of a state, of a decider or of a part of one: both continue without affecting each other."""
     return rebuilt(part, lambda each: each.copy() if isinstance(each, np.ndarray | np.record | list) else each)

@@ -16,10 +16,12 @@ from greenbatch.engine.interface import Attributes
 from greenbatch.engine.machine import (  # noqa: F401  (registers the machines)
     easy_irmasim,
     nodes,
+    pairs,
     pool,
     power_states,
     preview,
     rates,
+    reservation,
 )
 from greenbatch.engine.machine.protocol import Machine, machine_of
 from greenbatch.engine.power import supplied  # noqa: F401  (registers the default supply)

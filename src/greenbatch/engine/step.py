@@ -45,6 +45,7 @@ from greenbatch.engine.machine.protocol import (
     is_recorded,
     let_go,
     most_switches,
+    want_none,
 )
 from greenbatch.engine.queue import position_of, sort_twins
 from greenbatch.engine.records import Clock, Expected, Table
@@ -172,7 +173,9 @@ def apply(s: State, action: Action) -> None:
     if until_s <= c.now_s and can_start(s, job, processors):
         start(s, action.position, START, False)
         c.blocked = c.first < c.last and not s.rules.sticky and _are_all_held_back(s)
-    elif s.rules.sticky:
+        return
+    want_none(s.machine)
+    if s.rules.sticky:
         _commit(s, job, until_s, action.delay == DELAY_FOR)
     else:
         _block(s, job, s.queue.score[action.position], until_s)

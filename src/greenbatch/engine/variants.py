@@ -13,7 +13,7 @@ from typing import Any, Generic, ParamSpec, TypeVar, cast
 from numba.extending import overload as _overload
 
 from greenbatch.engine.compile import OPTIONS
-from greenbatch.engine.linking import PartCompiler
+from greenbatch.engine.linking import PART
 
 overload: Any = _overload
 
@@ -70,7 +70,7 @@ def variant(
         )
         function = scope[protocol.__name__]
         function.__doc__, function.__module__ = protocol.__doc__, protocol.__module__
-        options = {**OPTIONS, "forceinline": inlined, "_nrt": allocates, "pipeline_class": PartCompiler}
+        options = {**OPTIONS, "forceinline": inlined, "_nrt": allocates, **PART}
         overload(function, jit_options=options, strict=False)(scope["typed"])
 
         def register(part: type) -> Callable[[Callable[..., T]], Callable[..., T]]:

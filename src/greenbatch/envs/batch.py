@@ -33,7 +33,7 @@ class Observation(NamedTuple):
     environment: Ints
     """Numbers of the simulations, shape (A,)."""
     queue: Singles
-    """Waiting jobs in order of submission, shape (Q, k); at least one row per simulation."""
+    """Waiting jobs in order of submission, or their pairs with nodes, shape (Q, k); at least one row per simulation."""
     queue_offsets: Ints
     """Shape (A + 1,)."""
     selectable: Bools
@@ -101,8 +101,9 @@ class BatchEnv:
         self.layout = layout_of(self.preset)
         self._simulations = Simulations(scenario, self.program, environments, jobs, self.terms)
         share = -(-environments // threads)
-        self._shares = [_Share(self.layout, share, jobs) for _ in range(threads)]
-        self._whole = _Share(self.layout, environments, jobs) if threads > 1 else self._shares[0]
+        each = max(self.preset.observation.queue.nodes, 1)
+        self._shares = [_Share(self.layout, share, jobs, each) for _ in range(threads)]
+        self._whole = _Share(self.layout, environments, jobs, each) if threads > 1 else self._shares[0]
         self._now = self._whole.observation()
         self._step = engine.compiled_step(self._simulations.state_type)
         self._pool = ThreadPoolExecutor(threads) if threads > 1 else None
@@ -132,11 +133,12 @@ class BatchEnv:
         now: Floats = self._simulations.batch.states.clock["now_s"]
         return now
 
-    def reset(self, starts: Sequence[int] | Ints) -> Observation:
+    def reset(self, starts: Sequence[int] | Ints, others: Ints | None = None) -> Observation:
         """Start one simulation per window, with an empty machine at the window's first submission.
 
         Args:
             starts: 0-based index of the first job of each window, at most ``environments``.
+            others: rows of the trace whose jobs are submitted instead, at the same times, shape (windows, jobs).
 
         Raises:
             InputError: too many windows, or one that reaches beyond the trace.
@@ -144,7 +146,7 @@ class BatchEnv:
         if not 1 <= len(starts) <= self.environments:
             fix = f"give 1 to {self.environments}"
             raise InputError(f"{len(starts)} windows for {self.environments} environments", field="starts", fix=fix)
-        self._simulations.load(_whole_numbers(starts, "starts", 1))
+        self._simulations.load(_whole_numbers(starts, "starts", 1), others)
         self._advance(np.arange(len(starts), dtype=np.int64), np.zeros((0, 2), np.int64))
         return self._now
 
@@ -221,8 +223,8 @@ class BatchEnv:
 class _Share:
     """Observation buffers of one thread's share of the simulations."""
 
-    def __init__(self, layout: engine.Layout, environments: int, jobs: int) -> None:
-        self.seen = _buffers(layout, environments, jobs)
+    def __init__(self, layout: engine.Layout, environments: int, jobs: int, each: int) -> None:
+        self.seen = _buffers(layout, environments, jobs, each)
         self.environment: Ints = np.zeros(environments, np.int64)
         self.ended: Bools = np.zeros(environments, np.bool_)
         self.counts: Ints = np.zeros(3, np.int64)
@@ -272,8 +274,9 @@ def _whole_numbers(values: Any, field: str, dimensions: int) -> Ints:
     return np.ascontiguousarray(array, dtype=np.int64)
 
 
-def _buffers(layout: engine.Layout, environments: int, jobs: int) -> engine.Seen:
-    rows = environments * (min(layout.queue_rows, jobs) + layout.wait)
+def _buffers(layout: engine.Layout, environments: int, jobs: int, each: int) -> engine.Seen:
+    """Buffers for observations, with some rows for each visible job."""
+    rows = environments * (min(layout.queue_rows, jobs) * each + layout.wait)
     beside = environments * min(layout.running_rows, jobs)
     return engine.Seen(
         queue=np.zeros((rows, len(layout.queue)), np.float32), queue_offsets=np.zeros(environments + 1, np.int64),

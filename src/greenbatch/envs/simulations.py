@@ -7,12 +7,13 @@ from typing import Any
 
 import numpy as np
 
+from greenbatch.cluster import NodeCluster
 from greenbatch.engine.codes import BACKFILL
 from greenbatch.engine.prepare import prepare
 from greenbatch.engine.program import Program, check
 from greenbatch.engine.records import Floats, Ints, RewardTotals, UserTotals, table_of
 from greenbatch.engine.reward_terms import codes_of
-from greenbatch.engine.stacked import leaves, new_batch, row, type_of
+from greenbatch.engine.stacked import leaves, new_batch, of_jobs, row, type_of
 from greenbatch.engine.state import allocate, log_rows
 from greenbatch.errors import InputError
 from greenbatch.scenarios import Scenario
@@ -37,22 +38,24 @@ class Simulations:
         self.scenario, self.program, self.jobs = scenario, program, jobs
         trace: Any = prepare(scenario.window(), scenario.cluster, scenario.site, scenario.rules, program, observed=True)
         self.trace = trace
-        self.trace.rules.accrue = scenario.site is not None
+        modelled = isinstance(scenario.cluster, NodeCluster) and scenario.cluster.knows_power
+        self.trace.rules.accrue = scenario.site is not None or modelled
         users, rows = np.unique(self.trace.jobs["user"], return_inverse=True)
         unknown = int(np.count_nonzero(users < 0))
         self._user_rows: Ints = np.maximum(rows - unknown, -1)
         by_user = len(users) - unknown if any("user" in term for term in terms) else 0
         self.terms: Ints = codes_of(terms)
         segments = jobs + len(self.trace.scratch.surplus) - len(self.trace.jobs)
-        one = allocate(jobs, segments, self.trace.machine, self.trace.power, log_rows(jobs))
+        one = allocate(jobs, segments, of_jobs(trace.machine, np.arange(jobs)), trace.power, log_rows(jobs))
         self.state_type = type_of(one)
         self.batch: Any = new_batch(one, count, by_user, len(terms))
 
-    def load(self, starts: Ints) -> None:
+    def load(self, starts: Ints, others: Ints | None = None) -> None:
         """Copy windows into the first simulations, each with an empty machine at its first submission.
 
         Args:
             starts: 0-based index of the first job of each window, at most as many as there are simulations.
+            others: rows of the trace whose jobs are submitted instead, at the same times, shape (windows, n).
 
         Raises:
             InputError: a window reaches beyond the trace.
@@ -64,20 +67,24 @@ class Simulations:
             problem = f"is {wrong}, but a window of {n} jobs must lie within the {total} jobs of {self.scenario.name}"
             raise InputError(problem, field="start", fix=f"the largest start is {total - n}")
         some = slice(len(starts))
-        rows = starts[:, None] + np.arange(n)
+        times = starts[:, None] + np.arange(n)
+        rows = times if others is None else others
         states.jobs[some] = trace.jobs[rows]
         states.attributes[some] = trace.attributes[rows]
-        submit_s = trace.jobs["submit_s"][rows]
+        submit_s = trace.jobs["submit_s"][times]
+        states.jobs["submit_s"][some] = submit_s
         states.arrivals[some] = np.argsort(submit_s, axis=1, kind="stable")
         batch.user_of[some] = self._user_rows[rows]
+        idle = trace._replace(machine=of_jobs(trace.machine, rows))
         for part in ("machine", "power", "rules", "clock", "ledger"):
-            for (_, stacked), (_, one) in zip(leaves(getattr(states, part)), leaves(getattr(trace, part)), strict=True):
+            for (_, stacked), (_, one) in zip(leaves(getattr(states, part)), leaves(getattr(idle, part)), strict=True):
                 stacked[some] = one
         states.rules.twins[some] = (np.diff(np.sort(submit_s, axis=1), axis=1) == 0).any(axis=1)
         states.clock.now_s[some] = submit_s.min(axis=1)
         batch.users[some] = table_of(UserTotals, 1)
         totals = table_of(RewardTotals, len(starts))
-        totals["begin_s"], totals["users"] = submit_s.min(axis=1), batch.users.shape[1]
+        totals["begin_s"] = totals["seen_s"] = submit_s.min(axis=1)
+        totals["users"] = batch.users.shape[1]
         run_s = trace.jobs["run_s"][rows]
         totals["jobs_j"] = np.sum(trace.jobs["power_w"][rows] * run_s, axis=1)
         totals["window_work_s"] = (

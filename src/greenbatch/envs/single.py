@@ -23,9 +23,10 @@ class SchedulingEnv(gymnasium.Env[NDArray[np.float32], NDArray[np.int64]]):
 
     The observation is one flat box: the rows of waiting jobs, running jobs and forecast slots, each table padded to
     its number of rows and all to one width (like GAS-MARL's 344 x 8), then the columns of the system as a whole. The
-    action is a row of the queue and, if the preset has delays, one of them; ``action_masks()`` says which may be
-    chosen, in the layout that sb3-contrib's MaskablePPO requires. If the queue is longer than its table, only the jobs
-    submitted first are visible. Waiting, if the preset allows it, is the row after the visible jobs.
+    action is a row of the queue, which is a job or a pair of a job and a node, and, if the preset has delays, one of
+    them; ``action_masks()`` says which may be chosen, in the layout that sb3-contrib's MaskablePPO requires. If the
+    queue is longer than its table, only the jobs submitted first are visible. Waiting, if the preset allows it, is the
+    row after the visible jobs.
 
     Example::
 
@@ -60,7 +61,7 @@ class SchedulingEnv(gymnasium.Env[NDArray[np.float32], NDArray[np.int64]]):
         self._env = BatchEnv(question, preset, environments=1, jobs=jobs, backfill=backfill)
         seen = self._env.preset.observation
         self._tables: tuple[Table, ...] = (seen.queue, seen.running, seen.supply)
-        self._rows = seen.queue.rows + self._env.layout.wait
+        self._rows = seen.queue.rows * max(seen.queue.nodes, 1) + self._env.layout.wait
         widest = max(len(table.columns) for table in self._tables)
         self._width = max(seen.padded_width, widest)
         self._blank = np.concatenate([self._padding(table).ravel() for table in self._tables])

@@ -6,15 +6,9 @@ from greenbatch.engine.compile import compiled, compiled_small, whole
 from greenbatch.engine.machine.node_tables import Nodes
 from greenbatch.engine.machine.nodes import hosts
 from greenbatch.engine.machine.placement import LOW_ENERGY, key
-from greenbatch.engine.machine.protocol import let_go, node_beside, want
+from greenbatch.engine.machine.protocol import let_go, node_beside
 from greenbatch.engine.ranked import sort_ranked
 from greenbatch.engine.records import Clock, Expected, Int32s, Table
-
-
-@want.register(Nodes)
-def want_node(machine: Nodes, node: int) -> None:
-    """Let the next job start on a node."""
-    machine.counts.wanted = node
 
 
 @let_go.register(Nodes)

@@ -26,6 +26,7 @@ from greenbatch.engine.machine.node_tables import (
     Placement,
     Share,
 )
+from greenbatch.engine.pair_features import PAIR_ROWS
 from greenbatch.engine.records import (
     ALL_PARTITIONS,
     MachineTotals,
@@ -44,7 +45,7 @@ def jobs_that_fit(cluster: NodeCluster, workload: Workload) -> tuple[NDArray[np.
         InputError: a job names a partition that the cluster does not have.
     """
     nodes, _ = _node_table(cluster)
-    demands = _demand_table(cluster, workload, nodes)
+    demands = demand_table(cluster, workload, nodes, len(workload))
     fits = _fit(cluster, nodes, demands)
     return fits, "" if fits.all() else _asked(workload, demands, int(np.argmin(fits)))
 
@@ -84,11 +85,11 @@ def nodes_of(cluster: NodeCluster, workload: Workload) -> Nodes:
             contention=CONTENTIONS[cluster.contention],
             always_on=cluster.power_on == "always", on_demand=on_demand, next_switch_s=np.inf,
             longest_boot_s=(nodes["boot_s"] + nodes["stop_s"]).max(),
-            wanted=-1, ops_per_s=1e9 * per_speed,
+            ops_per_s=1e9 * per_speed,
             components=int(np.bitwise_or.reduce(1 << demands["component"].astype(np.int64), initial=0)),
         ),
         nodes=nodes, demands=demands, shares=shares, placed=table_of(Placement, max(2 * total, 8192)), lists=lists,
-        ranked=table_of(Ranked, 2 * count),
+        ranked=table_of(Ranked, 2 * count), pairs=np.zeros((PAIR_ROWS, count)),
     )  # fmt: skip
 
 
@@ -130,7 +131,7 @@ def demands_of(cluster: NodeCluster, workload: Workload, nodes: Any) -> Any:
     Raises:
         InputError: a job fits on no nodes, or names a partition that the cluster does not have.
     """
-    demands = _demand_table(cluster, workload, nodes)
+    demands = demand_table(cluster, workload, nodes, len(workload))
     fits = _fit(cluster, nodes, demands)
     if not fits.all():
         asked = _asked(workload, demands, int(np.argmin(fits)))
@@ -142,8 +143,14 @@ def demands_of(cluster: NodeCluster, workload: Workload, nodes: Any) -> Any:
     return demands
 
 
-def _demand_table(cluster: NodeCluster, workload: Workload, nodes: Any) -> Any:
-    demands: Any = table_of(Demand, len(workload))
+def _or_zero(values: Any) -> Any:
+    """Values with 0 for unknown ones; faster than `numpy.nan_to_num` on few."""
+    return np.where(np.isnan(values), 0.0, values)
+
+
+def demand_table(cluster: NodeCluster, workload: Workload, nodes: Any, count: int) -> Any:
+    """What some jobs ask of nodes, shape (count,), whether or not they fit."""
+    demands: Any = table_of(Demand, count)
     processors, gpus = workload.processors, np.maximum(workload.gpus, 0)
     asked = np.maximum(workload.nodes, 0)
     if (gpus > 0).any():
@@ -157,12 +164,12 @@ def _demand_table(cluster: NodeCluster, workload: Workload, nodes: Any) -> Any:
     rest = processors % parts
     demands["larger"] = np.where(spread & (rest > 0), rest, demands["chunks"])
     demands["gpus"] = -(-gpus // parts)
-    per_processor_mb = _in_steps(np.nan_to_num(workload.requested_memory_kb) / KB_PER_MB)
+    per_processor_mb = _in_steps(_or_zero(workload.requested_memory_kb) / KB_PER_MB)
     demands["memory_mb"] = per_processor_mb * demands["processors"]
     demands["work_s"], demands["requested_s"] = workload.run_time_s, workload.requested_time_s
-    demands["volume_mb"] = np.nan_to_num(workload.memory_volume_mb)
-    demands["energy_j"] = np.nan_to_num(workload.requested_energy_j)
-    demands["is_modelled"], demands["power_w"] = np.isnan(workload.power_w), np.nan_to_num(workload.power_w)
+    demands["volume_mb"] = _or_zero(workload.memory_volume_mb)
+    demands["energy_j"] = _or_zero(workload.requested_energy_j)
+    demands["is_modelled"], demands["power_w"] = np.isnan(workload.power_w), _or_zero(workload.power_w)
     demands["first"], demands["pace"], demands["draw"] = -1, 1.0, 1.0
     demands["partitions"], demands["component"] = _partitions(cluster, workload)
     return demands
@@ -171,7 +178,8 @@ def _demand_table(cluster: NodeCluster, workload: Workload, nodes: Any) -> Any:
 def _partitions(cluster: NodeCluster, workload: Workload) -> tuple[Any, Any]:
     """Bit mask of the partitions of each job, and its component of partitions that share no node with others."""
     names = cluster.partitions
-    mask, component = np.full(len(workload), ALL_PARTITIONS), np.zeros(len(workload), np.int64)
+    count = len(workload.partition)
+    mask, component = np.full(count, ALL_PARTITIONS), np.zeros(count, np.int64)
     if not names:
         return mask, component
     known = workload.names.get("partition", {})

@@ -5,10 +5,12 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from greenbatch.engine.records import (
+    Floats,
     Int32,
     MachineTotals,
     Ranked,
     Table,
+    per_job,
 )
 
 KB_PER_MB = 1000.0
@@ -202,7 +204,7 @@ class NodeTotals:
     next_switch_s: float
     longest_boot_s: float
     wanted: int
-    """Node on which the next job is to start, -1 for any."""
+    """Number of nodes that the next job takes before others."""
 
 
 class Listed:
@@ -212,10 +214,13 @@ class Listed:
     """The k-th node in the order in which jobs take them, if ``counts.is_listed``."""
     touched: Int32
     """The k-th node whose jobs may have changed rates."""
+    wanted: Int32
+    """The k-th node that the next job takes before others."""
     at_least: Int32
     """Number of nodes with at least k free processors."""
 
 
+@per_job("demands")
 class Nodes(NamedTuple):
     """Nodes that jobs are placed on."""
 
@@ -231,3 +236,5 @@ class Nodes(NamedTuple):
     """Shape (max(nodes, processors of the largest + 1),)."""
     ranked: Table[Ranked]
     """Candidates of a placement, shape (2 x nodes,)."""
+    pairs: Floats
+    """Raw features of a job and each node, see `engine.pair_features`, shape (PAIR_ROWS, nodes)."""

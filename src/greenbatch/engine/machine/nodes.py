@@ -26,12 +26,11 @@ from greenbatch.engine.machine.protocol import (
     is_recorded,
     machine_of,
     next_change_s,
-    reserve_by_total,
-    reserve_for,
     take,
+    want,
+    want_none,
 )
 from greenbatch.engine.ranked import sort_ranked
-from greenbatch.engine.records import Clock, Expected, Table
 from greenbatch.workload import Workload
 
 
@@ -60,7 +59,7 @@ def hosts(node: Node, demand: Demand) -> int:
 
 
 @compiled_small
-def _hosts_later(node: Node, demand: Demand) -> int:
+def hosts_later(node: Node, demand: Demand) -> int:
     """Number of chunks of a job that a node has room for beside the reservation."""
     return chunks_in(node, demand, whole(node.left), whole(node.left_gpus), node.left_memory_mb)
 
@@ -69,7 +68,7 @@ def _hosts_later(node: Node, demand: Demand) -> int:
 def can_host(node: Node, demand: Demand, outlives: bool) -> int:
     """Number of chunks that a job may put on a node now, and keep there beside the reservation if it outlives that."""
     now = hosts(node, demand)
-    return min(now, _hosts_later(node, demand)) if outlives and now > 0 else now
+    return min(now, hosts_later(node, demand)) if outlives and now > 0 else now
 
 
 @compiled
@@ -127,7 +126,7 @@ def _resize(machine: Nodes, number: int, processors: int) -> None:
 
 
 @compiled_small
-def _leave(node: Node, demand: Demand, processors: int) -> None:
+def leave(node: Node, demand: Demand, processors: int) -> None:
     """Take a part of a job from what the reservation leaves of a node."""
     if demand.exclusive:
         node.left = 0
@@ -203,7 +202,7 @@ def candidates(machine: Nodes, demand: Demand, outlives: bool) -> int:
             if ranked[count].key < ranked[best].key:
                 best = count
             count += 1
-    if demand.is_spread and demand.chunks == 1 and machine.counts.wanted < 0:
+    if demand.is_spread and demand.chunks == 1:
         ranked[0].job = ranked[best].job
         return 1
     sort_ranked(ranked, count)
@@ -216,21 +215,46 @@ def _place(machine: Nodes, job: int, now_s: float, outlives: bool) -> float:
     demand = machine.demands[job]
     is_listed = machine.counts.is_listed
     count = machine.nodes.shape[0] if is_listed else candidates(machine, demand, outlives)
-    left, rate, k = whole(demand.chunks), np.inf, 0
+    wanted = whole(machine.counts.wanted)
+    left, rate, k = whole(demand.chunks), np.inf, -wanted
     while left > 0 and k < count:
-        number = whole(machine.lists[k].order) if is_listed else whole(machine.ranked[k].job)
+        if k < 0:
+            number = whole(machine.lists[k + wanted].wanted)
+        else:
+            number = whole(machine.lists[k].order) if is_listed else whole(machine.ranked[k].job)
         k += 1
         chunks = can_host(machine.nodes[number], demand, outlives)
-        if chunks == 0 or machine.counts.wanted not in (-1, number):
+        if chunks == 0 or (k > 0 and wanted > 0 and _is_wanted(machine, number)):
             continue
         processors = part_of(demand, chunks, left)
         if outlives:
-            _leave(machine.nodes[number], demand, processors)
+            leave(machine.nodes[number], demand, processors)
         left -= 1 if demand.is_spread else processors
         _put(machine, job, number, processors, whole(demand.gpus), now_s)
         rate = min(rate, machine.nodes[number].speed * demand.pace)
-    machine.counts.wanted = -1
+    machine.counts.wanted = 0
     return rate
+
+
+@compiled_small
+def _is_wanted(machine: Nodes, number: int) -> bool:
+    k = 0
+    while k < machine.counts.wanted and machine.lists[k].wanted != number:
+        k += 1
+    return bool(k < machine.counts.wanted)
+
+
+@want.register(Nodes)
+def want_node(machine: Nodes, node: int) -> None:
+    """Add a node to those that the next job takes before others."""
+    machine.lists[machine.counts.wanted].wanted = node
+    machine.counts.wanted += 1
+
+
+@want_none.register(Nodes)
+def want_no_node(machine: Nodes) -> None:
+    """Forget them."""
+    machine.counts.wanted = 0
 
 
 @take.register(Nodes)
@@ -312,69 +336,6 @@ def _move_to_end(machine: Nodes, number: int) -> None:
 def never_by_itself(machine: Nodes, now_s: float) -> float:
     """Nodes change with their jobs only."""
     return np.inf
-
-
-@reserve_for.register(Nodes)
-def reserve_on_nodes(
-    machine: Nodes, expected: Table[Expected], clock: Clock, job: int, processors: int
-) -> None:  # fmt: skip
-    """The earliest instant at which the head fits if running jobs end as requested; its nodes follow the placement."""
-    if machine.counts.is_plain:
-        reserve_by_total(machine.totals, expected, clock, processors)
-        return
-    clock.shadow_s = _look_ahead(machine, expected, clock, job)
-    clock.spare = _leave_room(machine, job)
-
-
-@compiled
-def _look_ahead(machine: Nodes, expected: Table[Expected], clock: Clock, job: int) -> float:
-    """Release running jobs by requested end until a blocked one fits; return that instant, what is left is that of it.
-
-    Only what is left of the nodes changes.
-    """
-    demand, found = machine.demands[job], 0
-    for number in range(machine.nodes.shape[0]):
-        node = machine.nodes[number]
-        node.left, node.left_gpus, node.left_memory_mb = node.free, node.free_gpus, node.free_memory_mb
-        found += _hosts_later(node, demand)
-    i, stop, shadow_s = clock.expected_first, clock.expected_first + clock.running, clock.now_s
-    while i < stop and (found < demand.chunks or expected[i].end_s <= shadow_s):
-        if found < demand.chunks:
-            shadow_s = max(shadow_s, expected[i].end_s)
-        row = whole(machine.demands[expected[i].job].first)
-        while row >= 0:
-            share = machine.shares[row]
-            node = machine.nodes[share.node]
-            before = _hosts_later(node, demand)
-            node.left += share.taken
-            node.left_gpus += share.gpus
-            node.left_memory_mb += share.memory_mb
-            if node.left == node.processors:
-                node.left_memory_mb = node.memory_mb
-            found += _hosts_later(node, demand) - before
-            row = whole(share.of_job)
-        i += 1
-    return float(shadow_s)
-
-
-@compiled
-def _leave_room(machine: Nodes, job: int) -> int:
-    """Take the nodes of a blocked job from what is left; return a bound of the processors that remain for others.
-
-    Its nodes are the first ones in the list that have room. Each keeps room for the largest chunk, which it must have
-    when the job starts.
-    """
-    demand, spare = machine.demands[job], 0
-    chunks = whole(demand.chunks)
-    for k in range(machine.nodes.shape[0]):
-        node = machine.nodes[machine.lists[k].order]
-        room = _hosts_later(node, demand) if chunks > 0 else 0
-        if room > 0:
-            processors = whole(demand.processors) if demand.is_spread else min(room, chunks)
-            _leave(node, demand, processors)
-            chunks -= 1 if demand.is_spread else processors
-        spare += max(whole(node.left), 0)
-    return spare if all_compete(machine) else whole(machine.totals.processors)
 
 
 @competes.register(Nodes)

@@ -1,0 +1,219 @@
+"""What starting a job on each of the nodes would mean, by what a batch system knows: requested times and placements."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from greenbatch.engine.compile import compiled, compiled_small, whole
+from greenbatch.engine.machine.node_tables import ON, Demand, Nodes
+from greenbatch.engine.machine.nodes import hosts
+from greenbatch.engine.machine.placement import estimated_power_w, estimated_run_s
+from greenbatch.engine.machine.protocol import can_take_on, fill_nodes, fill_pairs, node_count, pair_feature
+from greenbatch.engine.machine.rates import slowdown
+from greenbatch.engine.pair_features import (
+    ADDED_ENERGY,
+    ASKED_BANDWIDTH,
+    AVAILABILITY,
+    BEYOND_LAST_END,
+    CAN_SCHEDULE,
+    DYNAMIC_POWER,
+    ENERGY_ESTIMATE,
+    ENERGY_OF_OTHERS,
+    EXPECTED_RUN_TIME,
+    FREE_SHARE,
+    NODE_BUSY_TIME,
+    NODE_IS_OFF,
+    NODE_PROCESSORS,
+    PEAK,
+    QUEUED_WORK,
+    RELATIVE_ENERGY,
+    RELATIVE_LOAD_PROGRESS,
+    RELATIVE_LOAD_TAIL,
+    RELATIVE_PROGRESS,
+    RELATIVE_RUN_TIME,
+    RELATIVE_TAIL,
+    RUNNING_RATE,
+    SLOWDOWN_BY_OTHERS,
+    STATIC_POWER,
+)
+
+SLOWEST = 1e-3
+"""Lowest speed beside other jobs that is counted with."""
+
+
+@node_count.register(Nodes)
+def number_of_nodes(machine: Nodes) -> int:
+    """All nodes."""
+    return whole(machine.nodes.shape[0])
+
+
+@pair_feature.register(Nodes)
+def written_feature(machine: Nodes, feature: int, node: int) -> float:
+    """The value for a node."""
+    return float(machine.pairs[feature, node])
+
+
+@compiled_small
+def _within_budget(machine: Nodes, number: int, demand: Demand) -> bool:
+    """Whether the estimated energy of a job on a node is at most what its user allows, if anything (InEPS §3.3.1)."""
+    if demand.energy_j <= 0.0:
+        return True
+    node = machine.nodes[number]
+    estimate_j = estimated_run_s(demand, node) * estimated_power_w(demand, node)
+    return bool(estimate_j <= demand.energy_j * demand.processors)
+
+
+@can_take_on.register(Nodes)
+def can_take_on_node(machine: Nodes, job: int, node: int) -> bool:
+    """The node hosts a part of the job, and keeps its energy budget."""
+    return _can_take_on(machine, node, machine.demands[job])
+
+
+@compiled_small
+def _can_take_on(machine: Nodes, number: int, demand: Demand) -> bool:
+    return hosts(machine.nodes[number], demand) > 0 and _within_budget(machine, number, demand)
+
+
+@compiled_small
+def _bandwidth(demand: Demand, speed: float) -> float:
+    """Memory bandwidth that each processor of a job asks for by its requested time. [MB/s]"""
+    return float(demand.volume_mb * speed / demand.requested_s)
+
+
+@fill_nodes.register(Nodes)
+def fill_nodes_now(machine: Nodes, now_s: float) -> float:
+    """Write what does not depend on the job; return when the last running job is expected to end. [s]"""
+    return _fill_nodes(machine, now_s)
+
+
+@compiled
+def _fill_nodes(machine: Nodes, now_s: float) -> float:
+    pairs, contention, longest_s = machine.pairs, machine.counts.contention, 0.0
+    for number in range(machine.nodes.shape[0]):
+        node = machine.nodes[number]
+        busy = node.processors - node.free
+        pairs[AVAILABILITY, number] = node.free / node.processors
+        pairs[FREE_SHARE, number] = machine.totals.free / machine.totals.processors
+        pairs[STATIC_POWER, number] = node.static_w if node.jobs > 0 else node.idle_w
+        pairs[DYNAMIC_POWER, number] = busy * node.processor_w
+        pairs[PEAK, number] = node.gflops
+        pairs[NODE_PROCESSORS, number] = node.processors
+        pairs[NODE_IS_OFF, number] = 0.0 if node.phase == ON else 1.0
+        total, row = 0.0, whole(node.first)
+        while row >= 0 and contention:
+            share = machine.shares[row]
+            total += share.processors * _bandwidth(machine.demands[share.job], node.speed)
+            row = whole(share.of_node)
+        pairs[ASKED_BANDWIDTH, number] = total
+        busy_s, rate = _busy(machine, number, total, now_s)
+        pairs[NODE_BUSY_TIME, number], pairs[RUNNING_RATE, number], longest_s = busy_s, rate, max(longest_s, busy_s)
+    return float(now_s + longest_s)
+
+
+@compiled_small
+def _left_s(machine: Nodes, row: int, speed: float, relative: float, now_s: float) -> float:
+    """Expected time that a part of a running job would need alone on its node, if it was as fast as now all along."""
+    share = machine.shares[row]
+    demand = machine.demands[share.job]
+    since_s = max(now_s - demand.begin_s, 0.0)
+    return max(demand.requested_s / (speed * demand.pace) - since_s * relative, 0.0)
+
+
+@compiled_small
+def _relative(machine: Nodes, number: int, demand: Demand, total: float, tasks: int) -> float:
+    """Expected speed of a part of a job, relative to that alone on its node."""
+    contention, node = machine.counts.contention, machine.nodes[number]
+    if contention == 0:
+        return 1.0
+    return max(slowdown(node, contention, _bandwidth(demand, node.speed), total, tasks), SLOWEST)
+
+
+@compiled_small
+def _busy(machine: Nodes, number: int, total: float, now_s: float) -> tuple[float, float]:
+    """Expected time until nothing runs on a node any more [s], and processor-seconds at speed 1 done per second."""
+    node = machine.nodes[number]
+    tasks, busy_s, rate, row = node.processors - node.free, 0.0, 0.0, whole(node.first)
+    while row >= 0:
+        share = machine.shares[row]
+        relative = _relative(machine, number, machine.demands[share.job], total, tasks)
+        busy_s = max(busy_s, _left_s(machine, row, node.speed, relative, now_s) / relative)
+        rate += share.processors * node.speed * relative
+        row = whole(share.of_node)
+    return busy_s, rate
+
+
+@compiled_small
+def _slowed(machine: Nodes, number: int, more: float, processors: int, now_s: float) -> tuple[float, float]:
+    """What the jobs of a node lose if some processors with some bandwidth run beside them: energy [J], and rate."""
+    node, before = machine.nodes[number], machine.pairs[ASKED_BANDWIDTH, number]
+    tasks, slowed_j, lost, row = node.processors - node.free, 0.0, 0.0, whole(node.first)
+    while row >= 0:
+        share = machine.shares[row]
+        demand = machine.demands[share.job]
+        old = _relative(machine, number, demand, before, tasks)
+        new = _relative(machine, number, demand, before + more, tasks + processors)
+        left_s = _left_s(machine, row, node.speed, old, now_s)
+        slowed_j += left_s * max(1.0 / new - 1.0 / old, 0.0) * share.processors * node.processor_w
+        lost += share.processors * node.speed * max(old - new, 0.0)
+        row = whole(share.of_node)
+    return slowed_j, lost
+
+
+@fill_pairs.register(Nodes)
+def fill_pairs_of_job(machine: Nodes, job: int, now_s: float, last_end_s: float, queued_s: float) -> None:
+    """Write what a start of a job on each node would mean."""
+    _fill_pairs(machine, job, now_s, last_end_s, queued_s)
+
+
+@compiled
+def _fill_pairs(machine: Nodes, job: int, now_s: float, last_end_s: float, queued_s: float) -> None:
+    pairs, demand, contention = machine.pairs, machine.demands[job], machine.counts.contention
+    least_j, least_s, running = np.inf, np.inf, pairs[RUNNING_RATE].sum()
+    for number in range(machine.nodes.shape[0]):
+        node = machine.nodes[number]
+        processors = whole(demand.processors) if demand.is_spread else min(whole(node.processors), whole(demand.chunks))
+        run_s, power_w = estimated_run_s(demand, node) / demand.pace, processors * node.processor_w * demand.draw
+        power_w += demand.gpus * node.gpu_w
+        if demand.is_modelled == 0:
+            power_w = demand.power_w * demand.draw
+        beside, slowed_j, lost = 1.0, 0.0, 0.0
+        if contention:
+            more = processors * _bandwidth(demand, node.speed)
+            tasks = node.processors - node.free + processors
+            beside = _relative(machine, number, demand, pairs[ASKED_BANDWIDTH, number] + more, tasks)
+            slowed_j, lost = _slowed(machine, number, more, processors, now_s)
+        run_s /= beside
+        static_w = node.static_w - (node.idle_w if node.phase == ON else 0.0)
+        added_j = run_s * power_w + static_w * max(run_s - pairs[NODE_BUSY_TIME, number], 0.0) + slowed_j
+        pairs[ENERGY_ESTIMATE, number] = estimated_run_s(demand, node) * estimated_power_w(demand, node)
+        pairs[CAN_SCHEDULE, number] = 1.0 if _can_take_on(machine, number, demand) else 0.0
+        pairs[QUEUED_WORK, number] = queued_s
+        pairs[EXPECTED_RUN_TIME, number] = run_s
+        pairs[BEYOND_LAST_END, number] = max(now_s + run_s - last_end_s, 0.0)
+        pairs[ADDED_ENERGY, number] = added_j
+        pairs[RELATIVE_LOAD_TAIL, number] = machine.totals.load_w + power_w + (static_w if node.jobs == 0 else 0.0)
+        gained = max(processors * node.speed * beside - lost, 0.0)
+        pairs[RELATIVE_PROGRESS, number] = gained * run_s / max(running + gained, 1e-9)
+        pairs[SLOWDOWN_BY_OTHERS, number] = beside
+        pairs[ENERGY_OF_OTHERS, number] = slowed_j
+        if node.processors >= processors and node.partitions & demand.partitions != 0:
+            least_j, least_s = min(least_j, added_j), min(least_s, run_s)
+    _compare(machine, least_j, least_s)
+
+
+@compiled_small
+def _compare(machine: Nodes, least_j: float, least_s: float) -> None:
+    """Relate the energies and times of each node to those of the best one."""
+    pairs, base_w = machine.pairs, machine.totals.base_power_w
+    scale = 1.0 / least_j if least_j > 0.0 else 0.0
+    for number in range(machine.nodes.shape[0]):
+        sooner_s, later_s = pairs[RELATIVE_PROGRESS, number], pairs[BEYOND_LAST_END, number]
+        load_w = pairs[RELATIVE_LOAD_TAIL, number]
+        pairs[RELATIVE_ENERGY, number] = max(pairs[ADDED_ENERGY, number] - least_j, 0.0) * scale
+        pairs[RELATIVE_RUN_TIME, number] = max(pairs[EXPECTED_RUN_TIME, number] - least_s, 0.0) / least_s
+        pairs[RELATIVE_TAIL, number], pairs[RELATIVE_LOAD_TAIL, number] = (
+            base_w * later_s * scale,
+            load_w * later_s * scale,
+        )
+        pairs[RELATIVE_PROGRESS, number] = base_w * sooner_s * scale
+        pairs[RELATIVE_LOAD_PROGRESS, number] = load_w * sooner_s * scale
