@@ -3,6 +3,9 @@
 The cost of each start time of a waiting job is its brown energy plus the cost of holding it: a price per second of
 waiting, higher for short jobs, and a price of idle processors. Jobs are tried in ascending score; the first one that is
 held or does not fit gets a reservation. Long jobs leave a share of the machine free, so that short ones need not queue.
+
+On nodes, power and run time of a job are those foreseen (`policies.compiled.foreseen`), and a reservation for a job
+that fits on no nodes now is one of nodes, as in EASY backfilling.
 """
 
 from __future__ import annotations
@@ -12,9 +15,10 @@ from typing import NamedTuple
 import numpy as np
 
 from greenbatch.cluster import Cluster
-from greenbatch.engine.compile import compiled, compiled_small
+from greenbatch.engine.compile import compiled, compiled_small, whole
 from greenbatch.engine.decide import decide
 from greenbatch.engine.forecast import project_surplus
+from greenbatch.engine.machine.protocol import fits_beside
 from greenbatch.engine.power.slots import next_edge_s, slot_at, slot_start_s
 from greenbatch.engine.program import Pass
 from greenbatch.engine.queue import position_of, rank_queue
@@ -23,6 +27,7 @@ from greenbatch.engine.rules import Rules
 from greenbatch.engine.state import State
 from greenbatch.engine.step import apply, start_now, wait_until
 from greenbatch.engine.timeline import free_at
+from greenbatch.policies.compiled.foreseen import Foreseen, foresee, hold_nodes, is_counted, keep_held, usual
 from greenbatch.workload import Workload
 
 ROUNDING = 1e-9
@@ -72,31 +77,33 @@ def _advance_brown(
 
 @compiled
 def cheapest_start(
-    s: State, decider: CheapestStart, number: int, need: int, reserved_s: float, reserved_end_s: float, reserved: int
+    s: State, decider: CheapestStart, number: int, need: int, here: Foreseen, earliest_s: float, reserved_s: float,
+    reserved_end_s: float, reserved: int,
 ) -> float:  # fmt: skip
     """The cheapest start of a job that the machine and the reservation allow, infinite if there is none. [s]
 
-    ``scratch.surplus`` must cover the time from now to the horizon plus the job's requested time.
+    If ``earliest_s`` is later than now, no nodes have room for the job before. ``scratch.surplus`` must cover the time
+    from now to the horizon plus the job's requested time.
     """
-    c, job = s.clock, s.jobs[number]
+    c, job, power_w = s.clock, s.jobs[number], here.power_w
+    run_s = min(here.run_s, job.requested_s)  # the forecast covers no more: slow nodes are not told apart
     segments, count = s.scratch.surplus, c.segments
-    price = decider.hold_price_j / max(job.requested_s, 10.0) + decider.idle_price_w * job.processors
+    price = decider.hold_price_j / max(run_s, 10.0) + decider.idle_price_w * job.processors
     best_s, best_j = np.inf, np.inf
-    noise_j = ROUNDING * job.power_w * job.requested_s
+    noise_j = ROUNDING * power_w * run_s
     at_s = c.now_s
     last_s = slot_start_s(s.power.slots, slot_at(s.power.slots, c.now_s)) + decider.horizon_s
-    brown_j, tail = _advance_brown(segments, count, job.power_w, 0, at_s, at_s + job.requested_s)
+    brown_j, tail = _advance_brown(segments, count, power_w, 0, at_s, at_s + run_s)
     head = 0
     while at_s <= last_s or at_s == c.now_s:
         cost_j = brown_j + (at_s - c.now_s) * price
-        end_s = at_s + job.requested_s
-        if cost_j < best_j - noise_j and _room(s, at_s, end_s, reserved_s, reserved_end_s, reserved) >= need:
-            best_s, best_j = at_s, cost_j
+        if cost_j < best_j - noise_j and at_s >= earliest_s:
+            is_held = earliest_s > c.now_s
+            if is_held or _room(s, at_s, at_s + run_s, reserved_s, reserved_end_s, reserved) >= need:
+                best_s, best_j = at_s, cost_j
         next_s = next_edge_s(at_s, 0.0, s.rules.tick_s)
-        gone_j, head = _advance_brown(segments, count, job.power_w, head, at_s, next_s)
-        come_j, tail = _advance_brown(
-            segments, count, job.power_w, tail, at_s + job.requested_s, next_s + job.requested_s
-        )
+        gone_j, head = _advance_brown(segments, count, power_w, head, at_s, next_s)
+        come_j, tail = _advance_brown(segments, count, power_w, tail, at_s + run_s, next_s + run_s)
         brown_j += come_j - gone_j
         at_s = next_s
     return best_s
@@ -104,26 +111,37 @@ def cheapest_start(
 
 @compiled
 def _cheapest_now(s: State, decider: CheapestStart, kept: int) -> int:
-    """Queue position of the first job for which now is the cheapest start, -1 if there is none."""
-    c = s.clock
+    """Queue position of the first job for which now is the cheapest start, -1 if there is none; it may start next."""
+    c, averages, held_s = s.clock, usual(s.machine), np.inf
     reserved_s, reserved_end_s, reserved = np.inf, np.inf, 0
     longest_s = 0.0
     for i in range(c.first, c.last):
         longest_s = max(longest_s, s.queue.requested_s[i])
     project_surplus(s, c.now_s, c.now_s + decider.horizon_s + longest_s + 2.0 * s.rules.tick_s)
     for k in range(rank_queue(s.queue, s.clock, s.scratch.ranked)):
-        number = s.scratch.ranked[k].job
+        number = whole(s.scratch.ranked[k].job)
         job = s.jobs[number]
         need = job.processors
         if job.requested_s > decider.short_s:
             need = min(need + kept, s.machine.totals.processors)
         if need > s.machine.totals.free and reserved > 0:
             continue
-        best_s = cheapest_start(s, decider, number, need, reserved_s, reserved_end_s, reserved)
+        outlives = c.now_s + job.requested_s > held_s
+        here = foresee(s, number, averages, outlives)
+        if reserved > 0 and not here.fits:
+            continue
+        if outlives and not fits_beside(s.machine, number, whole(job.processors), whole(c.spare)):
+            continue
+        is_held = not (here.fits or is_counted(s.machine))
+        earliest_s = max(hold_nodes(s, number), np.nextafter(c.now_s, np.inf)) if is_held else c.now_s
+        best_s = cheapest_start(s, decider, number, need, here, earliest_s, reserved_s, reserved_end_s, reserved)
         if best_s == c.now_s:
+            keep_held(s.machine, outlives)
             return position_of(s.queue, s.clock, number)
         if reserved == 0 and best_s < np.inf:
-            reserved_s, reserved_end_s, reserved = best_s, best_s + job.requested_s, job.processors
+            reserved_s, reserved_end_s, reserved = best_s, best_s + min(here.run_s, job.requested_s), job.processors
+            if is_held:
+                held_s = earliest_s if best_s < earliest_s + s.rules.tick_s else best_s
     return -1
 
 
@@ -133,6 +151,7 @@ def start_or_hold(decider: CheapestStart, s: State) -> None:
     kept = int(np.ceil(decider.reserve_share * s.machine.totals.processors))
     position = _cheapest_now(s, decider, kept)
     apply(s, start_now(position) if position >= 0 else wait_until(np.inf))
+    keep_held(s.machine, False)
 
 
 def cheapest_start_pass(decider: CheapestStart, tick_s: float) -> Pass:
@@ -146,4 +165,5 @@ def cheapest_start_pass(decider: CheapestStart, tick_s: float) -> Pass:
     def begin(_: Workload, __: Cluster, ___: Rules) -> CheapestStart:
         return decider
 
-    return Pass(name="cheapest-start", begin=begin, ahead_s=decider.horizon_s + 2.0 * tick_s)
+    ahead_s = decider.horizon_s + 2.0 * tick_s
+    return Pass(name="cheapest-start", begin=begin, ahead_s=ahead_s, on_nodes=True, reserves_nodes=True)

@@ -7,11 +7,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from greenbatch.engine.compile import compiled
+from greenbatch.engine.compile import compiled, whole
 from greenbatch.engine.power.protocol import forecast_w
 from greenbatch.engine.power.slots import slot_at
 from greenbatch.engine.records import Floats
 from greenbatch.engine.state import State
+from greenbatch.policies.compiled.foreseen import awake_w, running_until_s, taken
 
 BIN_S = 1800.0
 """Length of a half-hour. [s]"""
@@ -23,7 +24,7 @@ its total from now to the beginning of the half-hour [J], and the next half-hour
 
 
 @compiled
-def lay_out(s: State, grid: Floats, ahead_s: float, green_w: float) -> int:
+def lay_out(s: State, grid: Floats, ahead_s: float, green_w: float, unit: float) -> int:
     """Fill surplus, free processors and greenness of the half-hours ahead; return their number.
 
     Args:
@@ -31,6 +32,7 @@ def lay_out(s: State, grid: Floats, ahead_s: float, green_w: float) -> int:
         grid: the table, shape (ROWS, BINS).
         ahead_s: time span that the table must cover. [s]
         green_w: surplus of an idle machine at which a half-hour is fully green. [W]
+        unit: factor of all powers of the table, see `weights.unit_of_power`.
     """
     c, slots, totals = s.clock, s.power.slots, s.machine.totals
     begin_s = np.floor(c.now_s / BIN_S) * BIN_S
@@ -38,22 +40,28 @@ def lay_out(s: State, grid: Floats, ahead_s: float, green_w: float) -> int:
     current = slot_at(slots, c.now_s)
     for k in range(count):
         supply_w = forecast_w(s.power, c, slot_at(slots, max(begin_s + k * BIN_S, c.now_s) + 1.0), current)
-        grid[SURPLUS, k] = supply_w - totals.load_w
+        grid[SURPLUS, k] = (supply_w - totals.load_w) * unit
         grid[FREE, k] = totals.free
-        grid[GREEN, k] = min(max((supply_w - totals.base_power_w) / green_w, 0.0), 1.0)
+        grid[GREEN, k] = min(max((supply_w - totals.base_power_w) * unit / green_w, 0.0), 1.0)
     grid[COST, :count] = 0.0  # scratch: power and processors that running jobs release, from a half-hour on
     grid[NEXT_FULL, :count] = 0.0
     first_s = begin_s + BIN_S - c.now_s
+    busy = max(totals.processors - totals.free, 1)
+    shared_w = awake_w(s.machine) / busy  # nodes rest when their jobs have ended, on average in proportion
     for i in range(c.expected_first, c.expected_first + c.running):
         running = s.expected[i]
-        end = (max(running.end_s, c.now_s) - begin_s) / BIN_S
+        job = whole(running.job)
+        until_s = running_until_s(s.machine, job, running.start_s, running.end_s)
+        released = taken(s.machine, job, whole(running.processors))
+        released_w = (running.power_w + shared_w * released) * unit
+        end = (max(until_s, c.now_s) - begin_s) / BIN_S
         k = int(end)
         if k >= count:
-            break
+            continue
         share = 1.0 - (end - k)
-        grid[SURPLUS, k] += running.power_w * (min(share * BIN_S / first_s, 1.0) if k == 0 else share)
-        grid[COST, k + 1] += running.power_w
-        grid[NEXT_FULL, max(k if end - k < 1e-9 else k + 1, 1)] += running.processors
+        grid[SURPLUS, k] += released_w * (min(share * BIN_S / first_s, 1.0) if k == 0 else share)
+        grid[COST, k + 1] += released_w
+        grid[NEXT_FULL, max(k if end - k < 1e-9 else k + 1, 1)] += released
     power_w, processors = 0.0, 0.0
     for k in range(1, count):
         power_w += grid[COST, k]

@@ -8,6 +8,11 @@ the state of the system (`weights`). The first job that is held or does not fit 
 job has arrived, only that job is considered. Beyond a lag that the model sets (`weights.lag`), starting now becomes
 increasingly cheap, which bounds the makespan.
 
+On nodes, a job that fits is considered with the power and the run time that it would have on those that the placement
+gives it, and one that does not with averages (`policies.compiled.foreseen`). A job that does not fit although enough
+processors are free waits for the next event. If it is the first one without a start now, it also holds the nodes on
+which it is to start: as in EASY backfilling, others start only if they end before or leave it room there.
+
 This extends `policies.compiled.cheapest_start` (cheapest start); `learning.search.evolution` searches for the weights.
 """
 
@@ -21,9 +26,10 @@ import numpy as np
 from numba import types as _types
 
 from greenbatch.cluster import Cluster
-from greenbatch.engine.compile import compiled, entry
+from greenbatch.engine.compile import compiled, entry, whole
 from greenbatch.engine.decide import decide
 from greenbatch.engine.entry_points import type_of_decider
+from greenbatch.engine.machine.protocol import fits_beside
 from greenbatch.engine.program import Pass, Program
 from greenbatch.engine.queue import position_of
 from greenbatch.engine.ranked import sort_ranked
@@ -33,6 +39,17 @@ from greenbatch.engine.rules import Rules
 from greenbatch.engine.stacked import Batch, StateType, batch_type, one_of
 from greenbatch.engine.state import State
 from greenbatch.engine.step import advance, apply, start_now, wait_until
+from greenbatch.policies.compiled.foreseen import (
+    Foreseen,
+    Usual,
+    foresee,
+    hold_nodes,
+    is_counted,
+    keep_held,
+    own_processor_w,
+    taken,
+    usual,
+)
 from greenbatch.policies.compiled.lookahead.arrivals import (
     ALL,
     SHORTS,
@@ -79,6 +96,7 @@ from greenbatch.policies.compiled.lookahead.weights import (
     SHORT,
     look,
     set_prices,
+    unit_of_power,
 )
 from greenbatch.workload import Workload
 
@@ -91,9 +109,9 @@ SHORT_RUN_S = 20.0
 """Run time of a typical short job, which converts its wait to a slowdown. [s]"""
 _OVERDUE, _SHORT_FIRST = -2e6, -1e6
 """Sort keys: before all other jobs, and before all long jobs."""
-(_START_S, _END_S, _PROCESSORS, _ARRIVED, _RUNNING, _HALF_HOUR) = range(6)
-"""Fields of `Lookahead.last`: the reservation, which has 0 processors if there is none; and, at the last decision, the
-number of jobs submitted, the number of running jobs and the half-hour."""
+(_START_S, _END_S, _PROCESSORS, _HOLDS_NODES, _ARRIVED, _RUNNING, _HALF_HOUR) = LAST = range(7)
+"""Fields of `Lookahead.last`: the reservation, which has 0 processors if there is none, and whether it is one of nodes;
+and, at the last decision, the number of jobs submitted, the number of running jobs and the half-hour."""
 
 
 @shared("weights", "progress")
@@ -107,24 +125,27 @@ class Lookahead(NamedTuple):
     memory: Floats
     """Statistics of arrivals, see `lookahead.arrivals`."""
     last: Floats
-    """The last decision, shape (6,)."""
+    """The last decision, shape (7,)."""
     grid: Floats
     """Scratch: the half-hours ahead, shape (ROWS, BINS)."""
     inputs: Floats
     """Scratch: inputs of the heads."""
     prices: Floats
     """Scratch: the weights as changed by the heads."""
+    unit: float
+    """Factor of all powers, see `weights.unit_of_power`."""
 
 
-def new_lookahead(weights: Floats, progress: Floats, processors: int) -> Lookahead:
-    """The planner before its first decision, for a machine with some processors."""
-    memory, last = np.zeros(WIDTHS + processors + 1), np.zeros(6)
+def new_lookahead(weights: Floats, progress: Floats, processors: int, unit: float) -> Lookahead:
+    """The planner before its first decision, for a machine with some processors and a unit of power."""
+    memory, last = np.zeros(WIDTHS + processors + 1), np.zeros(len(LAST))
     last[_HALF_HOUR] = -np.inf
-    return Lookahead(weights, progress, memory, last, np.zeros((ROWS, BINS)), np.zeros(len(INPUTS)), np.zeros(PRICES))
+    grid, inputs, prices = np.zeros((ROWS, BINS)), np.zeros(len(INPUTS)), np.zeros(PRICES)
+    return Lookahead(weights, progress, memory, last, grid, inputs, prices, unit)
 
 
 @compiled
-def _rank(s: State, prices: Floats, first: int) -> int:
+def _rank(s: State, prices: Floats, first: int, averages: Usual, unit: float) -> int:
     """Write the jobs to consider, in order, to ``ranked``; return their number."""
     c = s.clock
     for i in range(first, c.last):
@@ -132,7 +153,7 @@ def _rank(s: State, prices: Floats, first: int) -> int:
         if job.requested_s <= prices[SHORT]:
             key = _SHORT_FIRST + 2.0 * np.log(max(job.requested_s, 1.0)) + np.log(float(job.processors))
         else:
-            density_w = max(job.power_w / job.processors, 1e-3)
+            density_w = max(own_processor_w(job, averages) * unit, 1e-3)
             slowdown = 1.0 + (c.now_s - job.submit_s) / max(job.requested_s, 10.0)
             key = prices[ORDER_TIME] * np.log(job.requested_s) + prices[ORDER_DENSITY] * np.log(density_w)
             key += prices[ORDER_PROCESSORS] * np.log(float(job.processors)) - prices[ORDER_WAIT] * np.log(slowdown)
@@ -144,67 +165,71 @@ def _rank(s: State, prices: Floats, first: int) -> int:
 
 
 @compiled
-def _block_cost(s: State, prices: Floats, memory: Floats, job: Job, quiet: float) -> float:
+def _block_cost(s: State, prices: Floats, memory: Floats, job: Job, run_s: float, quiet: float) -> float:
     """Price of the slowdown that starting a long job now is expected to cause for future short jobs. [J]"""
-    shorts_per_s = rate_ahead_per_s(s, memory, prices[MEMORY] * 3600.0, job.requested_s)
+    shorts_per_s = rate_ahead_per_s(s, memory, prices[MEMORY] * 3600.0, run_s)
     shorts_per_s *= memory[SHORTS] / memory[ALL]
-    harm = shorts_per_s * made_to_wait_s2(s, memory, job.processors, job.requested_s) / 2.0 / SHORT_RUN_S
+    harm = shorts_per_s * made_to_wait_s2(s, memory, job.processors, run_s) / 2.0 / SHORT_RUN_S
     return float(prices[BLOCK_PRICE] * harm * (1.0 - quiet))
 
 
 @compiled
-def _cost_of_now(s: State, prices: Floats, grid: Floats, job: Job, covered: int) -> float:
+def _cost_of_now(
+    s: State, prices: Floats, grid: Floats, job: Job, power_w: float, run_s: float, covered: int
+) -> float:  # fmt: skip
     """Cost of starting a job now, without its effect on future short jobs. [J]"""
-    run_s = job.requested_s
     end = (s.clock.now_s + run_s) / BIN_S - np.floor(s.clock.now_s / BIN_S)
     k = int(end)
     rest_s = run_s if k == 0 else (end - k) * BIN_S
-    cost_j = cost_between(s, grid, job.power_w, job.processors * prices[GREEN_PRICE], 0, k, rest_s, covered)
+    cost_j = cost_between(s, grid, power_w, job.processors * prices[GREEN_PRICE], 0, k, rest_s, covered)
     return float(cost_j - prices[READINESS] * job.processors * run_s)
 
 
 @compiled
 def _cheapest(
-    s: State, decider: Lookahead, number: int, need: int, count: int, quiet: float, only_now: bool
+    s: State, decider: Lookahead, number: int, need: int, here: Foreseen, earliest: int, count: int, quiet: float,
+    only_now: bool,
 ) -> int:  # fmt: skip
     """The cheapest half-hour to start a job in: 0 for now, -1 for none; with ``only_now``, -1 for any later one.
 
+    Until the half-hour ``earliest``, no nodes have room for the job; -1 if the number of free processors says enough.
     With ``only_now``, the half-hour that was cheaper last time, the planned start of the job, is tried first: usually
     it still is cheaper, and nothing else needs to be computed.
     """
     c, job, prices, memory, grid = s.clock, s.jobs[number], decider.prices, decider.memory, decider.grid
-    run_s, off_s = job.requested_s, c.now_s - np.floor(c.now_s / BIN_S) * BIN_S
-    now = need <= s.machine.totals.free and is_room(grid, 0, int((off_s + run_s - 1e-6) / BIN_S), count, need)
+    power_w, run_s, off_s = here.power_w * decider.unit, here.run_s, c.now_s - np.floor(c.now_s / BIN_S) * BIN_S
+    now = here.fits and need <= s.machine.totals.free
+    now = now and is_room(grid, 0, int((off_s + run_s - 1e-6) / BIN_S), count, need)
     if only_now and not now:
         return -1
     horizon = min(int(prices[HORIZON] * 3600.0 / BIN_S), count - 2)
-    whole = int(run_s / BIN_S)
-    rest_s = run_s - whole * BIN_S
-    reach = whole - 1 if rest_s < 1e-3 else whole
+    full = int(run_s / BIN_S)
+    rest_s = run_s - full * BIN_S
+    reach = full - 1 if rest_s < 1e-3 else full
     if c.now_s - job.submit_s > LONGEST_HOLD_S:
-        return 0 if now else earliest_room(grid, reach, count, need)
-    covered = min(count, horizon + whole + 3)
+        return 0 if now else max(earliest_room(grid, reach, count, need), min(earliest, count - 1))
+    covered = min(count, horizon + full + 3)
     green_w = job.processors * prices[GREEN_PRICE]
     price_w = prices[HOLD_PRICE] / max(run_s, 10.0) + prices[IDLE_PRICE] * job.processors
-    noise_j = 1e-9 * job.power_w * run_s + 1e-3
+    noise_j = 1e-9 * power_w * run_s + 1e-3
     best, best_j = -1, np.inf
     begin_s = c.now_s - off_s
     if now:
-        best, best_j = 0, _cost_of_now(s, prices, grid, job, covered)
+        best, best_j = 0, _cost_of_now(s, prices, grid, job, power_w, run_s, covered)
         k = 0 if np.isnan(job.planned_s) else int((job.planned_s - begin_s) / BIN_S + 0.5)
         hoped = only_now and 1 <= k <= horizon and is_room(grid, k, min(k + reach, covered - 1), covered, need)
         hope_j = np.inf
         if hoped:
-            hope_j = cost_between(s, grid, job.power_w, green_w, k, k + whole, rest_s, covered)
+            hope_j = cost_between(s, grid, power_w, green_w, k, k + full, rest_s, covered)
             hope_j += (k * BIN_S - off_s) * price_w
-        if run_s > prices[SHORT] and not hope_j < best_j - noise_j:
-            best_j += _block_cost(s, prices, memory, job, quiet)
+        if job.requested_s > prices[SHORT] and not hope_j < best_j - noise_j:
+            best_j += _block_cost(s, prices, memory, job, run_s, quiet)
         if hope_j < best_j - noise_j:
             return -1
-    total_up(s, grid, job.power_w, green_w, covered)
+    total_up(s, grid, power_w, green_w, covered)
     mark_full(grid, covered, need)
-    for k in range(1, horizon + 1):
-        stop = k + whole
+    for k in range(max(earliest, 1), horizon + 1):
+        stop = k + full
         if grid[NEXT_FULL, k] <= min(k + reach, covered - 1):
             continue
         cost_j = grid[TOTAL, min(stop, covered)] - grid[TOTAL, k] + (k * BIN_S - off_s) * price_w
@@ -221,48 +246,90 @@ def _cheapest(
 
 
 @compiled
-def _pass(s: State, decider: Lookahead, first: int) -> None:
-    """One pass over the jobs from a queue position on: start those that are cheapest now."""
-    c, weights, grid, inputs = s.clock, decider.weights, decider.grid, decider.inputs
-    prices, reserved = decider.prices, decider.last
-    longest_s, least = 0.0, s.machine.totals.processors + 1
+def _is_any_free(s: State, first: int) -> bool:
+    """Whether enough processors are free for any job from a queue position on."""
+    for i in range(first, s.clock.last):  # noqa: SIM110  (any() would require reference counting)
+        if s.queue.processors[i] <= s.machine.totals.free:
+            return True
+    return False
+
+
+@compiled
+def _prepare(s: State, decider: Lookahead) -> tuple[int, float, float]:
+    """Fill in the half-hours and the prices of a pass.
+
+    Returns:
+        The number of half-hours; how quiet it is, from 0 to 1; and the processors that the longest jobs leave free.
+    """
+    c, weights, grid, prices, totals = s.clock, decider.weights, decider.grid, decider.prices, s.machine.totals
+    longest_s, green_w = 0.0, weights[GREEN_LEVEL] * totals.processors
     for i in range(c.first, c.last):
         longest_s = max(longest_s, s.queue.requested_s[i])
-        if i >= first:
-            least = min(least, s.queue.processors[i])
-    if least > s.machine.totals.free:
-        return
-    whole = first == c.first
-    count = lay_out(s, grid, weights[HORIZON] * 3600.0 + longest_s, weights[GREEN_LEVEL] * s.machine.totals.processors)
-    look(s, weights, decider.memory, decider.progress, grid, count, inputs)
-    set_prices(weights, inputs, prices)
+    count = lay_out(s, grid, weights[HORIZON] * 3600.0 + longest_s, green_w, decider.unit)
+    look(s, weights, decider.memory, decider.progress, grid, count, decider.inputs)
+    set_prices(weights, decider.inputs, prices)
     quiet = min(max((c.now_s - c.arrived_s) / (prices[QUIET] * 3600.0) - 0.5, 0.0), 1.0)
-    kept = max(weights[RESERVE] * (1.0 - quiet) + prices[RESERVE] - weights[RESERVE], 0.0) * s.machine.totals.processors
-    if whole:
-        reserved[_PROCESSORS] = 0.0
+    kept = max(weights[RESERVE] * (1.0 - quiet) + prices[RESERVE] - weights[RESERVE], 0.0) * totals.processors
+    return count, quiet, kept
+
+
+@compiled
+def _need(s: State, prices: Floats, job: Job, kept: float) -> int:
+    """Processors that must be free for a job to start: its own, and of a long one what it leaves to short ones."""
+    if job.requested_s <= prices[SHORT] or s.clock.now_s - job.submit_s > LONGEST_HOLD_S:
+        return whole(job.processors)
+    share = np.log(job.requested_s / prices[SHORT]) / np.log(max(prices[RESERVE_RATIO], 1.01))
+    need = min(job.processors + int(np.ceil(kept * min(share, 1.0))), s.machine.totals.processors)
+    return whole(need)
+
+
+@compiled
+def _start(s: State, decider: Lookahead, number: int, here: Foreseen, outlives: bool, count: int) -> None:
+    """Start a job now, beside the nodes that are held if it outlives their reservation's begin."""
+    keep_held(s.machine, outlives)
+    apply(s, start_now(position_of(s.queue, s.clock, number)))
+    keep_held(s.machine, False)
+    now_s, processors = s.clock.now_s, taken(s.machine, number, whole(s.jobs[number].processors))
+    occupy(s, decider.grid, count, now_s, now_s + here.run_s, processors, here.power_w * decider.unit)
+
+
+@compiled
+def _pass(s: State, decider: Lookahead, first: int) -> None:
+    """One pass over the jobs from a queue position on: start those that are cheapest now."""
+    c, grid, prices, reserved = s.clock, decider.grid, decider.prices, decider.last
+    if not _is_any_free(s, first):
+        return
+    count, quiet, kept = _prepare(s, decider)
+    only_now = first > c.first
+    if not only_now:
+        reserved[_PROCESSORS], reserved[_HOLDS_NODES] = 0.0, 0.0
     elif reserved[_PROCESSORS] > 0.0:
         occupy(s, grid, count, reserved[_START_S], reserved[_END_S], int(reserved[_PROCESSORS]), 0.0)
-    only_now = not whole
-    for r in range(_rank(s, prices, first)):
-        number = s.scratch.ranked[r].job
+    begin_s, held_s, averages = np.floor(c.now_s / BIN_S) * BIN_S, np.inf, usual(s.machine)
+    for r in range(_rank(s, prices, first, averages, decider.unit)):
+        number = whole(s.scratch.ranked[r].job)
         job = s.jobs[number]
-        need = job.processors
-        if job.requested_s > prices[SHORT]:
-            share = np.log(job.requested_s / prices[SHORT]) / np.log(max(prices[RESERVE_RATIO], 1.01))
-            if c.now_s - job.submit_s <= LONGEST_HOLD_S:
-                need = min(need + int(np.ceil(kept * min(share, 1.0))), s.machine.totals.processors)
+        need = _need(s, prices, job, kept)
         if only_now and need > s.machine.totals.free:
             continue
-        best = _cheapest(s, decider, number, need, count, quiet, only_now)
+        outlives = c.now_s + job.requested_s > held_s
+        here = foresee(s, number, averages, outlives)
+        if outlives and not fits_beside(s.machine, number, whole(job.processors), whole(c.spare)):
+            continue
+        room_s, earliest = np.inf, -1  # if no nodes have room for it: when some have, and the first half-hour after
+        if not (only_now or here.fits or is_counted(s.machine)):
+            room_s = hold_nodes(s, number)
+            earliest = max(1, int(np.ceil((room_s - begin_s) / BIN_S)))
+        best = _cheapest(s, decider, number, need, here, earliest, count, quiet, only_now)
         if best == 0:
-            occupy(s, grid, count, c.now_s, c.now_s + job.requested_s, job.processors, job.power_w)
-            apply(s, start_now(position_of(s.queue, s.clock, number)))
+            _start(s, decider, number, here, outlives, count)
         elif best > 0:
-            reserved[_START_S] = np.floor(c.now_s / BIN_S) * BIN_S + best * BIN_S
-            reserved[_END_S] = reserved[_START_S] + job.requested_s
-            reserved[_PROCESSORS] = job.processors
-            occupy(s, grid, count, reserved[_START_S], reserved[_END_S], job.processors, 0.0)
+            start_s = begin_s + best * BIN_S
+            reserved[_START_S], reserved[_END_S], reserved[_PROCESSORS] = start_s, start_s + here.run_s, job.processors
+            occupy(s, grid, count, start_s, reserved[_END_S], job.processors, 0.0)
             only_now = True
+            if earliest > 0:
+                held_s, reserved[_HOLDS_NODES] = room_s if best <= earliest else start_s, 1.0
 
 
 @decide.register(Lookahead)
@@ -273,7 +340,7 @@ def start_the_cheapest(decider: Lookahead, s: State) -> None:
         begin_memory(s, memory)
     half_hour = np.floor(c.now_s / BIN_S)  # an arrival at the instant of a tick replaces the tick
     alone = c.arrived == last[_ARRIVED] + 1 and c.running == last[_RUNNING] and c.last - c.first > 1
-    alone = alone and half_hour == last[_HALF_HOUR]
+    alone = alone and half_hour == last[_HALF_HOUR] and last[_HOLDS_NODES] == 0.0  # what is left of nodes is not kept
     remember(s, memory, decider.weights[MEMORY] * 3600.0)
     _pass(s, decider, c.last - 1 if alone else c.first)
     last[_ARRIVED], last[_RUNNING], last[_HALF_HOUR] = c.arrived, c.running, half_hour
@@ -289,12 +356,13 @@ def lookahead_pass(weights: Floats, baseline: Program) -> Pass:
     """
 
     def begin(workload: Workload, cluster: Cluster, rules: Rules) -> Lookahead:
-        return new_lookahead(weights, baseline_progress(workload, cluster, rules, baseline), cluster.processors)
+        progress, unit = baseline_progress(workload, cluster, rules, baseline), unit_of_power(workload, cluster)
+        return new_lookahead(weights, progress, cluster.processors, unit)
 
     def learn(decider: Lookahead, known: Workload, cluster: Cluster, rules: Rules) -> Lookahead:
         return decider._replace(progress=baseline_progress(known, cluster, rules, baseline))
 
-    return Pass(name="lookahead", begin=begin, learn=learn)
+    return Pass(name="lookahead", begin=begin, learn=learn, on_nodes=True, reserves_nodes=True)
 
 
 def run_many(batch: Batch, chosen: Ints, decider: Lookahead, progress: Floats, terms: Ints) -> None:
@@ -313,8 +381,9 @@ def run_many(batch: Batch, chosen: Ints, decider: Lookahead, progress: Floats, t
         decider.last[:] = 0.0
         decider.last[_HALF_HOUR] = -np.inf
         own = Lookahead(
-            decider.weights, progress[b], decider.memory, decider.last, decider.grid, decider.inputs, decider.prices
-        )
+            decider.weights, progress[b], decider.memory, decider.last, decider.grid, decider.inputs, decider.prices,
+            decider.unit,
+        )  # fmt: skip
         while advance(s):
             decide(own, s)
         update_totals(s, batch.totals[b], batch.user_of[b], batch.users[b], terms, batch.values[b])
@@ -324,6 +393,6 @@ def run_many(batch: Batch, chosen: Ints, decider: Lookahead, progress: Floats, t
 def compiled_run_many(states: StateType) -> Callable[..., None]:
     """`run_many` for a batch of states of a type, compiled or loaded from the cache on first use."""
     whole = types.Array(types.int64, 1, "C")
-    decider = type_of_decider(new_lookahead(np.zeros(1), np.zeros((1, 4)), 1))
+    decider = type_of_decider(new_lookahead(np.zeros(1), np.zeros((1, 4)), 1, 1.0))
     signature = types.void(batch_type(states), whole, decider, types.Array(types.float64, 3, "C"), whole)
     return cast(Callable[..., None], entry("lookahead-batch", run_many, signature))

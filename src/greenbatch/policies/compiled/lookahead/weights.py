@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from greenbatch.cluster import Cluster, NodeCluster
 from greenbatch.engine.compile import compiled
 from greenbatch.engine.features import DAY_S, queued_work_s, running_work_s
 from greenbatch.engine.records import Floats
@@ -16,6 +17,7 @@ from greenbatch.engine.state import State
 from greenbatch.policies.compiled.lookahead.arrivals import FIRST_S, LATEST, RATE, ROW, WORK
 from greenbatch.policies.compiled.lookahead.baseline import PACE, TIME, baseline_end_s
 from greenbatch.policies.compiled.lookahead.forecast import mean_green
+from greenbatch.workload import Workload
 
 
 class Number(NamedTuple):
@@ -78,10 +80,26 @@ work; the time of day; the rate of arrivals; and the `lag`."""
 DAY_BEFORE_S = 86_400.0
 """The lag counts from this long before the first arrival, so that the first hours have little effect. [s]"""
 
+USUAL_W = 27.5
+"""Mean power per processor of the jobs for which the prices were found (GAS-MARL, Eq. 16: 5 to 50 W). [W]"""
+
 PRICES = len(NUMBERS)
 LAG_INPUT = len(INPUTS) - 1
 WEIGHTS = PRICES + HEADS * len(INPUTS)
 """Number of weights of a model: `NUMBERS`, then one row per head."""
+
+
+def unit_of_power(workload: Workload, cluster: Cluster) -> float:
+    """Factor by which the planner multiplies all powers, so that its prices suit a machine that models its power.
+
+    A processor of the machine, with its part of the node that wakes for it, then draws `USUAL_W` on average. 1 if any
+    job states its power: prices are in W.
+    """
+    if not isinstance(cluster, NodeCluster) or not cluster.knows_power or not np.isnan(workload.power_w).all():
+        return 1.0
+    nodes_w = sum(g.count * (g.static_power_w - g.idle_power_w) for g in cluster.groups)
+    processors_w = sum(g.count * g.processors * g.power_per_processor_w for g in cluster.groups)
+    return float(USUAL_W * cluster.processors / (nodes_w + processors_w))
 
 
 @compiled

@@ -1,0 +1,195 @@
+"""What a planner foresees of jobs: what they would draw, for how long they run, and which nodes it holds for one.
+
+On a pool these are facts: the power of a job, its requested time, and the number of free processors. On nodes they
+depend on where the job runs. A job that fits now is asked about on the nodes that it would take. For one that does not,
+nobody knows which nodes it will get, so an average over the machine stands for them (`Usual`).
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from greenbatch.engine.compile import compiled, compiled_small, whole
+from greenbatch.engine.machine.node_tables import ON, Nodes
+from greenbatch.engine.machine.protocol import Machine, expected_run_s, fits, reserve_for, rise_w
+from greenbatch.engine.records import Job
+from greenbatch.engine.state import State
+from greenbatch.engine.variants import variant
+
+
+class Usual(NamedTuple):
+    """Averages over the processors of a machine."""
+
+    processor_w: float
+    """Power of a busy processor, for jobs whose own power is unknown. [W]"""
+    node_w: float
+    """What a node draws more while a job runs on it, per processor of the node. [W]"""
+    speed: float
+    """Work done per second."""
+
+
+class Foreseen(NamedTuple):
+    """A job that may start now."""
+
+    fits: bool
+    power_w: float
+    """What it would add to the load. [W]"""
+    run_s: float
+    """For how long it is expected to run. [s]"""
+
+
+@variant(default=True)
+def usual(machine: Machine) -> Usual:
+    """What a job that does not fit now is expected to find; on a pool, what is known of the job is exact."""
+    return Usual(0.0, 0.0, 1.0)
+
+
+@usual.register(Nodes)
+def usual_of_nodes(machine: Nodes) -> Usual:
+    """Averages over all processors, busy or not; GPUs are not counted."""
+    return _usual_of_nodes(machine)
+
+
+@compiled
+def _usual_of_nodes(machine: Nodes) -> Usual:
+    processor_w, node_w, speed = 0.0, 0.0, 0.0
+    for number in range(machine.nodes.shape[0]):
+        node = machine.nodes[number]
+        processor_w += node.processors * node.processor_w
+        node_w += node.static_w - node.idle_w
+        speed += node.processors * node.speed
+    total = machine.totals.processors
+    return Usual(processor_w / total, node_w / total, speed / total)
+
+
+@variant(default=True)
+def awake_w(machine: Machine) -> float:
+    """What nodes draw beyond idle power because jobs run on them, without the power of these jobs. [W]"""
+    return 0.0
+
+
+@awake_w.register(Nodes)
+def awake_nodes_w(machine: Nodes) -> float:
+    """The static power of the nodes with jobs, less their idle power."""
+    return _awake_nodes_w(machine)
+
+
+@compiled
+def _awake_nodes_w(machine: Nodes) -> float:
+    total_w = 0.0
+    for number in range(machine.nodes.shape[0]):
+        node = machine.nodes[number]
+        if node.drawing > 0:
+            total_w += node.static_w - (node.idle_w if node.phase == ON else 0.0)
+    return total_w
+
+
+@variant(default=True)
+def taken(machine: Machine, job: int, processors: int) -> int:
+    """Processors that a running job keeps others from using."""
+    return processors
+
+
+@taken.register(Nodes)
+def taken_of_nodes(machine: Nodes, job: int, processors: int) -> int:
+    """All of the nodes that it uses exclusively."""
+    return _taken_of_nodes(machine, job) if machine.demands[job].exclusive else processors
+
+
+@compiled
+def _taken_of_nodes(machine: Nodes, job: int) -> int:
+    total, row = whole(0), whole(machine.demands[job].first)
+    while row >= 0:
+        total += machine.shares[row].taken
+        row = whole(machine.shares[row].of_job)
+    return whole(total)
+
+
+@variant(default=True)
+def running_until_s(machine: Machine, job: int, start_s: float, requested_end_s: float) -> float:
+    """When a running job is expected to end. [s]"""
+    return requested_end_s
+
+
+@running_until_s.register(Nodes)
+def running_at_the_slowest(machine: Nodes, job: int, start_s: float, requested_end_s: float) -> float:
+    """After its requested time at the speed of its slowest node, without contention; at most then if it is killed."""
+    end_s = start_s + (requested_end_s - start_s) / _slowest(machine, job)
+    return min(end_s, requested_end_s) if machine.counts.kill else end_s
+
+
+@compiled
+def _slowest(machine: Nodes, job: int) -> float:
+    speed, row = np.inf, whole(machine.demands[job].first)
+    while row >= 0:
+        speed = min(speed, machine.nodes[machine.shares[row].node].speed)
+        row = whole(machine.shares[row].of_job)
+    return float(speed)
+
+
+@variant(default=True)
+def is_counted(machine: Machine) -> bool:
+    """Whether the number of free processors says whether a job fits."""
+    return True
+
+
+@is_counted.register(Nodes)
+def is_counted_on_nodes(machine: Nodes) -> bool:
+    """Jobs take processors of any nodes only."""
+    return machine.counts.is_plain != 0
+
+
+@variant(default=True)
+def keep_held(machine: Machine, outlives: bool) -> None:
+    """Let the next job take only what the reservation of `hold_nodes` leaves, if it outlives the reservation's begin.
+
+    A machine whose jobs are counted holds nothing.
+    """
+    return
+
+
+@keep_held.register(Nodes)
+def keep_held_nodes(machine: Nodes, outlives: bool) -> None:
+    """The machine then takes only what is left of its nodes."""
+    machine.counts.is_planned = 1 if outlives else 0
+
+
+@compiled_small
+def own_processor_w(job: Job, averages: Usual) -> float:
+    """Power per processor of a job, without what nodes add: its own, or that of a busy processor. [W]"""
+    return job.power_w / job.processors if job.power_w > 0.0 else averages.processor_w
+
+
+@compiled_small
+def foresee(s: State, number: int, averages: Usual, outlives: bool) -> Foreseen:
+    """What is foreseen of a waiting job, with a placement on the nodes as they are now if it fits.
+
+    Args:
+        s: the state.
+        number: row of the job.
+        averages: those of the machine, see `usual`.
+        outlives: it may only take what the reservation of `hold_nodes` leaves.
+    """
+    job = s.jobs[number]
+    if fits(s.machine, whole(number), whole(job.processors), s.clock.now_s):
+        power_w = rise_w(s.machine, whole(number), job.power_w, outlives)
+        run_s = expected_run_s(s.machine, whole(number), job.requested_s)
+        found = True
+    else:
+        power_w = job.power_w if job.power_w > 0.0 else job.processors * averages.processor_w
+        power_w += job.processors * averages.node_w
+        run_s = job.requested_s / averages.speed
+        found = False
+    return Foreseen(found, power_w, min(run_s, job.requested_s) if s.rules.kill else run_s)
+
+
+@compiled_small
+def hold_nodes(s: State, number: int) -> float:
+    """Hold nodes for a job that fits on none now: the first ones that have room by requested ends; return when. [s]
+
+    What this leaves of the nodes stays valid until the next call or event, see `protocol.fits_beside`.
+    """
+    reserve_for(s.machine, s.expected, s.clock, whole(number), whole(s.jobs[number].processors))
+    return float(s.clock.shadow_s)
