@@ -68,12 +68,19 @@ def one_action() -> Preset:
     return check({**raw, "name": "one-action", "network": {"kind": "context", "width": 32}, "settings": {}})
 
 
+def ineps_network() -> Preset:
+    """RLScheduler's tables with InEPS's network."""
+    raw = preset("rlscheduler").model_dump(mode="json")
+    return check({**raw, "name": "ineps-network", "network": {"kind": "ineps"}})
+
+
 PRESETS: dict[str, Callable[[], Preset]] = {
     "gas-marl": lambda: preset("gas-marl"),
     "maskable-ppo": lambda: preset("maskable-ppo"),
     "rlscheduler": lambda: preset("rlscheduler"),
     "everything": everything,
     "one-action": one_action,
+    "ineps-network": ineps_network,
 }
 
 
@@ -138,6 +145,7 @@ def batched_starts(scenario: Scenario, made: Preset, backfill: str, starts: list
         ("maskable-ppo", "gas-marl/lublin-256", "none", [1000]),
         ("one-action", "default", "easy", [17, 3000]),
         ("rlscheduler", "rlscheduler/lublin-1", "easy-schedgym", [2500, 500]),
+        ("ineps-network", "rlscheduler/lublin-1", "easy-schedgym", [2500, 500]),
         ("everything", "gas-marl/lublin-256", "green", [700, 5000]),
         ("everything", "gas-marl/jann", "easy", [900]),
     ],

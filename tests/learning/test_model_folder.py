@@ -210,6 +210,9 @@ def test_weights_of_another_network_are_refused(folder: Path):
     edit(folder, "preset", "observation", "queue", "columns", to=columns[:5])
     with pytest.raises(InputError, match=r"the weights are for 8 columns at rows.0, the preset has 5"):
         load_model(folder)
+    edit(folder, "preset", "network", "kind", to="ineps")
+    with pytest.raises(InputError, match=r"the weights are for 8 columns at rows.0, the preset has 5"):
+        load_model(folder)
     edit(folder, "preset", "observation", "queue", "columns", to=columns)
     edit(folder, "preset", "network", "kind", to="gas-marl")
     with pytest.raises(InputError, match=r"the weights have no layer encode_queue.0"):
@@ -277,6 +280,19 @@ def ordinary_numbers() -> np.ndarray:
     made = np.zeros(WEIGHTS, np.float32)
     made[:PRICES] = [number.initial for number in NUMBERS.values()]
     return made
+
+
+def test_a_placement_follows_the_backfilling_of_a_planner(folder: Path, tmp_path: Path, question: Scenario) -> None:
+    made = planner(tmp_path, question, {"makespan_bound_1.5": ordinary_numbers()})
+    name = f"gas-marl-plus@{made}:makespan_bound=1.5+none+random:seed=7"
+    found = gb.scheduler(name)
+    program = found.program(question.workload)
+    assert (found.name, program.placement, program.placement_seed) == (name, "random", 7)
+    assert gb.scheduler(f"gas-marl-plus@{made}+none").program(question.workload).placement == "first"
+    with pytest.raises(InputError, match=rf"does not support backfilling \(write gas-marl-plus@{made} or .*\+none\)"):
+        gb.scheduler(f"gas-marl-plus@{made}+easy+pack")
+    with pytest.raises(InputError, match="networks do not support a placement"):
+        gb.scheduler(f"rlscheduler@{folder}+easy+pack")
 
 
 @pytest.mark.parametrize("place", [*range(PRICES), PRICES, WEIGHTS - 1])

@@ -22,9 +22,11 @@ from greenbatch.learning.networks.observations import Batch, as_batch, stack
 from greenbatch.learning.networks.segments import owners
 from greenbatch.presets.shapes import Shapes
 
-KINDS = ("kernel", "gas-marl", "maskable-ppo", "attention", "context")
+KINDS = ("kernel", "gas-marl", "maskable-ppo", "ineps", "attention", "context")
 PUBLISHED = replace(GAS, queue_rows=256, running_rows=64, forecast=24, delays=13)
 RLSCHEDULER = Shapes(queue=tuple("abcdefgh"), queue_rows=128, empty=GAS.empty)
+PAIRS = Shapes(queue=tuple("abcdefghij"), queue_rows=36, empty=(0.0,) * 9 + (1.0,))
+"""InEPS's ten columns, for 9 jobs and 4 nodes."""
 
 
 def _padded(rows: Tensor, offsets: Tensor, slots: int, empty: Tensor) -> Tensor:
@@ -135,6 +137,78 @@ def test_kernel_on_packed_rows_is_the_published_network(count: int, seed: int) -
     torch.testing.assert_close(actor(batch), torch.tensor(alone))
 
 
+@given(st.integers(1, 9), st.integers(0, 10_000))
+@settings(deadline=None, max_examples=15, derandomize=True)
+def test_ineps_on_packed_rows_is_the_padded_network(count: int, seed: int) -> None:
+    actor, critic = build({"kind": "ineps"}, PAIRS, seed)
+    batch, _ = _case(PAIRS, count, seed)
+    table = _padded(batch.queue, batch.queue_offsets, 36, torch.tensor([PAIRS.empty]))
+    expected = critic.value(critic.rows(table).squeeze(2)).squeeze(1)
+    values = critic(batch)
+    torch.testing.assert_close(values, expected, atol=1e-5, rtol=1e-5)
+    weights = torch.randn(count, generator=torch.Generator().manual_seed(seed))
+    _close(_gradients(critic, (values * weights).sum()), _gradients(critic, (expected * weights).sum()))
+    alone = [actor.rows(row).item() for row in batch.queue]
+    torch.testing.assert_close(actor(batch), torch.tensor(alone), atol=1e-5, rtol=1e-5)
+
+
+def _selu(x: np.ndarray) -> np.ndarray:
+    return 1.0507009873554805 * np.where(x > 0.0, x, 1.6732632423543772 * np.expm1(np.minimum(x, 0.0)))
+
+
+def _layers(net: nn.Module, prefix: str) -> list[tuple[np.ndarray, np.ndarray]]:
+    """Weights and biases of a stack in double precision."""
+    found = {name: value.double().numpy() for name, value in net.state_dict().items() if name.startswith(prefix)}
+    return [(found[f"{prefix}.{n}.weight"], found[f"{prefix}.{n}.bias"]) for n in range(len(found) // 2)]
+
+
+def test_ineps_is_its_closed_form() -> None:
+    """Two decisions of 2 and 1 rows in tables of 36 slots, in double precision with SELU written out."""
+    actor, critic = build({"kind": "ineps"}, PAIRS, 3)
+    generator = torch.Generator().manual_seed(3)
+    with torch.no_grad():
+        for parameter in (*actor.parameters(), *critic.parameters()):
+            if parameter.dim() == 1:
+                parameter.add_(0.3 * torch.randn(parameter.shape, generator=generator))
+    seen = observation(PAIRS, 2, 3, most=2)
+    assert seen.queue_offsets.tolist() == [0, 2, 3]
+    batch, rows = as_batch(seen), seen.queue.astype(np.float64)
+
+    hidden = rows
+    (*inner, (weight, bias)) = _layers(actor, "rows")
+    assert [len(each) for _, each in inner] == [16, 16, 8, 8, 4, 4]
+    for matrix, shift in inner:
+        hidden = _selu(hidden @ matrix.T + shift)
+    logits = (hidden @ weight.T + bias)[:, 0]
+    np.testing.assert_allclose(actor(batch).detach().numpy(), logits, rtol=1e-5, atol=1e-6)
+
+    table = np.tile(np.array(PAIRS.empty), (2, 36, 1))
+    table[0, :2], table[1, :1] = rows[:2], rows[2:]
+    per_row, (*inner, (weight, bias)) = _layers(critic, "rows"), _layers(critic, "value")
+    assert [len(each) for _, each in per_row] == [32, 16, 8, 4, 1]
+    assert [len(each) for _, each in inner] == [128, 64, 32, 16, 8]
+    for matrix, shift in per_row:
+        table = _selu(table @ matrix.T + shift)
+    hidden = table[:, :, 0]
+    for matrix, shift in inner:
+        hidden = _selu(hidden @ matrix.T + shift)
+    values = (hidden @ weight.T + bias)[:, 0]
+    np.testing.assert_allclose(critic(batch).detach().numpy(), values, rtol=1e-5, atol=1e-6)
+
+
+def test_ineps_keeps_the_variance_of_its_inputs() -> None:
+    """LeCun's first weights have variance 1 / fan-in, so the mean square stays at 1 from layer to layer."""
+    _, critic = build({"kind": "ineps"}, replace(PAIRS, queue_rows=4000), 0)
+    for name, value in critic.named_parameters():
+        if value.numel() > 5000:
+            assert float(value.detach().std()) == pytest.approx(value.shape[1] ** -0.5, rel=0.04), name
+        assert value.dim() == 2 or not value.any()
+    hidden = torch.randn(2000, 4000, generator=torch.Generator().manual_seed(0))
+    for layer in critic.value.layers[:2]:
+        hidden = torch.selu(layer(hidden)).detach()
+        assert float(hidden.square().mean()) == pytest.approx(1.0, abs=0.15)
+
+
 def _reordered(shown: Observation, seed: int) -> tuple[Observation, np.ndarray]:
     """The same decisions with each queue in another order; new row -> old row."""
     g = np.random.default_rng(seed)
@@ -195,6 +269,8 @@ def test_a_flattened_layer_from_packed_rows(count: int, seed: int) -> None:
 def test_sizes_are_the_published_ones() -> None:
     count = [sum(each.numel() for each in net.parameters()) for net in build({"kind": "kernel"}, RLSCHEDULER, 0)]
     assert count == [961, 11_570]
+    count = [sum(each.numel() for each in net.parameters()) for net in build({"kind": "ineps"}, PAIRS, 0)]
+    assert count == [717, 12_194 + 128 * 36]
     actor, critic = build({"kind": "gas-marl"}, PUBLISHED, 0)
     assert actor.state_dict()["delay.0.weight"].shape == (64, 2760)
     assert critic.state_dict()["value.0.weight"].shape == (64, 2752)
@@ -211,9 +287,10 @@ def test_names_of_parameters_are_those_of_the_runtime() -> None:
     assert names == tables | heads
     alone = build({"kind": "maskable-ppo"}, GAS, 0)[0].state_dict()
     assert {name.partition(".")[0] for name in alone} == {"encode_queue", "score"}
-    assert {f"rows.{n}.{part}" for n in range(4) for part in ("weight", "bias")} == set(
-        build({"kind": "kernel"}, GAS, 0)[0].state_dict()
-    )
+    for kind, layers in (("kernel", 4), ("ineps", 7)):
+        assert {f"rows.{n}.{part}" for n in range(layers) for part in ("weight", "bias")} == set(
+            build({"kind": kind}, GAS, 0)[0].state_dict()
+        )
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -19,6 +19,7 @@ CASES: dict[str, tuple[str, dict[str, Any]]] = {
     "kernel": ("rlscheduler", {"kind": "kernel"}),
     "gas-marl": ("gas-marl", {"kind": "gas-marl"}),
     "maskable-ppo": ("maskable-ppo", {"kind": "maskable-ppo"}),
+    "ineps": ("rlscheduler", {"kind": "ineps"}),
     "attention": ("gas-marl", {"kind": "attention", "width": 24, "seeds": 5}),
     "attention-queue-alone": ("rlscheduler", {"kind": "attention"}),
     "context": ("gas-marl", {"kind": "context", "width": 48, "skip": {"wait": 1.0, "requested_time": -2.0}}),
@@ -122,7 +123,7 @@ def test_a_graph_decides_as_the_network_it_is_made_from(case: str) -> None:
             assert (row, delay) == (theirs[1], theirs[3])
 
 
-@pytest.mark.parametrize("case", ["kernel", "gas-marl", "context", "attention"])
+@pytest.mark.parametrize("case", ["kernel", "gas-marl", "ineps", "context", "attention"])
 def test_of_equal_rows_the_first_allowed_one_is_chosen(case: str) -> None:
     _, shapes, session = network(case, 1)
     seen = observation(shapes, np.random.default_rng(0), 70, 3)
@@ -168,6 +169,9 @@ def test_weights_of_another_network_are_refused() -> None:
     weights = {key: value.numpy() for key, value in actor.state_dict().items()}
     with pytest.raises(InputError, match=r"rows\.0\.weight: is missing"):
         build({"kind": "kernel"}, shapes, weights)
+    kernel, shapes_of_kernel, _ = network("kernel", 0)
+    with pytest.raises(InputError, match=r"rows\.4\.weight: is missing"):
+        build({"kind": "ineps"}, shapes_of_kernel, {key: value.numpy() for key, value in kernel.state_dict().items()})
     with pytest.raises(InputError, match="maskable-ppo has no parameter chosen"):
         build({"kind": "maskable-ppo"}, shapes, weights)
     with pytest.raises(InputError, match="do not fit the preset"):

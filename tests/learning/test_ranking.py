@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,7 @@ from greenbatch.errors import InputError
 from greenbatch.learning.runs.plan import Plan, make_plan
 from greenbatch.learning.runs.windows import jobs_of, validation_starts
 from greenbatch.learning.search import search
-from greenbatch.learning.search.ranking import begin_of, choose, costs, play
+from greenbatch.learning.search.ranking import RankingSearch, begin_of, choose, costs, play
 from greenbatch.metrics import evaluate
 from greenbatch.models.model import load_model
 from greenbatch.presets.preset import Preset, check
@@ -91,7 +92,24 @@ def test_the_first_of_the_best_rows_is_chosen() -> None:
 
 def test_costs_of_a_window_weigh_as_its_root() -> None:
     rewards = np.array([[-90.0, -1.0], [-110.0, -1.0], [-100.0, -1.0]])
-    np.testing.assert_allclose(costs(rewards), [(9 + 1) / 11, (11 + 1) / 11, 1.0])
+    np.testing.assert_allclose(costs(rewards, 0.5), [(9 + 1) / 11, (11 + 1) / 11, 1.0])
+
+
+def test_with_balance_1_all_windows_weigh_the_same() -> None:
+    rewards = np.array([[-90.0, -1.1], [-110.0, -0.9], [-100.0, -1.0]])
+    np.testing.assert_allclose(costs(rewards, 1.0), [2.0 / 101] * 3)
+
+
+def test_mixed_windows_have_jobs_of_random_shares(small: Scenario) -> None:
+    kinds = np.arange(len(small.workload)) % 4
+    asked = replace(small, workload=small.workload.with_columns(executable=kinds))
+    search = RankingSearch(plan(asked, **{"training.search.mixed": True}))
+    rows = search._mixed(200, np.random.default_rng(0))
+    assert set(rows.flat) <= set(jobs_of(search.starts, search.settings.jobs))
+    shares = np.array([np.bincount(kinds[each], minlength=4) for each in rows]) / rows.shape[1]
+    assert rows.shape == (200, search.settings.jobs)
+    assert (np.abs(shares.mean(axis=0) - 0.25) < 0.06).all()
+    assert (shares.max(axis=1) > 0.7).mean() > 0.25  # few windows of the trace itself are like that
 
 
 def test_candidates_are_played_as_if_alone(small: Scenario) -> None:

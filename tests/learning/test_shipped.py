@@ -63,7 +63,7 @@ def test_its_record_says_what_its_scenario_is_like_and_which_jobs_it_saw(name: s
     assert [list(run) for run in training.seen_jobs] == seen
     assert not any(set(range(first, last + 1)) & set(HELD_OUT) for first, last in seen)
     assert not training.untrained
-    assert len(record.limits) == 2
+    assert len(record.limits) == (2 if name.startswith("gas-marl-plus") else 0)
 
 
 @pytest.mark.parametrize("name", sorted(TRACES))
@@ -94,3 +94,17 @@ def test_mean_makespan_is_at_most_a_tenth_above_the_target(name: str, bound: flo
     frame = compare(question, [rule, spec], starts, jobs, rule).frame
     ours = frame.filter((frame["scheduler"] == spec) & (frame["metric"] == "makespan_ratio"))["value"]
     assert 1.0 < ours.mean() < 1.1 * bound
+
+
+@pytest.mark.parametrize(
+    ("workload", "rule"),
+    [("memory", "eq1:metric=timetasks:jobs=lowest:nodes=highest"), ("compute", "longest+none+high-total-cores")],
+)
+def test_ineps_plus_uses_less_energy_than_the_best_fixed_rules(workload: str, rule: str) -> None:
+    """On the scenarios' own orders; both rules are the best of several hundred on other orders."""
+    question = load_scenario(f"ineps/adaptability-{workload}")
+    ours, theirs = (
+        evaluate(simulate(question.window(), question.cluster, None, question.rules, scheduler(name)))["energy_kwh"]
+        for name in ("ineps-plus@default", rule)
+    )
+    assert ours < 0.97 * theirs

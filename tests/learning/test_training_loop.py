@@ -144,6 +144,69 @@ def test_interrupted_and_resumed_it_ends_with_the_same_bytes(finished, tmp_path,
     assert figures(here) == figures(run)
 
 
+SWA = {
+    "network.kind": "ineps", "training.keep": "last", "training.validation.windows": 0, "training.passes": 1,
+    "training.swa.start": 0.5, "training.swa.every": 2, "training.swa.anneal": 0.25, "training.swa.lr": 0.2,
+}  # fmt: skip
+"""InEPS's network; every second epoch of the second half is averaged, at a falling learning rate."""
+
+
+def averaged_plan(place: Path) -> Plan:
+    return tiny_plan(place, epochs=8, overrides=SWA)
+
+
+@pytest.fixture(scope="module")
+def averaged(tmp_path_factory) -> tuple[Path, list[dict[str, np.ndarray]]]:
+    """A finished training with averaging, and the actor's weights after each of its epochs."""
+    place = tmp_path_factory.mktemp("averaged")
+    weights: list[dict[str, np.ndarray]] = []
+
+    def watch(record: dict[str, Any]) -> None:
+        if record["epoch"] == len(weights) + 1:
+            tensors = load_checkpoint(place / "run" / CHECKPOINT).tensors
+            weights.append({k.removeprefix("actor/"): v for k, v in tensors.items() if k.startswith("actor/")})
+
+    train(averaged_plan(place), place / "run", watch=watch)
+    return place / "run", weights
+
+
+def test_the_model_is_the_mean_of_the_averaged_epochs(averaged):
+    """Epochs 5 to 8 begin in the second half; every second one is averaged."""
+    run, weights = averaged
+    assert len(weights) == 8
+    model = load_model(run / MODEL)
+    assert model.record.training.averaged
+    for name, value in model.weights.items():
+        mean = np.mean([weights[5][name].astype(np.float64), weights[7][name].astype(np.float64)], axis=0)
+        np.testing.assert_array_equal(value, mean.astype(np.float32), err_msg=name)
+        assert not np.array_equal(value, weights[7][name])
+
+
+def test_only_the_actors_rate_anneals(averaged, tmp_path):
+    run, _ = averaged
+    factors = [1.0, 1.0, 1.0, 1.0, 1.0, 0.6, 0.2, 0.2]
+    assert [line["actor_lr"] for line in read_log(run / LOG)[1:9]] == pytest.approx([1e-3 * each for each in factors])
+    setup = TrainingSetup(averaged_plan(tmp_path), torch.device("cpu"))
+    assert len({setup.numbers(epoch / 8).critic_rate for epoch in range(9)}) == 1
+
+
+@pytest.mark.parametrize("epoch", [4, 5, 6, 7])
+def test_interrupted_while_weights_are_averaged_it_ends_with_the_same_bytes(averaged, tmp_path, epoch):
+    run, _ = averaged
+    here, plan = tmp_path / "run", averaged_plan(tmp_path)
+
+    def watch(record: dict[str, Any]) -> None:
+        if record["epoch"] == epoch:
+            raise Stop
+
+    with pytest.raises(Stop):
+        train(plan, here, watch=watch)
+    train(plan, here)
+    assert weights_of(here) == weights_of(run)
+    assert state_of(here) == state_of(run)
+    assert figures(here) == figures(run)
+
+
 def test_a_finished_training_stays_as_it_is(finished, tmp_path):
     plan, run = finished
     before = {

@@ -28,7 +28,7 @@ def test_every_shipped_preset_has_a_valid_table(name: str):
 
 BAD: list[tuple[dict[str, Any], str]] = [
     ({"passs": 4}, r"^training.passs: unknown key \(did you mean passes\?\)$"),
-    ({"swa": {"begin": 0.5}}, r"^training.swa.begin: unknown key \(use one of start, every\)$"),
+    ({"swa": {"begin": 0.5}}, r"^training.swa.begin: unknown key \(use one of start, every, anneal, lr\)$"),
     (
         {"curriculum": [{"start": 0.1, "job": 3}]},
         r"^training.curriculum\[0\].job: unknown key \(did you mean jobs\?\)$",
@@ -40,6 +40,10 @@ BAD: list[tuple[dict[str, Any], str]] = [
     ({"actor_lr": -1e-4}, "greater than 0"),
     ({"actor_lr": math.nan}, "finite number"),
     ({"advantage": "gea"}, r"^training.advantage: is 'gea' \(it must be 'gae' or 'group'\)$"),
+    ({"swa": {"start": 0.75, "lr": 0.1}}, r"^training.swa: lr is 0.1, but anneal is 0 \(give anneal above 0\)$"),
+    ({"swa": {"anneal": 0.15}}, r"start is 1, so nothing is averaged \(give start below 1\)$"),
+    ({"swa": {"start": 0.75, "anneal": 0.5}}, r"start \+ anneal is 1.25 \(give at most 1\)$"),
+    ({"swa": {"start": 0.75, "anneal": 0.15, "lr": 0.0}}, "greater than 0"),
     ({"swa": 3}, r"^training.swa: is 3 \(make it a table\)$"),
     ({"curriculum": [{}]}, r"^training.curriculum\[0\].start: is missing \(add it\)$"),
     ({"curriculum": [{"start": 0.5}, {"start": 0.5}]}, "order them by start"),
@@ -71,6 +75,25 @@ def test_schedules():
     cosine = TrainingSettings(lr_schedule="cosine")
     assert [cosine.lr_factor(share) for share in (0.0, 1 / 3, 0.5, 1.0)] == pytest.approx([1.0, 0.75, 0.5, 0.0])
     assert {TrainingSettings().lr_factor(share) for share in (0.0, 0.3, 1.0)} == {1.0}
+
+
+def test_while_weights_are_averaged_the_actors_rate_changes_linearly_and_stays():
+    """InEPS: from 75 % on, over 15 %; here from the cosine's value at 75 % to a tenth, over 100 epochs."""
+    made = TrainingSettings(lr_schedule="cosine", swa={"start": 0.75, "anneal": 0.15, "lr": 0.1})
+    factors = [made.actor_lr_factor(epoch / 100) for epoch in range(101)]
+    assert factors[:75] == [made.lr_factor(epoch / 100) for epoch in range(75)]
+    first = 0.5 * (1 + math.cos(0.75 * math.pi))
+    assert factors[75:91] == pytest.approx([first + (0.1 - first) * epoch / 15 for epoch in range(16)], abs=1e-12)
+    assert factors[90:] == pytest.approx([0.1] * 11, abs=1e-12)
+    rising = TrainingSettings(lr_schedule="linear", swa={"start": 0.5, "anneal": 0.5, "lr": 2.0})
+    assert [rising.actor_lr_factor(share) for share in (0.5, 0.75, 1.0)] == pytest.approx([0.5, 1.25, 2.0])
+
+
+def test_averaging_alone_leaves_the_rate_alone():
+    for schedule in ("constant", "linear", "cosine"):
+        made = TrainingSettings(lr_schedule=schedule, swa={"start": 0.5})
+        shares = [epoch / 30 for epoch in range(31)]
+        assert [made.actor_lr_factor(share) for share in shares] == [made.lr_factor(share) for share in shares]
 
 
 def test_curriculum_stages_take_over_at_their_share():

@@ -9,8 +9,10 @@ import numpy as np
 import pytest
 
 from greenbatch.cluster.readers import read_cluster
+from greenbatch.engine.simulate import simulate
 from greenbatch.errors import DataMissing, InputError
 from greenbatch.scenarios import load_scenario, shipped_names
+from greenbatch.schedulers import scheduler
 from greenbatch.workload import Workload, read_workload
 from greenbatch.workload.table import COLUMNS
 
@@ -56,7 +58,8 @@ def ours(tmp_path: Path) -> Path:
 
 
 def test_shipped_scenarios_are_the_expected_ones():
-    assert set(shipped_names()) == {"default", "plain", "curie-nodes", *PAPERS, *(f"ineps/{name}" for name in INEPS)}
+    ineps = {"ineps/green", "ineps/convergence-mixed", *(f"ineps/{name}" for name in INEPS)}
+    assert set(shipped_names()) == {"default", "plain", "curie-nodes", *PAPERS, *ineps}
 
 
 @pytest.mark.parametrize("name", PAPERS)
@@ -101,6 +104,28 @@ def test_the_scenarios_of_ineps_are_the_inputs_of_the_reference_runs(greenbatch_
     assert [replace(group, name="", source="") for group in scenario.cluster.groups] == unnamed
     assert scenario.cluster.contention == contention
     assert scenario.evaluation.jobs == len(scenario.workload)
+
+
+def test_the_jobs_and_the_weather_of_gas_marl_on_the_nodes_of_ineps(greenbatch_data, monkeypatch):
+    """Nodes draw less than the pool, and the site is smaller by as much."""
+    monkeypatch.setenv("GREENBATCH_DATA", str(greenbatch_data("swf/lublin_256.swf.gz").parents[1]))
+    green, pool, table3 = (load_scenario(name) for name in ("ineps/green", "gas-marl/lublin-256", "ineps/convergence"))
+    for column in set(COLUMNS) - {"power_w"}:
+        np.testing.assert_array_equal(getattr(green.workload, column), getattr(pool.workload, column), err_msg=column)
+    assert np.isnan(green.workload.power_w).all()
+    assert green.cluster.knows_power
+    assert green.cluster.processors == 256
+    assert [replace(g, count=10, node_names=()) for g in green.cluster.groups] == [
+        replace(g, node_names=()) for g in table3.cluster.groups
+    ]
+    assert min(group.speed for group in green.cluster.groups) == 1.0
+    assert (green.evaluation.starts, green.evaluation.jobs) == (pool.evaluation.starts, 1024)
+    share = {}
+    for each in (green, pool):
+        outcome = simulate(each.window(6567, 1024), each.cluster, each.site, each.rules, scheduler("fcfs+easy"))
+        load_w = np.diff(outcome.profile_time_s) @ outcome.profile_load_w[:-1] / np.ptp(outcome.profile_time_s)
+        share[each.name] = each.site.renewable_w.mean() / load_w
+    assert share["ineps/green"] == pytest.approx(share["gas-marl/lublin-256"], rel=0.05)
 
 
 def profiles_of(workload: Workload) -> list[str]:

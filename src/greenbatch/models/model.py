@@ -208,7 +208,7 @@ def _check_shapes(weights: Weights, preset: Preset, folder: Path) -> None:
         return
     kind = str(preset.network.get("kind"))
     pooled = kind in {"attention", "context"}  # these read the state beside every row
-    first = "rows.0.weight" if kind in {"kernel", "linear"} else "encode_queue.0.weight"
+    first = "rows.0.weight" if kind in {"kernel", "ineps", "linear"} else "encode_queue.0.weight"
     wanted = {first: (1, shown + (len(seen.state.columns) if pooled else 0))}
     if "encode_running.0.weight" in weights:
         wanted["encode_running.0.weight"] = (1, len(seen.running.columns))

@@ -14,7 +14,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from greenbatch.cluster import NodeCluster
 from greenbatch.engine.interface import Decision, Start, View, Wait
+from greenbatch.engine.machine.node_tables import Nodes
+from greenbatch.engine.machine.seen import MachineOfViews
 from greenbatch.engine.program import Program
 from greenbatch.engine.settings import A_YEAR_S, SEED, Parameter
 from greenbatch.errors import InputError
@@ -51,9 +54,14 @@ class Answer(NamedTuple):
     logits: NDArray[np.float32]
     """One per row: the observed waiting jobs in order of submission, then waiting if that is an action."""
     row: int
+    """-1 if there is no choice."""
     delay_logits: NDArray[np.float32]
     """One per delay, for the chosen row."""
     delay: int
+
+
+NOTHING_FITS = Answer(np.zeros(0, np.float32), -1, np.zeros(0, np.float32), 0)
+"""The answer of a model that chooses nodes if no job can be started on any: there is no choice."""
 
 
 class NetworkPolicy:
@@ -72,6 +80,7 @@ class NetworkPolicy:
 
         self.model, self.layout = model, layout_of(model.preset)
         self._session, self._inputs = session, [each.name for each in session.get_inputs()]
+        self._machines: MachineOfViews | None = None
         self._random, self._eager = None if seed is None else np.random.default_rng(seed), eager
 
     def answer(self, view: View) -> Answer:
@@ -83,11 +92,13 @@ class NetworkPolicy:
         from greenbatch.engine.from_view import observe_view
 
         self._check_size(view)
-        seen = observe_view(view, self.layout)
+        seen = observe_view(view, self.layout, self._machine(view))
         given: dict[str, Any] = {
             "queue": seen.queue, "selectable": seen.selectable, "running": seen.running, "supply": seen.supply[0],
             "state": seen.state[0], "delays": seen.delays[0],
         }  # fmt: skip
+        if self.layout.per_node and not seen.selectable[: len(seen.selectable) - int(self.layout.wait)].any():
+            return NOTHING_FITS
         given["row_noise"], given["delay_noise"] = (
             self._noise(len(seen.selectable)),
             self._noise(seen.delays.shape[1]),
@@ -103,10 +114,28 @@ class NetworkPolicy:
     def decide(self, view: View) -> Decision:
         """Start the chosen job, possibly after the chosen delay, or wait."""
         answer = self.answer(view)
-        if self.layout.wait and answer.row == len(answer.logits) - 1:
+        if answer.row < 0 or (self.layout.wait and answer.row == len(answer.logits) - 1):
             return Wait()
+        if self.layout.per_node:
+            row, node = divmod(answer.row, len(view.nodes.processors))
+            return Start(row, nodes=(node,))
         delay = self.layout.delays[answer.delay]
         return Start(answer.row, int(delay.kind), float(delay.amount))
+
+    def _machine(self, view: View) -> Nodes | None:
+        """The machine of a view, if the model chooses nodes.
+
+        Raises:
+            InputError: the view's cluster has no nodes.
+        """
+        if not self.layout.per_node:
+            return None
+        if not isinstance(view.cluster, NodeCluster):
+            problem = f"{self.model.preset.name} chooses nodes, and the view's cluster has none"
+            raise InputError(problem, field="cluster", fix="use a cluster with [[cluster.groups]]")
+        if self._machines is None or self._machines.cluster is not view.cluster:
+            self._machines = MachineOfViews(view.cluster)
+        return self._machines(view)
 
     def memory(self) -> dict[str, Any] | None:
         """The random numbers to come, for a model that samples: what `recall` takes; plain JSON."""

@@ -82,10 +82,20 @@ class GraphBuilder:
         """A linear layer by name, followed by a ReLU if ``relu``."""
         return self.affine(rows, *self.weight(layer), relu=relu)
 
-    def stack(self, rows: str, prefix: str, layers: int, *, last: bool) -> str:
-        """Linear layers ``prefix.0``, ``prefix.1``, ... with ReLU in between, and after the last one if ``last``."""
+    def stack(self, rows: str, prefix: str, layers: int, *, last: bool, activation: str = "Relu") -> str:
+        """Linear layers ``prefix.0``, ``prefix.1``, ... with an activation in between.
+
+        Args:
+            rows: the table.
+            prefix: name of the stack.
+            layers: number of layers.
+            last: whether the last layer has the activation as well.
+            activation: an operator.
+        """
         for number in range(layers):
-            rows = self.linear(rows, f"{prefix}.{number}", relu=last or number < layers - 1)
+            rows = self.linear(rows, f"{prefix}.{number}", relu=False)
+            if last or number < layers - 1:
+                rows = self.add(activation, rows)
         return rows
 
     def columns(self, rows: str, first: int, stop: int) -> str:

@@ -136,6 +136,10 @@ def _kernel(g: GraphBuilder, shapes: Shapes) -> tuple[str, None]:
     return g.stack(_queue(g, shapes), "rows", 4, last=False), None
 
 
+def _ineps(g: GraphBuilder, shapes: Shapes) -> tuple[str, None]:
+    return g.stack(_queue(g, shapes), "rows", 7, last=False, activation="Selu"), None
+
+
 def _linear(g: GraphBuilder, shapes: Shapes) -> tuple[str, None]:
     queue = _queue(g, shapes)
     scores = g.stack(queue, "rows", 1, last=False)
@@ -295,6 +299,7 @@ _KINDS: dict[Any, Callable[[GraphBuilder, Shapes], tuple[str, Head | None]]] = {
     "linear": _linear,
     "gas-marl": _gas_marl,
     "maskable-ppo": _maskable_ppo,
+    "ineps": _ineps,
     "attention": _attention,
     "context": _context,
 }

@@ -1,4 +1,7 @@
-"""The look-ahead planner with learned weights as a scheduler: ``gas-marl-plus@FOLDER:makespan_bound=1.25``."""
+"""The look-ahead planner with learned weights as a scheduler: ``gas-marl-plus@FOLDER:makespan_bound=1.25``.
+
+On nodes, a placement follows: ``gas-marl-plus@FOLDER+none+pack``.
+"""
 
 from __future__ import annotations
 
@@ -32,19 +35,17 @@ class PlannerScheduler:
     name: str
     model: Model
     numbers: NDArray[np.float64]
+    placement: str = "first"
+    placement_seed: int = 0
 
     def program(self, workload: Workload) -> Program:
-        """The engine's program for a window of jobs.
-
-        Raises:
-            InputError: the power of a job is unknown.
-        """
-        preset = self.model.preset
-        if np.isnan(workload.power_w).any():
-            problem = f"{preset.name} requires the power of jobs, which {workload.name} does not state"
-            raise InputError(problem, file=self.model.folder, fix="set workload.power in the scenario")
-        decider = lookahead_pass(self.numbers, baseline_rule(workload))
-        return replace(program_of(preset), name=self.name, decider=decider)
+        """The engine's program for a window of jobs; the engine refuses jobs whose power is not known to anyone."""
+        made = replace(
+            program_of(self.model.preset), name=self.name, placement=self.placement, placement_seed=self.placement_seed
+        )
+        baseline = baseline_rule(workload)
+        baseline = replace(baseline, placement=self.placement, placement_seed=self.placement_seed)
+        return replace(made, decider=lookahead_pass(self.numbers, baseline))
 
     def policy(self) -> None:
         """None: the engine decides."""
@@ -60,7 +61,9 @@ def program_of(preset: Preset) -> Program:
     return Program(name=preset.name, settings=dict(preset.settings), needs_site=True)
 
 
-def planner_scheduler(name: str, model: Model, parameters: Mapping[str, float], backfill: str) -> PlannerScheduler:
+def planner_scheduler(
+    name: str, model: Model, parameters: Mapping[str, float], backfill: str, placement: str, placement_seed: int
+) -> PlannerScheduler:  # fmt: skip
     """The scheduler of a planner's model.
 
     Args:
@@ -69,12 +72,15 @@ def planner_scheduler(name: str, model: Model, parameters: Mapping[str, float], 
         parameters: the given ones of `parameters_of`. Between two bounds of the search, the model's weights are
             interpolated.
         backfill: must be ``none`` because the planner considers every waiting job.
+        placement: which nodes a job takes; ``first`` if empty.
+        placement_seed: of random placements.
 
     Raises:
         InputError: there is a backfilling.
     """
     if backfill != "none":
-        fix = f"write {name.rpartition('+')[0]} or {name.rpartition('+')[0]}+none"
+        policy = name[: name.rindex(f"+{backfill}")]
+        fix = f"write {policy} or {policy}+none"
         raise InputError(
             f"{model.preset.name} considers every waiting job itself and does not support backfilling",
             field=name,
@@ -84,7 +90,8 @@ def planner_scheduler(name: str, model: Model, parameters: Mapping[str, float], 
     bounds = _bounds(model)
     table = np.stack([model.weights[f"{BOUND}{each:g}"].astype(np.float64) for each in bounds])
     weights = np.array([np.interp(target, bounds, column) for column in table.T])
-    return PlannerScheduler(name, model, np.ascontiguousarray(weights))
+    where = placement or "first"
+    return PlannerScheduler(name, model, np.ascontiguousarray(weights), where, placement_seed)
 
 
 def parameters_of(model: Model) -> dict[str, Parameter]:

@@ -7,7 +7,8 @@ from typing import Annotated, ClassVar, Literal
 from pydantic import AfterValidator, Field
 
 from greenbatch.models.versioned import Table, Versioned
-from greenbatch.presets.preset import PRICES_KIND, Normalizer
+from greenbatch.presets.preset import PRICES_KIND
+from greenbatch.presets.scales import Normalizer
 from greenbatch.presets.term_names import Terms
 from greenbatch.presets.training import HELD_OUT, Mode, TrainingSettings
 from greenbatch.scenarios.profile import Profile

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from greenbatch.engine.settings import Parameter
+from greenbatch.errors import InputError
 from greenbatch.models import network, planner
 from greenbatch.models.model import Model
 from greenbatch.models.network import NetworkScheduler
@@ -17,8 +18,9 @@ def parameters_of(model: Model) -> Mapping[str, Parameter]:
 
 
 def model_scheduler(
-    name: str, model: Model, parameters: Mapping[str, float], backfill: str, settings: Mapping[str, float]
-) -> NetworkScheduler | PlannerScheduler:
+    name: str, model: Model, parameters: Mapping[str, float], backfill: str, settings: Mapping[str, float],
+    placement: str = "", placement_seed: int = 0,
+) -> NetworkScheduler | PlannerScheduler:  # fmt: skip
     """The scheduler of a model.
 
     Args:
@@ -27,10 +29,16 @@ def model_scheduler(
         parameters: the given ones of `parameters_of`.
         backfill: the backfilling.
         settings: engine settings from the backfilling's parameters.
+        placement: which nodes a job takes; empty if not given.
+        placement_seed: of random placements.
 
     Raises:
-        InputError: a parameter or the backfilling does not suit the model, or its weights do not fit its network.
+        InputError: a parameter, the backfilling or the placement does not suit the model, or its weights do not fit
+            its network.
     """
     if model.preset.is_planner:
-        return planner.planner_scheduler(name, model, parameters, backfill)
+        return planner.planner_scheduler(name, model, parameters, backfill, placement, placement_seed)
+    if placement:
+        problem = f"{model.preset.name} is a network, and networks do not support a placement"
+        raise InputError(problem, field=name, fix=f"leave out +{placement}")
     return network.network_scheduler(name, model, parameters, backfill, settings)

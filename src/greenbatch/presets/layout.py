@@ -15,7 +15,7 @@ from greenbatch.engine.records import Column as Normalized
 from greenbatch.engine.records import Delay, dtype_of
 from greenbatch.engine.reward_terms import codes_of
 from greenbatch.errors import InputError
-from greenbatch.presets.preset import Column, Preset
+from greenbatch.presets.preset import Column, Preset, queue_codes
 
 _DELAYS = {"none": NO_DELAY, "releases": DELAY_RELEASES, "seconds": DELAY_FOR}
 
@@ -28,10 +28,10 @@ def layout_of(preset: Preset) -> Layout:
     """
     seen, action = preset.observation, preset.action
     return Layout(
-        queue=_columns(seen.queue.columns, features.QUEUE_FEATURES),
-        running=_columns(seen.running.columns, features.RUNNING_FEATURES),
-        supply=_columns(seen.supply.columns, features.SUPPLY_FEATURES),
-        state=_columns(seen.state.columns, features.STATE_FEATURES),
+        queue=_columns(seen.queue.columns, queue_codes(per_node=seen.queue.per_node)),
+        running=_columns(seen.running.columns, _codes(features.RUNNING_FEATURES)),
+        supply=_columns(seen.supply.columns, _codes(features.SUPPLY_FEATURES)),
+        state=_columns(seen.state.columns, _codes(features.STATE_FEATURES)),
         delays=_records([(_DELAYS[delay.kind], delay.amount) for delay in action.delays], dtype_of(Delay)),
         terms=codes_of(preset.reward.terms),
         queue_rows=seen.queue.rows,
@@ -40,6 +40,7 @@ def layout_of(preset: Preset) -> Layout:
         attributes=int(any(column.feature in features.FROM_ATTRIBUTES for column in seen.queue.columns)),
         wait=int(action.wait),
         only_fitting=int(action.only_fitting),
+        per_node=int(seen.queue.per_node),
         longest_hold_s=action.longest_hold_s,
     )
 
@@ -61,12 +62,15 @@ def _records(rows: list[Any], dtype: np.dtype[Any]) -> Any:
     return np.array(rows, dtype).view(np.recarray)
 
 
-def _columns(columns: Iterable[Column], known: Mapping[str, Any]) -> Any:
+def _codes(known: Mapping[str, Any]) -> dict[str, int]:
+    return {name: code for code, name in enumerate(known)}
+
+
+def _columns(columns: Iterable[Column], codes: Mapping[str, int]) -> Any:
     rows = []
     for column in columns:
         if isinstance(column.scale, str):
             fix = "resolve the preset for a scenario first"
             raise InputError(f"the scale {column.scale} is not a number yet", field=column.feature, fix=fix)
-        code = list(known).index(column.feature)
-        rows.append((code, column.scale, column.floor, column.ceiling, int(column.log)))
+        rows.append((codes[column.feature], column.scale, column.floor, column.ceiling, int(column.log)))
     return _records(rows, dtype_of(Normalized))

@@ -5,12 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, cast
 
-import numpy as np
 from pydantic import Field, ValidationError, model_validator
 
+from greenbatch.cluster import NodeCluster
 from greenbatch.engine import settings as engine_settings
 from greenbatch.engine.settings import Parameter, plain
 from greenbatch.errors import InputError, did_you_mean
+from greenbatch.presets.scales import Normalizer, scales_of
 from greenbatch.presets.term_names import in_preset
 from greenbatch.scenarios.check import problems
 from greenbatch.scenarios.section import Section
@@ -23,10 +24,6 @@ if TYPE_CHECKING:
 
 SHIPPED = Path(__file__).with_name("shipped")
 """Folder of the shipped presets."""
-
-Normalizer = Literal["processors", "longest_run_time", "largest_memory", "largest_group", "largest_executable",
-                     "largest_user", "site_scale"]  # fmt: skip
-"""Scales that depend on the scenario; see `resolve`."""
 
 PRICES_KIND, LINEAR_KIND = "prices", "linear"
 """Kinds of network that are found by search: the weights of the look-ahead planner (`lookahead.plan`) and a ranking."""
@@ -84,6 +81,17 @@ class Table(Section):
     """Row that pads tables; by default zeros."""
 
 
+class Queue(Table):
+    """The table of the waiting jobs, whose rows are the actions."""
+
+    per_node: bool = False
+    """One row for each visible job on each node of the cluster: an action is a pair of a job and a node.
+
+    Only pairs can be chosen in which the job fits on the node now, and decisions are due only if there is one."""
+    nodes: int = Field(default=0, ge=0)
+    """Number of nodes, filled in by `resolve`."""
+
+
 class State(Section):
     """Columns of the system as a whole."""
 
@@ -93,7 +101,7 @@ class State(Section):
 class Observation(Section):
     """What an agent sees."""
 
-    queue: Table = Table()
+    queue: Queue = Queue()
     running: Table = Table()
     supply: Table = Table()
     state: State = State()
@@ -252,6 +260,19 @@ def _check_settings(made: Preset, file: str | Path | None, lines: Mapping[Any, i
             raise InputError(f"is {plain(value)}", file=file, line=line, field=field, fix=fix)
 
 
+def queue_codes(*, per_node: bool) -> dict[str, int]:
+    """Name of a feature of the queue's rows -> its code in compiled code; features of pairs only with nodes.
+
+    Those of brown energy are not known for pairs: they are of the job's own power, whatever its node draws.
+    """
+    from greenbatch.engine.features import QUEUE_FEATURES
+    from greenbatch.engine.pair_features import FIRST_PAIR_FEATURE, PAIR_FEATURES
+
+    unknown = {"is_brown", "brown_ratio"} if per_node else set()
+    codes = {name: code for code, name in enumerate(QUEUE_FEATURES) if name not in unknown}
+    return codes | ({name: FIRST_PAIR_FEATURE + k for k, name in enumerate(PAIR_FEATURES)} if per_node else {})
+
+
 def _check_names(made: Preset, file: str | Path | None) -> None:
     from greenbatch.engine import features
     from greenbatch.engine.program import BACKFILLS
@@ -259,7 +280,11 @@ def _check_names(made: Preset, file: str | Path | None) -> None:
 
     seen = made.observation
     for field, names, known in (
-        ("observation.queue.columns", [c.feature for c in seen.queue.columns], features.QUEUE_FEATURES),
+        (
+            "observation.queue.columns",
+            [c.feature for c in seen.queue.columns],
+            queue_codes(per_node=seen.queue.per_node),
+        ),
         ("observation.running.columns", [c.feature for c in seen.running.columns], features.RUNNING_FEATURES),
         ("observation.supply.columns", [c.feature for c in seen.supply.columns], features.SUPPLY_FEATURES),
         ("observation.state.columns", [c.feature for c in seen.state.columns], features.STATE_FEATURES),
@@ -279,12 +304,8 @@ def _check_names(made: Preset, file: str | Path | None) -> None:
 def resolve(made: Preset, scenario: Scenario) -> Preset:
     """The preset with every normalizer as a number; some depend on the scenario.
 
-    ``processors``: processors of the cluster. ``longest_run_time``: the longest run time of the trace, as in the
-    papers' code (it uses run times, which leaks a little of the future into the scale). ``largest_*``: the largest
-    value of the trace. ``site_scale``: processors / 256, by which GAS-MARL scales a site.
-
     Raises:
-        InputError: it requires a power supply that the scenario does not have, or it could starve jobs.
+        InputError: it requires a power supply or nodes that the scenario does not have, or it could starve jobs.
     """
     if made.needs_site and scenario.site is None:
         raise InputError(f"{made.name} needs a power supply", field="site", fix="use a scenario with a site")
@@ -292,22 +313,20 @@ def resolve(made: Preset, scenario: Scenario) -> Preset:
     if len(made.action.delays) > 1 and not made.settings.get("sticky", rules.commitment == "sticky"):
         problem = f'{made.name} delays jobs, which can starve them under commitment = "reconsider"'
         raise InputError(problem, field="settings.sticky", fix="set it to 1")
-    if made.action.wait and not made.settings.get("tick_s", rules.tick_s) > 0:
+    if made.observation.queue.per_node:
+        _check_pairs(made, scenario)
+    elif made.action.wait and not made.settings.get("tick_s", rules.tick_s) > 0:
         problem = f"{made.name} may wait and therefore requires decisions between events"
         raise InputError(problem, field="settings.tick_s", fix="set it, for example to 1800")
-    jobs = scenario.workload
-    scales: dict[str, float] = {
-        "processors": float(scenario.cluster.processors),
-        "longest_run_time": float(jobs.run_time_s.max()),
-        "largest_memory": float(np.nanmax(np.append(jobs.requested_memory_kb, 1.0))),
-        "largest_group": float(max(jobs.group.max(), 1)),
-        "largest_executable": float(max(jobs.executable.max(), 1)),
-        "largest_user": float(max(jobs.user.max(), 1)),
-        "site_scale": scenario.cluster.processors / 256.0,
-    }
+    scales = scales_of(scenario)
 
     def number(column: Column) -> Column:
-        return column.model_copy(update={"scale": scales[column.scale]}) if isinstance(column.scale, str) else column
+        if not isinstance(column.scale, str):
+            return column
+        if column.scale not in scales:
+            problem = f"{column.scale} is a scale of nodes, and {scenario.name} has a pool of processors"
+            raise InputError(problem, field=column.feature, fix="use a cluster with [[cluster.groups]]")
+        return column.model_copy(update={"scale": scales[column.scale]})
 
     seen = made.observation
     tables = {
@@ -315,4 +334,27 @@ def resolve(made: Preset, scenario: Scenario) -> Preset:
         for kind, table in (("queue", seen.queue), ("running", seen.running), ("supply", seen.supply),
                             ("state", seen.state))
     }  # fmt: skip
+    if isinstance(scenario.cluster, NodeCluster) and seen.queue.per_node:
+        tables["queue"] = tables["queue"].model_copy(update={"nodes": len(scenario.cluster.node_names)})
     return made.model_copy(update={"observation": seen.model_copy(update=tables)})
+
+
+def _check_pairs(made: Preset, scenario: Scenario) -> None:
+    """Refuse a preset that chooses nodes where it cannot.
+
+    Raises:
+        InputError: the cluster has no nodes, or the preset chooses a delay, backfills or commits to a job.
+    """
+    if not isinstance(scenario.cluster, NodeCluster):
+        problem = f"{made.name} chooses nodes, and {scenario.name} has a pool of processors"
+        raise InputError(
+            problem, field="cluster", fix="use a cluster with [[cluster.groups]], such as ineps/convergence"
+        )
+    never = {
+        "action.delays": len(made.action.delays) > 1, "backfill": made.backfill != "none",
+        "settings.sticky": bool(made.settings.get("sticky", scenario.rules.commitment == "sticky")),
+    }  # fmt: skip
+    for field, found in never.items():
+        if found:
+            problem = f"{made.name} chooses among the pairs that fit now, so it neither delays, backfills nor commits"
+            raise InputError(problem, field=field, fix='delays of kind none, backfill = "none", sticky = 0')

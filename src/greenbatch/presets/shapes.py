@@ -45,7 +45,7 @@ def shapes_of(preset: Preset) -> Shapes:
         raise InputError(problem, field="observation.queue.empty", fix="give one per column, or leave it out")
     return Shapes(
         queue=names[0],
-        queue_rows=seen.queue.rows + int(action.wait),
+        queue_rows=seen.queue.rows * max(seen.queue.nodes, 1) + int(action.wait),
         empty=seen.queue.empty or (0.0,) * len(names[0]),
         running=names[1],
         running_rows=seen.running.rows if names[1] else 0,

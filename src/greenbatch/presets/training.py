@@ -30,12 +30,31 @@ Schedule = Literal["constant", "linear", "cosine"]
 
 
 class Averaging(Section):
-    """Stochastic weight averaging: the mean of the actor's weights over the last part of the training."""
+    """Stochastic weight averaging: the mean of the actor's weights over the last part of the training.
+
+    Source: Izmailov et al. 2018, arXiv:1803.05407; InEPS, section 3.4, with ``start = 0.75`` and ``anneal = 0.15``.
+    InEPS's epochs are passes over one simulation's decisions; here the fractions are of the whole training.
+    """
 
     start: Share = 1.0
     """Fraction of the training after which averaging starts; 1 = no averaging."""
     every: Count = 1
     """Epochs between averaged weights."""
+    anneal: Share = 0.0
+    """Fraction of the training over which the actor's learning rate changes linearly from its value at ``start`` to
+    ``lr``, where it stays; 0 = it follows ``lr_schedule`` to the end."""
+    lr: Positive = 1.0
+    """The actor's learning rate after that, relative to ``actor_lr``."""
+
+    @model_validator(mode="after")
+    def _fits_together(self) -> Averaging:
+        if self.lr != 1.0 and not self.anneal:
+            raise ValueError(f"lr is {self.lr:g}, but anneal is 0; give anneal above 0")
+        if self.anneal and self.start == 1.0:
+            raise ValueError(f"anneal is {self.anneal:g}, but start is 1, so nothing is averaged; give start below 1")
+        if self.start + self.anneal > 1.0 + 1e-9:
+            raise ValueError(f"start + anneal is {self.start + self.anneal:g}; give at most 1")
+        return self
 
 
 class Filter(Section):
@@ -86,6 +105,11 @@ class Search(Section):
     """Learn a step size per number, but no correlations: faster if there are many numbers."""
     fixed_windows: bool = False
     """Use the same windows in every generation, evenly spread over the trace, instead of new ones."""
+    balance: Share = 0.5
+    """Ranking: power of the mean cost of a window by which its cost is divided; 1: all windows count the same."""
+    mixed: bool = False
+    """Ranking: windows have submission times of the trace and jobs drawn from all training windows, each kind of jobs
+    (by executable) in a random share: for a model that serves other mixes than that of the trace."""
     years: Annotated[int, Field(ge=1, le=100)] = 1
     """Planner: windows are simulated under the weather of this many years of the power series.
 
@@ -197,6 +221,14 @@ class TrainingSettings(Section):
         left = {"constant": 1.0, "linear": 1 - progress, "cosine": 0.5 * (1 + math.cos(math.pi * progress))}
         share = left[self.lr_schedule]
         return share + (1 - share) * self.lr_final
+
+    def actor_lr_factor(self, progress: float) -> float:
+        """The same for the actor alone, whose rate has its own course while weights are averaged."""
+        swa = self.swa
+        if not swa.anneal or progress < swa.start:
+            return self.lr_factor(progress)
+        first = self.lr_factor(swa.start)
+        return first + (swa.lr - first) * min((progress - swa.start) / swa.anneal, 1.0)
 
     def entropy_weight(self, progress: float) -> float:
         """Weight of the entropy bonus at a fraction of the training in [0, 1]."""

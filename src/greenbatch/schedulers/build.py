@@ -186,14 +186,15 @@ def _named(spec: str) -> Scheduler | NetworkScheduler | PlannerScheduler:
     policy, backfill, placement = split_parts(spec.strip())
     policy_name, given = parse(policy, spec)
     backfill_name, settings = _backfilling(backfill, spec)
+    where, seed = _placement(placement, spec)
     if model := model_of(policy_name):
         from greenbatch.models.find import find_model
         from greenbatch.models.scheduler import model_scheduler, parameters_of
 
-        spelled, preset = f"{policy}+{backfill}", model["preset"]
+        spelled, preset = "+".join(filter(None, (policy, backfill, placement))), model["preset"]
         loaded = find_model(preset, model["folder"], field=spelled)
         chosen = numbers(given, parameters_of(loaded), preset, spelled)
-        return model_scheduler(spelled, loaded, chosen, backfill_name, settings)
+        return model_scheduler(spelled, loaded, chosen, backfill_name, settings, where, seed)
     if policy_name.endswith("@") and ".py:" not in policy_name:
         fix = f"write {policy_name}FOLDER, or the name of a shipped model: see greenbatch schedulers"
         raise InputError("names no model", field=f"scheduler {spec!r}", fix=fix)
@@ -209,7 +210,6 @@ def _named(spec: str) -> Scheduler | NetworkScheduler | PlannerScheduler:
         raise InputError(
             f"{policy_name} chooses the nodes itself and does not support a placement", field=spec, fix=fix
         )
-    where, seed = _placement(placement, spec)
     name = "+".join(filter(None, (policy, backfill, placement)))
     return Scheduler(name, entry, parameters, backfill_name, settings, where, seed)
 

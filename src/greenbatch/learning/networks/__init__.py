@@ -6,6 +6,7 @@ Kind                    Network                                                 
 ``kernel``              RLScheduler: one small network over every row               none
 ``gas-marl``            GAS-MARL: one encoder per table, job head, delay head       none
 ``maskable-ppo``        GAS-MARL's baseline: job head only, same critic             none
+``ineps``               InEPS: SELU over every pair of a job and a node            none
 ``attention``           rows attend to learned summaries of their decision          width, seeds
 ``context``             rows and one pooled context; may start from a rule          width, context, skip, zero_last
 ======================  ==========================================================  =======================
@@ -23,6 +24,7 @@ from greenbatch.errors import InputError, did_you_mean
 from greenbatch.learning.networks.attention import AttentionActor, AttentionCritic, AttentionOptions
 from greenbatch.learning.networks.context import ContextActor, ContextCritic, ContextOptions
 from greenbatch.learning.networks.gasmarl import GasMarlActor, GasMarlCritic
+from greenbatch.learning.networks.ineps import InepsActor, InepsCritic
 from greenbatch.learning.networks.kernel import KernelActor, KernelCritic
 from greenbatch.learning.networks.layers import Actor, Critic
 from greenbatch.presets.preset import LINEAR_KIND, PRICES_KIND
@@ -47,6 +49,10 @@ def _gas_marl(shapes: Shapes, _: Mapping[str, Any]) -> tuple[Actor, Critic]:
 def _maskable_ppo(shapes: Shapes, _: Mapping[str, Any]) -> tuple[Actor, Critic]:
     _need_tables(shapes, "maskable-ppo")
     return GasMarlActor(replace(shapes, delays=1)), GasMarlCritic(shapes)
+
+
+def _ineps(shapes: Shapes, _: Mapping[str, Any]) -> tuple[Actor, Critic]:
+    return InepsActor(shapes), InepsCritic(shapes)
 
 
 def _need_tables(shapes: Shapes, kind: str) -> None:
@@ -76,6 +82,7 @@ _KINDS: dict[str, tuple[_Builder, type | None]] = {
     "kernel": (_kernel, None),
     "gas-marl": (_gas_marl, None),
     "maskable-ppo": (_maskable_ppo, None),
+    "ineps": (_ineps, None),
     "attention": (_attention, AttentionOptions),
     "context": (_context, ContextOptions),
 }

@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor, nn
 
-from greenbatch.learning.networks.layers import Actor, Critic, Stack, flattened
+from greenbatch.learning.networks.layers import Actor, Critic, Stack, over_slots
 from greenbatch.learning.networks.observations import Batch
 from greenbatch.presets.shapes import Shapes
 
@@ -48,11 +48,4 @@ class KernelCritic(Critic):
 
     def forward(self, batch: Batch) -> Tensor:
         """(A,)."""
-        scores: Tensor = self.rows(torch.cat([batch.queue, self.empty_queue]))
-        first = self.value.layers[0]
-        slots = flattened(scores[:-1], batch.queue_offsets, batch.queue_owner, scores[-1], first.weight)
-        hidden = torch.relu(slots + first.bias)
-        for layer in self.value.layers[1:-1]:
-            hidden = torch.relu(layer(hidden))
-        result: Tensor = self.value.layers[-1](hidden).squeeze(1)
-        return result
+        return over_slots(self.rows(torch.cat([batch.queue, self.empty_queue])), batch, self.value)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from itertools import pairwise
 
 import torch
@@ -11,6 +12,9 @@ from torch.nn.functional import linear
 
 from greenbatch.learning.networks.linear_by_hand import through
 from greenbatch.learning.networks.observations import Batch
+
+Activation = Callable[[Tensor], Tensor]
+"""A function of every element."""
 
 
 class Actor(nn.Module, ABC):
@@ -47,34 +51,37 @@ class Critic(nn.Module, ABC):
 
 
 class Stack(nn.Module):
-    """Linear layers with ReLU in between; ``last``: also after the last one. Parameters are ``0.weight`` etc."""
+    """Linear layers with an activation in between; ``last``: also after the last one. Parameters: ``0.weight`` etc."""
 
-    def __init__(self, *widths: int, last: bool = False) -> None:
+    def __init__(self, *widths: int, last: bool = False, activation: Activation = torch.relu) -> None:
         super().__init__()
         self.layers = tuple(nn.Linear(a, b) for a, b in pairwise(widths))
         for number, layer in enumerate(self.layers):
             self.add_module(str(number), layer)
-        self.last = last
+        self.last, self.activation = last, activation
 
     def forward(self, rows: Tensor) -> Tensor:
         """(..., first width) -> (..., last width)."""
-        return affine(rows, *(each for layer in self.layers for each in (layer.weight, layer.bias)), last=self.last)
+        parameters = (each for layer in self.layers for each in (layer.weight, layer.bias))
+        return affine(rows, *parameters, last=self.last, activation=self.activation)
 
 
-def affine(rows: Tensor, *parameters: Tensor, last: bool = False) -> Tensor:
-    """Rows passed through linear layers with ReLU in between.
+def affine(rows: Tensor, *parameters: Tensor, last: bool = False, activation: Activation = torch.relu) -> Tensor:
+    """Rows passed through linear layers with an activation in between.
 
     Args:
-        rows: (..., in); many rows on a CPU use hand-written passes (`linear_by_hand.through`).
+        rows: (..., in); with ReLU, many rows on a CPU use hand-written passes (`linear_by_hand.through`).
         parameters: weight (out, in) and bias (out,) of each layer in turn.
-        last: whether the last layer has a ReLU.
+        last: whether the last layer has the activation as well.
+        activation: the activation.
     """
-    if rows.dim() == 2 and rows.device.type == "cpu" and rows.dtype == torch.float32:
+    by_hand = activation is torch.relu  # with SELU they are no faster than autograd
+    if by_hand and rows.dim() == 2 and rows.device.type == "cpu" and rows.dtype == torch.float32:
         return through(rows, parameters, last=last)
     for number in range(0, len(parameters), 2):
         rows = linear(rows, parameters[number], parameters[number + 1])
         if last or number + 2 < len(parameters):
-            rows = torch.relu(rows)
+            rows = activation(rows)
     return rows
 
 
@@ -100,3 +107,20 @@ def flattened(rows: Tensor, offsets: Tensor, owner: Tensor, empty: Tensor, weigh
     table = torch.zeros(count * used, columns, dtype=rows.dtype, device=rows.device)
     table = table.index_copy(0, owner * used + slot, rows - empty)
     return table.reshape(count, used * columns) @ weight[:, : used * columns].T + everywhere
+
+
+def over_slots(scores: Tensor, batch: Batch, value: Stack) -> Tensor:
+    """A stack that ends in one unit, over the padded table of one score per slot: (A,).
+
+    Args:
+        scores: of the valid rows and, as the last one, of an empty slot (Q + 1, 1).
+        batch: the rows' decisions.
+        value: its first layer reads as many numbers as there are slots.
+    """
+    first = value.layers[0]
+    slots = flattened(scores[:-1], batch.queue_offsets, batch.queue_owner, scores[-1], first.weight)
+    hidden = value.activation(slots + first.bias)
+    for layer in value.layers[1:-1]:
+        hidden = value.activation(layer(hidden))
+    result: Tensor = value.layers[-1](hidden).squeeze(1)
+    return result

@@ -164,7 +164,10 @@ def check_plan(folder: Path, plan: Plan) -> None:
     Raises:
         InputError: names the first difference.
     """
+    from greenbatch.presets.preset import check
+
     before = read_run(folder).plan.model_dump(mode="json")
+    before["preset"] = check(before["preset"], file=folder / RUN).model_dump(mode="json")  # with keys added since
     for key, (old, new) in differences(before, json.loads(json.dumps(plan.record()))).items():
         if key in DESCRIPTIONS:
             continue

@@ -18,7 +18,7 @@ from greenbatch.models.onnx_builder import Weights
 from greenbatch.models.planner import BASELINE, baseline_rule, program_of
 from greenbatch.policies.compiled.lookahead.baseline import baseline_progress
 from greenbatch.policies.compiled.lookahead.plan import compiled_run_many, new_lookahead
-from greenbatch.policies.compiled.lookahead.weights import LAG, LARGEST_WEIGHT, NUMBERS, PRICES, WEIGHTS
+from greenbatch.policies.compiled.lookahead.weights import LAG, LARGEST_WEIGHT, NUMBERS, PRICES, WEIGHTS, unit_of_power
 from greenbatch.presets.preset import Action, Observation, Preset, resolve
 from greenbatch.scenarios import Scenario
 from greenbatch.schedulers import scheduler
@@ -89,10 +89,12 @@ class Trial:
         self._store.load(starts)
         batch.states.power.slots.origin_s[: len(starts)] -= shifts_s
         shares = np.array_split(np.arange(len(starts), dtype=np.int64), min(self._threads, len(starts)))
-        progress, terms, processors = self.progress(starts), self._store.terms, self.scenario.cluster.processors
+        progress, terms, cluster = self.progress(starts), self._store.terms, self.scenario.cluster
+        unit = unit_of_power(self.scenario.workload, cluster)
         work = [
-            (batch, share, new_lookahead(numbers, progress[0], processors), progress, terms) for share in shares
-        ]  # fmt: skip
+            (batch, share, new_lookahead(numbers, progress[0], cluster.processors, unit), progress, terms)
+            for share in shares
+        ]
         for done in [self._pool.submit(self._run, *each) for each in work]:
             done.result()
         clock = batch.states.clock[: len(starts)]

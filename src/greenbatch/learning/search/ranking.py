@@ -25,6 +25,8 @@ POINT = "point"
 """Name of a candidate's numbers in a checkpoint."""
 MOST_HIDDEN = 16
 """Maximum number of hidden units, as the strategy adapts a full covariance."""
+MIXING = 0.35
+"""Concentration of the shares of kinds of jobs in a mixed window: most windows have two or three kinds."""
 FIRST_STEP = 0.5
 """Standard deviation of the initial weights of hidden units."""
 
@@ -72,18 +74,19 @@ def score(rows: NDArray[np.float32], made: Weights) -> NDArray[np.float32]:
     return scores
 
 
-def play(env: BatchEnv, starts: Ints, points: Floats) -> Floats:
+def play(env: BatchEnv, starts: Ints, points: Floats, others: Ints | None = None) -> Floats:
     """The preset's reward of every candidate on every window, shape (candidates, windows).
 
     Args:
         env: environment for candidates x windows simulations.
         starts: first jobs of the windows.
         points: numbers of the candidates, shape (candidates, numbers), see `weights_of`.
+        others: rows of the jobs of each window, shape (windows, jobs), if they are not its own.
     """
     count, columns = len(starts), len(env.preset.observation.queue.columns)
     networks = [weights_of(point, columns) for point in points]
     edges = np.arange(len(points) + 1) * count
-    seen = env.reset(np.tile(starts, len(points)))
+    seen = env.reset(np.tile(starts, len(points)), None if others is None else np.tile(others, (len(points), 1)))
     while len(seen.environment):  # the simulations of a candidate are adjacent, so its rows form a block
         blocks = seen.queue_offsets[np.searchsorted(seen.environment, edges)]
         parts = [
@@ -96,17 +99,19 @@ def play(env: BatchEnv, starts: Ints, points: Floats) -> Floats:
     return total.reshape(len(points), count)
 
 
-def costs(rewards: Floats) -> Floats:
-    """Objective to minimize, shape (candidates,): costs of the windows, each divided by the root of its mean cost.
+def costs(rewards: Floats, balance: float) -> Floats:
+    """Objective to minimize, shape (candidates,): costs of the windows, each divided by a power of its mean cost.
 
-    A congested window costs a hundred times as much as a quiet one, mostly by chance; with the root it still counts
-    more but does not dominate.
+    A congested window costs a hundred times as much as a quiet one, mostly by chance; with the root (``balance`` 0.5)
+    it still counts more but does not dominate; with 1, all windows count the same. With 1, a window's
+    median cost is taken, which few candidates that start nothing for long do not move.
 
     Args:
         rewards: of every candidate on every window, shape (candidates, windows).
+        balance: the power, 0 to 1.
     """
-    means: Floats = np.abs(rewards.mean(axis=0))
-    scale = np.sqrt(np.maximum(means, 1e-9))
+    means: Floats = np.abs(np.median(rewards, axis=0) if balance == 1.0 else rewards.mean(axis=0))
+    scale = np.sqrt(np.maximum(means, 1e-9)) if balance == 0.5 else np.maximum(means, 1e-9) ** balance
     total: Floats = -(rewards / scale).sum(axis=1) / scale.sum()
     return total
 
@@ -137,9 +142,23 @@ class RankingSearch(Searching):
     def tried(self, stage: int, starts: Ints, random: np.random.Generator) -> tuple[Floats, Record]:
         """Costs of a generation."""
         del stage
-        rewards = play(self.env, starts, self.begin + self.evolution.ask(random))
+        points = self.begin + self.evolution.ask(random)
+        others = self._mixed(len(starts), random) if self.search.mixed else None
+        rewards = play(self.env, starts, points, others)
         means = rewards.mean(axis=1)
-        return costs(rewards), {"return": float(rewards.mean()), "best_return": float(means.max())}
+        return costs(rewards, self.search.balance), {"return": float(rewards.mean()), "best_return": float(means.max())}
+
+    def _mixed(self, count: int, random: np.random.Generator) -> Ints:
+        """Rows of jobs for some windows: the kinds of jobs, by executable, have random shares in each of them.
+
+        Only jobs that training may see are drawn.
+        """
+        jobs = self.settings.jobs
+        rows = windows.jobs_of(self.starts, jobs)
+        kinds, kind = np.unique(self.plan.scenario.workload.executable[rows], return_inverse=True)
+        shares = random.dirichlet(np.full(len(kinds), MIXING), count)
+        weights = shares[:, kind] / np.bincount(kind)[kind]
+        return np.array([random.choice(rows, jobs, p=each / each.sum()) for each in weights])
 
     def center(self, stage: int) -> dict[str, Floats]:
         """The center of the last generation, or the best one so far on the validation windows (``keep = "best"``)."""

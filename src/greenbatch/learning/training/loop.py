@@ -97,12 +97,12 @@ class TrainingSetup:
 
     def numbers(self, progress: float) -> UpdateSettings:
         """Settings of an epoch's update."""
-        made, factor = self.settings, self.settings.lr_factor(progress)
+        made = self.settings
         return UpdateSettings(
             passes=made.passes, critic_passes=made.critic_passes, minibatch=made.minibatch, clip=made.clip,
             entropy=made.entropy_weight(progress), target_kl=made.target_kl or None,
-            max_gradient_norm=made.grad_clip or None, actor_rate=made.actor_lr * factor,
-            critic_rate=made.critic_lr * factor, adam_epsilon=made.adam_eps,
+            max_gradient_norm=made.grad_clip or None, actor_rate=made.actor_lr * made.actor_lr_factor(progress),
+            critic_rate=made.critic_lr * made.lr_factor(progress), adam_epsilon=made.adam_eps,
         )  # fmt: skip
 
     def environment(self, jobs: int, count: int) -> BatchEnv:

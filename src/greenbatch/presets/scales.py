@@ -1,0 +1,64 @@
+"""Normalizers of a preset whose numbers depend on the scenario."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Literal
+
+import numpy as np
+
+from greenbatch.cluster import NodeCluster
+
+if TYPE_CHECKING:
+    from greenbatch.scenarios import Scenario
+    from greenbatch.workload import Workload
+
+Normalizer = Literal["processors", "longest_run_time", "largest_memory", "largest_group", "largest_executable",
+                     "largest_user", "site_scale", "longest_requested_time", "longest_wait", "last_submission",
+                     "largest_node", "largest_peak", "largest_static_power", "largest_dynamic_power",
+                     "largest_energy_estimate"]  # fmt: skip
+"""Names of the scales, see `scales_of`."""
+
+
+def scales_of(scenario: Scenario) -> dict[str, float]:
+    """Name of a scale -> its number; those of nodes only for a cluster that has nodes.
+
+    ``processors``: processors of the cluster. ``longest_run_time``: the longest run time of the trace, as in the
+    papers' code (it uses run times, which leaks a little of the future into the scale).
+    ``longest_requested_time``: the longest requested time of the trace. ``longest_wait``: ten times that.
+    ``last_submission``: the last submission of the trace. ``largest_memory``: the largest requested memory of the
+    trace. ``largest_group``: the largest number of a group. ``largest_executable``: the largest number of an
+    executable. ``largest_user``: the largest number of a user. ``site_scale``: processors / 256, by which GAS-MARL
+    scales a site. ``largest_node``: processors of the largest node. ``largest_peak``: the highest peak of a processor.
+    ``largest_static_power``: the highest static power of a node. ``largest_dynamic_power``: the highest power of the
+    processors of a node. ``largest_energy_estimate``: the highest energy of a job on an idle node by InEPS's Eq. 1.
+    """
+    jobs = scenario.workload
+    scales = {
+        "processors": float(scenario.cluster.processors),
+        "longest_run_time": float(jobs.run_time_s.max()),
+        "longest_requested_time": float(jobs.requested_time_s.max()),
+        "longest_wait": 10.0 * float(jobs.requested_time_s.max()),
+        "last_submission": float(max(jobs.submit_s.max(), 1.0)),
+        "largest_memory": float(np.nanmax(np.append(jobs.requested_memory_kb, 1.0))),
+        "largest_group": float(max(jobs.group.max(), 1)),
+        "largest_executable": float(max(jobs.executable.max(), 1)),
+        "largest_user": float(max(jobs.user.max(), 1)),
+        "site_scale": scenario.cluster.processors / 256.0,
+    }
+    return scales | (_of_nodes(scenario.cluster, jobs) if isinstance(scenario.cluster, NodeCluster) else {})
+
+
+def _of_nodes(cluster: NodeCluster, jobs: Workload) -> dict[str, float]:
+    groups = cluster.groups
+    estimates_j = [
+        jobs.requested_time_s / g.speed
+        * (g.static_power_w + np.minimum(jobs.processors, g.processors) * g.power_per_processor_w)
+        for g in groups
+    ]  # fmt: skip
+    return {
+        "largest_node": float(max(g.processors for g in groups)),
+        "largest_peak": max(g.gflops_per_processor or g.speed for g in groups),
+        "largest_static_power": max(1.0, *(g.static_power_w for g in groups)),
+        "largest_dynamic_power": max(1.0, *(g.processors * g.power_per_processor_w for g in groups)),
+        "largest_energy_estimate": max(float(np.max(estimates_j)), 1.0),
+    }
