@@ -89,7 +89,11 @@ CLUSTERS = [
     ("c.json", changed(PLATFORM, f"{LISTED}.0.type", "zz"), "nodes[0].type: there is no node type 'zz' (use one of"),
     ("c.json", changed(PLATFORM, f"{LISTED}.0.number", 1e300), "nodes[0].number: is 1e+300 (it must be finite"),
     ("c.json", changed(PLATFORM, f"{LISTED}.0", []), "clusters[0].nodes[0]: is an array (give an object)"),
-    ("c.json.gz", gzip.compress(json.dumps(PLATFORM).encode())[:60], "the gzip file is truncated (download or copy"),
+    (
+        "c.json.gz",
+        gzip.compress(json.dumps(PLATFORM).encode(), mtime=0)[:60],
+        "the gzip file is truncated (download or copy",
+    ),
     ("slurm.conf", "NodeName=a CPUs=0\n", "slurm.conf, line 1: CPUs: is '0' (give a whole number from 1"),
     ("slurm.conf", "NodeName=a RealMemory=-5\n", "line 1: RealMemory: is '-5' (give a whole number from 0"),
     ("slurm.conf", "NodeName=a RealMemory=64G\n", "line 1: RealMemory: is '64G' (give a whole number from 0"),
@@ -108,7 +112,11 @@ CLUSTERS = [
     ("slurm.conf", b"NodeName=a\0b CPUs=2\n", "slurm.conf, line 1: is not a text file (save the file as UTF-8"),
     ("slurm.conf", b"NodeName=\xff CPUs=2\n", "is not the name of a node (use letters, digits, _, - and .)"),
     ("slurm.conf", "NodeName=a[1-9999] CPUs=1000000\n", "slurm.conf: processors: is 9,999,000,000 (at most"),
-    ("slurm.conf", gzip.compress(b"NodeName=a CPUs=4\n")[:-6], "slurm.conf: the gzip file is truncated (download"),
+    (
+        "slurm.conf",
+        gzip.compress(b"NodeName=a CPUs=4\n", mtime=0)[:-6],
+        "slurm.conf: the gzip file is truncated (download",
+    ),
 ]
 SCENARIOS = [
     ("processors = 8\n" + GROUPS, "s.toml, line 4: cluster: found processors beside [[cluster.groups]] (leave it out"),

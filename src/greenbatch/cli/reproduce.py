@@ -67,9 +67,9 @@ def reproduce(
     minutes
         Minutes per training, instead of a number of epochs.
     seeds
-        Seeds of each cell, separated by commas; by default 0,1,2.
+        Seeds of each cell, separated by commas; by default 0,1,2, for ineps 0,1,2,3,4.
     presets
-        Only these agents, separated by commas: gas-marl, maskable-ppo, gas-marl-plus, rlscheduler, ...
+        Only these agents, separated by commas: gas-marl, maskable-ppo, gas-marl-plus, rlscheduler, ineps, ...
     goals
         Goals of RLScheduler: bounded-slowdown, utilization (the default: both), fairness, slowdown, wait.
     backfills
@@ -84,7 +84,9 @@ def reproduce(
         New values for keys of the presets, as in greenbatch train.
     """
     if train or trained is not None:
+        from greenbatch.cli.reproduce_orders import reproduce_orders
         from greenbatch.cli.reproduce_trained import TrainingFlags, reproduce_trained
+        from greenbatch.experiments.papers.order_studies import ORDER_STUDIES
 
         if any(value is not None for value in (starts, sigma, workers)):
             flag = "--train" if train else "--trained"
@@ -98,7 +100,10 @@ def reproduce(
             traces=traces, seeds=seeds, presets=presets, goals=goals, backfills=backfills, windows=windows, eta=eta,
             epochs=epochs, minutes=minutes, threads=threads, overrides=overrides,
         )  # fmt: skip
-        reproduce_trained(protocol, flags, out=out, trained=trained, json=json, force=force)
+        if protocol in ORDER_STUDIES:
+            reproduce_orders(ORDER_STUDIES[protocol], flags, out=out, trained=trained, json=json, force=force)
+        else:
+            reproduce_trained(protocol, flags, out=out, trained=trained, json=json, force=force)
         return
     given_here = (epochs, minutes, seeds, presets, goals, backfills, windows, eta, threads, overrides)
     if any(value is not None for value in given_here):

@@ -13,7 +13,7 @@ from greenbatch.cli.progress import progress_line
 from greenbatch.errors import InputError, Interrupted
 
 if TYPE_CHECKING:
-    from greenbatch.experiments.papers.studies import Selection, Study
+    from greenbatch.experiments.papers.studies import Cell, Selection, Study, Trains
     from greenbatch.experiments.papers.study_results import Result
 
 RESULTS = "results"
@@ -48,24 +48,17 @@ def reproduce_trained(
     """
     from greenbatch.cli.app import COMMAND
     from greenbatch.experiments.papers.outputs import write_results
-    from greenbatch.experiments.papers.studies import study, trained_part
+    from greenbatch.experiments.papers.studies import cells_of, study, trained_part
     from greenbatch.experiments.papers.study_results import results
     from greenbatch.experiments.reports.result_folder import result_folder
 
     paper = study(protocol)
     which = _selection(paper, flags)
-    place = trained or out
-    if place is None:
-        raise InputError("is not given", field="--out", fix="give the folder of the trainings")
+    place, target = folders_of(out, trained)
     if trained is None:
-        _train(paper, which, place, flags)
-        target: Path | None = place / RESULTS
-    else:
-        if not trained.is_dir():
-            raise InputError("is not a folder", file=trained, field="--trained", fix="give the --out of a --train")
-        if flags.traces is flags.presets is flags.windows is None:
-            which = trained_part(paper, which, place)
-        target = out
+        train_cells(paper, cells_of(paper, which), place, flags)
+    elif flags.traces is flags.presets is flags.windows is None:
+        which = trained_part(paper, which, place)
 
     def evaluated() -> list[Result]:
         with progress_line() as show:
@@ -85,19 +78,42 @@ def reproduce_trained(
             print(f"written to {target}")
 
 
+def folders_of(out: Path | None, trained: Path | None) -> tuple[Path, Path | None]:
+    """Folder of the trainings, and folder of the results if they are to be written.
+
+    Raises:
+        InputError: neither is given, or there are no trainings.
+    """
+    if trained is None:
+        if out is None:
+            raise InputError("is not given", field="--out", fix="give the folder of the trainings")
+        return out, out / RESULTS
+    if not trained.is_dir():
+        raise InputError("is not a folder", file=trained, field="--trained", fix="give the --out of a --train")
+    return trained, out
+
+
 def _selection(paper: Study, flags: TrainingFlags) -> Selection:
     from greenbatch.experiments.papers.studies import select
-
-    def listed(text: str | None, flag: str) -> list[str] | None:
-        return None if text is None else items(text, flag)
 
     return select(
         paper, traces=listed(flags.traces, "--traces"), presets=listed(flags.presets, "--presets"),
         goals=listed(flags.goals, "--goals"), backfills=listed(flags.backfills, "--backfills"),
         windows="both" if flags.windows is None else flags.windows,
-        seeds=_each("0,1,2" if flags.seeds is None else flags.seeds, "--seeds", lambda text: whole(text, "--seeds", 0)),
+        seeds=seeds_of(flags, "0,1,2"),
         etas=_each(flags.eta, "--eta", _number),
     )  # fmt: skip
+
+
+def listed(text: str | None, flag: str) -> list[str] | None:
+    """The names of a flag; None if it is not given."""
+    return None if text is None else items(text, flag)
+
+
+def seeds_of(flags: TrainingFlags, default: str) -> list[int]:
+    """The seeds of ``--seeds``, or the default ones."""
+    given = default if flags.seeds is None else flags.seeds
+    return _each(given, "--seeds", lambda text: whole(text, "--seeds", 0))
 
 
 def _each(text: str | None, flag: str, read: Callable[[str], Value]) -> list[Value]:
@@ -111,15 +127,21 @@ def _number(text: str) -> float:
         raise InputError(f"{text[:40]!r} is not a number", field="--eta", fix="give a number, e.g. 0.002") from None
 
 
-def _train(paper: Study, which: Selection, place: Path, flags: TrainingFlags) -> None:
+def train_cells(paper: Trains, cells: Sequence[Cell], place: Path, flags: TrainingFlags) -> None:
+    """Train all unfinished cells.
+
+    Raises:
+        InputError: a flag is invalid, torch is missing, or a folder contains a different training.
+        Interrupted: stopped by the user; the same command resumes.
+    """
     from greenbatch.cli.app import COMMAND
-    from greenbatch.experiments.papers.studies import Budget, cells_of, train_missing
+    from greenbatch.experiments.papers.studies import Budget, train_missing
     from greenbatch.learning.runs.plan import parse_overrides
     from greenbatch.learning.trainers import need_torch
     from greenbatch.presets.preset import preset
 
     check_training_flags(flags.epochs, flags.minutes, resume=False, force=False)
-    if any("search" not in preset(name).training for name in which.presets):
+    if any("search" not in preset(name).training for name in {cell.agent.preset for cell in cells}):
         need_torch()
     budget = Budget(
         epochs=flags.epochs, minutes=flags.minutes, threads=flags.threads,
@@ -127,7 +149,7 @@ def _train(paper: Study, which: Selection, place: Path, flags: TrainingFlags) ->
     )  # fmt: skip
     try:
         with progress_line() as show:
-            train_missing(paper, cells_of(paper, which), place, budget, progress=show, tell=_tell)
+            train_missing(paper, cells, place, budget, progress=show, tell=_tell)
     except KeyboardInterrupt:
         raise Interrupted(f"finished trainings are kept in {place}; repeat the same command to resume") from None
 

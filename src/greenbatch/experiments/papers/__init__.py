@@ -9,5 +9,11 @@ The main path, file by file::
       study_results          its results
       study_tables           as tables
       study_report           as a report
-    outputs                the files of both
+    order_studies          the learned columns of InEPS, tested on orders of other workloads
+      orders, fixed_rules    the orders, and all rules that are tested beside
+      untrained              agents as their training begins
+      order_results          its results
+      ineps_tables           as tables
+      order_report           as a report and files
+    outputs                the files of the plain columns and of studies
 """

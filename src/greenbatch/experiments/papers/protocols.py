@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 NOT_TRAINED = "a learned or searched scheduler: not computed unless trained, with --train --out FOLDER"
-LEARNED = "a learned scheduler: not computed"
 AS_WORDED = "the rule as it is worded; the published code departs from it"
 OURS = "our own rule"
 LEFT_OUT = "a plain rule that the paper left out"
@@ -186,7 +185,6 @@ INEPS = Protocol(
         **dict.fromkeys(("Convergence", *_CONVERGENCE), "random-random"),
         **dict.fromkeys(("Memory-intensive", "Computation-intensive", *_ADAPTABILITY), "first-high_gflops"),
     },
-    learned=LEARNED,
     readings=(
         "Figs. 5 and 6: reductions from random-random, here the mean of ten seeds. Fig. 8: reductions from "
         "first-high_gflops, as they follow from the averages of Table 7.",

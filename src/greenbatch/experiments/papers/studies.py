@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from greenbatch.errors import InputError
 from greenbatch.experiments.papers.protocols import PROTOCOLS
@@ -92,6 +92,14 @@ class Study:
     def agent(self, preset: str) -> Agent:
         """The agent of a preset."""
         return next(agent for agent in self.agents if agent.preset == preset)
+
+
+class Trains(Protocol):
+    """A study of any kind, as far as its training needs it."""
+
+    @property
+    def traces(self) -> Mapping[str, str]:
+        """Trace of a cell -> the scenario that it is trained on."""
 
 
 SLOWDOWN_LIMITS = {"Lublin-256": (7.0, 12.0), "Cirne": (5.0, 8.0), "Jann": (6.0, 8.0)}
@@ -230,7 +238,7 @@ def select(
     shipped = [agent.preset for agent in study.agents if _ships(agent.preset)]
     if windows not in (*MODES, "both"):
         raise InputError(f"is {windows!r}", field="--windows", fix="give published, held-out or both")
-    agents = _known(presets, shipped, shipped, "--presets")
+    agents = known_names(presets, shipped, shipped, "--presets")
     if etas and not any(study.agent(name).weighed for name in agents):
         problem = f"has no effect on {', '.join(agents)}, without a penalty factor"
         raise InputError(problem, field="--eta", fix="leave it out")
@@ -240,10 +248,10 @@ def select(
     if not seeds:
         raise InputError("names no seed", field="--seeds", fix="give 0,1,2")
     return Selection(
-        traces=_known(traces, study.usual_traces, study.traces, "--traces"),
+        traces=known_names(traces, study.usual_traces, study.traces, "--traces"),
         presets=agents,
-        goals=_known(goals, study.usual_goals, [goal.name for goal in study.goals], "--goals"),
-        backfills=_known(backfills, study.usual_backfills, study.backfills, "--backfills"),
+        goals=known_names(goals, study.usual_goals, [goal.name for goal in study.goals], "--goals"),
+        backfills=known_names(backfills, study.usual_backfills, study.backfills, "--backfills"),
         windows=MODES if windows == "both" else (windows,),
         seeds=tuple(seeds),
         etas=tuple(etas),
@@ -278,7 +286,7 @@ def _ships(preset: str) -> bool:
     return preset in shipped_names()
 
 
-def _known(
+def known_names(
     given: Sequence[str] | None, default: Sequence[str], known: Iterable[str], flag: str
 ) -> tuple[str, ...]:  # fmt: skip
     """The given names in their canonical spelling; input may be in any case."""
@@ -359,7 +367,7 @@ def plan_of(cell: Cell, scenario: Scenario, budget: Budget) -> Plan:
 
 
 def train_missing(
-    study: Study, cells: Sequence[Cell], place: Path, budget: Budget, progress: Progress | None = None,
+    study: Trains, cells: Sequence[Cell], place: Path, budget: Budget, progress: Progress | None = None,
     tell: Callable[[str], None] | None = None,
 ) -> None:  # fmt: skip
     """Train all unfinished cells, one after another.
