@@ -20,7 +20,8 @@ from typing import Any
 import numpy as np
 
 from greenbatch.engine.from_view import observe_view
-from greenbatch.engine.interface import Start
+from greenbatch.engine.interface import Start, Wait
+from greenbatch.engine.machine.seen import MachineOfViews
 from greenbatch.engine.session import Session
 from greenbatch.models.model import load_model
 from greenbatch.models.network import graph_of
@@ -34,12 +35,15 @@ TARGETS: dict[str, float] = {
     "gas_marl_256_queued_64_running_us": 150.0,
     "gas_marl_10_queued_64_running_us": 50.0,
     "gas_marl_10_queued_us": 50.0,
+    "pairs_10_queued_40_nodes_us": 200.0,
 }
 """Figure -> upper limit on one core of a machine of 2025. [µs]"""
 
 Figures = dict[str, Any]
 ACTIONS = ("row", "delay")
 REPEATS, OBSERVATIONS = 4000, 50
+BUSY = 60
+"""Running jobs beside which a decision among pairs is timed."""
 
 
 def stack(prefix: str, *widths: int) -> dict[str, tuple[int, int]]:
@@ -52,6 +56,8 @@ def layers(kind: str, s: Shapes) -> dict[str, tuple[int, int]]:
     queue, running, supply = len(s.queue), len(s.running), len(s.supply)
     if kind == "kernel":
         return stack("rows", queue, 32, 16, 8, 1)
+    if kind == "ineps":
+        return stack("rows", queue, 16, 16, 8, 8, 4, 4, 1)
     if kind == "context":
         pooled = 4 * 64 + s.forecast * supply
         return {
@@ -151,6 +157,40 @@ def observations(figures: Figures) -> None:
     figures["longest_queue"] = max(views)
 
 
+def pairs(figures: Figures) -> None:
+    """A decision of InEPS's network from a view of ten waiting jobs and forty busy nodes, as a policy makes it."""
+    scenario = load_scenario("ineps/convergence")
+    made = resolve(preset("ineps"), scenario)
+    layout, shapes = layout_of(made), shapes_of(made)
+    network = actor("ineps", shapes)
+    session = Session(scenario.window(), scenario.cluster, None, scenario.rules, program_of(made, "none"))
+    view = session.view()
+    while view is not None and len(view.job_id) < made.observation.queue.rows:
+        session.apply(Wait() if len(view.running.job_id) > BUSY else Start(0))
+        view = session.view()
+    if view is None:
+        raise RuntimeError("the queue was never long enough")
+    machines = MachineOfViews(scenario.cluster)
+
+    def observed(_: int) -> Any:
+        return observe_view(view, layout, machines(view))
+
+    def decided(_: int) -> Any:
+        seen = observe_view(view, layout, machines(view))
+        return network.run(("row",), given(seen, network))
+
+    figures["pairs_10_queued_40_nodes_rows"] = len(observed(0).queue)
+    figures["pairs_10_queued_40_nodes_view_to_rows_us"] = median_us(observed)
+    figures["pairs_10_queued_40_nodes_us"] = median_us(decided)
+
+
+def given(seen: Any, network: Any) -> dict[str, Any]:
+    """The inputs of a network for one observation."""
+    tables = {"queue": seen.queue, "selectable": seen.selectable, "running": seen.running, "supply": seen.supply[0],
+              "state": seen.state[0], "delays": seen.delays[0]}  # fmt: skip
+    return {each.name: tables[each.name] for each in network.get_inputs()}
+
+
 def table(figures: Figures) -> str:
     """Figures with their targets."""
     lines = []
@@ -170,6 +210,7 @@ def main() -> None:
     figures: Figures = {"machine": platform.machine(), "load_average": os.getloadavg()[0]}
     networks(figures)
     observations(figures)
+    pairs(figures)
     if options.model:
         one_model(figures, options.model)
     print(json.dumps(figures, indent=2) if options.json else table(figures))

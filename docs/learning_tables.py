@@ -11,12 +11,12 @@ from typing import Any
 from pydantic import BaseModel
 from texts import NOTHING, attributes, markdown, table
 
-from greenbatch.engine import features
+from greenbatch.engine import features, pair_features
 from greenbatch.engine.features import Feature
 from greenbatch.engine.reward_terms import TERMS
 from greenbatch.experiments.papers.studies import STUDIES
 from greenbatch.metrics import METRICS
-from greenbatch.presets import preset, training
+from greenbatch.presets import preset, scales, training
 
 
 def feature_table(known: Mapping[str, Feature]) -> str:
@@ -26,15 +26,18 @@ def feature_table(known: Mapping[str, Feature]) -> str:
 
 
 def normalizers() -> str:
-    """Scales that depend on the scenario, as `presets.preset.resolve` documents them."""
-    doc = markdown(preset.resolve.__doc__)
+    """Scales that depend on the scenario, as `presets.scales.scales_of` documents them."""
+    doc = markdown(scales.scales_of.__doc__)
     found = re.findall(r"`([a-z_*]+)`: (.+?)(?= `[a-z_*]+`: | Raises:|$)", doc)
     return table(("Scale", "Value"), ((f"`{name}`", text[:1].upper() + text[1:]) for name, text in found))
 
 
 def terms() -> str:
     """Terms of rewards."""
-    rows = ((f"`{name}`", METRICS[term.metric].unit, markdown(term.so_far)) for name, term in TERMS.items())
+    rows = (
+        (f"`{name}`", METRICS[term.metric].unit if term.metric else "J s", markdown(term.so_far))
+        for name, term in TERMS.items()
+    )
     return table(("Term", "Unit", "Value during a simulation"), rows)
 
 
@@ -110,6 +113,7 @@ def _usual(told: Mapping[str, str], usual: Sequence[str]) -> str:
 
 LEARNING: dict[str, Callable[[], str]] = {
     "queue-features": partial(feature_table, features.QUEUE_FEATURES),
+    "pair-features": partial(feature_table, pair_features.PAIR_FEATURES),
     "running-features": partial(feature_table, features.RUNNING_FEATURES),
     "supply-features": partial(feature_table, features.SUPPLY_FEATURES),
     "state-features": partial(feature_table, features.STATE_FEATURES),

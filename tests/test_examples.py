@@ -61,14 +61,14 @@ def test_the_example_rule_has_fewer_than_twenty_lines() -> None:
 
 # ---------------------------------------------------------------- commands
 
-ELSEWHERE = {"demo", "reproduce", "data"}
-"""Verbs that need real data, or whose tests run the very same command."""
+ELSEWHERE = {"demo", "reproduce", "data", "train"}
+"""Verbs that need real data or minutes, or whose tests run the very same command."""
 
 RUN = {
     " ".join(words): words
     for page in PAGES
     for words in commands(page)
-    if words[0] not in ELSEWHERE and not any("gas-marl" in word for word in words)
+    if words[0] not in ELSEWHERE and not any("gas-marl" in word or "@runs/" in word for word in words)
 }
 
 
