@@ -95,7 +95,7 @@ def test_figures_are_the_metrics_of_each_order() -> None:
 
 def test_cells_have_folders_of_their_own_and_the_paper_s_rewards() -> None:
     cells = order_cells(INEPS)
-    assert len({cell.folder for cell in cells}) == len(cells) == 2 * 4 * 5
+    assert len({cell.folder for cell in cells}) == len(cells) == 3 * 4 * 5
     paper = {cell.goal.name: plan_of(cell, load_scenario(INEPS.traces[cell.trace]), Budget()) for cell in cells
              if cell.agent.preset == "ineps" and cell.trace == "Adaptability"}  # fmt: skip
     assert dict(paper["edp"].preset.reward.terms) == {"energy_kwh": 0.0, "edp_steps_js": -1.0}

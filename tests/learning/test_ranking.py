@@ -95,9 +95,10 @@ def test_costs_of_a_window_weigh_as_its_root() -> None:
     np.testing.assert_allclose(costs(rewards, 0.5), [(9 + 1) / 11, (11 + 1) / 11, 1.0])
 
 
-def test_with_balance_1_all_windows_weigh_the_same() -> None:
-    rewards = np.array([[-90.0, -1.1], [-110.0, -0.9], [-100.0, -1.0]])
-    np.testing.assert_allclose(costs(rewards, 1.0), [2.0 / 101] * 3)
+def test_with_ranks_all_windows_weigh_the_same() -> None:
+    """The first candidate is the best one by a hundredth in two windows, the last by half in one; ties share a rank."""
+    rewards = np.array([[-99.0, -1.00, -5.0], [-100.0, -1.01, -5.0], [-101.0, -0.50, -9.0]])
+    np.testing.assert_allclose(costs(rewards, "ranks"), [(1 + 2 + 1.5) / 3, (2 + 3 + 1.5) / 3, (3 + 1 + 3) / 3])
 
 
 def test_mixed_windows_have_jobs_of_random_shares(small: Scenario) -> None:
@@ -109,7 +110,9 @@ def test_mixed_windows_have_jobs_of_random_shares(small: Scenario) -> None:
     shares = np.array([np.bincount(kinds[each], minlength=4) for each in rows]) / rows.shape[1]
     assert rows.shape == (200, search.settings.jobs)
     assert (np.abs(shares.mean(axis=0) - 0.25) < 0.06).all()
-    assert (shares.max(axis=1) > 0.7).mean() > 0.25  # few windows of the trace itself are like that
+    present = (shares > 0).sum(axis=1)
+    assert (np.abs(np.bincount(present, minlength=5)[2:] / 200 - 1 / 3) < 0.12).all()  # two, three or four kinds
+    assert (present >= 2).all()
 
 
 def test_candidates_are_played_as_if_alone(small: Scenario) -> None:

@@ -36,6 +36,7 @@ INEPS = {  # the workload and the platform of the published simulator's referenc
     "adaptability-compute": ("wl_adapt_comp", "plat_adapt", "repaired"),
     "adaptability-compute-as-published": ("wl_adapt_comp", "plat_adapt", "irmasim-v1"),
     "adaptability-mixed": ("wl_adapt_mixed", "plat_adapt", "repaired"),
+    "adaptability-mixed-as-published": ("wl_adapt_mixed", "plat_adapt", "irmasim-v1"),
 }
 
 TRACE = """\

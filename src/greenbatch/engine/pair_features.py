@@ -25,7 +25,7 @@ class Feature(NamedTuple):
 (AVAILABILITY, STATIC_POWER, DYNAMIC_POWER, PEAK, ENERGY_ESTIMATE, CAN_SCHEDULE, NODE_PROCESSORS, NODE_IS_OFF,
  NODE_BUSY_TIME, FREE_SHARE, QUEUED_WORK, EXPECTED_RUN_TIME, SLOWDOWN_BY_OTHERS, ENERGY_OF_OTHERS, ADDED_ENERGY,
  BEYOND_LAST_END, RELATIVE_ENERGY, RELATIVE_RUN_TIME, RELATIVE_TAIL, RELATIVE_LOAD_TAIL, RELATIVE_PROGRESS,
- RELATIVE_LOAD_PROGRESS) = range(22)  # fmt: skip
+ RELATIVE_LOAD_PROGRESS, RELATIVE_FINISH) = range(23)  # fmt: skip
 
 PAIR_FEATURES: dict[str, Feature] = {
     "availability": Feature("1", "free processors / processors of the node, 0 to 1 (InEPS Table 1)"),
@@ -62,10 +62,19 @@ PAIR_FEATURES: dict[str, Feature] = {
     "relative_load_progress": Feature(
         "1", "the same with the power of the cluster now and the job's, for energy x time"
     ),
+    "relative_finish": Feature(
+        "1",
+        "expected_run_time less the lowest of any such node with the expected wait for room on it / the lowest "
+        "expected_run_time, >= 0: above 0 if the job would end sooner by waiting",
+    ),
 }
 """Features of pairs, in the order of their codes."""
 ASKED_BANDWIDTH = len(PAIR_FEATURES)
 """Row of scratch memory beside them: memory bandwidth that a node's jobs ask for by their requested times [MB/s]."""
 RUNNING_RATE = ASKED_BANDWIDTH + 1
 """The same: processor-seconds at speed 1 that the jobs of a node do per second."""
-PAIR_ROWS = RUNNING_RATE + 1
+NEXT_END = RUNNING_RATE + 1
+"""The same: expected time until a job of a node ends, 0 if none runs. [s]"""
+NEXT_FREE = NEXT_END + 1
+"""The same: processors of the node that are free then."""
+PAIR_ROWS = NEXT_FREE + 1

@@ -105,11 +105,12 @@ class Search(Section):
     """Learn a step size per number, but no correlations: faster if there are many numbers."""
     fixed_windows: bool = False
     """Use the same windows in every generation, evenly spread over the trace, instead of new ones."""
-    balance: Share = 0.5
-    """Ranking: power of the mean cost of a window by which its cost is divided; 1: all windows count the same."""
+    balance: Share | Literal["ranks"] = 0.5
+    """Ranking: power of the mean cost of a window by which its cost is divided, or "ranks": of the candidates, so that
+    all windows count the same."""
     mixed: bool = False
-    """Ranking: windows have submission times of the trace and jobs drawn from all training windows, each kind of jobs
-    (by executable) in a random share: for a model that serves other mixes than that of the trace."""
+    """Ranking: windows have submission times of the trace and jobs drawn from all training windows, two or more kinds
+    of jobs (by executable) in random shares: for a model that serves other mixes than that of the trace."""
     years: Annotated[int, Field(ge=1, le=100)] = 1
     """Planner: windows are simulated under the weather of this many years of the power series.
 

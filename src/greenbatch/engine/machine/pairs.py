@@ -21,12 +21,15 @@ from greenbatch.engine.pair_features import (
     ENERGY_OF_OTHERS,
     EXPECTED_RUN_TIME,
     FREE_SHARE,
+    NEXT_END,
+    NEXT_FREE,
     NODE_BUSY_TIME,
     NODE_IS_OFF,
     NODE_PROCESSORS,
     PEAK,
     QUEUED_WORK,
     RELATIVE_ENERGY,
+    RELATIVE_FINISH,
     RELATIVE_LOAD_PROGRESS,
     RELATIVE_LOAD_TAIL,
     RELATIVE_PROGRESS,
@@ -105,8 +108,7 @@ def _fill_nodes(machine: Nodes, now_s: float) -> float:
             total += share.processors * _bandwidth(machine.demands[share.job], node.speed)
             row = whole(share.of_node)
         pairs[ASKED_BANDWIDTH, number] = total
-        busy_s, rate = _busy(machine, number, total, now_s)
-        pairs[NODE_BUSY_TIME, number], pairs[RUNNING_RATE, number], longest_s = busy_s, rate, max(longest_s, busy_s)
+        longest_s = max(longest_s, _fill_busy(machine, number, total, now_s))
     return float(now_s + longest_s)
 
 
@@ -129,17 +131,32 @@ def _relative(machine: Nodes, number: int, demand: Demand, total: float, tasks: 
 
 
 @compiled_small
-def _busy(machine: Nodes, number: int, total: float, now_s: float) -> tuple[float, float]:
-    """Expected time until nothing runs on a node any more [s], and processor-seconds at speed 1 done per second."""
-    node = machine.nodes[number]
+def _fill_busy(machine: Nodes, number: int, total: float, now_s: float) -> float:
+    """Write when the jobs of a node are expected to end, and their rate; return how long the last one still runs. [s]"""
+    node, pairs = machine.nodes[number], machine.pairs
     tasks, busy_s, rate, row = node.processors - node.free, 0.0, 0.0, whole(node.first)
+    next_s, freed = np.inf, 0
     while row >= 0:
         share = machine.shares[row]
         relative = _relative(machine, number, machine.demands[share.job], total, tasks)
-        busy_s = max(busy_s, _left_s(machine, row, node.speed, relative, now_s) / relative)
+        left_s = _left_s(machine, row, node.speed, relative, now_s) / relative
+        busy_s = max(busy_s, left_s)
+        if left_s < next_s:
+            next_s, freed = left_s, whole(share.taken)
         rate += share.processors * node.speed * relative
         row = whole(share.of_node)
-    return busy_s, rate
+    pairs[NODE_BUSY_TIME, number], pairs[RUNNING_RATE, number] = busy_s, rate
+    pairs[NEXT_END, number], pairs[NEXT_FREE, number] = min(next_s, busy_s), node.free + freed
+    return busy_s
+
+
+@compiled_small
+def _wait_for_room_s(machine: Nodes, number: int, demand: Demand, processors: int) -> float:
+    """Expected time until a node has room for a part of a job: now, when its next job ends, or when all have. [s]"""
+    if hosts(machine.nodes[number], demand) > 0:
+        return 0.0
+    soon = machine.pairs[NEXT_FREE, number] >= processors
+    return float(machine.pairs[NEXT_END if soon else NODE_BUSY_TIME, number])
 
 
 @compiled_small
@@ -168,7 +185,7 @@ def fill_pairs_of_job(machine: Nodes, job: int, now_s: float, last_end_s: float,
 @compiled
 def _fill_pairs(machine: Nodes, job: int, now_s: float, last_end_s: float, queued_s: float) -> None:
     pairs, demand, contention = machine.pairs, machine.demands[job], machine.counts.contention
-    least_j, least_s, running = np.inf, np.inf, pairs[RUNNING_RATE].sum()
+    least_j, least_s, soonest_s, running = np.inf, np.inf, np.inf, pairs[RUNNING_RATE].sum()
     for number in range(machine.nodes.shape[0]):
         node = machine.nodes[number]
         processors = whole(demand.processors) if demand.is_spread else min(whole(node.processors), whole(demand.chunks))
@@ -198,11 +215,12 @@ def _fill_pairs(machine: Nodes, job: int, now_s: float, last_end_s: float, queue
         pairs[ENERGY_OF_OTHERS, number] = slowed_j
         if node.processors >= processors and node.partitions & demand.partitions != 0:
             least_j, least_s = min(least_j, added_j), min(least_s, run_s)
-    _compare(machine, least_j, least_s)
+            soonest_s = min(soonest_s, run_s + _wait_for_room_s(machine, number, demand, processors))
+    _compare(machine, least_j, least_s, soonest_s)
 
 
 @compiled_small
-def _compare(machine: Nodes, least_j: float, least_s: float) -> None:
+def _compare(machine: Nodes, least_j: float, least_s: float, soonest_s: float) -> None:
     """Relate the energies and times of each node to those of the best one."""
     pairs, base_w = machine.pairs, machine.totals.base_power_w
     scale = 1.0 / least_j if least_j > 0.0 else 0.0
@@ -211,6 +229,7 @@ def _compare(machine: Nodes, least_j: float, least_s: float) -> None:
         load_w = pairs[RELATIVE_LOAD_TAIL, number]
         pairs[RELATIVE_ENERGY, number] = max(pairs[ADDED_ENERGY, number] - least_j, 0.0) * scale
         pairs[RELATIVE_RUN_TIME, number] = max(pairs[EXPECTED_RUN_TIME, number] - least_s, 0.0) / least_s
+        pairs[RELATIVE_FINISH, number] = max(pairs[EXPECTED_RUN_TIME, number] - soonest_s, 0.0) / least_s
         pairs[RELATIVE_TAIL, number], pairs[RELATIVE_LOAD_TAIL, number] = (
             base_w * later_s * scale,
             load_w * later_s * scale,

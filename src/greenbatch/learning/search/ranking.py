@@ -8,8 +8,11 @@ and a deciding policy, and no reward has to be assigned to single decisions.
 
 from __future__ import annotations
 
+from typing import Literal
+
 import numpy as np
 from numpy.typing import NDArray
+from scipy.stats import rankdata
 
 from greenbatch.envs.batch import BatchEnv, Observation
 from greenbatch.errors import InputError
@@ -25,8 +28,8 @@ POINT = "point"
 """Name of a candidate's numbers in a checkpoint."""
 MOST_HIDDEN = 16
 """Maximum number of hidden units, as the strategy adapts a full covariance."""
-MIXING = 0.35
-"""Concentration of the shares of kinds of jobs in a mixed window: most windows have two or three kinds."""
+MIXING = 2.0
+"""Concentration of the shares of the kinds of jobs that a mixed window has."""
 FIRST_STEP = 0.5
 """Standard deviation of the initial weights of hidden units."""
 
@@ -99,18 +102,22 @@ def play(env: BatchEnv, starts: Ints, points: Floats, others: Ints | None = None
     return total.reshape(len(points), count)
 
 
-def costs(rewards: Floats, balance: float) -> Floats:
-    """Objective to minimize, shape (candidates,): costs of the windows, each divided by a power of its mean cost.
+def costs(rewards: Floats, balance: float | Literal["ranks"]) -> Floats:
+    """Objective to minimize, shape (candidates,).
 
-    A congested window costs a hundred times as much as a quiet one, mostly by chance; with the root (``balance`` 0.5)
-    it still counts more but does not dominate; with 1, all windows count the same. With 1, a window's
-    median cost is taken, which few candidates that start nothing for long do not move.
+    With a power: costs of the windows, each divided by this power of its mean cost. A congested window costs a hundred
+    times as much as a quiet one, mostly by chance; with the root (0.5) it still counts more but does not dominate.
+    With ranks: the mean rank of a candidate among all of them, over the windows. Where candidates differ by a hundredth
+    then counts as much as where they differ by half.
 
     Args:
         rewards: of every candidate on every window, shape (candidates, windows).
-        balance: the power, 0 to 1.
+        balance: the power, 0 to 1, or "ranks".
     """
-    means: Floats = np.abs(np.median(rewards, axis=0) if balance == 1.0 else rewards.mean(axis=0))
+    if balance == "ranks":
+        ranks: Floats = rankdata(-rewards, axis=0).mean(axis=1)
+        return ranks
+    means: Floats = np.abs(rewards.mean(axis=0))
     scale = np.sqrt(np.maximum(means, 1e-9)) if balance == 0.5 else np.maximum(means, 1e-9) ** balance
     total: Floats = -(rewards / scale).sum(axis=1) / scale.sum()
     return total
@@ -149,7 +156,7 @@ class RankingSearch(Searching):
         return costs(rewards, self.search.balance), {"return": float(rewards.mean()), "best_return": float(means.max())}
 
     def _mixed(self, count: int, random: np.random.Generator) -> Ints:
-        """Rows of jobs for some windows: the kinds of jobs, by executable, have random shares in each of them.
+        """Rows of jobs for some windows: random shares of two or more kinds of jobs, by executable, in each of them.
 
         Only jobs that training may see are drawn.
         """
@@ -157,6 +164,8 @@ class RankingSearch(Searching):
         rows = windows.jobs_of(self.starts, jobs)
         kinds, kind = np.unique(self.plan.scenario.workload.executable[rows], return_inverse=True)
         shares = random.dirichlet(np.full(len(kinds), MIXING), count)
+        places = random.random((count, len(kinds))).argsort(axis=1)
+        shares[places >= random.integers(min(2, len(kinds)), len(kinds) + 1, size=count)[:, None]] = 0.0
         weights = shares[:, kind] / np.bincount(kind)[kind]
         return np.array([random.choice(rows, jobs, p=each / each.sum()) for each in weights])
 
