@@ -13,7 +13,7 @@ import numpy as np
 from numba import types as _types
 
 from greenbatch.energy.slots import interval_at
-from greenbatch.engine.batch import LAYOUT_TYPE, SEEN_TYPE, Layout, Seen, observe_one
+from greenbatch.engine.batch import LAYOUT_TYPE, SEEN_TYPE, Layout, Seen, fill_choices, observe_one
 from greenbatch.engine.compile import entry
 from greenbatch.engine.interface import View
 from greenbatch.engine.machine.pool import Pool
@@ -97,6 +97,7 @@ def _power(view: View) -> Supplied:
 
 
 def _observe_state(s: State, layout: Layout, seen: Seen) -> None:
+    fill_choices(s, layout, seen, 0)
     observe_one(s, layout, seen, 0)
 
 
