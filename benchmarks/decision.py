@@ -21,7 +21,7 @@ import numpy as np
 
 from greenbatch.engine.from_view import observe_view
 from greenbatch.engine.interface import Start, Wait
-from greenbatch.engine.machine.seen import MachineOfViews
+from greenbatch.engine.machine.from_seen import MachineOfViews
 from greenbatch.engine.session import Session
 from greenbatch.models.model import load_model
 from greenbatch.models.network import graph_of
@@ -170,25 +170,25 @@ def pairs(figures: Figures) -> None:
         view = session.view()
     if view is None:
         raise RuntimeError("the queue was never long enough")
-    machines = MachineOfViews(scenario.cluster)
+    machines, inputs = MachineOfViews(scenario.cluster), [each.name for each in network.get_inputs()]
 
     def observed(_: int) -> Any:
         return observe_view(view, layout, machines(view))
 
     def decided(_: int) -> Any:
         seen = observe_view(view, layout, machines(view))
-        return network.run(("row",), given(seen, network))
+        return network.run(("row",), given(seen, inputs))
 
     figures["pairs_10_queued_40_nodes_rows"] = len(observed(0).queue)
     figures["pairs_10_queued_40_nodes_view_to_rows_us"] = median_us(observed)
     figures["pairs_10_queued_40_nodes_us"] = median_us(decided)
 
 
-def given(seen: Any, network: Any) -> dict[str, Any]:
-    """The inputs of a network for one observation."""
+def given(seen: Any, inputs: list[str]) -> dict[str, Any]:
+    """Some inputs of a network for one observation."""
     tables = {"queue": seen.queue, "selectable": seen.selectable, "running": seen.running, "supply": seen.supply[0],
               "state": seen.state[0], "delays": seen.delays[0]}  # fmt: skip
-    return {each.name: tables[each.name] for each in network.get_inputs()}
+    return {name: tables[name] for name in inputs}
 
 
 def table(figures: Figures) -> str:

@@ -12,7 +12,7 @@ from pydantic import BaseModel
 from texts import NOTHING, attributes, markdown, table
 
 from greenbatch.engine import features, pair_features
-from greenbatch.engine.features import Feature
+from greenbatch.engine.feature import Feature
 from greenbatch.engine.reward_terms import TERMS
 from greenbatch.experiments.papers.studies import STUDIES
 from greenbatch.metrics import METRICS

@@ -1,7 +1,8 @@
 """Kill trainings at random moments and resume them: the final weights must be those of an uninterrupted one.
 
-Usage: ``python tests/kill_resume.py [--kills 20] [--seed 0] [--epochs 8]``; exits with 1 where a byte differs. Every
-training is a forked child that is ended with SIGKILL wherever it happens to be: playing, learning, validating, writing.
+Usage: ``python tests/kill_resume.py [PRESET ...] [--kills 20] [--seed 0] [--epochs 8]``, by default for every preset of
+`TRAININGS`; exits with 1 where a byte differs. Every training is a forked child that is ended with SIGKILL wherever it
+happens to be: playing, learning, averaging weights, validating, writing.
 """
 
 from __future__ import annotations
@@ -13,7 +14,10 @@ import signal
 import sys
 import tempfile
 import time
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parent / "learning"))
 
@@ -22,10 +26,36 @@ from tiny import tiny_plan, weights_of
 from greenbatch.learning.runs.checkpoint import load_checkpoint
 from greenbatch.learning.runs.folder import CHECKPOINT, LOG
 from greenbatch.learning.runs.log import read_log
-from greenbatch.learning.runs.plan import Plan
-from greenbatch.learning.training import train
+from greenbatch.learning.runs.plan import Plan, make_plan
+from greenbatch.learning.trainers import train_or_search
+from greenbatch.scenarios import load_scenario
 
-TIMES = {"elapsed_s", "decisions_per_s"}
+TIMES = {"elapsed_s", "decisions_per_s", "jobs_per_s"}
+train = partial(train_or_search, watch=lambda _: None)
+
+
+def of_rlscheduler(place: Path, epochs: int) -> Plan:
+    """Networks on a pool, selected on validation windows."""
+    return tiny_plan(place, epochs=epochs, overrides={"training.swa.start": 0.5, "training.actor_lr": 0.01})
+
+
+def on_nodes(preset: str, sizes: dict[str, Any], place: Path, epochs: int) -> Plan:
+    """A preset that chooses nodes, on InEPS's platform."""
+    del place
+    overrides = {"training.windows": 3, "training.jobs": 30, **sizes}
+    return make_plan(
+        preset, load_scenario("ineps/adaptability-mixed"), overrides=overrides, epochs=epochs, threads=1
+    )  # fmt: skip
+
+
+PASSES = {"training.passes": 2, "training.critic_passes": 2, "training.swa.start": 0.5}
+TRAININGS: dict[str, Callable[[Path, int], Plan]] = {
+    "rlscheduler": of_rlscheduler,
+    "ineps": partial(on_nodes, "ineps", PASSES),
+    "ineps-plus": partial(on_nodes, "ineps-plus", {}),
+    "ineps-plus-edp": partial(on_nodes, "ineps-plus-edp", {}),
+}
+"""Preset -> a small training in a folder, of some epochs. Presets with averaged weights average half of the epochs."""
 
 
 def child(plan: Plan, folder: Path) -> int:
@@ -53,43 +83,52 @@ def same(reference: Path, run: Path) -> bool:
     return tensors and weights_of(reference) == weights_of(run) and figures[0] == figures[1]
 
 
+def killed(name: str, plan: Plan, place: Path, kills: int, moments: random.Random) -> bool:
+    """Kill trainings and resume them until there were enough kills; whether all ended as an uninterrupted one."""
+    train(plan, place / "warm")  # loads the compiled engine
+    begun = time.perf_counter()
+    train(plan, place / "reference")
+    whole_s = time.perf_counter() - begun
+    done = runs = different = 0
+    reached: list[int] = []
+    while done < kills:
+        run, runs, finished = place / f"run-{runs}", runs + 1, False
+        while not finished:
+            pid = child(plan, run)
+            if done < kills:
+                time.sleep(moments.uniform(0, 0.6 * whole_s))
+                os.kill(pid, signal.SIGKILL)
+            _, status = os.waitpid(pid, 0)
+            if os.WIFEXITED(status):
+                if os.WEXITSTATUS(status):
+                    return False
+                finished = True
+            else:
+                done += 1
+                log = run / LOG
+                reached.append(len(read_log(log)) if log.exists() else 0)
+        different += not same(place / "reference", run)
+    print(f"{name}: {done} kills of {runs} trainings of {whole_s:.1f} s, with so many lines in the log: {reached}")
+    equal = "all final weights are those of the uninterrupted training"
+    print(f"{name}: {equal}" if not different else f"{name}: {different} differ", flush=True)
+    return not different
+
+
 def main() -> int:
-    """Kill and resume until there were enough kills; 1 where a run differs."""
+    """Kill and resume trainings of some presets; 1 where a run differs."""
     parser = argparse.ArgumentParser()
+    parser.add_argument("presets", nargs="*", metavar="PRESET", help=", ".join(TRAININGS))
     parser.add_argument("--kills", type=int, default=20)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--epochs", type=int, default=8)
     given = parser.parse_args()
-    moments = random.Random(given.seed)  # noqa: S311  (no secret)
-    with tempfile.TemporaryDirectory() as scratch:
-        place = Path(scratch)
-        plan = tiny_plan(place, epochs=given.epochs, overrides={"training.swa.start": 0.5, "training.actor_lr": 0.01})
-        train(plan, place / "warm")  # loads the compiled engine
-        begun = time.perf_counter()
-        train(plan, place / "reference")
-        whole_s = time.perf_counter() - begun
-        kills = runs = different = 0
-        reached: list[int] = []
-        while kills < given.kills:
-            run, runs, finished = place / f"run-{runs}", runs + 1, False
-            while not finished:
-                pid = child(plan, run)
-                if kills < given.kills:
-                    time.sleep(moments.uniform(0, 0.6 * whole_s))
-                    os.kill(pid, signal.SIGKILL)
-                _, status = os.waitpid(pid, 0)
-                if os.WIFEXITED(status):
-                    if os.WEXITSTATUS(status):
-                        return 1
-                    finished = True
-                else:
-                    kills += 1
-                    log = run / LOG
-                    reached.append(len(read_log(log)) if log.exists() else 0)
-            different += not same(place / "reference", run)
-        print(f"{kills} kills of {runs} trainings of {whole_s:.1f} s, with so many lines in the log: {reached}")
-        print("all final weights are those of the uninterrupted training" if not different else f"{different} differ")
-    return int(different > 0)
+    equal = True
+    for name in given.presets or TRAININGS:
+        with tempfile.TemporaryDirectory() as scratch:
+            plan = TRAININGS[name](Path(scratch), given.epochs)
+            moments = random.Random(given.seed)  # noqa: S311  (no secret)
+            equal &= killed(name, plan, Path(scratch), given.kills, moments)
+    return int(not equal)
 
 
 if __name__ == "__main__":

@@ -202,8 +202,9 @@ CALLERS = {
 }  # fmt: skip
 """Function that moves the clock -> the functions that may call it."""
 LOOPS = {"engine/entry_points.py:_run", "engine/session.py:view", "engine/session.py:run_plain_rule",
-         "policies/compiled/lookahead/plan.py:run_many"}  # fmt: skip
-"""Loops over the events of a simulation: the one of the engine, two around Python, and one over many simulations."""
+         "policies/compiled/lookahead/plan.py:run_many", "engine/batch.py:advance_to_choice"}  # fmt: skip
+"""Loops over the events of a simulation: the one of the engine, two around Python, one over many simulations, and one
+over the decisions at which an agent has no choice."""
 
 
 def movers(files: dict[str, str]) -> set[str]:

@@ -12,10 +12,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from greenbatch.cluster import NodeCluster, NodeGroup
+from greenbatch.engine.checked_view import checked_view
 from greenbatch.engine.driver import ViewDriver
 from greenbatch.engine.from_view import observe_view
-from greenbatch.engine.interface import Start, View, Wait
-from greenbatch.engine.machine.seen import MachineOfViews
+from greenbatch.engine.interface import Running, Start, View, Wait
+from greenbatch.engine.machine.from_seen import MachineOfViews
 from greenbatch.engine.outcome import Outcome
 from greenbatch.engine.pair_features import PAIR_FEATURES
 from greenbatch.engine.program import Program
@@ -125,6 +126,59 @@ def test_a_view_shows_what_a_batch_shows(seed: int, contention: str, single: boo
         session.apply(Wait())
     assert decisions >= JOBS
     np.testing.assert_array_equal(session.outcome().start_s, env.starts_s[0])
+
+
+def busy_view(seed: int = 3) -> tuple[View, BatchEnv]:
+    """A view with running and waiting jobs, and an environment with its layout."""
+    asked = question(seed)
+    env = BatchEnv(asked, every_feature(), environments=1, jobs=JOBS)
+    session = Session(asked.window(0, JOBS), asked.cluster, None, asked.rules, Program(name="x"))
+    view = session.view()
+    while view is not None and (len(view.placements.node) < 3 or len(view.job_id) < 2):
+        pairs = np.flatnonzero(shown(view, env).selectable[:-1])
+        session.apply(decision(int(pairs[0]), view, env) if pairs.size else Wait())
+        view = session.view()
+    assert view is not None
+    return view, env
+
+
+@pytest.mark.plain
+def test_a_view_may_have_columns_of_other_types() -> None:
+    view, env = busy_view()
+    placed = view.placements._replace(node=view.placements.node.astype(np.int16), gpus=view.placements.gpus * 1.0)
+    free = np.asfortranarray(np.column_stack([view.nodes.free_processors] * 2).astype(np.int32))[:, 0]
+    other = replace(view, placements=placed, nodes=view.nodes._replace(free_processors=free))
+    for ours, theirs in zip(shown(other, env), shown(view, env), strict=True):
+        np.testing.assert_array_equal(ours, theirs)
+
+
+@pytest.mark.plain
+@pytest.mark.parametrize(("column", "value"), [("node", 7), ("node", -1), ("running", 10_000), ("running", -1)])
+def test_placements_of_no_job_or_node_are_refused(column: str, value: int) -> None:
+    view, env = busy_view()
+    wrong = getattr(view.placements, column).copy()
+    wrong[-1] = value
+    with pytest.raises(InputError, match="do not fit its queue, its running jobs or the nodes"):
+        shown(replace(view, placements=view.placements._replace(**{column: wrong})), env)
+
+
+@pytest.mark.plain
+@pytest.mark.parametrize("part", ["placements", "nodes", "running"])
+def test_columns_of_unequal_length_are_refused(part: str) -> None:
+    view, env = busy_view()
+    last = getattr(view, part)._fields[-1] if part != "running" else "start_s"
+    columns = getattr(view, part)._replace(**{last: getattr(getattr(view, part), last)[1:]})
+    with pytest.raises(InputError, match="do not fit its queue, its running jobs or the nodes"):
+        shown(replace(view, **{part: columns}), env)
+
+
+def test_placements_follow_running_jobs_that_are_put_in_order() -> None:
+    view, _ = busy_view()
+    running = Running(*(column[::-1] for column in view.running))
+    placed = view.placements._replace(running=len(running.job_id) - 1 - view.placements.running)
+    ordered = checked_view(replace(view, running=running, placements=placed), Program(name="x"), -np.inf)
+    np.testing.assert_array_equal(ordered.running.job_id, view.running.job_id)
+    np.testing.assert_array_equal(ordered.placements.running, view.placements.running)
 
 
 def played(asked: Scenario, made: Preset, start: int) -> tuple[BatchEnv, np.ndarray, Outcome]:

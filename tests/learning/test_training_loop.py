@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import json
 import resource
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -17,6 +18,7 @@ from safetensors.numpy import load_file
 from tiny import tiny_plan, weights_of
 
 import greenbatch as gb
+import kill_resume
 from greenbatch.envs.batch import BatchEnv
 from greenbatch.errors import GreenbatchError, InputError
 from greenbatch.learning.runs import windows
@@ -216,11 +218,25 @@ def test_a_finished_training_stays_as_it_is(finished, tmp_path):
     assert {file: (run / file).read_bytes() for file in before} == before
 
 
-def test_kill_9_at_random_moments():
-    command = [sys.executable, str(ROOT / "tests" / "kill_resume.py"), "--kills", "3", "--epochs", "5", "--seed", "1"]
+@pytest.mark.parametrize("name", ["rlscheduler", "ineps", "ineps-plus", "ineps-plus-edp"])
+def test_kill_9_at_random_moments(name):
+    words = [name, "--kills", "3", "--epochs", "5", "--seed", "1"]
+    command = [sys.executable, str(ROOT / "tests" / "kill_resume.py"), *words]
     done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
-    assert "all final weights are those of the uninterrupted training" in done.stdout
+    assert f"{name}: all final weights are those of the uninterrupted training" in done.stdout
+
+
+def test_a_difference_after_a_kill_would_be_seen(averaged, tmp_path):
+    run, _ = averaged
+    assert kill_resume.same(run, run)
+    other = tmp_path / "run"
+    shutil.copytree(run, other)
+    tensors, state = load_checkpoint(other / CHECKPOINT)
+    last = sorted(tensors)[-1]
+    tensors[last] = np.nextafter(tensors[last], np.inf, dtype=tensors[last].dtype)
+    save_checkpoint(other / CHECKPOINT, "epoch-000008", tensors, state)
+    assert not kill_resume.same(run, other)
 
 
 def test_a_full_disk_loses_nothing(finished, tmp_path):

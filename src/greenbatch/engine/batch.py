@@ -18,7 +18,7 @@ from greenbatch.engine.codes import DELAY_RELEASES, START_JOB
 from greenbatch.engine.compile import compiled_small, entry, whole
 from greenbatch.engine.features import fill_queue, fill_running, fill_state, fill_supply, fill_wait
 from greenbatch.engine.machine.protocol import fits, node_count, want
-from greenbatch.engine.pair_rows import fill_pair_choices, fill_pair_rows, is_any_pair
+from greenbatch.engine.pair_rows import fill_pair_choices, fill_pair_rows
 from greenbatch.engine.records import Bools, Column, Delay, Ints, Singles, Table, dtype_of
 from greenbatch.engine.reward_totals import update_totals
 from greenbatch.engine.stacked import Batch, StateType, batch_type, one_of
@@ -94,33 +94,27 @@ SEEN_TYPE = types.NamedTuple(
 
 
 @compiled_small
-def fill_choices(s: State, layout: Layout, rows: int, selectable: Bools, at: int, delays: Bools) -> None:
-    """Write which rows and which delays can be chosen.
+def fill_choices(s: State, layout: Layout, seen: Seen, a: int) -> bool:
+    """Write which rows and which delays of simulation ``a`` of ``seen`` can be chosen; its first row must be set.
 
-    Args:
-        s: the state.
-        layout: layout of observations and actions.
-        rows: visible waiting jobs, each of which has a row, or one per node.
-        selectable: bool: one value per row is written.
-        at: first row to write.
-        delays: bool, shape (d,).
+    Returns:
+        Whether there is a choice: with pairs, whether any can be chosen.
     """
-    c = s.clock
-    overdue = False
+    c, at, jobs, found, overdue = s.clock, seen.queue_offsets[a], visible_jobs(s, layout), 1, False
     if layout.per_node:
-        found = fill_pair_choices(s, rows, selectable, at)
-        rows *= whole(node_count(s.machine))
+        found = fill_pair_choices(s, jobs, seen.selectable, at)
         overdue = found > 0 and _must_start(s, layout)
-    for i in range(0 if layout.per_node else rows):
+    for i in range(0 if layout.per_node else jobs):
         job, processors = whole(s.queue.job[c.first + i]), whole(s.queue.processors[c.first + i])
         can_start = fits(s.machine, job, processors, c.now_s)
-        selectable[at + i] = can_start or not layout.only_fitting
+        seen.selectable[at + i] = can_start or not layout.only_fitting
         if layout.wait and can_start and c.now_s - s.jobs[job].submit_s > layout.longest_hold_s:
             overdue = True
     if layout.wait:
-        selectable[at + rows] = not overdue
+        seen.selectable[at + rows_of(s, layout) - 1] = not overdue
     for d in range(layout.delays.shape[0]):
-        delays[d] = layout.delays[d].kind != DELAY_RELEASES or layout.delays[d].amount <= c.running
+        seen.delays[a, d] = layout.delays[d].kind != DELAY_RELEASES or layout.delays[d].amount <= c.running
+    return bool(found > 0)
 
 
 @compiled_small
@@ -145,27 +139,26 @@ def rows_of(s: State, layout: Layout) -> int:
 
 
 @compiled_small
-def advance_to_choice(s: State, layout: Layout) -> bool:
-    """`advance`; with pairs, until one can be chosen."""
-    alive = advance(s)
-    while alive and layout.per_node and not is_any_pair(s, layout.queue_rows):
+def advance_to_choice(s: State, layout: Layout, seen: Seen, a: int) -> bool:
+    """`advance`, with pairs until one can be chosen, and write what can be chosen to row ``a`` of ``seen``."""
+    while advance(s):
+        if fill_choices(s, layout, seen, a):
+            return True
         apply(s, wait_until(np.inf))
-        alive = advance(s)
-    return alive
+    return False
 
 
 @compiled_small
 def observe_one(s: State, layout: Layout, seen: Seen, a: int) -> None:
-    """Write the observation of one simulation to row ``a`` of ``seen``, whose offsets must be set."""
+    """Write the tables of one simulation to row ``a`` of ``seen``, whose offsets must be set."""
     at = seen.queue_offsets[a]
-    rows = visible_jobs(s, layout)
+    jobs = visible_jobs(s, layout)
     if layout.per_node:
-        fill_pair_rows(s, layout.queue, rows, seen.queue, at)
+        fill_pair_rows(s, layout.queue, jobs, seen.queue, at)
     else:
-        fill_queue(s, layout.queue, rows, seen.queue, at)
+        fill_queue(s, layout.queue, jobs, seen.queue, at)
     if layout.wait:
         fill_wait(layout.queue, seen.queue, seen.queue_offsets[a + 1] - 1)
-    fill_choices(s, layout, rows, seen.selectable, at, seen.delays[a])
     beside = seen.running_offsets[a]
     fill_running(s, layout.running, seen.running_offsets[a + 1] - beside, seen.running, beside)
     if layout.supply_rows > 0:
@@ -174,18 +167,16 @@ def observe_one(s: State, layout: Layout, seen: Seen, a: int) -> None:
 
 
 @compiled_small
-def _act(s: State, layout: Layout, row: int, delay: int) -> None:
-    c = s.clock
+def _action(s: State, layout: Layout, row: int, delay: int) -> Action:
+    """What a choice of a row and a delay means; a node is passed to the machine."""
     if layout.wait and row == rows_of(s, layout) - 1:
-        apply(s, wait_until(np.inf))
-    elif layout.per_node:
+        return wait_until(np.inf)
+    if layout.per_node:
         nodes = whole(node_count(s.machine))
         want(s.machine, whole(row % nodes))
-        apply(s, start_now(whole(c.first + row // nodes)))
-    else:
-        chosen = layout.delays[delay]
-        apply(s, Action(START_JOB, c.first + row, chosen.kind, chosen.amount))
-    c.settled = 0
+        return start_now(whole(s.clock.first + row // nodes))
+    chosen = layout.delays[delay]
+    return Action(START_JOB, whole(s.clock.first + row), whole(chosen.kind), chosen.amount)
 
 
 def step(
@@ -212,8 +203,9 @@ def step(
         b = chosen[a]
         s = one_of(batch, b)
         if actions.shape[0] > 0:
-            _act(s, layout, actions[a, 0], actions[a, 1])
-        ended[a] = not advance_to_choice(s, layout)
+            apply(s, _action(s, layout, actions[a, 0], actions[a, 1]))
+            s.clock.settled = 0
+        ended[a] = not advance_to_choice(s, layout, seen, written)
         update_totals(s, batch.totals[b], batch.user_of[b], batch.users[b], layout.terms, batch.values[b])
         if not ended[a]:
             c = s.clock

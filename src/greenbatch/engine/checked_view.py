@@ -61,7 +61,9 @@ def checked_view(view: View, program: Program, last_s: float) -> View:
     ends_s = view.running.expected_end_s
     if (ends_s[1:] < ends_s[:-1]).any():
         order = np.argsort(ends_s, kind="stable")
-        return replace(view, running=Running(*(cast(Any, column)[order] for column in view.running)))
+        placed = view.placements._replace(running=np.argsort(order)[view.placements.running])
+        running = Running(*(cast(Any, column)[order] for column in view.running))
+        return replace(view, running=running, placements=placed)
     return view
 
 

@@ -12,9 +12,9 @@ from __future__ import annotations
 import numpy as np
 
 from greenbatch.engine.compile import compiled, compiled_small, whole
+from greenbatch.engine.feature import Feature
 from greenbatch.engine.forecast import project_surplus
 from greenbatch.engine.machine.protocol import fits
-from greenbatch.engine.pair_features import Feature
 from greenbatch.engine.power.protocol import forecast_w
 from greenbatch.engine.power.slots import slot_at, slot_start_s
 from greenbatch.engine.records import Column, Job, Singles, Table

@@ -13,7 +13,7 @@ import numpy as np
 from numba import types as _types
 
 from greenbatch.energy.slots import interval_at
-from greenbatch.engine.batch import LAYOUT_TYPE, SEEN_TYPE, Layout, Seen, observe_one
+from greenbatch.engine.batch import LAYOUT_TYPE, SEEN_TYPE, Layout, Seen, fill_choices, observe_one
 from greenbatch.engine.compile import entry
 from greenbatch.engine.interface import View
 from greenbatch.engine.machine.pool import Pool
@@ -43,9 +43,10 @@ def state_of(
     """
     queue, running = view.queue, view.running
     q, r = queue.submit_s.shape[0], running.expected_end_s.shape[0]
-    longest_s = float(np.maximum.reduce(queue.requested_time_s, initial=longest_s))
-    slots = view.supply.renewable_w.shape[0]
-    breaks = int((longest_s + ahead_s) / view.supply.step_s) if slots else 0
+    breaks = 0
+    if view.supply.renewable_w.shape[0]:
+        longest_s = float(np.maximum.reduce(queue.requested_time_s, initial=longest_s))
+        breaks = int((longest_s + ahead_s) / view.supply.step_s)
     state = allocate(q + r, q + r + 4 + breaks, _machine(view, machine), _power(view), log_rows(q + r))
     jobs: Any = state.jobs
     jobs["submit_s"][:q], jobs["power_w"][:q], jobs["user"][:q] = queue.submit_s, queue.power_w, queue.user
@@ -57,10 +58,11 @@ def state_of(
     waiting = state.queue
     waiting.job[:q], waiting.processors[:q] = np.arange(q), queue.processors
     waiting.requested_s[:q] = queue.requested_time_s
+    jobs_running = np.arange(q, q + r)
     for table in (state.expected, state.ending):
         rows: Any = table
         rows["end_s"][:r], rows["processors"][:r] = running.expected_end_s, running.processors
-        rows["job"][:r] = q + np.arange(r)
+        rows["job"][:r] = jobs_running
     expected, ending = state.expected, state.ending
     expected["power_w"][:r], expected["start_s"][:r] = running.power_w, running.start_s
     ending["requested_end_s"][:r] = running.expected_end_s
@@ -97,6 +99,7 @@ def _power(view: View) -> Supplied:
 
 
 def _observe_state(s: State, layout: Layout, seen: Seen) -> None:
+    fill_choices(s, layout, seen, 0)
     observe_one(s, layout, seen, 0)
 
 
@@ -106,7 +109,7 @@ def observe_view(view: View, layout: Layout, machine: Machine | None = None) -> 
     Args:
         view: the view, with at least one waiting job.
         layout: layout of observations and actions.
-        machine: the machine of the view, see `machine.seen.MachineOfViews`; by default a pool.
+        machine: the machine of the view, see `machine.from_seen.MachineOfViews`; by default a pool.
     """
     each = view.nodes.processors.shape[0] if layout.per_node else 1
     rows = min(view.job_id.shape[0], layout.queue_rows) * each + int(layout.wait)

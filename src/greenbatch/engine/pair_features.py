@@ -8,19 +8,10 @@ Sources: InEPS §3.3.1 and Table 1; the others are this project's.
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from greenbatch.engine.feature import Feature
 
 FIRST_PAIR_FEATURE = 64
 """Code of the first feature in the columns of the queue; those of jobs are lower."""
-
-
-class Feature(NamedTuple):
-    """A named quantity that the engine can compute."""
-
-    unit: str
-    meaning: str
-    """Formula, range and source."""
-
 
 (AVAILABILITY, STATIC_POWER, DYNAMIC_POWER, PEAK, ENERGY_ESTIMATE, CAN_SCHEDULE, NODE_PROCESSORS, NODE_IS_OFF,
  NODE_BUSY_TIME, FREE_SHARE, QUEUED_WORK, EXPECTED_RUN_TIME, SLOWDOWN_BY_OTHERS, ENERGY_OF_OTHERS, ADDED_ENERGY,

@@ -52,16 +52,3 @@ def fill_pair_choices(s: State, jobs: int, selectable: Bools, at: int) -> int:
             selectable[at + i * nodes + n] = chosen
             found += chosen
     return found
-
-
-@compiled
-def is_any_pair(s: State, jobs: int) -> bool:
-    """Whether any of the first waiting jobs can be started on any node."""
-    nodes = whole(node_count(s.machine))
-    for i in range(min(s.clock.last - s.clock.first, jobs)):
-        job, processors = whole(s.queue.job[s.clock.first + i]), whole(s.queue.processors[s.clock.first + i])
-        if can_start(s, job, processors):
-            for n in range(nodes):
-                if can_take_on(s.machine, job, n):
-                    return True
-    return False

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import cache
+from math import prod
 from typing import Annotated, Any, Protocol, TypeVar, cast, get_args, get_origin, get_type_hints, overload
 
 import numpy as np
@@ -85,7 +86,8 @@ def dtype_of(record: type) -> np.dtype[Any]:
 
 def table_of(record: type, *shape: int) -> Any:
     """A table of records with all fields zero."""
-    return np.zeros(shape, _dtype_by_name(record))
+    dtype = _dtype_by_name(record)
+    return np.ndarray(shape, dtype, bytearray(prod(shape) * dtype.itemsize))  # `numpy.zeros` writes field by field
 
 
 def record_of(record: type[Row], **fields: float) -> Row:

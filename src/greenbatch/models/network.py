@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 
 from greenbatch.cluster import NodeCluster
 from greenbatch.engine.interface import Decision, Start, View, Wait
+from greenbatch.engine.machine.from_seen import MachineOfViews
 from greenbatch.engine.machine.node_tables import Nodes
-from greenbatch.engine.machine.seen import MachineOfViews
 from greenbatch.engine.program import Program
 from greenbatch.engine.settings import A_YEAR_S, SEED, Parameter
 from greenbatch.errors import InputError

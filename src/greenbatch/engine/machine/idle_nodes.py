@@ -2,23 +2,19 @@
 
 from __future__ import annotations
 
-from functools import reduce
-from operator import or_
 from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
 from greenbatch.cluster import NodeCluster
+from greenbatch.engine.machine.demands import demand_table, in_steps
 from greenbatch.engine.machine.node_tables import (
     CONTENTIONS,
-    KB_PER_MB,
     MB_PER_GB,
-    MEMORY_STEP_MB,
     OFF,
     ON,
     UNLIMITED_MB,
-    Demand,
     Listed,
     Node,
     Nodes,
@@ -45,7 +41,7 @@ def jobs_that_fit(cluster: NodeCluster, workload: Workload) -> tuple[NDArray[np.
         InputError: a job names a partition that the cluster does not have.
     """
     nodes, _ = _node_table(cluster)
-    demands = demand_table(cluster, workload, nodes, len(workload))
+    demands = demand_table(cluster, workload)
     fits = _fit(cluster, nodes, demands)
     return fits, "" if fits.all() else _asked(workload, demands, int(np.argmin(fits)))
 
@@ -107,7 +103,7 @@ def _node_table(cluster: NodeCluster) -> tuple[Any, float]:
     known = nodes["gflops"] > 0
     per_speed = float((nodes["gflops"][known] / nodes["speed"][known])[0]) if known.any() else 1.0
     nodes["gflops"] = np.where(known, nodes["gflops"], nodes["speed"] * per_speed)
-    nodes["memory_mb"] = _in_steps(np.minimum(nodes["memory_mb"] * MB_PER_GB, UNLIMITED_MB))
+    nodes["memory_mb"] = in_steps(np.minimum(nodes["memory_mb"] * MB_PER_GB, UNLIMITED_MB))
     nodes["group"] = np.repeat(np.arange(len(cluster.groups)), [g.count for g in cluster.groups])
     nodes["first"] = -1
     names = cluster.partitions
@@ -121,17 +117,13 @@ def compete_for_power(machine: Nodes) -> None:
     demands["component"], counts.components = 0, 1
 
 
-def _in_steps(memory_mb: Any) -> Any:
-    return np.floor(memory_mb / MEMORY_STEP_MB) * MEMORY_STEP_MB
-
-
 def demands_of(cluster: NodeCluster, workload: Workload, nodes: Any) -> Any:
     """What each job asks of nodes, shape (n,).
 
     Raises:
         InputError: a job fits on no nodes, or names a partition that the cluster does not have.
     """
-    demands = demand_table(cluster, workload, nodes, len(workload))
+    demands = demand_table(cluster, workload)
     fits = _fit(cluster, nodes, demands)
     if not fits.all():
         asked = _asked(workload, demands, int(np.argmin(fits)))
@@ -141,73 +133,6 @@ def demands_of(cluster: NodeCluster, workload: Workload, nodes: Any) -> Any:
             fix="give larger nodes or drop the job",
         )
     return demands
-
-
-def _or_zero(values: Any) -> Any:
-    """Values with 0 for unknown ones; faster than `numpy.nan_to_num` on few."""
-    return np.where(np.isnan(values), 0.0, values)
-
-
-def demand_table(cluster: NodeCluster, workload: Workload, nodes: Any, count: int) -> Any:
-    """What some jobs ask of nodes, shape (count,), whether or not they fit."""
-    demands: Any = table_of(Demand, count)
-    processors, gpus = workload.processors, np.maximum(workload.gpus, 0)
-    asked = np.maximum(workload.nodes, 0)
-    if (gpus > 0).any():
-        most = max(1, int(nodes["gpus"].max()))
-        asked = np.where((asked == 0) & (gpus > 0), -(-gpus // most), asked)
-    spread = asked > 0
-    parts = np.where(spread, np.minimum(asked, processors), 1)
-    demands["is_spread"], demands["exclusive"] = spread, workload.exclusive == 1
-    demands["chunks"] = np.where(spread, parts, processors)
-    demands["processors"] = np.where(spread, -(-processors // parts), 1)
-    rest = processors % parts
-    demands["larger"] = np.where(spread & (rest > 0), rest, demands["chunks"])
-    demands["gpus"] = -(-gpus // parts)
-    per_processor_mb = _in_steps(_or_zero(workload.requested_memory_kb) / KB_PER_MB)
-    demands["memory_mb"] = per_processor_mb * demands["processors"]
-    demands["work_s"], demands["requested_s"] = workload.run_time_s, workload.requested_time_s
-    demands["volume_mb"] = _or_zero(workload.memory_volume_mb)
-    demands["energy_j"] = _or_zero(workload.requested_energy_j)
-    demands["is_modelled"], demands["power_w"] = np.isnan(workload.power_w), _or_zero(workload.power_w)
-    demands["first"], demands["pace"], demands["draw"] = -1, 1.0, 1.0
-    demands["partitions"], demands["component"] = _partitions(cluster, workload)
-    return demands
-
-
-def _partitions(cluster: NodeCluster, workload: Workload) -> tuple[Any, Any]:
-    """Bit mask of the partitions of each job, and its component of partitions that share no node with others."""
-    names = cluster.partitions
-    count = len(workload.partition)
-    mask, component = np.full(count, ALL_PARTITIONS), np.zeros(count, np.int64)
-    if not names:
-        return mask, component
-    known = workload.names.get("partition", {})
-    missing: dict[str, int] = {}
-    for number in np.unique(workload.partition[workload.partition >= 0]):
-        rows, name = workload.partition == number, known.get(int(number), str(number))
-        if name in names:
-            mask[rows] = 1 << names.index(name)
-        else:
-            missing[name] = int(np.count_nonzero(rows))
-    if missing:
-        shown = [f"{name!r} ({count:,} job{'s' * (count > 1)})" for name, count in list(missing.items())[:5]]
-        more = f" and {len(missing) - 5} more" if len(missing) > 5 else ""
-        raise InputError(
-            f"partitions of jobs that the cluster does not have: {', '.join(shown)}{more}",
-            file=next(iter(workload.sources), None), field="partition",
-            fix=f"add them to the cluster, or leave their jobs out; it has {', '.join(names)}",
-        )  # fmt: skip
-    linked = [sum(1 << names.index(each) for each in g.partitions) or ALL_PARTITIONS for g in cluster.groups]
-    linked += [ALL_PARTITIONS] if (mask == ALL_PARTITIONS).any() else []
-    separate: list[int] = []
-    for each in linked:
-        touching = [other for other in separate if other & each]
-        separate = [other for other in separate if not other & each]
-        separate.append(reduce(or_, touching, each))
-    for k, each in enumerate(separate):
-        component[(mask & each) != 0] = k
-    return mask, component
 
 
 def _fit(cluster: NodeCluster, nodes: Any, demands: Any) -> NDArray[np.bool_]:

@@ -1,0 +1,184 @@
+"""A machine made from the nodes and placements of a view; `seen` does the reverse.
+
+One compiled pass writes all records: with a NumPy call for each field, it took most of the time of a decision.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cache
+from typing import Any, cast, get_type_hints
+
+import numba as _numba
+import numpy as np
+
+from greenbatch.cluster import NodeCluster
+from greenbatch.engine.compile import compiled_small, entry
+from greenbatch.engine.interface import Nodes as SeenNodes
+from greenbatch.engine.interface import Placements, Running, View
+from greenbatch.engine.machine.demands import Asked, fill_demands, memory_mb, most_gpus, partitions_of
+from greenbatch.engine.machine.idle_nodes import nodes_of
+from greenbatch.engine.machine.node_tables import OFF, ON, Demand, Listed, Node, Nodes, Share
+from greenbatch.engine.records import Bools, Floats, Ints, MachineTotals, Table, record_of, table_of
+from greenbatch.errors import InputError
+from greenbatch.workload import Workload
+
+numba: Any = _numba
+types: Any = _numba.types
+
+_TYPES: dict[Any, Any] = {Floats: np.float64, Ints: np.int64, Bools: np.bool_}
+_TYPES_OF = {
+    part: [_TYPES[column] for column in get_type_hints(part).values()]
+    for part in (Asked, Running, SeenNodes, Placements)
+}
+"""Class of columns -> their types. Views may have others, such as those that pandas prefers."""
+
+
+class MachineOfViews:
+    """Makes machines from views of one cluster; what does not change is made once."""
+
+    def __init__(self, cluster: NodeCluster) -> None:
+        self.cluster = cluster
+        self._idle: Any = nodes_of(cluster, _NO_JOBS)
+        self._idle.counts.is_uniform = self._idle.counts.is_plain = 0  # which only saves time
+        self._most_gpus, self._fill = most_gpus(cluster), _compiled(numba.typeof(self._idle))
+
+    def __call__(self, view: View) -> Nodes:
+        """The machine of a view: demands of the waiting jobs, then of the running ones, and where they run.
+
+        Its totals are zero until `from_view.state_of` sets those of every machine.
+
+        Raises:
+            InputError: the columns of a part differ in length, a placement is of no running job or node, or a job is of
+                a partition that the cluster does not have.
+        """
+        idle, queue, extra, placed = self._idle, view.queue, view.queue.attributes, view.placements
+        waiting = view.job_id.shape[0]
+        made: Nodes = idle._replace(
+            totals=record_of(MachineTotals), nodes=table_of(Node, idle.nodes.shape[0]),
+            demands=table_of(Demand, waiting + view.running.job_id.shape[0]),
+            shares=table_of(Share, placed.node.shape[0]), lists=table_of(Listed, idle.lists.shape[0]),
+        )  # fmt: skip
+        asked = Asked(
+            queue.processors, extra.nodes, extra.gpus, extra.exclusive, memory_mb(extra.requested_memory_kb),
+            queue.requested_time_s, queue.requested_time_s, extra.memory_volume_mb, extra.requested_energy_j,
+            queue.power_w,
+        )  # fmt: skip
+        parts = map(_typed, (asked, view.running, view.nodes, placed))
+        if not self._fill(made, idle.nodes, idle.lists, self._most_gpus, *parts):
+            problem = "do not fit its queue, its running jobs or the nodes of the cluster"
+            fix = "give columns of equal length, and rows of running jobs and nodes that exist"
+            raise InputError(problem, field="view.placements", fix=fix)
+        if self.cluster.partitions:
+            demands: Any = made.demands
+            number = np.where(np.isnan(extra.partition), -1.0, extra.partition).astype(np.int64)
+            masks = partitions_of(self.cluster, number, view.partitions)
+            demands["partitions"][:waiting], demands["component"][:waiting] = masks
+        return made
+
+
+_NO_JOBS = Workload.from_columns(
+    "none", {name: np.zeros(1) + 1 for name in ("job_id", "submit_s", "run_time_s", "requested_time_s", "processors")}
+)
+
+
+def _typed(part: Any) -> Any:
+    """A part of a view with columns of the types that compiled code expects."""
+    kind = type(part)
+    return kind(*map(np.asarray, part, _TYPES_OF[kind]))
+
+
+def _fill(
+    machine: Nodes, nodes: Table[Node], lists: Table[Listed], most_gpus: int, asked: Asked, running: Running,
+    seen: SeenNodes, placed: Placements,
+) -> bool:  # fmt: skip
+    """Write the records of a machine; False if the parts of the view do not fit together.
+
+    Args:
+        machine: the machine, whose tables are zero.
+        nodes: those of the idle machine.
+        lists: those of the idle machine.
+        most_gpus: GPUs of the node that has most.
+        asked: what the waiting jobs ask for.
+        running: the running jobs.
+        seen: what is free on the nodes.
+        placed: where the running jobs run.
+    """
+    if not _fit_together(nodes, asked, running, seen, placed):
+        return False
+    first = asked.processors.shape[0]
+    fill_demands(asked, most_gpus, machine.demands)
+    for k in range(first):
+        machine.demands[k].is_modelled = machine.demands[k].power_w == 0.0
+    for k in range(running.start_s.shape[0]):
+        demand, begin_s = machine.demands[first + k], running.start_s[k]
+        demand.begin_s, demand.requested_s = begin_s, running.expected_end_s[k] - begin_s
+        demand.first, demand.pace, demand.draw = -1, 1.0, 1.0
+    for k in range(lists.shape[0]):
+        machine.lists[k].order = lists[k].order
+    for n in range(nodes.shape[0]):
+        _fill_node(machine, n, nodes, seen)
+    for k in range(placed.node.shape[0] - 1, -1, -1):  # the lists begin with the first rows
+        _fill_share(machine, k, first, placed)
+    return True
+
+
+@compiled_small
+def _fit_together(
+    nodes: Table[Node], asked: Asked, running: Running, seen: SeenNodes, placed: Placements
+) -> bool:  # fmt: skip
+    """Whether columns are equally long, and placements are of nodes and jobs that exist."""
+    fit = len(running.start_s) == len(running.expected_end_s)
+    for column in asked:
+        fit &= len(column) == len(asked.processors)
+    for free in (seen.free_processors, seen.free_gpus):
+        fit &= len(free) == len(nodes)
+    fit &= len(seen.free_memory_mb) == len(nodes) and len(seen.is_on) == len(nodes)
+    for numbers in (placed.running, placed.processors, placed.taken, placed.gpus):
+        fit &= len(numbers) == len(placed.node)
+    fit &= len(placed.memory_mb) == len(placed.node) and len(placed.memory_volume_mb) == len(placed.node)
+    if not fit:
+        return False
+    for k in range(len(placed.node)):
+        fit &= 0 <= placed.node[k] < len(nodes) and 0 <= placed.running[k] < len(running.start_s)
+    return bool(fit)
+
+
+@compiled_small
+def _fill_node(machine: Nodes, n: int, nodes: Table[Node], seen: SeenNodes) -> None:
+    """A node with what is free on it; nothing runs there yet."""
+    machine.nodes[n] = nodes[n]
+    node, free = machine.nodes[n], seen.free_processors[n]
+    node.free, node.free_gpus, node.free_memory_mb = free, seen.free_gpus[n], seen.free_memory_mb[n]
+    node.phase = ON if seen.is_on[n] else OFF
+    for p in range(min(free + 1, machine.lists.shape[0])):
+        machine.lists[p].at_least += 1
+
+
+@compiled_small
+def _fill_share(machine: Nodes, k: int, first: int, placed: Placements) -> None:
+    """A part of a running job on its node, ahead of those that are there."""
+    share, node = machine.shares[k], machine.nodes[placed.node[k]]
+    job = first + placed.running[k]
+    demand = machine.demands[job]
+    share.job, share.node, share.processors = job, placed.node[k], placed.processors[k]
+    share.taken, share.gpus, share.memory_mb = placed.taken[k], placed.gpus[k], placed.memory_mb[k]
+    demand.volume_mb = placed.memory_volume_mb[k]
+    share.of_job, share.of_node = demand.first, node.first
+    demand.first = node.first = k
+    node.jobs += 1
+    node.drawing += 1
+
+
+@cache
+def _compiled(machine: Any) -> Callable[..., bool]:
+    """`_fill` for machines of a type of Numba's, compiled or loaded from the cache on first use."""
+    tables = [machine.types[machine.fields.index(name)] for name in ("nodes", "lists")]
+    signature = types.boolean(machine, *tables, types.int64, *map(_columns_type, _TYPES_OF))
+    return cast(Callable[..., bool], entry("machine-of-view", _fill, signature))
+
+
+def _columns_type(part: Any) -> Any:
+    """Numba's type of a class of columns, which may be columns of larger tables."""
+    kinds = [types.Array(numba.from_dtype(np.dtype(kind)), 1, "A") for kind in _TYPES_OF[part]]
+    return types.BaseTuple.from_types(kinds, part)
