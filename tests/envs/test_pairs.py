@@ -270,6 +270,37 @@ def test_features_are_those_of_table_1() -> None:
 
 
 @pytest.mark.plain
+@pytest.mark.parametrize(("widths", "expected"), [((4, 0), 0.9), ((2, 2), 0.6), ((2, 0), 1.0)])
+def test_a_job_ends_sooner_on_a_fast_node_that_it_waits_for(widths: tuple[int, int], expected: float) -> None:
+    """A job of four processors and 100 s runs for 50 s on the fast node, on which others end after 5 and 20 s.
+
+    It has room there now, when the first one has ended, or when both have.
+    """
+    groups = (
+        NodeGroup(
+            name=name,
+            count=1,
+            processors=4 + (name == "fast" and widths == (2, 0)) * 2,
+            static_power_w=10.0,
+            speed=speed,
+        )
+        for name, speed in (("fast", 2.0), ("slow", 1.0))
+    )
+    others = [(width, 10.0 * 4**k) for k, width in enumerate(widths) if width]
+    jobs = Workload.from_columns("x", {
+        "submit_s": np.zeros(len(others) + 1), "run_time_s": np.array([*(s for _, s in others), 100.0]),
+        "processors": np.array([*(width for width, _ in others), 4]),
+    })  # fmt: skip
+    asked = replace(question(0), workload=jobs, cluster=NodeCluster(tuple(groups)))
+    env = BatchEnv(asked, every_feature(), environments=1, jobs=len(jobs))
+    seen = env.reset([0])
+    for _ in others:
+        seen, _, _ = env.step(np.zeros((1, 2), np.int64))
+    column = 2 + list(PAIR_FEATURES).index("relative_finish")
+    np.testing.assert_allclose(seen.queue[:2, column], [0.0, expected], rtol=1e-6)
+
+
+@pytest.mark.plain
 def test_every_window_has_its_own_jobs() -> None:
     """A window that does not begin with the first job is played like the same jobs on their own."""
     asked, alone = question(6), scheduler("fcfs+first-fit+first")
