@@ -309,7 +309,7 @@ def test_a_checkpoint_of_other_numbers_is_refused(
 ) -> None:
     search(plan(small, epochs=2), tmp_path / "x", watch=lambda _: None)
     begin = planner.initial_point()
-    monkeypatch.setattr(planner, "initial_point", lambda: begin[:-1])
+    monkeypatch.setattr(planner, "initial_point", lambda _: begin[:-1])
     with pytest.raises(InputError, match=r"state\.json: contains a different search"):
         search(plan(small, epochs=2), tmp_path / "x", watch=lambda _: None)
 

@@ -60,6 +60,7 @@ from greenbatch.policies.compiled.lookahead.arrivals import (
     remember,
 )
 from greenbatch.policies.compiled.lookahead.baseline import baseline_progress
+from greenbatch.policies.compiled.lookahead.choice import choose_nodes, chooses_nodes, want_chosen
 from greenbatch.policies.compiled.lookahead.forecast import (
     BIN_S,
     BINS,
@@ -84,6 +85,8 @@ from greenbatch.policies.compiled.lookahead.weights import (
     IDLE_PRICE,
     INPUTS,
     MEMORY,
+    NODE_NUMBERS,
+    NODE_WEIGHTS,
     ORDER_DENSITY,
     ORDER_PROCESSORS,
     ORDER_TIME,
@@ -119,7 +122,7 @@ class Lookahead(NamedTuple):
     """Weights of a model, and what the planner remembers; planned starts of jobs are those last found cheaper."""
 
     weights: Floats
-    """Shape (WEIGHTS,)."""
+    """Shape (WEIGHTS,), or (NODE_WEIGHTS,) if it chooses nodes."""
     progress: Floats
     """Baseline schedule without delayed jobs, see `lookahead.baseline`, shape (rows, 4)."""
     memory: Floats
@@ -140,7 +143,9 @@ def new_lookahead(weights: Floats, progress: Floats, processors: int, unit: floa
     """The planner before its first decision, for a machine with some processors and a unit of power."""
     memory, last = np.zeros(WIDTHS + processors + 1), np.zeros(len(LAST))
     last[_HALF_HOUR] = -np.inf
-    grid, inputs, prices = np.zeros((ROWS, BINS)), np.zeros(len(INPUTS)), np.zeros(PRICES)
+    chooses = weights.shape[0] == NODE_WEIGHTS
+    prices = np.zeros(PRICES + (len(NODE_NUMBERS) if chooses else 0))
+    grid, inputs = np.zeros((ROWS, BINS)), np.zeros(len(INPUTS))
     return Lookahead(weights, progress, memory, last, grid, inputs, prices, unit)
 
 
@@ -286,6 +291,8 @@ def _need(s: State, prices: Floats, job: Job, kept: float) -> int:
 @compiled
 def _start(s: State, decider: Lookahead, number: int, here: Foreseen, outlives: bool, count: int) -> None:
     """Start a job now, beside the nodes that are held if it outlives their reservation's begin."""
+    if here.speed > 0.0:
+        want_chosen(s.machine, decider.prices, number, here.speed, outlives, decider.unit)
     keep_held(s.machine, outlives)
     apply(s, start_now(position_of(s.queue, s.clock, number)))
     keep_held(s.machine, False)
@@ -305,6 +312,7 @@ def _pass(s: State, decider: Lookahead, first: int) -> None:
         reserved[_PROCESSORS], reserved[_HOLDS_NODES] = 0.0, 0.0
     elif reserved[_PROCESSORS] > 0.0:
         occupy(s, grid, count, reserved[_START_S], reserved[_END_S], int(reserved[_PROCESSORS]), 0.0)
+    is_placed = not chooses_nodes(s.machine, prices)
     begin_s, held_s, averages = np.floor(c.now_s / BIN_S) * BIN_S, np.inf, usual(s.machine)
     for r in range(_rank(s, prices, first, averages, decider.unit)):
         number = whole(s.scratch.ranked[r].job)
@@ -313,9 +321,11 @@ def _pass(s: State, decider: Lookahead, first: int) -> None:
         if only_now and need > s.machine.totals.free:
             continue
         outlives = c.now_s + job.requested_s > held_s
-        here = foresee(s, number, averages, outlives)
+        here = foresee(s, number, averages, outlives, is_placed)
         if outlives and not fits_beside(s.machine, number, whole(job.processors), whole(c.spare)):
             continue
+        if here.fits and not is_placed:
+            here = choose_nodes(s.machine, s, prices, grid, number, outlives, count, decider.unit)
         room_s, earliest = np.inf, -1  # if no nodes have room for it: when some have, and the first half-hour after
         if not (only_now or here.fits or is_counted(s.machine)):
             room_s = hold_nodes(s, number)
