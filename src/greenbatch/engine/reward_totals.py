@@ -21,7 +21,6 @@ from greenbatch.engine.reward_terms import (
     BROWN_ENERGY_RATIO,
     EDP,
     EDP_STEPS,
-    ENERGY,
     MEAN_USER_BOUNDED_SLOWDOWN,
     RENEWABLE_UTILIZATION,
     UTILIZATION,

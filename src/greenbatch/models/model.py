@@ -246,7 +246,8 @@ def _check_numbers(weights: Weights, folder: Path, *, chooses_nodes: bool) -> No
         outside = np.flatnonzero((value < lowest - rounding) | (value > highest + rounding))
         if len(outside):
             k = int(outside[0])
-            problem = f"at {name} have {list(known)[k]} {value[k]:g}, which lies outside {lowest[k]:g} to {highest[k]:g}"
+            label = list(known)[k]
+            problem = f"at {name} have {label} {value[k]:g}, which lies outside {lowest[k]:g} to {highest[k]:g}"
             raise _misfit(folder, problem)
     if not weights:
         raise _misfit(folder, "contain no model of a planner")

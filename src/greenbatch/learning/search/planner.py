@@ -9,12 +9,12 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
+from greenbatch.engine.machine.placement import PLACEMENTS
 from greenbatch.engine.simulate import simulate
 from greenbatch.envs.simulations import Simulations
 from greenbatch.errors import GreenbatchError, InputError, did_you_mean
 from greenbatch.learning.runs.plan import Plan
 from greenbatch.learning.search.loop import Record, Searching
-from greenbatch.engine.machine.placement import PLACEMENTS
 from greenbatch.models.find import named_model
 from greenbatch.models.model import BOUND, load_model
 from greenbatch.models.onnx_builder import Weights

@@ -173,7 +173,7 @@ def foresee(s: State, number: int, averages: Usual, outlives: bool, is_placed: b
         number: row of the job.
         averages: those of the machine, see `usual`.
         outlives: it may only take what the reservation of `hold_nodes` leaves.
-        is_placed: the placement of the machine decides on the nodes; otherwise power and run time on them are left at 0.
+        is_placed: the placement of the machine decides on the nodes; otherwise power and run time are left at 0.
     """
     job = s.jobs[number]
     if fits(s.machine, whole(number), whole(job.processors), s.clock.now_s):

@@ -36,7 +36,7 @@ def chooses_nodes(machine: Machine, prices: Floats) -> bool:
 @chooses_nodes.register(Nodes)
 def has_prices(machine: Nodes, prices: Floats) -> bool:
     """The model has them."""
-    return prices.shape[0] > PRICES
+    return bool(prices.shape[0] > PRICES)
 
 
 @variant(default=True)
