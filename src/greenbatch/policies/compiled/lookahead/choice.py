@@ -2,12 +2,14 @@
 
 A job may take any nodes, but runs at the speed of the slowest. So the sets that are compared are those of the most
 frugal nodes among all that are at least as fast as one of them: one set per speed. Each is costed like a start now, by
-the forecast surplus under its own power and run time, plus a price of the time for which it keeps processors; the
-cheapest is the one that the planner compares with later half-hours. A pool, or a model without numbers for it, has no
-choice: there, the placement of the scheduler decides.
+the forecast surplus under its own power and run time, and by the delay of future short jobs, plus a price of the time
+for which it keeps processors; the cheapest is the one that the planner compares with later half-hours. A pool, or a
+model without numbers for it, has no choice: there, the placement of the scheduler decides.
 """
 
 from __future__ import annotations
+
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -20,8 +22,11 @@ from greenbatch.engine.records import Floats
 from greenbatch.engine.state import State
 from greenbatch.engine.variants import variant
 from greenbatch.policies.compiled.foreseen import Foreseen
-from greenbatch.policies.compiled.lookahead.forecast import BIN_S, cost_between
-from greenbatch.policies.compiled.lookahead.weights import CROWDING, GREEN_PRICE, HASTE, PRICES, WAKING
+from greenbatch.policies.compiled.lookahead.costs import block_cost, cost_of_now
+from greenbatch.policies.compiled.lookahead.weights import CROWDING, HASTE, PRICES, SHORT, WAKING
+
+if TYPE_CHECKING:
+    from greenbatch.policies.compiled.lookahead.plan import Lookahead
 
 NOISE = 1e-9
 """A set of faster nodes must cost less by this share."""
@@ -41,29 +46,28 @@ def has_prices(machine: Nodes, prices: Floats) -> bool:
 
 @variant(default=True)
 def choose_nodes(
-    machine: Machine, s: State, prices: Floats, grid: Floats, number: int, outlives: bool, count: int, unit: float
+    machine: Machine, s: State, decider: Lookahead, number: int, outlives: bool, count: int, quiet: float
 ) -> Foreseen:
     """What is foreseen of a job that fits, on the nodes that are cheapest for it now.
 
     Args:
         machine: that of the state.
         s: the state.
-        prices: those of the pass; see `weights.NODE_NUMBERS` for the ones used here.
-        grid: the half-hours ahead.
+        decider: the planner, with the prices of the pass; see `weights.NODE_NUMBERS` for those of nodes.
         number: row of the job.
         outlives: it may only take what the reservation leaves, which it can.
         count: half-hours in the table.
-        unit: factor of all powers, see `weights.unit_of_power`.
+        quiet: how quiet it is, from 0 to 1.
     """
     return Foreseen(True, 0.0, 0.0, 0.0)
 
 
 @choose_nodes.register(Nodes)
 def choose_by_cost(
-    machine: Nodes, s: State, prices: Floats, grid: Floats, number: int, outlives: bool, count: int, unit: float
+    machine: Nodes, s: State, decider: Lookahead, number: int, outlives: bool, count: int, quiet: float
 ) -> Foreseen:
     """The cheapest of one set per speed."""
-    return _cheapest_set(machine, s, prices, grid, number, outlives, count, unit)
+    return _cheapest_set(machine, s, decider, number, outlives, count, quiet)
 
 
 @variant(default=True)
@@ -139,10 +143,9 @@ def _next_speed(machine: Nodes, count: int, above: float) -> float:
 
 @compiled
 def _cheapest_set(
-    machine: Nodes, s: State, prices: Floats, grid: Floats, number: int, outlives: bool, count: int, unit: float
+    machine: Nodes, s: State, decider: Lookahead, number: int, outlives: bool, count: int, quiet: float
 ) -> Foreseen:
-    demand, job, offset = machine.demands[number], s.jobs[number], s.clock.now_s / BIN_S
-    offset -= np.floor(offset)
+    demand, job, prices, unit = machine.demands[number], s.jobs[number], decider.prices, decider.unit
     ranked = _rank(machine, demand, prices, outlives, unit)
     best, best_j, speed = Foreseen(True, 0.0, 0.0, 0.0), np.inf, _next_speed(machine, ranked, 0.0)
     while speed < np.inf:
@@ -151,10 +154,9 @@ def _cheapest_set(
             break
         run_s = job.requested_s / slowest
         run_s = min(run_s, job.requested_s) if s.rules.kill else run_s
-        end = run_s / BIN_S + offset
-        k = int(end)
-        rest_s = run_s if k == 0 else (end - k) * BIN_S
-        cost_j = cost_between(s, grid, power_w * unit, job.processors * prices[GREEN_PRICE], 0, k, rest_s, count)
+        cost_j = cost_of_now(s, prices, decider.grid, job, power_w * unit, run_s, count)
+        if job.requested_s > prices[SHORT]:
+            cost_j += block_cost(s, prices, decider.memory, job, run_s, quiet)
         cost_j += prices[HASTE] * job.processors * run_s
         if best.speed == 0.0 or cost_j < best_j - NOISE * abs(best_j):
             best, best_j = Foreseen(True, power_w, run_s, slowest), cost_j

@@ -51,16 +51,13 @@ from greenbatch.policies.compiled.foreseen import (
     usual,
 )
 from greenbatch.policies.compiled.lookahead.arrivals import (
-    ALL,
-    SHORTS,
     WIDTHS,
     begin_memory,
-    made_to_wait_s2,
-    rate_ahead_per_s,
     remember,
 )
 from greenbatch.policies.compiled.lookahead.baseline import baseline_progress
 from greenbatch.policies.compiled.lookahead.choice import choose_nodes, chooses_nodes, want_chosen
+from greenbatch.policies.compiled.lookahead.costs import block_cost, cost_of_now
 from greenbatch.policies.compiled.lookahead.forecast import (
     BIN_S,
     BINS,
@@ -77,7 +74,6 @@ from greenbatch.policies.compiled.lookahead.forecast import (
     total_up,
 )
 from greenbatch.policies.compiled.lookahead.weights import (
-    BLOCK_PRICE,
     GREEN_LEVEL,
     GREEN_PRICE,
     HOLD_PRICE,
@@ -93,7 +89,6 @@ from greenbatch.policies.compiled.lookahead.weights import (
     ORDER_WAIT,
     PRICES,
     QUIET,
-    READINESS,
     RESERVE,
     RESERVE_RATIO,
     SHORT,
@@ -108,8 +103,6 @@ types: Any = _types
 LONGEST_HOLD_S = 30 * 86_400.0
 """A job that has waited longer than this goes first and reserves the earliest half-hours with room for it, so that no
 job is held forever. [s]"""
-SHORT_RUN_S = 20.0
-"""Run time of a typical short job, which converts its wait to a slowdown. [s]"""
 _OVERDUE, _SHORT_FIRST = -2e6, -1e6
 """Sort keys: before all other jobs, and before all long jobs."""
 (_START_S, _END_S, _PROCESSORS, _HOLDS_NODES, _ARRIVED, _RUNNING, _HALF_HOUR) = LAST = range(7)
@@ -170,27 +163,6 @@ def _rank(s: State, prices: Floats, first: int, averages: Usual, unit: float) ->
 
 
 @compiled
-def _block_cost(s: State, prices: Floats, memory: Floats, job: Job, run_s: float, quiet: float) -> float:
-    """Price of the slowdown that starting a long job now is expected to cause for future short jobs. [J]"""
-    shorts_per_s = rate_ahead_per_s(s, memory, prices[MEMORY] * 3600.0, run_s)
-    shorts_per_s *= memory[SHORTS] / memory[ALL]
-    harm = shorts_per_s * made_to_wait_s2(s, memory, job.processors, run_s) / 2.0 / SHORT_RUN_S
-    return float(prices[BLOCK_PRICE] * harm * (1.0 - quiet))
-
-
-@compiled
-def _cost_of_now(
-    s: State, prices: Floats, grid: Floats, job: Job, power_w: float, run_s: float, covered: int
-) -> float:  # fmt: skip
-    """Cost of starting a job now, without its effect on future short jobs. [J]"""
-    end = (s.clock.now_s + run_s) / BIN_S - np.floor(s.clock.now_s / BIN_S)
-    k = int(end)
-    rest_s = run_s if k == 0 else (end - k) * BIN_S
-    cost_j = cost_between(s, grid, power_w, job.processors * prices[GREEN_PRICE], 0, k, rest_s, covered)
-    return float(cost_j - prices[READINESS] * job.processors * run_s)
-
-
-@compiled
 def _cheapest(
     s: State, decider: Lookahead, number: int, need: int, here: Foreseen, earliest: int, count: int, quiet: float,
     only_now: bool,
@@ -220,7 +192,7 @@ def _cheapest(
     best, best_j = -1, np.inf
     begin_s = c.now_s - off_s
     if now:
-        best, best_j = 0, _cost_of_now(s, prices, grid, job, power_w, run_s, covered)
+        best, best_j = 0, cost_of_now(s, prices, grid, job, power_w, run_s, covered)
         k = 0 if np.isnan(job.planned_s) else int((job.planned_s - begin_s) / BIN_S + 0.5)
         hoped = only_now and 1 <= k <= horizon and is_room(grid, k, min(k + reach, covered - 1), covered, need)
         hope_j = np.inf
@@ -228,7 +200,7 @@ def _cheapest(
             hope_j = cost_between(s, grid, power_w, green_w, k, k + full, rest_s, covered)
             hope_j += (k * BIN_S - off_s) * price_w
         if job.requested_s > prices[SHORT] and not hope_j < best_j - noise_j:
-            best_j += _block_cost(s, prices, memory, job, run_s, quiet)
+            best_j += block_cost(s, prices, memory, job, run_s, quiet)
         if hope_j < best_j - noise_j:
             return -1
     total_up(s, grid, power_w, green_w, covered)
@@ -325,7 +297,7 @@ def _pass(s: State, decider: Lookahead, first: int) -> None:
         if outlives and not fits_beside(s.machine, number, whole(job.processors), whole(c.spare)):
             continue
         if here.fits and not is_placed:
-            here = choose_nodes(s.machine, s, prices, grid, number, outlives, count, decider.unit)
+            here = choose_nodes(s.machine, s, decider, number, outlives, count, quiet)
         room_s, earliest = np.inf, -1  # if no nodes have room for it: when some have, and the first half-hour after
         if not (only_now or here.fits or is_counted(s.machine)):
             room_s = hold_nodes(s, number)
