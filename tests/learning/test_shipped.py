@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from greenbatch.engine.simulate import simulate
+from greenbatch.errors import InputError
 from greenbatch.experiments.running.compare import choose_windows, compare
 from greenbatch.experiments.running.retrained import plan_of
 from greenbatch.learning.runs.log import read_log
@@ -108,3 +109,21 @@ def test_ineps_plus_uses_less_energy_than_the_best_fixed_rules(workload: str, ru
         for name in ("ineps-plus@default", rule)
     )
     assert ours < 0.97 * theirs
+
+
+def test_green_ineps_uses_less_brown_energy_than_the_best_placement(greenbatch_data: Find) -> None:
+    """On held-out windows that do not overlap, at about the same makespan."""
+    greenbatch_data("swf/lublin_256.swf.gz")
+    question, ours, theirs = load_scenario("ineps/green"), [], []
+    for start in (2000, 3376):
+        window = question.window(start, 1024)
+        for name, found in (("green-ineps@lublin-256", ours), ("gas-marl-plus@lublin-256+none+worst-fit", theirs)):
+            outcome = simulate(window, question.cluster, question.site, question.rules, scheduler(name))
+            found.append(evaluate(outcome))
+    assert sum(each["brown_kwh"] for each in ours) < 0.99 * sum(each["brown_kwh"] for each in theirs)
+    assert sum(each["makespan_s"] for each in ours) < 1.03 * sum(each["makespan_s"] for each in theirs)
+
+
+def test_green_ineps_takes_no_placement() -> None:
+    with pytest.raises(InputError, match=r"green-ineps chooses nodes itself .* \(leave out \+pack\)"):
+        scheduler("green-ineps@lublin-256+none+pack")
