@@ -20,7 +20,8 @@ from greenbatch.models.model import BOUND, load_model
 from greenbatch.models.onnx_builder import Weights
 from greenbatch.models.planner import BASELINE, baseline_rule, numbers_at, parameters_of, program_of
 from greenbatch.policies.compiled.lookahead.baseline import baseline_progress
-from greenbatch.policies.compiled.lookahead.plan import compiled_run_many, new_lookahead
+from greenbatch.policies.compiled.lookahead.plan import compiled_run_many
+from greenbatch.policies.compiled.lookahead.planner import new_lookahead
 from greenbatch.policies.compiled.lookahead.weights import (
     HEAD_WEIGHT,
     LAG,

@@ -9,8 +9,6 @@ model without numbers for it, has no choice: there, the placement of the schedul
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
 from greenbatch.engine.compile import compiled, whole
@@ -23,10 +21,8 @@ from greenbatch.engine.state import State
 from greenbatch.engine.variants import variant
 from greenbatch.policies.compiled.foreseen import Foreseen
 from greenbatch.policies.compiled.lookahead.costs import block_cost, cost_of_now
+from greenbatch.policies.compiled.lookahead.planner import Lookahead
 from greenbatch.policies.compiled.lookahead.weights import CROWDING, HASTE, PRICES, SHORT, WAKING
-
-if TYPE_CHECKING:
-    from greenbatch.policies.compiled.lookahead.plan import Lookahead
 
 NOISE = 1e-9
 """A set of faster nodes must cost less by this share."""

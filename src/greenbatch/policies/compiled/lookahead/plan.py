@@ -20,7 +20,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import cache
-from typing import Any, NamedTuple, cast
+from typing import Any, cast
 
 import numpy as np
 from numba import types as _types
@@ -33,7 +33,7 @@ from greenbatch.engine.machine.protocol import fits_beside
 from greenbatch.engine.program import Pass, Program
 from greenbatch.engine.queue import position_of
 from greenbatch.engine.ranked import sort_ranked
-from greenbatch.engine.records import Floats, Ints, Job, shared
+from greenbatch.engine.records import Floats, Ints, Job
 from greenbatch.engine.reward_totals import update_totals
 from greenbatch.engine.rules import Rules
 from greenbatch.engine.stacked import Batch, StateType, batch_type, one_of
@@ -51,7 +51,6 @@ from greenbatch.policies.compiled.foreseen import (
     usual,
 )
 from greenbatch.policies.compiled.lookahead.arrivals import (
-    WIDTHS,
     begin_memory,
     remember,
 )
@@ -60,10 +59,8 @@ from greenbatch.policies.compiled.lookahead.choice import choose_nodes, chooses_
 from greenbatch.policies.compiled.lookahead.costs import block_cost, cost_of_now
 from greenbatch.policies.compiled.lookahead.forecast import (
     BIN_S,
-    BINS,
     COST,
     NEXT_FULL,
-    ROWS,
     TOTAL,
     cost_between,
     earliest_room,
@@ -73,21 +70,28 @@ from greenbatch.policies.compiled.lookahead.forecast import (
     occupy,
     total_up,
 )
+from greenbatch.policies.compiled.lookahead.planner import (
+    ARRIVED,
+    END_S,
+    HALF_HOUR,
+    HOLDS_NODES,
+    PROCESSORS,
+    RUNNING,
+    START_S,
+    Lookahead,
+    new_lookahead,
+)
 from greenbatch.policies.compiled.lookahead.weights import (
     GREEN_LEVEL,
     GREEN_PRICE,
     HOLD_PRICE,
     HORIZON,
     IDLE_PRICE,
-    INPUTS,
     MEMORY,
-    NODE_NUMBERS,
-    NODE_WEIGHTS,
     ORDER_DENSITY,
     ORDER_PROCESSORS,
     ORDER_TIME,
     ORDER_WAIT,
-    PRICES,
     QUIET,
     RESERVE,
     RESERVE_RATIO,
@@ -105,41 +109,6 @@ LONGEST_HOLD_S = 30 * 86_400.0
 job is held forever. [s]"""
 _OVERDUE, _SHORT_FIRST = -2e6, -1e6
 """Sort keys: before all other jobs, and before all long jobs."""
-(_START_S, _END_S, _PROCESSORS, _HOLDS_NODES, _ARRIVED, _RUNNING, _HALF_HOUR) = LAST = range(7)
-"""Fields of `Lookahead.last`: the reservation, which has 0 processors if there is none, and whether it is one of nodes;
-and, at the last decision, the number of jobs submitted, the number of running jobs and the half-hour."""
-
-
-@shared("weights", "progress")
-class Lookahead(NamedTuple):
-    """Weights of a model, and what the planner remembers; planned starts of jobs are those last found cheaper."""
-
-    weights: Floats
-    """Shape (WEIGHTS,), or (NODE_WEIGHTS,) if it chooses nodes."""
-    progress: Floats
-    """Baseline schedule without delayed jobs, see `lookahead.baseline`, shape (rows, 4)."""
-    memory: Floats
-    """Statistics of arrivals, see `lookahead.arrivals`."""
-    last: Floats
-    """The last decision, shape (7,)."""
-    grid: Floats
-    """Scratch: the half-hours ahead, shape (ROWS, BINS)."""
-    inputs: Floats
-    """Scratch: inputs of the heads."""
-    prices: Floats
-    """Scratch: the weights as changed by the heads."""
-    unit: float
-    """Factor of all powers, see `weights.unit_of_power`."""
-
-
-def new_lookahead(weights: Floats, progress: Floats, processors: int, unit: float) -> Lookahead:
-    """The planner before its first decision, for a machine with some processors and a unit of power."""
-    memory, last = np.zeros(WIDTHS + processors + 1), np.zeros(len(LAST))
-    last[_HALF_HOUR] = -np.inf
-    chooses = weights.shape[0] == NODE_WEIGHTS
-    prices = np.zeros(PRICES + (len(NODE_NUMBERS) if chooses else 0))
-    grid, inputs = np.zeros((ROWS, BINS)), np.zeros(len(INPUTS))
-    return Lookahead(weights, progress, memory, last, grid, inputs, prices, unit)
 
 
 @compiled
@@ -281,9 +250,9 @@ def _pass(s: State, decider: Lookahead, first: int) -> None:
     count, quiet, kept = _prepare(s, decider)
     only_now = first > c.first
     if not only_now:
-        reserved[_PROCESSORS], reserved[_HOLDS_NODES] = 0.0, 0.0
-    elif reserved[_PROCESSORS] > 0.0:
-        occupy(s, grid, count, reserved[_START_S], reserved[_END_S], int(reserved[_PROCESSORS]), 0.0)
+        reserved[PROCESSORS], reserved[HOLDS_NODES] = 0.0, 0.0
+    elif reserved[PROCESSORS] > 0.0:
+        occupy(s, grid, count, reserved[START_S], reserved[END_S], int(reserved[PROCESSORS]), 0.0)
     is_placed = not chooses_nodes(s.machine, prices)
     begin_s, held_s, averages = np.floor(c.now_s / BIN_S) * BIN_S, np.inf, usual(s.machine)
     for r in range(_rank(s, prices, first, averages, decider.unit)):
@@ -307,25 +276,25 @@ def _pass(s: State, decider: Lookahead, first: int) -> None:
             _start(s, decider, number, here, outlives, count)
         elif best > 0:
             start_s = begin_s + best * BIN_S
-            reserved[_START_S], reserved[_END_S], reserved[_PROCESSORS] = start_s, start_s + here.run_s, job.processors
-            occupy(s, grid, count, start_s, reserved[_END_S], job.processors, 0.0)
+            reserved[START_S], reserved[END_S], reserved[PROCESSORS] = start_s, start_s + here.run_s, job.processors
+            occupy(s, grid, count, start_s, reserved[END_S], job.processors, 0.0)
             only_now = True
             if earliest > 0:
-                held_s, reserved[_HOLDS_NODES] = room_s if best <= earliest else start_s, 1.0
+                held_s, reserved[HOLDS_NODES] = room_s if best <= earliest else start_s, 1.0
 
 
 @decide.register(Lookahead)
 def start_the_cheapest(decider: Lookahead, s: State) -> None:
     """Start the jobs that are cheapest now; if a single job has arrived, only that job is considered."""
     c, memory, last = s.clock, decider.memory, decider.last
-    if last[_HALF_HOUR] == -np.inf:
+    if last[HALF_HOUR] == -np.inf:
         begin_memory(s, memory)
     half_hour = np.floor(c.now_s / BIN_S)  # an arrival at the instant of a tick replaces the tick
-    alone = c.arrived == last[_ARRIVED] + 1 and c.running == last[_RUNNING] and c.last - c.first > 1
-    alone = alone and half_hour == last[_HALF_HOUR] and last[_HOLDS_NODES] == 0.0  # what is left of nodes is not kept
+    alone = c.arrived == last[ARRIVED] + 1 and c.running == last[RUNNING] and c.last - c.first > 1
+    alone = alone and half_hour == last[HALF_HOUR] and last[HOLDS_NODES] == 0.0  # what is left of nodes is not kept
     remember(s, memory, decider.weights[MEMORY] * 3600.0)
     _pass(s, decider, c.last - 1 if alone else c.first)
-    last[_ARRIVED], last[_RUNNING], last[_HALF_HOUR] = c.arrived, c.running, half_hour
+    last[ARRIVED], last[RUNNING], last[HALF_HOUR] = c.arrived, c.running, half_hour
     apply(s, wait_until(np.inf))
 
 
@@ -361,7 +330,7 @@ def run_many(batch: Batch, chosen: Ints, decider: Lookahead, progress: Floats, t
         b = chosen[a]
         s = one_of(batch, b)
         decider.last[:] = 0.0
-        decider.last[_HALF_HOUR] = -np.inf
+        decider.last[HALF_HOUR] = -np.inf
         own = Lookahead(
             decider.weights, progress[b], decider.memory, decider.last, decider.grid, decider.inputs, decider.prices,
             decider.unit,
