@@ -18,8 +18,10 @@ from greenbatch.learning.runs.windows import HELD_OUT_STARTS
 
 SCENARIO = "ineps/green"
 OPPONENT = "gas-marl-plus@lublin-256+none+worst-fit"
-PLACEMENTS = ("worst-fit", "low-energy", "high-total-cores", "high-edp", "first")
-"""Those of the opponent that are shown; the others use more brown energy than ``high-edp``."""
+SHIPPED = "green-ineps@lublin-256+none"
+"""Seed 0 of the trainings."""
+PLACEMENTS = ("worst-fit", "low-energy", "high-edp")
+"""The best ones of the opponent; ``high-total-cores`` lies between them, and the others use more brown energy."""
 COLUMNS = {"horizon_brown_kwh": 1.0, "avg_bounded_slowdown": 1.0, "makespan_s": 3600.0}
 """Metric -> the unit in which it is shown."""
 HEAD = (
@@ -30,11 +32,11 @@ HEAD = (
 
 def agents(folder: Path) -> dict[str, list[str]]:
     """Label -> schedulers, one per seed."""
-    ours = [f"green-ineps@{each}/model+none" for each in sorted(folder.glob("seed-*/"))]
-    plain = [f"green-ineps@{each}/model+none+worst-fit" for each in sorted(folder.glob("plain-*/"))]
+    ours = [f"green-ineps@{each.parent}/model+none" for each in sorted(folder.glob("seed-*/model"))]
+    plain = [f"green-ineps@{each.parent}/model+none+worst-fit" for each in sorted(folder.glob("plain-*/model"))]
     fixed = {name: [name] for name in (f"gas-marl-plus@lublin-256+none+{placement}" for placement in PLACEMENTS)}
     searched = {"the planner with worst-fit, searched here": plain} if plain else {}
-    return {"fcfs+easy": ["fcfs+easy"], **fixed, **searched, "green-ineps": ours}
+    return {"fcfs+easy": ["fcfs+easy"], **fixed, **searched, "green-ineps": ours, SHIPPED: [SHIPPED]}
 
 
 def rows(label: str, schedulers: dict[str, list[str]], starts: tuple[int, ...]) -> list[str]:
@@ -44,7 +46,7 @@ def rows(label: str, schedulers: dict[str, list[str]], starts: tuple[int, ...]) 
 
     def values(seeds: list[str], metric: str) -> np.ndarray:
         found = [frame.filter((frame["scheduler"] == name) & (frame["metric"] == metric)) for name in seeds]
-        return np.array([each.sort("start")["value"].to_list() for each in found]) / COLUMNS[metric]
+        return np.array([each.sort("window")["value"].to_list() for each in found]) / COLUMNS[metric]
 
     lines = []
     for agent, seeds in schedulers.items():
