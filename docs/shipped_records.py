@@ -17,9 +17,9 @@ from greenbatch.scenarios import load_scenario
 from greenbatch.scenarios.profile import profile
 
 EXCEEDING = {
-    "lublin-256": "52 to 55% of random windows",
-    "cirne": "30 to 42% of random windows",
-    "jann": "62 to 75% of random windows",
+    "gas-marl-plus/lublin-256": "52 to 55% of random windows",
+    "gas-marl-plus/cirne": "30 to 42% of random windows",
+    "gas-marl-plus/jann": "62 to 75% of random windows",
 }
 """Name of a model -> windows of its own trace that exceed the target makespan, as measured by docs/limits.py."""
 
@@ -29,7 +29,8 @@ def rewritten(folder: Path) -> str:
     raw, record = json.loads((folder / RECORD).read_text(encoding="utf-8")), read_record(folder)
     training = record.training
     scenario = load_scenario(training.scenario)
-    limits = planner_limits(EXCEEDING[folder.name]) if folder.name in EXCEEDING else planner_limits()
+    name = f"{folder.parent.name}/{folder.name}"
+    limits = planner_limits(EXCEEDING[name]) if name in EXCEEDING else planner_limits()
     tables = {
         "format": record.format, "weights": raw["weights"], "preset": raw["preset"], "normalizers": raw["normalizers"],
         "profile": profile(scenario).model_dump(mode="json"), "limits": limits,

@@ -39,7 +39,10 @@ PLANNERS = (
     "cheapest-start:horizon=60:tick=7:short=6:hold=900",
     "cheapest-start:horizon=40:tick=3:psi=30:reserve=0",
 )
-MODELS = ("gas-marl-plus@cirne", "gas-marl-plus@default", "gas-marl-plus@jann", "gas-marl-plus@lublin-256")
+MODELS = (
+    "gas-marl-plus@cirne", "gas-marl-plus@default", "gas-marl-plus@jann", "gas-marl-plus@lublin-256",
+    "green-ineps@lublin-256",
+)  # fmt: skip
 RULES = (("sticky", "reconsider"), ("per_event", "per_instant"), ("kill", "extend"))
 """Choices of commitment, of the event rule and of what happens to overruns."""
 UNITS_S = (1.0, 0.1, 1 / 3, 0.7)

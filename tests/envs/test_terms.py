@@ -83,7 +83,7 @@ def test_every_term_ends_with_the_value_of_its_metric(start: int, seed: int, use
     undefined = {name for name, metric in known.items() if np.isnan(metrics[metric])}
     assert undefined == {
         *(() if users else ("max_user_bounded_slowdown", "mean_user_bounded_slowdown")),
-        *(() if site else ("renewable_utilization", "brown_energy_ratio", "energy_kwh", "edp_js")),
+        *(() if site else ("renewable_utilization", "brown_energy_ratio", "brown_kwh", "energy_kwh", "edp_js")),
     }
     for name, metric in known.items():
         value, expected = values[name], 0.0 if name in undefined else metrics[metric]

@@ -4,20 +4,33 @@ from __future__ import annotations
 
 import json
 import shutil
+from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pytest
 
+from greenbatch.cluster import NodeCluster, NodeGroup
 from greenbatch.engine.simulate import simulate
 from greenbatch.errors import GreenbatchError, InputError
 from greenbatch.learning.runs.log import read_log
 from greenbatch.learning.runs.plan import Plan, make_plan
 from greenbatch.learning.search import planner, search
 from greenbatch.learning.search.evolution import Evolution
-from greenbatch.learning.search.planner import HEAD_STEP, YEAR_S, Trial, initial_point, numbers_of, objective
+from greenbatch.learning.search.planner import (
+    HEAD_STEP,
+    YEAR_S,
+    Trial,
+    begin_of,
+    initial_point,
+    numbers_of,
+    objective,
+    point_of,
+)
 from greenbatch.metrics import evaluate
+from greenbatch.models.find import shipped_models
 from greenbatch.models.model import load_model
 from greenbatch.models.planner import baseline_rule, program_of
 from greenbatch.policies.compiled.lookahead import weights as prices
@@ -109,8 +122,6 @@ def test_a_trial_says_what_the_metrics_say(small: Scenario) -> None:
     @dataclass
     class Planner:
         def program(self, workload: Any) -> Any:
-            from dataclasses import replace
-
             return replace(program_of(PRESET), decider=lookahead_pass(numbers, baseline_rule(workload)))
 
         def policy(self) -> None:
@@ -127,6 +138,49 @@ def test_a_trial_says_what_the_metrics_say(small: Scenario) -> None:
     assert (shifted[:, 0] != one[:, 0]).all()
 
 
+def on_nodes(small: Scenario) -> Scenario:
+    """The same jobs and supply on two types of nodes that model their power."""
+    jobs = small.workload.with_columns(power_w=np.full(len(small.workload), np.nan))
+    half = small.cluster.processors // 2
+    group = NodeGroup(name="slow", count=1, processors=half, static_power_w=900.0, power_per_processor_w=9.0)
+    fast = replace(
+        group, name="fast", processors=small.cluster.processors - half, speed=1.5, power_per_processor_w=30.0
+    )
+    return replace(small, workload=jobs, cluster=NodeCluster((group, fast)))
+
+
+@pytest.mark.parametrize("placement", ["first", "low-energy"])
+def test_a_trial_counts_brown_energy_on_nodes(small: Scenario, placement: str) -> None:
+    question, made = on_nodes(small), preset("green-ineps")
+    numbers = numbers_of(initial_point(prices.WEIGHTS if placement != "first" else prices.NODE_WEIGHTS), 1.5)
+    (found,) = Trial(question, made, 100, 1, 1, placement)(numbers, np.zeros(1, np.int64), np.zeros(1, np.int64))
+    window = question.window(0, 100)
+    decider = lookahead_pass(numbers, baseline_rule(window, placement))
+    program = replace(program_of(made), decider=decider, placement=placement)
+    how = SimpleNamespace(program=lambda _: program, policy=lambda: None)
+    metrics = evaluate(simulate(window, question.cluster, question.site, question.rules, how))  # type: ignore[arg-type]
+    assert found[0] == pytest.approx(metrics["brown_kwh"], rel=1e-9)
+    assert metrics["brown_kwh"] > 0.0
+
+
+def test_a_search_begins_at_a_model(small: Scenario) -> None:
+    """At its weights, whichever bound they are for; those of the nodes are the initial ones."""
+    theirs = load_model(shipped_models()["gas-marl-plus/default"]).weights
+    for bound in (1.25, 1.5):
+        overrides = {
+            "training.search.begin": "gas-marl-plus@default", "training.search.makespan_bound": [bound],
+            "training.search.aim": [bound], "training.search.most": [bound], "training.search.slowdown": [5.0],
+        }  # fmt: skip
+        numbers = theirs[f"makespan_bound_{bound}"].astype(float)
+        begin = begin_of(make_plan("green-ineps", small, overrides=overrides))
+        np.testing.assert_allclose(numbers_of(begin, bound)[: prices.WEIGHTS], numbers, atol=1e-12)
+        assert not begin[prices.WEIGHTS :].any()
+        plain = make_plan("gas-marl-plus", small, overrides=overrides)
+        np.testing.assert_allclose(numbers_of(begin_of(plain), bound), numbers, atol=1e-12)
+    point = np.random.default_rng(0).normal(0, 0.1, prices.NODE_WEIGHTS)
+    np.testing.assert_allclose(point_of(numbers_of(point, 1.4), 1.4)[prices.WEIGHTS + 1 :], point[prices.WEIGHTS + 1 :])
+
+
 def test_only_what_goes_beyond_the_limits_counts() -> None:
     found = np.array([[0.8, 5.0, 1.4], [0.6, 7.0, 1.6]])
     terms = {"makespan_area_ratio": -2.0, "avg_bounded_slowdown": -0.014, "renewable_utilization": 1.0}
@@ -135,6 +189,8 @@ def test_only_what_goes_beyond_the_limits_counts() -> None:
     assert objective(found, terms, 1.5, 1.5, 6.0) == pytest.approx(-0.6)
     assert objective(found, terms, 1.5, 1.6, 5.0) == pytest.approx(-0.7 + 0.014)
     assert np.isnan(objective(found * np.nan, terms, 1.5, 1.6, 5.0))
+    brown = {"brown_kwh": -0.01, "avg_bounded_slowdown": -0.014, "makespan_area_ratio": -2.0}
+    assert objective(found * [100.0, 1.0, 1.0], brown, 1.5, 1.6, 5.0) == pytest.approx(0.7 + 0.014)
 
 
 TINY = {
@@ -269,6 +325,12 @@ def test_bad_settings_are_one_line(small: Scenario, changes: dict[str, Any], mes
         ({"epochs": 3}, "training.epochs: is 3, and 2 models share the generations (give a multiple of 2)"),
         ({"training.keep": "best"}, "training.keep: gas-marl-plus keeps the center of the last generation"),
         ({"backfill": "green"}, "--backfill: gas-marl-plus considers every waiting job"),
+        ({"training.search.placement": "worst-fitt"}, "training.search.placement: is 'worst-fitt' (did you mean"),
+        ({"training.search.begin": "ineps-plus@default"}, "training.search.begin: is a model of ineps-plus, not of a"),
+        (
+            {"network.kind": "node-prices", "training.search.placement": "pack"},
+            "training.search.placement: is 'pack', and",
+        ),
     ],
 )
 def test_what_cannot_be_searched_is_refused_before_anything_is_written(
@@ -309,7 +371,7 @@ def test_a_checkpoint_of_other_numbers_is_refused(
 ) -> None:
     search(plan(small, epochs=2), tmp_path / "x", watch=lambda _: None)
     begin = planner.initial_point()
-    monkeypatch.setattr(planner, "initial_point", lambda: begin[:-1])
+    monkeypatch.setattr(planner, "initial_point", lambda _: begin[:-1])
     with pytest.raises(InputError, match=r"state\.json: contains a different search"):
         search(plan(small, epochs=2), tmp_path / "x", watch=lambda _: None)
 

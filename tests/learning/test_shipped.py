@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from greenbatch.engine.simulate import simulate
+from greenbatch.errors import InputError
 from greenbatch.experiments.running.compare import choose_windows, compare
 from greenbatch.experiments.running.retrained import plan_of
 from greenbatch.learning.runs.log import read_log
@@ -63,7 +64,7 @@ def test_its_record_says_what_its_scenario_is_like_and_which_jobs_it_saw(name: s
     assert [list(run) for run in training.seen_jobs] == seen
     assert not any(set(range(first, last + 1)) & set(HELD_OUT) for first, last in seen)
     assert not training.untrained
-    assert len(record.limits) == (2 if name.startswith("gas-marl-plus") else 0)
+    assert len(record.limits) == (2 if name.startswith(("gas-marl-plus", "green-ineps")) else 0)
 
 
 @pytest.mark.parametrize("name", sorted(TRACES))
@@ -114,3 +115,21 @@ def test_models_that_choose_nodes_win_against_the_best_fixed_rules(
         for name in (model, rule)
     )
     assert ours < (1.0 - least) * theirs
+
+
+def test_green_ineps_uses_less_brown_energy_than_the_best_placement(greenbatch_data: Find) -> None:
+    """On held-out windows that do not overlap, at about the same makespan."""
+    greenbatch_data("swf/lublin_256.swf.gz")
+    question, ours, theirs = load_scenario("ineps/green"), [], []
+    for start in (2000, 3376):
+        window = question.window(start, 1024)
+        for name, found in (("green-ineps@lublin-256", ours), ("gas-marl-plus@lublin-256+none+worst-fit", theirs)):
+            outcome = simulate(window, question.cluster, question.site, question.rules, scheduler(name))
+            found.append(evaluate(outcome))
+    assert sum(each["brown_kwh"] for each in ours) < 0.99 * sum(each["brown_kwh"] for each in theirs)
+    assert sum(each["makespan_s"] for each in ours) < 1.03 * sum(each["makespan_s"] for each in theirs)
+
+
+def test_green_ineps_takes_no_placement() -> None:
+    with pytest.raises(InputError, match=r"green-ineps chooses nodes itself .* \(leave out \+pack\)"):
+        scheduler("green-ineps@lublin-256+none+pack")

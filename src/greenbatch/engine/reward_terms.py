@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 (AVG_BOUNDED_SLOWDOWN, AVG_WAIT, AVG_TURNAROUND, AVG_SLOWDOWN, UTILIZATION, MAX_USER_BOUNDED_SLOWDOWN,
  MEAN_USER_BOUNDED_SLOWDOWN, RENEWABLE_UTILIZATION, BROWN_ENERGY_RATIO, MAKESPAN_AREA_RATIO,
- ACCRUED_BOUNDED_SLOWDOWN, ENERGY, EDP, EDP_STEPS) = range(14)  # fmt: skip
+ ACCRUED_BOUNDED_SLOWDOWN, BROWN_ENERGY, ENERGY, EDP, EDP_STEPS) = range(15)  # fmt: skip
 """Codes of the terms in compiled code."""
 
 
@@ -45,6 +45,7 @@ _METRICS = (
     ("mean_user_bounded_slowdown", MEAN_USER_BOUNDED_SLOWDOWN, "over the jobs started so far"),
     ("renewable_utilization", RENEWABLE_UTILIZATION, "of the energy used so far"),
     ("brown_energy_ratio", BROWN_ENERGY_RATIO, "grid energy so far / energy of all jobs of the window"),
+    ("brown_kwh", BROWN_ENERGY, "grid energy so far"),
     ("makespan_area_ratio", MAKESPAN_AREA_RATIO, "time so far / area bound of all jobs of the window"),
     ("energy_kwh", ENERGY, "energy so far (InEPS §3.3.3: its increments are the reward)"),
     ("edp_js", EDP, "energy so far x time so far, a potential: its increments add up to the metric"),

@@ -17,10 +17,10 @@ from greenbatch.engine.reward_terms import (
     AVG_SLOWDOWN,
     AVG_TURNAROUND,
     AVG_WAIT,
+    BROWN_ENERGY,
     BROWN_ENERGY_RATIO,
     EDP,
     EDP_STEPS,
-    ENERGY,
     MEAN_USER_BOUNDED_SLOWDOWN,
     RENEWABLE_UTILIZATION,
     UTILIZATION,
@@ -100,6 +100,8 @@ def _energy(s: State, totals: RewardTotals, term: int) -> float:
     """Current value of a term about energy."""
     if term == EDP_STEPS:
         return totals.edp_steps_js
+    if term == BROWN_ENERGY:
+        return float((s.ledger.load_j - s.ledger.renewable_used_j) / JOULES_PER_KWH)
     energy_j = s.ledger.load_j
     return float(energy_j * (s.clock.now_s - totals.begin_s) if term == EDP else energy_j / JOULES_PER_KWH)
 
@@ -119,7 +121,7 @@ def _value(  # noqa: PLR0911  (compiled code has no tables of functions)
     if term == BROWN_ENERGY_RATIO:
         used_j = s.ledger.load_j - s.ledger.renewable_used_j
         return float(used_j / totals.jobs_j) if totals.jobs_j > 0.0 else 0.0
-    if term >= ENERGY:
+    if term >= BROWN_ENERGY:
         return _energy(s, totals, term)
     return float((s.clock.now_s - totals.begin_s) / totals.window_work_s)
 

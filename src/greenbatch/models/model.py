@@ -204,7 +204,7 @@ def _check_shapes(weights: Weights, preset: Preset, folder: Path) -> None:
     seen = preset.observation
     shown, delays = len(seen.queue.columns), len(preset.action.delays)
     if preset.is_planner:
-        _check_numbers(weights, folder)
+        _check_numbers(weights, folder, chooses_nodes=preset.chooses_nodes)
         return
     kind = str(preset.network.get("kind"))
     pooled = kind in {"attention", "context"}  # these read the state beside every row
@@ -230,23 +230,23 @@ def _check_shapes(weights: Weights, preset: Preset, folder: Path) -> None:
         raise _misfit(folder, "are not all finite float32 numbers")
 
 
-def _check_numbers(weights: Weights, folder: Path) -> None:
+def _check_numbers(weights: Weights, folder: Path, *, chooses_nodes: bool) -> None:
     """Refuse weights of a look-ahead planner of the wrong number, or outside the range of the search.
 
     The planner is compiled code without bounds checks: a horizon of 1e30 hours would write out of bounds.
     """
-    from greenbatch.policies.compiled.lookahead.weights import LARGEST_WEIGHT, NUMBERS, PRICES, WEIGHTS
+    from greenbatch.policies.compiled.lookahead.weights import numbers_of_model
 
-    lowest, highest = np.full(WEIGHTS, -LARGEST_WEIGHT), np.full(WEIGHTS, LARGEST_WEIGHT)
-    lowest[:PRICES], highest[:PRICES] = zip(*((each.lowest, each.highest) for each in NUMBERS.values()), strict=True)
+    known = numbers_of_model(chooses_nodes=chooses_nodes)
+    lowest, highest = np.array([(each.lowest, each.highest) for each in known.values()], np.float64).T
     rounding = 1e-6 * np.maximum(np.abs(lowest), np.abs(highest))
     for name, value in weights.items():
-        if not _is_bound(name) or value.shape != (WEIGHTS,) or not np.isfinite(value).all():
-            raise _misfit(folder, f"are not {WEIGHTS} finite numbers at {name}")
+        if not _is_bound(name) or value.shape != (len(known),) or not np.isfinite(value).all():
+            raise _misfit(folder, f"are not {len(known)} finite numbers at {name}")
         outside = np.flatnonzero((value < lowest - rounding) | (value > highest + rounding))
         if len(outside):
             k = int(outside[0])
-            label = list(NUMBERS)[k] if k < PRICES else f"head weight {k - PRICES}"
+            label = list(known)[k]
             problem = f"at {name} have {label} {value[k]:g}, which lies outside {lowest[k]:g} to {highest[k]:g}"
             raise _misfit(folder, problem)
     if not weights:

@@ -1,6 +1,6 @@
 """The look-ahead planner with learned weights as a scheduler: ``gas-marl-plus@FOLDER:makespan_bound=1.25``.
 
-On nodes, a placement follows: ``gas-marl-plus@FOLDER+none+pack``.
+On nodes, a placement follows: ``gas-marl-plus@FOLDER+none+pack``, unless the model chooses nodes itself.
 """
 
 from __future__ import annotations
@@ -43,17 +43,17 @@ class PlannerScheduler:
         made = replace(
             program_of(self.model.preset), name=self.name, placement=self.placement, placement_seed=self.placement_seed
         )
-        baseline = baseline_rule(workload)
-        baseline = replace(baseline, placement=self.placement, placement_seed=self.placement_seed)
+        baseline = baseline_rule(workload, self.placement, self.placement_seed)
         return replace(made, decider=lookahead_pass(self.numbers, baseline))
 
     def policy(self) -> None:
         """None: the engine decides."""
 
 
-def baseline_rule(workload: Workload) -> Program:
+def baseline_rule(workload: Workload, placement: str = "first", placement_seed: int = 0) -> Program:
     """Program of the baseline for makespans and the lag."""
-    return replace(entry_of(f2).plan(workload), name=BASELINE, backfill="easy-schedgym")
+    made = replace(entry_of(f2).plan(workload), name=BASELINE, backfill="easy-schedgym")
+    return replace(made, placement=placement, placement_seed=placement_seed)
 
 
 def program_of(preset: Preset) -> Program:
@@ -76,7 +76,7 @@ def planner_scheduler(
         placement_seed: of random placements.
 
     Raises:
-        InputError: there is a backfilling.
+        InputError: there is a backfilling, or a placement although the model chooses nodes.
     """
     if backfill != "none":
         policy = name[: name.rindex(f"+{backfill}")]
@@ -86,12 +86,18 @@ def planner_scheduler(
             field=name,
             fix=fix,
         )
+    if placement and model.preset.chooses_nodes:
+        problem = f"{model.preset.name} chooses nodes itself and does not support a placement"
+        raise InputError(problem, field=name, fix=f"leave out +{placement}")
     target = parameters.get("makespan_bound", parameters_of(model)["makespan_bound"].default)
+    return PlannerScheduler(name, model, numbers_at(model, target), placement or "first", placement_seed)
+
+
+def numbers_at(model: Model, makespan_bound: float) -> NDArray[np.float64]:
+    """The weights of a model for a bound, between two bounds of its search by interpolation."""
     bounds = _bounds(model)
     table = np.stack([model.weights[f"{BOUND}{each:g}"].astype(np.float64) for each in bounds])
-    weights = np.array([np.interp(target, bounds, column) for column in table.T])
-    where = placement or "first"
-    return PlannerScheduler(name, model, np.ascontiguousarray(weights), where, placement_seed)
+    return np.ascontiguousarray([np.interp(makespan_bound, bounds, column) for column in table.T])
 
 
 def parameters_of(model: Model) -> dict[str, Parameter]:

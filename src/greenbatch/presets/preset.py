@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 SHIPPED = Path(__file__).with_name("shipped")
 """Folder of the shipped presets."""
 
-PRICES_KIND, LINEAR_KIND = "prices", "linear"
+PRICES_KIND, NODE_PRICES_KIND, LINEAR_KIND = "prices", "node-prices", "linear"
 """Kinds of network that are found by search: the weights of the look-ahead planner (`lookahead.plan`) and a ranking."""
 
 
@@ -162,7 +162,12 @@ class Preset(Section):
     @property
     def is_planner(self) -> bool:
         """Whether its model is weights of the look-ahead planner rather than a network."""
-        return self.network.get("kind") == PRICES_KIND
+        return self.network.get("kind") in {PRICES_KIND, NODE_PRICES_KIND}
+
+    @property
+    def chooses_nodes(self) -> bool:
+        """Whether it is a planner that chooses nodes itself, instead of leaving that to a placement."""
+        return self.network.get("kind") == NODE_PRICES_KIND
 
     @property
     def is_ranking(self) -> bool:

@@ -124,6 +124,10 @@ class Search(Section):
     """Planner: the same for single windows; the penalty is the mean excess over all windows."""
     slowdown: Annotated[tuple[Positive, ...], Field(strict=False, min_length=1)] = (6.0,)
     """Planner: mean bounded slowdown above which a candidate is penalized."""
+    begin: str = Field(default="", max_length=1000)
+    """Planner: model with whose weights the search begins, as ``gas-marl-plus@lublin-256``; by default with none."""
+    placement: str = Field(default="first", max_length=100)
+    """Planner: on nodes, which ones a job takes during the search; a model that chooses nodes takes ``first``."""
 
     @model_validator(mode="after")
     def _one_each(self) -> Search:

@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from greenbatch.experiments.reports.curves import curve_plots, delay_plot, log_of
 from greenbatch.experiments.reports.decisions import choice_plots, choice_tables, choices_of
 from greenbatch.experiments.reports.drawing import Picture
@@ -52,21 +54,33 @@ PRICED = (
     "first table lists these numbers."
 )
 MOVED = (
-    " Seven of them depend on the state of the system. The second table lists the weights: a positive weight raises "
+    " Some of them depend on the state of the system. The second table lists the weights: a positive weight raises "
     "the number when that input is high; inputs are scaled to about -1 to 1."
 )
 
 
 def planner_section(name: str, scheduler: PlannerScheduler) -> Section:
     """The weights of a look-ahead planner: its prices, and how the state of the system adjusts them."""
-    from greenbatch.policies.compiled.lookahead.weights import HEADS, INPUTS, NUMBERS, PRICES
+    from greenbatch.policies.compiled.lookahead.weights import (
+        HEADS,
+        INPUTS,
+        NODE_NUMBERS,
+        NUMBERS,
+        PRICES,
+        WEIGHTS,
+    )
 
-    heads = scheduler.numbers[PRICES:].reshape(HEADS, len(INPUTS))
-    moved = list(NUMBERS)[:HEADS]
+    heads = scheduler.numbers[PRICES:WEIGHTS].reshape(HEADS, len(INPUTS))
+    moved, known, values = list(NUMBERS)[:HEADS], dict(NUMBERS), scheduler.numbers[:PRICES]
+    if scheduler.model.preset.chooses_nodes:
+        heads = np.vstack([heads, scheduler.numbers[-len(INPUTS) :]])
+        known |= NODE_NUMBERS
+        moved.append("haste")
+        values = np.append(values, scheduler.numbers[WEIGHTS : WEIGHTS + len(NODE_NUMBERS)])
     columns = (("Value", "", "Value"), ("Meaning", "", "Meaning"))
     rows = tuple(
         (number, (Cell(f"{value:.4g}"), Cell(about.meaning.replace("`", ""))))
-        for (number, about), value in zip(NUMBERS.items(), scheduler.numbers, strict=False)
+        for (number, about), value in zip(known.items(), values, strict=True)
     )
     weights = tuple((source, tuple(Cell(f"{weight:+.2f}".replace("-", "\N{MINUS SIGN}")) for weight in heads[:, i]))
                     for i, source in enumerate(INPUTS))  # fmt: skip

@@ -4,21 +4,31 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
 
+from greenbatch.engine.machine.placement import PLACEMENTS
 from greenbatch.engine.simulate import simulate
 from greenbatch.envs.simulations import Simulations
-from greenbatch.errors import GreenbatchError, InputError
+from greenbatch.errors import GreenbatchError, InputError, did_you_mean
 from greenbatch.learning.runs.plan import Plan
 from greenbatch.learning.search.loop import Record, Searching
-from greenbatch.models.model import BOUND
+from greenbatch.models.find import named_model
+from greenbatch.models.model import BOUND, load_model
 from greenbatch.models.onnx_builder import Weights
-from greenbatch.models.planner import BASELINE, baseline_rule, program_of
+from greenbatch.models.planner import BASELINE, baseline_rule, numbers_at, parameters_of, program_of
 from greenbatch.policies.compiled.lookahead.baseline import baseline_progress
-from greenbatch.policies.compiled.lookahead.plan import compiled_run_many, new_lookahead
-from greenbatch.policies.compiled.lookahead.weights import LAG, LARGEST_WEIGHT, NUMBERS, PRICES, WEIGHTS, unit_of_power
+from greenbatch.policies.compiled.lookahead.plan import compiled_run_many
+from greenbatch.policies.compiled.lookahead.planner import new_lookahead
+from greenbatch.policies.compiled.lookahead.weights import (
+    HEAD_WEIGHT,
+    LAG,
+    WEIGHTS,
+    numbers_of_model,
+    unit_of_power,
+)
 from greenbatch.presets.preset import Action, Observation, Preset, resolve
 from greenbatch.scenarios import Scenario
 from greenbatch.schedulers import scheduler
@@ -26,11 +36,13 @@ from greenbatch.schedulers import scheduler
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
-TERMS = ("renewable_utilization", "avg_bounded_slowdown", "makespan_area_ratio")
-"""Reward terms of a candidate on a window; the objective counts the last relative to `BASELINE` instead."""
-FIGURES = ("renewable_utilization", "avg_bounded_slowdown", "makespan_ratio")
-"""Figures of a candidate on a window, as in the log; the makespan is relative to `BASELINE`."""
-HEAD_STEP = 0.25
+GOALS = ("renewable_utilization", "brown_kwh")
+"""Reward terms of which a preset has one: what is optimized."""
+LIMITED = ("avg_bounded_slowdown", "makespan_area_ratio")
+"""Further reward terms of a candidate on a window; the objective counts the last relative to `BASELINE` instead."""
+FIGURES = ("avg_bounded_slowdown", "makespan_ratio")
+"""Figures of a candidate on a window after its goal, as in the log; the makespan is relative to `BASELINE`."""
+HEAD_STEP = HEAD_WEIGHT.step
 """Initial step of a head's weight."""
 LEEWAY = 0.1
 """How far below the makespan bound the lag limit starts, above which holding jobs becomes expensive."""
@@ -39,19 +51,53 @@ FAR, FAR_PRICE = 6.0, 1e-4
 """Steps from the initial point beyond which a weight is penalized, and the penalty per further step."""
 
 
-def initial_point() -> Floats:
-    """The initial point of a search, in its own units: 0."""
-    return np.zeros(WEIGHTS)
+def initial_point(count: int = WEIGHTS) -> Floats:
+    """The initial point of a search for some weights, in its own units: 0."""
+    return np.zeros(count)
 
 
 def numbers_of(point: Floats, makespan_bound: float) -> Floats:
-    """The planner's weights at a point of the search for a makespan bound, clipped to range, shape (WEIGHTS,)."""
-    made = point * HEAD_STEP
-    for k, number in enumerate(NUMBERS.values()):
-        begin = makespan_bound - LEEWAY if k == LAG else number.initial
-        made[k] = min(max(begin + number.step * point[k], number.lowest), number.highest)
-    made[PRICES:] = np.clip(made[PRICES:], -LARGEST_WEIGHT, LARGEST_WEIGHT)
-    return np.ascontiguousarray(made)
+    """The planner's weights at a point of the search for a makespan bound, clipped to range, of the same shape."""
+    initial, step, lowest, highest = _scales(len(point), makespan_bound)
+    return np.ascontiguousarray(np.clip(initial + step * point, lowest, highest))
+
+
+def point_of(numbers: Floats, makespan_bound: float) -> Floats:
+    """The point of the search at which a planner has some weights, the inverse of `numbers_of`."""
+    initial, step, _, _ = _scales(len(numbers), makespan_bound)
+    return np.asarray((numbers - initial) / step)
+
+
+def _scales(count: int, makespan_bound: float) -> tuple[Floats, Floats, Floats, Floats]:
+    """Initial value, step, and lowest and highest value of each weight."""
+    known = numbers_of_model(chooses_nodes=count > WEIGHTS).values()
+    initial, step, lowest, highest = np.array([each[1:] for each in known], np.float64).T[:, :count]
+    initial[LAG] = makespan_bound - LEEWAY
+    return initial, step, lowest, highest
+
+
+def begin_of(plan: Plan) -> Floats:
+    """Where a search begins: the weights of the model ``training.search.begin``, or those of no model.
+
+    A model that does not choose nodes has the initial values of the weights for it.
+
+    Raises:
+        InputError: there is no such model, or it is not one of the planner.
+    """
+    search = plan.settings.search
+    begin = initial_point(len(numbers_of_model(chooses_nodes=plan.preset.chooses_nodes)))
+    if search is None or not search.begin:
+        return begin
+    model = load_model(named_model(search.begin))
+    if not model.preset.is_planner:
+        problem = f"is a model of {model.preset.name}, not of a planner"
+        raise InputError(problem, field="training.search.begin", fix="give a model of gas-marl-plus")
+    first = search.makespan_bound[0]
+    bound = parameters_of(model)["makespan_bound"]
+    found = point_of(numbers_at(model, min(max(first, bound.lowest), bound.highest)), first)
+    shared = min(len(begin), len(found))
+    begin[:shared] = found[:shared]
+    return begin
 
 
 class Trial:
@@ -63,11 +109,15 @@ class Trial:
         jobs: jobs of a window.
         count: maximum number of windows per evaluation.
         threads: threads that share the windows of a candidate; the result does not depend on their number.
+        placement: on nodes, which ones a job takes.
     """
 
-    def __init__(self, scenario: Scenario, preset: Preset, jobs: int, count: int, threads: int) -> None:
-        self.scenario, self.jobs = scenario, jobs
-        self._store = Simulations(scenario, program_of(preset), count, jobs, TERMS)
+    def __init__(
+        self, scenario: Scenario, preset: Preset, jobs: int, count: int, threads: int, placement: str = "first"
+    ) -> None:
+        self.scenario, self.jobs, self.placement = scenario, jobs, placement
+        program = replace(program_of(preset), placement=placement)
+        self._store = Simulations(scenario, program, count, jobs, (goal_of(preset), *LIMITED))
         self._run = compiled_run_many(self._store.state_type)
         self._pool = ThreadPoolExecutor(threads)
         self._threads = threads
@@ -76,12 +126,12 @@ class Trial:
         self._progress: Floats = np.zeros((0, 0, 4))
 
     def __call__(self, numbers: Floats, starts: Ints, shifts_s: Ints) -> Floats:
-        """Utilization, slowdown and makespan relative to F2 with backfilling, shape (windows, 3).
+        """The goal, slowdown, and makespan relative to F2 with backfilling, shape (windows, 3).
 
         All NaN if the candidate holds jobs of any window until the power series ends.
 
         Args:
-            numbers: the candidate, shape (WEIGHTS,).
+            numbers: the candidate, shape (WEIGHTS,) or (NODE_WEIGHTS,).
             starts: first job of each window.
             shifts_s: how much later in the power series each window begins. [s]
         """
@@ -99,7 +149,7 @@ class Trial:
             done.result()
         clock = batch.states.clock[: len(starts)]
         if (clock["status"] != 0).any() or (clock["started"] < self.jobs).any():
-            return np.full((len(starts), len(FIGURES)), np.nan)
+            return np.full((len(starts), 1 + len(FIGURES)), np.nan)
         found: Floats = batch.values[: len(starts)].copy()
         found[:, 2] *= batch.totals["window_work_s"][: len(starts)]
         found[:, 2] /= [self.baseline_s(int(start)) for start in starts]
@@ -120,26 +170,35 @@ class Trial:
             question = self.scenario
             windows = [question.window(int(start), self.jobs) for start in starts]
             self._progress = np.stack(
-                [baseline_progress(each, question.cluster, question.rules, baseline_rule(each)) for each in windows]
+                [
+                    baseline_progress(each, question.cluster, question.rules, baseline_rule(each, self.placement))
+                    for each in windows
+                ]
             )
             self._shown = starts.tolist()
         return self._progress
 
 
+def goal_of(preset: Preset) -> str:
+    """The term that a preset optimizes, one of `GOALS`."""
+    return next(name for name in GOALS if name in preset.reward.terms)
+
+
 def objective(found: Floats, terms: Mapping[str, float], aim: float, most: float, slowdown: float) -> float:
-    """Objective to minimize: minus utilization, plus penalties for exceeding the limits on makespan and slowdown.
+    """Objective to minimize: minus the weighted goal, plus penalties for exceeding limits on makespan and slowdown.
 
     Args:
-        found: `FIGURES` of each window, shape (windows, 3); NaN makes the objective NaN.
-        terms: weight of each of `TERMS` in the reward.
+        found: the goal and `FIGURES` of each window, shape (windows, 3); NaN makes the objective NaN.
+        terms: weight of one of `GOALS` and each of `LIMITED` in the reward.
         aim: limit on the mean makespan relative to F2 with backfilling.
         most: limit on the makespan ratio of a single window; the mean excess is penalized.
         slowdown: limit on the mean bounded slowdown.
     """
-    utilization, bounded, ratio = found.mean(axis=0)
+    goal, bounded, ratio = found.mean(axis=0)
     beyond = max(ratio - aim, 0.0) + np.maximum(found[:, 2] - most, 0.0).mean()
-    counted = utilization, max(bounded - slowdown, 0.0), beyond
-    return -float(np.dot(counted, [terms[name] for name in TERMS]))
+    counted = goal, max(bounded - slowdown, 0.0), beyond
+    names = next(name for name in GOALS if name in terms), *LIMITED
+    return -float(np.dot(counted, [terms[name] for name in names]))
 
 
 class PlannerSearch(Searching):
@@ -148,8 +207,9 @@ class PlannerSearch(Searching):
     def __init__(self, plan: Plan) -> None:
         check(plan)
         made = plan.settings
-        super().__init__(plan, initial_point(), stages=1 if made.search is None else len(made.search.makespan_bound))
-        self.trial = Trial(plan.scenario, plan.preset, made.jobs, made.windows, plan.threads)
+        self.begin = begin_of(plan)
+        super().__init__(plan, self.begin, stages=1 if made.search is None else len(made.search.makespan_bound))
+        self.trial = Trial(plan.scenario, plan.preset, made.jobs, made.windows, plan.threads, self.search.placement)
 
     def tried(self, stage: int, starts: Ints, random: np.random.Generator) -> tuple[Floats, Record]:
         """Objectives of a generation. Fixed windows cycle through the years of weather, drawn windows sample a year."""
@@ -160,7 +220,7 @@ class PlannerSearch(Searching):
         makespan_bound = self.search.makespan_bound[stage]
         found = np.array([self.trial(numbers_of(point, makespan_bound), starts, shifts_s) for point in points])
         limits = self.search.aim[stage], self.search.most[stage], self.search.slowdown[stage]
-        far = FAR_PRICE * np.maximum(np.abs(points) - FAR, 0.0).sum(axis=1)
+        far = FAR_PRICE * np.maximum(np.abs(points - self.begin) - FAR, 0.0).sum(axis=1)
         terms = self.plan.preset.reward.terms
         values: Floats = np.array([objective(each, terms, *limits) for each in found]) + far
         if np.isnan(values).all():
@@ -169,7 +229,7 @@ class PlannerSearch(Searching):
                 "(give a longer series, set site.repeat = true, or ask for fewer training.search.years)"
             )
         best = found[int(np.nanargmin(values))]
-        figures = dict(zip(FIGURES, best.mean(axis=0).tolist(), strict=True))
+        figures = dict(zip((goal_of(self.plan.preset), *FIGURES), best.mean(axis=0).tolist(), strict=True))
         return values, {"makespan_bound": makespan_bound, "return": float(-np.nanmean(values)), **figures}
 
     def center(self, stage: int) -> dict[str, Floats]:
@@ -215,9 +275,16 @@ def check(plan: Plan) -> None:
     if plan.settings.keep != "last":
         problem = f"{plan.preset.name} keeps the center of the last generation"
         raise InputError(problem, field="training.keep", fix='set it to "last"')
-    if set(plan.preset.reward.terms) != set(TERMS):
-        problem = f"{plan.preset.name} is optimized for " + ", ".join(TERMS)
+    if set(plan.preset.reward.terms) not in [{goal, *LIMITED} for goal in GOALS]:
+        problem = f"{plan.preset.name} is optimized for {' or '.join(GOALS)}, {', '.join(LIMITED)}"
         raise InputError(problem, field="reward.terms", fix="give a weight for each of them and no other terms")
+    search = plan.settings.search
+    if search is not None and search.placement not in PLACEMENTS:
+        fix = did_you_mean(search.placement, PLACEMENTS, then="known: " + ", ".join(PLACEMENTS))
+        raise InputError(f"is {search.placement!r}", field="training.search.placement", fix=fix)
+    if search is not None and search.placement != "first" and plan.preset.chooses_nodes:
+        problem = f"is {search.placement!r}, and {plan.preset.name} chooses nodes itself"
+        raise InputError(problem, field="training.search.placement", fix="leave it out")
     if plan.scenario.site is None:
         problem = f"{plan.preset.name} needs a power supply, {plan.scenario.name} has none"
         raise InputError(problem, field="site", fix="use a scenario with a site")

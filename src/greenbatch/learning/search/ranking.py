@@ -200,7 +200,7 @@ def check(plan: Plan) -> None:
     Raises:
         InputError: the preset chooses delays, or its network or search has other keys.
     """
-    preset, bounds = plan.preset, {"years", "makespan_bound", "aim", "most", "slowdown"}
+    preset, bounds = plan.preset, {"years", "makespan_bound", "aim", "most", "slowdown", "begin", "placement"}
     if unused := sorted(bounds & set(preset.training.get("search", {}))):
         raise InputError("is only for the look-ahead planner", field=f"training.search.{unused[0]}", fix="leave it out")
     if len(preset.action.delays) > 1:

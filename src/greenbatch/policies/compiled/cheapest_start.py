@@ -127,7 +127,7 @@ def _cheapest_now(s: State, decider: CheapestStart, kept: int) -> int:
         if need > s.machine.totals.free and reserved > 0:
             continue
         outlives = c.now_s + job.requested_s > held_s
-        here = foresee(s, number, averages, outlives)
+        here = foresee(s, number, averages, outlives, True)
         if reserved > 0 and not here.fits:
             continue
         if outlives and not fits_beside(s.machine, number, whole(job.processors), whole(c.spare)):

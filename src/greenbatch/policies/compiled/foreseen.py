@@ -38,6 +38,8 @@ class Foreseen(NamedTuple):
     """What it would add to the load. [W]"""
     run_s: float
     """For how long it is expected to run. [s]"""
+    speed: float
+    """Of the slowest nodes that are chosen for it; 0 if the placement of the machine decides."""
 
 
 @variant(default=True)
@@ -163,7 +165,7 @@ def own_processor_w(job: Job, averages: Usual) -> float:
 
 
 @compiled_small
-def foresee(s: State, number: int, averages: Usual, outlives: bool) -> Foreseen:
+def foresee(s: State, number: int, averages: Usual, outlives: bool, is_placed: bool) -> Foreseen:
     """What is foreseen of a waiting job, with a placement on the nodes as they are now if it fits.
 
     Args:
@@ -171,18 +173,21 @@ def foresee(s: State, number: int, averages: Usual, outlives: bool) -> Foreseen:
         number: row of the job.
         averages: those of the machine, see `usual`.
         outlives: it may only take what the reservation of `hold_nodes` leaves.
+        is_placed: the placement of the machine decides on the nodes; otherwise power and run time are left at 0.
     """
     job = s.jobs[number]
     if fits(s.machine, whole(number), whole(job.processors), s.clock.now_s):
-        power_w = rise_w(s.machine, whole(number), job.power_w, outlives)
-        run_s = expected_run_s(s.machine, whole(number), job.requested_s)
+        power_w, run_s = 0.0, 0.0
+        if is_placed:
+            power_w = rise_w(s.machine, whole(number), job.power_w, outlives)
+            run_s = expected_run_s(s.machine, whole(number), job.requested_s)
         found = True
     else:
         power_w = job.power_w if job.power_w > 0.0 else job.processors * averages.processor_w
         power_w += job.processors * averages.node_w
         run_s = job.requested_s / averages.speed
         found = False
-    return Foreseen(found, power_w, min(run_s, job.requested_s) if s.rules.kill else run_s)
+    return Foreseen(found, power_w, min(run_s, job.requested_s) if s.rules.kill else run_s, 0.0)
 
 
 @compiled_small

@@ -1,1 +1,1 @@
-"""The look-ahead planner: its weights, forecast, statistics of arrivals and baseline, and the plan itself."""
+"""The look-ahead planner: weights, forecast, statistics of arrivals, baseline, costs, choice of nodes, and the plan."""

@@ -20,7 +20,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import cache
-from typing import Any, NamedTuple, cast
+from typing import Any, cast
 
 import numpy as np
 from numba import types as _types
@@ -33,7 +33,7 @@ from greenbatch.engine.machine.protocol import fits_beside
 from greenbatch.engine.program import Pass, Program
 from greenbatch.engine.queue import position_of
 from greenbatch.engine.ranked import sort_ranked
-from greenbatch.engine.records import Floats, Ints, Job, shared
+from greenbatch.engine.records import Floats, Ints, Job
 from greenbatch.engine.reward_totals import update_totals
 from greenbatch.engine.rules import Rules
 from greenbatch.engine.stacked import Batch, StateType, batch_type, one_of
@@ -51,21 +51,16 @@ from greenbatch.policies.compiled.foreseen import (
     usual,
 )
 from greenbatch.policies.compiled.lookahead.arrivals import (
-    ALL,
-    SHORTS,
-    WIDTHS,
     begin_memory,
-    made_to_wait_s2,
-    rate_ahead_per_s,
     remember,
 )
 from greenbatch.policies.compiled.lookahead.baseline import baseline_progress
+from greenbatch.policies.compiled.lookahead.choice import choose_nodes, chooses_nodes, want_chosen
+from greenbatch.policies.compiled.lookahead.costs import block_cost, cost_of_now
 from greenbatch.policies.compiled.lookahead.forecast import (
     BIN_S,
-    BINS,
     COST,
     NEXT_FULL,
-    ROWS,
     TOTAL,
     cost_between,
     earliest_room,
@@ -75,22 +70,29 @@ from greenbatch.policies.compiled.lookahead.forecast import (
     occupy,
     total_up,
 )
+from greenbatch.policies.compiled.lookahead.planner import (
+    ARRIVED,
+    END_S,
+    HALF_HOUR,
+    HOLDS_NODES,
+    PROCESSORS,
+    RUNNING,
+    START_S,
+    Lookahead,
+    new_lookahead,
+)
 from greenbatch.policies.compiled.lookahead.weights import (
-    BLOCK_PRICE,
     GREEN_LEVEL,
     GREEN_PRICE,
     HOLD_PRICE,
     HORIZON,
     IDLE_PRICE,
-    INPUTS,
     MEMORY,
     ORDER_DENSITY,
     ORDER_PROCESSORS,
     ORDER_TIME,
     ORDER_WAIT,
-    PRICES,
     QUIET,
-    READINESS,
     RESERVE,
     RESERVE_RATIO,
     SHORT,
@@ -105,43 +107,8 @@ types: Any = _types
 LONGEST_HOLD_S = 30 * 86_400.0
 """A job that has waited longer than this goes first and reserves the earliest half-hours with room for it, so that no
 job is held forever. [s]"""
-SHORT_RUN_S = 20.0
-"""Run time of a typical short job, which converts its wait to a slowdown. [s]"""
 _OVERDUE, _SHORT_FIRST = -2e6, -1e6
 """Sort keys: before all other jobs, and before all long jobs."""
-(_START_S, _END_S, _PROCESSORS, _HOLDS_NODES, _ARRIVED, _RUNNING, _HALF_HOUR) = LAST = range(7)
-"""Fields of `Lookahead.last`: the reservation, which has 0 processors if there is none, and whether it is one of nodes;
-and, at the last decision, the number of jobs submitted, the number of running jobs and the half-hour."""
-
-
-@shared("weights", "progress")
-class Lookahead(NamedTuple):
-    """Weights of a model, and what the planner remembers; planned starts of jobs are those last found cheaper."""
-
-    weights: Floats
-    """Shape (WEIGHTS,)."""
-    progress: Floats
-    """Baseline schedule without delayed jobs, see `lookahead.baseline`, shape (rows, 4)."""
-    memory: Floats
-    """Statistics of arrivals, see `lookahead.arrivals`."""
-    last: Floats
-    """The last decision, shape (7,)."""
-    grid: Floats
-    """Scratch: the half-hours ahead, shape (ROWS, BINS)."""
-    inputs: Floats
-    """Scratch: inputs of the heads."""
-    prices: Floats
-    """Scratch: the weights as changed by the heads."""
-    unit: float
-    """Factor of all powers, see `weights.unit_of_power`."""
-
-
-def new_lookahead(weights: Floats, progress: Floats, processors: int, unit: float) -> Lookahead:
-    """The planner before its first decision, for a machine with some processors and a unit of power."""
-    memory, last = np.zeros(WIDTHS + processors + 1), np.zeros(len(LAST))
-    last[_HALF_HOUR] = -np.inf
-    grid, inputs, prices = np.zeros((ROWS, BINS)), np.zeros(len(INPUTS)), np.zeros(PRICES)
-    return Lookahead(weights, progress, memory, last, grid, inputs, prices, unit)
 
 
 @compiled
@@ -162,27 +129,6 @@ def _rank(s: State, prices: Floats, first: int, averages: Usual, unit: float) ->
         s.scratch.ranked[i - first].key, s.scratch.ranked[i - first].job = key, s.queue.job[i]
     sort_ranked(s.scratch.ranked, c.last - first)
     return int(c.last - first)
-
-
-@compiled
-def _block_cost(s: State, prices: Floats, memory: Floats, job: Job, run_s: float, quiet: float) -> float:
-    """Price of the slowdown that starting a long job now is expected to cause for future short jobs. [J]"""
-    shorts_per_s = rate_ahead_per_s(s, memory, prices[MEMORY] * 3600.0, run_s)
-    shorts_per_s *= memory[SHORTS] / memory[ALL]
-    harm = shorts_per_s * made_to_wait_s2(s, memory, job.processors, run_s) / 2.0 / SHORT_RUN_S
-    return float(prices[BLOCK_PRICE] * harm * (1.0 - quiet))
-
-
-@compiled
-def _cost_of_now(
-    s: State, prices: Floats, grid: Floats, job: Job, power_w: float, run_s: float, covered: int
-) -> float:  # fmt: skip
-    """Cost of starting a job now, without its effect on future short jobs. [J]"""
-    end = (s.clock.now_s + run_s) / BIN_S - np.floor(s.clock.now_s / BIN_S)
-    k = int(end)
-    rest_s = run_s if k == 0 else (end - k) * BIN_S
-    cost_j = cost_between(s, grid, power_w, job.processors * prices[GREEN_PRICE], 0, k, rest_s, covered)
-    return float(cost_j - prices[READINESS] * job.processors * run_s)
 
 
 @compiled
@@ -215,7 +161,7 @@ def _cheapest(
     best, best_j = -1, np.inf
     begin_s = c.now_s - off_s
     if now:
-        best, best_j = 0, _cost_of_now(s, prices, grid, job, power_w, run_s, covered)
+        best, best_j = 0, cost_of_now(s, prices, grid, job, power_w, run_s, covered)
         k = 0 if np.isnan(job.planned_s) else int((job.planned_s - begin_s) / BIN_S + 0.5)
         hoped = only_now and 1 <= k <= horizon and is_room(grid, k, min(k + reach, covered - 1), covered, need)
         hope_j = np.inf
@@ -223,7 +169,7 @@ def _cheapest(
             hope_j = cost_between(s, grid, power_w, green_w, k, k + full, rest_s, covered)
             hope_j += (k * BIN_S - off_s) * price_w
         if job.requested_s > prices[SHORT] and not hope_j < best_j - noise_j:
-            best_j += _block_cost(s, prices, memory, job, run_s, quiet)
+            best_j += block_cost(s, prices, memory, job, run_s, quiet)
         if hope_j < best_j - noise_j:
             return -1
     total_up(s, grid, power_w, green_w, covered)
@@ -286,6 +232,8 @@ def _need(s: State, prices: Floats, job: Job, kept: float) -> int:
 @compiled
 def _start(s: State, decider: Lookahead, number: int, here: Foreseen, outlives: bool, count: int) -> None:
     """Start a job now, beside the nodes that are held if it outlives their reservation's begin."""
+    if here.speed > 0.0:
+        want_chosen(s.machine, decider.prices, number, here.speed, outlives, decider.unit)
     keep_held(s.machine, outlives)
     apply(s, start_now(position_of(s.queue, s.clock, number)))
     keep_held(s.machine, False)
@@ -302,9 +250,10 @@ def _pass(s: State, decider: Lookahead, first: int) -> None:
     count, quiet, kept = _prepare(s, decider)
     only_now = first > c.first
     if not only_now:
-        reserved[_PROCESSORS], reserved[_HOLDS_NODES] = 0.0, 0.0
-    elif reserved[_PROCESSORS] > 0.0:
-        occupy(s, grid, count, reserved[_START_S], reserved[_END_S], int(reserved[_PROCESSORS]), 0.0)
+        reserved[PROCESSORS], reserved[HOLDS_NODES] = 0.0, 0.0
+    elif reserved[PROCESSORS] > 0.0:
+        occupy(s, grid, count, reserved[START_S], reserved[END_S], int(reserved[PROCESSORS]), 0.0)
+    is_placed = not chooses_nodes(s.machine, prices)
     begin_s, held_s, averages = np.floor(c.now_s / BIN_S) * BIN_S, np.inf, usual(s.machine)
     for r in range(_rank(s, prices, first, averages, decider.unit)):
         number = whole(s.scratch.ranked[r].job)
@@ -313,9 +262,11 @@ def _pass(s: State, decider: Lookahead, first: int) -> None:
         if only_now and need > s.machine.totals.free:
             continue
         outlives = c.now_s + job.requested_s > held_s
-        here = foresee(s, number, averages, outlives)
+        here = foresee(s, number, averages, outlives, is_placed)
         if outlives and not fits_beside(s.machine, number, whole(job.processors), whole(c.spare)):
             continue
+        if here.fits and not is_placed:
+            here = choose_nodes(s.machine, s, decider, number, outlives, count, quiet)
         room_s, earliest = np.inf, -1  # if no nodes have room for it: when some have, and the first half-hour after
         if not (only_now or here.fits or is_counted(s.machine)):
             room_s = hold_nodes(s, number)
@@ -325,25 +276,25 @@ def _pass(s: State, decider: Lookahead, first: int) -> None:
             _start(s, decider, number, here, outlives, count)
         elif best > 0:
             start_s = begin_s + best * BIN_S
-            reserved[_START_S], reserved[_END_S], reserved[_PROCESSORS] = start_s, start_s + here.run_s, job.processors
-            occupy(s, grid, count, start_s, reserved[_END_S], job.processors, 0.0)
+            reserved[START_S], reserved[END_S], reserved[PROCESSORS] = start_s, start_s + here.run_s, job.processors
+            occupy(s, grid, count, start_s, reserved[END_S], job.processors, 0.0)
             only_now = True
             if earliest > 0:
-                held_s, reserved[_HOLDS_NODES] = room_s if best <= earliest else start_s, 1.0
+                held_s, reserved[HOLDS_NODES] = room_s if best <= earliest else start_s, 1.0
 
 
 @decide.register(Lookahead)
 def start_the_cheapest(decider: Lookahead, s: State) -> None:
     """Start the jobs that are cheapest now; if a single job has arrived, only that job is considered."""
     c, memory, last = s.clock, decider.memory, decider.last
-    if last[_HALF_HOUR] == -np.inf:
+    if last[HALF_HOUR] == -np.inf:
         begin_memory(s, memory)
     half_hour = np.floor(c.now_s / BIN_S)  # an arrival at the instant of a tick replaces the tick
-    alone = c.arrived == last[_ARRIVED] + 1 and c.running == last[_RUNNING] and c.last - c.first > 1
-    alone = alone and half_hour == last[_HALF_HOUR] and last[_HOLDS_NODES] == 0.0  # what is left of nodes is not kept
+    alone = c.arrived == last[ARRIVED] + 1 and c.running == last[RUNNING] and c.last - c.first > 1
+    alone = alone and half_hour == last[HALF_HOUR] and last[HOLDS_NODES] == 0.0  # what is left of nodes is not kept
     remember(s, memory, decider.weights[MEMORY] * 3600.0)
     _pass(s, decider, c.last - 1 if alone else c.first)
-    last[_ARRIVED], last[_RUNNING], last[_HALF_HOUR] = c.arrived, c.running, half_hour
+    last[ARRIVED], last[RUNNING], last[HALF_HOUR] = c.arrived, c.running, half_hour
     apply(s, wait_until(np.inf))
 
 
@@ -379,7 +330,7 @@ def run_many(batch: Batch, chosen: Ints, decider: Lookahead, progress: Floats, t
         b = chosen[a]
         s = one_of(batch, b)
         decider.last[:] = 0.0
-        decider.last[_HALF_HOUR] = -np.inf
+        decider.last[HALF_HOUR] = -np.inf
         own = Lookahead(
             decider.weights, progress[b], decider.memory, decider.last, decider.grid, decider.inputs, decider.prices,
             decider.unit,

@@ -60,12 +60,20 @@ NUMBERS: dict[str, Number] = {
 )
 (LAG, LAG_PRICE) = range(17, 19)
 
+NODE_NUMBERS: dict[str, Number] = {
+    "haste": Number("price of the time for which a job keeps a processor [W], with a head", 0, 3, -30, 60),
+    "waking": Number("weight of the power of a node that wakes for a job in the order of the nodes", 1, 0.5, -1, 4),
+    "crowding": Number("price of the free share of a node in the order of the nodes [W]", 0, 2, -30, 30),
+}
+"""Further weights of a model that chooses nodes; they follow those of other models, and then the head of ``haste``."""
+
 HEADS = 7
 """Number of weights that the state of the system changes."""
 HEAD_SCALE = (1.0, 1.0, 5.0, 0.2, 2.0, 2.0, 2.0)
 """Size of one unit of a head: in the logarithm for prices, in the value itself for the other weights."""
 LARGEST_WEIGHT = 3.0
 """Largest absolute weight of a head."""
+HEAD_WEIGHT = Number("weight of an input in a head", 0, 0.25, -LARGEST_WEIGHT, LARGEST_WEIGHT)
 HEAD_LIMIT = 2.0
 """A head is clipped to this many units."""
 
@@ -87,6 +95,19 @@ PRICES = len(NUMBERS)
 LAG_INPUT = len(INPUTS) - 1
 WEIGHTS = PRICES + HEADS * len(INPUTS)
 """Number of weights of a model: `NUMBERS`, then one row per head."""
+(HASTE, WAKING, CROWDING) = range(PRICES, PRICES + len(NODE_NUMBERS))
+"""Places of `NODE_NUMBERS` in the prices; in the weights they begin at `WEIGHTS`."""
+NODE_WEIGHTS = WEIGHTS + len(NODE_NUMBERS) + len(INPUTS)
+"""Number of weights of a model that chooses nodes: `WEIGHTS`, `NODE_NUMBERS`, and the head of ``haste``."""
+HASTE_SCALE = 5.0
+"""Size of one unit of the head of ``haste``. [W]"""
+
+
+def numbers_of_model(*, chooses_nodes: bool) -> dict[str, Number]:
+    """Name of each weight of a model, in their order -> what it means and its range."""
+    heads = {f"head weight {k}": HEAD_WEIGHT for k in range(HEADS * len(INPUTS))}
+    haste = {f"head weight {HEADS * len(INPUTS) + k}": HEAD_WEIGHT for k in range(len(INPUTS))}
+    return {**NUMBERS, **heads, **(NODE_NUMBERS | haste if chooses_nodes else {})}
 
 
 def unit_of_power(workload: Workload, cluster: Cluster) -> float:
@@ -154,7 +175,7 @@ def lag(s: State, memory: Floats, progress: Floats, queued_s: float, running_s: 
 
 @compiled
 def set_prices(weights: Floats, inputs: Floats, prices: Floats) -> None:
-    """Fill in the weights as changed by the state of the system, shape (PRICES,).
+    """Fill in the weights as changed by the state of the system: shape (PRICES,), or longer if the model chooses nodes.
 
     ``hold_price`` and ``block_price``, which are logarithms in the model, are written in J.
     """
@@ -163,7 +184,7 @@ def set_prices(weights: Floats, inputs: Floats, prices: Floats) -> None:
     for head in range(HEADS):
         units = 0.0
         for i in range(inputs.shape[0]):
-            units += weights[prices.shape[0] + head * inputs.shape[0] + i] * inputs[i]
+            units += weights[PRICES + head * inputs.shape[0] + i] * inputs[i]
         units = min(max(units, -HEAD_LIMIT), HEAD_LIMIT)
         if head <= IDLE_PRICE:
             prices[head] *= np.exp(units * HEAD_SCALE[head])
@@ -173,3 +194,10 @@ def set_prices(weights: Floats, inputs: Floats, prices: Floats) -> None:
     prices[READINESS] += weights[LAG_PRICE] * max(beyond, 0.0)
     prices[HOLD_PRICE] = 10.0 ** weights[HOLD_PRICE]
     prices[BLOCK_PRICE] = 10.0 ** weights[BLOCK_PRICE]
+    if prices.shape[0] > PRICES:
+        units = 0.0
+        for i in range(inputs.shape[0]):
+            units += weights[NODE_WEIGHTS - inputs.shape[0] + i] * inputs[i]
+        for k in range(PRICES, prices.shape[0]):
+            prices[k] = weights[WEIGHTS + k - PRICES]
+        prices[HASTE] += min(max(units, -HEAD_LIMIT), HEAD_LIMIT) * HASTE_SCALE
