@@ -132,7 +132,7 @@ def _relative(machine: Nodes, number: int, demand: Demand, total: float, tasks: 
 
 @compiled_small
 def _fill_busy(machine: Nodes, number: int, total: float, now_s: float) -> float:
-    """Write when the jobs of a node are expected to end, and their rate; return how long the last one still runs. [s]"""
+    """Write when the jobs of a node are expected to end, and their rate; return when the last one does. [s]"""
     node, pairs = machine.nodes[number], machine.pairs
     tasks, busy_s, rate, row = node.processors - node.free, 0.0, 0.0, whole(node.first)
     next_s, freed = np.inf, 0
