@@ -162,7 +162,7 @@ class Preset(Section):
     @property
     def is_planner(self) -> bool:
         """Whether its model is weights of the look-ahead planner rather than a network."""
-        return self.network.get("kind") in (PRICES_KIND, NODE_PRICES_KIND)  # noqa: PLR6201  (a kind may be unhashable)
+        return self.network.get("kind") in (PRICES_KIND, NODE_PRICES_KIND)  # a kind may be unhashable
 
     @property
     def chooses_nodes(self) -> bool:
