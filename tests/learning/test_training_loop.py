@@ -127,17 +127,23 @@ class Stop(KeyboardInterrupt):
     """Ctrl-C."""
 
 
-@pytest.mark.parametrize("epoch", range(5))
-def test_interrupted_and_resumed_it_ends_with_the_same_bytes(finished, tmp_path, epoch):
-    _, run = finished
-    here, plan = tmp_path / "run", full_plan(tmp_path)
+def train_until(epoch: int, plan: Plan, folder: Path) -> None:
+    """Train, and interrupt it after an epoch."""
 
     def watch(record: dict[str, Any]) -> None:
         if record["epoch"] == epoch:
             raise Stop
 
     with pytest.raises(Stop):
-        train(plan, here, watch=watch)
+        train(plan, folder, watch=watch)
+
+
+@pytest.mark.parametrize("epoch", range(5))
+def test_interrupted_and_resumed_it_ends_with_the_same_bytes(finished, tmp_path, epoch):
+    _, run = finished
+    here, plan = tmp_path / "run", full_plan(tmp_path)
+
+    train_until(epoch, plan, here)
     assert load_model(here / MODEL).record.training.epochs == epoch
     assert read_log(here / LOG)[-1]["epoch"] == epoch
     train(plan, here)
@@ -197,12 +203,7 @@ def test_interrupted_while_weights_are_averaged_it_ends_with_the_same_bytes(aver
     run, _ = averaged
     here, plan = tmp_path / "run", averaged_plan(tmp_path)
 
-    def watch(record: dict[str, Any]) -> None:
-        if record["epoch"] == epoch:
-            raise Stop
-
-    with pytest.raises(Stop):
-        train(plan, here, watch=watch)
+    train_until(epoch, plan, here)
     train(plan, here)
     assert weights_of(here) == weights_of(run)
     assert state_of(here) == state_of(run)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from greenbatch.engine.compile import compiled, compiled_small, whole
+from greenbatch.engine.machine.node_power import part_w, waking_w
 from greenbatch.engine.machine.node_tables import ON, Demand, Nodes
 from greenbatch.engine.machine.nodes import hosts
 from greenbatch.engine.machine.placement import estimated_power_w, estimated_run_s
@@ -132,7 +133,7 @@ def _relative(machine: Nodes, number: int, demand: Demand, total: float, tasks: 
 
 @compiled_small
 def _fill_busy(machine: Nodes, number: int, total: float, now_s: float) -> float:
-    """Write when the jobs of a node are expected to end, and their rate; return when the last one does. [s]"""
+    """Write when the jobs of a node are expected to end, and their rate; return how long the last one needs. [s]"""
     node, pairs = machine.nodes[number], machine.pairs
     tasks, busy_s, rate, row = node.processors - node.free, 0.0, 0.0, whole(node.first)
     next_s, freed = np.inf, 0
@@ -189,10 +190,8 @@ def _fill_pairs(machine: Nodes, job: int, now_s: float, last_end_s: float, queue
     for number in range(machine.nodes.shape[0]):
         node = machine.nodes[number]
         processors = whole(demand.processors) if demand.is_spread else min(whole(node.processors), whole(demand.chunks))
-        run_s, power_w = estimated_run_s(demand, node) / demand.pace, processors * node.processor_w * demand.draw
-        power_w += demand.gpus * node.gpu_w
-        if demand.is_modelled == 0:
-            power_w = demand.power_w * demand.draw
+        run_s = estimated_run_s(demand, node) / demand.pace
+        power_w = part_w(node, demand, processors) if demand.is_modelled else demand.power_w * demand.draw
         beside, slowed_j, lost = 1.0, 0.0, 0.0
         if contention:
             more = processors * _bandwidth(demand, node.speed)
@@ -200,7 +199,7 @@ def _fill_pairs(machine: Nodes, job: int, now_s: float, last_end_s: float, queue
             beside = _relative(machine, number, demand, pairs[ASKED_BANDWIDTH, number] + more, tasks)
             slowed_j, lost = _slowed(machine, number, more, processors, now_s)
         run_s /= beside
-        static_w = node.static_w - (node.idle_w if node.phase == ON else 0.0)
+        static_w = waking_w(node)
         added_j = run_s * power_w + static_w * max(run_s - pairs[NODE_BUSY_TIME, number], 0.0) + slowed_j
         pairs[ENERGY_ESTIMATE, number] = estimated_run_s(demand, node) * estimated_power_w(demand, node)
         pairs[CAN_SCHEDULE, number] = 1.0 if _can_take_on(machine, number, demand) else 0.0

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple, cast
 import numpy as np
 
 from greenbatch.engine.compile import compiled_small
+from greenbatch.engine.machine.node_power import part_w
 from greenbatch.engine.machine.node_tables import Demand, Node, Nodes
 from greenbatch.engine.records import Floats
 
@@ -71,7 +72,7 @@ def estimated_run_s(demand: Demand, node: Node) -> float:
 @compiled_small
 def estimated_power_w(demand: Demand, node: Node) -> float:
     """Power of a job on a node now: its processors, and its part of the static power (InEPS, Eq. 1). [W]"""
-    busy_w = demand.processors * node.processor_w * demand.draw + demand.gpus * node.gpu_w
+    busy_w = part_w(node, demand, demand.processors)
     return busy_w + node.static_w / (node.jobs + 1)
 
 

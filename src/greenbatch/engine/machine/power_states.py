@@ -10,6 +10,7 @@ from __future__ import annotations
 import numpy as np
 
 from greenbatch.engine.compile import compiled, compiled_small, whole
+from greenbatch.engine.machine.node_power import part_w
 from greenbatch.engine.machine.node_tables import BOOTING, OFF, ON, STOPPING, Nodes
 from greenbatch.engine.machine.protocol import begins_s, longest_boot_s, most_switches, next_switch_s, switch
 
@@ -25,7 +26,7 @@ def draw(machine: Nodes, job: int, sign: int) -> None:
         share = machine.shares[row]
         node = machine.nodes[share.node]
         if demand.is_modelled:
-            totals.load_w += sign * (share.processors * node.processor_w * demand.draw + demand.gpus * node.gpu_w)
+            totals.load_w += sign * part_w(node, demand, share.processors)
         before = whole(node.drawing)
         node.drawing += sign
         if before == 0 or node.drawing == 0:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from greenbatch.engine.compile import compiled, whole
-from greenbatch.engine.machine.node_tables import ON, Nodes
+from greenbatch.engine.machine.node_power import part_w, waking_w
+from greenbatch.engine.machine.node_tables import Nodes
 from greenbatch.engine.machine.nodes import can_host, candidates, part_of
 from greenbatch.engine.machine.protocol import expected_run_s, rise_w, running_w
 
@@ -29,9 +30,9 @@ def _preview(machine: Nodes, job: int, outlives: bool) -> tuple[float, float]:
         left -= 1 if demand.is_spread else processors
         slowest = min(slowest, node.speed)
         if node.drawing == 0:
-            added_w += node.static_w - (node.idle_w if node.phase == ON else 0.0)
+            added_w += waking_w(node)
         if demand.is_modelled:
-            added_w += processors * node.processor_w * demand.draw + demand.gpus * node.gpu_w
+            added_w += part_w(node, demand, processors)
     return float(added_w), float(slowest)
 
 
@@ -61,6 +62,6 @@ def _running_w(machine: Nodes, job: int) -> float:
     while row >= 0:
         share = machine.shares[row]
         node = machine.nodes[share.node]
-        drawn_w += share.processors * node.processor_w * demand.draw + demand.gpus * node.gpu_w
+        drawn_w += part_w(node, demand, share.processors)
         row = whole(share.of_job)
     return float(drawn_w)

@@ -12,7 +12,8 @@ from typing import NamedTuple
 import numpy as np
 
 from greenbatch.engine.compile import compiled, compiled_small, whole
-from greenbatch.engine.machine.node_tables import ON, Nodes
+from greenbatch.engine.machine.node_power import waking_w
+from greenbatch.engine.machine.node_tables import Nodes
 from greenbatch.engine.machine.protocol import Machine, expected_run_s, fits, reserve_for, rise_w
 from greenbatch.engine.records import Job
 from greenbatch.engine.state import State
@@ -84,7 +85,7 @@ def _awake_nodes_w(machine: Nodes) -> float:
     for number in range(machine.nodes.shape[0]):
         node = machine.nodes[number]
         if node.drawing > 0:
-            total_w += node.static_w - (node.idle_w if node.phase == ON else 0.0)
+            total_w += waking_w(node)
     return total_w
 
 

@@ -12,7 +12,8 @@ from __future__ import annotations
 import numpy as np
 
 from greenbatch.engine.compile import compiled, whole
-from greenbatch.engine.machine.node_tables import ON, Demand, Node, Nodes
+from greenbatch.engine.machine.node_power import part_w, waking_w
+from greenbatch.engine.machine.node_tables import Demand, Node, Nodes
 from greenbatch.engine.machine.nodes import can_host, part_of
 from greenbatch.engine.machine.protocol import Machine, want
 from greenbatch.engine.ranked import sort_ranked
@@ -82,9 +83,9 @@ def want_frugal(machine: Nodes, prices: Floats, job: int, speed: float, outlives
 def _key(node: Node, demand: Demand, chunks: int, prices: Floats, unit: float) -> float:
     """Power that a job is expected to need on a node per processor and speed; the lowest goes first. [W]"""
     processors = whole(demand.processors) if demand.is_spread else min(chunks, whole(demand.chunks))
-    power_w = processors * node.processor_w * demand.draw + demand.gpus * node.gpu_w if demand.is_modelled else 0.0
+    power_w = part_w(node, demand, processors) if demand.is_modelled else 0.0
     if node.drawing == 0:
-        power_w += prices[WAKING] * (node.static_w - (node.idle_w if node.phase == ON else 0.0))
+        power_w += prices[WAKING] * waking_w(node)
     per_work_w = power_w * unit / (processors * node.speed)
     return float(per_work_w + prices[CROWDING] * node.free / node.processors)
 
@@ -120,9 +121,9 @@ def _foresee_on(machine: Nodes, demand: Demand, count: int, speed: float, outliv
         left -= 1 if demand.is_spread else processors
         slowest = min(slowest, node.speed)
         if node.drawing == 0:
-            added_w += node.static_w - (node.idle_w if node.phase == ON else 0.0)
+            added_w += waking_w(node)
         if demand.is_modelled:
-            added_w += processors * node.processor_w * demand.draw + demand.gpus * node.gpu_w
+            added_w += part_w(node, demand, processors)
     return float(added_w), float(slowest) if left == 0 else 0.0
 
 
