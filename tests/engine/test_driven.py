@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -522,6 +523,21 @@ def test_a_memory_without_a_part_is_refused(tmp_path: Path) -> None:
         np.savez(file, **{each: content for each, content in parts.items() if each != name})
         with pytest.raises(InputError, match=r"memory\.npz: (cannot be read|does not fit)"):
             fresh.load(file)
+
+
+@pytest.mark.parametrize(
+    "wrong", [{"seen_s": "a"}, {"draws": "a"}, {"is_plain": None}, {"partitions": [1]}, {"answers": [5]}]
+)
+def test_a_memory_with_values_of_another_type_is_refused(tmp_path: Path, wrong: dict[str, Any]) -> None:
+    file = tmp_path / "memory.npz"
+    fresh = saved("fcfs+easy", file)
+    with np.load(file) as found:
+        parts = dict(found)
+    parts["plain"] = np.array(json.dumps({**json.loads(str(parts["plain"])), **wrong}))
+    np.savez(file, **parts)
+    with pytest.raises(InputError, match=r"memory\.npz: cannot be read") as refused:
+        fresh.load(file)
+    assert "\n" not in str(refused.value)
 
 
 def test_a_memory_saved_before_the_first_decision(tmp_path: Path) -> None:

@@ -405,12 +405,14 @@ def test_a_policy_object_chooses_nodes() -> None:
     assert set(outcome.placements.node.tolist()) == {6}
 
 
-def test_a_driver_of_views_refuses_nodes_instead_of_ignoring_them() -> None:
+def test_a_driver_of_views_passes_the_nodes_on() -> None:
     asked = question(12)
     jobs = asked.window(0, 1).with_columns(gpus=np.array([-1]), requested_energy_j=np.zeros(1))
     decider = scheduler(OnTheLastNode())
     driver = ViewDriver(decider.program(jobs), decider.policy(), asked.cluster, asked.rules)
     view = Session(jobs, asked.cluster, None, asked.rules, Program(name="system")).view()
     assert view is not None
-    with pytest.raises(InputError, match="chooses nodes, which a ViewDriver cannot pass on"):
-        driver.decide(view)
+    answer = driver.decide(view)
+    assert isinstance(answer, Start)
+    assert answer.nodes == (6,)
+    assert answer.processors == (jobs.processors[0],)

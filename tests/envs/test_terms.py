@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
@@ -15,6 +16,7 @@ from hypothesis import strategies as st
 
 from greenbatch.engine.outcome import Outcome
 from greenbatch.engine.reward_terms import TERMS, codes_of
+from greenbatch.engine.simulate import simulate
 from greenbatch.envs.batch import BatchEnv
 from greenbatch.errors import InputError
 from greenbatch.learning.runs.plan import make_plan
@@ -22,6 +24,7 @@ from greenbatch.metrics import METRICS, evaluate
 from greenbatch.presets.preset import check, preset
 from greenbatch.presets.term_names import FORMER, current, in_key
 from greenbatch.scenarios import Scenario, load_scenario
+from greenbatch.schedulers import scheduler
 
 
 @cache
@@ -88,6 +91,36 @@ def test_every_term_ends_with_the_value_of_its_metric(start: int, seed: int, use
     for name, metric in known.items():
         value, expected = values[name], 0.0 if name in undefined else metrics[metric]
         assert value == pytest.approx(expected, rel=1e-9), name
+
+
+@pytest.mark.parametrize("name", ["ineps/green", "ineps/adaptability-memory"])
+def test_every_term_ends_with_the_value_of_its_metric_on_nodes(
+    name: str, greenbatch_data: Callable[[str], Path]
+) -> None:
+    """Nodes of several speeds, and tasks that slow each other down: run times are known when jobs end."""
+    if name == "ineps/green":
+        greenbatch_data("swf/lublin_256.swf.gz")
+    question = load_scenario(name)
+    site = question.site is not None
+    env = BatchEnv(question, every_term("gas-marl" if site else "rlscheduler"), environments=1, jobs=80,
+                   backfill="none")  # fmt: skip
+    seen = env.reset([7])
+    while len(seen.environment):
+        seen, _, _ = env.step(np.zeros((1, 2), np.int64))
+    window = question.window(7, 80)
+    outcome = simulate(window, question.cluster, question.site, question.rules, scheduler("fcfs+none"))
+    np.testing.assert_array_equal(env.starts_s[0], outcome.start_s)
+    run_s = outcome.end_s - outcome.start_s
+    assert (np.abs(run_s - window.run_time_s) > 1e-3 * run_s).mean() > 0.2
+    metrics, values = evaluate(outcome), dict(zip(env.terms, env.values[0].tolist(), strict=True))
+    known = {term: each.metric for term, each in TERMS.items() if each.metric is not None}
+    undefined = {term for term, metric in known.items() if np.isnan(metrics[metric])}
+    assert undefined == {
+        "max_user_bounded_slowdown", "mean_user_bounded_slowdown", "brown_energy_ratio",
+        *(() if site else ("renewable_utilization", "brown_kwh")),
+    }  # fmt: skip
+    for term in known.keys() - undefined:
+        assert values[term] == pytest.approx(metrics[known[term]], rel=1e-9), term
 
 
 def test_terms_are_metrics_under_their_names_and_codes_are_used_once() -> None:

@@ -32,7 +32,8 @@ from greenbatch.experiments.papers.studies import (
 )
 from greenbatch.experiments.papers.study_report import all_lines, all_tables, write_study
 from greenbatch.experiments.papers.study_results import Result, decider_of, results
-from greenbatch.experiments.reports.decisions import choice_tables, choices_of, telling
+from greenbatch.experiments.reports.choices import choices_of, telling
+from greenbatch.experiments.reports.decisions import choice_tables
 from greenbatch.experiments.reports.model_sections import model_sections
 from greenbatch.experiments.reports.tables import to_markdown
 from greenbatch.experiments.reports.terminal import TerminalTable

@@ -59,7 +59,12 @@ def ours(tmp_path: Path) -> Path:
 
 
 def test_shipped_scenarios_are_the_expected_ones():
-    ineps = {"ineps/green", "ineps/convergence-mixed", *(f"ineps/{name}" for name in INEPS)}
+    ineps = {
+        "ineps/green",
+        "ineps/convergence-mixed",
+        "ineps/convergence-mixed-as-published",
+        *(f"ineps/{name}" for name in INEPS),
+    }
     assert set(shipped_names()) == {"default", "plain", "curie-nodes", *PAPERS, *ineps}
 
 

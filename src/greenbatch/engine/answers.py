@@ -23,8 +23,8 @@ def action_of(decision: Any, clock: Clock, name: str) -> Action:
         name: name of the scheduler, for messages.
 
     Raises:
-        InputError: it is not a decision, the row is not in the queue, a delay is negative or over a year, or a wait
-            ends before now.
+        InputError: it is not a decision, the row is not in the queue, nodes or processors are not whole numbers, a
+            delay is negative or over a year, or a wait ends before now.
     """
     if isinstance(decision, Wait):
         if not (_is_number(decision.until_s) and decision.until_s >= clock.now_s):
@@ -38,6 +38,11 @@ def action_of(decision: Any, clock: Clock, name: str) -> Action:
     waiting = clock.last - clock.first
     if not 0 <= decision.row < waiting:
         raise InputError(f"chose row {decision.row} of a queue of {waiting}", field=name)
+    for what, numbers in (("nodes", decision.nodes), ("processors", decision.processors)):
+        if not (isinstance(numbers, tuple | list) and all(map(_is_whole, numbers))):
+            raise InputError(f"chose {what} {numbers!r}", field=name, fix="give a tuple of whole numbers")
+    if decision.processors and not decision.nodes:
+        raise InputError("chose processors without nodes", field=name, fix="give nodes too, or leave processors out")
     if decision.delay not in (NO_DELAY, DELAY_RELEASES, DELAY_FOR):
         fix = "use Start, Start.after_releases or Start.after_seconds"
         raise InputError(f"chose a delay of kind {decision.delay!r}", field=name, fix=fix)
@@ -46,6 +51,10 @@ def action_of(decision: Any, clock: Clock, name: str) -> Action:
         fix = f"it must be >= 0 and at most {A_YEAR_S:g}"
         raise InputError(f"chose a delay of {amount!r}", field=name, fix=fix)
     return Action(START_JOB, int(clock.first + decision.row), int(decision.delay), float(amount))
+
+
+def _is_whole(value: Any) -> bool:
+    return isinstance(value, int | np.integer) and not isinstance(value, bool)
 
 
 def _is_number(value: Any) -> bool:

@@ -9,6 +9,7 @@ from greenbatch.engine.compile import compiled, compiled_small, whole
 from greenbatch.engine.events import start
 from greenbatch.engine.forecast import is_below_threshold, project_surplus
 from greenbatch.engine.limits import can_start
+from greenbatch.engine.machine.node_tables import ANY
 from greenbatch.engine.machine.protocol import (
     all_compete,
     competes,
@@ -145,7 +146,7 @@ def _start_beside(s: State, head: int) -> None:
         if job != head:
             node = node_beside(s.machine, s.expected, c, job, head, c.now_s + s.queue.requested_s[i])
         if node >= 0:
-            want(s.machine, node)
+            want(s.machine, node, ANY)
             i = _start(s, i)
         else:
             i += 1

@@ -17,6 +17,7 @@ from numba import types as _types
 from greenbatch.engine.codes import DELAY_RELEASES, START_JOB
 from greenbatch.engine.compile import compiled_small, entry, whole
 from greenbatch.engine.features import fill_queue, fill_running, fill_state, fill_supply, fill_wait
+from greenbatch.engine.machine.node_tables import ANY
 from greenbatch.engine.machine.protocol import fits, node_count, want
 from greenbatch.engine.pair_rows import fill_pair_choices, fill_pair_rows
 from greenbatch.engine.records import Bools, Column, Delay, Ints, Singles, Table, dtype_of
@@ -173,7 +174,7 @@ def _action(s: State, layout: Layout, row: int, delay: int) -> Action:
         return wait_until(np.inf)
     if layout.per_node:
         nodes = whole(node_count(s.machine))
-        want(s.machine, whole(row % nodes))
+        want(s.machine, whole(row % nodes), ANY)
         return start_now(whole(s.clock.first + row // nodes))
     chosen = layout.delays[delay]
     return Action(START_JOB, whole(s.clock.first + row), whole(chosen.kind), chosen.amount)

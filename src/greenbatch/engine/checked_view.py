@@ -14,6 +14,7 @@ from greenbatch.engine.program import Program
 from greenbatch.errors import InputError
 
 _CAUSES = (*CAUSES.values(), "decision")
+_LARGEST_WHOLE = 2.0**53
 _LARGEST = float(np.finfo(np.float64).max)
 _FINITE, _NOT_NEGATIVE, _POSITIVE, _COUNT = -_LARGEST, 0.0, float(np.nextafter(0.0, 1.0)), 1.0
 _WORDS = {_FINITE: "finite", _NOT_NEGATIVE: "finite and >= 0", _POSITIVE: "finite and > 0", _COUNT: "finite and >= 1"}
@@ -56,6 +57,9 @@ def checked_view(view: View, program: Program, last_s: float) -> View:
         _check_columns(part, getattr(view, part), lowest, rows[part])
     for name, column in zip(view.attributes._fields, view.attributes, strict=True):
         _check_length(f"queue.attributes.{name}", column, rows["queue"])
+    if (unusable := np.abs(np.array(view.attributes, dtype=np.float64)) > _LARGEST_WHOLE).any():
+        name = view.attributes._fields[np.argwhere(unusable)[0, 0]]
+        raise _refusal(f"queue.attributes.{name}", "is infinite or over 2**53", "give numbers, NaN if unknown")
     _check_jobs(view)
     _check_supply(view, program)
     ends_s = view.running.expected_end_s

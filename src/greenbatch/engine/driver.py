@@ -7,82 +7,32 @@ commitment and planners are therefore the engine's own code, and starts are the 
 
 from __future__ import annotations
 
-import io
-import json
-from dataclasses import asdict, dataclass, field
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, cast
 
 import numpy as np
 
-from greenbatch.cluster import Cluster
+from greenbatch.cluster import Cluster, NodeCluster
 from greenbatch.engine.answers import action_of
 from greenbatch.engine.checked_view import checked_view
 from greenbatch.engine.codes import BACKFILL, BAD_SCORE, BY_SCORE, WAKE_UP
 from greenbatch.engine.entry_points import step, with_decider
 from greenbatch.engine.from_view import state_of
 from greenbatch.engine.interface import CAUSES, Decision, Policy, Start, View, Wait
+from greenbatch.engine.machine.from_seen import MachineOfViews
+from greenbatch.engine.machine.idle_nodes import alike, compete_for_power, fit
+from greenbatch.engine.machine.node_tables import Nodes
 from greenbatch.engine.machine.protocol import machine_of
-from greenbatch.engine.prepare import rule_settings
+from greenbatch.engine.memory import Memory, Ran, Waited, known_jobs, read_memory, workload_of, write_memory
+from greenbatch.engine.prepare import arrange_nodes, rule_settings
 from greenbatch.engine.program import Program, decider_of, queue_now, refuse_scores, rule_may_fail, scores_of
-from greenbatch.engine.records import Clock, dtype_of, table_of
+from greenbatch.engine.records import table_of
 from greenbatch.engine.rules import Rules
-from greenbatch.engine.session import view_of
-from greenbatch.engine.stacked import leaves
+from greenbatch.engine.session import view_of, want_nodes
 from greenbatch.engine.state import State, set_rules
 from greenbatch.errors import InputError
-from greenbatch.storage import replace_file
 from greenbatch.workload import Workload
-
-
-class Waited:
-    """What is remembered of a waiting job."""
-
-    job_id: int
-    promised_s: float
-    planned_s: float
-    score: float
-
-
-class Ran:
-    """What is remembered of a running job."""
-
-    job_id: int
-    end_s: float
-    """Requested end."""
-
-
-class Known:
-    """A job submitted so far."""
-
-    job_id: int
-    submit_s: float
-    requested_time_s: float
-    processors: int
-
-
-@dataclass
-class Memory:
-    """What a scheduler remembers from one view to the next."""
-
-    clock: Any = field(default_factory=lambda: table_of(Clock, 1))
-    """The clock at the last view: the committed job and its reservation."""
-    committed_id: int = -1
-    waited: Any = field(default_factory=lambda: table_of(Waited, 0))
-    """The waiting jobs, in the order of the queue."""
-    ran: Any = field(default_factory=lambda: table_of(Ran, 0))
-    known: Any = field(default_factory=lambda: table_of(Known, 0))
-    """All jobs so far, if the policy learns from them."""
-    answers: list[int] = field(default_factory=list)
-    """Jobs that start at this instant and have not been started yet."""
-    wake_s: float = np.inf
-    """When to be asked again."""
-    longest_s: float = 0.0
-    """Longest requested time so far."""
-    seen_s: float = -np.inf
-    """Time of the last view."""
-    asked_s: float = np.nan
-    """Instant whose decisions have been made, NaN if they have all been given as answers."""
 
 
 class ViewDriver:
@@ -101,17 +51,26 @@ class ViewDriver:
             policy: its Python object, None if the engine decides.
             cluster: the machines.
             rules: how the batch system reacts.
+
+        Raises:
+            InputError: on nodes, the scheduler depends on what a view does not show.
         """
         self.program, self.policy, self.cluster, self.rules = program, policy, cluster, rules
         self.memory = Memory()
         self._decider: Any = None
+        self._machines: MachineOfViews | None = None
+        if isinstance(cluster, NodeCluster):
+            _check_nodes(program, cluster, rules)
+            self._machines = MachineOfViews(cluster)
 
     def decide(self, view: View) -> Decision:
         """Start the next job that is due at this instant, one per call, or wait until the next event or a time.
 
+        On nodes, a start names the nodes of the job and its processors on each.
+
         Raises:
             InputError: the view is not possible, a job that was to start at this instant no longer waits, a rule fails,
-                or a policy answers what is no decision or chooses a DVFS level or nodes.
+                or a policy answers what is no decision or chooses a DVFS level.
         """
         memory = self.memory
         if memory.asked_s != view.now_s:
@@ -121,14 +80,14 @@ class ViewDriver:
                 return Wait()
             self._ask(view)
         if memory.answers:
-            job = memory.answers.pop(0)
+            job, nodes, processors = memory.answers.pop(0)
             row = np.flatnonzero(view.job_id == job)
             if row.size == 0:
                 problem = f"decided to start job {job}, which no longer waits at {view.now_s:g} s"
                 raise InputError(problem, field=self.program.name, fix="show the view of the same instant again")
             if not memory.answers and len(view.job_id) == 1:
                 memory.asked_s = np.nan  # nobody is left to ask about
-            return Start(int(row[0]))
+            return Start(int(row[0]), nodes=nodes, processors=processors)
         memory.asked_s = np.nan
         return Wait(float(memory.wake_s))
 
@@ -138,15 +97,17 @@ class ViewDriver:
         self._learn(view)
         memory.longest_s = float(view.queue.requested_time_s.max(initial=memory.longest_s))
         ahead_s = 0.0 if self.program.decider is None else self.program.decider.ahead_s
-        state = state_of(view, ahead_s, memory.longest_s, machine_of(self.cluster, _workload_of(view)))
+        idle = machine_of(self.cluster, _jobs_of(view)) if self._machines is None else self._machines.with_room(view)
+        state = state_of(view, ahead_s, memory.longest_s, idle)
         settings = rule_settings(self.program)
         if self.program.score is not None and not self.program.fixed and self.program.compiled is None:
             settings["ranking"] = BY_SCORE
         set_rules(state, self.rules, settings)
         self._recall(state, view)
+        if self._machines is not None:
+            self._arrange(state, ids)
         memory.wake_s = self._settle(state, ids, view)
-        log = state.log[: state.clock.logged]
-        memory.answers = ids[log["job"][log["kind"] <= BACKFILL]].tolist()
+        memory.answers = [(int(ids[job]), *_placed(state, job)) for job in _started(state)]
         memory.asked_s = view.now_s
         self._remember(state, ids)
 
@@ -167,14 +128,15 @@ class ViewDriver:
                 state.queue.score[clock.first : clock.last] = scores_of(program, queue_now(state), now_s)
                 with_decider("decide", state, self._decider)(state, self._decider)
                 continue
-            decision = self.policy.decide(view_of(state, ids, view.supply))
+            seen = view_of(state, ids, view.supply)
+            decision = self.policy.decide(replace(seen, cluster=self.cluster, partitions=view.partitions))
             if isinstance(decision, Start) and decision.dvfs_level is not None:  # a view does not state levels
                 fix = "leave dvfs_level out, or simulate the policy itself"
                 raise InputError("chooses a DVFS level, which a ViewDriver cannot pass on", field=program.name, fix=fix)
+            action = action_of(decision, clock, program.name)
             if isinstance(decision, Start) and decision.nodes:
-                fix = "leave nodes out, or ask the policy itself"
-                raise InputError("chooses nodes, which a ViewDriver cannot pass on", field=program.name, fix=fix)
-            apply(state, *action_of(decision, clock, program.name))
+                want_nodes(state, self.cluster, decision, action.position, ids, field=program.name)
+            apply(state, *action)
         return float(step("wake", state)(state))
 
     def _learn(self, view: View) -> None:
@@ -183,16 +145,32 @@ class ViewDriver:
         learns = program.decider is not None and program.decider.learn is not None
         new = np.flatnonzero(~np.isin(view.job_id, self.memory.known["job_id"])) if learns else np.zeros(0, np.int64)
         if new.size:
-            rows = table_of(Known, new.size)
-            rows["job_id"], rows["submit_s"] = view.job_id[new], view.queue.submit_s[new]
-            rows["requested_time_s"], rows["processors"] = view.queue.requested_time_s[new], view.queue.processors[new]
-            self.memory.known = np.concatenate([self.memory.known, rows])
-        known = self.memory.known
+            self.memory.known = np.concatenate([self.memory.known, known_jobs(view, new)])
+            self.memory.partitions |= {str(number): name for number, name in view.partitions.items()}
         if self._decider is None:
-            jobs = _workload(known) if learns else _workload(table_of(Known, 0))
-            self._decider = decider_of(program, jobs, self.cluster, self.rules)
+            self._decider = decider_of(program, workload_of(self.memory), self.cluster, self.rules)
         elif new.size and program.decider is not None and program.decider.learn is not None:
-            self._decider = program.decider.learn(self._decider, _workload(known), self.cluster, self.rules)
+            self._decider = program.decider.learn(self._decider, workload_of(self.memory), self.cluster, self.rules)
+
+    def _arrange(self, state: State, ids: Any) -> None:
+        """Set the placement, and what a simulation counts or knows of all its jobs.
+
+        Raises:
+            InputError: a waiting job fits on no nodes of the cluster.
+        """
+        machine, memory = cast(Any, state.machine), self.memory
+        waiting = machine.demands[: state.clock.last]
+        new = np.flatnonzero(~np.isin(ids[: len(waiting)], memory.waited["job_id"]))
+        if new.size and not (fits := fit(cast(NodeCluster, self.cluster), machine.nodes, waiting[new])).all():
+            problem = f"job {ids[new[np.argmin(fits)]]} asks for more than idle nodes of the cluster have"
+            raise InputError(problem, field="view.queue", fix="leave the job out")
+        plain, uniform = alike(machine.nodes, waiting)
+        memory.is_plain &= plain
+        machine.counts.is_plain, machine.counts.is_uniform = memory.is_plain, uniform
+        if self.rules.power_cap_w:
+            compete_for_power(machine)
+        arrange_nodes(state, self.cluster, self.program)
+        machine.counts.draws = memory.draws
 
     def _recall(self, state: State, view: View) -> None:
         """Write what is remembered to a state made from a view."""
@@ -228,6 +206,8 @@ class ViewDriver:
         memory, clock, jobs = self.memory, state.clock, state.jobs
         memory.clock[0] = clock
         memory.committed_id = int(ids[clock.committed]) if clock.committed >= 0 else -1
+        if isinstance(state.machine, Nodes):
+            memory.draws = int(state.machine.counts.draws)
         rows = state.queue.job[clock.first : clock.last]
         memory.waited = table_of(Waited, rows.size)
         memory.waited["job_id"], memory.waited["score"] = ids[rows], state.queue.score[clock.first : clock.last]
@@ -245,29 +225,7 @@ class ViewDriver:
         Raises:
             InputError: the file cannot be written, or the policy's ``memory()`` is not JSON.
         """
-        memory = self.memory
-        plain = {"committed_id": memory.committed_id, "answers": memory.answers, "wake_s": memory.wake_s,
-                 "asked_s": memory.asked_s, "longest_s": memory.longest_s, "seen_s": memory.seen_s,
-                 "program": self.program.name, "cluster": repr(self.cluster), "rules": asdict(self.rules)}  # fmt: skip
-        plain["begun"] = self._decider is not None
-        plain["policy"] = cast(Any, self.policy).memory() if hasattr(self.policy, "memory") else None
-        arrays = {name: np.asarray(getattr(memory, name)) for name in ("clock", "waited", "ran", "known")}
-        decider = {f"decider.{name}": each for name, each in leaves(self._decider) if isinstance(each, np.ndarray)}
-        packed = io.BytesIO()
-        try:
-            text = json.dumps(plain)
-        except (TypeError, ValueError) as error:
-            problem, fix = (
-                f"memory() returned what is not JSON: {error}",
-                "return numbers, texts, lists and dictionaries",
-            )
-            raise InputError(problem, field=self.program.name, fix=fix) from None
-        cast(Any, np.savez)(packed, plain=np.array(text), **arrays, **decider)
-        try:
-            replace_file(Path(file), packed.getvalue())
-        except OSError as error:
-            fix = "give a file in a folder that exists and can be written to"
-            raise InputError(f"cannot be written: {error.strerror}", file=str(file), fix=fix) from None
+        write_memory(file, self.memory, self._decider, self.program, self.policy, self.cluster, self.rules)
 
     def load(self, file: str | Path) -> None:
         """Continue from what `save` wrote.
@@ -275,44 +233,54 @@ class ViewDriver:
         Raises:
             InputError: the file does not belong to this scheduler, or is damaged.
         """
-        try:
-            with np.load(io.BytesIO(Path(file).read_bytes()), allow_pickle=False) as found:
-                arrays = dict(found)
-            plain = json.loads(str(arrays.pop("plain")))
-            program, policy, begun = (plain.pop(name) for name in ("program", "policy", "begun"))
-            cluster, rules = plain.pop("cluster"), plain.pop("rules")
-            layouts = {"clock": Clock, "waited": Waited, "ran": Ran, "known": Known}
-            memory = Memory(**{name: arrays[name].astype(dtype_of(each)) for name, each in layouts.items()}, **plain)
-        except Exception as error:  # noqa: BLE001  (a damaged archive raises anything)
-            problem = f"cannot be read, {type(error).__name__}: {error}"
-            raise InputError(problem, file=str(file), fix="use another copy, or start without a memory") from None
-        if program != self.program.name:
-            raise InputError(f"is the memory of {program}", file=str(file), fix=f"load it with {program}")
-        if cluster != repr(self.cluster):
-            raise InputError("was saved with another cluster", file=str(file), fix="load it with that cluster")
-        if differ := [name for name, value in asdict(self.rules).items() if rules.get(name) != value]:
-            problem = "was saved with " + ", ".join(f"{name} = {rules.get(name)!r}" for name in differ)
-            raise InputError(problem, file=str(file), fix="load it with those rules")
-        decider = decider_of(self.program, _workload(memory.known), self.cluster, self.rules) if begun else None
-        for name, each in leaves(decider):
-            if isinstance(each, np.ndarray):
-                kept = arrays.get(f"decider.{name}")
-                if kept is None or kept.shape != each.shape:
-                    problem = f"does not fit {program} on {self.cluster.processors} processors"
-                    raise InputError(problem, file=str(file), fix="load it with the cluster it was saved for")
-                each[...] = kept
-        if hasattr(self.policy, "recall"):
-            try:
-                cast(Any, self.policy).recall(policy)
-            except InputError:
-                raise
-            except Exception as error:
-                problem = f"recall failed, {type(error).__name__}: {error}"
-                raise InputError(problem, field=self.program.name, fix="take back what memory() returned") from error
-        self.memory, self._decider = memory, decider
+        self.memory, self._decider = read_memory(file, self.program, self.policy, self.cluster, self.rules)
 
 
-def _workload_of(view: View) -> Workload:
+def _check_nodes(program: Program, cluster: NodeCluster, rules: Rules) -> None:
+    """Refuse what depends on more than a view shows of nodes.
+
+    Raises:
+        InputError: one of these.
+    """
+    name = program.name
+    if cluster.power_on == "on-demand":
+        problem = "cannot be driven from views, which do not show when nodes boot or shut down"
+        raise InputError(problem, field=name, fix='use power_on = "always"')
+    if rules.dvfs_level:
+        problem = "cannot be driven from views, which do not show DVFS levels"
+        raise InputError(problem, field=name, fix="leave rules.dvfs_level at 0")
+    unseen = {
+        "the order of its list of nodes": program.backfill == "easy-irmasim",
+        "its reservations of nodes": program.decider is not None and not program.decider.driven_on_nodes,
+        "the memory bandwidth in use": program.placement == "high-mem-bw" and cluster.contention != "none",
+    }
+    for what, is_needed in unseen.items():
+        if is_needed:
+            problem = f"cannot be driven from views on nodes, which do not show {what}"
+            raise InputError(
+                problem, field=name, fix="use another backfilling or placement, such as easy and worst-fit"
+            )
+
+
+def _started(state: State) -> Any:
+    """Rows of the jobs that have been started, in order."""
+    log = state.log[: state.clock.logged]
+    return log["job"][log["kind"] <= BACKFILL]
+
+
+def _placed(state: State, job: int) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """The nodes of a job that has just been started, each once, and its processors there; none on a pool."""
+    machine: Any = state.machine
+    if not isinstance(machine, Nodes):
+        return (), ()
+    rows = machine.placed[: machine.counts.placed]
+    taken: dict[int, int] = {}
+    for node, processors in rows[rows["job"] == job][["node", "processors"]].tolist():
+        taken[node] = taken.get(node, 0) + processors
+    return tuple(taken), tuple(taken.values())
+
+
+def _jobs_of(view: View) -> Workload:
     """The waiting and the running jobs of a view, for a machine that has to know what they ask for."""
     queue, running = view.queue, view.running
     requested_s = np.concatenate([queue.requested_time_s, running.expected_end_s - running.start_s])
@@ -322,9 +290,3 @@ def _workload_of(view: View) -> Workload:
         "processors": np.concatenate([queue.processors, running.processors]),
         "power_w": np.concatenate([queue.power_w, running.power_w]),
     })  # fmt: skip
-
-
-def _workload(known: Any) -> Workload:
-    """The jobs so far, as far as they are known: requested times stand for run times."""
-    columns = {name: np.array(known[name]) for name in ("job_id", "submit_s", "requested_time_s", "processors")}
-    return Workload.from_columns("known", {**columns, "run_time_s": columns["requested_time_s"]})

@@ -64,12 +64,12 @@ def _apply(s: State, kind: int, position: int, delay: int, amount: float) -> Non
     s.clock.settled = 0
 
 
-def _want(s: State, position: int, node: int) -> bool:
+def _want(s: State, position: int, node: int, most: int) -> bool:
     """Let the job at a queue position take a node first, if it starts now; False if it cannot be started there."""
     job = whole(s.queue.job[position])
     if not can_take_on(s.machine, job, node):
         return False
-    want(s.machine, node)
+    want(s.machine, node, most)
     return True
 
 
@@ -84,7 +84,7 @@ _STEPS: dict[str, tuple[Callable[..., Any], Any, tuple[Any, ...]]] = {
     "advance": (_advance, types.boolean, ()),
     "is-due": (_is_due, types.boolean, ()),
     "wake": (_wake_s, types.float64, ()),
-    "want": (_want, types.boolean, (types.int64, types.int64)),
+    "want": (_want, types.boolean, (types.int64, types.int64, types.int64)),
     "apply": (_apply, types.void, (types.int64, types.int64, types.int64, types.float64)),
 }
 

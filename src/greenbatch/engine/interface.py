@@ -179,6 +179,8 @@ class Start:
     """Rows of `View.nodes` that the job takes first, in this order, if it starts now; the placement gives it the rest.
 
     Each must have room for a part of the job."""
+    processors: tuple[int, ...] = ()
+    """Processors that it takes at most on each of ``nodes``; by default as many as there is room for."""
 
     @classmethod
     def after_releases(cls, row: int, jobs: int) -> Start:

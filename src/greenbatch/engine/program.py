@@ -73,6 +73,8 @@ class Pass:
     """Whether it can place jobs on nodes; otherwise the machine must be a pool."""
     reserves_nodes: bool = False
     """Whether it reserves nodes by requested ends, which does not allow for boots."""
+    driven_on_nodes: bool = True
+    """Whether a view shows all that it needs of nodes; False if it remembers reservations of them by row of the job."""
     ahead_s: float = 0.0
     """How long after now the latest start that it considers may be, for the size of the forecast. [s]"""
 

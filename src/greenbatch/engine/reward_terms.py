@@ -2,7 +2,8 @@
 
 A term has the name, unit and formula of its metric, and ends with the metric's value for the whole schedule (no warm-up
 or cool-down is cut), or 0 where that is undefined; those of energy are also defined on nodes without a power supply.
-Jobs count when they start: the simulator knows their run time then, although the policy does not.
+Jobs count when they start: the simulator knows their run time then, although the policy does not. On nodes, where it
+depends on what else runs there, they count when they end.
 `engine.reward_totals` computes the values.
 """
 
@@ -34,7 +35,7 @@ class Term:
     """Its value during a simulation."""
 
 
-_STARTED = "sum over the jobs started so far, divided by the number of all jobs of the window"
+_STARTED = "sum over the jobs started so far (on nodes: ended), divided by the number of all jobs of the window"
 _METRICS = (
     ("avg_bounded_slowdown", AVG_BOUNDED_SLOWDOWN, _STARTED),
     ("avg_wait_s", AVG_WAIT, _STARTED),

@@ -7,10 +7,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from greenbatch.engine.codes import BACKFILL
-from greenbatch.engine.compile import compiled, compiled_small
+from greenbatch.engine.codes import END
+from greenbatch.engine.compile import compiled, compiled_small, whole
 from greenbatch.engine.events import accrue
-from greenbatch.engine.records import Floats, Ints, RewardTotals, Table, UserTotals
+from greenbatch.engine.machine.protocol import placed_s, run_times_vary
+from greenbatch.engine.records import Floats, Ints, Job, RewardTotals, Table, UserTotals
 from greenbatch.engine.reward_terms import (
     ACCRUED_BOUNDED_SLOWDOWN,
     AVG_BOUNDED_SLOWDOWN,
@@ -33,22 +34,29 @@ SHORTEST_RUN_S = 10.0
 
 
 @compiled_small
-def _count_started(s: State, totals: RewardTotals, user_of: Ints, users: Table[UserTotals]) -> None:
-    """Count the jobs that have started since the last call, from the log."""
+def _count_jobs(s: State, totals: RewardTotals, user_of: Ints, users: Table[UserTotals]) -> None:
+    """Count the jobs that have started since the last call, or ended if run times vary, from the log."""
+    late = run_times_vary(s.machine)
     while totals.read < s.clock.logged:
         event = s.log[totals.read]
         totals.read += 1
-        if event.kind > BACKFILL:
+        if event.kind > END or (event.kind == END) != late:
             continue
-        job = s.jobs[event.job]
-        wait_s = event.time_s - job.submit_s
-        bounded = max(1.0, (wait_s + job.run_s) / max(job.run_s, SHORTEST_RUN_S))
+        job, start_s = s.jobs[event.job], event.time_s
+        run_s = job.run_s
+        if late:
+            start_s = placed_s(s.machine, whole(event.job))
+            run_s = event.time_s - start_s
+            totals.jobs_j += (run_s - job.run_s) * job.power_w
+            totals.window_work_s += (run_s - job.run_s) * job.processors / s.machine.totals.processors
+        wait_s = start_s - job.submit_s
+        bounded = max(1.0, (wait_s + run_s) / max(run_s, SHORTEST_RUN_S))
         totals.bounded_slowdown += bounded
         totals.wait_s += wait_s
-        totals.turnaround_s += wait_s + job.run_s
-        totals.slowdown += (wait_s + job.run_s) / job.run_s
-        totals.work_s += job.run_s * job.processors
-        totals.largest_end_s = max(totals.largest_end_s, event.time_s + job.run_s)
+        totals.turnaround_s += wait_s + run_s
+        totals.slowdown += (wait_s + run_s) / run_s
+        totals.work_s += run_s * job.processors
+        totals.largest_end_s = max(totals.largest_end_s, start_s + run_s)
         user = user_of[event.job]
         if totals.users > 0 and user >= 0:
             users[user].jobs += 1
@@ -85,13 +93,21 @@ def _service(s: State, totals: RewardTotals, term: int) -> float:
     return float(totals.work_s / (span_s * s.machine.totals.processors)) if span_s > 0.0 else 0.0
 
 
+@compiled_small
+def _bounded_if(job: Job, start_s: float) -> float:
+    """Bounded slowdown of a job if it starts at a time."""
+    return float(max(1.0, (start_s - job.submit_s + job.run_s) / max(job.run_s, SHORTEST_RUN_S)))
+
+
 @compiled
 def _accrued(s: State, totals: RewardTotals) -> float:
     """Bounded slowdown of started jobs, and of waiting jobs as if they started now."""
     c, total = s.clock, totals.bounded_slowdown
     for i in range(c.first, c.last):
-        job = s.jobs[s.queue.job[i]]
-        total += max(1.0, (c.now_s - job.submit_s + job.run_s) / max(job.run_s, SHORTEST_RUN_S))
+        total += _bounded_if(s.jobs[s.queue.job[i]], c.now_s)
+    if run_times_vary(s.machine):
+        for i in range(c.expected_first, c.expected_first + c.running):
+            total += _bounded_if(s.jobs[s.expected[i].job], s.expected[i].start_s)
     return float(total / s.jobs.shape[0])
 
 
@@ -140,7 +156,7 @@ def update_totals(
         terms: codes, shape (t,).
         values: shape (t,).
     """
-    _count_started(s, totals, user_of, users)
+    _count_jobs(s, totals, user_of, users)
     if s.rules.accrue and not np.isnan(s.clock.accrued_s):
         accrue(s)
         totals.edp_steps_js += (s.ledger.load_j - totals.seen_j) * (s.clock.now_s - totals.seen_s)

@@ -15,6 +15,7 @@ from greenbatch.engine.entry_points import step, with_decider
 from greenbatch.engine.interface import CAUSES, Decision, Policy, Running, Start, Supply, View, Wait
 from greenbatch.engine.log import Readings, drain, drained, new_readings
 from greenbatch.engine.machine.dvfs import set_level
+from greenbatch.engine.machine.node_tables import ANY
 from greenbatch.engine.machine.seen import seen_nodes
 from greenbatch.engine.outcome import Outcome
 from greenbatch.engine.prepare import prepare
@@ -95,29 +96,9 @@ class Session:
         if isinstance(decision, Wait):
             self._woken = bool(clock.now_s < decision.until_s < np.inf)
         if isinstance(decision, Start) and decision.nodes:
-            self._want(decision, action.position)
+            ids, name = self.workload.job_id, self.program.name
+            want_nodes(self.state, self.cluster, decision, action.position, ids, field=name)
         self._apply(self.state, *action)
-
-    def _want(self, decision: Start, position: int) -> None:
-        """Let the job of a decision take the chosen nodes first.
-
-        Raises:
-            InputError: a node does not exist or has no room for the job, or the start is delayed.
-        """
-        name, count = self.program.name, len(self.cluster.node_names) if isinstance(self.cluster, NodeCluster) else 0
-        if decision.delay != NO_DELAY:
-            raise InputError("chooses nodes for a delayed start", field=name, fix="choose them when the job starts")
-        want = step("want", self.state)
-        for node in dict.fromkeys(decision.nodes):
-            if not 0 <= node < count:
-                fix = f"give rows of View.nodes, 0 to {count - 1}" if count else "use a cluster with [[cluster.groups]]"
-                raise InputError(f"chose node {node!r} of {count}", field=name, fix=fix)
-            if not want(self.state, position, int(node)):
-                job = self.workload.job_id[self.state.queue.job[position]]
-                problem = (
-                    f"chose node {node} for job {job}, which has no room for a part of it or not the energy budget"
-                )
-                raise InputError(problem, field=name, fix="choose a node with enough free processors, GPUs and memory")
 
     def outcome(self) -> Outcome:
         """The outcome of the finished simulation."""
@@ -156,6 +137,43 @@ def view_of(state: State, job_id: Any, supply: Supply) -> View:
         supply=supply, load_w=float(totals.load_w), last_submission_s=float(c.arrived_s), submitted=int(c.arrived),
         cause=CAUSES.get(int(c.event), "decision"),
     )  # fmt: skip
+
+
+def want_nodes(
+    state: State, cluster: Cluster, decision: Start, position: int, job_id: Any, *, field: str
+) -> None:  # fmt: skip
+    """Let the job of a decision take the chosen nodes first.
+
+    Args:
+        state: the state.
+        cluster: the machines.
+        decision: the decision, which names nodes.
+        position: position of its job in the queue.
+        job_id: number of each job, shape (n,).
+        field: name of the scheduler, for messages.
+
+    Raises:
+        InputError: a node does not exist, is named twice or has no room for the job, the start is delayed, or there is
+            not one number of processors, at least 1, for each node.
+    """
+    most = decision.processors or (ANY,) * len(decision.nodes)
+    count = len(cluster.node_names) if isinstance(cluster, NodeCluster) else 0
+    if decision.delay != NO_DELAY:
+        raise InputError("chooses nodes for a delayed start", field=field, fix="choose them when the job starts")
+    if len(most) != len(decision.nodes) or not all(1 <= each <= ANY for each in most):
+        problem = f"chose {most!r} processors on {len(decision.nodes)} nodes"
+        raise InputError(problem, field=field, fix="give one number >= 1 per node, or leave processors out")
+    if len(set(decision.nodes)) < len(decision.nodes):
+        raise InputError(f"chose nodes {decision.nodes!r}", field=field, fix="name each node once")
+    want = step("want", state)
+    for node, processors in zip(decision.nodes, most, strict=True):
+        if not 0 <= node < count:
+            fix = f"give rows of View.nodes, 0 to {count - 1}" if count else "use a cluster with [[cluster.groups]]"
+            raise InputError(f"chose node {node!r} of {count}", field=field, fix=fix)
+        if not want(state, position, int(node), int(processors)):
+            job = job_id[state.queue.job[position]]
+            problem = f"chose node {node} for job {job}, which has no room for a part of it or not the energy budget"
+            raise InputError(problem, field=field, fix="choose a node with enough free processors, GPUs and memory")
 
 
 def run_policy(session: Session, policy: Policy) -> Outcome:

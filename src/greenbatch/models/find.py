@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from greenbatch.engine.machine.placement import PLACEMENTS
 from greenbatch.errors import InputError
 from greenbatch.models.model import RECORD, Model, is_model, load_model, model_in
 from greenbatch.models.records import ACTOR
@@ -27,6 +28,10 @@ def model_folder(preset: str, name: str) -> Path:
     for folder in (model_in(name), SHIPPED / preset / name):
         if is_model(folder):
             return folder
+    plain, _, last = name.rpartition("+")
+    if plain and last in PLACEMENTS:
+        problem = f"names the placement {last} without a backfilling"
+        raise InputError(problem, field=f"{preset}@{name}", fix=f"write {preset}@{plain}+none+{last}")
     raise InputError("is not a model", file=name, field=f"{preset}@{name}", fix=_meant(preset, name))
 
 

@@ -52,15 +52,21 @@ class Answer(NamedTuple):
     """Scores and choice of a model at one view."""
 
     logits: NDArray[np.float32]
-    """One per row: the observed waiting jobs in order of submission, then waiting if that is an action."""
+    """One per row: the observed waiting jobs in order of submission, or each of them on every node; then waiting if
+    that is an action."""
     row: int
     """-1 if there is no choice."""
     delay_logits: NDArray[np.float32]
     """One per delay, for the chosen row."""
     delay: int
+    selectable: NDArray[np.bool_]
+    """Whether a row may be chosen."""
+    delays: NDArray[np.bool_]
+    """Whether a delay may be chosen."""
 
 
-NOTHING_FITS = Answer(np.zeros(0, np.float32), -1, np.zeros(0, np.float32), 0)
+_NONE, _NO_ROWS = np.zeros(0, np.float32), np.zeros(0, np.bool_)
+NOTHING_FITS = Answer(_NONE, -1, _NONE, 0, _NO_ROWS, _NO_ROWS)
 """The answer of a model that chooses nodes if no job can be started on any: there is no choice."""
 
 
@@ -109,7 +115,7 @@ class NetworkPolicy:
         if not np.isfinite(logits[seen.selectable]).all():
             problem = "scores of the waiting jobs are not finite: the weights are damaged or much too large"
             raise InputError(problem, file=self.model.folder, fix="train the model again")
-        return Answer(logits, int(row[0]), delay_logits, int(delay[0]))
+        return Answer(logits, int(row[0]), delay_logits, int(delay[0]), seen.selectable, seen.delays[0])
 
     def decide(self, view: View) -> Decision:
         """Start the chosen job, possibly after the chosen delay, or wait."""
@@ -131,7 +137,7 @@ class NetworkPolicy:
         if not self.layout.per_node:
             return None
         if not isinstance(view.cluster, NodeCluster):
-            problem = f"{self.model.preset.name} chooses nodes, and the view's cluster has none"
+            problem = f"{self.model.preset.name} chooses nodes, and the cluster is a pool of processors"
             raise InputError(problem, field="cluster", fix="use a cluster with [[cluster.groups]]")
         if self._machines is None or self._machines.cluster is not view.cluster:
             self._machines = MachineOfViews(view.cluster)

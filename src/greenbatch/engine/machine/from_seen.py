@@ -20,8 +20,12 @@ from greenbatch.engine.machine.demands import Asked, fill_demands, memory_mb, mo
 from greenbatch.engine.machine.idle_nodes import nodes_of
 from greenbatch.engine.machine.node_tables import OFF, ON, Demand, Listed, Node, Nodes, Share
 from greenbatch.engine.records import Bools, Floats, Ints, MachineTotals, Table, record_of, table_of
+from greenbatch.engine.stacked import fork
 from greenbatch.errors import InputError
 from greenbatch.workload import Workload
+
+FIT, UNEQUAL, NODES_DIFFER = range(3)
+"""Whether the parts of a view fit together and the cluster."""
 
 numba: Any = _numba
 types: Any = _numba.types
@@ -49,8 +53,9 @@ class MachineOfViews:
         Its totals are zero until `from_view.state_of` sets those of every machine.
 
         Raises:
-            InputError: the columns of a part differ in length, a placement is of no running job or node, or a job is of
-                a partition that the cluster does not have.
+            InputError: the columns of a part differ in length, a placement is of no running job or node, nodes are not
+                those of the cluster or have more free or in use than there is, or a job is of a partition that the
+                cluster does not have.
         """
         idle, queue, extra, placed = self._idle, view.queue, view.queue.attributes, view.placements
         waiting = view.job_id.shape[0]
@@ -65,7 +70,12 @@ class MachineOfViews:
             queue.power_w,
         )  # fmt: skip
         parts = map(_typed, (asked, view.running, view.nodes, placed))
-        if not self._fill(made, idle.nodes, idle.lists, self._most_gpus, *parts):
+        found = self._fill(made, idle.nodes, idle.lists, self._most_gpus, *parts)
+        if found == NODES_DIFFER:
+            problem = "are not those of the cluster, or have more free or in use than there is"
+            fix = "give the nodes in the order of the cluster, each with what is free there"
+            raise InputError(problem, field="view.nodes", fix=fix)
+        if found == UNEQUAL:
             problem = "do not fit its queue, its running jobs or the nodes of the cluster"
             fix = "give columns of equal length, and rows of running jobs and nodes that exist"
             raise InputError(problem, field="view.placements", fix=fix)
@@ -74,6 +84,23 @@ class MachineOfViews:
             number = np.where(np.isnan(extra.partition), -1.0, extra.partition).astype(np.int64)
             masks = partitions_of(self.cluster, number, view.partitions)
             demands["partitions"][:waiting], demands["component"][:waiting] = masks
+        return made
+
+    def with_room(self, view: View) -> Nodes:
+        """The machine of a view on which jobs can be started: with room for their parts, and tables of its own.
+
+        Raises:
+            InputError: as for a call.
+        """
+        made: Nodes = self(view)
+        total, used = int(made.nodes["processors"].sum()), made.shares.shape[0]
+        shares: Any = table_of(Share, max(total, used))
+        shares[:used] = made.shares
+        shares["of_job"][used:] = np.append(np.arange(used + 1, total), -1)[: max(0, total - used)]
+        made = cast(Nodes, fork(made._replace(shares=shares)))
+        made.counts.first_unused = used if used < total else -1
+        components = np.bitwise_or.reduce(1 << made.demands["component"][: view.job_id.shape[0]].astype(np.int64))
+        made.counts.components = int(components)
         return made
 
 
@@ -91,8 +118,8 @@ def _typed(part: Any) -> Any:
 def _fill(
     machine: Nodes, nodes: Table[Node], lists: Table[Listed], most_gpus: int, asked: Asked, running: Running,
     seen: SeenNodes, placed: Placements,
-) -> bool:  # fmt: skip
-    """Write the records of a machine; False if the parts of the view do not fit together.
+) -> int:  # fmt: skip
+    """Write the records of a machine; return `FIT`, or why the parts of the view do not fit together.
 
     Args:
         machine: the machine, whose tables are zero.
@@ -105,7 +132,7 @@ def _fill(
         placed: where the running jobs run.
     """
     if not _fit_together(nodes, asked, running, seen, placed):
-        return False
+        return UNEQUAL
     first = asked.processors.shape[0]
     fill_demands(asked, most_gpus, machine.demands)
     for k in range(first):
@@ -120,7 +147,10 @@ def _fill(
         _fill_node(machine, n, nodes, seen)
     for k in range(placed.node.shape[0] - 1, -1, -1):  # the lists begin with the first rows
         _fill_share(machine, k, first, placed)
-    return True
+    for n in range(nodes.shape[0]):
+        if not _is_possible(machine, n, seen):
+            return NODES_DIFFER
+    return FIT
 
 
 @compiled_small
@@ -156,6 +186,21 @@ def _fill_node(machine: Nodes, n: int, nodes: Table[Node], seen: SeenNodes) -> N
 
 
 @compiled_small
+def _is_possible(machine: Nodes, n: int, seen: SeenNodes) -> bool:
+    """Whether a node has as many processors as in the cluster, and no more of them are free or in use."""
+    node = machine.nodes[n]
+    possible = seen.processors[n] == node.processors and node.free >= 0 and node.free_memory_mb >= 0.0
+    possible &= node.free_gpus >= 0 and node.free_gpus <= node.gpus
+    taken, k = node.free, node.first
+    while k >= 0:
+        share = machine.shares[k]
+        possible &= share.processors >= 1 and share.processors <= share.taken
+        taken += share.taken
+        k = share.of_node
+    return bool(possible and taken <= node.processors)
+
+
+@compiled_small
 def _fill_share(machine: Nodes, k: int, first: int, placed: Placements) -> None:
     """A part of a running job on its node, ahead of those that are there."""
     share, node = machine.shares[k], machine.nodes[placed.node[k]]
@@ -164,6 +209,7 @@ def _fill_share(machine: Nodes, k: int, first: int, placed: Placements) -> None:
     share.job, share.node, share.processors = job, placed.node[k], placed.processors[k]
     share.taken, share.gpus, share.memory_mb = placed.taken[k], placed.gpus[k], placed.memory_mb[k]
     demand.volume_mb = placed.memory_volume_mb[k]
+    demand.exclusive |= placed.taken[k] > placed.processors[k]
     share.of_job, share.of_node = demand.first, node.first
     demand.first = node.first = k
     node.jobs += 1
@@ -171,11 +217,11 @@ def _fill_share(machine: Nodes, k: int, first: int, placed: Placements) -> None:
 
 
 @cache
-def _compiled(machine: Any) -> Callable[..., bool]:
+def _compiled(machine: Any) -> Callable[..., int]:
     """`_fill` for machines of a type of Numba's, compiled or loaded from the cache on first use."""
     tables = [machine.types[machine.fields.index(name)] for name in ("nodes", "lists")]
-    signature = types.boolean(machine, *tables, types.int64, *map(_columns_type, _TYPES_OF))
-    return cast(Callable[..., bool], entry("machine-of-view", _fill, signature))
+    signature = types.int64(machine, *tables, types.int64, *map(_columns_type, _TYPES_OF))
+    return cast(Callable[..., int], entry("machine-of-view", _fill, signature))
 
 
 def _columns_type(part: Any) -> Any:

@@ -42,7 +42,7 @@ def jobs_that_fit(cluster: NodeCluster, workload: Workload) -> tuple[NDArray[np.
     """
     nodes, _ = _node_table(cluster)
     demands = demand_table(cluster, workload)
-    fits = _fit(cluster, nodes, demands)
+    fits = fit(cluster, nodes, demands)
     return fits, "" if fits.all() else _asked(workload, demands, int(np.argmin(fits)))
 
 
@@ -63,9 +63,7 @@ def nodes_of(cluster: NodeCluster, workload: Workload) -> Nodes:
     lists["order"][:count] = np.arange(count)
     shares: Any = table_of(Share, total)
     shares["of_job"] = np.append(np.arange(1, total), -1)
-    plain = (demands["is_spread"] == 0) & (demands["exclusive"] == 0) & (demands["memory_mb"] == 0)
-    mask = demands["partitions"]
-    uniform = bool((mask == mask[0]).all() and (mask[:1] & nodes["partitions"] != 0).all()) if len(mask) else True
+    plain, uniform = alike(nodes, demands)
     on_demand = cluster.power_on == "on-demand"
     nodes["phase"], nodes["switch_s"] = (ON if cluster.power_on == "always" else OFF), np.inf
     if on_demand:
@@ -77,7 +75,7 @@ def nodes_of(cluster: NodeCluster, workload: Workload) -> Nodes:
     return Nodes(
         totals=record_of(MachineTotals, processors=total, free=total, load_w=idle_w, base_power_w=idle_w),
         counts=record_of(
-            NodeTotals, is_plain=uniform and plain.all(), is_uniform=uniform,
+            NodeTotals, is_plain=plain, is_uniform=uniform,
             contention=CONTENTIONS[cluster.contention],
             always_on=cluster.power_on == "always", on_demand=on_demand, next_switch_s=np.inf,
             longest_boot_s=(nodes["boot_s"] + nodes["stop_s"]).max(),
@@ -111,6 +109,19 @@ def _node_table(cluster: NodeCluster) -> tuple[Any, float]:
     return nodes, per_speed
 
 
+def alike(nodes: Any, demands: Any) -> tuple[bool, bool]:
+    """Whether all jobs ask for processors of any nodes only, and whether all of them can use all nodes.
+
+    Args:
+        nodes: the nodes.
+        demands: what the jobs ask for.
+    """
+    mask = demands["partitions"]
+    uniform = bool((mask == mask[0]).all() and (mask[:1] & nodes["partitions"] != 0).all()) if len(mask) else True
+    plain = (demands["is_spread"] == 0) & (demands["exclusive"] == 0) & (demands["memory_mb"] == 0)
+    return uniform and bool(plain.all()), uniform
+
+
 def compete_for_power(machine: Nodes) -> None:
     """Let jobs of all partitions compete, because a power cap holds for all nodes together."""
     demands, counts = cast(Any, machine.demands), cast(Any, machine.counts)
@@ -124,7 +135,7 @@ def demands_of(cluster: NodeCluster, workload: Workload, nodes: Any) -> Any:
         InputError: a job fits on no nodes, or names a partition that the cluster does not have.
     """
     demands = demand_table(cluster, workload)
-    fits = _fit(cluster, nodes, demands)
+    fits = fit(cluster, nodes, demands)
     if not fits.all():
         asked = _asked(workload, demands, int(np.argmin(fits)))
         raise InputError(
@@ -135,7 +146,7 @@ def demands_of(cluster: NodeCluster, workload: Workload, nodes: Any) -> Any:
     return demands
 
 
-def _fit(cluster: NodeCluster, nodes: Any, demands: Any) -> NDArray[np.bool_]:
+def fit(cluster: NodeCluster, nodes: Any, demands: Any) -> NDArray[np.bool_]:
     """Which jobs fit on the idle cluster, shape (n,)."""
     room, first = np.zeros(len(demands), np.int64), 0
     for group in cluster.groups:

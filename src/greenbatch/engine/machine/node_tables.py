@@ -19,6 +19,8 @@ ON, OFF, BOOTING, STOPPING = range(4)
 """What a node does."""
 UNLIMITED_MB = 1e12
 """Memory of a node that never limits jobs; finite, so that what is in use can be told."""
+ANY = 2**31 - 1
+"""No limit to the processors that a job takes on a node."""
 MEMORY_STEP_MB = 2.0**-10
 """Memory is counted in whole steps of this, so that sums are exact: taken and returned, it is all there again."""
 CONTENTIONS = {"none": 0, "irmasim-v1": 1, "repaired": 2}
@@ -96,6 +98,8 @@ class Demand:
     """Energy that each processor is expected to use."""
     power_w: float
     """Its own power, 0 if unknown."""
+    placed_s: float
+    """When it was started."""
     begin_s: float
     """When it begins to run, once it is placed."""
     pace: float
@@ -216,6 +220,8 @@ class Listed:
     """The k-th node whose jobs may have changed rates."""
     wanted: Int32
     """The k-th node that the next job takes before others."""
+    wanted_most: Int32
+    """Processors that it takes there at most."""
     at_least: Int32
     """Number of nodes with at least k free processors."""
 

@@ -11,7 +11,7 @@ import numpy as np
 from greenbatch.cluster import NodeCluster
 from greenbatch.engine.compile import compiled, compiled_small, whole
 from greenbatch.engine.machine.idle_nodes import nodes_of
-from greenbatch.engine.machine.node_tables import Demand, Node, Nodes
+from greenbatch.engine.machine.node_tables import ANY, Demand, Node, Nodes
 from greenbatch.engine.machine.placement import RANDOM, key
 from greenbatch.engine.machine.power_states import draw, idle_load_w, power_up, rest
 from greenbatch.engine.machine.protocol import (
@@ -26,6 +26,8 @@ from greenbatch.engine.machine.protocol import (
     is_recorded,
     machine_of,
     next_change_s,
+    placed_s,
+    run_times_vary,
     take,
     want,
     want_none,
@@ -218,13 +220,14 @@ def _place(machine: Nodes, job: int, now_s: float, outlives: bool) -> float:
     wanted = whole(machine.counts.wanted)
     left, rate, k = whole(demand.chunks), np.inf, -wanted
     while left > 0 and k < count:
+        most = ANY
         if k < 0:
-            number = whole(machine.lists[k + wanted].wanted)
+            number, most = whole(machine.lists[k + wanted].wanted), whole(machine.lists[k + wanted].wanted_most)
         else:
             number = whole(machine.lists[k].order) if is_listed else whole(machine.ranked[k].job)
         k += 1
-        chunks = can_host(machine.nodes[number], demand, outlives)
-        if chunks == 0 or (k > 0 and wanted > 0 and _is_wanted(machine, number)):
+        chunks = min(most, can_host(machine.nodes[number], demand, outlives))
+        if chunks == 0 or (k > 0 and wanted > 0 and demand.is_spread and _is_wanted(machine, number)):
             continue
         processors = part_of(demand, chunks, left)
         if outlives:
@@ -245,9 +248,10 @@ def _is_wanted(machine: Nodes, number: int) -> bool:
 
 
 @want.register(Nodes)
-def want_node(machine: Nodes, node: int) -> None:
+def want_node(machine: Nodes, node: int, most: int) -> None:
     """Add a node to those that the next job takes before others."""
-    machine.lists[machine.counts.wanted].wanted = node
+    row = machine.lists[machine.counts.wanted]
+    row.wanted, row.wanted_most = node, most
     machine.counts.wanted += 1
 
 
@@ -264,11 +268,24 @@ def take_nodes(machine: Nodes, job: int, processors: int, power_w: float, now_s:
     demand = machine.demands[job]
     beside = machine.counts.is_planned != 0 or (outlives and machine.counts.is_plain == 0)
     rate = _place(machine, job, now_s, beside)
+    demand.placed_s = now_s
     demand.begin_s = now_s if machine.counts.always_on else power_up(machine, job, now_s)
     demand.is_booting = demand.begin_s > now_s
     if demand.is_booting == 0:
         draw(machine, job, 1)
     return rate
+
+
+@run_times_vary.register(Nodes)
+def vary_by_node(machine: Nodes) -> bool:
+    """Nodes have speeds, tasks slow each other down, and nodes boot."""
+    return True
+
+
+@placed_s.register(Nodes)
+def placed_on_nodes_s(machine: Nodes, job: int) -> float:
+    """When it took its nodes."""
+    return float(machine.demands[job].placed_s)
 
 
 @give.register(Nodes)

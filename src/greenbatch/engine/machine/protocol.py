@@ -101,6 +101,18 @@ def running_w(machine: Machine, job: int, power_w: float) -> float:
 
 
 @variant(default=True)
+def run_times_vary(machine: Machine) -> bool:
+    """Whether the run time of a job depends on where and beside what it runs, so that it is known when the job ends."""
+    return False
+
+
+@variant(default=True)
+def placed_s(machine: Machine, job: int) -> float:
+    """When a job was started, for a machine whose run times vary. [s]"""
+    return np.nan
+
+
+@variant(default=True)
 def begins_s(machine: Machine, job: int, now_s: float) -> float:
     """When a job that has just been taken begins to run. [s]"""
     return now_s
@@ -241,8 +253,14 @@ def node_beside(machine: Machine, expected: Table[Expected], clock: Clock, job: 
 
 
 @variant(default=True)
-def want(machine: Machine, node: int) -> None:
-    """Let the next job that starts take a node before others, after those wanted before."""
+def want(machine: Machine, node: int, most: int) -> None:
+    """Let the next job that starts take a node before others, after those wanted before.
+
+    Args:
+        machine: the machine.
+        node: the node.
+        most: processors that it takes there at most, unless it asks for a number of them on each node.
+    """
     return
 
 

@@ -7,13 +7,14 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from greenbatch.engine.simulate import simulate
 from greenbatch.experiments.papers.ineps_tables import all_tables, answers, budget_table
-from greenbatch.experiments.papers.order_results import TrialResult
+from greenbatch.experiments.papers.order_results import TrialResult, model_of
 from greenbatch.experiments.papers.order_studies import OrderStudy
-from greenbatch.experiments.papers.orders import METRICS
+from greenbatch.experiments.papers.orders import METRICS, in_order
 from greenbatch.experiments.papers.protocols import PROTOCOLS
 from greenbatch.experiments.papers.studies import Cell, state_of
-from greenbatch.experiments.reports.model_sections import training_section
+from greenbatch.experiments.reports.model_sections import decision_section, training_section
 from greenbatch.experiments.reports.report import write_page
 from greenbatch.experiments.reports.result_folder import write_record
 from greenbatch.experiments.reports.tables import Section, write
@@ -48,10 +49,10 @@ def write_orders(
         settings={"study": study.name, "orders": {result.trial.name: list(result.orders) for result in results}},
         command=command,
     )
+    sections = [*_training(study, cells, place), *_decisions(study, results, cells, place)]
     write_page(
-        folder / "report.html", title=study.title, command=" ".join(command), tables=tables,
-        sections=_training(study, cells, place), warnings=answers(results), notes=PROTOCOLS[study.name].readings,
-        provenance=record,
+        folder / "report.html", title=study.title, command=" ".join(command), tables=tables, sections=sections,
+        warnings=answers(results), notes=PROTOCOLS[study.name].readings, provenance=record,
     )  # fmt: skip
     write_record(folder, record)
 
@@ -114,3 +115,21 @@ def _training(study: OrderStudy, cells: Sequence[Cell], place: Path) -> list[Sec
                 folders.setdefault(study.variant(cell).column, []).append(place / cell.folder / "model")
         made.append(training_section(folders, f"{trace}: training on {scenario}"))
     return [section for section in made if section is not None]
+
+
+def _decisions(study: OrderStudy, results: Sequence[TrialResult], cells: Sequence[Cell], place: Path) -> list[Section]:
+    """How each agent scored pairs: its first seed, on the first order of the first test of what it was trained on."""
+    made = []
+    for trace in study.traces:
+        result = next((each for each in results if each.trial.trained_on == trace), None)
+        if result is None:
+            continue
+        done = [each for each in cells if each.trace == trace and state_of(place / each.folder) == "finished"]
+        scenario = result.trial.load()
+        workload = in_order(scenario.workload, result.orders[0])
+        for column, cell in {study.variant(each).column: each for each in reversed(done)}.items():
+            agent = model_of(cell.agent.preset, place / cell.folder)
+            outcome = simulate(workload, scenario.cluster, scenario.site, scenario.rules, agent)
+            name = f"{column}, seed {cell.seed}, on an order of {result.trial.name}"
+            made.append(decision_section(name, agent, outcome))
+    return made

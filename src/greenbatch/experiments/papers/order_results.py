@@ -142,7 +142,7 @@ def _tested(
     seeds = tuple(dict.fromkeys(cell.seed for cell in own))
     agents = [Contender(name=UNTRAINED, seeds=seeds)]
     members[UNTRAINED] = {
-        f"{UNTRAINED}, seed {seed}": _model(UNTRAINED_PRESET, _untrained(scratch, trial.trained_on, seed))
+        f"{UNTRAINED}, seed {seed}": model_of(UNTRAINED_PRESET, _untrained(scratch, trial.trained_on, seed))
         for seed in seeds
     }  # fmt: skip
     for variant in study.variants:
@@ -156,7 +156,7 @@ def _tested(
         ))  # fmt: skip
         if done:
             members[variant.column] = {
-                f"{variant.column}, seed {cell.seed}": _model(variant.agent.preset, place / cell.folder)
+                f"{variant.column}, seed {cell.seed}": model_of(variant.agent.preset, place / cell.folder)
                 for cell in done
             }  # fmt: skip
     every = {name: scheduler for several in members.values() for name, scheduler in several.items()}
@@ -185,7 +185,8 @@ def _by_name(specs: Sequence[str]) -> dict[str, Scheduler]:
     return {spec: scheduler(spec) for spec in specs}
 
 
-def _model(preset: str, folder: Path) -> Any:
+def model_of(preset: str, folder: Path) -> Any:
+    """The scheduler of a training of a preset in a folder."""
     from greenbatch.models.model import MODEL
     from greenbatch.schedulers import scheduler
 

@@ -8,8 +8,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from greenbatch.cluster import NodeCluster
+from greenbatch.experiments.reports.choices import choices_of
 from greenbatch.experiments.reports.curves import curve_plots, delay_plot, log_of
-from greenbatch.experiments.reports.decisions import choice_plots, choice_tables, choices_of
+from greenbatch.experiments.reports.decisions import choice_plots, choice_tables
 from greenbatch.experiments.reports.drawing import Picture
 from greenbatch.experiments.reports.tables import Cell, Section, Table
 from greenbatch.experiments.running.model_warnings import models_among
@@ -22,6 +24,11 @@ if TYPE_CHECKING:
 REASON = (
     "The model scores every candidate. The probabilities are those of its policy; evaluation takes the likeliest "
     "candidate. Candidates are shown by their requests; the model observes the columns listed in its preset."
+)
+
+SCORED = (
+    " This model is a ranking that was searched for: only the order of its scores counts, not how far apart they are, "
+    "and thus not how large the probabilities are."
 )
 
 
@@ -126,6 +133,9 @@ def decision_section(name: str, scheduler: NetworkScheduler, outcome: Outcome) -
     choices = choices_of(scheduler, outcome)
     delays = [delay.model_dump(mode="json") for delay in scheduler.model.preset.action.delays]
     first_s = float(outcome.workload.submit_s.min())
-    tables: list[Table] = choice_tables(choices, delays, first_s=first_s)
-    pictures = choice_plots(name, choices, delays, first_s=first_s)
-    return Section(f"Decisions of {name}", REASON, tuple(pictures), tuple(tables))
+    nodes = outcome.cluster.node_names if isinstance(outcome.cluster, NodeCluster) else ()
+    nodes = nodes if scheduler.model.preset.observation.queue.per_node else ()
+    tables: list[Table] = choice_tables(choices, delays, first_s=first_s, nodes=nodes)
+    pictures = choice_plots(name, choices, delays, first_s=first_s, nodes=nodes)
+    reason = REASON + SCORED * (scheduler.model.preset.is_ranking)
+    return Section(f"Decisions of {name}", reason, tuple(pictures), tuple(tables))

@@ -13,7 +13,7 @@ import numpy as np
 
 from greenbatch.engine.compile import compiled, whole
 from greenbatch.engine.machine.node_power import part_w, waking_w
-from greenbatch.engine.machine.node_tables import Demand, Node, Nodes
+from greenbatch.engine.machine.node_tables import ANY, Demand, Node, Nodes
 from greenbatch.engine.machine.nodes import can_host, part_of
 from greenbatch.engine.machine.protocol import Machine, want
 from greenbatch.engine.ranked import sort_ranked
@@ -172,4 +172,4 @@ def _want_frugal(machine: Nodes, prices: Floats, job: int, speed: float, outlive
         node = machine.nodes[number]
         if node.speed >= speed:
             left -= 1 if demand.is_spread else part_of(demand, can_host(node, demand, outlives), left)
-            want(machine, number)
+            want(machine, number, ANY)

@@ -1,0 +1,206 @@
+"""What a scheduler driven from views remembers from one view to the next, in memory and in a file."""
+
+from __future__ import annotations
+
+import io
+import json
+from dataclasses import asdict, dataclass, field, replace
+from pathlib import Path
+from typing import Any, cast, get_type_hints
+
+import numpy as np
+from pydantic import TypeAdapter
+
+from greenbatch.cluster import Cluster, NodeCluster
+from greenbatch.engine.interface import Attributes, Policy, View
+from greenbatch.engine.program import Program, decider_of
+from greenbatch.engine.records import Clock, dtype_of, table_of
+from greenbatch.engine.rules import Rules
+from greenbatch.engine.stacked import leaves
+from greenbatch.errors import InputError
+from greenbatch.storage import replace_file
+from greenbatch.workload import Workload
+
+
+class Waited:
+    """What is remembered of a waiting job."""
+
+    job_id: int
+    promised_s: float
+    planned_s: float
+    score: float
+
+
+class Ran:
+    """What is remembered of a running job."""
+
+    job_id: int
+    end_s: float
+    """Requested end."""
+
+
+class Known:
+    """A job submitted so far: what it asks for, columns of `Workload`."""
+
+    job_id: int
+    submit_s: float
+    requested_time_s: float
+    processors: int
+    power_w: float
+    partition: int
+    nodes: int
+    gpus: int
+    exclusive: int
+    requested_memory_kb: float
+    memory_volume_mb: float
+    requested_energy_j: float
+
+
+_ATTRIBUTES = tuple(name for name in get_type_hints(Known) if name in Attributes._fields)
+
+
+@dataclass
+class Memory:
+    """What a scheduler remembers from one view to the next."""
+
+    clock: Any = field(default_factory=lambda: table_of(Clock, 1))
+    """The clock at the last view: the committed job and its reservation."""
+    committed_id: int = -1
+    waited: Any = field(default_factory=lambda: table_of(Waited, 0))
+    """The waiting jobs, in the order of the queue."""
+    ran: Any = field(default_factory=lambda: table_of(Ran, 0))
+    known: Any = field(default_factory=lambda: table_of(Known, 0))
+    """All jobs so far, if the policy learns from them."""
+    partitions: dict[str, str] = field(default_factory=dict)
+    """Number of a partition of these, as text -> its name."""
+    answers: list[tuple[int, tuple[int, ...], tuple[int, ...]]] = field(default_factory=list)
+    """Jobs that start at this instant and have not been started yet, each with its nodes and its processors there."""
+    wake_s: float = np.inf
+    """When to be asked again."""
+    longest_s: float = 0.0
+    """Longest requested time so far."""
+    seen_s: float = -np.inf
+    """Time of the last view."""
+    asked_s: float = np.nan
+    """Instant whose decisions have been made, NaN if they have all been given as answers."""
+    draws: int = 0
+    """Random placements so far."""
+    is_plain: bool = True
+    """All jobs so far ask for processors of any nodes only."""
+
+
+_TABLES = {"clock": Clock, "waited": Waited, "ran": Ran, "known": Known}
+
+
+def known_jobs(view: View, rows: Any) -> Any:
+    """What some waiting jobs ask for, in rows of a view."""
+    queue, known = view.queue, table_of(Known, rows.size)
+    known["job_id"], known["submit_s"] = view.job_id[rows], queue.submit_s[rows]
+    known["requested_time_s"], known["processors"] = queue.requested_time_s[rows], queue.processors[rows]
+    known["power_w"] = np.where(queue.power_w[rows] > 0.0, queue.power_w[rows], np.nan)
+    for name in _ATTRIBUTES:
+        column = getattr(queue.attributes, name)[rows]
+        known[name] = np.where(np.isnan(column), -1, column) if known[name].dtype.kind == "i" else column
+    return known
+
+
+def workload_of(memory: Memory) -> Workload:
+    """The jobs so far, as far as they are known: requested times stand for run times."""
+    columns = {name: np.array(memory.known[name]) for name in get_type_hints(Known)}
+    names = {int(number): name for number, name in memory.partitions.items()}
+    return Workload.from_columns(
+        "known", {**columns, "run_time_s": columns["requested_time_s"]}, names={"partition": names} if names else {}
+    )
+
+
+def _stated(cluster: Cluster) -> str:
+    """A cluster in words, without the files that it was read from."""
+    return repr(replace(cluster, notes=(), sources={}) if isinstance(cluster, NodeCluster) else cluster)
+
+
+def write_memory(
+    file: str | Path, memory: Memory, decider: Any, program: Program, policy: Policy | None, cluster: Cluster,
+    rules: Rules,
+) -> None:  # fmt: skip
+    """Save what a scheduler remembers and what it was made for.
+
+    Args:
+        file: the file, ``.npz``; replaced atomically.
+        memory: what it remembers.
+        decider: the state of its compiled policy, None before the first view.
+        program: its program.
+        policy: its Python object, None if the engine decides.
+        cluster: the machines.
+        rules: how the batch system reacts.
+
+    Raises:
+        InputError: the file cannot be written, or the policy's ``memory()`` is not JSON.
+    """
+    plain = {name: value for name, value in vars(memory).items() if name not in _TABLES}
+    plain |= {"program": program.name, "cluster": _stated(cluster), "rules": asdict(rules)}
+    plain["begun"] = decider is not None
+    plain["policy"] = cast(Any, policy).memory() if hasattr(policy, "memory") else None
+    arrays = {name: np.asarray(getattr(memory, name)) for name in _TABLES}
+    learned = {f"decider.{name}": each for name, each in leaves(decider) if isinstance(each, np.ndarray)}
+    packed = io.BytesIO()
+    try:
+        text = json.dumps(plain)
+    except (TypeError, ValueError) as error:
+        problem, fix = f"memory() returned what is not JSON: {error}", "return numbers, texts, lists and dictionaries"
+        raise InputError(problem, field=program.name, fix=fix) from None
+    cast(Any, np.savez)(packed, plain=np.array(text), **arrays, **learned)
+    try:
+        replace_file(Path(file), packed.getvalue())
+    except OSError as error:
+        fix = "give a file in a folder that exists and can be written to"
+        raise InputError(f"cannot be written: {error.strerror}", file=str(file), fix=fix) from None
+
+
+def read_memory(
+    file: str | Path, program: Program, policy: Policy | None, cluster: Cluster, rules: Rules
+) -> tuple[Memory, Any]:
+    """What `write_memory` saved: the memory and the state of the compiled policy. The Python object recalls its own.
+
+    Raises:
+        InputError: the file does not belong to this scheduler, cluster or rules, or is damaged.
+    """
+    try:
+        with np.load(io.BytesIO(Path(file).read_bytes()), allow_pickle=False) as found:
+            arrays = dict(found)
+        plain = json.loads(str(arrays.pop("plain")))
+        saved = {name: plain.pop(name) for name in ("program", "policy", "begun", "cluster", "rules")}
+        tables = {name: arrays[name].astype(dtype_of(layout)) for name, layout in _TABLES.items()}
+        memory = TypeAdapter(Memory).validate_python({**tables, **plain})
+    except Exception as error:  # noqa: BLE001  (a damaged archive raises anything)
+        problem = f"cannot be read, {type(error).__name__}: {' '.join(str(error).split())}"
+        raise InputError(problem, file=str(file), fix="use another copy, or start without a memory") from None
+    if saved["program"] != program.name:
+        known = saved["program"]
+        raise InputError(f"is the memory of {known}", file=str(file), fix=f"load it with {known}")
+    if saved["cluster"] != _stated(cluster):
+        raise InputError("was saved with another cluster", file=str(file), fix="load it with that cluster")
+    if differ := [name for name, value in asdict(rules).items() if saved["rules"].get(name) != value]:
+        problem = "was saved with " + ", ".join(f"{name} = {saved['rules'].get(name)!r}" for name in differ)
+        raise InputError(problem, file=str(file), fix="load it with those rules")
+    decider = decider_of(program, workload_of(memory), cluster, rules) if saved["begun"] else None
+    for name, each in leaves(decider):
+        if isinstance(each, np.ndarray):
+            kept = arrays.get(f"decider.{name}")
+            if kept is None or kept.shape != each.shape:
+                problem = f"does not fit {program.name} on {cluster.processors} processors"
+                raise InputError(problem, file=str(file), fix="load it with the cluster it was saved for")
+            each[...] = kept
+    _recall(policy, saved["policy"], program)
+    return memory, decider
+
+
+def _recall(policy: Policy | None, memory: Any, program: Program) -> None:
+    if not hasattr(policy, "recall"):
+        return
+    try:
+        cast(Any, policy).recall(memory)
+    except InputError:
+        raise
+    except Exception as error:
+        problem = f"recall failed, {type(error).__name__}: {error}"
+        raise InputError(problem, field=program.name, fix="take back what memory() returned") from error
