@@ -36,6 +36,7 @@ from greenbatch.engine.machine.protocol import (
 from greenbatch.engine.outages import next_opening_s
 from greenbatch.engine.power.protocol import LEFT_THE_SERIES, flow
 from greenbatch.engine.power.slots import next_edge_s
+from greenbatch.engine.prediction.protocol import fill, forget_running, learn, note_running, predicts
 from greenbatch.engine.queue import dequeue, enqueue
 from greenbatch.engine.records import Clock, Ending, Ints, Job, Slots, Table
 from greenbatch.engine.running import add_running, remove_first_ending
@@ -123,9 +124,24 @@ def complete(s: State) -> None:
     if done.requested_end_s != c.now_s:
         c.early = 1
     number = whole(done.job)
+    if predicts(s.predictor):
+        requested_s = s.jobs[number].requested_s
+        learn(s.predictor, number, requested_s, c.now_s - (done.requested_end_s - requested_s))
     give(s.machine, number, whole(done.processors), s.jobs[number].power_w, c.now_s, c.running == 0)
     note(s.log, c, END, number, s.machine.totals.load_w)
     update_ends(s.machine, s.ending, c)
+
+
+@compiled
+def predict_waiting(s: State, first: int) -> None:
+    """Predict the run times of the waiting jobs from a queue position on: of new ones, and of all at wake-ups."""
+    c = s.clock
+    for k in range(c.expected_first, c.expected_first + c.running):
+        note_running(s.predictor, whole(s.expected[k].job), s.expected[k].start_s)
+    for i in range(first, c.last):
+        fill(s.predictor, whole(s.queue.job[i]), s.queue.requested_s[i], c.now_s)
+    for k in range(c.expected_first, c.expected_first + c.running):
+        forget_running(s.predictor, whole(s.expected[k].job))
 
 
 @compiled_small
@@ -165,6 +181,8 @@ def next_event(s: State, wake_s: float) -> int:
         number = s.arrivals[c.arrived]
         enqueue(s.queue, c, s.jobs[number], number)
         c.arrived += 1
+        if predicts(s.predictor):
+            predict_waiting(s, c.last - 1)
         return ARRIVAL
     if completion_s <= wake_s:
         c.now_s = max(c.now_s, completion_s)
@@ -173,6 +191,8 @@ def next_event(s: State, wake_s: float) -> int:
         return COMPLETION
     c.now_s = max(c.now_s, wake_s)
     pass_time(s.machine, s.ending, c, from_s, False)
+    if predicts(s.predictor):
+        predict_waiting(s, c.first)
     return WAKE_UP
 
 

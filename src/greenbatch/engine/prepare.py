@@ -49,7 +49,17 @@ def prepare(
         check_slots(float(workload.requested_time_s.max()) / slowest + ahead_s, site.step_s, field="site.step_s")
     observed = observed or bool(settings["uses_attributes"])
     downtimes = downtimes_of(program.outages, cluster)
-    state = new_state(workload, cluster, site, rules, settings, ahead_s, observed=observed, downtimes=downtimes)
+    state = new_state(
+        workload,
+        cluster,
+        site,
+        rules,
+        settings,
+        ahead_s,
+        observed=observed,
+        downtimes=downtimes,
+        predictor=program.predictor,
+    )
     if rules.power_cap_w and isinstance(state.machine, Nodes):
         compete_for_power(state.machine)
     if rules.dvfs_level:

@@ -101,6 +101,8 @@ class Program:
     settings: dict[str, float] | None = None
     """Settings that override the engine's defaults and the scenario's rules, see `engine.settings.SETTINGS`."""
     needs_site: bool = False
+    predictor: str = "requested"
+    """What predicts run times, see `engine.prediction`."""
     outages: tuple[Outage, ...] = ()
     """Times in which no job may run."""
 

@@ -124,6 +124,20 @@ class Job:
     """Number of the user, -1 if unknown."""
 
 
+class Prediction:
+    """What is predicted of the run time of a job."""
+
+    expected_s: float
+    """Median."""
+    shortest_s: float
+    """It runs for less with a probability of 10 %."""
+    longest_s: float
+    """It runs for longer with a probability of 10 %."""
+    mean_s: float
+    slowdown_price: float
+    """Mean of 1 / max(run time, 10 s). [1/s]"""
+
+
 class Ending:
     """One running job in the order of actual ends."""
 

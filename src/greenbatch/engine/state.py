@@ -26,6 +26,8 @@ from greenbatch.engine.machine import (  # noqa: F401  (registers the machines)
 from greenbatch.engine.machine.protocol import Machine, machine_of
 from greenbatch.engine.power import supplied  # noqa: F401  (registers the default supply)
 from greenbatch.engine.power.protocol import Power, power_of
+from greenbatch.engine.prediction import mixture  # noqa: F401  (registers the predictor)
+from greenbatch.engine.prediction.protocol import Predictor, no_predictor, predictor_of
 from greenbatch.engine.records import (
     Capacity,
     Clock,
@@ -101,6 +103,7 @@ class State(NamedTuple):
     """Running jobs by requested end, shape (n,)."""
     machine: Machine
     power: Power
+    predictor: Predictor
     rules: RuleSet
     clock: Clock
     ledger: Ledger
@@ -122,7 +125,8 @@ def attributes_of(workload: Workload) -> Floats:
 
 
 def allocate(
-    jobs: int, segments: int, machine: Machine, power: Power, log_rows: int, downtimes: Table[Downtime] | None = None
+    jobs: int, segments: int, machine: Machine, power: Power, log_rows: int, downtimes: Table[Downtime] | None = None,
+    predictor: Predictor | None = None,
 ) -> State:  # fmt: skip
     """A state with all arrays zero: the one place that says how large each is.
 
@@ -133,6 +137,7 @@ def allocate(
         power: the power supply.
         log_rows: rows of the log.
         downtimes: times in which no job may run; by default none.
+        predictor: of run times; by default the requested ones.
     """
     closed = table_of(Downtime, 0) if downtimes is None else downtimes
     return State(
@@ -146,6 +151,7 @@ def allocate(
         expected=table_of(Expected, jobs),
         machine=machine,
         power=power,
+        predictor=no_predictor() if predictor is None else predictor,
         rules=table_of(RuleSet, 1)[0],
         clock=table_of(Clock, 1)[0],
         ledger=table_of(Ledger, 1)[0],
@@ -164,6 +170,7 @@ def allocate(
 def new_state(
     workload: Workload, cluster: Cluster, site: Site | None, rules: Rules, settings: dict[str, float],
     ahead_s: float = 0.0, *, observed: bool = False, downtimes: Table[Downtime] | None = None,
+    predictor: str = "requested",
 ) -> State:  # fmt: skip
     """Create the state of one simulation: an empty machine at the first submission.
 
@@ -176,12 +183,21 @@ def new_state(
         ahead_s: how long after now the latest start considered may be. [s]
         observed: fill in the attributes, which few policies read.
         downtimes: times in which no job may run.
+        predictor: what predicts run times, see `engine.prediction`.
     """
     n, requested_s = len(workload), workload.requested_time_s
     slowest = min((each.speed for each in cluster.dvfs), default=1.0) if isinstance(cluster, NodeCluster) else 1.0
     longest_s = float(requested_s.max()) / slowest
     breaks = n + (0 if site is None else int((longest_s + ahead_s) / site.step_s)) + 4
-    state = allocate(n, breaks, machine_of(cluster, workload), power_of(site), min(LOG_ROWS, log_rows(n)), downtimes)
+    state = allocate(
+        n,
+        breaks,
+        machine_of(cluster, workload),
+        power_of(site),
+        min(LOG_ROWS, log_rows(n)),
+        downtimes,
+        predictor_of.table[predictor](workload),
+    )
     jobs: Any = state.jobs
     jobs["submit_s"], jobs["requested_s"], jobs["processors"] = workload.submit_s, requested_s, workload.processors
     jobs["run_s"] = work_s(workload, cluster, rules)

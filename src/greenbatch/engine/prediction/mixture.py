@@ -1,0 +1,267 @@
+"""Learned distributions of run times: experts that count the run times of like jobs, mixed by learned weights.
+
+Each expert is a histogram of the run times of earlier jobs that share something with a job: its request, its user,
+both, or both and its size. Recent jobs count more. Experts with few jobs lean on the next more general one. Their
+logarithms are added with weights that are learned while jobs end (gradient steps on the logarithmic loss), one set of
+weights for each number of jobs that the most special expert has seen. Like jobs that have been running for long make
+short run times unlikely.
+
+Everything is learned from jobs that have ended, so that a prediction never uses the future.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from greenbatch.engine.compile import compiled, compiled_small
+from greenbatch.engine.prediction.protocol import fill, forget_running, learn, note_running, predictor_of, predicts
+from greenbatch.engine.records import Floats, Int32s, Prediction, Table, per_job, table_of
+from greenbatch.workload import Workload
+
+BINS = 24
+"""Bins of run times."""
+SHORTEST_S, LONGEST_S = 10.0, 432_000.0
+"""Upper edge of the first and lower edge of the last bin. [s]"""
+LEVELS = 7
+"""Experts: all jobs; the request; the user; user and request; user, request and size; the last jobs of the two last."""
+DECAY = (0.999, 0.98, 0.97, 0.95, 0.9, 0.5, 0.4)
+"""What is left of the weight of a job in an expert after one more job."""
+PRIOR = (1.0, 4.0, 4.0, 2.0, 1.0, 0.5, 0.5)
+"""Weight of the more general expert in each, in jobs."""
+PARENT = (-1, 0, 0, 2, 3, 2, 4)
+SPREAD = 0.05
+"""Share of a job that counts in each of the neighbouring bins."""
+RATE = 0.02
+"""Step of the weights' learning."""
+UNLIKELY = 0.15
+"""Likelihood of a run time that is shorter than a like job has been running."""
+SEEN = (0.5, 2.5, 6.0)
+"""Weights of the most special expert, in jobs, from which on another set of mixing weights is used."""
+
+
+@per_job("jobs", "group")
+class Mixture(NamedTuple):
+    """What has been learned."""
+
+    jobs: Table[Prediction]
+    """Shape (n,)."""
+    group: Int32s
+    """Row of ``counts`` of each job and expert, shape (n, LEVELS)."""
+    counts: Floats
+    """Decayed number of jobs in each bin, and in all, shape (groups, BINS + 1)."""
+    weights: Floats
+    """Mixing weights, shape (len(SEEN) + 1, LEVELS)."""
+    bins: Floats
+    """Upper edge [s], weight, mean run time [s] and mean of 1 / max(run time, 10 s) [1/s] of each bin, (4, BINS)."""
+    logs: Floats
+    """Logarithm of each expert's probabilities for the job in question, shape (LEVELS, BINS)."""
+    mass: Floats
+    """Distribution of the job in question, shape (BINS,)."""
+    since_s: Floats
+    """While jobs are predicted: start of the first running job of each group of like ones, infinite for none. [s]"""
+
+
+@compiled_small
+def bin_of(run_s: float) -> int:
+    """The bin of a run time."""
+    if run_s <= SHORTEST_S:
+        return 0
+    step = np.log(LONGEST_S / SHORTEST_S) / (BINS - 2)
+    return min(BINS - 1, int(np.ceil(np.log(run_s / SHORTEST_S) / step - 1e-9)))
+
+
+@compiled_small
+def lower_edge_s(b: int) -> float:
+    """Lower edge of a bin. [s]"""
+    return SHORTEST_S * np.exp((b - 1) * np.log(LONGEST_S / SHORTEST_S) / (BINS - 2)) if b > 0 else 0.0
+
+
+@compiled_small
+def _bucket(p: Mixture, number: int) -> int:
+    seen, k = p.counts[p.group[number, 4], BINS], 0
+    while k < len(SEEN) and seen >= SEEN[k]:
+        k += 1
+    return k
+
+
+@compiled
+def fill_logs(p: Mixture, number: int) -> None:
+    """The experts' distributions for a job, as logarithms."""
+    for level in range(LEVELS):
+        row = p.group[number, level]
+        total = p.counts[row, BINS] + PRIOR[level]
+        for b in range(BINS):
+            parent = 1.0 / BINS
+            if PARENT[level] >= 0:
+                parent = np.exp(p.logs[PARENT[level], b])
+            p.logs[level, b] = np.log((p.counts[row, b] + PRIOR[level] * parent) / total)
+
+
+@compiled
+def predict(p: Mixture, number: int, requested_s: float, elapsed_s: float, siblings_s: float) -> None:
+    """Fill ``mass`` with the distribution of a job's run time.
+
+    Args:
+        p: what has been learned.
+        number: row of the job.
+        requested_s: its requested time, which it cannot exceed. [s]
+        elapsed_s: for how long it has been running. [s]
+        siblings_s: for how long a like job has been running. [s]
+    """
+    fill_logs(p, number)
+    bucket, last = _bucket(p, number), bin_of(requested_s)
+    first = bin_of(elapsed_s * 1.0001) if elapsed_s > SHORTEST_S else 0
+    first = min(first, last)
+    above, most = bin_of(siblings_s) if siblings_s > SHORTEST_S else 0, -np.inf
+    for b in range(BINS):
+        p.mass[b] = -np.inf
+    for b in range(first, last + 1):
+        value = 0.0
+        for level in range(LEVELS):
+            value += p.weights[bucket, level] * p.logs[level, b]
+        if b < above:
+            value += np.log(UNLIKELY)
+        p.mass[b] = value
+        most = max(most, value)
+    total = 0.0
+    for b in range(BINS):
+        p.mass[b] = np.exp(p.mass[b] - most)
+        total += p.mass[b]
+    for b in range(BINS):
+        p.mass[b] /= total
+
+
+@compiled
+def _slowdown_price(p: Mixture, requested_s: float) -> float:
+    """E[1 / max(run time, 10 s)] of the job in question. [1/s]"""
+    total = 0.0
+    least = 1.0 / max(requested_s, 10.0)
+    for b in range(BINS):
+        total += p.mass[b] * max(p.bins[3, b], least)
+    return float(total)
+
+
+@compiled
+def mean_s(p: Mixture, requested_s: float) -> float:
+    """Expected run time of the job in question. [s]"""
+    total = 0.0
+    for b in range(BINS):
+        total += p.mass[b] * min(p.bins[2, b], requested_s)
+    return float(total)
+
+
+@compiled
+def quantile_s(p: Mixture, share: float, requested_s: float, elapsed_s: float) -> float:
+    """A quantile of the run time of the job in question, interpolated in the logarithm. [s]"""
+    below = 0.0
+    for b in range(BINS):
+        if p.mass[b] > 0.0 and below + p.mass[b] >= share:
+            upper_s = min(p.bins[0, b], requested_s)
+            lower_s = min(max(lower_edge_s(b), elapsed_s, 1.0), upper_s)
+            part = (share - below) / p.mass[b]
+            return float(lower_s * (upper_s / lower_s) ** part)
+        below += p.mass[b]
+    return requested_s
+
+
+@compiled
+def _learn(p: Mixture, number: int, requested_s: float, run_s: float) -> None:
+    """Learn the run time of a job that has ended."""
+    b = bin_of(run_s)
+    predict(p, number, requested_s, 0.0, 0.0)
+    if p.mass[b] > 0.0:
+        bucket = _bucket(p, number)
+        for level in range(LEVELS):
+            expected = 0.0
+            for k in range(BINS):
+                expected += p.mass[k] * p.logs[level, k]
+            step = max(-1.0, min(1.0, p.logs[level, b] - expected))
+            p.weights[bucket, level] = max(0.0, p.weights[bucket, level] + RATE * step)
+    for level in range(LEVELS):
+        row = p.group[number, level]
+        for k in range(BINS + 1):
+            p.counts[row, k] *= DECAY[level]
+        beside = SPREAD * (1 if b == 0 or b == BINS - 1 else 2)
+        p.counts[row, b] += 1.0 - beside
+        if b > 0:
+            p.counts[row, b - 1] += SPREAD
+        if b < BINS - 1:
+            p.counts[row, b + 1] += SPREAD
+        p.counts[row, BINS] += 1.0
+    weight = p.bins[1, b] = min(p.bins[1, b] + 1.0, 1000.0)
+    p.bins[2, b] += (run_s - p.bins[2, b]) / weight
+    p.bins[3, b] += (1.0 / max(run_s, 10.0) - p.bins[3, b]) / weight
+
+
+@predicts.register(Mixture)
+def predicts_run_times(predictor: Mixture) -> bool:
+    """Whatever jobs request."""
+    return True
+
+
+@note_running.register(Mixture)
+def note_like(predictor: Mixture, number: int, start_s: float) -> None:
+    """Keep the first start of like jobs."""
+    row = predictor.group[number, 4]
+    predictor.since_s[row] = min(predictor.since_s[row], start_s)
+
+
+@forget_running.register(Mixture)
+def forget_like(predictor: Mixture, number: int) -> None:
+    """Nothing runs."""
+    predictor.since_s[predictor.group[number, 4]] = np.inf
+
+
+@fill.register(Mixture)
+def fill_from_mixture(predictor: Mixture, number: int, requested_s: float, now_s: float) -> None:
+    """Median, 10 % and 90 % quantiles, and the mean of the inverse."""
+    since_s, job = predictor.since_s[predictor.group[number, 4]], predictor.jobs[number]
+    predict(predictor, number, requested_s, 0.0, max(0.0, now_s - since_s))
+    job.expected_s = quantile_s(predictor, 0.5, requested_s, 0.0)
+    job.shortest_s = quantile_s(predictor, 0.1, requested_s, 0.0)
+    job.longest_s = quantile_s(predictor, 0.9, requested_s, 0.0)
+    job.mean_s = mean_s(predictor, requested_s)
+    job.slowdown_price = _slowdown_price(predictor, requested_s)
+
+
+@learn.register(Mixture)
+def learn_run_time(predictor: Mixture, number: int, requested_s: float, run_s: float) -> None:
+    """Count the job in all its experts."""
+    _learn(predictor, number, requested_s, run_s)
+
+
+@predictor_of.register("learned")
+def mixture_of(workload: Workload) -> Mixture:
+    """Nothing learned yet."""
+    made = new_mixture(workload.user, workload.requested_time_s, workload.processors)
+    return made._replace(jobs=table_of(Prediction, len(workload)))
+
+
+def new_mixture(user: Any, requested_s: Any, processors: Any) -> Mixture:
+    """Nothing learned yet.
+
+    Args:
+        user: user of each job, shape (n,).
+        requested_s: its requested time, shape (n,). [s]
+        processors: its processors, shape (n,).
+    """
+    like = np.column_stack([user, requested_s, processors])
+    columns = [np.zeros(len(user)), requested_s, user, like[:, :2], like, user, like]
+    group, rows = np.zeros((len(user), LEVELS), np.int32), 0
+    for level, column in enumerate(columns):
+        _, number = np.unique(column, axis=0, return_inverse=True)
+        group[:, level] = rows + number.reshape(-1)
+        rows += int(number.max(initial=-1)) + 1
+    upper_s = np.array([lower_edge_s(b + 1) for b in range(BINS)])
+    upper_s[-1] = np.inf
+    middle_s = np.sqrt(
+        np.maximum(1.0, np.array([lower_edge_s(b) for b in range(BINS)])) * np.minimum(upper_s, 864_000.0)
+    )
+    bins = np.array([upper_s, np.zeros(BINS), middle_s, 1.0 / np.maximum(middle_s, 10.0)])
+    weights = np.full((len(SEEN) + 1, LEVELS), 1.0 / LEVELS)
+    return Mixture(
+        table_of(Prediction, 0), group, np.zeros((rows, BINS + 1)), weights, bins, np.zeros((LEVELS, BINS)),
+        np.zeros(BINS), np.full(rows, np.inf),
+    )  # fmt: skip

@@ -1,0 +1,108 @@
+"""What the engine asks of a predictor of run times: a NamedTuple with the field ``jobs``, and these functions.
+
+A new predictor is one file: its class, its implementations, and a line in `predictor_of`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple, Protocol
+
+from greenbatch.engine.compile import compiled_small
+from greenbatch.engine.records import Prediction, Table, table_of
+from greenbatch.engine.variants import variant
+from greenbatch.workload import Workload
+
+
+class Predictor(Protocol):
+    """A predictor, as a part of the state."""
+
+    @property
+    def jobs(self) -> Table[Prediction]:
+        """What is predicted of each job."""
+        ...
+
+
+class _Kinds:
+    """Name of a predictor -> the function that creates it for a window of jobs."""
+
+    def __init__(self) -> None:
+        self.table: dict[str, Callable[[Workload], Any]] = {}
+
+    def register(self, name: str) -> Callable[[Callable[[Workload], Any]], Callable[[Workload], Any]]:
+        """Register the function (decorator)."""
+
+        def add(function: Callable[[Workload], Any]) -> Callable[[Workload], Any]:
+            self.table[name] = function
+            return function
+
+        return add
+
+
+predictor_of = _Kinds()
+
+
+class Requested(NamedTuple):
+    """Requested times stand for run times; nothing is kept."""
+
+    jobs: Table[Prediction]
+    """Empty."""
+
+
+def no_predictor() -> Requested:
+    """Requested times stand for run times."""
+    return Requested(table_of(Prediction, 0))
+
+
+@predictor_of.register("requested")
+def requested(_: Workload) -> Requested:
+    """The same for any window."""
+    return no_predictor()
+
+
+@variant(default=True)
+def predicts(predictor: Predictor) -> bool:
+    """Whether anything but the request is predicted."""
+    return False
+
+
+@variant(default=True)
+def note_running(predictor: Predictor, number: int, start_s: float) -> None:
+    """Tell a predictor that a job has been running since a time, before it is asked about others."""
+    return
+
+
+@variant(default=True)
+def forget_running(predictor: Predictor, number: int) -> None:
+    """Undo `note_running`."""
+    return
+
+
+@variant(default=True, inlined=False)
+def fill(predictor: Predictor, number: int, requested_s: float, now_s: float) -> None:
+    """Predict the run time of a waiting job, into its row of ``jobs``."""
+    return
+
+
+@variant(default=True, inlined=False)
+def learn(predictor: Predictor, number: int, requested_s: float, run_s: float) -> None:
+    """Learn from a job that has ended."""
+    return
+
+
+@compiled_small
+def expected_time_s(predictor: Predictor, number: int, requested_s: float) -> float:
+    """Median of the run time of a job: as last predicted while it waited. [s]"""
+    return float(predictor.jobs[number].expected_s) if predicts(predictor) else requested_s
+
+
+@compiled_small
+def mean_time_s(predictor: Predictor, number: int, requested_s: float) -> float:
+    """Mean of its run time. [s]"""
+    return float(predictor.jobs[number].mean_s) if predicts(predictor) else requested_s
+
+
+@compiled_small
+def slowdown_price(predictor: Predictor, number: int, requested_s: float) -> float:
+    """E[1 / max(run time, 10 s)]: the slowdown that a second of waiting costs. [1/s]"""
+    return float(predictor.jobs[number].slowdown_price) if predicts(predictor) else 1.0 / max(requested_s, 10.0)

@@ -1,0 +1,269 @@
+"""Hold jobs for cheap power where that costs little slowdown, around EASY backfilling: for whole logs with estimates.
+
+At every half-hour, each waiting job is planned: a start within the horizon costs its brown energy, by the forecast and
+the predicted ends of the running jobs, plus a price of waiting, which is the expected slowdown of a second of waiting
+and a price of idle processors. A job whose cheapest start is later than now is held. EASY backfilling, with requested
+times, runs over the jobs that are not held; held jobs reserve nothing, neither processors nor forecast. The order is that
+of predicted work over the price of waiting, so that the slack which holding uses up is there. A job that has waited
+longer than the limit is first in line and never held.
+
+Source: this project, after `docs/decisions`.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from greenbatch.cluster import Cluster
+from greenbatch.engine.backfill import latest_end_s, may_start
+from greenbatch.engine.codes import WAKE_UP
+from greenbatch.engine.compile import compiled, compiled_small, whole
+from greenbatch.engine.decide import decide
+from greenbatch.engine.limits import can_start
+from greenbatch.engine.power.protocol import forecast_w
+from greenbatch.engine.power.slots import covering, next_edge_s, slot_at
+from greenbatch.engine.prediction.protocol import expected_time_s, mean_time_s, slowdown_price
+from greenbatch.engine.program import Pass
+from greenbatch.engine.queue import position_of
+from greenbatch.engine.ranked import sort_ranked
+from greenbatch.engine.records import Floats, Surplus, Table
+from greenbatch.engine.rules import Rules
+from greenbatch.engine.state import State
+from greenbatch.engine.step import apply, start_now, wait_until
+from greenbatch.engine.timeline import reserve
+from greenbatch.workload import Workload
+
+ROUNDING = 1e-9
+"""Smallest saving of a later start, as a share of the job's energy."""
+LEAST_S = 10.0
+"""Jobs are planned with at least this run time. [s]"""
+SLOTS = 1024
+"""Largest number of intervals in a plan; the last one stands for all that follow."""
+
+
+class Foresee(NamedTuple):
+    """Parameters and buffers of the policy."""
+
+    holds: bool
+    """False: only the order."""
+    slowdown_price_j: float
+    """Price of one unit of slowdown. [J]"""
+    idle_price_w: float
+    """Price of an idle processor. [W]"""
+    reserve_share: float
+    """Share of the machine that long jobs leave free."""
+    horizon_s: float
+    """How far ahead starts are compared. [s]"""
+    limit_s: float
+    """Wait after which a job is first in line. [s]"""
+    aging: float
+    """Exponent of 1 + wait in hours in the order."""
+    density: float
+    """Exponent of the power per processor in the order."""
+    wide: float
+    """Exponent of the share of the machine in the order."""
+    filler: float
+    """Share of brown energy below which a job is not held."""
+    drops_w: Floats
+    """Power of the jobs that end in each interval, shape (SLOTS + 1,). [W]"""
+
+
+@compiled_small
+def running_end_s(start_s: float, now_s: float, expected_s: float, requested_end_s: float) -> float:
+    """When a running job is expected to end: a prediction that it has outlived is doubled. [s]"""
+    run_s = max(expected_s, LEAST_S)
+    while start_s + run_s <= now_s:
+        run_s *= 2.0
+    return min(start_s + run_s, max(requested_end_s, now_s))
+
+
+@compiled
+def project(s: State, decider: Foresee, until_s: float) -> None:
+    """Fill ``scratch.surplus`` with the forecast surplus from now on, by predicted ends of the running jobs.
+
+    One segment per slot; a job that ends within a slot counts for its part of it.
+    """
+    c, segments, slots, drops_w = s.clock, s.scratch.surplus, s.power.slots, decider.drops_w
+    most = min(SLOTS, segments.shape[0])
+    time_s, count = c.now_s, 0
+    while time_s < until_s and count < most:
+        _, end_s = covering(slots, time_s)
+        segments[count].start_s, segments[count].length_s = time_s, end_s - time_s
+        drops_w[count] = 0.0
+        time_s = end_s
+        count += 1
+    drops_w[count] = 0.0
+    first_s = segments[0].length_s
+    for k in range(c.expected_first, c.expected_first + c.running):
+        job = s.expected[k]
+        number = whole(job.job)
+        expected_s = expected_time_s(s.predictor, number, job.end_s - job.start_s)
+        left_s = running_end_s(job.start_s, c.now_s, expected_s, job.end_s) - c.now_s
+        row = whole(0) if left_s < first_s else whole(1 + int((left_s - first_s) / slots.step_s))
+        if row >= count:
+            continue
+        part = left_s / first_s if row == 0 else (left_s - first_s) / slots.step_s - (row - 1)
+        drops_w[row] += (1.0 - part) * job.power_w
+        drops_w[row + 1] += part * job.power_w
+    current, load_w = slot_at(slots, c.now_s), s.machine.totals.load_w
+    for k in range(count):
+        load_w -= drops_w[k]
+        segments[k].surplus_w = max(0.0, forecast_w(s.power, c, current + k, current) - load_w)
+    c.segments = count
+
+
+@compiled
+def _brown_between(
+    segments: Table[Surplus], count: int, power_w: float, segment: int, at_s: float, to_s: float
+) -> tuple[float, int]:  # fmt: skip
+    """Brown energy of a constant power between two times [J], and the segment that covers the second."""
+    total_j = 0.0
+    while True:
+        stop_s = min(segments[segment].start_s + segments[segment].length_s, to_s)
+        if segment + 1 >= count:
+            stop_s = to_s
+        if power_w > segments[segment].surplus_w:
+            total_j += (power_w - segments[segment].surplus_w) * (stop_s - at_s)
+        at_s = stop_s
+        if at_s >= to_s:
+            return total_j, segment
+        segment += 1
+
+
+@compiled
+def cheapest_s(s: State, decider: Foresee, number: int) -> float:
+    """The cheapest start of a waiting job within the horizon. [s]"""
+    c, job = s.clock, s.jobs[number]
+    now_s, power_w = c.now_s, job.power_w
+    if not decider.holds or now_s - job.submit_s >= decider.limit_s:
+        return float(now_s)
+    run_s = max(LEAST_S, expected_time_s(s.predictor, number, job.requested_s))
+    price_w = decider.slowdown_price_j * slowdown_price(s.predictor, number, job.requested_s)
+    price_w += decider.idle_price_w * job.processors
+    segments, count, tick_s = s.scratch.surplus, c.segments, s.rules.tick_s
+    noise_j = ROUNDING * power_w * run_s
+    best_s, at_s, head = now_s, now_s, 0
+    brown_j, tail = _brown_between(segments, count, power_w, 0, at_s, at_s + run_s)
+    best_j = brown_j
+    if brown_j <= decider.filler * power_w * run_s:
+        return float(now_s)
+    last_s = min(now_s + decider.horizon_s, job.submit_s + decider.limit_s)
+    while True:
+        next_s = next_edge_s(at_s, 0.0, tick_s)
+        if next_s > last_s or (next_s - now_s) * price_w >= best_j:
+            return float(best_s)
+        gone_j, head = _brown_between(segments, count, power_w, head, at_s, next_s)
+        come_j, tail = _brown_between(segments, count, power_w, tail, at_s + run_s, next_s + run_s)
+        brown_j += come_j - gone_j
+        at_s = next_s
+        cost_j = brown_j + (at_s - now_s) * price_w
+        if cost_j < best_j - noise_j:
+            best_s, best_j = at_s, cost_j
+
+
+@compiled_small
+def _score(s: State, decider: Foresee, number: int) -> float:
+    """Predicted work over the price of waiting; a job at the limit goes first, by submission."""
+    job = s.jobs[number]
+    wait_s = s.clock.now_s - job.submit_s
+    if wait_s >= decider.limit_s:
+        return float(job.submit_s - 1e15)
+    price = slowdown_price(s.predictor, number, job.requested_s)
+    work = mean_time_s(s.predictor, number, job.requested_s) * job.processors / price
+    power = max(job.power_w / job.processors, 1e-3)
+    share = job.processors / s.machine.totals.processors
+    return float(work * share**decider.wide / (power**decider.density * (1.0 + wait_s / 3600.0) ** decider.aging))
+
+
+@compiled
+def _plan(s: State, decider: Foresee) -> int:
+    """Plan the jobs that are due for it, and rank those that are not held; return their number."""
+    c, is_tick, ranked, count = s.clock, s.clock.event == WAKE_UP, s.scratch.ranked, 0
+    for i in range(c.first, c.last):
+        number = whole(s.queue.job[i])
+        job = s.jobs[number]
+        if is_tick or np.isnan(job.planned_s):
+            job.planned_s = cheapest_s(s, decider, number)
+        if job.planned_s <= c.now_s:
+            ranked[count].job, ranked[count].key = number, _score(s, decider, number)
+            count += 1
+    sort_ranked(ranked, count)
+    return count
+
+
+@compiled_small
+def _is_still_cheapest(s: State, decider: Foresee, number: int) -> bool:
+    """Whether now is the best start with the present load."""
+    s.jobs[number].planned_s = cheapest_s(s, decider, number)
+    return bool(s.jobs[number].planned_s <= s.clock.now_s)
+
+
+@compiled_small
+def _kept_free(s: State, decider: Foresee, number: int) -> int:
+    """Processors that a job leaves free: those with a low price of waiting leave the whole reserve."""
+    most = decider.reserve_share * s.machine.totals.processors
+    inverse_s = 1.0 / slowdown_price(s.predictor, number, s.jobs[number].requested_s)
+    return int(most * min(1.0, max(0.0, (inverse_s - 500.0) / 4500.0)))
+
+
+@compiled_small
+def _has_room(s: State, decider: Foresee, number: int) -> bool:
+    """Whether a job can start and leaves the reserve free."""
+    job, totals = s.jobs[number], s.machine.totals
+    if not can_start(s, number, whole(job.processors)):
+        return False
+    need = min(job.processors + _kept_free(s, decider, number), totals.processors)
+    return bool(need <= totals.free)
+
+
+@compiled
+def _next_start(s: State, decider: Foresee) -> int:
+    """Queue position of the job that starts next, -1 if none does now."""
+    c, ranked = s.clock, s.scratch.ranked
+    longest_s = 0.0
+    for i in range(c.first, c.last):
+        longest_s = max(longest_s, s.queue.requested_s[i])
+    project(s, decider, c.now_s + decider.horizon_s + longest_s + 2.0 * s.rules.tick_s)
+    count, k, head = _plan(s, decider), 0, -1
+    while k < count and head < 0:
+        number = whole(ranked[k].job)
+        if not _has_room(s, decider, number):
+            head = number
+        elif _is_still_cheapest(s, decider, number):
+            return int(position_of(s.queue, c, number))
+        k += 1
+    if head < 0:
+        return -1
+    reserve(s, head)
+    latest_s = latest_end_s(s)
+    while k < count:
+        number = whole(ranked[k].job)
+        if s.jobs[number].processors <= s.machine.totals.free and _has_room(s, decider, number):
+            position = position_of(s.queue, c, number)
+            if may_start(s, position, latest_s, head) and _is_still_cheapest(s, decider, number):
+                return int(position)
+        k += 1
+    return -1
+
+
+@decide.register(Foresee)
+def start_or_hold(decider: Foresee, s: State) -> None:
+    """Start one job, or wait."""
+    position = _next_start(s, decider)
+    apply(s, start_now(position) if position >= 0 else wait_until(np.inf))
+
+
+def foresee_pass(decider: Foresee, tick_s: float) -> Pass:
+    """The policy with its parameters.
+
+    Args:
+        decider: the parameters; each window gets buffers of its own.
+        tick_s: time between the starts that are compared. [s]
+    """
+
+    def begin(_: Workload, __: Cluster, ___: Rules) -> Foresee:
+        return decider._replace(drops_w=np.zeros(SLOTS + 1))
+
+    return Pass(name="foresee", begin=begin, ahead_s=decider.horizon_s + 2.0 * tick_s)
