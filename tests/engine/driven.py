@@ -42,8 +42,11 @@ def run_from_views(
         memory: where it is saved.
     """
     plain = replace(rules, commitment="reconsider", tick_s=0.0)
-    wanted = {key: value for key, value in (scheduler.program(jobs).settings or {}).items() if key in WHEN_TO_ASK}
-    session = Session(jobs, cluster, site, plain, Program(name="batch system", settings=wanted))
+    program = scheduler.program(jobs)
+    wanted = {key: value for key, value in (program.settings or {}).items() if key in WHEN_TO_ASK}
+    session = Session(
+        jobs, cluster, site, plain, Program(name="batch system", settings=wanted, predictor=program.predictor)
+    )
     driver, number = driver_of(scheduler, jobs, cluster, rules), 0
     while (view := session.view()) is not None:
         if memory is not None and number > 0 and restart(number):

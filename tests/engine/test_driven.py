@@ -39,6 +39,8 @@ PLANNERS = (
     "max-min",
     "cheapest-start:horizon=60:tick=7:short=6:hold=900",
     "cheapest-start:horizon=40:tick=3:psi=30:reserve=0",
+    "foresee:horizon=60:tick=7:slowdown=900:idle=2:limit=40",
+    "foresee:horizon=40:tick=3:slowdown=90:idle=0:reserve=0.3:learned=0:wide=1",
 )
 MODELS = (
     "gas-marl-plus@cirne", "gas-marl-plus@default", "gas-marl-plus@jann", "gas-marl-plus@lublin-256",

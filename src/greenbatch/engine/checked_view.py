@@ -62,11 +62,12 @@ def checked_view(view: View, program: Program, last_s: float) -> View:
         raise _refusal(f"queue.attributes.{name}", "is infinite or over 2**53", "give numbers, NaN if unknown")
     _check_jobs(view)
     _check_supply(view, program)
+    _check_predictions(view, program, rows)
     ends_s = view.running.expected_end_s
     if (ends_s[1:] < ends_s[:-1]).any():
         order = np.argsort(ends_s, kind="stable")
         placed = view.placements._replace(running=np.argsort(order)[view.placements.running])
-        running = Running(*(cast(Any, column)[order] for column in view.running))
+        running = Running(*(column[order] if len(column) else column for column in cast(Any, view.running)))
         return replace(view, running=running, placements=placed)
     return view
 
@@ -119,6 +120,23 @@ def _check_supply(view: View, program: Program) -> None:
             raise _refusal("supply.origin_s", f"is {supply.origin_s}", "give a finite time")
     elif program.needs_site or program.backfill == "green":
         raise _refusal("supply", f"is empty, but {program.name} needs a power supply", "give its forecast")
+
+
+def _check_predictions(view: View, program: Program, rows: dict[str, int]) -> None:
+    """Refuse predictions without a value per job, and a view without any if the scheduler needs them."""
+    predicted, running = view.queue.predicted, view.running.expected_time_s
+    if not predicted.expected_time_s.size and not running.size:
+        if program.predictor not in {None, "requested"} and rows["queue"]:
+            fix = "give predictions, or run the batch system with rules.predictor"
+            raise _refusal("queue.predicted", f"is empty, but {program.name} needs predicted run times", fix)
+        return
+    for name, column in zip(predicted._fields, predicted, strict=True):
+        _check_length(f"queue.predicted.{name}", column, rows["queue"])
+        if not ((column > 0.0) & (column <= _LARGEST)).all():
+            raise _refusal(f"queue.predicted.{name}", "is not finite and > 0", "give a prediction for each job")
+    _check_length("running.expected_time_s", running, rows["running"])
+    if not ((running > 0.0) & (running <= _LARGEST)).all():
+        raise _refusal("running.expected_time_s", "is not finite and > 0", "give a prediction for each job")
 
 
 def _refusal(name: str, problem: str, fix: str) -> InputError:

@@ -12,9 +12,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from greenbatch.engine.codes import BAD_SCORE, BY_ARRIVAL, BY_RULE
-from greenbatch.engine.compile import compiled_allocating, compiled_small, whole
-from greenbatch.engine.interface import Attributes, Queue
+from greenbatch.engine.compile import compiled, compiled_allocating, compiled_small, whole
+from greenbatch.engine.interface import Attributes, Predicted, Queue
 from greenbatch.engine.machine.protocol import is_held_back
+from greenbatch.engine.prediction.protocol import predicts, slowdown_price
 from greenbatch.engine.records import Floats
 from greenbatch.engine.state import State
 from greenbatch.engine.step import apply, start_now
@@ -48,6 +49,27 @@ def start_the_first(decider: Ranking, s: State) -> None:
     apply(s, start_now(choose(s, decider.rule)))
 
 
+@compiled
+def fill_predicted(s: State) -> None:
+    """Write what is predicted of the waiting jobs to the columns over the queue, for rules that use it."""
+    c, columns = s.clock, s.scratch.columns
+    for i in range(c.last - c.first):
+        number = whole(s.queue.job[c.first + i])
+        requested_s = s.jobs[number].requested_s
+        if predicts(s.predictor):
+            job = s.predictor.jobs[number]
+            columns[16, i], columns[17, i], columns[18, i] = (
+                job.expected_time_s,
+                job.shortest_time_s,
+                job.longest_time_s,
+            )
+            columns[19, i], columns[20, i] = job.mean_time_s, job.slowdown_price
+        else:
+            for k in range(16, 20):
+                columns[k, i] = requested_s
+            columns[20, i] = slowdown_price(s.predictor, number, requested_s)
+
+
 @compiled_allocating
 def fill_scores(s: State, rule: Rule) -> None:
     """Compute the scores of the waiting jobs with a rule, and write them to the queue."""
@@ -73,6 +95,7 @@ def fill_scores(s: State, rule: Rule) -> None:
                 columns[6, :n], columns[7, :n], columns[8, :n], columns[9, :n], columns[10, :n], columns[11, :n],
                 columns[12, :n], columns[13, :n], columns[14, :n], columns[15, :n],
             ),
+            Predicted(columns[16, :n], columns[17, :n], columns[18, :n], columns[19, :n], columns[20, :n]),
         )
     )  # fmt: skip
     if scores.shape[0] != n:
@@ -89,6 +112,8 @@ def choose(s: State, rule: Rule) -> int:
     """Queue position of the job with the lowest score, the first one of a tie, of those that are not held back."""
     c = s.clock
     if s.rules.ranking == BY_RULE:
+        if s.rules.uses_predicted:
+            fill_predicted(s)
         fill_scores(s, rule)
     best = c.first
     while is_held_back(s.machine, whole(s.queue.job[best])):

@@ -12,7 +12,7 @@ import numba as _numba
 from greenbatch.engine.compile import PLAIN, entry, is_ours, machine_code, whole
 from greenbatch.engine.decide import Rule, decide
 from greenbatch.engine.events import next_wake_s
-from greenbatch.engine.interface import Attributes, Queue
+from greenbatch.engine.interface import Attributes, Predicted, Queue
 from greenbatch.engine.machine.protocol import can_take_on, want
 from greenbatch.engine.records import Floats
 from greenbatch.engine.stacked import StateType, type_of
@@ -24,7 +24,8 @@ types: Any = _numba.types
 
 _COLUMN = types.Array(types.float64, 1, "C")
 _ATTRIBUTES = types.NamedUniTuple(_COLUMN, len(Attributes._fields), Attributes)
-QUEUE_TYPE = types.NamedTuple([types.float64] * 3 + [_COLUMN] * 6 + [_ATTRIBUTES], Queue)
+_PREDICTED = types.NamedUniTuple(_COLUMN, len(Predicted._fields), Predicted)
+QUEUE_TYPE = types.NamedTuple([types.float64] * 3 + [_COLUMN] * 6 + [_ATTRIBUTES, _PREDICTED], Queue)
 """Compiled type of the columns that a rule sees."""
 RULE_TYPE = types.FunctionType(_COLUMN(QUEUE_TYPE))
 """Compiled type of a rule: passed as a function, so that the engine is compiled once for all rules."""

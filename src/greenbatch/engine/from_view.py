@@ -19,7 +19,8 @@ from greenbatch.engine.interface import View
 from greenbatch.engine.machine.pool import Pool
 from greenbatch.engine.machine.protocol import Machine
 from greenbatch.engine.power.supplied import Supplied
-from greenbatch.engine.records import MachineTotals, Slots, record_of
+from greenbatch.engine.prediction.protocol import Predictor, Shown, no_predictor
+from greenbatch.engine.records import MachineTotals, Prediction, Slots, record_of, table_of
 from greenbatch.engine.stacked import StateType, type_of
 from greenbatch.engine.state import State, allocate, log_rows
 
@@ -47,7 +48,8 @@ def state_of(
     if view.supply.renewable_w.shape[0]:
         longest_s = float(np.maximum.reduce(queue.requested_time_s, initial=longest_s))
         breaks = int((longest_s + ahead_s) / view.supply.step_s)
-    state = allocate(q + r, q + r + 4 + breaks, _machine(view, machine), _power(view), log_rows(q + r))
+    parts = _machine(view, machine), _power(view), log_rows(q + r), None, _predictor(view)
+    state = allocate(q + r, q + r + 4 + breaks, *parts)
     jobs: Any = state.jobs
     jobs["submit_s"][:q], jobs["power_w"][:q], jobs["user"][:q] = queue.submit_s, queue.power_w, queue.user
     jobs["requested_s"][:q], jobs["processors"][:q] = queue.requested_time_s, queue.processors
@@ -80,6 +82,18 @@ def _machine(view: View, machine: Machine | None) -> Machine:
     totals["processors"], totals["free"] = total(nodes.processors), total(nodes.free_processors)
     totals["load_w"], totals["base_power_w"] = view.load_w, total(nodes.idle_power_w)
     return made
+
+
+def _predictor(view: View) -> Predictor:
+    """The predictions of a view: waiting jobs, then the running ones."""
+    queue, running = view.queue.predicted, view.running.expected_time_s
+    if not queue.expected_time_s.shape[0] and not running.shape[0]:
+        return no_predictor()
+    made = table_of(Prediction, queue.expected_time_s.shape[0] + running.shape[0])
+    for name, column in zip(queue._fields, queue, strict=True):
+        made[name][: column.shape[0]] = column
+    made["expected_time_s"][queue.expected_time_s.shape[0] :] = running
+    return Shown(made)
 
 
 def _power(view: View) -> Supplied:

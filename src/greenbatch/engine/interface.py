@@ -40,6 +40,30 @@ class Attributes(NamedTuple):
     """Energy that the user expects each processor to use. [J]"""
 
 
+class Predicted(NamedTuple):
+    """What is predicted of the run times of the waiting jobs, columns of shape (q,); see `engine.prediction`.
+
+    A priority rule always gets values: without a predictor, those that requested times give. In a view without a
+    predictor, the columns are empty.
+    """
+
+    expected_time_s: Floats
+    """Median of the run time. [s]"""
+    shortest_time_s: Floats
+    """The job runs for less with a probability of 10 %. [s]"""
+    longest_time_s: Floats
+    """The job runs for longer with a probability of 10 %. [s]"""
+    mean_time_s: Floats
+    """Mean of the run time. [s]"""
+    slowdown_price: Floats
+    """Mean of 1 / max(run time, 10 s): the slowdown that a second of waiting costs. [1/s]"""
+
+
+_NONE, _NOTHING = np.zeros(0, np.int64), np.zeros(0)
+NOT_PREDICTED = Predicted(_NOTHING, _NOTHING, _NOTHING, _NOTHING, _NOTHING)
+"""No predictor."""
+
+
 class Queue(NamedTuple):
     """The waiting jobs, as passed to a priority rule: columns of equal length, in order of submission."""
 
@@ -62,6 +86,7 @@ class Queue(NamedTuple):
     user: Floats
     """User number, -1 if unknown."""
     attributes: Attributes
+    predicted: Predicted = NOT_PREDICTED
 
 
 class Running(NamedTuple):
@@ -75,6 +100,8 @@ class Running(NamedTuple):
     power_w: Floats
     user: Ints
     """User number, -1 if unknown."""
+    expected_time_s: Floats = _NOTHING
+    """Median of the run time as predicted before the start, empty without a predictor. [s]"""
 
 
 class Nodes(NamedTuple):
@@ -108,7 +135,6 @@ class Placements(NamedTuple):
     """Data that each processor moves from and to memory, 0 if unknown. [MB]"""
 
 
-_NONE, _NOTHING = np.zeros(0, np.int64), np.zeros(0)
 NOWHERE = Placements(_NONE, _NONE, _NONE, _NONE, _NONE, _NOTHING, _NOTHING)
 """Placements on a pool."""
 

@@ -13,7 +13,7 @@ from greenbatch.engine.machine.idle_nodes import compete_for_power
 from greenbatch.engine.machine.node_tables import Nodes
 from greenbatch.engine.machine.placement import arrange, span
 from greenbatch.engine.outages import downtimes_of
-from greenbatch.engine.program import BACKFILLS, Program, queue_of, scores_of, uses_attributes
+from greenbatch.engine.program import BACKFILLS, Program, queue_of, scores_of, uses_attributes, uses_predicted
 from greenbatch.engine.rules import Rules
 from greenbatch.engine.settings import SETTINGS
 from greenbatch.engine.state import State, new_state
@@ -58,7 +58,7 @@ def prepare(
         ahead_s,
         observed=observed,
         downtimes=downtimes,
-        predictor=program.predictor,
+        predictor=program.predictor or rules.predictor,
     )
     if rules.power_cap_w and isinstance(state.machine, Nodes):
         compete_for_power(state.machine)
@@ -178,6 +178,7 @@ def rule_settings(program: Program) -> dict[str, float]:
         "backfill": BACKFILLS[program.backfill],
         "ranking": ranking,
         "uses_attributes": ranking == codes.BY_RULE and program.score is not None and uses_attributes(program.score),
+        "uses_predicted": ranking == codes.BY_RULE and program.score is not None and uses_predicted(program.score),
         "threshold_j": SETTINGS["threshold_j"].default,
         **(program.settings or {}),
     }

@@ -6,7 +6,7 @@ import inspect
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any, NoReturn, Protocol
+from typing import Any, NoReturn, Protocol, cast
 
 import numpy as np
 
@@ -14,12 +14,13 @@ from greenbatch.cluster import Cluster
 from greenbatch.energy import Site
 from greenbatch.engine import codes
 from greenbatch.engine.decide import Ranking
-from greenbatch.engine.interface import Attributes, Policy, Queue
+from greenbatch.engine.interface import Attributes, Policy, Predicted, Queue
 from greenbatch.engine.log import Readings
 from greenbatch.engine.machine.dvfs import levels_of
 from greenbatch.engine.machine.node_tables import Nodes
 from greenbatch.engine.machine.placement import PLACEMENTS
 from greenbatch.engine.outcome import Outcome, Switching, placements_of
+from greenbatch.engine.prediction.protocol import SHORT_S, predicts
 from greenbatch.engine.rules import Rules
 from greenbatch.engine.settings import SETTINGS
 from greenbatch.engine.state import State, attributes_of
@@ -101,8 +102,8 @@ class Program:
     settings: dict[str, float] | None = None
     """Settings that override the engine's defaults and the scenario's rules, see `engine.settings.SETTINGS`."""
     needs_site: bool = False
-    predictor: str = "requested"
-    """What predicts run times, see `engine.prediction`."""
+    predictor: str | None = None
+    """What predicts run times, see `engine.prediction`; by default as the scenario's rules say."""
     outages: tuple[Outage, ...] = ()
     """Times in which no job may run."""
 
@@ -139,6 +140,12 @@ def uses_attributes(rule: Callable[..., Any]) -> bool:
     return code is None or "attributes" in code.co_names
 
 
+def uses_predicted(rule: Callable[..., Any]) -> bool:
+    """Whether a rule's code names a prediction; if in doubt, it may."""
+    code = getattr(inspect.unwrap(getattr(rule, "py_func", rule)), "__code__", None)
+    return code is None or "predicted" in code.co_names
+
+
 def queue_now(state: State) -> Queue:
     """Copies of the waiting jobs of a simulation."""
     c, totals = state.clock, state.machine.totals
@@ -147,7 +154,23 @@ def queue_now(state: State) -> Queue:
         float(c.now_s), float(totals.free), float(totals.processors), jobs["submit_s"], c.now_s - jobs["submit_s"],
         jobs["requested_s"], jobs["processors"].astype(np.float64), jobs["power_w"], jobs["user"].astype(np.float64),
         Attributes(*np.ascontiguousarray(state.attributes[state.queue.job[c.first : c.last]].T)),
+        _predicted(state, jobs["requested_s"]),
     )  # fmt: skip
+
+
+def _predicted(state: State, requested_s: Any) -> Predicted:
+    """Copies of what is predicted of the waiting jobs."""
+    if not predicts(state.predictor):
+        return predicted_by_requests(requested_s)
+    c, known = state.clock, cast(Any, state.predictor.jobs)
+    rows = known[state.queue.job[c.first : c.last]]
+    return Predicted(*(np.array(rows[name]) for name in Predicted._fields))
+
+
+def predicted_by_requests(requested_s: Any) -> Predicted:
+    """What requested times predict."""
+    median_s, low_s, high_s, mean_s = (requested_s.copy() for _ in range(4))
+    return Predicted(median_s, low_s, high_s, mean_s, 1.0 / np.maximum(requested_s, SHORT_S))
 
 
 def queue_of(workload: Workload, cluster: Cluster, *, attributes: bool) -> Queue:
@@ -157,6 +180,7 @@ def queue_of(workload: Workload, cluster: Cluster, *, attributes: bool) -> Queue
         workload.requested_time_s.copy(), workload.processors.astype(np.float64),
         np.where(np.isnan(workload.power_w), 0.0, workload.power_w), workload.user.astype(np.float64),
         Attributes(*(attributes_of(workload).T.copy() if attributes else np.zeros((len(Attributes._fields), 0)))),
+        predicted_by_requests(workload.requested_time_s),
     )  # fmt: skip
 
 

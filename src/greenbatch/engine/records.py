@@ -127,13 +127,13 @@ class Job:
 class Prediction:
     """What is predicted of the run time of a job."""
 
-    expected_s: float
+    expected_time_s: float
     """Median."""
-    shortest_s: float
+    shortest_time_s: float
     """It runs for less with a probability of 10 %."""
-    longest_s: float
+    longest_time_s: float
     """It runs for longer with a probability of 10 %."""
-    mean_s: float
+    mean_time_s: float
     slowdown_price: float
     """Mean of 1 / max(run time, 10 s). [1/s]"""
 
@@ -259,6 +259,8 @@ class RuleSet:
     backfill: int
     uses_attributes: int
     """1 if the rule uses attributes of jobs, see `interface.Attributes`."""
+    uses_predicted: int
+    """1 if the rule uses predictions, see `interface.Predicted`."""
     ranking: int
     twins: int
     """1 if any two jobs are submitted at the same instant."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal, get_args
+from typing import Any, Literal, get_args
 
 from greenbatch.engine.settings import SETTINGS
 from greenbatch.errors import InputError, did_you_mean
@@ -11,7 +11,14 @@ from greenbatch.errors import InputError, did_you_mean
 Commitment = Literal["sticky", "reconsider"]
 EventRule = Literal["per_event", "per_instant", "per_kind"]
 Overrun = Literal["kill", "extend"]
+PredictorName = Literal["requested", "last-two", "like-jobs", "learned"]
 Ties = Literal["arrival_first", "completion_first"]
+
+
+_CHOICES: tuple[tuple[str, Any], ...] = (
+    ("commitment", Commitment), ("event_rule", EventRule), ("ties", Ties), ("overrun", Overrun),
+    ("predictor", PredictorName),
+)  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,6 +39,10 @@ class Rules:
     """Time between additional scheduling passes while jobs wait; 0 for none. [s]"""
     power_cap_w: float = 0.0
     """No job starts that would lift the power of the cluster above this; 0 for no cap. [W]"""
+    predictor: PredictorName = "requested"
+    """What predicts run times, for schedulers that use predictions: ``requested``: the requested time itself;
+    ``last-two``: the mean of the user's last two jobs; ``like-jobs``: the median of the user's last jobs of the same
+    request; ``learned``: distributions learned from all jobs that have ended."""
     dvfs_level: int = 0
     """DVFS level at which jobs start unless the policy chooses one, see `NodeCluster.dvfs`; 0 for the highest."""
 
@@ -41,7 +52,7 @@ class Rules:
         Raises:
             InputError: an option is not one of its choices, or a number is out of range.
         """
-        for name, kind in (("commitment", Commitment), ("event_rule", EventRule), ("ties", Ties), ("overrun", Overrun)):
+        for name, kind in _CHOICES:
             value, choices = getattr(self, name), get_args(kind)
             if value not in choices:
                 fix = did_you_mean(str(value), choices, otherwise="use " + " or ".join(choices))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -12,12 +12,13 @@ from greenbatch.energy import Site
 from greenbatch.engine.answers import action_of
 from greenbatch.engine.codes import BY_SCORE, LOG_FULL, NO_DELAY
 from greenbatch.engine.entry_points import step, with_decider
-from greenbatch.engine.interface import CAUSES, Decision, Policy, Running, Start, Supply, View, Wait
+from greenbatch.engine.interface import CAUSES, NOT_PREDICTED, Decision, Policy, Running, Start, Supply, View, Wait
 from greenbatch.engine.log import Readings, drain, drained, new_readings
 from greenbatch.engine.machine.dvfs import set_level
 from greenbatch.engine.machine.node_tables import ANY
 from greenbatch.engine.machine.seen import seen_nodes
 from greenbatch.engine.outcome import Outcome
+from greenbatch.engine.prediction.protocol import predicts
 from greenbatch.engine.prepare import prepare
 from greenbatch.engine.program import Program, check, outcome_of, patience, queue_now, scores_of, waits_forever
 from greenbatch.engine.rules import Rules
@@ -126,17 +127,25 @@ def view_of(state: State, job_id: Any, supply: Supply) -> View:
     c, totals = state.clock, state.machine.totals
     running = state.expected[c.expected_first : c.expected_first + c.running]
     waiting = state.queue.job[c.first : c.last]
+    queue = queue_now(state)
     return View(
-        now_s=float(c.now_s), job_id=job_id[waiting], queue=queue_now(state),
+        now_s=float(c.now_s), job_id=job_id[waiting],
+        queue=queue if predicts(state.predictor) else queue._replace(predicted=NOT_PREDICTED),
         running=Running(
             job_id[running["job"]], running["start_s"].copy(), running["end_s"].copy(),
             running["processors"].astype(np.int64), running["power_w"].copy(),
-            state.jobs["user"][running["job"]].astype(np.int64),
+            state.jobs["user"][running["job"]].astype(np.int64), _expected_s(state, running["job"]),
         ),
         **seen_nodes(state.machine, running["job"]),
         supply=supply, load_w=float(totals.load_w), last_submission_s=float(c.arrived_s), submitted=int(c.arrived),
         cause=CAUSES.get(int(c.event), "decision"),
     )  # fmt: skip
+
+
+def _expected_s(state: State, jobs: Any) -> Any:
+    """What was predicted of running jobs, empty without a predictor. [s]"""
+    known = cast(Any, state.predictor.jobs)
+    return np.array(known["expected_time_s"][jobs]) if predicts(state.predictor) else np.zeros(0)
 
 
 def want_nodes(

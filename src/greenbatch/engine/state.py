@@ -12,7 +12,7 @@ import numpy as np
 
 from greenbatch.cluster import Cluster, NodeCluster
 from greenbatch.energy import Site
-from greenbatch.engine.interface import Attributes
+from greenbatch.engine.interface import Attributes, Predicted
 from greenbatch.engine.machine import (  # noqa: F401  (registers the machines)
     easy_irmasim,
     nodes,
@@ -26,7 +26,7 @@ from greenbatch.engine.machine import (  # noqa: F401  (registers the machines)
 from greenbatch.engine.machine.protocol import Machine, machine_of
 from greenbatch.engine.power import supplied  # noqa: F401  (registers the default supply)
 from greenbatch.engine.power.protocol import Power, power_of
-from greenbatch.engine.prediction import mixture  # noqa: F401  (registers the predictor)
+from greenbatch.engine.prediction import mixture, recent  # noqa: F401  (registers the predictors)
 from greenbatch.engine.prediction.protocol import Predictor, no_predictor, predictor_of
 from greenbatch.engine.records import (
     Capacity,
@@ -82,7 +82,7 @@ class Scratch(NamedTuple):
     ranked: Table[Ranked]
     """Candidates in a pass, shape (2n,)."""
     columns: Floats
-    """Numeric columns over the queue, such as those of `interface.Queue`, shape (6 + a, n)."""
+    """Numeric columns over the queue, such as those of `interface.Queue`, shape (6 + a + 5, n)."""
     pieces: Floats
     """Empty output for `power.protocol.flow` during a run, which counts energy but lists no pieces; shape (0, 5)."""
 
@@ -160,7 +160,7 @@ def allocate(
             surplus=table_of(Surplus, segments),
             timeline=table_of(Capacity, 3 * jobs + 2 * closed.shape[0] + 4),
             ranked=table_of(Ranked, 2 * jobs),
-            columns=np.zeros((6 + len(ATTRIBUTES), jobs)),
+            columns=np.zeros((6 + len(ATTRIBUTES) + len(Predicted._fields), jobs)),
             pieces=np.zeros((0, 5)),
         ),
         downtimes=closed,

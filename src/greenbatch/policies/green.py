@@ -92,48 +92,6 @@ def cheapest_start(
     )  # fmt: skip
 
 
-_FORESEE: dict[str, Any] = {
-    "price": Parameter(default=0.6, lowest=0.0, highest=1e6, meaning="factor of both prices of waiting"),
-    "hold": Parameter(default=7289.0, lowest=0.0, highest=1e15, unit="J", meaning="price of one unit of slowdown"),
-    "psi": Parameter(default=14.8, lowest=0.0, highest=1e15, unit="W", meaning="price of an idle processor"),
-    "reserve": Parameter(default=0.06, lowest=0.0, highest=1.0, meaning="share of the machine that long jobs leave free"),
-    "horizon": Parameter(
-        default=86_400.0, lowest=0.0, highest=A_YEAR_S, unit="s", meaning="how far ahead start times are compared"
-    ),
-    "limit": Parameter(
-        default=14 * 86_400.0, lowest=0.0, highest=10 * A_YEAR_S, unit="s",
-        meaning="wait after which a job is first in line and never held",
-    ),
-    "aging": Parameter(default=0.3, lowest=0.0, highest=10.0, meaning="exponent of the wait in the order"),
-    "density": Parameter(default=0.9, lowest=0.0, highest=10.0, meaning="exponent of the power per processor in the order"),
-    "wide": Parameter(default=0.0, lowest=0.0, highest=10.0, meaning="exponent of the share of the machine in the order"),
-    "filler": Parameter(
-        default=0.02, lowest=0.0, highest=1.0, meaning="share of brown energy below which a job is not held"
-    ),
-    "holds": Parameter(default=1.0, lowest=0.0, highest=1.0, whole=True, meaning="0: only the order"),
-    "learned": Parameter(default=1.0, lowest=0.0, highest=1.0, whole=True, meaning="0: plan with requested times"),
-}  # fmt: skip
-
-
-@planner("foresee", places=False, **_FORESEE)
-def foresee(
-    _: Workload, *, price: float, hold: float, psi: float, reserve: float, horizon: float, limit: float, aging: float,
-    density: float, wide: float, filler: float, holds: float, learned: float,
-) -> Program:  # fmt: skip
-    """Hold jobs for cheap power where that costs little slowdown, around EASY backfilling; for whole logs.
-
-    Source: this project (see docs/decisions).
-    """
-    from greenbatch.policies.compiled.foresee import Foresee, foresee_pass
-
-    decider = Foresee(bool(holds), price * hold, price * psi, reserve, horizon, limit, aging, density, wide, filler,
-                      np.zeros(0))  # fmt: skip
-    return Program(
-        name="foresee", decider=foresee_pass(decider, 1800.0), needs_site=True, backfill="easy",
-        settings={"tick_s": 1800.0}, predictor="learned" if learned else "requested",
-    )  # fmt: skip
-
-
 @planner("random", backfills=True, seed=SEED)
 def random(workload: Workload, *, seed: float) -> Program:
     """A random order of the jobs, drawn with ``seed``."""

@@ -16,7 +16,15 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from greenbatch.engine.compile import compiled, compiled_small
-from greenbatch.engine.prediction.protocol import fill, forget_running, learn, note_running, predictor_of, predicts
+from greenbatch.engine.prediction.protocol import (
+    SHORT_S,
+    fill,
+    forget_running,
+    learn,
+    note_running,
+    predictor_of,
+    predicts,
+)
 from greenbatch.engine.records import Floats, Int32s, Prediction, Table, per_job, table_of
 from greenbatch.workload import Workload
 
@@ -137,7 +145,7 @@ def predict(p: Mixture, number: int, requested_s: float, elapsed_s: float, sibli
 def _slowdown_price(p: Mixture, requested_s: float) -> float:
     """E[1 / max(run time, 10 s)] of the job in question. [1/s]"""
     total = 0.0
-    least = 1.0 / max(requested_s, 10.0)
+    least = 1.0 / max(requested_s, SHORT_S)
     for b in range(BINS):
         total += p.mass[b] * max(p.bins[3, b], least)
     return float(total)
@@ -161,7 +169,7 @@ def quantile_s(p: Mixture, share: float, requested_s: float, elapsed_s: float) -
             upper_s = min(p.bins[0, b], requested_s)
             lower_s = min(max(lower_edge_s(b), elapsed_s, 1.0), upper_s)
             part = (share - below) / p.mass[b]
-            return float(lower_s * (upper_s / lower_s) ** part)
+            return float(min(upper_s, lower_s * (upper_s / lower_s) ** part))
         below += p.mass[b]
     return requested_s
 
@@ -192,7 +200,7 @@ def _learn(p: Mixture, number: int, requested_s: float, run_s: float) -> None:
         p.counts[row, BINS] += 1.0
     weight = p.bins[1, b] = min(p.bins[1, b] + 1.0, 1000.0)
     p.bins[2, b] += (run_s - p.bins[2, b]) / weight
-    p.bins[3, b] += (1.0 / max(run_s, 10.0) - p.bins[3, b]) / weight
+    p.bins[3, b] += (1.0 / max(run_s, SHORT_S) - p.bins[3, b]) / weight
 
 
 @predicts.register(Mixture)
@@ -219,10 +227,10 @@ def fill_from_mixture(predictor: Mixture, number: int, requested_s: float, now_s
     """Median, 10 % and 90 % quantiles, and the mean of the inverse."""
     since_s, job = predictor.since_s[predictor.group[number, 4]], predictor.jobs[number]
     predict(predictor, number, requested_s, 0.0, max(0.0, now_s - since_s))
-    job.expected_s = quantile_s(predictor, 0.5, requested_s, 0.0)
-    job.shortest_s = quantile_s(predictor, 0.1, requested_s, 0.0)
-    job.longest_s = quantile_s(predictor, 0.9, requested_s, 0.0)
-    job.mean_s = mean_s(predictor, requested_s)
+    job.expected_time_s = quantile_s(predictor, 0.5, requested_s, 0.0)
+    job.shortest_time_s = quantile_s(predictor, 0.1, requested_s, 0.0)
+    job.longest_time_s = quantile_s(predictor, 0.9, requested_s, 0.0)
+    job.mean_time_s = mean_s(predictor, requested_s)
     job.slowdown_price = _slowdown_price(predictor, requested_s)
 
 
@@ -259,7 +267,7 @@ def new_mixture(user: Any, requested_s: Any, processors: Any) -> Mixture:
     middle_s = np.sqrt(
         np.maximum(1.0, np.array([lower_edge_s(b) for b in range(BINS)])) * np.minimum(upper_s, 864_000.0)
     )
-    bins = np.array([upper_s, np.zeros(BINS), middle_s, 1.0 / np.maximum(middle_s, 10.0)])
+    bins = np.array([upper_s, np.zeros(BINS), middle_s, 1.0 / np.maximum(middle_s, SHORT_S)])
     weights = np.full((len(SEEN) + 1, LEVELS), 1.0 / LEVELS)
     return Mixture(
         table_of(Prediction, 0), group, np.zeros((rows, BINS + 1)), weights, bins, np.zeros((LEVELS, BINS)),

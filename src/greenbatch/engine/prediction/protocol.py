@@ -13,6 +13,9 @@ from greenbatch.engine.records import Prediction, Table, table_of
 from greenbatch.engine.variants import variant
 from greenbatch.workload import Workload
 
+SHORT_S = 10.0
+"""Shortest run time in a bounded slowdown. [s]"""
+
 
 class Predictor(Protocol):
     """A predictor, as a part of the state."""
@@ -49,6 +52,13 @@ class Requested(NamedTuple):
     """Empty."""
 
 
+class Shown(NamedTuple):
+    """Predictions that a view shows: whoever made them also keeps them up to date."""
+
+    jobs: Table[Prediction]
+    """Shape (n,)."""
+
+
 def no_predictor() -> Requested:
     """Requested times stand for run times."""
     return Requested(table_of(Prediction, 0))
@@ -64,6 +74,12 @@ def requested(_: Workload) -> Requested:
 def predicts(predictor: Predictor) -> bool:
     """Whether anything but the request is predicted."""
     return False
+
+
+@predicts.register(Shown)
+def is_shown(predictor: Shown) -> bool:
+    """By somebody else."""
+    return True
 
 
 @variant(default=True)
@@ -93,16 +109,16 @@ def learn(predictor: Predictor, number: int, requested_s: float, run_s: float) -
 @compiled_small
 def expected_time_s(predictor: Predictor, number: int, requested_s: float) -> float:
     """Median of the run time of a job: as last predicted while it waited. [s]"""
-    return float(predictor.jobs[number].expected_s) if predicts(predictor) else requested_s
+    return float(predictor.jobs[number].expected_time_s) if predicts(predictor) else requested_s
 
 
 @compiled_small
 def mean_time_s(predictor: Predictor, number: int, requested_s: float) -> float:
     """Mean of its run time. [s]"""
-    return float(predictor.jobs[number].mean_s) if predicts(predictor) else requested_s
+    return float(predictor.jobs[number].mean_time_s) if predicts(predictor) else requested_s
 
 
 @compiled_small
 def slowdown_price(predictor: Predictor, number: int, requested_s: float) -> float:
     """E[1 / max(run time, 10 s)]: the slowdown that a second of waiting costs. [1/s]"""
-    return float(predictor.jobs[number].slowdown_price) if predicts(predictor) else 1.0 / max(requested_s, 10.0)
+    return float(predictor.jobs[number].slowdown_price) if predicts(predictor) else 1.0 / max(requested_s, SHORT_S)

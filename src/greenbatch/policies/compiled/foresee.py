@@ -3,11 +3,11 @@
 At every half-hour, each waiting job is planned: a start within the horizon costs its brown energy, by the forecast and
 the predicted ends of the running jobs, plus a price of waiting, which is the expected slowdown of a second of waiting
 and a price of idle processors. A job whose cheapest start is later than now is held. EASY backfilling, with requested
-times, runs over the jobs that are not held; held jobs reserve nothing, neither processors nor forecast. The order is that
-of predicted work over the price of waiting, so that the slack which holding uses up is there. A job that has waited
+times, runs over the jobs that are not held; held jobs reserve nothing, neither processors nor forecast. Jobs are
+ordered by predicted work over the price of waiting, which saves the slowdown that holding costs. A job that has waited
 longer than the limit is first in line and never held.
 
-Source: this project, after `docs/decisions`.
+Source: this project.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ class Foresee(NamedTuple):
     """Exponent of the share of the machine in the order."""
     filler: float
     """Share of brown energy below which a job is not held."""
-    drops_w: Floats
+    drops_w: Floats = np.zeros(0)
     """Power of the jobs that end in each interval, shape (SLOTS + 1,). [W]"""
 
 

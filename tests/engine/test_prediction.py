@@ -1,0 +1,233 @@
+"""Predictors of run times: closed forms, no use of the future, and what rules and views see of them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from cases import workload
+from driven import run_from_views
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from plain import Job
+
+import greenbatch as gb
+from greenbatch.cluster import Cluster
+from greenbatch.engine.interface import Queue, Start, View
+from greenbatch.engine.prediction.mixture import BINS, LEVELS, SHORTEST_S, Mixture, predict, quantile_s
+from greenbatch.engine.prediction.protocol import fill, learn, predictor_of
+from greenbatch.engine.program import Program
+from greenbatch.engine.rules import Rules
+from greenbatch.engine.session import Session
+from greenbatch.engine.simulate import simulate
+from greenbatch.errors import InputError
+from greenbatch.schedulers import scheduler
+from greenbatch.workload import Workload
+
+PREDICTORS = ("last-two", "like-jobs", "learned")
+
+
+def jobs_of(
+    user: list[int], run_s: list[float], requested_s: float | list[float] = 5000.0, gap_s: float = 1e6
+) -> Workload:
+    """Jobs of some users, far enough apart that each ends before the next is submitted."""
+    count = len(user)
+    return Workload.from_columns("users", {
+        "submit_s": np.arange(count) * gap_s, "run_time_s": np.array(run_s), "processors": np.ones(count, np.int64),
+        "requested_time_s": np.broadcast_to(requested_s, count).astype(float), "user": np.array(user),
+        "power_w": np.ones(count),
+    })  # fmt: skip
+
+
+def predicted(name: str, jobs: Workload) -> Any:
+    """What is predicted of each job, after all before it have ended."""
+    made = predictor_of.table[name](jobs)
+    for j in range(len(jobs)):
+        fill(made, j, float(jobs.requested_time_s[j]), float(jobs.submit_s[j]))
+        learn(made, j, float(jobs.requested_time_s[j]), float(min(jobs.run_time_s[j], jobs.requested_time_s[j])))
+    return made.jobs
+
+
+@pytest.mark.plain
+def test_the_last_two_jobs_of_a_user() -> None:
+    """By hand; another user in between, and a request below one of the two."""
+    jobs = jobs_of([1, 1, 2, 1, 1], [100.0, 300.0, 7.0, 50.0, 1.0], [5000.0, 5000.0, 5000.0, 5000.0, 200.0])
+    seen = predicted("last-two", jobs)
+    assert seen["expected_time_s"].tolist() == [5000.0, 100.0, 5000.0, 200.0, 0.5 * (200.0 + 50.0)]
+    assert seen["slowdown_price"][3] == pytest.approx(0.5 * (1 / 100 + 1 / 300))
+
+
+@pytest.mark.plain
+def test_the_median_of_like_jobs() -> None:
+    """Other requests count for nothing; after nine jobs the oldest is forgotten."""
+    run_s = [float(k + 1) * 10 for k in range(12)]
+    seen = predicted("like-jobs", jobs_of([1] * 13, [*run_s, 1.0]))
+    assert seen["expected_time_s"].tolist()[:4] == [5000.0, 10.0, 15.0, 20.0]
+    assert seen["expected_time_s"][12] == np.median(run_s[-9:])
+    assert (seen["shortest_time_s"][12], seen["longest_time_s"][12]) == (40.0, 120.0)
+    other = predicted("like-jobs", jobs_of([1, 1], [10.0, 10.0], [100.0, 200.0]))
+    assert other["expected_time_s"][1] == 200.0
+
+
+@pytest.mark.plain
+@pytest.mark.parametrize("run_s", [5.0, 700.0, 4_000.0])
+def test_a_constant_run_time_is_learned(run_s: float) -> None:
+    """Median and quantiles close in on it, and the price of waiting on 1 / run time (at least 10 s)."""
+    seen = predicted("learned", jobs_of([1] * 80, [run_s] * 80))
+    bin_s = (432_000 / 10) ** (1 / (BINS - 2))
+    assert run_s / bin_s <= max(seen["expected_time_s"][-1], SHORTEST_S / bin_s) <= run_s * bin_s
+    assert seen["longest_time_s"][-1] <= run_s * bin_s**2
+    assert seen["slowdown_price"][-1] == pytest.approx(1 / max(run_s, 10.0), rel=0.1)
+    assert seen["mean_time_s"][-1] == pytest.approx(run_s, rel=0.25)
+
+
+@pytest.mark.plain
+def test_two_users_are_told_apart() -> None:
+    seen = predicted("learned", jobs_of([1, 2] * 40, [20.0, 4000.0] * 40))
+    assert seen["expected_time_s"][-2] < 60.0
+    assert seen["expected_time_s"][-1] > 2000.0
+
+
+@settings(max_examples=40, deadline=None)
+@given(data=st.data())
+def test_distributions(data: st.DataObject) -> None:
+    """They add up to one, nothing lies above the request or below the time already run, quantiles are in order."""
+    count = data.draw(st.integers(1, 40))
+    times = st.floats(0.5, 500_000.0)
+    jobs = jobs_of(
+        data.draw(st.lists(st.integers(0, 3), min_size=count, max_size=count)),
+        data.draw(st.lists(times, min_size=count, max_size=count)),
+        data.draw(st.lists(times, min_size=count, max_size=count)),
+    )
+    made: Mixture = predictor_of.table["learned"](jobs)
+    for j in range(count):
+        requested_s = float(jobs.requested_time_s[j])
+        elapsed_s = data.draw(st.floats(0.0, requested_s))
+        predict(made, j, requested_s, elapsed_s, data.draw(times))
+        assert made.mass.sum() == pytest.approx(1.0)
+        assert (made.mass >= 0.0).all()
+        quantiles_s = [quantile_s(made, share, requested_s, elapsed_s) for share in (0.0, 0.1, 0.5, 0.9, 1.0)]
+        assert quantiles_s == sorted(quantiles_s)
+        assert quantiles_s[-1] <= requested_s
+        learn(made, j, requested_s, float(min(jobs.run_time_s[j], requested_s)))
+        assert np.isfinite(made.weights).all()
+        assert made.logs.shape == (LEVELS, BINS)
+
+
+def busy_jobs(seed: int, count: int = 300) -> Workload:
+    """Jobs of a few users with requests of up to ten times their run times, close together."""
+    rng = np.random.default_rng(seed)
+    user = rng.integers(0, 6, count)
+    run_s = np.round(np.exp(rng.normal(4.0 + user, 0.7))) + 1.0
+    return Workload.from_columns("busy", {
+        "submit_s": np.cumsum(np.round(rng.exponential(400.0, count))), "run_time_s": run_s, "user": user,
+        "requested_time_s": run_s * rng.choice([1, 2, 10], count), "processors": rng.choice([1, 2, 4, 8], count),
+        "power_w": rng.uniform(5.0, 50.0, count).round(1),
+    })  # fmt: skip
+
+
+CLUSTER = Cluster.pooled(16, processors_per_machine=4, idle_power_per_machine_w=50.0)
+SUN = gb.load_scenario("default").site
+
+
+@gb.rule("short-as-predicted")
+def short_as_predicted(queue: Queue) -> Any:
+    """Shortest predicted job first."""
+    return queue.predicted.expected_time_s + 0.001 * queue.wait_s
+
+
+@gb.rule("short-as-requested")
+def short_as_requested(queue: Queue) -> Any:
+    """Shortest requested job first."""
+    return queue.requested_time_s + 0.001 * queue.wait_s
+
+
+def starts(name: Any, jobs: Workload, **rules: Any) -> Any:
+    return simulate(jobs, CLUSTER, SUN, Rules(**rules), scheduler(name)).start_s
+
+
+@pytest.mark.parametrize("name", ["foresee", "short-as-predicted+easy"])
+@pytest.mark.parametrize("predictor", PREDICTORS)
+def test_no_start_depends_on_the_future(name: str, predictor: str) -> None:
+    """Jobs that end after a moment may run for any time: nothing that starts before it moves."""
+    jobs = busy_jobs(3)
+    outcome = simulate(jobs, CLUSTER, SUN, Rules(predictor=predictor), scheduler(name))
+    cut_s = float(np.quantile(outcome.end_s, 0.5))
+    later = outcome.end_s > cut_s
+    rng = np.random.default_rng(0)
+    run_s = np.where(later, jobs.requested_time_s * rng.uniform(0.05, 1.0, len(jobs)), jobs.run_time_s)
+    run_s = np.where(later & (outcome.start_s < cut_s), np.maximum(run_s, cut_s - outcome.start_s + 1.0), run_s)
+    changed = starts(name, jobs.with_columns(run_time_s=run_s), predictor=predictor)
+    early = outcome.start_s <= cut_s
+    np.testing.assert_array_equal(changed[early], outcome.start_s[early])
+    assert (changed[~early] != outcome.start_s[~early]).any()
+
+
+def test_rules_see_requests_without_a_predictor() -> None:
+    jobs = busy_jobs(1)
+    asked = starts("short-as-requested+easy", jobs)
+    np.testing.assert_array_equal(starts("short-as-predicted+easy", jobs), asked)
+    assert (starts("short-as-predicted+easy", jobs, predictor="learned") != asked).any()
+
+
+@pytest.mark.parametrize("predictor", ["requested", *PREDICTORS])
+def test_compiled_rules_and_plain_ones_see_the_same(predictor: str) -> None:
+    def plain(queue: Queue) -> Any:
+        assert isinstance(queue.now_s, float)
+        return eval("queue.predicted.expected_time_s + 0.001 * queue.wait_s")  # noqa: S307  (cannot be compiled)
+
+    jobs = busy_jobs(2, 120)
+    found = simulate(jobs, CLUSTER, SUN, Rules(predictor=predictor), gb.scheduler(plain, backfill="easy"))
+    np.testing.assert_array_equal(starts("short-as-predicted+easy", jobs, predictor=predictor), found.start_s)
+
+
+@pytest.mark.parametrize("predictor", PREDICTORS)
+def test_a_policy_sees_predictions_in_views(predictor: str) -> None:
+    """Of the waiting jobs as rules see them, of the running ones as they were before their starts."""
+    jobs = busy_jobs(4, 80)
+    session = Session(jobs, CLUSTER, SUN, Rules(predictor=predictor), Program(name="seen", backfill="easy"))
+    told: dict[int, float] = {}
+    seen = 0
+    while (view := session.view()) is not None:
+        predicted_s = view.queue.predicted.expected_time_s
+        assert (predicted_s <= view.queue.requested_time_s).all()
+        told |= dict(zip(view.job_id.tolist(), predicted_s.tolist(), strict=True))
+        for job, expected_s in zip(view.running.job_id.tolist(), view.running.expected_time_s.tolist(), strict=True):
+            seen += told[job] == expected_s
+        session.apply(Start(0))
+    assert seen > 50
+
+
+@pytest.mark.parametrize("predictor", PREDICTORS)
+def test_rules_driven_from_views(predictor: str) -> None:
+    jobs, how = busy_jobs(5, 120), scheduler("short-as-predicted+easy")
+    rules = Rules(predictor=predictor)
+    wanted = simulate(jobs, CLUSTER, SUN, rules, how).start_s
+    np.testing.assert_array_equal(run_from_views(how, jobs, CLUSTER, SUN, rules).start_s, wanted)
+
+
+def test_a_view_without_predictions_is_refused() -> None:
+    from driven import driver_of
+
+    jobs = busy_jobs(6, 20)
+    driver = driver_of(scheduler("foresee"), jobs, CLUSTER, Rules())
+    view = Session(jobs, CLUSTER, SUN, Rules(), Program(name="system")).view()
+    assert isinstance(view, View)
+    with pytest.raises(InputError, match="foresee needs predicted run times"):
+        driver.decide(view)
+
+
+def test_an_unknown_predictor_is_refused() -> None:
+    with pytest.raises(InputError, match=r"rules\.predictor: is 'learnt' \(did you mean learned"):
+        Rules(predictor="learnt")  # type: ignore[arg-type]
+
+
+def test_the_same_bytes_again() -> None:
+    jobs = busy_jobs(8)
+    np.testing.assert_array_equal(starts("foresee", jobs), starts("foresee", jobs))
+
+
+def test_jobs_without_a_user() -> None:
+    jobs = workload([Job(60.0 * k, 50.0, 90.0, 1 + k % 8, 20.0) for k in range(30)])
+    assert np.isfinite(starts("foresee", jobs)).all()
