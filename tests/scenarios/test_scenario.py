@@ -65,7 +65,8 @@ def test_shipped_scenarios_are_the_expected_ones():
         "ineps/convergence-mixed-as-published",
         *(f"ineps/{name}" for name in INEPS),
     }
-    assert set(shipped_names()) == {"default", "plain", "curie-nodes", *PAPERS, *ineps}
+    logs = {"logs/hpc2n", "logs/sdsc-blue", "logs/cea-curie"}
+    assert set(shipped_names()) == {"default", "plain", "curie-nodes", *PAPERS, *ineps, *logs}
 
 
 @pytest.mark.parametrize("name", PAPERS)
