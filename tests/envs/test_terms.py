@@ -109,7 +109,9 @@ def test_every_term_ends_with_the_value_of_its_metric_on_nodes(
         greenbatch_data("swf/lublin_256.swf.gz")
     question = load_scenario(name)
     assert isinstance(question.cluster, NodeCluster)
-    groups = tuple(replace(group, **SWITCHES) if power_on == "on-demand" else group for group in question.cluster.groups)
+    groups = tuple(
+        replace(group, **SWITCHES) if power_on == "on-demand" else group for group in question.cluster.groups
+    )
     question = replace(question, cluster=replace(question.cluster, groups=groups, power_on=power_on))
     site = question.site is not None
     env = BatchEnv(question, every_term("gas-marl" if site else "rlscheduler"), environments=1, jobs=80,

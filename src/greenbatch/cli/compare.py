@@ -210,7 +210,7 @@ def print_comparison(comparison: Comparison, partial: Sequence[str] = (), *, jso
     for table in (main, *own):
         if table is not None:
             Console().print(TerminalTable(table))
-    for line in warning_lines(frame, baseline):
+    for line in warning_lines(frame, baseline, comparison.scenario.cluster):
         say(f"warning: {line}")
     for line in headlines(*marked(frame, baseline, comparison.in_sample)):
         say(line)

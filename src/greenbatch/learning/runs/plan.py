@@ -86,11 +86,14 @@ def make_plan(
         command: the command line, for provenance.
 
     Raises:
-        InputError: an unknown preset, key or value.
+        InputError: an unknown preset, key or value, or a reward or features that are always 0 on the scenario.
     """
+    from greenbatch.presets.power import check_features, check_reward
     from greenbatch.presets.preset import preset
 
     made = _overridden(preset(preset_name), overrides or {})
+    check_reward(made, scenario)
+    check_features(made, scenario)
     given = {"epochs": epochs, "seed": seed, "threads": threads}
     table = {**made.training, **{key: value for key, value in given.items() if value is not None}}
     settings = read_training(table)
