@@ -77,7 +77,7 @@ def train(
 
     read_run(out) if resume else check_new(out, force=force)
     plan = make_plan(
-        preset, load_scenario(scenario), overrides=parse_overrides(overrides or []), windows=windows,
+        preset, load_scenario(scenario), overrides=parse_overrides(overrides), windows=windows,
         backfill=backfill, epochs=epochs, minutes=minutes, seed=seed, threads=threads, device=device,
         command=COMMAND.get(),
     )  # fmt: skip

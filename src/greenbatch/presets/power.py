@@ -60,11 +60,17 @@ def check_features(made: Preset, scenario: Scenario, file: Path | None = None) -
     Raises:
         InputError: the preset observes such features, and they are all 0.
     """
+    if problem := nothing_to_weigh(made, scenario):
+        raise InputError(f"{made.name} {problem}", file=file, field=None if file else "cluster.groups", fix=FIX)
+
+
+def nothing_to_weigh(made: Preset, scenario: Scenario) -> str:
+    """Why features of the power of nodes are all 0, the end of a sentence; empty if they are not, or not observed."""
     cluster = scenario.cluster
     seen = [column.feature for column in made.observation.queue.columns if column.feature in OF_NODES]
     if not seen or not isinstance(cluster, NodeCluster):
-        return
+        return ""
     draws = any(group.static_power_w > 0 or group.power_per_processor_w > 0 for group in cluster.groups)
-    if not draws and not (np.nan_to_num(scenario.workload.power_w) > 0).any():
-        problem = f"{made.name} weighs energies ({seen[0]}, ...), and nodes and jobs of {scenario.name} draw nothing"
-        raise InputError(problem, file=file, field=None if file else "cluster.groups", fix=FIX)
+    if draws or (np.nan_to_num(scenario.workload.power_w) > 0).any():
+        return ""
+    return f"weighs energies of nodes ({seen[0]}, ...), and the nodes and jobs of {scenario.name} draw nothing"

@@ -117,14 +117,19 @@ def threads_of(threads: int) -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
-def parse_overrides(texts: Sequence[str]) -> dict[str, Any]:
+def parse_overrides(texts: Sequence[str] | None) -> dict[str, Any]:
     """``key=value`` texts as dotted keys and values; a value that is not TOML is taken as text.
 
+    Args:
+        texts: the texts, None if the flag was not given.
+
     Raises:
-        InputError: a text has no key or no value.
+        InputError: there are none after the flag, or one has no key or no value.
     """
+    if texts is not None and not texts:
+        raise InputError("has no values", field="--set", fix="write --set key=value, e.g. training.passes=4")
     overrides: dict[str, Any] = {}
-    for text in texts:
+    for text in texts or ():
         key, equals, value = text.partition("=")
         key = key.strip()
         if not equals or not key or not value.strip() or not all(key.split(".")):

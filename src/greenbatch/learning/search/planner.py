@@ -29,7 +29,7 @@ from greenbatch.policies.compiled.lookahead.weights import (
     numbers_of_model,
     unit_of_power,
 )
-from greenbatch.presets.preset import Action, Observation, Preset, resolve
+from greenbatch.presets.preset import FOUND_KINDS, Action, Observation, Preset, resolve
 from greenbatch.scenarios import Scenario
 from greenbatch.schedulers import scheduler
 
@@ -251,9 +251,10 @@ def check(plan: Plan) -> None:
     """
     if not plan.preset.is_planner:
         kind = plan.preset.network.get("kind")
-        fix = "leave out training.search: it finds networks of kind prices or linear"
-        raise InputError(f"is {kind!r}", field="network.kind", fix=fix)
-    made = resolve(plan.preset, plan.scenario)
+        fix = f"leave out training.search: it finds networks of kind {', '.join(FOUND_KINDS[:-1])} or {FOUND_KINDS[-1]}"
+        wrong = f"is {kind!r:.40}" + ("" if kind is None or isinstance(kind, str) else ", not a word")
+        raise InputError(wrong, field="network.kind", fix=fix)
+    made, kind = resolve(plan.preset, plan.scenario), plan.preset.network["kind"]
     unused = {
         "network": set(plan.preset.network) == {"kind"}, "observation": made.observation == Observation(),
         "action": made.action == Action(), "training.validation": not plan.settings.validation.windows,
@@ -264,7 +265,7 @@ def check(plan: Plan) -> None:
                 "has no effect on the look-ahead planner: its inputs and actions are fixed, and it is not validated"
             )
             raise InputError(
-                problem, field=field, fix='leave it out; [network] has kind = "prices" alone, validation no windows'
+                problem, field=field, fix=f'leave it out; [network] has kind = "{kind}" alone, validation no windows'
             )
     if not plan.preset.settings.get("tick_s", plan.scenario.rules.tick_s) > 0:
         problem = f"{plan.preset.name} holds jobs, so it requires decisions between events"
