@@ -163,7 +163,7 @@ class Preset(Section):
     @property
     def chooses_delays(self) -> bool:
         """Whether an action has a delay other than none."""
-        return self.action.delays != (Delay(kind="none"),)
+        return [delay.kind for delay in self.action.delays] != ["none"]
 
     @property
     def is_planner(self) -> bool:
@@ -329,7 +329,7 @@ def resolve(made: Preset, scenario: Scenario) -> Preset:
     if made.needs_site and scenario.site is None:
         raise InputError(f"{made.name} needs a power supply", field="site", fix="use a scenario with a site")
     rules = scenario.rules
-    if len(made.action.delays) > 1 and not made.settings.get("sticky", rules.commitment == "sticky"):
+    if made.chooses_delays and not made.settings.get("sticky", rules.commitment == "sticky"):
         problem = f'{made.name} delays jobs, which can starve them under commitment = "reconsider"'
         raise InputError(problem, field="settings.sticky", fix="set it to 1")
     if made.observation.queue.per_node:
