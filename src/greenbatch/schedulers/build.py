@@ -231,12 +231,8 @@ def _refuse_preset(name: str, spec: str) -> None:
     from greenbatch.models.find import shipped_models
 
     models = [each.replace("/", "@") for each in shipped_models() if each.startswith(f"{name}/")]
-    fix = (
-        f"give a model, {', '.join([*models, f'{name}@FOLDER'][:-1])} or {name}@FOLDER"
-        if models
-        else (f"train it, and give {name}@FOLDER")
-    )
-    raise InputError(f"{name} is a preset", field=f"scheduler {spec!r}", fix=fix)
+    known = f"give a model, {', '.join(models)} or" if models else "train it, and give"
+    raise InputError(f"{name} is a preset", field=f"scheduler {spec!r}", fix=f"{known} {name}@FOLDER")
 
 
 def _placement(text: str, spec: str) -> tuple[str, int]:
