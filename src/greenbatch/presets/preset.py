@@ -309,6 +309,11 @@ def _check_names(made: Preset, file: str | Path | None) -> None:
                     raise InputError(f"{problem}: it needs per_node = true", file=file, field=field, fix=fix)
                 fix = did_you_mean(name, known, then="known: " + ", ".join(known))
                 raise InputError(f"{name!r} is not known", file=file, field=field, fix=fix)
+    kind = made.network.get("kind")
+    if made.training.get("search") is not None and kind not in FOUND_KINDS:
+        wrong = f"is {kind!r:.40}" + ("" if kind is None or isinstance(kind, str) else ", not a word")
+        fix = f"leave out training.search: it finds networks of kind {', '.join(FOUND_KINDS[:-1])} or {FOUND_KINDS[-1]}"
+        raise InputError(wrong, file=file, field="network.kind", fix=fix)
     needed = {
         "observation.queue.columns": (made.is_planner or seen.queue.columns, "give at least one column"),
         "observation.queue.rows": (made.is_planner or seen.queue.rows, "give the number of jobs that are seen, >= 1"),

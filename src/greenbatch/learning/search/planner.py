@@ -29,7 +29,7 @@ from greenbatch.policies.compiled.lookahead.weights import (
     numbers_of_model,
     unit_of_power,
 )
-from greenbatch.presets.preset import FOUND_KINDS, Action, Observation, Preset, resolve
+from greenbatch.presets.preset import Action, Observation, Preset, resolve
 from greenbatch.scenarios import Scenario
 from greenbatch.schedulers import scheduler
 
@@ -246,14 +246,9 @@ def check(plan: Plan) -> None:
     """Check that a plan is a valid search for a look-ahead planner.
 
     Raises:
-        InputError: the network is not of kind prices or has other keys, the planner has no tick, a backfilling,
+        InputError: the network has other keys than its kind, the planner has no tick, a backfilling,
             validation windows or other reward terms, ``keep`` is not ``last``, or there is no power supply.
     """
-    if not plan.preset.is_planner:
-        kind = plan.preset.network.get("kind")
-        fix = f"leave out training.search: it finds networks of kind {', '.join(FOUND_KINDS[:-1])} or {FOUND_KINDS[-1]}"
-        wrong = f"is {kind!r:.40}" + ("" if kind is None or isinstance(kind, str) else ", not a word")
-        raise InputError(wrong, field="network.kind", fix=fix)
     made, kind = resolve(plan.preset, plan.scenario), plan.preset.network["kind"]
     unused = {
         "network": set(plan.preset.network) == {"kind"}, "observation": made.observation == Observation(),
