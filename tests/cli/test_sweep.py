@@ -8,6 +8,7 @@ from pathlib import Path
 import polars
 import pytest
 
+import greenbatch as gb
 from greenbatch.cli import main
 from greenbatch.experiments.running import compare as room
 
@@ -91,6 +92,32 @@ def test_an_interrupted_sweep_resumes(small: Path, monkeypatch: pytest.MonkeyPat
     assert len(calls) == 5  # the first window of each value, for the example, and what was missing
     for file in ("results.parquet", "table.md", "table.tex"):
         assert (small / "out" / file).read_bytes() == (small / "whole" / file).read_bytes(), file
+
+
+def test_in_python(small: Path) -> None:
+    given = {"starts": [0, 5], "jobs": 15, "workers": 1}
+    made = gb.compare("small.toml", ["fcfs+easy", "f2+green"], **given, sweep={"forecast.sigma": [0, 0.8]})
+    assert compare("--sweep", "forecast.sigma=0,0.8") == 0
+    assert made.frame.equals(polars.read_parquet(small / "out" / "results.parquet"))
+    numbers = made.table().frame()
+    assert numbers.columns == ["scheduler", "metric", "value", "mean", "low", "high", "windows"]
+    assert numbers.height == 4
+    assert "Renewable utilization [%] by site.forecast.sigma" in repr(made.table())
+    assert [line.get_label() for line in made.plot("avg_wait_s").axes[0].get_lines()[:1]] == ["fcfs+easy"]
+    assert "site.forecast.sigma" in repr(made)
+    for wrong in (
+        {},
+        {"a": [1], "b": [2]},
+        {"forecast.sigma": []},
+        {"forecast.sigma": [-1]},
+        {"forecast.sigma": [1, 1]},
+    ):
+        with pytest.raises(gb.InputError):
+            gb.compare("small.toml", sweep=wrong)
+    with pytest.raises(gb.InputError, match="already loaded"):
+        gb.compare(gb.load_scenario("small.toml"), sweep={"forecast.sigma": [0]})
+    with pytest.raises(gb.InputError, match="there is no figure of 'wait'"):
+        made.plot("wait")
 
 
 @pytest.mark.parametrize(

@@ -78,14 +78,13 @@ def run_sweep(
             command=COMMAND.get(),
         )  # fmt: skip
         finished = finished_values(out, record) if out is not None and resume else {}
-        loaded = iter(questions.values())
 
         def warn(each: Scenario) -> Sequence[str]:
             return borrowed_machine(each, scenario, None if cluster else trace)
 
         with progress_line() as show:
             made = sweep(
-                chosen, lambda _: next(loaded), deciders, first, length, base, show, keep_finished=True,
+                chosen, questions, deciders, first, length, base, show, keep_finished=True,
                 finished=finished, workers=workers, warn=warn,
             )  # fmt: skip
             done = sum(len(each.starts) for each in made.comparisons.values())

@@ -21,6 +21,7 @@ from greenbatch.experiments.reports.drawing import (
     slug,
     wrapped,
 )
+from greenbatch.experiments.reports.means import Means
 from greenbatch.experiments.reports.outputs import REPORT
 from greenbatch.experiments.reports.report import data_notes, definitions, write_page
 from greenbatch.experiments.reports.result_folder import write_record
@@ -73,6 +74,21 @@ def sweep_table(sweep: Sweep, column: Column, *, partial: Sequence[str] = ()) ->
 
 def _span(column: Column, each: Interval) -> str:
     return f"[{column.number(each.low)}, {column.number(each.high)}]" if each.low < each.high else ""
+
+
+def sweep_means(sweep: Sweep, column: Column) -> Means:
+    """The table of a metric with its numbers: scheduler, metric, value (the text), mean, low, high, windows."""
+    import polars
+
+    rows = [
+        (name, column.metric, text, *(v if math.isfinite(v) else None for v in (i.mean, i.low, i.high)), i.count)
+        for name, by_value in means_by_value(sweep, column.metric).items()
+        for text, i in by_value.items()
+    ]
+    names = dict.fromkeys(("scheduler", "metric", "value"), polars.String)
+    kinds = names | dict.fromkeys(("mean", "low", "high"), polars.Float64) | {"windows": polars.Int64}
+    numbers = polars.DataFrame(rows, schema=kinds, orient="row")
+    return Means(sweep_table(sweep, column), numbers, tuple(sweep_warnings(sweep)))
 
 
 def sweep_plot(sweep: Sweep, column: Column) -> Picture:

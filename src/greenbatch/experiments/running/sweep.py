@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from greenbatch.errors import InputError
@@ -136,8 +136,8 @@ class Sweep:
 
 def sweep(
     chosen: Setting,
-    load: Callable[[Mapping[str, Any]], Scenario],
-    schedulers: Sequence[Decider] | Mapping[str, Decider],
+    scenarios: Mapping[str, Scenario],
+    schedulers: Iterable[Decider] | Mapping[str, Decider],
     starts: Sequence[int],
     jobs: int,
     baseline: str,
@@ -152,7 +152,7 @@ def sweep(
 
     Args:
         chosen: the key and its values.
-        load: function from overrides to the scenario; all scenarios are loaded before the first simulation.
+        scenarios: text of each value -> the scenario with it, see `Setting.overrides`.
         schedulers: see `compare.compare`.
         starts: first job of each window.
         jobs: length of the windows.
@@ -164,13 +164,11 @@ def sweep(
         warn: further warnings about a scenario.
 
     Raises:
-        InputError: a value makes no valid scenario, or see `compare.compare`.
+        InputError: a window extends beyond the trace of a value, or see `compare.compare`.
         KeyboardInterrupt: interrupted; nothing is finished, earlier results would be lost, or ``keep_finished`` is
             false.
     """
-    from dataclasses import replace
-
-    known, scenarios = finished or {}, {text: load(chosen.overrides(text)) for text in chosen.values}
+    known = finished or {}
     for scenario in scenarios.values():
         for start in starts:
             scenario.window(start, jobs)
