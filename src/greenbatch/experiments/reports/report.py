@@ -235,6 +235,7 @@ def write_page(
     notes: Sequence[str] = (),
     explained: Sequence[tuple[str, str]] = (),
     provenance: Mapping[str, Any] | None = None,
+    colors: Mapping[str, str] | None = None,
 ) -> None:
     """Write tables and pictures as one self-contained HTML file.
 
@@ -249,13 +250,14 @@ def write_page(
         notes: notes.
         explained: (word, meaning), see `definitions`.
         provenance: as in `write_report`.
+        colors: scheduler -> its color, shown beside its name.
 
     Raises:
         InputError: the file cannot be written.
     """
     context: dict[str, Any] = {
         "title": title, "command": command, "baseline": "", "summary": list(summary), "tiles": [], "gains": None,
-        "warnings": list(warnings), "tables": list(tables), "colors": {}, "sections": list(sections),
+        "warnings": list(warnings), "tables": list(tables), "colors": dict(colors or {}), "sections": list(sections),
         "notes": list(notes), "definitions": list(explained), "provenance": provenance_blocks(provenance or {}),
     }  # fmt: skip
     write_bytes(Path(path), render(context).encode())
