@@ -19,6 +19,7 @@ from typing import Any
 
 import numpy as np
 
+from greenbatch.experiments.papers.order_results import UNTRAINED
 from greenbatch.experiments.papers.study_results import seeds_met
 from greenbatch.experiments.papers.study_tables import COVERS
 from greenbatch.experiments.running.statistics import Interval, mean_interval, verdict
@@ -206,6 +207,42 @@ def ranking(rows: Sequence[Row]) -> list[str]:
     return lines
 
 
+PAIR_METRICS = (("Energy", "energy_kwh", "kWh", 1.0), ("EDP", "edp_js", "MJ s", 1e-6))
+"""Name of the goal, metric, unit, factor."""
+
+
+def pairs(rows: Sequence[Row]) -> list[str]:
+    """One table per goal: the best fixed rule, and the ratios of the agents to it."""
+    lines = []
+    for goal, metric, unit, factor in PAIR_METRICS:
+        agents = {"untrained": UNTRAINED, "InEPS": f"{goal} InEPS", "InEPS plus": f"{goal} InEPS plus"}
+        lines += [
+            f"| Tested on | Best fixed rule | Its {goal if goal == 'EDP' else goal.lower()} [{unit}] | "
+            + " | ".join(agents) + " |",
+            "|:---|:---|---:|" + "---:|" * len(agents),
+        ]  # fmt: skip
+        for test in dict.fromkeys(row["test"] for row in rows):
+            here = {row["scheduler"]: row for row in rows if row["test"] == test}
+            rule = next(row["figures"][metric]["best_fixed_rule"] for row in here.values() if row["figures"])
+            best = here[rule]["figures"][metric]["mean"] * factor
+            told = " | ".join(_ratio(here.get(agent), metric) for agent in agents.values())
+            lines.append(f"| {test} | `{rule}` | {best:.4g} | {told} |")
+        lines.append("")
+    seeds = {row["scheduler"]: len(row["seeds"]) for row in rows if row["seeds"]}
+    count = len(rows[0]["orders"])
+    several = ", ".join(f"{name} {number}" for name, number in seeds.items())
+    told = f"Ratios to the best fixed rule: means over seeds and {count} orders [95% interval over both]."
+    return [*lines, f"{told} Bold: the whole interval lies below 1. Seeds: {several}."]
+
+
+def _ratio(row: Row | None, metric: str) -> str:
+    if row is None or not row["figures"]:
+        return "not trained"
+    at = row["figures"][metric]
+    text = f"{at['ratio']:.3f} [{at['ratio_low']:.3f}, {at['ratio_high']:.3f}]"
+    return f"**{text}**" if at["ratio_high"] < 1.0 else text
+
+
 def _from(name: str, made: Callable[[Sequence[Row]], list[str]]) -> str:
     rows = json.loads((RESULTS / f"{name}.json").read_text(encoding="utf-8"))
     return "\n".join(made(rows)).rstrip() + "\n"
@@ -215,5 +252,6 @@ RESULT_TABLES: dict[str, Callable[[], str]] = {
     "results-goals": partial(_from, "gas-marl", goals),
     "results-gas-marl": partial(_from, "gas-marl", renewable),
     "results-rlscheduler": partial(_from, "rlscheduler", ranking),
+    "results-ineps": partial(_from, "ineps", pairs),
 }
 """Name -> the function that makes it."""

@@ -63,13 +63,14 @@ def sections() -> dict[str, list[tuple[str, str, Node]]]:
 
 def section(name: str) -> str:
     """Every key of one section of a scenario file and of the tables inside it, sources left out."""
-    return "\n".join(_described(*part) for part in sections()[name] if not part[0].startswith("[[site.sources]]"))
+    parts = (_described(*part) for part in sections()[name] if not part[0].startswith("[[site.sources]]"))
+    return "\n".join(dict.fromkeys(parts))  # kinds of a table may hold the same table
 
 
 def sources() -> str:
     """Every key of ``[[site.sources]]``: what all kinds share, what kinds that are read alike share, and the rest."""
     tables = {node["properties"]["kind"]["const"]: (title, node) for _, title, node in sections()["site"][1:]
-              if "kind" in node["properties"] and node["properties"]["kind"]["const"] in KINDS}  # fmt: skip
+              if "kind" in node["properties"] and node["properties"]["kind"].get("const") in KINDS}  # fmt: skip
     alike: dict[Callable[..., Any], list[str]] = {}
     for kind in tables:
         alike.setdefault(KINDS[kind].read, []).append(kind)
@@ -135,6 +136,7 @@ def _meanings() -> dict[str, dict[str, str]]:
         "CutSection": attributes(Cut),
         "RulesSection": attributes(Rules),
         "ClimateSection": attributes(energy.Climate),
+        "ForecastSection": attributes(energy.ForecastModel),
         "SyntheticSite": arguments(energy.synthetic_site),
         "SeriesSite": arguments(energy.combine),
         "LublinGenerator": arguments(workload.lublin),

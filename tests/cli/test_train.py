@@ -62,6 +62,7 @@ def refused(here: Path, capsys: pytest.CaptureFixture[str]) -> Callable[..., str
         code = main(arguments)
         out, err = capsys.readouterr()
         assert code == 2, (out, err)
+        assert out == ""
         assert err.startswith("greenbatch: ")
         assert err.count("\n") == 1, err
         assert "Traceback" not in out + err
@@ -153,6 +154,8 @@ BAD = [
     ((*TRAIN, "--backfill", "greedy", *SET), "backfill: is 'greedy'"),
     ((*TRAIN, "--set", "training.passs=4"), "training.passs: unknown key .*did you mean passes"),
     ((*TRAIN, "--set", "training.passes=many"), "training.passes: is 'many' .*whole number"),
+    ((*TRAIN, "--set"), "--set: has no values .*key=value"),
+    ((*TRAIN, "--set", "reward.terms.brown_kwh=-1"), "reward.terms.brown_kwh: needs a power supply, small has none"),
     ((*TRAIN, "--set", "passes"), "--set: is 'passes' .*key=value"),
     ((*TRAIN, "--set", "name.x=4"), "name.x: is not a key of a table"),
     ((*TRAIN, "--set", "reward.terms.beauty=4"), "'beauty' is not known"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -137,6 +138,18 @@ def test_models_that_rank_pairs(memory: Path, model: str) -> None:
     same_schedule(scheduler(model), jobs, scenario.cluster, None, scenario.rules, **given)
 
 
+@pytest.mark.parametrize("model", ["ineps-plus@default", "gas-marl-plus@lublin-256"])
+def test_models_with_a_power_supply(model: str, memory: Path, greenbatch_data: Callable[[str], Path]) -> None:
+    """Sun and wind, and jobs of which many take several nodes."""
+    greenbatch_data("swf/lublin_256.swf.gz")
+    scenario = gb.load_scenario("ineps/green")
+    jobs, given = scenario.window(0, 40), {"restart": lambda k: k % 9 == 4, "memory": memory}
+    placements = simulate(jobs, scenario.cluster, scenario.site, scenario.rules, scheduler(model)).placements
+    assert placements is not None
+    assert np.bincount(placements.job).max() > 1
+    same_schedule(scheduler(model), jobs, scenario.cluster, scenario.site, scenario.rules, **given)
+
+
 # ---------------------------------------------------------------- answers, and what cannot be driven
 
 TWO_NODES = NodeCluster(tuple(
@@ -249,6 +262,25 @@ def test_jobs_that_fit_on_no_idle_nodes_are_refused(processors: float, asked: di
 def test_infinite_attributes_are_refused(name: str) -> None:
     with pytest.raises(InputError, match=rf"view\.queue\.attributes\.{name}: is infinite"):
         ask(first_view(**{name: np.inf}))
+
+
+@pytest.mark.parametrize("nodes", [0.0, -3.0, 2.5])
+def test_numbers_of_nodes_that_no_job_can_ask_for_are_refused(nodes: float) -> None:
+    message = rf"view\.queue\.attributes\.nodes: row 0 is {nodes:g} \(give whole numbers >= 1, NaN for any number\)"
+    with pytest.raises(InputError, match=message):
+        ask(first_view(nodes=nodes))
+
+
+def test_a_job_that_is_submitted_later_is_refused() -> None:
+    view = first_view()
+    with pytest.raises(InputError, match=r"view\.queue\.submit_s: is 9, after now_s 1 \(leave out later jobs\)"):
+        ask(replace(view, queue=view.queue._replace(submit_s=np.array([9.0]))))
+
+
+@pytest.mark.parametrize("part", ["nodes", "placements", "queue", "running", "supply"])
+def test_a_view_without_a_part_is_refused(part: str) -> None:
+    with pytest.raises(InputError, match=rf"view\.{part}: is None \(give its columns"):
+        ask(replace(first_view(), **{part: None}))
 
 
 @pytest.mark.parametrize("nodes", [("0", "1"), (0.0, 1.0), (True, False), "01", np.array([0, 1]), None, ([0], 1)])

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 import greenbatch
-from greenbatch.engine import driver, records
+from greenbatch.engine import memory, records
 from greenbatch.engine.compile import sources
 
 SOURCE = Path(greenbatch.__file__).parent
@@ -144,7 +144,7 @@ def test_a_layout_is_written_once() -> None:
 
 def test_fields_of_records_are_no_methods_of_numpy() -> None:
     """In plain Python such a field would be hidden: ``slots.repeat`` was the method of that name, which is true."""
-    kinds = [each for module in (records, driver) for _, each in inspect.getmembers(module, inspect.isclass)
+    kinds = [each for module in (records, memory) for _, each in inspect.getmembers(module, inspect.isclass)
              if each.__module__ == module.__name__ and each.__annotations__]  # fmt: skip
     assert {"Job", "Clock", "Slots", "Ledger", "Event", "Known"} <= {each.__name__ for each in kinds}
     hidden = [f"{each.__name__}.{name}" for each in kinds for name in each.__annotations__ if hasattr(np.record, name)]

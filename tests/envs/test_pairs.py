@@ -383,6 +383,31 @@ def test_pairs_have_no_features_of_brown_energy() -> None:
         check(made)
 
 
+@pytest.mark.parametrize(
+    ("part", "changes", "message"),
+    [
+        ("queue", {"per_node": False}, "relative_energy is a feature of pairs: it needs per_node = true"),
+        ("queue", {"columns": []}, r"observation\.queue\.columns: is empty"),
+        ("queue", {"rows": 0}, r"observation\.queue\.rows: is 0"),
+        ("reward", {"terms": {}}, r"reward\.terms: is empty"),
+        ("action", {"delays": []}, r"action\.delays: is empty"),
+    ],
+)
+def test_what_is_missing_is_named(part: str, changes: dict[str, Any], message: str) -> None:
+    made = preset("ineps-plus").model_dump()
+    (made["observation"] if part == "queue" else made)[part] |= changes
+    with pytest.raises(InputError, match=message):
+        check(made)
+
+
+def test_a_single_delay_is_refused_with_pairs() -> None:
+    made = preset("ineps-plus").model_dump()
+    made["action"]["delays"] = [{"kind": "seconds", "amount": 60.0}]
+    made["settings"]["sticky"] = 1.0
+    with pytest.raises(InputError, match=r"action\.delays: ineps-plus chooses among the pairs that fit now"):
+        BatchEnv(question(11), check(made), environments=1, jobs=10)
+
+
 def test_pairs_need_nodes() -> None:
     with pytest.raises(InputError, match="ineps-plus chooses nodes, and default has a pool of processors"):
         BatchEnv(load_scenario("default"), "ineps-plus", environments=1, jobs=10)

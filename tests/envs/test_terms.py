@@ -14,6 +14,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from greenbatch.cluster import NodeCluster
 from greenbatch.engine.outcome import Outcome
 from greenbatch.engine.reward_terms import TERMS, codes_of
 from greenbatch.engine.simulate import simulate
@@ -93,14 +94,25 @@ def test_every_term_ends_with_the_value_of_its_metric(start: int, seed: int, use
         assert value == pytest.approx(expected, rel=1e-9), name
 
 
-@pytest.mark.parametrize("name", ["ineps/green", "ineps/adaptability-memory"])
+SWITCHES = {"boot_s": 3.0, "boot_energy_j": 500.0, "shutdown_s": 6.0, "shutdown_energy_j": 900.0}
+
+
+@pytest.mark.parametrize(
+    ("name", "power_on"),
+    [("ineps/green", "always"), *(("ineps/adaptability-memory", on) for on in ("always", "first-use", "on-demand"))],
+)
 def test_every_term_ends_with_the_value_of_its_metric_on_nodes(
-    name: str, greenbatch_data: Callable[[str], Path]
+    name: str, power_on: Any, greenbatch_data: Callable[[str], Path]
 ) -> None:
-    """Nodes of several speeds, and tasks that slow each other down: run times are known when jobs end."""
+    """Nodes of several speeds, tasks that slow each other down, and boots: run times are known when jobs end."""
     if name == "ineps/green":
         greenbatch_data("swf/lublin_256.swf.gz")
     question = load_scenario(name)
+    assert isinstance(question.cluster, NodeCluster)
+    groups = tuple(
+        replace(group, **SWITCHES) if power_on == "on-demand" else group for group in question.cluster.groups
+    )
+    question = replace(question, cluster=replace(question.cluster, groups=groups, power_on=power_on))
     site = question.site is not None
     env = BatchEnv(question, every_term("gas-marl" if site else "rlscheduler"), environments=1, jobs=80,
                    backfill="none")  # fmt: skip
@@ -119,8 +131,8 @@ def test_every_term_ends_with_the_value_of_its_metric_on_nodes(
         "max_user_bounded_slowdown", "mean_user_bounded_slowdown", "brown_energy_ratio",
         *(() if site else ("renewable_utilization", "brown_kwh")),
     }  # fmt: skip
-    for term in known.keys() - undefined:
-        assert values[term] == pytest.approx(metrics[known[term]], rel=1e-9), term
+    for term, metric in known.items():
+        assert values[term] == pytest.approx(0.0 if term in undefined else metrics[metric], rel=1e-9), term
 
 
 def test_terms_are_metrics_under_their_names_and_codes_are_used_once() -> None:

@@ -443,17 +443,23 @@ def test_command_line_trains_and_shows(
 @pytest.mark.parametrize(
     ("words", "problem"),
     [
-        (["gas-marl", "--epochs", "3"], "apply to training only"),
+        (["gas-marl", "--epochs", "3", "--seeds", "1"], "--epochs and --seeds: for training only"),
         (["gas-marl", "--train"], "requires --out"),
-        (["gas-marl", "--train", "--out", "x", "--starts", "1"], "cannot be combined with --starts, --sigma"),
+        (
+            ["gas-marl", "--train", "--out", "x", "--starts", "1"],
+            "cannot be combined with --starts (leave out --starts)",
+        ),
         (["gas-marl", "--trained", "nowhere"], "is not a folder"),
         (["gasmarl", "--train", "--out", "x"], "there is no study 'gasmarl'"),
-        (["gas-marl", "--trained", ".", "--sigma", "1"], "--trained: cannot be combined with --starts"),
+        (["gas-marl", "--trained", ".", "--sigma", "1"], "--trained: cannot be combined with --sigma"),
         (["rlscheduler", "--train", "--out", "x", "--eta", "0.1"], "has no effect on rlscheduler"),
         (["gas-marl", "--train", "--out", "x", "--presets", "gas-marl-plus", "--eta", "1"], "without a penalty factor"),
         (["gas-marl", "--train", "--out", "x", "--eta", "little"], "'little' is not a number"),
         (["gas-marl", "--train", "--out", "x", "--epochs", "1", "--minutes", "1"], "two ways"),
-        (["gas-marl", "--trained", ".", "--epochs", "1"], "--trained: trains nothing"),
+        (
+            ["gas-marl", "--trained", ".", "--epochs", "1"],
+            "--trained: trains nothing, so there is no use for --epochs (leave out",
+        ),
     ],
 )
 def test_wrong_flags_are_one_line(

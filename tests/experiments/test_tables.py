@@ -13,9 +13,16 @@ import polars
 import pytest
 from example_windows import example, one_window
 
+from greenbatch.cluster import Cluster, NodeCluster, NodeGroup
 from greenbatch.errors import InputError
 from greenbatch.experiments.papers.cells import reproduction_tables
-from greenbatch.experiments.reports.cautions import mismatch_lines, overlap_notes, recorded_wait_notes, warning_lines
+from greenbatch.experiments.reports.cautions import (
+    mismatch_lines,
+    overlap_notes,
+    recorded_wait_notes,
+    slow_node_lines,
+    warning_lines,
+)
 from greenbatch.experiments.reports.columns import Column, main_columns, terminal_columns
 from greenbatch.experiments.reports.tables import (
     Table,
@@ -27,6 +34,7 @@ from greenbatch.experiments.reports.tables import (
     write,
 )
 from greenbatch.experiments.running.frames import tidy
+from greenbatch.scenarios import load_scenario
 
 
 @pytest.fixture(scope="module")
@@ -224,6 +232,43 @@ def test_a_gain_that_is_noise_is_not_warned_about() -> None:
         for window, gain in gains.items()
     ])  # fmt: skip
     assert warning_lines(frame, "fcfs+easy") == []
+
+
+WITH_SLOW_NODES = tuple(
+    NodeGroup(name=name, count=1, processors=256, speed=speed, static_power_w=0.0)
+    for name, speed in (("a", 1.0), ("slow", 0.7))
+)
+
+
+def test_the_scheduler_with_most_killed_jobs_is_named() -> None:
+    def warned(shares: dict[str, float], cluster: Cluster | None = None) -> list[str]:
+        table = {name: values(killed=100 * share, jobs=100.0) for name, share in shares.items()}
+        return warning_lines(tidy([("a", table)]), "fcfs+easy", cluster)
+
+    assert warned({"fcfs+easy": 0.2, "green": 0.22}) == []
+    (line,) = warned({"fcfs+easy": 0.26, "green": 0.3})
+    assert line.startswith(
+        "30% of the jobs are killed at their requested time under green, so waits, slowdowns and energ"
+    )
+    assert "compared" not in line
+    assert warned({"fcfs+easy": 0.0, "green": 0.1}, NodeCluster(WITH_SLOW_NODES)) == [
+        "10% of the jobs are killed at their requested time under green and 0% under fcfs+easy, so waits, slowdowns "
+        "and energies are those of shorter jobs and cannot be compared; nodes of group slow run at speed 0.7, and "
+        'requested times do not grow with them; request more, or set rules.overrun = "extend".'
+    ]
+
+
+def test_slow_nodes_that_would_kill_many_jobs_are_named() -> None:
+    scenario = load_scenario("default", overrides={"workload.generator.jobs": 60})
+    scenario = replace(scenario, cluster=NodeCluster(WITH_SLOW_NODES))
+    jobs = scenario.workload
+    exact = replace(scenario, workload=jobs.with_columns(requested_time_s=jobs.run_time_s))
+    (line,) = slow_node_lines(exact)
+    assert line.startswith("100% of the jobs would be killed at their requested time on the slowest nodes but not at")
+    assert "nodes of group slow run at speed 0.7" in line
+    assert slow_node_lines(replace(exact, rules=replace(exact.rules, overrun="extend"))) == []
+    assert slow_node_lines(replace(exact, workload=jobs.with_columns(requested_time_s=2 * jobs.run_time_s))) == []
+    assert slow_node_lines(replace(exact, cluster=NodeCluster(WITH_SLOW_NODES[:1]))) == []
 
 
 def test_reproduction_cells_keep_the_papers_digits_and_reasons() -> None:

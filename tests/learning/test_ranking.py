@@ -12,6 +12,7 @@ import pytest
 from greenbatch.engine.simulate import simulate
 from greenbatch.envs.batch import BatchEnv, Observation
 from greenbatch.errors import InputError
+from greenbatch.learning.runs.folder import open_run
 from greenbatch.learning.runs.plan import Plan, make_plan
 from greenbatch.learning.runs.windows import jobs_of, validation_starts
 from greenbatch.learning.search import search
@@ -22,6 +23,7 @@ from greenbatch.presets.preset import Preset, check
 from greenbatch.presets.training import HELD_OUT
 from greenbatch.scenarios import Scenario, load_scenario
 from greenbatch.schedulers import scheduler
+from greenbatch.storage import hidden
 
 
 @pytest.fixture(scope="module")
@@ -217,14 +219,32 @@ def test_the_best_center_on_validation_windows_is_kept_whatever_the_interruption
     np.testing.assert_array_equal(point_of(tmp_path / "cut" / "model"), point_of(tmp_path / "best" / "model"))
 
 
+def test_an_interrupt_leaves_no_hidden_folders(small: Scenario, tmp_path: Path) -> None:
+    """It may come while a checkpoint is being replaced."""
+
+    def interrupted() -> None:
+        with open_run(tmp_path / "run", plan(small)) as home:
+            home.save("epoch-000001", {}, {})
+            for part in ("checkpoint", "model"):
+                (hidden(home.folder / part) / "new").mkdir(parents=True)
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        interrupted()
+    assert sorted(each.name for each in (tmp_path / "run").iterdir()) == ["checkpoint", "run.json"]
+    assert [each.name for each in tmp_path.iterdir()] == ["run"]
+
+
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
         ({"network.begin": [1.0, 2.0]}, "does not fit the queue"),
-        ({"network.begin": ["a"] * 12}, "does not fit the queue"),
+        ({"network.begin": ["a"] * 12}, r"network\.begin\.0: is 'a', the weight of \w+ \(give a finite number\)"),
+        ({"network.begin": [0.0] * 11 + [np.nan]}, r"network\.begin\.11: is nan, the weight of"),
         ({"network.width": 3}, "linear has no such key"),
         ({"network.hidden": 100}, "is 100 .give 0 to 16"),
         ({"action.delays": [{"kind": "none"}, {"kind": "releases", "amount": 1}]}, "a ranking chooses no delay"),
+        ({"action.delays": [{"kind": "seconds", "amount": 60}]}, "a ranking chooses no delay"),
     ],
 )
 def test_plans_that_are_not_rankings_are_refused(

@@ -325,6 +325,11 @@ def test_bad_settings_are_one_line(small: Scenario, changes: dict[str, Any], mes
         ({"epochs": 3}, "training.epochs: is 3, and 2 models share the generations (give a multiple of 2)"),
         ({"training.keep": "best"}, "training.keep: gas-marl-plus keeps the center of the last generation"),
         ({"backfill": "green"}, "--backfill: gas-marl-plus considers every waiting job"),
+        (
+            {"network.kind": "mlp"},
+            "network.kind: is 'mlp' (leave out training.search: it finds networks of kind prices, node-prices or li",
+        ),
+        ({"network.kind": ["prices"]}, "network.kind: is ['prices'], not a word (leave out training.search"),
         ({"training.search.placement": "worst-fitt"}, "training.search.placement: is 'worst-fitt' (did you mean"),
         ({"training.search.begin": "ineps-plus@default"}, "training.search.begin: is a model of ineps-plus, not of a"),
         (

@@ -92,6 +92,17 @@ def test_what_a_name_spells(
                   "easy-irmasim, easy-schedgym, first-fit, green, none)"),
         ("fcfs+low-power", "scheduler 'fcfs+low-power': low-power is a placement, the third part of a name "
                            "(put a backfilling before it, such as none+low-power or easy+low-power)"),
+        (
+            "ineps-plus",
+            "scheduler 'ineps-plus': ineps-plus is a preset (give a model, ineps-plus@default or ineps-plus@FOLDER)",
+        ),
+        ("ineps+easy", "scheduler 'ineps+easy': ineps is a preset (train it, and give ineps@FOLDER)"),
+        (
+            "ineps-plus@default+easy",
+            "ineps-plus@default+easy: ineps-plus chooses among the pairs that fit now and does not support backfilling "
+            "(leave out +easy)",
+        ),
+        ("ineps@default", "ineps@default: is not a model (give the folder"),
         ("F2+easy", "scheduler 'F2+easy': no policy is called 'F2' (did you mean f2?)"),
         ("fcfs+easy+green", "scheduler 'fcfs+easy+green': no policy is called 'fcfs+easy'"),
         ("fcfs:sigma=3+easy", "scheduler 'fcfs:sigma=3+easy': fcfs has no parameter 'sigma' (it takes none)"),

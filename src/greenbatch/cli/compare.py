@@ -6,7 +6,7 @@ import json as encoder
 from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from greenbatch.cli.flags import Natural, Positive, Switch, items, resume_line
 from greenbatch.cli.flags import whole as whole_number
@@ -38,6 +38,7 @@ def compare(
     json: Switch = False,
     resume: Switch = False,
     outages: Switch = False,
+    sweep: str | None = None,
     strict: Switch = False,
     force: Switch = False,
 ) -> None:
@@ -77,6 +78,8 @@ def compare(
         Resume the interrupted comparison in the folder; the other flags must be unchanged.
     outages
         Also simulate every scheduler with the outages that the record shows, in which no job may run.
+    sweep
+        Compare for several values of a key of the scenario: KEY=VALUE,VALUE,... (forecast.sigma=0,0.2,0.4).
     strict
         Refuse a trace with records that would be repaired or dropped.
     force
@@ -90,12 +93,21 @@ def compare(
         raise InputError(problem, field="--whole", fix="leave out --starts, --windows, --jobs and --seed")
     if out is None and (resume or force or not json):
         raise InputError("is missing", field="--out", fix="give --out FOLDER; only --json works without")
-    run_comparison(
-        out, scenario, schedulers=schedulers, baseline=baseline, windows=windows, jobs=jobs, seed=seed,
-        starts=None if starts is None else [whole_number(text, "--starts", 0) for text in items(starts, "--starts")],
-        whole=whole, trace=trace, cluster=cluster, processors=processors, workers=workers, json=json, resume=resume,
-        outages=outages, strict=strict, force=force,
-    )  # fmt: skip
+    if sweep is not None and outages:
+        problem = "cannot be combined yet"
+        raise InputError(problem, field="--sweep and --outages", fix="give one or the other")
+    given: dict[str, Any] = {
+        "schedulers": schedulers, "baseline": baseline, "windows": windows, "jobs": jobs, "seed": seed,
+        "starts": None if starts is None else [whole_number(text, "--starts", 0) for text in items(starts, "--starts")],
+        "whole": whole, "trace": trace, "cluster": cluster, "processors": processors, "workers": workers, "json": json,
+        "resume": resume, "strict": strict, "force": force,
+    }  # fmt: skip
+    if sweep is None:
+        run_comparison(out, scenario, outages=outages, **given)
+        return
+    from greenbatch.cli.compare_sweep import run_sweep
+
+    run_sweep(out, scenario, sweep, **given)
 
 
 def run_comparison(
@@ -210,7 +222,7 @@ def print_comparison(comparison: Comparison, partial: Sequence[str] = (), *, jso
     for table in (main, *own):
         if table is not None:
             Console().print(TerminalTable(table))
-    for line in warning_lines(frame, baseline):
+    for line in warning_lines(frame, baseline, comparison.scenario.cluster):
         say(f"warning: {line}")
     for line in headlines(*marked(frame, baseline, comparison.in_sample)):
         say(line)

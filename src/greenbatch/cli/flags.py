@@ -68,6 +68,12 @@ def items(text: str, flag: str) -> list[str]:
     return parts
 
 
+def given_flags(**values: Any) -> str:
+    """The flags that were given, as ``--seeds and --set``: those whose value is not None; empty if there are none."""
+    names = [f"--{name}" for name, value in values.items() if value is not None]
+    return " and ".join(filter(None, (", ".join(names[:-1]), *names[-1:])))
+
+
 def check_training_flags(epochs: int | None, minutes: float | None, *, resume: bool, force: bool) -> None:
     """Refuse flags of a training that exclude each other.
 

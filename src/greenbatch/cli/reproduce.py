@@ -6,7 +6,7 @@ import json as encoder
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from greenbatch.cli.flags import Natural, Positive, Switch, Texts, items, whole
+from greenbatch.cli.flags import Natural, Positive, Switch, Texts, given_flags, items, whole
 from greenbatch.cli.listing import say
 from greenbatch.cli.progress import progress_line
 from greenbatch.errors import InputError
@@ -88,14 +88,15 @@ def reproduce(
         from greenbatch.cli.reproduce_trained import TrainingFlags, reproduce_trained
         from greenbatch.experiments.papers.order_studies import ORDER_STUDIES
 
-        if any(value is not None for value in (starts, sigma, workers)):
+        if others := given_flags(starts=starts, sigma=sigma, workers=workers):
             flag = "--train" if train else "--trained"
-            raise InputError("cannot be combined with --starts, --sigma or --workers", field=flag, fix="leave them out")
+            raise InputError(f"cannot be combined with {others}", field=flag, fix=f"leave out {others}")
         if train and (trained is not None or out is None):
             raise InputError("requires --out and excludes --trained", field="--train", fix="give --train --out FOLDER")
-        if trained is not None and any(value is not None for value in (epochs, minutes, threads, overrides)):
-            problem = "trains nothing, so --epochs, --minutes, --threads and --set have no effect"
-            raise InputError(problem, field="--trained", fix="leave them out, or give --train --out")
+        trainings = given_flags(epochs=epochs, minutes=minutes, threads=threads, set=overrides)
+        if trained is not None and trainings:
+            problem = f"trains nothing, so there is no use for {trainings}"
+            raise InputError(problem, field="--trained", fix=f"leave out {trainings}, or give --train --out")
         flags = TrainingFlags(
             traces=traces, seeds=seeds, presets=presets, goals=goals, backfills=backfills, windows=windows, eta=eta,
             epochs=epochs, minutes=minutes, threads=threads, overrides=overrides,
@@ -105,9 +106,11 @@ def reproduce(
         else:
             reproduce_trained(protocol, flags, out=out, trained=trained, json=json, force=force)
         return
-    given_here = (epochs, minutes, seeds, presets, goals, backfills, windows, eta, threads, overrides)
-    if any(value is not None for value in given_here):
-        raise InputError("apply to training only", field="--epochs to --set", fix="give --train, or --trained FOLDER")
+    if of_training := given_flags(
+        epochs=epochs, minutes=minutes, seeds=seeds, presets=presets, goals=goals, backfills=backfills,
+        windows=windows, eta=eta, threads=threads, set=overrides,
+    ):  # fmt: skip
+        raise InputError("for training only", field=of_training, fix="give --train, or --trained FOLDER")
     from greenbatch.cli.app import COMMAND
     from greenbatch.experiments.papers.outputs import write_cells
     from greenbatch.experiments.papers.protocols import PROTOCOLS

@@ -145,7 +145,7 @@ def train_cells(paper: Trains, cells: Sequence[Cell], place: Path, flags: Traini
         need_torch()
     budget = Budget(
         epochs=flags.epochs, minutes=flags.minutes, threads=flags.threads,
-        overrides=parse_overrides(flags.overrides or []), command=COMMAND.get(),
+        overrides=parse_overrides(flags.overrides), command=COMMAND.get(),
     )  # fmt: skip
     try:
         with progress_line() as show:

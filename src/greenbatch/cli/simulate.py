@@ -87,7 +87,8 @@ def simulate(
         own = sources(question, schedulers.input_files([scheduler]))
         record = provenance(**own, settings=settings, seed=question.evaluation.seed, command=COMMAND.get())
         write_record(folder, record)
-    for line in (*warnings, *killed_lines(outcome.killed, len(window))):
+    killed = {scheduler: outcome.killed / len(window)}
+    for line in (*warnings, *killed_lines(killed, question.cluster)):
         say(f"warning: {line}")
     print(f"{question.name}, {scheduler}")
     for label, value in headline(metrics):

@@ -68,6 +68,7 @@ def train(
     from greenbatch.cli.training_progress import training_progress
 
     check_training_flags(epochs, minutes, resume=resume, force=force)
+    from greenbatch.experiments.reports.cautions import slow_node_lines
     from greenbatch.learning.runs.folder import begun, check_new, other_versions, read_run
     from greenbatch.learning.runs.plan import make_plan, parse_overrides
     from greenbatch.learning.trainers import train_or_search
@@ -76,7 +77,7 @@ def train(
 
     read_run(out) if resume else check_new(out, force=force)
     plan = make_plan(
-        preset, load_scenario(scenario), overrides=parse_overrides(overrides or []), windows=windows,
+        preset, load_scenario(scenario), overrides=parse_overrides(overrides), windows=windows,
         backfill=backfill, epochs=epochs, minutes=minutes, seed=seed, threads=threads, device=device,
         command=COMMAND.get(),
     )  # fmt: skip
@@ -85,11 +86,22 @@ def train(
     earlier = _identity(out)
     total = None if minutes is not None else plan.settings.epochs
     how_long = f"{minutes:g} minutes" if minutes is not None else f"{total} epoch{'' if total == 1 else 's'}"
-    say(f"training {plan.preset.name} on {scenario} for {how_long}; the first epoch may compile the engine")
+
+    def started() -> None:
+        for line in slow_node_lines(plan.scenario):
+            say(f"warning: {line}")
+        say(f"training {plan.preset.name} on {scenario} for {how_long}; the first epoch may compile the engine")
+
     try:
         with training_progress(total) as display:
             counters = train_or_search(
-                plan, out, watch=display.watch, tell=display.tell, tensorboard=tensorboard, replace_earlier=force
+                plan,
+                out,
+                watch=display.watch,
+                tell=display.tell,
+                started=started,
+                tensorboard=tensorboard,
+                replace_earlier=force,
             )
     except KeyboardInterrupt:
         if resume or _identity(out) != earlier:
@@ -110,7 +122,8 @@ def _print_result(counters: Counters, preset: str, backfill: str, model: Path) -
     from greenbatch.models.model import read_record
 
     epochs = "1 epoch" if counters.epoch == 1 else f"{counters.epoch:,} epochs"
-    print(f"{epochs}, {counters.decisions:,} decisions, {clock(counters.elapsed_s)}")
+    decisions = "1 decision" if counters.decisions == 1 else f"{counters.decisions:,} decisions"
+    print(f"{epochs}, {decisions}, {clock(counters.elapsed_s)}")
     if counters.best_epoch >= 0:
         kind = "average of weights" if counters.best_averaged else f"epoch {counters.best_epoch}"
         terms = ", ".join(f"{name} {value:.6g}" for name, value in counters.best_terms.items())

@@ -61,6 +61,7 @@ Prices and carbon intensity will be ``signals`` of a `Site`: named series in the
 """
 
 from greenbatch.energy.combine import combine
+from greenbatch.energy.forecasts import ForecastModel
 from greenbatch.energy.pue import outside_temperature, pue_at
 from greenbatch.energy.series import Series, power, read_series
 from greenbatch.energy.site import MOST_PUE, Site
@@ -72,6 +73,7 @@ from greenbatch.energy.wind import at_density, at_hub, cubic_turbine, turbine, w
 __all__ = [
     "MOST_PUE",
     "Climate",
+    "ForecastModel",
     "Series",
     "Site",
     "Weather",

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from greenbatch.arguments import numbers
 from greenbatch.display import Shown, span_text
+from greenbatch.energy.forecasts import PERFECT, ForecastModel, forecast_of
 from greenbatch.energy.slots import edge_s, interval_at
 from greenbatch.errors import InputError, SupplyExhausted
 
@@ -41,8 +42,10 @@ class Site(Shown):
     repeat: bool = False
     """Repeat the series before its first and after its last slot; otherwise a time outside of it is an error."""
     forecast_horizon_s: float = 86_400.0
-    """How far ahead the supply is known, at least one step; beyond that the forecast repeats, as in GAS-MARL's
+    """How far ahead the supply is forecast, at least one step; beyond that the forecast repeats, as in GAS-MARL's
     simulator. [s]"""
+    forecast_model: ForecastModel = PERFECT
+    """What schedulers are told about renewable power within that time; energies are those of what really comes."""
     pue: float | Floats = 1.0
     """Power usage effectiveness: power of the facility per power of the cluster, without the base load, >= 1; a number
     or one per slot, shape (n,). Cooling and losses grow with the load."""
@@ -82,6 +85,10 @@ class Site(Shown):
             fix = f"it must be >= 0, at most {MOST_POWER_W:g} W"
             raise InputError(f"is {self.base_load_w}", field="site.base_load_w", fix=fix)
         self._check_pue()
+        if not isinstance(self.forecast_model, ForecastModel):
+            fix = "give a ForecastModel"
+            raise InputError(f"is {self.forecast_model!r:.60}", field="site.forecast_model", fix=fix)
+        self.forecast_model.check_step(self.step_s)
 
     def _check_pue(self) -> None:
         is_series = not isinstance(self.pue, (int, float))
@@ -104,6 +111,8 @@ class Site(Shown):
             "series": f"{self.slots:,} steps of {span_text(self.step_s)}, {whole}",
             "forecast": span_text(self.forecast_horizon_s),
         }
+        if self.forecast_model.kind != "perfect":
+            facts["forecast"] += f", {self.forecast_model.text}"
         if self.has_overhead:
             facts |= {"PUE": self.pue_text, "base load": f"{self.base_load_w / 1e3:,.4g} kW"}
         return facts | ({"other series": ", ".join(self.signals)} if self.signals else {})
@@ -139,14 +148,17 @@ class Site(Shown):
     def available_w(self) -> Floats:
         """Power [W] of the cluster that the sources can supply beside the rest of the facility, shape (slots,).
 
-        ``max(0, renewable - base load) / PUE``, which is what schedulers see.
+        ``max(0, renewable - base load) / PUE``; schedulers see the same of the renewable power that is forecast.
         """
-        return self._available_w(slice(None))
+        return self._left_w(self.renewable_w, slice(None))
 
-    def _available_w(self, rows: NDArray[np.int64] | slice) -> Floats:
-        total_w = np.sum(np.stack([source_w[rows] for source_w in self.sources_w.values()]), axis=0)
-        left_w: Floats = np.maximum(total_w - self.base_load_w, 0.0) / np.broadcast_to(self.pue, self.slots)[rows]
+    def _left_w(self, renewable_w: Floats, rows: NDArray[np.int64] | slice) -> Floats:
+        left_w: Floats = np.maximum(renewable_w - self.base_load_w, 0.0) / np.broadcast_to(self.pue, self.slots)[rows]
         return left_w
+
+    def _renewable_w(self, rows: NDArray[np.int64]) -> Floats:
+        total_w: Floats = np.sum(np.stack([source_w[rows] for source_w in self.sources_w.values()]), axis=0)
+        return total_w
 
     def slot(self, time_s: float) -> int:
         """The slot that covers a trace time.
@@ -172,12 +184,12 @@ class Site(Shown):
         return self.slots if whole >= self.slots else int(whole + 1e-9)
 
     def forecast(self, time_s: float) -> tuple[Floats, Floats, Floats]:
-        """Forecast at a trace time: the true power of the slots within the horizon.
+        """Forecast at a trace time: the power that schedulers expect in the slots within the horizon.
 
         Returns:
-            Start [s], end [s] and renewable power [W] of each slot, shape (m,), which is `available_w`. Slot 0 is the
-            current one with its full bounds; ``m`` is ``horizon_slots``, or fewer near the end of a series that does
-            not repeat.
+            Start [s], end [s] and renewable power left for the cluster [W] of each slot, shape (m,): `available_w`, of
+            later slots as `forecast_model` says. Slot 0 is the current one with its full bounds; ``m`` is
+            ``horizon_slots``, or fewer near the end of a series that does not repeat.
 
         Raises:
             SupplyExhausted: see `slot`.
@@ -186,5 +198,13 @@ class Site(Shown):
         count = self.horizon_slots if self.repeat else min(self.horizon_slots, self.slots - first)
         number = interval_at(time_s, self.origin_s, self.step_s) + np.arange(count + 1.0)
         edges_s = edge_s(number, self.origin_s, self.step_s)
-        rows = (first + np.arange(count)) % self.slots
-        return edges_s[:-1], edges_s[1:], self._available_w(rows)
+        ahead = first + np.arange(count)
+        rows = ahead % self.slots
+        if self.forecast_model.kind == "perfect":
+            renewable_w = self._renewable_w(rows)
+        else:
+            renewable_w = forecast_of(
+                self.forecast_model, self.renewable_w, ahead, step_s=self.step_s, window=self.horizon_slots,
+                repeats=self.repeat,
+            )  # fmt: skip
+        return edges_s[:-1], edges_s[1:], self._left_w(renewable_w, rows)

@@ -9,12 +9,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from math import erfc, gamma, sqrt, tau
-from statistics import NormalDist
 
 import numpy as np
 from numpy.typing import NDArray
 
 from greenbatch.energy.combine import Align, combine
+from greenbatch.energy.randomness import autoregressive, normals, scores
 from greenbatch.energy.series import Series
 from greenbatch.energy.site import Site
 from greenbatch.energy.solar import pv
@@ -107,8 +107,8 @@ def synthetic_irradiance(
     where = climate or Climate()
     a_day = _steps_a_day(days, first_day, step_s, seed)
     per_hour = a_day / 24
-    day_part = _autoregressive(_normals(seed, 0, days), where.day_memory)
-    hour_part = _autoregressive(_normals(seed, 1, days * a_day), where.hour_memory ** (1 / per_hour))
+    day_part = autoregressive(normals(seed, 0, days), where.day_memory)
+    hour_part = autoregressive(normals(seed, 1, days * a_day), where.hour_memory ** (1 / per_hour))
     score = where.day_weight * np.repeat(day_part, a_day) + sqrt(1 - where.day_weight**2) * hour_part
     index = np.interp(_probability(score), *_QUANTILES)
     sky = clear_sky(where, days=days, first_day=first_day, step_s=step_s)
@@ -149,9 +149,9 @@ def synthetic_wind(
     scale_m_s = where.wind_mean_m_s / gamma(1 + 1 / where.wind_shape)
     hour = (np.arange(a_day) + 0.5) * 24 / a_day
     profile_m_s = where.wind_mean_m_s * (1 + where.wind_daily * np.cos(tau * (hour - where.wind_peak_h) / 24))
-    daily = _scores(1 - np.exp(-((profile_m_s / scale_m_s) ** where.wind_shape)))
+    daily = scores(1 - np.exp(-((profile_m_s / scale_m_s) ** where.wind_shape)))
     daily -= daily.mean()
-    noise = _autoregressive(_normals(seed, 2, days * a_day), where.wind_memory ** (24 / a_day))
+    noise = autoregressive(normals(seed, 2, days * a_day), where.wind_memory ** (24 / a_day))
     score = (noise + np.tile(daily, days)) / sqrt(1 + float(np.mean(daily**2)))
     speed_m_s = np.round(scale_m_s * (-np.log(_probability(-score))) ** (1 / where.wind_shape), 4)
     return _series(
@@ -276,26 +276,5 @@ def _steps_a_day(days: int, first_day: int, step_s: float, seed: int) -> int:
     return 24 * round(_HOUR_S / step_s)
 
 
-def _normals(seed: int, stream: int, count: int) -> Floats:
-    """Standard normal numbers, each by inversion of 53 raw bits."""
-    bits = np.random.PCG64(np.random.SeedSequence(seed, spawn_key=(stream,))).random_raw(count)
-    return _scores((np.asarray(bits >> np.uint64(11), dtype=np.float64) + 0.5) * 2.0**-53)
-
-
-def _scores(probability: Floats) -> Floats:
-    inverse = NormalDist().inv_cdf
-    return np.array([inverse(p) for p in probability.tolist()])
-
-
 def _probability(score: Floats) -> Floats:
     return np.array([0.5 * erfc(-z) for z in (score / sqrt(2)).tolist()])
-
-
-def _autoregressive(noise: Floats, memory: float) -> Floats:
-    """``x[i] = memory x[i-1] + sqrt(1 - memory^2) noise[i]``, with variance 1 from the first value on."""
-    fresh, before = sqrt(1 - memory**2), 0.0
-    values = []
-    for i, shock in enumerate(noise.tolist()):
-        before = memory * before + fresh * shock if i else shock
-        values.append(before)
-    return np.array(values)

@@ -8,7 +8,7 @@ from typing import Any, cast
 import numpy as np
 
 from greenbatch.cluster.machines import MOST_PROCESSORS
-from greenbatch.engine.interface import CAUSES, Running, View
+from greenbatch.engine.interface import CAUSES, NOWHERE, Running, View
 from greenbatch.engine.prepare import check_slots
 from greenbatch.engine.program import Program
 from greenbatch.errors import InputError
@@ -51,6 +51,9 @@ def checked_view(view: View, program: Program, last_s: float) -> View:
         raise _refusal("now_s", f"is {view.now_s:g}, after a view of {last_s:g}", "show views in order of time")
     if view.cause not in _CAUSES:
         raise _refusal("cause", f"is {view.cause!r}", "use " + ", ".join(_CAUSES))
+    for part, names in {**_LOWEST, "placements": NOWHERE._fields}.items():
+        if not all(hasattr(getattr(view, part), name) for name in names):
+            raise _refusal(part, f"is {getattr(view, part)!r:.40}", "give its columns; on a pool, nodes are one row")
     rows = {"queue": len(view.job_id), "running": len(view.running.job_id), "supply": len(view.supply.renewable_w),
             "nodes": len(view.nodes.processors)}  # fmt: skip
     for part, lowest in _LOWEST.items():
@@ -60,6 +63,13 @@ def checked_view(view: View, program: Program, last_s: float) -> View:
     if (unusable := np.abs(np.array(view.attributes, dtype=np.float64)) > _LARGEST_WHOLE).any():
         name = view.attributes._fields[np.argwhere(unusable)[0, 0]]
         raise _refusal(f"queue.attributes.{name}", "is infinite or over 2**53", "give numbers, NaN if unknown")
+    if (view.queue.submit_s > view.now_s).any():
+        late_s = view.queue.submit_s.max()
+        raise _refusal("queue.submit_s", f"is {late_s:g}, after now_s {view.now_s:g}", "leave out later jobs")
+    nodes = view.attributes.nodes
+    if (few := (nodes < 1) | (nodes != np.floor(nodes)) & ~np.isnan(nodes)).any():
+        problem, fix = f"row {np.argmax(few)} is {nodes[few][0]:g}", "give whole numbers >= 1, NaN for any number"
+        raise _refusal("queue.attributes.nodes", problem, fix)
     _check_jobs(view)
     _check_supply(view, program)
     _check_predictions(view, program, rows)

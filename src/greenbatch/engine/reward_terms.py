@@ -1,9 +1,10 @@
 """Reward terms: the metrics whose value the engine keeps up to date during a simulation.
 
 A term has the name, unit and formula of its metric, and ends with the metric's value for the whole schedule (no warm-up
-or cool-down is cut), or 0 where that is undefined; those of energy are also defined on nodes without a power supply.
+or cool-down is cut), or 0 where that is undefined; energy_kwh and the energy-delay product are also defined on nodes
+without a power supply.
 Jobs count when they start: the simulator knows their run time then, although the policy does not. On nodes, where it
-depends on what else runs there, they count when they end.
+depends on what else runs there, they count when they end, and start when their nodes have booted.
 `engine.reward_totals` computes the values.
 """
 

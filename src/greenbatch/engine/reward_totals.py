@@ -10,7 +10,7 @@ import numpy as np
 from greenbatch.engine.codes import END
 from greenbatch.engine.compile import compiled, compiled_small, whole
 from greenbatch.engine.events import accrue
-from greenbatch.engine.machine.protocol import placed_s, run_times_vary
+from greenbatch.engine.machine.protocol import begins_s, run_times_vary
 from greenbatch.engine.records import Floats, Ints, Job, RewardTotals, Table, UserTotals
 from greenbatch.engine.reward_terms import (
     ACCRUED_BOUNDED_SLOWDOWN,
@@ -45,7 +45,7 @@ def _count_jobs(s: State, totals: RewardTotals, user_of: Ints, users: Table[User
         job, start_s = s.jobs[event.job], event.time_s
         run_s = job.run_s
         if late:
-            start_s = placed_s(s.machine, whole(event.job))
+            start_s = begins_s(s.machine, whole(event.job), start_s)
             run_s = event.time_s - start_s
             totals.jobs_j += (run_s - job.run_s) * job.power_w
             totals.window_work_s += (run_s - job.run_s) * job.processors / s.machine.totals.processors
@@ -56,7 +56,7 @@ def _count_jobs(s: State, totals: RewardTotals, user_of: Ints, users: Table[User
         totals.turnaround_s += wait_s + run_s
         totals.slowdown += (wait_s + run_s) / run_s
         totals.work_s += run_s * job.processors
-        totals.largest_end_s = max(totals.largest_end_s, start_s + run_s)
+        totals.largest_end_s = max(totals.largest_end_s, event.time_s if late else start_s + run_s)
         user = user_of[event.job]
         if totals.users > 0 and user >= 0:
             users[user].jobs += 1
@@ -112,14 +112,27 @@ def _accrued(s: State, totals: RewardTotals) -> float:
 
 
 @compiled_small
+def _span_s(s: State, totals: RewardTotals) -> float:
+    """Time so far: until now or, once all jobs have ended, until the last end; nodes may be shut down later. [s]"""
+    is_over = s.clock.started == s.jobs.shape[0] and s.clock.running == 0 and run_times_vary(s.machine)
+    return float((totals.largest_end_s if is_over else s.clock.now_s) - totals.begin_s)
+
+
+@compiled_small
+def _brown_j(s: State) -> float:
+    """Energy from the grid so far, 0 without a power supply. [J]"""
+    return float(s.ledger.load_j - s.ledger.renewable_used_j) if s.power.slots.count > 0 else 0.0
+
+
+@compiled_small
 def _energy(s: State, totals: RewardTotals, term: int) -> float:
     """Current value of a term about energy."""
     if term == EDP_STEPS:
         return totals.edp_steps_js
     if term == BROWN_ENERGY:
-        return float((s.ledger.load_j - s.ledger.renewable_used_j) / JOULES_PER_KWH)
+        return _brown_j(s) / JOULES_PER_KWH
     energy_j = s.ledger.load_j
-    return float(energy_j * (s.clock.now_s - totals.begin_s) if term == EDP else energy_j / JOULES_PER_KWH)
+    return float(energy_j * _span_s(s, totals) if term == EDP else energy_j / JOULES_PER_KWH)
 
 
 @compiled_small
@@ -135,11 +148,10 @@ def _value(  # noqa: PLR0911  (compiled code has no tables of functions)
     if term == RENEWABLE_UTILIZATION:
         return float(s.ledger.renewable_used_j / s.ledger.load_j) if s.ledger.load_j > 0.0 else 0.0
     if term == BROWN_ENERGY_RATIO:
-        used_j = s.ledger.load_j - s.ledger.renewable_used_j
-        return float(used_j / totals.jobs_j) if totals.jobs_j > 0.0 else 0.0
+        return float(_brown_j(s) / totals.jobs_j) if totals.jobs_j > 0.0 else 0.0
     if term >= BROWN_ENERGY:
         return _energy(s, totals, term)
-    return float((s.clock.now_s - totals.begin_s) / totals.window_work_s)
+    return float(_span_s(s, totals) / totals.window_work_s)
 
 
 @compiled_small

@@ -35,7 +35,8 @@ class Parameter:
         low, high = plain(self.lowest), plain(self.highest)
         if self.whole:
             return f"{low} or {high}" if self.highest == self.lowest + 1 else f"a whole number from {low} to {high}"
-        return f"{'0 for none, or ' * self.zero}{low} to {high}" + f" {self.unit}" * bool(self.unit)
+        numbers = low if low == high else f"{low} to {high}"
+        return f"{'0 for none, or ' * self.zero}{numbers}" + f" {self.unit}" * bool(self.unit)
 
     def text(self, value: float) -> str:
         """A value as it is written in a scheduler's name."""

@@ -124,7 +124,7 @@ class BatchEnv:
 
     @property
     def starts_s(self) -> Floats:
-        """Start of every job of every simulation, NaN if it has not started, shape (B, n). [s]"""
+        """Start of every job of every simulation, on nodes once they have booted; NaN if it waits, shape (B, n). [s]"""
         return self._simulations.starts_s()
 
     @property

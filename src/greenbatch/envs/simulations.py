@@ -9,6 +9,7 @@ import numpy as np
 
 from greenbatch.cluster import NodeCluster
 from greenbatch.engine.codes import BACKFILL
+from greenbatch.engine.machine.node_tables import Nodes
 from greenbatch.engine.prepare import prepare
 from greenbatch.engine.program import Program, check
 from greenbatch.engine.records import Floats, Ints, RewardTotals, UserTotals, table_of
@@ -105,10 +106,12 @@ class Simulations:
             check(row(self.batch, int(b)), self.program.name, self.scenario.site)
 
     def starts_s(self) -> Floats:
-        """Start of every job, NaN if it has not started, shape (B, n). [s]"""
+        """Start of every job, on nodes once they have booted, NaN if it has not been given any, shape (B, n). [s]"""
         states = self.batch.states
         valid = np.arange(states.log.shape[1]) < states.clock.logged[:, None]
         b, k = np.nonzero(valid & (states.log.kind <= BACKFILL))
         starts = np.full(states.jobs.shape, np.nan)
-        starts[b, states.log.job[b, k]] = states.log.time_s[b, k]
+        job = states.log.job[b, k]
+        on_nodes = isinstance(self.trace.machine, Nodes)
+        starts[b, job] = states.machine.demands.begin_s[b, job] if on_nodes else states.log.time_s[b, k]
         return starts

@@ -2,23 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, overload
 from warnings import warn
 
 from greenbatch.display import Shown, to_pandas
 from greenbatch.engine.outcome import Outcome as PlainOutcome
+from greenbatch.errors import InputError
 from greenbatch.experiments.running.compare import Comparison as PlainComparison
 from greenbatch.experiments.running.compare import choose_baseline, choose_windows
 from greenbatch.experiments.running.compare import compare as run_all
+from greenbatch.experiments.running.sweep import Sweep as PlainSweep
 
 if TYPE_CHECKING:
     import pandas
     import polars
     from matplotlib.figure import Figure
 
+    from greenbatch.experiments.reports.columns import Column
     from greenbatch.experiments.reports.means import Means
     from greenbatch.scenarios import Scenario
     from greenbatch.schedulers import Decider
@@ -185,6 +188,65 @@ class Comparison(PlainComparison, Shown):
         return to_pandas(self.frame)
 
 
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False, eq=False)
+class Sweep(PlainSweep, Shown):
+    """One comparison per value of a key of the scenario."""
+
+    comparisons: Mapping[str, Comparison]
+    """Text of each value -> the comparison."""
+
+    @classmethod
+    def of(cls, plain: PlainSweep) -> Sweep:
+        """The sweep, with the methods below."""
+        return cls(setting=plain.setting, comparisons={k: Comparison.of(v) for k, v in plain.comparisons.items()})
+
+    def _facts(self) -> dict[str, str]:
+        return {
+            "key": self.setting.key,
+            "values": ", ".join(self.comparisons),
+            "windows": f"{len(self.first.starts)} of {self.first.jobs:,} jobs",
+            "schedulers": ", ".join(self.schedulers),
+        }
+
+    def _column(self, metric: str) -> Column:
+        from greenbatch.experiments.reports.sweeps import sweep_columns
+
+        known = {column.metric: column for column in sweep_columns(self)}
+        if metric not in known:
+            raise InputError(f"there is no figure of {metric!r}", field="metric", fix="use " + ", ".join(known))
+        return known[metric]
+
+    def table(self, metric: str = "renewable_utilization") -> Means:
+        """Means of a metric with 95% intervals by scheduler and value.
+
+        Its ``frame()`` has the columns scheduler, metric, value (the text), mean, low, high, windows.
+
+        Raises:
+            InputError: the metric is not one of the main table's, or has no value.
+        """
+        from greenbatch.experiments.reports.sweeps import sweep_means
+
+        return sweep_means(self, self._column(metric))
+
+    def plot(self, metric: str = "renewable_utilization") -> Figure:
+        """A metric against the value, one line per scheduler, as a Matplotlib figure.
+
+        Raises:
+            InputError: the metric is not one of the main table's, or has no value.
+        """
+        from greenbatch.experiments.reports.sweeps import sweep_plot
+
+        return sweep_plot(self, self._column(metric)).figure
+
+    def to_pandas(self) -> pandas.DataFrame:
+        """The tidy frame (the key, window, scheduler, metric, value) as a pandas data frame.
+
+        Raises:
+            InputError: pandas is not installed.
+        """
+        return to_pandas(self.frame)
+
+
 def _values(made: Any) -> dict[str, Any]:
     """Field -> value of a dataclass."""
     return {field.name: getattr(made, field.name) for field in fields(made)}
@@ -223,6 +285,7 @@ def simulate(
     return outcome
 
 
+@overload
 def compare(
     scenario: Scenario | str | Path,
     schedulers: Iterable[Decider] | Mapping[str, Decider] | Decider | None = None,
@@ -234,7 +297,35 @@ def compare(
     baseline: str | None = None,
     workers: int | None = None,
     outages: bool = False,
-) -> Comparison:
+    sweep: None = None,
+) -> Comparison: ...
+@overload
+def compare(
+    scenario: Scenario | str | Path,
+    schedulers: Iterable[Decider] | Mapping[str, Decider] | Decider | None = None,
+    *,
+    starts: Iterable[int] | None = None,
+    jobs: int | None = None,
+    windows: int | None = None,
+    seed: int | None = None,
+    baseline: str | None = None,
+    workers: int | None = None,
+    outages: bool = False,
+    sweep: Mapping[str, Sequence[Any]],
+) -> Sweep: ...
+def compare(
+    scenario: Scenario | str | Path,
+    schedulers: Iterable[Decider] | Mapping[str, Decider] | Decider | None = None,
+    *,
+    starts: Iterable[int] | None = None,
+    jobs: int | None = None,
+    windows: int | None = None,
+    seed: int | None = None,
+    baseline: str | None = None,
+    workers: int | None = None,
+    outages: bool = False,
+    sweep: Mapping[str, Sequence[Any]] | None = None,
+) -> Comparison | Sweep:
     """Compare schedulers on the same windows. Defaults are taken from the scenario.
 
     Args:
@@ -249,6 +340,8 @@ def compare(
         workers: number of processes that simulate windows, >= 1; by default one per processor if the work is long. The
             results do not depend on it. Use 1 to see what a rule or policy prints or collects.
         outages: also simulate every scheduler with the outages that the record shows, as ``NAME with outages``.
+        sweep: a key of the scenario and its values, such as ``{"forecast.sigma": [0, 0.4]}``: compare for each of them
+            and return a `Sweep`. The scenario must be a name or a file; windows are those of the first value.
 
     Raises:
         InputError: an unknown name, no scheduler, two of one name, an object that is not a scheduler, a window beyond
@@ -259,6 +352,11 @@ def compare(
     from greenbatch.schedulers import scheduler_table, with_outages
     from greenbatch.workload import outages as recorded_outages
 
+    if sweep is not None:
+        if outages:
+            raise InputError("cannot be combined yet", field="sweep and outages", fix="give one or the other")
+        given = {"starts": starts, "jobs": jobs, "windows": windows, "seed": seed}
+        return _swept(scenario, schedulers, given, sweep, baseline, workers)
     question = _scenario(scenario)
     deciders = scheduler_table(question.evaluation.schedulers if schedulers is None else schedulers)
     first, length = choose_windows(question, starts=starts, windows=windows, jobs=jobs, seed=seed)
@@ -266,6 +364,28 @@ def compare(
     if outages:
         deciders = with_outages(deciders, tuple(recorded_outages(question.workload)))
     return Comparison.of(run_all(question, deciders, first, length, chosen, workers=workers))
+
+
+def _swept(
+    scenario: Scenario | str | Path, schedulers: Any, given: dict[str, Any], keys: Mapping[str, Sequence[Any]],
+    baseline: str | None, workers: int | None,
+) -> Sweep:  # fmt: skip
+    from greenbatch.experiments.running.sweep import setting, sweep
+    from greenbatch.scenarios import Scenario, load_scenario
+    from greenbatch.schedulers import scheduler_table
+
+    if isinstance(scenario, Scenario):
+        raise InputError("is already loaded", field="scenario", fix="give its name or its file to sweep a key of it")
+    if not isinstance(keys, Mapping) or len(keys) != 1:
+        raise InputError(f"is {keys!r:.60}", field="sweep", fix='give one key, such as {"forecast.sigma": [0, 0.4]}')
+    ((key, values),) = keys.items()
+    chosen = setting(key, list(values))
+    questions = {text: load_scenario(scenario, overrides=chosen.overrides(text)) for text in chosen.values}
+    question = next(iter(questions.values()))
+    deciders = scheduler_table(question.evaluation.schedulers if schedulers is None else schedulers)
+    first, length = choose_windows(question, **given)
+    base = choose_baseline(question, tuple(deciders), baseline)
+    return Sweep.of(sweep(chosen, questions, deciders, first, length, base, workers=workers))
 
 
 def _scenario(given: Scenario | str | Path) -> Scenario:

@@ -17,6 +17,7 @@ def train_or_search(
     *,
     watch: Callable[[dict[str, Any]], None],
     tell: Callable[[str, int, int], None] | None = None,
+    started: Callable[[], None] | None = None,
     tensorboard: bool = False,
     replace_earlier: bool = False,
 ) -> Counters:
@@ -30,12 +31,18 @@ def train_or_search(
 
         if tensorboard:
             raise InputError("a search writes no events", field="--tensorboard", fix="leave it out; see log.jsonl")
-        return search(plan, folder, watch=watch, replace_earlier=replace_earlier)
+        return search(plan, folder, watch=watch, started=started, replace_earlier=replace_earlier)
     need_torch()
     from greenbatch.learning.training import train
 
     return train(
-        plan, folder, watch=watch, tell=tell, tensorboard=tensorboard, replace_earlier=replace_earlier
+        plan,
+        folder,
+        watch=watch,
+        tell=tell,
+        started=started,
+        tensorboard=tensorboard,
+        replace_earlier=replace_earlier,
     ).counters
 
 

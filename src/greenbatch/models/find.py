@@ -32,7 +32,7 @@ def model_folder(preset: str, name: str) -> Path:
     if plain and last in PLACEMENTS:
         problem = f"names the placement {last} without a backfilling"
         raise InputError(problem, field=f"{preset}@{name}", fix=f"write {preset}@{plain}+none+{last}")
-    raise InputError("is not a model", file=name, field=f"{preset}@{name}", fix=_meant(preset, name))
+    raise InputError("is not a model", field=f"{preset}@{name}", fix=_meant(preset, name))
 
 
 def named_model(text: str) -> Path:

@@ -78,9 +78,11 @@ class Model(Shown):
         """Check that the model fits a scenario.
 
         Raises:
-            InputError: it requires a power supply or the power of jobs and the scenario has none, or the machine is
-                larger than in training.
+            InputError: it requires a power supply or the power of jobs or nodes and the scenario has none, or the
+                machine is larger than in training.
         """
+        from greenbatch.presets.power import check_features
+
         name, seen = self.preset.name, self.preset.observation
         if scenario.site is None and (self.preset.needs_site or seen.supply.columns):
             problem = f"{name} needs a power supply, {scenario.name} has none"
@@ -88,6 +90,7 @@ class Model(Shown):
         if self.preset.sees_power and np.isnan(scenario.workload.power_w).any():
             problem = f"{name} requires the power of jobs, which {scenario.name} does not state"
             raise InputError(problem, file=self.folder, fix="set workload.power in the scenario")
+        check_features(self.preset, scenario, self.folder)
         largest, there = self.normalizers.get("processors"), scenario.cluster.processors
         if largest is not None and there > largest:
             problem = f"was trained for {largest:g} processors, {scenario.name} has {there}"

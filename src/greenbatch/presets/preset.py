@@ -27,7 +27,8 @@ SHIPPED = Path(__file__).with_name("shipped")
 
 PRICES_KIND, NODE_PRICES_KIND, LINEAR_KIND = "prices", "node-prices", "linear"
 """Kinds of network that are found by search: the weights of the look-ahead planner (`lookahead.plan`) and a ranking."""
-
+FOUND_KINDS = (PRICES_KIND, NODE_PRICES_KIND, LINEAR_KIND)
+"""All of them."""
 
 SETTINGS: dict[str, Parameter] = {
     name: engine_settings.SETTINGS[name]
@@ -158,6 +159,11 @@ class Preset(Section):
     """See ``learning.networks``."""
     training: dict[str, Any] = Field(default_factory=dict)
     """See ``presets.training``."""
+
+    @property
+    def chooses_delays(self) -> bool:
+        """Whether an action has a delay other than none."""
+        return [delay.kind for delay in self.action.delays] != ["none"]
 
     @property
     def is_planner(self) -> bool:
@@ -298,12 +304,25 @@ def _check_names(made: Preset, file: str | Path | None) -> None:
     ):
         for name in names:
             if name not in known:
+                if field == "observation.queue.columns" and name in queue_codes(per_node=True):
+                    problem, fix = f"{name} is a feature of pairs", "set observation.queue.per_node = true"
+                    raise InputError(f"{problem}: it needs per_node = true", file=file, field=field, fix=fix)
                 fix = did_you_mean(name, known, then="known: " + ", ".join(known))
                 raise InputError(f"{name!r} is not known", file=file, field=field, fix=fix)
-    unseen = not made.is_planner and not (seen.queue.columns and seen.queue.rows)
-    if unseen or not made.reward.terms or not made.action.delays:
-        fix = "give columns and rows of the queue, terms of the reward, and at least the delay none"
-        raise InputError("is empty", file=file, field="observation.queue, reward.terms or action.delays", fix=fix)
+    kind = made.network.get("kind")
+    if made.training.get("search") is not None and kind not in FOUND_KINDS:
+        wrong = f"is {kind!r:.40}" + ("" if kind is None or isinstance(kind, str) else ", not a word")
+        fix = f"leave out training.search: it finds networks of kind {', '.join(FOUND_KINDS[:-1])} or {FOUND_KINDS[-1]}"
+        raise InputError(wrong, file=file, field="network.kind", fix=fix)
+    needed = {
+        "observation.queue.columns": (made.is_planner or seen.queue.columns, "give at least one column"),
+        "observation.queue.rows": (made.is_planner or seen.queue.rows, "give the number of jobs that are seen, >= 1"),
+        "reward.terms": (made.reward.terms, "give at least one term"),
+        "action.delays": (made.action.delays, 'give at least {kind = "none"}'),
+    }
+    for field, (given, fix) in needed.items():
+        if not given:
+            raise InputError("is 0" if field.endswith("rows") else "is empty", file=file, field=field, fix=fix)
 
 
 def resolve(made: Preset, scenario: Scenario) -> Preset:
@@ -315,7 +334,7 @@ def resolve(made: Preset, scenario: Scenario) -> Preset:
     if made.needs_site and scenario.site is None:
         raise InputError(f"{made.name} needs a power supply", field="site", fix="use a scenario with a site")
     rules = scenario.rules
-    if len(made.action.delays) > 1 and not made.settings.get("sticky", rules.commitment == "sticky"):
+    if made.chooses_delays and not made.settings.get("sticky", rules.commitment == "sticky"):
         problem = f'{made.name} delays jobs, which can starve them under commitment = "reconsider"'
         raise InputError(problem, field="settings.sticky", fix="set it to 1")
     if made.observation.queue.per_node:
@@ -356,7 +375,7 @@ def _check_pairs(made: Preset, scenario: Scenario) -> None:
             problem, field="cluster", fix="use a cluster with [[cluster.groups]], such as ineps/convergence"
         )
     never = {
-        "action.delays": len(made.action.delays) > 1, "backfill": made.backfill != "none",
+        "action.delays": made.chooses_delays, "backfill": made.backfill != "none",
         "settings.sticky": bool(made.settings.get("sticky", scenario.rules.commitment == "sticky")),
     }  # fmt: skip
     for field, found in never.items():

@@ -96,7 +96,7 @@ def build_site(scenario: ScenarioFile, workload: Workload, cluster: Cluster, ori
                 unix_start_s=workload.unix_start_s,
                 **synthetic_arguments(section),
             )
-    return _with_overhead(site, section, origin)
+    return _with_forecast(_with_overhead(site, section, origin), section, origin)
 
 
 def _trace(
@@ -196,6 +196,19 @@ def _with_overhead(site: Site, section: SeriesSite | SyntheticSite, origin: Orig
         facility = replace(site, pue=pue, base_load_w=base_load_w)
     note = f"energies are the facility's: PUE {facility.pue_text}{by} x cluster + {base_load_w / 1e3:g} kW base load"
     return replace(facility, notes=(*site.notes, note))
+
+
+def _with_forecast(site: Site, section: SeriesSite | SyntheticSite, origin: Origin) -> Site:
+    """The site with its forecast, and a note on it if it is not perfect."""
+    from greenbatch.energy import ForecastModel
+
+    if section.forecast is None:
+        return site
+    with origin.blame("site", "forecast"):
+        model = ForecastModel(**section.forecast.model_dump())
+        told = replace(site, forecast_model=model)
+    note = f"schedulers are told a forecast, energies are those of what comes: {model.text}"
+    return told if model.kind == "perfect" else replace(told, notes=(*site.notes, note))
 
 
 def _power(source: Section, factor: float, origin: Origin) -> Series:

@@ -133,6 +133,7 @@ if TYPE_CHECKING:
         """Sources from files."""
 
         kind: Literal["series"]
+        forecast: Section | None
         sources: tuple[Any, ...]
         pue: float | PueByTemperature | None
 
@@ -140,6 +141,7 @@ if TYPE_CHECKING:
         """Sun and wind generated from a seed."""
 
         kind: Literal["synthetic"]
+        forecast: Section | None
         climate: Section
         pue: float | None
 
@@ -172,6 +174,14 @@ else:
     ]
     _Any = Annotated[Union[_SOURCES], Field(discriminator="kind")]  # noqa: UP007  # a tuple of types takes no |
 
+    ForecastSection = create_model(
+        "ForecastSection",
+        __base__=Section,
+        __doc__="What schedulers are told about renewable power to come; without this table the truth.",
+        **_keys(energy.ForecastModel),
+    )
+    _FORECAST = (ForecastSection | None, None)
+
     class _Named(_Site):
         @model_validator(mode="after")
         def _names(self):
@@ -187,6 +197,7 @@ else:
         kind=(Literal["series"], ...),
         sources=(Annotated[tuple[_Any, ...], Field(strict=False, min_length=1)], ...),
         pue=(_AnyPue | None, Field(None, description=_PUE)),
+        forecast=_FORECAST,
         **_keys(energy.combine),
     )
     ClimateSection = create_model(
@@ -202,6 +213,7 @@ else:
         kind=(Literal["synthetic"], ...),
         climate=(ClimateSection, ClimateSection()),
         pue=(PUE | None, Field(None, description=_PUE)),
+        forecast=_FORECAST,
         **_keys(energy.synthetic_site),
     )
 

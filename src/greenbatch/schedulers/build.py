@@ -26,7 +26,7 @@ from greenbatch.errors import InputError
 from greenbatch.policies import registry
 from greenbatch.policies.backfillings import BACKFILLINGS
 from greenbatch.policies.registry import Entry
-from greenbatch.schedulers.registered import find_entry
+from greenbatch.schedulers.registered import entries, find_entry
 from greenbatch.schedulers.syntax import check_known, model_of, numbers, parse, split_parts, split_schedulers
 from greenbatch.workload import Workload
 
@@ -194,10 +194,14 @@ def _named(spec: str) -> Scheduler | NetworkScheduler | PlannerScheduler:
         spelled, preset = "+".join(filter(None, (policy, backfill, placement))), model["preset"]
         loaded = find_model(preset, model["folder"], field=spelled)
         chosen = numbers(given, parameters_of(loaded), preset, spelled)
+        if loaded.preset.observation.queue.per_node and backfill_name != "none":
+            problem = f"{preset} chooses among the pairs that fit now and does not support backfilling"
+            raise InputError(problem, field=spelled, fix=f"leave out +{backfill}")
         return model_scheduler(spelled, loaded, chosen, backfill_name, settings, where, seed)
     if policy_name.endswith("@") and ".py:" not in policy_name:
         fix = f"write {policy_name}FOLDER, or the name of a shipped model: see greenbatch schedulers"
         raise InputError("names no model", field=f"scheduler {spec!r}", fix=fix)
+    _refuse_preset(policy_name, spec)
     entry = find_entry(policy_name, spec)
     parameters = numbers(given, entry.parameters, policy_name, spec)
     if backfill_name != "none" and not entry.backfills:
@@ -212,6 +216,23 @@ def _named(spec: str) -> Scheduler | NetworkScheduler | PlannerScheduler:
         )
     name = "+".join(filter(None, (policy, backfill, placement)))
     return Scheduler(name, entry, parameters, backfill_name, settings, where, seed)
+
+
+def _refuse_preset(name: str, spec: str) -> None:
+    """Refuse the name of a shipped preset that is no policy, and name its models.
+
+    Raises:
+        InputError: it is one.
+    """
+    from greenbatch.presets.preset import shipped_names
+
+    if name in entries() or name not in shipped_names():
+        return
+    from greenbatch.models.find import shipped_models
+
+    models = [each.replace("/", "@") for each in shipped_models() if each.startswith(f"{name}/")]
+    known = f"give a model, {', '.join(models)} or" if models else "train it, and give"
+    raise InputError(f"{name} is a preset", field=f"scheduler {spec!r}", fix=f"{known} {name}@FOLDER")
 
 
 def _placement(text: str, spec: str) -> tuple[str, int]:

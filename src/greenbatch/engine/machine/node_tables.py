@@ -98,8 +98,6 @@ class Demand:
     """Energy that each processor is expected to use."""
     power_w: float
     """Its own power, 0 if unknown."""
-    placed_s: float
-    """When it was started."""
     begin_s: float
     """When it begins to run, once it is placed."""
     pace: float

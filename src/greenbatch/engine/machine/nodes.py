@@ -26,7 +26,6 @@ from greenbatch.engine.machine.protocol import (
     is_recorded,
     machine_of,
     next_change_s,
-    placed_s,
     run_times_vary,
     take,
     want,
@@ -268,7 +267,6 @@ def take_nodes(machine: Nodes, job: int, processors: int, power_w: float, now_s:
     demand = machine.demands[job]
     beside = machine.counts.is_planned != 0 or (outlives and machine.counts.is_plain == 0)
     rate = _place(machine, job, now_s, beside)
-    demand.placed_s = now_s
     demand.begin_s = now_s if machine.counts.always_on else power_up(machine, job, now_s)
     demand.is_booting = demand.begin_s > now_s
     if demand.is_booting == 0:
@@ -280,12 +278,6 @@ def take_nodes(machine: Nodes, job: int, processors: int, power_w: float, now_s:
 def vary_by_node(machine: Nodes) -> bool:
     """Nodes have speeds, tasks slow each other down, and nodes boot."""
     return True
-
-
-@placed_s.register(Nodes)
-def placed_on_nodes_s(machine: Nodes, job: int) -> float:
-    """When it took its nodes."""
-    return float(machine.demands[job].placed_s)
 
 
 @give.register(Nodes)

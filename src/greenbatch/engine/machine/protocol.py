@@ -107,14 +107,8 @@ def run_times_vary(machine: Machine) -> bool:
 
 
 @variant(default=True)
-def placed_s(machine: Machine, job: int) -> float:
-    """When a job was started, for a machine whose run times vary. [s]"""
-    return np.nan
-
-
-@variant(default=True)
 def begins_s(machine: Machine, job: int, now_s: float) -> float:
-    """When a job that has just been taken begins to run. [s]"""
+    """When a job that is given its processors at ``now_s`` begins to run, also asked when it ends. [s]"""
     return now_s
 
 

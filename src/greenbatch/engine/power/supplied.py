@@ -15,6 +15,7 @@ from greenbatch.engine.power.balance import enter
 from greenbatch.engine.power.facility import Facility
 from greenbatch.engine.power.protocol import LEFT_THE_SERIES, flow, forecast_w, power_of
 from greenbatch.engine.power.slots import covering
+from greenbatch.engine.power.uncertain import Erring, Remembered, uncertain
 from greenbatch.engine.records import Clock, Floats, Ledger, Slots, record_of, shared
 
 
@@ -28,18 +29,20 @@ class Supplied(NamedTuple):
 
 
 @power_of.register
-def supplied_by(site: Site) -> Supplied | Facility:
+def supplied_by(site: Site) -> Supplied | Facility | Remembered | Erring:
     """The supply of a site."""
     slots = record_of(
         Slots, step_s=site.step_s, origin_s=site.origin_s, count=site.slots, repeats=site.repeat,
         forecast=site.horizon_slots,
     )  # fmt: skip
     supply_w = np.array(site.available_w, dtype=np.float64, order="C")
-    if not site.has_overhead:
+    is_perfect = site.forecast_model.kind == "perfect"
+    if is_perfect and not site.has_overhead:
         return Supplied(slots, supply_w)
     renewable_w = np.array(site.renewable_w, dtype=np.float64, order="C")
     pue = np.ascontiguousarray(np.broadcast_to(site.pue, renewable_w.shape), dtype=np.float64)
-    return Facility(slots, supply_w, renewable_w, pue, np.array([site.base_load_w], dtype=np.float64))
+    truth = Facility(slots, supply_w, renewable_w, pue, np.array([site.base_load_w], dtype=np.float64))
+    return truth if is_perfect else uncertain(site, truth)
 
 
 @power_of.register

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
+from greenbatch.cluster import Cluster, NodeCluster, NodeGroup
 from greenbatch.experiments.reports.findings import BROWN, COLUMNS, listed, poor_bargains
 from greenbatch.experiments.reports.tables import STRETCH_LIMIT, is_record
 from greenbatch.experiments.running.statistics import differences, intervals
@@ -25,29 +26,81 @@ SEVERAL = 3.0
 """Ratio of mean waits, simulated and recorded, from which neither is reliable; differences of a minute do not count."""
 MANY_KILLED = 0.25
 """Share of killed jobs above which a warning is due."""
+UNEQUAL_KILLED = 0.05
+"""Difference of the shares of two schedulers, or of two speeds, from which their figures cannot be compared."""
 
 
-def warning_lines(frame: polars.DataFrame, baseline: str) -> list[str]:
+def warning_lines(frame: polars.DataFrame, baseline: str, cluster: Cluster | None = None) -> list[str]:
     """Warnings to show with the figures: at most one line each about killed jobs and stretched schedules, then one for
     each poor bargain.
-    """
-    rows = frame.filter(frame["scheduler"] == baseline)
-    counts = {metric: float(rows.filter(rows["metric"] == metric)["value"].sum()) for metric in ("killed", "jobs")}
-    return [*killed_lines(**counts), *_stretched(frame, baseline), *poor_bargains(frame, baseline)]
-
-
-def killed_lines(killed: float, jobs: float) -> list[str]:
-    """A line if many jobs are killed at their requested time, whatever the scheduler; none otherwise.
 
     Args:
-        killed: jobs killed.
-        jobs: all jobs.
+        frame: tidy results.
+        baseline: what the schedulers are compared with.
+        cluster: what they ran on, if known: its slow nodes are named.
     """
-    if killed <= MANY_KILLED * jobs:
+    return [
+        *killed_lines(_killed_shares(frame, baseline), cluster), *_stretched(frame, baseline),
+        *poor_bargains(frame, baseline),
+    ]  # fmt: skip
+
+
+def _killed_shares(frame: polars.DataFrame, baseline: str) -> dict[str, float]:
+    """Scheduler, the baseline first -> share of its jobs that are killed, where that is known."""
+    shares = {}
+    for name in sorted(frame["scheduler"].unique(maintain_order=True), key=lambda each: each != baseline):
+        rows = frame.filter(frame["scheduler"] == name)
+        killed, jobs = (float(rows.filter(rows["metric"] == each)["value"].sum()) for each in ("killed", "jobs"))
+        if jobs > 0:
+            shares[str(name)] = killed / jobs
+    return shares
+
+
+def killed_lines(shares: Mapping[str, float], cluster: Cluster | None = None) -> list[str]:
+    """A line if a scheduler has many jobs killed at their requested time, or many more than another; else none.
+
+    Args:
+        shares: scheduler -> share of its jobs that are killed.
+        cluster: what they ran on, if known.
+    """
+    most, least = (pick(shares, key=shares.__getitem__, default="") for pick in (max, min))
+    if not most or not (shares[most] > MANY_KILLED or shares[most] - shares[least] > UNEQUAL_KILLED):
+        return []
+    unequal = shares[most] - shares[least] > UNEQUAL_KILLED
+    whose = f" under {most}" + f" and {shares[least]:.0%} under {least}" * unequal if len(shares) > 1 else ""
+    what = "waits, slowdowns and energies are those of shorter jobs" + " and cannot be compared" * unequal
+    slow = [] if cluster is None else slow_groups(cluster)
+    cause = f"; {_slow_nodes(slow)}, and requested times do not grow with them" if slow else ""
+    remedy = "request more" if slow else "check requested_time_s"
+    return [
+        f"{shares[most]:.0%} of the jobs are killed at their requested time{whose}, so {what}{cause}; {remedy}, or set "
+        'rules.overrun = "extend".'
+    ]
+
+
+def slow_groups(cluster: Cluster) -> list[NodeGroup]:
+    """The node groups on which a job may exceed the time that it needs at speed 1; none on a pool."""
+    return [group for group in cluster.groups if group.speed < 1] if isinstance(cluster, NodeCluster) else []
+
+
+def _slow_nodes(groups: Sequence[NodeGroup]) -> str:
+    """Names and speeds of node groups, the end of a sentence."""
+    return "nodes of " + listed([f"group {group.name} run at speed {group.speed:g}" for group in groups])
+
+
+def slow_node_lines(scenario: Scenario) -> list[str]:
+    """A line if many jobs would be killed on the slowest nodes although they end in time at speed 1; none otherwise."""
+    slow, jobs = slow_groups(scenario.cluster), scenario.workload
+    if not slow or scenario.rules.overrun != "kill" or not len(jobs):
+        return []
+    lowest = min(group.speed for group in slow)
+    killed = (jobs.run_time_s / lowest > jobs.requested_time_s) & (jobs.run_time_s <= jobs.requested_time_s)
+    if killed.mean() <= UNEQUAL_KILLED:
         return []
     return [
-        f"{killed / jobs:.0%} of the jobs are killed at their requested time, so waits and slowdowns are those of "
-        'shorter jobs; check requested_time_s, or set rules.overrun = "extend".'
+        f"{killed.mean():.0%} of the jobs would be killed at their requested time on the slowest nodes but not at "
+        f"speed 1: {_slow_nodes(slow)}, and requested times do not grow with them. A schedule may then use less energy "
+        'because it does less work; request more, or set rules.overrun = "extend".'
     ]
 
 

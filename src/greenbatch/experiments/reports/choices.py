@@ -18,6 +18,9 @@ if TYPE_CHECKING:
 
 Floats = NDArray[np.float64]
 
+SAME_DIGITS = 6
+"""Digits after the point to which the scores of candidates that are alike are equal."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Choice:
@@ -53,10 +56,24 @@ class Choice:
         return float(self.probability.max())
 
     @property
+    def alike(self) -> list[list[int]]:
+        """Rows of the candidates, grouped: pairs of one job with nodes of the same score are alike.
+
+        The likeliest group comes first, and the chosen candidate is the first of its group.
+        """
+        jobs, scores, on_node = self.job_id.tolist(), self.score.tolist(), (self.node >= 0).tolist()
+        groups: dict[tuple[int, float], list[int]] = {}
+        for i in (self.row, *np.argsort(-self.probability, kind="stable").tolist()):
+            group = groups.setdefault((jobs[i], round(scores[i], SAME_DIGITS) if on_node[i] else i), [])
+            if i != self.row or not group:
+                group.append(i)
+        return sorted(groups.values(), key=lambda group: -self.probability[group[0]])
+
+    @property
     def margin(self) -> float:
-        """Highest probability minus the second highest; 1 with one candidate."""
-        top = np.sort(self.probability)[::-1]
-        return float(top[0] - top[1]) if len(top) > 1 else 1.0
+        """Highest probability of a candidate minus that of the next one that is not like it; 1 if there is none."""
+        first, *others = self.alike
+        return float(self.probability[first[0]] - self.probability[others[0][0]]) if others else 1.0
 
 
 def choices_of(scheduler: NetworkScheduler, outcome: Outcome) -> list[Choice]:
@@ -137,6 +154,8 @@ def telling(choices: Sequence[Choice]) -> list[tuple[str, Choice]]:
         "the most certain choice among many": max(real, key=lambda c: c.surest * np.log(len(c.job_id))),
         "the longest delay": max(real, key=lambda c: c.delay),
     }
+    if found["the closest call"].margin == 1.0:  # all candidates are alike
+        del found["the closest call"]
     if not found["the longest delay"].delay:
         del found["the longest delay"]
     sure = found["the most certain choice among many"]

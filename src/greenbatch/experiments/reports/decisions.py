@@ -43,25 +43,25 @@ def choice_tables(
     """
     longest_s = max((float(c.requested_time_s.max(initial=0.0, where=c.job_id >= 0)) for c in choices), default=0.0)
     unit, scale_s = ("h", 3600.0) if longest_s > SHORT_S else ("s", 1.0)
-    headers = (("Wait", unit), ("Requested", unit), ("Processors", ""), ("Power", "kW"), ("Probability", "%"))
+    told = telling(choices)
+    powered = any((c.power_w > 0.0).any() for _, c in told)
+    headers = (("Wait", unit), ("Requested", unit), ("Processors", ""), *[("Power", "kW")] * powered,
+               ("Probability", "%"))  # fmt: skip
     columns = tuple((header, unit, header) for header, unit in headers)
     made = []
-    for reason, c in telling(choices):
-        order = np.argsort(-c.probability, kind="stable")
-        alike: dict[tuple[int, float], list[int]] = {}  # nodes that are the same to a job
-        for i in (c.row, *order.tolist()):
-            alike.setdefault((int(c.job_id[i]), round(float(c.score[i]), 6) if c.node[i] >= 0 else i), []).append(i)
-        likeliest = sorted(alike.values(), key=lambda same: -c.probability[same[0]])
+    for reason, c in told:
+        likeliest = c.alike
         shown = likeliest[:CANDIDATES]
         shown += [same for same in likeliest[CANDIDATES:] if same[0] == c.row]
-        rows = tuple((_candidate(c, [*dict.fromkeys(same)], nodes), _cells(c, same[0], scale_s)) for same in shown)
-        told_of = list({i for same in shown for i in same})
-        rest = len(c.job_id) - len(told_of)
-        notes = [f"{rest:,} more candidates share {1 - c.probability[told_of].sum():.1%}."] if rest > 0 else []
+        rows = tuple((_candidate(c, same, nodes), _cells(c, same, scale_s, powered=powered)) for same in shown)
+        others = np.delete(c.probability, [i for same in shown for i in same])
+        notes = [f"{others.size:,} more candidates share {others.sum():.1%}."] if others.size else []
+        if any(len(same) > 1 for same in shown):
+            notes.append("The probabilities of candidates that are alike are added up.")
         if len(delays) > 1:
             likely = np.argsort(-c.delay_probability, kind="stable")[:3]
-            told = ", ".join(f"{delay_words(delays[k])} {c.delay_probability[k]:.0%}" for k in likely)
-            notes.append(f"Delay: {delay_words(delays[c.delay])}. Likeliest: {told}.")
+            shares = ", ".join(f"{delay_words(delays[k])} {c.delay_probability[k]:.0%}" for k in likely)
+            notes.append(f"Delay: {delay_words(delays[c.delay])}. Likeliest: {shares}.")
         passed_s = c.now_s - first_s
         at = f"day {passed_s / 86_400:.2f}" if unit == "h" else f"after {passed_s:,.0f} s"
         title = f"Decision {c.number + 1:,}, {at}, {c.waiting} waiting, {c.free_processors} processors free: {reason}"
@@ -77,22 +77,28 @@ def _candidate(c: Choice, alike: Sequence[int], nodes: Sequence[str]) -> str:
     return f"job {c.job_id[first]}{where}" + (f" or {len(alike) - 1} more like it" if len(alike) > 1 else "")
 
 
-def _cells(c: Choice, i: int, scale_s: float) -> tuple[Cell, ...]:
-    def number(value: float, digits: int) -> str:
-        return f"{value:,.{digits}f}" if np.isfinite(value) else "–"
-
+def _cells(c: Choice, same: Sequence[int], scale_s: float, *, powered: bool) -> tuple[Cell, ...]:
+    i, chosen = same[0], same[0] == c.row
+    power = (_three_digits(c.power_w[i] / 1e3) if c.power_w[i] > 0.0 else "–",) if powered else ()
     texts = (
-        number(c.wait_s[i] / scale_s, 2), number(c.requested_time_s[i] / scale_s, 2), number(c.processors[i], 0),
-        number(c.power_w[i] / 1e3, 2) if c.power_w[i] > 0.0 else "–",
+        _three_digits(c.wait_s[i] / scale_s), _three_digits(c.requested_time_s[i] / scale_s),
+        f"{c.processors[i]:,.0f}" if np.isfinite(c.processors[i]) else "–", *power,
     )  # fmt: skip
-    chosen = i == c.row
-    return (*map(Cell, texts), Cell(f"{100 * c.probability[i]:.1f}", "", "chosen" if chosen else "",
-                                    "best" if chosen else ""))  # fmt: skip
+    share = f"{100 * c.probability[same].sum():.1f}"
+    return (*map(Cell, texts), Cell(share, "", "chosen" if chosen else "", "best" if chosen else ""))
+
+
+def _three_digits(value: float) -> str:
+    """A number with three significant digits, and all digits before the point; a dash if it is not known."""
+    if not np.isfinite(value):
+        return "–"
+    digits = 2 - int(np.floor(np.log10(abs(value)))) if value else 0
+    return f"{value:,.{max(digits, 0)}f}"
 
 
 def choice_plots(
     name: str, choices: Sequence[Choice], delays: Sequence[dict[str, Any]], *, first_s: float,
-    nodes: Sequence[str] = (),
+    nodes: Sequence[str] = (), ranked: bool = False,
 ) -> list[Picture]:  # fmt: skip
     """Probability of the choice over the window, candidates of one decision, and chosen delays.
 
@@ -102,11 +108,12 @@ def choice_plots(
         delays: the delays of the preset.
         first_s: first submission of the window. [s]
         nodes: name of each node, if candidates are pairs.
+        ranked: the model is a ranking, whose probabilities mean nothing: that picture is left out.
     """
     if not choices:
         return []
     drawn = (
-        _confidence_plot(name, choices, first_s),
+        None if ranked else _confidence_plot(name, choices, first_s),
         pair_plot(name, choices, nodes) if nodes else _candidate_plot(name, choices),
         _delay_plot(name, choices, delays),
     )

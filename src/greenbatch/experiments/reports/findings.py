@@ -235,7 +235,7 @@ def _service_lines(frame: polars.DataFrame, baseline: str) -> list[str]:
         if best != baseline:
             lead += _beside(waits[best], waits.get(baseline, math.nan), baseline)
         if wait.number(waits[patient]) == wait.number(waits[best]):
-            lead += ", the shortest mean wait"
+            lead += ", the shortest mean wait" if waits[patient] == waits[best] else ", about the shortest mean wait"
         else:
             told = "" if patient == baseline else f", {_to_baseline(frame, wait, patient, baseline)},"
             price = _price(frame, patient, baseline, but="avg_wait_s")

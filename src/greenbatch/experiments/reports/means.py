@@ -67,7 +67,8 @@ def means(comparison: Comparison) -> Means:
     import polars
 
     frame = comparison.frame
-    notes = [*comparison_notes(comparison), *warning_lines(frame, comparison.baseline)]
+    warnings = warning_lines(frame, comparison.baseline, comparison.scenario.cluster)
+    notes = [*comparison_notes(comparison), *warnings]
     table = comparison_table(frame, title=comparison.title, notes=notes)
     rows = [
         (name, column.metric, each.mean, each.low, each.high, each.count)

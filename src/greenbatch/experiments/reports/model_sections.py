@@ -136,6 +136,7 @@ def decision_section(name: str, scheduler: NetworkScheduler, outcome: Outcome) -
     nodes = outcome.cluster.node_names if isinstance(outcome.cluster, NodeCluster) else ()
     nodes = nodes if scheduler.model.preset.observation.queue.per_node else ()
     tables: list[Table] = choice_tables(choices, delays, first_s=first_s, nodes=nodes)
-    pictures = choice_plots(name, choices, delays, first_s=first_s, nodes=nodes)
-    reason = REASON + SCORED * (scheduler.model.preset.is_ranking)
+    ranked = scheduler.model.preset.is_ranking
+    pictures = choice_plots(name, choices, delays, first_s=first_s, nodes=nodes, ranked=ranked)
+    reason = REASON + SCORED * ranked
     return Section(f"Decisions of {name}", reason, tuple(pictures), tuple(tables))

@@ -12,6 +12,10 @@ from greenbatch.experiments.reports.drawing import COLORS, INK, PALE, Picture, d
 
 JOBS = 16
 """Maximum number of jobs in a picture."""
+LOWEST_IN = 1.4
+"""Minimum height of a picture. [inch]"""
+BAR_ROWS = 3
+"""Jobs from which there is room for a color bar."""
 LABELS = 12
 """Maximum number of names of nodes below a picture."""
 
@@ -33,22 +37,25 @@ def pair_plot(name: str, choices: Sequence[Choice], nodes: Sequence[str]) -> Pic
     pairs = np.flatnonzero(choice.node >= 0)
     if pairs.size == 0:
         return None
-    jobs = list(dict.fromkeys(choice.job_id[pairs].tolist()))[:JOBS]
+    waiting, waits = choice.job_id[pairs].tolist(), bool(choice.node[choice.row] < 0)
+    chosen = None if waits else int(choice.job_id[choice.row])
+    best = dict(sorted(zip(waiting, choice.score[pairs].tolist(), strict=True), key=lambda pair: pair[1]))
+    shown = set(sorted(best, key=lambda job: (job != chosen, -best[job]))[:JOBS])
+    jobs = [job for job in dict.fromkeys(waiting) if job in shown]
     ranks = np.full((len(jobs), len(nodes)), np.nan)
     standing = rankdata(choice.score) / len(choice.score)
     for i in pairs:
         if choice.job_id[i] in jobs:
             ranks[jobs.index(int(choice.job_id[i])), choice.node[i]] = standing[i]
-    waits = choice.node[choice.row] < 0
     with drawing():
-        figure, axes = new_figure(0.9 + 0.16 * len(jobs))
+        figure, axes = new_figure(max(LOWEST_IN, 0.9 + 0.16 * len(jobs)))
         from matplotlib.colors import LinearSegmentedColormap
 
         colors = LinearSegmentedColormap.from_list("score", ["#e8eef4", COLORS[0]])
         drawn = axes.pcolormesh(np.ma.masked_invalid(ranks), cmap=colors, vmin=0, vmax=1, edgecolors=PALE,
                                 linewidth=0.3)  # fmt: skip
-        if not waits and choice.job_id[choice.row] in jobs:
-            at = choice.node[choice.row] + 0.5, jobs.index(int(choice.job_id[choice.row])) + 0.5
+        if chosen is not None:
+            at = choice.node[choice.row] + 0.5, jobs.index(chosen) + 0.5
             axes.plot(*at, "o", markersize=6, markerfacecolor="none", markeredgecolor=INK, label="chosen")
             figure.legend(loc="outside upper left")
         every = -(-len(nodes) // LABELS)
@@ -56,14 +63,15 @@ def pair_plot(name: str, choices: Sequence[Choice], nodes: Sequence[str]) -> Pic
         axes.set_yticks(np.arange(len(jobs)) + 0.5, [f"job {job}" for job in jobs])
         axes.invert_yaxis()
         axes.grid(visible=False)
-        bar = figure.colorbar(drawn, ax=axes, ticks=[0, 1])
-        bar.ax.set_yticklabels(["lowest\nscore", "highest"])
-        hidden = len(set(choice.job_id[pairs].tolist())) - len(jobs)
+        if len(jobs) >= BAR_ROWS:
+            bar = figure.colorbar(drawn, ax=axes, ticks=[0, 1])
+            bar.ax.set_yticklabels(["lowest\nscore", "highest"])
+        hidden = len(best) - len(jobs)
         caption = (
             f"Decision {choice.number + 1:,}: {len(pairs):,} pairs of a waiting job and a node with room for it, "
-            f"by the rank of their scores; empty: no room. "
+            f"by the rank of their scores (darker: higher); empty: no room. "
             + ("The model waits. " if waits else "Ring: chosen. ")
-            + (f"{hidden:,} more jobs are not shown." if hidden else "")
+            + (f"{hidden:,} more jobs, whose best scores are lower, are not shown." if hidden else "")
         ).strip()
         alt = f"Grid of {len(jobs)} waiting jobs and {len(nodes)} nodes under {name}, darker for a higher score."
         return Picture(f"pairs-{slug(name)}", "Scores of the pairs", caption, alt, figure)

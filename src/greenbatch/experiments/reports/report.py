@@ -178,6 +178,7 @@ def write_report(
         class_table(frame),
     ]
     remarks = data_notes(outcomes, notes)
+    cluster = next((outcome.cluster for outcome in outcomes.values()), None)
     main = main_columns(frame)
     further = [column for column in DETAIL if column.metric not in {shown.metric for shown in main}]
     detail = comparison_table(frame, columns=further, title="Further figures", show_intervals=False)
@@ -186,7 +187,7 @@ def write_report(
         "title": title, "command": command, "baseline": baseline,
         "summary": summary_lines(told[0], outcomes, told[1]), "tiles": key_figures(*told),
         "gains": None if breakdown is None else gains_table(breakdown, baseline),
-        "warnings": [*warning_lines(frame, baseline), *warnings, *changing(remarks)],
+        "warnings": [*warning_lines(frame, baseline, cluster), *warnings, *changing(remarks)],
         "tables": [table for table in (*tables, detail) if table and table.rows and table.columns],
         "colors": {name: color_of(k) for all_names in (names, schedulers(told[0])) for k, name in enumerate(all_names)},
         "sections": [*more, *sections(frame, outcomes, baseline, example, deciders or {}, breakdown)],
@@ -234,6 +235,7 @@ def write_page(
     notes: Sequence[str] = (),
     explained: Sequence[tuple[str, str]] = (),
     provenance: Mapping[str, Any] | None = None,
+    colors: Mapping[str, str] | None = None,
 ) -> None:
     """Write tables and pictures as one self-contained HTML file.
 
@@ -248,13 +250,14 @@ def write_page(
         notes: notes.
         explained: (word, meaning), see `definitions`.
         provenance: as in `write_report`.
+        colors: scheduler -> its color, shown beside its name.
 
     Raises:
         InputError: the file cannot be written.
     """
     context: dict[str, Any] = {
         "title": title, "command": command, "baseline": "", "summary": list(summary), "tiles": [], "gains": None,
-        "warnings": list(warnings), "tables": list(tables), "colors": {}, "sections": list(sections),
+        "warnings": list(warnings), "tables": list(tables), "colors": dict(colors or {}), "sections": list(sections),
         "notes": list(notes), "definitions": list(explained), "provenance": provenance_blocks(provenance or {}),
     }  # fmt: skip
     write_bytes(Path(path), render(context).encode())

@@ -52,7 +52,7 @@ def summary(comparison: Comparison) -> dict[str, Any]:
             for name in names
         },
         "by": _parts(comparison),
-        "warnings": [*warning_lines(frame, baseline), *comparison.warnings],
+        "warnings": [*warning_lines(frame, baseline, comparison.scenario.cluster), *comparison.warnings],
         "notes": [*few_notes(len(comparison.starts)), *comparison_notes(comparison)],
     }  # fmt: skip
 

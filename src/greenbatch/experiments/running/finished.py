@@ -33,6 +33,47 @@ def finished_windows(folder: Path, wanted: Mapping[str, Any]) -> dict[int, Metri
     Raises:
         InputError: the folder contains no comparison, a damaged one, or a different one; names the difference.
     """
+    starts, frame, settings = _checked(folder, wanted)
+    found = _metrics(frame, starts, settings["schedulers"])
+    if found is None:
+        raise _damaged(folder)
+    return found
+
+
+def finished_values(folder: Path, wanted: Mapping[str, Any]) -> dict[str, dict[int, Metrics]]:
+    """Text of a value -> first job -> metrics of the finished windows of a sweep in a folder.
+
+    Args:
+        folder: folder of the interrupted sweep.
+        wanted: provenance of the complete sweep, see `reports.sweeps.sweep_record`.
+
+    Raises:
+        InputError: as for `finished_windows`.
+    """
+    import polars
+
+    _, frame, settings = _checked(folder, wanted)
+    key, values = settings["sweep"]["key"], settings["sweep"]["values"]
+    kind = polars.Float64 if frame.columns[:1] == [key] and frame.dtypes[0] == polars.Float64 else polars.String
+    found: dict[str, dict[int, Metrics]] = {}
+    for text, value in values.items():
+        if frame.columns[:1] != [key]:
+            raise _damaged(folder)
+        part = frame.filter(frame[key] == polars.lit(value if kind == polars.Float64 else text, kind)).drop(key)
+        starts = [int(window) for window in part["window"].unique(maintain_order=True) if str(window).isdecimal()]
+        windows = _metrics(part, starts, settings["schedulers"])
+        if windows is None:
+            raise _damaged(folder)
+        found[text] = windows
+    return found
+
+
+def _checked(folder: Path, wanted: Mapping[str, Any]) -> tuple[list[int], polars.DataFrame, dict[str, Any]]:
+    """Finished windows, results and settings of the comparison in a folder, if it is the wanted one.
+
+    Raises:
+        InputError: the folder contains no comparison, a damaged one, or a different one; names the difference.
+    """
     import polars
 
     file = folder / _RECORD
@@ -53,10 +94,7 @@ def finished_windows(folder: Path, wanted: Mapping[str, Any]) -> dict[int, Metri
     if difference:
         fix = "repeat the original flags, or give --force instead of --resume"
         raise _refusal(f"contains a different comparison; {difference}", folder, fix)
-    found = _metrics(frame, starts, now["settings"]["schedulers"])
-    if found is None:
-        raise _damaged(folder)
-    return found
+    return starts, frame, now["settings"]
 
 
 def _metrics(frame: polars.DataFrame, starts: Sequence[int], schedulers: Sequence[str]) -> dict[int, Metrics] | None:

@@ -40,6 +40,7 @@ def model_warnings(schedulers: Mapping[str, object], scenario: Scenario, starts:
     if not records:
         return []
     from greenbatch.models.differences import Question, differences
+    from greenbatch.presets.power import FIX, nothing_to_weigh
 
     here, lines = Question(profile(scenario), jobs), []
     limited: dict[tuple[str, ...], list[str]] = {}
@@ -55,6 +56,9 @@ def model_warnings(schedulers: Mapping[str, object], scenario: Scenario, starts:
             limited.setdefault(record.limits, []).append(name)
     lines += [f"{', '.join(same)}: {'; '.join(limits)}" for limits, same in limited.items()]
     seen = in_sample(schedulers, scenario, starts, jobs)
+    for name, each in models_among(schedulers).items():
+        if problem := nothing_to_weigh(each.model.preset, scenario):
+            lines.append(f"{name}: {problem}; {FIX}")
     return [*lines, *(f"{name}: {_told(records[name], shares)}" for name, shares in seen.items())]
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Collection, Iterator, Mapping
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -77,25 +77,32 @@ def open_run(folder: Path, plan: Plan, *, replace_earlier: bool = False) -> Iter
     Raises:
         InputError: the folder cannot be used, another process writes to it, or it contains a different training.
     """
-    with ExitStack() as stack:
-        try:
-            if begun(folder) and not replace_earlier:
-                stack.enter_context(alone(folder))
-                tidy(folder)
-                check_same(folder, plan)
-                home = RunFolder(folder)
-            else:
-                beside = stack.enter_context(ExitStack())
-                made = beside.enter_context(replacement(folder, _ours))
-                if not replace_earlier and begun(folder):
-                    raise InputError("another training started here", file=folder, field="--out", fix="give --resume")
-                stack.enter_context(alone(made.folder, folder))
-                _write_run(made.folder, plan)
-                home = RunFolder(folder, made, beside)
-        except (OSError, ValueError) as error:
-            problem = f"cannot be written: {getattr(error, 'strerror', None) or error}"
-            raise InputError(problem, file=folder, field="--out", fix="choose a folder you may write to") from None
-        yield home
+    try:
+        with ExitStack() as stack:
+            try:
+                if begun(folder) and not replace_earlier:
+                    stack.enter_context(alone(folder))
+                    tidy(folder)
+                    check_same(folder, plan)
+                    home = RunFolder(folder)
+                else:
+                    beside = stack.enter_context(ExitStack())
+                    made = beside.enter_context(replacement(folder, _ours))
+                    if not replace_earlier and begun(folder):
+                        raise InputError(
+                            "another training started here", file=folder, field="--out", fix="give --resume"
+                        )
+                    stack.enter_context(alone(made.folder, folder))
+                    _write_run(made.folder, plan)
+                    home = RunFolder(folder, made, beside)
+            except (OSError, ValueError) as error:
+                problem = f"cannot be written: {getattr(error, 'strerror', None) or error}"
+                raise InputError(problem, file=folder, field="--out", fix="choose a folder you may write to") from None
+            yield home
+    except (KeyboardInterrupt, SystemExit):  # which may have come while something was being replaced
+        with suppress(InputError, OSError):
+            tidy(folder)
+        raise
 
 
 def begun(folder: Path) -> bool:

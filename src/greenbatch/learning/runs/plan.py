@@ -86,11 +86,14 @@ def make_plan(
         command: the command line, for provenance.
 
     Raises:
-        InputError: an unknown preset, key or value.
+        InputError: an unknown preset, key or value, or a reward or features that are always 0 on the scenario.
     """
+    from greenbatch.presets.power import check_features, check_reward
     from greenbatch.presets.preset import preset
 
     made = _overridden(preset(preset_name), overrides or {})
+    check_reward(made, scenario)
+    check_features(made, scenario)
     given = {"epochs": epochs, "seed": seed, "threads": threads}
     table = {**made.training, **{key: value for key, value in given.items() if value is not None}}
     settings = read_training(table)
@@ -114,14 +117,19 @@ def threads_of(threads: int) -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
-def parse_overrides(texts: Sequence[str]) -> dict[str, Any]:
+def parse_overrides(texts: Sequence[str] | None) -> dict[str, Any]:
     """``key=value`` texts as dotted keys and values; a value that is not TOML is taken as text.
 
+    Args:
+        texts: the texts, None if the flag was not given.
+
     Raises:
-        InputError: a text has no key or no value.
+        InputError: there are none after the flag, or one has no key or no value.
     """
+    if texts is not None and not texts:
+        raise InputError("has no values", field="--set", fix="write --set key=value, e.g. training.passes=4")
     overrides: dict[str, Any] = {}
-    for text in texts:
+    for text in texts or ():
         key, equals, value = text.partition("=")
         key = key.strip()
         if not equals or not key or not value.strip() or not all(key.split(".")):

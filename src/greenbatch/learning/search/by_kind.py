@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 from greenbatch.learning.runs.counters import Counters
@@ -12,7 +13,9 @@ from greenbatch.learning.search.planner import PlannerSearch
 from greenbatch.learning.search.ranking import RankingSearch
 
 
-def search(plan: Plan, folder: Path, *, watch: Watch, replace_earlier: bool = False) -> Counters:
+def search(
+    plan: Plan, folder: Path, *, watch: Watch, started: Callable[[], None] | None = None, replace_earlier: bool = False
+) -> Counters:
     """Search in a folder: start, or resume an interrupted search. See `training.loop.train`."""
     search_settings(plan)
     kind: type[RankingSearch | PlannerSearch] = RankingSearch if plan.preset.is_ranking else PlannerSearch
@@ -21,6 +24,8 @@ def search(plan: Plan, folder: Path, *, watch: Watch, replace_earlier: bool = Fa
     searching = kind(plan)
     with open_run(folder, plan, replace_earlier=replace_earlier) as home:
         searching.open(home, watch)
+        if started is not None:
+            started()
         try:
             searching.run()
         except (KeyboardInterrupt, SystemExit):

@@ -246,14 +246,10 @@ def check(plan: Plan) -> None:
     """Check that a plan is a valid search for a look-ahead planner.
 
     Raises:
-        InputError: the network is not of kind prices or has other keys, the planner has no tick, a backfilling,
+        InputError: the network has other keys than its kind, the planner has no tick, a backfilling,
             validation windows or other reward terms, ``keep`` is not ``last``, or there is no power supply.
     """
-    if not plan.preset.is_planner:
-        kind = plan.preset.network.get("kind")
-        fix = "leave out training.search: it finds networks of kind prices or linear"
-        raise InputError(f"is {kind!r}", field="network.kind", fix=fix)
-    made = resolve(plan.preset, plan.scenario)
+    made, kind = resolve(plan.preset, plan.scenario), plan.preset.network["kind"]
     unused = {
         "network": set(plan.preset.network) == {"kind"}, "observation": made.observation == Observation(),
         "action": made.action == Action(), "training.validation": not plan.settings.validation.windows,
@@ -264,7 +260,7 @@ def check(plan: Plan) -> None:
                 "has no effect on the look-ahead planner: its inputs and actions are fixed, and it is not validated"
             )
             raise InputError(
-                problem, field=field, fix='leave it out; [network] has kind = "prices" alone, validation no windows'
+                problem, field=field, fix=f'leave it out; [network] has kind = "{kind}" alone, validation no windows'
             )
     if not plan.preset.settings.get("tick_s", plan.scenario.rules.tick_s) > 0:
         problem = f"{plan.preset.name} holds jobs, so it requires decisions between events"

@@ -30,6 +30,8 @@ MOST_HIDDEN = 16
 """Maximum number of hidden units, as the strategy adapts a full covariance."""
 MIXING = 2.0
 """Concentration of the shares of the kinds of jobs that a mixed window has."""
+LARGEST_WEIGHT = float(np.finfo(np.float32).max)
+"""Largest size of a weight: networks have single precision."""
 FIRST_STEP = 0.5
 """Standard deviation of the initial weights of hidden units."""
 
@@ -203,8 +205,8 @@ def check(plan: Plan) -> None:
     preset, bounds = plan.preset, {"years", "makespan_bound", "aim", "most", "slowdown", "begin", "placement"}
     if unused := sorted(bounds & set(preset.training.get("search", {}))):
         raise InputError("is only for the look-ahead planner", field=f"training.search.{unused[0]}", fix="leave it out")
-    if len(preset.action.delays) > 1:
-        problem = "has more than one, but a ranking chooses no delay"
+    if preset.chooses_delays:
+        problem = "has others than none, but a ranking chooses no delay"
         raise InputError(problem, field="action.delays", fix="leave them out")
     if unknown := sorted(set(preset.network) - {"kind", "begin", "hidden"}):
         raise InputError("linear has no such key", field=f"network.{unknown[0]}", fix="known: begin, hidden")
@@ -216,13 +218,16 @@ def begin_of(plan: Plan) -> Floats:
     The linear weights are ``network.begin``, by default 0; hidden units are drawn from the seed, with output weights 0.
 
     Raises:
-        InputError: ``begin`` does not have one number per column, or ``hidden`` is out of range.
+        InputError: ``begin`` does not have one finite number per column, or ``hidden`` is out of range.
     """
     columns = len(plan.preset.observation.queue.columns)
     begin = plan.preset.network.get("begin", [0.0] * columns)
-    numbers = isinstance(begin, list | tuple) and all(isinstance(each, int | float) for each in begin)
-    if not numbers or len(begin) != columns or not np.isfinite(begin).all():
+    if not isinstance(begin, list | tuple) or len(begin) != columns:
         raise InputError("does not fit the queue", field="network.begin", fix=f"give {columns} numbers")
+    for number, (each, column) in enumerate(zip(begin, plan.preset.observation.queue.columns, strict=True)):
+        if isinstance(each, bool) or not isinstance(each, int | float) or not abs(each) <= LARGEST_WEIGHT:
+            problem, fix = f"is {each!r:.40}, the weight of {column.feature}", "give a finite number"
+            raise InputError(problem, field=f"network.begin.{number}", fix=fix)
     hidden = plan.preset.network.get("hidden", 0)
     if isinstance(hidden, bool) or not isinstance(hidden, int) or not 0 <= hidden <= MOST_HIDDEN:
         raise InputError(f"is {hidden!r}", field="network.hidden", fix=f"give 0 to {MOST_HIDDEN}")

@@ -315,6 +315,7 @@ def train(
     *,
     watch: Watch | None = None,
     tell: Tell | None = None,
+    started: Callable[[], None] | None = None,
     tensorboard: bool = False,
     replace_earlier: bool = False,
 ) -> State:
@@ -325,6 +326,7 @@ def train(
         folder: absent, empty, or with a training of the same plan.
         watch: called with the figures of every epoch.
         tell: called during long tasks before the first epoch.
+        started: called once all checks have passed.
         tensorboard: also write events for TensorBoard, if it is installed.
         replace_earlier: replace an earlier training in the folder, once this one can be resumed.
 
@@ -344,6 +346,8 @@ def train(
         setup.check()
         with open_run(folder, plan, replace_earlier=replace_earlier) as home:
             training = Training(setup, home, watch or (lambda _: None), tensorboard=tensorboard)
+            if started is not None:
+                started()
             try:
                 training.run()
             except (KeyboardInterrupt, SystemExit):  # SystemExit: a termination signal

@@ -1,0 +1,122 @@
+"""``greenbatch compare --sweep``: the same comparison for several values of a key of the scenario."""
+
+from __future__ import annotations
+
+import json as encoder
+from collections.abc import Mapping, Sequence
+from contextlib import nullcontext
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from greenbatch.cli.flags import resume_line
+from greenbatch.cli.listing import say
+from greenbatch.cli.progress import progress_line
+from greenbatch.errors import InputError, Interrupted
+
+if TYPE_CHECKING:
+    from greenbatch.experiments.running.sweep import Sweep
+    from greenbatch.scenarios import Scenario
+
+
+def run_sweep(
+    out: Path | None,
+    scenario: str,
+    text: str,
+    *,
+    schedulers: str | None,
+    baseline: str | None,
+    windows: int | None,
+    jobs: int | None,
+    seed: int | None,
+    starts: Sequence[int] | None,
+    whole: bool,
+    trace: str | None,
+    cluster: str | None,
+    processors: int | None,
+    workers: int | None,
+    json: bool,
+    resume: bool,
+    strict: bool,
+    force: bool,
+) -> None:
+    """Compare for every value, write the results and print them. Windows and defaults are those of the first value.
+
+    Raises:
+        InputError: a flag or a value is invalid, or the folder contains no such sweep to resume; nothing is written.
+        KeyboardInterrupt: stopped by the user; the finished values and windows are written.
+    """
+    from greenbatch.cli.app import COMMAND
+    from greenbatch.experiments.reports.cautions import borrowed_machine
+    from greenbatch.experiments.reports.result_folder import result_folder
+    from greenbatch.experiments.reports.sweeps import sweep_record, write_sweep
+    from greenbatch.experiments.running.compare import choose_baseline, choose_windows
+    from greenbatch.experiments.running.finished import finished_values
+    from greenbatch.experiments.running.sweep import read_setting, sweep
+    from greenbatch.scenarios import load_scenario
+    from greenbatch.schedulers import scheduler_table, split_schedulers
+
+    if resume and force:
+        problem = "keep and replace an earlier comparison"
+        raise InputError(problem, field="--resume and --force", fix="give one or the other")
+    chosen = read_setting(text)
+    with nullcontext() if out is None else result_folder(out, force=force or resume) as folder:
+        questions = {
+            value: load_scenario(
+                scenario, trace=trace, cluster=cluster, processors=processors, strict=strict,
+                overrides=chosen.overrides(value),
+            )
+            for value in chosen.values
+        }  # fmt: skip
+        question = next(iter(questions.values()))
+        own = question.evaluation
+        names = own.schedulers if schedulers is None else tuple(split_schedulers(schedulers))
+        first, length = choose_windows(question, starts=starts, windows=windows, jobs=jobs, seed=seed, whole=whole)
+        base = choose_baseline(question, names, baseline)
+        deciders = scheduler_table(names)
+        record = sweep_record(
+            chosen, questions, tuple(deciders), base, first, length, seed=own.seed if seed is None else seed,
+            command=COMMAND.get(),
+        )  # fmt: skip
+        finished = finished_values(out, record) if out is not None and resume else {}
+
+        def warn(each: Scenario) -> Sequence[str]:
+            return borrowed_machine(each, scenario, None if cluster else trace)
+
+        with progress_line() as show:
+            made = sweep(
+                chosen, questions, deciders, first, length, base, show, keep_finished=True,
+                finished=finished, workers=workers, warn=warn,
+            )  # fmt: skip
+            done = sum(len(each.starts) for each in made.comparisons.values())
+            total = len(first) * len(chosen.values)
+            partial = (f"{done} of {total} windows of all values; interrupted",) if done < total else ()
+            drawn = True  # or not requested
+            if folder is not None:
+                show("drawing the report", total, total)
+                drawn = write_sweep(made, folder, record, partial)
+    print_sweep(made, partial, json=json)
+    if out is not None and not json:
+        print(f"written to {out}")
+    if partial or not drawn:
+        kept = f"{done} of {total} windows are finished{'' if drawn else ', the report is not drawn'}"
+        if out is None:
+            raise Interrupted(f"{kept} and printed")
+        raise Interrupted(kept, resume=resume_line(COMMAND.get()))
+
+
+def print_sweep(made: Sweep, partial: Sequence[str] = (), *, json: bool = False) -> None:
+    """Print warnings and a table per figure; or one JSON object."""
+    from greenbatch.experiments.reports.sweeps import sweep_columns, sweep_summary, sweep_table, sweep_warnings
+
+    if json:
+        content: Mapping[str, Any] = sweep_summary(made)
+        print(encoder.dumps(content, indent=2, allow_nan=False))
+        return
+    from rich.console import Console
+
+    from greenbatch.experiments.reports.terminal import TerminalTable
+
+    for line in sweep_warnings(made):
+        say(f"warning: {line}")
+    for column in sweep_columns(made)[:5]:
+        Console().print(TerminalTable(sweep_table(made, column, partial=partial)))

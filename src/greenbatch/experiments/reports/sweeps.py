@@ -1,0 +1,245 @@
+"""The results of a sweep: a table and a picture per metric, one line per scheduler, and the files."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from greenbatch.experiments.reports.cautions import warning_lines
+from greenbatch.experiments.reports.columns import Column, main_columns
+from greenbatch.experiments.reports.drawing import (
+    Picture,
+    color_of,
+    dash_of,
+    drawing,
+    legend_room,
+    marker_of,
+    new_figure,
+    plain_log_ticks,
+    slug,
+    wrapped,
+)
+from greenbatch.experiments.reports.means import Means
+from greenbatch.experiments.reports.outputs import REPORT
+from greenbatch.experiments.reports.report import data_notes, definitions, write_page
+from greenbatch.experiments.reports.result_folder import write_record
+from greenbatch.experiments.reports.summary import summary
+from greenbatch.experiments.reports.tables import Cell, Section, Table, few_notes, write
+from greenbatch.experiments.running.frames import with_breakdown
+from greenbatch.experiments.running.statistics import Interval, intervals
+from greenbatch.provenance import provenance
+from greenbatch.scenarios.sources import sources_of
+from greenbatch.schedulers import input_files
+
+if TYPE_CHECKING:
+    import polars
+
+    from greenbatch.experiments.running.sweep import Setting, Sweep
+    from greenbatch.scenarios import Scenario
+
+LOGARITHMIC = 30.0
+"""Ratio of the largest to the smallest value above which the axis of values is logarithmic."""
+
+
+def sweep_columns(sweep: Sweep) -> list[Column]:
+    """The main columns that any scheduler has a figure in."""
+    frame = sweep.frame
+    known = set(frame.filter(frame["value"].is_not_null())["metric"])
+    return [column for column in main_columns(frame) if column.metric in known]
+
+
+def means_by_value(sweep: Sweep, metric: str) -> dict[str, dict[str, Interval]]:
+    """Scheduler -> text of the value -> mean over the windows with its interval."""
+    tables = {text: intervals(each.frame, metric) for text, each in sweep.comparisons.items()}
+    return {name: {text: table[name] for text, table in tables.items()} for name in sweep.schedulers}
+
+
+def sweep_table(sweep: Sweep, column: Column, *, partial: Sequence[str] = ()) -> Table:
+    """One row per scheduler, one column per value: means over the windows with 95% intervals."""
+    rows = tuple(
+        (name, tuple(Cell(column.number(each.mean), _span(column, each)) for each in by_value.values()))
+        for name, by_value in means_by_value(sweep, column.metric).items()
+    )
+    unit = f" [{column.unit}]" if column.unit else ""
+    first, count = sweep.first, len(sweep.first.starts)
+    over = f"{first.scenario.name}: means over {count} windows of {first.jobs:,} jobs, with 95% intervals."
+    if count == 1:
+        over = f"{first.scenario.name}: one window of {first.jobs:,} jobs."
+    shown = tuple((text, "", text) for text in sweep.comparisons)
+    title = f"{column.header}{unit} by {sweep.setting.key}"
+    return Table(title, shown, rows, notes=(over, *few_notes(count), *partial))
+
+
+def _span(column: Column, each: Interval) -> str:
+    return f"[{column.number(each.low)}, {column.number(each.high)}]" if each.low < each.high else ""
+
+
+def sweep_means(sweep: Sweep, column: Column) -> Means:
+    """The table of a metric with its numbers: scheduler, metric, value (the text), mean, low, high, windows."""
+    import polars
+
+    rows = [
+        (name, column.metric, text, *(v if math.isfinite(v) else None for v in (i.mean, i.low, i.high)), i.count)
+        for name, by_value in means_by_value(sweep, column.metric).items()
+        for text, i in by_value.items()
+    ]
+    names = dict.fromkeys(("scheduler", "metric", "value"), polars.String)
+    kinds = names | dict.fromkeys(("mean", "low", "high"), polars.Float64) | {"windows": polars.Int64}
+    numbers = polars.DataFrame(rows, schema=kinds, orient="row")
+    return Means(sweep_table(sweep, column), numbers, tuple(sweep_warnings(sweep)))
+
+
+def sweep_plot(sweep: Sweep, column: Column) -> Picture:
+    """A metric against the value, one line per scheduler, in the colors of the other pictures."""
+    key, texts, table = sweep.setting.key, list(sweep.comparisons), means_by_value(sweep, column.metric)
+    numeric = sweep.setting.numeric
+    at = [float(sweep.setting.values[text]) for text in texts] if numeric else [float(k) for k in range(len(texts))]
+    logarithmic = numeric and min(at) > 0 and max(at) / min(at) > LOGARITHMIC
+    columns, room = legend_room(list(table))
+    with drawing():
+        figure, axes = new_figure(2.3 + room)
+        for k, (name, by_value) in enumerate(table.items()):
+            means = [each.mean * column.scale for each in by_value.values()]
+            style: dict[str, Any] = {"color": color_of(k)}
+            order = sorted(range(len(at)), key=at.__getitem__)
+            axes.plot(
+                [at[i] for i in order], [means[i] for i in order], linestyle=dash_of(k), marker=marker_of(k),
+                markersize=3.6, label=wrapped(name, 40), **style,
+            )  # fmt: skip
+            for x, each in zip(at, by_value.values(), strict=True):
+                if each.low < each.high:
+                    ends = [each.low * column.scale, each.high * column.scale]
+                    axes.plot([x, x], ends, linewidth=0.7, alpha=0.5, **style)
+        if logarithmic:
+            axes.set_xscale("log")
+            plain_log_ticks(axes)
+        elif not numeric:
+            axes.set_xticks(at, [wrapped(text, 14) for text in texts])
+        unit = f" [{column.unit}]" if column.unit else ""
+        axes.set(xlabel=f"{key}{' (log scale)' if logarithmic else ''}", ylabel=f"{column.header.lower()}{unit}")
+        figure.legend(loc="outside lower left", ncols=columns)
+        words = "; ".join(
+            f"{name} " + ", ".join(f"{column.number(each.mean)} at {text}" for text, each in by_value.items())
+            for name, by_value in table.items()
+        )
+        caption = "Means over the windows." if len(sweep.first.starts) > 1 else "One window."
+        if any(each.low < each.high for by_value in table.values() for each in by_value.values()):
+            caption += " Vertical lines: 95% intervals, which include the differences between windows."
+        alt = f"Line chart of {column.header.lower()}{unit} against {key}: {words}."
+        return Picture(f"sweep-{slug(column.metric)}", f"{column.header} by {key}", caption, alt, figure)
+
+
+def sweep_record(
+    setting: Setting, scenarios: Mapping[str, Scenario], schedulers: Sequence[str], baseline: str,
+    starts: Sequence[int], jobs: int, *, seed: int, command: Sequence[str] = (),
+) -> dict[str, Any]:  # fmt: skip
+    """The provenance of a sweep: that of a comparison, with the scenario of every value.
+
+    Args:
+        setting: the key and its values.
+        scenarios: text of each value -> its scenario.
+        schedulers: names of the schedulers.
+        baseline: the one that the others are compared with.
+        starts: first job of each window.
+        jobs: jobs per window.
+        seed: seed of random windows.
+        command: the command line.
+    """
+    found = sources_of(scenarios)
+    found["inputs"] = {**found["inputs"], **input_files(list(schedulers))}
+    settings = {
+        "schedulers": list(schedulers), "baseline": baseline, "starts": list(starts), "jobs": jobs,
+        "sweep": {"key": setting.key, "values": dict(setting.values)},
+    }  # fmt: skip
+    return provenance(**found, settings=settings, seed=seed, command=command)
+
+
+def write_sweep(sweep: Sweep, folder: Path, record: Mapping[str, Any], partial: Sequence[str] = ()) -> bool:
+    """Write results.parquet (tidy, with a column for the value), table.md, table.tex, report.html and provenance.json.
+
+    Args:
+        sweep: the comparisons.
+        folder: the target folder.
+        record: provenance of the sweep.
+        partial: a note for the tables if values or windows are missing.
+
+    Returns:
+        Whether the report was drawn. If the user interrupts, the other files are written: ``--resume`` requires them.
+    """
+    try:
+        _write_figures(sweep, folder, partial)
+        report_sweep(folder / REPORT, sweep, command=" ".join(record["run"]["command"]), provenance=record)
+        write_record(folder, record)
+    except KeyboardInterrupt:
+        _write_figures(sweep, folder, partial)
+        write_record(folder, record)
+    return (folder / REPORT).exists()
+
+
+def _write_figures(sweep: Sweep, folder: Path, partial: Sequence[str]) -> None:
+    import polars
+
+    parts: list[polars.DataFrame] = []
+    frame = sweep.frame
+    for text, each in sweep.comparisons.items():
+        value = sweep.setting.values[text] if sweep.setting.numeric else text
+        whole = with_breakdown(each.frame, each.breakdown)
+        parts.append(whole.select(polars.lit(value, frame.dtypes[0]).alias(frame.columns[0]), polars.all()))
+    polars.concat(parts).write_parquet(folder / "results.parquet")
+    tables = [sweep_table(sweep, column, partial=partial) for column in sweep_columns(sweep)]
+    for form, suffix in (("markdown", "md"), ("latex", "tex")):
+        (folder / f"table.{suffix}").write_text("\n".join(write(table, form) for table in tables), encoding="utf-8")
+
+
+def sweep_warnings(sweep: Sweep) -> list[str]:
+    """Warnings of all comparisons, those about the results of a value with the value."""
+    own = [
+        f"{sweep.setting.key} = {text}: {line}"
+        for text, each in sweep.comparisons.items()
+        for line in warning_lines(each.frame, each.baseline)
+    ]
+    return [*sweep.warnings, *own]
+
+
+def report_sweep(path: str | Path, sweep: Sweep, *, command: str, provenance: Mapping[str, Any]) -> None:
+    """Write the report of a sweep as one self-contained HTML file.
+
+    Args:
+        path: the file; replaced atomically, untouched on failure.
+        sweep: the comparisons.
+        command: the command line that made it.
+        provenance: as in `report.write_report`.
+
+    Raises:
+        InputError: the file cannot be written.
+    """
+    columns, first = sweep_columns(sweep), sweep.first
+    notes = [note for each in sweep.comparisons.values() for note in data_notes(each.example)]
+    values = ", ".join(sweep.comparisons)
+    write_page(
+        path, title=f"greenbatch: {first.scenario.name}, by {sweep.setting.key}", command=command,
+        tables=[sweep_table(sweep, column) for column in columns],
+        sections=[Section("Figures by value", "", tuple(sweep_plot(sweep, column) for column in columns))],
+        summary=[
+            f"The same schedulers on the same windows with {sweep.setting.key} = {values}. Makespans are relative to "
+            f"{first.baseline} with the same value."
+        ],
+        warnings=sweep_warnings(sweep), notes=[first.scenario.description, *dict.fromkeys(notes)],
+        explained=definitions(columns), provenance=provenance,
+        colors={name: color_of(k) for k, name in enumerate(sweep.schedulers)},
+    )  # fmt: skip
+
+
+def sweep_summary(sweep: Sweep) -> dict[str, Any]:
+    """A sweep ready for JSON: ``key``, and ``values`` (text -> the comparison's `summary`)."""
+    return {
+        "key": sweep.setting.key,
+        "values": {text: {"value": _plain(sweep.setting.values[text]), **summary(each)}
+                   for text, each in sweep.comparisons.items()},
+    }  # fmt: skip
+
+
+def _plain(value: Any) -> Any:
+    return None if isinstance(value, float) and not math.isfinite(value) else value

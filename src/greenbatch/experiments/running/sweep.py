@@ -1,0 +1,195 @@
+"""Compare the same schedulers on the same windows while one key of the scenario takes several values."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from greenbatch.errors import InputError
+from greenbatch.experiments.running.compare import Comparison, Metrics, Progress, compare
+
+if TYPE_CHECKING:
+    import polars
+
+    from greenbatch.scenarios import Scenario
+    from greenbatch.schedulers import Decider
+
+SHORT = {"forecast": "site.forecast"}
+"""First part of a key -> what it is short for."""
+_OF_COMPARISON = ("name", "description", "evaluation")
+_SWEPT_ANYWAY = ("evaluation.horizon", "evaluation.cut.")
+MOST_VALUES = 100
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Setting:
+    """A key of a scenario and the values that it takes.
+
+    Raises:
+        InputError: there is no value, one is given twice, there are very many, or the key is one of the comparison
+            rather than of what is compared.
+    """
+
+    key: str
+    """The dotted key, in full."""
+    values: Mapping[str, Any]
+    """Text of each value, as in tables -> the value."""
+
+    def __post_init__(self) -> None:
+        if not 1 <= len(self.values) <= MOST_VALUES:
+            raise InputError(f"has {len(self.values)} values", field="--sweep", fix=f"give 1 to {MOST_VALUES}")
+        if self.key.partition(".")[0] in _OF_COMPARISON and not self.key.startswith(_SWEPT_ANYWAY):
+            fix = "choose a key of [workload], [cluster], [site] or [rules]"
+            raise InputError(f"{self.key} is the same for all values", field="--sweep", fix=fix)
+
+    @property
+    def numeric(self) -> bool:
+        """Whether all values are numbers."""
+        return all(isinstance(value, (int, float)) and not isinstance(value, bool) for value in self.values.values())
+
+    def overrides(self, text: str) -> dict[str, Any]:
+        """What `scenarios.load_scenario` overrides for a value."""
+        return {self.key: self.values[text]}
+
+
+def setting(key: str, values: Sequence[Any]) -> Setting:
+    """A key, in full or short, and values of Python.
+
+    Raises:
+        InputError: see `Setting`, or a value occurs twice.
+    """
+    first, dot, rest = key.strip().partition(".")
+    texts = [value if isinstance(value, str) else f"{value:g}" if isinstance(value, float) else str(value)
+             for value in values]  # fmt: skip
+    if twice := [text for text in texts if texts.count(text) > 1]:
+        raise InputError(f"names the value {twice[0]} twice", field="--sweep", fix="give each value once")
+    return Setting(key=SHORT.get(first, first) + dot + rest, values=dict(zip(texts, values, strict=True)))
+
+
+def read_setting(text: str) -> Setting:
+    """A setting as on the command line, ``KEY=VALUE,VALUE,...``; values as in a scenario file, quotes may be left out.
+
+    Raises:
+        InputError: it has another form, or see `setting`.
+    """
+    key, equals, rest = text.partition("=")
+    parts = [part.strip() for part in rest.split(",")]
+    if not (key.strip() and equals) or "" in parts:
+        raise InputError(f"is {text!r:.60}", field="--sweep", fix="give KEY=VALUE,VALUE, such as forecast.sigma=0,0.4")
+    if twice := [part for part in parts if parts.count(part) > 1]:
+        raise InputError(f"names the value {twice[0]} twice", field="--sweep", fix="give each value once")
+    made = setting(key, parts)
+    return Setting(key=made.key, values={part: _value(part) for part in parts})
+
+
+def _value(text: str) -> Any:
+    """A value of TOML; anything else, and a date, is text."""
+    try:
+        found = tomllib.loads(f"value = {text}")
+    except ValueError:
+        return text
+    value = found.get("value")
+    return value if len(found) == 1 and isinstance(value, (bool, int, float, str)) else text
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False, eq=False)
+class Sweep:
+    """One comparison per value of a key."""
+
+    setting: Setting
+    """The key and its values."""
+    comparisons: Mapping[str, Comparison]
+    """Text of each finished value -> the comparison."""
+
+    @property
+    def first(self) -> Comparison:
+        """The comparison of the first value."""
+        return next(iter(self.comparisons.values()))
+
+    @property
+    def schedulers(self) -> tuple[str, ...]:
+        """Names of the schedulers."""
+        return self.first.schedulers
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """The warnings of all comparisons, each once."""
+        return tuple(dict.fromkeys(line for each in self.comparisons.values() for line in each.warnings))
+
+    @property
+    def frame(self) -> polars.DataFrame:
+        """Tidy: a column with the name of the key, then window, scheduler, metric, value."""
+        import polars
+
+        kind = polars.Float64 if self.setting.numeric else polars.String
+        parts = [
+            each.frame.select(
+                polars.lit(self.setting.values[text] if self.setting.numeric else text, kind).alias(self.setting.key),
+                polars.all(),
+            )
+            for text, each in self.comparisons.items()
+        ]
+        return polars.concat(parts)
+
+
+def sweep(
+    chosen: Setting,
+    scenarios: Mapping[str, Scenario],
+    schedulers: Iterable[Decider] | Mapping[str, Decider],
+    starts: Sequence[int],
+    jobs: int,
+    baseline: str,
+    progress: Progress | None = None,
+    *,
+    keep_finished: bool = False,
+    finished: Mapping[str, Mapping[int, Metrics]] | None = None,
+    workers: int | None = None,
+    warn: Callable[[Scenario], Sequence[str]] = lambda _: (),
+) -> Sweep:
+    """Simulate every scheduler on every window for every value.
+
+    Args:
+        chosen: the key and its values.
+        scenarios: text of each value -> the scenario with it, see `Setting.overrides`.
+        schedulers: see `compare.compare`.
+        starts: first job of each window.
+        jobs: length of the windows.
+        baseline: the scheduler that the others are compared with.
+        progress: called as by `compare.compare`, over all values.
+        keep_finished: if the user interrupts, return the finished values and windows, if there are any.
+        finished: text of a value -> first job -> metrics of windows that need no simulation.
+        workers: see `compare.compare`.
+        warn: further warnings about a scenario.
+
+    Raises:
+        InputError: a window extends beyond the trace of a value, or see `compare.compare`.
+        KeyboardInterrupt: interrupted; nothing is finished, earlier results would be lost, or ``keep_finished`` is
+            false.
+    """
+    known = finished or {}
+    for scenario in scenarios.values():
+        for start in starts:
+            scenario.window(start, jobs)
+    found: dict[str, Comparison] = {}
+    for number, (text, scenario) in enumerate(scenarios.items()):
+
+        def tell(what: str, run: int, runs: int, number: int = number, text: str = text) -> None:
+            if progress is not None:
+                progress(f"{chosen.key} = {text}: {what}", number * runs + run, len(scenarios) * runs)
+
+        try:
+            made = compare(
+                scenario, schedulers, starts, jobs, baseline, tell, keep_finished=keep_finished,
+                finished=known.get(text), workers=workers,
+            )  # fmt: skip
+        except KeyboardInterrupt:
+            later = list(scenarios)[number:]
+            if not (keep_finished and found) or any(known.get(each) for each in later):
+                raise
+            break
+        found[text] = replace(made, warnings=(*warn(scenario), *made.warnings))
+        if len(made.starts) < len(starts):
+            break
+    return Sweep(setting=chosen, comparisons=found)

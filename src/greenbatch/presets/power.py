@@ -1,0 +1,76 @@
+"""The power that a preset needs to know for its rewards and features to mean anything."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from greenbatch.cluster import NodeCluster
+from greenbatch.errors import InputError
+
+if TYPE_CHECKING:
+    from greenbatch.presets.preset import Preset
+    from greenbatch.scenarios import Scenario
+
+OF_SUPPLY = frozenset(("renewable_utilization", "brown_energy_ratio", "brown_kwh"))
+"""Reward terms that are undefined without a power supply."""
+OF_ENERGY = frozenset(("energy_kwh", "edp_js", "edp_steps_js"))
+"""Reward terms that are undefined if the power of the cluster is not known."""
+OF_NODES = frozenset((
+    "static_power", "dynamic_power", "energy_estimate", "energy_of_others", "added_energy", "relative_energy",
+    "relative_tail", "relative_load_tail", "relative_progress", "relative_load_progress",
+))  # fmt: skip
+"""Features of pairs that are 0 on nodes that draw nothing."""
+FIX = "give static_power_w and power_per_processor_w of the groups"
+
+
+def check_reward(made: Preset, scenario: Scenario) -> None:
+    """Refuse to train for a reward that is always 0.
+
+    Raises:
+        InputError: all weights are 0, in the curriculum too, or a term is undefined without a power supply or power.
+    """
+    stages = made.training.get("curriculum", ())
+    later = [stage.get("weights", {}) for stage in stages if isinstance(stage, dict)]
+    weights = [made.reward.terms, *(each for each in later if isinstance(each, dict))]
+    if not any(value for each in weights for value in each.values()):
+        raise InputError("all weights are 0", field="reward.terms", fix="give at least one that is not 0")
+    supplied, cluster = scenario.site is not None, scenario.cluster
+    powered = supplied or (isinstance(cluster, NodeCluster) and cluster.knows_power)
+    for name in dict.fromkeys(name for each in weights for name, value in each.items() if value):
+        if name in OF_SUPPLY and not supplied and not made.needs_site:
+            problem, fix = f"needs a power supply, {scenario.name} has none", "use a scenario with a site"
+            raise InputError(problem, field=f"reward.terms.{name}", fix=fix)
+        if name in OF_ENERGY and not powered:
+            nodes = isinstance(cluster, NodeCluster)
+            problem = f"is always 0, because the power of {scenario.name} is not known"
+            raise InputError(problem, field=f"reward.terms.{name}", fix=FIX if nodes else "use a scenario with a site")
+
+
+def check_features(made: Preset, scenario: Scenario, file: Path | None = None) -> None:
+    """Refuse features of the power of nodes where nodes and jobs draw nothing.
+
+    Args:
+        made: the preset.
+        scenario: the scenario.
+        file: the model that was trained with the preset, if any.
+
+    Raises:
+        InputError: the preset observes such features, and they are all 0.
+    """
+    if problem := nothing_to_weigh(made, scenario):
+        raise InputError(f"{made.name} {problem}", file=file, field=None if file else "cluster.groups", fix=FIX)
+
+
+def nothing_to_weigh(made: Preset, scenario: Scenario) -> str:
+    """Why features of the power of nodes are all 0, the end of a sentence; empty if they are not, or not observed."""
+    cluster = scenario.cluster
+    seen = [column.feature for column in made.observation.queue.columns if column.feature in OF_NODES]
+    if not seen or not isinstance(cluster, NodeCluster):
+        return ""
+    draws = any(group.static_power_w > 0 or group.power_per_processor_w > 0 for group in cluster.groups)
+    if draws or (np.nan_to_num(scenario.workload.power_w) > 0).any():
+        return ""
+    return f"weighs energies of nodes ({seen[0]}, ...), and the nodes and jobs of {scenario.name} draw nothing"

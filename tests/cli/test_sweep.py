@@ -1,0 +1,152 @@
+"""compare --sweep: the same comparison for several values of a key of the scenario."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import polars
+import pytest
+
+import greenbatch as gb
+from greenbatch.cli import main
+from greenbatch.experiments.running import compare as room
+
+FILES = ["provenance.json", "report.html", "results.parquet", "table.md", "table.tex"]
+GIVEN = ["--schedulers", "fcfs+easy,f2+green", "--starts", "0,5", "--jobs", "15"]
+
+
+def compare(*arguments: str, out: str = "out") -> int:
+    return main(["compare", "--scenario", "small.toml", "--out", out, *GIVEN, *arguments])
+
+
+def rows(folder: Path, value: object) -> polars.DataFrame:
+    frame = polars.read_parquet(folder / "results.parquet")
+    return frame.filter(frame[frame.columns[0]] == value).drop(frame.columns[0])
+
+
+def test_every_value_is_the_comparison_of_that_scenario(small: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert compare("--sweep", "forecast.sigma=0,0.8") == 0
+    assert sorted(file.name for file in (small / "out").iterdir()) == FILES
+    said = capsys.readouterr().out
+    assert "Renewable utilization [%] by site.forecast.sigma" in said
+    frame = polars.read_parquet(small / "out" / "results.parquet")
+    assert frame.columns == ["site.forecast.sigma", "window", "scheduler", "metric", "value"]
+    assert frame["site.forecast.sigma"].unique(maintain_order=True).to_list() == [0.0, 0.8]
+    assert compare(out="plain") == 0
+    plain = polars.read_parquet(small / "plain" / "results.parquet")
+    assert rows(small / "out", 0.0).equals(plain)
+    with (small / "small.toml").open("a") as file:
+        file.write("[site.forecast]\nsigma = 0.8\n")
+    assert compare(out="erring") == 0
+    assert rows(small / "out", 0.8).equals(polars.read_parquet(small / "erring" / "results.parquet"))
+    record = json.loads((small / "out" / "provenance.json").read_text())
+    assert record["settings"]["sweep"] == {"key": "site.forecast.sigma", "values": {"0": 0, "0.8": 0.8}}
+    assert record["scenario"]["0.8"]["site"]["forecast"]["sigma"] == 0.8
+    page = (small / "out" / "report.html").read_text()
+    assert page.count("<figure>") == 7
+    assert "against site.forecast.sigma" in page
+
+
+def test_any_key_can_be_swept_also_one_of_words(small: Path) -> None:
+    assert compare("--sweep", "forecast.kind=perfect,persistence") == 0
+    frame = polars.read_parquet(small / "out" / "results.parquet")
+    assert frame["site.forecast.kind"].unique(maintain_order=True).to_list() == ["perfect", "persistence"]
+    assert compare("--sweep", "site.rated_w=1000,20000", out="area") == 0
+    used = [
+        polars.DataFrame(rows(small / "area", area)).filter(metric="renewable_utilization")["value"].mean()
+        for area in (1000.0, 20000.0)
+    ]
+    assert used[0] != used[1]
+    assert compare("--sweep", "cluster.processors=256,512", out="size") == 0
+
+
+def test_json(small: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["compare", "--scenario", "small.toml", *GIVEN, "--sweep", "forecast.bias=0,1", "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found["key"] == "site.forecast.bias"
+    assert list(found["values"]) == ["0", "1"]
+    assert found["values"]["1"]["starts"] == [0, 5]
+
+
+def test_an_interrupted_sweep_resumes(small: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ctrl-C in the second of three values: what is finished is written, and the same files result in the end."""
+    flags = ["--sweep", "forecast.sigma=0,0.4,0.8", "--workers", "1"]
+    assert compare(*flags, out="whole") == 0
+    real, calls = room._window, []
+
+    def stopping(*given: object) -> object:
+        calls.append(given)
+        if len(calls) == 4:
+            raise KeyboardInterrupt
+        return real(*given)
+
+    monkeypatch.setattr(room, "_window", stopping)
+    assert compare(*flags) == 130
+    partial = polars.read_parquet(small / "out" / "results.parquet")
+    assert partial["site.forecast.sigma"].unique(maintain_order=True).to_list() == [0.0, 0.4]
+    assert "3 of 6 windows of all values" in (small / "out" / "table.md").read_text()
+    calls.clear()
+    monkeypatch.setattr(room, "_window", lambda *given: calls.append(given) or real(*given))
+    assert compare(*flags, "--resume") == 0
+    assert len(calls) == 5  # the first window of each value, for the example, and what was missing
+    for file in ("results.parquet", "table.md", "table.tex"):
+        assert (small / "out" / file).read_bytes() == (small / "whole" / file).read_bytes(), file
+
+
+def test_in_python(small: Path) -> None:
+    given = {"starts": [0, 5], "jobs": 15, "workers": 1}
+    made = gb.compare("small.toml", ["fcfs+easy", "f2+green"], **given, sweep={"forecast.sigma": [0, 0.8]})
+    assert compare("--sweep", "forecast.sigma=0,0.8") == 0
+    assert made.frame.equals(polars.read_parquet(small / "out" / "results.parquet"))
+    numbers = made.table().frame()
+    assert numbers.columns == ["scheduler", "metric", "value", "mean", "low", "high", "windows"]
+    assert numbers.height == 4
+    assert "Renewable utilization [%] by site.forecast.sigma" in repr(made.table())
+    assert [line.get_label() for line in made.plot("avg_wait_s").axes[0].get_lines()[:1]] == ["fcfs+easy"]
+    assert "site.forecast.sigma" in repr(made)
+    for wrong in (
+        {},
+        {"a": [1], "b": [2]},
+        {"forecast.sigma": []},
+        {"forecast.sigma": [-1]},
+        {"forecast.sigma": [1, 1]},
+    ):
+        with pytest.raises(gb.InputError):
+            gb.compare("small.toml", sweep=wrong)
+    with pytest.raises(gb.InputError, match="already loaded"):
+        gb.compare(gb.load_scenario("small.toml"), sweep={"forecast.sigma": [0]})
+    with pytest.raises(gb.InputError, match="there is no figure of 'wait'"):
+        made.plot("wait")
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("forecast.sigma", "--sweep: is 'forecast.sigma' (give KEY=VALUE,VALUE"),
+        ("=1,2", "--sweep: is '=1,2'"),
+        ("forecast.sigma=1,,2", "--sweep: is 'forecast.sigma=1,,2'"),
+        ("forecast.sigma=1,1", "--sweep: names the value 1 twice"),
+        ("forecast.sigma=0,-1", "site.forecast.sigma: is -1"),
+        ("forecast.sigma=0,nan", "site.forecast.sigma: is nan"),
+        ("forecast.sigma=0,much", "site.forecast.sigma: is 'much'"),
+        ("forecast.correlation_h=0", "site.forecast.correlation_h: is 0"),
+        ("forecast.kind=perfect,guessed", "site.forecast.kind: is 'guessed'"),
+        ("site.areas=1,2", "site.areas: unknown key"),
+        ("evaluation.jobs=5,6", "--sweep: evaluation.jobs is the same for all values"),
+    ],
+)
+def test_a_bad_sweep_is_one_line(small: Path, capsys: pytest.CaptureFixture[str], text: str, message: str) -> None:
+    assert compare("--sweep", text) == 2
+    said = capsys.readouterr().err.strip()
+    assert message in said
+    assert said.count("\n") == 0
+    assert not (small / "out").exists()
+
+
+def test_a_sweep_is_not_resumed_with_other_values(small: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert compare("--sweep", "forecast.sigma=0,0.4") == 0
+    capsys.readouterr()
+    assert compare("--sweep", "forecast.sigma=0,0.5", "--resume") == 2
+    assert "contains a different comparison; settings.sweep" in capsys.readouterr().err
+    assert compare("--resume") == 2
