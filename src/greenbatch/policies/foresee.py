@@ -31,7 +31,7 @@ _PARAMETERS: dict[str, Any] = {
         default=7289.0, lowest=0.0, highest=1e15, unit="J", meaning="price of one unit of a job's slowdown"
     ),
     "idle": Parameter(default=14.8, lowest=0.0, highest=1e15, unit="W", meaning="price of an idle processor"),
-    "reserve": _share(0.06, "share of the machine that jobs which are not expected to be short leave free"),
+    "reserve": _share(0.0, "share of the machine that jobs which are not expected to be short leave free"),
     "filler": _share(0.02, "share of brown energy up to which a job is not held"),
     "horizon": Parameter(
         default=86_400.0, lowest=0.0, highest=A_YEAR_S, unit="s", meaning="how far ahead start times are compared"
@@ -45,7 +45,7 @@ _PARAMETERS: dict[str, Any] = {
     ),
     "aging": _exponent(0.3, "1 + the wait in hours"),
     "density": _exponent(0.9, "the power per processor"),
-    "wide": _exponent(0.0, "the share of the machine"),
+    "wide": _exponent(0.5, "the share of the machine"),
     "holds": _choice("0: only the order, without holding"),
     "learned": _choice("0: requested times instead of learned predictions"),
 }  # fmt: skip
