@@ -30,8 +30,8 @@ from greenbatch.workload import Workload
 
 BEGINS = (0, 4, 8, 16, 24, 48, 96, 192, 384, 768, 1536)
 """Intervals at which ranges of first starts begin, before they are split."""
-SPLITS = 24
-"""How often the range of first starts that allows the largest utilization is split."""
+SPLITS, PARTS = 8, 8
+"""How often the range of first starts that allows the largest utilization is split, and into how many."""
 LATE, NEAR, GAIN = 4, 6, 5e-4
 """How often prices for late first starts are found, unless some are known for a start at most so many intervals earlier,
 or they raise brown energy by less than this share of all energy."""
@@ -156,7 +156,7 @@ def _split(
         after = min((begin for begin in known if begin > worst), default=last)
         if after - worst < 2:
             break
-        known |= rows([(worst + after) // 2])
+        known |= rows(sorted({worst + max(1, (after - worst) * part // PARTS) for part in range(1, PARTS)}))
         share, worst = least_brown_share(problem, known)
     return known, share, worst
 
@@ -169,6 +169,8 @@ def least_brown_share(problem: Problem, table: Mapping[int, Floats]) -> tuple[fl
         table: interval at which a range of first starts begins, up to the next -> least brown energy of jobs by last
             end, shape (k + 1,), see `least_j`.
     """
+    if problem.jobs_j == problem.idle_w == 0.0:
+        return 0.0, 0  # the renewable utilization of no energy is 1
     begins = sorted(table)
     fits = [(begin, after) for begin, after in zip(begins, [*begins[1:], len(problem.surplus_w)], strict=True)
             if np.isfinite(table[begin]).any()]  # fmt: skip
@@ -182,6 +184,7 @@ def least_brown_share(problem: Problem, table: Mapping[int, Floats]) -> tuple[fl
         else:
             high, widest = share, fits[worst][0]
     return low, widest
+
 
 def _least_excess_j(problem: Problem, begin: int, after: int, jobs_brown_j: Floats, share: float) -> float:
     """Least of (brown energy - share * energy) over first starts in a range and all last ends. [J]

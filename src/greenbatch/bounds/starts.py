@@ -54,9 +54,7 @@ def least_j(problem: Problem, prices: Prices, begins: Sequence[int]) -> Floats:
         beginning of interval ``begins[i]`` and none ends after edge j. Infinite if some job, or the work of all, does not fit between them.
     """
     step_s, edge_s = np.diff(problem.edge_s), problem.edge_s
-    brown_s, processor_j = (
-        np.append(0.0, np.cumsum(price * step_s)) for price in (prices.brown, prices.processor_w)
-    )
+    brown_s, processor_j = (np.append(0.0, np.cumsum(price * step_s)) for price in (prices.brown, prices.processor_w))
     begin_s = edge_s[list(begins)]
     total_j, size_j = np.zeros((len(begins), len(edge_s))), 0.0
     for job in range(len(problem.run_s)):
@@ -65,9 +63,10 @@ def least_j(problem: Problem, prices: Prices, begins: Sequence[int]) -> Floats:
         worth_j = problem.power_w[job] * brown_s + problem.processors[job] * processor_j
         cost_j = np.interp(end_s, edge_s, worth_j) - np.interp(start_s, edge_s, worth_j)
         ended = np.searchsorted(end_s, edge_s + TOLERANCE_S, side="right")
-        for row, first in enumerate(np.searchsorted(start_s, begin_s - TOLERANCE_S)):
+        allowed = np.searchsorted(start_s, begin_s - TOLERANCE_S)
+        for first in dict.fromkeys(allowed.tolist()):  # most jobs are submitted after most beginnings
             cheapest_j = np.append(np.inf, np.minimum.accumulate(cost_j[first:]))
-            total_j[row] += cheapest_j[np.maximum(ended - first, 0)]
+            total_j[allowed == first] += cheapest_j[np.maximum(ended - first, 0)]
         size_j += float(worth_j[-1])
     spent_j = prices.spent_j(problem)
     rounding_j = ROUNDING * (size_j + float(spent_j[-1]))
