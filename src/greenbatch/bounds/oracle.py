@@ -1,15 +1,15 @@
 """The bound itself: no schedule of a window uses a larger share of renewable energy, or less brown energy.
 
-A schedule from its first start s to its last end e uses the energy of the jobs and idle power times e - s. What it takes
-from the grid is what an idle cluster takes from s to e, plus what the jobs take beyond the surplus of renewable power
-over idle power. The second part is bounded below by prices (weak duality): for prices of brown energy in [0, 1] and of
-processors >= 0, constant within an interval,
+A schedule from its first start s to its last end e uses the energy of the jobs and idle power times e - s. What it
+takes from the grid is what an idle cluster takes from s to e, plus what the jobs take beyond the surplus of renewable
+power over idle power. The second part is bounded below by prices (weak duality): for prices of brown energy in [0, 1]
+and of processors >= 0, constant within an interval,
 
     brown energy of jobs >= sum over jobs of the cost of the cheapest start
                             - sum over intervals of (price of brown * surplus + price of processors * all processors).
 
-It holds for every schedule, because in each interval max(0, y - surplus) >= price * (y - surplus), and jobs never occupy
-more than all processors. Nothing else is known of schedules: jobs start at any time after their submission, with
+It holds for every schedule, because in each interval max(0, y - surplus) >= price * (y - surplus), and jobs never
+occupy more than all processors. Nothing else is known of schedules: jobs start at any time after their submission, with
 everything known in advance. The bound on utilization is the largest value over all s and e, interval by interval.
 """
 
@@ -33,8 +33,8 @@ BEGINS = (0, 4, 8, 16, 24, 48, 96, 192, 384, 768, 1536)
 SPLITS, PARTS = 8, 8
 """How often the range of first starts that allows the largest utilization is split, and into how many."""
 LATE, NEAR, GAIN = 4, 6, 5e-4
-"""How often prices for late first starts are found, unless some are known for a start at most so many intervals earlier,
-or they raise brown energy by less than this share of all energy."""
+"""How often prices for late first starts are found, unless some are known for a start at most so many intervals
+earlier, or they raise brown energy by less than this share of all energy."""
 MARGIN = 1e-9
 """Added to the bound on utilization against rounding."""
 

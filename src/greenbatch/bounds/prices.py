@@ -12,22 +12,23 @@ from __future__ import annotations
 
 import numpy as np
 
-from greenbatch.bounds.problem import Floats, Ints, Problem
-from greenbatch.bounds.starts import Choices, Prices, choices_of
+from greenbatch.bounds.problem import Floats, Problem
+from greenbatch.bounds.starts import Choices, Prices, choices_of, large_jobs
 
 MIXING = (0.02, 0.003, 0.0007)
 """Difference in the mean price of a joule at which a job prefers a start by a factor of e, stage by stage."""
 ITERATIONS = 60
 """Iterations per stage."""
-SHARE, MOST_STARTS = 0.99, 400_000
-"""The jobs with the largest energies set the prices: this share of all energy, and at most so many starts."""
+MOST_STARTS = 400_000
+"""The ascent considers the jobs with the largest energies, at most so many starts of them."""
 
 
 def ascend(problem: Problem) -> Prices:
     """Prices under which the cheapest starts of all jobs cost much in total."""
     from scipy.optimize import minimize
 
-    choices = choices_of(problem, largest(problem))
+    most = max(1, MOST_STARTS // (2 * len(problem.edge_s)))
+    choices = choices_of(problem, large_jobs(problem)[:most])
     k = len(problem.surplus_w)
     unit_w = float(problem.power_w.sum() / problem.processors.sum()) or 1.0
     total_j = problem.jobs_j or 1.0
@@ -49,15 +50,6 @@ def ascend(problem: Problem) -> Prices:
             options={"maxiter": ITERATIONS, "maxcor": 20, "ftol": 1e-7},
         ).x  # fmt: skip
     return best
-
-
-def largest(problem: Problem) -> Ints:
-    """The jobs with the largest energies that together have `SHARE` of it, at most as many as memory allows, sorted."""
-    energy_j = problem.power_w * problem.run_s
-    order = np.argsort(-energy_j, kind="stable")
-    enough = int(np.searchsorted(np.cumsum(energy_j[order]), SHARE * energy_j.sum())) + 1
-    most = max(1, MOST_STARTS // (2 * len(problem.edge_s)))
-    return np.sort(order[: min(enough, most)]).astype(np.int64)
 
 
 def smoothed(

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from greenbatch.bounds.problem import TOLERANCE_S, Floats, Ints, Problem
 
@@ -41,6 +42,25 @@ def starts_of(problem: Problem, job: int) -> Floats:
     return np.sort(np.concatenate([[first_s, last_s], inner_s]))
 
 
+SHARE = 0.99
+"""The jobs with the largest energies that together have this share of it are costed start by start."""
+
+
+def large_jobs(problem: Problem) -> Ints:
+    """The jobs with `SHARE` of the energy, those with the largest energies first."""
+    energy_j = problem.power_w * problem.run_s
+    order = np.argsort(-energy_j, kind="stable")
+    enough = int(np.searchsorted(np.cumsum(energy_j[order]), SHARE * energy_j.sum())) + 1
+    return order[:enough].astype(np.int64)
+
+
+def small_jobs_j(problem: Problem, prices: Prices, small: Ints) -> float:
+    """Least cost of small jobs: as if each ran all the time in the cheapest interval after its submission. [J]"""
+    price_w = problem.power_w[small, None] * prices.brown + problem.processors[small, None] * prices.processor_w
+    price_w[problem.edge_s[1:] <= problem.submit_s[small, None]] = np.inf
+    return float(problem.run_s[small] @ price_w.min(axis=1))
+
+
 def least_j(problem: Problem, prices: Prices, begins: Sequence[int]) -> Floats:
     """Least that the jobs can take from the grid, by first start and last end. [J]
 
@@ -51,13 +71,17 @@ def least_j(problem: Problem, prices: Prices, begins: Sequence[int]) -> Floats:
 
     Returns:
         Bounds on the energy from the grid above that of an idle cluster, shape (b, k + 1): if no job starts before the
-        beginning of interval ``begins[i]`` and none ends after edge j. Infinite if some job, or the work of all, does not fit between them.
+        beginning of interval ``begins[i]`` and none ends after edge j. Infinite if
+        some job, or the work of all, does not fit between them.
     """
     step_s, edge_s = np.diff(problem.edge_s), problem.edge_s
     brown_s, processor_j = (np.append(0.0, np.cumsum(price * step_s)) for price in (prices.brown, prices.processor_w))
     begin_s = edge_s[list(begins)]
-    total_j, size_j = np.zeros((len(begins), len(edge_s))), 0.0
-    for job in range(len(problem.run_s)):
+    large = large_jobs(problem)
+    small = np.setdiff1d(np.arange(len(problem.run_s)), large)
+    size_j = float(problem.power_w.sum() * brown_s[-1] + problem.processors.sum() * processor_j[-1])
+    total_j = np.full((len(begins), len(edge_s)), small_jobs_j(problem, prices, small) if small.size else 0.0)
+    for job in large.tolist():
         start_s = starts_of(problem, job)
         end_s = start_s + problem.run_s[job]
         worth_j = problem.power_w[job] * brown_s + problem.processors[job] * processor_j
@@ -67,13 +91,19 @@ def least_j(problem: Problem, prices: Prices, begins: Sequence[int]) -> Floats:
         for first in dict.fromkeys(allowed.tolist()):  # most jobs are submitted after most beginnings
             cheapest_j = np.append(np.inf, np.minimum.accumulate(cost_j[first:]))
             total_j[allowed == first] += cheapest_j[np.maximum(ended - first, 0)]
-        size_j += float(worth_j[-1])
     spent_j = prices.spent_j(problem)
     rounding_j = ROUNDING * (size_j + float(spent_j[-1]))
-    short = problem.work_processor_s > problem.cluster_processors * (edge_s - begin_s[:, None] + TOLERANCE_S)
-    total_j[short] = np.inf
+    total_j[too_short(problem, begin_s)] = np.inf
     found_j: Floats = np.maximum(total_j - (spent_j - spent_j[list(begins)][:, None]) - rounding_j, 0.0)
     return found_j
+
+
+def too_short(problem: Problem, begin_s: Floats) -> NDArray[np.bool_]:
+    """Whether all jobs, or the work of all, cannot fit between each beginning and each edge, shape (b, k + 1)."""
+    edge_s = problem.edge_s + TOLERANCE_S
+    work_s = max(problem.work_processor_s / problem.cluster_processors, float(problem.run_s.max()))
+    late = edge_s < float(np.max(problem.submit_s + problem.run_s))
+    return np.asarray((edge_s - begin_s[:, None] < work_s) | late)
 
 
 ROUNDING = 1e-12
