@@ -75,11 +75,12 @@ def problem_of(workload: Workload, cluster: Cluster, site: Site, rules: Rules, l
     run_s = workload.run_time_s
     if rules.overrun == "kill":
         run_s = np.minimum(run_s, workload.requested_time_s)
-    earliest_s = float(np.max(workload.submit_s + run_s))
-    if not earliest_s - TOLERANCE_S <= latest_end_s < np.inf:
-        problem = f"is {latest_end_s:g}, but the last job cannot end before {earliest_s:g}"
-        raise InputError(problem, field="latest_end_s", fix="give a later time")
     first_s = float(workload.submit_s.min())
+    work_s = float(run_s @ workload.processors) / cluster.processors
+    earliest_s = max(first_s + work_s, float(np.max(workload.submit_s + run_s)))
+    if not earliest_s - TOLERANCE_S <= latest_end_s < np.inf:
+        problem = f"is {latest_end_s:g}, but no schedule ends before {earliest_s:g}"
+        raise InputError(problem, field="latest_end_s", fix="give a later time")
     edge_s = _edges_s(first_s, latest_end_s, site)
     turn_s, supply_w = _supply(site, edge_s)
     seconds, idle_w = np.diff(turn_s), float(cluster.idle_power_w)
