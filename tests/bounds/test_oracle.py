@@ -257,7 +257,8 @@ def test_what_the_bound_does_not_know_is_refused_in_one_line() -> None:
     wide = ONE.with_columns(processors=np.array([5]))
     for jobs, cluster, supply, end_s, words in (
         (ONE, nodes, site, 9e3, "pool of processors"), (ONE, FOUR, heavy, 9e3, "PUE or a base load"),
-        (ONE, FOUR, site, 4000.0, "no schedule ends before 4200"), (ONE, FOUR, site, np.nan, "no schedule ends before 4200"),
+        (ONE, FOUR, site, 4000.0, "no schedule ends before 4200"),
+        (ONE, FOUR, site, np.nan, "no schedule ends before 4200"),
         (work, FOUR, site, 9000.0, "no schedule ends before 10800"),
         (ONE.with_columns(power_w=np.array([np.nan])), FOUR, site, 9e3, "has no power"),
         (wide, FOUR, site, 9e3, "needs 5 processors"), (ONE.take(slice(0, 0)), FOUR, site, 9e3, "has no jobs"),

@@ -32,7 +32,7 @@ BEGINS = (0, 4, 8, 16, 24, 48, 96, 192, 384, 768, 1536)
 """Intervals at which ranges of first starts begin, before they are split."""
 SPLITS, PARTS = 8, 8
 """How often the range of first starts that allows the largest utilization is split, and into how many."""
-LATE, NEAR, GAIN = 4, 6, 5e-4
+LATE, NEAR, GAIN = 2, 12, 5e-4
 """How often prices for late first starts are found, unless some are known for a start at most so many intervals
 earlier, or they raise brown energy by less than this share of all energy."""
 MARGIN = 1e-9

@@ -90,7 +90,7 @@ def window_bounds(
 
     with closing(spread(list(starts), here, task, workers)) as results:
         for start, bounds in results:
-            found[start] = bounds
+            found |= {start: bounds}
     return [bound for start in starts for bound in found[start]]
 
 
