@@ -95,7 +95,7 @@ def windows(draw: st.DrawFn, most_jobs: int = 3) -> tuple[gb.Workload, gb.Cluste
     return jobs, cluster_of(4, draw(st.sampled_from([0.0, 100.0]))), site
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=30, deadline=None)
 @given(windows(), st.integers(0, 8))
 def test_no_schedule_of_a_tiny_window_beats_the_bound(window: tuple[gb.Workload, gb.Cluster, Site], more: int) -> None:
     jobs, cluster, site = window
@@ -112,7 +112,7 @@ def test_no_schedule_of_a_tiny_window_beats_the_bound(window: tuple[gb.Workload,
 def test_the_bound_is_close_to_the_optimum_of_easy_windows() -> None:
     """Narrow jobs: what the relaxation forgets, that jobs are whole, matters little."""
     rng, over, below = np.random.default_rng(0), [], []
-    for case in range(6):
+    for case in range(5):
         jobs = jobs_of(
             submit_s=[0.0, 0.0, 600.0, 600.0], run_time_s=rng.choice([1200.0, 1800.0, 2400.0], 4),
             processors=[1, 1, 1, 1], power_w=rng.choice([100.0, 200.0, 300.0], 4),
@@ -135,7 +135,7 @@ def test_the_bound_is_close_to_the_optimum_of_easy_windows() -> None:
 # ---------------------------------------------------------------- any prices, and wrong ones
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=30, deadline=None)
 @given(windows(), st.integers(0, 2**32 - 1))
 def test_any_prices_prove_a_bound(window: tuple[gb.Workload, gb.Cluster, Site], seed: int) -> None:
     jobs, cluster, site = window
@@ -218,7 +218,7 @@ def larger(draw: st.DrawFn) -> tuple[gb.Workload, gb.Cluster, Site]:
     )
 
 
-@settings(max_examples=12, deadline=None)
+@settings(max_examples=8, deadline=None)
 @given(larger())
 def test_no_shipped_scheduler_beats_the_bound(window: tuple[gb.Workload, gb.Cluster, Site]) -> None:
     jobs, cluster, site = window
