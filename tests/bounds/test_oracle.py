@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from small import cluster_of, energy, fits, jobs_of, schedules, site_of, utilization
+from tiny_windows import cluster_of, energy, fits, jobs_of, schedules, site_of, utilization
 
 import greenbatch as gb
 from greenbatch.bounds import oracle, oracle_bound, oracle_bounds
