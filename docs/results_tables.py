@@ -19,10 +19,14 @@ from typing import Any
 
 import numpy as np
 
+from greenbatch.experiments.papers.headroom import row_headroom, stored_bounds
 from greenbatch.experiments.papers.order_results import UNTRAINED
+from greenbatch.experiments.papers.protocols import PROTOCOLS
+from greenbatch.experiments.papers.studies import STUDIES
 from greenbatch.experiments.papers.study_results import seeds_met
 from greenbatch.experiments.papers.study_tables import COVERS
 from greenbatch.experiments.running.statistics import Interval, mean_interval, verdict
+from greenbatch.learning.runs.windows import HELD_OUT_STARTS
 from greenbatch.metrics import METRICS
 
 Row = Mapping[str, Any]
@@ -41,6 +45,8 @@ COLUMNS = (
     ("> 4 h", "avg_bounded_slowdown_over_4h", 1, 1.0),
 )
 """Header, metric, digits, factor."""
+LEFT = "Bound at that makespan [%]", "Left [points]"
+"""Headers of the columns that compare renewable utilization with what no schedule of the same makespan can beat."""
 MET = "Met or missed: the whole interval is on that side of the goal; k of n seeds reach it on their own."
 BROWN, UNFINISHED = "horizon_brown_kwh", "horizon_unfinished_share"
 RULES = ("F2+easy-schedgym", "F2+green", "cheapest-start:psi=8+none", "cheapest-start:psi=2+none")
@@ -151,8 +157,37 @@ def published(rows: Sequence[Row]) -> list[str]:
             figures = row["published"]
             utilization = f"{100 * float(figures['renewable_utilization']['value']):.2f}"
             pair = f"{utilization} | {figures['avg_bounded_slowdown']['value']}"
-            lines.append(f"| {row['scheduler']}, the paper's figures | | {pair} |" + " – |" * (len(COLUMNS) - 2))
+            lines.append(
+                f"| {row['scheduler']}, the paper's figures | | {pair} |" + " – |" * (len(COLUMNS) + len(LEFT) - 2)
+            )
     return lines
+
+
+def left(row: Row) -> str:
+    """The bound on renewable utilization at the makespans of a scheduler, and what is missing from it, in percent."""
+    scenario = PROTOCOLS["gas-marl"].traces.get(row["trace"], "")
+    found = row_headroom(row, scenario, STUDIES["gas-marl"].baseline)
+    return "– | –" if found is None else f"{100 * found.bound:.1f} | {100 * found.left:.1f}"
+
+
+def bounds() -> str:
+    """Mean bounds on renewable utilization by largest makespan, of the published and the held-out windows."""
+    ratios = [ratio for ratio in next(iter(stored_bounds().values())).utilization if ratio in SHOWN]
+    lines = [
+        "| Trace | Windows | " + " | ".join(f"{ratio:g} ×" for ratio in ratios) + " |",
+        "|:---|:---|" + "---:|" * len(ratios),
+    ]
+    for trace, name in PROTOCOLS["gas-marl"].traces.items():
+        for kind in ("published", "held-out"):
+            each = [window.utilization for (scenario, start, _), window in stored_bounds().items()
+                    if scenario == name and (start in HELD_OUT_STARTS) == (kind == "held-out")]  # fmt: skip
+            means = (100 * np.mean([window[ratio] for window in each]) for ratio in ratios)
+            lines.append(f"| {trace} | {kind} | " + " | ".join(f"{mean:.1f}" for mean in means) + " |")
+    return "\n".join(lines) + "\n"
+
+
+SHOWN = (1.0, 1.1, 1.25, 1.5, 1.75, 2.0)
+"""Makespans of the table of bounds."""
 
 
 def renewable(rows: Sequence[Row]) -> list[str]:
@@ -163,15 +198,15 @@ def renewable(rows: Sequence[Row]) -> list[str]:
             home = [row for row in rows if row["trace"] == trace and row["windows"] == windows and row["figures"]]
             lines += [
                 f"### {trace}, {windows} windows", "",
-                "| Scheduler | Seeds × epochs | " + " | ".join(header for header, *_ in COLUMNS) + " |",
-                "|:---|---:|" + "---:|" * len(COLUMNS),
+                "| Scheduler | Seeds × epochs | " + " | ".join((*(header for header, *_ in COLUMNS), *LEFT)) + " |",
+                "|:---|---:|" + "---:|" * (len(COLUMNS) + len(LEFT)),
             ]  # fmt: skip
             if windows == "published":
                 lines += published(home)
             for row in home:
                 if row["agent"] or row["scheduler"] in RULES:
                     figures = " | ".join(cell(row, *column) for _, *column in COLUMNS)
-                    lines.append(f"| {row['scheduler']} | {budget(row)} | {figures} |")
+                    lines.append(f"| {row['scheduler']} | {budget(row)} | {figures} | {left(row)} |")
             lines += ["", *notes(home)]
     return lines
 
@@ -249,6 +284,7 @@ def _from(name: str, made: Callable[[Sequence[Row]], list[str]]) -> str:
 
 
 RESULT_TABLES: dict[str, Callable[[], str]] = {
+    "results-bounds": bounds,
     "results-goals": partial(_from, "gas-marl", goals),
     "results-gas-marl": partial(_from, "gas-marl", renewable),
     "results-rlscheduler": partial(_from, "rlscheduler", ranking),

@@ -29,6 +29,7 @@ ORDER = {
         ("models",),
         ("schedulers",),
         ("metrics",),
+        ("bounds",),
         ("envs",),
         ("learning",),
         ("experiments",),
@@ -88,7 +89,7 @@ def test_every_public_name_is_in_the_api_page() -> None:
 NEEDED = {
     "simulate": ["--scheduler", "fcfs", "--out", "x"], "compare": ["--out", "x"], "reproduce": ["gas-marl"],
     "train": ["gas-marl", "--scenario", "default", "--out", "x"], "export": ["model", "--out", "x"],
-    "retrain": ["--out", "x"],
+    "retrain": ["--out", "x"], "bound": ["--scenario", "default"],
 }  # fmt: skip
 """What running text may leave out."""
 

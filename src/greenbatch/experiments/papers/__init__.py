@@ -5,6 +5,7 @@ The main path, file by file::
     protocols              traces, rules and tables of each paper
     reproduce, published/  the plain columns; the figures as printed
       cells                  as tables, pictures and a report
+    headroom, bounds.json  how much is left to a bound that no schedule can beat
     studies                the learned columns: what is trained
       study_results          its results
       study_tables           as tables

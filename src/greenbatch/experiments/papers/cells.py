@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from greenbatch.experiments.papers.headroom import COVERS
 from greenbatch.experiments.papers.protocols import REDUCTIONS
 from greenbatch.experiments.papers.reproduce import VERDICTS, name_of, summary
 from greenbatch.experiments.reports.drawing import (
@@ -42,14 +43,31 @@ def reproduction_tables(cells: Sequence[Mapping[str, object]]) -> list[Table]:
         return Cell(f"{value:.{digits}f}".replace("-", "−"))
 
     groups: dict[str, list[tuple[str, tuple[Cell, ...]]]] = {}
+    bounded: set[str] = set()
     for cell in cells:
         title = ", ".join(str(cell[key]) for key in ("table", "trace") if cell.get(key)) + f": {label_of(cell)}"
         verdict = str(cell["verdict"])
         judged = Cell(verdict, "", str(cell.get("reason") or ""), "best" if verdict == "equal" else "")
-        row = (figure(cell, "published"), figure(cell, "ours"), judged)
-        groups.setdefault(f"{title[0].upper()}{title[1:]}", []).append((name_of(cell), row))
-    headers = tuple((header, "", header) for header in ("Published", "Ours", "Verdict"))
-    return [Table(title, headers, tuple(rows)) for title, rows in groups.items()]
+        title = f"{title[0].upper()}{title[1:]}"
+        row = (figure(cell, "published"), figure(cell, "ours"), *_bound_cells(cell), judged)
+        groups.setdefault(title, []).append((name_of(cell), row))
+        bounded |= {title} if "bound" in cell else set()
+    made = []
+    for title, rows in groups.items():
+        kept = range(5) if title in bounded else (0, 1, 4)
+        headers = tuple((header, "", header) for header in ("Published", "Ours", "Bound", "Left", "Verdict"))
+        shown = tuple((name, tuple(row[k] for k in kept)) for name, row in rows)
+        notes = (COVERS,) if title in bounded else ()
+        made.append(Table(title, tuple(headers[k] for k in kept), shown, notes=notes))
+    return made
+
+
+def _bound_cells(cell: Mapping[str, object]) -> tuple[Cell, Cell]:
+    """The bound at the makespan of a scheduler, and how much is left to it."""
+    bound, ours, digits = cell.get("bound"), cell.get("ours"), cell.get("digits")
+    if not isinstance(bound, float) or not isinstance(ours, float):
+        return Cell("–"), Cell("–")
+    return Cell(f"{bound:.{digits}f}"), Cell(f"{bound - ours:.{digits}f}")
 
 
 def label_of(cell: Mapping[str, object]) -> str:

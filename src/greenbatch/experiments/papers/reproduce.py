@@ -13,11 +13,15 @@ from typing import TYPE_CHECKING, Any
 
 from greenbatch.data_catalog import need
 from greenbatch.errors import InputError
+from greenbatch.experiments.papers.headroom import UTILIZATION, headroom
 from greenbatch.experiments.papers.protocols import PROTOCOLS, REDUCTIONS, Protocol
 from greenbatch.experiments.running.compare import Progress, compare
+from greenbatch.experiments.running.frames import by_window
 from greenbatch.scenarios.scenario import datasets_of
 
 if TYPE_CHECKING:
+    import polars
+
     from greenbatch.metrics import Metric
     from greenbatch.scenarios import Scenario
 
@@ -33,6 +37,8 @@ VERDICTS: dict[str, str] = {
     "not in the paper": "computed in addition; the paper has no such figure",
 }
 """Verdict of a cell -> its meaning."""
+BOUND = "renewable_utilization_bound"
+"""Key of a figure that is no metric: the bound on renewable utilization at the makespans of a scheduler."""
 DERIVED = "the trace is derived from a simulated schedule, not the archive's file"
 
 
@@ -67,7 +73,8 @@ def compute(
                  for backfill in row.backfills if scenario.site is not None or backfill != "green"}  # fmt: skip
         metrics = {name: find_metric(name) for name in protocol.tables(trace)}
         every = dict.fromkeys(spec for several in specs.values() for spec in several)
-        values = _means(scenario, list(every), starts, progress, workers)
+        frame = _compared(scenario, list(every), starts, progress, workers)
+        values = _means(frame)
         base = next((several for (column, _), several in specs.items() if column == protocol.baselines.get(trace)), ())
         for (column, backfill), several in specs.items():
             for name, metric in metrics.items():
@@ -78,22 +85,36 @@ def compute(
                     figures[trace, column, backfill, name] = 100.0 * (
                         1.0 - value / _mean([values[spec, metric.name] for spec in base])
                     )
+            if UTILIZATION in metrics and (bound := _bound(scenario, several[0], frame)) is not None:
+                figures[trace, column, backfill, BOUND] = bound
     return figures
 
 
-def _means(
+def _compared(
     scenario: Scenario, specs: list[str], starts: Sequence[int] | None, progress: Progress | None, workers: int | None
-) -> dict[tuple[str, str], float]:  # fmt: skip
-    """(scheduler, metric) -> mean over the windows."""
-    import polars as pl
-
+) -> polars.DataFrame:  # fmt: skip
+    """All metrics of the schedulers on the windows."""
     evaluation = scenario.evaluation
     windows = starts or evaluation.starts
     if not windows:
         raise InputError("has no windows", field=scenario.name, fix="give evaluation.starts")
-    frame = compare(scenario, specs, windows, evaluation.jobs, specs[0], progress, workers=workers).frame
+    return compare(scenario, specs, windows, evaluation.jobs, specs[0], progress, workers=workers).frame
+
+
+def _means(frame: polars.DataFrame) -> dict[tuple[str, str], float]:
+    """(scheduler, metric) -> mean over the windows."""
+    import polars as pl
+
     means = frame.group_by("scheduler", "metric").agg(pl.col("value").mean())
     return {(s, m): v for s, m, v in means.iter_rows() if v is not None}
+
+
+def _bound(scenario: Scenario, spec: str, frame: polars.DataFrame) -> float | None:
+    """Mean bound on renewable utilization at the makespans of a scheduler; None if the windows have none stored."""
+    lengths_s, values = (by_window(frame, spec, metric) for metric in ("makespan_s", UTILIZATION))
+    starts = [int(start) for start in lengths_s]
+    left = headroom(scenario.name, starts, scenario.evaluation.jobs, [[*lengths_s.values()]], [[*values.values()]])
+    return None if left is None else left.bound
 
 
 def _mean(values: Sequence[float]) -> float:
@@ -125,7 +146,8 @@ def reproduce(
     """The cells of a paper's tables, published and computed.
 
     Each has table, trace, backfill, scheduler, metric, published, ours, digits, verdict and reason; the verdict is one
-    of `VERDICTS`.
+    of `VERDICTS`. Cells of renewable utilization have ``bound`` too, where it is known: no schedule of the same
+    makespan has more.
 
     Args:
         name: the protocol: ``gas-marl``, ``rlscheduler`` or ``ineps``.
@@ -155,6 +177,8 @@ def reproduce(
 def cells(name: str, ours: Mapping[tuple[str, str, str, str], float], traces: Sequence[str]) -> list[dict[str, Any]]:
     """The cells of published figures and ours."""
     protocol, made, seen = PROTOCOLS[name], [], set()
+    bounds = {key[:3]: value for key, value in ours.items() if key[3] == BOUND}
+    ours = {key: value for key, value in ours.items() if key[3] != BOUND}
     rows = {(trace, row.column): row for trace in traces for row in protocol.rows_on(trace)}
     doubts = {trace: _doubt(protocol, trace) for trace in traces}
     for printed in published(name):
@@ -181,6 +205,10 @@ def cells(name: str, ours: Mapping[tuple[str, str, str, str], float], traces: Se
                 "digits": 1 if metric in REDUCTIONS else 4 if "utilization" in metric else 3,
                 "verdict": "not in the paper", "reason": rows[trace, column].reason,
             })  # fmt: skip
+    for cell in made:
+        bound = bounds.get((cell["trace"], cell["scheduler"], cell["backfill"]))
+        if bound is not None and cell["metric"] == UTILIZATION:
+            cell["bound"] = bound
     return made
 
 

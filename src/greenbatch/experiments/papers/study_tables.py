@@ -7,6 +7,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from greenbatch.experiments.papers.headroom import COVERS as BOUND_COVERS
+from greenbatch.experiments.papers.headroom import row_headroom
 from greenbatch.experiments.papers.studies import Agent
 from greenbatch.experiments.papers.study_results import UNCOMPARABLE, Result
 from greenbatch.experiments.reports.columns import CLASS_COLUMNS, MAIN, Column
@@ -63,8 +65,14 @@ def figure_table(result: Result, *, narrow: bool = False) -> Table:
             headers.append((f"{column.header}, published", column.unit, "Paper"))
         headers.append((column.header, column.unit, column.short or column.header))
     headers += [(column.header, column.unit, column.short or column.header) for column in beside]
+    scenario, baseline = result.study.traces[result.trace], result.study.baseline
+    left = [row_headroom(row, scenario, baseline) for row in result.rows]
+    bounded = any(each is not None for each in left)
+    if bounded:
+        headers += [] if narrow else [("Bound at its makespan", "", "Bound")]
+        headers += [("Left to the bound", "", "Left")]
     rows = []
-    for row in result.rows:
+    for row, room in zip(result.rows, left, strict=True):
         cells: list[Cell] = []
         for column in own:
             published = row["published"].get(column.metric)
@@ -73,6 +81,9 @@ def figure_table(result: Result, *, narrow: bool = False) -> Table:
             mark: Mark = "best" if published and published["verdict"] == "met" else ""
             cells.append(_cell(column, row, mark=mark, wide=not narrow))
         cells += [_cell(column, row, wide=not narrow) for column in beside]
+        if bounded:
+            texts = ("–", "–") if room is None else (f"{room.bound:.4f}", f"{room.left:.4f}")
+            cells += [Cell(text) for text in texts[1 if narrow else 0 :]]
         rows.append((_name(row), tuple(cells)))
     notes = [
         f"{len(result.starts)} windows of {result.jobs:,} jobs. {COVERS} Makespan relative to {result.study.baseline} "
@@ -82,6 +93,7 @@ def figure_table(result: Result, *, narrow: bool = False) -> Table:
     late = [f"{name} {share['mean']:.1%}" for name, share in unfinished.items() if share and share["mean"] > 0]
     if late:
         notes.append(f"Brown energy is understated where work is unfinished at the horizon: {', '.join(late)}.")
+    notes += [BOUND_COVERS] if bounded else []
     if result.windows == "published":
         notes.append("Bold: the whole interval of an agent is at least as good as the published figure.")
     paper = result.study.etas.get(result.trace)

@@ -1,0 +1,108 @@
+"""``greenbatch bound``: what no schedule of a scenario's windows can beat."""
+
+from __future__ import annotations
+
+import json as encoder
+from pathlib import Path
+
+from greenbatch.cli.flags import Positive, Switch, items
+from greenbatch.cli.flags import whole as whole_number
+from greenbatch.cli.listing import say
+from greenbatch.cli.progress import progress_line
+from greenbatch.errors import InputError
+
+
+def bound(
+    *,
+    scenario: str,
+    makespan: str | None = None,
+    reference: str | None = None,
+    windows: str | None = None,
+    starts: str | None = None,
+    jobs: Positive = None,
+    workers: Positive = None,
+    out: Path | None = None,
+    json: Switch = False,
+    force: Switch = False,
+) -> None:
+    """Bound the renewable utilization and brown energy of all schedules of a scenario's windows, known or unknown.
+
+    Parameters
+    ----------
+    scenario
+        A shipped scenario (greenbatch scenario list) or a TOML file: a pool of processors with a power supply.
+    makespan
+        Largest makespans relative to the reference, separated by commas; by default 1.0,1.1,1.25,1.5,1.75,2.0.
+    reference
+        The scheduler that makespans are relative to, instead of f2+easy-schedgym.
+    windows
+        published (the scenario's, the default), held-out (as in reproduce --train), or both.
+    starts
+        First jobs of the windows, separated by commas, instead of the scenario's.
+    jobs
+        Jobs per window.
+    workers
+        Processes that compute windows; by default one.
+    out
+        Folder for bounds.json, table.md and provenance.json; without it nothing is written.
+    json
+        Print the bounds of every window as JSON instead of the table.
+    force
+        Replace an earlier result in the folder.
+    """
+    from rich.console import Console
+
+    from greenbatch.cli.app import COMMAND
+    from greenbatch.experiments.reports.bounds import bounds_table, write_bounds
+    from greenbatch.experiments.reports.data_notes import first_notes
+    from greenbatch.experiments.reports.result_folder import result_folder
+    from greenbatch.experiments.reports.terminal import TerminalTable
+    from greenbatch.experiments.running.bounds import RATIOS, REFERENCE, WindowBound, bound_rows, window_bounds
+    from greenbatch.experiments.running.compare import choose_windows
+    from greenbatch.learning.runs.windows import HELD_OUT_JOBS, HELD_OUT_STARTS
+    from greenbatch.scenarios import load_scenario
+
+    if windows is not None and (windows not in KINDS or starts is not None or jobs is not None):
+        fix = f"give {', '.join(KINDS)}, without --starts and --jobs"
+        raise InputError(f"is {windows!r}", field="--windows", fix=fix)
+    ratios = RATIOS if makespan is None else [_number(text) for text in items(makespan, "--makespan")]
+    question = load_scenario(scenario)
+    given = None if starts is None else [whole_number(text, "--starts", 0) for text in items(starts, "--starts")]
+    first, length = choose_windows(question, starts=given, jobs=jobs)
+    if windows == "held-out":
+        first, length = HELD_OUT_STARTS, HELD_OUT_JOBS
+    elif windows == "both":
+        first = (*first, *(start for start in HELD_OUT_STARTS if start not in first))
+
+    def computed() -> list[WindowBound]:
+        with progress_line() as show:
+            return window_bounds(
+                question, first, length, ratios, reference=reference or REFERENCE, progress=show, workers=workers or 1
+            )
+
+    if out is None:
+        found = computed()
+    else:
+        with result_folder(out, force=force) as folder:
+            found = computed()
+            write_bounds(found, question, folder, COMMAND.get())
+    if json:
+        print(encoder.dumps(bound_rows(found), indent=2, allow_nan=False))
+        return
+    for line in first_notes(question.notes, "provenance.json of a run with --out"):
+        say(f"note: {line}")
+    Console().print(TerminalTable(bounds_table(found)))
+    if out is not None:
+        print(f"written to {out}")
+
+
+KINDS = ("published", "held-out", "both")
+"""Kinds of windows."""
+
+
+def _number(text: str) -> float:
+    try:
+        return float(text)
+    except ValueError:
+        fix = "give numbers > 0, such as 1.0,1.25,1.5"
+        raise InputError(f"{text[:40]!r} is not a number", field="--makespan", fix=fix) from None

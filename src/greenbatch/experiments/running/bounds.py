@@ -1,0 +1,123 @@
+"""Bounds of the windows of a scenario, by how much longer than a reference a schedule may take."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import closing
+from dataclasses import asdict, dataclass
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from greenbatch.arguments import whole_number
+from greenbatch.errors import InputError
+from greenbatch.experiments.running.workers import spread
+
+if TYPE_CHECKING:
+    from greenbatch.bounds import Bound
+    from greenbatch.engine.program import Scheduler
+    from greenbatch.experiments.running.compare import Progress
+    from greenbatch.scenarios import Scenario
+
+REFERENCE = "f2+easy-schedgym"
+"""The scheduler whose makespan others may exceed."""
+RATIOS = (1.0, 1.1, 1.25, 1.5, 1.75, 2.0)
+"""Makespans for which bounds are computed, relative to the reference."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WindowBound:
+    """What no schedule of a window can beat that takes at most so much longer than the reference."""
+
+    scenario: str
+    """Name of the scenario."""
+    start: int
+    """First job of the window."""
+    jobs: int
+    """Jobs of the window."""
+    reference: str
+    """Scheduler that makespans are relative to."""
+    reference_makespan_s: float
+    """Its makespan. [s]"""
+    makespan_ratio: float
+    """Largest makespan, relative to the reference, > 0."""
+    renewable_utilization: float
+    """No schedule has a larger one. [-], in [0, 1]"""
+    brown_kwh: float
+    """No schedule takes less from the grid from the first submission to the latest end. [kWh]"""
+
+
+def window_bounds(
+    scenario: Scenario,
+    starts: Sequence[int],
+    jobs: int,
+    ratios: Sequence[float] = RATIOS,
+    *,
+    reference: str = REFERENCE,
+    progress: Progress | None = None,
+    workers: int = 1,
+) -> list[WindowBound]:
+    """Bounds of windows, window by window, each in the order of the makespans.
+
+    Args:
+        scenario: a pool of processors with a power supply.
+        starts: first job of each window.
+        jobs: length of the windows.
+        ratios: largest makespans, relative to the reference, > 0.
+        reference: the scheduler that they are relative to.
+        progress: called before every window.
+        workers: number of processes, >= 1.
+
+    Raises:
+        InputError: no power supply, another machine or site than `bounds.oracle_bound` knows, a ratio that no schedule
+            can meet, or a window beyond the trace.
+    """
+    from greenbatch.schedulers import scheduler
+
+    if not ratios or not all(0 < ratio < np.inf for ratio in ratios):
+        raise InputError(f"is {list(ratios)}", field="--makespan", fix="give numbers > 0, such as 1.0,1.25,1.5")
+    whole_number(workers, "workers", lowest=1)
+    for start in starts:
+        scenario.window(start, jobs)
+    task = partial(_of_window, scenario, jobs, tuple(ratios), scheduler(reference), reference)
+    found: dict[int, list[WindowBound]] = {}
+
+    def here(start: int) -> list[WindowBound]:
+        if progress is not None:
+            progress(f"bounds of jobs {start} to {start + jobs - 1}", len(found), len(starts))
+        return task(start)
+
+    with closing(spread(list(starts), here, task, workers)) as results:
+        for start, bounds in results:
+            found |= {start: bounds}
+    return [bound for start in starts for bound in found[start]]
+
+
+def _of_window(
+    scenario: Scenario, jobs: int, ratios: Sequence[float], decider: Scheduler, reference: str, start: int
+) -> list[WindowBound]:  # fmt: skip
+    from greenbatch.bounds import oracle_bounds
+    from greenbatch.engine.simulate import simulate
+    from greenbatch.metrics import find, measure
+
+    if scenario.site is None:
+        raise InputError("has no power supply", field=scenario.name, fix="use a scenario with a site")
+    window = scenario.window(start, jobs)
+    run = measure(simulate(window, scenario.cluster, scenario.site, scenario.rules, decider))
+    makespan_s = find("makespan_s").function(run)
+    ends_s = [run.first_submit_s + ratio * makespan_s for ratio in ratios]
+    bounds: list[Bound] = oracle_bounds(window, scenario.cluster, scenario.site, scenario.rules, latest_ends_s=ends_s)
+    return [
+        WindowBound(
+            scenario=scenario.name, start=start, jobs=jobs, reference=reference, reference_makespan_s=makespan_s,
+            makespan_ratio=float(ratio), renewable_utilization=bound.renewable_utilization,
+            brown_kwh=bound.brown_j / 3.6e6,
+        )
+        for ratio, bound in zip(ratios, bounds, strict=True)
+    ]  # fmt: skip
+
+
+def bound_rows(bounds: Sequence[WindowBound]) -> list[dict[str, Any]]:
+    """The bounds as JSON rows."""
+    return [asdict(bound) for bound in bounds]
