@@ -320,6 +320,7 @@ def test_the_resolved_scenario_has_every_default(ours):
         "tick_s": 0.0,
         "power_cap_w": 0.0,
         "dvfs_level": 0,
+        "predictor": "requested",
     }
     assert resolved["cluster"]["processors_per_machine"] == 8
     assert resolved["workload"]["file"] == "jobs.swf"

@@ -7,6 +7,7 @@ from typing import Any
 
 from greenbatch.engine.program import Program
 from greenbatch.engine.settings import A_YEAR_S, SETTINGS, Parameter
+from greenbatch.policies.green import check_starts
 from greenbatch.policies.registry import planner
 from greenbatch.workload import Workload
 
@@ -68,6 +69,7 @@ def foresee(
     5,000 s leave the share ``reserve`` of the machine free.
     Source: this project (see docs/decisions).
     """
+    check_starts(horizon, tick, field="foresee")
     from greenbatch.policies.compiled.foresee import Foresee, foresee_pass
 
     decider = Foresee(

@@ -15,7 +15,7 @@ from greenbatch.policies.registry import Scores, planner
 from greenbatch.workload import Workload
 
 _MOST_STARTS = 5_000
-"""Largest number of start times that cheapest-start compares for each job."""
+"""Largest number of start times that are compared for each job."""
 _CHEAPEST_START: dict[str, Any] = {
     "hold": Parameter(
         default=5e4, lowest=0.0, highest=1e15, unit="J", meaning="price of one unit of a job's slowdown"
@@ -35,6 +35,17 @@ _CHEAPEST_START: dict[str, Any] = {
         SETTINGS["tick_s"], default=1800.0, zero=False, meaning="interval between the start times compared"
     ),
 }  # fmt: skip
+
+
+def check_starts(horizon_s: float, tick_s: float, *, field: str) -> None:
+    """Refuse to compare so many starts of each job that a decision takes seconds.
+
+    Raises:
+        InputError: there are over 5,000.
+    """
+    if horizon_s / tick_s > _MOST_STARTS:
+        problem = f"compares horizon / tick = {horizon_s / tick_s:,.0f} starts of each job, more than {_MOST_STARTS:,}"
+        raise InputError(problem, field=field, fix="give a longer tick or a shorter horizon")
 
 
 def _power_time(queue: Queue) -> Scores:
@@ -81,9 +92,7 @@ def cheapest_start(
     every ``tick`` [s], up to ``horizon`` [s] ahead; more than 5,000 per job are refused. Jobs are tried in ascending
     requested time^2 x processors. Source: this project (see docs/decisions).
     """
-    if horizon / tick > _MOST_STARTS:
-        problem = f"compares horizon / tick = {horizon / tick:,.0f} starts of each job, more than {_MOST_STARTS:,}"
-        raise InputError(problem, field="cheapest-start", fix="give a longer tick or a shorter horizon")
+    check_starts(horizon, tick, field="cheapest-start")
     from greenbatch.policies.compiled.cheapest_start import CheapestStart, cheapest_start_pass
 
     decider = cheapest_start_pass(CheapestStart(hold, psi, reserve, short, horizon), tick)
