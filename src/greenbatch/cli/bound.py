@@ -36,7 +36,7 @@ def bound(
     reference
         The scheduler that makespans are relative to, instead of f2+easy-schedgym.
     windows
-        published (the scenario's, the default), held-out (as in reproduce --train), or both.
+        published (the scenario's, the default), held-out (those that trained agents are tested on), or both.
     starts
         First jobs of the windows, separated by commas, instead of the scenario's.
     jobs

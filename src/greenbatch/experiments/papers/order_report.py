@@ -52,7 +52,7 @@ def write_orders(
     sections = [*_training(study, cells, place), *_decisions(study, results, cells, place)]
     write_page(
         folder / "report.html", title=study.title, command=" ".join(command), tables=tables, sections=sections,
-        warnings=answers(results), notes=PROTOCOLS[study.name].readings, provenance=record,
+        summary=answers(results), notes=PROTOCOLS[study.name].readings, provenance=record,
     )  # fmt: skip
     write_record(folder, record)
 

@@ -79,6 +79,19 @@ def running_end_s(start_s: float, now_s: float, expected_s: float, requested_end
     return min(start_s + run_s, max(requested_end_s, now_s))
 
 
+@compiled_small
+def _segment_at(segments: Table[Surplus], count: int, time_s: float) -> int:
+    """The segment that covers a time."""
+    low, high = whole(0), whole(count)
+    while high - low > 1:
+        middle = (low + high) // 2
+        if segments[middle].start_s <= time_s:
+            low = middle
+        else:
+            high = middle
+    return low
+
+
 @compiled
 def project(s: State, decider: Foresee, until_s: float) -> None:
     """Fill ``scratch.surplus`` with the forecast surplus from now on, by predicted ends of the running jobs.
@@ -95,16 +108,14 @@ def project(s: State, decider: Foresee, until_s: float) -> None:
         time_s = end_s
         count += 1
     drops_w[count] = 0.0
-    first_s = segments[0].length_s
     for k in range(c.expected_first, c.expected_first + c.running):
         job = s.expected[k]
-        number = whole(job.job)
-        expected_s = expected_time_s(s.predictor, number, job.end_s - job.start_s)
-        left_s = running_end_s(job.start_s, c.now_s, expected_s, job.end_s) - c.now_s
-        row = whole(0) if left_s < first_s else whole(1 + int((left_s - first_s) / slots.step_s))
-        if row >= count:
+        expected_s = expected_time_s(s.predictor, whole(job.job), job.end_s - job.start_s)
+        end_s = running_end_s(job.start_s, c.now_s, expected_s, job.end_s)
+        if end_s >= time_s:
             continue
-        part = left_s / first_s if row == 0 else (left_s - first_s) / slots.step_s - (row - 1)
+        row = _segment_at(segments, count, end_s)
+        part = (end_s - segments[row].start_s) / segments[row].length_s
         drops_w[row] += (1.0 - part) * job.power_w
         drops_w[row + 1] += part * job.power_w
     current, load_w = slot_at(slots, c.now_s), s.machine.totals.load_w
