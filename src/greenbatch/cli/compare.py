@@ -8,11 +8,11 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from greenbatch.cli.flags import Natural, Positive, Switch, items, resume_line
+from greenbatch.cli.flags import Natural, Positive, Switch, interrupted, items
 from greenbatch.cli.flags import whole as whole_number
 from greenbatch.cli.listing import say
 from greenbatch.cli.progress import progress_line
-from greenbatch.errors import InputError, Interrupted
+from greenbatch.errors import InputError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -183,10 +183,7 @@ def run_comparison(
     if out is not None and not json:
         print(f"written to {out}")
     if partial or not drawn:
-        kept = f"{done} of {total} windows are finished{'' if drawn else ', the report is not drawn'}"
-        if out is None:
-            raise Interrupted(f"{kept} and printed")
-        raise Interrupted(kept, resume=resume_line(COMMAND.get()))
+        raise interrupted(done, total, drawn=drawn, written=out is not None, command=COMMAND.get())
 
 
 def print_comparison(comparison: Comparison, partial: Sequence[str] = (), *, json: bool = False) -> None:

@@ -8,10 +8,10 @@ from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from greenbatch.cli.flags import resume_line
+from greenbatch.cli.flags import interrupted
 from greenbatch.cli.listing import say
 from greenbatch.cli.progress import progress_line
-from greenbatch.errors import InputError, Interrupted
+from greenbatch.errors import InputError
 
 if TYPE_CHECKING:
     from greenbatch.experiments.running.sweep import Sweep
@@ -98,10 +98,7 @@ def run_sweep(
     if out is not None and not json:
         print(f"written to {out}")
     if partial or not drawn:
-        kept = f"{done} of {total} windows are finished{'' if drawn else ', the report is not drawn'}"
-        if out is None:
-            raise Interrupted(f"{kept} and printed")
-        raise Interrupted(kept, resume=resume_line(COMMAND.get()))
+        raise interrupted(done, total, drawn=drawn, written=out is not None, command=COMMAND.get())
 
 
 def print_sweep(made: Sweep, partial: Sequence[str] = (), *, json: bool = False) -> None:

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 from cyclopts import Parameter, Token
 
-from greenbatch.errors import InputError
+from greenbatch.errors import InputError, Interrupted
 
 _ELSEWHERE = dict.fromkeys(
     (("--windows", kind) for kind in ("published", "held-out", "both")),
@@ -52,6 +52,12 @@ def resume_line(command: Sequence[str]) -> str:
     """The command line that resumes an interrupted one."""
     kept = [word for word in command if word != "--force"]
     return shlex.join(kept if "--resume" in kept else [*kept, "--resume"])
+
+
+def interrupted(done: int, total: int, *, drawn: bool, written: bool, command: Sequence[str]) -> Interrupted:
+    """The error of an interrupted comparison: what is kept, and the command that resumes it if it is written."""
+    kept = f"{done} of {total} windows are finished{'' if drawn else ', the report is not drawn'}"
+    return Interrupted(kept, resume=resume_line(command)) if written else Interrupted(f"{kept} and printed")
 
 
 def items(text: str, flag: str) -> list[str]:
