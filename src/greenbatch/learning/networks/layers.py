@@ -10,7 +10,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import linear
 
-from greenbatch.learning.networks.linear_by_hand import through
+from greenbatch.learning.networks.linear_by_hand import filled, through
 from greenbatch.learning.networks.observations import Batch
 
 Activation = Callable[[Tensor], Tensor]
@@ -75,14 +75,17 @@ def affine(rows: Tensor, *parameters: Tensor, last: bool = False, activation: Ac
         last: whether the last layer has the activation as well.
         activation: the activation.
     """
-    by_hand = activation is torch.relu  # with SELU they are no faster than autograd
-    if by_hand and rows.dim() == 2 and rows.device.type == "cpu" and rows.dtype == torch.float32:
+    many_on_cpu = rows.dim() == 2 and rows.device.type == "cpu" and rows.dtype == torch.float32
+    if many_on_cpu and activation is torch.relu:  # with SELU they are no faster than autograd
         return through(rows, parameters, last=last)
+    count = rows.shape[0]
+    if many_on_cpu:
+        rows = filled(rows)
     for number in range(0, len(parameters), 2):
         rows = linear(rows, parameters[number], parameters[number + 1])
         if last or number + 2 < len(parameters):
             rows = activation(rows)
-    return rows
+    return rows[:count]
 
 
 def flattened(rows: Tensor, offsets: Tensor, owner: Tensor, empty: Tensor, weight: Tensor) -> Tensor:
