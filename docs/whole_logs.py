@@ -1,7 +1,7 @@
-"""``foresee`` on whole real logs with users' own requests: prints the table of the results page.
+"""``foresee`` on whole logs, real ones with users' own requests and models': prints the tables of the results page.
 
-``python docs/whole_logs.py`` needs the logs of HPC2N, SDSC Blue Horizon and CEA Curie, see ``greenbatch data list``;
-takes about five minutes. ``python docs/whole_logs.py logs/hpc2n`` prints the rows of one log.
+``python docs/whole_logs.py`` needs the logs of HPC2N, SDSC Blue Horizon and CEA Curie and GAS-MARL's three traces, see
+``greenbatch data list``; takes about five minutes. ``python docs/whole_logs.py logs/hpc2n`` prints the rows of one log.
 """
 
 # ruff: noqa: RUF001 - the multiplication sign is meant for the reader.
@@ -11,6 +11,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import NamedTuple
 
 import numpy as np
 
@@ -22,29 +23,46 @@ from greenbatch.engine.simulate import simulate
 
 SHIFTS_D = (0, 91, 200)
 """The site's year begins so many days before the log, a row each. [d]"""
-AFTER_D = 30
-"""Energy is counted from the first submission until so long after the last. [d]"""
 BASELINE = "f2+easy"
 ERRING = ForecastModel(sigma=0.4)
-LOGS: dict[str, tuple[str, int, tuple[str, ...]]] = {
-    "logs/hpc2n": ("HPC2N, jobs 50,000 on", 50_000, ("foresee:holds=0", "foresee", "foresee:price=0.5")),
-    "logs/sdsc-blue": ("SDSC-BLUE", 0, ("foresee:holds=0", "foresee", "foresee:price=0.5")),
-    "logs/cea-curie": ("CEA-Curie", 0, ("foresee:holds=0", "foresee:price=1")),
+
+
+class Log(NamedTuple):
+    """A whole log and what is shown of it."""
+
+    name: str
+    schedulers: tuple[str, ...]
+    """Beside the baseline; the second one is also shown with `ERRING` forecasts."""
+    first: int = 0
+    """First job."""
+    after_d: int = 30
+    """Energy is counted from the first submission until so long after the last. [d]"""
+
+
+REAL = ("foresee:holds=0", "foresee", "foresee:price=0.5")
+MODELS = ("foresee:reserve=0.3:holds=0", "foresee:reserve=0.3:price=0.3")
+LOGS = {
+    "logs/hpc2n": Log("HPC2N, jobs 50,000 on", REAL, first=50_000),
+    "logs/sdsc-blue": Log("SDSC-BLUE", REAL),
+    "logs/cea-curie": Log("CEA-Curie", ("foresee:holds=0", "foresee:price=1")),
+    "gas-marl/lublin-256": Log("Lublin-256", MODELS, after_d=120),
+    "gas-marl/cirne": Log("Cirne", MODELS, after_d=120),
+    "gas-marl/jann": Log("Jann", MODELS, after_d=120),
 }
-"""Scenario -> name, first job, schedulers beside the baseline; the second one is also shown with `ERRING` forecasts."""
+"""By scenario. Models of overloaded machines: their last jobs end long after the last submission."""
 HEAD = (
     "| Log | Scheduler | Slowdown | × | without the largest 0.1 % | Wait, mean / p95 [h] | Waits > 24 h [%] |"
     " Longest [d] | Brown energy [MWh] | Saved [%] |"
 )
 
 
-def figures(outcome: Outcome) -> np.ndarray:
+def figures(outcome: Outcome, after_d: float) -> np.ndarray:
     """Slowdown, cut slowdown, wait, its 95 % quantile [h], share of waits over a day [%], longest wait [d], MWh."""
     jobs = outcome.workload
     wait_s, run_s = outcome.start_s - jobs.submit_s, outcome.end_s - outcome.start_s
     slowdown = np.maximum(1.0, (wait_s + run_s) / np.maximum(run_s, 10.0))
     cut = np.minimum(slowdown, np.quantile(slowdown, 0.999))
-    grid_j = books(outcome, float(jobs.submit_s.min()), float(jobs.submit_s.max()) + AFTER_D * 86_400.0).grid_j
+    grid_j = books(outcome, float(jobs.submit_s.min()), float(jobs.submit_s.max()) + after_d * 86_400.0).grid_j
     return np.array([
         slowdown.mean(), cut.mean(), wait_s.mean() / 3600, np.quantile(wait_s, 0.95) / 3600,
         100 * (wait_s > 86_400).mean(), wait_s.max() / 86_400, grid_j / 3.6e9,
@@ -53,24 +71,24 @@ def figures(outcome: Outcome) -> np.ndarray:
 
 def rows(name: str) -> list[str]:
     """A line per scheduler: means over the shifts."""
-    label, first, schedulers = LOGS[name]
-    scenario = gb.load_scenario(name)
-    jobs = scenario.window(first, len(scenario.workload) - first)
+    log, scenario = LOGS[name], gb.load_scenario(name)
+    jobs = scenario.window(log.first, len(scenario.workload) - log.first)
 
     def mean(scheduler: str, forecast: ForecastModel) -> np.ndarray:
         sites = [replace(scenario.site, origin_s=scenario.site.origin_s - shift * 86_400.0, forecast_model=forecast)
                  for shift in SHIFTS_D]  # fmt: skip
         made = [simulate(jobs, scenario.cluster, site, scenario.rules, gb.scheduler(scheduler)) for site in sites]
-        return np.mean([figures(each) for each in made], axis=0)
+        return np.mean([figures(each, log.after_d) for each in made], axis=0)
 
-    asked = [(BASELINE, ForecastModel()), *((each, ForecastModel()) for each in schedulers), (schedulers[1], ERRING)]
+    asked = [(BASELINE, ForecastModel()), *((each, ForecastModel()) for each in log.schedulers),
+             (log.schedulers[1], ERRING)]  # fmt: skip
     lines, base = [], mean(BASELINE, ForecastModel())
     for scheduler, forecast in asked:
         found = base if scheduler == BASELINE else mean(scheduler, forecast)
         slowdown, cut, wait_h, late_h, share, longest_d, brown = found
         told = f"`{scheduler}`" + ("" if forecast == ForecastModel() else f", forecasts with {forecast.text}")
         lines.append(
-            f"| {label} | {told} | {slowdown:.1f} | {slowdown / base[0]:.2f} | {cut:.1f} |"
+            f"| {log.name} | {told} | {slowdown:.1f} | {slowdown / base[0]:.2f} | {cut:.1f} |"
             f" {wait_h:.2f} / {late_h:.1f} |"
             f" {share:.1f} | {longest_d:.0f} | {brown:,.1f} | {100 * (1 - brown / base[-1]):.1f} |"
         )

@@ -175,7 +175,7 @@ ENDS = {
     **{f"foresee:{key}": (0, 1) for key in ("reserve", "filler", "holds", "learned")},
     **{f"foresee:{key}": (0, 31_622_400) for key in ("horizon", "limit")},
     **{f"foresee:{key}": (0, 10) for key in ("aging", "density", "wide")},
-    "foresee:price": (0, 1e6), "foresee:tick": (1, 604_800),
+    "foresee:price": (0, 1e6), "foresee:backlog": (0, 1e6), "foresee:tick": (1, 604_800),
     "f2+green:sigma": (0, 1e15),
     **dict.fromkeys((f"slurm-multifactor:{key}" for key in ("age", "fairshare", "size", "partition")), (0, 2**32 - 1)),
     "slurm-multifactor:max_age": (1, 31_622_400), "slurm-multifactor:half_life": (1, 316_224_000),

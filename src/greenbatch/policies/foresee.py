@@ -39,7 +39,11 @@ _PARAMETERS: dict[str, Any] = {
     ),
     "limit": Parameter(
         default=14 * 86_400.0, lowest=0.0, highest=A_YEAR_S, unit="s",
-        meaning="wait after which a job is first in line and never held",
+        meaning="wait after which a job is never held, and the one that has waited longest is first in line",
+    ),
+    "backlog": Parameter(
+        default=8.0, lowest=0.0, highest=1e6,
+        meaning="the limit is at least so many times what the waiting jobs take on the whole machine",
     ),
     "tick": replace(
         SETTINGS["tick_s"], default=1800.0, zero=False, meaning="interval between the start times compared"
@@ -55,7 +59,7 @@ _PARAMETERS: dict[str, Any] = {
 @planner("foresee", places=False, **_PARAMETERS)
 def foresee(
     _: Workload, *, price: float, slowdown: float, idle: float, reserve: float, filler: float, horizon: float,
-    limit: float, tick: float, aging: float, density: float, wide: float, holds: float, learned: float,
+    limit: float, backlog: float, tick: float, aging: float, density: float, wide: float, holds: float, learned: float,
 ) -> Program:  # fmt: skip
     """Hold jobs for cheap power where that costs little slowdown, around EASY backfilling; for whole logs.
 
@@ -65,8 +69,10 @@ def foresee(
     ``idle`` [W] x processors) per second; unless its brown energy now is at most the share ``filler``. EASY
     backfilling, with requested times, runs over the jobs that are not held. The order is ascending predicted work /
     (price of slowdown x power per processor^``density`` x (1 + wait / 1 h)^``aging``) x share of the
-    machine^``wide``; a job that has waited longer than ``limit`` [s] is first. Jobs expected to run for over 500 s to
-    5,000 s leave the share ``reserve`` of the machine free.
+    machine^``wide``. A job that has waited longer than ``limit`` [s] is not held, and the oldest of these is first;
+    with a backlog the limit is at least ``backlog`` times what the waiting jobs take on the whole machine, because no
+    promise holds on an overloaded one. Jobs expected to run for over 500 s to 5,000 s leave the share ``reserve`` of
+    the machine free, until the limit; that helps short jobs where run times are known well.
     Source: this project (see docs/decisions).
     """
     check_starts(horizon, tick, field="foresee")
@@ -74,7 +80,7 @@ def foresee(
 
     decider = Foresee(
         holds=bool(holds), slowdown_price_j=price * slowdown, idle_price_w=price * idle, reserve_share=reserve,
-        horizon_s=horizon, limit_s=limit, aging=aging, density=density, wide=wide, filler=filler,
+        horizon_s=horizon, limit_s=limit, backlog=backlog, aging=aging, density=density, wide=wide, filler=filler,
     )  # fmt: skip
     return Program(
         name="foresee", decider=foresee_pass(decider, tick), needs_site=True, backfill="easy",

@@ -1,7 +1,8 @@
 """Learned distributions of run times: experts that count the run times of like jobs, mixed by learned weights.
 
 Each expert is a histogram of the run times of earlier jobs that share something with a job: its request, its user,
-both, or both and its size. Recent jobs count more. Experts with few jobs lean on the next more general one. Their
+both, or both and its size. Two count how far below the request jobs ended, which finds exact requests and jobs that
+are ended at their wall limit. Recent jobs count more. Experts with few jobs lean on the next more general one. Their
 logarithms are added with weights that are learned while jobs end (gradient steps on the logarithmic loss), one set of
 weights for each number of jobs that the most special expert has seen. Like jobs that have been running for long make
 short run times unlikely.
@@ -32,13 +33,16 @@ BINS = 24
 """Bins of run times."""
 SHORTEST_S, LONGEST_S = 10.0, 432_000.0
 """Upper edge of the first and lower edge of the last bin. [s]"""
-LEVELS = 7
-"""Experts: all jobs; the request; the user; user and request; user, request and size; the last jobs of the two last."""
-DECAY = (0.999, 0.98, 0.97, 0.95, 0.9, 0.5, 0.4)
+LEVELS = 9
+"""Experts: all jobs; the request; the user; user and request; user, request and size; the last jobs of the two last;
+relative to the request: all jobs; the user."""
+DECAY = (0.999, 0.98, 0.97, 0.95, 0.9, 0.5, 0.4, 0.999, 0.97)
 """What is left of the weight of a job in an expert after one more job."""
-PRIOR = (1.0, 4.0, 4.0, 2.0, 1.0, 0.5, 0.5)
+PRIOR = (1.0, 4.0, 4.0, 2.0, 1.0, 0.5, 0.5, 1.0, 4.0)
 """Weight of the more general expert in each, in jobs."""
-PARENT = (-1, 0, 0, 2, 3, 2, 4)
+PARENT = (-1, 0, 0, 2, 3, 2, 4, -1, 7)
+RELATIVE = 7
+"""Experts from here on count run times relative to the request: in how many bins below it."""
 SPREAD = 0.05
 """Share of a job that counts in each of the neighbouring bins."""
 RATE = 0.02
@@ -94,9 +98,15 @@ def _bucket(p: Mixture, number: int) -> int:
     return k
 
 
+@compiled_small
+def _counted(level: int, b: int, last: int) -> int:
+    """The bin of an expert that stands for the bin ``b`` of run times, if the request is in bin ``last``."""
+    return b if level < RELATIVE else abs(last - b)
+
+
 @compiled
-def fill_logs(p: Mixture, number: int) -> None:
-    """The experts' distributions for a job, as logarithms."""
+def fill_logs(p: Mixture, number: int, last: int) -> None:
+    """The experts' distributions for a job whose request is in bin ``last``, as logarithms."""
     for level in range(LEVELS):
         row = p.group[number, level]
         total = p.counts[row, BINS] + PRIOR[level]
@@ -104,7 +114,8 @@ def fill_logs(p: Mixture, number: int) -> None:
             parent = 1.0 / BINS
             if PARENT[level] >= 0:
                 parent = np.exp(p.logs[PARENT[level], b])
-            p.logs[level, b] = np.log((p.counts[row, b] + PRIOR[level] * parent) / total)
+            counted = _counted(level, b, last)
+            p.logs[level, b] = np.log((p.counts[row, counted] + PRIOR[level] * parent) / total)
 
 
 @compiled
@@ -118,8 +129,8 @@ def predict(p: Mixture, number: int, requested_s: float, elapsed_s: float, sibli
         elapsed_s: for how long it has been running. [s]
         siblings_s: for how long a like job has been running. [s]
     """
-    fill_logs(p, number)
     bucket, last = _bucket(p, number), bin_of(requested_s)
+    fill_logs(p, number, last)
     first = bin_of(elapsed_s * 1.0001) if elapsed_s > SHORTEST_S else 0
     first = min(first, last)
     above, most = bin_of(siblings_s) if siblings_s > SHORTEST_S else 0, -np.inf
@@ -187,16 +198,17 @@ def _learn(p: Mixture, number: int, requested_s: float, run_s: float) -> None:
                 expected += p.mass[k] * p.logs[level, k]
             step = max(-1.0, min(1.0, p.logs[level, b] - expected))
             p.weights[bucket, level] = max(0.0, p.weights[bucket, level] + RATE * step)
+    last = bin_of(requested_s)
     for level in range(LEVELS):
-        row = p.group[number, level]
+        row, counted = p.group[number, level], _counted(level, b, last)
         for k in range(BINS + 1):
             p.counts[row, k] *= DECAY[level]
-        beside = SPREAD * (1 if b == 0 or b == BINS - 1 else 2)
-        p.counts[row, b] += 1.0 - beside
-        if b > 0:
-            p.counts[row, b - 1] += SPREAD
-        if b < BINS - 1:
-            p.counts[row, b + 1] += SPREAD
+        beside = SPREAD * (1 if counted == 0 or counted == BINS - 1 else 2)
+        p.counts[row, counted] += 1.0 - beside
+        if counted > 0:
+            p.counts[row, counted - 1] += SPREAD
+        if counted < BINS - 1:
+            p.counts[row, counted + 1] += SPREAD
         p.counts[row, BINS] += 1.0
     weight = p.bins[1, b] = min(p.bins[1, b] + 1.0, 1000.0)
     p.bins[2, b] += (run_s - p.bins[2, b]) / weight
@@ -256,7 +268,8 @@ def new_mixture(user: Any, requested_s: Any, processors: Any) -> Mixture:
         processors: its processors, shape (n,).
     """
     like = np.column_stack([user, requested_s, processors])
-    columns = [np.zeros(len(user)), requested_s, user, like[:, :2], like, user, like]
+    everyone = np.zeros(len(user))
+    columns = [everyone, requested_s, user, like[:, :2], like, user, like, everyone, user]
     group, rows = np.zeros((len(user), LEVELS), np.int32), 0
     for level, column in enumerate(columns):
         _, number = np.unique(column, axis=0, return_inverse=True)

@@ -4,8 +4,9 @@ At every half-hour, each waiting job is planned: a start within the horizon cost
 the predicted ends of the running jobs, plus a price of waiting, which is the expected slowdown of a second of waiting
 and a price of idle processors. A job whose cheapest start is later than now is held. EASY backfilling, with requested
 times, runs over the jobs that are not held; held jobs reserve nothing, neither processors nor forecast. Jobs are
-ordered by predicted work over the price of waiting, which saves the slowdown that holding costs. A job that has waited
-longer than the limit is first in line and never held.
+ordered by predicted work over the price of waiting, which saves the slowdown that holding costs. Jobs that have waited
+longer than the limit are not held, and the oldest of them is first in line: only one, since wide jobs that are first
+one after the other drain the machine.
 
 Source: this project.
 """
@@ -57,7 +58,9 @@ class Foresee(NamedTuple):
     horizon_s: float
     """How far ahead starts are compared. [s]"""
     limit_s: float
-    """Wait after which a job is first in line. [s]"""
+    """Wait after which a job is not held and leaves no reserve; the oldest of these jobs is first in line. [s]"""
+    backlog: float
+    """The limit is at least so many times what the waiting jobs take on the whole machine."""
     aging: float
     """Exponent of 1 + wait in hours in the order."""
     density: float
@@ -144,11 +147,11 @@ def _brown_between(
 
 
 @compiled
-def cheapest_s(s: State, decider: Foresee, number: int) -> float:
-    """The cheapest start of a waiting job within the horizon. [s]"""
+def cheapest_s(s: State, decider: Foresee, number: int, limit_s: float) -> float:
+    """The cheapest start of a waiting job within the horizon; now, if it has waited for ``limit_s``. [s]"""
     c, job = s.clock, s.jobs[number]
     now_s, power_w = c.now_s, job.power_w
-    if not decider.holds or now_s - job.submit_s >= decider.limit_s:
+    if not decider.holds or now_s - job.submit_s >= limit_s:
         return float(now_s)
     run_s = max(LEAST_S, expected_time_s(s.predictor, number, job.requested_s))
     price_w = decider.slowdown_price_j * slowdown_price(s.predictor, number, job.requested_s)
@@ -160,7 +163,7 @@ def cheapest_s(s: State, decider: Foresee, number: int) -> float:
     best_j = brown_j
     if brown_j <= decider.filler * power_w * run_s:
         return float(now_s)
-    last_s = min(now_s + decider.horizon_s, job.submit_s + decider.limit_s)
+    last_s = min(now_s + decider.horizon_s, job.submit_s + limit_s)
     while True:
         next_s = next_edge_s(at_s, 0.0, tick_s)
         if next_s > last_s or (next_s - now_s) * price_w >= best_j:
@@ -176,11 +179,9 @@ def cheapest_s(s: State, decider: Foresee, number: int) -> float:
 
 @compiled_small
 def _score(s: State, decider: Foresee, number: int) -> float:
-    """Predicted work over the price of waiting; a job at the limit goes first, by submission."""
+    """Predicted work over the price of waiting."""
     job = s.jobs[number]
     wait_s = s.clock.now_s - job.submit_s
-    if wait_s >= decider.limit_s:
-        return float(job.submit_s - 1e15)
     price = slowdown_price(s.predictor, number, job.requested_s)
     work = mean_time_s(s.predictor, number, job.requested_s) * job.processors / price
     power = max(job.power_w / job.processors, 1e-3)
@@ -189,44 +190,61 @@ def _score(s: State, decider: Foresee, number: int) -> float:
 
 
 @compiled
-def _plan(s: State, decider: Foresee) -> int:
+def _plan(s: State, decider: Foresee, limit_s: float) -> int:
     """Plan the jobs that are due for it, and rank those that are not held; return their number."""
     c, is_tick, ranked, count = s.clock, s.clock.event == WAKE_UP, s.scratch.ranked, 0
+    oldest, oldest_s = -1, c.now_s - limit_s
     for i in range(c.first, c.last):
         number = whole(s.queue.job[i])
         job = s.jobs[number]
         if is_tick or np.isnan(job.planned_s):
-            job.planned_s = cheapest_s(s, decider, number)
+            job.planned_s = cheapest_s(s, decider, number, limit_s)
         if job.planned_s <= c.now_s:
             ranked[count].job, ranked[count].key = number, _score(s, decider, number)
+            if job.submit_s <= oldest_s:
+                oldest, oldest_s = count, job.submit_s
             count += 1
+    if oldest >= 0:
+        ranked[oldest].key = -1.0
     sort_ranked(ranked, count)
     return count
 
 
 @compiled_small
-def _is_still_cheapest(s: State, decider: Foresee, number: int) -> bool:
+def _is_still_cheapest(s: State, decider: Foresee, number: int, limit_s: float) -> bool:
     """Whether now is the best start with the present load."""
-    s.jobs[number].planned_s = cheapest_s(s, decider, number)
+    s.jobs[number].planned_s = cheapest_s(s, decider, number, limit_s)
     return bool(s.jobs[number].planned_s <= s.clock.now_s)
 
 
 @compiled_small
-def _kept_free(s: State, decider: Foresee, number: int) -> int:
+def _kept_free(s: State, decider: Foresee, number: int, limit_s: float) -> int:
     """Processors that a job leaves free: those with a low price of waiting leave the whole reserve."""
+    if s.clock.now_s - s.jobs[number].submit_s >= limit_s:
+        return 0
     most = decider.reserve_share * s.machine.totals.processors
     inverse_s = 1.0 / slowdown_price(s.predictor, number, s.jobs[number].requested_s)
     return int(most * min(1.0, max(0.0, (inverse_s - 500.0) / 4500.0)))
 
 
 @compiled_small
-def _has_room(s: State, decider: Foresee, number: int) -> bool:
+def _has_room(s: State, decider: Foresee, number: int, limit_s: float) -> bool:
     """Whether a job can start and leaves the reserve free."""
     job, totals = s.jobs[number], s.machine.totals
     if not can_start(s, number, whole(job.processors)):
         return False
-    need = min(job.processors + _kept_free(s, decider, number), totals.processors)
+    need = min(job.processors + _kept_free(s, decider, number, limit_s), totals.processors)
     return bool(need <= totals.free)
+
+
+@compiled_small
+def _limit_s(s: State, decider: Foresee) -> float:
+    """Wait after which a job is first in line: longer with a backlog, in which all jobs would reach it. [s]"""
+    c, work = s.clock, 0.0
+    for i in range(c.first, c.last):
+        number = whole(s.queue.job[i])
+        work += mean_time_s(s.predictor, number, s.jobs[number].requested_s) * s.jobs[number].processors
+    return float(max(decider.limit_s, decider.backlog * work / s.machine.totals.processors))
 
 
 @compiled
@@ -237,12 +255,13 @@ def _next_start(s: State, decider: Foresee) -> int:
     for i in range(c.first, c.last):
         longest_s = max(longest_s, s.queue.requested_s[i])
     project(s, decider, c.now_s + decider.horizon_s + longest_s + 2.0 * s.rules.tick_s)
-    count, k, head = _plan(s, decider), 0, -1
+    limit_s = _limit_s(s, decider)
+    count, k, head = _plan(s, decider, limit_s), 0, -1
     while k < count and head < 0:
         number = whole(ranked[k].job)
-        if not _has_room(s, decider, number):
+        if not _has_room(s, decider, number, limit_s):
             head = number
-        elif _is_still_cheapest(s, decider, number):
+        elif _is_still_cheapest(s, decider, number, limit_s):
             return int(position_of(s.queue, c, number))
         k += 1
     if head < 0:
@@ -251,9 +270,9 @@ def _next_start(s: State, decider: Foresee) -> int:
     latest_s = latest_end_s(s)
     while k < count:
         number = whole(ranked[k].job)
-        if s.jobs[number].processors <= s.machine.totals.free and _has_room(s, decider, number):
+        if s.jobs[number].processors <= s.machine.totals.free and _has_room(s, decider, number, limit_s):
             position = position_of(s.queue, c, number)
-            if may_start(s, position, latest_s, head) and _is_still_cheapest(s, decider, number):
+            if may_start(s, position, latest_s, head) and _is_still_cheapest(s, decider, number, limit_s):
                 return int(position)
         k += 1
     return -1
