@@ -44,7 +44,7 @@ QUEUE_FEATURES: dict[str, Feature] = {
     "until_fits": Feature("s", "time until enough processors are free by requested ends, 0 if they are now"),
     "idle_until_fits": Feature("s", "processor-seconds free until then if nothing starts / processors, >= 0"),
     "submit_time": Feature("s", "submission on the scenario's clock (InEPS Table 1)"),
-    "expected_time": Feature("s", "median of the predicted run time, > 0; see ``rules.predictor``"),
+    "expected_time": Feature("s", "median of the predicted run time, > 0 (see rules.predictor)"),
     "shortest_time": Feature("s", "its 10 % quantile, > 0"),
     "longest_time": Feature("s", "its 90 % quantile, > 0"),
     "mean_time": Feature("s", "its mean, > 0"),
