@@ -44,7 +44,7 @@ def predicted(name: str, jobs: Workload) -> Any:
     """What is predicted of each job, after all before it have ended."""
     made = predictor_of.table[name](jobs)
     for j in range(len(jobs)):
-        fill(made, j, float(jobs.requested_time_s[j]), float(jobs.submit_s[j]))
+        fill(made, j, float(jobs.requested_time_s[j]), float(jobs.submit_s[j]), 0.0)
         learn(made, j, float(jobs.requested_time_s[j]), float(min(jobs.run_time_s[j], jobs.requested_time_s[j])))
     return made.jobs
 
@@ -113,6 +113,21 @@ def test_distributions(data: st.DataObject) -> None:
         learn(made, j, requested_s, float(min(jobs.run_time_s[j], requested_s)))
         assert np.isfinite(made.weights).all()
         assert made.logs.shape == (LEVELS, BINS)
+
+
+@settings(max_examples=40, deadline=None)
+@given(seed=st.integers(0, 1000), ran=st.floats(0.02, 0.9), share=st.floats(0.0, 0.99))
+def test_a_job_that_has_run_for_a_time(seed: int, ran: float, share: float) -> None:
+    """What is left of the distribution is that of the longer run times, as it was before."""
+    random = np.random.default_rng(seed)
+    jobs = jobs_of(random.integers(0, 3, 30).tolist(), np.exp(random.uniform(1, 9, 30)).tolist(), 9000.0)
+    made: Mixture = predictor_of.table["learned"](jobs)
+    for j in range(29):
+        learn(made, j, 9000.0, float(jobs.run_time_s[j]))
+    predict(made, 29, 9000.0, 0.0, 0.0)
+    elapsed_s, wanted_s = (quantile_s(made, part, 9000.0, 0.0) for part in (ran, ran + share * (1 - ran)))
+    predict(made, 29, 9000.0, elapsed_s, 0.0)
+    assert quantile_s(made, share, 9000.0, elapsed_s) == pytest.approx(wanted_s, rel=2e-3)
 
 
 def busy_jobs(seed: int, count: int = 300) -> Workload:
@@ -197,6 +212,25 @@ def test_a_policy_sees_predictions_in_views(predictor: str) -> None:
             seen += told[job] == expected_s
         session.apply(Start(0))
     assert seen > 50
+
+
+def test_predictions_of_running_jobs_are_corrected() -> None:
+    """At a wake-up, each is expected to run for longer than it has, and by no more than its request."""
+    jobs = busy_jobs(7, 80)
+    rules = Rules(predictor="learned", tick_s=120.0)
+    session = Session(jobs, CLUSTER, None, rules, Program(name="seen", backfill="easy"))
+    told: dict[int, float] = {}
+    corrected = 0
+    while (view := session.view()) is not None:
+        told |= dict(zip(view.job_id.tolist(), view.queue.predicted.expected_time_s.tolist(), strict=True))
+        running = view.running
+        before_s = np.array([told[job] for job in running.job_id.tolist()])
+        if view.cause == "wake-up":
+            assert (running.expected_time_s >= view.now_s - running.start_s).all()
+            assert (running.expected_time_s <= running.expected_end_s - running.start_s).all()
+            corrected += np.count_nonzero(running.expected_time_s > before_s)
+        session.apply(Start(0))
+    assert corrected > 50
 
 
 @pytest.mark.parametrize("predictor", PREDICTORS)

@@ -15,7 +15,7 @@ from greenbatch.engine.codes import BAD_SCORE, BY_ARRIVAL, BY_RULE
 from greenbatch.engine.compile import compiled, compiled_allocating, compiled_small, whole
 from greenbatch.engine.interface import Attributes, Predicted, Queue
 from greenbatch.engine.machine.protocol import is_held_back
-from greenbatch.engine.prediction.protocol import predicts, slowdown_price
+from greenbatch.engine.prediction.protocol import predicted_of
 from greenbatch.engine.records import Floats
 from greenbatch.engine.state import State
 from greenbatch.engine.step import apply, start_now
@@ -55,19 +55,9 @@ def fill_predicted(s: State) -> None:
     c, columns = s.clock, s.scratch.columns
     for i in range(c.last - c.first):
         number = whole(s.queue.job[c.first + i])
-        requested_s = s.jobs[number].requested_s
-        if predicts(s.predictor):
-            job = s.predictor.jobs[number]
-            columns[16, i], columns[17, i], columns[18, i] = (
-                job.expected_time_s,
-                job.shortest_time_s,
-                job.longest_time_s,
-            )
-            columns[19, i], columns[20, i] = job.mean_time_s, job.slowdown_price
-        else:
-            for k in range(16, 20):
-                columns[k, i] = requested_s
-            columns[20, i] = slowdown_price(s.predictor, number, requested_s)
+        known = predicted_of(s.predictor, number, s.jobs[number].requested_s)
+        for k in range(5):
+            columns[16 + k, i] = known[k]
 
 
 @compiled_allocating

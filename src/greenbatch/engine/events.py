@@ -133,13 +133,16 @@ def complete(s: State) -> None:
 
 
 @compiled
-def predict_waiting(s: State, first: int) -> None:
-    """Predict the run times of the waiting jobs from a queue position on: of new ones, and of all at wake-ups."""
+def predict(s: State, first: int, running: bool) -> None:
+    """Predict run times: of the waiting jobs from a queue position on, and correct those of the running ones."""
     c = s.clock
     for k in range(c.expected_first, c.expected_first + c.running):
         note_running(s.predictor, whole(s.expected[k].job), s.expected[k].start_s)
     for i in range(first, c.last):
-        fill(s.predictor, whole(s.queue.job[i]), s.queue.requested_s[i], c.now_s)
+        fill(s.predictor, whole(s.queue.job[i]), s.queue.requested_s[i], c.now_s, 0.0)
+    for k in range(c.expected_first, c.expected_first + c.running if running else c.expected_first):
+        number, elapsed_s = whole(s.expected[k].job), max(0.0, c.now_s - s.expected[k].start_s)
+        fill(s.predictor, number, s.jobs[number].requested_s, c.now_s, elapsed_s)
     for k in range(c.expected_first, c.expected_first + c.running):
         forget_running(s.predictor, whole(s.expected[k].job))
 
@@ -182,7 +185,7 @@ def next_event(s: State, wake_s: float) -> int:
         enqueue(s.queue, c, s.jobs[number], number)
         c.arrived += 1
         if predicts(s.predictor):
-            predict_waiting(s, c.last - 1)
+            predict(s, c.last - 1, False)
         return ARRIVAL
     if completion_s <= wake_s:
         c.now_s = max(c.now_s, completion_s)
@@ -192,7 +195,7 @@ def next_event(s: State, wake_s: float) -> int:
     c.now_s = max(c.now_s, wake_s)
     pass_time(s.machine, s.ending, c, from_s, False)
     if predicts(s.predictor):
-        predict_waiting(s, c.first)
+        predict(s, c.first, True)
     return WAKE_UP
 
 

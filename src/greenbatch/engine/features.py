@@ -17,11 +17,13 @@ from greenbatch.engine.forecast import project_surplus
 from greenbatch.engine.machine.protocol import fits
 from greenbatch.engine.power.protocol import forecast_w
 from greenbatch.engine.power.slots import slot_at, slot_start_s
+from greenbatch.engine.prediction.protocol import predicted_of
 from greenbatch.engine.records import Column, Job, Singles, Table
 from greenbatch.engine.state import State
 
 (WAIT, REQUESTED_TIME, PROCESSORS, POWER, POWER_PER_PROCESSOR, IS_BROWN, BROWN_RATIO, FITS, REQUESTED_MEMORY, GROUP,
- EXECUTABLE, USER, IS_WAIT, SLOWDOWN, AREA, UNTIL_FITS, IDLE_UNTIL_FITS, SUBMIT_TIME) = range(18)  # fmt: skip
+ EXECUTABLE, USER, IS_WAIT, SLOWDOWN, AREA, UNTIL_FITS, IDLE_UNTIL_FITS, SUBMIT_TIME, EXPECTED_TIME, SHORTEST_TIME,
+ LONGEST_TIME, MEAN_TIME, SLOWDOWN_PRICE) = range(23)  # fmt: skip
 
 QUEUE_FEATURES: dict[str, Feature] = {
     "wait": Feature("s", "time since submission, >= 0 (RLScheduler Table II, GAS-MARL Table 1)"),
@@ -42,10 +44,17 @@ QUEUE_FEATURES: dict[str, Feature] = {
     "until_fits": Feature("s", "time until enough processors are free by requested ends, 0 if they are now"),
     "idle_until_fits": Feature("s", "processor-seconds free until then if nothing starts / processors, >= 0"),
     "submit_time": Feature("s", "submission on the scenario's clock (InEPS Table 1)"),
+    "expected_time": Feature("s", "median of the predicted run time, > 0 (see rules.predictor)"),
+    "shortest_time": Feature("s", "its 10 % quantile, > 0"),
+    "longest_time": Feature("s", "its 90 % quantile, > 0"),
+    "mean_time": Feature("s", "its mean, > 0"),
+    "slowdown_price": Feature("1/s", "its mean of 1 / max(run time, 10 s): slowdown per second of waiting, 0 to 0.1"),
 }
 """Features of waiting jobs, in the order of their codes."""
 FROM_ATTRIBUTES = frozenset(list(QUEUE_FEATURES)[REQUESTED_MEMORY : EXECUTABLE + 1])
 """Features of waiting jobs that are `interface.Attributes`."""
+FROM_PREDICTIONS = frozenset(list(QUEUE_FEATURES)[EXPECTED_TIME : SLOWDOWN_PRICE + 1])
+"""Features of waiting jobs that are predicted, in the order of `records.Prediction`."""
 
 RUNNING_PROCESSORS, RUNNING_POWER, RUNNING_POWER_PER_PROCESSOR, REMAINING_TIME = range(4)
 
@@ -138,6 +147,14 @@ def _raw_of_job(s: State, job: Job, feature: int) -> float:  # noqa: PLR0911  (c
     return float(job.user) if job.user >= 0 else np.nan
 
 
+@compiled_small
+def _told_of_job(s: State, number: int, feature: int) -> float:
+    """An attribute of a waiting job, or what is predicted of it."""
+    if feature <= EXECUTABLE:
+        return float(s.attributes[number, feature - REQUESTED_MEMORY])
+    return predicted_of(s.predictor, number, s.jobs[number].requested_s)[feature - EXPECTED_TIME]
+
+
 @compiled
 def _until_fits(s: State, rows: int, idle: bool) -> None:
     """Write the time until each visible waiting job fits, or the free processor time until then, to scratch. [s]"""
@@ -174,9 +191,9 @@ def raw_of_queue(s: State, feature: int, rows: int) -> None:
         raw[:rows] = 0.0
     elif UNTIL_FITS <= feature <= IDLE_UNTIL_FITS:
         _until_fits(s, rows, feature == IDLE_UNTIL_FITS)
-    elif REQUESTED_MEMORY <= feature <= EXECUTABLE:
+    elif REQUESTED_MEMORY <= feature <= EXECUTABLE or feature >= EXPECTED_TIME:
         for i in range(rows):
-            raw[i] = s.attributes[s.queue.job[c.first + i], feature - REQUESTED_MEMORY]
+            raw[i] = _told_of_job(s, whole(s.queue.job[c.first + i]), feature)
     else:
         for i in range(rows):
             raw[i] = _raw_of_job(s, s.jobs[s.queue.job[c.first + i]], feature)

@@ -101,7 +101,7 @@ class Running(NamedTuple):
     user: Ints
     """User number, -1 if unknown."""
     expected_time_s: Floats = _NOTHING
-    """Median of the run time as predicted before the start, empty without a predictor. [s]"""
+    """Median of the run time as last predicted, before the start or since; empty without a predictor. [s]"""
 
 
 class Nodes(NamedTuple):

@@ -74,6 +74,16 @@ def per_job(*fields: str) -> Callable[[type[Part]], type[Part]]:
     return mark
 
 
+def per_group(*fields: str) -> Callable[[type[Part]], type[Part]]:
+    """Mark fields of a part with a row for each number in its field ``group``, at first all alike (decorator)."""
+
+    def mark(part: type[Part]) -> type[Part]:
+        cast(Any, part).PER_GROUP = fields
+        return part
+
+    return mark
+
+
 @cache
 def dtype_of(record: type) -> np.dtype[Any]:
     """The layout of a record: its annotated fields in order, floats and whole numbers of 8 bytes unless they say so."""

@@ -55,6 +55,19 @@ def run_program(workload: Workload, cluster: Cluster, site: Site | None, rules: 
         InputError: the parts do not fit together.
         SupplyExhausted: the clock left a power series that does not repeat.
     """
+    state, readings = last_state(workload, cluster, site, rules, program)
+    return outcome_of(state, readings, program.name, workload, cluster, site, rules)
+
+
+def last_state(
+    workload: Workload, cluster: Cluster, site: Site | None, rules: Rules, program: Program
+) -> tuple[State, Readings]:
+    """The state at the end of a program's simulation, and what happened.
+
+    Raises:
+        InputError: the parts do not fit together.
+        SupplyExhausted: the clock left a power series that does not repeat.
+    """
     from greenbatch.engine.entry_points import with_decider
     from greenbatch.engine.session import run_plain_rule
 
@@ -66,7 +79,7 @@ def run_program(workload: Workload, cluster: Cluster, site: Site | None, rules: 
         with rule_may_fail(program):
             state = _to_the_end(with_decider("run", state, decider), state, decider, readings)
     check(state, program.name, site)
-    return outcome_of(state, readings, program.name, workload, cluster, site, rules)
+    return state, readings
 
 
 def _to_the_end(run: Callable[..., Any], state: State, decider: Any, readings: Readings) -> State:

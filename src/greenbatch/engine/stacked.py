@@ -62,6 +62,23 @@ def of_jobs(part: Any, rows: Any) -> Any:
     return part._replace(**{name: getattr(part, name)[rows] for name in tables}) if tables else part
 
 
+def of_windows(part: Any, rows: Any) -> Any:
+    """`of_jobs` for a part that has seen nothing yet: with rows for the groups in each window only, numbered anew."""
+    made, tables = of_jobs(part, rows), getattr(part, "PER_GROUP", ())
+    if not tables:
+        return made
+    group = made.group.reshape(*rows.shape[:-1], -1)
+    order = np.argsort(group, axis=-1, kind="stable")
+    ordered = np.take_along_axis(group, order, axis=-1)
+    is_new = np.diff(ordered, axis=-1, prepend=ordered[..., :1]) > 0
+    numbered = np.empty_like(group)
+    np.put_along_axis(numbered, order, np.cumsum(is_new, axis=-1, dtype=group.dtype), axis=-1)
+    most = group.shape[-1]
+    return made._replace(
+        group=numbered.reshape(made.group.shape), **{name: getattr(part, name)[:most] for name in tables}
+    )
+
+
 def fork(part: Any) -> Any:
     """An independent copy of a state, of a decider or of a part of one: both continue without affecting each other."""
     return rebuilt(part, lambda each: each.copy() if isinstance(each, np.ndarray | np.record | list) else each)

@@ -14,7 +14,7 @@ from greenbatch.engine.prepare import prepare
 from greenbatch.engine.program import Program, check
 from greenbatch.engine.records import Floats, Ints, RewardTotals, UserTotals, table_of
 from greenbatch.engine.reward_terms import codes_of
-from greenbatch.engine.stacked import leaves, new_batch, of_jobs, row, type_of
+from greenbatch.engine.stacked import leaves, new_batch, of_jobs, of_windows, row, type_of
 from greenbatch.engine.state import allocate, log_rows
 from greenbatch.errors import InputError
 from greenbatch.scenarios import Scenario
@@ -47,12 +47,16 @@ class Simulations:
         by_user = len(users) - unknown if any("user" in term for term in terms) else 0
         self.terms: Ints = codes_of(terms)
         segments = jobs + len(self.trace.scratch.surplus) - len(self.trace.jobs)
-        one = allocate(jobs, segments, of_jobs(trace.machine, np.arange(jobs)), trace.power, log_rows(jobs))
+        first = np.arange(jobs)
+        parts = of_jobs(trace.machine, first), trace.power, log_rows(jobs), None, of_windows(trace.predictor, first)
+        one = allocate(jobs, segments, *parts)
         self.state_type = type_of(one)
         self.batch: Any = new_batch(one, count, by_user, len(terms))
 
     def load(self, starts: Ints, others: Ints | None = None) -> None:
         """Copy windows into the first simulations, each with an empty machine at its first submission.
+
+        What predicts run times knows nothing then of the jobs before.
 
         Args:
             starts: 0-based index of the first job of each window, at most as many as there are simulations.
@@ -76,8 +80,8 @@ class Simulations:
         states.jobs["submit_s"][some] = submit_s
         states.arrivals[some] = np.argsort(submit_s, axis=1, kind="stable")
         batch.user_of[some] = self._user_rows[rows]
-        idle = trace._replace(machine=of_jobs(trace.machine, rows))
-        for part in ("machine", "power", "rules", "clock", "ledger"):
+        idle = trace._replace(machine=of_jobs(trace.machine, rows), predictor=of_windows(trace.predictor, rows))
+        for part in ("machine", "power", "predictor", "rules", "clock", "ledger"):
             for (_, stacked), (_, one) in zip(leaves(getattr(states, part)), leaves(getattr(idle, part)), strict=True):
                 stacked[some] = one
         states.rules.twins[some] = (np.diff(np.sort(submit_s, axis=1), axis=1) == 0).any(axis=1)

@@ -46,7 +46,7 @@ def layout_of(preset: Preset) -> Layout:
 
 
 def program_of(made: Preset, backfill: str | None) -> Program:
-    """The engine program in which an agent decides.
+    """The engine program in which an agent decides; run times are predicted only if it sees predictions.
 
     Raises:
         InputError: the backfilling is unknown or cannot be combined with an agent.
@@ -55,7 +55,11 @@ def program_of(made: Preset, backfill: str | None) -> Program:
     if chosen not in BACKFILLS:
         known = ", ".join(BACKFILLS)
         raise InputError(f"is {chosen!r}", field="backfill", fix=f"give one of {known}")
-    return Program(name=made.name, backfill=chosen, settings=dict(made.settings), needs_site=made.needs_site)
+    sees = any(column.feature in features.FROM_PREDICTIONS for column in made.observation.queue.columns)
+    return Program(
+        name=made.name, backfill=chosen, settings=dict(made.settings), needs_site=made.needs_site,
+        predictor=None if sees else "requested",
+    )  # fmt: skip
 
 
 def _records(rows: list[Any], dtype: np.dtype[Any]) -> Any:

@@ -26,7 +26,7 @@ from greenbatch.engine.prediction.protocol import (
     predictor_of,
     predicts,
 )
-from greenbatch.engine.records import Floats, Int32s, Prediction, Table, per_job, table_of
+from greenbatch.engine.records import Floats, Int32s, Prediction, Table, per_group, per_job, table_of
 from greenbatch.workload import Workload
 
 BINS = 24
@@ -54,6 +54,7 @@ SEEN = (0.5, 2.5, 6.0)
 
 
 @per_job("jobs", "group")
+@per_group("counts", "since_s")
 class Mixture(NamedTuple):
     """What has been learned."""
 
@@ -118,6 +119,16 @@ def fill_logs(p: Mixture, number: int, last: int) -> None:
             p.logs[level, b] = np.log((p.counts[row, counted] + PRIOR[level] * parent) / total)
 
 
+@compiled_small
+def _share_left(p: Mixture, b: int, requested_s: float, elapsed_s: float) -> float:
+    """Share of a bin beyond a time, in the logarithm as `quantile_s` interpolates; at least a thousandth."""
+    upper_s = max(1.0, min(p.bins[0, b], requested_s))
+    lower_s = min(max(lower_edge_s(b), 1.0), upper_s)
+    if lower_s >= upper_s or elapsed_s <= lower_s:
+        return 1.0
+    return float(max(1e-3, np.log(upper_s / elapsed_s) / np.log(upper_s / lower_s)))
+
+
 @compiled
 def predict(p: Mixture, number: int, requested_s: float, elapsed_s: float, siblings_s: float) -> None:
     """Fill ``mass`` with the distribution of a job's run time.
@@ -142,6 +153,8 @@ def predict(p: Mixture, number: int, requested_s: float, elapsed_s: float, sibli
             value += p.weights[bucket, level] * p.logs[level, b]
         if b < above:
             value += np.log(UNLIKELY)
+        if b == first and elapsed_s > 0.0:
+            value += np.log(_share_left(p, b, requested_s, elapsed_s))
         p.mass[b] = value
         most = max(most, value)
     total = 0.0
@@ -235,13 +248,13 @@ def forget_like(predictor: Mixture, number: int) -> None:
 
 
 @fill.register(Mixture)
-def fill_from_mixture(predictor: Mixture, number: int, requested_s: float, now_s: float) -> None:
+def fill_from_mixture(predictor: Mixture, number: int, requested_s: float, now_s: float, elapsed_s: float) -> None:
     """Median, 10 % and 90 % quantiles, and the mean of the inverse."""
     since_s, job = predictor.since_s[predictor.group[number, 4]], predictor.jobs[number]
-    predict(predictor, number, requested_s, 0.0, max(0.0, now_s - since_s))
-    job.expected_time_s = quantile_s(predictor, 0.5, requested_s, 0.0)
-    job.shortest_time_s = quantile_s(predictor, 0.1, requested_s, 0.0)
-    job.longest_time_s = quantile_s(predictor, 0.9, requested_s, 0.0)
+    predict(predictor, number, requested_s, elapsed_s, max(0.0, now_s - since_s))
+    job.expected_time_s = quantile_s(predictor, 0.5, requested_s, elapsed_s)
+    job.shortest_time_s = quantile_s(predictor, 0.1, requested_s, elapsed_s)
+    job.longest_time_s = quantile_s(predictor, 0.9, requested_s, elapsed_s)
     job.mean_time_s = mean_s(predictor, requested_s)
     job.slowdown_price = _slowdown_price(predictor, requested_s)
 

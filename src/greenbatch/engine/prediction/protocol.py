@@ -95,8 +95,8 @@ def forget_running(predictor: Predictor, number: int) -> None:
 
 
 @variant(default=True, inlined=False)
-def fill(predictor: Predictor, number: int, requested_s: float, now_s: float) -> None:
-    """Predict the run time of a waiting job, into its row of ``jobs``."""
+def fill(predictor: Predictor, number: int, requested_s: float, now_s: float, elapsed_s: float) -> None:
+    """Predict the run time of a job that has been running for a time, 0 if it waits, into its row of ``jobs``."""
     return
 
 
@@ -104,6 +104,18 @@ def fill(predictor: Predictor, number: int, requested_s: float, now_s: float) ->
 def learn(predictor: Predictor, number: int, requested_s: float, run_s: float) -> None:
     """Learn from a job that has ended."""
     return
+
+
+@compiled_small
+def predicted_of(predictor: Predictor, number: int, requested_s: float) -> tuple[float, float, float, float, float]:
+    """What is predicted of the run time of a job, in the order of the fields of `Prediction`."""
+    if predicts(predictor):
+        job = predictor.jobs[number]
+        return (
+            float(job.expected_time_s), float(job.shortest_time_s), float(job.longest_time_s), float(job.mean_time_s),
+            float(job.slowdown_price),
+        )  # fmt: skip
+    return requested_s, requested_s, requested_s, requested_s, 1.0 / max(requested_s, SHORT_S)
 
 
 @compiled_small

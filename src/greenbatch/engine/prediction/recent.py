@@ -12,7 +12,7 @@ import numpy as np
 
 from greenbatch.engine.compile import compiled, whole
 from greenbatch.engine.prediction.protocol import SHORT_S, fill, learn, predictor_of, predicts
-from greenbatch.engine.records import Floats, Int32s, Ints, Prediction, Table, per_job, table_of
+from greenbatch.engine.records import Floats, Int32s, Ints, Prediction, Table, per_group, per_job, table_of
 from greenbatch.workload import Workload
 
 JOBS = 9
@@ -20,6 +20,7 @@ JOBS = 9
 
 
 @per_job("jobs", "group")
+@per_group("last_s", "ended")
 class Recent(NamedTuple):
     """The last run times of each group of jobs."""
 
@@ -56,8 +57,10 @@ def _sort(p: Recent, group: int, requested_s: float) -> int:
 
 
 @fill.register(Recent)
-def fill_from_recent(predictor: Recent, number: int, requested_s: float, now_s: float) -> None:
+def fill_from_recent(predictor: Recent, number: int, requested_s: float, now_s: float, elapsed_s: float) -> None:
     """Median, which of two is the mean; the extremes stand for the quantiles. The request, if nothing is known."""
+    if elapsed_s > 0.0:
+        return
     job, known_s = predictor.jobs[number], predictor.sorted_s
     count = _sort(predictor, whole(predictor.group[number]), requested_s)
     if count == 0:
