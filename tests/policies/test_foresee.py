@@ -43,7 +43,7 @@ def run(name: str, jobs: Workload, power: Site, **rules: Any) -> Outcome:
     return simulate(jobs, CLUSTER, power, Rules(**rules), scheduler(name))
 
 
-EXACT = "foresee:learned=0:reserve=0"
+EXACT = "foresee:learned=0:reserve=0:backlog=0"
 
 
 @pytest.mark.plain
@@ -81,6 +81,18 @@ def test_a_held_job_reserves_nothing_and_a_blocked_one_is_respected() -> None:
     jobs = jobs_of((0.0, 2.0, 12), (0.1, 4.0, 16), (0.2, 1.0, 4), (0.2, 3.0, 4))
     started = run(f"{EXACT}:wide=0:aging=0:limit=0", jobs, always).start_s / HOUR_S
     assert started.tolist() == pytest.approx([0.0, 2.0, 0.2, 6.0])
+
+
+@pytest.mark.plain
+def test_the_limit_grows_with_the_backlog_and_only_the_oldest_job_over_it_is_first() -> None:
+    """Three hours of the whole machine keep a wide job waiting. With a limit of 0 the first wide job goes first and the
+    order serves the others, shortest first; with a backlog that lifts the limit, the wide jobs are last."""
+    always = site([1e6])
+    jobs = jobs_of((0.0, 1.0, 16), (0.1, 3.0, 16), (0.2, 2.0, 16), (0.3, 0.5, 4))
+    promised = run(f"{EXACT}:wide=0:aging=0:limit=0", jobs, always).start_s / HOUR_S
+    assert promised.tolist() == pytest.approx([0.0, 1.0, 4.0, 6.0])
+    lifted = run(f"{EXACT}:wide=0:aging=0:limit=0".replace("backlog=0", "backlog=8"), jobs, always).start_s / HOUR_S
+    assert lifted.tolist() == pytest.approx([0.0, 3.5, 1.5, 1.0])
 
 
 @settings(max_examples=40, deadline=None)
