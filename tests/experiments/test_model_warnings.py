@@ -23,7 +23,9 @@ from greenbatch.learning.runs.windows import HELD_OUT_JOBS, HELD_OUT_STARTS
 from greenbatch.models.find import shipped_models
 from greenbatch.models.model import RECORD, load_model
 from greenbatch.models.records import planner_limits
+from greenbatch.models.searched import searched_on
 from greenbatch.scenarios import Scenario, load_scenario
+from greenbatch.scenarios.profile import profile
 from greenbatch.schedulers import scheduler_table
 
 Find = Callable[[str], Path]
@@ -70,6 +72,23 @@ def test_a_model_on_an_unlike_site_is_named_in_a_warning() -> None:
         f"{NAME}: this scenario is unlike the one it was trained on: 2,048 processors here, 256 there; load 0.10 here, "
         "0.80 there; it may be worse than plain rules"
     )
+
+
+def test_searched_parameters_on_an_unlike_site_are_warned_about() -> None:
+    """The embedded jobs request exactly what they run; users of the logs that `foresee` was searched on do not."""
+    lines = warned(["foresee:price=0.5", "f2+easy"], load_scenario("default"), [2000], 1024)
+    assert lines == [
+        "foresee:price=0.5: this scenario is unlike those its parameters were searched on: load 0.80 here, 0.60 "
+        "there; users request exactly the run time here, 2.1 times the run time there (logs/hpc2n); it may be worse than "
+        "plain rules"
+    ]
+
+
+def test_the_logs_of_a_search_are_familiar_and_their_profiles_current(greenbatch_data: Find) -> None:
+    greenbatch_data("swf/HPC2N-2002-2.2-cln.swf.gz")
+    scenario = load_scenario("logs/hpc2n")
+    assert profile(scenario) == searched_on("foresee")["logs/hpc2n"].profile
+    assert warned(["foresee"], scenario, [0], 1024) == []
 
 
 def test_models_with_the_same_limits_share_a_line() -> None:

@@ -324,3 +324,10 @@ def test_the_resolved_scenario_has_every_default(ours):
     }
     assert resolved["cluster"]["processors_per_machine"] == 8
     assert resolved["workload"]["file"] == "jobs.swf"
+
+
+def test_schedulers_by_default_plan_only_where_there_is_power_to_plan_with(ours: Path) -> None:
+    """A file that names none: foresee plans for a pool of processors with a site."""
+    assert load_scenario(ours).evaluation.schedulers == ("fcfs+easy", "sjf+easy", "f2+easy")
+    ours.write_text(f'{MINIMAL}[site]\nkind = "synthetic"\nseed = 1\ndays = 2\n')
+    assert load_scenario(ours).evaluation.schedulers == ("fcfs+easy", "sjf+easy", "f2+easy", "foresee")

@@ -211,6 +211,10 @@ class CutSection(Section):
     last_s: NotNegative = 0.0
 
 
+PLAIN, PLANNING = ("fcfs+easy", "sjf+easy", "f2+easy"), ("foresee",)
+"""Schedulers that are compared by default, and those beside them where there is power to plan with."""
+
+
 class EvaluationSection(Section):
     """The windows and schedulers of ``compare``."""
 
@@ -222,8 +226,9 @@ class EvaluationSection(Section):
     """Jobs per window."""
     seed: Seed = 0
     """Seed of random windows; a random scheduler has its own, ``random:seed=1``."""
-    schedulers: Texts = ("fcfs+easy", "sjf+easy", "f2+easy")
-    """Schedulers to compare, each ``policy+backfill``."""
+    schedulers: Texts | None = None
+    """Schedulers to compare, each ``policy+backfill``; by default ``fcfs+easy``, ``sjf+easy``, ``f2+easy`` and, for a
+    pool of processors with a site, ``foresee``."""
     baseline: Text | None = None
     """Scheduler that the others are compared to; by default the first one."""
     cut: CutSection = CutSection()
@@ -234,7 +239,7 @@ class EvaluationSection(Section):
 
     @model_validator(mode="after")
     def _baseline(self) -> EvaluationSection:
-        if self.baseline is not None and self.baseline not in self.schedulers:
+        if self.schedulers and self.baseline is not None and self.baseline not in self.schedulers:
             raise ValueError(f"the baseline {self.baseline!r} is not among the schedulers; add it to them")
         return self
 
@@ -277,3 +282,9 @@ class ScenarioFile(Section):
     site: Site = NoSite(kind="none")
     rules: RulesSection = RulesSection()
     evaluation: EvaluationSection = EvaluationSection()
+
+    @property
+    def schedulers(self) -> tuple[str, ...]:
+        """Schedulers to compare."""
+        plans = self.cluster.pooled and self.site.kind != "none"
+        return self.evaluation.schedulers or PLAIN + (PLANNING if plans else ())

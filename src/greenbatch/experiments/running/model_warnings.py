@@ -1,4 +1,4 @@
-"""Warnings about trained models: unfamiliar scenarios, in-sample windows, untrained weights and limits."""
+"""Warnings about trained models and searched parameters: unfamiliar scenarios, in-sample windows, untrained weights."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from greenbatch.models.searched import outside, searched_on
 from greenbatch.scenarios.profile import Profile, profile
 
 if TYPE_CHECKING:
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from greenbatch.scenarios import Scenario
 
 UNLIKE = "this scenario is unlike the one it was trained on"
+UNSEARCHED = "this scenario is unlike those its parameters were searched on"
 
 
 class ModelWarning(UserWarning):
@@ -28,7 +30,7 @@ class ModelWarning(UserWarning):
 
 
 def model_warnings(schedulers: Mapping[str, object], scenario: Scenario, starts: Sequence[int], jobs: int) -> list[str]:
-    """Warnings about the models among the schedulers, one line each.
+    """Warnings about the models and the policies with searched parameters among the schedulers, one line each.
 
     Args:
         schedulers: the schedulers by name.
@@ -36,13 +38,15 @@ def model_warnings(schedulers: Mapping[str, object], scenario: Scenario, starts:
         starts: first job of each window.
         jobs: jobs per window.
     """
-    records = _records(schedulers)
-    if not records:
+    records, policies = _records(schedulers), _policies(schedulers)
+    if not records and not any(map(searched_on, policies.values())):
         return []
     from greenbatch.models.differences import Question, differences
     from greenbatch.presets.power import FIX, nothing_to_weigh
 
-    here, lines = Question(profile(scenario), jobs), []
+    here = Question(profile(scenario), jobs)
+    lines = [f"{name}: {UNSEARCHED}: {apart}; it may be worse than plain rules"
+             for name, policy in policies.items() if (apart := outside(policy, here))]  # fmt: skip
     limited: dict[tuple[str, ...], list[str]] = {}
     for name, record in records.items():
         training = record.training
@@ -117,6 +121,13 @@ def models_among(schedulers: Mapping[str, object]) -> dict[str, NetworkScheduler
     from greenbatch.models.planner import PlannerScheduler
 
     return {name: each for name, each in schedulers.items() if isinstance(each, (NetworkScheduler, PlannerScheduler))}
+
+
+def _policies(schedulers: Mapping[str, object]) -> dict[str, str]:
+    """Name of each scheduler that is a policy of the registry -> name of the policy."""
+    from greenbatch.schedulers.build import Scheduler
+
+    return {name: each.entry.name for name, each in schedulers.items() if isinstance(each, Scheduler)}
 
 
 def _records(schedulers: Mapping[str, object]) -> dict[str, ModelRecord]:
