@@ -40,7 +40,7 @@ class Log(NamedTuple):
 
 
 REAL = ("foresee:holds=0", "foresee", "foresee:price=0.5")
-MODELS = ("foresee:reserve=0.3:holds=0", "foresee:reserve=0.3:price=0.3")
+MODELS = ("foresee:reserve=0.3:backlog=8:holds=0", "foresee:reserve=0.3:backlog=8:price=0.3")
 LOGS = {
     "logs/hpc2n": Log("HPC2N, jobs 50,000 on", REAL, first=50_000),
     "logs/sdsc-blue": Log("SDSC-BLUE", REAL),

@@ -79,8 +79,8 @@ def test_searched_parameters_on_an_unlike_site_are_warned_about() -> None:
     lines = warned(["foresee:price=0.5", "f2+easy"], load_scenario("default"), [2000], 1024)
     assert lines == [
         "foresee:price=0.5: this scenario is unlike those its parameters were searched on: load 0.80 here, 0.60 "
-        "there; users request exactly the run time here, 2.1 times the run time there (logs/hpc2n); it may be worse than "
-        "plain rules"
+        "there; users request exactly the run time here, 2.1 times the run time there (logs/hpc2n); it may be worse "
+        "than plain rules"
     ]
 
 

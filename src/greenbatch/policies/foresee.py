@@ -42,7 +42,7 @@ _PARAMETERS: dict[str, Any] = {
         meaning="wait after which a job is never held, and the one that has waited longest is first in line",
     ),
     "backlog": Parameter(
-        default=8.0, lowest=0.0, highest=1e6,
+        default=3.0, lowest=0.0, highest=1e6,
         meaning="the limit is at least so many times what the waiting jobs take on the whole machine",
     ),
     "tick": replace(
