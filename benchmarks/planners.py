@@ -19,15 +19,13 @@ import os
 import platform
 import time
 from dataclasses import replace
-from typing import Any
-
 import numpy as np
 from decision import Figures, median_us, table
 
 from greenbatch.engine.driver import ViewDriver
 from greenbatch.engine.entry_points import with_decider
 from greenbatch.engine.from_view import state_of
-from greenbatch.engine.interface import NOT_PREDICTED, Start, View, Wait
+from greenbatch.engine.interface import Start, View, Wait
 from greenbatch.engine.prepare import rule_settings
 from greenbatch.engine.program import Program, decider_of, queue_now, scores_of
 from greenbatch.engine.session import Session
@@ -60,12 +58,12 @@ def busy_window(scenario: Scenario) -> Workload:
     return jobs.with_columns(run_time_s=run_s, requested_time_s=run_s, processors=processors, submit_s=submit_s)
 
 
-def busy_view(scenario: Scenario, jobs: Workload) -> View:
-    """The view once 256 jobs wait and 64 run."""
-    session = Session(jobs, scenario.cluster, scenario.site, scenario.rules, Program(name="busy"))
+def busy_view(scenario: Scenario, jobs: Workload, predictor: str | None = None) -> View:
+    """The view once 256 jobs wait and 64 run, with predicted run times if a predictor is given."""
+    session = Session(jobs, scenario.cluster, scenario.site, scenario.rules, Program(name="busy", predictor=predictor))
     while (view := session.view()) is not None:
         if len(view.job_id) == WAITING:
-            return replace(view, queue=view.queue._replace(predicted=NOT_PREDICTED))
+            return view
         session.apply(Start(0) if len(view.running.job_id) < RUNNING else Wait())
     raise RuntimeError("the queue was never long enough")
 
@@ -125,12 +123,12 @@ def measured() -> Figures:
     figures: Figures = {"machine": platform.machine(), "load_average": os.getloadavg()[0]}
     figures |= {"waiting": len(view.job_id), "running": len(view.running.job_id)}
     figures["free_processors"] = int(view.queue.free_processors)
-    given: tuple[Any, ...] = (scenario, jobs, view)
     for name, spec in PLANNERS.items():
-        figures[f"{name}_us"] = in_engine_us(spec, *given)
-        figures[f"{name}_from_view_us"] = from_view_us(spec, *given)
+        seen = busy_view(scenario, jobs, scheduler(spec).program(jobs).predictor)
+        figures[f"{name}_us"] = in_engine_us(spec, scenario, jobs, seen)
+        figures[f"{name}_from_view_us"] = from_view_us(spec, scenario, jobs, seen)
     for knowledge in ("perfect", "sampled"):
-        figures[f"rolling_{knowledge}_ms"] = rolling_ms(knowledge, *given)
+        figures[f"rolling_{knowledge}_ms"] = rolling_ms(knowledge, scenario, jobs, view)
     return figures
 
 

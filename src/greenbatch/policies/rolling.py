@@ -34,7 +34,7 @@ _PARAMETERS: dict[str, Any] = {
         default=1e5, lowest=0.0, highest=1e15, unit="J", meaning="price of one unit of a job's slowdown"
     ),
     "idle": Parameter(
-        default=4.0, lowest=0.0, highest=1e15, unit="W", meaning="price of a processor for the time of work left undone"
+        default=8.0, lowest=0.0, highest=1e15, unit="W", meaning="price of a processor for the time of work left undone"
     ),
     "error": Parameter(
         default=0.2, lowest=0.0, highest=3.0, meaning="sampled weather: error of the forecast a day ahead"

@@ -26,9 +26,9 @@ from greenbatch.policies.compiled.rolling import Objective, attempt_of
 
 TICK_S = 1800.0
 """Interval at which settings are tried. [s]"""
-EFFORT_H = 22_000.0
+EFFORT_H = 12_000.0
 """What a decision may simulate, in hours times waiting jobs: a long queue shortens the horizon."""
-BESIDES = 48
+BESIDES = 16
 """Waiting jobs that take as long to simulate as everything else."""
 SHORTEST_S = 3 * 3600.0
 """Shortest horizon. [s]"""
