@@ -27,6 +27,7 @@ from greenbatch.engine.stacked import fork
 from greenbatch.errors import InputError
 from greenbatch.metrics import measure
 from greenbatch.policies import rolling_horizon
+from greenbatch.policies.compiled.lookahead.weights import INPUTS, LAG, LAG_INPUT, PRICES
 from greenbatch.policies.compiled.rolling import Objective, attempt_of
 from greenbatch.policies.futures import Sampler, truth
 from greenbatch.schedulers import scheduler
@@ -85,13 +86,18 @@ def test_a_live_batch_system_gets_the_same_starts(window: tuple[Workload, Site])
 
 
 def forked(jobs: Workload, site: Site, at: int) -> tuple[Outcome, View, Any, Any]:
-    """The planner's schedule, its view at a decision, the state that runs on from there, and the planner then."""
-    rules, how = Rules(), scheduler(PLANNER)
-    program, caught = how.program(jobs), []
+    """A schedule of the planner, its view at a decision, the state that runs on from there, and the planner then.
+
+    Its lag, which depends on a schedule of the jobs so far, has no effect.
+    """
+    rules = Rules()
+    program, caught = scheduler(PLANNER).program(jobs), []
 
     def catch(view: View, decider: Any) -> Any:
-        caught.append((view, fork(decider)))
-        return decider
+        weights = decider.weights.copy()
+        weights[LAG], weights[PRICES + LAG_INPUT :: len(INPUTS)] = 3.0, 0.0
+        caught.append((view, fork(decider._replace(weights=weights))))
+        return decider._replace(weights=weights)
 
     driver = ViewDriver(program, None, CLUSTER, rules, steer=catch)
     session = Session(jobs, CLUSTER, site, rules, program)
@@ -99,7 +105,7 @@ def forked(jobs: Workload, site: Site, at: int) -> tuple[Outcome, View, Any, Any
         session.apply(driver.decide(view))
     view, decider = caught[at % len(caught)]
     (future,) = truth(jobs, CLUSTER, site, rules).futures(view, np.inf)
-    return simulate(jobs, CLUSTER, site, rules, how), view, imagined(view, future, program, rules), decider
+    return session.outcome(), view, imagined(view, future, program, rules), decider
 
 
 @settings(max_examples=15, deadline=None)
