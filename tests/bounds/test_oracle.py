@@ -197,7 +197,7 @@ def test_prices_beyond_their_range_are_told_apart_by_a_schedule() -> None:
 # ---------------------------------------------------------------- shipped schedulers
 
 NAMES = (
-    *(name + "+easy" * entry.backfills for name, entry in entries().items() if entry.built_in and name != "as-recorded"),
+    *(name + "+easy" * each.backfills for name, each in entries().items() if each.built_in and name != "as-recorded"),
     "fcfs+none", "f2+easy-schedgym", "fcfs+green", "f2+conservative", "gas-marl-plus@lublin-256:makespan_bound=1.25",
     "rolling:knowledge=perfect",
 )  # fmt: skip

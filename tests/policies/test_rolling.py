@@ -1,4 +1,4 @@
-"""The rolling-horizon planner: what it simulates is what happens, and with sampled futures it knows nothing of later."""
+"""The rolling-horizon planner simulates what happens, and with sampled futures it knows nothing of what comes later."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ from greenbatch.schedulers import scheduler
 from greenbatch.workload import Workload
 
 sys.path.append(str(Path(__file__).parents[1] / "engine"))
-from driven import run_from_views  # noqa: E402
+from driven import run_from_views
 
 PLANNER = "gas-marl-plus@lublin-256"
 CLUSTER = Cluster.pooled(8, processors_per_machine=4, idle_power_per_machine_w=25.0)
@@ -43,7 +43,7 @@ DAY_S = 86_400.0
 
 @st.composite
 def windows(draw: st.DrawFn) -> tuple[Workload, Site]:
-    """Up to 30 jobs within about two days, which run for a part of their requested time, and weather for three weeks."""
+    """Up to 30 jobs within about two days, some with requests that are too long, and weather for three weeks."""
     rng, n = np.random.default_rng(draw(st.integers(0, 2**32 - 1))), draw(st.integers(1, 30))
     run_s = np.maximum(rng.lognormal(8.0, 1.5, n).round(), 1.0)
     processors = rng.integers(1, 9, n)
@@ -148,7 +148,7 @@ def test_a_fork_is_priced_like_what_happens(window: tuple[Workload, Site], at: i
 
 
 def changed_later(jobs: Workload, site: Site, outcome: Outcome, at_s: float) -> tuple[Workload, Site]:
-    """Other jobs after a time, other run times of the jobs that have not ended then, other weather past the forecast."""
+    """Other jobs after a time, other run times of jobs that have not ended, other weather past the forecast."""
     later = jobs.submit_s >= at_s
     lasting = outcome.end_s > at_s
     processors, submit_s = jobs.processors.copy(), jobs.submit_s.copy()
