@@ -1,8 +1,8 @@
 """Time of one decision of a planner at 256 waiting and 64 running jobs: wall time, one thread.
 
 ``python benchmarks/planners.py`` prints a table with the targets, ``--json`` one object of named figures. Jobs are
-those of ``gas-marl/lublin-256``; the 64 that run take at most two processors each and run for over a day, so that half of the
-machine is free and every waiting job is considered.
+those of ``gas-marl/lublin-256``; the 64 that run take at most two processors each and run for over a day, so that half
+of the machine is free and every waiting job is considered.
 
 - ``*_us``: the compiled decision, all starts of one instant, in the state of a simulation.
 - ``*_from_view_us``: `ViewDriver.decide`, as a live batch system would ask: check a view, make a state of it, decide.
