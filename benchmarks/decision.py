@@ -13,7 +13,7 @@ import json
 import os
 import platform
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from itertools import pairwise
 from typing import Any
 
@@ -191,12 +191,12 @@ def given(seen: Any, inputs: list[str]) -> dict[str, Any]:
     return {name: tables[name] for name in inputs}
 
 
-def table(figures: Figures) -> str:
+def table(figures: Figures, targets: Mapping[str, float] = TARGETS) -> str:
     """Figures with their targets."""
     lines = []
     for name, value in figures.items():
         shown = f"{value:,.1f}" if isinstance(value, float) else str(value)
-        target = TARGETS.get(name)
+        target = targets.get(name)
         goal = "" if target is None else f"<= {target:g}   {'reached' if value <= target else 'MISSED'}"
         lines.append(f"{name:45} {shown:>12}   {goal}".rstrip())
     return "\n".join(lines)

@@ -21,7 +21,7 @@ from greenbatch.engine.rules import Rules
 from greenbatch.engine.simulate import simulate
 from greenbatch.errors import InputError, SupplyExhausted
 from greenbatch.metrics import evaluate, measure
-from greenbatch.schedulers import scheduler
+from greenbatch.schedulers import entries, scheduler
 
 RULES = Rules()
 FOUR = cluster_of(4, 100.0)
@@ -196,8 +196,12 @@ def test_prices_beyond_their_range_are_told_apart_by_a_schedule() -> None:
 
 # ---------------------------------------------------------------- shipped schedulers
 
-NAMES = ("fcfs+none", "f2+easy", "f2+easy-schedgym", "fcfs+green", "cheapest-start+none", "lptpn+none",
-         "gas-marl-plus@lublin-256:makespan_bound=1.25")  # fmt: skip
+NAMES = (
+    *(name + "+easy" * each.backfills for name, each in entries().items() if each.built_in and name != "as-recorded"),
+    "fcfs+none", "f2+easy-schedgym", "fcfs+green", "f2+conservative", "gas-marl-plus@lublin-256:makespan_bound=1.25",
+    "rolling:knowledge=perfect",
+)  # fmt: skip
+"""All registered policies, except the one that repeats a record, and others."""
 
 
 @st.composite

@@ -25,6 +25,8 @@ SCHEDULERS = (
       for fill in ("none", "easy", "easy-schedgym", "easy-green-order", "conservative", "green:sigma=200")),
     "lptpn:sigma=100+none", "lptpn-published:sigma=100+none", "cheapest-start:horizon=40:tick=5:short=4:hold=300+none",
 )  # fmt: skip
+ROLLING = ("rolling", "rolling:knowledge=perfect")
+"""Left out where the clock is shifted: they decide by its half-hours."""
 
 
 def load_by_schedule(outcome: Outcome, time_s: float) -> float:
@@ -55,7 +57,7 @@ def runs(draw: st.DrawFn, names: tuple[str, ...], **fixed: Any) -> Outcome:
 
 
 @settings(max_examples=200, deadline=None)
-@given(outcome=runs(SCHEDULERS))
+@given(outcome=runs((*SCHEDULERS, *ROLLING)))
 def test_every_job_runs_once_within_the_machine_size(outcome: Outcome) -> None:
     jobs = outcome.workload
     assert (outcome.start_s >= jobs.submit_s).all()
@@ -69,7 +71,7 @@ def test_every_job_runs_once_within_the_machine_size(outcome: Outcome) -> None:
 
 
 @settings(max_examples=150, deadline=None)
-@given(outcome=runs(SCHEDULERS))
+@given(outcome=runs((*SCHEDULERS, *ROLLING)))
 def test_the_power_profile_is_that_of_the_schedule(outcome: Outcome) -> None:
     """Whole watts add up exactly."""
     times = outcome.profile_time_s

@@ -83,7 +83,7 @@ def parameters(node: ast.FunctionDef) -> list[ast.arg]:
 # ---------------------------------------------------------------- typed parts
 
 ANY_KIND = {"engine/decide.py:decide", "engine/entry_points.py:_run", "engine/entry_points.py:_decide",
-            "engine/entry_points.py:_settle"}  # fmt: skip
+            "engine/entry_points.py:_settle", "policies/compiled/rolling.py:attempt"}  # fmt: skip
 """Functions whose parameter ``decider`` may be of any kind: its type chooses the implementation."""
 
 
@@ -197,14 +197,15 @@ CALLERS = {
     "advance": {
         "engine/entry_points.py:_run", "engine/entry_points.py:_advance",
         "engine/batch.py:advance_to_choice",
-        "policies/compiled/lookahead/plan.py:run_many",
+        "policies/compiled/lookahead/plan.py:run_many", "policies/compiled/rolling.py:attempt",
     },
 }  # fmt: skip
 """Function that moves the clock -> the functions that may call it."""
 LOOPS = {"engine/entry_points.py:_run", "engine/session.py:view", "engine/session.py:run_plain_rule",
-         "policies/compiled/lookahead/plan.py:run_many", "engine/batch.py:advance_to_choice"}  # fmt: skip
-"""Loops over the events of a simulation: the one of the engine, two around Python, one over many simulations, and one
-over the decisions at which an agent has no choice."""
+         "policies/compiled/lookahead/plan.py:run_many", "engine/batch.py:advance_to_choice",
+         "policies/compiled/rolling.py:attempt"}  # fmt: skip
+"""Loops over the events of a simulation: the one of the engine, two around Python, one over many simulations, one over
+the decisions at which an agent has no choice, and one up to the horizon of a planner."""
 
 
 def movers(files: dict[str, str]) -> set[str]:

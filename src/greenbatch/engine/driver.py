@@ -7,6 +7,7 @@ commitment and planners are therefore the engine's own code, and starts are the 
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, cast
@@ -43,7 +44,10 @@ class ViewDriver:
     ``commitment = reconsider``.
     """
 
-    def __init__(self, program: Program, policy: Policy | None, cluster: Cluster, rules: Rules) -> None:
+    def __init__(
+        self, program: Program, policy: Policy | None, cluster: Cluster, rules: Rules,
+        *, steer: Callable[[View, Any], Any] | None = None,
+    ) -> None:  # fmt: skip
         """Prepare the scheduler.
 
         Args:
@@ -51,17 +55,20 @@ class ViewDriver:
             policy: its Python object, None if the engine decides.
             cluster: the machines.
             rules: how the batch system reacts.
+            steer: changes the parameters of the decider, ``(view, decider)``, before the decisions of every instant.
 
         Raises:
             InputError: on nodes, the scheduler depends on what a view does not show.
         """
         self.program, self.policy, self.cluster, self.rules = program, policy, cluster, rules
-        self.memory = Memory()
+        self.memory, self._steer = Memory(), steer
         self._decider: Any = None
         self._machines: MachineOfViews | None = None
         if isinstance(cluster, NodeCluster):
             _check_nodes(program, cluster, rules)
             self._machines = MachineOfViews(cluster)
+        if policy is None and program.policy is not None:
+            self.policy = program.policy(workload_of(self.memory), cluster, None, rules)
 
     def decide(self, view: View) -> Decision:
         """Start the next job that is due at this instant, one per call, or wait until the next event or a time.
@@ -95,6 +102,8 @@ class ViewDriver:
         """Make the decisions of this instant in a state made from the view, and remember what the next one needs."""
         memory, ids = self.memory, np.concatenate([view.job_id, view.running.job_id])
         self._learn(view)
+        if self._steer is not None:
+            self._decider = self._steer(view, self._decider)
         memory.longest_s = float(view.queue.requested_time_s.max(initial=memory.longest_s))
         ahead_s = 0.0 if self.program.decider is None else self.program.decider.ahead_s
         idle = machine_of(self.cluster, _jobs_of(view)) if self._machines is None else self._machines.with_room(view)

@@ -48,7 +48,7 @@ def state_of(
     if view.supply.renewable_w.shape[0]:
         longest_s = float(np.maximum.reduce(queue.requested_time_s, initial=longest_s))
         breaks = int((longest_s + ahead_s) / view.supply.step_s)
-    parts = _machine(view, machine), _power(view), log_rows(q + r), None, _predictor(view)
+    parts = _machine(view, machine), power_of_view(view), log_rows(q + r), None, _predictor(view)
     state = allocate(q + r, q + r + 4 + breaks, *parts)
     jobs: Any = state.jobs
     jobs["submit_s"][:q], jobs["power_w"][:q], jobs["user"][:q] = queue.submit_s, queue.power_w, queue.user
@@ -96,7 +96,7 @@ def _predictor(view: View) -> Predictor:
     return Shown(made)
 
 
-def _power(view: View) -> Supplied:
+def power_of_view(view: View) -> Supplied:
     """A view's forecast as a repeating series.
 
     The current slot keeps its number on the clock, so that the forecast beyond the view's window repeats that window.

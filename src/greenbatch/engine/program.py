@@ -91,6 +91,8 @@ class Program:
     placement_seed: int = 0
     spans: bool = False
     """Every job takes processors of any nodes, whatever it asks for."""
+    policy: Callable[[Workload, Cluster, Site | None, Rules], Policy] | None = None
+    """Creates the Python object that decides, for policies made for a machine or for a window of jobs."""
     decider: Pass | None = None
     """Decides instead of a priority rule, whose scores it may use."""
     score: Callable[[Queue], Any] | None = None

@@ -42,8 +42,10 @@ def simulate(workload: Workload, cluster: Cluster, site: Site | None, rules: Rul
     """
     from greenbatch.engine.session import Session, run_policy
 
-    program = scheduler.program(workload)
-    if (policy := scheduler.policy()) is not None:
+    program, policy = scheduler.program(workload), scheduler.policy()
+    if policy is None and program.policy is not None:
+        policy = program.policy(workload, cluster, site, rules)
+    if policy is not None:
         return run_policy(Session(workload, cluster, site, rules, program), policy)
     return run_program(workload, cluster, site, rules, program)
 

@@ -7,6 +7,7 @@ from functools import cache
 from pathlib import Path
 
 from greenbatch.errors import InputError
+from greenbatch.models import rolling  # noqa: F401  (registers the planner that has a model)
 from greenbatch.policies import registry
 from greenbatch.policies.registry import Entry, line_in
 from greenbatch.schedulers.syntax import check_known

@@ -1,0 +1,88 @@
+"""The state of a simulation at a view, with a future: how long jobs run, which ones come, and what power there will be.
+
+A planner tries what it might do in forks of such states. Nothing here knows whether a future is true or imagined.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from greenbatch.engine.from_view import state_of
+from greenbatch.engine.interface import NOT_PREDICTED, View
+from greenbatch.engine.power.protocol import Power
+from greenbatch.engine.prepare import rule_settings
+from greenbatch.engine.program import Program
+from greenbatch.engine.records import Floats, Ints
+from greenbatch.engine.rules import Rules
+from greenbatch.engine.state import State, set_rules
+
+
+class Arrivals(NamedTuple):
+    """Jobs to come in order of submission, columns of shape (f,)."""
+
+    submit_s: Floats
+    run_s: Floats
+    requested_s: Floats
+    processors: Ints
+    power_w: Floats
+
+
+class Future(NamedTuple):
+    """What happens after a view."""
+
+    waiting_run_s: Floats
+    """Run time of each waiting job, in the order of the view, shape (q,). [s]"""
+    running_run_s: Floats
+    """Run time of each running job since its start, shape (r,). [s]"""
+    arrivals: Arrivals
+    power: Power
+
+
+def imagined(view: View, future: Future, program: Program, rules: Rules) -> State:
+    """The state of a simulation at a view, which runs on as a future says.
+
+    Args:
+        view: the view, of a pool.
+        future: what happens after it.
+        program: who decides; its settings.
+        rules: how the batch system reacts.
+    """
+    coming, waiting = future.arrivals, len(view.job_id)
+    more = len(coming.submit_s)
+    state = state_of(_with_arrivals(view, coming), attributes=False)
+    state = state._replace(power=future.power)
+    set_rules(state, rules, rule_settings(program))
+    jobs: Any = state.jobs
+    jobs["run_s"] = np.concatenate([future.waiting_run_s, coming.run_s, future.running_run_s])
+    _set_ends(state, view.running.start_s + future.running_run_s)
+    clock: Any = state.clock
+    clock["last"] = waiting
+    rows = np.arange(waiting, waiting + more)
+    return state._replace(arrivals=np.concatenate([np.zeros(view.submitted, np.int64), rows]))
+
+
+def _with_arrivals(view: View, coming: Arrivals) -> View:
+    """The view as if the jobs to come were waiting behind the others, so that the state has rows for them."""
+    queue, more = view.queue, len(coming.submit_s)
+    longer = queue._replace(
+        submit_s=np.concatenate([queue.submit_s, coming.submit_s]),
+        wait_s=np.concatenate([queue.wait_s, np.zeros(more)]),
+        requested_time_s=np.concatenate([queue.requested_time_s, coming.requested_s]),
+        processors=np.concatenate([queue.processors, coming.processors.astype(np.float64)]),
+        power_w=np.concatenate([queue.power_w, coming.power_w]), user=np.concatenate([queue.user, np.full(more, -1.0)]),
+        predicted=NOT_PREDICTED,
+    )  # fmt: skip
+    running = view.running._replace(expected_time_s=np.zeros(0))
+    return replace(view, queue=longer, running=running)
+
+
+def _set_ends(state: State, end_s: Floats) -> None:
+    """Let the running jobs end at some times, in the order of the view. [s]"""
+    count, now_s = len(end_s), float(state.clock.now_s)
+    rows: Any = state.ending
+    order = np.argsort(end_s, kind="stable")
+    rows[:count] = rows[:count][order]
+    rows["end_s"][:count] = np.maximum(end_s[order], now_s)

@@ -1,0 +1,81 @@
+"""The rolling-horizon planner by name; see `policies.rolling_horizon`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from greenbatch.cluster import Cluster
+from greenbatch.energy import Site
+from greenbatch.engine.program import Program
+from greenbatch.engine.rules import Rules
+from greenbatch.engine.settings import SEED, Parameter, word
+from greenbatch.errors import InputError
+from greenbatch.policies.registry import planner
+from greenbatch.workload import Workload
+
+if TYPE_CHECKING:
+    from greenbatch.policies.rolling_horizon import RollingHorizon
+
+MODELS = ("lublin-256", "cirne", "jann", "default")
+"""Models of `gas-marl-plus`."""
+
+_PARAMETERS: dict[str, Any] = {
+    "knowledge": word("what is known of jobs and weather to come", "sampled", "perfect"),
+    "model": word("model of gas-marl-plus whose settings are tried", *MODELS),
+    "makespan_bound": Parameter(
+        default=1.5, lowest=1.25, highest=1.5, meaning="target of that model for the makespan, relative to F2"
+    ),
+    "futures": Parameter(default=2.0, lowest=1.0, highest=64.0, whole=True, meaning="number of sampled futures"),
+    "horizon": Parameter(
+        default=48 * 3600.0, lowest=3 * 3600.0, highest=14 * 86_400.0, unit="s",
+        meaning="how far settings are simulated; less if many jobs wait",
+    ),
+    "slowdown": Parameter(
+        default=1e5, lowest=0.0, highest=1e15, unit="J", meaning="price of one unit of a job's slowdown"
+    ),
+    "idle": Parameter(
+        default=8.0, lowest=0.0, highest=1e15, unit="W", meaning="price of a processor for the time of work left undone"
+    ),
+    "error": Parameter(
+        default=0.2, lowest=0.0, highest=3.0, meaning="sampled weather: error of the forecast a day ahead"
+    ),
+    "seed": SEED,
+}  # fmt: skip
+
+
+@planner("rolling", places=False, **_PARAMETERS)
+def rolling(
+    _: Workload, *, knowledge: float, model: float, makespan_bound: float, futures: float, horizon: float,
+    slowdown: float, idle: float, error: float, seed: float,
+) -> Program:  # fmt: skip
+    """Every half-hour, try settings of `gas-marl-plus` on simulated futures and follow the best one.
+
+    With ``knowledge=sampled``, futures are drawn from the jobs seen so far and from the forecast, with ``error``.
+    ``knowledge=perfect`` simulates the jobs and the weather that really come. It is *not causal*: no scheduler can know
+    them, and it only shows what knowing would be worth. The price of a setting is brown energy, ``slowdown`` [J] per
+    unit of slowdown, and ``idle`` [W] per processor for the time of work that is left at the ``horizon`` [s]. Source:
+    this project (see docs/decisions).
+    """
+    from greenbatch.models.find import find_model
+    from greenbatch.models.planner import numbers_at, planner_scheduler
+
+    name = f"gas-marl-plus@{MODELS[int(model)]}"
+    found = find_model("gas-marl-plus", MODELS[int(model)])
+    base = planner_scheduler(name, found, {"makespan_bound": makespan_bound}, "none", "", 0)
+    is_perfect = bool(knowledge)
+    count = 1 if is_perfect else int(futures)
+
+    def policy(workload: Workload, cluster: Cluster, site: Site | None, rules: Rules) -> RollingHorizon:
+        from greenbatch.policies.futures import Sampler, truth
+        from greenbatch.policies.rolling_horizon import Plan, RollingHorizon, check_machine, settings_of
+
+        check_machine(cluster, rules)
+        if is_perfect and not len(workload):
+            problem = "knows the future, so it cannot be driven from views"
+            raise InputError(problem, field="rolling", fix="use knowledge=sampled, or simulate it on a window")
+        weights = settings_of(numbers_at(found, makespan_bound))
+        plan = Plan(base.program(workload), weights, count, horizon, slowdown, idle)
+        known = truth(workload, cluster, site, rules) if is_perfect else Sampler(count, error, int(seed))
+        return RollingHorizon(plan, known, cluster, rules)
+
+    return Program(name="rolling", policy=policy, needs_site=True, settings={"sticky": 0.0, "tick_s": 0.0})

@@ -1,0 +1,146 @@
+"""The rolling-horizon planner: try settings of the look-ahead planner on forks of the present, follow the best one.
+
+Every half-hour, states are made of the present and of one or more futures, see `policies.futures`. In each, a few
+settings of `gas-marl-plus` are simulated up to a horizon and priced (`policies.compiled.rolling`). The setting with the
+lowest price over all futures decides until the next half-hour.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+
+from greenbatch.cluster import Cluster, NodeCluster
+from greenbatch.engine.driver import ViewDriver
+from greenbatch.engine.imagined import Future, imagined
+from greenbatch.engine.interface import Decision, View
+from greenbatch.engine.program import Program
+from greenbatch.engine.records import Floats
+from greenbatch.engine.rules import Rules
+from greenbatch.engine.stacked import fork
+from greenbatch.errors import InputError
+from greenbatch.policies.compiled.lookahead.weights import NUMBERS
+from greenbatch.policies.compiled.rolling import Objective, attempt_of
+
+TICK_S = 1800.0
+"""Interval at which settings are tried. [s]"""
+EFFORT_H = 12_000.0
+"""What a decision may simulate, in hours times waiting jobs: a long queue shortens the horizon."""
+BESIDES = 16
+"""Waiting jobs that take as long to simulate as everything else."""
+SHORTEST_S = 3 * 3600.0
+"""Shortest horizon. [s]"""
+LEFT_SHARE = 0.25
+"""Share of the energy of work left at the horizon that is priced as brown."""
+SETTINGS: tuple[dict[str, float], ...] = (
+    {}, {"readiness": 8.0}, {"readiness": -3.0}, {"hold_price": 0.5}, {"hold_price": -0.5}, {"green_price": 10.0},
+    {"green_price": -10.0},
+)  # fmt: skip
+"""The settings: what each adds to the weights of the model, see `lookahead.weights.NUMBERS`. The first is the model."""
+
+
+class Knowledge(Protocol):
+    """What is known of the future."""
+
+    def see(self, view: View) -> None:
+        """Learn from a view."""
+        ...
+
+    def futures(self, view: View, until_s: float) -> list[Future]:
+        """Futures of a view, with the jobs that come before a time. [s]"""
+        ...
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What the planner tries, and how it compares."""
+
+    base: Program
+    """The look-ahead planner."""
+    weights: tuple[Floats, ...]
+    """Weights of the settings."""
+    futures: int
+    """Number of futures."""
+    horizon_s: float
+    """How far settings are simulated at most. [s]"""
+    slowdown_j: float
+    """Price of one unit of a job's slowdown. [J]"""
+    idle_w: float
+    """Price of a processor-second of work left at the horizon. [W]"""
+
+    def until_s(self, view: View) -> float:
+        """The horizon at a view. [s]"""
+        simulated = len(self.weights) * self.futures * (len(view.job_id) + BESIDES)
+        return view.now_s + min(self.horizon_s, max(SHORTEST_S, 3600.0 * EFFORT_H / simulated))
+
+
+class RollingHorizon:
+    """The planner as a policy that answers views."""
+
+    def __init__(self, plan: Plan, knowledge: Knowledge, cluster: Cluster, rules: Rules) -> None:
+        """Begin with the model's own setting.
+
+        Args:
+            plan: what it tries.
+            knowledge: what it knows of the future.
+            cluster: the machine, a pool.
+            rules: how the batch system reacts.
+        """
+        self._plan, self._knowledge, self._rules = plan, knowledge, rules
+        self._tick, self._best = -np.inf, 0
+        self._driver = ViewDriver(plan.base, None, cluster, rules, steer=self._steer)
+
+    def decide(self, view: View) -> Decision:
+        """The decision of the look-ahead planner with the best setting."""
+        return self._driver.decide(view)
+
+    def _steer(self, view: View, decider: Any) -> Any:
+        """The look-ahead planner with the best setting; they are tried again if a half-hour has begun."""
+        self._knowledge.see(view)
+        tick = view.now_s // TICK_S
+        if tick != self._tick:
+            self._tick, prices_j = tick, self._prices_j(view, decider)
+            best = int(np.argmin(prices_j))
+            self._best = best if prices_j[best] < prices_j[self._best] else self._best
+        return decider._replace(weights=self._plan.weights[self._best])
+
+    def _prices_j(self, view: View, decider: Any) -> Floats:
+        """The price of each setting, the sum over the futures. [J]"""
+        plan, until_s = self._plan, self._plan.until_s(view)
+        aim, prices_j = Objective(until_s, plan.slowdown_j, plan.idle_w, LEFT_SHARE), np.zeros(len(plan.weights))
+        for future in self._knowledge.futures(view, until_s):
+            state = imagined(view, future, plan.base, self._rules)
+            attempt = attempt_of(state, decider)
+            for k, weights in enumerate(plan.weights):
+                prices_j[k] += attempt(fork(state), fork(decider._replace(weights=weights)), aim)
+        return prices_j
+
+
+def check_machine(cluster: Cluster, rules: Rules) -> None:
+    """Refuse what the planner does not know.
+
+    Raises:
+        InputError: the machine has nodes, or its power a cap.
+    """
+    if isinstance(cluster, NodeCluster):
+        fix = "use gas-marl-plus, or a cluster without [[cluster.groups]]"
+        raise InputError("cannot place jobs on nodes yet", field="rolling", fix=fix)
+    if rules.power_cap_w:
+        fix = "use a priority rule with none, first-fit, easy or green backfilling"
+        raise InputError("is not known to rolling", field="rules.power_cap_w", fix=fix)
+
+
+def settings_of(weights: Floats) -> tuple[Floats, ...]:
+    """The weights of all settings of a model, given its own."""
+    return tuple(_changed(weights, each) for each in SETTINGS)
+
+
+def _changed(weights: Floats, change: dict[str, float]) -> Floats:
+    """Weights of a model with some added to, within their ranges."""
+    made = weights.copy()
+    for name, more in change.items():
+        k, number = list(NUMBERS).index(name), NUMBERS[name]
+        made[k] = min(max(made[k] + more, number.lowest), number.highest)
+    return made

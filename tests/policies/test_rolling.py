@@ -1,0 +1,246 @@
+"""The rolling-horizon planner simulates what happens, and with sampled futures it knows nothing of what comes later."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import greenbatch as gb
+from greenbatch.cluster import Cluster
+from greenbatch.energy import Site
+from greenbatch.engine.codes import BACKFILL
+from greenbatch.engine.driver import ViewDriver
+from greenbatch.engine.entry_points import with_decider
+from greenbatch.engine.imagined import imagined
+from greenbatch.engine.interface import View
+from greenbatch.engine.outcome import Outcome
+from greenbatch.engine.rules import Rules
+from greenbatch.engine.session import Session
+from greenbatch.engine.simulate import simulate
+from greenbatch.engine.stacked import fork
+from greenbatch.errors import InputError
+from greenbatch.metrics import measure
+from greenbatch.policies import rolling_horizon
+from greenbatch.policies.compiled.lookahead.weights import INPUTS, LAG, LAG_INPUT, PRICES
+from greenbatch.policies.compiled.rolling import Objective, attempt_of
+from greenbatch.policies.futures import Sampler, truth
+from greenbatch.schedulers import scheduler
+from greenbatch.workload import Workload
+
+sys.path.append(str(Path(__file__).parents[1] / "engine"))
+from driven import run_from_views
+
+PLANNER = "gas-marl-plus@lublin-256"
+CLUSTER = Cluster.pooled(8, processors_per_machine=4, idle_power_per_machine_w=25.0)
+DAY_S = 86_400.0
+
+
+@st.composite
+def windows(draw: st.DrawFn) -> tuple[Workload, Site]:
+    """Up to 30 jobs within about two days, some with requests that are too long, and weather for three weeks."""
+    rng, n = np.random.default_rng(draw(st.integers(0, 2**32 - 1))), draw(st.integers(1, 30))
+    run_s = np.maximum(rng.lognormal(8.0, 1.5, n).round(), 1.0)
+    processors = rng.integers(1, 9, n)
+    columns = {
+        "submit_s": np.sort(rng.exponential(5000.0, n).cumsum().round(-1)), "run_time_s": run_s,
+        "requested_time_s": np.ceil(run_s * draw(st.sampled_from([1.0, 3.0]))), "processors": processors,
+        "power_w": processors * rng.uniform(5.0, 50.0, n),
+    }  # fmt: skip
+    supply_w = np.maximum(rng.normal(150.0, 200.0, 21 * 24), 0.0)
+    return Workload.from_columns("jobs", columns), site_of(supply_w)
+
+
+def site_of(supply_w: np.ndarray[Any, Any]) -> Site:
+    return Site(name="small", step_s=3600.0, sources_w={"all": supply_w}, repeat=True, forecast_horizon_s=DAY_S)
+
+
+def starts(name: str, jobs: Workload, site: Site) -> np.ndarray[Any, Any]:
+    return simulate(jobs, CLUSTER, site, Rules(), scheduler(name)).start_s
+
+
+@pytest.mark.parametrize("knowledge", ["sampled", "perfect"])
+@settings(max_examples=15, deadline=None)
+@given(window=windows())
+def test_with_one_setting_it_is_the_planner(knowledge: str, window: tuple[Workload, Site]) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(rolling_horizon, "SETTINGS", ({},))
+        followed = starts(f"rolling:knowledge={knowledge}", *window)
+    np.testing.assert_array_equal(followed, starts(PLANNER, *window))
+
+
+@settings(max_examples=10, deadline=None)
+@given(window=windows())
+def test_a_live_batch_system_gets_the_same_starts(window: tuple[Workload, Site]) -> None:
+    jobs, site = window
+    asked = run_from_views(scheduler("rolling"), jobs, CLUSTER, site, Rules())
+    np.testing.assert_array_equal(asked.start_s, starts("rolling", jobs, site))
+
+
+# ---------------------------------------------------------------- forks
+
+
+def forked(jobs: Workload, site: Site, at: int) -> tuple[Outcome, View, Any, Any]:
+    """A schedule of the planner, its view at a decision, the state that runs on from there, and the planner then.
+
+    Its lag, which depends on a schedule of the jobs so far, has no effect.
+    """
+    rules = Rules()
+    program, caught = scheduler(PLANNER).program(jobs), []
+
+    def catch(view: View, decider: Any) -> Any:
+        weights = decider.weights.copy()
+        weights[LAG], weights[PRICES + LAG_INPUT :: len(INPUTS)] = 3.0, 0.0
+        caught.append((view, fork(decider._replace(weights=weights))))
+        return decider._replace(weights=weights)
+
+    driver = ViewDriver(program, None, CLUSTER, rules, steer=catch)
+    session = Session(jobs, CLUSTER, site, rules, program)
+    while (view := session.view()) is not None:
+        session.apply(driver.decide(view))
+    view, decider = caught[at % len(caught)]
+    (future,) = truth(jobs, CLUSTER, site, rules).futures(view, np.inf)
+    return session.outcome(), view, imagined(view, future, program, rules), decider
+
+
+@settings(max_examples=15, deadline=None)
+@given(window=windows(), at=st.integers(0, 100))
+def test_the_true_future_comes_true(window: tuple[Workload, Site], at: int) -> None:
+    jobs, site = window
+    outcome, view, state, decider = forked(jobs, site, at)
+    with_decider("run", state, decider)(state, decider)
+    coming = jobs.job_id[np.argsort(jobs.submit_s, kind="stable")[view.submitted :]]
+    ids = np.concatenate([view.job_id, coming])
+    log = state.log[: state.clock.logged]
+    begun = {int(ids[row["job"]]): float(row["time_s"]) for row in log if row["kind"] <= BACKFILL}
+    wanted = dict(zip(jobs.job_id.tolist(), outcome.start_s.tolist(), strict=True))
+    assert begun == {int(number): wanted[int(number)] for number in ids}
+
+
+@settings(max_examples=15, deadline=None)
+@given(window=windows(), at=st.integers(0, 100), ahead_h=st.floats(0.1, 72.0))
+def test_a_fork_is_priced_like_what_happens(window: tuple[Workload, Site], at: int, ahead_h: float) -> None:
+    jobs, site = window
+    outcome, view, state, decider = forked(jobs, site, at)
+    until_s = view.now_s + 3600.0 * ahead_h
+    aims = Objective(until_s, 0.0, 0.0, 0.0), Objective(until_s, 7.0, 0.0, 0.0), Objective(until_s, 0.0, 3.0, 0.5)
+    brown_j, slow_j, left_j = (
+        attempt_of(state, decider)(fork(state), fork(decider), each) for each in aims
+    )  # fmt: skip
+    books = measure(outcome).books_over(view.now_s, until_s)
+    assert books is not None
+    assert brown_j == pytest.approx(books.grid_j, rel=1e-9, abs=1e-3)
+    own = (outcome.start_s >= view.now_s) & (jobs.submit_s < until_s) & ~np.isin(jobs.job_id, view.running.job_id)
+    waited_s = np.minimum(outcome.start_s, until_s) - np.maximum(jobs.submit_s, view.now_s)
+    slowdown = np.maximum(waited_s, 0.0) / np.maximum(jobs.run_time_s, 10.0)
+    assert slow_j - brown_j == pytest.approx(7.0 * slowdown[own].sum(), rel=1e-6, abs=1e-3)
+    left_s = np.clip(outcome.end_s - until_s, 0.0, jobs.run_time_s)
+    price_w = 3.0 * jobs.processors + 0.5 * jobs.power_w
+    assert left_j - brown_j == pytest.approx(float((left_s * price_w)[own].sum()), rel=1e-6, abs=1e-3)
+
+
+# ---------------------------------------------------------------- what it may know
+
+
+def changed_later(jobs: Workload, site: Site, outcome: Outcome, at_s: float) -> tuple[Workload, Site]:
+    """Other jobs after a time, other run times of jobs that have not ended, other weather past the forecast."""
+    later = jobs.submit_s >= at_s
+    lasting = outcome.end_s > at_s
+    processors, submit_s = jobs.processors.copy(), jobs.submit_s.copy()
+    processors[later] = 9 - processors[later]
+    submit_s[later] = at_s + 0.5 * (submit_s[later] - at_s)
+    other = jobs.with_columns(
+        processors=processors, submit_s=submit_s,
+        run_time_s=np.where(lasting, jobs.requested_time_s, jobs.run_time_s),
+        power_w=np.where(later, 7.0, jobs.power_w),
+    )  # fmt: skip
+    supply_w = site.renewable_w.copy()
+    supply_w[int(np.ceil((at_s + DAY_S) / 3600.0)) :] = 400.0
+    return other, site_of(supply_w)
+
+
+@settings(max_examples=25, deadline=None)
+@given(window=windows(), part=st.floats(0.05, 0.95), seed=st.integers(0, 3))
+def test_what_comes_later_changes_no_earlier_start(window: tuple[Workload, Site], part: float, seed: int) -> None:
+    (jobs, site), name = window, f"rolling:seed={seed}:error=0.3"
+    before = simulate(jobs, CLUSTER, site, Rules(), scheduler(name))
+    at_s = float(jobs.submit_s[0] + part * (before.end_s.max() - jobs.submit_s[0]))
+    after = starts(name, *changed_later(jobs, site, before, at_s))
+    early = before.start_s < at_s
+    np.testing.assert_array_equal(after[early], before.start_s[early])
+    assert (after[~early] >= at_s).all()
+
+
+def test_perfect_knowledge_is_told_apart() -> None:
+    """The check above can fail: the planner that knows the future starts jobs at other times if the future differs."""
+    rng = np.random.default_rng(3)
+    n = 30
+    jobs = Workload.from_columns(
+        "jobs",
+        {"submit_s": np.sort(rng.exponential(2000.0, n).cumsum()), "run_time_s": rng.lognormal(9.0, 1.0, n),
+         "processors": rng.integers(1, 7, n), "power_w": rng.uniform(50.0, 250.0, n)},
+    )  # fmt: skip
+    site, name = site_of(np.maximum(rng.normal(150.0, 200.0, 21 * 24), 0.0)), "rolling:knowledge=perfect"
+    before = simulate(jobs, CLUSTER, site, Rules(), scheduler(name))
+    differ = []
+    for at_s in np.quantile(before.start_s, [0.3, 0.5, 0.7]):
+        after = starts(name, *changed_later(jobs, site, before, float(at_s)))
+        early = before.start_s < at_s
+        differ.append((after[early] != before.start_s[early]).any())
+    assert any(differ)
+
+
+def views_of(jobs: Workload, site: Site) -> list[View]:
+    session, views = Session(jobs, CLUSTER, site, Rules(), scheduler("fcfs+easy").program(jobs)), []
+    while (view := session.view()) is not None:
+        views.append(view)
+        session.apply(gb.Start(0))
+    return views
+
+
+@settings(max_examples=30, deadline=None)
+@given(window=windows(), hours=st.floats(1.0, 60.0), error=st.sampled_from([0.0, 0.5]))
+def test_sampled_futures_go_on_from_the_view(window: tuple[Workload, Site], hours: float, error: float) -> None:
+    jobs, site = window
+    sampler = Sampler(2, error, 1)
+    for view in views_of(jobs, site):
+        sampler.see(view)
+        until_s = view.now_s + 3600.0 * hours
+        for future in sampler.futures(view, until_s):
+            coming, ran_s = future.arrivals, view.now_s - view.running.start_s
+            assert ((coming.submit_s > view.now_s) & (coming.submit_s < until_s)).all()
+            assert (np.diff(coming.submit_s) >= 0).all()
+            assert np.isin(coming.processors, jobs.processors).all()
+            assert (coming.run_s <= coming.requested_s).all()
+            assert (future.waiting_run_s <= view.queue.requested_time_s).all()
+            assert (future.running_run_s > ran_s).all()
+            known_w: Any = site.forecast(view.now_s)[2]
+            first = int(view.now_s // 3600.0)
+            supply: Any = future.power
+            shown_w = supply.supply_w[(first + np.arange(len(known_w))) % len(supply.supply_w)]
+            assert shown_w[0] == known_w[0]
+            np.testing.assert_array_equal(shown_w > 0, known_w > 0)
+            if error == 0.0:
+                np.testing.assert_array_equal(shown_w, known_w)
+
+
+# ---------------------------------------------------------------- what it refuses
+
+
+def test_what_it_cannot_do_is_refused_in_one_line() -> None:
+    jobs = Workload.from_columns("one", {"submit_s": [0.0], "run_time_s": [60.0], "processors": [1], "power_w": [9.0]})
+    site, perfect = site_of(np.ones(48)), scheduler("rolling:knowledge=perfect")
+    nodes = gb.NodeCluster(groups=CLUSTER.groups)
+    with pytest.raises(InputError, match="rolling: cannot place jobs on nodes yet"):
+        simulate(jobs, nodes, site, Rules(), perfect)
+    with pytest.raises(InputError, match="needs a power supply"):
+        simulate(jobs, CLUSTER, None, Rules(), perfect)
+    with pytest.raises(InputError, match="knows the future, so it cannot be driven from views"):
+        ViewDriver(perfect.program(jobs), perfect.policy(), CLUSTER, Rules())
+    with pytest.raises(InputError, match="sampled or perfect"):
+        scheduler("rolling:knowledge=oracle")
