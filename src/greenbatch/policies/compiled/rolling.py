@@ -6,7 +6,7 @@ before the fork is the same for all candidates and does not count.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable
+from collections.abc import Callable
 from functools import cache
 from typing import Any, NamedTuple, cast
 
@@ -100,12 +100,10 @@ def attempt(s: State, decider: Any, aim: Objective) -> float:
 
 def attempt_of(state: State, decider: Any) -> Callable[[State, Any, Objective], float]:
     """`attempt` for a kind of state and a kind of decider, compiled or loaded from the cache on first use."""
-    made: Hashable = type(decider)
-    return _compiled(type_of(state), made, type_of_decider(decider))
+    return _compiled(type_of(state), type(decider).__name__.lower(), type_of_decider(decider))
 
 
 @cache
-def _compiled(states: Any, made: Any, decider: Any) -> Callable[[State, Any, Objective], float]:
+def _compiled(states: Any, name: str, decider: Any) -> Callable[[State, Any, Objective], float]:
     aim = types.NamedUniTuple(types.float64, len(Objective._fields), Objective)
-    name = f"attempt-{made.__name__.lower()}"
-    return cast(Callable[..., float], entry(name, attempt, types.float64(states.numba, decider, aim)))
+    return cast(Callable[..., float], entry(f"attempt-{name}", attempt, types.float64(states.numba, decider, aim)))
