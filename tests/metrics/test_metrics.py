@@ -178,6 +178,19 @@ def test_common_horizon_and_makespan_ratio_by_hand() -> None:
         assert balance == pytest.approx(values["common_horizon_energy_kwh"], rel=1e-14)
 
 
+def test_delays_relative_to_the_baseline_by_hand() -> None:
+    """Job 2 starts ten seconds earlier, job 3 a day and a second later; a delay of a day is within the limit."""
+    soon = outcome_of(JOBS, START, END, FOUR, SITE_REPEATED)
+    later = [START[0], START[1] - 10.0, START[2] + 86_401.0]
+    late = outcome_of(JOBS, later, [END[0], END[1], END[2] + 86_401.0], FOUR, SITE_REPEATED)
+    limit = outcome_of(JOBS, [*START[:2], START[2] + 86_400.0], [*END[:2], END[2] + 86_400.0], FOUR, SITE_REPEATED)
+    got = evaluate_window({"soon": soon, "late": late, "limit": limit}, baseline="soon")
+    assert {name: values["delayed_share"] for name, values in got.items()} == {"soon": 0, "late": 1 / 3, "limit": 0}
+    assert {name: values["max_delay_s"] for name, values in got.items()} == {"soon": 0, "late": 86_401, "limit": 86_400}
+    counted = evaluate_window({"soon": soon, "late": late}, baseline="soon", cut=Cut(last_jobs=1))["late"]
+    assert (counted["delayed_share"], counted["max_delay_s"]) == (0, 0)
+
+
 SITE_REPEATED = Site(name="steps", step_s=1000.0, sources_w=SITE.sources_w, repeat=True)
 
 

@@ -16,9 +16,13 @@ from greenbatch.errors import InputError
 from greenbatch.metrics import machine
 from greenbatch.metrics.breakdown import Parts, evaluate_parts, split_part_metric
 from greenbatch.metrics.horizon import Horizon
+from greenbatch.metrics.jobs import Floats
 from greenbatch.metrics.measured import Cut, Measured, measure
 from greenbatch.metrics.power import JOULES_PER_KWH
 from greenbatch.metrics.registry import METRICS, metric
+
+DELAY_LIMIT_S = 86_400.0
+"""A job that starts so much later than under the baseline is delayed. [s]"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,6 +35,8 @@ class Window:
     """Latest end of all outcomes. [s]"""
     baseline_makespan_s: float
     """Makespan of the baseline's outcome. [s]"""
+    baseline_start_s: Floats
+    """Start of each job in the baseline's outcome, shape (n,). [s]"""
 
 
 def _over_horizon(run: Measured, window: Window, account: str) -> float:
@@ -45,6 +51,31 @@ def makespan_ratio(run: Measured, window: Window) -> float:
     ``makespan / makespan of the baseline``. Not in the papers.
     """
     return machine.makespan_s(run) / window.baseline_makespan_s
+
+
+def _delay_s(run: Measured, window: Window) -> Floats:
+    """How much later than in the baseline's outcome each counted job starts. [s]"""
+    return (run.outcome.start_s - window.baseline_start_s)[run.jobs]
+
+
+@metric("jobs started over a day later than under the baseline", "-", scope="window")
+def delayed_share(run: Measured, window: Window) -> float:
+    """Share of the counted jobs that start more than a day later than under the baseline. [-], in [0, 1].
+
+    The baseline is simulated beside, on the same jobs: what a user of it would notice. NaN without jobs.
+    Not in the papers.
+    """
+    delay_s = _delay_s(run, window)
+    return float(np.mean(delay_s > DELAY_LIMIT_S)) if delay_s.size else np.nan
+
+
+@metric("latest start relative to the baseline", "s", scope="window")
+def max_delay_s(run: Measured, window: Window) -> float:
+    """The longest time by which a counted job starts later than under the baseline. [s]; NaN without jobs.
+
+    Negative if every job starts earlier. Not in the papers.
+    """
+    return float(np.max(_delay_s(run, window), initial=-np.inf)) if run.jobs.any() else np.nan
 
 
 @metric("brown energy over the common horizon", "kWh", scope="window")
@@ -127,6 +158,7 @@ def evaluate_window(
         start_s=min(run.first_submit_s for run in runs.values()),
         end_s=max(run.last_end_s for run in runs.values()),
         baseline_makespan_s=machine.makespan_s(runs[baseline]),
+        baseline_start_s=outcomes[baseline].start_s,
     )
     return {
         name: {**_values(run, horizon=horizon, window=window), **evaluate_parts(run, parts or {})}
