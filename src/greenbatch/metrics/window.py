@@ -71,7 +71,7 @@ def delayed_share(run: Measured, window: Window) -> float:
 
 @metric("latest start relative to the baseline", "s", scope="window")
 def max_delay_s(run: Measured, window: Window) -> float:
-    """The longest time by which a counted job starts later than under the baseline. [s]; NaN without jobs.
+    """The longest time by which a counted job starts later than under the baseline. [s], any sign; NaN without jobs.
 
     Negative if every job starts earlier. Not in the papers.
     """
