@@ -115,6 +115,12 @@ class Search(Section):
     """Planner: windows are simulated under the weather of this many years of the power series.
 
     A repeating series of one year has the same weather in all of them."""
+    workloads: Annotated[int, Field(ge=1, le=1000)] = 1
+    """Planner: windows come from this many workloads of the scenario's generator; its seeds count on from the
+    scenario's, and each seed of a training has others."""
+    beside: Annotated[tuple[Text, ...], Field(strict=False)] = ()
+    """Planner: further scenarios, for one model of several; the objective is the mean over all of them. They have the
+    same number of workloads each."""
     makespan_bound: Annotated[tuple[Positive, ...], Field(strict=False, min_length=1)] = (1.5,)
     """Planner: makespan bounds, relative to F2 with backfilling. There is one model per bound; each search starts where
     the last one ended."""
