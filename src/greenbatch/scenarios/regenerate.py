@@ -12,11 +12,16 @@ from greenbatch.errors import InputError
 from greenbatch.scenarios.scenario import Scenario
 
 
-def regenerated(scenario: Scenario, shift: int) -> Scenario:
-    """The scenario with jobs and powers of jobs drawn with other seeds: those of the scenario plus ``shift``.
+def regenerated(scenario: Scenario, shift: int, gap_factor: float = 1.0) -> Scenario:
+    """The scenario with jobs and powers of jobs drawn with other seeds.
+
+    Args:
+        scenario: the scenario, whose jobs a generator draws.
+        shift: added to its seeds.
+        gap_factor: every gap between submissions is multiplied by this; 0.5 doubles the load.
 
     Raises:
-        InputError: the jobs are not drawn by a generator with a seed.
+        InputError: the jobs are not drawn by a generator with a seed and a factor of gaps.
     """
     from greenbatch.scenarios.build import build_workload
     from greenbatch.scenarios.build_nodes import jobs_on_nodes
@@ -25,10 +30,12 @@ def regenerated(scenario: Scenario, shift: int) -> Scenario:
     from greenbatch.scenarios.schema import ScenarioFile
 
     resolved: dict[str, Any] = deepcopy(dict(scenario.resolved))
-    if "seed" not in resolved["workload"].get("generator", {}):
-        fix = "use a scenario with workload.generator.seed, such as gas-marl/fresh-cirne"
+    generator = resolved["workload"].get("generator", {})
+    if "gap_factor" not in generator:
+        fix = 'use a scenario with workload.generator.model = "lublin", "cirne" or "jann", such as gas-marl/fresh-cirne'
         raise InputError(f"{scenario.name} has no generator with a seed", field="workload.generator", fix=fix)
-    for drawn in (resolved["workload"]["generator"], resolved["workload"]["power"]):
+    generator["gap_factor"] *= gap_factor
+    for drawn in (generator, resolved["workload"]["power"]):
         if "seed" in drawn:
             drawn["seed"] += shift
     section, cluster = check(resolved, ScenarioFile, file=scenario.name, lines={}), scenario.cluster

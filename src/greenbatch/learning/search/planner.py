@@ -211,8 +211,8 @@ class PlannerSearch(Searching):
         made = plan.settings
         self.begin = begin_of(plan)
         super().__init__(plan, self.begin, stages=1 if made.search is None else len(made.search.makespan_bound))
-        scenarios = [plan.scenario, *plan.beside]
-        worlds = [(number, world) for number, each in enumerate(scenarios) for world in _worlds(each, plan)]
+        scenarios = [_worlds(each, plan) for each in (plan.scenario, *plan.beside)]
+        worlds = [(number, world) for row in zip(*scenarios, strict=True) for number, world in enumerate(row)]
         if made.windows < len(worlds):
             problem, fix = f"is {made.windows}, for {len(worlds)} workloads", f"give at least {len(worlds)}"
             raise InputError(problem, field="training.windows", fix=fix)
@@ -261,9 +261,12 @@ class PlannerSearch(Searching):
         return float(np.mean(each))
 
     def center(self, stage: int) -> dict[str, Floats]:
-        """The weights for the bound of a stage."""
+        """The weights for the bound of a stage: the center, or the mean of the last ones."""
         makespan_bound = self.search.makespan_bound[stage]
-        return {f"{BOUND}{makespan_bound:g}": numbers_of(self.evolution.mean, makespan_bound)}
+        name, numbers = f"{BOUND}{makespan_bound:g}", numbers_of(self.evolution.mean, makespan_bound)
+        if name in self.found and self.search.memory > 1:
+            numbers = self.found[name] + (numbers - self.found[name]) / self.search.memory
+        return {name: numbers}
 
     def weights(self) -> Weights:
         """Weights for each bound begun so far."""
@@ -271,11 +274,13 @@ class PlannerSearch(Searching):
 
 
 def _worlds(scenario: Scenario, plan: Plan) -> list[Scenario]:
-    """A scenario with each of the workloads that a training sees; without a number of them, with its own."""
-    count = search_settings(plan).workloads
-    if count == 1:
+    """A scenario with each of the workloads that a training sees."""
+    search = search_settings(plan)
+    count, factors = search.workloads, search.gap_factors
+    if not count:
         return [scenario]
-    return [regenerated(scenario, plan.settings.seed * count + number) for number in range(count)]
+    shift = plan.settings.seed * count
+    return [regenerated(scenario, shift + number, factors[number % len(factors)]) for number in range(count)]
 
 
 def check(plan: Plan) -> None:
