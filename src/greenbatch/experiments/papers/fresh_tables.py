@@ -28,8 +28,8 @@ COLUMNS = (
 NOTE = (
     "Mean over seeds and the ten published windows [95% interval over both: bootstrap over the windows and Student's t "
     "over the seeds, combined in quadrature; over the windows only for one model]. The hierarchical bootstrap "
-    "resamples seeds and windows; with three seeds it is too narrow. Met or missed: the whole interval is on that side of the "
-    "goal. The random windows are 40 of the published trace. Makespan relative to F2+easy-schedgym."
+    "resamples seeds and windows; with three seeds it is too narrow. Met or missed: the whole interval is on that side "
+    "of the goal. The random windows are 40 of the published trace. Makespan relative to F2+easy-schedgym."
 )
 
 

@@ -6,7 +6,8 @@ jobs, and the expected delay of future short jobs if a long job leaves them too 
 which jobs are tried and the share of the machine kept for short jobs are weights of the model plus linear functions of
 the state of the system (`weights`). The first job that is held or does not fit reserves its half-hours; when a single
 job has arrived, only that job is considered. Beyond a lag that the model sets (`weights.lag`), starting now becomes
-increasingly cheap, which bounds the makespan.
+increasingly cheap, which bounds the makespan. At last, held jobs that need almost no brown energy may fill processors
+that would otherwise be idle (``fill``).
 
 On nodes, a job that fits is considered with the power and the run time that it would have on those that the placement
 gives it, and one that does not with averages (`policies.compiled.foreseen`). A job that does not fit although enough
@@ -248,8 +249,8 @@ def _fill(
 ) -> None:  # fmt: skip
     """Start held jobs on processors that would be idle, in order, if they take almost no brown energy.
 
-    A job must fit beside the reservation; a long one leaves short ones their processors. What a cheaper half-hour would
-    save is prices of processors, and idle processors in the sun are worth none.
+    A job must fit beside the reservation, also the one that holds it; a long one leaves short ones their processors.
+    What a cheaper half-hour would save is prices of processors, and idle processors in the sun are worth none.
 
     Args:
         s: the state, after the jobs that are cheapest now have started.
