@@ -153,17 +153,19 @@ def test_a_job_fills_only_up_to_its_share_of_brown_energy(share: float, fills: b
 
 
 def test_filling_respects_the_reservation() -> None:
-    """The wide job is first in line for the whole machine in an hour; a frugal one may run until then, not longer."""
+    """A wide job is first in line for the whole machine at 3 h; a frugal one may run until then, but not longer.
+
+    The frugal one would be cheaper in the night that begins at 6 h.
+    """
     cluster = Cluster.pooled(8, idle_power_per_machine_w=0.0)
     numbers = FRUGAL.copy()
     numbers[list(weights.NUMBERS).index("order_density")] = -6.0
-    busy, wide = Job(0.0, HOUR_S, HOUR_S, 4, 400.0), Job(60.0, 4 * HOUR_S, 4 * HOUR_S, 8, 800.0)
-    for run_s, waits in ((1800.0, False), (2 * HOUR_S, True)):
-        outcome = plan(
-            workload([busy, wide, Job(120.0, run_s, run_s, 4, 4.0)]), cluster, site([2e4] * 24), numbers, 1.0
-        )
-        assert outcome.start_s[1] == HOUR_S
-        assert (outcome.start_s[2] > HOUR_S) == waits
+    busy = [Job(0.0, 3 * HOUR_S, 3 * HOUR_S, 4, 4e3), Job(0.0, 0.5 * HOUR_S, 0.5 * HOUR_S, 4, 4e3)]
+    wide, sun = Job(60.0, 2 * HOUR_S, 2 * HOUR_S, 8, 8e3), [2e4] * 6 + [0.0] * 18
+    for run_h, fill, start_h in ((2.0, 0.02, 0.5), (3.0, 0.02, 6.0), (2.0, 0.0, 6.0)):
+        frugal = Job(120.0, run_h * HOUR_S, run_h * HOUR_S, 4, 4.0)
+        outcome = plan(workload([*busy, wide, frugal]), cluster, site(sun), numbers, fill)
+        assert outcome.start_s.tolist() == [0.0, 0.0, 3 * HOUR_S, start_h * HOUR_S]
 
 
 @pytest.mark.parametrize(("price", "start_s"), [(-3.0, 0.0), (7.0, 18 * HOUR_S)])

@@ -44,11 +44,11 @@ def fresh_tables(rows: Sequence[Row]) -> list[Table]:
         knob = f":makespan_bound={bound:g}"
         lines = []
         for trace, (least, most) in goals.items():
-            lines.append((f"{trace}: goal", _goal(bound, least, most)))
-            lines += [
+            found = [
                 (f"{trace}: {kind}", _line(row, other, bound, least, most))
                 for kind, row, other in _pairs(rows, trace, knob)
             ]
+            lines += [(f"{trace}: goal", _goal(bound, least, most)), *found] if found else []
         made.append(
             Table(f"At most {bound:g} times the makespan of F2 with backfilling", COLUMNS, tuple(lines),
                   corner="Trace: trained on", notes=(NOTE,))
