@@ -21,6 +21,8 @@ from greenbatch.models.planner import baseline_rule
 from greenbatch.policies.compiled.lookahead import forecast, weights
 from greenbatch.policies.compiled.lookahead import plan as planner
 from greenbatch.policies.compiled.lookahead.baseline import baseline_end_s, baseline_progress, progress_table
+from greenbatch.scenarios import load_scenario
+from greenbatch.schedulers import scheduler
 from greenbatch.workload import Workload
 
 INITIAL = np.zeros(weights.WEIGHTS)
@@ -291,3 +293,11 @@ def test_the_machine_alone_decides_what_fits() -> None:
     jobs = workload([Job(0.0, 5000.0, 1000.0, 4, 1.0), Job(10.0, 100.0, 100.0, 4, 1.0)])
     outcome = simulate(jobs, cluster, site([1000.0] * 24), replace(Rules(), overrun="extend"), Planned(INITIAL))
     assert outcome.start_s.tolist() == [0.0, 5000.0]
+
+
+@pytest.mark.parametrize(("bound", "sum_s"), [(1.5, 303384959.0), (1.25, 301366133.0)])
+def test_models_without_filling_decide_as_before_there_was_any(bound: float, sum_s: float) -> None:
+    """Sums of start times, made before filling was added."""
+    question, made = load_scenario("default"), scheduler(f"gas-marl-plus@default:makespan_bound={bound}")
+    outcome = simulate(question.window(0, 600), question.cluster, question.site, question.rules, made)
+    assert outcome.start_s.sum() == sum_s
