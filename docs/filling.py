@@ -1,8 +1,8 @@
 """What filling is worth: ``python docs/filling.py runs/fresh`` prints a table of the results page.
 
 The models of the protocol ``fresh`` with and without filling, on 40 generated windows that their searches have not
-seen: workloads of other seeds, years of weather in turn. Needs the weather of GAS-MARL, see ``greenbatch data list``; takes
-about a minute.
+seen: workloads of other seeds, years of weather in turn. Needs the weather of GAS-MARL, see ``greenbatch data list``;
+takes about a minute.
 """
 
 # ruff: noqa: RUF001 - multiplication signs are meant for the reader.
