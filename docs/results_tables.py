@@ -19,12 +19,14 @@ from typing import Any
 
 import numpy as np
 
+from greenbatch.experiments.papers.fresh_tables import fresh_tables
 from greenbatch.experiments.papers.headroom import row_headroom, stored_bounds
 from greenbatch.experiments.papers.order_results import UNTRAINED
 from greenbatch.experiments.papers.protocols import PROTOCOLS
 from greenbatch.experiments.papers.studies import STUDIES
 from greenbatch.experiments.papers.study_results import seeds_met
 from greenbatch.experiments.papers.study_tables import COVERS
+from greenbatch.experiments.reports.tables import write
 from greenbatch.experiments.running.statistics import Interval, mean_interval, verdict
 from greenbatch.learning.runs.windows import HELD_OUT_STARTS
 from greenbatch.metrics import METRICS
@@ -270,6 +272,11 @@ def pairs(rows: Sequence[Row]) -> list[str]:
     return [*lines, f"{told} Bold: the whole interval lies below 1. Seeds: {several}."]
 
 
+def fresh(rows: Sequence[Row]) -> list[str]:
+    """One table per makespan bound: agents trained on generated jobs, beside the shipped ones."""
+    return [write(table, "markdown") for table in fresh_tables(rows)]
+
+
 def _ratio(row: Row | None, metric: str) -> str:
     if row is None or not row["figures"]:
         return "not trained"
@@ -286,6 +293,7 @@ def _from(name: str, made: Callable[[Sequence[Row]], list[str]]) -> str:
 RESULT_TABLES: dict[str, Callable[[], str]] = {
     "results-bounds": bounds,
     "results-goals": partial(_from, "gas-marl", goals),
+    "results-fresh": partial(_from, "gas-marl-fresh", fresh),
     "results-gas-marl": partial(_from, "gas-marl", renewable),
     "results-rlscheduler": partial(_from, "rlscheduler", ranking),
     "results-ineps": partial(_from, "ineps", pairs),

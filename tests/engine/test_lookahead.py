@@ -21,6 +21,8 @@ from greenbatch.models.planner import baseline_rule
 from greenbatch.policies.compiled.lookahead import forecast, weights
 from greenbatch.policies.compiled.lookahead import plan as planner
 from greenbatch.policies.compiled.lookahead.baseline import baseline_end_s, baseline_progress, progress_table
+from greenbatch.scenarios import load_scenario
+from greenbatch.schedulers import scheduler
 from greenbatch.workload import Workload
 
 INITIAL = np.zeros(weights.WEIGHTS)
@@ -31,11 +33,11 @@ HOUR_S = 3600.0
 class Planned:
     """A scheduler with given numbers."""
 
-    def __init__(self, numbers: np.ndarray) -> None:
-        self.numbers = numbers
+    def __init__(self, numbers: np.ndarray, fill: float = 0.0) -> None:
+        self.numbers, self.fill = numbers, fill
 
     def program(self, workload: Workload) -> Program:
-        decider = planner.lookahead_pass(self.numbers, baseline_rule(workload))
+        decider = planner.lookahead_pass(self.numbers, baseline_rule(workload), self.fill)
         return Program(
             name="planned", decider=decider, settings={"tick_s": 1800.0, "sticky": 0.0}, needs_site=True
         )  # fmt: skip
@@ -61,8 +63,10 @@ def site(power_w: list[float]) -> Site:
     return Site(name="s", step_s=HOUR_S, sources_w={"all": np.array(power_w)}, repeat=True)
 
 
-def plan(jobs: Workload, cluster: Cluster, power: Site, numbers: np.ndarray = INITIAL) -> Outcome:
-    return simulate(jobs, cluster, power, Rules(), Planned(numbers))
+def plan(
+    jobs: Workload, cluster: Cluster, power: Site, numbers: np.ndarray = INITIAL, fill: float = 0.0
+) -> Outcome:  # fmt: skip
+    return simulate(jobs, cluster, power, Rules(), Planned(numbers, fill))
 
 
 DAYS = st.lists(st.sampled_from([0.0, 100.0, 400.0, 900.0]), min_size=24, max_size=96)
@@ -78,7 +82,7 @@ def test_schedules_are_valid_for_any_numbers(data: st.DataObject) -> None:
     numbers = INITIAL + random.normal(0, 0.5, weights.WEIGHTS) * data.draw(st.sampled_from([0.0, 1.0, 3.0]))
     for k, number in enumerate(weights.NUMBERS.values()):
         numbers[k] = np.clip(numbers[k], number.lowest, number.highest)
-    outcome = plan(jobs, cluster, site(data.draw(DAYS)), numbers)
+    outcome = plan(jobs, cluster, site(data.draw(DAYS)), numbers, data.draw(st.sampled_from([0.0, 0.02, 1.0])))
     assert (outcome.start_s >= jobs.submit_s).all()
     for instant in outcome.start_s:
         running = (outcome.start_s <= instant) & (instant < outcome.end_s)
@@ -93,14 +97,14 @@ def test_nothing_is_known_of_later_arrivals_and_later_weather(data: st.DataObjec
     sky = data.draw(st.lists(st.sampled_from([0.0, 100.0, 400.0]), min_size=200, max_size=200))
     lagging = numbers_with(lag=1.0, lag_price=1000.0, idle_price=0.0, hold_price=2.0)
     lagging[weights.PRICES + weights.LAG_INPUT :: len(weights.INPUTS)] = 1.0
-    numbers = data.draw(st.sampled_from([INITIAL, lagging]))
-    outcome = plan(jobs, cluster, site(sky), numbers)
+    numbers, fill = data.draw(st.sampled_from([INITIAL, lagging])), data.draw(st.sampled_from([0.0, 0.02, 1.0]))
+    outcome = plan(jobs, cluster, site(sky), numbers, fill)
     cut = data.draw(st.integers(0, len(jobs) - 1))
     at_s = np.sort(jobs.submit_s)[cut]
     fewer = jobs.take(jobs.submit_s <= at_s)
     other = np.array(sky)
     other[int(at_s // HOUR_S) + 25 :] = 777.0
-    again = plan(fewer, cluster, site(other.tolist()), numbers)
+    again = plan(fewer, cluster, site(other.tolist()), numbers, fill)
     before = outcome.start_s[jobs.submit_s <= at_s]
     early = before <= at_s
     np.testing.assert_array_equal(again.start_s[early], before[early])
@@ -127,6 +131,43 @@ def test_prices_of_waiting_make_it_start(change: dict[str, float], start_s: floa
     jobs = workload([Job(0.0, 4 * HOUR_S, 4 * HOUR_S, 8, 240.0)])
     numbers = numbers_with(block_price=-3.0, **change)
     assert plan(jobs, cluster, site(SUNNY), numbers).start_s.tolist() == [start_s]
+
+
+FRUGAL = numbers_with(green_price=45.0, green_level=3.0, idle_price=0.0, hold_price=2.0, block_price=-3.0, reserve=0.0)
+"""Processors are dear in the sun, so a frugal job would rather run at night."""
+SUN = [900.0] * 6 + [0.0] * 18
+
+
+@pytest.mark.parametrize(("fill", "start_s"), [(0.0, 6 * HOUR_S), (0.02, 0.0)])
+def test_idle_processors_in_the_sun_take_a_job_that_would_be_cheaper_at_night(fill: float, start_s: float) -> None:
+    cluster = Cluster.pooled(8, idle_power_per_machine_w=0.0)
+    jobs = workload([Job(0.0, 2 * HOUR_S, 2 * HOUR_S, 4, 4.0)])
+    assert plan(jobs, cluster, site(SUN), FRUGAL, fill).start_s.tolist() == [start_s]
+
+
+@pytest.mark.parametrize(("share", "fills"), [(0.49, False), (0.51, True)])
+def test_a_job_fills_only_up_to_its_share_of_brown_energy(share: float, fills: bool) -> None:
+    """Four hours from the second hour before dusk are half brown."""
+    cluster = Cluster.pooled(16, idle_power_per_machine_w=0.0)
+    jobs = workload([Job(4 * HOUR_S, 4 * HOUR_S, 4 * HOUR_S, 4, 4.0)])
+    (started_s,) = plan(jobs, cluster, site(SUN), FRUGAL, share).start_s
+    assert (started_s == 4 * HOUR_S) == fills
+
+
+def test_filling_respects_the_reservation() -> None:
+    """A wide job is first in line for the whole machine at 3 h; a frugal one may run until then, but not longer.
+
+    The frugal one would be cheaper in the night that begins at 6 h.
+    """
+    cluster = Cluster.pooled(8, idle_power_per_machine_w=0.0)
+    numbers = FRUGAL.copy()
+    numbers[list(weights.NUMBERS).index("order_density")] = -6.0
+    busy = [Job(0.0, 3 * HOUR_S, 3 * HOUR_S, 4, 4e3), Job(0.0, 0.5 * HOUR_S, 0.5 * HOUR_S, 4, 4e3)]
+    wide, sun = Job(60.0, 2 * HOUR_S, 2 * HOUR_S, 8, 8e3), [2e4] * 6 + [0.0] * 18
+    for run_h, fill, start_h in ((2.0, 0.02, 0.5), (3.0, 0.02, 6.0), (2.0, 0.0, 6.0)):
+        frugal = Job(120.0, run_h * HOUR_S, run_h * HOUR_S, 4, 4.0)
+        outcome = plan(workload([*busy, wide, frugal]), cluster, site(sun), numbers, fill)
+        assert outcome.start_s.tolist() == [0.0, 0.0, 3 * HOUR_S, start_h * HOUR_S]
 
 
 @pytest.mark.parametrize(("price", "start_s"), [(-3.0, 0.0), (7.0, 18 * HOUR_S)])
@@ -252,3 +293,11 @@ def test_the_machine_alone_decides_what_fits() -> None:
     jobs = workload([Job(0.0, 5000.0, 1000.0, 4, 1.0), Job(10.0, 100.0, 100.0, 4, 1.0)])
     outcome = simulate(jobs, cluster, site([1000.0] * 24), replace(Rules(), overrun="extend"), Planned(INITIAL))
     assert outcome.start_s.tolist() == [0.0, 5000.0]
+
+
+@pytest.mark.parametrize(("bound", "sum_s"), [(1.5, 303384959.0), (1.25, 301366133.0)])
+def test_models_without_filling_decide_as_before_there_was_any(bound: float, sum_s: float) -> None:
+    """Sums of start times, made before filling was added."""
+    question, made = load_scenario("default"), scheduler(f"gas-marl-plus@default:makespan_bound={bound}")
+    outcome = simulate(question.window(0, 600), question.cluster, question.site, question.rules, made)
+    assert outcome.start_s.sum() == sum_s

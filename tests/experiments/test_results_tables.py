@@ -68,3 +68,14 @@ def test_the_tables_of_the_kept_rows_can_be_made(tables: ModuleType) -> None:
     text = "\n".join([*tables.goals(rows), *tables.renewable(rows)])
     assert text.count("| gas-marl-plus |") == 6
     assert "nan" not in text
+
+
+def test_the_rows_of_the_protocol_fresh_say_who_has_seen_the_windows(tables: ModuleType) -> None:
+    import json
+
+    rows = json.loads((tables.RESULTS / "gas-marl-fresh.json").read_text(encoding="utf-8"))
+    text = "\n".join(tables.fresh(rows))
+    assert text.count(": in-sample: the trace itself") == 6
+    assert text.count("authors' parameters (3 seeds)") == 2
+    assert text.count("fitted to the trace (3 seeds)") == text.count("Lublin's model (3 seeds)") == 4
+    assert "nan" not in text

@@ -16,6 +16,7 @@ from greenbatch.experiments.running.frames import by_window, schedulers
 from greenbatch.experiments.running.statistics import (
     Interval,
     differences,
+    hierarchical_interval,
     intervals,
     mean_interval,
     paired_difference,
@@ -276,3 +277,18 @@ def test_a_tidy_frame_with_seeds_is_read_as_an_agent() -> None:
     assert got["agent"] == mean_interval([[v - 5.0 + s for v in level] for s in seeds])
     assert differences(frame.sort("seed"), "avg_wait_s", "rule")["agent"].difference.mean == pytest.approx(-4.0)
     assert by_window(frame, "agent", "avg_wait_s") == {str(w): level[w] - 4.0 for w in windows}
+
+
+def test_the_hierarchical_bootstrap_resamples_seeds_and_windows() -> None:
+    """If seeds agree, it is the windows' interval; if windows agree, that of the means of seeds; else it is wider."""
+    windows, seeds = np.random.default_rng(2).normal(0.0, 1.0, 12), np.array([-1.0, 0.0, 4.0])
+    of_windows = mean_interval(windows, method="percentile")
+    alike = hierarchical_interval(np.tile(windows, (3, 1)))
+    assert (alike.low, alike.high) == pytest.approx((of_windows.low, of_windows.high), abs=0.05)
+    of_seeds = hierarchical_interval(np.tile(seeds[:, None], 12))
+    assert (of_seeds.low, of_seeds.high) == (-1.0, 4.0)  # all three resamples of one seed: 1/27 each, above 2.5 %
+    both = hierarchical_interval(windows + 0.2 * seeds[:, None])
+    assert both.mean == pytest.approx(windows.mean() + 0.2)
+    assert both.high - both.low > 1.05 * max(alike.high - alike.low, 0.2 * (of_seeds.high - of_seeds.low))
+    assert hierarchical_interval(np.where(np.arange(12) < 6, windows, np.nan)).count == 6
+    assert math.isnan(hierarchical_interval([[math.nan]]).mean)

@@ -226,12 +226,82 @@ def test_windows_stay_the_same_only_if_asked(
         assert len({tuple(starts) for starts, _ in seen}) == 4
 
 
+SEVERAL = {
+    "training.search.workloads": 2, "training.search.gap_factors": [0.5, 1.0], "training.search.beside": ["default"],
+    "training.windows": 5,
+}  # fmt: skip
+
+
+def test_windows_are_dealt_to_scenarios_and_workloads_of_several_loads(small: Scenario) -> None:
+    """Of two scenarios with two workloads each; each seed has workloads of its own."""
+    made = plan(small, **SEVERAL, **{"training.seed": 3})
+    of = planner.PlannerSearch(made)
+    worlds = [trial.scenario for trial in of.trials]
+    assert [len(world.workload) for world in worlds] == [300, len(load_scenario("default").workload)] * 2
+    assert [some.tolist() for some in of.dealt] == [[0, 4], [1], [2], [3]]
+    assert of.scenario_of.tolist() == [0, 1, 0, 1, 0]
+    for number, world in enumerate(worlds[::2]):
+        assert world.resolved["workload"]["generator"]["seed"] == (
+            small.resolved["workload"]["generator"]["seed"] + 3 * 2 + number
+        )
+        assert world.resolved["workload"]["generator"]["gap_factor"] == (
+            small.resolved["workload"]["generator"]["gap_factor"] * (0.5, 1.0)[number]
+        )
+    starts, shifts_s = np.array([0, 10, 20, 30, 40]), np.zeros(5, np.int64)
+    numbers = numbers_of(initial_point(), 1.5)
+    found = of._figures(numbers, starts, shifts_s)
+    for k, start in enumerate(starts):
+        (alone,) = Trial(worlds[k % 4], PRESET, 60, 1, 1)(numbers, starts[k : k + 1], shifts_s[:1])
+        np.testing.assert_array_equal(found[k], alone, err_msg=f"window {start}")
+    limits = of.search.aim[0], of.search.most[0], of.search.slowdown[0]
+    each = [objective(found[some], made.preset.reward.terms, *limits) for some in ([0, 2, 4], [1, 3])]
+    assert of._objective(0, found) == pytest.approx(sum(each) / 2)
+
+
+def test_centers_are_averaged_over_the_memory(small: Scenario, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The distribution of candidates is not affected, only what becomes the model."""
+    models = {}
+    for memory in (1, 2):
+        centers: list[np.ndarray] = []
+        whole = planner.PlannerSearch.center
+
+        def watched(self: Any, stage: int, whole: Any = whole, centers: Any = centers) -> Any:
+            centers.append(numbers_of(self.evolution.mean, self.search.makespan_bound[stage]))
+            return whole(self, stage)
+
+        with monkeypatch.context() as patch:
+            patch.setattr(planner.PlannerSearch, "center", watched)
+            search(plan(small, 4, **{"training.search.memory": memory}), tmp_path / str(memory), watch=lambda _: None)
+        models[memory] = centers, load_model(tmp_path / str(memory)).weights
+    np.testing.assert_array_equal(models[1][0], models[2][0])
+    for bound, (first, last) in ((1.5, models[1][0][:2]), (1.25, models[1][0][2:])):
+        name = f"makespan_bound_{bound}"
+        np.testing.assert_array_equal(models[1][1][name], last.astype(np.float32))
+        np.testing.assert_allclose(models[2][1][name], (first + last) / 2, rtol=1e-6)
+
+
+def test_a_model_fills_as_its_search_did(small: Scenario, tmp_path: Path) -> None:
+    search(plan(small, 2, **{"network.fill": 0.3}), tmp_path / "x", watch=lambda _: None)
+    made = scheduler(f"gas-marl-plus@{tmp_path / 'x'}")
+    assert made.model.preset.fill == 0.3  # type: ignore[union-attr]
+    numbers = made.numbers  # type: ignore[union-attr]
+    trial = Trial(small, made.model.preset, 100, 1, 1)  # type: ignore[union-attr]
+    (found,) = trial(numbers, np.array([40]), np.zeros(1, np.int64))
+    metrics = evaluate(simulate(small.window(40, 100), small.cluster, small.site, small.rules, made))
+    assert found[0] == pytest.approx(metrics["renewable_utilization"], rel=1e-9)
+    (without,) = Trial(small, PRESET, 100, 1, 1)(numbers, np.array([40]), np.zeros(1, np.int64))
+    assert (found != without).any()
+
+
 class Stop(Exception):
     """Simulates a power cut."""
 
 
-def test_an_interrupted_search_ends_with_the_same_bytes(small: Scenario, tmp_path: Path) -> None:
-    search(plan(small), tmp_path / "whole", watch=lambda _: None)
+@pytest.mark.parametrize("changes", [{}, {**SEVERAL, "training.search.memory": 2}])
+def test_an_interrupted_search_ends_with_the_same_bytes(
+    small: Scenario, tmp_path: Path, changes: dict[str, Any]
+) -> None:
+    search(plan(small, **changes), tmp_path / "whole", watch=lambda _: None)
     for after in (1, 3, 4):
         seen: list[Any] = []
 
@@ -241,8 +311,8 @@ def test_an_interrupted_search_ends_with_the_same_bytes(small: Scenario, tmp_pat
                 raise Stop
 
         with pytest.raises(Stop):
-            search(plan(small), tmp_path / f"cut-{after}", watch=stop)
-        search(plan(small), tmp_path / f"cut-{after}", watch=lambda _: None)
+            search(plan(small, **changes), tmp_path / f"cut-{after}", watch=stop)
+        search(plan(small, **changes), tmp_path / f"cut-{after}", watch=lambda _: None)
         for file in ("model/actor.safetensors",):
             assert (tmp_path / f"cut-{after}" / file).read_bytes() == (tmp_path / "whole" / file).read_bytes()
         figures = [
@@ -303,6 +373,10 @@ def test_invalid_weights_are_refused(small: Scenario, tmp_path: Path) -> None:
         ({"training.search.aim": [1.2]}, "makespan_bound, aim, most and slowdown have different lengths"),
         ({"training.search.makespan_bound": [1.5, 1.50000001]}, "makespan_bound has equal values"),
         ({"training.search.population": 2}, "population"),
+        ({"training.search.gap_factors": []}, "gap_factors"),
+        ({"training.search.beside": ["no-such"]}, "there is no scenario 'no-such'"),
+        ({"network.fill": 1.5}, "network.fill: is 1.5"),
+        ({"network.fill": "much"}, "network.fill: is 'much'"),
         ({"training.search.temperature": 2}, "unknown key"),
     ],
 )
@@ -317,6 +391,7 @@ def test_bad_settings_are_one_line(small: Scenario, changes: dict[str, Any], mes
         ({"settings.tick_s": 0.0}, "settings.tick_s: gas-marl-plus holds jobs"),
         ({"reward.terms": {"renewable_utilization": 1.0}}, "reward.terms: gas-marl-plus is optimized for renewable"),
         ({"training.jobs": 301}, "training.jobs: no training window of 301 jobs"),
+        ({"training.search.workloads": 3}, "training.windows: is 2, for 3 workloads (give at least 3)"),
         ({"training.rollouts": 5}, "training.rollouts: has no effect on a search"),
         ({"network.width": 5}, "network: has no effect on the look-ahead planner: its inputs"),
         ({"observation.queue.rows": 5}, "observation: has no effect on the look-ahead planner"),

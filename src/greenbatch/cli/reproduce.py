@@ -14,6 +14,8 @@ from greenbatch.errors import InputError
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from greenbatch.cli.reproduce_trained import TrainingFlags
+
 
 def reproduce(
     protocol: str,
@@ -75,7 +77,8 @@ def reproduce(
     backfills
         Backfillings that agents are trained and evaluated with: none, easy-schedgym, green.
     windows
-        published (as in the paper), held-out (tested on jobs excluded from training), or both (the default).
+        published (as in the paper), held-out (tested on jobs excluded from training), or both (the default); of
+        gas-marl also fresh: trained on generated jobs and other years of weather, tested on the paper's windows.
     eta
         Penalty factors of GAS-MARL's reward, separated by commas, instead of the paper's for each trace.
     threads
@@ -84,9 +87,7 @@ def reproduce(
         New values for keys of the presets, as in greenbatch train.
     """
     if train or trained is not None:
-        from greenbatch.cli.reproduce_orders import reproduce_orders
-        from greenbatch.cli.reproduce_trained import TrainingFlags, reproduce_trained
-        from greenbatch.experiments.papers.order_studies import ORDER_STUDIES
+        from greenbatch.cli.reproduce_trained import TrainingFlags
 
         if others := given_flags(starts=starts, sigma=sigma, workers=workers):
             flag = "--train" if train else "--trained"
@@ -101,10 +102,7 @@ def reproduce(
             traces=traces, seeds=seeds, presets=presets, goals=goals, backfills=backfills, windows=windows, eta=eta,
             epochs=epochs, minutes=minutes, threads=threads, overrides=overrides,
         )  # fmt: skip
-        if protocol in ORDER_STUDIES:
-            reproduce_orders(ORDER_STUDIES[protocol], flags, out=out, trained=trained, json=json, force=force)
-        else:
-            reproduce_trained(protocol, flags, out=out, trained=trained, json=json, force=force)
+        _with_agents(protocol, flags, out=out, trained=trained, json=json, force=force)
         return
     if of_training := given_flags(
         epochs=epochs, minutes=minutes, seeds=seeds, presets=presets, goals=goals, backfills=backfills,
@@ -145,6 +143,23 @@ def reproduce(
     for line in PROTOCOLS[protocol].readings:
         say(f"note: {line}")
     print_cells(cells)
+
+
+def _with_agents(
+    protocol: str, flags: TrainingFlags, *, out: Path | None, trained: Path | None, json: bool, force: bool
+) -> None:  # fmt: skip
+    """Train and test agents by the kind of the study."""
+    from greenbatch.cli.reproduce_fresh import PROTOCOL, WINDOWS, reproduce_fresh
+    from greenbatch.cli.reproduce_orders import reproduce_orders
+    from greenbatch.cli.reproduce_trained import reproduce_trained
+    from greenbatch.experiments.papers.order_studies import ORDER_STUDIES
+
+    if (protocol, flags.windows) == (PROTOCOL, WINDOWS):
+        reproduce_fresh(flags, out=out, trained=trained, json=json, force=force)
+    elif protocol in ORDER_STUDIES:
+        reproduce_orders(ORDER_STUDIES[protocol], flags, out=out, trained=trained, json=json, force=force)
+    else:
+        reproduce_trained(protocol, flags, out=out, trained=trained, json=json, force=force)
 
 
 def print_cells(cells: Sequence[dict[str, Any]]) -> None:

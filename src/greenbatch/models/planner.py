@@ -44,7 +44,7 @@ class PlannerScheduler:
             program_of(self.model.preset), name=self.name, placement=self.placement, placement_seed=self.placement_seed
         )
         baseline = baseline_rule(workload, self.placement, self.placement_seed)
-        return replace(made, decider=lookahead_pass(self.numbers, baseline))
+        return replace(made, decider=lookahead_pass(self.numbers, baseline, self.model.preset.fill))
 
     def policy(self) -> None:
         """None: the engine decides."""

@@ -176,6 +176,11 @@ class Preset(Section):
         return self.network.get("kind") == NODE_PRICES_KIND
 
     @property
+    def fill(self) -> float:
+        """Of a planner: largest brown share of the energy of a job that fills idle processors; 0 for no filling."""
+        return float(self.network.get("fill", 0.0))
+
+    @property
     def is_ranking(self) -> bool:
         """Whether its model is a linear ranking, found by search."""
         return self.network.get("kind") == LINEAR_KIND
@@ -314,6 +319,10 @@ def _check_names(made: Preset, file: str | Path | None) -> None:
         wrong = f"is {kind!r:.40}" + ("" if kind is None or isinstance(kind, str) else ", not a word")
         fix = f"leave out training.search: it finds networks of kind {', '.join(FOUND_KINDS[:-1])} or {FOUND_KINDS[-1]}"
         raise InputError(wrong, file=file, field="network.kind", fix=fix)
+    fill = made.network.get("fill", 0.0) if made.is_planner else 0.0
+    if isinstance(fill, bool) or not isinstance(fill, int | float) or not 0.0 <= fill <= 1.0:
+        fix = "give a share from 0 to 1; 0 for no filling"
+        raise InputError(f"is {fill!r:.40}", file=file, field="network.fill", fix=fix)
     needed = {
         "observation.queue.columns": (made.is_planner or seen.queue.columns, "give at least one column"),
         "observation.queue.rows": (made.is_planner or seen.queue.rows, "give the number of jobs that are seen, >= 1"),

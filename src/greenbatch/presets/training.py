@@ -115,6 +115,16 @@ class Search(Section):
     """Planner: windows are simulated under the weather of this many years of the power series.
 
     A repeating series of one year has the same weather in all of them."""
+    workloads: Annotated[int, Field(ge=0, le=1000)] = 0
+    """Planner: number of workloads of the scenario's generator that windows come from; their seeds count on from the
+    scenario's, and each seed of the training has others. 0 = the scenario's own jobs."""
+    gap_factors: Annotated[tuple[Positive, ...], Field(strict=False, min_length=1)] = (1.0,)
+    """Planner: factors of the gaps between submissions of these workloads, in turn, for a model of several loads."""
+    beside: Annotated[tuple[Text, ...], Field(strict=False)] = ()
+    """Planner: further scenarios, for one model of all of them; the objective is their mean."""
+    memory: Annotated[int, Field(ge=1, le=10_000)] = 1
+    """Planner: generations over which the centers are averaged (exponentially) to become the model; 1 = the last
+    center."""
     makespan_bound: Annotated[tuple[Positive, ...], Field(strict=False, min_length=1)] = (1.5,)
     """Planner: makespan bounds, relative to F2 with backfilling. There is one model per bound; each search starts where
     the last one ended."""

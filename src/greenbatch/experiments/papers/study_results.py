@@ -103,7 +103,7 @@ def results(
         for kind in ("published", "held-out") if "held-out" in which.windows else which.windows:
             starts, jobs = (windows or {}).get(kind) or test_windows(scenario, kind)
             entries = (*rule_entries(study, which, scenario), *agent_entries(study, which, place, trace, kind))
-            made.append(_result(study, which, scenario, trace, kind, entries, starts, jobs, progress))
+            made.append(result_of(study, which, scenario, trace, kind, entries, starts, jobs, progress))
     return made
 
 
@@ -205,10 +205,23 @@ def decider_of(entry: Entry, seed: int, scenario: Scenario) -> NetworkScheduler 
 # ---------------------------------------------------------------- figures
 
 
-def _result(
+def result_of(
     study: Study, which: Selection, scenario: Scenario, trace: str, kind: str, entries: Sequence[Entry],
     starts: Sequence[int], jobs: int, progress: Progress | None,
 ) -> Result:  # fmt: skip
+    """Simulate rules and trained agents on the windows of one trace.
+
+    Args:
+        study: the paper.
+        which: the selected goals.
+        scenario: the trace.
+        trace: its name in the paper.
+        kind: name of the windows.
+        entries: the rows, among them the study's baseline.
+        starts: first jobs of the windows.
+        jobs: jobs per window.
+        progress: called before every simulation.
+    """
     import polars as pl
 
     from greenbatch.schedulers import scheduler

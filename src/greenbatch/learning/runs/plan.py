@@ -34,6 +34,8 @@ class Plan:
     minutes: float | None = None
     """Train for this time instead of ``settings.epochs`` epochs; the weights are then not reproducible."""
     command: Sequence[str] = ()
+    beside: Sequence[Scenario] = ()
+    """Further scenarios of a search, those of ``training.search.beside``."""
 
     @property
     def limit(self) -> str:
@@ -47,6 +49,7 @@ class Plan:
             "training": self.settings.model_dump(mode="json"),
             "scenario": dict(self.scenario.resolved),
             "inputs": dict(sorted(self.scenario.inputs.items())),
+            "beside": [dict(other.resolved) for other in self.beside],
             "windows": self.windows,
             "backfill": self.backfill,
             "device": self.device,
@@ -90,6 +93,7 @@ def make_plan(
     """
     from greenbatch.presets.power import check_features, check_reward
     from greenbatch.presets.preset import preset
+    from greenbatch.scenarios import load_scenario
 
     made = _overridden(preset(preset_name), overrides or {})
     check_reward(made, scenario)
@@ -102,11 +106,12 @@ def make_plan(
         raise InputError(f"is {windows!r}", field="--windows", fix=f"give {' or '.join(MODES)}{more}")
     if minutes is not None and not 0 < minutes < 1e6:
         raise InputError(f"is {minutes:g}", field="--minutes", fix="give a number of minutes above 0")
+    beside = () if settings.search is None else tuple(map(load_scenario, settings.search.beside))
     mode: Mode = "published" if windows == "published" else "held-out"
     return Plan(
         preset=made, settings=settings, scenario=scenario, windows=mode,
         backfill=made.backfill if backfill is None else backfill, device=device, threads=threads_of(settings.threads),
-        minutes=minutes, command=command,
+        minutes=minutes, command=command, beside=beside,
     )  # fmt: skip
 
 

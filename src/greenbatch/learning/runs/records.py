@@ -37,6 +37,7 @@ class PlanRecord(Section):
     training: TrainingSettings
     scenario: Table
     inputs: Digests
+    beside: list[Table] = Field(default_factory=list)
     windows: Mode
     backfill: Text
     device: Text

@@ -14,7 +14,8 @@ from greenbatch.engine.simulate import simulate
 from greenbatch.envs.simulations import Simulations
 from greenbatch.errors import GreenbatchError, InputError, did_you_mean
 from greenbatch.learning.runs.plan import Plan
-from greenbatch.learning.search.loop import Record, Searching
+from greenbatch.learning.runs.windows import training_starts
+from greenbatch.learning.search.loop import Record, Searching, search_settings
 from greenbatch.models.find import named_model
 from greenbatch.models.model import BOUND, load_model
 from greenbatch.models.onnx_builder import Weights
@@ -31,6 +32,7 @@ from greenbatch.policies.compiled.lookahead.weights import (
 )
 from greenbatch.presets.preset import Action, Observation, Preset, resolve
 from greenbatch.scenarios import Scenario
+from greenbatch.scenarios.regenerate import regenerated
 from greenbatch.schedulers import scheduler
 
 Floats = NDArray[np.float64]
@@ -115,7 +117,7 @@ class Trial:
     def __init__(
         self, scenario: Scenario, preset: Preset, jobs: int, count: int, threads: int, placement: str = "first"
     ) -> None:
-        self.scenario, self.jobs, self.placement = scenario, jobs, placement
+        self.scenario, self.jobs, self.placement, self.fill = scenario, jobs, placement, preset.fill
         program = replace(program_of(preset), placement=placement)
         self._store = Simulations(scenario, program, count, jobs, (goal_of(preset), *LIMITED))
         self._run = compiled_run_many(self._store.state_type)
@@ -142,7 +144,7 @@ class Trial:
         progress, terms, cluster = self.progress(starts), self._store.terms, self.scenario.cluster
         unit = unit_of_power(self.scenario.workload, cluster)
         work = [
-            (batch, share, new_lookahead(numbers, progress[0], cluster.processors, unit), progress, terms)
+            (batch, share, new_lookahead(numbers, progress[0], cluster.processors, unit, self.fill), progress, terms)
             for share in shares
         ]
         for done in [self._pool.submit(self._run, *each) for each in work]:
@@ -209,7 +211,19 @@ class PlannerSearch(Searching):
         made = plan.settings
         self.begin = begin_of(plan)
         super().__init__(plan, self.begin, stages=1 if made.search is None else len(made.search.makespan_bound))
-        self.trial = Trial(plan.scenario, plan.preset, made.jobs, made.windows, plan.threads, self.search.placement)
+        scenarios = [_worlds(each, plan) for each in (plan.scenario, *plan.beside)]
+        worlds = [(number, world) for row in zip(*scenarios, strict=True) for number, world in enumerate(row)]
+        if made.windows < len(worlds):
+            problem, fix = f"is {made.windows}, for {len(worlds)} workloads", f"give at least {len(worlds)}"
+            raise InputError(problem, field="training.windows", fix=fix)
+        self.dealt = [np.arange(first, made.windows, len(worlds)) for first in range(len(worlds))]
+        self.scenario_of = np.array([worlds[k % len(worlds)][0] for k in range(made.windows)])
+        self.trials = [
+            Trial(world, plan.preset, made.jobs, len(some), plan.threads, self.search.placement)
+            for (_, world), some in zip(worlds, self.dealt, strict=True)
+        ]
+        shortest = min((world for _, world in worlds), key=lambda world: len(world.workload))
+        self.starts = training_starts(shortest, made.jobs, plan.windows)
 
     def tried(self, stage: int, starts: Ints, random: np.random.Generator) -> tuple[Floats, Record]:
         """Objectives of a generation. Fixed windows cycle through the years of weather, drawn windows sample a year."""
@@ -218,11 +232,9 @@ class PlannerSearch(Searching):
         shifts_s = year * YEAR_S
         points = self.evolution.ask(random)
         makespan_bound = self.search.makespan_bound[stage]
-        found = np.array([self.trial(numbers_of(point, makespan_bound), starts, shifts_s) for point in points])
-        limits = self.search.aim[stage], self.search.most[stage], self.search.slowdown[stage]
+        found = np.array([self._figures(numbers_of(point, makespan_bound), starts, shifts_s) for point in points])
         far = FAR_PRICE * np.maximum(np.abs(points - self.begin) - FAR, 0.0).sum(axis=1)
-        terms = self.plan.preset.reward.terms
-        values: Floats = np.array([objective(each, terms, *limits) for each in found]) + far
+        values: Floats = np.array([self._objective(stage, each) for each in found]) + far
         if np.isnan(values).all():
             raise GreenbatchError(
                 f"no candidate of generation {self.counters.epoch + 1} starts all jobs before the power series ends "
@@ -232,14 +244,43 @@ class PlannerSearch(Searching):
         figures = dict(zip((goal_of(self.plan.preset), *FIGURES), best.mean(axis=0).tolist(), strict=True))
         return values, {"makespan_bound": makespan_bound, "return": float(-np.nanmean(values)), **figures}
 
+    def _figures(self, numbers: Floats, starts: Ints, shifts_s: Ints) -> Floats:
+        """Figures of a candidate on all windows, which are dealt to the workloads in turn: shape (windows, 3)."""
+        found = np.empty((len(starts), 1 + len(FIGURES)))
+        for trial, some in zip(self.trials, self.dealt, strict=True):
+            found[some] = trial(numbers, starts[some], shifts_s[some])
+        return found
+
+    def _objective(self, stage: int, found: Floats) -> float:
+        """The mean of `objective` over the scenarios."""
+        limits = self.search.aim[stage], self.search.most[stage], self.search.slowdown[stage]
+        terms = self.plan.preset.reward.terms
+        each = [
+            objective(found[self.scenario_of == number], terms, *limits) for number in range(1 + len(self.plan.beside))
+        ]
+        return float(np.mean(each))
+
     def center(self, stage: int) -> dict[str, Floats]:
-        """The weights for the bound of a stage."""
+        """The weights for the bound of a stage: the center, or the mean of the last ones."""
         makespan_bound = self.search.makespan_bound[stage]
-        return {f"{BOUND}{makespan_bound:g}": numbers_of(self.evolution.mean, makespan_bound)}
+        name, numbers = f"{BOUND}{makespan_bound:g}", numbers_of(self.evolution.mean, makespan_bound)
+        if name in self.found and self.search.memory > 1:
+            numbers = self.found[name] + (numbers - self.found[name]) / self.search.memory
+        return {name: numbers}
 
     def weights(self) -> Weights:
         """Weights for each bound begun so far."""
         return {name: numbers.astype(np.float32) for name, numbers in self.found.items()}
+
+
+def _worlds(scenario: Scenario, plan: Plan) -> list[Scenario]:
+    """A scenario with each of the workloads that a training sees."""
+    search = search_settings(plan)
+    count, factors = search.workloads, search.gap_factors
+    if not count:
+        return [scenario]
+    shift = plan.settings.seed * count
+    return [regenerated(scenario, shift + number, factors[number % len(factors)]) for number in range(count)]
 
 
 def check(plan: Plan) -> None:
@@ -251,7 +292,7 @@ def check(plan: Plan) -> None:
     """
     made, kind = resolve(plan.preset, plan.scenario), plan.preset.network["kind"]
     unused = {
-        "network": set(plan.preset.network) == {"kind"}, "observation": made.observation == Observation(),
+        "network": set(plan.preset.network) <= {"kind", "fill"}, "observation": made.observation == Observation(),
         "action": made.action == Action(), "training.validation": not plan.settings.validation.windows,
     }  # fmt: skip
     for field, fine in unused.items():
@@ -259,9 +300,8 @@ def check(plan: Plan) -> None:
             problem = (
                 "has no effect on the look-ahead planner: its inputs and actions are fixed, and it is not validated"
             )
-            raise InputError(
-                problem, field=field, fix=f'leave it out; [network] has kind = "{kind}" alone, validation no windows'
-            )
+            fix = f'leave it out; [network] has kind = "{kind}" and fill alone, validation no windows'
+            raise InputError(problem, field=field, fix=fix)
     if not plan.preset.settings.get("tick_s", plan.scenario.rules.tick_s) > 0:
         problem = f"{plan.preset.name} holds jobs, so it requires decisions between events"
         raise InputError(problem, field="settings.tick_s", fix="set it to 1800")

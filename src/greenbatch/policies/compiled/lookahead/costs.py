@@ -8,7 +8,7 @@ from greenbatch.engine.compile import compiled
 from greenbatch.engine.records import Floats, Job
 from greenbatch.engine.state import State
 from greenbatch.policies.compiled.lookahead.arrivals import ALL, SHORTS, made_to_wait_s2, rate_ahead_per_s
-from greenbatch.policies.compiled.lookahead.forecast import BIN_S, cost_between
+from greenbatch.policies.compiled.lookahead.forecast import BIN_S, cost_between, is_room
 from greenbatch.policies.compiled.lookahead.weights import BLOCK_PRICE, GREEN_PRICE, MEMORY, READINESS
 
 SHORT_RUN_S = 20.0
@@ -34,3 +34,26 @@ def cost_of_now(
     rest_s = run_s if k == 0 else (end - k) * BIN_S
     cost_j = cost_between(s, grid, power_w, job.processors * prices[GREEN_PRICE], 0, k, rest_s, covered)
     return float(cost_j - prices[READINESS] * job.processors * run_s)
+
+
+@compiled
+def is_green(
+    s: State, grid: Floats, need: int, power_w: float, run_s: float, brown_share: float, count: int
+) -> bool:  # fmt: skip
+    """Whether a job that starts now takes at most a share of its energy from the grid, and finds room until its end.
+
+    Args:
+        s: the state.
+        grid: the table.
+        need: processors that must be free while it runs.
+        power_w: power of the job. [W]
+        run_s: how long it runs. [s]
+        brown_share: largest share of brown energy, from 0 to 1.
+        count: number of half-hours in the table.
+    """
+    off_s = s.clock.now_s - np.floor(s.clock.now_s / BIN_S) * BIN_S
+    if not is_room(grid, 0, int((off_s + run_s - 1e-6) / BIN_S), count, need):
+        return False
+    k = int((off_s + run_s) / BIN_S)
+    rest_s = run_s if k == 0 else off_s + run_s - k * BIN_S
+    return bool(cost_between(s, grid, power_w, 0.0, 0, k, rest_s, count) <= brown_share * power_w * run_s)

@@ -6,7 +6,8 @@ jobs, and the expected delay of future short jobs if a long job leaves them too 
 which jobs are tried and the share of the machine kept for short jobs are weights of the model plus linear functions of
 the state of the system (`weights`). The first job that is held or does not fit reserves its half-hours; when a single
 job has arrived, only that job is considered. Beyond a lag that the model sets (`weights.lag`), starting now becomes
-increasingly cheap, which bounds the makespan.
+increasingly cheap, which bounds the makespan. At last, held jobs that need almost no brown energy may fill processors
+that would otherwise be idle (``fill``).
 
 On nodes, a job that fits is considered with the power and the run time that it would have on those that the placement
 gives it, and one that does not with averages (`policies.compiled.foreseen`). A job that does not fit although enough
@@ -56,7 +57,7 @@ from greenbatch.policies.compiled.lookahead.arrivals import (
 )
 from greenbatch.policies.compiled.lookahead.baseline import baseline_progress
 from greenbatch.policies.compiled.lookahead.choice import choose_nodes, chooses_nodes, want_chosen
-from greenbatch.policies.compiled.lookahead.costs import block_cost, cost_of_now
+from greenbatch.policies.compiled.lookahead.costs import block_cost, cost_of_now, is_green
 from greenbatch.policies.compiled.lookahead.forecast import (
     BIN_S,
     COST,
@@ -242,6 +243,44 @@ def _start(s: State, decider: Lookahead, number: int, here: Foreseen, outlives: 
 
 
 @compiled
+def _fill(
+    s: State, decider: Lookahead, ranked: int, averages: Usual, kept: float, held_s: float, is_placed: bool, count: int,
+    quiet: float,
+) -> None:  # fmt: skip
+    """Start held jobs on processors that would be idle, in order, if they take almost no brown energy.
+
+    A job must fit beside the reservation, also the one that holds it; a long one leaves short ones their processors.
+    What a cheaper half-hour would save is prices of processors, and idle processors in the sun are worth none.
+
+    Args:
+        s: the state, after the jobs that are cheapest now have started.
+        decider: the planner, with the half-hours and prices of the pass.
+        ranked: number of ranked jobs.
+        averages: over the machine.
+        kept: processors that the longest jobs leave free.
+        held_s: when a job takes the nodes that it holds. [s]
+        is_placed: whether the placement of the machine chooses the nodes.
+        count: half-hours in the table.
+        quiet: how quiet it is, from 0 to 1.
+    """
+    c = s.clock
+    for r in range(ranked if decider.fill > 0.0 else 0):
+        number = whole(s.scratch.ranked[r].job)
+        job = s.jobs[number]
+        need = _need(s, decider.prices, job, kept)
+        if need > s.machine.totals.free or position_of(s.queue, c, number) < 0:
+            continue
+        outlives = c.now_s + job.requested_s > held_s
+        here = foresee(s, number, averages, outlives, is_placed)
+        if not here.fits or (outlives and not fits_beside(s.machine, number, whole(job.processors), whole(c.spare))):
+            continue
+        if not is_placed:
+            here = choose_nodes(s.machine, s, decider, number, outlives, count, quiet)
+        if is_green(s, decider.grid, need, here.power_w * decider.unit, here.run_s, decider.fill, count):
+            _start(s, decider, number, here, outlives, count)
+
+
+@compiled
 def _pass(s: State, decider: Lookahead, first: int) -> None:
     """One pass over the jobs from a queue position on: start those that are cheapest now."""
     c, grid, prices, reserved = s.clock, decider.grid, decider.prices, decider.last
@@ -255,7 +294,8 @@ def _pass(s: State, decider: Lookahead, first: int) -> None:
         occupy(s, grid, count, reserved[START_S], reserved[END_S], int(reserved[PROCESSORS]), 0.0)
     is_placed = not chooses_nodes(s.machine, prices)
     begin_s, held_s, averages = np.floor(c.now_s / BIN_S) * BIN_S, np.inf, usual(s.machine)
-    for r in range(_rank(s, prices, first, averages, decider.unit)):
+    ranked = _rank(s, prices, first, averages, decider.unit)
+    for r in range(ranked):
         number = whole(s.scratch.ranked[r].job)
         job = s.jobs[number]
         need = _need(s, prices, job, kept)
@@ -281,6 +321,7 @@ def _pass(s: State, decider: Lookahead, first: int) -> None:
             only_now = True
             if earliest > 0:
                 held_s, reserved[HOLDS_NODES] = room_s if best <= earliest else start_s, 1.0
+    _fill(s, decider, whole(ranked), averages, kept, held_s, is_placed, count, quiet)
 
 
 @decide.register(Lookahead)
@@ -298,17 +339,18 @@ def start_the_cheapest(decider: Lookahead, s: State) -> None:
     apply(s, wait_until(np.inf))
 
 
-def lookahead_pass(weights: Floats, baseline: Program) -> Pass:
+def lookahead_pass(weights: Floats, baseline: Program, fill: float = 0.0) -> Pass:
     """The planner with the weights of a model.
 
     Args:
         weights: the weights, shape (WEIGHTS,).
         baseline: a rule that never delays jobs, the reference for the lag.
+        fill: largest brown share of the energy of a job that fills idle processors; 0 for no filling.
     """
 
     def begin(workload: Workload, cluster: Cluster, rules: Rules) -> Lookahead:
         progress, unit = baseline_progress(workload, cluster, rules, baseline), unit_of_power(workload, cluster)
-        return new_lookahead(weights, progress, cluster.processors, unit)
+        return new_lookahead(weights, progress, cluster.processors, unit, fill)
 
     def learn(decider: Lookahead, known: Workload, cluster: Cluster, rules: Rules) -> Lookahead:
         return decider._replace(progress=baseline_progress(known, cluster, rules, baseline))
@@ -333,7 +375,7 @@ def run_many(batch: Batch, chosen: Ints, decider: Lookahead, progress: Floats, t
         decider.last[HALF_HOUR] = -np.inf
         own = Lookahead(
             decider.weights, progress[b], decider.memory, decider.last, decider.grid, decider.inputs, decider.prices,
-            decider.unit,
+            decider.unit, decider.fill,
         )  # fmt: skip
         while advance(s):
             decide(own, s)

@@ -36,13 +36,15 @@ class Lookahead(NamedTuple):
     """Scratch: the weights as changed by the heads."""
     unit: float
     """Factor of all powers, see `weights.unit_of_power`."""
+    fill: float
+    """Largest brown share of the energy of a job that fills idle processors, see `lookahead.fill`; 0 for no filling."""
 
 
-def new_lookahead(weights: Floats, progress: Floats, processors: int, unit: float) -> Lookahead:
+def new_lookahead(weights: Floats, progress: Floats, processors: int, unit: float, fill: float = 0.0) -> Lookahead:
     """The planner before its first decision, for a machine with some processors and a unit of power."""
     memory, last = np.zeros(WIDTHS + processors + 1), np.zeros(len(LAST))
     last[HALF_HOUR] = -np.inf
     chooses = weights.shape[0] == NODE_WEIGHTS
     prices = np.zeros(PRICES + (len(NODE_NUMBERS) if chooses else 0))
     grid, inputs = np.zeros((ROWS, BINS)), np.zeros(len(INPUTS))
-    return Lookahead(weights, progress, memory, last, grid, inputs, prices, unit)
+    return Lookahead(weights, progress, memory, last, grid, inputs, prices, unit, fill)

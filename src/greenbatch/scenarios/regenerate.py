@@ -1,0 +1,47 @@
+"""A scenario with other jobs from its generator."""
+
+from __future__ import annotations
+
+from copy import deepcopy
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from greenbatch.cluster import NodeCluster
+from greenbatch.errors import InputError
+from greenbatch.scenarios.scenario import Scenario
+
+
+def regenerated(scenario: Scenario, shift: int, gap_factor: float = 1.0) -> Scenario:
+    """The scenario with jobs and powers of jobs drawn with other seeds.
+
+    Args:
+        scenario: the scenario, whose jobs a generator draws.
+        shift: added to its seeds.
+        gap_factor: every gap between submissions is multiplied by this; 0.5 doubles the load.
+
+    Raises:
+        InputError: the jobs are not drawn by a generator with a seed and a factor of gaps.
+    """
+    from greenbatch.scenarios.build import build_workload
+    from greenbatch.scenarios.build_nodes import jobs_on_nodes
+    from greenbatch.scenarios.check import check
+    from greenbatch.scenarios.origin import Origin
+    from greenbatch.scenarios.schema import ScenarioFile
+
+    resolved: dict[str, Any] = deepcopy(dict(scenario.resolved))
+    generator = resolved["workload"].get("generator", {})
+    if "gap_factor" not in generator:
+        fix = 'use a scenario with workload.generator.model = "lublin", "cirne" or "jann", such as gas-marl/fresh-cirne'
+        raise InputError(f"{scenario.name} has no generator with a seed", field="workload.generator", fix=fix)
+    generator["gap_factor"] *= gap_factor
+    for drawn in (generator, resolved["workload"]["power"]):
+        if "seed" in drawn:
+            drawn["seed"] += shift
+    section, cluster = check(resolved, ScenarioFile, file=scenario.name, lines={}), scenario.cluster
+    workload = build_workload(
+        section.workload, Origin(Path(scenario.name), {}), processors=cluster.processors, strict=False
+    )
+    if isinstance(cluster, NodeCluster):
+        workload = jobs_on_nodes(workload, cluster, strict=False)
+    return replace(scenario, workload=workload, resolved=resolved)
