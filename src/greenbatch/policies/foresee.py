@@ -50,7 +50,7 @@ _PARAMETERS: dict[str, Any] = {
     ),
     "aging": _exponent(0.3, "1 + the wait in hours"),
     "density": _exponent(0.9, "the power per processor"),
-    "wide": _exponent(0.5, "the share of the machine"),
+    "wide": _exponent(1.0, "the share of the machine"),
     "holds": _choice("0: only the order, without holding"),
     "learned": _choice("0: requested times instead of learned predictions"),
 }  # fmt: skip
