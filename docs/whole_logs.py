@@ -44,7 +44,7 @@ MODELS = ("foresee:reserve=0.3:backlog=8:holds=0", "foresee:reserve=0.3:backlog=
 LOGS = {
     "logs/hpc2n": Log("HPC2N, jobs 50,000 on", REAL, first=50_000),
     "logs/sdsc-blue": Log("SDSC-BLUE", REAL),
-    "logs/cea-curie": Log("CEA-Curie", ("foresee:holds=0", "foresee:price=1", "foresee")),
+    "logs/cea-curie": Log("CEA-Curie", REAL),
     "gas-marl/lublin-256": Log("Lublin-256", MODELS, after_d=120),
     "gas-marl/cirne": Log("Cirne", MODELS, after_d=120),
     "gas-marl/jann": Log("Jann", MODELS, after_d=120),
