@@ -66,7 +66,8 @@ def test_shipped_scenarios_are_the_expected_ones():
         *(f"ineps/{name}" for name in INEPS),
     }
     logs = {"logs/hpc2n", "logs/sdsc-blue", "logs/cea-curie"}
-    assert set(shipped_names()) == {"default", "plain", "curie-nodes", *PAPERS, *ineps, *logs}
+    fresh = {"gas-marl/fresh-lublin-256", "gas-marl/fresh-cirne", "gas-marl/fresh-jann"}
+    assert set(shipped_names()) == {"default", "plain", "curie-nodes", *PAPERS, *ineps, *logs, *fresh}
 
 
 @pytest.mark.parametrize("name", PAPERS)

@@ -77,8 +77,7 @@ def reproduce(
     backfills
         Backfillings that agents are trained and evaluated with: none, easy-schedgym, green.
     windows
-        published (as in the paper), held-out (tested on jobs excluded from training), or both (the default); of
-        gas-marl also fresh: trained on generated jobs and other years of weather, tested on the paper's windows.
+        published, held-out (tested on jobs not trained on) or both (default); gas-marl: also fresh (generated jobs).
     eta
         Penalty factors of GAS-MARL's reward, separated by commas, instead of the paper's for each trace.
     threads
