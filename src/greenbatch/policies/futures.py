@@ -63,7 +63,7 @@ class Truth:
     def _of(self, job_id: Ints) -> Floats:
         """Run times of some jobs. [s]"""
         rows = np.searchsorted(self.workload.job_id, job_id, sorter=self.by_id)
-        return cast(Floats, self.run_s[self.by_id[rows]])
+        return self.run_s[self.by_id[rows]]
 
 
 def truth(workload: Workload, cluster: Cluster, site: Site | None, rules: Rules) -> Truth:
