@@ -32,13 +32,14 @@ def row(results: polars.DataFrame, name: str) -> tuple[str, ...]:
     for metric, (scale, digits) in METRICS.items():
         mean, low, high = (scale * getattr(intervals(own, metric)[name], each) for each in ("mean", "low", "high"))
         shown.append(f"{mean:.{digits}f} [{low:.{digits}f}, {high:.{digits}f}]")
-    ends = ("–", "–") if left is None else (f"{100.0 * left.bound:.1f}", f"{100.0 * left.left:.1f}")
+    ends = ("-", "-") if left is None else (f"{100.0 * left.bound:.1f}", f"{100.0 * left.left:.1f}")
     return (f"`{name}`" + (", not causal" if NOT_CAUSAL in name else ""), *shown, *ends)
 
 
 def main() -> None:
+    """Print the table."""
     results = polars.read_parquet(Path(sys.argv[1]) / "results.parquet")
-    head = ("Scheduler", "Utilization [%]", "Slowdown", "Makespan [×]", "Bound [%]", "Left [points]")
+    head = ("Scheduler", "Utilization [%]", "Slowdown", "Makespan [x]", "Bound [%]", "Left [points]")
     print(table(head, [row(results, name) for name in results["scheduler"].unique(maintain_order=True)]))
 
 
