@@ -177,7 +177,7 @@ ENDS = {
     **{f"foresee:{key}": (0, 10) for key in ("aging", "density", "wide")},
     "foresee:price": (0, 1e6), "foresee:backlog": (0, 1e6), "foresee:tick": (1, 604_800),
     **{f"rolling:{key}": (0, 1e15) for key in ("slowdown", "idle", "seed")},
-    "rolling:makespan_bound": (1.25, 1.5), "rolling:futures": (1, 64), "rolling:horizon": (10_800, 1_209_600),
+    "rolling:makespan_bound": (1.25, 1.5), "rolling:futures": (1, 64), "rolling:horizon": (3600, 1_209_600),
     "rolling:error": (0, 3),
     "f2+green:sigma": (0, 1e15),
     **dict.fromkeys((f"slurm-multifactor:{key}" for key in ("age", "fairshare", "size", "partition")), (0, 2**32 - 1)),

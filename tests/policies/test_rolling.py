@@ -104,7 +104,7 @@ def forked(jobs: Workload, site: Site, at: int) -> tuple[Outcome, View, Any, Any
     while (view := session.view()) is not None:
         session.apply(driver.decide(view))
     view, decider = caught[at % len(caught)]
-    (future,) = truth(jobs, CLUSTER, site, rules).futures(view, np.inf)
+    (future,) = truth(jobs, CLUSTER, site, rules).futures(view, 1, np.inf)
     return session.outcome(), view, imagined(view, future, program, rules), decider
 
 
@@ -207,11 +207,11 @@ def views_of(jobs: Workload, site: Site) -> list[View]:
 @given(window=windows(), hours=st.floats(1.0, 60.0), error=st.sampled_from([0.0, 0.5]))
 def test_sampled_futures_go_on_from_the_view(window: tuple[Workload, Site], hours: float, error: float) -> None:
     jobs, site = window
-    sampler = Sampler(2, error, 1)
+    sampler = Sampler(error, 1)
     for view in views_of(jobs, site):
         sampler.see(view)
         until_s = view.now_s + 3600.0 * hours
-        for future in sampler.futures(view, until_s):
+        for future in sampler.futures(view, 2, until_s):
             coming, ran_s = future.arrivals, view.now_s - view.running.start_s
             assert ((coming.submit_s > view.now_s) & (coming.submit_s < until_s)).all()
             assert (np.diff(coming.submit_s) >= 0).all()

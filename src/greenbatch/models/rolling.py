@@ -27,7 +27,7 @@ _PARAMETERS: dict[str, Any] = {
     ),
     "futures": Parameter(default=2.0, lowest=1.0, highest=64.0, whole=True, meaning="number of sampled futures"),
     "horizon": Parameter(
-        default=48 * 3600.0, lowest=3 * 3600.0, highest=14 * 86_400.0, unit="s",
+        default=48 * 3600.0, lowest=3600.0, highest=14 * 86_400.0, unit="s",
         meaning="how far settings are simulated; less if many jobs wait",
     ),
     "slowdown": Parameter(
@@ -75,7 +75,7 @@ def rolling(
             raise InputError(problem, field="rolling", fix="use knowledge=sampled, or simulate it on a window")
         weights = settings_of(numbers_at(found, makespan_bound))
         plan = Plan(base.program(workload), weights, count, horizon, slowdown, idle)
-        known = truth(workload, cluster, site, rules) if is_perfect else Sampler(count, error, int(seed))
+        known = truth(workload, cluster, site, rules) if is_perfect else Sampler(error, int(seed))
         return RollingHorizon(plan, known, cluster, rules)
 
     return Program(name="rolling", policy=policy, needs_site=True, settings={"sticky": 0.0, "tick_s": 0.0})

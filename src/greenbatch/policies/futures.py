@@ -50,7 +50,7 @@ class Truth:
     def see(self, view: View) -> None:
         """Nothing is learned from a view."""
 
-    def futures(self, view: View, until_s: float) -> list[Future]:
+    def futures(self, view: View, count: int, until_s: float) -> list[Future]:
         """The one future of a view, with the jobs that come before a time. [s]"""
         jobs, rows = self.workload, self.order[view.submitted :]
         rows = rows[jobs.submit_s[rows] < until_s]
@@ -58,7 +58,7 @@ class Truth:
             jobs.submit_s[rows], self.run_s[rows], jobs.requested_time_s[rows], jobs.processors[rows],
             np.nan_to_num(jobs.power_w[rows]),
         )  # fmt: skip
-        return [Future(self._of(view.job_id), self._of(view.running.job_id), arrivals, self.power)]
+        return [Future(self._of(view.job_id), self._of(view.running.job_id), arrivals, self.power)][:count]
 
     def _of(self, job_id: Ints) -> Floats:
         """Run times of some jobs. [s]"""
@@ -76,8 +76,6 @@ def truth(workload: Workload, cluster: Cluster, site: Site | None, rules: Rules)
 class Sampler:
     """Futures drawn from what views have shown: jobs that arrived, and for how much of their request jobs ran."""
 
-    count: int
-    """Number of futures of a view."""
     error: float
     """Standard deviation of the logarithm of the error of the forecast a day ahead."""
     seed: int
@@ -105,13 +103,13 @@ class Sampler:
             self.shares.extend(np.minimum(ran_s / asked_s, 1.0).tolist())
         self.running = view.running
 
-    def futures(self, view: View, until_s: float) -> list[Future]:
+    def futures(self, view: View, count: int, until_s: float) -> list[Future]:
         """Futures of a view that has been seen, with the jobs that come before a time. [s]
 
         They depend on nothing but the views so far and the seed.
         """
         return [self._future(view, until_s, np.random.default_rng((self.seed, len(self.arrived), k)))
-                for k in range(self.count)]  # fmt: skip
+                for k in range(count)]  # fmt: skip
 
     def _future(self, view: View, until_s: float, rng: np.random.Generator) -> Future:
         shares = np.array(self.shares if len(self.shares) >= FEWEST else [1.0])

@@ -30,8 +30,8 @@ EFFORT_H = 12_000.0
 """What a decision may simulate, in hours times waiting jobs: a long queue shortens the horizon."""
 BESIDES = 16
 """Waiting jobs that take as long to simulate as everything else."""
-SHORTEST_S = 3 * 3600.0
-"""Shortest horizon. [s]"""
+SHORTEST_H = 3.5
+"""Shortest horizon; if that is too much for a long queue, there are fewer futures. [h]"""
 LEFT_SHARE = 0.25
 """Share of the energy of work left at the horizon that is priced as brown."""
 SETTINGS: tuple[dict[str, float], ...] = (
@@ -48,8 +48,8 @@ class Knowledge(Protocol):
         """Learn from a view."""
         ...
 
-    def futures(self, view: View, until_s: float) -> list[Future]:
-        """Futures of a view, with the jobs that come before a time. [s]"""
+    def futures(self, view: View, count: int, until_s: float) -> list[Future]:
+        """At most ``count`` futures of a view, with the jobs that come before a time. [s]"""
         ...
 
 
@@ -62,7 +62,7 @@ class Plan:
     weights: tuple[Floats, ...]
     """Weights of the settings."""
     futures: int
-    """Number of futures."""
+    """Largest number of futures."""
     horizon_s: float
     """How far settings are simulated at most. [s]"""
     slowdown_j: float
@@ -70,10 +70,11 @@ class Plan:
     idle_w: float
     """Price of a processor-second of work left at the horizon. [W]"""
 
-    def until_s(self, view: View) -> float:
-        """The horizon at a view. [s]"""
-        simulated = len(self.weights) * self.futures * (len(view.job_id) + BESIDES)
-        return view.now_s + min(self.horizon_s, max(SHORTEST_S, 3600.0 * EFFORT_H / simulated))
+    def effort(self, view: View) -> tuple[int, float]:
+        """The number of futures at a view, and until when each setting is simulated in them. [s]"""
+        hours = EFFORT_H / (len(self.weights) * (len(view.job_id) + BESIDES))
+        futures = max(1, min(self.futures, int(hours / SHORTEST_H)))
+        return futures, view.now_s + min(self.horizon_s, 3600.0 * max(SHORTEST_H, hours / futures))
 
 
 class RollingHorizon:
@@ -108,9 +109,9 @@ class RollingHorizon:
 
     def _prices_j(self, view: View, decider: Any) -> Floats:
         """The price of each setting, the sum over the futures. [J]"""
-        plan, until_s = self._plan, self._plan.until_s(view)
+        plan, (count, until_s) = self._plan, self._plan.effort(view)
         aim, prices_j = Objective(until_s, plan.slowdown_j, plan.idle_w, LEFT_SHARE), np.zeros(len(plan.weights))
-        for future in self._knowledge.futures(view, until_s):
+        for future in self._knowledge.futures(view, count, until_s):
             state = imagined(view, future, plan.base, self._rules)
             attempt = attempt_of(state, decider)
             for k, weights in enumerate(plan.weights):

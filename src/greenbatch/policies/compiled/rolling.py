@@ -6,7 +6,7 @@ before the fork is the same for all candidates and does not count.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from functools import cache
 from typing import Any, NamedTuple, cast
 
@@ -18,7 +18,7 @@ from greenbatch.engine.compile import compiled, entry, whole
 from greenbatch.engine.decide import decide
 from greenbatch.engine.entry_points import type_of_decider
 from greenbatch.engine.power.protocol import flow
-from greenbatch.engine.stacked import type_of
+from greenbatch.engine.stacked import StateType, type_of
 from greenbatch.engine.state import State
 from greenbatch.engine.step import advance
 
@@ -100,10 +100,11 @@ def attempt(s: State, decider: Any, aim: Objective) -> float:
 
 def attempt_of(state: State, decider: Any) -> Callable[[State, Any, Objective], float]:
     """`attempt` for a kind of state and a kind of decider, compiled or loaded from the cache on first use."""
-    return _compiled(type_of(state), type(decider).__name__.lower(), type_of_decider(decider))
+    return _compiled(type_of(state), cast(Hashable, type_of_decider(decider)))
 
 
 @cache
-def _compiled(states: Any, name: str, decider: Any) -> Callable[[State, Any, Objective], float]:
+def _compiled(states: StateType, decider: Any) -> Callable[[State, Any, Objective], float]:
     aim = types.NamedUniTuple(types.float64, len(Objective._fields), Objective)
-    return cast(Callable[..., float], entry(f"attempt-{name}", attempt, types.float64(states.numba, decider, aim)))
+    name = f"attempt-{decider.instance_class.__name__.lower()}"
+    return cast(Callable[..., float], entry(name, attempt, types.float64(states.numba, decider, aim)))
