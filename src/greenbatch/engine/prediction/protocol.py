@@ -120,7 +120,7 @@ def predicted_of(predictor: Predictor, number: int, requested_s: float) -> tuple
 
 @compiled_small
 def expected_time_s(predictor: Predictor, number: int, requested_s: float) -> float:
-    """Median of the run time of a job: as last predicted while it waited. [s]"""
+    """Median of the run time of a job: as last predicted. [s]"""
     return float(predictor.jobs[number].expected_time_s) if predicts(predictor) else requested_s
 
 
