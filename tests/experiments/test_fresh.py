@@ -124,6 +124,11 @@ def test_the_command_writes_rows_and_resumes(
     assert {"rows.json", "table.md", "report.html"} <= {file.name for file in (tiny / "results").iterdir()}
     assert main([*words, "--trained", str(tiny), "--json"]) == 0
     assert '"trained_on": "Lublin-256"' in capsys.readouterr().out
+    assert main([*words[:-2], "--traces", "cirne", "--trained", str(tiny)]) == 0  # begins with the one of Lublin-256
+    shown = capsys.readouterr().out
+    assert "Cirne, agent of Cirne: not trained for seed 0." in shown
+    assert "Lublin-256, agent" not in shown
+    assert "Lublin-256: goal" not in shown
 
 
 @pytest.mark.parametrize(
@@ -141,3 +146,8 @@ def test_wrong_flags_are_one_line(
     assert problem in line
     assert line.count("\n") == 1
     assert not out.exists()
+
+
+def test_a_folder_without_trainings_is_refused(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    assert main(["reproduce", "gas-marl", "--windows", "fresh", "--trained", str(tmp_path)]) == 2
+    assert "--trained: contains no finished training" in capsys.readouterr().err

@@ -327,6 +327,14 @@ def test_the_resolved_scenario_has_every_default(ours):
     assert resolved["workload"]["file"] == "jobs.swf"
 
 
+def test_a_baseline_outside_of_the_default_schedulers_is_refused(ours: Path) -> None:
+    ours.write_text(f'{MINIMAL}[evaluation]\nbaseline = "foresee"\n')  # no site, so it is not among them
+    with pytest.raises(InputError, match=r"'foresee' is not among the default schedulers, fcfs\+easy, sjf\+easy, f2"):
+        load_scenario(ours)
+    ours.write_text(f'{MINIMAL}[evaluation]\nbaseline = "sjf+easy"\n')
+    assert load_scenario(ours).evaluation.baseline == "sjf+easy"
+
+
 def test_schedulers_by_default_plan_only_where_there_is_power_to_plan_with(ours: Path) -> None:
     """A file that names none: foresee plans for a pool of processors with a site."""
     assert load_scenario(ours).evaluation.schedulers == ("fcfs+easy", "sjf+easy", "f2+easy")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json as encoder
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from greenbatch.cli.progress import progress_line
 from greenbatch.cli.reproduce_trained import TrainingFlags, folders_of, listed, seeds_of, train_cells
@@ -38,6 +38,7 @@ def reproduce_fresh(
     from greenbatch.experiments.papers.fresh import COURSES, FRESH, PRESET, Lessons, fresh_cells
     from greenbatch.experiments.papers.fresh_results import fresh_results
     from greenbatch.experiments.papers.outputs import write_results
+    from greenbatch.experiments.papers.studies import known_names, state_of
     from greenbatch.experiments.reports.result_folder import result_folder
 
     for name in OF_OTHERS:
@@ -47,8 +48,12 @@ def reproduce_fresh(
         raise InputError(f"is {', '.join(presets or [])}", field="--presets", fix=f"leave it out, or give {PRESET}")
     place, target = folders_of(out, trained)
     seeds = seeds_of(flags, "0,1,2")
-    cells = fresh_cells(place, courses=listed(flags.traces, "--traces"), seeds=seeds)
-    traces = [trace for trace in FRESH.traces if any(trace in COURSES[cell.trace].tests for cell in cells)]
+    courses = known_names(listed(flags.traces, "--traces"), tuple(COURSES), COURSES, "--traces")
+    cells = fresh_cells(place, courses=courses, seeds=seeds)
+    traces = [trace for trace in FRESH.traces if any(trace in COURSES[course].tests for course in courses)]
+    if trained is not None and not any(state_of(place / cell.folder) == "finished" for cell in cells):
+        fix = "give the --out folder of a reproduction with --train --windows fresh"
+        raise InputError("contains no finished training of these traces and seeds", field="--trained", fix=fix)
     if trained is None:
         train_cells(Lessons(), cells, place, flags)
 
@@ -71,7 +76,7 @@ def reproduce_fresh(
             print(f"written to {target}")
 
 
-def print_tables(rows: list[dict[str, object]]) -> None:
+def print_tables(rows: list[dict[str, Any]]) -> None:
     """Print the tables."""
     from rich.console import Console
 
@@ -81,3 +86,15 @@ def print_tables(rows: list[dict[str, object]]) -> None:
     console = Console()
     for table in fresh_tables(rows):
         console.print(TerminalTable(table))
+    for line in not_trained(rows):
+        print(line)
+
+
+def not_trained(rows: list[dict[str, Any]]) -> list[str]:
+    """What is missing from the tables, a line per trace and training."""
+    agents = [(row["trace"], row["agent"]) for row in rows if row["agent"] and row["agent"]["not_trained"]]
+    lines = [
+        f"{trace}, agent of {agent['trained_on']}: not trained for seed {', '.join(map(str, agent['not_trained']))}."
+        for trace, agent in agents
+    ]
+    return list(dict.fromkeys(lines))

@@ -283,6 +283,16 @@ class ScenarioFile(Section):
     rules: RulesSection = RulesSection()
     evaluation: EvaluationSection = EvaluationSection()
 
+    @model_validator(mode="after")
+    def _baseline(self) -> ScenarioFile:
+        """Stated schedulers are checked where they stand."""
+        baseline = self.evaluation.baseline
+        if baseline is not None and baseline not in self.schedulers:
+            known = ", ".join(self.schedulers)
+            problem = f"evaluation.baseline: {baseline!r} is not among the default schedulers, {known}"
+            raise ValueError(f"{problem}; name it in evaluation.schedulers")
+        return self
+
     @property
     def schedulers(self) -> tuple[str, ...]:
         """Schedulers to compare."""

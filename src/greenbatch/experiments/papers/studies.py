@@ -237,7 +237,9 @@ def select(
     """
     shipped = [agent.preset for agent in study.agents if _ships(agent.preset)]
     if windows not in (*MODES, "both"):
-        raise InputError(f"is {windows!r}", field="--windows", fix="give published, held-out or both")
+        raise InputError(
+            f"is {windows!r}", field="--windows", fix="give published, held-out or both; gas-marl also has fresh"
+        )
     agents = known_names(presets, shipped, shipped, "--presets")
     if etas and not any(study.agent(name).weighed for name in agents):
         problem = f"has no effect on {', '.join(agents)}, without a penalty factor"
