@@ -125,9 +125,11 @@ def test_the_command_writes_rows_and_resumes(
     assert main([*words, "--trained", str(tiny), "--json"]) == 0
     assert '"trained_on": "Lublin-256"' in capsys.readouterr().out
     assert main([*words[:-2], "--traces", "cirne", "--trained", str(tiny)]) == 0  # begins with the one of Lublin-256
-    shown = capsys.readouterr().out
-    assert "Cirne, agent of Cirne: not trained for seed 0." in shown
-    assert "Lublin-256, agent" not in shown
+    shown = " ".join(capsys.readouterr().out.split())
+    lacking = "trained on its model, fitted to the trace: not trained for seed 0."
+    for bound in ("1.5", "1.25"):
+        assert f"Cirne, published windows, GAS-MARL fresh:makespan_bound={bound}, {lacking}" in shown
+    assert "Lublin-256, published windows" not in shown
     assert "Lublin-256: goal" not in shown
 
 

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-import json as encoder
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from greenbatch.cli.progress import progress_line
-from greenbatch.cli.reproduce_trained import TrainingFlags, folders_of, listed, seeds_of, train_cells
+from greenbatch.cli.reproduce_results import evaluate_and_tell
+from greenbatch.cli.reproduce_trained import TrainingFlags, folders_of, listed, rows_of, seeds_of, train_cells
 from greenbatch.errors import InputError
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from greenbatch.experiments.papers.study_results import Result
 
 PROTOCOL, WINDOWS = "gas-marl", "fresh"
@@ -39,7 +40,6 @@ def reproduce_fresh(
     from greenbatch.experiments.papers.fresh_results import fresh_results
     from greenbatch.experiments.papers.outputs import write_results
     from greenbatch.experiments.papers.studies import known_names, state_of
-    from greenbatch.experiments.reports.result_folder import result_folder
 
     for name in OF_OTHERS:
         if getattr(flags, name) is not None:
@@ -57,44 +57,23 @@ def reproduce_fresh(
     if trained is None:
         train_cells(Lessons(), cells, place, flags)
 
-    def tested() -> list[Result]:
-        with progress_line() as show:
-            return fresh_results(place, traces=traces, seeds=seeds, progress=show)
-
-    if target is None:
-        made = tested()
-    else:
-        with result_folder(target, force=force or trained is None) as folder:
-            made = tested()
-            write_results(FRESH, made, folder, COMMAND.get())
-    rows = [row for result in made for row in result.rows]
-    if json:
-        print(encoder.dumps(rows, indent=2, allow_nan=False))
-    else:
-        print_tables(rows)
-        if target is not None:
-            print(f"written to {target}")
+    evaluate_and_tell(
+        lambda progress: fresh_results(place, traces=traces, seeds=seeds, progress=progress),
+        write=lambda made, folder: write_results(FRESH, made, folder, COMMAND.get()),
+        rows=rows_of, show=print_tables, target=target, force=force or trained is None, json=json,
+    )  # fmt: skip
 
 
-def print_tables(rows: list[dict[str, Any]]) -> None:
-    """Print the tables."""
+def print_tables(made: Sequence[Result]) -> None:
+    """Print the tables, and what is missing from them."""
     from rich.console import Console
 
     from greenbatch.experiments.papers.fresh_tables import fresh_tables
+    from greenbatch.experiments.papers.study_tables import not_trained
     from greenbatch.experiments.reports.terminal import TerminalTable
 
     console = Console()
-    for table in fresh_tables(rows):
+    for table in fresh_tables(rows_of(made)):
         console.print(TerminalTable(table))
-    for line in not_trained(rows):
-        print(line)
-
-
-def not_trained(rows: list[dict[str, Any]]) -> list[str]:
-    """What is missing from the tables, a line per trace and training."""
-    agents = [(row["trace"], row["agent"]) for row in rows if row["agent"] and row["agent"]["not_trained"]]
-    lines = [
-        f"{trace}, agent of {agent['trained_on']}: not trained for seed {', '.join(map(str, agent['not_trained']))}."
-        for trace, agent in agents
-    ]
-    return list(dict.fromkeys(lines))
+    for line in [line for result in made if result.windows == "published" for line in not_trained(result)]:
+        console.print(line, markup=False, highlight=False, style="dim")

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import json as encoder
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from greenbatch.cli.progress import progress_line
+from greenbatch.cli.reproduce_results import evaluate_and_tell
 from greenbatch.cli.reproduce_trained import TrainingFlags, folders_of, listed, seeds_of, train_cells
 from greenbatch.errors import InputError
 
@@ -44,7 +43,6 @@ def reproduce_orders(
     from greenbatch.experiments.papers.order_results import evaluate_orders
     from greenbatch.experiments.papers.order_studies import order_cells, trained_cells
     from greenbatch.experiments.papers.orders import ORDERS
-    from greenbatch.experiments.reports.result_folder import result_folder
     from greenbatch.learning.trainers import need_torch
 
     for name in OF_WINDOWS:
@@ -61,22 +59,11 @@ def reproduce_orders(
     elif flags.traces is flags.presets is None:
         cells = trained_cells(cells, place)
 
-    def tested() -> list[TrialResult]:
-        with progress_line() as show:
-            return evaluate_orders(study, cells, place, orders=orders or ORDERS, progress=show)
-
-    if target is None:
-        made = tested()
-    else:
-        with result_folder(target, force=force or trained is None) as folder:
-            made = tested()
-            write_orders(study, made, cells, place, folder, COMMAND.get())
-    if json:
-        print(encoder.dumps(rows_of(made), indent=2, allow_nan=False))
-    else:
-        print_tables(made)
-        if target is not None:
-            print(f"written to {target}")
+    evaluate_and_tell(
+        lambda progress: evaluate_orders(study, cells, place, orders=orders or ORDERS, progress=progress),
+        write=lambda made, folder: write_orders(study, made, cells, place, folder, COMMAND.get()),
+        rows=rows_of, show=print_tables, target=target, force=force or trained is None, json=json,
+    )  # fmt: skip
 
 
 def print_tables(made: Sequence[TrialResult]) -> None:

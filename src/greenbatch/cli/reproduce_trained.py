@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import json as encoder
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from greenbatch.cli.flags import check_training_flags, items, whole
 from greenbatch.cli.progress import progress_line
+from greenbatch.cli.reproduce_results import evaluate_and_tell
 from greenbatch.errors import InputError, Interrupted
 
 if TYPE_CHECKING:
@@ -50,7 +50,6 @@ def reproduce_trained(
     from greenbatch.experiments.papers.outputs import write_results
     from greenbatch.experiments.papers.studies import cells_of, study, trained_part
     from greenbatch.experiments.papers.study_results import results
-    from greenbatch.experiments.reports.result_folder import result_folder
 
     paper = study(protocol)
     which = _selection(paper, flags)
@@ -60,22 +59,16 @@ def reproduce_trained(
     elif flags.traces is flags.presets is flags.windows is None:
         which = trained_part(paper, which, place)
 
-    def evaluated() -> list[Result]:
-        with progress_line() as show:
-            return results(paper, which, place, progress=show)
+    evaluate_and_tell(
+        lambda progress: results(paper, which, place, progress=progress),
+        write=lambda made, folder: write_results(paper, made, folder, COMMAND.get()),
+        rows=rows_of, show=print_results, target=target, force=force or trained is None, json=json,
+    )  # fmt: skip
 
-    if target is None:
-        made = evaluated()
-    else:
-        with result_folder(target, force=force or trained is None) as folder:
-            made = evaluated()
-            write_results(paper, made, folder, COMMAND.get())
-    if json:
-        print(encoder.dumps([row for result in made for row in result.rows], indent=2, allow_nan=False))
-    else:
-        print_results(made)
-        if target is not None:
-            print(f"written to {target}")
+
+def rows_of(made: Sequence[Result]) -> list[dict[str, Any]]:
+    """The rows of all results."""
+    return [row for result in made for row in result.rows]
 
 
 def folders_of(out: Path | None, trained: Path | None) -> tuple[Path, Path | None]:

@@ -24,10 +24,14 @@ class Arrivals(NamedTuple):
     """Jobs to come in order of submission, columns of shape (f,)."""
 
     submit_s: Floats
+    """Not before now. [s]"""
     run_s: Floats
+    """Run times, > 0. [s]"""
     requested_s: Floats
+    """Requested times, > 0. [s]"""
     processors: Ints
     power_w: Floats
+    """Power of each job as a whole. [W]"""
 
 
 class Future(NamedTuple):
@@ -38,7 +42,9 @@ class Future(NamedTuple):
     running_run_s: Floats
     """Run time of each running job since its start, shape (r,). [s]"""
     arrivals: Arrivals
+    """The jobs to come."""
     power: Power
+    """The renewable power to come."""
 
 
 def imagined(view: View, future: Future, program: Program, rules: Rules) -> State:

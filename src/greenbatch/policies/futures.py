@@ -30,7 +30,7 @@ MOST_RUNS = 64
 """Runs that are drawn at most: jobs may have arrived all at once."""
 FEWEST = 8
 """Jobs that must have arrived, or ended, before the next ones are drawn from them."""
-LEAST_S = 1.0
+LEFT_S = 1.0
 """A running job runs for at least this much longer. [s]"""
 
 
@@ -128,7 +128,7 @@ def _running_run_s(view: View, shares: Floats, rng: np.random.Generator) -> Floa
     shorter = np.searchsorted(ordered, ran_s / asked_s, side="right")
     drawn = shorter + rng.random(len(shorter)) * (len(ordered) - shorter)
     share = np.where(shorter < len(ordered), ordered[np.minimum(drawn.astype(np.int64), len(ordered) - 1)], 1.0)
-    return cast(Floats, np.maximum(share * asked_s, ran_s + LEAST_S))
+    return cast(Floats, np.maximum(share * asked_s, ran_s + LEFT_S))
 
 
 def _arrivals(view: View, seen: Floats, until_s: float, rng: np.random.Generator) -> Arrivals:

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from greenbatch.experiments.papers.fresh import AGENT, GOALS, LEEWAY
+from greenbatch.experiments.papers.fresh import AGENT, BEYOND, GOALS
 from greenbatch.experiments.reports.tables import Cell, Table
 from greenbatch.experiments.running.statistics import Interval, hierarchical_interval, mean_interval, verdict
 
@@ -78,7 +78,7 @@ def _goal(bound: float, least: float, most: float) -> tuple[Cell, ...]:
 def _line(row: Row, other: Row, bound: float, least: float, most: float) -> tuple[Cell, ...]:
     green, slow, long = (_values(row, metric) for metric in (UTILIZATION, SLOWDOWN, RATIO))
     ratios = _values(other, RATIO)
-    beyond = float((ratios > LEEWAY * bound).mean())
+    beyond = float((ratios > BEYOND * bound).mean())
     resampled = hierarchical_interval(green)
     return (
         _cell(mean_interval(green), 1, 100.0, verdict(mean_interval(green), least, "higher")),

@@ -195,7 +195,7 @@ def matrix_table(results: Sequence[Result], agent: Agent, backfill: str) -> Tabl
 
 def remarks_of(result: Result) -> list[str]:
     """Remarks on a result: plain rules that beat agents, and seeds that are not trained."""
-    return [*_rules_that_win(result), *_not_trained(result)]
+    return [*_rules_that_win(result), *not_trained(result)]
 
 
 def answers_of(result: Result) -> list[str]:
@@ -255,11 +255,12 @@ def _rules_that_win(result: Result) -> list[str]:
     return lines
 
 
-def _not_trained(result: Result) -> list[str]:
+def not_trained(result: Result) -> list[str]:
+    """Agents of the trace that lack seeds, a line each."""
     return [
         f"{result.trace}, {result.windows} windows, {entry.label}: not trained for seed "
         f"{', '.join(map(str, entry.missing))}."
-        for entry in result.entries if entry.missing and entry.cell is not None and entry.cell.trace == result.trace
+        for entry in result.entries if entry.missing and not entry.away
     ]  # fmt: skip
 
 

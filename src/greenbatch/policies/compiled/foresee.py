@@ -40,6 +40,8 @@ ROUNDING = 1e-9
 """Smallest saving of a later start, as a share of the job's energy."""
 LEAST_S = 10.0
 """Jobs are planned with at least this run time. [s]"""
+NONE_KEPT_S, ALL_KEPT_S = 500.0, 5000.0
+"""1 / price of slowdown up to which a job leaves no reserve, and from which it leaves all of it. [s]"""
 SLOTS = 1024
 """Largest number of intervals in a plan; the last one stands for all that follow."""
 
@@ -224,7 +226,7 @@ def _kept_free(s: State, decider: Foresee, number: int, limit_s: float) -> int:
         return 0
     most = decider.reserve_share * s.machine.totals.processors
     inverse_s = 1.0 / slowdown_price(s.predictor, number, s.jobs[number].requested_s)
-    return int(most * min(1.0, max(0.0, (inverse_s - 500.0) / 4500.0)))
+    return int(most * min(1.0, max(0.0, (inverse_s - NONE_KEPT_S) / (ALL_KEPT_S - NONE_KEPT_S))))
 
 
 @compiled_small
@@ -239,7 +241,7 @@ def _has_room(s: State, decider: Foresee, number: int, limit_s: float) -> bool:
 
 @compiled_small
 def _limit_s(s: State, decider: Foresee) -> float:
-    """Wait after which a job is first in line: longer with a backlog, in which all jobs would reach it. [s]"""
+    """The limit on waits: longer with a backlog, in which all jobs would reach it. [s]"""
     c, work = s.clock, 0.0
     for i in range(c.first, c.last):
         number = whole(s.queue.job[i])

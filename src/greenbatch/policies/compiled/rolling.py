@@ -18,13 +18,12 @@ from greenbatch.engine.compile import compiled, entry, whole
 from greenbatch.engine.decide import decide
 from greenbatch.engine.entry_points import type_of_decider
 from greenbatch.engine.power.protocol import flow
+from greenbatch.engine.prediction.protocol import SHORT_S
 from greenbatch.engine.stacked import StateType, type_of
 from greenbatch.engine.state import State
 from greenbatch.engine.step import advance
 
 types: Any = _types
-LEAST_S = 10.0
-"""Bounded slowdown counts run times of at least this. [s]"""
 
 
 class Objective(NamedTuple):
@@ -80,7 +79,7 @@ def _job_j(s: State, number: int, from_s: float, start_s: float, aim: Objective)
     waited_s = max(min(start_s, aim.until_s) - max(job.submit_s, from_s), 0.0)
     left_s = min(max(start_s + job.run_s - aim.until_s, 0.0), job.run_s)
     left_w = aim.idle_w * job.processors + aim.brown_share * job.power_w
-    return float(waited_s * aim.slowdown_j / max(job.run_s, LEAST_S) + left_s * left_w)
+    return float(waited_s * aim.slowdown_j / max(job.run_s, SHORT_S) + left_s * left_w)
 
 
 def attempt(s: State, decider: Any, aim: Objective) -> float:

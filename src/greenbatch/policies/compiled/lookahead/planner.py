@@ -37,7 +37,7 @@ class Lookahead(NamedTuple):
     unit: float
     """Factor of all powers, see `weights.unit_of_power`."""
     fill: float
-    """Largest brown share of the energy of a job that fills idle processors, see `lookahead.fill`; 0 for no filling."""
+    """Largest brown share of the energy of a job that fills idle processors, see `plan`; 0 for no filling."""
 
 
 def new_lookahead(weights: Floats, progress: Floats, processors: int, unit: float, fill: float = 0.0) -> Lookahead:

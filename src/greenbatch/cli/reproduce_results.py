@@ -1,0 +1,51 @@
+"""Test trained agents, write the results and print them: how every ``reproduce --train`` ends."""
+
+from __future__ import annotations
+
+import json as encoder
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from greenbatch.cli.progress import progress_line
+
+if TYPE_CHECKING:
+    from greenbatch.experiments.running.compare import Progress
+
+Result = TypeVar("Result")
+
+
+def evaluate_and_tell(
+    test: Callable[[Progress], list[Result]], *, write: Callable[[list[Result], Path], None],
+    rows: Callable[[list[Result]], list[dict[str, Any]]], show: Callable[[list[Result]], None],
+    target: Path | None, force: bool, json: bool,
+) -> None:  # fmt: skip
+    """Test, write the results if a folder is given, and print them.
+
+    Args:
+        test: simulates, and tells its progress.
+        write: writes the results into a folder.
+        rows: the results as JSON.
+        show: prints them as tables.
+        target: folder of the results; None to write none.
+        force: replace earlier results.
+        json: print JSON instead of tables.
+    """
+    from greenbatch.experiments.reports.result_folder import result_folder
+
+    def tested() -> list[Result]:
+        with progress_line() as line:
+            return test(line)
+
+    if target is None:
+        made = tested()
+    else:
+        with result_folder(target, force=force) as folder:
+            made = tested()
+            write(made, folder)
+    if json:
+        print(encoder.dumps(rows(made), indent=2, allow_nan=False))
+        return
+    show(made)
+    if target is not None:
+        print(f"written to {target}")
