@@ -24,7 +24,7 @@ from greenbatch.experiments.reports import report
 from greenbatch.experiments.reports.cautions import warning_lines
 from greenbatch.experiments.reports.findings import headlines, key_figures, summary_lines
 from greenbatch.experiments.reports.plots import power_plots
-from greenbatch.experiments.reports.report import data_notes, provenance_blocks, write_report
+from greenbatch.experiments.reports.report import data_notes, provenance_blocks, write_page, write_report
 from greenbatch.experiments.running.frames import breakdown, tidy
 from greenbatch.files import write_bytes
 from greenbatch.metrics.breakdown import PART_METRICS, part_metric
@@ -477,3 +477,11 @@ def test_the_browser_check_notices_a_broken_page(chromium: Browser, tmp_path: Pa
 
 def test_the_template_is_packaged() -> None:
     assert {path.name for path in report.TEMPLATES.iterdir()} == {"report.html.j2", "report.css"}
+
+
+@pytest.mark.parametrize(("count", "items"), [(6, 0), (7, 7)])
+def test_many_lines_of_a_summary_are_a_list(count: int, items: int, tmp_path: Path) -> None:
+    write_page(tmp_path / "r.html", title="t", command="c", tables=[], summary=[f"Line {k}." for k in range(count)])
+    page = (tmp_path / "r.html").read_text()
+    assert len(re.findall(r"<li>Line \d\.</li>", page)) == items
+    assert all(f"Line {k}." in page for k in range(count))
