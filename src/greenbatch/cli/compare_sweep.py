@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import json as encoder
-from collections.abc import Mapping, Sequence
-from contextlib import nullcontext
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,7 +14,7 @@ from greenbatch.cli.progress import progress_line
 from greenbatch.errors import InputError
 
 if TYPE_CHECKING:
-    from greenbatch.experiments.running.sweep import Sweep
+    from greenbatch.experiments.running.sweep import Setting, Sweep
     from greenbatch.scenarios import Scenario
 
 
@@ -60,13 +60,13 @@ def run_sweep(
         raise InputError(problem, field="--resume and --force", fix="give one or the other")
     chosen = read_setting(text)
     with nullcontext() if out is None else result_folder(out, force=force or resume) as folder:
-        questions = {
-            value: load_scenario(
-                scenario, trace=trace, cluster=cluster, processors=processors, strict=strict,
-                overrides=chosen.overrides(value),
-            )
-            for value in chosen.values
-        }  # fmt: skip
+        questions = {}
+        for value in chosen.values:
+            with naming_the_flag(chosen, value):
+                questions[value] = load_scenario(
+                    scenario, trace=trace, cluster=cluster, processors=processors, strict=strict,
+                    overrides=chosen.overrides(value),
+                )  # fmt: skip
         question = next(iter(questions.values()))
         own = question.evaluation
         names = own.schedulers if schedulers is None else tuple(split_schedulers(schedulers))
@@ -99,6 +99,19 @@ def run_sweep(
         print(f"written to {out}")
     if partial or not drawn:
         raise interrupted(done, total, drawn=drawn, written=out is not None, command=COMMAND.get())
+
+
+@contextmanager
+def naming_the_flag(chosen: Setting, value: str) -> Iterator[None]:
+    """An invalid value is one of the flag, not of the scenario file."""
+    try:
+        yield
+    except InputError as error:
+        place, key = f"{error.field}.", f"{chosen.key}."
+        if not (place.startswith(key) or key.startswith(place)):
+            raise
+        problem = error.problem if error.field == chosen.key else f"{error.field}: {error.problem}"
+        raise InputError(f"{chosen.key}={value}: {problem}", field="--sweep", fix=error.fix) from None
 
 
 def print_sweep(made: Sweep, partial: Sequence[str] = (), *, json: bool = False) -> None:

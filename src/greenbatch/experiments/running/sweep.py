@@ -43,6 +43,11 @@ class Setting:
         if self.key.partition(".")[0] in _OF_COMPARISON and not self.key.startswith(_SWEPT_ANYWAY):
             fix = "choose a key of [workload], [cluster], [site] or [rules]"
             raise InputError(f"{self.key} is the same for all values", field="--sweep", fix=fix)
+        first: dict[Any, str] = {}
+        for text, value in self.values.items():
+            kind = value if self.numeric else (type(value), value)
+            if (known := first.setdefault(kind, text)) != text:
+                raise InputError(f"names one value twice, {known} and {text}", field="--sweep", fix="give each once")
 
     @property
     def numeric(self) -> bool:
