@@ -32,7 +32,7 @@ def pm100(jobs: int, seed: int = 0) -> pl.DataFrame:
         return rng.choice(values, jobs).tolist()
 
     def stamps(seconds: np.ndarray) -> pl.Series:
-        return START["pm100"].timestamp() * 1e6 + pl.Series(seconds * 1e6)
+        return pl.Series(seconds * 1e6 + START["pm100"].timestamp() * 1e6).cast(pl.Datetime("us", "UTC"))
 
     def samples(watts: np.ndarray, lengths: np.ndarray) -> pl.Series:
         ends = np.concatenate(([0], np.cumsum(lengths)))
@@ -44,7 +44,8 @@ def pm100(jobs: int, seed: int = 0) -> pl.DataFrame:
 
     columns = {
         "cores_alloc_layout": layouts, "cores_allocated": layouts, "cores_per_task": rng.integers(1, 5, jobs),
-        "derived_ec": texts("0:0", "1:0"), "eligible_time": stamps(submit_s), "end_time": stamps(submit_s + wait_s + run_s),
+        "derived_ec": texts("0:0", "1:0"), "eligible_time": stamps(submit_s),
+        "end_time": stamps(submit_s + wait_s + run_s),
         "group_id": rng.integers(1, 9, jobs), "job_id": rng.permutation(jobs) + 1000,
         "job_state": texts("COMPLETED", "COMPLETED", "FAILED", "CANCELLED", "TIMEOUT", "OUT_OF_MEMORY", "NODE_FAIL"),
         "nodes": [list(range(k)) for k in nodes.tolist()], "num_cores_req": cores, "num_cores_alloc": cores,
@@ -56,13 +57,12 @@ def pm100(jobs: int, seed: int = 0) -> pl.DataFrame:
         "req_switch": np.zeros(jobs, dtype=np.int64), "run_time": run_s, "shared": texts("0", "OK"),
         "start_time": stamps(submit_s + wait_s), "state_reason": texts("None", "TimeLimit"),
         "submit_time": stamps(submit_s), "threads_per_core": pl.Series([None] * jobs, dtype=pl.Float64),
-        "time_limit": np.ceil(run_s / 60 * rng.choice([1, 2, 10], jobs)).astype(np.int64), "user_id": rng.integers(1, 99, jobs),
+        "time_limit": np.ceil(run_s / 60 * rng.choice([1, 2, 10], jobs)).astype(np.int64),
+        "user_id": rng.integers(1, 99, jobs),
         "node_power_consumption": samples(power_w, count), "cpu_power_consumption": samples(power_w // 3, count),
         "mem_power_consumption": samples(power_w // 9, count - (count > 9)),
     }  # fmt: skip
-    frame = pl.DataFrame(columns)
-    return frame.with_columns(pl.col(name).cast(pl.Datetime("us", "UTC")) for name in columns if name.endswith("_time")
-                              and name != "run_time")  # fmt: skip
+    return pl.DataFrame(columns)
 
 
 def fdata(jobs: int, seed: int = 0, *, embedded: int | None = None, power_of: str = "job") -> pl.DataFrame:
@@ -96,19 +96,22 @@ def fdata(jobs: int, seed: int = 0, *, embedded: int | None = None, power_of: st
         "cnumut": FUGAKU_CORES * nodes, "nnumr": nodes, "adt": stamps(submit_s), "qdt": stamps(submit_s + 0.2),
         "schedsdt": stamps(submit_s + wait_s / 2), "deldt": stamps(submit_s + wait_s + run_s + 60), "ec": code,
         "elpl": np.ceil(run_s / 3600) * 3600.0 * rng.choice([1, 2, 24], jobs), "sdt": stamps(submit_s + wait_s),
-        "edt": stamps(submit_s + wait_s + run_s), "nnuma": nodes, "idle_time_ave": rng.random(jobs), "nnumu": nodes, **perf,
+        "edt": stamps(submit_s + wait_s + run_s), "nnuma": nodes, "idle_time_ave": rng.random(jobs), "nnumu": nodes,
+        **perf,
         "mszl": np.full(jobs, 2.0**64), "pri": rng.integers(0, 256, jobs), "econ": energy_wh, "avgpcon": watts,
         "minpcon": watts * 0.7, "maxpcon": watts * 1.2, "msza": np.full(jobs, 3e10), "mmszu": rng.random(jobs) * 3e10,
         "uctmut": run_s * 40, "sctmut": run_s * 0.5, "usctmut": run_s * 40.5, "jobenv_req": names("jobenv_req", 5),
         "freq_req": np.full(jobs, 2000), "freq_alloc": rng.choice([2000, 2200], jobs),
-        "flops": (perf["perf2"] + 4 * perf["perf3"]) / run_s, "mbwidth": (perf["perf4"] + perf["perf5"]) / 12 * 256 / run_s,
+        "flops": (perf["perf2"] + 4 * perf["perf3"]) / run_s,
+        "mbwidth": (perf["perf4"] + perf["perf5"]) / 12 * 256 / run_s,
     }  # fmt: skip
     frame = pl.DataFrame(columns).with_columns(opint=pl.col("flops") / pl.col("mbwidth"))
     bound = pl.when(pl.col("opint") >= 537 / 163).then(pl.lit("compute-bound")).otherwise(pl.lit("memory-bound"))
     some = jobs if embedded is None else min(embedded, jobs)
     vectors = pl.Series(rng.random((some, EMBEDDED), dtype=np.float32)).cast(pl.List(pl.Float32))
+    vectors = pl.concat([vectors, pl.Series([None] * (jobs - some), dtype=pl.List(pl.Float32))])
     return frame.with_columns(
-        bound.alias("pclass"), pl.concat([vectors, pl.Series([None] * (jobs - some), dtype=pl.List(pl.Float32))]).alias("embedding"),
+        bound.alias("pclass"), vectors.alias("embedding"),
         pl.when(pl.col("ec") == 0).then(pl.lit("completed")).otherwise(pl.lit("failed")).alias("exit state"),
         pl.Series("duration", run_s),
     )  # fmt: skip
