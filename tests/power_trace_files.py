@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 from datetime import UTC, datetime
 from pathlib import Path
@@ -115,6 +116,13 @@ def fdata(jobs: int, seed: int = 0, *, embedded: int | None = None, power_of: st
         pl.when(pl.col("ec") == 0).then(pl.lit("completed")).otherwise(pl.lit("failed")).alias("exit state"),
         pl.Series("duration", run_s),
     )  # fmt: skip
+
+
+def packed(frame: pl.DataFrame) -> bytes:
+    """A Parquet file with these jobs, not compressed, so that a changed byte changes a value."""
+    content = io.BytesIO()
+    frame.write_parquet(content, compression="uncompressed")
+    return content.getvalue()
 
 
 def written(frame: pl.DataFrame, path: Path) -> Path:
