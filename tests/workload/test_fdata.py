@@ -171,11 +171,21 @@ def test_power_in_neither_unit_is_ignored_or_refused(read):
     w = read(frame)
     assert np.isnan(w.power_w).all()
     (what,) = (what for what in told(w) if "neither" in what)
-    assert what.startswith("avgpcon is the power neither of a job nor of a node, power ignored (econ x 3600 / (avgpcon")
+    assert what == (
+        "power ignored: avgpcon is neither that of a job nor that of a node (econ x 3600 / (avgpcon x duration) is "
+        "1e+03 in the median of jobs of several nodes)"
+    )
     assert told(w)["job without measured power"] == 300
-    with pytest.raises(
-        InputError, match=r"line 1: avgpcon: avgpcon is the power neither .*check the units of econ, av"
-    ):
+    with pytest.raises(InputError, match=r"line 1: avgpcon: power ignored: .*check the units of econ, av"):
+        read(frame, strict=True)
+
+
+def test_power_that_cannot_be_tested_is_ignored_or_refused(read):
+    frame = JOBS.with_columns(econ=pl.lit(0.0))
+    w = read(frame)
+    assert np.isnan(w.power_w).all()
+    assert sum("power ignored" in what for what in told(w)) == 1
+    with pytest.raises(InputError, match=r"line 1: avgpcon: power ignored"):
         read(frame, strict=True)
 
 

@@ -18,6 +18,8 @@ from greenbatch.workload.table import Workload
 
 TOLERANCE = 0.1
 """Largest relative difference of energy and power x run time at which they agree."""
+LEAST_J = 1.0
+"""Jobs that use less energy decide nothing. [J]"""
 
 
 def read_fdata(
@@ -69,29 +71,31 @@ def _jobs(cells: Cells, times: Mapping[str, Floats], numbering: Numbering, ledge
 def _job_power(cells: Cells, run_s: Floats, nodes: Floats, ledger: Ledger) -> Floats:
     """Mean power of each whole job [W], after a test of what ``avgpcon`` is; NaN if unknown."""
     stated_w, energy_j = cells.numbers("avgpcon"), cells.numbers("econ") * 3600.0
-    measured = stated_w > 0
-    tested = measured & (energy_j > 0) & (run_s > 0) & (nodes >= 1)
-    if not tested.any():
-        return np.full(len(stated_w), np.nan)
+    work_j = stated_w * run_s
+    measured, tested = stated_w > 0, (energy_j > 0) & (work_j > LEAST_J) & (nodes >= 1)
+    agreement = np.full(len(stated_w), np.nan)
+    agreement[tested] = energy_j[tested] / work_j[tested]
     several = bool((tested & (nodes > 1)).any())
     judged = tested & (nodes > 1) if several else tested
-    agreement = np.full(len(stated_w), np.nan)
-    agreement[tested] = energy_j[tested] / (stated_w[tested] * run_s[tested])
     where = f"in the median of jobs of {'several nodes' if several else 'one node'}"
     for of, factor in (("the whole job", np.ones(len(nodes))), ("a node", nodes)):
-        median = float(np.median(agreement[judged] / factor[judged]))
-        if abs(median - 1.0) <= TOLERANCE:
+        ratio = agreement / factor
+        if abs((median := _median(ratio[judged])) - 1.0) <= TOLERANCE:
             what = f"power from avgpcon as that of {of}, idle power of the job's nodes included"
             test = f"energy / (power x run time) is {median:.2f} {where}"
             ledger.fact(f"{what} ({test})", cells.rows[measured], about="power_w")
-            apart = np.abs(agreement / factor - 1.0) > TOLERANCE
+            apart = np.abs(ratio - 1.0) > TOLERANCE
             ledger.fact(f"energy more than {TOLERANCE:.0%} from power x run time", cells.rows[apart], about="power_w")
             return np.where(measured, stated_w * factor, np.nan)
-    median = float(np.median(agreement[judged]))
-    what = "avgpcon is the power neither of a job nor of a node, power ignored"
-    ledger.repair(f"{what} (econ x 3600 / (avgpcon x duration) is {median:.3g} {where})", cells.rows[measured],
-                  column="avgpcon", fix="check the units of econ, avgpcon and duration")  # fmt: skip
+    what = "power ignored: avgpcon is neither that of a job nor that of a node"
+    test = f"econ x 3600 / (avgpcon x duration) is {_median(agreement[judged]):.3g} {where}"
+    fix = "check the units of econ, avgpcon and duration"
+    ledger.repair(f"{what} ({test})", cells.rows[measured], column="avgpcon", fix=fix)
     return np.full(len(stated_w), np.nan)
+
+
+def _median(values: Floats) -> float:
+    return float(np.median(values)) if values.size else np.nan
 
 
 FDATA = PowerTrace(

@@ -45,7 +45,8 @@ _OFFSET = r"(\d:\d\d:\d\d(?:\.\d+)?)\s?(Z|[+-]\d\d:?\d\d)$"
 """The end of a time stamp with an offset from UTC."""
 _EARLIEST_S = 365 * 86_400.0
 """Stamps of 1970 mean that there is no time. Unix [s]"""
-_LARGEST = 2.0**53
+_LARGEST, _NO_VALUE = 2.0**53, 1e100
+"""Whole numbers stay below the first; numbers beyond the second are none, and products of the others are finite."""
 
 
 @contextmanager
@@ -117,11 +118,11 @@ class Cells:
         return np.arange(1, len(self.frame) + 1)
 
     def numbers(self, name: str) -> Floats:
-        """Numbers, all finite or NaN; NaN if the file has no such column."""
+        """Numbers below 1e100 in size; NaN if the file has no such column."""
         if name not in self.frame.columns:
             return np.full(len(self.frame), np.nan)
         values: Floats = self.frame[name].fill_null(float("nan")).to_numpy()
-        return np.where(np.isfinite(values), values, np.nan)
+        return np.where(np.abs(values) < _NO_VALUE, values, np.nan)
 
     def wholes(self, name: str) -> Floats:
         """Whole numbers below 2^53.
