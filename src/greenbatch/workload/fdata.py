@@ -81,16 +81,16 @@ def _job_power(cells: Cells, run_s: Floats, nodes: Floats, ledger: Ledger) -> Fl
     for of, factor in (("the whole job", np.ones(len(nodes))), ("a node", nodes)):
         ratio = agreement / factor
         if abs((median := _median(ratio[judged])) - 1.0) <= TOLERANCE:
-            what = f"power from avgpcon as that of {of}, idle power of the job's nodes included"
             test = f"energy / (power x run time) is {median:.2f} {where}"
-            ledger.fact(f"{what} ({test})", cells.rows[measured], about="power_w")
+            what = f"power from avgpcon as that of {of}, idle power of the job's nodes included ({test})"
+            ledger.fact(what, cells.rows[measured], about="power_w")
             apart = np.abs(ratio - 1.0) > TOLERANCE
             ledger.fact(f"energy more than {TOLERANCE:.0%} from power x run time", cells.rows[apart], about="power_w")
             return np.where(measured, stated_w * factor, np.nan)
-    what = "power ignored: avgpcon is neither that of a job nor that of a node"
     test = f"econ x 3600 / (avgpcon x duration) is {_median(agreement[judged]):.3g} {where}"
+    what = f"power ignored: avgpcon is neither that of a job nor that of a node ({test})"
     fix = "check the units of econ, avgpcon and duration"
-    ledger.repair(f"{what} ({test})", cells.rows[measured], column="avgpcon", fix=fix)
+    ledger.repair(what, cells.rows[measured], column="avgpcon", fix=fix)
     return np.full(len(stated_w), np.nan)
 
 
