@@ -68,6 +68,14 @@ def test_jobs_have_the_values_of_the_file(read):
     assert told(w) == {f"{OF_JOB} {SEVERAL}": 300, NO_ZONE: 300}
 
 
+def test_jobs_submitted_together_are_numbered_by_row(read):
+    early, late = JOBS["adt"][0], JOBS["adt"][1]
+    w = read(
+        JOBS.with_columns(adt=pl.when(pl.int_range(pl.len()) % 2 == 0).then(pl.lit(late)).otherwise(pl.lit(early)))
+    )
+    assert w.trace_row.tolist() == [*range(1, 300, 2), *range(0, 300, 2)]
+
+
 def test_the_clock(read):
     start = JOBS["adt"].min()
     assert read(JOBS, time_zone="UTC").unix_start_s == start.replace(tzinfo=UTC).timestamp()

@@ -84,27 +84,21 @@ def read_power_trace(
     files = parquet_files(path)
     parts: list[_Part] = []
     for file in files:
-        cells, ledger = read_cells(file, trace.columns, trace.optional), Ledger(file, strict)
-        times, local = _times(cells, trace, tz, ledger)
-        jobs = trace.jobs(cells, times, numbering, ledger)
-        jobs["row"] = cells.rows.astype(np.float64)
-        jobs["trace_row"] = jobs["row"] + (sum(part.rows for part in parts) - 1.0)
-        span_s = jobs["end_s"] - jobs["start_s"]
-        jobs["run_time_s"] = np.where(np.isnan(jobs["run_time_s"]), span_s, jobs["run_time_s"])
-        jobs = _finished(_without_unusable(jobs, trace, processors, ledger), ledger)
-        parts.append(_Part(jobs, ledger.notes, len(cells.rows), local, cells.sha256))
+        rows = sum(part.rows for part in parts)
+        parts.append(_read_file(Ledger(file, strict), trace, tz, processors, numbering, rows))
     notes = parts[0].notes if len(parts) == 1 else _of_all_files([note for part in parts for note in part.notes])
     fixed = tz is not None or not any(part.local for part in parts)
     if not fixed:
         notes.append(Note("time stamps without a time zone taken as UTC", sum(part.rows for part in parts)))
     columns = {name: np.concatenate([part.jobs.pop(name) for part in parts]) for name in list(parts[0].jobs)}
-    if not columns["submit_s"].size:
+    submit_s = columns["submit_s"]
+    if not submit_s.size:
         fix = f"no job can be simulated: {'; '.join(map(str, notes))}"
         raise InputError("no job is left", file=path, fix=fix)
-    origin_s = float(columns["submit_s"].min())
-    columns["submit_s"] -= origin_s
-    columns["job_id"] = np.empty(len(columns["submit_s"]))
-    columns["job_id"][np.argsort(columns["submit_s"], kind="stable")] = np.arange(1, len(columns["submit_s"]) + 1)
+    origin_s = float(submit_s.min())
+    submit_s -= origin_s
+    columns["job_id"] = np.empty(submit_s.size)
+    columns["job_id"][np.argsort(submit_s, kind="stable")] = np.arange(1, submit_s.size + 1)
     return Workload.from_columns(
         trace_name(path), columns, machine_processors=processors, unix_start_s=origin_s if fixed else None,
         time_zone=time_zone, notes=tuple(notes),
@@ -125,6 +119,21 @@ class _Part:
     local: bool
     """Whether any time has no offset from UTC."""
     sha256: str
+
+
+def _read_file(
+    ledger: Ledger, trace: PowerTrace, tz: ZoneInfo | None, processors: int | None, numbering: Numbering, before: int
+) -> _Part:
+    """Read the file of a ledger; ``before`` is the number of rows of the files before it."""
+    cells = read_cells(ledger.file, trace.columns, trace.optional)
+    times, local = _times(cells, trace, tz, ledger)
+    jobs = trace.jobs(cells, times, numbering, ledger)
+    jobs["row"] = cells.rows.astype(np.float64)
+    jobs["trace_row"] = jobs["row"] + (before - 1.0)
+    span_s = jobs["end_s"] - jobs["start_s"]
+    jobs["run_time_s"] = np.where(np.isnan(jobs["run_time_s"]), span_s, jobs["run_time_s"])
+    jobs = _finished(_without_unusable(jobs, trace, processors, ledger), ledger)
+    return _Part(jobs, ledger.notes, len(cells.rows), local, cells.sha256)
 
 
 def _times(cells: Cells, trace: PowerTrace, tz: ZoneInfo | None, ledger: Ledger) -> tuple[dict[str, Floats], bool]:
