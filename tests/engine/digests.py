@@ -85,9 +85,9 @@ def digest(outcome: Any) -> str:
     """Hash of everything a simulation leaves behind."""
     sha = hashlib.sha256()
     for column in (outcome.start_s, outcome.end_s, outcome.promised_start_s, outcome.profile_time_s,
-                   outcome.profile_load_w, *power_segments(outcome)):  # fmt: skip
+                   outcome.profile_load_w, *power_segments(outcome)[:5]):  # fmt: skip
         sha.update(np.ascontiguousarray(column).tobytes())
-    sha.update(np.array([outcome.decisions, outcome.killed, *books(outcome)], dtype=np.float64).tobytes())
+    sha.update(np.array([outcome.decisions, outcome.killed, *books(outcome)[:5], books(outcome).cost], dtype=np.float64).tobytes())
     return sha.hexdigest()
 
 

@@ -12,6 +12,7 @@ from greenbatch.arguments import numbers
 from greenbatch.display import Shown, span_text
 from greenbatch.energy.forecasts import PERFECT, ForecastModel, forecast_of
 from greenbatch.energy.slots import edge_s, interval_at
+from greenbatch.energy.storage import Storage
 from greenbatch.errors import InputError, SupplyExhausted
 
 Floats = NDArray[np.float64]
@@ -51,6 +52,8 @@ class Site(Shown):
     or one per slot, shape (n,). Cooling and losses grow with the load."""
     base_load_w: float = 0.0
     """Power that the site draws besides, whatever runs: lights, network, storage; >= 0. [W]"""
+    storage: Storage | None = None
+    """The battery of the site."""
     signals: Mapping[str, Floats] = field(default_factory=dict)
     """Other series in the same slots that are not sources of power, unit in the name, shape (n,)."""
     notes: tuple[str, ...] = ()

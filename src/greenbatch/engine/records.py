@@ -224,15 +224,31 @@ class Slots:
 
 
 class Ledger:
-    """Energy since the first start, and what it cost; used + grid = load, used + curtailed = renewable."""
+    """Energy since the first start: renewable + grid + discharged = load + charged + curtailed.
+
+    Without storage, renewable_used + grid = load and renewable_used + curtailed = renewable.
+    """
 
     load_j: float
     renewable_j: float
     renewable_used_j: float
+    """By the load, at once or out of storage."""
     curtailed_j: float
+    """Surplus: generated, but neither used nor stored; and what storage gives beyond the load."""
     grid_j: float
+    """Imported, for the load or for storage."""
+    charged_j: float
+    """Into storage, before losses."""
+    charged_renewable_j: float
+    """The part of it that is renewable."""
+    discharged_j: float
+    """Out of storage, after losses."""
+    discharged_renewable_j: float
+    """The part of it that is renewable, see `power.storage`."""
     cost: float
-    """In the currency of the tariff, 0 without one."""
+    """In the currency of the site, 0 without prices."""
+    carbon_g: float
+    """CO2 equivalent, 0 without intensities."""
 
 
 ALL_PARTITIONS = -1

@@ -118,12 +118,18 @@ class StateType:
     """Numba's type."""
 
 
-_TYPES: dict[tuple[type, ...], StateType] = {}
+_TYPES: dict[tuple[Any, ...], StateType] = {}
+
+
+def _kind(part: Any) -> Any:
+    """Type of a part, with those of the parts in it."""
+    inner = [_kind(each) for each in part if hasattr(each, "_fields")] if hasattr(part, "_fields") else []
+    return (type(part), *inner) if inner else type(part)
 
 
 def type_of(state: State) -> StateType:
     """The type of a state; it depends only on the kinds of its parts."""
-    kinds = tuple(type(part) for part in state)
+    kinds = tuple(_kind(part) for part in state)
     if kinds not in _TYPES:
         _TYPES[kinds] = StateType(numba.typeof(state))
     return _TYPES[kinds]
