@@ -66,6 +66,7 @@ from greenbatch.energy.pue import outside_temperature, pue_at
 from greenbatch.energy.series import Series, power, read_series
 from greenbatch.energy.site import MOST_PUE, Site
 from greenbatch.energy.solar import pv, pvwatts
+from greenbatch.energy.storage import Storage
 from greenbatch.energy.synthetic import Climate, synthetic_irradiance, synthetic_site, synthetic_wind
 from greenbatch.energy.weather import Weather, read_weather
 from greenbatch.energy.wind import at_density, at_hub, cubic_turbine, turbine, weather_turbine
@@ -76,6 +77,7 @@ __all__ = [
     "ForecastModel",
     "Series",
     "Site",
+    "Storage",
     "Weather",
     "at_density",
     "at_hub",

@@ -11,13 +11,29 @@ from typing import NamedTuple
 import numpy as np
 
 from greenbatch.engine.compile import compiled, compiled_small
-from greenbatch.engine.power.dispatch import Here, asked_w, look_ahead
 from greenbatch.engine.power.protocol import Power, forecast_w, served_w
 from greenbatch.engine.power.storage import Battery, Charge
 from greenbatch.engine.records import Clock, Floats, Ints, record_of, shared
 
 PIECES = 4
 """Pieces of the cost of a slot: storing what must be bought, storing surplus, serving the load, selling."""
+
+NOTHING = 1e-9
+"""A charge or discharge below this share of the most that can be charged is rounding."""
+
+
+class Here(NamedTuple):
+    """Where a piece begins."""
+
+    at_s: float
+    until_s: float
+    """End of its slot. [s]"""
+    net_w: float
+    """Load of the facility less renewable power: < 0 for a surplus. [W]"""
+    buy: float
+    """Cost of a joule from the grid, as dispatch weighs it."""
+    sell: float
+    """Gain of a joule of surplus."""
 
 
 @shared("wear")
@@ -137,16 +153,18 @@ def given_up_j(d: Arbitrage, most_in_j: float, begin_j: float) -> float:
     return float(given_j)
 
 
-@look_ahead.register(Arbitrage)
-def plan_ahead(
-    dispatch: Arbitrage, power: Power, weighed: Floats, battery: Battery, slot: int, load_w: float
-) -> None:  # fmt: skip
-    """Fill in the slots ahead, as far as the supply is forecast, and plan them."""
-    _plan_ahead(dispatch, power, weighed, battery, slot, load_w)
-
-
 @compiled
-def _plan_ahead(d: Arbitrage, power: Power, weighed: Floats, battery: Battery, slot: int, load_w: float) -> None:
+def plan_ahead(d: Arbitrage, power: Power, weighed: Floats, battery: Battery, slot: int, load_w: float) -> None:
+    """Plan the slots ahead, as far as the supply is forecast.
+
+    Args:
+        d: buffers; filled.
+        power: the supply without storage.
+        weighed: cost of a joule from the grid and gain of one of surplus in each slot of the series, shape (slots, 2).
+        battery: what the battery can do.
+        slot: number of the current slot, not wrapped.
+        load_w: load of the cluster. [W]
+    """
     slots, ahead = power.slots, d.net_w.shape[0]
     if not slots.repeats:
         ahead = min(ahead, slots.count - slot)
@@ -160,20 +178,17 @@ def _plan_ahead(d: Arbitrage, power: Power, weighed: Floats, battery: Battery, s
     plan(d, battery, ahead, slots.step_s)
 
 
-@asked_w.register(Arbitrage)
-def arbitrage_w(dispatch: Arbitrage, battery: Battery, charge: Charge, here: Here) -> float:
-    """The constant power that leaves the best energy at the end of the slot."""
-    return _arbitrage_w(dispatch, battery, charge, here)
-
-
 @compiled
-def _arbitrage_w(d: Arbitrage, battery: Battery, charge: Charge, here: Here) -> float:
+def arbitrage_w(d: Arbitrage, battery: Battery, charge: Charge, here: Here) -> float:
+    """The constant power that leaves the best energy at the end of the slot. [W]"""
     seconds = here.until_s - here.at_s
     enter_slot(d, battery, seconds, here.net_w, here.buy, here.sell)
     most_in_j = battery.charge_w * battery.charge_efficiency * seconds
     given_j = given_up_j(d, most_in_j, kept(battery, seconds) * charge.stored_j)
     if battery.loss_per_s > 0.0:  # what is taken or given during the slot is lost in part as well
         given_j *= battery.loss_per_s * seconds / -np.expm1(-battery.loss_per_s * seconds)
+    if abs(given_j) < NOTHING * most_in_j:
+        return 0.0
     if given_j > 0.0:
         return float(-given_j * battery.discharge_efficiency / seconds)
     return float(-given_j / battery.charge_efficiency / seconds)

@@ -1,100 +1,50 @@
-"""Dispatch of storage: how much power it is asked to take or give in a piece of a slot. One class per rule.
+"""Dispatch of storage: how much power a battery is asked to take or give in a piece of a slot, by a named rule.
 
-A new rule is a class with its parameters, implementations of these functions, and a line in `metered.dispatch_of`.
+``greedy`` takes all surplus, and gives whenever the load exceeds renewable power: Venkataswamy (2023), Algorithm 5, in
+energy instead of power per step and with its branches the right way round. As printed, the branch for a battery that
+serves the load is taken if it cannot, the battery is drained by the whole need even beyond empty, and the charging rate
+is not limited. ``peak-shaving`` gives what exceeds a limit on imports, takes surplus, and refills from the grid below
+the limit. ``price-arbitrage`` follows a plan, see `power.arbitrage`. ``scheduler`` takes or gives what the scheduler
+asks for.
+
+One type for all rules: a type each would compile the simulator once more for each.
 """
 
 from __future__ import annotations
 
 from typing import NamedTuple
 
-from greenbatch.engine.power.protocol import Power
+from greenbatch.engine.compile import compiled_small
+from greenbatch.engine.power.arbitrage import Arbitrage, Here, arbitrage_w
 from greenbatch.engine.power.storage import Battery, Charge
-from greenbatch.engine.records import Floats
-from greenbatch.engine.variants import variant
+from greenbatch.engine.records import Floats, Ints, shared
 
-class Here(NamedTuple):
-    """Where a piece begins."""
-
-    at_s: float
-    until_s: float
-    """End of its slot. [s]"""
-    net_w: float
-    """Load of the facility less renewable power: < 0 for a surplus. [W]"""
-    buy: float
-    """Cost of a joule from the grid, as dispatch weighs it."""
-    sell: float
-    """Gain of a joule of surplus."""
+RULES = GREEDY, PEAK_SHAVING, PRICE_ARBITRAGE, SCHEDULER = range(4)
+"""Codes of the rules."""
+NAMES = {"greedy": GREEDY, "peak-shaving": PEAK_SHAVING, "price-arbitrage": PRICE_ARBITRAGE, "scheduler": SCHEDULER}
+"""`energy.Storage.dispatch` -> code."""
 
 
-class Greedy(NamedTuple):
-    """Take all surplus, give whenever the load exceeds renewable power.
+@shared("rule", "limit_w")
+class Dispatch(NamedTuple):
+    """A rule and its parameters."""
 
-    Venkataswamy (2023), Algorithm 5, in energy instead of power per step and with its branches the right way round: as
-    printed, the branch for a battery that can serve the load is taken if it cannot, the battery is drained by the
-    whole need even beyond empty, and the charging rate is not limited.
-    """
-
-    unused: Floats
-    """No parameters; shape (0,)."""
-
-
-class PeakShaving(NamedTuple):
-    """Keep imports below a limit: give above it, take surplus, and refill from the grid below it."""
-
+    rule: Ints
+    """Code, shape (1,)."""
     limit_w: Floats
-    """Limit on imports, shape (1,). [W]"""
+    """Limit on imports, for ``peak-shaving``, shape (1,). [W]"""
+    arbitrage: Arbitrage
+    """Plan of ``price-arbitrage``."""
 
 
-class Controlled(NamedTuple):
-    """Take or give what the scheduler asks for, see `interface.Charge`."""
-
-    unused: Floats
-    """No parameters; shape (0,)."""
-
-
-@variant(default=True)
-def look_ahead(
-    dispatch: object, power: Power, weighed: Floats, battery: Battery, slot: int, load_w: float
-) -> None:  # fmt: skip
-    """Prepare for a slot: called once in each.
-
-    Args:
-        dispatch: the rule; its type selects.
-        power: the supply without storage.
-        weighed: cost of a joule from the grid and gain of one of surplus in each slot of the series, shape (slots, 2).
-        battery: what the battery can do.
-        slot: number of the slot, not wrapped.
-        load_w: load of the cluster at its first piece. [W]
-    """
-    return
-
-
-@variant()
-def asked_w(dispatch: object, battery: Battery, charge: Charge, here: Here) -> float:
-    """Power that the battery is asked to take, < 0 to give, until the slot ends. [W]
-
-    Args:
-        dispatch: the rule; its type selects.
-        battery: what the battery can do.
-        charge: what is in it.
-        here: load, renewable power and time.
-    """
-    raise TypeError
-
-
-@asked_w.register(Greedy)
-def greedy_w(dispatch: Greedy, battery: Battery, charge: Charge, here: Here) -> float:
-    """All that is left, or all that is missing."""
-    return -here.net_w
-
-
-@asked_w.register(PeakShaving)
-def shaving_w(dispatch: PeakShaving, battery: Battery, charge: Charge, here: Here) -> float:
-    """What brings imports to the limit, from either side."""
-    return float(dispatch.limit_w[0] - here.net_w)
-
-
-@asked_w.register(Controlled)
-def controlled_w(dispatch: Controlled, battery: Battery, charge: Charge, here: Here) -> float:
-    """The setpoint."""
+@compiled_small
+def asked_w(dispatch: Dispatch, battery: Battery, charge: Charge, here: Here) -> float:
+    """Power that the battery is asked to take, < 0 to give, until the slot ends. [W]"""
+    rule = dispatch.rule[0]
+    if rule == GREEDY:
+        return -here.net_w
+    if rule == PEAK_SHAVING:
+        return float(dispatch.limit_w[0] - here.net_w)
+    if rule == PRICE_ARBITRAGE:
+        return float(arbitrage_w(dispatch.arbitrage, battery, charge, here))
     return charge.setpoint_w

@@ -12,9 +12,9 @@ import numpy as np
 
 from greenbatch.energy import Site
 from greenbatch.energy.storage import DAY_S, Storage
-from greenbatch.engine.power.arbitrage import Arbitrage, arbitrage
+from greenbatch.engine.power.arbitrage import Here, arbitrage, plan_ahead
 from greenbatch.engine.power.balance import NO_STORAGE, Rates, Stored, enter
-from greenbatch.engine.power.dispatch import Controlled, Greedy, Here, PeakShaving, asked_w, look_ahead
+from greenbatch.engine.power.dispatch import NAMES, PRICE_ARBITRAGE, Dispatch, asked_w
 from greenbatch.engine.power.protocol import LEFT_THE_SERIES, Power, flow, forecast_w, served_w
 from greenbatch.engine.power.slots import covering
 from greenbatch.engine.power.storage import Battery, Charge, use
@@ -39,7 +39,7 @@ class Metered(NamedTuple):
     """Cost of a joule from the grid and gain of one of surplus, as dispatch weighs them, shape (slots, 2)."""
     battery: Battery
     charge: Charge
-    dispatch: Greedy | Arbitrage | PeakShaving | Controlled
+    dispatch: Dispatch
 
 
 def metered(site: Site, supply: Power) -> Metered:
@@ -61,13 +61,12 @@ def rates_of(site: Site) -> Floats:
     return np.zeros((site.slots, 5))
 
 
-def dispatch_of(site: Site, storage: Storage) -> Greedy | Arbitrage | PeakShaving | Controlled:
+def dispatch_of(site: Site, storage: Storage) -> Dispatch:
     """The rule of a battery, with its parameters."""
-    if storage.dispatch == "price-arbitrage":
-        return arbitrage(site.horizon_slots, storage.wear_per_kwh / JOULES_PER_KWH)
-    if storage.dispatch == "peak-shaving":
-        return PeakShaving(np.array([storage.limit_w], dtype=np.float64))
-    return (Controlled if storage.dispatch == "scheduler" else Greedy)(np.zeros(0))
+    rule = NAMES[storage.dispatch]
+    slots = site.horizon_slots if rule == PRICE_ARBITRAGE else 1
+    limit_w = np.array([storage.limit_w or 0.0])
+    return Dispatch(np.array([rule], np.int64), limit_w, arbitrage(slots, storage.wear_per_kwh / JOULES_PER_KWH))
 
 
 @forecast_w.register(Metered)
@@ -101,7 +100,8 @@ def flow_through_meter(
             at_s = next_s
             continue
         if charge.planned_slot != number:
-            look_ahead(power.dispatch, power.supply, power.weighed, battery, number, load_w)
+            if power.dispatch.rule[0] == PRICE_ARBITRAGE:
+                plan_ahead(power.dispatch.arbitrage, power.supply, power.weighed, battery, number, load_w)
             charge.planned_slot = number
         here = Here(at_s, next_s, drawn_w - renewable_w, power.weighed[slot, 0], power.weighed[slot, 1])
         green = charge.green_j / charge.stored_j if charge.stored_j > 0.0 else 0.0

@@ -32,19 +32,18 @@ class Supplied(NamedTuple):
 @power_of.register
 def power_of_site(site: Site) -> Supplied | Facility | Remembered | Erring | Metered:
     """The supply of a site, with a meter if energy costs something or can be stored."""
-    supply = supplied_by(site)
-    return supply if site.storage is None else metered(site, supply)
+    return supplied_by(site) if site.storage is None else metered(site, supplied_by(site, plain=False))
 
 
-def supplied_by(site: Site) -> Supplied | Facility | Remembered | Erring:
-    """What is generated, and what is forecast of it."""
+def supplied_by(site: Site, *, plain: bool = True) -> Supplied | Facility | Remembered | Erring:
+    """What is generated, and what is forecast of it; not `Supplied` unless ``plain``, which saves compiling it."""
     slots = record_of(
         Slots, step_s=site.step_s, origin_s=site.origin_s, count=site.slots, repeats=site.repeat,
         forecast=site.horizon_slots,
     )  # fmt: skip
     supply_w = np.array(site.available_w, dtype=np.float64, order="C")
     is_perfect = site.forecast_model.kind == "perfect"
-    if is_perfect and not site.has_overhead:
+    if plain and is_perfect and not site.has_overhead:
         return Supplied(slots, supply_w)
     renewable_w = np.array(site.renewable_w, dtype=np.float64, order="C")
     pue = np.ascontiguousarray(np.broadcast_to(site.pue, renewable_w.shape), dtype=np.float64)
