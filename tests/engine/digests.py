@@ -87,7 +87,9 @@ def digest(outcome: Any) -> str:
     for column in (outcome.start_s, outcome.end_s, outcome.promised_start_s, outcome.profile_time_s,
                    outcome.profile_load_w, *power_segments(outcome)[:5]):  # fmt: skip
         sha.update(np.ascontiguousarray(column).tobytes())
-    sha.update(np.array([outcome.decisions, outcome.killed, *books(outcome)[:5], books(outcome).cost], dtype=np.float64).tobytes())
+    found = books(outcome)
+    numbers = [outcome.decisions, outcome.killed, *found[:5], found.cost]
+    sha.update(np.array(numbers, dtype=np.float64).tobytes())
     return sha.hexdigest()
 
 

@@ -65,8 +65,12 @@ class Arbitrage(NamedTuple):
 
 def arbitrage(slots: int, wear: float) -> Arbitrage:
     """The rule with buffers for a number of slots ahead and a cost of ageing per joule."""
-    ahead, pieces = np.zeros((3, slots)), np.zeros((2, 2, PIECES * slots + 1))
-    return Arbitrage(np.array([wear]), *ahead, np.zeros((2, PIECES)), *pieces, np.zeros(1, np.int64), record_of(Clock))
+    net_w, buy, sell = np.zeros((3, slots))
+    value, merged = np.zeros((2, 2, PIECES * slots + 1))
+    return Arbitrage(
+        wear=np.array([wear]), net_w=net_w, buy=buy, sell=sell, slot=np.zeros((2, PIECES)), value=value, merged=merged,
+        pieces=np.zeros(1, np.int64), clock=record_of(Clock),
+    )  # fmt: skip
 
 
 @compiled_small
@@ -125,16 +129,16 @@ def _step_back(d: Arbitrage, count: int, most_in_j: float, keep: float, usable_j
 
 
 @compiled
-def plan(d: Arbitrage, battery: Battery, ahead: int, step_s: float) -> None:
-    """Plan the slots after the current one: ``net_w``, ``buy`` and ``sell`` of ``ahead`` slots must be filled."""
+def plan(d: Arbitrage, battery: Battery, ahead: int, seconds: float) -> None:
+    """Plan the slots of a length after the current one; ``net_w``, ``buy`` and ``sell`` of all must be filled."""
     cheapest = d.buy[0]
     for k in range(1, ahead):
         cheapest = min(cheapest, d.buy[k])
-    count, keep = 1, kept(battery, step_s)
+    count, keep = 1, kept(battery, seconds)
     d.value[0, 0], d.value[1, 0] = -max(cheapest, 0.0) / battery.charge_efficiency, battery.usable_j
     for k in range(ahead - 1, 0, -1):
-        enter_slot(d, battery, step_s, d.net_w[k], d.buy[k], d.sell[k])
-        count = _step_back(d, count, battery.charge_w * battery.charge_efficiency * step_s, keep, battery.usable_j)
+        enter_slot(d, battery, seconds, d.net_w[k], d.buy[k], d.sell[k])
+        count = _step_back(d, count, battery.charge_w * battery.charge_efficiency * seconds, keep, battery.usable_j)
     d.pieces[0] = count
 
 
