@@ -62,6 +62,7 @@ Prices and carbon intensity will be ``signals`` of a `Site`: named series in the
 
 from greenbatch.energy.combine import combine
 from greenbatch.energy.forecasts import ForecastModel
+from greenbatch.energy.grid import Grid
 from greenbatch.energy.pue import outside_temperature, pue_at
 from greenbatch.energy.series import Series, power, read_series
 from greenbatch.energy.site import MOST_PUE, Site
@@ -74,6 +75,7 @@ __all__ = [
     "MOST_PUE",
     "Climate",
     "ForecastModel",
+    "Grid",
     "Series",
     "Site",
     "Weather",

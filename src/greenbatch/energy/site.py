@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from greenbatch.arguments import numbers
 from greenbatch.display import Shown, span_text
 from greenbatch.energy.forecasts import PERFECT, ForecastModel, forecast_of
+from greenbatch.energy.grid import Grid
 from greenbatch.energy.slots import edge_s, interval_at
 from greenbatch.errors import InputError, SupplyExhausted
 
@@ -51,6 +52,8 @@ class Site(Shown):
     or one per slot, shape (n,). Cooling and losses grow with the load."""
     base_load_w: float = 0.0
     """Power that the site draws besides, whatever runs: lights, network, storage; >= 0. [W]"""
+    grid: Grid | None = None
+    """Prices and carbon intensity of the grid and of the sources, in the same slots; None if neither is known."""
     signals: Mapping[str, Floats] = field(default_factory=dict)
     """Other series in the same slots that are not sources of power, unit in the name, shape (n,)."""
     notes: tuple[str, ...] = ()
@@ -85,6 +88,7 @@ class Site(Shown):
             fix = f"it must be >= 0, at most {MOST_POWER_W:g} W"
             raise InputError(f"is {self.base_load_w}", field="site.base_load_w", fix=fix)
         self._check_pue()
+        self._check_grid()
         if not isinstance(self.forecast_model, ForecastModel):
             fix = "give a ForecastModel"
             raise InputError(f"is {self.forecast_model!r:.60}", field="site.forecast_model", fix=fix)
@@ -102,6 +106,13 @@ class Site(Shown):
             where = f"slot {bad[0]} is" if is_series else "is"
             raise InputError(f"{where} {pue[bad[0]]}", field="site.pue", fix=f"it must be 1 to {MOST_PUE:g}")
 
+    def _check_grid(self) -> None:
+        if self.grid is None:
+            return
+        if not isinstance(self.grid, Grid):
+            raise InputError(f"is {self.grid!r:.60}", field="site.grid", fix="give a Grid")
+        self.grid.check_site(self.slots, self.sources_w)
+
     def _facts(self) -> dict[str, str]:
         sources = (f"{source} {power_w.mean() / 1e3:,.3g} kW" for source, power_w in self.sources_w.items())
         whole = span_text(self.slots * self.step_s) + (", repeated" if self.repeat else "")
@@ -115,6 +126,8 @@ class Site(Shown):
             facts["forecast"] += f", {self.forecast_model.text}"
         if self.has_overhead:
             facts |= {"PUE": self.pue_text, "base load": f"{self.base_load_w / 1e3:,.4g} kW"}
+        if self.grid is not None:
+            facts["grid"] = ", ".join(f"{label} {value}" for label, value in list(self.grid._facts().items())[2:])
         return facts | ({"other series": ", ".join(self.signals)} if self.signals else {})
 
     @property
