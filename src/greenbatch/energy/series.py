@@ -24,7 +24,7 @@ from greenbatch.energy.samples import (
     equal_steps_of,
 )
 from greenbatch.energy.stamps import TimeKind, read_times
-from greenbatch.energy.units import CURRENCIES, Quantity, bounds, internal_unit, unit_named, unit_names
+from greenbatch.energy.units import CURRENCIES, Quantity, bounds, internal_unit, unit_named, unit_names, wrong_magnitude
 from greenbatch.errors import InputError
 
 Floats = NDArray[np.float64]
@@ -253,24 +253,9 @@ def series_of(
         inputs={file: samples.table.sha256},
         notes=tuple(f"{file} {', '.join(samples.columns)}: {note}" for note in (*notes, *repaired)),
     )
-    if values.size * step >= 2 * 86_400 and (wrong := _wrong_magnitude(series)):
+    if values.size * step >= 2 * 86_400 and (wrong := wrong_magnitude(values, series.quantity, series.currency)):
         raise InputError(wrong[0], file=samples.table.file, field=samples.columns[0], fix=wrong[1])
     return series
-
-
-def _wrong_magnitude(series: Series) -> tuple[str, str] | None:
-    """What makes the declared unit of days of data improbable, though every value is plausible; and a better one."""
-    values, unit = series.values, series.unit
-    highest, worth = float(np.abs(values).max()), CURRENCIES.get(series.currency, 1)
-    if series.quantity == "irradiance_w_m2" and 0 < highest <= 2:
-        return f"never exceeds {highest:g} W/m2", 'is the unit "kW/m2"?'
-    if series.quantity == "price_per_kwh" and 0 < highest < 1e-3 * worth:
-        return f"never exceeds {highest:.3g} {unit}", f'is the unit "{unit}"?'
-    if series.quantity == "price_per_kwh" and np.quantile(values, 0.1) > worth:
-        return f"is above {worth:g} {unit} nine times of ten", f'is the unit "{series.currency}/MWh"?'
-    if series.quantity == "carbon_g_per_kwh" and 0 < highest < 2:
-        return f"never exceeds {highest:.3g} {unit}", 'is the unit "kg/kWh" or "t/MWh"?'
-    return None
 
 
 def column_values(

@@ -40,6 +40,9 @@ class Site(Shown):
     """Source ("solar", "wind", ...) -> generated power per slot, shape (n,), >= 0. [W]"""
     origin_s: float = 0.0
     """Trace time at which slot 0 starts. [s]"""
+    unix_start_s: float | None = None
+    """Unix time of trace time 0 on the calendar of the series, which may differ from that of the workload; None if they
+    have no dates. [s]"""
     repeat: bool = False
     """Repeat the series before its first and after its last slot; otherwise a time outside of it is an error."""
     forecast_horizon_s: float = 86_400.0
@@ -68,8 +71,9 @@ class Site(Shown):
         if not SHORTEST_STEP_S <= self.step_s < np.inf:
             fix = f"it must be > 0: {SHORTEST_STEP_S:g} or more, and finite"
             raise InputError(f"is {self.step_s}", field="site.step_s", fix=fix)
-        if not np.isfinite(self.origin_s):
-            raise InputError(f"is {self.origin_s}", field="site.origin_s", fix="it must be finite")
+        for name in ("origin_s", "unix_start_s"):
+            if (time_s := getattr(self, name)) is not None and not np.isfinite(time_s):
+                raise InputError(f"is {time_s}", field=f"site.{name}", fix="it must be finite")
         if not self.sources_w or len({s.shape for s in self.sources_w.values()}) != 1 or not self.slots:
             raise InputError("requires at least one source, all of the same length", field="site.sources")
         if not self.forecast_horizon_s >= self.step_s:
@@ -88,11 +92,7 @@ class Site(Shown):
             fix = f"it must be >= 0, at most {MOST_POWER_W:g} W"
             raise InputError(f"is {self.base_load_w}", field="site.base_load_w", fix=fix)
         self._check_pue()
-        self._check_grid()
-        if not isinstance(self.forecast_model, ForecastModel):
-            fix = "give a ForecastModel"
-            raise InputError(f"is {self.forecast_model!r:.60}", field="site.forecast_model", fix=fix)
-        self.forecast_model.check_step(self.step_s)
+        self._check_parts()
 
     def _check_pue(self) -> None:
         is_series = not isinstance(self.pue, (int, float))
@@ -106,12 +106,15 @@ class Site(Shown):
             where = f"slot {bad[0]} is" if is_series else "is"
             raise InputError(f"{where} {pue[bad[0]]}", field="site.pue", fix=f"it must be 1 to {MOST_PUE:g}")
 
-    def _check_grid(self) -> None:
-        if self.grid is None:
-            return
-        if not isinstance(self.grid, Grid):
-            raise InputError(f"is {self.grid!r:.60}", field="site.grid", fix="give a Grid")
-        self.grid.check_site(self.slots, self.sources_w)
+    def _check_parts(self) -> None:
+        kinds: dict[str, type] = {"forecast_model": ForecastModel, "grid": Grid}
+        for name, kind in kinds.items():
+            part = getattr(self, name)
+            if not isinstance(part, kind) and not (name == "grid" and part is None):
+                raise InputError(f"is {part!r:.60}", field=f"site.{name}", fix=f"give a {kind.__name__}")
+        self.forecast_model.check_step(self.step_s)
+        if self.grid is not None:
+            self.grid.check_site(self.slots, self.sources_w)
 
     def _facts(self) -> dict[str, str]:
         sources = (f"{source} {power_w.mean() / 1e3:,.3g} kW" for source, power_w in self.sources_w.items())

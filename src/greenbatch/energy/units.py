@@ -8,8 +8,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
+import numpy as np
+from numpy.typing import NDArray
+
 from greenbatch.errors import InputError
 
+Floats = NDArray[np.float64]
 Quantity = Literal[
     "power_w", "irradiance_w_m2", "wind_m_s", "temperature_c", "pressure_pa", "share",
     "price_per_kwh", "carbon_g_per_kwh",
@@ -106,6 +110,20 @@ def bounds(quantity: Quantity, currency: str = "") -> tuple[float, float]:
 def internal_unit(quantity: Quantity, currency: str = "") -> str:
     """The internal unit of a quantity, with the currency of a price."""
     return f"{currency}/kWh" if currency else CANONICAL[quantity]
+
+
+def wrong_magnitude(values: Floats, quantity: Quantity, currency: str = "") -> tuple[str, str] | None:
+    """What makes the unit of plausible values improbable, and the question whether it is another one; else None."""
+    highest, worth, unit = float(np.abs(values).max()), CURRENCIES.get(currency, 1), internal_unit(quantity, currency)
+    if quantity == "irradiance_w_m2" and 0 < highest <= 2:
+        return f"never exceeds {highest:g} W/m2", 'is the unit "kW/m2"?'
+    if quantity == "price_per_kwh" and 0 < highest < 1e-3 * worth:
+        return f"never exceeds {highest:.3g} {unit}", f'is the unit "{unit}"?'
+    if quantity == "price_per_kwh" and np.quantile(values, 0.1) > worth:
+        return f"is hardly ever below {worth:g} {unit}", f'is the unit "{currency}/MWh"?'
+    if quantity == "carbon_g_per_kwh" and 0 < highest < 2:
+        return f"never exceeds {highest:.3g} {unit}", 'is the unit "kg/kWh" or "t/MWh"?'
+    return None
 
 
 def unit_names(*quantities: Quantity) -> list[str]:

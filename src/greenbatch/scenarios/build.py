@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -80,22 +81,26 @@ def build_site(scenario: ScenarioFile, workload: Workload, cluster: Cluster, ori
         InputError: a series cannot be used, or does not match the trace.
     """
     from greenbatch import energy
+    from greenbatch.scenarios.build_grid import grid_series, with_grid
     from greenbatch.scenarios.site_schema import synthetic_arguments
 
     section = scenario.site
     if section.kind == "none":
         return None
+    prices = grid_series(section.grid, origin)
     factor = 1.0 if section.reference_processors is None else cluster.processors / section.reference_processors
     if section.kind == "series":
-        site = _series_site(section, workload, factor, origin)
+        site = _series_site(section, workload, factor, origin, prices)
     else:
         with origin.blame("site"):
             site = energy.synthetic_site(
                 name=section.name,
                 factor=factor,
                 unix_start_s=workload.unix_start_s,
+                signals=prices,
                 **synthetic_arguments(section),
             )
+    site = with_grid(site, section.grid, prices, origin)
     return _with_forecast(_with_overhead(site, section, origin), section, origin)
 
 
@@ -161,11 +166,13 @@ def _powered(workload: Workload, section: WorkloadSection, origin: Origin) -> Wo
     return replace(powered, notes=(*powered.notes, Note(what, recorded, about="power_w")))
 
 
-def _series_site(section: SeriesSite, workload: Workload, factor: float, origin: Origin) -> Site:
+def _series_site(
+    section: SeriesSite, workload: Workload, factor: float, origin: Origin, prices: Mapping[str, Series]
+) -> Site:
     from greenbatch.energy import combine
     from greenbatch.scenarios.site_schema import PueByTemperature, combine_arguments
 
-    sources, signals = {}, {}
+    sources, signals = {}, dict(prices)
     for index, source in enumerate(section.sources):
         with origin.blame("site", "sources", index):
             sources[source.name] = _power(source, factor, origin)
