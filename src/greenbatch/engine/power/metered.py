@@ -46,19 +46,45 @@ def metered(site: Site, supply: Power) -> Metered:
     """The supply of a site with prices or storage."""
     storage = site.storage or Storage(capacity_kwh=0.0, charge_w=1.0, discharge_w=1.0)
     rates = rates_of(site)
-    weighed = rates[:, :2] + rates[:, 3:4] * np.array([1.0, 0.0]) * storage.carbon_price_per_kg / 1e3
     battery = record_of(
         Battery, usable_j=storage.usable_j, charge_w=storage.charge_w, discharge_w=storage.discharge_w,
         charge_efficiency=storage.charge_efficiency, discharge_efficiency=storage.discharge_efficiency,
         loss_per_s=-np.log1p(-storage.self_discharge_per_day) / DAY_S,
     )  # fmt: skip
     charge = record_of(Charge, stored_j=storage.initial_j, planned_slot=NEVER)
-    return Metered(supply.slots, supply, rates, weighed, battery, charge, dispatch_of(site, storage))
+    prices = weighed(site, rates, storage.carbon_price_per_kg)
+    return Metered(supply.slots, supply, rates, prices, battery, charge, dispatch_of(site, storage))
 
 
 def rates_of(site: Site) -> Floats:
-    """`balance.Rates` of each slot, shape (slots, 5)."""
-    return np.zeros((site.slots, 5))
+    """`balance.Rates` of each slot, shape (slots, 5).
+
+    What is used or stored of the own sources is paid for at the mean price of what they generate in the slot. Surplus
+    is sold where that brings money, and curtailed otherwise.
+    """
+    grid, zero = site.grid, np.zeros(site.slots)
+    if grid is None:
+        return np.zeros((site.slots, 5))
+    shares = {name: np.divide(w, site.renewable_w, out=zero.copy(), where=w > 0) for name, w in site.sources_w.items()}
+    own = sum((shares[name] * price for name, price in grid.source_price.items()), zero)
+    own_g = sum((shares[name] * carbon for name, carbon in grid.source_g_per_kwh.items()), zero)
+    grid_g = zero if grid.carbon_g_per_kwh is None else grid.carbon_g_per_kwh
+    columns = (grid.import_price, np.maximum(grid.export_price, 0.0), own, grid_g, own_g)
+    return np.ascontiguousarray(np.stack(columns, axis=1) / JOULES_PER_KWH)
+
+
+def weighed(site: Site, rates: Floats, carbon_price_per_kg: float) -> Floats:
+    """Cost of a joule from the grid, and of one of own energy that is stored instead of sold, shape (slots, 2).
+
+    Emissions are those at the margin, if they are known.
+    """
+    grid_g = rates[:, 3]
+    if site.grid is not None and site.grid.marginal_g_per_kwh is not None:
+        grid_g = site.grid.marginal_g_per_kwh / JOULES_PER_KWH
+    per_g = carbon_price_per_kg / 1e3
+    bought = rates[:, 0] + per_g * grid_g
+    kept = rates[:, 1] + rates[:, 2] + per_g * rates[:, 4]
+    return np.ascontiguousarray(np.stack((bought, np.minimum(kept, bought)), axis=1))
 
 
 def dispatch_of(site: Site, storage: Storage) -> Dispatch:

@@ -32,7 +32,8 @@ class Supplied(NamedTuple):
 @power_of.register
 def power_of_site(site: Site) -> Supplied | Facility | Remembered | Erring | Metered:
     """The supply of a site, with a meter if energy costs something or can be stored."""
-    return supplied_by(site) if site.storage is None else metered(site, supplied_by(site, plain=False))
+    is_plain = site.storage is None and site.grid is None
+    return supplied_by(site) if is_plain else metered(site, supplied_by(site, plain=False))
 
 
 def supplied_by(site: Site, *, plain: bool = True) -> Supplied | Facility | Remembered | Erring:
