@@ -10,10 +10,11 @@ import numpy as np
 import pytest
 from cases import clusters, job_lists, site, supplies, workload
 from hypothesis import given, settings
+from numpy.typing import NDArray
 from plain import Job
 
 from greenbatch.cluster import Cluster
-from greenbatch.energy import Site, Storage
+from greenbatch.energy import Grid, Site, Storage
 from greenbatch.engine.accounts import Books, Segments, books, power_segments
 from greenbatch.engine.interface import Start
 from greenbatch.engine.outcome import Outcome
@@ -48,6 +49,19 @@ def batteries(draw: st.DrawFn) -> Storage:
     )
 
 
+@st.composite
+def grids(draw: st.DrawFn, slots: int) -> Grid:
+    """Prices and intensities per slot, negative prices too."""
+
+    def series(*values: float) -> NDArray[np.float64]:
+        return np.array(draw(st.lists(st.sampled_from(values), min_size=slots, max_size=slots)))
+
+    return Grid(
+        currency="EUR", import_price=series(0.3, 0.1, 0.0, -0.2), export_price=series(0.0, 0.08, 0.4, -0.1),
+        source_price={"all": series(0.0, 0.05)}, carbon_g_per_kwh=series(0.0, 50.0, 700.0), source_g_per_kwh={"all": 40.0},
+    )  # fmt: skip
+
+
 class World(NamedTuple):
     """What is simulated."""
 
@@ -65,7 +79,8 @@ def worlds(draw: st.DrawFn) -> World:
     cluster = draw(clusters())
     jobs = workload(draw(job_lists(cluster.processors)))
     overhead = draw(st.sampled_from([{}, {"pue": 1.25, "base_load_w": 40.0}]))
-    return World(jobs, cluster, replace(site(draw(supplies())), storage=draw(batteries()), **overhead))
+    place = site(draw(supplies()))
+    return World(jobs, cluster, replace(place, storage=draw(batteries()), grid=draw(grids(place.slots)), **overhead))
 
 
 def left_j(storage: Storage, found: Books) -> float:
@@ -95,6 +110,26 @@ def test_energy_balances_and_storage_keeps_its_limits(world: World) -> None:
     bus_w = pieces.load_w - pieces.renewable_w - pieces.import_w + pieces.surplus_w  # what the battery gives
     assert bus_w.max(initial=0.0) <= storage.discharge_w * (1 + REL)
     assert -bus_w.min(initial=0.0) <= storage.charge_w * (1 + REL)
+
+
+@settings(max_examples=150, deadline=None)
+@given(worlds())
+def test_money_and_carbon_follow_from_the_energy(world: World) -> None:
+    """Recounted from the pieces; no more is sold than is generated or given, and none at a loss."""
+    outcome, grid = world.run(), world.site.grid
+    assert grid is not None
+    found, p = books(outcome), power_segments(outcome)
+    kwh = (p.end_s - p.start_s) / J_PER_KWH
+    slot = np.array([world.site.slot((a + b) / 2) for a, b in zip(p.start_s, p.end_s, strict=True)], dtype=np.int64)
+    bus_w = p.import_w - p.surplus_w + p.renewable_w - p.load_w
+    taken_w = np.minimum(p.renewable_w, p.load_w + np.maximum(bus_w, 0.0))
+    paid = p.import_w * grid.import_price[slot] + taken_w * grid.source_price["all"][slot]
+    earned = p.surplus_w * np.maximum(grid.export_price[slot], 0.0)
+    emitted = p.import_w * grid.carbon_g_per_kwh[slot] + taken_w * grid.source_g_per_kwh["all"]
+    scale = float((p.load_w + p.renewable_w + np.abs(bus_w)) @ kwh)
+    assert found.cost == pytest.approx(float((paid - earned) @ kwh), abs=REL * (1 + scale))
+    assert found.carbon_g == pytest.approx(float(emitted @ kwh), abs=REL * (1 + 700 * scale))
+    assert np.all(p.surplus_w <= p.renewable_w + np.maximum(-bus_w, 0.0) + 1e-6)
 
 
 @settings(max_examples=50, deadline=None)

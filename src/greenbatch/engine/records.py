@@ -244,7 +244,7 @@ class Ledger:
     discharged_j: float
     """Out of storage, after losses."""
     discharged_renewable_j: float
-    """The part of it that is renewable, see `power.storage`."""
+    """The part of it that is renewable, see `power.storage`, and serves the load."""
     cost: float
     """In the currency of the site, 0 without prices."""
     carbon_g: float

@@ -10,13 +10,14 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from greenbatch.cluster import NodeCluster
+from greenbatch.energy.slots import interval_at
 from greenbatch.engine.energy_use import EnergyUse, energy_use
 from greenbatch.engine.outcome import Outcome
 from greenbatch.errors import InputError
 from greenbatch.metrics.jobs import PER_JOB, Floats, Mask, run_s
 
 if TYPE_CHECKING:
-    from greenbatch.engine.accounts import Books
+    from greenbatch.engine.accounts import Books, Segments
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -72,6 +73,8 @@ class Measured:
     jobs: Mask
     """Mask of the jobs that count in per-job metrics, shape (n,)."""
     _per_job: dict[str, Floats] = field(default_factory=dict, init=False, repr=False)
+    _books: dict[tuple[float | None, float | None], Books] = field(default_factory=dict, init=False, repr=False)
+    _pieces: dict[tuple[float, float], Segments] = field(default_factory=dict, init=False, repr=False)
 
     def per_job(self, name: str) -> Floats:
         """A per-job metric (a key of `PER_JOB`) of all jobs, shape (n,)."""
@@ -130,9 +133,31 @@ class Measured:
         """Energy over a given interval, including idle power before and after the schedule; None as for `books`."""
         if self.outcome.site is None or not self.has_power:
             return None
-        from greenbatch.engine.accounts import books  # compiled code: load Numba only if energy is needed
+        if (start_s, end_s) not in self._books:
+            from greenbatch.engine.accounts import books  # compiled code: load Numba only if energy is needed
 
-        return books(self.outcome, start_s, end_s)
+            self._books[start_s, end_s] = books(self.outcome, start_s, end_s)
+        return self._books[start_s, end_s]
+
+    def pieces(self, start_s: float, end_s: float) -> Segments:
+        """Load, supply and storage over a given interval."""
+        if (start_s, end_s) not in self._pieces:
+            from greenbatch.engine.accounts import power_segments
+
+            self._pieces[start_s, end_s] = power_segments(self.outcome, start_s, end_s)
+        return self._pieces[start_s, end_s]
+
+    def import_w(self, start_s: float, end_s: float) -> Floats | None:
+        """Mean power from the grid in each slot that an interval touches, shape (m,); None without a grid or power."""
+        site = self.outcome.site
+        if site is None or site.grid is None or not self.has_power:
+            return None
+        pieces = self.pieces(start_s, end_s)
+        middle_s = 0.5 * (pieces.start_s + pieces.end_s)
+        slot = np.floor((middle_s - site.origin_s) / site.step_s).astype(np.int64)
+        first = int(interval_at(start_s, site.origin_s, site.step_s))
+        energy_j = np.bincount(slot - first, weights=pieces.import_w * (pieces.end_s - pieces.start_s))
+        return np.asarray(energy_j / site.step_s)
 
 
 FROM_ENERGY_USE: Mapping[str, Callable[[Measured], Floats]] = {

@@ -92,8 +92,10 @@ def enter_slot(d: Arbitrage, battery: Battery, seconds: float, net_w: float, buy
     d.slot[0, 1], d.slot[1, 1] = -sell / into, surplus_j
     d.slot[0, 2], d.slot[1, 2] = (d.wear[0] - buy) * out, need_j
     d.slot[0, 3], d.slot[1, 3] = (d.wear[0] - sell) * out, most_out_j - need_j
-    for k in range(1, PIECES):  # convex at negative prices too
-        d.slot[0, k] = max(d.slot[0, k], d.slot[0, k - 1])
+    slope = -np.inf
+    for k in range(PIECES):  # convex at negative prices too; pieces without length have no slope of their own
+        slope = max(slope, d.slot[0, k]) if d.slot[1, k] > 0.0 else slope
+        d.slot[0, k] = slope
 
 
 @compiled_small

@@ -74,7 +74,7 @@ def enter(
     ledger.charged_j += charge_w * seconds
     ledger.charged_renewable_j += into_w * seconds
     ledger.discharged_j += discharge_w * seconds
-    ledger.discharged_renewable_j += stored.green * discharge_w * seconds
+    ledger.discharged_renewable_j += stored.green * served_w * seconds
     taken_w = direct_w + into_w
     ledger.cost += (import_w * rates.grid + taken_w * rates.renewable - surplus_w * rates.surplus) * seconds
     ledger.carbon_g += (import_w * rates.grid_g + taken_w * rates.renewable_g) * seconds
