@@ -58,7 +58,8 @@ def grids(draw: st.DrawFn, slots: int) -> Grid:
 
     return Grid(
         currency="EUR", import_price=series(0.3, 0.1, 0.0, -0.2), export_price=series(0.0, 0.08, 0.4, -0.1),
-        source_price={"all": series(0.0, 0.05)}, carbon_g_per_kwh=series(0.0, 50.0, 700.0), source_g_per_kwh={"all": 40.0},
+        source_price={"all": series(0.0, 0.05)}, source_g_per_kwh={"all": 40.0},
+        carbon_g_per_kwh=series(0.0, 50.0, 700.0),
     )  # fmt: skip
 
 

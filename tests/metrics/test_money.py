@@ -32,10 +32,13 @@ LOAD_W = (2000.0, 1000.0, 1000.0, 3000.0)
 def run(site: Site, load_w: tuple[float, ...] = LOAD_W) -> Outcome:
     """Load that is constant in each hour."""
     hours = np.arange(len(load_w)) * HOUR_S
-    n, one = len(load_w), np.ones(len(load_w), dtype=np.int64)
-    jobs = Workload(
-        name="by hand", job_id=np.arange(1, n + 1), submit_s=hours, run_time_s=HOUR_S * one, requested_time_s=HOUR_S * one,
-        processors=one, power_w=np.array(load_w), user=one, group=one,
+    an_hour = np.full(len(load_w), HOUR_S)
+    jobs = Workload.from_columns(
+        "by hand",
+        {
+            "submit_s": hours, "run_time_s": an_hour, "requested_time_s": an_hour, "power_w": np.array(load_w),
+            "processors": np.ones(len(load_w), dtype=np.int64),
+        },
     )  # fmt: skip
     cluster = Cluster.pooled(1, idle_power_per_machine_w=0.0)
     return simulate(jobs, cluster, site, Rules(), scheduler("fcfs+none"))

@@ -45,8 +45,8 @@ def _per_kwh(amount: float, run: Measured, horizon: Horizon) -> float:
 def horizon_peak_import_w(run: Measured, horizon: Horizon) -> float:
     """Highest power from the grid over the scenario's horizon, as the mean of a slot of the site. [W], >= 0.
 
-    Demand charges are billed on means over a quarter of an hour to an hour, not on the highest instant. Not in the
-    papers.
+    Demand charges are billed on means over a quarter of an hour to an hour, not on the highest instant.
+    Not in the papers.
     """
     peaks_w = run.import_w(horizon.start_s, horizon.end_s)
     return np.nan if peaks_w is None else float(peaks_w.max(initial=0.0))
@@ -59,11 +59,10 @@ def horizon_demand_charge(run: Measured, horizon: Horizon) -> float:
     ``demand_charge * sum over months of max import in kW``, imports as means over the slots of the site. Not in the
     papers.
     """
-    grid, peaks_w = _grid(run), run.import_w(horizon.start_s, horizon.end_s)
-    if grid is None or not grid.has_money or peaks_w is None:
+    site, peaks_w = run.outcome.site, run.import_w(horizon.start_s, horizon.end_s)
+    grid = None if site is None else site.grid
+    if site is None or grid is None or not grid.has_money or peaks_w is None:
         return np.nan
-    site = run.outcome.site
-    assert site is not None
     first = int(interval_at(horizon.start_s, site.origin_s, site.step_s))
     _, month = np.unique(grid.month_at(first + np.arange(peaks_w.size)), return_inverse=True)
     highest_w = np.zeros(int(month.max(initial=-1)) + 1)
@@ -77,7 +76,7 @@ def horizon_cost(run: Measured, horizon: Horizon) -> float:
 
     ``integral of (import * price + own energy used or stored * its price - surplus * feed-in) + demand charge``; less
     than 0 if more is earned than paid. Surplus is curtailed while feeding in would cost money. What storage holds at
-    the end is not credited (`horizon_stored_kwh`). Le Hai et al. 2025, section 3.1, has the first two terms.
+    the end is not credited (`horizon_stored_kwh`). Source: Le Hai et al. 2025, section 3.1, for imports and own energy.
     """
     books, grid = _over(run, horizon), _grid(run)
     if books is None or grid is None or not grid.has_money:
@@ -144,7 +143,10 @@ def horizon_autarky(run: Measured, horizon: Horizon) -> float:
 
 @metric("cycles of storage", "-", "neither", scope="horizon")
 def horizon_storage_cycles(run: Measured, horizon: Horizon) -> float:
-    """Full cycles of the usable capacity over the horizon: energy withdrawn from storage over its size. [-], >= 0."""
+    """Full cycles of the usable capacity over the horizon. [-], >= 0.
+
+    ``energy withdrawn from storage / usable capacity``. Not in the papers.
+    """
     books, storage = _over(run, horizon), _storage(run)
     if books is None or storage is None or storage.usable_j <= 0:
         return np.nan
@@ -153,7 +155,7 @@ def horizon_storage_cycles(run: Measured, horizon: Horizon) -> float:
 
 @metric("energy stored at the end of the horizon", "kWh", "neither", scope="horizon")
 def horizon_stored_kwh(run: Measured, horizon: Horizon) -> float:
-    """Energy above the lowest state of charge at the end of the horizon. [kWh], >= 0."""
+    """Energy above the lowest state of charge at the end of the horizon. [kWh], >= 0. Not in the papers."""
     if _over(run, horizon) is None or _storage(run) is None:
         return np.nan
     stored_j = run.pieces(horizon.start_s, horizon.end_s).stored_j
@@ -162,7 +164,10 @@ def horizon_stored_kwh(run: Measured, horizon: Horizon) -> float:
 
 @metric("losses of storage", "kWh", scope="horizon")
 def horizon_storage_loss_kwh(run: Measured, horizon: Horizon) -> float:
-    """Energy lost in charging, discharging and self-discharge over the horizon. [kWh], >= 0."""
+    """Energy lost in charging, discharging and self-discharge over the horizon. [kWh], >= 0.
+
+    Not in the papers.
+    """
     books, storage = _over(run, horizon), _storage(run)
     if books is None or storage is None:
         return np.nan
