@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from greenbatch.energy import Grid, Storage
     from greenbatch.engine.accounts import Books
 
-MONEY = "money"
-"""Unit of money in the registry; reports show the currency of the site."""
+MONEY = "currency"
+"""Unit of money in the registry: that of the site, whose name reports show."""
 
 
 def _over(run: Measured, horizon: Horizon) -> Books | None:
@@ -72,7 +72,7 @@ def horizon_demand_charge(run: Measured, horizon: Horizon) -> float:
 
 @metric("cost over the horizon", MONEY, scope="horizon")
 def horizon_cost(run: Measured, horizon: Horizon) -> float:
-    """Cost of energy from the first submission to the end of the scenario's horizon. [currency].
+    """Cost of energy from the first submission to the end of the scenario's horizon. [currency], any sign.
 
     ``integral of (import * price + own energy used or stored * its price - surplus * feed-in) + demand charge``; less
     than 0 if more is earned than paid. Surplus is curtailed while feeding in would cost money. What storage holds at
@@ -86,7 +86,7 @@ def horizon_cost(run: Measured, horizon: Horizon) -> float:
 
 @metric("cost per kWh", f"{MONEY}/kWh", scope="horizon")
 def horizon_cost_per_kwh(run: Measured, horizon: Horizon) -> float:
-    """Cost over the horizon per energy used over it. [currency/kWh].
+    """Cost over the horizon per energy used over it. [currency/kWh], any sign.
 
     ``horizon_cost / horizon_energy_kwh``. It falls where schedules are stretched: compare the cost too. Source: Le Hai
     et al. 2025, Eq. 3 (f2), over the horizon instead of the schedule.
@@ -96,7 +96,7 @@ def horizon_cost_per_kwh(run: Measured, horizon: Horizon) -> float:
 
 @metric("carbon over the horizon", "kg", scope="horizon")
 def horizon_carbon_kg(run: Measured, horizon: Horizon) -> float:
-    """Emissions from the first submission to the end of the scenario's horizon. [kg CO2e], >= 0.
+    """Emissions from the first submission to the end of the scenario's horizon. [kg], >= 0.
 
     ``integral of (import * average intensity + own energy used or stored * its life-cycle factor)``. Not in the papers.
     """
@@ -108,13 +108,13 @@ def horizon_carbon_kg(run: Measured, horizon: Horizon) -> float:
 
 @metric("carbon per kWh", "g/kWh", scope="horizon")
 def horizon_carbon_g_per_kwh(run: Measured, horizon: Horizon) -> float:
-    """Emissions over the horizon per energy used over it. [g CO2e/kWh], >= 0. Not in the papers."""
+    """Emissions over the horizon per energy used over it. [g/kWh], >= 0. Not in the papers."""
     return _per_kwh(1e3 * horizon_carbon_kg(run, horizon), run, horizon)
 
 
 @metric("carbon per job", "g", scope="horizon")
 def horizon_carbon_g_per_job(run: Measured, horizon: Horizon) -> float:
-    """Emissions over the horizon per job of the window, idle power included. [g CO2e], >= 0. Not in the papers."""
+    """Emissions over the horizon per job of the window, idle power included. [g], >= 0. Not in the papers."""
     return 1e3 * horizon_carbon_kg(run, horizon) / len(run.jobs) if len(run.jobs) else np.nan
 
 
@@ -133,9 +133,9 @@ def horizon_self_consumption(run: Measured, horizon: Horizon) -> float:
 
 @metric("autarky", "-", "higher", scope="horizon")
 def horizon_autarky(run: Measured, horizon: Horizon) -> float:
-    """Share of the energy used over the horizon that is not imported. [-], at most 1; NaN if none is used.
+    """Share of the energy used over the horizon that is not imported. [-], any sign; NaN if none is used.
 
-    ``1 - imports / energy used``; less than 0 if storage imports more than the load uses. Not in the papers.
+    ``1 - imports / energy used``, at most 1; less than 0 if storage imports more than the load uses. Not in the papers.
     """
     books = _over(run, horizon)
     return 1.0 - books.grid_j / books.load_j if books is not None and books.load_j > 0 else np.nan
