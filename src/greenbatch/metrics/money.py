@@ -56,8 +56,8 @@ def horizon_peak_import_w(run: Measured, horizon: Horizon) -> float:
 def horizon_demand_charge(run: Measured, horizon: Horizon) -> float:
     """Price of the highest import of each calendar month over the scenario's horizon. [currency], >= 0.
 
-    ``demand_charge * sum over months of max import in kW``, imports as means over the slots of the site. Not in the
-    papers.
+    ``demand_charge * sum over months of max import in kW``, imports as means over the slots of the site.
+    Not in the papers.
     """
     site, peaks_w = run.outcome.site, run.import_w(horizon.start_s, horizon.end_s)
     grid = None if site is None else site.grid
