@@ -7,7 +7,7 @@ from typing import Literal, get_args
 
 from greenbatch.errors import InputError
 
-Dispatch = Literal["greedy", "price-arbitrage", "peak-shaving", "scheduler"]
+Dispatch = Literal["greedy", "price-arbitrage", "peak-shaving"]
 DAY_S = 86_400.0
 
 

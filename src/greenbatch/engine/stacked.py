@@ -119,17 +119,14 @@ class StateType:
 
 
 _TYPES: dict[tuple[Any, ...], StateType] = {}
-
-
-def _kind(part: Any) -> Any:
-    """Type of a part, with those of the parts in it."""
-    inner = [_kind(each) for each in part if hasattr(each, "_fields")] if hasattr(part, "_fields") else []
-    return (type(part), *inner) if inner else type(part)
+_POWER = State._fields.index("power")
 
 
 def type_of(state: State) -> StateType:
-    """The type of a state; it depends only on the kinds of its parts."""
-    kinds = tuple(_kind(part) for part in state)
+    """The type of a state; it depends only on the kinds of its parts, and of those that a supply is made of."""
+    kinds: tuple[Any, ...] = tuple(map(type, state))
+    for name in getattr(kinds[_POWER], "VARYING", ()):
+        kinds += (type(getattr(state.power, name)),)
     if kinds not in _TYPES:
         _TYPES[kinds] = StateType(numba.typeof(state))
     return _TYPES[kinds]

@@ -18,13 +18,14 @@ from greenbatch.engine.power.dispatch import NAMES, PRICE_ARBITRAGE, Dispatch, a
 from greenbatch.engine.power.protocol import LEFT_THE_SERIES, Power, flow, forecast_w, served_w
 from greenbatch.engine.power.slots import covering
 from greenbatch.engine.power.storage import Battery, Charge, use
-from greenbatch.engine.records import Clock, Floats, Ledger, Slots, record_of, shared
+from greenbatch.engine.records import Clock, Floats, Ledger, Slots, record_of, shared, varying
 
 JOULES_PER_KWH = 3.6e6
 NEVER = -(2**62)
 """No slot."""
 
 
+@varying("supply")
 @shared("rates", "weighed")
 class Metered(NamedTuple):
     """A supply with what its energy costs, and a battery."""

@@ -13,9 +13,6 @@ import numpy as np
 
 from greenbatch.engine.compile import compiled_small
 
-EMPTY_J = 1e-9
-"""Energy that is as good as none: it is gone. [J]"""
-
 
 class Battery:
     """What a battery can do."""
@@ -39,10 +36,8 @@ class Charge:
     """Above the lower limit, 0 to ``usable_j``."""
     green_j: float
     """The part of it that was charged from renewable power."""
-    setpoint_w: float
-    """Power that a scheduler asks it to take, < 0 to give."""
     planned_slot: int
-    """Slot for which ``value`` was planned, see `power.arbitrage`."""
+    """Slot that was planned last, see `power.arbitrage`."""
 
 
 class Change(NamedTuple):
