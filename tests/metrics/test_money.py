@@ -64,6 +64,12 @@ def test_cost_and_carbon() -> None:
     assert all(np.isnan(found[f"horizon_{name}"]) for name in ("storage_cycles", "stored_kwh", "storage_loss_kwh"))
 
 
+def test_imports_above_the_limit() -> None:
+    """Hour 0 imports 2 kW, hour 3 imports 3 kW."""
+    assert figures(replace(SITE, grid=replace(GRID, import_limit_w=1750.0)))["horizon_over_limit_kwh"] == 0.25 + 1.25
+    assert np.isnan(figures(SITE)["horizon_over_limit_kwh"])
+
+
 def test_storage_is_paid_for_when_it_is_charged() -> None:
     """1.5 kWh of sun are stored in hour 1 instead of sold, the other 1.5 in hour 2; 1.5 of them are given in hour 3."""
     storage = Storage(

@@ -57,7 +57,8 @@ A PV array under real weather on the trace's own dates::
     rated_w = 40_000
     tilt_deg = 30
 
-Prices and carbon intensity will be ``signals`` of a `Site`: named series in the same slots.
+Prices and carbon intensity of ``[site.grid]`` become a `Grid` in the slots of the site, ``Site.grid``: series by
+`read_series`, perhaps as ``EXPORTS`` declares them, time-of-use tariffs by `Tariff`.
 """
 
 from greenbatch.energy.combine import combine

@@ -52,6 +52,20 @@ def horizon_peak_import_w(run: Measured, horizon: Horizon) -> float:
     return np.nan if peaks_w is None else float(peaks_w.max(initial=0.0))
 
 
+@metric("imports above the limit", "kWh", scope="horizon")
+def horizon_over_limit_kwh(run: Measured, horizon: Horizon) -> float:
+    """Energy from the grid above the limit of the connection over the scenario's horizon. [kWh], >= 0; NaN without one.
+
+    ``integral of max(0, import - import_limit_w)``. Schedulers do not know the limit. Not in the papers.
+    """
+    site = run.outcome.site
+    if site is None or site.grid is None or not np.isfinite(site.grid.import_limit_w) or not run.has_power:
+        return np.nan
+    pieces = run.pieces(horizon.start_s, horizon.end_s)
+    over_w = np.maximum(pieces.import_w - site.grid.import_limit_w, 0.0)
+    return float(over_w @ (pieces.end_s - pieces.start_s)) / JOULES_PER_KWH
+
+
 @metric("demand charge over the horizon", MONEY, scope="horizon")
 def horizon_demand_charge(run: Measured, horizon: Horizon) -> float:
     """Price of the highest import of each calendar month over the scenario's horizon. [currency], >= 0.

@@ -45,9 +45,8 @@ def grid_series(section: GridSection | None, origin: Origin) -> dict[str, Series
     for name, place, value, quantity in _values(section):
         if isinstance(value, SeriesValue):
             with origin.blame(*place):
-                series = read_series(origin.locate(value.file, value.dataset), **reading(value))
-                series.needs(quantity, user=name)
-            found[name] = series
+                _unit(value, quantity)
+                found[name] = read_series(origin.locate(value.file, value.dataset), **reading(value))
     return found
 
 

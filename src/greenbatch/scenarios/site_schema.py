@@ -1,4 +1,4 @@
-"""Schema of ``[site]``, the power supply.
+"""Schema of ``[site]``, the power supply, except for its grid: see `grid_schema`.
 
 The keys of a table are the keyword arguments of the functions in `greenbatch.energy` that belong to its ``kind``, with
 their types and defaults. The tables are generated from the signatures, so they cannot diverge.

@@ -129,6 +129,7 @@ DETAIL = (
     _ENERGY("renewable_curtailed_kwh", "Curtailed"),
     Column("peak_power_w", "Peak power", "kW", 1e-3, 2),
     Column("horizon_peak_import_w", "Peak of imports", "kW", 1e-3, 2),
+    _ENERGY("horizon_over_limit_kwh", "Imports above the limit"),
     Column("horizon_cost_per_kwh", "Cost", "currency/kWh", digits=3, style="significant"),
     Column("horizon_carbon_g_per_kwh", "Carbon", "g/kWh", digits=3, style="significant"),
     _PERCENT("horizon_self_consumption", "Self-consumption"),
