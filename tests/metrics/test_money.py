@@ -12,7 +12,7 @@ from greenbatch.energy import Grid, Site, Storage
 from greenbatch.engine.outcome import Outcome
 from greenbatch.engine.rules import Rules
 from greenbatch.engine.simulate import simulate
-from greenbatch.metrics import Horizon, evaluate
+from greenbatch.metrics import Horizon, evaluate, measure
 from greenbatch.schedulers import scheduler
 from greenbatch.workload import Workload
 
@@ -87,6 +87,34 @@ def test_storage_is_paid_for_when_it_is_charged() -> None:
     assert found["horizon_storage_loss_kwh"] == pytest.approx(3.0 - 1.5)
     assert found["horizon_brown_kwh"] == pytest.approx(2.0 + 1.5)
     assert found["renewable_utilization"] == pytest.approx(3.5 / 7.0)
+
+
+def test_each_job_pays_for_its_energy() -> None:
+    """The jobs of the four hours, of which the second and the third run on sun; cooling adds a quarter."""
+    shares = measure(run(SITE)).shares
+    assert shares is not None
+    assert shares.cost.tolist() == pytest.approx([2 * 0.30, 0.02, 0.02, 3 * 0.50])
+    assert shares.carbon_g.tolist() == pytest.approx([2 * 400, 50, 50, 3 * 100])
+    cooled = measure(run(replace(SITE, pue=1.25))).shares
+    assert cooled is not None
+    assert cooled.cost.tolist() == pytest.approx([2.5 * 0.30, 1.25 * 0.02, 1.25 * 0.02, 3.75 * 0.50])
+    assert measure(run(replace(SITE, grid=None))).shares is None
+
+
+def test_jobs_share_the_cost_of_an_hour_and_idle_power_keeps_its_own() -> None:
+    """1 kW of idle power, and two jobs of 1 kW side by side, of which one runs for half an hour."""
+    hour = np.array([HOUR_S, HOUR_S / 2])
+    jobs = Workload.from_columns(
+        "by hand",
+        {"submit_s": np.zeros(2), "run_time_s": hour, "requested_time_s": hour, "power_w": np.full(2, 1000.0),
+         "processors": np.ones(2, dtype=np.int64)},
+    )  # fmt: skip
+    cluster = Cluster.pooled(2, processors_per_machine=2, idle_power_per_machine_w=1000.0)
+    found = measure(simulate(jobs, cluster, SITE, Rules(), scheduler("fcfs+none")))
+    assert found.shares is not None
+    assert found.shares.cost.tolist() == pytest.approx([1.0 * 0.30, 0.5 * 0.30])
+    assert found.books is not None
+    assert found.books.cost == pytest.approx(2.5 * 0.30)
 
 
 def test_a_peak_is_the_mean_of_a_slot() -> None:

@@ -18,6 +18,7 @@ from greenbatch.metrics.jobs import PER_JOB, Floats, Mask, run_s
 
 if TYPE_CHECKING:
     from greenbatch.engine.accounts import Books, Segments
+    from greenbatch.metrics.shares import Shares
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -74,7 +75,7 @@ class Measured:
     """Mask of the jobs that count in per-job metrics, shape (n,)."""
     _per_job: dict[str, Floats] = field(default_factory=dict, init=False, repr=False)
     _books: dict[tuple[float | None, float | None], Books] = field(default_factory=dict, init=False, repr=False)
-    _pieces: dict[tuple[float, float], Segments] = field(default_factory=dict, init=False, repr=False)
+    _pieces: dict[tuple[float | None, float | None], Segments] = field(default_factory=dict, init=False, repr=False)
 
     def per_job(self, name: str) -> Floats:
         """A per-job metric (a key of `PER_JOB`) of all jobs, shape (n,)."""
@@ -123,6 +124,13 @@ class Measured:
         return energy_use(self.outcome)
 
     @cached_property
+    def shares(self) -> Shares | None:
+        """Cost and emissions of the energy of each job."""
+        from greenbatch.metrics.shares import shares_of_jobs
+
+        return shares_of_jobs(self)
+
+    @cached_property
     def books(self) -> Books | None:
         """Energy from the first start to the last end, first boots and last shutdowns of nodes included; None without a
         site or without job power.
@@ -139,8 +147,8 @@ class Measured:
             self._books[start_s, end_s] = books(self.outcome, start_s, end_s)
         return self._books[start_s, end_s]
 
-    def pieces(self, start_s: float, end_s: float) -> Segments:
-        """Load, supply and storage over a given interval."""
+    def pieces(self, start_s: float | None = None, end_s: float | None = None) -> Segments:
+        """Load, supply and storage over an interval, by default from the first start to the last end."""
         if (start_s, end_s) not in self._pieces:
             from greenbatch.engine.accounts import power_segments
 
