@@ -79,7 +79,7 @@ def test_the_sections_show_energy_by_scheduler_only_where_it_differs() -> None:
     other[0][1]["sjf"][part_metric("energy_kwh", "partition", "gpu")] = 8.0
     (section,) = breakdown_sections(breakdown(other), "fcfs")
     assert section.tables[-1].title == "Energy of the jobs by partition"
-    unknown = results(1, energy_kwh=float("nan"))
+    unknown = results(1, **dict.fromkeys(("energy_kwh", "cost", "carbon_kg"), float("nan")))
     (section,) = breakdown_sections(breakdown(unknown), "fcfs")
     assert [header for header, _, _ in section.tables[0].columns] == ["Jobs", "Processor-hours"]
 
