@@ -15,10 +15,10 @@ from greenbatch.engine.energy_use import EnergyUse, energy_use
 from greenbatch.engine.outcome import Outcome
 from greenbatch.errors import InputError
 from greenbatch.metrics.jobs import PER_JOB, Floats, Mask, run_s
+from greenbatch.metrics.shares import Shares, shares_of_jobs
 
 if TYPE_CHECKING:
     from greenbatch.engine.accounts import Books, Segments
-    from greenbatch.metrics.shares import Shares
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -125,10 +125,12 @@ class Measured:
 
     @cached_property
     def shares(self) -> Shares | None:
-        """Cost and emissions of the energy of each job."""
-        from greenbatch.metrics.shares import shares_of_jobs
-
-        return shares_of_jobs(self)
+        """Cost and emissions of the energy of each job, cooling and base load included; None without a grid or power."""
+        site = self.outcome.site
+        if site is None or site.grid is None or not self.has_power or not self.it_energy_j > 0:
+            return None
+        overhead = self.energy_j / self.it_energy_j
+        return shares_of_jobs(self.outcome, site, self.pieces(), overhead * self.per_job("energy_j"))
 
     @cached_property
     def books(self) -> Books | None:

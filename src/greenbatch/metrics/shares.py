@@ -9,7 +9,9 @@ import numpy as np
 from greenbatch.metrics.jobs import Floats, run_s
 
 if TYPE_CHECKING:
-    from greenbatch.metrics.measured import Measured
+    from greenbatch.energy import Site
+    from greenbatch.engine.accounts import Segments
+    from greenbatch.engine.outcome import Outcome
 
 
 class Shares(NamedTuple):
@@ -21,18 +23,20 @@ class Shares(NamedTuple):
     """[g]"""
 
 
-def shares_of_jobs(run: Measured) -> Shares | None:
-    """Cost and emissions of the energy of each job; None without a grid or without job power.
+def shares_of_jobs(outcome: Outcome, site: Site, pieces: Segments, energy_j: Floats) -> Shares:
+    """Cost and emissions of the energy of each job.
 
     At each instant, a joule costs what is paid for imports and own energy, over the load. A battery that is charged is
     paid for by those who run then, and what it gives is free. The power of a job is taken as constant while it runs.
+
+    Args:
+        outcome: the run.
+        site: its site.
+        pieces: its load and supply from the first start to the last end.
+        energy_j: energy of each job, its part of cooling and losses included, shape (n,). [J]
     """
-    outcome, site = run.outcome, run.outcome.site
-    if site is None or site.grid is None or not run.has_power or run.books is None:
-        return None
     from greenbatch.engine.power.metered import rates_of
 
-    pieces = run.pieces()
     middle_s = 0.5 * (pieces.start_s + pieces.end_s)
     slot = np.floor((middle_s - site.origin_s) / site.step_s).astype(np.int64) % site.slots
     rates = rates_of(site)[slot]
@@ -40,7 +44,7 @@ def shares_of_jobs(run: Measured) -> Shares | None:
     own_w = np.minimum(pieces.renewable_w, pieces.load_w + np.maximum(bus_w, 0.0))
     edges_s = np.append(pieces.start_s, pieces.end_s[-1:])
     joules = np.where(pieces.load_w > 0, pieces.load_w, np.inf)
-    mean_w = run.per_job("energy_j") / np.maximum(run_s(outcome), 1e-9) * _overhead(run)
+    mean_w = energy_j / np.maximum(run_s(outcome), 1e-9)
 
     def share(paid_w: Floats) -> Floats:
         total = np.append(0.0, np.cumsum(paid_w / joules * (pieces.end_s - pieces.start_s)))
@@ -49,8 +53,3 @@ def shares_of_jobs(run: Measured) -> Shares | None:
 
     cost = share(pieces.import_w * rates[:, 0] + own_w * rates[:, 2])
     return Shares(cost, share(pieces.import_w * rates[:, 3] + own_w * rates[:, 4]))
-
-
-def _overhead(run: Measured) -> float:
-    """Energy of the facility per energy of the cluster, on average: jobs pay for cooling and the base load too."""
-    return run.energy_j / run.it_energy_j if run.it_energy_j > 0 else 1.0
