@@ -125,7 +125,7 @@ class Measured:
 
     @cached_property
     def shares(self) -> Shares | None:
-        """Cost and emissions of the energy of each job, cooling and base load included; None without a grid or power."""
+        """Cost and emissions of the energy of each job, with cooling and base load; None without a grid or power."""
         site = self.outcome.site
         if site is None or site.grid is None or not self.has_power or not self.it_energy_j > 0:
             return None
