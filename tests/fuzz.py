@@ -36,11 +36,13 @@ from fuzz_seeds import (
     LOGS,
     MODELS,
     PLATFORM,
+    PRICES,
     RUNS,
     SACCT,
     SACCT_GPUS,
     SACCT_LONG,
     SCENARIO,
+    SCENARIO_GRID,
     SCENARIO_MODEL,
     SCENARIO_NODES,
     SCENARIO_SYNTHETIC,
@@ -191,6 +193,17 @@ def run_series(r: random.Random, path: Path) -> None:
         energy.combine("here", {"solar": energy.pv(series, area_m2=100.0)})
 
 
+def run_prices(r: random.Random, path: Path) -> None:
+    """An export of prices, read as one or as something else."""
+    from greenbatch import energy
+
+    declared = {**energy.EXPORTS[r.choice(["entso-e", "entso-e", "electricity-maps"])], "gaps": "hold"}
+    declared |= {"columns": ["carbon"], "unit": "lb/MWh"} if r.random() < 0.3 else {}
+    declared |= {"time_column": "MTU (CET/CEST)", "clock_changes": r.choice(["refuse", "fill"])}
+    declared |= {"time_zone": r.choice(["UTC", "America/Chicago"])} if r.random() < 0.2 else {}
+    energy.read_series(path, **declared, duplicates=r.choice(["refuse", "first", "last"]))
+
+
 def run_weather(r: random.Random, path: Path) -> None:
     from greenbatch import energy
 
@@ -317,12 +330,15 @@ def _simulate(r: random.Random, workload: object, scenario: object) -> None:
 KINDS: dict[str, Kind] = {
     "swf": Kind((SWF, ALEA), "trace.swf", run_workload),
     "sacct": Kind((SACCT, SACCT_LONG, SACCT_GPUS), "sacct.txt", run_workload),
-    "scenario": Kind((SCENARIO, SCENARIO_SYNTHETIC, SCENARIO_MODEL, SCENARIO_NODES), "scenario.toml", run_scenario),
+    "scenario": Kind(
+        (SCENARIO, SCENARIO_SYNTHETIC, SCENARIO_MODEL, SCENARIO_NODES, SCENARIO_GRID), "scenario.toml", run_scenario
+    ),
     "platform": Kind((PLATFORM,), "platform.json", run_cluster),
     "slurm": Kind((SLURM_CONF,), "slurm.conf", run_cluster),
     "jobs": Kind((IRMASIM,), "jobs.json", run_workload),
     "table": Kind((TABLE,), "jobs.csv", run_workload),
     "series": Kind((SERIES,), "series.csv", run_series),
+    "prices": Kind((PRICES,), "prices.csv", run_prices),
     "weather": Kind(WEATHER, "weather.txt", run_weather),
     "model": Kind(tuple(MODELS.values()), "model/model.json", run_model),
     "run": Kind(tuple(RUNS.values()), "record/run.json", run_training),
