@@ -40,11 +40,13 @@ from fuzz_seeds import (
     PLATFORM,
     PM100,
     PM100_TEXTS,
+    PRICES,
     RUNS,
     SACCT,
     SACCT_GPUS,
     SACCT_LONG,
     SCENARIO,
+    SCENARIO_GRID,
     SCENARIO_MODEL,
     SCENARIO_NODES,
     SCENARIO_SYNTHETIC,
@@ -195,6 +197,17 @@ def run_series(r: random.Random, path: Path) -> None:
         energy.combine("here", {"solar": energy.pv(series, area_m2=100.0)})
 
 
+def run_prices(r: random.Random, path: Path) -> None:
+    """An export of prices, read as one or as something else."""
+    from greenbatch import energy
+
+    declared = {**energy.EXPORTS[r.choice(["entso-e", "entso-e", "electricity-maps"])], "gaps": "hold"}
+    declared |= {"columns": ["carbon"], "unit": "lb/MWh"} if r.random() < 0.3 else {}
+    declared |= {"time_column": "MTU (CET/CEST)", "clock_changes": r.choice(["refuse", "fill"])}
+    declared |= {"time_zone": r.choice(["UTC", "America/Chicago"])} if r.random() < 0.2 else {}
+    energy.read_series(path, **declared, duplicates=r.choice(["refuse", "first", "last"]))
+
+
 def run_weather(r: random.Random, path: Path) -> None:
     from greenbatch import energy
 
@@ -321,7 +334,9 @@ def _simulate(r: random.Random, workload: object, scenario: object) -> None:
 KINDS: dict[str, Kind] = {
     "swf": Kind((SWF, ALEA), "trace.swf", run_workload),
     "sacct": Kind((SACCT, SACCT_LONG, SACCT_GPUS), "sacct.txt", run_workload),
-    "scenario": Kind((SCENARIO, SCENARIO_SYNTHETIC, SCENARIO_MODEL, SCENARIO_NODES), "scenario.toml", run_scenario),
+    "scenario": Kind(
+        (SCENARIO, SCENARIO_SYNTHETIC, SCENARIO_MODEL, SCENARIO_NODES, SCENARIO_GRID), "scenario.toml", run_scenario
+    ),
     "platform": Kind((PLATFORM,), "platform.json", run_cluster),
     "slurm": Kind((SLURM_CONF,), "slurm.conf", run_cluster),
     "jobs": Kind((IRMASIM,), "jobs.json", run_workload),
@@ -329,6 +344,7 @@ KINDS: dict[str, Kind] = {
     "pm100": Kind((PM100, PM100_TEXTS), "job_table.parquet", run_workload),
     "fdata": Kind((FDATA, FDATA_TEXTS), "23_06.parquet", run_workload),
     "series": Kind((SERIES,), "series.csv", run_series),
+    "prices": Kind((PRICES,), "prices.csv", run_prices),
     "weather": Kind(WEATHER, "weather.txt", run_weather),
     "model": Kind(tuple(MODELS.values()), "model/model.json", run_model),
     "run": Kind(tuple(RUNS.values()), "record/run.json", run_training),

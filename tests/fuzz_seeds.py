@@ -250,6 +250,80 @@ gflops_per_processor = 4.2
 speed = 0.8
 power = 0.6
 """
+SCENARIO_GRID = b"""\
+name = "money"
+workload = { file = "trace.swf", power = { kind = "per-processor" } }
+cluster.processors = 64
+[site]
+kind = "series"
+align = "trace-start"
+repeat = true
+[[site.sources]]
+name = "solar"
+kind = "power"
+file = "price.csv"
+columns = ["sun"]
+unit = "kW"
+time_kind = "local"
+time_zone = "Europe/Brussels"
+time_column = "MTU (CET/CEST)"
+time_format = "%d.%m.%Y %H:%M..."
+[site.forecast]
+kind = "error"
+sigma = 0.4
+bias = 0.1
+correlation_h = 6
+seed = 2
+[site.grid]
+currency = "EUR"
+rates = { USD = 0.93 }
+time_zone = "Europe/Berlin"
+demand_charge = 80.0
+source_g_per_kwh = { solar = 41 }
+import_limit_w = 40_000
+[site.grid.price]
+kind = "series"
+file = "price.csv"
+format = "entso-e"
+gaps = "hold"
+[site.grid.feed_in]
+kind = "constant"
+value = 5
+unit = "cent/kWh"
+[site.grid.source_price.solar]
+kind = "calendar"
+unit = "EUR/MWh"
+holidays = ["12-25", "2023-10-31"]
+[[site.grid.source_price.solar.periods]]
+name = "day"
+value = 60
+days = ["weekday"]
+hours = ["06:00-09:30", "09:30-22:00"]
+[[site.grid.source_price.solar.periods]]
+name = "free"
+value = 40
+days = ["sat", "sun", "holiday"]
+hours = ["06:00-22:00"]
+[[site.grid.source_price.solar.periods]]
+name = "night"
+value = 20
+months = [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12]
+hours = ["22:00-06:00"]
+[site.grid.carbon]
+kind = "series"
+file = "price.csv"
+format = "entso-e"
+columns = ["carbon"]
+unit = "g/kWh"
+"""
+PRICES = b"""\
+"MTU (CET/CEST)","Day-ahead Price [EUR/MWh]","sun","carbon"
+"29.10.2023 01:00 - 29.10.2023 02:00","-10.5","0","300"
+"29.10.2023 02:00 - 29.10.2023 03:00","50","0","310.5"
+"29.10.2023 02:00 - 29.10.2023 03:00","60","0.5","320"
+"29.10.2023 03:00 - 29.10.2023 04:00","","3","330"
+"29.10.2023 04:00 - 29.10.2023 05:00","200","7.5","340"
+"""
 PLATFORM = b"""\
 {"platform": {"here": {"id": "here", "model_name": "modelV1", "clusters": [
    {"id": "c0", "nodes": [{"type": "t0", "number": 3}, {"type": "t1", "number": 2}]},
@@ -296,7 +370,7 @@ RUNS = {name: (TRAINED / name / "run.json").read_bytes() for name in ("network-h
 STATES = {name: (TRAINED / name / "checkpoint" / "state.json").read_bytes() for name in RUNS}
 LOGS = tuple((TRAINED / name / "log.jsonl").read_bytes() for name in ("network", "planner"))
 BESIDE = {"more.conf": b"NodeName=x1 CPUs=4\n",
-          "trace.swf": SWF, "power.csv": POWER, "site.csv": SERIES, "weather.epw": WEATHER[0],
+          "trace.swf": SWF, "power.csv": POWER, "site.csv": SERIES, "price.csv": PRICES, "weather.epw": WEATHER[0],
           "tiny.toml": (TRAINED / "tiny.toml").read_bytes()}  # fmt: skip
 
 TOKENS = [
