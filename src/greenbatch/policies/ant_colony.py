@@ -13,7 +13,7 @@ from greenbatch.engine.interface import Queue
 from greenbatch.engine.records import Floats
 from greenbatch.policies.compiled.ants import EVAPORATION, FLOOR, built
 from greenbatch.policies.orders import Order, ascending
-from greenbatch.policies.plans import Plans
+from greenbatch.policies.plans import Plans, rounds
 
 ANTS = 30
 REINFORCED = 4.0
@@ -34,7 +34,7 @@ def ant_colony(plans: Plans, queue: Queue, previous: Order, budget: int, rng: np
     best, ranks = max(known, key=plans.value), np.arange(len(previous))
     trails, lure = np.full((len(previous),) * 2, FLOOR), lure_of(queue)
     trails[ranks, best] += HEAD_START
-    for _ in range((budget - len(known)) // ANTS):
+    for _ in rounds(plans, ANTS, budget):
         orders = built(trails, lure, rng.random((ANTS, len(previous), 2))).tolist()
         best = max([best, *orders], key=plans.value)
         trails[ranks, best] += EVAPORATION * (REINFORCED - trails[ranks, best])

@@ -10,7 +10,7 @@ import numpy as np
 
 from greenbatch.engine.interface import Queue
 from greenbatch.policies.orders import Order, ascending, large_first, order_crossover, rank_of, swap, swap_blocks
-from greenbatch.policies.plans import Plans
+from greenbatch.policies.plans import Plans, rounds
 
 POPULATION, ELITES = 30, 10
 SWAPS, BLOCKS = 0.3, 0.3
@@ -40,7 +40,7 @@ def genetic(plans: Plans, queue: Queue, previous: Order, budget: int, rng: np.ra
     ]  # fmt: skip
     shuffled = np.argsort(rng.random((POPULATION - len(seeds), len(previous))), axis=1)
     population = seeds + [list(order) for order in shuffled.tolist()]
-    for _ in range(budget // POPULATION - 1):
+    for _ in rounds(plans, POPULATION, budget):
         ranked = sorted(population, key=plans.value, reverse=True)
         population = ranked[:ELITES] + _children(ranked, rng)
     return max(population, key=plans.value)

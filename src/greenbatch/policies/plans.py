@@ -6,6 +6,7 @@ It knows what the view shows: jobs run for their requested times, nothing arrive
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -26,6 +27,8 @@ from greenbatch.engine.state import State
 from greenbatch.policies.orders import Order
 
 _NOTHING, _NONE = np.zeros(0), np.zeros(0, np.int64)
+MOST_REPEATS = 4
+"""A search ends when it has asked for this many times as many plans as it may simulate."""
 NO_ARRIVALS = Arrivals(_NOTHING, _NOTHING, _NOTHING, _NONE, _NOTHING)
 
 
@@ -98,6 +101,20 @@ class Plans:
         turnaround_s = start_s - self._submit_s + self._requested_s
         slowdown = np.maximum(turnaround_s / np.maximum(self._requested_s, SHORT_S), 1.0)
         return value(state.ledger, slowdown, self._weights)
+
+
+def rounds(plans: Plans, orders: int, budget: int) -> Iterator[int]:
+    """Rounds of a search: while the next one cannot exceed the budget, or until little is new.
+
+    Args:
+        plans: counts the plans simulated; those known already cost nothing.
+        orders: largest number of new orders in a round.
+        budget: largest number of plans.
+    """
+    for k in range(MOST_REPEATS * budget // orders):
+        if plans.simulated + orders > budget:
+            return
+        yield k
 
 
 def _in_order(program: Program) -> Program:

@@ -19,14 +19,16 @@ from random import Random
 
 import numpy as np
 
-from greenbatch.cluster import Cluster, NodeCluster
+from greenbatch.cluster import Cluster
 from greenbatch.energy import Site
 from greenbatch.engine.interface import Decision, Start, View
 from greenbatch.engine.program import Program
 from greenbatch.engine.records import Floats, Slots, record_of, table_of
 from greenbatch.engine.rules import Rules
+from greenbatch.engine.settings import SETTINGS
 from greenbatch.errors import InputError
 from greenbatch.policies.compiled.published_plans import EASY, GREEN, NO_BACKFILL, Batch, Planned, fitness_of
+from greenbatch.policies.machines import check_machine
 from greenbatch.policies.orders import Order, large_first, order_crossover, rank_of, swap, swap_blocks
 from greenbatch.workload import Workload
 
@@ -152,12 +154,12 @@ def published_genetic(
         InputError: the machine has nodes, the backfilling is not one of the published code, or no window is known.
     """
     name = "ga-published"
-    if isinstance(cluster, NodeCluster):
-        raise InputError("cannot place jobs on nodes", field=name, fix="use a cluster without [[cluster.groups]]")
+    check_machine(name, cluster, rules)
     if program.backfill not in BACKFILLS:
-        raise InputError(f"does not plan {program.backfill}", field=name, fix="use " + " or ".join(BACKFILLS))
+        fix = "use " + " or ".join(BACKFILLS)
+        raise InputError(f"does not know {program.backfill} backfilling", field=name, fix=fix)
     if site is None or not len(workload):
         problem = "knows the number of jobs and the power to come, so it cannot be driven from views"
         raise InputError(problem, field=name, fix="simulate it on a window")
-    threshold_j = (program.settings or {}).get("threshold_j", 50_000.0)
+    threshold_j = (program.settings or {}).get("threshold_j", SETTINGS["threshold_j"].default)
     return PublishedGenetic(stream, eta, BACKFILLS[program.backfill], threshold_j, len(workload), site)
