@@ -114,7 +114,7 @@ def test_the_summary_counts_by_verdict_and_what_was_not_computed_is_no_failure(g
     assert told["computed"] == told["equal"] == 48
     assert told["text"] == (
         "48 of 48 computed figures equal the published ones to every printed digit; "
-        f"{learned} are learned or searched columns, not computed here; {beside} are not in the paper."
+        f"{learned} are learned columns, not computed here; {beside} are not in the paper."
     )
     assert sum(told["verdicts"].values()) == len(made)
 
@@ -183,7 +183,7 @@ def test_command_line_prints_notes_before_the_tables_and_the_count_after(
     lines = capsys.readouterr().out.splitlines()
     assert lines[0] == "note: requested time missing, run time used: 10000, first at line 8"
     assert lines[1].startswith("Table V, Lublin-1")
-    counted = r"0 of 20 computed figures equal .*; 4 are learned or searched columns, not computed here; .*\."
+    counted = r"0 of 20 computed figures equal .*; 4 are learned columns, not computed here; .*\."
     assert re.fullmatch(counted, lines[-1]), lines[-1]
 
 
@@ -252,7 +252,7 @@ def test_no_figure_of_ineps_claims_to_be_comparable(ineps: Figures) -> None:
         ("Fig. 8", "Computation-intensive"),
     }  # fmt: skip
     assert all(c["published"] is None for c in made if "worded" in c["trace"])
-    assert summary(made)["text"].startswith("22 are learned or searched columns, not computed here; 6 are compared ")
+    assert summary(made)["text"].startswith("22 are learned columns, not computed here; 6 are compared ")
 
 
 def test_readings_are_printed_above_the_tables(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
