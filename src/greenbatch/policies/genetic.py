@@ -12,7 +12,7 @@ from greenbatch.engine.interface import Queue
 from greenbatch.policies.orders import Order, ascending, large_first, order_crossover, rank_of, swap, swap_blocks
 from greenbatch.policies.plans import Plans, rounds
 
-POPULATION, ELITES = 30, 10
+POPULATION, ELITES, CHILDREN = 30, 10, 20
 SWAPS, BLOCKS = 0.3, 0.3
 """Shares of children by swaps and by blocks; the others are pairs by crossover."""
 MOST_SWAPS, LONGEST_BLOCK = 5, 10
@@ -40,16 +40,16 @@ def genetic(plans: Plans, queue: Queue, previous: Order, budget: int, rng: np.ra
     ]  # fmt: skip
     shuffled = np.argsort(rng.random((POPULATION - len(seeds), len(previous))), axis=1)
     population = seeds + [list(order) for order in shuffled.tolist()]
-    for _ in rounds(plans, POPULATION, budget):
-        ranked = sorted(population, key=plans.value, reverse=True)
-        population = ranked[:ELITES] + _children(ranked, rng)
-    return max(population, key=plans.value)
+    ranked = sorted(population, key=plans.value, reverse=True)
+    for _ in rounds(plans, CHILDREN, budget):
+        ranked = sorted(ranked[:ELITES] + _children(ranked, rng), key=plans.value, reverse=True)
+    return ranked[0]
 
 
 def _children(ranked: list[Order], rng: np.random.Generator) -> list[Order]:
     """As many children as there is room for beside the best."""
     made: list[Order] = []
-    for chance, *draws in rng.random((POPULATION - ELITES, 1 + _DRAWS)).tolist():
+    for chance, *draws in rng.random((CHILDREN, 1 + _DRAWS)).tolist():
         child = ranked[rank_of(draws[0])].copy()
         if chance < SWAPS:
             made.append(_by_swaps(child, draws))
@@ -57,7 +57,7 @@ def _children(ranked: list[Order], rng: np.random.Generator) -> list[Order]:
             made.append(_by_blocks(child, draws))
         else:
             made += _by_crossover(ranked, draws)
-    return made[: POPULATION - ELITES]
+    return made[:CHILDREN]
 
 
 def _by_swaps(order: Order, draws: list[float]) -> Order:
