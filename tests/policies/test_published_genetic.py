@@ -85,7 +85,7 @@ def test_every_schedule_of_the_authors_comes_out_job_by_job(greenbatch_reference
     assert len(rows) == 32
     for row in rows:
         assert float(row["eta"]) == ETA[row["trace"]]
-        stream, name = Random(int(row["seed"])), row["file"]
+        stream, name = Random(int(row["seed"])), row["file"]  # noqa: S311
         outcome, policy = run(
             row["trace"], int(row["start"]), int(row["n"]), row["backfill"], stream, greenbatch_data
         )  # fmt: skip
@@ -102,7 +102,7 @@ def test_all_ten_starts_come_out_job_by_job(greenbatch_reference: Find, greenbat
     """One stream of random numbers goes through the starts of each trace and backfilling, in their order."""
     streams: dict[tuple[str, str], Random] = {}
     for row in table(greenbatch_reference("ga/ten-starts.csv")):
-        stream = streams.setdefault((row["trace"], row["backfill"]), Random(0))
+        stream = streams.setdefault((row["trace"], row["backfill"]), Random(0))  # noqa: S311
         outcome, _ = run(row["trace"], int(row["start"]), int(row["n"]), row["backfill"], stream, greenbatch_data)
         assert_same(outcome, golden_schedule(greenbatch_reference(f"ga/ten/{row['file']}")), row["file"])
     assert len(streams) == 10
@@ -133,7 +133,7 @@ def test_without_backfilling_a_plan_is_that_of_the_engine(window: Any, at: int, 
     count, eta = len(view.job_id), 0.01
     order = np.random.default_rng(seed).permutation(count).tolist()
     rules = Rules(commitment="sticky")
-    policy = published_genetic(Random(0), eta, program, jobs, CLUSTER, site, rules)
+    policy = published_genetic(Random(0), eta, program, jobs, CLUSTER, site, rules)  # noqa: S311
     plans = Plans(view, program, rules, Weights(1.0, eta * count / len(jobs)))
     (fitness,) = policy._fitness(policy._batch_of(view), [order])
     assert fitness == pytest.approx(plans.value(order), rel=1e-9)
@@ -146,9 +146,11 @@ def test_what_it_cannot_do_is_refused_in_one_line() -> None:
     jobs = Workload.from_columns("one", {"submit_s": [0.0], "run_time_s": [60.0], "processors": [1], "power_w": [9.0]})
     site: Any = site_of(np.ones(48))
     refused: list[tuple[str, Callable[[], Any]]] = [
-        ("does not know easy backfilling", lambda: simulate(jobs, CLUSTER, site, Rules(), scheduler("ga-published+easy"))),
-        ("needs a power supply", lambda: simulate(jobs, CLUSTER, None, Rules(), scheduler("ga-published"))),
-        ("cannot be driven from views",
+        ("does not know easy backfilling",
+         lambda: simulate(jobs, CLUSTER, site, Rules(), scheduler("ga-published+easy"))),
+        ("ga-published: needs the power to come and the number of jobs",
+         lambda: simulate(jobs, CLUSTER, None, Rules(), scheduler("ga-published"))),
+        ("ga-published: needs the power to come and the number of jobs",
          lambda: ViewDriver(scheduler("ga-published").program(jobs), None, CLUSTER, Rules())),
         ("power_cap_w: is not known to ga-published",
          lambda: simulate(jobs, CLUSTER, site, Rules(power_cap_w=900.0), scheduler("ga-published"))),

@@ -39,7 +39,7 @@ def genetic(plans: Plans, queue: Queue, previous: Order, budget: int, rng: np.ra
         *large_first(queue),
     ]  # fmt: skip
     shuffled = np.argsort(rng.random((POPULATION - len(seeds), len(previous))), axis=1)
-    population = seeds + [list(order) for order in shuffled.tolist()]
+    population: list[Order] = seeds + shuffled.tolist()
     ranked = sorted(population, key=plans.value, reverse=True)
     for _ in rounds(plans, CHILDREN, budget):
         ranked = sorted(ranked[:ELITES] + _children(ranked, rng), key=plans.value, reverse=True)

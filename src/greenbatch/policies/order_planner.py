@@ -90,11 +90,11 @@ def _first(view: View, count: int) -> View:
     """A view as if only the first jobs waited."""
     if len(view.job_id) <= count:
         return view
-    queue = view.queue
-    columns = {
-        name: column[:count] for name, column in queue._asdict().items() if isinstance(column, np.ndarray)
-    } | {
-        "attributes": Attributes(*(column[:count] for column in queue.attributes)),
-        "predicted": Predicted(*(column[:count] for column in queue.predicted)),
-    }  # fmt: skip
-    return replace(view, job_id=view.job_id[:count], queue=queue._replace(**columns))
+    queue, own = view.queue, slice(count)
+    shorter = queue._replace(
+        submit_s=queue.submit_s[own], wait_s=queue.wait_s[own], requested_time_s=queue.requested_time_s[own],
+        processors=queue.processors[own], power_w=queue.power_w[own], user=queue.user[own],
+        attributes=Attributes(*(column[own] for column in queue.attributes)),
+        predicted=Predicted(*(column[own] for column in queue.predicted)),
+    )  # fmt: skip
+    return replace(view, job_id=view.job_id[own], queue=shorter)

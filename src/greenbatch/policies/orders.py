@@ -65,5 +65,3 @@ def order_crossover(one: Order, other: Order, first: int, last: int) -> Order:
 def rank_of(chance: float) -> int:
     """The rank of a parent, i with probability 2^-(i + 1), by a number drawn from [0, 1)."""
     return -math.frexp(chance)[1]
-
-

@@ -159,7 +159,7 @@ def published_genetic(
         fix = "use " + " or ".join(BACKFILLS)
         raise InputError(f"does not know {program.backfill} backfilling", field=name, fix=fix)
     if site is None or not len(workload):
-        problem = "knows the number of jobs and the power to come, so it cannot be driven from views"
-        raise InputError(problem, field=name, fix="simulate it on a window")
+        problem = "needs the power to come and the number of jobs, which no view shows"
+        raise InputError(problem, field=name, fix="simulate it on a window of a scenario with a site")
     threshold_j = (program.settings or {}).get("threshold_j", SETTINGS["threshold_j"].default)
     return PublishedGenetic(stream, eta, BACKFILLS[program.backfill], threshold_j, len(workload), site)

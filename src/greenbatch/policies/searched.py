@@ -91,7 +91,7 @@ def _program(
     name: str, search: Search, eta: float, renewable: float, evaluations: float, seed: float
 ) -> Program:  # fmt: skip
     def policy(
-        program: Program, _: Workload, cluster: Cluster, site: Site | None, rules: Rules
+        program: Program, _: Workload, cluster: Cluster, __: Site | None, rules: Rules
     ) -> OrderPlanner:  # fmt: skip
         from greenbatch.policies.machines import check_machine
         from greenbatch.policies.order_planner import OrderPlanner

@@ -118,8 +118,14 @@ GAS_MARL = Protocol(
         Row(column="F2", policy="f2", backfills=(*_ALL, "easy-green-order")),
         Row(column="LPTPN", policy="lptpn-published", backfills=("none",), reason=LPTPN_WAITS),
         *(
-            Row(column="GA", policy=f"ga-published:eta={eta}", backfills=_ALL, traces=(trace,), in_turn=True,
-                reason=SEARCHED_ONCE)
+            Row(
+                column="GA",
+                policy=f"ga-published:eta={eta}",
+                backfills=_ALL,
+                traces=(trace,),
+                in_turn=True,
+                reason=SEARCHED_ONCE,
+            )
             for trace, eta in GA_ETA.items()
         ),
         Row(column="LPTPN as worded", policy="lptpn", backfills=("none",), reason=AS_WORDED, published=False),

@@ -18,14 +18,13 @@ import numpy as np
 from greenbatch.engine.compile import compiled, compiled_small, entry
 from greenbatch.engine.forecast import ROUNDING_J
 from greenbatch.engine.power.slots import covering, next_edge_s, slot_at
+from greenbatch.engine.prediction.protocol import SHORT_S
 from greenbatch.engine.records import Floats, Ints, Slots, Table, record_of, table_of
 
 numba: Any = _numba
 
 NO_BACKFILL, EASY, GREEN = 0, 1, 2
 """Kinds of backfilling in a plan."""
-SHORT_S = 10.0
-"""Shortest run time in a bounded slowdown. [s]"""
 
 
 class Planned:
@@ -39,7 +38,7 @@ class Planned:
 class Totals:
     """Variables of a plan."""
 
-    now_s: float
+    clock_s: float
     counted_s: float
     """Until when energy has been added up."""
     load_w: float
@@ -118,8 +117,8 @@ def _count_energy(q: Batch, t: Totals, until_s: float) -> None:
 def _start(q: Batch, w: Scratch, job: int) -> None:
     """Start a job at the present time of the plan."""
     t = w.totals
-    _count_energy(q, t, t.now_s)
-    end_s, k = t.now_s + q.requested_s[job], t.running
+    _count_energy(q, t, t.clock_s)
+    end_s, k = t.clock_s + q.requested_s[job], t.running
     while k > 0 and w.running[k - 1].end_s > end_s:
         w.running[k] = w.running[k - 1]
         k -= 1
@@ -127,7 +126,7 @@ def _start(q: Batch, w: Scratch, job: int) -> None:
     t.running += 1
     t.free -= q.processors[job]
     t.load_w += q.power_w[job]
-    turnaround_s = t.now_s - q.now_s + q.wait_s[job] + q.requested_s[job]
+    turnaround_s = t.clock_s - q.now_s + q.wait_s[job] + q.requested_s[job]
     t.slowdown += max(1.0, turnaround_s / max(q.requested_s[job], SHORT_S)) / q.window
     w.started[job] = 1
 
@@ -136,7 +135,7 @@ def _start(q: Batch, w: Scratch, job: int) -> None:
 def _release(q: Batch, w: Scratch) -> None:
     """Go on to the end of the running job that ends first, and release its processors."""
     t = w.totals
-    t.now_s = max(t.now_s, w.running[0].end_s)
+    t.clock_s = max(t.clock_s, w.running[0].end_s)
     _count_energy(q, t, w.running[0].end_s)
     t.free += w.running[0].processors
     t.load_w -= w.running[0].power_w
@@ -149,7 +148,7 @@ def _release(q: Batch, w: Scratch) -> None:
 def _forecast_w(q: Batch, slot: int) -> float:
     """The forecast as seen from the beginning of the plan: the true power in its window, which then repeats."""
     first = slot_at(q.slots, q.now_s)
-    return q.supply_w[(first + (slot - first) % q.slots.forecast) % q.supply_w.shape[0]]
+    return float(q.supply_w[(first + (slot - first) % q.slots.forecast) % q.supply_w.shape[0]])
 
 
 @compiled
@@ -157,7 +156,7 @@ def _is_green(q: Batch, w: Scratch, job: int) -> bool:
     """Whether a job that starts now adds less brown energy than the threshold, by the running jobs of the plan."""
     t = w.totals
     stop_j, brown_j = q.threshold_j - ROUNDING_J, 0.0
-    at_s, until_s, load_w, k = t.now_s, t.now_s + q.requested_s[job], t.load_w, 0
+    at_s, until_s, load_w, k = t.clock_s, t.clock_s + q.requested_s[job], t.load_w, 0
     while at_s < until_s:
         while k < t.running and w.running[k].end_s <= at_s:
             load_w -= w.running[k].power_w
@@ -195,7 +194,7 @@ def _backfill(q: Batch, w: Scratch, head: int, reservation_s: float) -> None:
         job = w.candidates[k]
         if w.started[job] or job == head or q.processors[job] > min(t.free, q.free):
             continue
-        if t.now_s + q.requested_s[job] < reservation_s and (q.backfill == EASY or _is_green(q, w, job)):
+        if t.clock_s + q.requested_s[job] < reservation_s and (q.backfill == EASY or _is_green(q, w, job)):
             _start(q, w, job)
 
 
@@ -210,8 +209,8 @@ def _wait_for(q: Batch, w: Scratch, head: int) -> None:
     reservation_s = _reservation_s(q, w, head)
     while q.processors[head] > t.free:
         _backfill(q, w, head, reservation_s)
-        if next_edge_s(t.now_s, q.slots.origin_s, q.slots.step_s) < w.running[0].end_s:
-            t.now_s = max(t.now_s, w.running[0].end_s)  # there, candidates are tried before the release
+        if next_edge_s(t.clock_s, q.slots.origin_s, q.slots.step_s) < w.running[0].end_s:
+            t.clock_s = max(t.clock_s, w.running[0].end_s)  # there, candidates are tried before the release
         else:
             _release(q, w)
 
@@ -233,7 +232,7 @@ def _sort_candidates(q: Batch, w: Scratch, order: Ints) -> None:
 @compiled
 def _fitness(q: Batch, w: Scratch, order: Ints) -> float:
     t = w.totals
-    t.now_s = t.counted_s = q.now_s
+    t.clock_s = t.counted_s = q.now_s
     t.load_w, t.load_j, t.renewable_j, t.slowdown = q.base_power_w, 0.0, 0.0, 0.0
     t.free, t.running = q.free, q.running.shape[0]
     for k in range(t.running):
