@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import MISSING, fields
 from functools import cache
 from inspect import signature
@@ -62,9 +62,22 @@ def sections() -> dict[str, list[tuple[str, str, Node]]]:
 
 
 def section(name: str) -> str:
-    """Every key of one section of a scenario file and of the tables inside it, sources left out."""
-    parts = (_described(*part) for part in sections()[name] if not part[0].startswith("[[site.sources]]"))
-    return "\n".join(dict.fromkeys(parts))  # kinds of a table may hold the same table
+    """Every key of one section of a scenario file and of the tables inside it, without sources and the grid."""
+    elsewhere = ("[[site.sources]]", "[site.grid", "[[site.grid")
+    return _once(part for part in sections()[name] if not part[0].startswith(elsewhere))
+
+
+def grid() -> str:
+    """Every key of ``[site.grid]``; of tables that several keys take, those of the first one."""
+    return _once(part for part in sections()["site"] if part[0].lstrip("[").startswith("site.grid"))
+
+
+def _once(parts: Iterable[tuple[str, str, Node]]) -> str:
+    """Tables by their name in the schema; several keys, or several kinds of a table, may hold the same one."""
+    first: dict[str, tuple[str, str, Node]] = {}
+    for part in parts:
+        first.setdefault(part[1], part)
+    return "\n".join(_described(*part) for part in first.values())
 
 
 def sources() -> str:
@@ -91,6 +104,7 @@ def sources() -> str:
 def _described(header: str, title: str, node: Node) -> str:
     head = f"**`{header}`** {first_paragraph(node.get('description'))}\n\n" if header else ""
     read = {f"{kind.capitalize()}Pue": read for kind, read in PUE_KINDS.items()}.get(title)
+    read = energy.read_series if title == "SeriesValue" else read
     told_elsewhere = signature(read).parameters.keys() - _SHARED if read else ()
     return head + _table(title, node, only=[key for key in node["properties"] if key not in told_elsewhere])
 
@@ -123,6 +137,8 @@ def _tables(node: Node) -> Iterator[tuple[str, bool]]:
         yield node["$ref"].rpartition("/")[2], False
     for option in (*node.get("oneOf", ()), *node.get("anyOf", ())):
         yield from _tables(option)
+    for each in node.get("patternProperties", {}).values():
+        yield from _tables(each)
     if "items" in node:
         yield from ((name, True) for name, _ in _tables(node["items"]))
 
@@ -137,6 +153,9 @@ def _meanings() -> dict[str, dict[str, str]]:
         "RulesSection": attributes(Rules),
         "ClimateSection": attributes(energy.Climate),
         "ForecastSection": attributes(energy.ForecastModel),
+        "StorageSection": attributes(energy.Storage),
+        "PeriodSection": attributes(energy.Period),
+        "SeriesValue": arguments(energy.read_series),
         "SyntheticSite": arguments(energy.synthetic_site),
         "SeriesSite": arguments(energy.combine),
         "LublinGenerator": arguments(workload.lublin),
@@ -172,7 +191,11 @@ def _type(node: Node) -> str:
         return f"array of {_type(node['items'])}"
     bounds = (("minimum", ">="), ("exclusiveMinimum", ">"))
     bound = "".join(f" {sign} {node[key]:g}" for key, sign in bounds if key in node)
-    words = {"integer": "whole number", "string": "text", "boolean": "true or false", "object": "table of texts"}
+    words = {"integer": "whole number", "string": "text", "boolean": "true or false"}
+    if node["type"] == "object":
+        return "table of " + " or ".join(
+            re.sub("^(text|number)", r"\1s", _type(each)) for each in node["patternProperties"].values()
+        )
     return words.get(node["type"], node["type"]) + bound
 
 

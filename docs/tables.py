@@ -15,11 +15,11 @@ from pathlib import Path
 
 from learning_tables import LEARNING
 from results_tables import RESULT_TABLES
-from scenario_keys import section, sections, sources
+from scenario_keys import grid, section, sections, sources
 from texts import NOTHING, markdown, table
 
 from greenbatch.cli.app import VERBS
-from greenbatch.energy.units import BOUNDS, CANONICAL, UNITS
+from greenbatch.energy.units import BOUNDS, CANONICAL, unit_names
 from greenbatch.engine.machine.placement import PLACEMENTS
 from greenbatch.engine.settings import Parameter
 from greenbatch.metrics import METRICS, PER_JOB
@@ -89,7 +89,7 @@ def units() -> str:
     """Every unit that a series may be declared in, and which magnitudes are plausible."""
     rows = []
     for quantity, (low, high) in BOUNDS.items():
-        known = ", ".join(f"`{name}`" for name, unit in UNITS.items() if unit.quantity == quantity)
+        known = ", ".join(name if " " in name else f"`{name}`" for name in unit_names(quantity))
         rows.append((f"`{quantity}`", known, f"{low:g} to {high:g} {CANONICAL[quantity]}"))
     return table(("Quantity", "Units", "Plausible range"), rows)
 
@@ -112,6 +112,7 @@ TABLES: dict[str, Callable[[], str]] = {
     "shipped-scenarios": shipped,
     **{f"scenario-{name}": partial(section, name) for name in sections()},
     "scenario-sources": sources,
+    "scenario-grid": grid,
     "job-metrics": job_metrics,
     "run-metrics": partial(metrics, "run"),
     "horizon-metrics": partial(metrics, "horizon"),

@@ -4,6 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import polars as pl
+
+from power_trace_files import fdata, packed, pm100
+
 SWF = b"""\
 ; Version: 2.2
 ; Computer: Test
@@ -53,6 +57,10 @@ job_id,submit_s,run_time_s,requested_time_s,processors,power_w,user
 2,10,50,,8,220,2
 3,10,5e1,60,1,,
 """
+PM100 = packed(pm100(8))
+PM100_TEXTS = packed(pm100(8).with_columns(pl.col("time_limit").cast(pl.String).replace("30", "INFINITE")))
+FDATA = packed(fdata(8, embedded=1))
+FDATA_TEXTS = packed(fdata(8, embedded=0).with_columns(pl.col(pl.Datetime).dt.strftime("%Y-%m-%d %H:%M:%S+09:00")))
 SERIES = b"""\
 time,ghi,wind
 2024-01-01 00:00,0,3.5

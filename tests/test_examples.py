@@ -17,6 +17,7 @@ from greenbatch.cli import main
 from greenbatch.policies import registry
 from greenbatch.schedulers import entries
 from pages import PAGES, ROOT, blocks, commands, prose
+from power_trace_files import fdata, pm100, written
 
 EXAMPLES = ROOT / "examples"
 sys.path.insert(0, str(ROOT / "docs"))
@@ -34,8 +35,10 @@ def _own_rules() -> Iterator[None]:
 
 @pytest.fixture
 def workplace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A folder with a copy of the examples, where commands are run."""
+    """A folder with a copy of the examples, and invented jobs for the data sets that users download."""
     shutil.copytree(EXAMPLES, tmp_path / "examples", ignore=shutil.ignore_patterns("__pycache__"))
+    written(pm100(30), tmp_path / "job_table.parquet")
+    written(fdata(30, embedded=3), tmp_path / "23_06.parquet")
     monkeypatch.chdir(tmp_path)
     return tmp_path
 

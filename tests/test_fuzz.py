@@ -23,7 +23,8 @@ def test_a_few_seconds_of_fuzzing_find_nothing(tmp_path):
     done = run("--seconds", "20", "--seed", "20", "--save", str(tmp_path / "findings"))
     assert done.returncode == 0, done.stdout + done.stderr
     table = {row.split()[0]: row.split()[1:] for row in done.stdout.splitlines() if row.strip()}
-    for kind in ("swf", "sacct", "scenario", "platform", "slurm", "jobs", "table", "series", "weather", "model", "log"):
+    kinds = ("swf", "sacct", "scenario", "platform", "slurm", "jobs", "table", "series", "weather", "model", "log")
+    for kind in (*kinds, "pm100", "fdata"):
         cases, accepted, refused = map(int, table[kind])
         assert cases == accepted + refused
         assert min(accepted, refused) > 0, kind

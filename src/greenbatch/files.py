@@ -5,6 +5,8 @@ from __future__ import annotations
 import gzip
 import hashlib
 import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from greenbatch.errors import InputError
@@ -20,10 +22,46 @@ def read_bytes(file: str | Path) -> tuple[bytes, str]:
         InputError: the file cannot be read, is empty, or is a broken or unsupported archive.
     """
     path = Path(file)
+    with _readable(path):
+        stored = path.read_bytes()
+    if not stored:
+        raise InputError("is empty", file=path, fix="give a file with data in it")
+    for magic, kind in _OTHER_ARCHIVES.items():
+        if stored.startswith(magic):
+            raise InputError(f"is a {kind} archive", file=path, fix="unpack it, or compress it with gzip")
+    return _gunzip(stored, path), hashlib.sha256(stored).hexdigest()
+
+
+def first_bytes(path: Path, count: int) -> bytes:
+    """The first bytes of a file on disk; empty for anything but a file, whose reading would use it up.
+
+    Raises:
+        InputError: the file cannot be read.
+    """
+    with _readable(path):
+        if path.exists() and not path.is_file():
+            return b""
+        with path.open("rb") as stored:
+            return stored.read(count)
+
+
+def sha256_of(path: Path) -> str:
+    """SHA-256 of a file, read in blocks.
+
+    Raises:
+        InputError: the file cannot be read.
+    """
+    with _readable(path), path.open("rb") as stored:
+        return hashlib.file_digest(stored, "sha256").hexdigest()
+
+
+@contextmanager
+def _readable(path: Path) -> Iterator[None]:
+    """Refuse a path that cannot be read in one line that says why."""
     try:
         if path.is_char_device():  # /dev/zero has no end
             raise InputError("is a device", file=path, fix="give a file, or a pipe such as /dev/stdin")
-        stored = path.read_bytes()
+        yield
     except IsADirectoryError:
         raise InputError("is a folder", file=path, fix="give the file itself") from None
     except FileNotFoundError:
@@ -32,12 +70,6 @@ def read_bytes(file: str | Path) -> tuple[bytes, str]:
         raise InputError("cannot be read: permission denied", file=path, fix="add read permission") from None
     except (OSError, ValueError) as error:
         raise InputError(f"cannot be read: {error}", file=path, fix="check the path") from None
-    if not stored:
-        raise InputError("is empty", file=path, fix="give a file with data in it")
-    for magic, kind in _OTHER_ARCHIVES.items():
-        if stored.startswith(magic):
-            raise InputError(f"is a {kind} archive", file=path, fix="unpack it, or compress it with gzip")
-    return _gunzip(stored, path), hashlib.sha256(stored).hexdigest()
 
 
 def decode(content: bytes, file: str | Path, *, latin_1: bool = False) -> str:

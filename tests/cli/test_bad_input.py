@@ -7,10 +7,12 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
+import polars as pl
 import pytest
 
 from greenbatch import data_catalog
 from greenbatch.cli import main
+from power_trace_files import fdata, pm100, written
 
 HEAD = "; MaxProcs: 8\n"
 JOB = "1 0 -1 100 4 -1 -1 4 200 -1 1 1 1 1 1 1 -1 -1\n"
@@ -115,6 +117,34 @@ def test_traces(cli: Cli, tmp_path: Path, name: str, content: str, message: str)
     extra = ("--processors", "8") if name.endswith((".csv", ".txt", ".parquet")) else ()
     err = cli("simulate", "--scenario", "plain", "--trace", name, *extra, *RUN)
     assert_says(err, message)
+
+
+POWER_TRACES = [
+    ("job_table.parquet", lambda: pm100(4).drop("time_limit"), "job_table.parquet: time_limit: column is missing; the"),
+    (
+        "job_table.parquet",
+        lambda: pm100(4).with_columns(num_cores_alloc=pl.lit(0.5)),
+        "line 1: num_cores_alloc: is 0.5",
+    ),
+    ("job_table.parquet", lambda: pm100(4).with_columns(time_limit=pl.lit("long")), "line 1: time_limit: 'long' is no"),
+    (
+        "23_06.parquet",
+        lambda: fdata(4).with_columns(adt=pl.lit(5)),
+        "23_06.parquet: adt: holds Int32, not times .conve",
+    ),
+    (
+        "23_06.parquet",
+        lambda: fdata(4).with_columns(adt=pl.lit("soon")),
+        "no job is left .*cannot be read, taken as mi",
+    ),
+    ("23_06.parquet", lambda: fdata(4).clear(), "23_06.parquet: has no rows .give one row per job"),
+]
+
+
+@pytest.mark.parametrize(("name", "frame", "message"), POWER_TRACES)
+def test_power_traces(cli: Cli, tmp_path: Path, name: str, frame: Callable[[], pl.DataFrame], message: str):
+    written(frame(), tmp_path / name)
+    assert_says(cli("simulate", "--scenario", "plain", "--trace", name, "--processors", "9999999", *RUN), message)
 
 
 def assert_says(err: str, message: str) -> None:

@@ -85,9 +85,11 @@ def digest(outcome: Any) -> str:
     """Hash of everything a simulation leaves behind."""
     sha = hashlib.sha256()
     for column in (outcome.start_s, outcome.end_s, outcome.promised_start_s, outcome.profile_time_s,
-                   outcome.profile_load_w, *power_segments(outcome)):  # fmt: skip
+                   outcome.profile_load_w, *power_segments(outcome)[:5]):  # fmt: skip
         sha.update(np.ascontiguousarray(column).tobytes())
-    sha.update(np.array([outcome.decisions, outcome.killed, *books(outcome)], dtype=np.float64).tobytes())
+    found = books(outcome)
+    numbers = [outcome.decisions, outcome.killed, *found[:5], found.cost]
+    sha.update(np.array(numbers, dtype=np.float64).tobytes())
     return sha.hexdigest()
 
 

@@ -24,7 +24,7 @@ from greenbatch.engine.compile import cache_folder, compiled_small
 from greenbatch.engine.interface import Start
 from greenbatch.engine.machine.protocol import fits, give, machine_of, next_change_s, take
 from greenbatch.engine.outcome import Outcome
-from greenbatch.engine.power.balance import enter
+from greenbatch.engine.power.balance import NO_RATES, NO_STORAGE, enter
 from greenbatch.engine.power.protocol import LEFT_THE_SERIES, flow, forecast_w, power_of
 from greenbatch.engine.power.slots import covering, next_edge_s
 from greenbatch.engine.records import Clock, Floats, Ledger, MachineTotals, Slots, record_of, shared
@@ -141,7 +141,8 @@ def flow_at_a_tariff(
         if not slots.repeats and not 0 <= slot < slots.count:
             return LEFT_THE_SERIES
         next_s = min(to_s, edge_s)
-        count = enter(ledger, at_s, next_s, load_w, power.supply_w[slot % slots.count], rows, count)
+        renewable_w = power.supply_w[slot % slots.count]
+        count = enter(ledger, at_s, next_s, load_w, renewable_w, NO_STORAGE, NO_RATES, rows, count)
         at_s = next_s
     ledger.cost += (ledger.grid_j - grid_j) * power.tariff[0]
     return count - before

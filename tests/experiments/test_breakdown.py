@@ -74,12 +74,12 @@ def test_the_sections_show_energy_by_scheduler_only_where_it_differs() -> None:
     titles = [table.title for table in section.tables]
     assert titles == ["Work by partition", "Mean wait by partition", "Wait, 95th percentile by partition",
                       "Bounded slowdown by partition"]  # fmt: skip
-    assert rows(section.tables[0])["gpu"] == [("7", "", ""), ("7", "", ""), ("7.000", "", "")]
+    assert rows(section.tables[0])["gpu"] == [("7", "", ""), ("7", "", ""), *[("7.000", "", "")] * 3]
     other = results(1)
     other[0][1]["sjf"][part_metric("energy_kwh", "partition", "gpu")] = 8.0
     (section,) = breakdown_sections(breakdown(other), "fcfs")
     assert section.tables[-1].title == "Energy of the jobs by partition"
-    unknown = results(1, energy_kwh=float("nan"))
+    unknown = results(1, **dict.fromkeys(("energy_kwh", "cost", "carbon_kg"), float("nan")))
     (section,) = breakdown_sections(breakdown(unknown), "fcfs")
     assert [header for header, _, _ in section.tables[0].columns] == ["Jobs", "Processor-hours"]
 

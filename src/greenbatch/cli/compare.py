@@ -65,7 +65,7 @@ def compare(
     whole
         Take the whole trace as one window.
     trace
-        Jobs to use instead of the scenario's: a file, or a name in greenbatch data list.
+        Jobs instead of the scenario's: SWF, sacct, CSV, Parquet, PM100, F-DATA, or a name in greenbatch data list.
     cluster
         Nodes to use instead of the scenario's machine: a slurm.conf, a platform JSON or node groups in TOML.
     processors

@@ -57,28 +57,40 @@ A PV array under real weather on the trace's own dates::
     rated_w = 40_000
     tilt_deg = 30
 
-Prices and carbon intensity will be ``signals`` of a `Site`: named series in the same slots.
+Prices and carbon intensity of ``[site.grid]`` become a `Grid` in the slots of the site, ``Site.grid``: series by
+`read_series`, perhaps as ``EXPORTS`` declares them, time-of-use tariffs by `Tariff`.
 """
 
 from greenbatch.energy.combine import combine
+from greenbatch.energy.exports import EXPORTS, Export
 from greenbatch.energy.forecasts import ForecastModel
+from greenbatch.energy.grid import Grid
 from greenbatch.energy.pue import outside_temperature, pue_at
 from greenbatch.energy.series import Series, power, read_series
 from greenbatch.energy.site import MOST_PUE, Site
 from greenbatch.energy.solar import pv, pvwatts
+from greenbatch.energy.storage import Storage
 from greenbatch.energy.synthetic import Climate, synthetic_irradiance, synthetic_site, synthetic_wind
+from greenbatch.energy.tariff import Period, Tariff, calendar_months
 from greenbatch.energy.weather import Weather, read_weather
 from greenbatch.energy.wind import at_density, at_hub, cubic_turbine, turbine, weather_turbine
 
 __all__ = [
+    "EXPORTS",
     "MOST_PUE",
     "Climate",
+    "Export",
     "ForecastModel",
+    "Grid",
+    "Period",
     "Series",
     "Site",
+    "Storage",
+    "Tariff",
     "Weather",
     "at_density",
     "at_hub",
+    "calendar_months",
     "combine",
     "cubic_turbine",
     "outside_temperature",

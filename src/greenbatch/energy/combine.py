@@ -106,6 +106,7 @@ def combine(
         name=name,
         step_s=step,
         origin_s=first_s,
+        unix_start_s=unix_start_s if align == "calendar" else _dated_zero_s(every, unix_start_s),
         repeat=repeat,
         forecast_horizon_s=forecast_horizon_s,
         sources_w={key: parts[key][:slots] for key in sources},
@@ -134,6 +135,20 @@ def _on_trace_clock(every: Mapping[str, Series]) -> dict[str, float]:
         dated = series.clock != "elapsed"
         zeros[dated] = max(zeros.get(dated, -np.inf), series.start_s)
     return {key: series.start_s - zeros[series.clock != "elapsed"] for key, series in every.items()}
+
+
+def _dated_zero_s(every: Mapping[str, Series], unix_start_s: float | None) -> float | None:
+    """Unix time of trace time 0 on the calendar of the series, if it is mapped to their common start.
+
+    A typical year is dated like 2001, which begins on a Monday; series without dates are dated like the workload.
+    """
+    starts_s = [series.start_s for series in every.values() if series.clock == "unix"]
+    typical_s = [
+        (datetime(2001, 1, 1) - datetime(1970, 1, 1)).total_seconds() - series.utc_offset_s + series.start_s
+        for series in every.values()
+        if series.clock == "typical-year"
+    ]
+    return max(starts_s or typical_s, default=unix_start_s)
 
 
 def _dated(series: Series, unix_start_s: float) -> Series:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Literal, get_args
+from typing import Any, Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,7 +19,10 @@ Gaps = Literal["refuse", "interpolate", "hold"]
 Unsorted = Literal["refuse", "sort"]
 Duplicates = Literal["refuse", "first", "last"]
 Negative = Literal["refuse", "zero"]
+ClockChanges = Literal["refuse", "fill"]
 
+_PER_SAMPLE = ("times_s", "values", "jump_s", "cells")
+"""Columns of `Samples`."""
 MOST_STEPS = 20_000_000
 """Most steps of a series (190 years of 5 minutes); more are due to a wrong stamp."""
 
@@ -40,9 +43,15 @@ class Repairs:
     duplicates: Duplicates = "refuse"
     negative: Negative = "refuse"
     """Values below zero: night offset of pyranometers, self-consumption of inverters."""
+    clock_changes: ClockChanges = "refuse"
+    """Local stamps that count every day as 24 hours: those that the clocks skip in spring are dropped, and those that
+    occur twice in autumn but stand once hold for both hours."""
 
     def __post_init__(self) -> None:
-        choices = {"gaps": Gaps, "unsorted": Unsorted, "duplicates": Duplicates, "negative": Negative}
+        choices = {
+            "gaps": Gaps, "unsorted": Unsorted, "duplicates": Duplicates, "negative": Negative,
+            "clock_changes": ClockChanges,
+        }  # fmt: skip
         for field, options in choices.items():
             check_choice(getattr(self, field), get_args(options), field=field)
         if self.longest_step_s is not None and not self.longest_step_s > 0:
@@ -70,15 +79,15 @@ class Samples:
     times_s: Floats
     values: Floats
     """In the internal unit; NaN if missing."""
-    skipped: NDArray[np.bool_]
-    """Local times that do not exist."""
+    jump_s: Floats
+    """How far the clocks jump at each local time, see ``stamps.read_times``. [s]"""
     cells: NDArray[np.int64]
     """Row of the file + rows x index of the column."""
     unix: bool
 
     def take(self, keep: NDArray[np.bool_] | NDArray[np.int64]) -> Samples:
         """A selection of the samples."""
-        parts = {name: getattr(self, name)[keep] for name in ("times_s", "values", "skipped", "cells")}
+        parts = {name: getattr(self, name)[keep] for name in _PER_SAMPLE}
         return replace(self, **parts)
 
     def refuse(self, at: int, problem: str, *, fix: str, time: bool = False) -> InputError:
@@ -99,13 +108,14 @@ def in_order(samples: Samples, repairs: Repairs) -> tuple[Samples, list[str]]:
         InputError: a time is skipped by the clock change, out of order or duplicated, and the repair is not allowed.
     """
     notes: list[str] = []
-    if samples.skipped.any():
-        at = int(np.flatnonzero(samples.skipped)[0])
-        if repairs.gaps == "refuse":
-            fix = 'give the zone the stamps are in, or set gaps = "interpolate" or "hold" to drop them'
+    skipped = samples.jump_s > 0
+    if skipped.any():
+        at = int(np.flatnonzero(skipped)[0])
+        if repairs.gaps == "refuse" and repairs.clock_changes == "refuse":
+            fix = 'give the zone the stamps are in, or set clock_changes = "fill" to drop them'
             raise samples.refuse(at, "this local time does not exist (clock change)", fix=fix, time=True)
-        notes.append(f"local times that do not exist dropped: {samples.skipped.sum()}, first {samples.show(at)}")
-        samples = samples.take(~samples.skipped)
+        notes.append(f"local times that do not exist dropped: {skipped.sum()}, first {samples.show(at)}")
+        samples = samples.take(~skipped)
     back = np.flatnonzero(np.diff(samples.times_s) < -SAME_S)
     if back.size:
         if repairs.unsorted == "refuse":
@@ -122,7 +132,24 @@ def in_order(samples: Samples, repairs: Repairs) -> tuple[Samples, list[str]]:
         notes.append(f"equal times, {repairs.duplicates} kept: {same.sum()}, first {samples.show(at)}")
         keep = np.append(True, ~same) if repairs.duplicates == "first" else np.append(~same, True)
         samples = samples.take(keep)
-    return samples, notes
+    return _both_hours(samples, notes) if repairs.clock_changes == "fill" else (samples, notes)
+
+
+def _both_hours(samples: Samples, notes: list[str]) -> tuple[Samples, list[str]]:
+    """Ascending samples with those of a doubled hour that stands once put into both hours, and one more note."""
+    twice = samples.take(samples.jump_s < 0)
+    first, second = (np.isin(twice.times_s + sign * twice.jump_s, twice.times_s) for sign in (-1, 1))
+    once = twice.take(~(first | second))
+    if not once.times_s.size:
+        return samples, notes
+    first_s = once.show(0)
+    once = replace(once, times_s=once.times_s - once.jump_s)
+    parts: dict[str, Any] = {
+        name: np.concatenate((getattr(samples, name), getattr(once, name))) for name in _PER_SAMPLE
+    }
+    samples = replace(samples, **parts)
+    note = f"stamps of a doubled hour that stand once used for both hours: {once.times_s.size}, first {first_s}"
+    return samples.take(np.argsort(samples.times_s, kind="stable")), [*notes, note]
 
 
 def equal_steps_of(
@@ -178,6 +205,8 @@ def _fill_gaps(samples: Samples, repairs: Repairs, usual_s: float) -> tuple[Floa
     if how == "refuse":
         problem = f"a gap of {distances[at]:.10g} s after {samples.show(at)}, where {usual_s:.10g} s are usual"
         fix = 'fill it, or set gaps = "interpolate" or "hold", or longest_step_s if this is not a gap'
+        if samples.jump_s[at] < 0:
+            fix += '; or clock_changes = "fill", because the clocks go back here'
         raise samples.refuse(at + 1, problem, fix=fix, time=True)
     if distances[long].sum() / usual_s > MOST_STEPS:
         far = int(long[np.argmax(distances[long])])

@@ -13,9 +13,18 @@ from numpy.typing import NDArray
 from greenbatch.energy.columns import Columns, numbers, read_columns
 from greenbatch.energy.resample import Label
 from greenbatch.energy.rounding import rounded
-from greenbatch.energy.samples import Duplicates, Gaps, Negative, Repairs, Samples, Unsorted, equal_steps_of
+from greenbatch.energy.samples import (
+    ClockChanges,
+    Duplicates,
+    Gaps,
+    Negative,
+    Repairs,
+    Samples,
+    Unsorted,
+    equal_steps_of,
+)
 from greenbatch.energy.stamps import TimeKind, read_times
-from greenbatch.energy.units import BOUNDS, CANONICAL, UNITS, Quantity, unit_named
+from greenbatch.energy.units import CURRENCIES, Quantity, bounds, internal_unit, unit_named, unit_names, wrong_magnitude
 from greenbatch.errors import InputError
 
 Floats = NDArray[np.float64]
@@ -48,16 +57,26 @@ class Series:
     """What was filled, averaged or assumed."""
     inputs: Mapping[str, str] = field(default_factory=dict)
     """File name -> SHA-256."""
+    currency: str = ""
+    """Currency of a price."""
 
     def __post_init__(self) -> None:
         if not 0 < self.step_s < np.inf:
             raise InputError(f"is {self.step_s}", field=f"{self.name}.step_s", fix="it must be > 0")
         if self.values.ndim != 1 or not self.values.size:
             raise InputError(f"has shape {self.values.shape}", field=self.name, fix="give one row of at least one step")
-        low, high = BOUNDS[self.quantity]
+        if (self.quantity == "price_per_kwh") != (self.currency in CURRENCIES):
+            fix = "use one of " + ", ".join(CURRENCIES) + " for a price, none for anything else"
+            raise InputError(f"is {self.currency!r}", field=f"{self.name}.currency", fix=fix)
+        low, high = bounds(self.quantity, self.currency)
         if (wrong := np.flatnonzero(~((self.values >= low) & (self.values <= high)))).size:
-            problem = f"step {wrong[0]} is {self.values[wrong[0]]:.10g} {CANONICAL[self.quantity]}"
+            problem = f"step {wrong[0]} is {self.values[wrong[0]]:.10g} {self.unit}"
             raise InputError(problem, field=self.name, fix=f"plausible: {low:g} to {high:g}; check the unit")
+
+    @property
+    def unit(self) -> str:
+        """The internal unit of the values."""
+        return internal_unit(self.quantity, self.currency)
 
     def derived(self, quantity: Quantity, values: Floats, *notes: str) -> Self:
         """Another quantity in the same steps."""
@@ -70,7 +89,7 @@ class Series:
             InputError: it holds another quantity.
         """
         if self.quantity != quantity:
-            units = ", ".join(name for name, kind in UNITS.items() if kind.quantity == quantity)
+            units = ", ".join(unit_names(quantity))
             problem = f"holds {self.quantity}, but {user} requires {quantity}"
             raise InputError(problem, field=self.name, fix=f"choose such a column and one of the units {units}")
 
@@ -144,6 +163,7 @@ def read_series(
     unsorted: Unsorted = "refuse",
     duplicates: Duplicates = "refuse",
     negative: Negative = "refuse",
+    clock_changes: ClockChanges = "refuse",
     missing: Sequence[float] = (),
     delimiter: str = ",",
     name: str | None = None,
@@ -154,12 +174,13 @@ def read_series(
         file: the file; gzip is recognized by its content, Parquet by its name.
         columns: one column; or, with ``time_kind="ignore"``, several that follow each other in time (GAS-MARL's
             files have one column per year under one set of labels).
-        unit: unit in the file, a key of ``units.UNITS``.
+        unit: unit in the file, a key of ``units.UNITS``; the unit of a price has its currency, ``EUR/MWh``.
         time_kind: what the time column contains, see ``stamps.TimeKind``; with ``"ignore"`` the rows are equal steps of
             ``step_s``, starting at 0.
         time_column: name of the time column; not required with ``"ignore"``.
         time_zone: IANA zone or fixed offset; only for ``time_kind="local"``.
-        time_format: ``strptime`` format of the stamps; by default ISO 8601.
+        time_format: ``strptime`` format of the stamps; by default ISO 8601. With ``...`` at its end, what follows in a
+            cell is not read; numbers must then have leading zeros.
         label: whether a stamp marks the start, the middle or the end of its interval.
         step_s: step of the result; by default the usual step of the file. [s]
         gaps: refuse or fill missing values and distances above ``longest_step_s``; see ``samples.Repairs``.
@@ -167,6 +188,8 @@ def read_series(
         unsorted: refuse or sort rows that are out of order.
         duplicates: refuse equal times, or keep the first or last of them.
         negative: refuse values below zero or set them to zero (night offset of pyranometers).
+        clock_changes: refuse or repair local stamps that count every day as 24 hours: ``fill`` drops those that the
+            clocks skip in spring, and uses those of the doubled hour in autumn for both hours if they stand once.
         missing: numbers that mean "no value", such as -9999.
         delimiter: field separator of a CSV file.
         name: name of the series; by default the file's name.
@@ -175,17 +198,18 @@ def read_series(
         InputError: the file is not as declared; the error names file, line, column and fix.
     """
     repairs = Repairs(
-        gaps=gaps, longest_step_s=longest_step_s, unsorted=unsorted, duplicates=duplicates, negative=negative
-    )
+        gaps=gaps, longest_step_s=longest_step_s, unsorted=unsorted, duplicates=duplicates, negative=negative,
+        clock_changes=clock_changes,
+    )  # fmt: skip
     _check_columns(file, columns, time_kind, time_column, step_s)
     clock = None if time_kind == "ignore" else time_column
     table = read_columns(file, [*columns, *([] if clock is None else [clock])], delimiter=delimiter)
     values, notes = column_values(table, columns, unit, missing=missing, negative=negative)
     if clock is not None:
-        times_s, skipped = read_times(table, clock, kind=time_kind, time_zone=time_zone, time_format=time_format)
+        times_s, jump_s = read_times(table, clock, kind=time_kind, time_zone=time_zone, time_format=time_format)
     else:
         times_s = np.asarray(np.arange(values.size) * float(step_s or 0), dtype=np.float64)
-        skipped = np.zeros(values.size, dtype=np.bool_)
+        jump_s = np.zeros(values.size)
         notes.append(f"rows taken as equal steps of {step_s:g} s from 0, whatever their labels say")
     samples = Samples(
         table=table,
@@ -193,13 +217,11 @@ def read_series(
         columns=columns,
         times_s=times_s,
         values=values,
-        skipped=skipped,
+        jump_s=jump_s,
         cells=np.arange(values.size),
         unix=time_kind not in {"elapsed", "ignore"},
     )
-    return series_of(
-        samples, repairs, label=label, step_s=step_s, quantity=unit_named(unit).quantity, name=name, notes=notes
-    )
+    return series_of(samples, repairs, label=label, step_s=step_s, unit=unit, name=name, notes=notes)
 
 
 def series_of(
@@ -208,20 +230,22 @@ def series_of(
     *,
     label: Label,
     step_s: float | None,
-    quantity: Quantity,
+    unit: str,
     name: str | None = None,
     notes: Sequence[str] = (),
 ) -> Series:
-    """A series in equal steps from the samples of a file; notes on repairs carry the file's name.
+    """A series in equal steps from the samples of a file in some unit; notes on repairs carry the file's name.
 
     Raises:
-        InputError: a repair is not allowed.
+        InputError: a repair is not allowed, or the unit is probably wrong.
     """
+    kind = unit_named(unit)
     start_s, step, values, repaired = equal_steps_of(samples, repairs, label=label, step_s=step_s)
     file = Path(samples.table.file).name
     series = Series(
         name=name or file,
-        quantity=quantity,
+        quantity=kind.quantity,
+        currency=kind.currency,
         values=values,
         step_s=step,
         start_s=start_s,
@@ -229,9 +253,8 @@ def series_of(
         inputs={file: samples.table.sha256},
         notes=tuple(f"{file} {', '.join(samples.columns)}: {note}" for note in (*notes, *repaired)),
     )
-    if quantity == "irradiance_w_m2" and values.size * step >= 2 * 86_400 and 0 < values.max() <= 2:
-        problem = f"never exceeds {values.max():g} W/m2"
-        raise InputError(problem, file=samples.table.file, field=samples.columns[0], fix='is the unit "kW/m2"?')
+    if values.size * step >= 2 * 86_400 and (wrong := wrong_magnitude(values, series.quantity, series.currency)):
+        raise InputError(wrong[0], file=samples.table.file, field=samples.columns[0], fix=wrong[1])
     return series
 
 
@@ -244,7 +267,7 @@ def column_values(
         InputError: a cell is not a number, or outside the plausible range of its quantity.
     """
     kind = unit_named(unit)
-    low, high = BOUNDS[kind.quantity]
+    low, high = bounds(kind.quantity, kind.currency)
     parts: list[Floats] = []
     zeroed = 0
     for column in columns:
@@ -255,7 +278,7 @@ def column_values(
             values = np.asarray(np.where(values < 0, 0.0, values), dtype=np.float64)
         if (wrong := np.flatnonzero((values < low) | (values > high))).size:
             row = int(wrong[0])
-            known = f"plausible: {low:g} to {high:g} {CANONICAL[kind.quantity]}"
+            known = f"plausible: {low:g} to {high:g} {internal_unit(kind.quantity, kind.currency)}"
             more = 'set negative = "zero"' if low == 0 and values[row] < 0 else "declare the code under missing"
             problem = f"{table.cells[column][row]} {unit} is not plausible"
             raise table.refuse(row, problem, field=column, fix=f"{known}; check the unit, or {more}")

@@ -11,7 +11,9 @@ from numpy.typing import NDArray
 from greenbatch.arguments import numbers
 from greenbatch.display import Shown, span_text
 from greenbatch.energy.forecasts import PERFECT, ForecastModel, forecast_of
+from greenbatch.energy.grid import Grid
 from greenbatch.energy.slots import edge_s, interval_at
+from greenbatch.energy.storage import Storage
 from greenbatch.errors import InputError, SupplyExhausted
 
 Floats = NDArray[np.float64]
@@ -39,6 +41,9 @@ class Site(Shown):
     """Source ("solar", "wind", ...) -> generated power per slot, shape (n,), >= 0. [W]"""
     origin_s: float = 0.0
     """Trace time at which slot 0 starts. [s]"""
+    unix_start_s: float | None = None
+    """Unix time of trace time 0 on the calendar of the series, which may differ from that of the workload; None if they
+    have no dates. [s]"""
     repeat: bool = False
     """Repeat the series before its first and after its last slot; otherwise a time outside of it is an error."""
     forecast_horizon_s: float = 86_400.0
@@ -51,6 +56,10 @@ class Site(Shown):
     or one per slot, shape (n,). Cooling and losses grow with the load."""
     base_load_w: float = 0.0
     """Power that the site draws besides, whatever runs: lights, network, storage; >= 0. [W]"""
+    grid: Grid | None = None
+    """Prices and carbon intensity of the grid and of the sources, in the same slots; None if neither is known."""
+    storage: Storage | None = None
+    """The battery of the site."""
     signals: Mapping[str, Floats] = field(default_factory=dict)
     """Other series in the same slots that are not sources of power, unit in the name, shape (n,)."""
     notes: tuple[str, ...] = ()
@@ -65,8 +74,9 @@ class Site(Shown):
         if not SHORTEST_STEP_S <= self.step_s < np.inf:
             fix = f"it must be > 0: {SHORTEST_STEP_S:g} or more, and finite"
             raise InputError(f"is {self.step_s}", field="site.step_s", fix=fix)
-        if not np.isfinite(self.origin_s):
-            raise InputError(f"is {self.origin_s}", field="site.origin_s", fix="it must be finite")
+        for name in ("origin_s", "unix_start_s"):
+            if (time_s := getattr(self, name)) is not None and not np.isfinite(time_s):
+                raise InputError(f"is {time_s}", field=f"site.{name}", fix="it must be finite")
         if not self.sources_w or len({s.shape for s in self.sources_w.values()}) != 1 or not self.slots:
             raise InputError("requires at least one source, all of the same length", field="site.sources")
         if not self.forecast_horizon_s >= self.step_s:
@@ -85,10 +95,7 @@ class Site(Shown):
             fix = f"it must be >= 0, at most {MOST_POWER_W:g} W"
             raise InputError(f"is {self.base_load_w}", field="site.base_load_w", fix=fix)
         self._check_pue()
-        if not isinstance(self.forecast_model, ForecastModel):
-            fix = "give a ForecastModel"
-            raise InputError(f"is {self.forecast_model!r:.60}", field="site.forecast_model", fix=fix)
-        self.forecast_model.check_step(self.step_s)
+        self._check_parts()
 
     def _check_pue(self) -> None:
         is_series = not isinstance(self.pue, (int, float))
@@ -101,6 +108,16 @@ class Site(Shown):
         if (bad := np.flatnonzero(~((pue >= 1) & (pue <= MOST_PUE)))).size:
             where = f"slot {bad[0]} is" if is_series else "is"
             raise InputError(f"{where} {pue[bad[0]]}", field="site.pue", fix=f"it must be 1 to {MOST_PUE:g}")
+
+    def _check_parts(self) -> None:
+        kinds: dict[str, type] = {"forecast_model": ForecastModel, "grid": Grid}
+        for name, kind in kinds.items():
+            part = getattr(self, name)
+            if not isinstance(part, kind) and not (name == "grid" and part is None):
+                raise InputError(f"is {part!r:.60}", field=f"site.{name}", fix=f"give a {kind.__name__}")
+        self.forecast_model.check_step(self.step_s)
+        if self.grid is not None:
+            self.grid.check_site(self.slots, self.sources_w)
 
     def _facts(self) -> dict[str, str]:
         sources = (f"{source} {power_w.mean() / 1e3:,.3g} kW" for source, power_w in self.sources_w.items())
@@ -115,6 +132,10 @@ class Site(Shown):
             facts["forecast"] += f", {self.forecast_model.text}"
         if self.has_overhead:
             facts |= {"PUE": self.pue_text, "base load": f"{self.base_load_w / 1e3:,.4g} kW"}
+        if self.grid is not None:
+            facts["grid"] = ", ".join(f"{label} {value}" for label, value in list(self.grid._facts().items())[2:])
+        if self.storage is not None:
+            facts["storage"] = f"{self.storage.capacity_kwh:,.4g} kWh, {self.storage.dispatch}"
         return facts | ({"other series": ", ".join(self.signals)} if self.signals else {})
 
     @property

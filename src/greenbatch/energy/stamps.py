@@ -21,6 +21,9 @@ with an offset; or ``"ignore"`` (rows are equal steps, starting at 0)."""
 
 _FIXED = re.compile(r"(?:UTC|GMT)?([+-])(\d{1,2})(?::?(\d{2}))?")
 _EPOCH = datetime(1970, 1, 1)
+_EXAMPLE = datetime(2000, 12, 31, 23, 59, 59)
+_DAY_S = 86_400.0
+_YEAR_1900_S, _YEAR_2100_S = -2_208_988_800.0, 4_102_444_800.0
 _MOST_S = 1e11
 """3000 years; Unix time in milliseconds is beyond."""
 
@@ -63,18 +66,20 @@ def zone_offset_s(name: str) -> float:
 
 def read_times(
     table: Columns, column: str, *, kind: TimeKind, time_zone: str | None = None, time_format: str | None = None
-) -> tuple[Floats, NDArray[np.bool_]]:
-    """Time of each row [s], and which rows have a local time that the spring clock change skips.
+) -> tuple[Floats, Floats]:
+    """Time of each row, and how far the clocks of the zone jump at its local time, shape (n,). [s]
 
-    Elapsed times are unchanged; all others become Unix time. The hour that occurs twice when the clocks go back is
-    resolved by the order of the rows: its first occurrence is summer time.
+    Elapsed times are unchanged; all others become Unix time. The jump is positive where the clocks skip the local time,
+    negative where it occurs twice, else 0. The hour that occurs twice when the clocks go back is resolved by the order
+    of the rows: its first occurrence is summer time.
 
     Args:
         table: cells of the file.
         column: the time column.
         kind: what it contains.
         time_zone: required for ``kind="local"``, refused otherwise.
-        time_format: ``strptime`` format of the stamps; by default ISO 8601.
+        time_format: ``strptime`` format of the stamps; by default ISO 8601. With ``...`` at its end, what follows in a
+            cell is not read; numbers must then have leading zeros.
 
     Raises:
         InputError: a stamp is missing, unreadable, or not of the declared kind.
@@ -89,7 +94,7 @@ def read_times(
         )
         raise InputError(problem, file=table.file, field="time_zone", fix=fix)
     count = len(table.cells[column])
-    skipped = np.zeros(count, dtype=np.bool_)
+    jump_s = np.zeros(count)
     if kind in {"elapsed", "unix"}:
         times = numbers(table, column)
         if (missing := np.flatnonzero(np.isnan(times))).size:
@@ -97,7 +102,7 @@ def read_times(
         if (wrong := np.flatnonzero(np.abs(times) > _MOST_S)).size:
             problem = f"{table.cells[column][wrong[0]]} s is not a plausible time"
             raise table.refuse(int(wrong[0]), problem, field=column, fix="give seconds, not milliseconds")
-        return times, skipped
+        return times, jump_s
     local = zone(time_zone) if time_zone is not None else UTC
     times = np.empty(count)
     before = -np.inf
@@ -107,12 +112,12 @@ def read_times(
         naive = (stamp.replace(tzinfo=None) - _EPOCH).total_seconds()
         if kind == "local":
             first, second = (_offset(local, stamp, fold) for fold in (0, 1))
-            skipped[row] = first < second
+            jump_s[row] = second - first
             before = naive - (second if first > second and naive - first <= before else first)
         else:
             before = naive - (stamp.utcoffset() or timedelta(0)).total_seconds()
         times[row] = before
-    return times, skipped
+    return times, jump_s
 
 
 def show(seconds: float, *, unix: bool) -> str:
@@ -122,13 +127,49 @@ def show(seconds: float, *, unix: bool) -> str:
     return (_EPOCH + timedelta(seconds=float(seconds))).isoformat() + "Z"
 
 
+def utc_offsets(unix_s: Floats, name: str) -> Floats:
+    """Local time minus UTC of a zone at ascending Unix times, same shape. [s]
+
+    Raises:
+        InputError: no such zone, or a time is not in the years 1900 to 2100.
+    """
+    local = zone(name)
+    if not unix_s.size:
+        return np.zeros(0)
+    if not _YEAR_1900_S <= unix_s[0] <= unix_s[-1] <= _YEAR_2100_S:
+        problem = f"covers {show(float(unix_s[0]), unix=True)} to {show(float(unix_s[-1]), unix=True)}"
+        raise InputError(problem, field="time_zone", fix="local time is known from 1900 to 2100; check the dates")
+
+    def at(seconds: float) -> float:
+        aware = datetime.fromtimestamp(seconds, UTC).astimezone(local)
+        return (aware.utcoffset() or timedelta(0)).total_seconds()
+
+    days_s = np.arange(unix_s[0] // _DAY_S, unix_s[-1] // _DAY_S + 2) * _DAY_S
+    known_s = np.array([at(day_s) for day_s in days_s.tolist()])
+    starts_s, offsets_s = [days_s[0]], [known_s[0]]
+    for k in np.flatnonzero(np.diff(known_s)):  # a zone does not change its clocks twice a day
+        low_s, high_s = int(days_s[k]), int(days_s[k + 1])
+        while high_s - low_s > 1:
+            middle_s = (low_s + high_s) // 2
+            low_s, high_s = (middle_s, high_s) if at(middle_s) == known_s[k] else (low_s, middle_s)
+        starts_s.append(high_s)
+        offsets_s.append(known_s[k + 1])
+    found: Floats = np.array(offsets_s)[np.searchsorted(starts_s, unix_s, side="right") - 1]
+    return found
+
+
 def _offset(local: tzinfo, stamp: datetime, fold: int) -> float:
     return (local.utcoffset(stamp.replace(fold=fold)) or timedelta(0)).total_seconds()
 
 
 def _stamp(table: Columns, row: int, cell: str, column: str, time_format: str | None) -> datetime:
     try:
-        return datetime.strptime(cell, time_format) if time_format else datetime.fromisoformat(cell)
+        if not time_format:
+            return datetime.fromisoformat(cell)
+        if time_format.endswith("..."):
+            head = time_format.removesuffix("...")
+            return datetime.strptime(cell[: len(_EXAMPLE.strftime(head))], head)
+        return datetime.strptime(cell, time_format)
     except ValueError:
         expected = f"a stamp of the form {time_format}" if time_format else "an ISO stamp such as 2024-01-31 13:00"
         fix = "correct it, or set time_format" + ("" if time_format else ' (for instance "%d/%m/%Y %H:%M")')

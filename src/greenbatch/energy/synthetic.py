@@ -7,6 +7,7 @@ the same bytes on every machine. A longer series of the same seed starts with th
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from math import erfc, gamma, sqrt, tau
 
@@ -176,6 +177,7 @@ def synthetic_site(
     unix_start_s: float | None = None,
     repeat: bool = True,
     forecast_horizon_s: float = 86_400.0,
+    signals: Mapping[str, Series] | None = None,
 ) -> Site:
     """The embedded site: GAS-MARL's panel and turbine (Table 2) under synthetic weather.
 
@@ -195,6 +197,7 @@ def synthetic_site(
         unix_start_s: see `combine.combine`. [s]
         repeat: see `Site`.
         forecast_horizon_s: see `Site`. [s]
+        signals: see `combine.combine`.
 
     Raises:
         InputError: a parameter is out of range.
@@ -211,6 +214,7 @@ def synthetic_site(
         unix_start_s=unix_start_s,
         repeat=repeat,
         forecast_horizon_s=forecast_horizon_s,
+        signals=signals,
     )
 
 

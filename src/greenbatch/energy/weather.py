@@ -14,7 +14,6 @@ import numpy as np
 
 from greenbatch.energy.samples import Gaps, Negative, Repairs, Samples
 from greenbatch.energy.series import Series, column_values, series_of
-from greenbatch.energy.units import unit_named
 from greenbatch.energy.weather_files import Cell, WeatherFile, find_layout
 from greenbatch.errors import InputError
 from greenbatch.files import decode, read_bytes
@@ -133,7 +132,7 @@ def _read(parsed: WeatherFile, cell: Cell, repairs: Repairs, *, optional: bool) 
         columns=[cell.column],
         times_s=parsed.times_s,
         values=values,
-        skipped=np.zeros(values.size, dtype=np.bool_),
+        jump_s=np.zeros(values.size),
         cells=np.arange(values.size),
         unix=parsed.clock == "unix",
     )
@@ -142,7 +141,7 @@ def _read(parsed: WeatherFile, cell: Cell, repairs: Repairs, *, optional: bool) 
         repairs,
         label=cell.label or parsed.label,
         step_s=None,
-        quantity=unit_named(cell.unit).quantity,
+        unit=cell.unit,
         notes=notes,
     )
     about_file = (f"{Path(parsed.table.file).name}: {note}" for note in parsed.notes)

@@ -15,8 +15,10 @@ import numpy as np
 from greenbatch.energy import Site
 from greenbatch.engine.compile import entry
 from greenbatch.engine.power import supplied  # noqa: F401  (registers the default supply)
+from greenbatch.engine.power.balance import COLUMNS
 from greenbatch.engine.power.protocol import LEFT_THE_SERIES, Power, flow, power_of
 from greenbatch.engine.records import Floats, Ledger, dtype_of, table_of
+from greenbatch.engine.stacked import fork
 from greenbatch.errors import InputError, SupplyExhausted
 
 if TYPE_CHECKING:
@@ -27,15 +29,21 @@ types: Any = _numba.types
 
 
 class Books(NamedTuple):
-    """Energies of an interval; renewable_used + grid = load and renewable_used + curtailed = renewable. [J]"""
+    """Energies of an interval, see `engine.records.Ledger`. [J]"""
 
     load_j: float
     renewable_j: float
     renewable_used_j: float
     curtailed_j: float
     grid_j: float
+    charged_j: float = 0.0
+    charged_renewable_j: float = 0.0
+    discharged_j: float = 0.0
+    discharged_renewable_j: float = 0.0
     cost: float = 0.0
-    """In the currency of the tariff, 0 without one."""
+    """In the currency of the site, 0 without prices."""
+    carbon_g: float = 0.0
+    """CO2 equivalent, 0 without intensities. [g]"""
 
 
 class Segments(NamedTuple):
@@ -46,6 +54,12 @@ class Segments(NamedTuple):
     load_w: Floats
     renewable_w: Floats
     renewable_used_w: Floats
+    """By the load, at once or out of storage."""
+    import_w: Floats
+    surplus_w: Floats
+    """Renewable power that is neither used nor stored."""
+    stored_j: Floats
+    """Energy in storage at the end of each interval."""
 
 
 def replay_profile(
@@ -81,7 +95,7 @@ def _compiled_replay(power: Any) -> Any:
 
 
 def _replay(outcome: Outcome, start_s: float, end_s: float, site: Site | None, *, pieces: bool) -> tuple[Any, Floats]:
-    """Ledger of an interval and, on request, its pieces (see `power.balance.enter`), shape (m, 5)."""
+    """Ledger of an interval and, on request, its pieces (see `power.balance.enter`), shape (m, 8)."""
     if site is not None and not site.repeat and end_s > start_s and (start_s < site.origin_s or end_s > site.end_s):
         raise SupplyExhausted(
             f"the power series of site {site.name!r} covers trace seconds {site.origin_s:g} to {site.end_s:g}, but the "
@@ -90,12 +104,12 @@ def _replay(outcome: Outcome, start_s: float, end_s: float, site: Site | None, *
     power = power_of(site)
     run = _compiled_replay(numba.typeof(power))
     profile = np.ascontiguousarray(outcome.profile_time_s), np.ascontiguousarray(outcome.profile_load_w)
-    given = (power, *profile, float(outcome.cluster.first_power_w), float(start_s), float(end_s))
-    ledger, rows = table_of(Ledger, 1)[0], np.zeros((0, 5))
-    count = run(*given, ledger, rows)
+    given = (*profile, float(outcome.cluster.first_power_w), float(start_s), float(end_s))
+    ledger, rows = table_of(Ledger, 1)[0], np.zeros((0, COLUMNS))
+    count = run(fork(power), *given, ledger, rows)
     if pieces and count:
-        ledger, rows = table_of(Ledger, 1)[0], np.empty((count, 5))
-        run(*given, ledger, rows)
+        ledger, rows = table_of(Ledger, 1)[0], np.empty((count, COLUMNS))
+        run(power, *given, ledger, rows)
     return ledger, rows
 
 

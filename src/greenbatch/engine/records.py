@@ -64,6 +64,16 @@ def shared(*fields: str) -> Callable[[type[Part]], type[Part]]:
     return mark
 
 
+def varying(*fields: str) -> Callable[[type[Part]], type[Part]]:
+    """Mark fields of a supply that are parts themselves, of different kinds (decorator)."""
+
+    def mark(part: type[Part]) -> type[Part]:
+        cast(Any, part).VARYING = fields
+        return part
+
+    return mark
+
+
 def per_job(*fields: str) -> Callable[[type[Part]], type[Part]]:
     """Mark fields of a part whose row k is job k of the state (decorator)."""
 
@@ -224,15 +234,31 @@ class Slots:
 
 
 class Ledger:
-    """Energy since the first start, and what it cost; used + grid = load, used + curtailed = renewable."""
+    """Energy since the first start: renewable + grid + discharged = load + charged + curtailed.
+
+    Without storage, renewable_used + grid = load and renewable_used + curtailed = renewable.
+    """
 
     load_j: float
     renewable_j: float
     renewable_used_j: float
+    """By the load, at once or out of storage."""
     curtailed_j: float
+    """Surplus: generated, but neither used nor stored; and what storage gives beyond the load."""
     grid_j: float
+    """Imported, for the load or for storage."""
+    charged_j: float
+    """Into storage, before losses."""
+    charged_renewable_j: float
+    """The part of it that is renewable."""
+    discharged_j: float
+    """Out of storage, after losses."""
+    discharged_renewable_j: float
+    """The part of it that is renewable, see `power.storage`, and serves the load."""
     cost: float
-    """In the currency of the tariff, 0 without one."""
+    """In the currency of the site, 0 without prices."""
+    carbon_g: float
+    """CO2 equivalent, 0 without intensities."""
 
 
 ALL_PARTITIONS = -1

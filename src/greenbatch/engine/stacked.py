@@ -118,12 +118,15 @@ class StateType:
     """Numba's type."""
 
 
-_TYPES: dict[tuple[type, ...], StateType] = {}
+_TYPES: dict[tuple[Any, ...], StateType] = {}
+_POWER = State._fields.index("power")
 
 
 def type_of(state: State) -> StateType:
-    """The type of a state; it depends only on the kinds of its parts."""
-    kinds = tuple(type(part) for part in state)
+    """The type of a state; it depends only on the kinds of its parts, and of those that a supply is made of."""
+    kinds: tuple[Any, ...] = tuple(map(type, state))
+    for name in getattr(kinds[_POWER], "VARYING", ()):
+        kinds += (type(getattr(state.power, name)),)
     if kinds not in _TYPES:
         _TYPES[kinds] = StateType(numba.typeof(state))
     return _TYPES[kinds]

@@ -25,6 +25,7 @@ from greenbatch.engine.machine import (  # noqa: F401  (registers the machines)
 )
 from greenbatch.engine.machine.protocol import Machine, machine_of
 from greenbatch.engine.power import supplied  # noqa: F401  (registers the default supply)
+from greenbatch.engine.power.balance import COLUMNS
 from greenbatch.engine.power.protocol import Power, power_of
 from greenbatch.engine.prediction import mixture, recent  # noqa: F401  (registers the predictors)
 from greenbatch.engine.prediction.protocol import Predictor, no_predictor, predictor_of
@@ -84,7 +85,7 @@ class Scratch(NamedTuple):
     columns: Floats
     """Numeric columns over the queue, such as those of `interface.Queue`, shape (6 + a + 5, n)."""
     pieces: Floats
-    """Empty output for `power.protocol.flow` during a run, which counts energy but lists no pieces; shape (0, 5)."""
+    """Empty output for `power.protocol.flow` during a run, which counts energy but lists no pieces; shape (0, 8)."""
 
 
 class State(NamedTuple):
@@ -161,7 +162,7 @@ def allocate(
             timeline=table_of(Capacity, 3 * jobs + 2 * closed.shape[0] + 4),
             ranked=table_of(Ranked, 2 * jobs),
             columns=np.zeros((6 + len(ATTRIBUTES) + len(Predicted._fields), jobs)),
-            pieces=np.zeros((0, 5)),
+            pieces=np.zeros((0, COLUMNS)),
         ),
         downtimes=closed,
     )

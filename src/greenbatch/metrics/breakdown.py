@@ -81,6 +81,10 @@ def _jobs_energy_kwh(run: Measured, rows: Rows) -> float:
     return float(run.per_job("energy_j")[rows].sum() / JOULES_PER_KWH)
 
 
+def _share(run: Measured, rows: Rows, name: str) -> float:
+    return np.nan if run.shares is None else float(getattr(run.shares, name)[rows].sum())
+
+
 PART_METRICS: Mapping[str, Callable[[Measured, Rows], float]] = MappingProxyType(
     {
         "jobs": lambda _, rows: float(rows.size),
@@ -91,11 +95,14 @@ PART_METRICS: Mapping[str, Callable[[Measured, Rows], float]] = MappingProxyType
             run.outcome.workload.processors[rows] @ run_s(run.outcome)[rows] / 3600
         ),
         "energy_kwh": _jobs_energy_kwh,
+        "cost": lambda run, rows: _share(run, rows, "cost"),
+        "carbon_kg": lambda run, rows: _share(run, rows, "carbon_g") / 1e3,
     }
 )
 """Figure of a part -> function of a run and the rows of the part's jobs that count.
 
-``energy_kwh`` is what the jobs cause, without idle power [kWh], NaN if the power of a job is unknown.
+``energy_kwh`` is what the jobs cause, without idle power [kWh], NaN if the power of a job is unknown; ``cost``
+[currency] and ``carbon_kg`` [kg] are those of this energy, see `metrics.shares`, NaN without prices and intensities.
 """
 
 

@@ -10,13 +10,15 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from greenbatch.cluster import NodeCluster
+from greenbatch.energy.slots import interval_at
 from greenbatch.engine.energy_use import EnergyUse, energy_use
 from greenbatch.engine.outcome import Outcome
 from greenbatch.errors import InputError
 from greenbatch.metrics.jobs import PER_JOB, Floats, Mask, run_s
+from greenbatch.metrics.shares import Shares, shares_of_jobs
 
 if TYPE_CHECKING:
-    from greenbatch.engine.accounts import Books
+    from greenbatch.engine.accounts import Books, Segments
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -72,6 +74,8 @@ class Measured:
     jobs: Mask
     """Mask of the jobs that count in per-job metrics, shape (n,)."""
     _per_job: dict[str, Floats] = field(default_factory=dict, init=False, repr=False)
+    _books: dict[tuple[float | None, float | None], Books] = field(default_factory=dict, init=False, repr=False)
+    _pieces: dict[tuple[float | None, float | None], Segments] = field(default_factory=dict, init=False, repr=False)
 
     def per_job(self, name: str) -> Floats:
         """A per-job metric (a key of `PER_JOB`) of all jobs, shape (n,)."""
@@ -120,6 +124,15 @@ class Measured:
         return energy_use(self.outcome)
 
     @cached_property
+    def shares(self) -> Shares | None:
+        """Cost and emissions of the energy of each job, with cooling and base load; None without a grid or power."""
+        site = self.outcome.site
+        if site is None or site.grid is None or not self.has_power or not self.it_energy_j > 0:
+            return None
+        overhead = self.energy_j / self.it_energy_j
+        return shares_of_jobs(self.outcome, site, self.pieces(), overhead * self.per_job("energy_j"))
+
+    @cached_property
     def books(self) -> Books | None:
         """Energy from the first start to the last end, first boots and last shutdowns of nodes included; None without a
         site or without job power.
@@ -130,9 +143,31 @@ class Measured:
         """Energy over a given interval, including idle power before and after the schedule; None as for `books`."""
         if self.outcome.site is None or not self.has_power:
             return None
-        from greenbatch.engine.accounts import books  # compiled code: load Numba only if energy is needed
+        if (start_s, end_s) not in self._books:
+            from greenbatch.engine.accounts import books  # compiled code: load Numba only if energy is needed
 
-        return books(self.outcome, start_s, end_s)
+            self._books[start_s, end_s] = books(self.outcome, start_s, end_s)
+        return self._books[start_s, end_s]
+
+    def pieces(self, start_s: float | None = None, end_s: float | None = None) -> Segments:
+        """Load, supply and storage over an interval, by default from the first start to the last end."""
+        if (start_s, end_s) not in self._pieces:
+            from greenbatch.engine.accounts import power_segments
+
+            self._pieces[start_s, end_s] = power_segments(self.outcome, start_s, end_s)
+        return self._pieces[start_s, end_s]
+
+    def import_w(self, start_s: float, end_s: float) -> Floats | None:
+        """Mean power from the grid in each slot that an interval touches, shape (m,); None without a grid or power."""
+        site = self.outcome.site
+        if site is None or site.grid is None or not self.has_power:
+            return None
+        pieces = self.pieces(start_s, end_s)
+        middle_s = 0.5 * (pieces.start_s + pieces.end_s)
+        slot = np.floor((middle_s - site.origin_s) / site.step_s).astype(np.int64)
+        first = int(interval_at(start_s, site.origin_s, site.step_s))
+        energy_j = np.bincount(slot - first, weights=pieces.import_w * (pieces.end_s - pieces.start_s))
+        return np.asarray(energy_j / site.step_s)
 
 
 FROM_ENERGY_USE: Mapping[str, Callable[[Measured], Floats]] = {

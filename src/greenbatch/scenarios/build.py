@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -80,22 +81,26 @@ def build_site(scenario: ScenarioFile, workload: Workload, cluster: Cluster, ori
         InputError: a series cannot be used, or does not match the trace.
     """
     from greenbatch import energy
+    from greenbatch.scenarios.build_grid import grid_series, with_grid
     from greenbatch.scenarios.site_schema import synthetic_arguments
 
     section = scenario.site
     if section.kind == "none":
         return None
+    prices = grid_series(section.grid, origin)
     factor = 1.0 if section.reference_processors is None else cluster.processors / section.reference_processors
     if section.kind == "series":
-        site = _series_site(section, workload, factor, origin)
+        site = _series_site(section, workload, factor, origin, prices)
     else:
         with origin.blame("site"):
             site = energy.synthetic_site(
                 name=section.name,
                 factor=factor,
                 unix_start_s=workload.unix_start_s,
+                signals=prices,
                 **synthetic_arguments(section),
             )
+    site = _with_storage(with_grid(site, section.grid, prices, origin), section, factor, origin)
     return _with_forecast(_with_overhead(site, section, origin), section, origin)
 
 
@@ -161,11 +166,13 @@ def _powered(workload: Workload, section: WorkloadSection, origin: Origin) -> Wo
     return replace(powered, notes=(*powered.notes, Note(what, recorded, about="power_w")))
 
 
-def _series_site(section: SeriesSite, workload: Workload, factor: float, origin: Origin) -> Site:
+def _series_site(
+    section: SeriesSite, workload: Workload, factor: float, origin: Origin, prices: Mapping[str, Series]
+) -> Site:
     from greenbatch.energy import combine
     from greenbatch.scenarios.site_schema import PueByTemperature, combine_arguments
 
-    sources, signals = {}, {}
+    sources, signals = {}, dict(prices)
     for index, source in enumerate(section.sources):
         with origin.blame("site", "sources", index):
             sources[source.name] = _power(source, factor, origin)
@@ -196,6 +203,16 @@ def _with_overhead(site: Site, section: SeriesSite | SyntheticSite, origin: Orig
         facility = replace(site, pue=pue, base_load_w=base_load_w)
     note = f"energies are the facility's: PUE {facility.pue_text}{by} x cluster + {base_load_w / 1e3:g} kW base load"
     return replace(facility, notes=(*site.notes, note))
+
+
+def _with_storage(site: Site, section: SeriesSite | SyntheticSite, factor: float, origin: Origin) -> Site:
+    """The site with its battery, which grows with the cluster as the sources do."""
+    from greenbatch.energy import Storage
+
+    if section.storage is None:
+        return site
+    with origin.blame("site", "storage"):
+        return replace(site, storage=Storage(**section.storage.model_dump()).scaled(factor))
 
 
 def _with_forecast(site: Site, section: SeriesSite | SyntheticSite, origin: Origin) -> Site:

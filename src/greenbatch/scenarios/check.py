@@ -182,6 +182,8 @@ def _known_keys(place: Place, root: type[BaseModel]) -> list[str]:
 
 def _inside(node: Mapping[str, Any], step: str | int, schema: Mapping[str, Any]) -> list[dict[str, Any]]:
     inner = node.get("items") if isinstance(step, int) else node.get("properties", {}).get(step)
+    if inner is None:
+        inner = next(iter(node.get("patternProperties", {}).values()), None)
     found: list[dict[str, Any]] = []
     stack = [inner] if inner else []
     while stack:

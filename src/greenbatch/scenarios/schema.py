@@ -174,7 +174,7 @@ class WorkloadSection(Section):
     """Source of the jobs. Without ``file``, ``dataset`` and ``generator``, give a trace on the command line."""
 
     file: Text | None = None
-    """A trace: a path, relative to the scenario file."""
+    """A trace: a path, relative to the scenario file; for PM100 and F-DATA also a folder."""
     dataset: Text | None = None
     """A trace by its name in ``greenbatch data list``."""
     generator: Generator | None = None
@@ -183,7 +183,7 @@ class WorkloadSection(Section):
     limit: Count | None = None
     """Number of job lines of an SWF trace to read; all by default."""
     time_zone: Text | None = None
-    """Zone of the local times of an sacct dump or a table (IANA name)."""
+    """Zone of the local times of an sacct dump, F-DATA or a table (IANA name)."""
     unix_start_s: Annotated[float, Field(ge=0, le=1e11)] | None = None
     """Unix time of time 0 of a table or of generated jobs. [s]"""
     reference_gflops: Positive | None = None

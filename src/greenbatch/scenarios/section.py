@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 Text = Annotated[str, Field(min_length=1, max_length=4096, pattern=r"^[^\x00-\x1f\x7f]*$")]
 Count = Annotated[int, Field(ge=1, le=1_000_000_000)]
@@ -35,3 +35,17 @@ def need_one_of(section: Section, *names: str) -> None:
     if len(given) != 1:
         found = " and ".join(given) or "none of them"
         raise ValueError(f"found {found}; give exactly one of {', '.join(names)}")
+
+
+class OfFile(Section):
+    """A table that names a file."""
+
+    file: Text | None = None
+    """A path, relative to the scenario file."""
+    dataset: Text | None = None
+    """A file by its name in ``greenbatch data list``."""
+
+    @model_validator(mode="after")
+    def _file(self) -> OfFile:
+        need_one_of(self, "file", "dataset")
+        return self

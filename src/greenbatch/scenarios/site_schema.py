@@ -1,4 +1,4 @@
-"""Schema of ``[site]``, the power supply.
+"""Schema of ``[site]``, the power supply, except for its grid: see `grid_schema`.
 
 The keys of a table are the keyword arguments of the functions in `greenbatch.energy` that belong to its ``kind``, with
 their types and defaults. The tables are generated from the signatures, so they cannot diverge.
@@ -7,15 +7,17 @@ their types and defaults. The tables are generated from the signatures, so they 
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal, Union, get_type_hints
+from typing import TYPE_CHECKING, Annotated, Any, Literal, Union
 
 from pydantic import Discriminator, Field, Tag, create_model, model_validator
 
 from greenbatch import energy
-from greenbatch.scenarios.section import Count, NotNegative, Numbers, Section, Text, Texts, need_one_of
+from greenbatch.scenarios.grid_schema import GridSection
+from greenbatch.scenarios.keys import arguments, keys
+from greenbatch.scenarios.section import Count, NotNegative, Numbers, OfFile, Section, Text
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,11 +29,11 @@ class Kind:
 
     def reading(self, source: Section) -> dict[str, Any]:
         """Arguments of the reader, from the table of a source."""
-        return _arguments(self.read, source)
+        return arguments(self.read, source)
 
     def converting(self, source: Section) -> dict[str, Any]:
         """Arguments of the model, from the table of a source."""
-        return _arguments(self.convert, source)
+        return arguments(self.convert, source)
 
 
 PUE_KINDS: dict[str, Callable[..., energy.Weather | energy.Series]] = {
@@ -49,55 +51,16 @@ KINDS: dict[str, Kind] = {
 }
 """``kind`` of a source -> its functions."""
 
-_ARRAYS = {Sequence[str]: Texts, Sequence[float]: Numbers}
-_NOT_KEYS = frozenset({"factor", "name", "unix_start_s", "signals", "climate"})
-"""Arguments that the scenario sets itself."""
 
-
-def _keys(function: Callable[..., Any]) -> dict[str, Any]:
-    """Keyword arguments of a function as fields of a table."""
-    hints = get_type_hints(function)
-    fields = {}
-    for name, parameter in inspect.signature(function).parameters.items():
-        if parameter.kind is parameter.KEYWORD_ONLY and name not in _NOT_KEYS:
-            kind = hints[name]
-            for sequence, array in _ARRAYS.items():
-                if kind == sequence:
-                    kind = array
-                elif kind == sequence | None:
-                    kind = array | None
-            fields[name] = (kind, ... if parameter.default is parameter.empty else parameter.default)
-    return fields
-
-
-def _arguments(function: Callable[..., Any], section: Section) -> dict[str, Any]:
-    return {name: getattr(section, name) for name in _keys(function)}
-
-
-class _OfFile(Section):
-    @model_validator(mode="after")
-    def _file(self) -> _OfFile:
-        need_one_of(self, "file", "dataset")
-        return self
-
-
-class _Source(_OfFile):
+class _Source(OfFile):
     name: Text
     """Name of the source: "solar", "wind", ..."""
-    file: Text | None = None
-    """A path, relative to the scenario file."""
-    dataset: Text | None = None
-    """A file by its name in ``greenbatch data list``."""
 
 
-class PueByTemperature(_OfFile):
+class PueByTemperature(OfFile):
     """PUE by outside temperature, which a file states."""
 
     kind: str
-    file: Text | None = None
-    """A path, relative to the scenario file."""
-    dataset: Text | None = None
-    """A file by its name in ``greenbatch data list``."""
     temperatures_c: Numbers
     """Outside temperatures, at least two, ascending. [degC]"""
     values: Numbers
@@ -106,7 +69,7 @@ class PueByTemperature(_OfFile):
     def read(self, path: Path) -> energy.Series:
         """The outside temperature in the file."""
         read = PUE_KINDS[self.kind]
-        return energy.outside_temperature(read(path, **_arguments(read, self)))
+        return energy.outside_temperature(read(path, **arguments(read, self)))
 
 
 PUE = Annotated[float, Field(ge=1, le=energy.MOST_PUE)]
@@ -134,6 +97,8 @@ if TYPE_CHECKING:
 
         kind: Literal["series"]
         forecast: Section | None
+        grid: GridSection | None
+        storage: Section | None
         sources: tuple[Any, ...]
         pue: float | PueByTemperature | None
 
@@ -142,6 +107,8 @@ if TYPE_CHECKING:
 
         kind: Literal["synthetic"]
         forecast: Section | None
+        grid: GridSection | None
+        storage: Section | None
         climate: Section
         pue: float | None
 
@@ -152,8 +119,8 @@ else:
             __base__=_Source,
             __doc__=(inspect.getdoc(how.convert) or "").partition("\n")[0],
             kind=(Literal[kind], ...),
-            **_keys(how.read),
-            **_keys(how.convert),
+            **keys(how.read),
+            **keys(how.convert),
         )
         for kind, how in KINDS.items()
     )
@@ -163,7 +130,7 @@ else:
             __base__=PueByTemperature,
             __doc__=f"PUE by the outside temperature in a {file}, read like that of a source of kind ``{like}``.",
             kind=(Literal[kind], ...),
-            **_keys(PUE_KINDS[kind]),
+            **keys(PUE_KINDS[kind]),
         )
         for kind, file, like in (("weather", "weather file", "pvwatts"), ("series", "table", "power"))
     )
@@ -178,9 +145,15 @@ else:
         "ForecastSection",
         __base__=Section,
         __doc__="What schedulers are told about renewable power to come; without this table the truth.",
-        **_keys(energy.ForecastModel),
+        **keys(energy.ForecastModel),
     )
     _FORECAST = (ForecastSection | None, None)
+
+    StorageSection = create_model(
+        "StorageSection", __base__=Section, __doc__="A battery; without this table there is none.",
+        **keys(energy.Storage),
+    )  # fmt: skip
+    _STORAGE = (StorageSection | None, None)
 
     class _Named(_Site):
         @model_validator(mode="after")
@@ -198,13 +171,15 @@ else:
         sources=(Annotated[tuple[_Any, ...], Field(strict=False, min_length=1)], ...),
         pue=(_AnyPue | None, Field(None, description=_PUE)),
         forecast=_FORECAST,
-        **_keys(energy.combine),
+        grid=(GridSection | None, None),
+        storage=_STORAGE,
+        **keys(energy.combine),
     )
     ClimateSection = create_model(
         "ClimateSection",
         __base__=Section,
         __doc__="Climate of a place; the defaults are San Francisco's.",
-        **_keys(energy.Climate),
+        **keys(energy.Climate),
     )
     SyntheticSite = create_model(
         "SyntheticSite",
@@ -214,15 +189,17 @@ else:
         climate=(ClimateSection, ClimateSection()),
         pue=(PUE | None, Field(None, description=_PUE)),
         forecast=_FORECAST,
-        **_keys(energy.synthetic_site),
+        grid=(GridSection | None, None),
+        storage=_STORAGE,
+        **keys(energy.synthetic_site),
     )
 
 
 def synthetic_arguments(section: SyntheticSite) -> dict[str, Any]:
     """Arguments of `energy.synthetic_site` from the table."""
-    return {**_arguments(energy.synthetic_site, section), "climate": energy.Climate(**section.climate.model_dump())}
+    return {**arguments(energy.synthetic_site, section), "climate": energy.Climate(**section.climate.model_dump())}
 
 
 def combine_arguments(section: SeriesSite) -> dict[str, Any]:
     """Arguments of `energy.combine` from the table."""
-    return _arguments(energy.combine, section)
+    return arguments(energy.combine, section)

@@ -1,9 +1,11 @@
 """Workloads: trace readers, synthetic models, and job power for traces without it. Everything returns a `Workload`."""
 
 from greenbatch.workload.assignment import per_processor_power, power_list
+from greenbatch.workload.fdata import read_fdata
 from greenbatch.workload.irmasim import REFERENCE_GFLOPS
 from greenbatch.workload.measured_power import measured_power
 from greenbatch.workload.outages import Outage, outages
+from greenbatch.workload.pm100 import read_pm100
 from greenbatch.workload.profiles import JobProfile, profile_jobs
 from greenbatch.workload.readers import read_workload
 from greenbatch.workload.reshape import scale_gaps, shift_to_origin, tile
@@ -33,6 +35,8 @@ __all__ = [
     "per_processor_power",
     "power_list",
     "profile_jobs",
+    "read_fdata",
+    "read_pm100",
     "read_sacct",
     "read_swf",
     "read_table",

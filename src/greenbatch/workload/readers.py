@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, Literal
 
@@ -10,30 +10,39 @@ from greenbatch.arguments import file_path
 from greenbatch.errors import InputError
 from greenbatch.files import read_bytes
 from greenbatch.json_input import looks_like_json
+from greenbatch.workload.fdata import FDATA, read_fdata
 from greenbatch.workload.irmasim import read_irmasim
+from greenbatch.workload.parquet import column_names, parquet_files
+from greenbatch.workload.pm100 import PM100, read_pm100
+from greenbatch.workload.power_traces import PowerTrace
 from greenbatch.workload.sacct import read_sacct
 from greenbatch.workload.swf import read_swf
 from greenbatch.workload.table import Workload
-from greenbatch.workload.tabular import PARQUET_MAGIC, read_table
+from greenbatch.workload.tabular import REQUIRED, read_table
 
-Format = Literal["swf", "sacct", "table", "irmasim"]
+Format = Literal["swf", "sacct", "table", "pm100", "fdata", "irmasim"]
 
 _COMMON = ("strict", "processors")
 _READERS: dict[Format, tuple[Callable[..., Workload], tuple[str, ...]]] = {
     "swf": (read_swf, (*_COMMON, "limit", "repairs")),
     "sacct": (read_sacct, (*_COMMON, "time_zone")),
     "table": (read_table, (*_COMMON, "time_zone", "unix_start_s", "columns")),
+    "pm100": (read_pm100, (*_COMMON, "time_zone")),
+    "fdata": (read_fdata, (*_COMMON, "time_zone")),
     "irmasim": (read_irmasim, (*_COMMON, "reference_gflops")),
 }
 
+_POWER_TRACES: dict[Format, PowerTrace] = {"pm100": PM100, "fdata": FDATA}
+
 
 def read_workload(path: str | Path, **options: Any) -> Workload:
-    """Read a trace in any supported format: SWF, a Slurm accounting dump, CSV, Parquet or IRMaSim's JSON.
+    """Read a trace in any supported format: SWF, a Slurm dump, CSV, Parquet, PM100, F-DATA or IRMaSim's JSON.
 
     Args:
-        path: the trace, plain or gzip; its format is detected from its content.
-        **options: ``strict`` and ``processors`` for all; ``limit`` and ``repairs`` for SWF; ``time_zone`` for dumps
-            and tables; ``unix_start_s`` and ``columns`` for tables; ``reference_gflops`` for JSON. Options
+        path: the trace, plain or gzip; its format is detected from its content. For PM100 and F-DATA also a folder of
+            Parquet files.
+        **options: ``strict`` and ``processors`` for all; ``limit`` and ``repairs`` for SWF; ``time_zone`` for all but
+            SWF and JSON; ``unix_start_s`` and ``columns`` for tables; ``reference_gflops`` for JSON. Options
             that are None are ignored.
 
     Raises:
@@ -59,9 +68,10 @@ def trace_format(path: Path) -> Format:
     plain = path.name.removesuffix(".gz")
     if plain.endswith(".swf"):
         return "swf"
+    names = column_names(parquet_files(path)[0])
+    if names is not None:
+        return _parquet_format(names)
     content, _ = read_bytes(path)
-    if content.startswith(PARQUET_MAGIC):
-        return "table"
     if looks_like_json(content):
         return "irmasim"
     start = content[:100_000].removeprefix(b"\xef\xbb\xbf").lstrip()
@@ -74,5 +84,13 @@ def trace_format(path: Path) -> Format:
         return "table"
     raise InputError(
         "is not a known kind of trace", file=path, line=1,
-        fix="give SWF, sacct --parsable2 with its header, CSV or Parquet with named columns, or JSON of IRMaSim",
+        fix="give SWF, sacct --parsable2 with its header, CSV or Parquet with named columns, PM100, F-DATA, or JSON of "
+        "IRMaSim",
     )  # fmt: skip
+
+
+def _parquet_format(names: Sequence[str]) -> Format:
+    """The format of a Parquet file: a table if it has the columns that tables need, else by the marks of a data set."""
+    if set(REQUIRED) <= set(names):
+        return "table"
+    return next((kind for kind, trace in _POWER_TRACES.items() if trace.marks <= set(names)), "table")

@@ -34,7 +34,7 @@ Mask = NDArray[np.bool_]
 _UNFINISHED = frozenset(
     ("PENDING", "RUNNING", "SUSPENDED", "CONFIGURING", "COMPLETING", "RESIZING", "SIGNALING", "STAGE_OUT", "STOPPED")
 )
-_STATUS = {
+SLURM_STATUS = {
     "COMPLETED": 1, "FAILED": 0, "TIMEOUT": 0, "OUT_OF_MEMORY": 0, "NODE_FAIL": 0, "BOOT_FAIL": 0, "DEADLINE": 0,
     "PREEMPTED": 0, "REQUEUED": 0, "CANCELLED": 5, "REVOKED": 5,
 }  # fmt: skip
@@ -209,7 +209,7 @@ def _states(dump: Dump, ended: Mask) -> tuple[NDArray[np.int64], Mask, Mask]:
     if dump.first_of("State") is None:
         return np.full(len(ended), -1, dtype=np.int64), by_end, np.zeros(len(ended), dtype=bool)
     words = [(text.split() or [""])[0].rstrip("+") for text in dump.column("State")]
-    status = np.array([_STATUS.get(word, -1) for word in words], dtype=np.int64)
+    status = np.array([SLURM_STATUS.get(word, -1) for word in words], dtype=np.int64)
     unfinished = np.array([word in _UNFINISHED for word in words], dtype=bool)
     unknown = (status == -1) & ~unfinished
     return status, unfinished | (unknown & by_end), unknown

@@ -214,7 +214,7 @@ class Workload(Shown):
         ids = table["job_id"][order]
         if n and (np.diff(ids) == 0).any():
             raise InputError(f"job id {ids[:-1][np.diff(ids) == 0][0]} occurs twice", file=name, field="job_id")
-        ordered: dict[str, Any] = {c: v[order] for c, v in table.items()}
+        ordered: dict[str, Any] = {c: _in_order(table.pop(c), order) for c in COLUMNS}
         return cls(name=name, **ordered, **meta)
 
 
@@ -271,6 +271,13 @@ def _column(name: str, values: Any, n: int) -> NDArray[Any]:
             f"holds {array[np.argmax(np.abs(array))]:g}", field=name, fix=f"use numbers up to {LARGEST_WHOLE}"
         )
     return np.asarray(values).astype(np.int64)
+
+
+def _in_order(values: NDArray[Any], order: NDArray[np.intp]) -> NDArray[Any]:
+    """A copy in the given order that cannot be written to, so that no other copy is made of it."""
+    copy = values[order]
+    copy.flags.writeable = False
+    return copy
 
 
 def trace_name(path: Path) -> str:

@@ -16,6 +16,7 @@ from greenbatch.arguments import whole_number
 from greenbatch.errors import InputError
 from greenbatch.files import decode, read_bytes
 from greenbatch.workload.ledger import Ledger
+from greenbatch.workload.parquet import MAGIC, MISSING, unbroken
 from greenbatch.workload.requested import requested_times
 from greenbatch.workload.table import COLUMNS, MAY_BE_MISSING, RANGES, Note, Workload, is_float, trace_name
 
@@ -24,9 +25,7 @@ Floats = NDArray[np.float64]
 REQUIRED = ("submit_s", "run_time_s", "processors")
 NAMED = frozenset({"user", "group", "executable", "queue", "partition"})
 """Columns that may hold names instead of numbers."""
-PARQUET_MAGIC = b"PAR1"
 
-_MISSING = frozenset({"", "NA", "N/A", "NULL", "NAN", "NONE"})
 _BLOCK_ROWS = 50_000
 _LARGEST = 2.0**53
 _REQUESTS = {"nodes": (1.0, np.inf), "gpus": (0.0, np.inf), "exclusive": (0.0, 1.0)}
@@ -65,7 +64,7 @@ def read_table(
     processors = None if processors is None else whole_number(processors, "processors", lowest=1)
     content, sha256 = read_bytes(path)
     ours = _mapping(columns, path)
-    if content.startswith(PARQUET_MAGIC):
+    if content.startswith(MAGIC):
         table, names, lines, ignored = _read_parquet(content, ours, path)
     else:
         table, names, lines, ignored = _read_csv(content, ours, path)
@@ -170,7 +169,7 @@ def _numbered(texts: Sequence[str]) -> tuple[Floats, dict[int, str]]:
     """Names as numbers 1, 2, … in order of first appearance, NaN for missing ones; and number -> name."""
     number: dict[str, int] = {}
     stripped = [text.strip() for text in texts]
-    values = [np.nan if text.upper() in _MISSING else number.setdefault(text, len(number) + 1) for text in stripped]
+    values = [np.nan if text.upper() in MISSING else number.setdefault(text, len(number) + 1) for text in stripped]
     return np.array(values, dtype=np.float64), {code: name for name, code in number.items()}
 
 
@@ -193,7 +192,7 @@ def _cells(cells: list[str], lines: list[int], name: str, path: Path) -> Floats:
 
 
 def _cell(cell: str, line: int, name: str, path: Path) -> float:
-    if cell.upper() in _MISSING:
+    if cell.upper() in MISSING:
         return float("nan")
     try:
         return float(cell)
@@ -206,14 +205,11 @@ def _cell(cell: str, line: int, name: str, path: Path) -> float:
 def _read_parquet(content: bytes, ours: Mapping[str, str], path: Path) -> _Content:
     import polars
 
-    try:
+    with unbroken(path):
         schema = polars.read_parquet_schema(io.BytesIO(content))
         positions, ignored = _positions(list(schema), ours, path)
         wanted = {list(schema)[k]: name for name, k in positions.items()}
         frame = polars.read_parquet(io.BytesIO(content), columns=list(wanted))
-    except (polars.exceptions.PolarsError, OSError) as error:
-        problem = f"broken Parquet: {str(error).splitlines()[0]}"
-        raise InputError(problem, file=path, fix="write or copy the file again") from None
     table: dict[str, Floats] = {}
     names: dict[str, dict[int, str]] = {}
     for theirs, name in wanted.items():

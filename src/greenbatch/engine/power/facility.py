@@ -8,10 +8,8 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from greenbatch.engine.power.balance import enter
-from greenbatch.engine.power.protocol import LEFT_THE_SERIES, flow
-from greenbatch.engine.power.slots import covering
-from greenbatch.engine.records import Floats, Ledger, Slots, shared
+from greenbatch.engine.power.protocol import served_w
+from greenbatch.engine.records import Floats, Slots, shared
 
 
 @shared("supply_w", "renewable_w", "pue", "base_load_w")
@@ -29,18 +27,7 @@ class Facility(NamedTuple):
     """Base load of the facility, shape (1,). [W]"""
 
 
-@flow.register(Facility)
-def flow_in_facility(
-    power: Facility, load_w: float, from_s: float, to_s: float, ledger: Ledger, rows: Floats, count: int
-) -> int:  # fmt: skip
-    """Cut the interval at the slots; renewable power is used first, for the whole facility."""
-    slots, at_s, before = power.slots, from_s, count
-    while at_s < to_s:
-        number, edge_s = covering(slots, at_s)
-        if not slots.repeats and not 0 <= number < slots.count:
-            return LEFT_THE_SERIES
-        slot, next_s = number % slots.count, min(to_s, edge_s)
-        facility_w = power.pue[slot] * load_w + power.base_load_w[0]
-        count = enter(ledger, at_s, next_s, facility_w, power.renewable_w[slot], rows, count)
-        at_s = next_s
-    return count - before
+@served_w.register(Facility)
+def served_in_facility_w(power: Facility, slot: int, load_w: float) -> tuple[float, float]:
+    """Renewable power serves the whole facility."""
+    return power.pue[slot] * load_w + power.base_load_w[0], power.renewable_w[slot]

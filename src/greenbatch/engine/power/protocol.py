@@ -44,6 +44,12 @@ def forecast_w(power: Power, clock: Clock, slot: int, current: int) -> float:
     raise TypeError
 
 
+@variant()
+def served_w(power: Power, slot: int, load_w: float) -> tuple[float, float]:
+    """What is drawn for a load of the cluster, and what really is renewable, in a slot of the series. [W]"""
+    raise TypeError
+
+
 @variant(inlined=False)
 def flow(
     power: Power, load_w: float, from_s: float, to_s: float, ledger: Ledger, rows: Floats, count: int
@@ -57,7 +63,7 @@ def flow(
         to_s: its end. [s]
         ledger: energies and cost to add to.
         rows: output; pieces of the interval over which the supply is constant are written from row ``count`` on, see
-            `engine.power.balance.enter`. With shape (0, 5), pieces are only counted.
+            `engine.power.balance.enter`. Without rows, pieces are only counted.
         count: pieces written so far.
 
     Returns:

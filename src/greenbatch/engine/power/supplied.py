@@ -11,9 +11,10 @@ import numpy as np
 
 from greenbatch.energy import Site
 from greenbatch.engine.codes import SUPPLY_EXHAUSTED
-from greenbatch.engine.power.balance import enter
+from greenbatch.engine.power.balance import NO_RATES, NO_STORAGE, enter
 from greenbatch.engine.power.facility import Facility
-from greenbatch.engine.power.protocol import LEFT_THE_SERIES, flow, forecast_w, power_of
+from greenbatch.engine.power.metered import Metered, metered
+from greenbatch.engine.power.protocol import LEFT_THE_SERIES, Power, flow, forecast_w, power_of, served_w
 from greenbatch.engine.power.slots import covering
 from greenbatch.engine.power.uncertain import Erring, Remembered, uncertain
 from greenbatch.engine.records import Clock, Floats, Ledger, Slots, record_of, shared
@@ -29,15 +30,21 @@ class Supplied(NamedTuple):
 
 
 @power_of.register
-def supplied_by(site: Site) -> Supplied | Facility | Remembered | Erring:
-    """The supply of a site."""
+def power_of_site(site: Site) -> Supplied | Facility | Remembered | Erring | Metered:
+    """The supply of a site, with a meter if energy costs something or can be stored."""
+    is_plain = site.storage is None and site.grid is None
+    return supplied_by(site) if is_plain else metered(site, supplied_by(site, plain=False))
+
+
+def supplied_by(site: Site, *, plain: bool = True) -> Supplied | Facility | Remembered | Erring:
+    """What is generated, and what is forecast of it; not `Supplied` unless ``plain``, which saves compiling it."""
     slots = record_of(
         Slots, step_s=site.step_s, origin_s=site.origin_s, count=site.slots, repeats=site.repeat,
         forecast=site.horizon_slots,
     )  # fmt: skip
     supply_w = np.array(site.available_w, dtype=np.float64, order="C")
     is_perfect = site.forecast_model.kind == "perfect"
-    if is_perfect and not site.has_overhead:
+    if plain and is_perfect and not site.has_overhead:
         return Supplied(slots, supply_w)
     renewable_w = np.array(site.renewable_w, dtype=np.float64, order="C")
     pue = np.ascontiguousarray(np.broadcast_to(site.pue, renewable_w.shape), dtype=np.float64)
@@ -71,20 +78,29 @@ def forecast_of_series(power: Supplied | Facility, clock: Clock, slot: int, curr
     return float(power.supply_w[shown])
 
 
+@served_w.register(Supplied)
+def served_by_series_w(power: Supplied, slot: int, load_w: float) -> tuple[float, float]:
+    """The cluster draws all that is drawn."""
+    return load_w, power.supply_w[slot]
+
+
+@flow.register(Erring)
+@flow.register(Remembered)
+@flow.register(Facility)
 @flow.register(Supplied)
 def flow_from_series(
-    power: Supplied, load_w: float, from_s: float, to_s: float, ledger: Ledger, rows: Floats, count: int
+    power: Power, load_w: float, from_s: float, to_s: float, ledger: Ledger, rows: Floats, count: int
 ) -> int:  # fmt: skip
     """Cut the interval at the slots; renewable power is used first."""
     slots, at_s, before = power.slots, from_s, count
     while at_s < to_s:
-        next_s, renewable_w = to_s, 0.0
+        next_s, drawn_w, renewable_w = to_s, load_w, 0.0
         if slots.count > 0:
             slot, edge_s = covering(slots, at_s)
             if not slots.repeats and not 0 <= slot < slots.count:
                 return LEFT_THE_SERIES
             next_s = min(to_s, edge_s)
-            renewable_w = power.supply_w[slot % slots.count]
-        count = enter(ledger, at_s, next_s, load_w, renewable_w, rows, count)
+            drawn_w, renewable_w = served_w(power, slot % slots.count, load_w)
+        count = enter(ledger, at_s, next_s, drawn_w, renewable_w, NO_STORAGE, NO_RATES, rows, count)
         at_s = next_s
     return count - before

@@ -17,8 +17,8 @@ from greenbatch.energy import forecasts as plain
 from greenbatch.engine.codes import SUPPLY_EXHAUSTED
 from greenbatch.engine.compile import compiled_small
 from greenbatch.engine.power.facility import Facility
-from greenbatch.engine.power.protocol import flow, forecast_w
-from greenbatch.engine.records import Clock, Floats, Ints, Ledger, Slots, shared
+from greenbatch.engine.power.protocol import forecast_w, served_w
+from greenbatch.engine.records import Clock, Floats, Ints, Slots, shared
 
 erring_w = compiled_small(plain.erring_w)
 
@@ -125,11 +125,8 @@ def forecast_with_error(power: Erring, clock: Clock, slot: int, current: int) ->
     return float(max(expected_w - power.base_load_w[0], 0.0) / power.pue[shown])
 
 
-@flow.register(Erring)
-@flow.register(Remembered)
-def flow_of_truth(
-    power: Remembered | Erring, load_w: float, from_s: float, to_s: float, ledger: Ledger, rows: Floats, count: int
-) -> int:  # fmt: skip
+@served_w.register(Erring)
+@served_w.register(Remembered)
+def served_in_truth_w(power: Remembered | Erring, slot: int, load_w: float) -> tuple[float, float]:
     """What really comes, as in a facility."""
-    truth = Facility(power.slots, power.supply_w, power.renewable_w, power.pue, power.base_load_w)
-    return flow(truth, load_w, from_s, to_s, ledger, rows, count)
+    return power.pue[slot] * load_w + power.base_load_w[0], power.renewable_w[slot]

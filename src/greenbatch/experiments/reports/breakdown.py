@@ -33,6 +33,8 @@ _SIZES = (
     Column("jobs", "Jobs", style="count"),
     Column("processor_hours", "Processor-hours", "h", digits=0),
     Column("energy_kwh", "Energy of the jobs", "kWh", digits=4, style="significant", small=("Wh", 1000.0)),
+    Column("cost", "Cost of this energy", "currency", digits=4, style="significant"),
+    Column("carbon_kg", "Carbon of this energy", "kg", digits=4, style="significant", small=("g", 1000.0)),
 )
 _ENERGIES = tuple(
     Column(f"{kind}_energy_kwh", header, "kWh", digits=4, style="significant", small=("Wh", 1000.0))

@@ -89,6 +89,15 @@ WITHOUT_SUPPLY = (
 )
 """The same where no power supply is known: energy and its product with the makespan instead of its sources."""
 
+PAID = (
+    Column("horizon_cost", "Cost over the horizon", "currency", digits=4, style="significant", short="Cost"),
+    Column(
+        "horizon_carbon_kg", "Carbon over the horizon", "kg", digits=4, style="significant", short="Carbon",
+        small=("g", 1000.0),
+    ),
+)  # fmt: skip
+"""Further columns where the site states prices or intensities, behind brown energy."""
+
 COMMON_BROWN = _ENERGY("common_horizon_brown_kwh", "Brown energy, common horizon", short="Brown")
 """Brown energy up to the last end of all schedulers compared; it therefore depends on which ones are compared."""
 
@@ -119,6 +128,14 @@ DETAIL = (
     COMMON_BROWN,
     _ENERGY("renewable_curtailed_kwh", "Curtailed"),
     Column("peak_power_w", "Peak power", "kW", 1e-3, 2),
+    Column("horizon_peak_import_w", "Peak of imports", "kW", 1e-3, 2),
+    _ENERGY("horizon_over_limit_kwh", "Imports above the limit"),
+    Column("horizon_cost_per_kwh", "Cost", "currency/kWh", digits=3, style="significant"),
+    Column("horizon_carbon_g_per_kwh", "Carbon", "g/kWh", digits=3, style="significant"),
+    _PERCENT("horizon_self_consumption", "Self-consumption"),
+    _PERCENT("horizon_autarky", "Autarky"),
+    Column("horizon_storage_cycles", "Cycles of storage", digits=1),
+    _ENERGY("horizon_storage_loss_kwh", "Losses of storage"),
     Column("killed", "Killed at time limit", "jobs", style="count"),
 )
 """Further metrics, without intervals."""
@@ -134,14 +151,22 @@ RECORD = (
 
 
 def main_columns(frame: polars.DataFrame) -> tuple[Column, ...]:
-    """The columns of the main table of a tidy frame: `MAIN`, or `WITHOUT_SUPPLY`, in units that fit its values."""
-    supplied = any(math.isfinite(value) for value in values_of(frame, MAIN[1].metric))
-    return tuple(fitted(column, frame) for column in (MAIN if supplied else WITHOUT_SUPPLY))
+    """The columns of the main table of a tidy frame, in units that fit its values.
+
+    `MAIN`, with those of `PAID` that have values; or `WITHOUT_SUPPLY`.
+    """
+
+    def known(column: Column) -> bool:
+        return any(math.isfinite(value) for value in values_of(frame, column.metric))
+
+    columns = (*MAIN[:3], *filter(known, PAID), *MAIN[3:]) if known(MAIN[1]) else WITHOUT_SUPPLY
+    return tuple(fitted(column, frame) for column in columns)
 
 
 def terminal_columns(frame: polars.DataFrame) -> tuple[Column, ...]:
-    """The columns of the table in a terminal."""
-    return main_columns(frame)[:5]
+    """The columns of the table in a terminal: the first five, and what is paid."""
+    columns, paid = main_columns(frame), {column.metric for column in PAID}
+    return columns[: 5 + sum(column.metric in paid for column in columns)]
 
 
 def fitted(column: Column, frame: polars.DataFrame) -> Column:

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 CHANGING = re.compile(
     r"GPUs of a job ignored|exclusive use of nodes ignored|partitions run on one pool|negative values set to zero"
     r"|run time set to|job (larger than|with|without) [^:]*dropped|fits on no nodes of the cluster dropped"
-    r"|recorded power replaced|missing power filled in"
+    r"|power ignored|recorded power replaced|missing power filled in"
     r"|error of power estimated|idle power of the job's nodes included"
 )
 """Notes that say that the jobs, the machine or the power simulated are not those of the file."""

@@ -1,0 +1,140 @@
+"""A supply with prices, carbon intensities and storage: `Metered` stands around any other supply.
+
+Storage stands at the bus between own sources, the facility and the grid. Schedulers see the forecast of the supply, not
+what storage may add to it.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from greenbatch.energy import Site
+from greenbatch.energy.storage import DAY_S, Storage
+from greenbatch.engine.power.arbitrage import Here, arbitrage, plan_ahead
+from greenbatch.engine.power.balance import NO_STORAGE, Rates, Stored, enter
+from greenbatch.engine.power.dispatch import NAMES, PRICE_ARBITRAGE, Dispatch, asked_w
+from greenbatch.engine.power.protocol import LEFT_THE_SERIES, Power, flow, forecast_w, served_w
+from greenbatch.engine.power.slots import covering
+from greenbatch.engine.power.storage import Battery, Charge, use
+from greenbatch.engine.records import Clock, Floats, Ledger, Slots, record_of, shared, varying
+
+JOULES_PER_KWH = 3.6e6
+NEVER = -(2**62)
+"""No slot."""
+
+
+@varying("supply")
+@shared("rates", "weighed")
+class Metered(NamedTuple):
+    """A supply with what its energy costs, and a battery."""
+
+    slots: Slots
+    """Those of the supply."""
+    supply: Power
+    """What is generated and what is forecast of it."""
+    rates: Floats
+    """`balance.Rates` of each slot, shape (slots, 5)."""
+    weighed: Floats
+    """Cost of a joule from the grid and gain of one of surplus, as dispatch weighs them, shape (slots, 2)."""
+    battery: Battery
+    charge: Charge
+    dispatch: Dispatch
+
+
+def metered(site: Site, supply: Power) -> Metered:
+    """The supply of a site with prices or storage."""
+    storage = site.storage or Storage(capacity_kwh=0.0, charge_w=1.0, discharge_w=1.0)
+    rates = rates_of(site)
+    battery = record_of(
+        Battery, usable_j=storage.usable_j, charge_w=storage.charge_w, discharge_w=storage.discharge_w,
+        charge_efficiency=storage.charge_efficiency, discharge_efficiency=storage.discharge_efficiency,
+        loss_per_s=-np.log1p(-storage.self_discharge_per_day) / DAY_S,
+    )  # fmt: skip
+    charge = record_of(Charge, stored_j=storage.initial_j, planned_slot=NEVER)
+    prices = weighed(site, rates, storage.carbon_price_per_kg)
+    return Metered(supply.slots, supply, rates, prices, battery, charge, dispatch_of(site, storage))
+
+
+def rates_of(site: Site) -> Floats:
+    """`balance.Rates` of each slot, shape (slots, 5).
+
+    What is used or stored of the own sources is paid for at the mean price of what they generate in the slot. Surplus
+    is sold where that brings money, and curtailed otherwise.
+    """
+    grid, zero = site.grid, np.zeros(site.slots)
+    if grid is None:
+        return np.zeros((site.slots, 5))
+    shares = {name: np.divide(w, site.renewable_w, out=zero.copy(), where=w > 0) for name, w in site.sources_w.items()}
+    own = sum((shares[name] * price for name, price in grid.source_price.items()), zero)
+    own_g = sum((shares[name] * carbon for name, carbon in grid.source_g_per_kwh.items()), zero)
+    grid_g = zero if grid.carbon_g_per_kwh is None else grid.carbon_g_per_kwh
+    columns = (grid.import_price, np.maximum(grid.export_price, 0.0), own, grid_g, own_g)
+    return np.ascontiguousarray(np.stack(columns, axis=1) / JOULES_PER_KWH)
+
+
+def weighed(site: Site, rates: Floats, carbon_price_per_kg: float) -> Floats:
+    """Cost of a joule from the grid, and of one of own energy that is stored instead of sold, shape (slots, 2).
+
+    Emissions are those at the margin, if they are known.
+    """
+    grid_g = rates[:, 3]
+    if site.grid is not None and site.grid.marginal_g_per_kwh is not None:
+        grid_g = site.grid.marginal_g_per_kwh / JOULES_PER_KWH
+    per_g = carbon_price_per_kg / 1e3
+    bought = rates[:, 0] + per_g * grid_g
+    kept = rates[:, 1] + rates[:, 2] + per_g * rates[:, 4]
+    return np.ascontiguousarray(np.stack((bought, np.minimum(kept, bought)), axis=1))
+
+
+def dispatch_of(site: Site, storage: Storage) -> Dispatch:
+    """The rule of a battery, with its parameters."""
+    rule = NAMES[storage.dispatch]
+    slots = site.horizon_slots if rule == PRICE_ARBITRAGE else 1
+    limit_w = np.array([storage.limit_w or 0.0])
+    return Dispatch(np.array([rule], np.int64), limit_w, arbitrage(slots, storage.wear_per_kwh / JOULES_PER_KWH))
+
+
+@forecast_w.register(Metered)
+def forecast_of_supply(power: Metered, clock: Clock, slot: int, current: int) -> float:
+    """That of the supply."""
+    return forecast_w(power.supply, clock, slot, current)
+
+
+@served_w.register(Metered)
+def served_by_supply_w(power: Metered, slot: int, load_w: float) -> tuple[float, float]:
+    """Those of the supply."""
+    return served_w(power.supply, slot, load_w)
+
+
+@flow.register(Metered)
+def flow_through_meter(
+    power: Metered, load_w: float, from_s: float, to_s: float, ledger: Ledger, rows: Floats, count: int
+) -> int:  # fmt: skip
+    """Cut the interval at the slots, and where the battery is full or empty."""
+    slots, battery, charge, at_s, before = power.slots, power.battery, power.charge, from_s, count
+    while at_s < to_s:
+        number, edge_s = covering(slots, at_s)
+        if not slots.repeats and not 0 <= number < slots.count:
+            return LEFT_THE_SERIES
+        slot, next_s = number % slots.count, min(to_s, edge_s)
+        drawn_w, renewable_w = served_w(power.supply, slot, load_w)
+        of = power.rates
+        rates = Rates(of[slot, 0], of[slot, 1], of[slot, 2], of[slot, 3], of[slot, 4])
+        if battery.usable_j == 0.0:
+            count = enter(ledger, at_s, next_s, drawn_w, renewable_w, NO_STORAGE, rates, rows, count)
+            at_s = next_s
+            continue
+        if charge.planned_slot != number:
+            if power.dispatch.rule[0] == PRICE_ARBITRAGE:
+                plan_ahead(power.dispatch.arbitrage, power.supply, power.weighed, battery, number, load_w)
+            charge.planned_slot = number
+        here = Here(at_s, next_s, drawn_w - renewable_w, power.weighed[slot, 0], power.weighed[slot, 1])
+        green = charge.green_j / charge.stored_j if charge.stored_j > 0.0 else 0.0
+        wanted_w = asked_w(power.dispatch, battery, charge, here)
+        change = use(battery, charge, wanted_w, max(-here.net_w, 0.0), at_s, next_s)
+        stored = Stored(change.bus_w, green, charge.stored_j)
+        count = enter(ledger, at_s, change.until_s, drawn_w, renewable_w, stored, rates, rows, count)
+        at_s = change.until_s
+    return count - before

@@ -1,0 +1,189 @@
+"""What a run costs and emits over the scenario's horizon, and what storage does in it.
+
+Money is in the currency of the site (`energy.Grid.currency`), emissions are CO2 equivalents; NaN if the site states no
+prices, no intensities or no storage. The horizon depends on the window alone, so cheap schedules are not long ones.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from greenbatch.energy.slots import interval_at
+from greenbatch.metrics.horizon import Horizon
+from greenbatch.metrics.measured import Measured
+from greenbatch.metrics.power import JOULES_PER_KWH
+from greenbatch.metrics.registry import metric
+
+if TYPE_CHECKING:
+    from greenbatch.energy import Grid, Storage
+    from greenbatch.engine.accounts import Books
+
+MONEY = "currency"
+"""Unit of money in the registry: that of the site, whose name reports show."""
+
+
+def _over(run: Measured, horizon: Horizon) -> Books | None:
+    return run.books_over(horizon.start_s, horizon.end_s)
+
+
+def _grid(run: Measured) -> Grid | None:
+    return None if run.outcome.site is None else run.outcome.site.grid
+
+
+def _storage(run: Measured) -> Storage | None:
+    return None if run.outcome.site is None else run.outcome.site.storage
+
+
+def _per_kwh(amount: float, run: Measured, horizon: Horizon) -> float:
+    books = _over(run, horizon)
+    return amount / (books.load_j / JOULES_PER_KWH) if books is not None and books.load_j > 0 else np.nan
+
+
+@metric("peak of imports", "W", scope="horizon")
+def horizon_peak_import_w(run: Measured, horizon: Horizon) -> float:
+    """Highest power from the grid over the scenario's horizon, as the mean of a slot of the site. [W], >= 0.
+
+    Demand charges are billed on means over a quarter of an hour to an hour, not on the highest instant.
+    Not in the papers.
+    """
+    peaks_w = run.import_w(horizon.start_s, horizon.end_s)
+    return np.nan if peaks_w is None else float(peaks_w.max(initial=0.0))
+
+
+@metric("imports above the limit", "kWh", scope="horizon")
+def horizon_over_limit_kwh(run: Measured, horizon: Horizon) -> float:
+    """Energy from the grid above the limit of the connection over the scenario's horizon. [kWh], >= 0; NaN without one.
+
+    ``integral of max(0, import - import_limit_w)``. Schedulers do not know the limit. Not in the papers.
+    """
+    site = run.outcome.site
+    if site is None or site.grid is None or not np.isfinite(site.grid.import_limit_w) or not run.has_power:
+        return np.nan
+    pieces = run.pieces(horizon.start_s, horizon.end_s)
+    over_w = np.maximum(pieces.import_w - site.grid.import_limit_w, 0.0)
+    return float(over_w @ (pieces.end_s - pieces.start_s)) / JOULES_PER_KWH
+
+
+@metric("demand charge over the horizon", MONEY, scope="horizon")
+def horizon_demand_charge(run: Measured, horizon: Horizon) -> float:
+    """Price of the highest import of each calendar month over the scenario's horizon. [currency], >= 0.
+
+    ``demand_charge * sum over months of max import in kW``, imports as means over the slots of the site.
+    Not in the papers.
+    """
+    site, peaks_w = run.outcome.site, run.import_w(horizon.start_s, horizon.end_s)
+    grid = None if site is None else site.grid
+    if site is None or grid is None or not grid.has_money or peaks_w is None:
+        return np.nan
+    first = int(interval_at(horizon.start_s, site.origin_s, site.step_s))
+    _, month = np.unique(grid.month_at(first + np.arange(peaks_w.size)), return_inverse=True)
+    highest_w = np.zeros(int(month.max(initial=-1)) + 1)
+    np.maximum.at(highest_w, month, peaks_w)
+    return float(grid.demand_charge * highest_w.sum() / 1e3)
+
+
+@metric("cost over the horizon", MONEY, scope="horizon")
+def horizon_cost(run: Measured, horizon: Horizon) -> float:
+    """Cost of energy from the first submission to the end of the scenario's horizon. [currency], any sign.
+
+    ``integral of (import * price + own energy used or stored * its price - surplus * feed-in) + demand charge``; less
+    than 0 if more is earned than paid. Surplus is curtailed while feeding in would cost money. What storage holds at
+    the end is not credited (`horizon_stored_kwh`). Source: Le Hai et al. 2025, section 3.1, for imports and own energy.
+    """
+    books, grid = _over(run, horizon), _grid(run)
+    if books is None or grid is None or not grid.has_money:
+        return np.nan
+    return books.cost + horizon_demand_charge(run, horizon)
+
+
+@metric("cost per kWh", f"{MONEY}/kWh", scope="horizon")
+def horizon_cost_per_kwh(run: Measured, horizon: Horizon) -> float:
+    """Cost over the horizon per energy used over it. [currency/kWh], any sign.
+
+    ``horizon_cost / horizon_energy_kwh``. It falls where schedules are stretched: compare the cost too. Source: Le Hai
+    et al. 2025, Eq. 3 (f2), over the horizon instead of the schedule.
+    """
+    return _per_kwh(horizon_cost(run, horizon), run, horizon)
+
+
+@metric("carbon over the horizon", "kg", scope="horizon")
+def horizon_carbon_kg(run: Measured, horizon: Horizon) -> float:
+    """Emissions from the first submission to the end of the scenario's horizon. [kg], >= 0.
+
+    ``integral of (import * average intensity + own energy used or stored * its life-cycle factor)``. Not in the papers.
+    """
+    books, grid = _over(run, horizon), _grid(run)
+    if books is None or grid is None or (grid.carbon_g_per_kwh is None and not grid.source_g_per_kwh):
+        return np.nan
+    return books.carbon_g / 1e3
+
+
+@metric("carbon per kWh", "g/kWh", scope="horizon")
+def horizon_carbon_g_per_kwh(run: Measured, horizon: Horizon) -> float:
+    """Emissions over the horizon per energy used over it. [g/kWh], >= 0. Not in the papers."""
+    return _per_kwh(1e3 * horizon_carbon_kg(run, horizon), run, horizon)
+
+
+@metric("carbon per job", "g", scope="horizon")
+def horizon_carbon_g_per_job(run: Measured, horizon: Horizon) -> float:
+    """Emissions over the horizon per job of the window, idle power included. [g], >= 0. Not in the papers."""
+    return 1e3 * horizon_carbon_kg(run, horizon) / len(run.jobs) if len(run.jobs) else np.nan
+
+
+@metric("self-consumption", "-", "higher", scope="horizon")
+def horizon_self_consumption(run: Measured, horizon: Horizon) -> float:
+    """Share of the renewable energy generated that is used or stored over the horizon. [-], in [0, 1].
+
+    NaN if none is generated. Not in the papers.
+    """
+    books = _over(run, horizon)
+    if books is None or books.renewable_j <= 0:
+        return np.nan
+    taken_j = books.renewable_used_j - books.discharged_renewable_j + books.charged_renewable_j
+    return min(taken_j / books.renewable_j, 1.0)
+
+
+@metric("autarky", "-", "higher", scope="horizon")
+def horizon_autarky(run: Measured, horizon: Horizon) -> float:
+    """Share of the energy used over the horizon that is not imported. [-], any sign; NaN if none is used.
+
+    ``1 - imports / energy used``, at most 1; less than 0 if storage imports more than the load uses. Not in the papers.
+    """
+    books = _over(run, horizon)
+    return 1.0 - books.grid_j / books.load_j if books is not None and books.load_j > 0 else np.nan
+
+
+@metric("cycles of storage", "-", "neither", scope="horizon")
+def horizon_storage_cycles(run: Measured, horizon: Horizon) -> float:
+    """Full cycles of the usable capacity over the horizon. [-], >= 0.
+
+    ``energy withdrawn from storage / usable capacity``. Not in the papers.
+    """
+    books, storage = _over(run, horizon), _storage(run)
+    if books is None or storage is None or storage.usable_j <= 0:
+        return np.nan
+    return books.discharged_j / storage.discharge_efficiency / storage.usable_j
+
+
+@metric("energy stored at the end of the horizon", "kWh", "neither", scope="horizon")
+def horizon_stored_kwh(run: Measured, horizon: Horizon) -> float:
+    """Energy above the lowest state of charge at the end of the horizon. [kWh], >= 0. Not in the papers."""
+    if _over(run, horizon) is None or _storage(run) is None:
+        return np.nan
+    stored_j = run.pieces(horizon.start_s, horizon.end_s).stored_j
+    return float(stored_j[-1]) / JOULES_PER_KWH if stored_j.size else np.nan
+
+
+@metric("losses of storage", "kWh", scope="horizon")
+def horizon_storage_loss_kwh(run: Measured, horizon: Horizon) -> float:
+    """Energy lost in charging, discharging and self-discharge over the horizon. [kWh], >= 0.
+
+    Not in the papers.
+    """
+    books, storage = _over(run, horizon), _storage(run)
+    if books is None or storage is None:
+        return np.nan
+    left_kwh = horizon_stored_kwh(run, horizon) - storage.initial_j / JOULES_PER_KWH
+    return (books.charged_j - books.discharged_j) / JOULES_PER_KWH - left_kwh
