@@ -116,7 +116,7 @@ def rolling_ms(knowledge: str, scenario: Scenario, jobs: Workload, view: View) -
     """The rolling-horizon planner asked at successive half-hours. [ms]"""
     program = scheduler(f"rolling:knowledge={knowledge}").program(jobs)
     assert program.policy is not None
-    policy = program.policy(jobs, scenario.cluster, scenario.site, scenario.rules)
+    policy = program.policy(program, jobs, scenario.cluster, scenario.site, scenario.rules)
     times: list[float] = []
     for k in range(ROLLING_REPEATS + 1):
         asked = later(view, k * HALF_HOUR_S)

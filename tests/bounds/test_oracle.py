@@ -196,8 +196,10 @@ def test_prices_beyond_their_range_are_told_apart_by_a_schedule() -> None:
 
 # ---------------------------------------------------------------- shipped schedulers
 
+OWN_EASY = {"ga-published": "+easy-schedgym"}
 NAMES = (
-    *(name + "+easy" * each.backfills for name, each in entries().items() if each.built_in and name != "as-recorded"),
+    *(name + OWN_EASY.get(name, "+easy") * each.backfills for name, each in entries().items()
+      if each.built_in and name != "as-recorded"),
     "fcfs+none", "f2+easy-schedgym", "fcfs+green", "f2+conservative", "gas-marl-plus@lublin-256:makespan_bound=1.25",
     "rolling:knowledge=perfect",
 )  # fmt: skip

@@ -30,8 +30,12 @@ from greenbatch.schedulers import entries, scheduler
 from greenbatch.workload import Workload
 
 BACKFILLS = ("none", "easy", "easy-schedgym", "easy-green-order", "green:sigma=200", "conservative")
-POLICIES = sorted(name for name, entry in entries().items() if entry.backfills and entry.built_in and name != "random")
-"""All that can be combined with a backfilling. The order of ``random`` is drawn for a known number of jobs."""
+ELSEWHERE = ("random", "ga", "aco", "ga-published")
+"""The order of ``random`` is drawn for a known number of jobs; searches have tests of their own with less work."""
+POLICIES = sorted(
+    name for name, entry in entries().items() if entry.backfills and entry.built_in and name not in ELSEWHERE
+)
+"""All others that can be combined with a backfilling."""
 PLANNERS = (
     "lptpn:sigma=200",
     "lptpn-published:sigma=200",

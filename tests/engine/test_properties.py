@@ -24,6 +24,7 @@ SCHEDULERS = (
     *(f"{policy}+{fill}" for policy in ("fcfs", "sjf", "wfp3", "f1", "random:seed=5")
       for fill in ("none", "easy", "easy-schedgym", "easy-green-order", "conservative", "green:sigma=200")),
     "lptpn:sigma=100+none", "lptpn-published:sigma=100+none", "cheapest-start:horizon=40:tick=5:short=4:hold=300+none",
+    "ga:evaluations=60+easy", "aco:evaluations=60+green:sigma=200",
 )  # fmt: skip
 ROLLING = ("rolling", "rolling:knowledge=perfect")
 """Left out where the clock is shifted: they decide by its half-hours."""

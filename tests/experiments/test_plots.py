@@ -238,7 +238,7 @@ def test_published_and_ours_stand_side_by_side() -> None:
     assert slow.caption == "1 of 2 computed figures equal the published ones to every printed digit."
     for part in ("cirne · f2+green", "cirne · lptpn", "published", "ours"):
         assert part in slow.svg
-    assert "1 is a learned or searched column, not computed here." in green.alt
+    assert "1 is a learned column, not computed here." in green.alt
 
 
 def test_lanes_of_a_machine_with_a_billion_processors() -> None:

@@ -7,6 +7,7 @@ import json
 import re
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -14,6 +15,7 @@ from greenbatch import evaluate, load_scenario, simulate
 from greenbatch.cli import main
 from greenbatch.errors import InputError
 from greenbatch.experiments.papers import reproduce as module
+from greenbatch.experiments.papers.in_turn import in_turn
 from greenbatch.experiments.papers.protocols import PROTOCOLS, Protocol, Row
 from greenbatch.experiments.papers.reproduce import VERDICTS, cells, compute, published, reproduce, summary
 
@@ -35,11 +37,12 @@ def rlscheduler(greenbatch_data: Find) -> Figures:
     return compute(PROTOCOLS["rlscheduler"])
 
 
-def test_all_42_heuristic_cells_of_gas_marl_equal_the_paper(gas_marl: Figures) -> None:
+def test_all_60_cells_of_rules_and_of_the_search_of_gas_marl_equal_the_paper(gas_marl: Figures) -> None:
     made = [c for c in cells("gas-marl", gas_marl, tuple(PROTOCOLS["gas-marl"].traces)) if c["ours"] is not None]
-    heuristic = [c for c in made if c["table"] in {"Table 3", "Table 4"}]
-    assert len(heuristic) == 42
-    assert {c["verdict"] for c in heuristic} == {"equal"}
+    ours = [c for c in made if c["table"] in {"Table 3", "Table 4"}]
+    assert len(ours) == 60
+    assert sum(c["scheduler"] == "GA" for c in ours) == 18
+    assert {c["verdict"] for c in ours} == {"equal"}
     text = [c for c in made if c["table"] == "text after Table 3"]
     assert len(text) == 6
     assert {c["verdict"] for c in text} == {"equal"}
@@ -111,10 +114,10 @@ def test_the_summary_counts_by_verdict_and_what_was_not_computed_is_no_failure(g
     assert {c["verdict"] for c in made if c["published"] is None} == {"not in the paper"}
     told = summary(made)
     learned, beside = told["verdicts"]["not computed"], told["verdicts"]["not in the paper"]
-    assert told["computed"] == told["equal"] == 48
+    assert told["computed"] == told["equal"] == 66
     assert told["text"] == (
-        "48 of 48 computed figures equal the published ones to every printed digit; "
-        f"{learned} are learned or searched columns, not computed here; {beside} are not in the paper."
+        "66 of 66 computed figures equal the published ones to every printed digit; "
+        f"{learned} are learned columns, not computed here; {beside} are not in the paper."
     )
     assert sum(told["verdicts"].values()) == len(made)
 
@@ -140,6 +143,24 @@ def test_sigma_a_start_and_the_trace_change_our_cells(greenbatch_data: Find) -> 
     assert compute(few, traces=["Cirne"], starts=[920])[key] != base[key]
     other = compute(few, traces=["Jann"], starts=[919])
     assert other["Jann", "F2", "green", SLOWDOWN] != base[key]
+
+
+def test_windows_in_turn_share_one_stream_of_random_numbers(greenbatch_data: Find) -> None:
+    greenbatch_data("swf/lublin_256.swf.gz")
+    question = load_scenario("gas-marl/lublin-256", overrides={"evaluation.jobs": 256})
+    spec = "ga-published:eta=0.002+green"
+
+    def slowdown(frame: Any) -> dict[str, float]:
+        return {w: v for w, _, metric, v in frame.iter_rows() if metric == SLOWDOWN}
+
+    both = slowdown(in_turn(question, [spec], [7000, 2500], workers=1))
+    alone = [slowdown(in_turn(question, [spec], [start]))[str(start)] for start in (7000, 2500)]
+    fresh = evaluate(simulate(question, spec, start=2500, jobs=256))[SLOWDOWN]
+    assert both["7000"] == alone[0]
+    assert alone[1] == pytest.approx(fresh, rel=1e-12)
+    assert both["2500"] != alone[1]
+    elsewhere = in_turn(question, [spec, f"{spec}:sigma=0"], [7000, 2500], workers=2)
+    assert slowdown(elsewhere.filter(elsewhere["scheduler"] == spec)) == both
 
 
 @pytest.mark.parametrize("name", PROTOCOLS)
@@ -183,7 +204,7 @@ def test_command_line_prints_notes_before_the_tables_and_the_count_after(
     lines = capsys.readouterr().out.splitlines()
     assert lines[0] == "note: requested time missing, run time used: 10000, first at line 8"
     assert lines[1].startswith("Table V, Lublin-1")
-    counted = r"0 of 20 computed figures equal .*; 4 are learned or searched columns, not computed here; .*\."
+    counted = r"0 of 20 computed figures equal .*; 4 are learned columns, not computed here; .*\."
     assert re.fullmatch(counted, lines[-1]), lines[-1]
 
 
@@ -252,7 +273,7 @@ def test_no_figure_of_ineps_claims_to_be_comparable(ineps: Figures) -> None:
         ("Fig. 8", "Computation-intensive"),
     }  # fmt: skip
     assert all(c["published"] is None for c in made if "worded" in c["trace"])
-    assert summary(made)["text"].startswith("22 are learned or searched columns, not computed here; 6 are compared ")
+    assert summary(made)["text"].startswith("22 are learned columns, not computed here; 6 are compared ")
 
 
 def test_readings_are_printed_above_the_tables(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:

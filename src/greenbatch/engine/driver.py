@@ -68,7 +68,7 @@ class ViewDriver:
             _check_nodes(program, cluster, rules)
             self._machines = MachineOfViews(cluster)
         if policy is None and program.policy is not None:
-            self.policy = program.policy(workload_of(self.memory), cluster, None, rules)
+            self.policy = program.policy(program, workload_of(self.memory), cluster, None, rules)
 
     def decide(self, view: View) -> Decision:
         """Start the next job that is due at this instant, one per call, or wait until the next event or a time.

@@ -91,8 +91,9 @@ class Program:
     placement_seed: int = 0
     spans: bool = False
     """Every job takes processors of any nodes, whatever it asks for."""
-    policy: Callable[[Workload, Cluster, Site | None, Rules], Policy] | None = None
-    """Creates the Python object that decides, for policies made for a machine or for a window of jobs."""
+    policy: Callable[[Program, Workload, Cluster, Site | None, Rules], Policy] | None = None
+    """Creates the Python object that decides, for policies made for a machine or for a window of jobs; it gets the
+    program with the scheduler's backfilling and settings."""
     decider: Pass | None = None
     """Decides instead of a priority rule, whose scores it may use."""
     score: Callable[[Queue], Any] | None = None

@@ -44,7 +44,7 @@ def simulate(workload: Workload, cluster: Cluster, site: Site | None, rules: Rul
 
     program, policy = scheduler.program(workload), scheduler.policy()
     if policy is None and program.policy is not None:
-        policy = program.policy(workload, cluster, site, rules)
+        policy = program.policy(program, workload, cluster, site, rules)
     if policy is not None:
         return run_policy(Session(workload, cluster, site, rules, program), policy)
     return run_program(workload, cluster, site, rules, program)

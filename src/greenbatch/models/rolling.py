@@ -65,11 +65,14 @@ def rolling(
     is_perfect = bool(knowledge)
     count = 1 if is_perfect else int(futures)
 
-    def policy(workload: Workload, cluster: Cluster, site: Site | None, rules: Rules) -> RollingHorizon:
+    def policy(
+        _: Program, workload: Workload, cluster: Cluster, site: Site | None, rules: Rules
+    ) -> RollingHorizon:  # fmt: skip
         from greenbatch.policies.futures import Sampler, truth
-        from greenbatch.policies.rolling_horizon import Plan, RollingHorizon, check_machine, settings_of
+        from greenbatch.policies.machines import check_machine
+        from greenbatch.policies.rolling_horizon import Plan, RollingHorizon, settings_of
 
-        check_machine(cluster, rules)
+        check_machine("rolling", cluster, rules)
         if is_perfect and not len(workload):
             problem = "knows the future, so it cannot be driven from views"
             raise InputError(problem, field="rolling", fix="use knowledge=sampled, or simulate it on a window")

@@ -12,7 +12,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from greenbatch.cluster import Cluster, NodeCluster
+from greenbatch.cluster import Cluster
 from greenbatch.engine.driver import ViewDriver
 from greenbatch.engine.imagined import Future, imagined
 from greenbatch.engine.interface import Decision, View
@@ -20,7 +20,6 @@ from greenbatch.engine.program import Program
 from greenbatch.engine.records import Floats
 from greenbatch.engine.rules import Rules
 from greenbatch.engine.stacked import fork
-from greenbatch.errors import InputError
 from greenbatch.policies.compiled.lookahead.weights import NUMBERS
 from greenbatch.policies.compiled.rolling import Objective, attempt_of
 
@@ -117,20 +116,6 @@ class RollingHorizon:
             for k, weights in enumerate(plan.weights):
                 prices_j[k] += attempt(fork(state), fork(decider._replace(weights=weights)), aim)
         return prices_j
-
-
-def check_machine(cluster: Cluster, rules: Rules) -> None:
-    """Refuse what the planner does not know.
-
-    Raises:
-        InputError: the machine has nodes, or its power a cap.
-    """
-    if isinstance(cluster, NodeCluster):
-        fix = "use gas-marl-plus, or a cluster without [[cluster.groups]]"
-        raise InputError("cannot place jobs on nodes yet", field="rolling", fix=fix)
-    if rules.power_cap_w:
-        fix = "use a priority rule with none, first-fit, easy or green backfilling"
-        raise InputError("is not known to rolling", field="rules.power_cap_w", fix=fix)
 
 
 def settings_of(weights: Floats) -> tuple[Floats, ...]:

@@ -79,7 +79,7 @@ class Scheduler:
                 "conservative backfilling gives every job a reservation, and leaves nothing to a policy's decisions",
                 field=self.name, fix="use another backfilling, or a priority rule",
             )  # fmt: skip
-        if made.decider is not None:
+        if made.decider is not None or made.policy is not None:
             problem = f"{self.entry.name} decides by itself, and conservative backfilling plans for all jobs"
             raise InputError(problem, field=self.name, fix="use easy")
         settings = {**(made.settings or {}), "tick_s": 0.0}  # reservations are wake-ups of their own

@@ -7,13 +7,14 @@ to compare them with ours; no computation uses them.
 from __future__ import annotations
 
 import csv
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from greenbatch.data_catalog import need
 from greenbatch.errors import InputError
 from greenbatch.experiments.papers.headroom import UTILIZATION, headroom
+from greenbatch.experiments.papers.in_turn import in_turn
 from greenbatch.experiments.papers.protocols import PROTOCOLS, REDUCTIONS, Protocol
 from greenbatch.experiments.running.compare import Progress, compare
 from greenbatch.experiments.running.frames import by_window
@@ -72,8 +73,8 @@ def compute(
         specs = {(row.column, backfill): row.specs(backfill, sigma) for row in protocol.rows_on(trace)
                  for backfill in row.backfills if scenario.site is not None or backfill != "green"}  # fmt: skip
         metrics = {name: find_metric(name) for name in protocol.tables(trace)}
-        every = dict.fromkeys(spec for several in specs.values() for spec in several)
-        frame = _compared(scenario, list(every), starts, progress, workers)
+        turns = {row.column for row in protocol.rows_on(trace) if row.in_turn}
+        frame = _compared(scenario, specs, turns, starts, progress, workers)
         values = _means(frame)
         base = next((several for (column, _), several in specs.items() if column == protocol.baselines.get(trace)), ())
         for (column, backfill), several in specs.items():
@@ -91,14 +92,27 @@ def compute(
 
 
 def _compared(
-    scenario: Scenario, specs: list[str], starts: Sequence[int] | None, progress: Progress | None, workers: int | None
+    scenario: Scenario, specs: Mapping[tuple[str, str], Sequence[str]], turns: Collection[str],
+    starts: Sequence[int] | None, progress: Progress | None, workers: int | None,
 ) -> polars.DataFrame:  # fmt: skip
-    """All metrics of the schedulers on the windows."""
+    """All metrics of the schedulers on the windows; those of the columns ``turns`` take the windows in turn."""
+    import polars as pl
+
     evaluation = scenario.evaluation
     windows = starts or evaluation.starts
     if not windows:
         raise InputError("has no windows", field=scenario.name, fix="give evaluation.starts")
-    return compare(scenario, specs, windows, evaluation.jobs, specs[0], progress, workers=workers).frame
+    apart, later = (
+        list(dict.fromkeys(spec for (column, _), several in specs.items() if (column in turns) == chosen
+                           for spec in several))
+        for chosen in (False, True)
+    )  # fmt: skip
+    frames = []
+    if apart:
+        frames.append(compare(scenario, apart, windows, evaluation.jobs, apart[0], progress, workers=workers).frame)
+    if later:
+        frames.append(in_turn(scenario, later, windows, progress, workers))
+    return pl.concat(frames)
 
 
 def _means(frame: polars.DataFrame) -> dict[tuple[str, str], float]:
@@ -226,8 +240,8 @@ def summary(cells: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     for verdict, one, many in (
         (
             "not computed",
-            "is a learned or searched column, not computed here",
-            "are learned or searched columns, not computed here",
+            "is a learned column, not computed here",
+            "are learned columns, not computed here",
         ),
         ("derived trace", "is of a derived trace, not comparable", "are of derived traces, not comparable"),
         (
