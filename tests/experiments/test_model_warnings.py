@@ -84,6 +84,13 @@ def test_searched_parameters_on_an_unlike_site_are_warned_about() -> None:
     ]
 
 
+def test_parameters_of_one_policy_share_a_warning() -> None:
+    names = ["foresee", "foresee:price=0.5", "f2+easy"]
+    (line,) = warned(names, load_scenario("default"), [2000], 1024)
+    assert line.startswith("foresee, foresee:price=0.5: this scenario is unlike those its parameters were searched on")
+    assert line.endswith("they may be worse than plain rules")
+
+
 def test_the_logs_of_a_search_are_familiar_and_their_profiles_current(greenbatch_data: Find) -> None:
     greenbatch_data("swf/HPC2N-2002-2.2-cln.swf.gz")
     scenario = load_scenario("logs/hpc2n")

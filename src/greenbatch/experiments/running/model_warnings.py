@@ -50,8 +50,12 @@ def model_warnings(schedulers: Mapping[str, object], scenario: Scenario, starts:
     from greenbatch.presets.power import FIX, nothing_to_weigh
 
     here = Question(profile(scenario), jobs)
-    lines = [f"{name}: {UNSEARCHED}: {apart}; it may be worse than plain rules"
-             for name, policy in policies.items() if (apart := outside(policy, here))]  # fmt: skip
+    strange: dict[str, list[str]] = {}
+    for name, policy in policies.items():
+        if apart := outside(policy, here):
+            strange.setdefault(apart, []).append(name)
+    lines = [f"{', '.join(names)}: {UNSEARCHED}: {apart}; {'it' if len(names) == 1 else 'they'} may be worse than "
+             "plain rules" for apart, names in strange.items()]  # fmt: skip
     limited: dict[tuple[str, ...], list[str]] = {}
     for name, record in records.items():
         training = record.training
