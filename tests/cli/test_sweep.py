@@ -66,7 +66,7 @@ def test_any_key_can_be_swept_also_one_of_words(small: Path) -> None:
 
 
 def test_what_is_found_what_stays_and_how_far_to_trust_it(small: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Per scheduler the change of its figures, the other keys of the forecast, one window, one seed; also in the page."""
+    """Per scheduler the change of its figures, what stays, one window, one seed; also in the page."""
     with (small / "small.toml").open("a") as file:
         file.write("[site.forecast]\nbias = 0.1\n")
     flags = ["--sweep", "forecast.sigma=0.8,0", "--starts", "0"]
@@ -212,7 +212,7 @@ def test_an_error_raised_while_building_names_the_flag() -> None:
     """Some name a field without its table."""
     chosen = read_setting("workload.time_zone=UTC,Mars")
     with (
-        pytest.raises(gb.InputError, match="--sweep: workload.time_zone=Mars: is no zone"),
+        pytest.raises(gb.InputError, match=r"--sweep: workload\.time_zone=Mars: is no zone"),
         naming_the_flag(chosen, "Mars"),
     ):
         raise gb.InputError("is no zone", field="time_zone")

@@ -43,8 +43,8 @@ class Attributes(NamedTuple):
 class Predicted(NamedTuple):
     """What is predicted of the run times of the waiting jobs, columns of shape (q,); see `engine.prediction`.
 
-    Without a predictor, requested times stand for run times, and in a view ``expected_time_s`` is the array of requested
-    times itself; see `View.predicts`. A view from outside may leave the columns empty, which means the same.
+    Without a predictor, requested times stand for run times, and in a view ``expected_time_s`` is the array of
+    requested times itself; see `View.predicts`. A view from outside may leave the columns empty, which means the same.
     """
 
     expected_time_s: Floats
@@ -101,7 +101,7 @@ class Running(NamedTuple):
     user: Ints
     """User number, -1 if unknown."""
     expected_time_s: Floats = _NOTHING
-    """Median of the run time as last predicted, before the start or since; the requested time without a predictor. [s]"""
+    """Median of the run time as last predicted, before the start or since; without a predictor the request. [s]"""
 
 
 class Nodes(NamedTuple):

@@ -223,7 +223,8 @@ def report_sweep(path: str | Path, sweep: Sweep, *, command: str, provenance: Ma
             f"{first.baseline} with the same value.",
             *fixed_lines(sweep), *comparison_notes(first),
         ],
-        warnings=[*sweep_warnings(sweep), *changing(sweep_notes(sweep))], notes=[first.scenario.description, *sweep_notes(sweep)],
+        warnings=[*sweep_warnings(sweep), *changing(sweep_notes(sweep))],
+        notes=[first.scenario.description, *sweep_notes(sweep)],
         explained=definitions(columns), provenance=provenance,
         colors={name: color_of(k) for k, name in enumerate(sweep.schedulers)},
     )  # fmt: skip
