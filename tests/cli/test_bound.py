@@ -18,6 +18,9 @@ def test_the_table_states_the_windows_and_the_reference(capsys: pytest.CaptureFi
     assert "default: what no schedule can beat, 2 windows of 40 jobs" in out
     assert "at most 1.5 x" in out
     assert "f2+easy-schedgym" in out
+    assert "least" in out
+    assert main(["bound", "--scenario", "default", "--starts", "0", "--jobs", "40", "--makespan", "1.5"]) == 0
+    assert "least" not in capsys.readouterr().out
 
 
 def test_results_are_written_as_printed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -28,7 +31,7 @@ def test_results_are_written_as_printed(tmp_path: Path, capsys: pytest.CaptureFi
     assert {row["reference"] for row in printed} == {"fcfs+easy"}
     record = json.loads((tmp_path / "out" / "provenance.json").read_text())
     assert record["run"]["command"][:2] == ["greenbatch", "bound"]
-    assert "Makespan" in (tmp_path / "out" / "table.md").read_text()
+    assert "Latest end allowed" in (tmp_path / "out" / "table.md").read_text()
 
 
 @pytest.mark.parametrize(
@@ -36,7 +39,7 @@ def test_results_are_written_as_printed(tmp_path: Path, capsys: pytest.CaptureFi
     [
         (["--makespan", "one"], "--makespan: 'one' is not a number"),
         (["--makespan", "0"], "--makespan: is [0.0]"),
-        (["--makespan", "0.5"], "no schedule ends before"),
+        (["--makespan", "0.5"], "--makespan: a makespan of 0.5 times"),
         (["--windows", "held-out"], "without --starts and --jobs"),
         (["--reference", "nosuch+easy"], "nosuch"),
     ],

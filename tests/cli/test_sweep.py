@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from html import unescape
 from pathlib import Path
 
 import polars
@@ -10,7 +11,10 @@ import pytest
 
 import greenbatch as gb
 from greenbatch.cli import main
+from greenbatch.cli.compare_sweep import naming_the_flag
+from greenbatch.experiments.reports.sweep_lines import axis_of, with_values
 from greenbatch.experiments.running import compare as room
+from greenbatch.experiments.running.sweep import read_setting
 
 FILES = ["provenance.json", "report.html", "results.parquet", "table.md", "table.tex"]
 GIVEN = ["--schedulers", "fcfs+easy,f2+green", "--starts", "0,5", "--jobs", "15"]
@@ -61,6 +65,62 @@ def test_any_key_can_be_swept_also_one_of_words(small: Path) -> None:
     assert compare("--sweep", "cluster.processors=256,512", out="size") == 0
 
 
+def test_what_is_found_what_stays_and_how_far_to_trust_it(small: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Per scheduler the change of its figures, what stays, one window, one seed; also in the page."""
+    with (small / "small.toml").open("a") as file:
+        file.write("[site.forecast]\nbias = 0.1\n")
+    flags = ["--sweep", "forecast.sigma=0.8,0", "--starts", "0"]
+    assert main(["compare", "--scenario", "small.toml", "--out", "out", *GIVEN[:2], "--jobs", "15", *flags]) == 0
+    told, page = capsys.readouterr(), unescape((small / "out" / "report.html").read_text())
+    said = " ".join((told.out + told.err).split())
+    for line in (
+        "fcfs+easy: unchanged from site.forecast.sigma = 0 to 0.8.",
+        "For all values, site.forecast has kind = error, bias = 0.1, correlation_h = 12.0, seed = 0.",
+        "These changes are those of one window of jobs and one seed of the forecast's error: others may differ.",
+    ):
+        assert line in said
+        assert line in page
+    assert "error of the forecast a day ahead, sigma" in axis_of("site.forecast.sigma")
+    assert axis_of("site.base_load_w") == "site.base_load_w [W]"
+
+
+def test_a_key_without_effect_is_said(small: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with (small / "small.toml").open("a") as file:
+        file.write('[site.forecast]\nkind = "persistence"\n')
+    assert compare("--sweep", "forecast.sigma=0,0.8") == 0
+    told = capsys.readouterr()
+    line = "site.forecast.sigma has no effect with site.forecast.kind = persistence: all values give the same figures"
+    assert line in " ".join((told.out + told.err).split())
+    assert compare("--sweep", "forecast.kind=persistence,error", out="kinds") == 0
+    assert "has no effect" not in capsys.readouterr().err
+
+
+def test_data_notes_and_the_record_are_shown_once(small: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """What a plain comparison of the first value says of the file and of recorded waits."""
+    flags = ["compare", "--scenario", "small.toml", *GIVEN, "--trace", "late.swf"]
+    trace = "; MaxProcs: 256\n" + "".join(
+        f"{k} {60 * k} {7200 if k else 0} 600 4 -1 -1 4 900 -1 1 1 1 1 1 1 -1 -1\n" for k in range(1, 31)
+    ) + "31 3000 0 -1 4 -1 -1 4 900 -1 5 1 1 1 1 1 -1 -1\n"  # fmt: skip
+    (small / "late.swf").write_text(trace)
+    assert main([*flags, "--out", "plain"]) == 0
+    wanted = "\n".join(capsys.readouterr()).splitlines()
+    assert any("recorded mean wait" in line for line in wanted)
+    assert any("dropped" in line for line in wanted)
+    assert main([*flags, "--out", "out", "--sweep", "forecast.sigma=0,0.8"]) == 0
+    said = "\n".join(capsys.readouterr()).splitlines()
+    for line in wanted:
+        if "recorded mean wait" in line or "dropped" in line:
+            assert said.count(line) == 1
+    page = unescape((small / "out" / "report.html").read_text())
+    assert page.count("recorded mean wait 2.00 h") == 1
+    assert "dropped" in page
+
+
+def test_warnings_name_the_values_that_they_are_about() -> None:
+    lines = {"1": ["both", "one"], "2": ["both"], "3": ["both", "three", "one"]}
+    assert with_values("a.b", lines) == ["both", "a.b = 1, 3: one", "a.b = 3: three"]
+
+
 def test_json(small: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["compare", "--scenario", "small.toml", *GIVEN, "--sweep", "forecast.bias=0,1", "--json"]) == 0
     found = json.loads(capsys.readouterr().out)
@@ -109,11 +169,13 @@ def test_in_python(small: Path) -> None:
         {},
         {"a": [1], "b": [2]},
         {"forecast.sigma": []},
+        {"forecast.sigma": 0.2},
         {"forecast.sigma": [-1]},
         {"forecast.sigma": [1, 1]},
     ):
-        with pytest.raises(gb.InputError):
+        with pytest.raises(gb.InputError) as refused:
             gb.compare("small.toml", sweep=wrong)
+        assert "--sweep" not in str(refused.value)
     with pytest.raises(gb.InputError, match="already loaded"):
         gb.compare(gb.load_scenario("small.toml"), sweep={"forecast.sigma": [0]})
     with pytest.raises(gb.InputError, match="there is no figure of 'wait'"):
@@ -135,7 +197,7 @@ def test_in_python(small: Path) -> None:
         ("site.areas=1,2", "--sweep: site.areas=1: unknown key"),
         ("site.wave.power_w=1,2", "--sweep: site.wave.power_w=1: site.wave: unknown key"),
         ("forecast.sigma=0,0.0", "--sweep: names one value twice, 0 and 0.0"),
-        ("evaluation.jobs=5,6", "--sweep: evaluation.jobs is the same for all values"),
+        ("evaluation.jobs=5,6", "--sweep: evaluation.jobs cannot be swept, it is the same for all values"),
     ],
 )
 def test_a_bad_sweep_is_one_line(small: Path, capsys: pytest.CaptureFixture[str], text: str, message: str) -> None:
@@ -144,6 +206,16 @@ def test_a_bad_sweep_is_one_line(small: Path, capsys: pytest.CaptureFixture[str]
     assert message in said
     assert said.count("\n") == 0
     assert not (small / "out").exists()
+
+
+def test_an_error_raised_while_building_names_the_flag() -> None:
+    """Some name a field without its table."""
+    chosen = read_setting("workload.time_zone=UTC,Mars")
+    with (
+        pytest.raises(gb.InputError, match=r"--sweep: workload\.time_zone=Mars: is no zone"),
+        naming_the_flag(chosen, "Mars"),
+    ):
+        raise gb.InputError("is no zone", field="time_zone")
 
 
 def test_a_sweep_is_not_resumed_with_other_values(small: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -14,9 +14,10 @@ from plain import Job
 
 import greenbatch as gb
 from greenbatch.cluster import Cluster
+from greenbatch.engine.from_view import state_of
 from greenbatch.engine.interface import Queue, Start, View
 from greenbatch.engine.prediction.mixture import BINS, LEVELS, SHORTEST_S, Mixture, predict, quantile_s
-from greenbatch.engine.prediction.protocol import fill, learn, predictor_of
+from greenbatch.engine.prediction.protocol import Requested, fill, learn, predictor_of
 from greenbatch.engine.program import Program
 from greenbatch.engine.rules import Rules
 from greenbatch.engine.session import Session
@@ -265,3 +266,21 @@ def test_the_same_bytes_again() -> None:
 def test_jobs_without_a_user() -> None:
     jobs = workload([Job(60.0 * k, 50.0, 90.0, 1 + k % 8, 20.0) for k in range(30)])
     assert np.isfinite(starts("foresee", jobs)).all()
+
+
+def test_views_show_what_requested_times_predict_and_remain_as_cheap() -> None:
+    """Without a predictor a view has the columns that a rule gets, and no other state is made from it."""
+    jobs = busy_jobs(8, 80)
+    session = Session(jobs, CLUSTER, SUN, Rules(), Program(name="longest first"))
+    requested_s, both = dict(zip(jobs.job_id.tolist(), jobs.requested_time_s.tolist(), strict=True)), 0
+    while (view := session.view()) is not None:
+        queue, running = view.queue, view.running
+        for name in ("expected_time_s", "shortest_time_s", "longest_time_s", "mean_time_s"):
+            np.testing.assert_array_equal(getattr(queue.predicted, name), queue.requested_time_s)
+        np.testing.assert_array_equal(queue.predicted.slowdown_price, 1 / np.maximum(queue.requested_time_s, 10.0))
+        assert running.expected_time_s.tolist() == [requested_s[job] for job in running.job_id.tolist()]
+        assert not view.predicts
+        assert isinstance(state_of(view).predictor, Requested)
+        both += len(running.job_id) > 0
+        session.apply(Start(int(np.argmax(queue.predicted.expected_time_s))))
+    assert both > 10

@@ -18,7 +18,7 @@ from greenbatch.cli import main
 from greenbatch.experiments.reports.summary import summary
 from greenbatch.experiments.running.compare import choose_windows
 from greenbatch.experiments.running.frames import tidy
-from greenbatch.experiments.running.model_warnings import ModelWarning, marked, model_warnings, seen_shares
+from greenbatch.experiments.running.model_warnings import NOT_CAUSAL, ModelWarning, marked, model_warnings, seen_shares
 from greenbatch.learning.runs.windows import HELD_OUT_JOBS, HELD_OUT_STARTS
 from greenbatch.models.find import shipped_models
 from greenbatch.models.model import RECORD, load_model
@@ -84,6 +84,13 @@ def test_searched_parameters_on_an_unlike_site_are_warned_about() -> None:
     ]
 
 
+def test_parameters_of_one_policy_share_a_warning() -> None:
+    names = ["foresee", "foresee:price=0.5", "f2+easy"]
+    (line,) = warned(names, load_scenario("default"), [2000], 1024)
+    assert line.startswith("foresee, foresee:price=0.5: this scenario is unlike those its parameters were searched on")
+    assert line.endswith("they may be worse than plain rules")
+
+
 def test_the_logs_of_a_search_are_familiar_and_their_profiles_current(greenbatch_data: Find) -> None:
     greenbatch_data("swf/HPC2N-2002-2.2-cln.swf.gz")
     scenario = load_scenario("logs/hpc2n")
@@ -146,10 +153,31 @@ def test_the_same_jobs_are_in_sample_however_they_are_read(tmp_path: Path, green
 
 def test_an_in_sample_baseline_is_marked_too() -> None:
     frame = tidy([("0", {"a": {"avg_wait_s": 1.0}, "b": {"avg_wait_s": 2.0}})])
-    shown, baseline = marked(frame, "a", ["a"])
+    shown, baseline = marked(frame, "a", {"a": "in-sample"})
     assert baseline == "a (in-sample)"
     assert shown["scheduler"].to_list() == ["a (in-sample)", "b"]
-    assert marked(frame, "b", ["a"])[1] == "b"
+    assert marked(frame, "b", {"a": "in-sample"})[1] == "b"
+
+
+def test_a_scheduler_that_knows_the_future_is_marked_and_wins_nothing() -> None:
+    lines = warned(["rolling:knowledge=perfect", "f2+easy"], load_scenario("default"), [2000], 100)
+    assert lines[0].startswith("rolling:knowledge=perfect: not causal, it knows the future")
+    assert not any(NOT_CAUSAL in line for line in warned(["rolling"], load_scenario("default"), [2000], 100))
+    frame = tidy([("0", {"a": {"wait": 1.0}, "b": {"wait": 2.0}})])
+    assert marked(frame, "b", {"a": NOT_CAUSAL})[0]["scheduler"].to_list() == ["b"]
+    assert marked(frame, "a", {"a": NOT_CAUSAL})[0]["scheduler"].to_list() == ["a (not causal)", "b"]
+    made = gb.compare("default", ["f2+easy", "rolling:knowledge=perfect"], starts=[2000], jobs=8)
+    assert made.marks == {"rolling:knowledge=perfect": NOT_CAUSAL}
+    assert made.deciders["f2+easy"].is_causal
+
+
+def test_a_policy_has_the_warnings_of_the_model_inside() -> None:
+    """The planner that `rolling` tries is a trained model, in-sample on the windows of its training."""
+    inside = "gas-marl-plus@lublin-256"
+    for scenario, starts in ((load_scenario("default", processors=2048), [2000]), (load_scenario("default"), [0])):
+        told = warned([inside], scenario, starts, 64)
+        assert told
+        assert warned(["rolling"], scenario, starts, 64) == [line.replace(inside, "rolling", 1) for line in told]
 
 
 @pytest.mark.parametrize("trace", sorted(DATA))
@@ -216,7 +244,7 @@ def test_rules_have_none() -> None:
 def test_the_summary_and_the_key_figures_mark_models_that_are_in_sample(
     comparison: gb.Comparison, tmp_path: Path
 ) -> None:
-    assert comparison.in_sample == ("mine",)
+    assert comparison.marks == {"mine": "in-sample"}
     page = comparison.report(tmp_path / "report.html").read_text()
     lead, _, tiles = page.partition('<p class="lead">')[2].partition("</ul>")[0].partition("</p>")
     assert "mine (in-sample) uses the largest renewable share" in lead

@@ -470,3 +470,9 @@ def test_an_installed_package_that_is_broken_is_one_line(tmp_path: Path) -> None
         "'no_such_module_at_all' (fix or uninstall tides)"
     ]
     assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize("name", ["foresee:price", "f2+green:sigma"])
+def test_a_parameter_without_a_value_is_named(name: str) -> None:
+    with pytest.raises(InputError, match=rf"{name.rpartition(':')[2]} needs a value"):
+        scheduler(name)

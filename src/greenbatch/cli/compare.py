@@ -221,5 +221,5 @@ def print_comparison(comparison: Comparison, partial: Sequence[str] = (), *, jso
             Console().print(TerminalTable(table))
     for line in warning_lines(frame, baseline, comparison.scenario.cluster):
         say(f"warning: {line}")
-    for line in headlines(*marked(frame, baseline, comparison.in_sample)):
+    for line in headlines(*marked(frame, baseline, comparison.marks)):
         say(line)

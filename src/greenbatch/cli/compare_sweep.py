@@ -107,16 +107,21 @@ def naming_the_flag(chosen: Setting, value: str) -> Iterator[None]:
     try:
         yield
     except InputError as error:
+        own = isinstance(error.field, str) and error.field == chosen.key.rpartition(".")[2]  # raised while building
         place, key = f"{error.field}.", f"{chosen.key}."
-        if not (place.startswith(key) or key.startswith(place)):
+        if not (own or place.startswith(key) or key.startswith(place)):
             raise
-        problem = error.problem if error.field == chosen.key else f"{error.field}: {error.problem}"
+        problem = error.problem if own or error.field == chosen.key else f"{error.field}: {error.problem}"
         raise InputError(f"{chosen.key}={value}: {problem}", field="--sweep", fix=error.fix) from None
 
 
 def print_sweep(made: Sweep, partial: Sequence[str] = (), *, json: bool = False) -> None:
-    """Print warnings and a table per figure; or one JSON object."""
-    from greenbatch.experiments.reports.sweeps import sweep_columns, sweep_summary, sweep_table, sweep_warnings
+    """Print data notes, warnings, a table per figure and the findings; or one JSON object."""
+    from greenbatch.experiments.reports.cautions import comparison_notes
+    from greenbatch.experiments.reports.data_notes import first_notes
+    from greenbatch.experiments.reports.outputs import REPORT
+    from greenbatch.experiments.reports.sweep_lines import fixed_lines, sweep_findings, sweep_notes, sweep_warnings
+    from greenbatch.experiments.reports.sweeps import sweep_columns, sweep_summary, sweep_table
 
     if json:
         content: Mapping[str, Any] = sweep_summary(made)
@@ -126,7 +131,13 @@ def print_sweep(made: Sweep, partial: Sequence[str] = (), *, json: bool = False)
 
     from greenbatch.experiments.reports.terminal import TerminalTable
 
+    for line in first_notes(sweep_notes(made), REPORT):
+        say(f"note: {line}")
+    for line in fixed_lines(made):
+        say(f"note: {line}")
     for line in sweep_warnings(made):
         say(f"warning: {line}")
     for column in sweep_columns(made)[:5]:
         Console().print(TerminalTable(sweep_table(made, column, partial=partial)))
+    for line in (*comparison_notes(made.first), *sweep_findings(made)):
+        say(line)

@@ -135,10 +135,10 @@ def _check_supply(view: View, program: Program) -> None:
 def _check_predictions(view: View, program: Program, rows: dict[str, int]) -> None:
     """Refuse predictions without a value per job, and a view without any if the scheduler needs them."""
     predicted, running = view.queue.predicted, view.running.expected_time_s
-    if not predicted.expected_time_s.size and not running.size:
+    if not view.predicts:
         if program.predictor not in {None, "requested"} and rows["queue"]:
             fix = "give predictions, or run the batch system with rules.predictor"
-            raise _refusal("queue.predicted", f"is empty, but {program.name} needs predicted run times", fix)
+            raise _refusal("queue.predicted", f"is not given, but {program.name} needs predicted run times", fix)
         return
     for name, column in zip(predicted._fields, predicted, strict=True):
         _check_length(f"queue.predicted.{name}", column, rows["queue"])

@@ -86,9 +86,9 @@ def _machine(view: View, machine: Machine | None) -> Machine:
 
 def _predictor(view: View) -> Predictor:
     """The predictions of a view: waiting jobs, then the running ones."""
-    queue, running = view.queue.predicted, view.running.expected_time_s
-    if not queue.expected_time_s.shape[0] and not running.shape[0]:
+    if not view.predicts:
         return no_predictor()
+    queue, running = view.queue.predicted, view.running.expected_time_s
     made = table_of(Prediction, queue.expected_time_s.shape[0] + running.shape[0])
     for name, column in zip(queue._fields, queue, strict=True):
         made[name][: column.shape[0]] = column

@@ -43,8 +43,8 @@ class Attributes(NamedTuple):
 class Predicted(NamedTuple):
     """What is predicted of the run times of the waiting jobs, columns of shape (q,); see `engine.prediction`.
 
-    A priority rule always gets values: without a predictor, those that requested times give. In a view without a
-    predictor, the columns are empty.
+    Without a predictor, requested times stand for run times, and in a view ``expected_time_s`` is the array of
+    requested times itself; see `View.predicts`. A view from outside may leave the columns empty, which means the same.
     """
 
     expected_time_s: Floats
@@ -101,7 +101,7 @@ class Running(NamedTuple):
     user: Ints
     """User number, -1 if unknown."""
     expected_time_s: Floats = _NOTHING
-    """Median of the run time as last predicted, before the start or since; empty without a predictor. [s]"""
+    """Median of the run time as last predicted, before the start or since; without a predictor the request. [s]"""
 
 
 class Nodes(NamedTuple):
@@ -185,6 +185,13 @@ class View:
     def attributes(self) -> Attributes:
         """Further attributes of the waiting jobs."""
         return self.queue.attributes
+
+    @property
+    def predicts(self) -> bool:
+        """Whether run times are predicted, other than by requested times."""
+        shown = self.queue.predicted.expected_time_s
+        known = shown.shape[0] or self.running.expected_time_s.shape[0]
+        return bool(known) and shown is not self.queue.requested_time_s
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,7 @@ from greenbatch.energy import Site
 from greenbatch.engine.answers import action_of
 from greenbatch.engine.codes import BY_SCORE, LOG_FULL, NO_DELAY
 from greenbatch.engine.entry_points import step, with_decider
-from greenbatch.engine.interface import CAUSES, NOT_PREDICTED, Decision, Policy, Running, Start, Supply, View, Wait
+from greenbatch.engine.interface import CAUSES, Decision, Policy, Running, Start, Supply, View, Wait
 from greenbatch.engine.log import Readings, drain, drained, new_readings
 from greenbatch.engine.machine.dvfs import set_level
 from greenbatch.engine.machine.node_tables import ANY
@@ -128,9 +128,11 @@ def view_of(state: State, job_id: Any, supply: Supply) -> View:
     running = state.expected[c.expected_first : c.expected_first + c.running]
     waiting = state.queue.job[c.first : c.last]
     queue = queue_now(state)
+    if not predicts(state.predictor):
+        queue = queue._replace(predicted=queue.predicted._replace(expected_time_s=queue.requested_time_s))
     return View(
         now_s=float(c.now_s), job_id=job_id[waiting],
-        queue=queue if predicts(state.predictor) else queue._replace(predicted=NOT_PREDICTED),
+        queue=queue,
         running=Running(
             job_id[running["job"]], running["start_s"].copy(), running["end_s"].copy(),
             running["processors"].astype(np.int64), running["power_w"].copy(),
@@ -143,9 +145,10 @@ def view_of(state: State, job_id: Any, supply: Supply) -> View:
 
 
 def _expected_s(state: State, jobs: Any) -> Any:
-    """What was predicted of running jobs, empty without a predictor. [s]"""
-    known = cast(Any, state.predictor.jobs)
-    return np.array(known["expected_time_s"][jobs]) if predicts(state.predictor) else np.zeros(0)
+    """What was predicted of running jobs, requested times without a predictor. [s]"""
+    if not predicts(state.predictor):
+        return state.jobs["requested_s"][jobs]
+    return np.array(cast(Any, state.predictor.jobs)["expected_time_s"][jobs])
 
 
 def want_nodes(

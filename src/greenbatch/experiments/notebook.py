@@ -379,7 +379,7 @@ def _swept(
     if not isinstance(keys, Mapping) or len(keys) != 1:
         raise InputError(f"is {keys!r:.60}", field="sweep", fix='give one key, such as {"forecast.sigma": [0, 0.4]}')
     ((key, values),) = keys.items()
-    chosen = setting(key, list(values))
+    chosen = setting(key, values)
     questions = {text: load_scenario(scenario, overrides=chosen.overrides(text)) for text in chosen.values}
     question = next(iter(questions.values()))
     deciders = scheduler_table(question.evaluation.schedulers if schedulers is None else schedulers)

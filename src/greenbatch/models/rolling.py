@@ -14,6 +14,7 @@ from greenbatch.policies.registry import planner
 from greenbatch.workload import Workload
 
 if TYPE_CHECKING:
+    from greenbatch.models.planner import PlannerScheduler
     from greenbatch.policies.rolling_horizon import RollingHorizon
 
 MODELS = ("lublin-256", "cirne", "jann", "default")
@@ -43,7 +44,21 @@ _PARAMETERS: dict[str, Any] = {
 }  # fmt: skip
 
 
-@planner("rolling", places=False, **_PARAMETERS)
+def _tried(*, model: float, makespan_bound: float, **_: float) -> PlannerScheduler:
+    """The planner whose settings are tried."""
+    from greenbatch.models.find import find_model
+    from greenbatch.models.planner import planner_scheduler
+
+    name = MODELS[int(model)]
+    found = find_model("gas-marl-plus", name)
+    return planner_scheduler(f"gas-marl-plus@{name}", found, {"makespan_bound": makespan_bound}, "none", "", 0)
+
+
+def _knows_future(*, knowledge: float, **_: float) -> bool:
+    return bool(knowledge)
+
+
+@planner("rolling", places=False, inside=_tried, knows_future=_knows_future, **_PARAMETERS)
 def rolling(
     _: Workload, *, knowledge: float, model: float, makespan_bound: float, futures: float, horizon: float,
     slowdown: float, idle: float, error: float, seed: float,
@@ -56,12 +71,7 @@ def rolling(
     unit of slowdown, and ``idle`` [W] per processor for the time of work that is left at the ``horizon`` [s]. Source:
     this project (see docs/decisions).
     """
-    from greenbatch.models.find import find_model
-    from greenbatch.models.planner import numbers_at, planner_scheduler
-
-    name = f"gas-marl-plus@{MODELS[int(model)]}"
-    found = find_model("gas-marl-plus", MODELS[int(model)])
-    base = planner_scheduler(name, found, {"makespan_bound": makespan_bound}, "none", "", 0)
+    base = _tried(model=model, makespan_bound=makespan_bound)
     is_perfect = bool(knowledge)
     count = 1 if is_perfect else int(futures)
 
@@ -76,7 +86,7 @@ def rolling(
         if is_perfect and not len(workload):
             problem = "knows the future, so it cannot be driven from views"
             raise InputError(problem, field="rolling", fix="use knowledge=sampled, or simulate it on a window")
-        weights = settings_of(numbers_at(found, makespan_bound))
+        weights = settings_of(base.numbers)
         plan = Plan(base.program(workload), weights, count, horizon, slowdown, idle)
         known = truth(workload, cluster, site, rules) if is_perfect else Sampler(error, int(seed))
         return RollingHorizon(plan, known, cluster, rules)

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from greenbatch.arguments import some_text
 from greenbatch.engine.interface import Decision, Policy, Queue, View
-from greenbatch.engine.program import Program
+from greenbatch.engine.program import Program, Scheduler
 from greenbatch.engine.settings import Parameter
 from greenbatch.errors import GreenbatchError, InputError
 from greenbatch.workload import Workload
@@ -51,6 +51,10 @@ class Entry:
     """Whether it can be combined with a placement; otherwise it chooses the nodes itself."""
     maker: Callable[[], Policy] | None = None
     """Creates the Python object that decides; None for policies that the engine runs itself."""
+    inside: Callable[..., Scheduler] | None = None
+    """Creates the trained scheduler that the policy makes use of, by its parameters."""
+    knows_future: Callable[..., bool] | None = None
+    """Whether it knows what nobody can, by its parameters; such a policy is not causal."""
 
     @property
     def defaults(self) -> dict[str, float]:
@@ -204,7 +208,8 @@ def entry_of(decider: Any, name: str | None = None) -> Entry:
 
 
 def planner(
-    name: str, *, backfills: bool = False, places: bool = True, **parameters: Parameter
+    name: str, *, backfills: bool = False, places: bool = True, inside: Callable[..., Scheduler] | None = None,
+    knows_future: Callable[..., bool] | None = None, **parameters: Parameter,
 ) -> Callable[[Any], Any]:  # fmt: skip
     """Register a policy with its own engine program under a name (decorator).
 
@@ -212,12 +217,15 @@ def planner(
         name: its name on the command line.
         backfills: whether it can be combined with backfilling.
         places: whether it can be combined with a placement.
+        inside: see `Entry.inside`.
+        knows_future: see `Entry.knows_future`.
         parameters: its parameters, each with its default and range.
     """
 
     def register(function: Any) -> Any:
         built_in, summary = _is_built_in(function), _first_line(function)
-        _add(Entry(name, summary, function, parameters, backfills, built_in, function, places))
+        _add(Entry(name, summary, function, parameters, backfills, built_in, function, places,
+                   inside=inside, knows_future=knows_future))  # fmt: skip
         return function
 
     return register

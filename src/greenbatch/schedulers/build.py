@@ -85,6 +85,17 @@ class Scheduler:
         settings = {**(made.settings or {}), "tick_s": 0.0}  # reservations are wake-ups of their own
         return replace(made, decider=CONSERVATIVE, settings=settings)
 
+    @property
+    def inside(self) -> Simulated | None:
+        """The trained scheduler that the policy makes use of, if any."""
+        return None if self.entry.inside is None else self.entry.inside(**{**self.entry.defaults, **self.parameters})
+
+    @property
+    def is_causal(self) -> bool:
+        """Whether it decides by what a batch system can know."""
+        knows = self.entry.knows_future
+        return knows is None or not knows(**{**self.entry.defaults, **self.parameters})
+
     def policy(self) -> Policy | None:
         """A new object of the policy for one simulation; None if the engine runs it."""
         return None if self.entry.maker is None else self.entry.maker()

@@ -68,6 +68,8 @@ def parse(text: str, spec: str) -> tuple[str, dict[str, str]]:
         if key in given:
             raise InputError(f"{key} is given twice", field=spec, fix="give it once")
         given[key] = value
+    if len(parts) > 1 and ".py" not in parts[0] and "@" not in parts[0] and parts[-1].isidentifier():
+        raise InputError(f"{parts[-1]} needs a value", field=spec, fix=f"write {parts[-1]}=NUMBER")
     return ":".join(parts), given
 
 

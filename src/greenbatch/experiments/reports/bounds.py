@@ -26,15 +26,16 @@ COLUMNS = (
 
 def bounds_table(bounds: Sequence[WindowBound]) -> Table:
     """Means over the windows, one row per makespan."""
-    rows = []
+    rows, count = [], len({each.start for each in bounds})
     for ratio in dict.fromkeys(bound.makespan_ratio for bound in bounds):
         utilization, brown_kwh = np.array(
             [(each.renewable_utilization, each.brown_kwh) for each in bounds if each.makespan_ratio == ratio]
         ).T
         figures = (utilization.mean(), utilization.min(), utilization.max())
+        figures = figures[: 3 if count > 1 else 1]
         cells = (*(Cell(f"{figure:.4f}") for figure in figures), Cell(f"{brown_kwh.mean():,.0f}"))
         rows.append((f"at most {ratio:g} x", cells))
-    one, count = bounds[0], len({each.start for each in bounds})
+    one = bounds[0]
     windows = f"{count} windows of {one.jobs:,} jobs" if count > 1 else f"{one.jobs:,} jobs from {one.start:,}"
     notes = (
         f"No schedule has a larger renewable utilization, or takes less from the grid from the first submission to the "
@@ -43,7 +44,13 @@ def bounds_table(bounds: Sequence[WindowBound]) -> Table:
         "and overlap by less than an interval.",
     )
     title = f"{one.scenario}: what no schedule can beat, {windows}"
-    return Table(title, COLUMNS, tuple(rows), corner="Makespan", notes=notes)
+    return Table(
+        title,
+        COLUMNS if count > 1 else (COLUMNS[0], COLUMNS[-1]),
+        tuple(rows),
+        corner="Latest end allowed",
+        notes=notes,
+    )
 
 
 def write_bounds(bounds: Sequence[WindowBound], scenario: Scenario, folder: Path, command: Sequence[str]) -> None:

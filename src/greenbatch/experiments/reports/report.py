@@ -136,7 +136,7 @@ def write_report(
     warnings: Sequence[str] = (),
     setting: str = "Schedulers compared",
     sample: Sequence[str] = (),
-    in_sample: Sequence[str] = (),
+    marks: Mapping[str, str] | None = None,
     deciders: Mapping[str, object] | None = None,
     breakdown: polars.DataFrame | None = None,
     more: Sequence[Section] = (),
@@ -156,7 +156,7 @@ def write_report(
         warnings: further warnings.
         setting: title of the main table, see `Comparison.title`.
         sample: notes under the main table, see `comparison_notes`.
-        in_sample: models that the summary and the key figures mark as in-sample.
+        marks: schedulers that the summary and the key figures mark, see `Comparison.marks`.
         deciders: the schedulers by name; trained models among them get a section each.
         breakdown: figures of partitions, accounts and users, see `Comparison.breakdown`.
         more: further sections, which come first.
@@ -182,7 +182,7 @@ def write_report(
     main = main_columns(frame)
     further = [column for column in DETAIL if column.metric not in {shown.metric for shown in main}]
     detail = comparison_table(frame, columns=further, title="Further figures", show_intervals=False)
-    told = marked(frame, baseline, in_sample)
+    told = marked(frame, baseline, marks or {})
     context = {
         "title": title, "command": command, "baseline": baseline,
         "summary": summary_lines(told[0], outcomes, told[1]), "tiles": key_figures(*told),
@@ -218,7 +218,7 @@ def report_comparison(
         outcomes=comparison.example, baseline=comparison.baseline, notes=[scenario.description, *ignored],
         provenance=provenance,
         example=str(comparison.starts[0]), warnings=comparison.warnings, setting=comparison.title,
-        sample=comparison_notes(comparison), in_sample=comparison.in_sample, deciders=comparison.deciders,
+        sample=comparison_notes(comparison), marks=comparison.marks, deciders=comparison.deciders,
         breakdown=comparison.breakdown, more=outage_sections(scenario.workload, comparison.frame, comparison.baseline),
     )  # fmt: skip
 

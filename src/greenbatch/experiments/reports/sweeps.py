@@ -7,8 +7,10 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from greenbatch.experiments.reports.cautions import warning_lines
+from greenbatch.experiments.reports.cautions import comparison_notes
 from greenbatch.experiments.reports.columns import Column, main_columns
+from greenbatch.experiments.reports.curves import wrapped_axis
+from greenbatch.experiments.reports.data_notes import changing
 from greenbatch.experiments.reports.drawing import (
     Picture,
     color_of,
@@ -23,9 +25,10 @@ from greenbatch.experiments.reports.drawing import (
 )
 from greenbatch.experiments.reports.means import Means
 from greenbatch.experiments.reports.outputs import REPORT
-from greenbatch.experiments.reports.report import data_notes, definitions, write_page
+from greenbatch.experiments.reports.report import definitions, write_page
 from greenbatch.experiments.reports.result_folder import write_record
 from greenbatch.experiments.reports.summary import summary
+from greenbatch.experiments.reports.sweep_lines import axis_of, fixed_lines, sweep_findings, sweep_notes, sweep_warnings
 from greenbatch.experiments.reports.tables import Cell, Section, Table, few_notes, write
 from greenbatch.experiments.running.frames import with_breakdown
 from greenbatch.experiments.running.statistics import Interval, intervals
@@ -118,7 +121,10 @@ def sweep_plot(sweep: Sweep, column: Column) -> Picture:
         elif not numeric:
             axes.set_xticks(at, [wrapped(text, 14) for text in texts])
         unit = f" [{column.unit}]" if column.unit else ""
-        axes.set(xlabel=f"{key}{' (log scale)' if logarithmic else ''}", ylabel=f"{column.header.lower()}{unit}")
+        axes.set(
+            xlabel=f"{axis_of(key)}{' (log scale)' if logarithmic else ''}",
+            ylabel=wrapped_axis(f"{column.header.lower()}{unit}"),
+        )
         figure.legend(loc="outside lower left", ncols=columns)
         words = "; ".join(
             f"{name} " + ", ".join(f"{column.number(each.mean)} at {text}" for text, each in by_value.items())
@@ -193,16 +199,6 @@ def _write_figures(sweep: Sweep, folder: Path, partial: Sequence[str]) -> None:
         (folder / f"table.{suffix}").write_text("\n".join(write(table, form) for table in tables), encoding="utf-8")
 
 
-def sweep_warnings(sweep: Sweep) -> list[str]:
-    """Warnings of all comparisons, those about the results of a value with the value."""
-    own = [
-        f"{sweep.setting.key} = {text}: {line}"
-        for text, each in sweep.comparisons.items()
-        for line in warning_lines(each.frame, each.baseline)
-    ]
-    return [*sweep.warnings, *own]
-
-
 def report_sweep(path: str | Path, sweep: Sweep, *, command: str, provenance: Mapping[str, Any]) -> None:
     """Write the report of a sweep as one self-contained HTML file.
 
@@ -216,26 +212,31 @@ def report_sweep(path: str | Path, sweep: Sweep, *, command: str, provenance: Ma
         InputError: the file cannot be written.
     """
     columns, first = sweep_columns(sweep), sweep.first
-    notes = [note for each in sweep.comparisons.values() for note in data_notes(each.example)]
     values = ", ".join(sweep.comparisons)
     write_page(
         path, title=f"greenbatch: {first.scenario.name}, by {sweep.setting.key}", command=command,
         tables=[sweep_table(sweep, column) for column in columns],
         sections=[Section("Figures by value", "", tuple(sweep_plot(sweep, column) for column in columns))],
         summary=[
+            *sweep_findings(sweep),
             f"The same schedulers on the same windows with {sweep.setting.key} = {values}. Makespans are relative to "
-            f"{first.baseline} with the same value."
+            f"{first.baseline} with the same value.",
+            *fixed_lines(sweep), *comparison_notes(first),
         ],
-        warnings=sweep_warnings(sweep), notes=[first.scenario.description, *dict.fromkeys(notes)],
+        warnings=[*sweep_warnings(sweep), *changing(sweep_notes(sweep))],
+        notes=[first.scenario.description, *sweep_notes(sweep)],
         explained=definitions(columns), provenance=provenance,
         colors={name: color_of(k) for k, name in enumerate(sweep.schedulers)},
     )  # fmt: skip
 
 
 def sweep_summary(sweep: Sweep) -> dict[str, Any]:
-    """A sweep ready for JSON: ``key``, and ``values`` (text -> the comparison's `summary`)."""
+    """A sweep ready for JSON: ``key``, ``findings`` and what is ``fixed`` in sentences, ``warnings``, and ``values``
+    (text -> the comparison's `summary`).
+    """
     return {
-        "key": sweep.setting.key,
+        "key": sweep.setting.key, "findings": sweep_findings(sweep), "fixed": fixed_lines(sweep),
+        "warnings": sweep_warnings(sweep),
         "values": {text: {"value": _plain(sweep.setting.values[text]), **summary(each)}
                    for text, each in sweep.comparisons.items()},
     }  # fmt: skip

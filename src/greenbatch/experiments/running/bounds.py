@@ -107,7 +107,15 @@ def _of_window(
     run = measure(simulate(window, scenario.cluster, scenario.site, scenario.rules, decider))
     makespan_s = find("makespan_s").function(run)
     ends_s = [run.first_submit_s + ratio * makespan_s for ratio in ratios]
-    bounds: list[Bound] = oracle_bounds(window, scenario.cluster, scenario.site, scenario.rules, latest_ends_s=ends_s)
+    try:
+        bounds: list[Bound] = oracle_bounds(
+            window, scenario.cluster, scenario.site, scenario.rules, latest_ends_s=ends_s
+        )
+    except InputError as error:
+        if error.field != "latest_end_s":
+            raise
+        problem = f"a makespan of {min(ratios):g} times that of {reference} is too short: {error.problem}"
+        raise InputError(problem, field="--makespan", fix="give a larger factor, such as 1.0") from None
     return [
         WindowBound(
             scenario=scenario.name, start=start, jobs=jobs, reference=reference, reference_makespan_s=makespan_s,

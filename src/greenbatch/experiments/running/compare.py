@@ -53,8 +53,8 @@ class Comparison:
     """Source text of the user's own rules and policies, if known."""
     warnings: tuple[str, ...] = ()
     """Warnings about the trained models, to be read before the figures."""
-    in_sample: tuple[str, ...] = ()
-    """Models whose training could have drawn jobs of the windows."""
+    marks: Mapping[str, str] = field(default_factory=dict)
+    """Schedulers whose figures need a mark -> the mark, see `model_warnings.marks`."""
 
     @property
     def schedulers(self) -> tuple[str, ...]:
@@ -147,7 +147,7 @@ def compare(
         KeyboardInterrupt: interrupted, and no window is finished or ``keep_finished`` is false.
     """
     from greenbatch.experiments.running.frames import breakdown, tidy
-    from greenbatch.experiments.running.model_warnings import in_sample, model_warnings
+    from greenbatch.experiments.running.model_warnings import marks, model_warnings
     from greenbatch.metrics import parts_of
     from greenbatch.schedulers import scheduler_table, source_texts
 
@@ -198,7 +198,7 @@ def compare(
     return Comparison(
         scenario=scenario, deciders=deciders, baseline=baseline, starts=done, jobs=jobs,
         frame=tidy(results), breakdown=breakdown(results), example=example, rules=source_texts(deciders),
-        warnings=tuple(told if done == tuple(starts) else model_warnings(*used)), in_sample=tuple(in_sample(*used)),
+        warnings=tuple(told if done == tuple(starts) else model_warnings(*used)), marks=marks(*used),
     )  # fmt: skip
 
 

@@ -1,4 +1,6 @@
-"""Warnings about trained models and searched parameters: unfamiliar scenarios, in-sample windows, untrained weights."""
+"""Warnings about trained models, searched parameters and knowledge: unfamiliar scenarios, in-sample windows, untrained
+weights, the future.
+"""
 
 from __future__ import annotations
 
@@ -23,6 +25,7 @@ if TYPE_CHECKING:
 
 UNLIKE = "this scenario is unlike the one it was trained on"
 UNSEARCHED = "this scenario is unlike those its parameters were searched on"
+IN_SAMPLE, NOT_CAUSAL = "in-sample", "not causal"
 
 
 class ModelWarning(UserWarning):
@@ -39,14 +42,20 @@ def model_warnings(schedulers: Mapping[str, object], scenario: Scenario, starts:
         jobs: jobs per window.
     """
     records, policies = _records(schedulers), _policies(schedulers)
+    future = [f"{name}: {NOT_CAUSAL}, it knows the future, which no scheduler can; it shows what knowing would be worth"
+              for name in not_causal(schedulers)]  # fmt: skip
     if not records and not any(map(searched_on, policies.values())):
-        return []
+        return future
     from greenbatch.models.differences import Question, differences
     from greenbatch.presets.power import FIX, nothing_to_weigh
 
     here = Question(profile(scenario), jobs)
-    lines = [f"{name}: {UNSEARCHED}: {apart}; it may be worse than plain rules"
-             for name, policy in policies.items() if (apart := outside(policy, here))]  # fmt: skip
+    strange: dict[str, list[str]] = {}
+    for name, policy in policies.items():
+        if apart := outside(policy, here):
+            strange.setdefault(apart, []).append(name)
+    lines = [f"{', '.join(names)}: {UNSEARCHED}: {apart}; {'it' if len(names) == 1 else 'they'} may be worse than "
+             "plain rules" for apart, names in strange.items()]  # fmt: skip
     limited: dict[tuple[str, ...], list[str]] = {}
     for name, record in records.items():
         training = record.training
@@ -63,7 +72,7 @@ def model_warnings(schedulers: Mapping[str, object], scenario: Scenario, starts:
     for name, each in models_among(schedulers).items():
         if problem := nothing_to_weigh(each.model.preset, scenario):
             lines.append(f"{name}: {problem}; {FIX}")
-    return [*lines, *(f"{name}: {_told(records[name], shares)}" for name, shares in seen.items())]
+    return [*future, *lines, *(f"{name}: {_told(records[name], shares)}" for name, shares in seen.items())]
 
 
 def in_sample(
@@ -85,9 +94,27 @@ def in_sample(
     return {name: each for name, each in shares.items() if each.any()}
 
 
-def marked(frame: polars.DataFrame, baseline: str, in_sample: Sequence[str]) -> tuple[polars.DataFrame, str]:
-    """A tidy frame and its baseline with in-sample models marked in their names, for sentences and key figures."""
-    names = {name: f"{name} (in-sample)" for name in in_sample}
+def not_causal(schedulers: Mapping[str, object]) -> list[str]:
+    """Names of the schedulers that know the future."""
+    return [name for name, each in schedulers.items() if not getattr(each, "is_causal", True)]
+
+
+def marks(
+    schedulers: Mapping[str, object], scenario: Scenario, starts: Sequence[int], jobs: int
+) -> dict[str, str]:  # fmt: skip
+    """Name of a scheduler whose figures need a mark -> the mark; arguments as of `in_sample`."""
+    seen = dict.fromkeys(in_sample(schedulers, scenario, starts, jobs), IN_SAMPLE)
+    return seen | dict.fromkeys(not_causal(schedulers), NOT_CAUSAL)
+
+
+def marked(frame: polars.DataFrame, baseline: str, marks: Mapping[str, str]) -> tuple[polars.DataFrame, str]:
+    """A tidy frame and its baseline with the marks in the names, for sentences and key figures.
+
+    Schedulers that are not causal are left out, unless one is the baseline: nobody can choose them.
+    """
+    left = [name for name, mark in marks.items() if mark == NOT_CAUSAL and name != baseline]
+    names = {name: f"{name} ({mark})" for name, mark in marks.items()}
+    frame = frame.filter(~frame["scheduler"].is_in(left))
     return frame.with_columns(frame["scheduler"].replace(names)), names.get(baseline, baseline)
 
 
@@ -114,13 +141,14 @@ def seen_shares(record: ModelRecord, starts: Sequence[int], jobs: int) -> NDArra
 
 
 def models_among(schedulers: Mapping[str, object]) -> dict[str, NetworkScheduler | PlannerScheduler]:
-    """The trained models among the schedulers, by name."""
-    if not any(hasattr(each, "model") for each in schedulers.values()):  # spares rules the imports
+    """The trained models among the schedulers and inside them, by name."""
+    inside = {name: getattr(each, "inside", None) or each for name, each in schedulers.items()}
+    if not any(hasattr(each, "model") for each in inside.values()):  # spares rules the imports
         return {}
     from greenbatch.models.network import NetworkScheduler
     from greenbatch.models.planner import PlannerScheduler
 
-    return {name: each for name, each in schedulers.items() if isinstance(each, (NetworkScheduler, PlannerScheduler))}
+    return {name: each for name, each in inside.items() if isinstance(each, (NetworkScheduler, PlannerScheduler))}
 
 
 def _policies(schedulers: Mapping[str, object]) -> dict[str, str]:

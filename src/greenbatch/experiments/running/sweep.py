@@ -39,15 +39,15 @@ class Setting:
 
     def __post_init__(self) -> None:
         if not 1 <= len(self.values) <= MOST_VALUES:
-            raise InputError(f"has {len(self.values)} values", field="--sweep", fix=f"give 1 to {MOST_VALUES}")
+            raise InputError(f"has {len(self.values)} values", field="sweep", fix=f"give 1 to {MOST_VALUES}")
         if self.key.partition(".")[0] in _OF_COMPARISON and not self.key.startswith(_SWEPT_ANYWAY):
             fix = "choose a key of [workload], [cluster], [site] or [rules]"
-            raise InputError(f"{self.key} is the same for all values", field="--sweep", fix=fix)
+            raise InputError(f"{self.key} cannot be swept, it is the same for all values", field="sweep", fix=fix)
         first: dict[Any, str] = {}
         for text, value in self.values.items():
             kind = value if self.numeric else (type(value), value)
             if (known := first.setdefault(kind, text)) != text:
-                raise InputError(f"names one value twice, {known} and {text}", field="--sweep", fix="give each once")
+                raise InputError(f"names one value twice, {known} and {text}", field="sweep", fix="give each once")
 
     @property
     def numeric(self) -> bool:
@@ -65,11 +65,13 @@ def setting(key: str, values: Sequence[Any]) -> Setting:
     Raises:
         InputError: see `Setting`, or a value occurs twice.
     """
+    if isinstance(values, str) or not isinstance(values, Sequence):
+        raise InputError(f"has {values!r:.60} for {key}", field="sweep", fix="give a list of values, such as [0, 0.4]")
     first, dot, rest = key.strip().partition(".")
     texts = [value if isinstance(value, str) else f"{value:g}" if isinstance(value, float) else str(value)
              for value in values]  # fmt: skip
     if twice := [text for text in texts if texts.count(text) > 1]:
-        raise InputError(f"names the value {twice[0]} twice", field="--sweep", fix="give each value once")
+        raise InputError(f"names the value {twice[0]} twice", field="sweep", fix="give each value once")
     return Setting(key=SHORT.get(first, first) + dot + rest, values=dict(zip(texts, values, strict=True)))
 
 
@@ -85,8 +87,11 @@ def read_setting(text: str) -> Setting:
         raise InputError(f"is {text!r:.60}", field="--sweep", fix="give KEY=VALUE,VALUE, such as forecast.sigma=0,0.4")
     if twice := [part for part in parts if parts.count(part) > 1]:
         raise InputError(f"names the value {twice[0]} twice", field="--sweep", fix="give each value once")
-    made = setting(key, parts)
-    return Setting(key=made.key, values={part: _value(part) for part in parts})
+    try:
+        made = setting(key, parts)
+        return Setting(key=made.key, values={part: _value(part) for part in parts})
+    except InputError as error:
+        raise InputError(error.problem, field="--sweep", fix=error.fix) from None
 
 
 def _value(text: str) -> Any:
