@@ -135,10 +135,12 @@ def test_simulate_writes_its_files(small, capsys):
     assert float((schedule["energy_j"] * run_s).mean()) == pytest.approx(metrics["avg_edp_js"], rel=1e-12)
     assert float(schedule["edp_js"].median()) == pytest.approx(metrics["median_edp_js"], rel=1e-12)
     power = polars.read_parquet(small / "out" / "power.parquet")
-    assert power.columns == ["start_s", "end_s", "load_w", "renewable_w", "renewable_used_w"]
+    supply = ["renewable_w", "renewable_used_w", "import_w", "surplus_w", "stored_j"]
+    assert power.columns == ["start_s", "end_s", "load_w", *supply]
     seconds = (power["end_s"] - power["start_s"]).to_numpy()
     assert float(np.dot(power["load_w"], seconds)) / 3.6e6 == pytest.approx(metrics["energy_kwh"], rel=1e-12)
     used = float(np.dot(power["renewable_used_w"], seconds)) / 3.6e6
+    assert float(np.dot(power["import_w"], seconds)) / 3.6e6 == pytest.approx(metrics["brown_kwh"], rel=1e-12)
     assert metrics["energy_kwh"] - used == pytest.approx(metrics["brown_kwh"], rel=1e-9)
     assert used / metrics["energy_kwh"] == pytest.approx(metrics["renewable_utilization"], rel=1e-9)
     out = capsys.readouterr().out
