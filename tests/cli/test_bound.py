@@ -40,7 +40,8 @@ def test_results_are_written_as_printed(tmp_path: Path, capsys: pytest.CaptureFi
         (["--makespan", "one"], "--makespan: 'one' is not a number"),
         (["--makespan", "0"], "--makespan: is [0.0]"),
         (["--makespan", "0.5"], "--makespan: a makespan of 0.5 times"),
-        (["--windows", "held-out"], "without --starts and --jobs"),
+        (["--windows", "held-out"], "without --starts, --jobs and --whole"),
+        (["--whole"], "--whole: is the only window (leave out --starts and --jobs)"),
         (["--reference", "nosuch+easy"], "nosuch"),
     ],
 )
@@ -53,6 +54,16 @@ def test_bad_flags_are_refused_in_one_line(
     (line,) = capsys.readouterr().err.splitlines()
     assert words in line
     assert not out.exists()
+
+
+def test_a_trace_of_ones_own_is_bounded_whole(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    rows = (f"{k} {600 * k} -1 1200 4 -1 -1 4 1800 -1 1 1 1 1 1 1 -1 -1" for k in range(1, 9))
+    (tmp_path / "own.swf").write_text("; MaxProcs: 8\n" + "\n".join(rows) + "\n")
+    trace = str(tmp_path / "own.swf")
+    command = ["bound", "--scenario", "default", "--trace", trace, "--whole", "--makespan", "1.5", "--json"]
+    assert main(command) == 0
+    (found,) = json.loads(capsys.readouterr().out)
+    assert (found["start"], found["jobs"]) == (0, 8)
 
 
 def test_windows_that_are_unknown_are_refused(capsys: pytest.CaptureFixture[str]) -> None:

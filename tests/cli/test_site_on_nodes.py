@@ -46,6 +46,20 @@ def test_who_gains_by_partition_under_the_sites_own_priorities(site: Path, capsy
     }, "every job runs on the nodes of its partition"
 
 
+@pytest.mark.parametrize(("supply", "is_told"), [('"synthetic"', True), ('"none"', False)])
+def test_a_planner_that_is_left_out_on_nodes_is_named(
+    supply: str, is_told: bool, site: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    keys = "seed = 1\ndays = 30\nalign = 'trace-start'\nrepeat = true\n" if is_told else ""
+    power = "[workload.power]\nkind = 'per-processor'\nseed = 1\nlow_w = 5\nhigh_w = 50\n"
+    lines = f"name = 'ours'\nworkload.file = 'dump.txt'\n{power}[site]\nkind = {supply}\n{keys}"
+    (site / "s.toml").write_text(lines)
+    words = ["--scenario", "s.toml", "--cluster", "slurm.conf", "--whole", "--out", "out"]
+    assert main(["compare", *words]) == 0
+    said = capsys.readouterr()
+    assert ("note: foresee is not compared: it requires a pool" in said.out + said.err) == is_told
+
+
 def test_the_weights_are_those_of_the_slurm_conf(site: Path) -> None:
     for name in ("slurm-multifactor+easy", "fcfs+easy"):
         assert main(["simulate", *WORDS, "--scheduler", name, "--out", name]) == 0

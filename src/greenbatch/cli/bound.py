@@ -20,6 +20,8 @@ def bound(
     windows: str | None = None,
     starts: str | None = None,
     jobs: Positive = None,
+    whole: Switch = False,
+    trace: str | None = None,
     workers: Positive = None,
     out: Path | None = None,
     json: Switch = False,
@@ -41,6 +43,10 @@ def bound(
         First jobs of the windows, separated by commas, instead of the scenario's.
     jobs
         Jobs per window.
+    whole
+        One window of the whole trace.
+    trace
+        A trace to use instead of the scenario's: a file, or a name in "greenbatch data list".
     workers
         Processes that compute windows; by default one.
     out
@@ -62,13 +68,15 @@ def bound(
     from greenbatch.learning.runs.windows import HELD_OUT_JOBS, HELD_OUT_STARTS
     from greenbatch.scenarios import load_scenario
 
-    if windows is not None and (windows not in KINDS or starts is not None or jobs is not None):
-        fix = f"give {', '.join(KINDS)}, without --starts and --jobs"
+    if windows is not None and (windows not in KINDS or starts is not None or jobs is not None or whole):
+        fix = f"give {', '.join(KINDS)}, without --starts, --jobs and --whole"
         raise InputError(f"is {windows!r}", field="--windows", fix=fix)
+    if whole and (starts is not None or jobs is not None):
+        raise InputError("is the only window", field="--whole", fix="leave out --starts and --jobs")
     ratios = RATIOS if makespan is None else [_number(text) for text in items(makespan, "--makespan")]
-    question = load_scenario(scenario)
+    question = load_scenario(scenario, trace=trace)
     given = None if starts is None else [whole_number(text, "--starts", 0) for text in items(starts, "--starts")]
-    first, length = choose_windows(question, starts=given, jobs=jobs)
+    first, length = choose_windows(question, starts=given, jobs=jobs, whole=whole)
     if windows == "held-out":
         first, length = HELD_OUT_STARTS, HELD_OUT_JOBS
     elif windows == "both":

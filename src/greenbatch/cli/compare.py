@@ -138,6 +138,7 @@ def run_comparison(
         KeyboardInterrupt: stopped by the user; the finished windows are written.
     """
     from greenbatch.cli.app import COMMAND
+    from greenbatch.cluster import NodeCluster
     from greenbatch.experiments.reports.cautions import borrowed_machine, mismatch_lines
     from greenbatch.experiments.reports.outputs import comparison_record, write_comparison
     from greenbatch.experiments.reports.result_folder import result_folder
@@ -145,6 +146,7 @@ def run_comparison(
     from greenbatch.experiments.running.compare import compare as run
     from greenbatch.experiments.running.finished import finished_windows
     from greenbatch.scenarios import load_scenario
+    from greenbatch.scenarios.schema import PLAIN, PLANNING
     from greenbatch.schedulers import scheduler_table, split_schedulers, with_outages
     from greenbatch.workload import outages as recorded_outages
 
@@ -164,6 +166,9 @@ def run_comparison(
             question, tuple(deciders), base, first, length, seed=own.seed if seed is None else seed,
             command=COMMAND.get(),
         )  # fmt: skip
+        on_nodes = question.site is not None and isinstance(question.cluster, NodeCluster)
+        if schedulers is None and names == PLAIN and on_nodes and not json:
+            say(f"note: {', '.join(PLANNING)} is not compared: it requires a pool of processors")
         finished = finished_windows(out, record) if out is not None and resume else {}
         with progress_line() as show:
             comparison = run(

@@ -111,10 +111,8 @@ def _input_error(
     field = _dotted(place)
     line = line_of(place, lines)
     if kind == "extra_forbidden":
-        known = _known_keys(known_at, schema)
-        otherwise = "use one of " + ", ".join(known) if known else "remove it"
-        fix = did_you_mean(str(place[-1]), known, otherwise=otherwise)
-        return InputError("unknown key", file=file, line=line, field=field, fix=fix)
+        problem, fix = _unknown(place, _known_keys(known_at, schema))
+        return InputError(problem, file=file, line=line, field=field, fix=fix)
     if kind == "missing":
         return InputError("is missing", file=file, line=line, field=field, fix="add it")
     if kind in ("union_tag_invalid", "union_tag_not_found"):
@@ -136,6 +134,14 @@ def _input_error(
         control = "x00" in context["pattern"]  # the pattern of all strings in a scenario
         fix = "leave out line breaks and other control characters" if control else f"it must match {context['pattern']}"
     return InputError(f"is {_short(error['input'])}", file=file, line=line, field=field, fix=fix)
+
+
+def _unknown(place: Place, known: Sequence[str]) -> tuple[str, str]:
+    """Problem and fix of a key that a table does not have; ``known`` are those of its other kinds too."""
+    name, otherwise = str(place[-1]), "use one of " + ", ".join(known) if known else "remove it"
+    if name in known:
+        return f"is no key of this kind of {_dotted(place[:-1])}", "remove it, or choose another kind"
+    return "unknown key", did_you_mean(name, known, otherwise=otherwise)
 
 
 def _together(found: Sequence[InputError], file: str | Path) -> InputError:
