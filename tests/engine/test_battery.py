@@ -150,10 +150,11 @@ def test_energy_counted_during_the_run_equals_the_account_of_it(world: World) ->
 @settings(max_examples=50, deadline=None)
 @given(worlds())
 def test_a_battery_of_no_capacity_changes_nothing(world: World) -> None:
+    """Nor do prices change energies: a site without both has another kind of supply."""
     assert world.site.storage is not None
-    empty = replace(world.site, storage=replace(world.site.storage, capacity_kwh=0.0))
-    bare = replace(world.site, storage=None)
-    assert books(world._replace(site=empty).run()) == books(world._replace(site=bare).run())
+    empty = books(world._replace(site=replace(world.site, storage=replace(world.site.storage, capacity_kwh=0.0))).run())
+    bare = books(world._replace(site=replace(world.site, storage=None, grid=None)).run())
+    assert empty._replace(cost=0.0, carbon_g=0.0) == bare
 
 
 def battery(dispatch: str, **changes: float) -> Storage:
@@ -213,6 +214,27 @@ def test_self_discharge_by_hand() -> None:
     _, pieces = account(storage, [0.0] * 24, [60.0] * 24)
     assert pieces.stored_j[-1] == pytest.approx(0.25 * J_PER_KWH, rel=REL)
     assert pieces.stored_j[11] == pytest.approx(0.5 * J_PER_KWH * 0.5**0.5, rel=REL)
+
+
+@pytest.mark.parametrize("surplus_w", [0.0, 1.0, 30.0])
+def test_a_full_battery_stays_full_only_if_its_losses_are_replaced(surplus_w: float) -> None:
+    """Half is lost in a day: 0.5 kWh lose 14.4 W, which takes 18 W to replace."""
+    storage = battery("greedy", initial_charge=0.75, self_discharge_per_day=0.5)
+    found, pieces = account(storage, [60.0 + surplus_w] * 24, [60.0] * 24)
+    lost_w = 0.5 * np.log(2.0) / 24.0 * 1e3
+    steady_kwh = 0.8 * surplus_w / lost_w * 0.5
+    left_kwh = 0.5 if steady_kwh > 0.5 else steady_kwh + (0.5 - steady_kwh) * 0.5
+    assert pieces.stored_j[-1] == pytest.approx(left_kwh * J_PER_KWH, rel=REL)
+    assert wh(found.charged_j) == 24.0 * min(surplus_w, lost_w / 0.8)
+
+
+@pytest.mark.parametrize("self_discharge", [1e-16, 1e-12, 1e-6])
+@pytest.mark.parametrize("dispatch", ["greedy", "price-arbitrage"])
+def test_hardly_any_self_discharge_is_like_none(self_discharge: float, dispatch: str) -> None:
+    supply = [250.0, 500.0, 0.0, 0.0, 0.0], [100.0, 100.0, 150.0, 150.0, 80.0]
+    found, _ = account(battery(dispatch, self_discharge_per_day=self_discharge), *supply)
+    none, _ = account(battery(dispatch), *supply)
+    assert found == pytest.approx(none, rel=1e-5, abs=1e-3)
 
 
 def test_the_renewable_share_of_what_is_given_is_that_of_what_is_stored() -> None:

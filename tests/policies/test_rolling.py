@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import greenbatch as gb
-from greenbatch.energy import Site
+from greenbatch.energy import Site, Storage
 from greenbatch.engine.codes import BACKFILL
 from greenbatch.engine.driver import ViewDriver
 from greenbatch.engine.entry_points import with_decider
@@ -136,6 +137,16 @@ def test_what_comes_later_changes_no_earlier_start(window: tuple[Workload, Site]
     early = before.start_s < at_s
     np.testing.assert_array_equal(after[early], before.start_s[early])
     assert (after[~early] >= at_s).all()
+
+
+@settings(max_examples=10, deadline=None)
+@given(windows())
+def test_perfect_knowledge_counts_brown_energy_as_without_a_battery(window: tuple[Workload, Site]) -> None:
+    jobs, site = window
+    battery = Storage(capacity_kwh=1.0, charge_w=100.0, discharge_w=100.0)
+    bare, stored = (truth(jobs, CLUSTER, each, Rules()).power for each in (site, replace(site, storage=battery)))
+    assert type(bare) is type(stored)
+    np.testing.assert_equal([*bare], [*stored])
 
 
 def test_perfect_knowledge_is_told_apart() -> None:

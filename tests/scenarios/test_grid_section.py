@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from greenbatch.scenarios import Scenario, load_scenario
+from greenbatch.scenarios import Scenario, grid_schema, load_scenario
 from greenbatch.scenarios.toml import write_toml
 
 JANUARY_1 = 1704067200  # 2024, a Monday, 00:00 UTC
@@ -211,3 +211,15 @@ format = "electricity-maps"
     assert site.grid.import_price[:2] == pytest.approx([-0.00107, -0.00147])  # 01:00 and 02:00 in Berlin
     assert site.grid.carbon_g_per_kwh[:2] == pytest.approx([185.8, 185.7])
     assert site.grid.import_price.min() == pytest.approx(-0.5)
+
+
+def test_the_time_of_a_format_can_be_replaced() -> None:
+    """Then its zone and its clock changes no longer count."""
+    keys = {"kind": "series", "file": "p.csv", "format": "entso-e"}
+    local = grid_schema.SeriesValue(**keys)
+    assert (local.time_zone, local.clock_changes) == ("Europe/Brussels", "fill")
+    utc = grid_schema.SeriesValue(**keys, time_kind="utc")
+    assert utc.time_zone is None
+    assert utc.clock_changes != "fill"
+    own = grid_schema.SeriesValue(**keys, time_kind="local", time_zone="+01:00")
+    assert (own.time_zone, own.clock_changes) == ("+01:00", "fill")

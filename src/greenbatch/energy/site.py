@@ -110,10 +110,10 @@ class Site(Shown):
             raise InputError(f"{where} {pue[bad[0]]}", field="site.pue", fix=f"it must be 1 to {MOST_PUE:g}")
 
     def _check_parts(self) -> None:
-        kinds: dict[str, type] = {"forecast_model": ForecastModel, "grid": Grid}
+        kinds: dict[str, type] = {"forecast_model": ForecastModel, "grid": Grid, "storage": Storage}
         for name, kind in kinds.items():
             part = getattr(self, name)
-            if not isinstance(part, kind) and not (name == "grid" and part is None):
+            if not isinstance(part, kind) and (part is not None or name == "forecast_model"):
                 raise InputError(f"is {part!r:.60}", field=f"site.{name}", fix=f"give a {kind.__name__}")
         self.forecast_model.check_step(self.step_s)
         if self.grid is not None:

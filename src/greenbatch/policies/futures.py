@@ -69,7 +69,8 @@ class Truth:
 def truth(workload: Workload, cluster: Cluster, site: Site | None, rules: Rules) -> Truth:
     """The future of a window as it comes."""
     order, by_id = (np.argsort(column, kind="stable") for column in (workload.submit_s, workload.job_id))
-    return Truth(workload, power_of(site), work_s(workload, cluster, rules), order, by_id)
+    bare = None if site is None else replace(site, grid=None, storage=None)  # brown energy is that without a battery
+    return Truth(workload, power_of(bare), work_s(workload, cluster, rules), order, by_id)
 
 
 @dataclass

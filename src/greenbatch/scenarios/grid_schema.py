@@ -27,7 +27,10 @@ class _OfExport(OfFile):
     def _export(cls, given: Any) -> Any:
         """What the format says, and the keys that are given instead."""
         if isinstance(given, dict) and isinstance(name := given.get("format"), str) and name in energy.EXPORTS:
-            return {**energy.EXPORTS[name], **given}
+            said = dict(energy.EXPORTS[name])
+            if given.get("time_kind", said["time_kind"]) != said["time_kind"]:  # then the format's zone means nothing
+                said = {key: value for key, value in said.items() if key not in ("time_zone", "clock_changes")}
+            return {**said, **given}
         return given
 
     format: energy.Export | None = None

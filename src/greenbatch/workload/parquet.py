@@ -73,7 +73,7 @@ def parquet_files(path: Path) -> list[Path]:
     """
     if not path.is_dir():
         return [path]
-    files = sorted(file for file in path.iterdir() if file.suffix == ".parquet")
+    files = sorted(file for file in path.iterdir() if file.suffix == ".parquet" and file.name[0] != ".")
     if not files:
         raise InputError("is a folder", file=path, fix="give the file itself, or a folder of *.parquet")
     return files
@@ -151,7 +151,7 @@ class Cells:
         """The number that a table has for the first word of each name, -1 for all others."""
         words: dict[str, int] = {}
         codes = np.nan_to_num(self.codes(name, words)).astype(np.int64)
-        values = [-1.0, *(float(table.get(text.split()[0], -1)) for text in words)]
+        values = [-1.0, *(float(table.get("".join(text.split()[:1]), -1)) for text in words)]
         return np.array(values)[codes]
 
     def times(self, name: str) -> tuple[Floats, NDArray[np.bool_], NDArray[np.bool_]]:

@@ -21,6 +21,20 @@ PIECES = 4
 NOTHING = 1e-9
 """A charge or discharge below this share of the most that can be charged is rounding."""
 
+LATER = 0.999
+"""Saving later is worth this much of saving now."""
+
+
+class Prices(NamedTuple):
+    """What dispatch weighs in a slot, per joule."""
+
+    buy: float
+    """Cost of energy from the grid."""
+    keep: float
+    """Cost of own energy that is stored instead of sold or curtailed."""
+    sell: float
+    """Gain of stored energy that is sold."""
+
 
 class Here(NamedTuple):
     """Where a piece begins."""
@@ -30,27 +44,22 @@ class Here(NamedTuple):
     """End of its slot. [s]"""
     net_w: float
     """Load of the facility less renewable power: < 0 for a surplus. [W]"""
-    buy: float
-    """Cost of a joule from the grid, as dispatch weighs it."""
-    sell: float
-    """Gain of a joule of surplus."""
+    prices: Prices
 
 
 @shared("wear")
 class Arbitrage(NamedTuple):
     """Take when energy is cheap and give when it is dear, by the prices and the renewable power that are forecast.
 
-    The load is expected to stay as it is. What is left at the end of the forecast is worth the cheapest import in it.
+    The load is expected to stay as it is. What is left at the end of the forecast is worth something, see `worth`.
     """
 
     wear: Floats
     """Cost of a joule that the battery gives, for its ageing, shape (1,)."""
     net_w: Floats
     """Expected load less renewable power of the slots ahead, the current one first, shape (slots,). [W]"""
-    buy: Floats
-    """Cost of a joule from the grid in each of them, shape (slots,)."""
-    sell: Floats
-    """Gain of a joule of surplus in each, shape (slots,)."""
+    prices: Floats
+    """`Prices` of each of them, shape (slots, 3)."""
     slot: Floats
     """Slopes and lengths [J] of the cost of one slot, shape (2, PIECES)."""
     value: Floats
@@ -65,10 +74,10 @@ class Arbitrage(NamedTuple):
 
 def arbitrage(slots: int, wear: float) -> Arbitrage:
     """The rule with buffers for a number of slots ahead and a cost of ageing per joule."""
-    net_w, buy, sell = np.zeros((3, slots))
     value, merged = np.zeros((2, 2, PIECES * slots + 1))
     return Arbitrage(
-        wear=np.array([wear]), net_w=net_w, buy=buy, sell=sell, slot=np.zeros((2, PIECES)), value=value, merged=merged,
+        wear=np.array([wear]), net_w=np.zeros(slots), prices=np.zeros((slots, 3)), slot=np.zeros((2, PIECES)),
+        value=value, merged=merged,
         pieces=np.zeros(1, np.int64), clock=record_of(Clock),
     )  # fmt: skip
 
@@ -80,7 +89,7 @@ def kept(battery: Battery, seconds: float) -> float:
 
 
 @compiled
-def enter_slot(d: Arbitrage, battery: Battery, seconds: float, net_w: float, buy: float, sell: float) -> None:
+def enter_slot(d: Arbitrage, battery: Battery, seconds: float, net_w: float, prices: Prices) -> None:
     """Write the cost of a slot by the energy that the battery gives up in it, from the most it takes to the most it
     gives, both counted inside.
     """
@@ -88,10 +97,10 @@ def enter_slot(d: Arbitrage, battery: Battery, seconds: float, net_w: float, buy
     most_in_j, most_out_j = battery.charge_w * into * seconds, battery.discharge_w / out * seconds
     surplus_j = min(max(-net_w, 0.0) * into * seconds, most_in_j)
     need_j = min(max(net_w, 0.0) / out * seconds, most_out_j)
-    d.slot[0, 0], d.slot[1, 0] = -buy / into, most_in_j - surplus_j
-    d.slot[0, 1], d.slot[1, 1] = -sell / into, surplus_j
-    d.slot[0, 2], d.slot[1, 2] = (d.wear[0] - buy) * out, need_j
-    d.slot[0, 3], d.slot[1, 3] = (d.wear[0] - sell) * out, most_out_j - need_j
+    d.slot[0, 0], d.slot[1, 0] = -prices.buy / into, most_in_j - surplus_j
+    d.slot[0, 1], d.slot[1, 1] = -prices.keep / into, surplus_j
+    d.slot[0, 2], d.slot[1, 2] = (d.wear[0] - prices.buy) * out, need_j
+    d.slot[0, 3], d.slot[1, 3] = (d.wear[0] - prices.sell) * out, most_out_j - need_j
     slope = -np.inf
     for k in range(PIECES):  # convex at negative prices too; pieces without length have no slope of their own
         slope = max(slope, d.slot[0, k]) if d.slot[1, k] > 0.0 else slope
@@ -100,10 +109,10 @@ def enter_slot(d: Arbitrage, battery: Battery, seconds: float, net_w: float, buy
 
 @compiled_small
 def _is_next(d: Arbitrage, i: int, count: int, k: int) -> bool:
-    """Whether the piece of the cost-to-go is next; of equal ones, so that nothing is charged or discharged."""
+    """Whether the piece of the cost-to-go is next; of equal ones, so that the load is served and all else waits."""
     if k >= PIECES or i >= count:
         return k >= PIECES
-    return bool(d.value[0, i] < d.slot[0, k] or (k >= 2 and d.value[0, i] == d.slot[0, k]))
+    return bool(d.value[0, i] < d.slot[0, k] or (k == PIECES - 1 and d.value[0, i] == d.slot[0, k]))
 
 
 @compiled
@@ -131,15 +140,34 @@ def _step_back(d: Arbitrage, count: int, most_in_j: float, keep: float, usable_j
 
 
 @compiled
-def plan(d: Arbitrage, battery: Battery, ahead: int, seconds: float) -> None:
-    """Plan the slots of a length after the current one; ``net_w``, ``buy`` and ``sell`` of all must be filled."""
-    cheapest = d.buy[0]
-    for k in range(1, ahead):
-        cheapest = min(cheapest, d.buy[k])
+def worth(d: Arbitrage, battery: Battery, ahead: int) -> float:
+    """What a joule in the battery is worth at the end of the forecast.
+
+    No more than it costs to replace it, at the cheapest import of the forecast, and less than what it saves then, at
+    the dearest.
+    """
+    cheapest, dearest = np.inf, -np.inf
+    for k in range(ahead):
+        cheapest, dearest = min(cheapest, d.prices[k, 0]), max(dearest, d.prices[k, 0])
+    saved = (dearest - d.wear[0]) * battery.discharge_efficiency * LATER
+    return float(max(0.0, min(cheapest / battery.charge_efficiency, saved)))
+
+
+@compiled
+def plan(d: Arbitrage, battery: Battery, ahead: int, seconds: float, left: float) -> None:
+    """Plan the slots after the current one.
+
+    Args:
+        d: ``net_w`` and ``prices`` of the slots must be filled.
+        battery: what the battery can do.
+        ahead: number of slots, the current one included.
+        seconds: length of a slot. [s]
+        left: what a joule in the battery is worth after the last slot.
+    """
     count, keep = 1, kept(battery, seconds)
-    d.value[0, 0], d.value[1, 0] = -max(cheapest, 0.0) / battery.charge_efficiency, battery.usable_j
+    d.value[0, 0], d.value[1, 0] = -left, battery.usable_j
     for k in range(ahead - 1, 0, -1):
-        enter_slot(d, battery, seconds, d.net_w[k], d.buy[k], d.sell[k])
+        enter_slot(d, battery, seconds, d.net_w[k], Prices(d.prices[k, 0], d.prices[k, 1], d.prices[k, 2]))
         count = _step_back(d, count, battery.charge_w * battery.charge_efficiency * seconds, keep, battery.usable_j)
     d.pieces[0] = count
 
@@ -166,7 +194,7 @@ def plan_ahead(d: Arbitrage, power: Power, weighed: Floats, battery: Battery, sl
     Args:
         d: buffers; filled.
         power: the supply without storage.
-        weighed: cost of a joule from the grid and gain of one of surplus in each slot of the series, shape (slots, 2).
+        weighed: `Prices` of each slot of the series, shape (slots, 3).
         battery: what the battery can do.
         slot: number of the current slot, not wrapped.
         load_w: load of the cluster. [W]
@@ -180,19 +208,19 @@ def plan_ahead(d: Arbitrage, power: Power, weighed: Floats, battery: Battery, sl
         left_w = forecast_w(power, d.clock, slot + k, slot)
         free_w, _ = served_w(power, shown, left_w)
         d.net_w[k] = drawn_w - free_w if left_w > 0.0 else drawn_w
-        d.buy[k], d.sell[k] = weighed[shown, 0], weighed[shown, 1]
-    plan(d, battery, ahead, slots.step_s)
+        for column in range(3):
+            d.prices[k, column] = weighed[shown, column]
+    is_last = not slots.repeats and slot + ahead >= slots.count
+    plan(d, battery, ahead, slots.step_s, 0.0 if is_last else worth(d, battery, ahead))
 
 
 @compiled
 def arbitrage_w(d: Arbitrage, battery: Battery, charge: Charge, here: Here) -> float:
     """The constant power that leaves the best energy at the end of the slot. [W]"""
     seconds = here.until_s - here.at_s
-    enter_slot(d, battery, seconds, here.net_w, here.buy, here.sell)
+    enter_slot(d, battery, seconds, here.net_w, here.prices)
     most_in_j = battery.charge_w * battery.charge_efficiency * seconds
     given_j = given_up_j(d, most_in_j, kept(battery, seconds) * charge.stored_j)
-    if battery.loss_per_s > 0.0:  # what is taken or given during the slot is lost in part as well
-        given_j *= battery.loss_per_s * seconds / -np.expm1(-battery.loss_per_s * seconds)
     if abs(given_j) < NOTHING * most_in_j:
         return 0.0
     if given_j > 0.0:

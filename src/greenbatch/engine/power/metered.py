@@ -12,7 +12,7 @@ import numpy as np
 
 from greenbatch.energy import Site
 from greenbatch.energy.storage import DAY_S, Storage
-from greenbatch.engine.power.arbitrage import Here, arbitrage, plan_ahead
+from greenbatch.engine.power.arbitrage import Here, Prices, arbitrage, plan_ahead
 from greenbatch.engine.power.balance import NO_STORAGE, Rates, Stored, enter
 from greenbatch.engine.power.dispatch import NAMES, PRICE_ARBITRAGE, Dispatch, asked_w
 from greenbatch.engine.power.protocol import LEFT_THE_SERIES, Power, flow, forecast_w, served_w
@@ -37,7 +37,7 @@ class Metered(NamedTuple):
     rates: Floats
     """`balance.Rates` of each slot, shape (slots, 5)."""
     weighed: Floats
-    """Cost of a joule from the grid and gain of one of surplus, as dispatch weighs them, shape (slots, 2)."""
+    """`arbitrage.Prices` of each slot, shape (slots, 3)."""
     battery: Battery
     charge: Charge
     dispatch: Dispatch
@@ -75,7 +75,7 @@ def rates_of(site: Site) -> Floats:
 
 
 def weighed(site: Site, rates: Floats, carbon_price_per_kg: float) -> Floats:
-    """Cost of a joule from the grid, and of one of own energy that is stored instead of sold, shape (slots, 2).
+    """`arbitrage.Prices` of each slot, shape (slots, 3).
 
     Emissions are those at the margin, if they are known.
     """
@@ -85,7 +85,7 @@ def weighed(site: Site, rates: Floats, carbon_price_per_kg: float) -> Floats:
     per_g = carbon_price_per_kg / 1e3
     bought = rates[:, 0] + per_g * grid_g
     kept = rates[:, 1] + rates[:, 2] + per_g * rates[:, 4]
-    return np.ascontiguousarray(np.stack((bought, np.minimum(kept, bought)), axis=1))
+    return np.ascontiguousarray(np.stack((bought, kept, rates[:, 1]), axis=1))
 
 
 def dispatch_of(site: Site, storage: Storage) -> Dispatch:
@@ -130,7 +130,9 @@ def flow_through_meter(
             if power.dispatch.rule[0] == PRICE_ARBITRAGE:
                 plan_ahead(power.dispatch.arbitrage, power.supply, power.weighed, battery, number, load_w)
             charge.planned_slot = number
-        here = Here(at_s, next_s, drawn_w - renewable_w, power.weighed[slot, 0], power.weighed[slot, 1])
+        weigh = power.weighed
+        prices = Prices(weigh[slot, 0], weigh[slot, 1], weigh[slot, 2])
+        here = Here(at_s, next_s, drawn_w - renewable_w, prices)
         green = charge.green_j / charge.stored_j if charge.stored_j > 0.0 else 0.0
         wanted_w = asked_w(power.dispatch, battery, charge, here)
         change = use(battery, charge, wanted_w, max(-here.net_w, 0.0), at_s, next_s)

@@ -50,6 +50,12 @@ class Change(NamedTuple):
 
 
 @compiled_small
+def holding_w(battery: Battery) -> float:
+    """Power that keeps a full battery full. [W]"""
+    return battery.loss_per_s * battery.usable_j / battery.charge_efficiency
+
+
+@compiled_small
 def within(battery: Battery, charge: Charge, bus_w: float) -> float:
     """The power closest to the one asked for that the battery can take (> 0) or give (< 0) now. [W]
 
@@ -57,7 +63,7 @@ def within(battery: Battery, charge: Charge, bus_w: float) -> float:
     """
     bus_w = min(max(bus_w, -battery.discharge_w), battery.charge_w)
     if bus_w > 0.0 and charge.stored_j >= battery.usable_j:
-        return float(min(bus_w, battery.loss_per_s * battery.usable_j / battery.charge_efficiency))
+        return float(min(bus_w, holding_w(battery)))
     if bus_w < 0.0 and charge.stored_j <= 0.0:
         return 0.0
     return float(bus_w)
@@ -81,15 +87,16 @@ def after(battery: Battery, energy_j: float, inside_w: float, seconds: float) ->
 @compiled_small
 def reached_s(battery: Battery, energy_j: float, inside_w: float) -> float:
     """Time until the battery is full or empty at a constant power inside, infinite if it never is. [s]"""
-    to_j = battery.usable_j if inside_w > 0.0 else 0.0
-    if inside_w == 0.0:
+    rises = inside_w > battery.loss_per_s * energy_j
+    if not rises and inside_w >= 0.0:
         return np.inf
+    to_j = battery.usable_j if rises else 0.0
     if battery.loss_per_s == 0.0:
         return float((to_j - energy_j) / inside_w)
     steady_j = inside_w / battery.loss_per_s
-    if (steady_j - to_j) * (to_j - energy_j) <= 0.0:
-        return 0.0 if energy_j == to_j else np.inf
-    return float(np.log((energy_j - steady_j) / (to_j - steady_j)) / battery.loss_per_s)
+    if rises and steady_j <= to_j:
+        return np.inf
+    return float(np.log1p((energy_j - to_j) / (to_j - steady_j)) / battery.loss_per_s)
 
 
 @compiled_small
@@ -106,7 +113,7 @@ def use(battery: Battery, charge: Charge, asked_w: float, green_w: float, from_s
     """
     bus_w = within(battery, charge, asked_w)
     inside_w, until_s = rate_w(battery, bus_w), to_s
-    is_full = bus_w > 0.0 and charge.stored_j >= battery.usable_j
+    is_full = bus_w > 0.0 and charge.stored_j >= battery.usable_j and bus_w >= holding_w(battery)
     seconds = to_s - from_s
     limit_s = np.inf if is_full else reached_s(battery, charge.stored_j, inside_w)
     if limit_s < seconds:
