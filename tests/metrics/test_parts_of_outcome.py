@@ -33,6 +33,8 @@ def test_by_hand():
     parts = parts_of(HAND)
     assert parts == {"partition": {1: "cpu", 2: "gpu: big", -1: "unknown"}}, "one user divides nothing"
     values = nested(evaluate_parts(measure(outcome), parts))["partition"]
+    unpaid = {values[part].pop(name) for part in ("cpu", "gpu: big", "unknown") for name in ("cost", "carbon_kg")}
+    assert all(map(math.isnan, unpaid)), "no site, no prices"
     assert values["cpu"] == {
         "jobs": 2, "avg_wait_s": 50, "p95_wait_s": 95, "avg_bounded_slowdown": 2.0, "processor_hours": 600 / 3600,
         "energy_kwh": 8000 / 3.6e6,
