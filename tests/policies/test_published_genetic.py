@@ -1,12 +1,8 @@
-"""The published genetic algorithm: the authors' schedules job by job, and a plan that is also an engine's.
-
-All ten starts of the published experiment take a minute: ``GREENBATCH_EVERY_START=1 pytest -k ten_starts``.
-"""
+"""The published genetic algorithm: the authors' schedules job by job, and a plan that is also an engine's."""
 
 from __future__ import annotations
 
 import csv
-import os
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -97,7 +93,6 @@ def test_every_schedule_of_the_authors_comes_out_job_by_job(greenbatch_reference
         assert metrics["renewable_utilization"] == pytest.approx(float(row["re_util"]), rel=1e-12)
 
 
-@pytest.mark.skipif("GREENBATCH_EVERY_START" not in os.environ, reason="takes a minute: set GREENBATCH_EVERY_START=1")
 def test_all_ten_starts_come_out_job_by_job(greenbatch_reference: Find, greenbatch_data: Find) -> None:
     """One stream of random numbers goes through the starts of each trace and backfilling, in their order."""
     streams: dict[tuple[str, str], Random] = {}
