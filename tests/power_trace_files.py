@@ -6,9 +6,12 @@ import io
 import json
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import polars as pl
+
+from greenbatch.workload import Workload
 
 START = {"pm100": datetime(2020, 5, 5, tzinfo=UTC), "fdata": datetime(2023, 6, 1)}
 EMBEDDED = 384
@@ -129,3 +132,21 @@ def written(frame: pl.DataFrame, path: Path) -> Path:
     """The path of a Parquet file with these jobs."""
     frame.write_parquet(path)
     return path
+
+
+def one(jobs: pl.DataFrame, row: int, **values: Any) -> pl.DataFrame:
+    """The jobs with other values in one row."""
+    return jobs.with_columns(
+        pl.when(pl.int_range(pl.len()) == row).then(pl.lit(value, dtype=jobs.schema[name])).otherwise(name).alias(name)
+        for name, value in values.items()
+    )
+
+
+def told(workload: Workload) -> dict[str, int]:
+    """Notes of a workload -> their counts."""
+    return {note.what: note.count for note in workload.notes}
+
+
+def by_row(workload: Workload, column: str) -> Any:
+    """A column in the order of the file."""
+    return getattr(workload, column)[np.argsort(workload.trace_row)]

@@ -14,7 +14,7 @@ from greenbatch.errors import InputError
 from greenbatch.workload import Workload, read_fdata, read_workload
 from greenbatch.workload.readers import _POWER_TRACES, trace_format
 from greenbatch.workload.table import COLUMNS
-from power_trace_files import fdata, pm100, written
+from power_trace_files import by_row, fdata, one, pm100, told, written
 
 JOBS = fdata(300)
 PER_NODE = fdata(300, power_of="node")
@@ -32,23 +32,6 @@ def read(tmp_path):
         return read_fdata(written(frame, tmp_path / "23_06.parquet"), **options)
 
     return go
-
-
-def one(row: int, **values) -> pl.DataFrame:
-    """The jobs with other values in one row."""
-    return JOBS.with_columns(
-        pl.when(pl.int_range(pl.len()) == row).then(pl.lit(value, dtype=JOBS.schema[name])).otherwise(name).alias(name)
-        for name, value in values.items()
-    )
-
-
-def told(workload: Workload) -> dict[str, int]:
-    return {note.what: note.count for note in workload.notes}
-
-
-def by_row(workload: Workload, column: str) -> np.ndarray:
-    """A column in the order of the file."""
-    return getattr(workload, column)[np.argsort(workload.trace_row)]
 
 
 def test_jobs_have_the_values_of_the_file(read):
@@ -130,7 +113,7 @@ DROPPED = {
 
 @pytest.mark.parametrize("what", DROPPED)
 def test_unusable_jobs_are_dropped_or_refused(read, what):
-    frame = one(2, **DROPPED[what])
+    frame = one(JOBS, 2, **DROPPED[what])
     w = read(frame)
     assert (told(w)[what], len(w), 2 in w.trace_row) == (1, 299, False)
     with pytest.raises(InputError, match=rf"23_06.parquet, line 3: \w+: {what}"):
@@ -138,14 +121,14 @@ def test_unusable_jobs_are_dropped_or_refused(read, what):
 
 
 def test_run_times_that_differ_from_the_dates_are_kept_and_counted(read):
-    w = read(one(9, duration=JOBS["duration"][9] + 900))
+    w = read(one(JOBS, 9, duration=JOBS["duration"][9] + 900))
     assert told(w)["run time more than 60 s from end - start (kept)"] == 1
     assert by_row(w, "run_time_s")[9] == JOBS["duration"][9] + 900
 
 
 @pytest.mark.parametrize("limit", [2.0**64, float("inf"), float("nan"), None, 0.0, -1.0])
 def test_limits_that_are_none(read, limit):
-    w = read(one(9, elpl=limit))
+    w = read(one(JOBS, 9, elpl=limit))
     assert by_row(w, "requested_time_s")[9] == JOBS["duration"][9]
     assert told(w)["requested time missing or unlimited, run time used"] == 1
 
@@ -199,7 +182,7 @@ def test_power_that_cannot_be_tested_is_ignored_or_refused(read):
 
 @pytest.mark.parametrize("watts", [0.0, None, float("nan"), -5.0])
 def test_jobs_without_power_are_unknown(read, watts):
-    w = read(one(9, avgpcon=watts))
+    w = read(one(JOBS, 9, avgpcon=watts))
     assert np.flatnonzero(np.isnan(by_row(w, "power_w"))).tolist() == [9]
     assert told(w)["job without measured power"] == 1
     nothing = read(JOBS.with_columns(avgpcon=pl.lit(None, dtype=pl.Float64)))
@@ -207,12 +190,12 @@ def test_jobs_without_power_are_unknown(read, watts):
 
 
 def test_the_state_is_in_a_column_with_a_space(read):
-    assert by_row(read(one(0, **{"exit state": "unheard of"})), "status")[0] == -1
+    assert by_row(read(one(JOBS, 0, **{"exit state": "unheard of"})), "status")[0] == -1
     assert (read(JOBS.drop("exit state")).status == -1).all()
 
 
 def test_more_nodes_than_processors(read):
-    w = read(one(5, nnuma=2000, cnumat=48))
+    w = read(one(JOBS, 5, nnuma=2000, cnumat=48))
     assert by_row(w, "nodes")[5] == -1
     assert told(w)["more nodes than processors, number of nodes ignored"] == 1
 
@@ -265,7 +248,7 @@ def test_a_file_of_a_folder_is_named(tmp_path):
     written(JOBS.drop("econ"), tmp_path / "23_07.parquet")
     with pytest.raises(InputError, match=r"23_07.parquet: econ: column is missing"):
         read_workload(tmp_path)
-    written(one(4, sdt=None), tmp_path / "23_07.parquet")
+    written(one(JOBS, 4, sdt=None), tmp_path / "23_07.parquet")
     with pytest.raises(InputError, match=r"23_07.parquet, line 5: sdt: job that never started dropped"):
         read_workload(tmp_path, strict=True)
     (tmp_path / "empty").mkdir()

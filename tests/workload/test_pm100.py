@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from greenbatch.errors import InputError
 from greenbatch.workload import Workload, read_pm100, read_workload
-from power_trace_files import START, pm100, written
+from power_trace_files import START, by_row, one, pm100, told, written
 
 JOBS = pm100(200)
 WITH = {
@@ -21,7 +21,7 @@ WITH = {
     "text times": lambda t: t.with_columns(pl.col(pl.Datetime).dt.strftime("%Y-%m-%d %H:%M:%S%.f+00:00")),
     "whole seconds": lambda t: t.with_columns(pl.col(pl.Datetime).cast(pl.Datetime("ms", "UTC"))),
     "other zone": lambda t: t.with_columns(pl.col(pl.Datetime).dt.convert_time_zone("Europe/Rome")),
-    "arrays": lambda t: t.with_columns(pl.col("node_power_consumption").cast(pl.List(pl.Float32))),
+    "floats": lambda t: t.with_columns(pl.col("node_power_consumption").cast(pl.List(pl.Float32))),
     "fewer columns": lambda t: t.drop("mem_power_consumption", "cores_allocated", "job_id"),
 }
 """Types that the same values may have in a copy of the data set."""
@@ -35,21 +35,11 @@ def read(tmp_path):
     return go
 
 
-def one(row: int, **values) -> pl.DataFrame:
-    """The jobs with other values in one row."""
-    return JOBS.with_columns(
-        pl.when(pl.int_range(pl.len()) == row).then(pl.lit(value, dtype=JOBS.schema[name])).otherwise(name).alias(name)
-        for name, value in values.items()
-    )
-
-
-def told(workload: Workload) -> dict[str, int]:
-    return {note.what: note.count for note in workload.notes}
-
-
-def by_row(workload: Workload, column: str) -> np.ndarray:
-    """A column in the order of the file."""
-    return getattr(workload, column)[np.argsort(workload.trace_row)]
+def test_samples_may_be_arrays_of_one_length(read):
+    samples = pl.Series("node_power_consumption", [[100 + k, 200, 300] for k in range(len(JOBS))])
+    lists, arrays = (JOBS.with_columns(samples.cast(kind)) for kind in (pl.List(pl.Int64), pl.Array(pl.Int64, 3)))
+    assert by_row(read(arrays), "power_w").tolist() == by_row(read(lists), "power_w").tolist()
+    assert by_row(read(arrays), "power_w")[:2] == pytest.approx([200.0, 200 + 1 / 3])
 
 
 def test_jobs_have_the_values_of_the_file(read):
@@ -89,7 +79,7 @@ def test_a_gzipped_file_is_read(tmp_path, read):
 
 @pytest.mark.parametrize("limit", [2**32 - 1, 2**32 - 2, 0, -1, None])
 def test_infinite_limits_are_unknown(read, limit):
-    w = read(one(7, time_limit=limit))
+    w = read(one(JOBS, 7, time_limit=limit))
     assert by_row(w, "requested_time_s")[7] == by_row(w, "run_time_s")[7]
     assert told(w)["requested time missing or unlimited, run time used"] == 1
 
@@ -121,16 +111,16 @@ def test_power_is_the_mean_of_all_samples_however_long_the_other_lists_are(tmp_p
 
 
 def test_jobs_measured_for_a_part_of_their_time_are_counted(read):
-    w = read(one(0, run_time=1000, node_power_consumption=[700] * 24).head(1))
+    w = read(one(JOBS, 0, run_time=1000, node_power_consumption=[700] * 24).head(1))
     assert told(w)["power samples of less than half of the run time"] == 1
     assert w.power_w.tolist() == [700]
-    w = read(one(0, run_time=1000, node_power_consumption=[700] * 25).head(1))
+    w = read(one(JOBS, 0, run_time=1000, node_power_consumption=[700] * 25).head(1))
     assert "power samples of less than half of the run time" not in told(w)
 
 
 def test_jobs_are_submitted_when_they_may_start(read):
     later = JOBS["submit_time"][5] + timedelta(hours=1)
-    w = read(one(5, eligible_time=later, start_time=later + timedelta(minutes=1)))
+    w = read(one(JOBS, 5, eligible_time=later, start_time=later + timedelta(minutes=1)))
     assert by_row(w, "submit_s")[5] + w.unix_start_s == later.timestamp()
     assert by_row(w, "recorded_wait_s")[5] == 60
 
@@ -148,7 +138,7 @@ DROPPED = {
 
 @pytest.mark.parametrize("what", DROPPED)
 def test_unusable_jobs_are_dropped_or_refused(read, what):
-    frame = one(2, **DROPPED[what])
+    frame = one(JOBS, 2, **DROPPED[what])
     w = read(frame)
     assert (told(w)[what], len(w), 2 in w.trace_row) == (1, 199, False)
     with pytest.raises(InputError, match=rf"job_table.parquet, line 3: \w+: {what}") as refused:
@@ -163,14 +153,14 @@ def test_larger_jobs_are_dropped(read):
 
 
 def test_a_missing_run_time_is_end_minus_start_and_others_are_compared(read):
-    w = read(one(4, run_time=None))
+    w = read(one(JOBS, 4, run_time=None))
     assert by_row(w, "run_time_s").tolist() == JOBS["run_time"].to_list()
-    w = read(one(4, run_time=JOBS["run_time"][4] + 900))
+    w = read(one(JOBS, 4, run_time=JOBS["run_time"][4] + 900))
     assert told(w)["run time more than 60 s from end - start (kept)"] == 1
 
 
 def test_a_start_before_the_submission_leaves_the_wait_unknown(read):
-    w = read(one(4, start_time=EARLIER))
+    w = read(one(JOBS, 4, start_time=EARLIER))
     assert told(w)["start before submission, recorded wait ignored"] == 1
     assert np.isnan(by_row(w, "recorded_wait_s")[4])
     assert np.isfinite(w.recorded_wait_s).sum() == 199

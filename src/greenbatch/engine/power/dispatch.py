@@ -18,7 +18,7 @@ from greenbatch.engine.power.arbitrage import Arbitrage, Here, arbitrage_w
 from greenbatch.engine.power.storage import Battery, Charge
 from greenbatch.engine.records import Floats, Ints, shared
 
-RULES = GREEDY, PEAK_SHAVING, PRICE_ARBITRAGE = range(3)
+GREEDY, PEAK_SHAVING, PRICE_ARBITRAGE = range(3)
 """Codes of the rules."""
 NAMES = {"greedy": GREEDY, "peak-shaving": PEAK_SHAVING, "price-arbitrage": PRICE_ARBITRAGE}
 """`energy.Storage.dispatch` -> code."""
