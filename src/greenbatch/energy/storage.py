@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, fields
 from typing import Literal, get_args
 
+from greenbatch.energy.units import JOULES_PER_KWH
 from greenbatch.errors import InputError
 
 Dispatch = Literal["greedy", "price-arbitrage", "peak-shaving"]
@@ -68,13 +69,13 @@ class Storage:
     @property
     def usable_j(self) -> float:
         """Energy between the lowest and the highest state of charge. [J]"""
-        return self.capacity_kwh * 3.6e6 * (self.highest_charge - self.lowest_charge)
+        return self.capacity_kwh * JOULES_PER_KWH * (self.highest_charge - self.lowest_charge)
 
     @property
     def initial_j(self) -> float:
         """Energy above the lowest state of charge at first. [J]"""
         share = 0.0 if self.initial_charge is None else self.initial_charge - self.lowest_charge
-        return self.capacity_kwh * 3.6e6 * share
+        return self.capacity_kwh * JOULES_PER_KWH * share
 
     def scaled(self, factor: float) -> Storage:
         """The same battery, larger by a factor."""

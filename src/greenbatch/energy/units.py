@@ -38,6 +38,7 @@ CURRENCIES: dict[str, float] = {
 """Currency (ISO 4217) -> roughly how much of it is worth a euro: the scale of what is plausible, never a conversion."""
 _CENTS = {"ct": "EUR", "cent": "USD", "p": "GBP"}
 """Hundredth of a currency, as tariffs write it."""
+JOULES_PER_KWH = 3.6e6
 G_PER_LB = 453.59237
 """International avoirdupois pound. [g]"""
 

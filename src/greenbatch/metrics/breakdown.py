@@ -10,11 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from greenbatch.cluster import Cluster, NodeCluster
+from greenbatch.energy.units import JOULES_PER_KWH
 from greenbatch.engine.energy_use import EnergyUse
 from greenbatch.engine.outcome import Outcome
 from greenbatch.metrics.jobs import Floats, run_s
 from greenbatch.metrics.measured import Measured
-from greenbatch.metrics.power import JOULES_PER_KWH
 from greenbatch.workload import Workload
 
 BY: Mapping[str, str] = MappingProxyType({"partition": "partition", "account": "group", "user": "user"})

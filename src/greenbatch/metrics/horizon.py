@@ -12,12 +12,12 @@ import numpy as np
 
 from greenbatch.cluster import Cluster
 from greenbatch.energy import Site
+from greenbatch.energy.units import JOULES_PER_KWH
 from greenbatch.engine.rules import Rules
 from greenbatch.errors import InputError
 from greenbatch.metrics import machine
 from greenbatch.metrics.jobs import Floats, run_s
 from greenbatch.metrics.measured import Measured, measure
-from greenbatch.metrics.power import JOULES_PER_KWH
 from greenbatch.metrics.registry import metric
 from greenbatch.workload import Workload
 

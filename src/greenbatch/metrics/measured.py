@@ -10,12 +10,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from greenbatch.cluster import NodeCluster
-from greenbatch.energy.slots import interval_at
 from greenbatch.engine.energy_use import EnergyUse, energy_use
 from greenbatch.engine.outcome import Outcome
 from greenbatch.errors import InputError
 from greenbatch.metrics.jobs import PER_JOB, Floats, Mask, run_s
-from greenbatch.metrics.shares import Shares, shares_of_jobs
+from greenbatch.metrics.shares import Shares, shares_of_jobs, slot_numbers
 
 if TYPE_CHECKING:
     from greenbatch.engine.accounts import Books, Segments
@@ -163,10 +162,10 @@ class Measured:
         if site is None or site.grid is None or not self.has_power:
             return None
         pieces = self.pieces(start_s, end_s)
-        middle_s = 0.5 * (pieces.start_s + pieces.end_s)
-        slot = np.floor((middle_s - site.origin_s) / site.step_s).astype(np.int64)
-        first = int(interval_at(start_s, site.origin_s, site.step_s))
-        energy_j = np.bincount(slot - first, weights=pieces.import_w * (pieces.end_s - pieces.start_s))
+        if not pieces.start_s.size:
+            return np.zeros(0)
+        slot = slot_numbers(site, pieces)
+        energy_j = np.bincount(slot - slot[0], weights=pieces.import_w * (pieces.end_s - pieces.start_s))
         return np.asarray(energy_j / site.step_s)
 
 

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from greenbatch.energy.slots import interval_at
+from greenbatch.energy.units import JOULES_PER_KWH
 from greenbatch.metrics.horizon import Horizon
 from greenbatch.metrics.measured import Measured
-from greenbatch.metrics.power import JOULES_PER_KWH
 from greenbatch.metrics.registry import metric
 
 if TYPE_CHECKING:

@@ -8,12 +8,11 @@ from __future__ import annotations
 
 import numpy as np
 
+from greenbatch.energy.units import JOULES_PER_KWH
 from greenbatch.metrics.jobs import run_s
 from greenbatch.metrics.machine import makespan_s
 from greenbatch.metrics.measured import Measured
 from greenbatch.metrics.registry import metric
-
-JOULES_PER_KWH = 3.6e6
 
 
 @metric("energy", "kWh")

@@ -5,7 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
+from greenbatch.energy.slots import edge_s, interval_at
 from greenbatch.metrics.jobs import Floats, run_s
 
 if TYPE_CHECKING:
@@ -23,6 +25,15 @@ class Shares(NamedTuple):
     """[g]"""
 
 
+def slot_numbers(site: Site, pieces: Segments) -> NDArray[np.int64]:
+    """Number of the slot of each piece, not wrapped, shape (m,)."""
+    first = interval_at(pieces.start_s[0], site.origin_s, site.step_s)
+    count = interval_at(pieces.end_s[-1], site.origin_s, site.step_s) - first + 1.0
+    edges_s = edge_s(first + np.arange(count), site.origin_s, site.step_s)
+    middle_s = 0.5 * (pieces.start_s + pieces.end_s)
+    return np.asarray(int(first) + np.searchsorted(edges_s, middle_s, side="right") - 1, dtype=np.int64)
+
+
 def shares_of_jobs(outcome: Outcome, site: Site, pieces: Segments, energy_j: Floats) -> Shares:
     """Cost and emissions of the energy of each job.
 
@@ -37,9 +48,7 @@ def shares_of_jobs(outcome: Outcome, site: Site, pieces: Segments, energy_j: Flo
     """
     from greenbatch.engine.power.metered import rates_of
 
-    middle_s = 0.5 * (pieces.start_s + pieces.end_s)
-    slot = np.floor((middle_s - site.origin_s) / site.step_s).astype(np.int64) % site.slots
-    rates = rates_of(site)[slot]
+    rates = rates_of(site)[slot_numbers(site, pieces) % site.slots]
     bus_w = pieces.import_w - pieces.surplus_w + pieces.renewable_w - pieces.load_w
     own_w = np.minimum(pieces.renewable_w, pieces.load_w + np.maximum(bus_w, 0.0))
     edges_s = np.append(pieces.start_s, pieces.end_s[-1:])

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from greenbatch.energy.units import JOULES_PER_KWH
 from greenbatch.engine.outcome import Outcome
 from greenbatch.errors import InputError
 from greenbatch.metrics import machine
@@ -18,7 +19,6 @@ from greenbatch.metrics.breakdown import Parts, evaluate_parts, split_part_metri
 from greenbatch.metrics.horizon import Horizon
 from greenbatch.metrics.jobs import Floats
 from greenbatch.metrics.measured import Cut, Measured, measure
-from greenbatch.metrics.power import JOULES_PER_KWH
 from greenbatch.metrics.registry import METRICS, metric
 
 DELAY_LIMIT_S = 86_400.0

@@ -12,6 +12,7 @@ import numpy as np
 
 from greenbatch.energy import Site
 from greenbatch.energy.storage import DAY_S, Storage
+from greenbatch.energy.units import JOULES_PER_KWH
 from greenbatch.engine.power.arbitrage import Here, Prices, arbitrage, plan_ahead
 from greenbatch.engine.power.balance import NO_STORAGE, Rates, Stored, enter
 from greenbatch.engine.power.dispatch import NAMES, PRICE_ARBITRAGE, Dispatch, asked_w
@@ -20,7 +21,6 @@ from greenbatch.engine.power.slots import covering
 from greenbatch.engine.power.storage import Battery, Charge, use
 from greenbatch.engine.records import Clock, Floats, Ledger, Slots, record_of, shared, varying
 
-JOULES_PER_KWH = 3.6e6
 NEVER = -(2**62)
 """No slot."""
 
