@@ -10,7 +10,7 @@ from example_windows import fcfs, some_jobs
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.colors import to_hex
 
-from greenbatch.experiments.reports import curves, plots
+from greenbatch.experiments.reports import curves, queue_plots
 from greenbatch.experiments.reports.drawing import Picture, color_of, dash_of, marker_of
 
 SHORT = [f"rule-{k}+easy" for k in range(16)]
@@ -19,7 +19,7 @@ LONG = [f"gas-marl-plus@runs/seed-{k}/model:makespan_bound=1.25+none" for k in r
 
 def queue(names: list[str]) -> Picture:
     jobs = some_jobs(1, 40)
-    return plots.queue_plot({name: fcfs(jobs, hold_s=3600.0 * k, name=name) for k, name in enumerate(names)})
+    return queue_plots.queue_plot({name: fcfs(jobs, hold_s=3600.0 * k, name=name) for k, name in enumerate(names)})
 
 
 def training(names: list[str]) -> Picture:

@@ -137,7 +137,7 @@ def test_a_radar_puts_the_best_outside_and_writes_its_ends() -> None:
     assert radii["b"] == pytest.approx([INNER, 1.0, INNER])
     assert radii["c"] == pytest.approx([(1 + INNER) / 2, INNER + (1 - INNER) / 4, (1 + INNER) / 2])
     assert [text.get_text() for text in axes.get_xticklabels()] == [
-        "Cost\n20.00 to 10.00 EUR", "Renewable\n50.0 to 90.0 %", "Mean wait\n2.00 to 1.00 h",
+        "Cost [EUR]\n20.00 to 10.00", "Renewable [%]\n50.0 to 90.0", "Mean wait [h]\n2.00 to 1.00",
     ]  # fmt: skip
     assert "worst" in picture.caption
     assert radar_plot(tidy([("1", {name: dict(list(row.items())[:2]) for name, row in rows.items()})])) is None

@@ -12,9 +12,10 @@ from greenbatch.experiments.papers.study_tables import answers_of, matrix_table,
 from greenbatch.experiments.reports.columns import MAIN
 from greenbatch.experiments.reports.curves import sweep_plot
 from greenbatch.experiments.reports.model_sections import decision_section, planner_section, training_section
-from greenbatch.experiments.reports.plots import box_plot
-from greenbatch.experiments.reports.report import definitions, write_page
-from greenbatch.experiments.reports.tables import Section, Table
+from greenbatch.experiments.reports.page import definitions, write_page
+from greenbatch.experiments.reports.sections import Section
+from greenbatch.experiments.reports.spread import box_plot
+from greenbatch.experiments.reports.tables import Table
 from greenbatch.experiments.reports.tradeoff import tradeoff_plot
 
 if TYPE_CHECKING:

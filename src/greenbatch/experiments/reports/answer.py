@@ -9,7 +9,7 @@ or slowdown. What it costs is waiting.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -43,6 +43,8 @@ TILES: Mapping[str, str] = {
     LONGEST_WAIT.metric: "Shortest longest wait",
 }
 """Metric -> label of its tile; the first three that the results have are shown, and the wait."""
+UNFINISHED = 0.05
+"""Share of work left at the horizon above which a scheduler cannot win."""
 ALIKE = 0.01
 """Relative spread of means below which an energy is no objective: all schedulers need the same."""
 _COLUMNS = {column.metric: column for column in (*DETAIL, *WITHOUT_SUPPLY, *MAIN, *PAID, LONGEST_WAIT)}
@@ -88,7 +90,7 @@ def trade_sentence(frame: polars.DataFrame, baseline: str, currency: str = "", o
         currency: name of the currency of the site's prices, such as ``EUR``.
         objective: one of `OBJECTIVES`; by default `objective_of` the frame.
     """
-    frame = rivals(frame, baseline)
+    frame, late = finishing(rivals(frame, baseline), baseline)
     metric = objective or objective_of(frame)
     column, (verb, less) = column_of(metric, frame, currency), OBJECTIVES[metric]
     found = differences(frame, metric, baseline)
@@ -97,22 +99,22 @@ def trade_sentence(frame: polars.DataFrame, baseline: str, currency: str = "", o
         best = min(gains, key=lambda name: gains[name].difference.mean)
         wait = "" if metric == WAIT else f"; {_wait(frame, best, baseline)}"
         size, trust = _size(column, gains[best]), _trust(column, gains[best])
-        return f"{best} {verb} {size} {less} than {baseline} ({trust}){wait}{_left(frame, best, metric)}."
+        return f"{best} {verb} {size} {less} than {baseline} ({trust}){wait}{_left(frame, best, metric)}.{_late(late)}"
     lead = f"No scheduler {'clearly ' if _several(found) else ''}{verb} {less} than {baseline}"
     close = [name for name, got in found.items() if got.difference.mean < 0]
     if not close:
-        return f"{lead}, {_shown(column, means_of(frame, metric).get(baseline, math.nan))}."
+        return f"{lead}, {_shown(column, means_of(frame, metric).get(baseline, math.nan))}.{_late(late)}"
     best = min(close, key=lambda name: found[name].difference.mean)
     wait = "" if metric == WAIT else f"; {_wait(frame, best, baseline)}"
     return (
         f"{lead}: {best} is lowest, by {_size(column, found[best])}, which is within noise "
-        f"({_trust(column, found[best])}){wait}."
+        f"({_trust(column, found[best])}){wait}.{_late(late)}"
     )
 
 
 def key_figures(frame: polars.DataFrame, baseline: str, currency: str = "") -> list[KeyFigure]:
     """Four tiles: the best scheduler for each of the first three of `TILES` that are known, and the shortest wait."""
-    frame, tiles = rivals(frame, baseline), []
+    tiles, (frame, _) = [], finishing(rivals(frame, baseline), baseline)
     known = [metric for metric in TILES if means_of(frame, metric)][:3]
     for metric, label in (*((metric, TILES[metric]) for metric in known), (WAIT, "Shortest mean wait")):
         means = means_of(frame, metric)
@@ -128,6 +130,24 @@ def key_figures(frame: polars.DataFrame, baseline: str, currency: str = "") -> l
         unit = f"{column.unit} CO₂" if metric == CARBON else column.unit
         tiles.append(KeyFigure(label, column.number(means[best]), unit, best, comment))
     return tiles
+
+
+def finishing(frame: polars.DataFrame, baseline: str) -> tuple[polars.DataFrame, list[str]]:
+    """The schedulers that do nearly all work until the horizon, the baseline in any case, and the names of the others.
+
+    Figures over the horizon are low if work is left: a scheduler that leaves more than `UNFINISHED` cannot win.
+    """
+    left = intervals(frame, "horizon_unfinished_share")
+    late = [name for name, share in left.items() if share.mean > UNFINISHED and name != baseline]
+    return frame.filter(~frame["scheduler"].is_in(late)), late
+
+
+def _late(names: Sequence[str]) -> str:
+    """A clause on schedulers that `finishing` leaves out."""
+    if not names:
+        return ""
+    shown = names[0] if len(names) == 1 else f"{names[0]} and {len(names) - 1} more"
+    return f" Left out: {shown}, with more than {UNFINISHED:.0%} of the work unfinished when the horizon ends."
 
 
 def _several(found: Mapping[str, Difference]) -> bool:

@@ -180,4 +180,9 @@ def terminal_columns(frame: polars.DataFrame, currency: str = "") -> tuple[Colum
 def fitted(column: Column, frame: polars.DataFrame, currency: str = "") -> Column:
     """A column in the unit that fits the values of a tidy frame, with the name of the currency where it is known."""
     column = column.fitted(values_of(frame, column.metric))
-    return replace(column, unit=column.unit.replace(MONEY, currency)) if currency else column
+    return replace(column, unit=named(column.unit, currency))
+
+
+def named(unit: str, currency: str) -> str:
+    """A unit with the name of the currency instead of ``currency``, where it is known."""
+    return unit.replace(MONEY, currency) if currency else unit

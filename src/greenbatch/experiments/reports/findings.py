@@ -72,10 +72,10 @@ def headlines(frame: polars.DataFrame, baseline: str, currency: str = "") -> lis
     return [*service, *power, *_spent_lines(frame, baseline, currency)]
 
 
-def poor_bargains(frame: polars.DataFrame, baseline: str) -> list[str]:
+def poor_bargains(frame: polars.DataFrame, baseline: str, currency: str = "") -> list[str]:
     """One line for every winner with a gain that is small or within noise and a large price in wait or slowdown."""
     lines, frame = [], rivals(frame, baseline)
-    for column in _won(frame):
+    for column in _won(frame, currency):
         metric = column.metric
         if metric == "makespan_ratio" or not means_of(frame, column.metric):
             continue

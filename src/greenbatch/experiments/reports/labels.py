@@ -97,7 +97,7 @@ def _best(sheet: _Sheet, at: Point, width: float, height: float) -> Box | None:
 
 def write_names(
     axes: Axes, points: Mapping[str, Point], lines: Sequence[tuple[Point, Point]] = (), *, width: int = 26,
-    suffix: Mapping[str, str] | None = None,
+    marks: Mapping[str, str] | None = None,
 ) -> bool:  # fmt: skip
     """Write names at points, wrapped at ``width`` characters; the limits of the axes must be final.
 
@@ -106,7 +106,7 @@ def write_names(
         points: name -> its point in data coordinates.
         lines: ends of lines that names should avoid, in data coordinates.
         width: characters of a line.
-        suffix: name -> what to write behind it.
+        marks: name -> a word to write behind it.
 
     Returns:
         Whether every name found a place. If not, nothing is written: make the picture higher.
@@ -125,7 +125,8 @@ def write_names(
         in_points(list(points.values())),
         np.concatenate([np.zeros((0, 2)), *(_along(in_points(line)) for line in lines)]),
     )
-    texts = {name: wrapped(name, width) + (suffix or {}).get(name, "") for name in points}
+    words = {name: f"\n({mark})" for name, mark in (marks or {}).items()}
+    texts = {name: wrapped(name, width) + words.get(name, "") for name in points}
     placed: dict[str, tuple[Box, Point]] = {}
     crowded = np.hypot(*(sheet.points[:, None] - sheet.points[None]).transpose(2, 0, 1)).sum(axis=1)
     for k in np.argsort(crowded, kind="stable"):

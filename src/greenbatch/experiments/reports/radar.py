@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from textwrap import wrap
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -22,6 +23,10 @@ RADAR = ("horizon_cost", "horizon_carbon_kg", "horizon_brown_kwh", "renewable_ut
          "avg_bounded_slowdown", "makespan_ratio", "energy_kwh")  # fmt: skip
 """Metrics that are shown by default, where they are known and differ; at most `MOST`, energy only without a supply."""
 MOST, LEAST = 8, 3
+HEIGHT_IN, ACROSS_IN = 3.0, 2.0
+"""Height of the picture without its legend, and diameter of the outer circle. [inch]"""
+LETTERS = 15
+"""Characters of a line at an axis."""
 INNER = 0.2
 """Radius of the worst value; the best has 1."""
 
@@ -64,12 +69,17 @@ def radar_plot(
     angles = 2 * np.pi * np.arange(len(ends)) / len(ends)
     columns, room = legend_room(shown) if legend else (1, 0.0)
     with drawing():
-        figure = empty_figure(3.1 + room, WIDTH_IN)
-        axes = figure.add_subplot(projection="polar", theta_offset=np.pi / 2, theta_direction=-1)
+        figure = empty_figure(HEIGHT_IN + room, WIDTH_IN)
+        figure.set_layout_engine("none")
+        axes = figure.add_axes(
+            ((WIDTH_IN - ACROSS_IN) / 2 / WIDTH_IN, (room + (HEIGHT_IN - ACROSS_IN) / 2) / (HEIGHT_IN + room),
+             ACROSS_IN / WIDTH_IN, ACROSS_IN / (HEIGHT_IN + room)),
+            projection="polar", theta_offset=np.pi / 2, theta_direction=-1,
+        )  # fmt: skip
         for each in shown:
             radii = [_radius(means[metric][each], *pair) for metric, pair in ends.items()]
             axes.plot(
-                np.append(angles, angles[0]), np.append(radii, radii[0]), color=looks[each].color,
+                np.append(angles, angles[0]), np.append(radii, radii[0]), color=looks[each].color, linewidth=1.1,
                 linestyle=looks[each].dash, marker=looks[each].marker, markersize=3, label=wrapped(each, 40),
             )  # fmt: skip
         axes.set(ylim=(0, 1.02), yticks=[INNER, 1.0], yticklabels=[])
@@ -80,10 +90,11 @@ def radar_plot(
             text.set_horizontalalignment("left" if side > 0 else "right" if side < 0 else "center")
         axes.spines["polar"].set_visible(False)
         if legend:
-            figure.legend(loc="outside lower left", ncols=columns)
+            figure.legend(loc="lower left", ncols=columns)
+        over = "Means over the windows. " if frame["window"].n_unique() > 1 else ""
         caption = (
-            "Means over the windows. Each axis runs from the worst of these schedulers (inner circle) to the best "
-            "(outer circle); its ends are written at it. Areas mean nothing."
+            f"{over}Each axis runs from the worst of these schedulers (inner circle) to the best (outer circle); its "
+            "ends are written at it. Areas mean nothing."
         )
         alt = "Radar plot, best values outside. " + "; ".join(
             f"{column_of(metric, frame, currency).header}: best {_best_name(means[metric], best)}"
@@ -107,8 +118,8 @@ def _best_name(means: dict[str, float], best: float) -> str:
 
 
 def _axis(metric: str, frame: polars.DataFrame, currency: str, worst: float, best: float) -> str:
-    """Name of an axis, with its ends from the inside out."""
+    """Name and unit of an axis, with its ends from the inside out, in short lines."""
     column = column_of(metric, frame, currency)
-    name = column.short or column.header
-    unit = f" {column.unit}" if column.unit else ""
-    return f"{name}\n{column.number(worst)} to {column.number(best)}{unit}"
+    name = f"{column.short or column.header}{f' [{column.unit}]' if column.unit else ''}"
+    ends = f"{column.number(worst)} to {column.number(best)}"
+    return "\n".join(line for text in (name, ends) for line in wrap(text, LETTERS, break_long_words=False))

@@ -31,7 +31,8 @@ LOGARITHMIC = 12.0
 
 def tradeoff_plot(
     frame: polars.DataFrame, baseline: str, *, x: str = WAIT, y: str = "", currency: str = "",
-    names: Sequence[str] | None = None, looks: Looks | None = None, name: str = "tradeoff",
+    names: Sequence[str] | None = None, looks: Looks | None = None, marks: Mapping[str, str] | None = None,
+    name: str = "tradeoff",
 ) -> Picture | None:  # fmt: skip
     """Means of two metrics against each other, one point per scheduler with its name; None if none has both.
 
@@ -45,6 +46,7 @@ def tradeoff_plot(
         currency: name of the currency of the site's prices, such as ``EUR``.
         names: the schedulers to show, by default all.
         looks: scheduler -> color and marker, by default `looks_of` all schedulers of the frame.
+        marks: scheduler -> a word written behind its name, see `Comparison.marks`.
         name: name of the picture, unique within a page.
     """
     y = y or next(metric for metric in (objective_of(frame), "avg_bounded_slowdown") if metric != x)
@@ -69,11 +71,11 @@ def tradeoff_plot(
             front = _front(points, (METRICS[x].better, METRICS[y].better))
             axes.plot(*zip(*front, strict=True), color=PALE, linewidth=1.2, zorder=1)
             for k, dimension in enumerate("xy"):
-                _scale(axes, dimension, [point[k] for point in points.values()])
+                set_scale(axes, dimension, [point[k] for point in points.values()])
             axes.margins(0.14)
-            axes.set(xlabel=_axis(columns[0], axes.get_xscale()), ylabel=_axis(columns[1], axes.get_yscale()))
+            axes.set(xlabel=axis_label(columns[0], axes.get_xscale()), ylabel=axis_label(columns[1], axes.get_yscale()))
             lines = [line for each in spans.values() for line in each] + list(pairwise(front))
-            if write_names(axes, points, lines):
+            if write_names(axes, points, lines, marks=marks or {}):
                 break
             height *= HIGHER
     return Picture(
@@ -114,13 +116,15 @@ def _front(points: Mapping[str, Point], better: tuple[str, str]) -> list[Point]:
     return found
 
 
-def _scale(axes: Axes, dimension: str, values: Sequence[float]) -> None:
+def set_scale(axes: Axes, dimension: str, values: Sequence[float]) -> None:
+    """Make an axis (``x`` or ``y``) logarithmic if its values are positive and far apart."""
     if min(values) > 0 and max(values) / min(values) > LOGARITHMIC:
         (axes.set_xscale if dimension == "x" else axes.set_yscale)("log")
         plain_log_ticks(axes, dimension=dimension)
 
 
-def _axis(column: Column, scale: str) -> str:
+def axis_label(column: Column, scale: str) -> str:
+    """Label of an axis: name, unit, and whether it is logarithmic."""
     unit = f" [{column.unit}]" if column.unit else ""
     return f"{column.header}{unit}{' (log scale)' if scale == 'log' else ''}"
 
