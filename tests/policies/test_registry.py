@@ -165,10 +165,13 @@ def test_every_setting_of_a_program_is_held_to_its_range(name: str) -> None:
         Program(name="mine", settings={name: value})
 
 
+WEIGHING = ("cheapest-start", "foresee", "green-threshold", "f2+green")
 ENDS = {
     "sticky": (0, 1), "per_instant": (0, 1), "completion_first": (0, 1), "tick_s": (1, 604_800),
     "power_cap_w": (1, 1e15), "threshold_j": (0, 1e15), **{f"weight_{key}": (0, 1e6) for key in WEIGHTS},
-    **{f"{name}:{key}": (0, 1e6) for name in ("cheapest-start", "foresee", "f2+green") for key in WEIGHTS},
+    **{f"{name}:{key}": (0, 1e6) for name in WEIGHING for key in WEIGHTS},
+    "green-threshold:share": (0, 1), "green-threshold:slowdown": (0, 1e6), "green-threshold:limit": (0, 31_622_400),
+    "green-threshold:shape": (0.1, 10), "green-threshold:tick": (1, 604_800),
     "lptpn:sigma": (0, 1e15), "lptpn-published:sigma": (0, 1e15), "random:seed": (0, 1e15),
     "cheapest-start:hold": (0, 1e15), "cheapest-start:psi": (0, 1e15), "cheapest-start:reserve": (0, 1),
     "cheapest-start:short": (0, 1e11), "cheapest-start:horizon": (0, 31_622_400), "cheapest-start:tick": (1, 604_800),
