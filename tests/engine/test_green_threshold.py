@@ -28,9 +28,9 @@ ONE = workload([Job(0.0, HOUR_S, HOUR_S, 1, 100.0)])
 @pytest.mark.parametrize(
     ("parameters", "hour"),
     [
-        ("share=1", 0), ("share=0:slowdown=100", 12), ("share=0.5:slowdown=100", 6), ("share=0.49:slowdown=1e3:limit=1e7", 12),
-        ("share=0:slowdown=4", 4), ("share=0:slowdown=100:limit=7200", 2), ("share=0:slowdown=14", 7),
-        ("share=0:slowdown=14:shape=2", 10), ("brown=0:slowdown=100", 0),
+        ("share=1", 0), ("share=0:slowdown=100", 12), ("share=0.5:slowdown=100", 6),
+        ("share=0.49:slowdown=1e3:limit=1e7", 12), ("share=0:slowdown=4", 4), ("share=0:slowdown=100:limit=7200", 2),
+        ("share=0:slowdown=14", 7), ("share=0:slowdown=14:shape=2", 10), ("brown=0:slowdown=100", 0),
     ],
 )  # fmt: skip
 def test_a_job_starts_when_little_is_brown_or_its_budget_is_used_up(parameters: str, hour: int) -> None:
