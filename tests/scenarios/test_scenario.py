@@ -67,7 +67,8 @@ def test_shipped_scenarios_are_the_expected_ones():
     }
     logs = {"logs/hpc2n", "logs/sdsc-blue", "logs/cea-curie"}
     fresh = {"gas-marl/fresh-lublin-256", "gas-marl/fresh-cirne", "gas-marl/fresh-jann"}
-    assert set(shipped_names()) == {"default", "plain", "curie-nodes", *PAPERS, *ineps, *logs, *fresh}
+    cost_aware = {f"cost-aware/{trace}{part}" for trace in ("hpc2n", "sdsc-blue") for part in ("", "-training")}
+    assert set(shipped_names()) == {"default", "plain", "curie-nodes", *PAPERS, *ineps, *logs, *fresh, *cost_aware}
 
 
 @pytest.mark.parametrize("name", PAPERS)

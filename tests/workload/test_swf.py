@@ -377,3 +377,11 @@ def test_names_of_queues_and_partitions_in_the_header(tmp_path):
     path = tmp_path / "t.swf"
     path.write_text(header + "1 0 -1 100 4 -1 -1 4 200 -1 1 1 1 1 2 1 -1 -1\n")
     assert read_swf(path).names == {"queue": {1: "short", 2: "very long"}}
+
+
+def test_a_trace_is_given_another_date(tmp_path):
+    path = tmp_path / "jobs.swf"
+    path.write_text("; UnixStartTime: 1000\n1 5 -1 10 4 -1 -1 4 20 -1 1 1 1 1 1 1 -1 -1\n")
+    assert read_swf(path).unix_start_s == 1000
+    assert read_swf(path, unix_start_s=2000.0).unix_start_s == 2000
+    assert read_swf(path, unix_start_s=2000.0).submit_s.tolist() == [5]

@@ -185,7 +185,7 @@ class WorkloadSection(Section):
     time_zone: Text | None = None
     """Zone of the local times of an sacct dump, F-DATA or a table (IANA name)."""
     unix_start_s: Annotated[float, Field(ge=0, le=1e11)] | None = None
-    """Unix time of time 0 of a table or of generated jobs. [s]"""
+    """Unix time of time 0 of a table or of generated jobs, or of an SWF trace instead of the date in its header. [s]"""
     reference_gflops: Positive | None = None
     """Peak of a processor of speed 1, which turns the operations of a workload of IRMaSim (JSON) into run times; by
     default the cluster's, else 3. [Gflop/s]"""

@@ -24,7 +24,7 @@ Format = Literal["swf", "sacct", "table", "pm100", "fdata", "irmasim"]
 
 _COMMON = ("strict", "processors")
 _READERS: dict[Format, tuple[Callable[..., Workload], tuple[str, ...]]] = {
-    "swf": (read_swf, (*_COMMON, "limit", "repairs")),
+    "swf": (read_swf, (*_COMMON, "limit", "repairs", "unix_start_s")),
     "sacct": (read_sacct, (*_COMMON, "time_zone")),
     "table": (read_table, (*_COMMON, "time_zone", "unix_start_s", "columns")),
     "pm100": (read_pm100, (*_COMMON, "time_zone")),
@@ -42,7 +42,7 @@ def read_workload(path: str | Path, **options: Any) -> Workload:
         path: the trace, plain or gzip; its format is detected from its content. For PM100 and F-DATA also a folder of
             Parquet files.
         **options: ``strict`` and ``processors`` for all; ``limit`` and ``repairs`` for SWF; ``time_zone`` for all but
-            SWF and JSON; ``unix_start_s`` and ``columns`` for tables; ``reference_gflops`` for JSON. Options
+            SWF and JSON; ``columns`` for tables and ``unix_start_s`` for both; ``reference_gflops`` for JSON. Options
             that are None are ignored.
 
     Raises:

@@ -79,6 +79,7 @@ def read_swf(
     limit: int | None = None,
     processors: int | None = None,
     repairs: SwfRules = DEFAULT_RULES,
+    unix_start_s: float | None = None,
 ) -> Workload:
     """Read an SWF trace, plain or gzip.
 
@@ -95,6 +96,7 @@ def read_swf(
         limit: number of job lines to read; all if None.
         processors: machine size; by default MaxProcs of the header, else MaxNodes.
         repairs: what to do with lines that cannot be simulated as they are.
+        unix_start_s: Unix time of trace time 0; by default the header's. [s]
 
     Returns:
         The jobs, sorted by id, with times on the trace's own clock; ``notes`` lists every repair and drop.
@@ -112,6 +114,7 @@ def read_swf(
     machine = processors if processors is not None else _machine_size(header, ledger)
     columns = _repaired(rows[:limit], lines[:limit], machine, repairs, ledger)
     names = _names(header)
+    dated_s = next(iter(_stated(header, "unixstarttime", ledger)), None)
     if extras is not None:
         columns, queues = with_extras(columns, extras, lines, ledger)
         names |= queues
@@ -119,7 +122,7 @@ def read_swf(
         trace_name(path),
         columns,
         machine_processors=machine,
-        unix_start_s=next(iter(_stated(header, "unixstarttime", ledger)), None),
+        unix_start_s=dated_s if unix_start_s is None else unix_start_s,
         time_zone=_time_zone(header, ledger),
         names=names,
         notes=tuple(ledger.notes),
