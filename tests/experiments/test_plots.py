@@ -27,8 +27,8 @@ from greenbatch.experiments.reports.plots import (
     power_span,
     queue_length,
     queue_plot,
-    tradeoff_plot,
 )
+from greenbatch.experiments.reports.tradeoff import tradeoff_plot
 from greenbatch.experiments.running.frames import tidy
 from greenbatch.workload import Workload
 
@@ -79,7 +79,6 @@ def test_the_same_data_give_the_same_bytes_whatever_the_users_settings(
 
 def test_pictures_exist_only_where_there_is_something_to_draw() -> None:
     frame, outcomes = example(windows=1, power=False)
-    assert tradeoff_plot(frame, "fcfs+none") is None
     assert power_plots(outcomes) == []
     assert box_plots(frame) == []
     frame, _ = example(windows=2, power=False)
@@ -114,25 +113,6 @@ def test_power_pictures_share_hours_scale_and_tell_the_brown_energy() -> None:
     assert power_plots(night)[0].caption == "0.5 kWh brown, 0% renewable in these 48 hours."
 
 
-def test_the_trade_off_names_every_scheduler_with_its_makespan(data: tuple[polars.DataFrame, object]) -> None:
-    picture = tradeoff_plot(data[0], "fcfs+none")
-    assert picture is not None
-    for name in ("fcfs+none, makespan ×1.00", "hold-2h+none, makespan", "patient+none, makespan"):  # noqa: RUF001 - sign
-        assert name in picture.svg
-
-
-def test_the_trade_off_says_what_its_intervals_are_over(data: tuple[polars.DataFrame, object]) -> None:
-    rules = data[0]
-    agents = rules.with_columns(polars.lit(1, polars.Int64).alias("seed"))
-    for frame, lines in (
-        (rules, "Lines: 95% intervals over the windows."),
-        (agents, "Lines: 95% intervals over the windows, for agents over seeds and windows."),
-    ):
-        picture = tradeoff_plot(frame, "fcfs+none")
-        assert picture is not None
-        assert picture.caption.endswith(lines)
-
-
 def test_box_plots_take_logarithms_of_wide_ranges_only() -> None:
     def frame(values: list[float]) -> polars.DataFrame:
         return tidy([(str(k), {"x": {"avg_bounded_slowdown": v}}) for k, v in enumerate(values)])
@@ -142,12 +122,7 @@ def test_box_plots_take_logarithms_of_wide_ranges_only() -> None:
     assert "x 20" in box_plot(frame([10.0, 20.0, 30.0]), MAIN[0]).alt
 
 
-def test_more_schedulers_than_colors_still_draw() -> None:
-    rows = {f"rule-{k}+easy": {"avg_bounded_slowdown": 1.0 + k, "renewable_utilization": 0.5, "makespan_ratio": 1.0}
-            for k in range(11)}  # fmt: skip
-    picture = tradeoff_plot(tidy([("a", rows)]), "rule-0+easy")
-    assert picture is not None
-    assert all(name in picture.svg for name in rows)
+def test_colors_repeat_and_ids_are_plain() -> None:
     assert color_of(len(COLORS)) == color_of(0)
     assert slug("F2 + Green/π") == "f2-green"
     assert slug("π") == "x"

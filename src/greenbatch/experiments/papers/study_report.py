@@ -12,9 +12,10 @@ from greenbatch.experiments.papers.study_tables import answers_of, matrix_table,
 from greenbatch.experiments.reports.columns import MAIN
 from greenbatch.experiments.reports.curves import sweep_plot
 from greenbatch.experiments.reports.model_sections import decision_section, planner_section, training_section
-from greenbatch.experiments.reports.plots import box_plot, tradeoff_plot
+from greenbatch.experiments.reports.plots import box_plot
 from greenbatch.experiments.reports.report import definitions, write_page
 from greenbatch.experiments.reports.tables import Section, Table
+from greenbatch.experiments.reports.tradeoff import tradeoff_plot
 
 if TYPE_CHECKING:
     import polars
@@ -64,7 +65,7 @@ def _sections(study: Study, results: Sequence[Result]) -> Iterator[Section]:
     for result in results:
         yield from _training(result)
         pictures = [*_sweep(result), *_settings(result)]
-        if trade := tradeoff_plot(result.frame, _baseline(result)):
+        if trade := tradeoff_plot(result.frame, _baseline(result), x="avg_bounded_slowdown", y="renewable_utilization"):
             pictures.append(_renamed(trade, result))
         if pictures:
             yield Section(_heading(result, "trade-off and spread"), "", tuple(pictures))

@@ -15,6 +15,7 @@ from greenbatch.experiments.reports.tables import Cell, Mark, Section, Table
 from greenbatch.experiments.running.frames import by_window, schedulers
 from greenbatch.experiments.running.statistics import FEW_WINDOWS, paired_difference
 from greenbatch.metrics.breakdown import BY, NODE_GROUP
+from greenbatch.metrics.money import MONEY
 
 if TYPE_CHECKING:
     import polars
@@ -33,7 +34,7 @@ _SIZES = (
     Column("jobs", "Jobs", style="count"),
     Column("processor_hours", "Processor-hours", "h", digits=0),
     Column("energy_kwh", "Energy of the jobs", "kWh", digits=4, style="significant", small=("Wh", 1000.0)),
-    Column("cost", "Cost of this energy", "currency", digits=4, style="significant"),
+    Column("cost", "Cost of this energy", MONEY, digits=4, style="significant"),
     Column("carbon_kg", "Carbon of this energy", "kg", digits=4, style="significant", small=("g", 1000.0)),
 )
 _ENERGIES = tuple(

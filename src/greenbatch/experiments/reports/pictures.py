@@ -10,7 +10,8 @@ from greenbatch.engine.outcome import Outcome
 from greenbatch.errors import InputError
 from greenbatch.experiments.reports.columns import main_columns
 from greenbatch.experiments.reports.drawing import Picture
-from greenbatch.experiments.reports.plots import box_plot, gantt_plots, power_plots, queue_plot, tradeoff_plot
+from greenbatch.experiments.reports.plots import box_plot, gantt_plots, power_plots, queue_plot
+from greenbatch.experiments.reports.tradeoff import tradeoff_plot
 
 if TYPE_CHECKING:
     import polars

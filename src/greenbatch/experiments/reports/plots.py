@@ -4,7 +4,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -23,15 +22,12 @@ from greenbatch.experiments.reports.drawing import (
     drawing,
     legend_room,
     marked,
-    marker_of,
     new_figure,
     plain_log_ticks,
     slug,
     wrapped,
 )
-from greenbatch.experiments.reports.tables import STRETCH_LIMIT
 from greenbatch.experiments.running.frames import by_window, schedulers
-from greenbatch.experiments.running.statistics import intervals
 from greenbatch.metrics.jobs import CLASSES, run_time_class
 
 if TYPE_CHECKING:
@@ -103,51 +99,6 @@ def power_plots(outcomes: Mapping[str, Outcome], hours: float = 48.0) -> list[Pi
             )
             pictures.append(Picture(f"power-{k}-{slug(name)}", title, caption, alt, figure))
     return pictures
-
-
-def tradeoff_plot(frame: polars.DataFrame, baseline: str) -> Picture | None:
-    """Mean bounded slowdown (log) against renewable utilization; hollow if the makespan is stretched.
-
-    None if no scheduler has both.
-    """
-    names = schedulers(frame)
-    slow, green, ratio = (
-        intervals(frame, m) for m in ("avg_bounded_slowdown", "renewable_utilization", "makespan_ratio")
-    )
-    shown = [name for name in names if math.isfinite(slow[name].mean) and math.isfinite(green[name].mean)]
-    if not shown:
-        return None
-    columns, room = legend_room(shown, several=max(map(len, shown)) <= 14)
-    with drawing():
-        figure, axes = new_figure(2.5 + room)
-        for name in shown:
-            x, y, k = slow[name], green[name], names.index(name)
-            stretch = ratio[name].mean if math.isfinite(ratio[name].mean) else 1.0
-            if x.count > 1:
-                style: dict[str, Any] = {"color": color_of(k), "linewidth": 0.9, "alpha": 0.6}
-                axes.plot([x.low, x.high], [100 * y.mean] * 2, **style)
-                axes.plot([x.mean] * 2, [100 * y.low, 100 * y.high], **style)
-            label = f"{wrapped(name, 40)}, makespan ×{stretch:.2f}"
-            axes.scatter(
-                x.mean, 100 * y.mean, s=34, marker=marker_of(k), edgecolors=color_of(k), linewidths=1.2,
-                facecolors=PAPER if stretch > STRETCH_LIMIT else color_of(k), zorder=3, label=label,
-            )  # fmt: skip
-        axes.set_xscale("log")
-        plain_log_ticks(axes)
-        axes.margins(0.12)
-        axes.set(xlabel="mean bounded slowdown (log scale; left is better)", ylabel="renewable utilization [%]")
-        figure.legend(loc="outside lower left", ncols=columns)
-        words = "; ".join(
-            f"{name} {slow[name].mean:.4g} at {green[name].mean:.1%}, makespan ×{ratio[name].mean:.2f}"
-            for name in shown
-        )
-        sample = "the windows, for agents over seeds and windows" if "seed" in frame.columns else "the windows"
-        caption = (
-            f"Up and to the left is better. Hollow: the makespan is more than {STRETCH_LIMIT - 1:.0%} above that of "
-            f"{baseline}, which alone raises renewable utilization."
-        ) + (f" Lines: 95% intervals over {sample}." if max(slow[name].count for name in shown) > 1 else "")
-        alt = f"Scatter plot of mean bounded slowdown against renewable utilization: {words}."
-        return Picture("tradeoff", "Slowdown against renewables", caption, alt, figure)
 
 
 def box_plot(frame: polars.DataFrame, column: Column) -> Picture | None:

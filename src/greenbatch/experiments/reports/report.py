@@ -12,14 +12,15 @@ from typing import TYPE_CHECKING, Any
 
 from greenbatch.engine.outcome import Outcome
 from greenbatch.errors import InputError
+from greenbatch.experiments.reports.answer import key_figures
 from greenbatch.experiments.reports.breakdown import breakdown_sections, gains_table
 from greenbatch.experiments.reports.cautions import comparison_notes, warning_lines
 from greenbatch.experiments.reports.columns import DETAIL, MAIN, Column, main_columns
 from greenbatch.experiments.reports.data_notes import changing
 from greenbatch.experiments.reports.drawing import color_of
-from greenbatch.experiments.reports.findings import key_figures, summary_lines
+from greenbatch.experiments.reports.findings import summary_lines
 from greenbatch.experiments.reports.outages import outage_sections
-from greenbatch.experiments.reports.plots import box_plots, gantt_plots, power_plots, queue_plot, tradeoff_plot
+from greenbatch.experiments.reports.plots import box_plots, gantt_plots, power_plots, queue_plot
 from greenbatch.experiments.reports.tables import (
     Section,
     Table,
@@ -28,6 +29,7 @@ from greenbatch.experiments.reports.tables import (
     difference_table,
     record_table,
 )
+from greenbatch.experiments.reports.tradeoff import tradeoff_plot
 from greenbatch.experiments.running.frames import schedulers
 from greenbatch.experiments.running.model_warnings import marked
 from greenbatch.files import write_bytes
