@@ -8,6 +8,7 @@ import pytest
 from greenbatch.cluster import Cluster
 from greenbatch.energy import Site
 from greenbatch.engine.forecast import project_surplus
+from greenbatch.engine.power.protocol import BROWN
 from greenbatch.engine.prepare import prepare
 from greenbatch.engine.rules import Rules
 from greenbatch.engine.simulate import simulate
@@ -40,7 +41,7 @@ def test_a_fractional_step_makes_no_more_pieces_than_there_is_room_for(step_s: f
     until_s = begin_s + 20_000.0 + 2.2 + 2 * 1800.0
     surplus = state.scratch.surplus
     surplus["length_s"] = -1.0
-    project_surplus(state, begin_s, until_s)
+    project_surplus(state, begin_s, until_s, BROWN)
     count = int(state.clock.segments)
     assert count <= (until_s - begin_s) / step_s + 2 <= len(surplus) - 1
     lengths = surplus["length_s"][:count]

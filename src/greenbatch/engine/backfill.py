@@ -19,6 +19,7 @@ from greenbatch.engine.machine.protocol import (
     rise_w,
     want,
 )
+from greenbatch.engine.power.protocol import Weights, is_brown
 from greenbatch.engine.power_cap import is_within_cap, take_from_spare
 from greenbatch.engine.queue import position_of, rank_queue
 from greenbatch.engine.ranked import sort_ranked
@@ -182,7 +183,7 @@ def _backfill_green(s: State, head: int) -> None:
             longest_s = max(longest_s, job.requested_s)
             count += 1
     sort_ranked(ranked, count)
-    stale = True
+    stale, weights = True, Weights(s.rules.weight_brown, s.rules.weight_cost, s.rules.weight_carbon)
     for k in range(count):
         number = ranked[k].job
         job = s.jobs[number]
@@ -190,10 +191,11 @@ def _backfill_green(s: State, head: int) -> None:
             continue
         if s.rules.backfill == GREEN:
             if stale:
-                project_surplus(s, c.now_s, c.now_s + longest_s)
+                project_surplus(s, c.now_s, c.now_s + longest_s, weights)
                 stale = False
             power_w = rise_w(s.machine, whole(number), job.power_w, False)
-            if not is_below_threshold(s.scratch.surplus, c.segments, power_w, job.requested_s, s.rules.threshold_j):
+            segments, sigma_j = s.scratch.surplus, s.rules.threshold_j
+            if not is_below_threshold(segments, c.segments, power_w, job.requested_s, sigma_j, is_brown(weights)):
                 continue
         _start(s, whole(position_of(s.queue, c, number)))
         stale = True

@@ -15,7 +15,7 @@ from greenbatch.engine.compile import compiled, compiled_small, whole
 from greenbatch.engine.feature import Feature
 from greenbatch.engine.forecast import project_surplus
 from greenbatch.engine.machine.protocol import fits
-from greenbatch.engine.power.protocol import forecast_w
+from greenbatch.engine.power.protocol import BROWN, forecast_w
 from greenbatch.engine.power.slots import slot_at, slot_start_s
 from greenbatch.engine.prediction.protocol import predicted_of
 from greenbatch.engine.records import Column, Job, Singles, Table
@@ -115,7 +115,7 @@ def _brown_energy(s: State, rows: int) -> None:
         power_w[i], requested_s[i] = s.jobs[s.queue.job[c.first + i]].power_w, s.queue.requested_s[c.first + i]
         brown_j[i] = 0.0
         longest_s = max(longest_s, requested_s[i])
-    project_surplus(s, c.now_s, c.now_s + longest_s)
+    project_surplus(s, c.now_s, c.now_s + longest_s, BROWN)
     passed_s = 0.0
     for k in range(c.segments):
         length_s, surplus_w = s.scratch.surplus[k].length_s, s.scratch.surplus[k].surplus_w

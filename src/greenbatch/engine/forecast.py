@@ -6,8 +6,8 @@ the running jobs and the renewable forecast).
 
 from __future__ import annotations
 
-from greenbatch.engine.compile import compiled
-from greenbatch.engine.power.protocol import forecast_w
+from greenbatch.engine.compile import compiled, compiled_small
+from greenbatch.engine.power.protocol import Weights, forecast_w, weigh
 from greenbatch.engine.power.slots import covering, slot_at
 from greenbatch.engine.records import Surplus, Table
 from greenbatch.engine.state import State
@@ -17,11 +17,11 @@ ROUNDING_J = 1e-6
 
 
 @compiled
-def project_surplus(s: State, from_s: float, until_s: float) -> None:
+def project_surplus(s: State, from_s: float, until_s: float, weights: Weights) -> None:
     """Fill ``scratch.surplus`` with the forecast surplus over base power and running jobs, from one time to another.
 
     Running jobs are expected to end at their requested ends; queued jobs are not counted. Adjacent segments without
-    surplus are merged.
+    surplus are merged if energy from the grid weighs the same in both.
     """
     c, segments, slots = s.clock, s.scratch.surplus, s.power.slots
     current = slot_at(slots, c.now_s)
@@ -36,21 +36,31 @@ def project_surplus(s: State, from_s: float, until_s: float) -> None:
             end_s = s.expected[k].end_s
         end_s = min(end_s, until_s)
         surplus_w = max(0.0, forecast_w(s.power, c, slot, current) - load_w)
-        if count > 0 and surplus_w == 0.0 and segments[count - 1].surplus_w == 0.0:
+        grid, own = weigh(s.power, c, slot, current, weights)
+        if count > 0 and surplus_w == 0.0 and segments[count - 1].surplus_w == 0.0 and segments[count - 1].grid == grid:
             segments[count - 1].length_s += end_s - time_s
         else:
             segment = segments[count]
             segment.start_s, segment.length_s, segment.surplus_w = time_s, end_s - time_s, surplus_w
+            segment.grid, segment.own = grid, own
             count += 1
         time_s = end_s
     c.segments = count
 
 
+@compiled_small
+def weighed_w(segment: Surplus, power_w: float) -> float:
+    """What a constant power weighs per second: what exceeds the surplus comes from the grid. [W]"""
+    if power_w > segment.surplus_w:
+        return (power_w - segment.surplus_w) * segment.grid + segment.surplus_w * segment.own
+    return power_w * segment.own
+
+
 @compiled
 def is_below_threshold(
-    segments: Table[Surplus], count: int, power_w: float, duration_s: float, threshold_j: float
+    segments: Table[Surplus], count: int, power_w: float, duration_s: float, threshold_j: float, only_rises: bool
 ) -> bool:  # fmt: skip
-    """Whether a job that starts now would cost strictly less extra brown energy than the threshold.
+    """Whether a job that starts now would cost strictly less extra energy, as it is weighed, than the threshold.
 
     Args:
         segments: the surplus, which must cover at least ``duration_s`` from now.
@@ -58,15 +68,15 @@ def is_below_threshold(
         power_w: power of the job. [W]
         duration_s: its requested time. [s]
         threshold_j: the threshold. [J]
+        only_rises: no energy weighs less than 0, as with negative prices.
     """
     total_j, left_s, stop_j = 0.0, duration_s, threshold_j - ROUNDING_J
     for i in range(count):
         segment = segments[i]
         seconds = min(segment.length_s, left_s)
-        if power_w > segment.surplus_w:
-            total_j += (power_w - segment.surplus_w) * seconds
-            if total_j >= stop_j:
-                return False
+        total_j += weighed_w(segment, power_w) * seconds
+        if only_rises and total_j >= stop_j:
+            return False
         left_s -= seconds
         if left_s <= 0.0:
             break

@@ -18,6 +18,8 @@ from greenbatch.engine.compile import entry
 from greenbatch.engine.interface import View
 from greenbatch.engine.machine.pool import Pool
 from greenbatch.engine.machine.protocol import Machine
+from greenbatch.engine.power.facility import Facility
+from greenbatch.engine.power.metered import NOTHING_STORED, Metered, metered_by
 from greenbatch.engine.power.supplied import Supplied
 from greenbatch.engine.prediction.protocol import Predictor, Shown, no_predictor
 from greenbatch.engine.records import MachineTotals, Prediction, Slots, record_of, table_of
@@ -96,8 +98,8 @@ def _predictor(view: View) -> Predictor:
     return Shown(made)
 
 
-def power_of_view(view: View) -> Supplied:
-    """A view's forecast as a repeating series.
+def power_of_view(view: View) -> Supplied | Metered:
+    """A view's forecast as a repeating series, with what energy costs if the view says so.
 
     The current slot keeps its number on the clock, so that the forecast beyond the view's window repeats that window.
     """
@@ -109,7 +111,11 @@ def power_of_view(view: View) -> Supplied:
         Slots, step_s=supply.step_s, origin_s=supply.origin_s, count=count, repeats=1, forecast=count
     )  # fmt: skip
     first = int(interval_at(view.now_s, supply.origin_s, supply.step_s)) % count
-    return Supplied(slots, np.concatenate([power_w[count - first :], power_w[: count - first]]))
+    rows = (np.arange(count) - first) % count
+    if not supply.costs.import_price_per_kwh.shape[0]:
+        return Supplied(slots, power_w[rows])
+    supplied = Facility(slots, power_w[rows], power_w[rows], np.ones(count), np.zeros(1))
+    return metered_by(supply.costs.at(rows), supplied, NOTHING_STORED, count)
 
 
 def _observe_state(s: State, layout: Layout, seen: Seen) -> None:

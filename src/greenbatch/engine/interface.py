@@ -139,6 +139,40 @@ NOWHERE = Placements(_NONE, _NONE, _NONE, _NONE, _NONE, _NOTHING, _NOTHING)
 """Placements on a pool."""
 
 
+class Costs(NamedTuple):
+    """What energy costs and emits in the slots of a forecast, columns of shape (f,); empty without prices.
+
+    Prices are known as far ahead as the power that is forecast. Money is in the currency of the site.
+    """
+
+    import_price_per_kwh: Floats
+    """Price of energy from the grid, may be negative."""
+    export_price_per_kwh: Floats
+    """Revenue of surplus that is sold, >= 0."""
+    own_price_per_kwh: Floats
+    """Price of own renewable energy that is used."""
+    carbon_g_per_kwh: Floats
+    """Average carbon intensity of the grid."""
+    marginal_g_per_kwh: Floats
+    """Its carbon intensity at the margin, the average one if that is not known."""
+    own_g_per_kwh: Floats
+    """Life-cycle carbon of own renewable energy that is used."""
+    usual_price_per_kwh: float
+    """Mean of the absolute import price of the whole series, 0 without prices."""
+    usual_g_per_kwh: float
+    """The same of the intensity at the margin."""
+
+    def at(self, rows: Ints) -> Costs:
+        """The costs of some slots."""
+        if not len(self.import_price_per_kwh):
+            return self
+        return self._replace(**{name: column[rows] for name, column in self._asdict().items() if np.ndim(column)})
+
+
+NO_COSTS = Costs(_NOTHING, _NOTHING, _NOTHING, _NOTHING, _NOTHING, _NOTHING, 0.0, 0.0)
+"""A site without prices."""
+
+
 class Supply(NamedTuple):
     """Forecast of renewable power, columns of shape (f,), from the current slot on; empty without a site.
 
@@ -152,6 +186,8 @@ class Supply(NamedTuple):
     """Start of slot 0. [s]"""
     step_s: float = 0.0
     """Length of a slot, 0 without a site. [s]"""
+    costs: Costs = NO_COSTS
+    """What energy costs and emits in these slots."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -179,7 +179,7 @@ def rule_settings(program: Program) -> dict[str, float]:
         "ranking": ranking,
         "uses_attributes": ranking == codes.BY_RULE and program.score is not None and uses_attributes(program.score),
         "uses_predicted": ranking == codes.BY_RULE and program.score is not None and uses_predicted(program.score),
-        "threshold_j": SETTINGS["threshold_j"].default,
+        **{name: SETTINGS[name].default for name in ("threshold_j", "weight_brown", "weight_cost", "weight_carbon")},
         **(program.settings or {}),
     }
 

@@ -194,6 +194,10 @@ class Surplus:
     start_s: float
     length_s: float
     surplus_w: float
+    grid: float
+    """Weight of a joule from the grid, see `power.protocol.weigh`."""
+    own: float
+    """Weight of a joule of the surplus."""
 
 
 class Capacity:
@@ -301,6 +305,10 @@ class RuleSet:
     twins: int
     """1 if any two jobs are submitted at the same instant."""
     threshold_j: float
+    weight_brown: float
+    """Weights of the threshold, see `power.protocol.Weights`."""
+    weight_cost: float
+    weight_carbon: float
 
 
 class Clock:

@@ -18,6 +18,7 @@ from greenbatch.engine.machine.dvfs import set_level
 from greenbatch.engine.machine.node_tables import ANY
 from greenbatch.engine.machine.seen import seen_nodes
 from greenbatch.engine.outcome import Outcome
+from greenbatch.engine.power.metered import costs_of
 from greenbatch.engine.prediction.protocol import predicts
 from greenbatch.engine.prepare import prepare
 from greenbatch.engine.program import Program, check, outcome_of, patience, queue_now, scores_of, waits_forever
@@ -49,6 +50,7 @@ class Session:
         self.workload, self.cluster, self.site, self.rules, self.program = workload, cluster, site, rules, program
         self.state = prepare(workload, cluster, site, rules, program, observed=True)
         self._readings = new_readings(len(workload))
+        self._costs = None if site is None or site.grid is None else costs_of(site)
         self._advance, self._apply = step("advance", self.state), step("apply", self.state)
         self._patience = patience(self.state)
         self._unchanged, self._seen = 0, (-1, -1, -1)
@@ -81,7 +83,11 @@ class Session:
         site = self.site
         if site is None:
             return Supply(np.zeros(0), np.zeros(0), np.zeros(0))
-        return Supply(*site.forecast(now_s), site.origin_s, site.step_s)
+        ahead = Supply(*site.forecast(now_s), site.origin_s, site.step_s)
+        if self._costs is None:
+            return ahead
+        rows = (site.slot(now_s) + np.arange(len(ahead.start_s))) % site.slots
+        return ahead._replace(costs=self._costs.at(rows))
 
     def apply(self, decision: Decision) -> None:
         """Carry out a decision.

@@ -75,6 +75,10 @@ def word(meaning: str, *choices: str) -> Parameter:
     )  # fmt: skip
 
 
+def _weight(default: float, of: str) -> Parameter:
+    return Parameter(default=default, lowest=0.0, highest=1e6, meaning=f"weight of {of}")
+
+
 SEED = Parameter(default=0.0, lowest=0.0, highest=1e15, whole=True, meaning="seed of the random numbers")
 
 SETTINGS: dict[str, Parameter] = {
@@ -93,5 +97,11 @@ SETTINGS: dict[str, Parameter] = {
         default=50_000.0, lowest=0.0, highest=1e15, unit="J",
         meaning="brown energy below which a job may start (GAS-MARL §5.3, sigma)",
     ),
+    "weight_brown": _weight(1.0, "energy from the grid"),
+    "weight_cost": _weight(0.0, "its price, relative to the usual one"),
+    "weight_carbon": _weight(0.0, "its carbon, relative to the usual intensity"),
 }  # fmt: skip
 """Settings of the engine that a scheduler's program may change."""
+
+WEIGHTS: dict[str, Parameter] = {name: SETTINGS[f"weight_{name}"] for name in ("brown", "cost", "carbon")}
+"""Weights of a joule, as parameters of a policy; see `engine.power.protocol.Weights`."""

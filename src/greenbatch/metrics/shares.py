@@ -46,9 +46,9 @@ def shares_of_jobs(outcome: Outcome, site: Site, pieces: Segments, energy_j: Flo
         pieces: its load and supply from the first start to the last end.
         energy_j: energy of each job, its part of cooling and losses included, shape (n,). [J]
     """
-    from greenbatch.engine.power.metered import rates_of
+    from greenbatch.engine.power.metered import costs_of, rates_of
 
-    rates = rates_of(site)[slot_numbers(site, pieces) % site.slots]
+    rates = rates_of(costs_of(site))[slot_numbers(site, pieces) % site.slots]
     bus_w = pieces.import_w - pieces.surplus_w + pieces.renewable_w - pieces.load_w
     own_w = np.minimum(pieces.renewable_w, pieces.load_w + np.maximum(bus_w, 0.0))
     edges_s = np.append(pieces.start_s, pieces.end_s[-1:])

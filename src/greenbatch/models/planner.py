@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from greenbatch.engine.power.protocol import BROWN, Weights
 from greenbatch.engine.program import Program
-from greenbatch.engine.settings import Parameter
+from greenbatch.engine.settings import WEIGHTS, Parameter
 from greenbatch.errors import InputError
 from greenbatch.models.model import BOUND, Model
 from greenbatch.policies.compiled.lookahead.plan import lookahead_pass
@@ -37,6 +38,8 @@ class PlannerScheduler:
     numbers: NDArray[np.float64]
     placement: str = "first"
     placement_seed: int = 0
+    joule: Weights = BROWN
+    """What a joule weighs."""
 
     def program(self, workload: Workload) -> Program:
         """The engine's program for a window of jobs; the engine refuses jobs whose power is not known to anyone."""
@@ -44,7 +47,7 @@ class PlannerScheduler:
             program_of(self.model.preset), name=self.name, placement=self.placement, placement_seed=self.placement_seed
         )
         baseline = baseline_rule(workload, self.placement, self.placement_seed)
-        return replace(made, decider=lookahead_pass(self.numbers, baseline, self.model.preset.fill))
+        return replace(made, decider=lookahead_pass(self.numbers, baseline, self.model.preset.fill, self.joule))
 
     def policy(self) -> None:
         """None: the engine decides."""
@@ -90,7 +93,8 @@ def planner_scheduler(
         problem = f"{model.preset.name} chooses nodes itself and does not support a placement"
         raise InputError(problem, field=name, fix=f"leave out +{placement}")
     target = parameters.get("makespan_bound", parameters_of(model)["makespan_bound"].default)
-    return PlannerScheduler(name, model, numbers_at(model, target), placement or "first", placement_seed)
+    joule = Weights(**{weight: parameters.get(weight, WEIGHTS[weight].default) for weight in WEIGHTS})
+    return PlannerScheduler(name, model, numbers_at(model, target), placement or "first", placement_seed, joule)
 
 
 def numbers_at(model: Model, makespan_bound: float) -> NDArray[np.float64]:
@@ -105,7 +109,7 @@ def parameters_of(model: Model) -> dict[str, Parameter]:
     lowest, highest = _bounds(model)[[0, -1]]
     meaning = "target for the makespan, relative to F2 with backfilling; train a model for others"
     bound = Parameter(default=float(highest), lowest=float(lowest), highest=float(highest), meaning=meaning)
-    return {"makespan_bound": bound}
+    return {"makespan_bound": bound, **WEIGHTS}
 
 
 def _bounds(model: Model) -> NDArray[np.float64]:

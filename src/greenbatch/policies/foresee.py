@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 from greenbatch.engine.program import Program
-from greenbatch.engine.settings import A_YEAR_S, SETTINGS, Parameter
+from greenbatch.engine.settings import A_YEAR_S, SETTINGS, WEIGHTS, Parameter
 from greenbatch.policies.green import check_starts
 from greenbatch.policies.registry import planner
 from greenbatch.workload import Workload
@@ -53,6 +53,7 @@ _PARAMETERS: dict[str, Any] = {
     "wide": _exponent(1.0, "the share of the machine"),
     "holds": _choice("0: only the order, without holding"),
     "learned": _choice("0: requested times instead of learned predictions"),
+    **WEIGHTS,
 }  # fmt: skip
 
 
@@ -60,27 +61,30 @@ _PARAMETERS: dict[str, Any] = {
 def foresee(
     _: Workload, *, price: float, slowdown: float, idle: float, reserve: float, filler: float, horizon: float,
     limit: float, backlog: float, tick: float, aging: float, density: float, wide: float, holds: float, learned: float,
+    **weights: float,
 ) -> Program:  # fmt: skip
     """Hold jobs for cheap power where that costs little slowdown, around EASY backfilling; for whole logs.
 
     Run times are predicted from the jobs that have ended (see `engine.prediction`). Every ``tick`` [s], a waiting job
     is held if a start within ``horizon`` [s] is cheaper than now: its brown energy by the forecast and the predicted
     ends of the running jobs, plus ``price`` x (``slowdown`` [J] x the expected slowdown of a second of waiting +
-    ``idle`` [W] x processors) per second; unless its brown energy now is at most the share ``filler``. EASY
-    backfilling, with requested times, runs over the jobs that are not held. The order is ascending predicted work /
-    (price of slowdown x power per processor^``density`` x (1 + wait / 1 h)^``aging``) x share of the
-    machine^``wide``. A job that has waited longer than ``limit`` [s] is not held, and the oldest of these is first;
-    with a backlog the limit is at least ``backlog`` times what the waiting jobs take on the whole machine, because no
-    promise holds on an overloaded one. Jobs expected to run for over 500 s to 5,000 s leave the share ``reserve`` of
-    the machine free, until the limit; that helps short jobs where run times are known well.
-    Source: this project (see docs/decisions).
+    ``idle`` [W] x processors) per second (``brown``, ``cost`` and ``carbon`` weigh energy as for ``cheapest-start``);
+    unless its brown energy now is at most the share ``filler``. EASY backfilling, with requested times, runs over the
+    jobs that are not held. The order is ascending predicted work / (price of slowdown x power per processor^``density``
+    x (1 + wait / 1 h)^``aging``) x share of the machine^``wide``. A job that has waited longer than ``limit`` [s] is
+    not held, and the oldest of these is first; with a backlog the limit is at least ``backlog`` times what the waiting
+    jobs take on the whole machine, because no promise holds on an overloaded one. Jobs expected to run for over 500 s
+    to 5,000 s leave the share ``reserve`` of the machine free, until the limit; that helps short jobs where run times
+    are known well. Source: this project (see docs/decisions).
     """
     check_starts(horizon, tick, field="foresee")
+    from greenbatch.engine.power.protocol import Weights
     from greenbatch.policies.compiled.foresee import Foresee, foresee_pass
 
     decider = Foresee(
         holds=bool(holds), slowdown_price_j=price * slowdown, idle_price_w=price * idle, reserve_share=reserve,
         horizon_s=horizon, limit_s=limit, backlog=backlog, aging=aging, density=density, wide=wide, filler=filler,
+        weights=Weights(**weights),
     )  # fmt: skip
     return Program(
         name="foresee", decider=foresee_pass(decider, tick), needs_site=True, backfill="easy",

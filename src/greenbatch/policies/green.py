@@ -9,7 +9,7 @@ import numpy as np
 
 from greenbatch.engine.interface import Queue
 from greenbatch.engine.program import Program
-from greenbatch.engine.settings import A_YEAR_S, SEED, SETTINGS, Parameter
+from greenbatch.engine.settings import A_YEAR_S, SEED, SETTINGS, WEIGHTS, Parameter
 from greenbatch.errors import InputError
 from greenbatch.policies.registry import Scores, planner
 from greenbatch.workload import Workload
@@ -34,6 +34,7 @@ _CHEAPEST_START: dict[str, Any] = {
     "tick": replace(
         SETTINGS["tick_s"], default=1800.0, zero=False, meaning="interval between the start times compared"
     ),
+    **WEIGHTS,
 }  # fmt: skip
 
 
@@ -82,20 +83,23 @@ def lptpn_published(_: Workload, *, sigma: float) -> Program:
 
 @planner("cheapest-start", **_CHEAPEST_START)
 def cheapest_start(
-    _: Workload, *, hold: float, psi: float, reserve: float, short: float, horizon: float, tick: float
-) -> Program:
+    _: Workload, *, hold: float, psi: float, reserve: float, short: float, horizon: float, tick: float,
+    **weights: float,
+) -> Program:  # fmt: skip
     """Start each waiting job in the cheapest half-hour of the forecast, with a reserve for short jobs.
 
-    The cost of a start is its extra brown energy plus, per second of waiting, ``hold`` / max(requested time, 10 s)
-    [J per slowdown] and ``psi`` x processors [W]; a higher ``psi`` shortens the makespan and uses less renewable
-    energy. Jobs longer than ``short`` [s] leave the share ``reserve`` of the machine free. Start times are compared
-    every ``tick`` [s], up to ``horizon`` [s] ahead; more than 5,000 per job are refused. Jobs are tried in ascending
-    requested time^2 x processors. Source: this project (see docs/decisions).
+    The cost of a start is its extra energy plus, per second of waiting, ``hold`` / max(requested time, 10 s) [J per
+    slowdown] and ``psi`` x processors [W]; a higher ``psi`` shortens the makespan and uses less renewable energy. A
+    joule from the grid weighs ``brown`` + ``cost`` x price / usual price + ``carbon`` x intensity / usual intensity,
+    and one of the own surplus what it would earn if sold. Jobs longer than ``short`` [s] leave the share ``reserve`` of
+    the machine free. Start times are compared every ``tick`` [s], up to ``horizon`` [s] ahead; more than 5,000 per job
+    are refused. Jobs are tried in ascending requested time^2 x processors. Source: this project (see docs/decisions).
     """
     check_starts(horizon, tick, field="cheapest-start")
+    from greenbatch.engine.power.protocol import Weights
     from greenbatch.policies.compiled.cheapest_start import CheapestStart, cheapest_start_pass
 
-    decider = cheapest_start_pass(CheapestStart(hold, psi, reserve, short, horizon), tick)
+    decider = cheapest_start_pass(CheapestStart(hold, psi, reserve, short, horizon, Weights(**weights)), tick)
     return Program(
         name="cheapest-start", decider=decider, score=_area_time, needs_site=True, settings={"tick_s": tick}
     )  # fmt: skip

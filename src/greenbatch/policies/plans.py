@@ -12,12 +12,13 @@ from typing import Any
 
 import numpy as np
 
+from greenbatch.energy.units import JOULES_PER_KWH
 from greenbatch.engine.codes import BACKFILL
 from greenbatch.engine.decide import Ranking
 from greenbatch.engine.entry_points import no_rule, with_decider
 from greenbatch.engine.from_view import power_of_view
 from greenbatch.engine.imagined import Arrivals, Future, imagined
-from greenbatch.engine.interface import Queue, View
+from greenbatch.engine.interface import NO_COSTS, Costs, Queue, View
 from greenbatch.engine.prediction.protocol import SHORT_S
 from greenbatch.engine.program import Program
 from greenbatch.engine.records import Floats, Ledger
@@ -40,19 +41,30 @@ class Weights:
     """Weight of renewable utilization."""
     slowdown: float
     """Price of one unit of the mean bounded slowdown (GAS-MARL Eq. 9, eta)."""
+    cost: float = 0.0
+    """Price of the cost of the plan, relative to its load at the usual price."""
+    carbon: float = 0.0
+    """Price of its carbon, relative to its load at the usual intensity."""
 
 
-def value(energy: Ledger, bounded_slowdown: Floats, weights: Weights) -> float:
+def value(energy: Ledger, bounded_slowdown: Floats, weights: Weights, costs: Costs = NO_COSTS) -> float:
     """The value of a plan, the higher the better.
 
     Args:
         energy: energy and its cost from now to the end of the plan.
         bounded_slowdown: that of each planned job.
         weights: the weights.
+        costs: for the usual price and intensity.
     """
     used, load = float(energy.renewable_used_j), float(energy.load_j)
     utilization = used / load if load > 0.0 else 0.0
-    return weights.renewable * utilization - weights.slowdown * float(bounded_slowdown.mean())
+    worth = weights.renewable * utilization - weights.slowdown * float(bounded_slowdown.mean())
+    if weights.cost == weights.carbon == 0.0:
+        return worth
+    usual, usual_g = (load / JOULES_PER_KWH * each for each in (costs.usual_price_per_kwh, costs.usual_g_per_kwh))
+    paid = float(energy.cost) / usual if usual > 0.0 else 0.0
+    emitted = float(energy.carbon_g) / usual_g if usual_g > 0.0 else 0.0
+    return worth - weights.cost * paid - weights.carbon * emitted
 
 
 class Plans:
@@ -74,6 +86,7 @@ class Plans:
         self._state = imagined(view, future, _in_order(program), rules)
         self._state.rules.accrue, self._state.clock.accrued_s = 1, view.now_s
         self._count, self._weights, self._known = len(view.job_id), weights, dict[tuple[int, ...], float]()
+        self._costs = view.supply.costs
         self._submit_s, self._requested_s = queue.submit_s, queue.requested_time_s
         self._ranking = Ranking(no_rule())
         self._run = with_decider("run", self._state, self._ranking)
@@ -100,7 +113,7 @@ class Plans:
         start_s[started["job"]] = started["time_s"]
         turnaround_s = start_s - self._submit_s + self._requested_s
         slowdown = np.maximum(turnaround_s / np.maximum(self._requested_s, SHORT_S), 1.0)
-        return value(state.ledger, slowdown, self._weights)
+        return value(state.ledger, slowdown, self._weights, self._costs)
 
 
 def rounds(plans: Plans, orders: int, budget: int) -> Iterator[int]:

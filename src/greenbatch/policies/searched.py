@@ -22,6 +22,12 @@ ETA = Parameter(default=0.002, lowest=0.0, highest=1e6, meaning="price of one un
 _PARAMETERS: dict[str, Any] = {
     "eta": ETA,
     "renewable": Parameter(default=1.0, lowest=0.0, highest=1e6, meaning="weight of renewable utilization"),
+    "cost": Parameter(
+        default=0.0, lowest=0.0, highest=1e6, meaning="price of the cost, relative to all load at the usual price"
+    ),
+    "carbon": Parameter(
+        default=0.0, lowest=0.0, highest=1e6, meaning="price of the carbon, relative to all load at the usual intensity"
+    ),
     "evaluations": Parameter(
         default=930.0, lowest=60.0, highest=1e6, whole=True, meaning="largest number of plans that a search simulates"
     ),
@@ -62,21 +68,22 @@ def ga_published(_: Workload, *, eta: float, seed: float) -> Program:
 
 
 @planner("ga", backfills=True, places=False, **_PARAMETERS)
-def ga(_: Workload, *, eta: float, renewable: float, evaluations: float, seed: float) -> Program:
+def ga(_: Workload, **parameters: float) -> Program:
     """Search for the best order of the waiting jobs with a genetic algorithm, whenever jobs have arrived.
 
     An order is simulated by the engine, with the scheduler's own backfilling, requested times and the forecast; the
-    best one has the highest ``renewable`` x renewable utilization - ``eta`` x mean bounded slowdown of the plan. Only
-    its first job starts before the next search. The first 256 waiting jobs are planned. Source: GAS-MARL §5.3 for the
+    best one has the highest ``renewable`` x renewable utilization - ``eta`` x mean bounded slowdown - ``cost`` x cost -
+    ``carbon`` x carbon of the plan, the last two relative to its load at the usual price and intensity. Only its first
+    job starts before the next search. The first 256 waiting jobs are planned. Source: GAS-MARL §5.3 for the
     operators, this project for the rest (see docs/decisions).
     """
     from greenbatch.policies.genetic import genetic
 
-    return _program("ga", genetic, eta, renewable, evaluations, seed)
+    return _program("ga", genetic, **parameters)
 
 
 @planner("aco", backfills=True, places=False, **_PARAMETERS)
-def aco(_: Workload, *, eta: float, renewable: float, evaluations: float, seed: float) -> Program:
+def aco(_: Workload, **parameters: float) -> Program:
     """As ``ga``, but with an ant colony system.
 
     Ants prefer small, short and frugal jobs. Source: Dorigo & Gambardella 1997, this project for the rest (see
@@ -84,11 +91,12 @@ def aco(_: Workload, *, eta: float, renewable: float, evaluations: float, seed: 
     """
     from greenbatch.policies.ant_colony import ant_colony
 
-    return _program("aco", ant_colony, eta, renewable, evaluations, seed)
+    return _program("aco", ant_colony, **parameters)
 
 
 def _program(
-    name: str, search: Search, eta: float, renewable: float, evaluations: float, seed: float
+    name: str, search: Search, *, eta: float, renewable: float, cost: float, carbon: float, evaluations: float,
+    seed: float,
 ) -> Program:  # fmt: skip
     def policy(
         program: Program, _: Workload, cluster: Cluster, __: Site | None, rules: Rules
@@ -98,6 +106,6 @@ def _program(
         from greenbatch.policies.plans import Weights
 
         check_machine(name, cluster, rules)
-        return OrderPlanner(search, Weights(renewable, eta), int(evaluations), int(seed), program, rules)
+        return OrderPlanner(search, Weights(renewable, eta, cost, carbon), int(evaluations), int(seed), program, rules)
 
     return Program(name=name, policy=policy)

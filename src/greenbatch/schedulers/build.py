@@ -21,7 +21,7 @@ from greenbatch.engine.interface import Policy
 from greenbatch.engine.machine.placement import PLACEMENTS
 from greenbatch.engine.program import Program
 from greenbatch.engine.program import Scheduler as Simulated
-from greenbatch.engine.settings import SEED, SETTINGS, Parameter
+from greenbatch.engine.settings import SEED, SETTINGS, WEIGHTS, Parameter
 from greenbatch.errors import InputError
 from greenbatch.policies import registry
 from greenbatch.policies.backfillings import BACKFILLINGS
@@ -37,7 +37,9 @@ if TYPE_CHECKING:
 Decider = str | Simulated | Policy | Callable[..., Any]
 """Anything accepted as a scheduler: a name, a scheduler, a policy (object or class), a rule function."""
 
-_BACKFILL_SETTINGS: dict[str, dict[str, str]] = {"green": {"sigma": "threshold_j"}}
+_BACKFILL_SETTINGS: dict[str, dict[str, str]] = {
+    "green": {"sigma": "threshold_j", **{name: f"weight_{name}" for name in WEIGHTS}},
+}
 """Backfilling -> its parameters -> their names in the engine's settings."""
 
 

@@ -13,20 +13,23 @@ import numpy as np
 from greenbatch.energy import Site
 from greenbatch.energy.storage import DAY_S, Storage
 from greenbatch.energy.units import JOULES_PER_KWH
+from greenbatch.engine.interface import Costs
 from greenbatch.engine.power.arbitrage import Here, Prices, arbitrage, plan_ahead
 from greenbatch.engine.power.balance import NO_STORAGE, Rates, Stored, enter
 from greenbatch.engine.power.dispatch import NAMES, PRICE_ARBITRAGE, Dispatch, asked_w
-from greenbatch.engine.power.protocol import LEFT_THE_SERIES, Power, flow, forecast_w, served_w
-from greenbatch.engine.power.slots import covering
+from greenbatch.engine.power.protocol import LEFT_THE_SERIES, Power, Weights, flow, forecast_w, served_w, weigh
+from greenbatch.engine.power.slots import covering, slots_ahead
 from greenbatch.engine.power.storage import Battery, Charge, use
 from greenbatch.engine.records import Clock, Floats, Ledger, Slots, record_of, shared, varying
 
 NEVER = -(2**62)
 """No slot."""
+NOTHING_STORED = Storage(capacity_kwh=0.0, charge_w=1.0, discharge_w=1.0)
+"""No storage."""
 
 
 @varying("supply")
-@shared("rates", "weighed")
+@shared("rates", "weighed", "relative")
 class Metered(NamedTuple):
     """A supply with what its energy costs, and a battery."""
 
@@ -38,6 +41,9 @@ class Metered(NamedTuple):
     """`balance.Rates` of each slot, shape (slots, 5)."""
     weighed: Floats
     """`arbitrage.Prices` of each slot, shape (slots, 3)."""
+    relative: Floats
+    """What a joule costs and emits relative to the usual price and intensity, see `relative_to_usual`, shape
+    (slots, 4)."""
     battery: Battery
     charge: Charge
     dispatch: Dispatch
@@ -45,53 +51,84 @@ class Metered(NamedTuple):
 
 def metered(site: Site, supply: Power) -> Metered:
     """The supply of a site with prices or storage."""
-    storage = site.storage or Storage(capacity_kwh=0.0, charge_w=1.0, discharge_w=1.0)
-    rates = rates_of(site)
+    return metered_by(costs_of(site), supply, site.storage or NOTHING_STORED, site.horizon_slots)
+
+
+def metered_by(costs: Costs, supply: Power, storage: Storage, horizon_slots: int) -> Metered:
+    """A supply with what its energy costs in each slot, and with storage that is planned for some slots ahead."""
     battery = record_of(
         Battery, usable_j=storage.usable_j, charge_w=storage.charge_w, discharge_w=storage.discharge_w,
         charge_efficiency=storage.charge_efficiency, discharge_efficiency=storage.discharge_efficiency,
         loss_per_s=-np.log1p(-storage.self_discharge_per_day) / DAY_S,
     )  # fmt: skip
     charge = record_of(Charge, stored_j=storage.initial_j, planned_slot=NEVER)
-    prices = weighed(site, rates, storage.carbon_price_per_kg)
-    return Metered(supply.slots, supply, rates, prices, battery, charge, dispatch_of(site, storage))
+    prices, dispatch = weighed(costs, storage.carbon_price_per_kg), dispatch_of(horizon_slots, storage)
+    return Metered(supply.slots, supply, rates_of(costs), prices, relative_to_usual(costs), battery, charge, dispatch)
 
 
-def rates_of(site: Site) -> Floats:
-    """`balance.Rates` of each slot, shape (slots, 5).
+def costs_of(site: Site) -> Costs:
+    """What energy costs and emits in each slot of a site; 0 without a grid.
 
     What is used or stored of the own sources is paid for at the mean price of what they generate in the slot. Surplus
     is sold where that brings money, and curtailed otherwise.
     """
     grid, zero = site.grid, np.zeros(site.slots)
     if grid is None:
-        return np.zeros((site.slots, 5))
+        return Costs(zero, zero, zero, zero, zero, zero, 0.0, 0.0)
     shares = {name: np.divide(w, site.renewable_w, out=zero.copy(), where=w > 0) for name, w in site.sources_w.items()}
     own = sum((shares[name] * price for name, price in grid.source_price.items()), zero)
     own_g = sum((shares[name] * carbon for name, carbon in grid.source_g_per_kwh.items()), zero)
     grid_g = zero if grid.carbon_g_per_kwh is None else grid.carbon_g_per_kwh
-    columns = (grid.import_price, np.maximum(grid.export_price, 0.0), own, grid_g, own_g)
+    marginal_g = grid_g if grid.marginal_g_per_kwh is None else grid.marginal_g_per_kwh
+    usual, usual_g = float(np.abs(grid.import_price).mean()), float(np.abs(marginal_g).mean())
+    sold = np.maximum(grid.export_price, 0.0)
+    return Costs(grid.import_price, sold, own, grid_g, marginal_g, own_g, usual, usual_g)
+
+
+def rates_of(costs: Costs) -> Floats:
+    """`balance.Rates` of each slot, shape (slots, 5)."""
+    columns = (
+        costs.import_price_per_kwh, costs.export_price_per_kwh, costs.own_price_per_kwh, costs.carbon_g_per_kwh,
+        costs.own_g_per_kwh,
+    )  # fmt: skip
     return np.ascontiguousarray(np.stack(columns, axis=1) / JOULES_PER_KWH)
 
 
-def weighed(site: Site, rates: Floats, carbon_price_per_kg: float) -> Floats:
+def relative_to_usual(costs: Costs) -> Floats:
+    """Price of a joule from the grid and of one of the own surplus, and the carbon of both, shape (slots, 4).
+
+    Relative to the mean absolute price and intensity, which no negative prices bring near 0; all 0 where that is 0.
+    Surplus that is used costs what it would earn if sold, and carbon of the grid is that at the margin.
+    """
+    kept = costs.export_price_per_kwh + costs.own_price_per_kwh
+    price, carbon = (
+        1.0 / usual if usual > 0.0 else 0.0 for usual in (costs.usual_price_per_kwh, costs.usual_g_per_kwh)
+    )
+    columns = (
+        costs.import_price_per_kwh * price,
+        kept * price,
+        costs.marginal_g_per_kwh * carbon,
+        costs.own_g_per_kwh * carbon,
+    )
+    return np.ascontiguousarray(np.stack(columns, axis=1))
+
+
+def weighed(costs: Costs, carbon_price_per_kg: float) -> Floats:
     """`arbitrage.Prices` of each slot, shape (slots, 3).
 
     Emissions are those at the margin, if they are known.
     """
-    grid_g = rates[:, 3]
-    if site.grid is not None and site.grid.marginal_g_per_kwh is not None:
-        grid_g = site.grid.marginal_g_per_kwh / JOULES_PER_KWH
+    rates, grid_g = rates_of(costs), costs.marginal_g_per_kwh / JOULES_PER_KWH
     per_g = carbon_price_per_kg / 1e3
     bought = rates[:, 0] + per_g * grid_g
     kept = rates[:, 1] + rates[:, 2] + per_g * rates[:, 4]
     return np.ascontiguousarray(np.stack((bought, kept, rates[:, 1]), axis=1))
 
 
-def dispatch_of(site: Site, storage: Storage) -> Dispatch:
+def dispatch_of(horizon_slots: int, storage: Storage) -> Dispatch:
     """The rule of a battery, with its parameters."""
     rule = NAMES[storage.dispatch]
-    slots = site.horizon_slots if rule == PRICE_ARBITRAGE else 1
+    slots = horizon_slots if rule == PRICE_ARBITRAGE else 1
     limit_w = np.array([storage.limit_w or 0.0])
     return Dispatch(np.array([rule], np.int64), limit_w, arbitrage(slots, storage.wear_per_kwh / JOULES_PER_KWH))
 
@@ -100,6 +137,15 @@ def dispatch_of(site: Site, storage: Storage) -> Dispatch:
 def forecast_of_supply(power: Metered, clock: Clock, slot: int, current: int) -> float:
     """That of the supply."""
     return forecast_w(power.supply, clock, slot, current)
+
+
+@weigh.register(Metered)
+def weigh_by_costs(power: Metered, clock: Clock, slot: int, current: int, weights: Weights) -> tuple[float, float]:
+    """By the costs of the slot, which are known as far ahead as the power."""
+    shown = (current + slots_ahead(power.slots, clock, slot, current)) % power.slots.count
+    of = power.relative
+    grid = weights.brown + weights.cost * of[shown, 0] + weights.carbon * of[shown, 2]
+    return grid, weights.cost * of[shown, 1] + weights.carbon * of[shown, 3]
 
 
 @served_w.register(Metered)

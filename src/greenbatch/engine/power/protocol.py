@@ -7,13 +7,44 @@ describes it.
 from __future__ import annotations
 
 from functools import singledispatch
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
+from greenbatch.engine.compile import compiled_small
 from greenbatch.engine.records import Clock, Floats, Ledger, Slots
 from greenbatch.engine.variants import variant
 
 LEFT_THE_SERIES = -1
 """Result of `flow` if a power series that does not repeat has ended."""
+
+
+class Weights(NamedTuple):
+    """What a joule from the grid weighs: energy, money and carbon in one unit, that of a joule at the usual price.
+
+    At the usual price and the usual intensity of the grid, see `interface.Costs`, it weighs the sum of the three.
+    """
+
+    brown: float = 1.0
+    """Weight of its energy."""
+    cost: float = 0.0
+    """Weight of its price over the usual one."""
+    carbon: float = 0.0
+    """Weight of its carbon over the usual intensity, at the margin if that is known."""
+
+
+BROWN = Weights(1.0, 0.0, 0.0)
+"""Only energy from the grid counts."""
+
+
+@compiled_small
+def is_brown(weights: Weights) -> bool:
+    """Whether only energy from the grid counts, so that a joule weighs the same in all slots and never less than 0."""
+    return weights.cost == 0.0 and weights.carbon == 0.0
+
+
+@compiled_small
+def usual_weight(weights: Weights) -> float:
+    """What a joule from the grid weighs at the usual price and intensity."""
+    return weights.brown + weights.cost + weights.carbon
 
 
 class Power(Protocol):
@@ -42,6 +73,15 @@ def forecast_w(power: Power, clock: Clock, slot: int, current: int) -> float:
     Sets the clock's status if the current slot is outside a series that does not repeat.
     """
     raise TypeError
+
+
+@variant(default=True)
+def weigh(power: Power, clock: Clock, slot: int, current: int, weights: Weights) -> tuple[float, float]:
+    """What a joule from the grid and one of the own surplus weigh in a slot, as seen from the current slot.
+
+    Surplus that is used is not sold. Without prices and intensities, only the energy from the grid weighs anything.
+    """
+    return weights.brown, 0.0
 
 
 @variant()

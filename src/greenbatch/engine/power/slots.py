@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from greenbatch.energy import slots as plain
+from greenbatch.engine.codes import SUPPLY_EXHAUSTED
 from greenbatch.engine.compile import compiled_small
-from greenbatch.engine.records import Slots
+from greenbatch.engine.records import Clock, Slots
 
 edge_s = compiled_small(plain.edge_s)
 interval_at = compiled_small(plain.interval_at)
@@ -33,3 +34,19 @@ def covering(slots: Slots, time_s: float) -> tuple[int, float]:
 def next_edge_s(time_s: float, origin_s: float, step_s: float) -> float:
     """The first edge of a grid after a time. [s]"""
     return edge_s(interval_at(time_s, origin_s, step_s) + 1.0, origin_s, step_s)
+
+
+@compiled_small
+def slots_ahead(slots: Slots, clock: Clock, slot: int, current: int) -> int:
+    """How many slots after the current one the forecast shows a slot; later slots repeat the window of the forecast.
+
+    0 and a status if the current slot is outside a series that does not repeat.
+    """
+    window = slots.forecast
+    if not slots.repeats:
+        if current < 0 or current >= slots.count:
+            clock.status = SUPPLY_EXHAUSTED
+            return 0
+        window = min(window, slots.count - current)
+    ahead = slot - current
+    return ahead % window if ahead >= window else max(ahead, 0)

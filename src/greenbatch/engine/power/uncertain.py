@@ -14,10 +14,10 @@ import numpy as np
 
 from greenbatch.energy import Site
 from greenbatch.energy import forecasts as plain
-from greenbatch.engine.codes import SUPPLY_EXHAUSTED
 from greenbatch.engine.compile import compiled_small
 from greenbatch.engine.power.facility import Facility
 from greenbatch.engine.power.protocol import forecast_w, served_w
+from greenbatch.engine.power.slots import slots_ahead
 from greenbatch.engine.records import Clock, Floats, Ints, Slots, shared
 
 erring_w = compiled_small(plain.erring_w)
@@ -74,22 +74,6 @@ def uncertain(site: Site, truth: Facility) -> Remembered | Erring:
     random = plain.random_series(site.slots, step_s, model.correlation_h, model.seed)
     leads = plain.leads(model, step_s, site.slots, site.horizon_slots)
     return Erring(**common, random=np.array(random), leads=np.array(leads), powers=np.array(plain.POWERS))
-
-
-@compiled_small
-def slots_ahead(slots: Slots, clock: Clock, slot: int, current: int) -> int:
-    """How many slots after the current one the forecast shows a slot; later slots repeat the window of the forecast.
-
-    0 and a status if the current slot is outside a series that does not repeat.
-    """
-    window = slots.forecast
-    if not slots.repeats:
-        if current < 0 or current >= slots.count:
-            clock.status = SUPPLY_EXHAUSTED
-            return 0
-        window = min(window, slots.count - current)
-    ahead = slot - current
-    return ahead % window if ahead >= window else max(ahead, 0)
 
 
 @forecast_w.register(Remembered)

@@ -1,8 +1,9 @@
 """Start each job in the cheapest half-hour of the forecast.
 
-The cost of each start time of a waiting job is its brown energy plus the cost of holding it: a price per second of
-waiting, higher for short jobs, and a price of idle processors. Jobs are tried in ascending score; the first one that is
-held or does not fit gets a reservation. Long jobs leave a share of the machine free, so that short ones need not queue.
+The cost of each start time of a waiting job is its energy, as `Weights` weigh it (brown energy by default), plus the
+cost of holding it: a price per second of waiting, higher for short jobs, and a price of idle processors. Jobs are tried
+in ascending score; the first one that is held or does not fit gets a reservation. Long jobs leave a share of the
+machine free, so that short ones need not queue.
 
 On nodes, power and run time of a job are those foreseen (`policies.compiled.foreseen`), and a reservation for a job
 that fits on no nodes now is one of nodes, as in EASY backfilling.
@@ -17,8 +18,9 @@ import numpy as np
 from greenbatch.cluster import Cluster
 from greenbatch.engine.compile import compiled, compiled_small, whole
 from greenbatch.engine.decide import decide
-from greenbatch.engine.forecast import project_surplus
+from greenbatch.engine.forecast import project_surplus, weighed_w
 from greenbatch.engine.machine.protocol import fits_beside
+from greenbatch.engine.power.protocol import Weights
 from greenbatch.engine.power.slots import next_edge_s, slot_at, slot_start_s
 from greenbatch.engine.program import Pass
 from greenbatch.engine.queue import position_of, rank_queue
@@ -47,6 +49,8 @@ class CheapestStart(NamedTuple):
     """Requested time up to which a job may use the reserve. [s]"""
     horizon_s: float
     """How far ahead start times are compared. [s]"""
+    weights: Weights
+    """What a joule weighs."""
 
 
 @compiled_small
@@ -59,16 +63,15 @@ def _room(s: State, at_s: float, until_s: float, reserved_s: float, reserved_end
 
 
 @compiled
-def _advance_brown(
+def _advance(
     segments: Table[Surplus], count: int, power_w: float, segment: int, at_s: float, to_s: float
 ) -> tuple[float, int]:  # fmt: skip
-    """Brown energy of a constant power between two times [J], and the segment that covers the second."""
+    """What a constant power weighs between two times [J], and the segment that covers the second."""
     total_j = 0.0
     while True:
         end_s = segments[segment].start_s + segments[segment].length_s
         stop_s = min(end_s, to_s)
-        if power_w > segments[segment].surplus_w:
-            total_j += (power_w - segments[segment].surplus_w) * (stop_s - at_s)
+        total_j += weighed_w(segments[segment], power_w) * (stop_s - at_s)
         at_s = stop_s
         if at_s >= to_s or segment + 1 >= count:
             return total_j, segment
@@ -93,18 +96,18 @@ def cheapest_start(
     noise_j = ROUNDING * power_w * run_s
     at_s = c.now_s
     last_s = slot_start_s(s.power.slots, slot_at(s.power.slots, c.now_s)) + decider.horizon_s
-    brown_j, tail = _advance_brown(segments, count, power_w, 0, at_s, at_s + run_s)
+    energy_j, tail = _advance(segments, count, power_w, 0, at_s, at_s + run_s)
     head = 0
     while at_s <= last_s or at_s == c.now_s:
-        cost_j = brown_j + (at_s - c.now_s) * price
+        cost_j = energy_j + (at_s - c.now_s) * price
         if cost_j < best_j - noise_j and at_s >= earliest_s:
             is_held = earliest_s > c.now_s
             if is_held or _room(s, at_s, at_s + run_s, reserved_s, reserved_end_s, reserved) >= need:
                 best_s, best_j = at_s, cost_j
         next_s = next_edge_s(at_s, 0.0, s.rules.tick_s)
-        gone_j, head = _advance_brown(segments, count, power_w, head, at_s, next_s)
-        come_j, tail = _advance_brown(segments, count, power_w, tail, at_s + run_s, next_s + run_s)
-        brown_j += come_j - gone_j
+        gone_j, head = _advance(segments, count, power_w, head, at_s, next_s)
+        come_j, tail = _advance(segments, count, power_w, tail, at_s + run_s, next_s + run_s)
+        energy_j += come_j - gone_j
         at_s = next_s
     return best_s
 
@@ -117,7 +120,7 @@ def _cheapest_now(s: State, decider: CheapestStart, kept: int) -> int:
     longest_s = 0.0
     for i in range(c.first, c.last):
         longest_s = max(longest_s, s.queue.requested_s[i])
-    project_surplus(s, c.now_s, c.now_s + decider.horizon_s + longest_s + 2.0 * s.rules.tick_s)
+    project_surplus(s, c.now_s, c.now_s + decider.horizon_s + longest_s + 2.0 * s.rules.tick_s, decider.weights)
     for k in range(rank_queue(s.queue, s.clock, s.scratch.ranked)):
         number = whole(s.scratch.ranked[k].job)
         job = s.jobs[number]

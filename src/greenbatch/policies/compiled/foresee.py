@@ -1,12 +1,12 @@
 """Hold jobs for cheap power where that costs little slowdown, around EASY backfilling: for whole logs with estimates.
 
-At every half-hour, each waiting job is planned: a start within the horizon costs its brown energy, by the forecast and
-the predicted ends of the running jobs, plus a price of waiting, which is the expected slowdown of a second of waiting
-and a price of idle processors. A job whose cheapest start is later than now is held. EASY backfilling, with requested
-times, runs over the jobs that are not held; held jobs reserve nothing, neither processors nor forecast. Jobs are
-ordered by predicted work over the price of waiting, which saves the slowdown that holding costs. Jobs that have waited
-longer than the limit are not held, and the oldest of them is first in line: only one, since wide jobs that are first
-one after the other drain the machine.
+At every half-hour, each waiting job is planned: a start within the horizon costs its brown energy, or what `Weights`
+weigh, by the forecast and the predicted ends of the running jobs, plus a price of waiting, which is the expected
+slowdown of a second of waiting and a price of idle processors. A job whose cheapest start is later than now is held.
+EASY backfilling, with requested times, runs over the jobs that are not held; held jobs reserve nothing, neither
+processors nor forecast. Jobs are ordered by predicted work over the price of waiting, which saves the slowdown that
+holding costs. Jobs that have waited longer than the limit are not held, and the oldest of them is first in line: only
+one, since wide jobs that are first one after the other drain the machine.
 
 Source: this project.
 """
@@ -22,8 +22,9 @@ from greenbatch.engine.backfill import latest_end_s, may_start
 from greenbatch.engine.codes import WAKE_UP
 from greenbatch.engine.compile import compiled, compiled_small, whole
 from greenbatch.engine.decide import decide
+from greenbatch.engine.forecast import weighed_w
 from greenbatch.engine.limits import can_start
-from greenbatch.engine.power.protocol import forecast_w
+from greenbatch.engine.power.protocol import Weights, forecast_w, usual_weight, weigh
 from greenbatch.engine.power.slots import covering, next_edge_s, slot_at
 from greenbatch.engine.prediction.protocol import expected_time_s, mean_time_s, slowdown_price
 from greenbatch.engine.program import Pass
@@ -70,9 +71,13 @@ class Foresee(NamedTuple):
     wide: float
     """Exponent of the share of the machine in the order."""
     filler: float
-    """Share of brown energy below which a job is not held."""
+    """Share of brown energy, of what it weighs, below which a job is not held."""
+    weights: Weights
+    """What a joule weighs."""
     drops_w: Floats = np.zeros(0)
     """Power of the jobs that end in each interval, shape (SLOTS + 1,). [W]"""
+    lightest: Floats = np.zeros(1)
+    """The lowest weight of a joule in the forecast, at most 0, shape (1,)."""
 
 
 @compiled_small
@@ -124,24 +129,26 @@ def project(s: State, decider: Foresee, until_s: float) -> None:
         drops_w[row] += (1.0 - part) * job.power_w
         drops_w[row + 1] += part * job.power_w
     current, load_w = slot_at(slots, c.now_s), s.machine.totals.load_w
+    decider.lightest[0] = 0.0
     for k in range(count):
         load_w -= drops_w[k]
         segments[k].surplus_w = max(0.0, forecast_w(s.power, c, current + k, current) - load_w)
+        segments[k].grid, segments[k].own = weigh(s.power, c, current + k, current, decider.weights)
+        decider.lightest[0] = min(decider.lightest[0], segments[k].grid, segments[k].own)
     c.segments = count
 
 
 @compiled
-def _brown_between(
+def _weighed_between(
     segments: Table[Surplus], count: int, power_w: float, segment: int, at_s: float, to_s: float
 ) -> tuple[float, int]:  # fmt: skip
-    """Brown energy of a constant power between two times [J], and the segment that covers the second."""
+    """What a constant power weighs between two times [J], and the segment that covers the second."""
     total_j = 0.0
     while True:
         stop_s = min(segments[segment].start_s + segments[segment].length_s, to_s)
         if segment + 1 >= count:
             stop_s = to_s
-        if power_w > segments[segment].surplus_w:
-            total_j += (power_w - segments[segment].surplus_w) * (stop_s - at_s)
+        total_j += weighed_w(segments[segment], power_w) * (stop_s - at_s)
         at_s = stop_s
         if at_s >= to_s:
             return total_j, segment
@@ -159,22 +166,22 @@ def cheapest_s(s: State, decider: Foresee, number: int, limit_s: float) -> float
     price_w = decider.slowdown_price_j * slowdown_price(s.predictor, number, job.requested_s)
     price_w += decider.idle_price_w * job.processors
     segments, count, tick_s = s.scratch.surplus, c.segments, s.rules.tick_s
-    noise_j = ROUNDING * power_w * run_s
+    noise_j, least_j = ROUNDING * power_w * run_s, decider.lightest[0] * power_w * run_s
     best_s, at_s, head = now_s, now_s, 0
-    brown_j, tail = _brown_between(segments, count, power_w, 0, at_s, at_s + run_s)
-    best_j = brown_j
-    if brown_j <= decider.filler * power_w * run_s:
+    energy_j, tail = _weighed_between(segments, count, power_w, 0, at_s, at_s + run_s)
+    best_j = energy_j
+    if energy_j <= decider.filler * power_w * run_s * usual_weight(decider.weights):
         return float(now_s)
     last_s = min(now_s + decider.horizon_s, job.submit_s + limit_s)
     while True:
         next_s = next_edge_s(at_s, 0.0, tick_s)
-        if next_s > last_s or (next_s - now_s) * price_w >= best_j:
+        if next_s > last_s or (next_s - now_s) * price_w + least_j >= best_j:
             return float(best_s)
-        gone_j, head = _brown_between(segments, count, power_w, head, at_s, next_s)
-        come_j, tail = _brown_between(segments, count, power_w, tail, at_s + run_s, next_s + run_s)
-        brown_j += come_j - gone_j
+        gone_j, head = _weighed_between(segments, count, power_w, head, at_s, next_s)
+        come_j, tail = _weighed_between(segments, count, power_w, tail, at_s + run_s, next_s + run_s)
+        energy_j += come_j - gone_j
         at_s = next_s
-        cost_j = brown_j + (at_s - now_s) * price_w
+        cost_j = energy_j + (at_s - now_s) * price_w
         if cost_j < best_j - noise_j:
             best_s, best_j = at_s, cost_j
 
@@ -296,6 +303,6 @@ def foresee_pass(decider: Foresee, tick_s: float) -> Pass:
     """
 
     def begin(_: Workload, __: Cluster, ___: Rules) -> Foresee:
-        return decider._replace(drops_w=np.zeros(SLOTS + 1))
+        return decider._replace(drops_w=np.zeros(SLOTS + 1), lightest=np.zeros(1))
 
     return Pass(name="foresee", begin=begin, ahead_s=decider.horizon_s + 2.0 * tick_s)

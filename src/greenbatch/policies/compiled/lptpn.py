@@ -15,6 +15,7 @@ from greenbatch.engine.compile import compiled, whole
 from greenbatch.engine.decide import decide
 from greenbatch.engine.forecast import is_below_threshold, project_surplus
 from greenbatch.engine.machine.protocol import fits
+from greenbatch.engine.power.protocol import BROWN
 from greenbatch.engine.program import Pass
 from greenbatch.engine.queue import position_of, rank_queue
 from greenbatch.engine.records import Floats
@@ -29,8 +30,8 @@ def is_green(s: State, job: int, processors: int, requested_s: float, power_w: f
     """Whether a job fits now and its estimated extra brown energy is below a threshold."""
     if not fits(s.machine, job, processors, s.clock.now_s):
         return False
-    project_surplus(s, s.clock.now_s, s.clock.now_s + requested_s)
-    return bool(is_below_threshold(s.scratch.surplus, s.clock.segments, power_w, requested_s, threshold_j))
+    project_surplus(s, s.clock.now_s, s.clock.now_s + requested_s, BROWN)
+    return bool(is_below_threshold(s.scratch.surplus, s.clock.segments, power_w, requested_s, threshold_j, True))
 
 
 class Lptpn(NamedTuple):

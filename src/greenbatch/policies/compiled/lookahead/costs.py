@@ -48,7 +48,7 @@ def is_green(
         need: processors that must be free while it runs.
         power_w: power of the job. [W]
         run_s: how long it runs. [s]
-        brown_share: largest share of brown energy, from 0 to 1.
+        brown_share: largest share of brown energy, from 0 to 1, times what a joule from the grid usually weighs.
         count: number of half-hours in the table.
     """
     off_s = s.clock.now_s - np.floor(s.clock.now_s / BIN_S) * BIN_S

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from greenbatch.engine.compile import compiled, whole
-from greenbatch.engine.power.protocol import forecast_w
+from greenbatch.engine.compile import compiled, compiled_small, whole
+from greenbatch.engine.power.protocol import Weights, forecast_w, weigh
 from greenbatch.engine.power.slots import slot_at
 from greenbatch.engine.records import Floats
 from greenbatch.engine.state import State
@@ -18,14 +18,15 @@ BIN_S = 1800.0
 """Length of a half-hour. [s]"""
 BINS = 640
 """Largest number of half-hours in a table, 13 days; later ones are assumed to cost as much as the last one."""
-(SURPLUS, FREE, GREEN, COST, TOTAL, NEXT_FULL, ROWS) = range(7)
+(SURPLUS, FREE, GREEN, COST, TOTAL, NEXT_FULL, GRID_WEIGHT, OWN_WEIGHT, ROWS) = range(9)
 """Rows of the table: forecast surplus power [W], free processors, greenness from 0 to 1, cost of a job per second [W],
-its total from now to the beginning of the half-hour [J], and the next half-hour with too few processors."""
+its total from now to the beginning of the half-hour [J], the next half-hour with too few processors, and the weights of
+a joule from the grid and of one of the surplus (`power.protocol.weigh`)."""
 
 
 @compiled
-def lay_out(s: State, grid: Floats, ahead_s: float, green_w: float, unit: float) -> int:
-    """Fill surplus, free processors and greenness of the half-hours ahead; return their number.
+def lay_out(s: State, grid: Floats, ahead_s: float, green_w: float, unit: float, weights: Weights) -> int:
+    """Fill surplus, free processors, greenness and weights of the half-hours ahead; return their number.
 
     Args:
         s: the state.
@@ -33,13 +34,16 @@ def lay_out(s: State, grid: Floats, ahead_s: float, green_w: float, unit: float)
         ahead_s: time span that the table must cover. [s]
         green_w: surplus of an idle machine at which a half-hour is fully green. [W]
         unit: factor of all powers of the table, see `weights.unit_of_power`.
+        weights: what a joule weighs.
     """
     c, slots, totals = s.clock, s.power.slots, s.machine.totals
     begin_s = np.floor(c.now_s / BIN_S) * BIN_S
     count = min(BINS - 2, int(ahead_s / BIN_S) + 4)
     current = slot_at(slots, c.now_s)
     for k in range(count):
-        supply_w = forecast_w(s.power, c, slot_at(slots, max(begin_s + k * BIN_S, c.now_s) + 1.0), current)
+        slot = slot_at(slots, max(begin_s + k * BIN_S, c.now_s) + 1.0)
+        supply_w = forecast_w(s.power, c, slot, current)
+        grid[GRID_WEIGHT, k], grid[OWN_WEIGHT, k] = weigh(s.power, c, slot, current, weights)
         grid[SURPLUS, k] = (supply_w - totals.load_w) * unit
         grid[FREE, k] = totals.free
         grid[GREEN, k] = min(max((supply_w - totals.base_power_w) * unit / green_w, 0.0), 1.0)
@@ -97,6 +101,14 @@ def mean_green(grid: Floats, first: int, last: int, count: int) -> float:
     return total / max(seen, 1)
 
 
+@compiled_small
+def _weighed_w(grid: Floats, k: int, power_w: float) -> float:
+    """What the power of a job weighs per second in a half-hour. [W]"""
+    surplus_w = max(grid[SURPLUS, k], 0.0)
+    brown_w, own_w = max(power_w - surplus_w, 0.0), min(power_w, surplus_w)
+    return float(brown_w * grid[GRID_WEIGHT, k] + own_w * grid[OWN_WEIGHT, k])
+
+
 @compiled
 def cost_between(
     s: State, grid: Floats, power_w: float, green_w: float, first: int, stop: int, rest_s: float, count: int
@@ -118,7 +130,7 @@ def cost_between(
     if first == 0:
         length_s = np.floor(s.clock.now_s / BIN_S) * BIN_S + BIN_S - s.clock.now_s
     for k in range(first, min(stop + 1, count)):
-        cost_w = max(power_w - max(grid[SURPLUS, k], 0.0), 0.0) + green_w * grid[GREEN, k]
+        cost_w = _weighed_w(grid, k, power_w) + green_w * grid[GREEN, k]
         total_j += cost_w * (rest_s if k == stop else length_s)
         length_s = BIN_S
     if stop >= count:
@@ -141,8 +153,7 @@ def total_up(s: State, grid: Floats, power_w: float, green_w: float, count: int)
     grid[TOTAL, 0] = 0.0
     length_s = np.floor(s.clock.now_s / BIN_S) * BIN_S + BIN_S - s.clock.now_s
     for k in range(count):
-        brown_w = max(power_w - max(grid[SURPLUS, k], 0.0), 0.0)
-        grid[COST, k] = brown_w + green_w * grid[GREEN, k]
+        grid[COST, k] = _weighed_w(grid, k, power_w) + green_w * grid[GREEN, k]
         total += grid[COST, k] * length_s
         grid[TOTAL, k + 1] = total
         length_s = BIN_S

@@ -1,13 +1,13 @@
 """The look-ahead planner: which waiting jobs start now, and which wait for a cheaper half-hour.
 
 At every event and half-hour tick, the cost of starting each waiting job now is compared to later half-hours. It
-consists of brown energy, prices of processors (always, and in green hours), a price of waiting that is higher for short
-jobs, and the expected delay of future short jobs if a long job leaves them too few processors. The prices, the order in
-which jobs are tried and the share of the machine kept for short jobs are weights of the model plus linear functions of
-the state of the system (`weights`). The first job that is held or does not fit reserves its half-hours; when a single
-job has arrived, only that job is considered. Beyond a lag that the model sets (`weights.lag`), starting now becomes
-increasingly cheap, which bounds the makespan. At last, held jobs that need almost no brown energy may fill processors
-that would otherwise be idle (``fill``).
+consists of brown energy (or of what `Weights` weigh), prices of processors (always, and in green hours), a price of
+waiting that is higher for short jobs, and the expected delay of future short jobs if a long job leaves them too few
+processors. The prices, the order in which jobs are tried and the share of the machine kept for short jobs are weights
+of the model plus linear functions of the state of the system (`weights`). The first job that is held or does not fit
+reserves its half-hours; when a single job has arrived, only that job is considered. Beyond a lag that the model sets
+(`weights.lag`), starting now becomes increasingly cheap, which bounds the makespan. At last, held jobs that need almost
+no brown energy may fill processors that would otherwise be idle (``fill``).
 
 On nodes, a job that fits is considered with the power and the run time that it would have on those that the placement
 gives it, and one that does not with averages (`policies.compiled.foreseen`). A job that does not fit although enough
@@ -31,6 +31,7 @@ from greenbatch.engine.compile import compiled, entry, whole
 from greenbatch.engine.decide import decide
 from greenbatch.engine.entry_points import type_of_decider
 from greenbatch.engine.machine.protocol import fits_beside
+from greenbatch.engine.power.protocol import BROWN, Weights, usual_weight
 from greenbatch.engine.program import Pass, Program
 from greenbatch.engine.queue import position_of
 from greenbatch.engine.ranked import sort_ranked
@@ -212,7 +213,7 @@ def _prepare(s: State, decider: Lookahead) -> tuple[int, float, float]:
     longest_s, green_w = 0.0, weights[GREEN_LEVEL] * totals.processors
     for i in range(c.first, c.last):
         longest_s = max(longest_s, s.queue.requested_s[i])
-    count = lay_out(s, grid, weights[HORIZON] * 3600.0 + longest_s, green_w, decider.unit)
+    count = lay_out(s, grid, weights[HORIZON] * 3600.0 + longest_s, green_w, decider.unit, decider.joule)
     look(s, weights, decider.memory, decider.progress, grid, count, decider.inputs)
     set_prices(weights, decider.inputs, prices)
     quiet = min(max((c.now_s - c.arrived_s) / (prices[QUIET] * 3600.0) - 0.5, 0.0), 1.0)
@@ -276,7 +277,8 @@ def _fill(
             continue
         if not is_placed:
             here = choose_nodes(s.machine, s, decider, number, outlives, count, quiet)
-        if is_green(s, decider.grid, need, here.power_w * decider.unit, here.run_s, decider.fill, count):
+        fill = decider.fill * usual_weight(decider.joule)
+        if is_green(s, decider.grid, need, here.power_w * decider.unit, here.run_s, fill, count):
             _start(s, decider, number, here, outlives, count)
 
 
@@ -339,18 +341,19 @@ def start_the_cheapest(decider: Lookahead, s: State) -> None:
     apply(s, wait_until(np.inf))
 
 
-def lookahead_pass(weights: Floats, baseline: Program, fill: float = 0.0) -> Pass:
+def lookahead_pass(weights: Floats, baseline: Program, fill: float = 0.0, joule: Weights = BROWN) -> Pass:
     """The planner with the weights of a model.
 
     Args:
         weights: the weights, shape (WEIGHTS,).
         baseline: a rule that never delays jobs, the reference for the lag.
         fill: largest brown share of the energy of a job that fills idle processors; 0 for no filling.
+        joule: what a joule weighs.
     """
 
     def begin(workload: Workload, cluster: Cluster, rules: Rules) -> Lookahead:
         progress, unit = baseline_progress(workload, cluster, rules, baseline), unit_of_power(workload, cluster)
-        return new_lookahead(weights, progress, cluster.processors, unit, fill)
+        return new_lookahead(weights, progress, cluster.processors, unit, fill, joule)
 
     def learn(decider: Lookahead, known: Workload, cluster: Cluster, rules: Rules) -> Lookahead:
         return decider._replace(progress=baseline_progress(known, cluster, rules, baseline))
@@ -375,7 +378,7 @@ def run_many(batch: Batch, chosen: Ints, decider: Lookahead, progress: Floats, t
         decider.last[HALF_HOUR] = -np.inf
         own = Lookahead(
             decider.weights, progress[b], decider.memory, decider.last, decider.grid, decider.inputs, decider.prices,
-            decider.unit, decider.fill,
+            decider.unit, decider.fill, decider.joule,
         )  # fmt: skip
         while advance(s):
             decide(own, s)

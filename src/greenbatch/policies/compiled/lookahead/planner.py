@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from greenbatch.engine.power.protocol import BROWN, Weights
 from greenbatch.engine.records import Floats, shared
 from greenbatch.policies.compiled.lookahead.arrivals import WIDTHS
 from greenbatch.policies.compiled.lookahead.forecast import BINS, ROWS
@@ -38,13 +39,17 @@ class Lookahead(NamedTuple):
     """Factor of all powers, see `weights.unit_of_power`."""
     fill: float
     """Largest brown share of the energy of a job that fills idle processors, see `plan`; 0 for no filling."""
+    joule: Weights
+    """What a joule weighs."""
 
 
-def new_lookahead(weights: Floats, progress: Floats, processors: int, unit: float, fill: float = 0.0) -> Lookahead:
+def new_lookahead(
+    weights: Floats, progress: Floats, processors: int, unit: float, fill: float = 0.0, joule: Weights = BROWN
+) -> Lookahead:
     """The planner before its first decision, for a machine with some processors and a unit of power."""
     memory, last = np.zeros(WIDTHS + processors + 1), np.zeros(len(LAST))
     last[HALF_HOUR] = -np.inf
     chooses = weights.shape[0] == NODE_WEIGHTS
     prices = np.zeros(PRICES + (len(NODE_NUMBERS) if chooses else 0))
     grid, inputs = np.zeros((ROWS, BINS)), np.zeros(len(INPUTS))
-    return Lookahead(weights, progress, memory, last, grid, inputs, prices, unit, fill)
+    return Lookahead(weights, progress, memory, last, grid, inputs, prices, unit, fill, joule)
