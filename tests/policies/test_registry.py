@@ -106,7 +106,7 @@ def test_what_a_name_spells(
         ("F2+easy", "scheduler 'F2+easy': no policy is called 'F2' (did you mean f2?)"),
         ("fcfs+easy+green", "scheduler 'fcfs+easy+green': no policy is called 'fcfs+easy'"),
         ("fcfs:sigma=3+easy", "scheduler 'fcfs:sigma=3+easy': fcfs has no parameter 'sigma' (it takes none)"),
-        ("f2+green:psi=3", "scheduler 'f2+green:psi=3': green has no parameter 'psi' (it takes sigma)"),
+        ("f2+green:psi=3", "scheduler 'f2+green:psi=3': green has no parameter 'psi' (it takes sigma, brown, cost, carbon)"),
         ("f2+green:sigma=1:sigma=2", "f2+green:sigma=1:sigma=2: sigma is given twice (give it once)"),
         ("f2+green:sigma=much", "f2+green:sigma=much: sigma is 'much' (give 0 to 1e15 J)"),
         ("f2+green:sigma=-1", "f2+green:sigma=-1: sigma is -1 (give 0 to 1e15 J)"),
