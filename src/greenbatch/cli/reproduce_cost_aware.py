@@ -60,7 +60,7 @@ def reproduce_agents(
         InputError: a flag is invalid, torch is missing, or a folder contains a different training.
         Interrupted: stopped by the user; the same command resumes.
     """
-    from greenbatch.experiments.papers.cost_aware import STUDY, Lessons
+    from greenbatch.experiments.papers.cost_aware import LESSONS, STUDY
     from greenbatch.experiments.papers.studies import cells_of, trained_part
 
     for name in OF_OTHERS:
@@ -69,7 +69,7 @@ def reproduce_agents(
     which = _selection(flags)
     place, target = folders_of(out, trained)
     if trained is None:
-        train_cells(Lessons(), cells_of(STUDY, which), place, flags)
+        train_cells(LESSONS, cells_of(STUDY, which), place, flags)
     elif flags.traces is flags.presets is None:
         which = trained_part(STUDY, which, place)
     _test(which, place, target, json=json, force=force or trained is None)

@@ -60,10 +60,12 @@ STUDY = Study(
 class Lessons:
     """The study as far as its trainings are concerned, see `studies.train_missing`."""
 
-    @property
-    def traces(self) -> Mapping[str, str]:
-        """Trace -> the scenario that agents of this trace are trained on: the jobs and prices of the year before."""
-        return {trace: f"{scenario}-training" for trace, scenario in STUDY.traces.items()}
+    traces: Mapping[str, str]
+    """Trace -> the scenario that its agents are trained on."""
+
+
+LESSONS = Lessons({"HPC2N": "cost-aware/hpc2n-training", "SDSC-BLUE": "cost-aware/sdsc-blue-training"})
+"""Agents are trained on the jobs, prices and carbon of the year before."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
-from greenbatch.experiments.papers.cost_aware import RULES, STUDY, UNTRAINED, Lessons
+from greenbatch.experiments.papers.cost_aware import LESSONS, RULES, STUDY, UNTRAINED
 from greenbatch.experiments.papers.studies import Budget, Cell, Selection, plan_of
 from greenbatch.experiments.papers.study_results import Entry, Result, agent_entries, result_of
 from greenbatch.experiments.running.compare import Progress, choose_windows
@@ -71,7 +71,7 @@ def _untrained(preset: str, seeds: Sequence[int], trace: str, scratch: Path) -> 
     from greenbatch.experiments.papers.untrained import write_untrained
     from greenbatch.scenarios import load_scenario
 
-    scenario, folders = load_scenario(Lessons().traces[trace]), {}
+    scenario, folders = load_scenario(LESSONS.traces[trace]), {}
     for seed in seeds:
         cell = Cell(agent=STUDY.agent(preset), goal=STUDY.goals[0], trace=trace, backfill="none", windows=KIND,
                     eta=None, seed=seed)  # fmt: skip

@@ -1,0 +1,221 @@
+"""The study of cost-aware scheduling: its rows on small jobs, and the paper's figures, which are of other data."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from tiny_study import SCENARIO, SITE
+
+from greenbatch.cli import main
+from greenbatch.experiments.papers import cost_aware, cost_aware_report, cost_aware_results
+from greenbatch.experiments.papers import reproduce as printed
+from greenbatch.experiments.papers.cost_aware import RULES, STUDY, Lessons
+from greenbatch.experiments.papers.cost_aware_report import radar, rows_of
+from greenbatch.experiments.papers.cost_aware_results import cost_aware_results
+from greenbatch.experiments.papers.cost_aware_tables import (
+    BASE,
+    change,
+    figure_table,
+    findings,
+    our_tables,
+    paper_tables,
+)
+from greenbatch.experiments.papers.reproduce import published
+from greenbatch.experiments.papers.studies import select
+from greenbatch.experiments.papers.study_results import Result
+from greenbatch.scenarios import load_scenario
+
+PRICES = """\
+[site.grid]
+time_zone = "UTC"
+source_g_per_kwh = { solar = 41 }
+[site.grid.price]
+kind = "calendar"
+unit = "USD/MWh"
+periods = [
+  {name = "day", value = 90, hours = ["08:00-20:00"]},
+  {name = "night", value = 30, hours = ["20:00-08:00"]},
+]
+[site.grid.carbon]
+kind = "constant"
+value = 400
+unit = "g/kWh"
+"""
+SEARCH = 60
+"""Plans per search: the smallest budget."""
+
+
+@pytest.fixture
+def tiny(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The study on one small trace; agents of it are trained on another."""
+    for seed, name in enumerate(("training", "test")):
+        text = SCENARIO.format(name=name, seed=seed, processors=16, site=SITE + PRICES)
+        text = text.replace("[90, 100]", "[20, 60, 100]").replace("[workload.generator]", DATED)
+        (tmp_path / f"{name}.toml").write_text(text)
+    few = tuple(replace(rule, policy=rule.policy.replace("=240", f"={SEARCH}")) for rule in RULES)
+    study = replace(STUDY, traces={"Tiny": str(tmp_path / "test.toml")}, usual_traces=("Tiny",))
+    lessons = Lessons({"Tiny": str(tmp_path / "training.toml")})
+    for module in (cost_aware, cost_aware_results, cost_aware_report):
+        for name, value in (("RULES", few), ("STUDY", study), ("LESSONS", lessons)):
+            monkeypatch.setattr(module, name, value, raising=False)
+    return tmp_path
+
+
+DATED = "[workload]\nunix_start_s = 1672531200\n[workload.generator]"
+
+
+def tested(study: object = None) -> Result:
+    """The rules on the small trace."""
+    (made,) = cost_aware_results(select(cost_aware.STUDY, windows="published"))
+    return made
+
+
+def test_the_published_figures_are_the_printed_ones() -> None:
+    """All 96, with the sums of their columns, which no single changed digit survives."""
+    figures = published("cost-aware")
+    assert len(figures) == 2 * 8 * 6
+    tables = {(each["table"], each["trace"]) for each in figures}
+    assert tables == {("Table 1", "F-DATA"), ("Table 2", "PM100")}
+    sums: dict[tuple[str, str], float] = {}
+    for each in figures:
+        sums[each["table"], each["metric"]] = sums.get((each["table"], each["metric"]), 0.0) + float(each["value"])
+    assert {metric: round(value, 3) for (table, metric), value in sums.items() if table == "Table 1"} == {
+        "total_cost_eur": 7_851_634.62, "green_ratio_percent": 158.94, "cost_eur_per_kwh": 1.652,
+        "avg_bounded_slowdown": 253.78, "avg_wait_h": 505.92, "makespan_h": 3958.21,
+    }  # fmt: skip
+    assert {metric: round(value, 3) for (table, metric), value in sums.items() if table == "Table 2"} == {
+        "total_cost_eur": 9_257_361.21, "green_ratio_percent": 291.06, "cost_eur_per_kwh": 2.921,
+        "avg_bounded_slowdown": 1432.91, "avg_wait_h": 3713.76, "makespan_h": 21315.87,
+    }  # fmt: skip
+
+
+def test_the_papers_figures_stand_in_tables_of_their_own_and_nowhere_else(
+    tiny: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = tested()
+    first, second = paper_tables()
+    assert all("Other data" in table.title and "not comparable" in table.notes[0] for table in (first, second))
+    assert dict(first.rows)["Multi-Action RL"][0].text == "947928.48"
+    assert [len(table.rows) for table in (first, second)] == [8, 8]
+    own = our_tables(before.rows)
+    assert not any("Other data" in table.title for table in own)
+    assert all(not row["published"] for row in before.rows)
+
+    changed = tiny / "cost-aware.csv"
+    changed.write_text((printed.PUBLISHED / "cost-aware.csv").read_text().replace("947928.48", "1.00"))
+    monkeypatch.setattr(printed, "PUBLISHED", tiny)
+    assert dict(paper_tables()[0].rows)["Multi-Action RL"][0].text == "1.00"
+    assert our_tables(before.rows) == own
+    assert json.dumps(tested().rows) == json.dumps(before.rows)
+
+
+def test_differences_are_of_the_same_windows_and_so_are_their_intervals(tiny: Path) -> None:
+    rows = tested().rows
+    for metric in ("horizon_cost", "horizon_brown_kwh", "avg_bounded_slowdown"):
+        own, base = (
+            np.array(next(row for row in rows if row["scheduler"] == name)["figures"][metric]["values"])
+            for name in ("cheapest-start:psi=2+none", BASE)
+        )
+        at = change(rows, "cheapest-start:psi=2+none", metric)
+        assert own.shape == base.shape == (1, 3)  # one rule, three windows
+        assert at is not None
+        assert at.mean == pytest.approx(np.mean(own - base))
+        assert np.min(own - base) <= at.low <= at.mean <= at.high <= np.max(own - base)
+
+
+def test_ratios_stand_beside_what_a_stretched_schedule_does_not_improve(tiny: Path) -> None:
+    result = tested()
+    for narrow in (False, True):
+        table = figure_table("Tiny", result.rows, narrow=narrow)
+        headers = [header for header, *_ in table.columns]
+        assert {"Green ratio", "Cost over the horizon", "Brown energy over the horizon", "Avg bounded slowdown",
+                "Makespan over FCFS+easy"} <= set(headers)  # fmt: skip
+        assert any("merely stretched" in note for note in table.notes)
+    assert radar(result) is not None
+    names = {row["scheduler"] for row in result.rows}
+    assert {f"{name}+{fill}" for name in ("FCFS", "F2", "GA", "ACO") for fill in ("none", "easy")} <= names
+    assert {"LPTPN+none", "GA with cost+easy", "ACO with cost+easy"} <= names
+
+
+def test_cost_over_the_horizon_is_what_imports_cost_hour_by_hour(tiny: Path) -> None:
+    """Prices are 90 by day and 30 by night: the mean cost of a brown kWh lies between."""
+    for row in tested().rows:
+        cost, brown = (np.array(row["figures"][metric]["values"]) for metric in ("horizon_cost", "horizon_brown_kwh"))
+        assert ((0.03 * brown <= cost + 1e-9) & (cost <= 0.09 * brown + 1e-9)).all()
+
+
+def test_what_is_unfinished_is_marked_and_no_finding(tiny: Path) -> None:
+    rows = [dict(row) for row in tested().rows]
+    base = next(row for row in rows if row["scheduler"] == BASE)
+    cheap = {**base["figures"], "horizon_cost": {**base["figures"]["horizon_cost"], "mean": 0.0},
+             "horizon_unfinished_share": {"mean": 0.1, "low": None, "high": None, "values": [[0.1] * 3]}}  # fmt: skip
+    rows.append({**base, "scheduler": "lazy+none", "figures": cheap})
+    table = dict(figure_table("Tiny", rows).rows)
+    assert table["lazy+none"][0].text.startswith("≥ ")
+    assert not any(cell.text.startswith("≥") for cell in table[BASE])
+    assert findings(rows)
+    assert not any("lazy" in line for line in findings(rows))
+
+
+def test_the_command_shows_and_writes_both(tiny: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    out = tiny / "out"
+    assert main(["reproduce", "cost-aware", "--starts", "20,60", "--workers", "1", "--out", str(out)]) == 0
+    shown = " ".join(capsys.readouterr().out.split())
+    for part in ("Tiny: cost, green ratio and service", "2 windows of 50 jobs", "Other data: Table 1", "difference to"):
+        assert part in shown
+    assert shown.index("Tiny: cost") < shown.index("Other data")
+    assert {"rows.json", "results.parquet", "table.md", "report.html", "provenance.json"} <= {
+        file.name for file in out.iterdir()
+    }
+    assert "947928.48" not in (out / "rows.json").read_text()
+    assert "radar-tiny" in (out / "report.html").read_text()
+    assert main(["reproduce", "cost-aware", "--starts", "20,60", "--workers", "1", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out) == json.loads((out / "rows.json").read_text())
+
+
+@pytest.mark.parametrize(
+    ("words", "problem"),
+    [(["--sigma", "1"], "--sigma: does not apply to cost-aware"),
+     (["--traces", "KTH"], "--traces: 'KTH' is not known"),
+     (["--starts", "155"], "155"),
+     (["--seeds", "1"], "--seeds: for training only"),
+     (["--train"], "--train: requires --out"),
+     (["--train", "--out", "x", "--eta", "0.1"], "--eta: does not apply to cost-aware"),
+     (["--train", "--out", "x", "--goals", "cost"], "--goals: does not apply to cost-aware"),
+     (["--train", "--out", "x", "--windows", "held-out"], "--windows: does not apply to cost-aware"),
+     (["--train", "--out", "x", "--presets", "gas-marl"], "--presets: 'gas-marl' is not known"),
+     (["--train", "--out", "x", "--backfills", "green"], "--backfills: 'green' is not known"),
+     (["--train", "--out", "x", "--starts", "1"], "--train: cannot be combined with --starts")],
+)  # fmt: skip
+def test_bad_flags_are_refused(
+    tiny: Path, capsys: pytest.CaptureFixture[str], words: list[str], problem: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tiny)
+    assert main(["reproduce", "cost-aware", *words]) == 2
+    said = capsys.readouterr()
+    assert problem in said.err
+    assert not said.out
+    assert not (tiny / "x").exists()
+
+
+def test_the_shipped_study_trains_on_the_year_before(greenbatch_data: Callable[[str], Path]) -> None:
+    greenbatch_data("price/sustaincluster_US-TEX-ERCO_2023_price_local_hourly.csv.gz")
+    assert list(cost_aware.LESSONS.traces) == list(STUDY.traces)
+    for trace, name in STUDY.traces.items():
+        test, training = load_scenario(name), load_scenario(cost_aware.LESSONS.traces[trace])
+        seen = set(training.workload.job_id.tolist())
+        starts = test.evaluation.starts
+        assert starts is not None
+        for start in starts:
+            assert seen.isdisjoint(test.window(start, test.evaluation.jobs).job_id.tolist())
+
+
+def test_rows_hold_every_figure_of_the_papers_tables(tiny: Path) -> None:
+    for row in rows_of([tested()]):
+        assert set(cost_aware.METRICS.values()) <= set(row["figures"])
+        assert row["figures"]["makespan_s"]["mean"] > 0
