@@ -15,6 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from greenbatch.cluster import NodeCluster
+from greenbatch.energy.grid import Grid
 from greenbatch.engine.outcome import Outcome
 from greenbatch.engine.reward_terms import TERMS, codes_of
 from greenbatch.engine.simulate import simulate
@@ -27,9 +28,22 @@ from greenbatch.presets.term_names import FORMER, current, in_key
 from greenbatch.scenarios import Scenario, load_scenario
 from greenbatch.schedulers import scheduler
 
+OF_GRID = ("energy_cost", "energy_cost_per_kwh", "carbon_kg")
+
+
+def grid(slots: int) -> Grid:
+    """Prices, some of them negative, and carbon."""
+    random = np.random.default_rng(5)
+    import_price, export_price = random.uniform(-0.1, 0.4, (2, slots))
+    carbon = random.uniform(20.0, 600.0, slots)
+    return Grid(
+        currency="EUR", import_price=import_price, export_price=export_price, carbon_g_per_kwh=carbon,
+        source_price={"solar": random.uniform(0.0, 0.2, slots)}, source_g_per_kwh={"wind": 11.0},
+    )  # fmt: skip
+
 
 @cache
-def scenario(site: bool, users: bool) -> Scenario:
+def scenario(site: bool, users: bool, priced: bool = False) -> Scenario:
     """Jobs of which many are killed at their requested time, some of users without a number."""
     made = load_scenario("default", overrides={"workload.generator.jobs": 300})
     jobs, random = made.workload, np.random.default_rng(1)
@@ -37,7 +51,10 @@ def scenario(site: bool, users: bool) -> Scenario:
     user = random.integers(-1, 6, len(jobs)) if users else np.full(len(jobs), -1)
     workload = jobs.with_columns(requested_time_s=requested_s, user=user)
     rules = replace(made.rules, overrun="kill")
-    return replace(made, workload=workload, rules=rules, site=made.site if site else None)
+    power = made.site if site else None
+    if power is not None and priced:
+        power = replace(power, grid=grid(power.slots))
+    return replace(made, workload=workload, rules=rules, site=power)
 
 
 def every_term(name: str) -> Any:
@@ -63,15 +80,17 @@ def outcome_of(question: Scenario, start: int, starts_s: np.ndarray) -> Outcome:
 
 @settings(max_examples=25, deadline=None)
 @given(
-    start=st.integers(0, 250), seed=st.integers(0, 99), users=st.booleans(),
+    start=st.integers(0, 250), seed=st.integers(0, 99), users=st.booleans(), priced=st.booleans(),
     case=st.sampled_from([
         *((True, name) for name in ("none", "easy", "easy-schedgym", "easy-green-order", "green")),
         *((False, name) for name in ("none", "easy", "easy-schedgym")),
     ]),
 )  # fmt: skip
-def test_every_term_ends_with_the_value_of_its_metric(start: int, seed: int, users: bool, case: Any) -> None:
+def test_every_term_ends_with_the_value_of_its_metric(
+    start: int, seed: int, users: bool, priced: bool, case: Any
+) -> None:  # fmt: skip
     site, backfill = case
-    question, random = scenario(site, users), np.random.default_rng(seed)
+    question, random = scenario(site, users, priced), np.random.default_rng(seed)
     env = BatchEnv(question, every_term("gas-marl" if site else "rlscheduler"), environments=1, jobs=40,
                    backfill=backfill)  # fmt: skip
     seen = env.reset([start])
@@ -88,6 +107,7 @@ def test_every_term_ends_with_the_value_of_its_metric(start: int, seed: int, use
     assert undefined == {
         *(() if users else ("max_user_bounded_slowdown", "mean_user_bounded_slowdown")),
         *(() if site else ("renewable_utilization", "brown_energy_ratio", "brown_kwh", "energy_kwh", "edp_js")),
+        *(() if site and priced else OF_GRID),
     }
     for name, metric in known.items():
         value, expected = values[name], 0.0 if name in undefined else metrics[metric]
@@ -128,7 +148,7 @@ def test_every_term_ends_with_the_value_of_its_metric_on_nodes(
     known = {term: each.metric for term, each in TERMS.items() if each.metric is not None}
     undefined = {term for term, metric in known.items() if np.isnan(metrics[metric])}
     assert undefined == {
-        "max_user_bounded_slowdown", "mean_user_bounded_slowdown", "brown_energy_ratio",
+        "max_user_bounded_slowdown", "mean_user_bounded_slowdown", "brown_energy_ratio", *OF_GRID,
         *(() if site else ("renewable_utilization", "brown_kwh")),
     }  # fmt: skip
     for term, metric in known.items():

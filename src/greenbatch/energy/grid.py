@@ -136,6 +136,11 @@ class Grid(Shown):
         prices = (self.import_price, self.export_price, *self.source_price.values())
         return self.demand_charge > 0 or any(bool(np.any(price != 0)) for price in prices)
 
+    @property
+    def has_carbon(self) -> bool:
+        """Whether any carbon is known."""
+        return self.carbon_g_per_kwh is not None or bool(self.source_g_per_kwh)
+
     def month_at(self, number: NDArray[np.int64]) -> Months:
         """Month of slots by number, beyond the series too, same shape.
 

@@ -11,12 +11,13 @@ from __future__ import annotations
 
 import numpy as np
 
+from greenbatch.energy.units import JOULES_PER_KWH
 from greenbatch.engine.compile import compiled, compiled_small, whole
 from greenbatch.engine.feature import Feature
 from greenbatch.engine.forecast import project_surplus
 from greenbatch.engine.machine.protocol import fits
-from greenbatch.engine.power.protocol import BROWN, forecast_w
-from greenbatch.engine.power.slots import slot_at, slot_start_s
+from greenbatch.engine.power.protocol import BROWN, forecast_w, rates_at
+from greenbatch.engine.power.slots import slot_at, slot_start_s, slots_ahead
 from greenbatch.engine.prediction.protocol import predicted_of
 from greenbatch.engine.records import Column, Job, Singles, Table
 from greenbatch.engine.state import State
@@ -66,11 +67,15 @@ RUNNING_FEATURES: dict[str, Feature] = {
 }
 """Features of running jobs, in the order of their codes."""
 
-SLOT_LENGTH, SLOT_POWER = range(2)
+SLOT_LENGTH, SLOT_POWER, GRID_PRICE, SOURCE_PRICE, EXPORT_PRICE, CARBON = range(6)
 
 SUPPLY_FEATURES: dict[str, Feature] = {
     "length": Feature("s", "remaining length of the slot: less than a step for the current one (GAS-MARL Table 1)"),
     "power": Feature("W", "forecast renewable power of the slot, >= 0 (GAS-MARL Table 1)"),
+    "grid_price": Feature("currency/kWh", "price of imports, may be negative, 0 without prices (Le Hai et al. §3.2)"),
+    "source_price": Feature("currency/kWh", "mean price of own energy by what the sources generate (ibid.)"),
+    "export_price": Feature("currency/kWh", "revenue of what is fed in, >= 0"),
+    "carbon": Feature("g/kWh", "average carbon intensity of imports, 0 if unknown"),
 }
 """Features of forecast slots, the current one first, in the order of their codes."""
 
@@ -248,6 +253,20 @@ def fill_running(s: State, columns: Table[Column], rows: int, out: Singles, at: 
 
 
 @compiled_small
+def _priced(s: State, feature: int, slot: int, current: int) -> float:
+    """What a kWh costs or emits in a forecast slot; later slots repeat the window of the forecast."""
+    shown = current + slots_ahead(s.power.slots, s.clock, slot, current)
+    rates = rates_at(s.power, shown % s.power.slots.count)
+    if feature == GRID_PRICE:
+        each = rates.grid
+    elif feature == SOURCE_PRICE:
+        each = rates.renewable
+    else:
+        each = rates.surplus if feature == EXPORT_PRICE else rates.grid_g
+    return float(each * JOULES_PER_KWH)
+
+
+@compiled_small
 def fill_supply(s: State, columns: Table[Column], rows: int, out: Singles) -> int:
     """Encode forecast slots to ``out``, float32, shape (rows, k); return the number of the current slot."""
     now_s, slots = s.clock.now_s, s.power.slots
@@ -255,10 +274,13 @@ def fill_supply(s: State, columns: Table[Column], rows: int, out: Singles) -> in
     for i in range(rows):
         begin_s = max(now_s, slot_start_s(slots, current + i))
         for k in range(columns.shape[0]):
-            if columns[k].feature == SLOT_LENGTH:
+            feature = columns[k].feature
+            if feature == SLOT_LENGTH:
                 raw = slot_start_s(slots, current + i + 1.0) - begin_s
-            else:
+            elif feature == SLOT_POWER:
                 raw = forecast_w(s.power, s.clock, current + i, current)
+            else:
+                raw = _priced(s, feature, current + i, current)
             out[i, k] = encode(columns[k], raw)
     return current
 

@@ -19,7 +19,8 @@ from numpy.typing import NDArray
 
 (AVG_BOUNDED_SLOWDOWN, AVG_WAIT, AVG_TURNAROUND, AVG_SLOWDOWN, UTILIZATION, MAX_USER_BOUNDED_SLOWDOWN,
  MEAN_USER_BOUNDED_SLOWDOWN, RENEWABLE_UTILIZATION, BROWN_ENERGY_RATIO, MAKESPAN_AREA_RATIO,
- ACCRUED_BOUNDED_SLOWDOWN, BROWN_ENERGY, ENERGY, EDP, EDP_STEPS) = range(15)  # fmt: skip
+ ACCRUED_BOUNDED_SLOWDOWN, BROWN_ENERGY, ENERGY, EDP, EDP_STEPS, ENERGY_COST, COST_PER_KWH,
+ CARBON) = range(18)  # fmt: skip
 """Codes of the terms in compiled code."""
 
 
@@ -49,6 +50,9 @@ _METRICS = (
     ("brown_energy_ratio", BROWN_ENERGY_RATIO, "grid energy so far / energy of all jobs of the window"),
     ("brown_kwh", BROWN_ENERGY, "grid energy so far"),
     ("makespan_area_ratio", MAKESPAN_AREA_RATIO, "time so far / area bound of all jobs of the window"),
+    ("energy_cost", ENERGY_COST, "cost of the energy so far"),
+    ("energy_cost_per_kwh", COST_PER_KWH, "cost so far / energy so far"),
+    ("carbon_kg", CARBON, "emissions so far"),
     ("energy_kwh", ENERGY, "energy so far (InEPS §3.3.3: its increments are the reward)"),
     ("edp_js", EDP, "energy so far x time so far, a potential: its increments add up to the metric"),
 )

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from greenbatch.energy.units import JOULES_PER_KWH
 from greenbatch.engine.codes import END
 from greenbatch.engine.compile import compiled, compiled_small, whole
 from greenbatch.engine.events import accrue
@@ -20,15 +21,17 @@ from greenbatch.engine.reward_terms import (
     AVG_WAIT,
     BROWN_ENERGY,
     BROWN_ENERGY_RATIO,
+    CARBON,
+    COST_PER_KWH,
     EDP,
     EDP_STEPS,
+    ENERGY_COST,
     MEAN_USER_BOUNDED_SLOWDOWN,
     RENEWABLE_UTILIZATION,
     UTILIZATION,
 )
 from greenbatch.engine.state import State
 
-JOULES_PER_KWH = 3.6e6
 SHORTEST_RUN_S = 10.0
 """Bound of the bounded slowdown (RLScheduler §II-A, GAS-MARL Eq. 3). [s]"""
 
@@ -132,6 +135,12 @@ def _energy(s: State, totals: RewardTotals, term: int) -> float:
     if term == BROWN_ENERGY:
         return _brown_j(s) / JOULES_PER_KWH
     energy_j = s.ledger.load_j
+    if term == ENERGY_COST:
+        return float(s.ledger.cost)
+    if term == COST_PER_KWH:
+        return float(s.ledger.cost / energy_j * JOULES_PER_KWH) if energy_j > 0.0 else 0.0
+    if term == CARBON:
+        return float(s.ledger.carbon_g / 1e3)
     return float(energy_j * _span_s(s, totals) if term == EDP else energy_j / JOULES_PER_KWH)
 
 

@@ -1,4 +1,4 @@
-"""What a run costs and emits over the scenario's horizon, and what storage does in it.
+"""What a run costs and emits, and what storage does in it; mostly over the scenario's horizon.
 
 Money is in the currency of the site (`energy.Grid.currency`), emissions are CO2 equivalents; NaN if the site states no
 prices, no intensities or no storage. The horizon depends on the window alone, so cheap schedules are not long ones.
@@ -39,6 +39,38 @@ def _storage(run: Measured) -> Storage | None:
 def _per_kwh(amount: float, run: Measured, horizon: Horizon) -> float:
     books = _over(run, horizon)
     return amount / (books.load_j / JOULES_PER_KWH) if books is not None and books.load_j > 0 else np.nan
+
+
+@metric("cost of energy", MONEY)
+def energy_cost(run: Measured) -> float:
+    """Cost of energy from the first start to the last end. [currency], any sign; without the demand charge.
+
+    ``integral of (import * price + own energy used or stored * its price - surplus * feed-in)``. Short schedules cost
+    less here even if jobs cost more: compare `horizon_cost`. Source: Le Hai et al. 2025, section 3.1.
+    """
+    grid = _grid(run)
+    return np.nan if run.books is None or grid is None or not grid.has_money else run.books.cost
+
+
+@metric("cost of energy per kWh", f"{MONEY}/kWh")
+def energy_cost_per_kwh(run: Measured) -> float:
+    """Cost of energy per energy used, from the first start to the last end. [currency/kWh], any sign.
+
+    ``energy_cost / energy_kwh``. Source: Le Hai et al. 2025, section 3.2 (CE); their Eq. 3 (f2) has imports alone.
+    """
+    return energy_cost(run) / run.energy_j * JOULES_PER_KWH if run.energy_j > 0 else np.nan
+
+
+@metric("carbon", "kg")
+def carbon_kg(run: Measured) -> float:
+    """Emissions from the first start to the last end. [kg], >= 0.
+
+    ``integral of (import * average intensity + own energy used or stored * its life-cycle factor)``. Not in the papers.
+    """
+    grid = _grid(run)
+    if run.books is None or grid is None or not grid.has_carbon:
+        return np.nan
+    return run.books.carbon_g / 1e3
 
 
 @metric("peak of imports", "W", scope="horizon")
@@ -115,7 +147,7 @@ def horizon_carbon_kg(run: Measured, horizon: Horizon) -> float:
     ``integral of (import * average intensity + own energy used or stored * its life-cycle factor)``. Not in the papers.
     """
     books, grid = _over(run, horizon), _grid(run)
-    if books is None or grid is None or (grid.carbon_g_per_kwh is None and not grid.source_g_per_kwh):
+    if books is None or grid is None or not grid.has_carbon:
         return np.nan
     return books.carbon_g / 1e3
 

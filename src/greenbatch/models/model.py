@@ -34,7 +34,7 @@ Weights = dict[str, NDArray[np.float32]]
 MODEL = "model"
 """Folder of the model in the folder of its training."""
 RECORD = "model.json"
-LARGEST_BYTES = 1_000_000
+LARGEST_BYTES = 2_000_000
 """Upper limit on the size of the weights. [byte]"""
 FIX = "copy the folder again, or train again"
 """The remedy for a damaged model."""

@@ -18,6 +18,10 @@ OF_SUPPLY = frozenset(("renewable_utilization", "brown_energy_ratio", "brown_kwh
 """Reward terms that are undefined without a power supply."""
 OF_ENERGY = frozenset(("energy_kwh", "edp_js", "edp_steps_js"))
 """Reward terms that are undefined if the power of the cluster is not known."""
+OF_MONEY = frozenset(("energy_cost", "energy_cost_per_kwh"))
+"""Reward terms that are undefined without prices."""
+OF_CARBON = frozenset(("carbon_kg",))
+"""Reward terms that are undefined without carbon intensities."""
 OF_NODES = frozenset((
     "static_power", "dynamic_power", "energy_estimate", "energy_of_others", "added_energy", "relative_energy",
     "relative_tail", "relative_load_tail", "relative_progress", "relative_load_progress",
@@ -42,6 +46,13 @@ def check_reward(made: Preset, scenario: Scenario) -> None:
     for name in dict.fromkeys(name for each in weights for name, value in each.items() if value):
         if name in OF_SUPPLY and not supplied and not made.needs_site:
             problem, fix = f"needs a power supply, {scenario.name} has none", "use a scenario with a site"
+            raise InputError(problem, field=f"reward.terms.{name}", fix=fix)
+        grid = None if scenario.site is None else scenario.site.grid
+        if name in OF_MONEY and (grid is None or not grid.has_money):
+            problem, fix = f"needs prices, {scenario.name} has none", "describe [site.grid.price]"
+            raise InputError(problem, field=f"reward.terms.{name}", fix=fix)
+        if name in OF_CARBON and (grid is None or not grid.has_carbon):
+            problem, fix = f"needs carbon intensities, {scenario.name} has none", "describe [site.grid.carbon]"
             raise InputError(problem, field=f"reward.terms.{name}", fix=fix)
         if name in OF_ENERGY and not powered:
             nodes = isinstance(cluster, NodeCluster)

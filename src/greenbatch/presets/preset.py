@@ -37,7 +37,7 @@ SETTINGS: dict[str, Parameter] = {
 """Engine settings of a scenario that a preset may override. Machine, supply and forecast cannot be overridden: the
 engine's arrays are sized for them, and compiled code checks no bounds."""
 
-_SIGNED = ("remaining_time", "hour_sine", "hour_cosine")
+_SIGNED = ("remaining_time", "hour_sine", "hour_cosine", "grid_price", "source_price")
 """Features that may be negative and therefore have no logarithm."""
 
 Bound = Annotated[float, Field(ge=-1e30, le=1e30)]

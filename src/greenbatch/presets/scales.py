@@ -9,13 +9,16 @@ import numpy as np
 from greenbatch.cluster import NodeCluster
 
 if TYPE_CHECKING:
+    from greenbatch.energy import Site
     from greenbatch.scenarios import Scenario
     from greenbatch.workload import Workload
 
 Normalizer = Literal["processors", "longest_run_time", "largest_memory", "largest_group", "largest_executable",
                      "largest_user", "site_scale", "longest_requested_time", "longest_wait", "last_submission",
                      "largest_node", "largest_peak", "largest_static_power", "largest_dynamic_power",
-                     "largest_energy_estimate"]  # fmt: skip
+                     "largest_energy_estimate", "highest_grid_price", "highest_source_price", "highest_export_price",
+                     "highest_carbon", "highest_supply", "largest_job_power",
+                     "largest_power_per_processor"]  # fmt: skip
 """Names of the scales, see `scales_of`."""
 
 
@@ -31,6 +34,9 @@ def scales_of(scenario: Scenario) -> dict[str, float]:
     scales a site. ``largest_node``: processors of the largest node. ``largest_peak``: the highest peak of a processor.
     ``largest_static_power``: the highest static power of a node. ``largest_dynamic_power``: the highest power of the
     processors of a node. ``largest_energy_estimate``: the highest energy of a job on an idle node by InEPS's Eq. 1.
+    ``largest_job_power``: the highest power of a job. ``largest_power_per_processor``: the same per processor.
+    ``highest_supply``, ``highest_grid_price``, ``highest_source_price``, ``highest_export_price`` and
+    ``highest_carbon``: the largest absolute value in any slot of the site, 1 if all are 0.
     """
     jobs = scenario.workload
     scales = {
@@ -43,9 +49,22 @@ def scales_of(scenario: Scenario) -> dict[str, float]:
         "largest_group": float(max(jobs.group.max(), 1)),
         "largest_executable": float(max(jobs.executable.max(), 1)),
         "largest_user": float(max(jobs.user.max(), 1)),
+        "largest_job_power": float(np.nanmax(np.append(jobs.power_w, 0.0))) or 1.0,
+        "largest_power_per_processor": float(np.nanmax(np.append(jobs.power_w / jobs.processors, 0.0))) or 1.0,
         "site_scale": scenario.cluster.processors / 256.0,
     }
+    scales |= _of_slots(scenario.site)
     return scales | (_of_nodes(scenario.cluster, jobs) if isinstance(scenario.cluster, NodeCluster) else {})
+
+
+def _of_slots(site: Site | None) -> dict[str, float]:
+    from greenbatch.engine.power.metered import costs_of
+
+    names = "highest_supply", "highest_grid_price", "highest_export_price", "highest_source_price", "highest_carbon"
+    if site is None:
+        return dict.fromkeys(names, 1.0)
+    columns = np.stack([site.available_w, *costs_of(site)[:4]])
+    return {name: float(value) or 1.0 for name, value in zip(names, np.abs(columns).max(axis=1), strict=True)}
 
 
 def _of_nodes(cluster: NodeCluster, jobs: Workload) -> dict[str, float]:

@@ -17,7 +17,16 @@ from greenbatch.engine.interface import Costs
 from greenbatch.engine.power.arbitrage import Here, Prices, arbitrage, plan_ahead
 from greenbatch.engine.power.balance import NO_STORAGE, Rates, Stored, enter
 from greenbatch.engine.power.dispatch import NAMES, PRICE_ARBITRAGE, Dispatch, asked_w
-from greenbatch.engine.power.protocol import LEFT_THE_SERIES, Power, Weights, flow, forecast_w, served_w, weigh
+from greenbatch.engine.power.protocol import (
+    LEFT_THE_SERIES,
+    Power,
+    Weights,
+    flow,
+    forecast_w,
+    rates_at,
+    served_w,
+    weigh,
+)
 from greenbatch.engine.power.slots import covering, slots_ahead
 from greenbatch.engine.power.storage import Battery, Charge, use
 from greenbatch.engine.records import Clock, Floats, Ledger, Slots, record_of, shared, varying
@@ -154,6 +163,13 @@ def served_by_supply_w(power: Metered, slot: int, load_w: float) -> tuple[float,
     return served_w(power.supply, slot, load_w)
 
 
+@rates_at.register(Metered)
+def rates_of_slot(power: Metered, slot: int) -> Rates:
+    """Those of the grid and the own sources."""
+    of = power.rates
+    return Rates(of[slot, 0], of[slot, 1], of[slot, 2], of[slot, 3], of[slot, 4])
+
+
 @flow.register(Metered)
 def flow_through_meter(
     power: Metered, load_w: float, from_s: float, to_s: float, ledger: Ledger, rows: Floats, count: int
@@ -166,8 +182,7 @@ def flow_through_meter(
             return LEFT_THE_SERIES
         slot, next_s = number % slots.count, min(to_s, edge_s)
         drawn_w, renewable_w = served_w(power.supply, slot, load_w)
-        of = power.rates
-        rates = Rates(of[slot, 0], of[slot, 1], of[slot, 2], of[slot, 3], of[slot, 4])
+        rates = rates_at(power, slot)
         if battery.usable_j == 0.0:
             count = enter(ledger, at_s, next_s, drawn_w, renewable_w, NO_STORAGE, rates, rows, count)
             at_s = next_s

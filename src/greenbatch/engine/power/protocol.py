@@ -10,6 +10,7 @@ from functools import singledispatch
 from typing import NamedTuple, Protocol
 
 from greenbatch.engine.compile import compiled_small
+from greenbatch.engine.power.balance import NO_RATES, Rates
 from greenbatch.engine.records import Clock, Floats, Ledger, Slots
 from greenbatch.engine.variants import variant
 
@@ -82,6 +83,12 @@ def weigh(power: Power, clock: Clock, slot: int, current: int, weights: Weights)
     Surplus that is used is not sold. Without prices and intensities, only the energy from the grid weighs anything.
     """
     return weights.brown, 0.0
+
+
+@variant(default=True)
+def rates_at(power: Power, slot: int) -> Rates:
+    """What energy costs and emits in a slot of the series, per joule; nothing without prices."""
+    return NO_RATES
 
 
 @variant()
