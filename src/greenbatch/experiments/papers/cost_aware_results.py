@@ -18,6 +18,9 @@ if TYPE_CHECKING:
 KIND = "published"
 """How training windows are drawn from the training scenario, and name of the test windows, in folders and rows."""
 
+NOTHING_LEARNED = Budget(overrides={"training.jobs": 1, "training.validation.windows": 0, "training.keep": "last"})
+"""Of a training that is not carried out: no windows are needed to learn or to choose weights."""
+
 
 def cost_aware_results(
     which: Selection, place: Path | None = None, *, starts: Sequence[int] | None = None, workers: int | None = None,
@@ -76,6 +79,6 @@ def _untrained(preset: str, seeds: Sequence[int], trace: str, scratch: Path) -> 
         cell = Cell(agent=STUDY.agent(preset), goal=STUDY.goals[0], trace=trace, backfill="none", windows=KIND,
                     eta=None, seed=seed)  # fmt: skip
         folders[seed] = scratch / f"seed-{seed}"
-        write_untrained(plan_of(cell, scenario, Budget()), folders[seed])
+        write_untrained(plan_of(cell, scenario, NOTHING_LEARNED), folders[seed])
     return Entry(label=f"{UNTRAINED}+none", column=UNTRAINED, backfill="none", cell=cell, seeds=folders,
                  reason="the weights that training begins with")  # fmt: skip
