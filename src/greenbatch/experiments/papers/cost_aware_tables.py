@@ -18,7 +18,7 @@ from greenbatch.experiments.papers.reproduce import published
 from greenbatch.experiments.papers.study_tables import COVERS, figure_cell
 from greenbatch.experiments.reports.columns import Column
 from greenbatch.experiments.reports.tables import Cell, Mark, Table
-from greenbatch.experiments.running.statistics import Interval, mean_interval
+from greenbatch.experiments.running.statistics import FEW_WINDOWS, Interval, mean_interval
 
 Row = Mapping[str, Any]
 
@@ -118,7 +118,7 @@ def change_table(trace: str, rows: Sequence[Row]) -> Table:
     )  # fmt: skip
     headers = tuple((column.header, column.unit, column.short or column.header) for column in columns)
     note = f"Difference to {BASE} in the same windows. {COVERS}"
-    legend = "Bold: the interval excludes zero."
+    legend = f"Bold: the interval excludes zero over at least {FEW_WINDOWS} windows."
     return Table(f"{trace}: difference to {BASE}", headers, lines, notes=(note,), legend=legend)
 
 
@@ -144,7 +144,7 @@ def _change_cell(column: Column, at: Interval | None) -> Cell:
     if at is None:
         return Cell("–")
     low, high = (column.number(end, signed=True) for end in (at.low, at.high))
-    clear = at.low > 0 or at.high < 0
+    clear = at.count >= FEW_WINDOWS and (at.low > 0 or at.high < 0)
     mark: Mark = ("good" if at.mean < 0 else "bad") if clear else ""
     return Cell(column.number(at.mean, signed=True), f"[{low}, {high}]" if at.low < at.high else "", mark=mark)
 
