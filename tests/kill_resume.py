@@ -48,12 +48,42 @@ def on_nodes(preset: str, sizes: dict[str, Any], place: Path, epochs: int) -> Pl
     )  # fmt: skip
 
 
+PRICED = {
+    "workload.generator.jobs": 300, "site.grid.price": {"kind": "constant", "value": 0.3, "unit": "EUR/kWh"},
+    "site.grid.carbon": {"kind": "constant", "value": 400, "unit": "g/kWh"},
+}  # fmt: skip
+
+
+def with_prices(preset: str, sizes: dict[str, Any], place: Path, epochs: int) -> Plan:
+    """A preset that weighs cost, on a pool."""
+    del place
+    return make_plan(preset, load_scenario("default", overrides=PRICED), overrides=sizes, epochs=epochs, threads=1)
+
+
 PASSES = {"training.passes": 2, "training.critic_passes": 2, "training.swa.start": 0.5}
 TRAININGS: dict[str, Callable[[Path, int], Plan]] = {
     "rlscheduler": of_rlscheduler,
     "ineps": partial(on_nodes, "ineps", PASSES),
     "ineps-plus": partial(on_nodes, "ineps-plus", {}),
     "ineps-plus-edp": partial(on_nodes, "ineps-plus-edp", {}),
+    **{
+        name: partial(
+            with_prices,
+            name,
+            {
+                "training.windows": 2,
+                "training.jobs": 30,
+                "training.passes": 2,
+                "training.validation.windows": 2,
+                "training.validation.jobs": 30,
+                "training.validation.every": 2,
+            },
+        )
+        for name in ("cost-aware", "one-action", "no-cost-signal")
+    },
+    "cost-aware-plus": partial(
+        with_prices, "cost-aware-plus", {"training.windows": 2, "training.jobs": 60, "training.search.begin": ""}
+    ),
 }
 """Preset -> a small training in a folder, of some epochs. Presets with averaged weights average half of the epochs."""
 

@@ -93,7 +93,7 @@ def planner_scheduler(
         problem = f"{model.preset.name} chooses nodes itself and does not support a placement"
         raise InputError(problem, field=name, fix=f"leave out +{placement}")
     target = parameters.get("makespan_bound", parameters_of(model)["makespan_bound"].default)
-    joule = Weights(**{weight: parameters.get(weight, WEIGHTS[weight].default) for weight in WEIGHTS})
+    joule = Weights(*(parameters.get(weight, parameters_of(model)[weight].default) for weight in WEIGHTS))
     return PlannerScheduler(name, model, numbers_at(model, target), placement or "first", placement_seed, joule)
 
 
@@ -109,7 +109,8 @@ def parameters_of(model: Model) -> dict[str, Parameter]:
     lowest, highest = _bounds(model)[[0, -1]]
     meaning = "target for the makespan, relative to F2 with backfilling; train a model for others"
     bound = Parameter(default=float(highest), lowest=float(lowest), highest=float(highest), meaning=meaning)
-    return {"makespan_bound": bound, **WEIGHTS}
+    usual = zip(WEIGHTS.items(), model.preset.joule, strict=True)
+    return {"makespan_bound": bound} | {name: replace(weight, default=default) for (name, weight), default in usual}
 
 
 def _bounds(model: Model) -> NDArray[np.float64]:

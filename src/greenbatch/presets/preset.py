@@ -30,6 +30,9 @@ PRICES_KIND, NODE_PRICES_KIND, LINEAR_KIND = "prices", "node-prices", "linear"
 FOUND_KINDS = (PRICES_KIND, NODE_PRICES_KIND, LINEAR_KIND)
 """All of them."""
 
+JOULE = {"brown": 1.0, "cost": 0.0, "carbon": 0.0}
+"""Keys of a planner's ``[network]``: what a joule weighs by default."""
+
 SETTINGS: dict[str, Parameter] = {
     name: engine_settings.SETTINGS[name]
     for name in ("sticky", "per_instant", "completion_first", "tick_s", "threshold_j")
@@ -181,6 +184,12 @@ class Preset(Section):
         return float(self.network.get("fill", 0.0))
 
     @property
+    def joule(self) -> tuple[float, float, float]:
+        """Of a planner: what a joule weighs by default: brown energy, cost and carbon (`power.protocol.Weights`)."""
+        brown, cost, carbon = (float(self.network.get(name, usual)) for name, usual in JOULE.items())
+        return brown, cost, carbon
+
+    @property
     def is_ranking(self) -> bool:
         """Whether its model is a linear ranking, found by search."""
         return self.network.get("kind") == LINEAR_KIND
@@ -323,6 +332,11 @@ def _check_names(made: Preset, file: str | Path | None) -> None:
     if isinstance(fill, bool) or not isinstance(fill, int | float) or not 0.0 <= fill <= 1.0:
         fix = "give a share from 0 to 1; 0 for no filling"
         raise InputError(f"is {fill!r:.40}", file=file, field="network.fill", fix=fix)
+    for name in JOULE if made.is_planner else ():
+        weight = made.network.get(name, 0.0)
+        if isinstance(weight, bool) or not isinstance(weight, int | float) or not 0.0 <= weight <= 1e6:
+            problem, fix = f"is {weight!r:.40}", "give a number from 0 to 1e6"
+            raise InputError(problem, file=file, field=f"network.{name}", fix=fix)
     needed = {
         "observation.queue.columns": (made.is_planner or seen.queue.columns, "give at least one column"),
         "observation.queue.rows": (made.is_planner or seen.queue.rows, "give the number of jobs that are seen, >= 1"),

@@ -94,6 +94,9 @@ class Validation(Section):
     """Epochs between validations."""
 
 
+Preference = Annotated[tuple[NotNegative, NotNegative, NotNegative], Field(strict=False)]
+
+
 class Search(Section):
     """Search for the weights of a planner or a ranking, see `learning.search`."""
 
@@ -133,7 +136,11 @@ class Search(Section):
     most: Annotated[tuple[Positive, ...], Field(strict=False, min_length=1)] = (1.65,)
     """Planner: the same for single windows; the penalty is the mean excess over all windows."""
     slowdown: Annotated[tuple[Positive, ...], Field(strict=False, min_length=1)] = (6.0,)
-    """Planner: mean bounded slowdown above which a candidate is penalized."""
+    """Planner: mean bounded slowdown above which a candidate is penalized; for cost and carbon, relative to that of F2
+    with backfilling."""
+    preferences: Annotated[tuple[Preference, ...], Field(strict=False)] = ()
+    """Planner: weights of brown energy, cost and carbon that its windows have in turn, for one model of all of them; by
+    default all have those of ``[network]``."""
     begin: str = Field(default="", max_length=1000)
     """Planner: model with whose weights the search begins, as ``gas-marl-plus@lublin-256``; by default with none."""
     placement: str = Field(default="first", max_length=100)

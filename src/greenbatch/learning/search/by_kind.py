@@ -9,8 +9,9 @@ from greenbatch.learning.runs.counters import Counters
 from greenbatch.learning.runs.folder import begun, check_same, open_run
 from greenbatch.learning.runs.plan import Plan
 from greenbatch.learning.search.loop import Watch, search_settings
-from greenbatch.learning.search.planner import PlannerSearch
+from greenbatch.learning.search.planner import PlannerSearch, is_weighed
 from greenbatch.learning.search.ranking import RankingSearch
+from greenbatch.learning.search.weighed import WeighedSearch
 
 
 def search(
@@ -18,7 +19,9 @@ def search(
 ) -> Counters:
     """Search in a folder: start, or resume an interrupted search. See `training.loop.train`."""
     search_settings(plan)
-    kind: type[RankingSearch | PlannerSearch] = RankingSearch if plan.preset.is_ranking else PlannerSearch
+    kind: type[RankingSearch | PlannerSearch] = RankingSearch
+    if not plan.preset.is_ranking:
+        kind = WeighedSearch if is_weighed(plan.preset) else PlannerSearch
     if not replace_earlier and begun(folder):
         check_same(folder, plan)
     searching = kind(plan)

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from greenbatch.engine.machine.placement import PLACEMENTS
+from greenbatch.engine.power.protocol import Weights as Joule
 from greenbatch.engine.simulate import simulate
 from greenbatch.envs.simulations import Simulations
 from greenbatch.errors import GreenbatchError, InputError, did_you_mean
@@ -30,7 +31,7 @@ from greenbatch.policies.compiled.lookahead.weights import (
     numbers_of_model,
     unit_of_power,
 )
-from greenbatch.presets.preset import Action, Observation, Preset, resolve
+from greenbatch.presets.preset import JOULE, Action, Observation, Preset, resolve
 from greenbatch.scenarios import Scenario
 from greenbatch.scenarios.regenerate import regenerated
 from greenbatch.schedulers import scheduler
@@ -40,6 +41,8 @@ Ints = NDArray[np.int64]
 
 GOALS = ("renewable_utilization", "brown_kwh")
 """Reward terms of which a preset has one: what is optimized."""
+WEIGHED = ("brown_kwh", "energy_cost", "carbon_kg")
+"""Reward terms of which a preset may have several instead, see `learning.search.weighed`."""
 LIMITED = ("avg_bounded_slowdown", "makespan_area_ratio")
 """Further reward terms of a candidate on a window; the objective counts the last relative to `BASELINE` instead."""
 FIGURES = ("avg_bounded_slowdown", "makespan_ratio")
@@ -118,8 +121,10 @@ class Trial:
         self, scenario: Scenario, preset: Preset, jobs: int, count: int, threads: int, placement: str = "first"
     ) -> None:
         self.scenario, self.jobs, self.placement, self.fill = scenario, jobs, placement, preset.fill
+        self.goals = goals_of(preset)
         program = replace(program_of(preset), placement=placement)
-        self._store = Simulations(scenario, program, count, jobs, (goal_of(preset), *LIMITED))
+        self.joule = Joule(*preset.joule)
+        self._store = Simulations(scenario, program, count, jobs, (*self.goals, *LIMITED))
         self._run = compiled_run_many(self._store.state_type)
         self._pool = ThreadPoolExecutor(threads)
         self._threads = threads
@@ -140,22 +145,26 @@ class Trial:
         batch = self._store.batch
         self._store.load(starts)
         batch.states.power.slots.origin_s[: len(starts)] -= shifts_s
-        shares = np.array_split(np.arange(len(starts), dtype=np.int64), min(self._threads, len(starts)))
-        progress, terms, cluster = self.progress(starts), self._store.terms, self.scenario.cluster
-        unit = unit_of_power(self.scenario.workload, cluster)
+        progress, terms, processors = self.progress(starts), self._store.terms, self.scenario.cluster.processors
+        unit = unit_of_power(self.scenario.workload, self.scenario.cluster)
         work = [
-            (batch, share, new_lookahead(numbers, progress[0], cluster.processors, unit, self.fill), progress, terms)
-            for share in shares
+            (batch, share, new_lookahead(numbers, progress[0], processors, unit, self.fill, joule), progress, terms)
+            for joule, some in self.joules(len(starts))
+            for share in np.array_split(some, min(self._threads, len(some)))
         ]
         for done in [self._pool.submit(self._run, *each) for each in work]:
             done.result()
         clock = batch.states.clock[: len(starts)]
-        if (clock["status"] != 0).any() or (clock["started"] < self.jobs).any():
-            return np.full((len(starts), 1 + len(FIGURES)), np.nan)
         found: Floats = batch.values[: len(starts)].copy()
-        found[:, 2] *= batch.totals["window_work_s"][: len(starts)]
-        found[:, 2] /= [self.baseline_s(int(start)) for start in starts]
+        if (clock["status"] != 0).any() or (clock["started"] < self.jobs).any():
+            return np.full_like(found, np.nan)
+        found[:, -1] *= batch.totals["window_work_s"][: len(starts)]
+        found[:, -1] /= [self.baseline_s(int(start)) for start in starts]
         return found
+
+    def joules(self, count: int) -> list[tuple[Joule, Ints]]:
+        """What a joule weighs, and the windows in which it does."""
+        return [(self.joule, np.arange(count, dtype=np.int64))]
 
     def baseline_s(self, start: int) -> float:
         """Makespan of ``f2+easy-schedgym`` on a window. [s]"""
@@ -181,9 +190,14 @@ class Trial:
         return self._progress
 
 
-def goal_of(preset: Preset) -> str:
-    """The term that a preset optimizes, one of `GOALS`."""
-    return next(name for name in GOALS if name in preset.reward.terms)
+def goals_of(preset: Preset) -> tuple[str, ...]:
+    """The terms that a preset optimizes: one of `GOALS`, or some of `WEIGHED`."""
+    return tuple(name for name in dict.fromkeys((*GOALS, *WEIGHED)) if name in preset.reward.terms)
+
+
+def is_weighed(preset: Preset) -> bool:
+    """Whether a planner is optimized for more than energy."""
+    return goals_of(preset) not in [(goal,) for goal in GOALS]
 
 
 def objective(found: Floats, terms: Mapping[str, float], aim: float, most: float, slowdown: float) -> float:
@@ -218,12 +232,18 @@ class PlannerSearch(Searching):
             raise InputError(problem, field="training.windows", fix=fix)
         self.dealt = [np.arange(first, made.windows, len(worlds)) for first in range(len(worlds))]
         self.scenario_of = np.array([worlds[k % len(worlds)][0] for k in range(made.windows)])
-        self.trials = [
-            Trial(world, plan.preset, made.jobs, len(some), plan.threads, self.search.placement)
-            for (_, world), some in zip(worlds, self.dealt, strict=True)
-        ]
+        self.trials = [self.trial(world, len(some)) for (_, world), some in zip(worlds, self.dealt, strict=True)]
         shortest = min((world for _, world in worlds), key=lambda world: len(world.workload))
         self.starts = training_starts(shortest, made.jobs, plan.windows)
+
+    def trial(self, world: Scenario, count: int) -> Trial:
+        """What evaluates candidates on some windows of a scenario."""
+        plan = self.plan
+        return Trial(world, plan.preset, plan.settings.jobs, count, plan.threads, self.search.placement)
+
+    def figures(self) -> tuple[str, ...]:
+        """Names of the figures of a candidate on a window."""
+        return (*goals_of(self.plan.preset), *FIGURES)
 
     def tried(self, stage: int, starts: Ints, random: np.random.Generator) -> tuple[Floats, Record]:
         """Objectives of a generation. Fixed windows cycle through the years of weather, drawn windows sample a year."""
@@ -241,12 +261,12 @@ class PlannerSearch(Searching):
                 "(give a longer series, set site.repeat = true, or ask for fewer training.search.years)"
             )
         best = found[int(np.nanargmin(values))]
-        figures = dict(zip((goal_of(self.plan.preset), *FIGURES), best.mean(axis=0).tolist(), strict=True))
+        figures = dict(zip(self.figures(), best.mean(axis=0).tolist(), strict=True))
         return values, {"makespan_bound": makespan_bound, "return": float(-np.nanmean(values)), **figures}
 
     def _figures(self, numbers: Floats, starts: Ints, shifts_s: Ints) -> Floats:
         """Figures of a candidate on all windows, which are dealt to the workloads in turn: shape (windows, 3)."""
-        found = np.empty((len(starts), 1 + len(FIGURES)))
+        found = np.empty((len(starts), len(self.figures())))
         for trial, some in zip(self.trials, self.dealt, strict=True):
             found[some] = trial(numbers, starts[some], shifts_s[some])
         return found
@@ -292,7 +312,8 @@ def check(plan: Plan) -> None:
     """
     made, kind = resolve(plan.preset, plan.scenario), plan.preset.network["kind"]
     unused = {
-        "network": set(plan.preset.network) <= {"kind", "fill"}, "observation": made.observation == Observation(),
+        "network": set(plan.preset.network) <= {"kind", "fill", *JOULE},
+        "observation": made.observation == Observation(),
         "action": made.action == Action(), "training.validation": not plan.settings.validation.windows,
     }  # fmt: skip
     for field, fine in unused.items():
@@ -311,8 +332,10 @@ def check(plan: Plan) -> None:
     if plan.settings.keep != "last":
         problem = f"{plan.preset.name} keeps the center of the last generation"
         raise InputError(problem, field="training.keep", fix='set it to "last"')
-    if set(plan.preset.reward.terms) not in [{goal, *LIMITED} for goal in GOALS]:
-        problem = f"{plan.preset.name} is optimized for {' or '.join(GOALS)}, {', '.join(LIMITED)}"
+    goals = goals_of(plan.preset)
+    if set(plan.preset.reward.terms) != {*goals, *LIMITED} or goals not in [*((goal,) for goal in GOALS), WEIGHED]:
+        of = f"{' or '.join(GOALS)} (or {', '.join(WEIGHED)} together)"
+        problem = f"{plan.preset.name} is optimized for {of}, {', '.join(LIMITED)}"
         raise InputError(problem, field="reward.terms", fix="give a weight for each of them and no other terms")
     search = plan.settings.search
     if search is not None and search.placement not in PLACEMENTS:
