@@ -64,7 +64,7 @@ def write_study(
 
 def _sections(study: Study, results: Sequence[Result]) -> Iterator[Section]:
     for result in results:
-        yield from _training(result)
+        yield from training_sections(result)
         pictures = [*_sweep(result), *_settings(result)]
         if trade := tradeoff_plot(result.frame, _baseline(result), x="avg_bounded_slowdown", y="renewable_utilization"):
             pictures.append(_renamed(trade, result))
@@ -90,7 +90,8 @@ def _renamed(picture: Picture, result: Result) -> Picture:
     return replace(picture, name=new, title=f"{picture.title}, {result.trace}")
 
 
-def _training(result: Result) -> Iterator[Section]:
+def training_sections(result: Result) -> Iterator[Section]:
+    """The training curves of a result's agents; none without agents."""
     from greenbatch.models.model import MODEL
 
     own = [e for e in result.entries if e.cell and not e.away and e.knob == e.cell.agent.knobs[0]]
