@@ -18,6 +18,7 @@ VERBS: dict[str, str] = {
     "export": "Write a trained model as an ONNX file, for other programs.",
     "retrain": "Retrain a model from its record and compare it with the original.",
     "compare": "Compare schedulers on the same windows: table, statistics, report.",
+    "whatif": "What other schedulers would have done with recorded jobs: money, carbon and waiting.",
     "bound": "Bound what any scheduler can reach on the windows of a scenario.",
     "schedulers": "List policies, backfillings and models by name.",
     "reproduce": "Compute a paper's tables and compare them with the published figures.",

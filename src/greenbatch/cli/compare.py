@@ -15,9 +15,10 @@ from greenbatch.cli.progress import progress_line
 from greenbatch.errors import InputError
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from greenbatch.experiments.running.compare import Comparison
+    from greenbatch.scenarios import Scenario
 
 
 def compare(
@@ -130,8 +131,14 @@ def run_comparison(
     outages: bool = False,
     strict: bool = False,
     force: bool = False,
+    overrides: Mapping[str, Any] | None = None,
+    defaults: Callable[[Scenario], Sequence[str]] | None = None,
+    in_words: Callable[[Comparison], Sequence[str]] = lambda _: (),
 ) -> None:
     """Compare, write the results and print them. Defaults are taken from the scenario.
+
+    Not flags of ``compare``: ``overrides`` are keys of the scenario; ``defaults`` names the schedulers of a scenario if none are given, the first being the
+    baseline; ``in_words`` tells the answer in plain words, in the report and at the end of what is printed.
 
     Raises:
         InputError: a flag is invalid, or the folder contains no comparison to resume; nothing is written.
@@ -154,11 +161,15 @@ def run_comparison(
         problem = "keep and replace an earlier comparison"
         raise InputError(problem, field="--resume and --force", fix="give one or the other")
     with nullcontext() if out is None else result_folder(out, force=force or resume) as folder:
-        question = load_scenario(scenario, trace=trace, cluster=cluster, processors=processors, strict=strict)
+        question = load_scenario(
+            scenario, trace=trace, cluster=cluster, processors=processors, strict=strict, overrides=overrides
+        )
         own = question.evaluation
-        names = own.schedulers if schedulers is None else tuple(split_schedulers(schedulers))
+        names = own.schedulers if defaults is None else tuple(defaults(question))
+        base = names[0] if defaults is not None and schedulers is None else None
+        names = names if schedulers is None else tuple(split_schedulers(schedulers))
         first, length = choose_windows(question, starts=starts, windows=windows, jobs=jobs, seed=seed, whole=whole)
-        base = choose_baseline(question, names, baseline)
+        base = choose_baseline(question, names, baseline or base)
         deciders = scheduler_table(names)
         if outages:
             deciders = with_outages(deciders, tuple(recorded_outages(question.workload)))
@@ -183,8 +194,10 @@ def run_comparison(
             if folder is not None:
                 record["settings"]["starts"] = list(comparison.starts)
                 show("drawing the report", total, total)
-                drawn = write_comparison(comparison, folder, record, partial)
+                drawn = write_comparison(comparison, folder, record, partial, in_words(comparison))
     print_comparison(comparison, partial, json=json)
+    for line in () if json else in_words(comparison):
+        say(line)
     if out is not None and not json:
         print(f"written to {out}")
     if partial or not drawn:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json as encoder
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -14,6 +14,7 @@ from greenbatch.cli.progress import progress_line
 from greenbatch.errors import InputError
 
 if TYPE_CHECKING:
+    from greenbatch.experiments.reports.tables import Table
     from greenbatch.experiments.running.sweep import Setting, Sweep
     from greenbatch.scenarios import Scenario
 
@@ -23,23 +24,29 @@ def run_sweep(
     scenario: str,
     text: str,
     *,
-    schedulers: str | None,
-    baseline: str | None,
-    windows: int | None,
-    jobs: int | None,
-    seed: int | None,
-    starts: Sequence[int] | None,
-    whole: bool,
-    trace: str | None,
-    cluster: str | None,
-    processors: int | None,
-    workers: int | None,
-    json: bool,
-    resume: bool,
-    strict: bool,
-    force: bool,
+    schedulers: str | None = None,
+    baseline: str | None = None,
+    windows: int | None = None,
+    jobs: int | None = None,
+    seed: int | None = None,
+    starts: Sequence[int] | None = None,
+    whole: bool = False,
+    trace: str | None = None,
+    cluster: str | None = None,
+    processors: int | None = None,
+    workers: int | None = None,
+    json: bool = False,
+    resume: bool = False,
+    strict: bool = False,
+    force: bool = False,
+    overrides: Mapping[str, Any] | None = None,
+    defaults: Callable[[Scenario], Sequence[str]] | None = None,
+    unit_cost: float | None = None,
 ) -> None:
     """Compare for every value, write the results and print them. Windows and defaults are those of the first value.
+
+    ``defaults`` names the schedulers of a scenario if none are given, the first being the baseline. With ``unit_cost``,
+    the cost of a unit of the key, also print when larger values have paid for themselves.
 
     Raises:
         InputError: a flag or a value is invalid, or the folder contains no such sweep to resume; nothing is written.
@@ -47,6 +54,7 @@ def run_sweep(
     """
     from greenbatch.cli.app import COMMAND
     from greenbatch.experiments.reports.cautions import borrowed_machine
+    from greenbatch.experiments.reports.payback import check_payback, payback_table
     from greenbatch.experiments.reports.result_folder import result_folder
     from greenbatch.experiments.reports.sweeps import sweep_record, write_sweep
     from greenbatch.experiments.running.compare import choose_baseline, choose_windows
@@ -65,18 +73,22 @@ def run_sweep(
             with naming_the_flag(chosen, value):
                 questions[value] = load_scenario(
                     scenario, trace=trace, cluster=cluster, processors=processors, strict=strict,
-                    overrides=chosen.overrides(value),
+                    overrides={**(overrides or {}), **chosen.overrides(value)},
                 )  # fmt: skip
         question = next(iter(questions.values()))
         own = question.evaluation
-        names = own.schedulers if schedulers is None else tuple(split_schedulers(schedulers))
+        names = own.schedulers if defaults is None else tuple(defaults(question))
+        base = names[0] if defaults is not None and schedulers is None else None
+        names = names if schedulers is None else tuple(split_schedulers(schedulers))
         first, length = choose_windows(question, starts=starts, windows=windows, jobs=jobs, seed=seed, whole=whole)
-        base = choose_baseline(question, names, baseline)
+        base = choose_baseline(question, names, baseline or base)
         deciders = scheduler_table(names)
         record = sweep_record(
             chosen, questions, tuple(deciders), base, first, length, seed=own.seed if seed is None else seed,
             command=COMMAND.get(),
         )  # fmt: skip
+        if unit_cost is not None:
+            check_payback(chosen, question)
         finished = finished_values(out, record) if out is not None and resume else {}
 
         def warn(each: Scenario) -> Sequence[str]:
@@ -91,10 +103,11 @@ def run_sweep(
             total = len(first) * len(chosen.values)
             partial = (f"{done} of {total} windows of all values; interrupted",) if done < total else ()
             drawn = True  # or not requested
+            more = [] if unit_cost is None else [payback_table(made, unit_cost)]
             if folder is not None:
                 show("drawing the report", total, total)
-                drawn = write_sweep(made, folder, record, partial)
-    print_sweep(made, partial, json=json)
+                drawn = write_sweep(made, folder, record, partial, more)
+    print_sweep(made, partial, json=json, more=more)
     if out is not None and not json:
         print(f"written to {out}")
     if partial or not drawn:
@@ -115,8 +128,10 @@ def naming_the_flag(chosen: Setting, value: str) -> Iterator[None]:
         raise InputError(f"{chosen.key}={value}: {problem}", field="--sweep", fix=error.fix) from None
 
 
-def print_sweep(made: Sweep, partial: Sequence[str] = (), *, json: bool = False) -> None:
-    """Print data notes, warnings, a table per figure and the findings; or one JSON object."""
+def print_sweep(
+    made: Sweep, partial: Sequence[str] = (), *, json: bool = False, more: Sequence[Table] = ()
+) -> None:  # fmt: skip
+    """Print data notes, warnings, a table per figure, further tables and the findings; or one JSON object."""
     from greenbatch.experiments.reports.cautions import comparison_notes
     from greenbatch.experiments.reports.data_notes import first_notes
     from greenbatch.experiments.reports.outputs import REPORT
@@ -139,5 +154,7 @@ def print_sweep(made: Sweep, partial: Sequence[str] = (), *, json: bool = False)
         say(f"warning: {line}")
     for column in sweep_columns(made)[:5]:
         Console().print(TerminalTable(sweep_table(made, column, partial=partial)))
+    for table in more:
+        Console().print(TerminalTable(table))
     for line in (*comparison_notes(made.first), *sweep_findings(made)):
         say(line)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import shlex
 from collections.abc import Callable, Sequence
 from typing import Annotated, Any
@@ -32,6 +33,21 @@ def whole(text: str, flag: str, lowest: int) -> int:
         raise InputError(f"is {text[:40]}", field=flag, fix=f"give {lowest} or more")
     if number >= 2**63:
         raise InputError(f"is {text[:40]}, more than 64 bits hold", field=flag, fix="give a smaller number")
+    return number
+
+
+def positive(text: str, flag: str) -> float:
+    """A finite number above 0.
+
+    Raises:
+        InputError: it is not one; names the flag.
+    """
+    try:
+        number = float(text)
+    except ValueError:
+        number = math.nan
+    if not 0.0 < number < math.inf:
+        raise InputError(f"is {text[:40]!r}", field=flag, fix="give a number above 0")
     return number
 
 

@@ -13,8 +13,10 @@ from greenbatch.cluster import Cluster, NodeCluster
 from greenbatch.energy.units import JOULES_PER_KWH
 from greenbatch.engine.energy_use import EnergyUse
 from greenbatch.engine.outcome import Outcome
+from greenbatch.metrics.horizon import Horizon
 from greenbatch.metrics.jobs import Floats, run_s
 from greenbatch.metrics.measured import Measured
+from greenbatch.metrics.months import BILL, LATER, MONTH, bill, months_of
 from greenbatch.workload import Workload
 
 BY: Mapping[str, str] = MappingProxyType({"partition": "partition", "account": "group", "user": "user"})
@@ -30,13 +32,16 @@ Parts = Mapping[str, Mapping[int, str]]
 """By -> number in the column -> name of the part."""
 
 
-def parts_of(workload: Workload, cluster: Cluster | None = None, most: int = MOST) -> Parts:
+def parts_of(
+    workload: Workload, cluster: Cluster | None = None, most: int = MOST, *, by_month: bool = False
+) -> Parts:  # fmt: skip
     """The parts that a workload is divided into, in descending order of work (processors x run time).
 
     Args:
         workload: all jobs of a scenario, so that the parts are the same in every window.
         cluster: the machine; if jobs are placed on its nodes, its groups are parts too.
         most: number of parts of a kind; if there are more, the rest is one part, ``others (n)``.
+        by_month: also divide jobs by the calendar month of their submission, for runs of the whole workload.
 
     Returns:
         By what -> number -> name of the part; only what divides the jobs into at least two.
@@ -53,6 +58,8 @@ def parts_of(workload: Workload, cluster: Cluster | None = None, most: int = MOS
         if len(order) > most + 1:
             shown |= dict.fromkeys(order[most:], f"others ({len(order) - most})")
         found[by] = shown
+    if by_month and (months := months_of(workload)) is not None:
+        found[MONTH] = dict(enumerate(months.names))
     if isinstance(cluster, NodeCluster) and len(cluster.groups) > 1:
         found[NODE_GROUP] = {k: group.name for k, group in enumerate(cluster.groups)}
     return found
@@ -60,6 +67,8 @@ def parts_of(workload: Workload, cluster: Cluster | None = None, most: int = MOS
 
 def _numbers(outcome: Outcome, by: str) -> NDArray[np.int64]:
     """The number of each job's part, -1 if it has none, shape (n,)."""
+    if by == MONTH and (months := months_of(outcome.workload)) is not None:
+        return months.of(outcome.workload.submit_s)
     if by != NODE_GROUP:
         numbers: NDArray[np.int64] = getattr(outcome.workload, BY[by])
         return numbers
@@ -130,10 +139,16 @@ def split_part_metric(text: str) -> tuple[str, str, str] | None:
     return None if match is None else (match[1], match[2], match[3])
 
 
-def evaluate_parts(run: Measured, parts: Parts) -> dict[str, float]:
-    """All figures of all parts of a run, see `part_metric`; NaN if undefined."""
+def evaluate_parts(run: Measured, parts: Parts, horizon: Horizon | None = None) -> dict[str, float]:
+    """All figures of all parts of a run, see `part_metric`; NaN if undefined. The bill of months requires a horizon."""
     values: dict[str, float] = {}
     counted = np.flatnonzero(run.jobs)
+    months = months_of(run.outcome.workload) if MONTH in parts else None
+    if months is not None and horizon is not None:
+        of_months = bill(run, horizon, months)
+        for metric, of_bill in BILL.items():
+            for name, value in zip((*months.names, LATER), of_bill(of_months).tolist(), strict=True):
+                values[part_metric(metric, MONTH, name)] = value
     for by, names in parts.items():
         numbers = _numbers(run.outcome, by)[counted]
         members: dict[str, list[int]] = {}

@@ -13,6 +13,7 @@ import numpy as np
 from greenbatch.energy.slots import interval_at
 from greenbatch.energy.units import JOULES_PER_KWH
 from greenbatch.metrics.horizon import Horizon
+from greenbatch.metrics.jobs import Floats
 from greenbatch.metrics.measured import Measured
 from greenbatch.metrics.registry import metric
 
@@ -105,15 +106,26 @@ def horizon_demand_charge(run: Measured, horizon: Horizon) -> float:
     ``demand_charge * sum over months of max import in kW``, imports as means over the slots of the site.
     Not in the papers.
     """
-    site, peaks_w = run.outcome.site, run.import_w(horizon.start_s, horizon.end_s)
-    grid = None if site is None else site.grid
-    if site is None or grid is None or not grid.has_money or peaks_w is None:
+    grid = _grid(run)
+    if grid is None or not grid.has_money or not run.has_power:
         return np.nan
-    first = int(interval_at(horizon.start_s, site.origin_s, site.step_s))
-    _, month = np.unique(grid.month_at(first + np.arange(peaks_w.size)), return_inverse=True)
-    highest_w = np.zeros(int(month.max(initial=-1)) + 1)
+    return float(demand_charges(run, horizon)[0].sum())
+
+
+def demand_charges(run: Measured, horizon: Horizon) -> tuple[Floats, Floats]:
+    """The charge of each month of the tariff that the horizon touches, and the middle of its part in it. [currency, s]
+
+    Both of shape (months,), empty without prices or power.
+    """
+    site, peaks_w = run.outcome.site, run.import_w(horizon.start_s, horizon.end_s)
+    if site is None or site.grid is None or peaks_w is None or not peaks_w.size:
+        return np.zeros(0), np.zeros(0)
+    slot = int(interval_at(horizon.start_s, site.origin_s, site.step_s)) + np.arange(peaks_w.size)
+    _, month, count = np.unique(site.grid.month_at(slot), return_inverse=True, return_counts=True)
+    highest_w = np.zeros(count.size)
     np.maximum.at(highest_w, month, peaks_w)
-    return float(grid.demand_charge * highest_w.sum() / 1e3)
+    middle_s = site.origin_s + site.step_s * (np.bincount(month, weights=slot) / count + 0.5)
+    return site.grid.demand_charge * highest_w / 1e3, middle_s
 
 
 @metric("cost over the horizon", MONEY, scope="horizon")

@@ -34,6 +34,12 @@ def slot_numbers(site: Site, pieces: Segments) -> NDArray[np.int64]:
     return np.asarray(int(first) + np.searchsorted(edges_s, middle_s, side="right") - 1, dtype=np.int64)
 
 
+def own_taken_w(pieces: Segments) -> Floats:
+    """Own renewable power that is used or stored in each piece, shape (m,). [W]"""
+    bus_w = pieces.import_w - pieces.surplus_w + pieces.renewable_w - pieces.load_w
+    return np.asarray(np.minimum(pieces.renewable_w, pieces.load_w + np.maximum(bus_w, 0.0)))
+
+
 def shares_of_jobs(outcome: Outcome, site: Site, pieces: Segments, energy_j: Floats) -> Shares:
     """Cost and emissions of the energy of each job.
 
@@ -49,8 +55,7 @@ def shares_of_jobs(outcome: Outcome, site: Site, pieces: Segments, energy_j: Flo
     from greenbatch.engine.power.metered import costs_of, rates_of
 
     rates = rates_of(costs_of(site))[slot_numbers(site, pieces) % site.slots]
-    bus_w = pieces.import_w - pieces.surplus_w + pieces.renewable_w - pieces.load_w
-    own_w = np.minimum(pieces.renewable_w, pieces.load_w + np.maximum(bus_w, 0.0))
+    own_w = own_taken_w(pieces)
     edges_s = np.append(pieces.start_s, pieces.end_s[-1:])
     joules = np.where(pieces.load_w > 0, pieces.load_w, np.inf)
     mean_w = energy_j / np.maximum(run_s(outcome), 1e-9)

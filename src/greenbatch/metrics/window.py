@@ -161,7 +161,7 @@ def evaluate_window(
         baseline_start_s=outcomes[baseline].start_s,
     )
     return {
-        name: {**_values(run, horizon=horizon, window=window), **evaluate_parts(run, parts or {})}
+        name: {**_values(run, horizon=horizon, window=window), **evaluate_parts(run, parts or {}, horizon)}
         for name, run in runs.items()
     }
 

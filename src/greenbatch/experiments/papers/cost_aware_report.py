@@ -14,10 +14,11 @@ from greenbatch.experiments.papers.study_report import training_sections
 from greenbatch.experiments.papers.study_results import Result
 from greenbatch.experiments.papers.study_tables import budget_table, not_trained
 from greenbatch.experiments.reports.drawing import slug
+from greenbatch.experiments.reports.page import definitions, write_page
 from greenbatch.experiments.reports.radar import radar_plot
-from greenbatch.experiments.reports.report import definitions, write_page
 from greenbatch.experiments.reports.result_folder import write_record
-from greenbatch.experiments.reports.tables import Section, Table, write
+from greenbatch.experiments.reports.sections import Section
+from greenbatch.experiments.reports.tables import Table, write
 from greenbatch.provenance import provenance
 from greenbatch.scenarios import load_scenario
 from greenbatch.scenarios.sources import sources_of
@@ -78,7 +79,7 @@ def write_cost_aware(made: Sequence[Result], folder: Path, command: Sequence[str
 def _sections(result: Result) -> Iterator[Section]:
     yield from training_sections(result)
     if picture := radar(result):
-        yield Section(f"{result.trace}: all objectives", "After Fig. 3 of the paper, without LPTPN, as there.", (picture,))
+        yield Section(f"{result.trace}: all objectives", "After Fig. 3 of the paper, without LPTPN.", (picture,))
 
 
 def radar(result: Result) -> Picture | None:

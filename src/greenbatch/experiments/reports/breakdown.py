@@ -17,6 +17,7 @@ from greenbatch.experiments.running.frames import by_window, schedulers
 from greenbatch.experiments.running.statistics import FEW_WINDOWS, paired_difference
 from greenbatch.metrics.breakdown import BY, NODE_GROUP
 from greenbatch.metrics.money import MONEY
+from greenbatch.metrics.months import MONTH
 
 if TYPE_CHECKING:
     import polars
@@ -45,11 +46,18 @@ _ENERGIES = tuple(
     )
 )  # fmt: skip
 """Of all nodes of a group, whoever uses them."""
+_BILL = (
+    Column("month_cost", "Cost with demand charge", MONEY, digits=4, style="significant"),
+    Column("month_carbon_kg", "Carbon", "kg", digits=4, style="significant", small=("g", 1000.0)),
+    Column("month_brown_kwh", "Energy from the grid", "kWh", digits=4, style="significant", small=("Wh", 1000.0)),
+    Column("month_renewable_share", "Renewable share", "%", 100.0, 1),
+)
+"""Of the whole site in the month, idle power included; waits and sizes are those of the jobs submitted in it."""
 
 
 def kinds(breakdown: polars.DataFrame) -> list[str]:
-    """By what the jobs of a comparison are divided, in the order of `metrics.breakdown.BY`."""
-    return [by for by in (*BY, NODE_GROUP) if by in breakdown["by"]]
+    """By what the jobs of a comparison are divided, in the order of `metrics.breakdown.BY`; months come last."""
+    return [by for by in (*BY, NODE_GROUP, MONTH) if by in breakdown["by"]]
 
 
 def gains_table(breakdown: polars.DataFrame, baseline: str) -> Table | None:
@@ -71,7 +79,10 @@ def gains_table(breakdown: polars.DataFrame, baseline: str) -> Table | None:
 
 def breakdown_sections(breakdown: polars.DataFrame, baseline: str, currency: str = "") -> list[Section]:
     """A section with the tables of each division of the jobs: size, waits, slowdown and energy."""
-    found, sizes = [], [replace(column, unit=named(column.unit, currency)) for column in _SIZES]
+    found = []
+    sizes, bill = (
+        [replace(column, unit=named(column.unit, currency)) for column in group] for group in (_SIZES, _BILL)
+    )
     for by in kinds(breakdown):
         tables = [
             _sizes(breakdown, by, baseline, sizes),
@@ -81,7 +92,7 @@ def breakdown_sections(breakdown: polars.DataFrame, baseline: str, currency: str
             tables.append(energies)
         tables += [
             _by_scheduler(breakdown, by, each, baseline)
-            for each in (*sizes, _ENERGIES[0])
+            for each in (*sizes, _ENERGIES[0], *bill)
             if _differs(breakdown, by, each.metric)
         ]
         which = f"The {by}s with most work; others are added up."

@@ -146,8 +146,9 @@ def comparison_record(
 
 
 def write_comparison(
-    comparison: Comparison, folder: Path, record: Mapping[str, Any], partial: Sequence[str] = ()
-) -> bool:
+    comparison: Comparison, folder: Path, record: Mapping[str, Any], partial: Sequence[str] = (),
+    in_words: Sequence[str] = (),
+) -> bool:  # fmt: skip
     """Write results.parquet (tidy), table.md, table.tex, report.html and provenance.json.
 
     If jobs have partitions, accounts or users, also breakdown.csv.
@@ -157,6 +158,7 @@ def write_comparison(
         folder: the target folder.
         record: provenance of the comparison.
         partial: a note for the table if windows are missing.
+        in_words: sentences that lead the summary of the report.
 
     Returns:
         Whether the report was drawn. If the user interrupts, the other files are written: ``--resume`` requires them.
@@ -166,7 +168,7 @@ def write_comparison(
     try:
         _write_figures(comparison, folder, partial)
         command = " ".join(record["run"]["command"])
-        report_comparison(folder / REPORT, comparison, command=command, provenance=record)
+        report_comparison(folder / REPORT, comparison, command=command, provenance=record, in_words=in_words)
         write_record(folder, record)
     except KeyboardInterrupt:
         _write_figures(comparison, folder, partial)

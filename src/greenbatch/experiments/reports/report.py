@@ -104,6 +104,7 @@ def write_report(
     breakdown: polars.DataFrame | None = None,
     more: Sequence[Section] = (),
     currency: str = "",
+    in_words: Sequence[str] = (),
 ) -> None:
     """Write the report of a comparison as one self-contained HTML file; same inputs, same bytes.
 
@@ -125,6 +126,7 @@ def write_report(
         breakdown: figures of partitions, accounts and users, see `Comparison.breakdown`.
         more: further sections, which come first.
         currency: name of the currency of the site's prices, such as ``EUR``.
+        in_words: sentences that lead the summary.
 
     Raises:
         InputError: the baseline or an outcome is not in the frame, there is no outcome, or the file cannot be written.
@@ -158,7 +160,7 @@ def write_report(
     write_page(
         path, title=title, command=command, baseline=baseline,
         first=first_screen(frame, baseline, currency=currency, looks=looks, marks=marks),
-        summary=summary_lines(told[0], outcomes, told[1], currency),
+        summary=[*in_words, *summary_lines(told[0], outcomes, told[1], currency)],
         warnings=[*warning_lines(frame, baseline, cluster, currency), *warnings, *changing(remarks)],
         tables=[table for table in shown.values() if table and table.rows and table.columns],
         sections=[
@@ -177,7 +179,8 @@ def _marked_colors(looks: Looks, marks: Mapping[str, str]) -> dict[str, str]:
 
 
 def report_comparison(
-    path: str | Path, comparison: Comparison, *, command: str, provenance: Mapping[str, Any]
+    path: str | Path, comparison: Comparison, *, command: str, provenance: Mapping[str, Any],
+    in_words: Sequence[str] = (),
 ) -> None:  # fmt: skip
     """Write the report of a comparison as one self-contained HTML file.
 
@@ -186,6 +189,7 @@ def report_comparison(
         comparison: the comparison.
         command: the command line that made it.
         provenance: as in `page.write_page`.
+        in_words: sentences that lead the summary.
 
     Raises:
         InputError: the file cannot be written.
@@ -200,5 +204,5 @@ def report_comparison(
         sample=comparison_notes(comparison), marks=comparison.marks, deciders=comparison.deciders,
         breakdown=comparison.breakdown,
         more=outage_sections(scenario.workload, comparison.frame, comparison.baseline, comparison.currency),
-        currency=comparison.currency,
+        currency=comparison.currency, in_words=in_words,
     )  # fmt: skip

@@ -178,7 +178,9 @@ def sweep_record(
     return provenance(**found, settings=settings, seed=seed, command=command)
 
 
-def write_sweep(sweep: Sweep, folder: Path, record: Mapping[str, Any], partial: Sequence[str] = ()) -> bool:
+def write_sweep(
+    sweep: Sweep, folder: Path, record: Mapping[str, Any], partial: Sequence[str] = (), more: Sequence[Table] = ()
+) -> bool:  # fmt: skip
     """Write results.parquet (tidy, with a column for the value), table.md, table.tex, report.html and provenance.json.
 
     Args:
@@ -186,21 +188,22 @@ def write_sweep(sweep: Sweep, folder: Path, record: Mapping[str, Any], partial: 
         folder: the target folder.
         record: provenance of the sweep.
         partial: a note for the tables if values or windows are missing.
+        more: further tables, which come first.
 
     Returns:
         Whether the report was drawn. If the user interrupts, the other files are written: ``--resume`` requires them.
     """
     try:
-        _write_figures(sweep, folder, partial)
-        report_sweep(folder / REPORT, sweep, command=" ".join(record["run"]["command"]), provenance=record)
+        _write_figures(sweep, folder, partial, more)
+        report_sweep(folder / REPORT, sweep, command=" ".join(record["run"]["command"]), provenance=record, more=more)
         write_record(folder, record)
     except KeyboardInterrupt:
-        _write_figures(sweep, folder, partial)
+        _write_figures(sweep, folder, partial, more)
         write_record(folder, record)
     return (folder / REPORT).exists()
 
 
-def _write_figures(sweep: Sweep, folder: Path, partial: Sequence[str]) -> None:
+def _write_figures(sweep: Sweep, folder: Path, partial: Sequence[str], more: Sequence[Table]) -> None:
     import polars
 
     parts: list[polars.DataFrame] = []
@@ -210,12 +213,14 @@ def _write_figures(sweep: Sweep, folder: Path, partial: Sequence[str]) -> None:
         whole = with_breakdown(each.frame, each.breakdown)
         parts.append(whole.select(polars.lit(value, frame.dtypes[0]).alias(frame.columns[0]), polars.all()))
     polars.concat(parts).write_parquet(folder / "results.parquet")
-    tables = [sweep_table(sweep, column, partial=partial) for column in sweep_columns(sweep)]
+    tables = [*more, *(sweep_table(sweep, column, partial=partial) for column in sweep_columns(sweep))]
     for form, suffix in (("markdown", "md"), ("latex", "tex")):
         (folder / f"table.{suffix}").write_text("\n".join(write(table, form) for table in tables), encoding="utf-8")
 
 
-def report_sweep(path: str | Path, sweep: Sweep, *, command: str, provenance: Mapping[str, Any]) -> None:
+def report_sweep(
+    path: str | Path, sweep: Sweep, *, command: str, provenance: Mapping[str, Any], more: Sequence[Table] = ()
+) -> None:  # fmt: skip
     """Write the report of a sweep as one self-contained HTML file.
 
     Args:
@@ -223,6 +228,7 @@ def report_sweep(path: str | Path, sweep: Sweep, *, command: str, provenance: Ma
         sweep: the comparisons.
         command: the command line that made it.
         provenance: as in `report.write_report`.
+        more: further tables, which come first.
 
     Raises:
         InputError: the file cannot be written.
@@ -239,7 +245,7 @@ def report_sweep(path: str | Path, sweep: Sweep, *, command: str, provenance: Ma
         sections.append(Section("Further tables", "", tables=tuple(rest), folded=True))
     write_page(
         path, title=f"{first.scenario.name}, by {sweep.setting.key}", command=command,
-        first=sweep_screen(sweep, looks), baseline=first.baseline, tables=shown, sections=sections,
+        first=sweep_screen(sweep, looks), baseline=first.baseline, tables=[*more, *shown], sections=sections,
         summary=[
             *sweep_findings(sweep),
             f"The same schedulers on the same windows with {sweep.setting.key} = {values}. Makespans are relative to "

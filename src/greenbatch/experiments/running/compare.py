@@ -170,7 +170,7 @@ def compare(
     runs = len(starts) * len(deciders)
     told = model_warnings(deciders, scenario, starts, jobs)  # first: an interruption of it costs no window
 
-    parts = parts_of(scenario.workload, scenario.cluster)
+    parts = parts_of(scenario.workload, scenario.cluster, by_month=jobs == len(scenario.workload))
 
     def tell(what: str, run: int = 0) -> None:
         if progress is not None:

@@ -1,0 +1,118 @@
+"""``greenbatch whatif``: what other schedulers would have done with recorded jobs."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from greenbatch.cli.flags import Positive, Switch
+
+if TYPE_CHECKING:
+    from greenbatch.scenarios import Scenario
+
+RECORDED = "as-recorded"
+"""The schedule in the trace."""
+HORIZON = 1.1
+"""Horizon of the bill, in makespans of fcfs+easy."""
+
+
+def whatif(
+    *,
+    trace: str,
+    site: str,
+    out: Path | None = None,
+    cluster: str | None = None,
+    processors: Positive = None,
+    schedulers: str | None = None,
+    baseline: str | None = None,
+    sweep: str | None = None,
+    unit_cost: str | None = None,
+    workers: Positive = None,
+    json: Switch = False,
+    resume: Switch = False,
+    strict: Switch = False,
+    force: Switch = False,
+) -> None:
+    """What other schedulers would have done with recorded jobs: money, carbon and waiting, by month and partition.
+
+    Parameters
+    ----------
+    trace
+        The jobs: an accounting dump (sacct), SWF, CSV, Parquet, PM100, F-DATA, or a name in greenbatch data list.
+    site
+        A TOML file with [site], as in a scenario; also [cluster], [workload.power] and [rules], if it has them.
+    out
+        Folder for the results; refused if it exists and is not empty. Optional with --json.
+    cluster
+        Nodes: a slurm.conf, a platform JSON or node groups in TOML.
+    processors
+        Size of a pool of processors.
+    schedulers
+        Names separated by commas; by default the recorded schedule, plain rules and, on a pool, foresee by brown energy
+        and by what the site states, cost and carbon.
+    baseline
+        Scheduler that the others are compared with; by default the recorded schedule.
+    sweep
+        Answer for several values of a key of the site: KEY=VALUE,VALUE,... (site.storage.capacity_kwh=0,500,1000).
+    unit_cost
+        With --sweep of a size: what one more unit of it costs, for the payback.
+    workers
+        Processes that simulate; results do not change.
+    json
+        Print one JSON object instead of the table.
+    resume
+        Resume the interrupted run in the folder; the other flags must be unchanged.
+    strict
+        Refuse a trace with records that would be repaired or dropped.
+    force
+        Replace an earlier result in the folder.
+    """
+    from greenbatch.cli.compare import run_comparison
+    from greenbatch.cli.compare_sweep import run_sweep
+    from greenbatch.cli.flags import positive
+    from greenbatch.errors import InputError
+
+    if out is None and (resume or force or not json):
+        raise InputError("is missing", field="--out", fix="give --out FOLDER; only --json works without")
+    cost = None if unit_cost is None else positive(unit_cost, "--unit-cost")
+    if cost is not None and sweep is None:
+        fix = "give --sweep site.storage.capacity_kwh=0,500 or another size"
+        raise InputError("is given without --sweep", field="--unit-cost", fix=fix)
+    given: dict[str, Any] = {
+        "schedulers": schedulers, "baseline": baseline, "trace": trace, "cluster": cluster, "processors": processors,
+        "workers": workers, "json": json, "resume": resume, "strict": strict, "force": force, "whole": True,
+        "defaults": recorded_and_rules, "overrides": span_of_the_record(site),
+    }  # fmt: skip
+    if sweep is None:
+        from greenbatch.experiments.reports.whatif import plain_words
+
+        run_comparison(out, site, in_words=plain_words, **given)
+        return
+    run_sweep(out, site, sweep, unit_cost=cost, **given)
+
+
+def span_of_the_record(site: str) -> dict[str, float]:
+    """A horizon of little more than the record, unless the file states one, so that the bill has no year of idling."""
+    from greenbatch.scenarios.scenario import scenario_path
+    from greenbatch.scenarios.toml import read_toml
+
+    stated, _ = read_toml(scenario_path(site))
+    evaluation = stated.get("evaluation")
+    given = isinstance(evaluation, dict) and "horizon" in evaluation
+    return {} if given else {"evaluation.horizon": HORIZON}
+
+
+def recorded_and_rules(scenario: Scenario) -> tuple[str, ...]:
+    """What is compared by default: the recorded schedule, if known, rules, and planners of what the site states."""
+    from numpy import isfinite
+
+    from greenbatch.cluster import NodeCluster
+    from greenbatch.scenarios.schema import PLAIN, PLANNING
+
+    recorded = (RECORDED,) if isfinite(scenario.workload.recorded_wait_s).any() else ()
+    planners: tuple[str, ...] = ()
+    if scenario.site is not None and not isinstance(scenario.cluster, NodeCluster):
+        grid = scenario.site.grid
+        stated = {"cost": grid is not None and grid.has_money, "carbon": grid is not None and grid.has_carbon}
+        planners = (*PLANNING, *(f"{PLANNING[0]}:brown=0:{each}=1" for each, known in stated.items() if known))
+    return (*recorded, *PLAIN, *planners)

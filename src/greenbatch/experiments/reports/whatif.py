@@ -1,0 +1,81 @@
+"""The answer of ``greenbatch whatif`` in plain words: what other schedulers cost, emit and let wait."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from greenbatch.experiments.reports.answer import BROWN, CARBON, COST, WAIT, column_of, finishing
+from greenbatch.experiments.reports.rivals import means_of, rivals
+from greenbatch.experiments.running.statistics import FEW_WINDOWS, paired_difference
+from greenbatch.metrics.months import LATER, MONTH
+
+if TYPE_CHECKING:
+    import polars
+
+    from greenbatch.experiments.running.compare import Comparison
+
+_MONTHLY = {COST: "month_cost", CARBON: "month_carbon_kg", BROWN: "month_brown_kwh"}
+"""Figure over the horizon -> that of a month."""
+_WORDS = {COST: ("cost", ""), CARBON: ("emit", "CO₂"), BROWN: ("draw", "from the grid"), WAIT: ("wait", "")}
+"""Figure -> what jobs do, and what follows the amount."""
+
+
+def plain_words(comparison: Comparison) -> list[str]:
+    """One paragraph: what the baseline costs, emits and lets wait, then the best scheduler for each, with its price.
+
+    Months are pairs: a saving that is clear over at least `FEW_WINDOWS` months says so, any other says in how many
+    months there is one.
+    """
+    baseline = comparison.baseline
+    frame = finishing(rivals(comparison.frame, baseline), baseline)
+    known = [metric for metric in _WORDS if math.isfinite(means_of(frame, metric).get(baseline, math.nan))]
+    said = [f"{_WORDS[each][0]} {_amount(comparison, each, means_of(frame, each)[baseline])}" for each in known]
+    lead = f"Under {baseline}, {comparison.jobs:,} jobs {_listed(said)} on average."
+    return [" ".join((lead, *_offers(comparison, frame, known)))]
+
+
+def _offers(comparison: Comparison, frame: polars.DataFrame, known: list[str]) -> Iterator[str]:
+    """A sentence for the best scheduler of each figure; one that is best for several is told once."""
+    baseline, told = comparison.baseline, set[str]()
+    for metric in known:
+        means = means_of(frame, metric)
+        best = min(means, key=lambda name: means[name])
+        if best in told or not means[best] < means[baseline]:
+            continue
+        told.add(best)
+        yield f"Under {best}, they {_listed([_change(comparison, frame, each, best) for each in known])} on average."
+    if not told:
+        yield "No other scheduler improves any of these figures."
+
+
+def _change(comparison: Comparison, frame: polars.DataFrame, metric: str, name: str) -> str:
+    """Such as "cost 12 EUR less (3.4%; less in 10 of 12 months)"."""
+    means, (verb, _) = means_of(frame, metric), _WORDS[metric]
+    base, change = means[comparison.baseline], means[name] - means[comparison.baseline]
+    share = f" ({abs(change / base):.1%}{_trust(comparison, metric, name)})" if base > 0 and metric != WAIT else ""
+    way = "less" if change <= 0 else "longer" if metric == WAIT else "more"
+    return f"{verb} {_amount(comparison, metric, abs(change), way)}{share}"
+
+
+def _trust(comparison: Comparison, metric: str, name: str) -> str:
+    """In how many months, and whether the monthly differences are clear."""
+    import polars
+
+    rows = comparison.breakdown.filter(by=MONTH, metric=_MONTHLY[metric]).filter(polars.col("part") != LATER)
+    ours, base = (rows.filter(scheduler=each)["value"].to_list() for each in (name, comparison.baseline))
+    if len(ours) < 2 or not all(map(math.isfinite, (*ours, *base))):
+        return ""
+    got = paired_difference(ours, base)
+    wins = f"; less in {got.better} of {len(ours)} months"
+    return wins + (", within noise" if len(ours) >= FEW_WINDOWS and not got.clear else "")
+
+
+def _amount(comparison: Comparison, metric: str, value: float, way: str = "") -> str:
+    column = column_of(metric, comparison.frame, comparison.currency)
+    return " ".join(filter(None, (column.number(value), column.unit, way, _WORDS[metric][1])))
+
+
+def _listed(parts: list[str]) -> str:
+    return " and ".join(filter(None, (", ".join(parts[:-1]), parts[-1])))
