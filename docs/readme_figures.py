@@ -8,8 +8,8 @@ from pathlib import Path
 import greenbatch as gb
 from greenbatch.experiments.reports.columns import terminal_columns
 from greenbatch.experiments.reports.drawing import standalone
-from greenbatch.experiments.reports.plots import tradeoff_plot
 from greenbatch.experiments.reports.tables import comparison_table, to_markdown
+from greenbatch.experiments.reports.tradeoff import tradeoff_plot
 
 PICTURE = Path(__file__).parent / "images" / "tradeoff.svg"
 

@@ -19,6 +19,7 @@ from typing import Any
 
 import numpy as np
 
+from greenbatch.experiments.papers.cost_aware_tables import findings, our_tables
 from greenbatch.experiments.papers.fresh_tables import fresh_tables
 from greenbatch.experiments.papers.headroom import row_headroom, stored_bounds
 from greenbatch.experiments.papers.order_results import UNTRAINED
@@ -277,6 +278,11 @@ def fresh(rows: Sequence[Row]) -> list[str]:
     return [write(table, "markdown") for table in fresh_tables(rows)]
 
 
+def cost_aware(rows: Sequence[Row]) -> list[str]:
+    """What was found, and two tables per trace: figures, and differences to FCFS with EASY."""
+    return [*(f"- {line}" for line in findings(rows)), "", *(write(table, "markdown") for table in our_tables(rows))]
+
+
 def _ratio(row: Row | None, metric: str) -> str:
     if row is None or not row["figures"]:
         return "not trained"
@@ -295,6 +301,7 @@ RESULT_TABLES: dict[str, Callable[[], str]] = {
     "results-goals": partial(_from, "gas-marl", goals),
     "results-fresh": partial(_from, "gas-marl-fresh", fresh),
     "results-gas-marl": partial(_from, "gas-marl", renewable),
+    "results-cost-aware": partial(_from, "cost-aware", cost_aware),
     "results-rlscheduler": partial(_from, "rlscheduler", ranking),
     "results-ineps": partial(_from, "ineps", pairs),
 }

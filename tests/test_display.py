@@ -258,7 +258,7 @@ def test_pictures_that_cannot_be_drawn_are_one_line() -> None:
     for draw, message in (
         (
             lambda: comparison.plot("pie"),
-            "plot: there is no picture 'pie' (use tradeoff, spread, power, queue, schedule)",
+            "plot: there is no picture 'pie' (use tradeoff, radar, spread, power, queue, schedule)",
         ),
         (lambda: comparison.plot("power", of="f9"), "plot: there is no 'power' of 'f9' (use fcfs+easy, f2+easy)"),
         (lambda: comparison.plot("queue", of="f2+easy"), "plot: there is no 'queue' of 'f2+easy' (leave it out)"),

@@ -15,7 +15,7 @@ import pytest
 from greenbatch import data_catalog
 from greenbatch.cli import compare as face
 from greenbatch.cli import main
-from greenbatch.experiments.reports import report
+from greenbatch.experiments.reports import page, report
 from greenbatch.experiments.running import compare as room
 from greenbatch.experiments.running.compare import choose_windows
 from greenbatch.scenarios import load_scenario
@@ -175,16 +175,16 @@ def test_an_interrupted_comparison_is_resumed(small, monkeypatch, capsys):
         assert without_command(small / "parts" / file) == without_command(small / "whole" / file), file
 
 
-@pytest.mark.parametrize("where", ["sections", "render", "write_bytes"])
-def test_ctrl_c_while_the_report_is_drawn_keeps_every_window(small, monkeypatch, capsys, where):
+@pytest.mark.parametrize(("module", "where"), [(report, "picture_sections"), (page, "render"), (page, "write_bytes")])
+def test_ctrl_c_while_the_report_is_drawn_keeps_every_window(small, monkeypatch, capsys, module, where):
     assert compare(out="whole") == 0
     capsys.readouterr()
 
-    def interrupted(*_: object) -> None:
+    def interrupted(*_: object, **__: object) -> None:
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr(report, where, interrupted)
+        patch.setattr(module, where, interrupted)
         assert compare(out="parts") == 130
     again = "greenbatch compare --scenario small.toml --out parts --resume"
     told = capsys.readouterr()

@@ -48,7 +48,7 @@ def test_every_value_is_the_comparison_of_that_scenario(small: Path, capsys: pyt
     assert record["settings"]["sweep"] == {"key": "site.forecast.sigma", "values": {"0": 0, "0.8": 0.8}}
     assert record["scenario"]["0.8"]["site"]["forecast"]["sigma"] == 0.8
     page = (small / "out" / "report.html").read_text()
-    assert page.count("<figure>") == 7
+    assert page.count("<figure>") == 1 + 8, "the paths, and a panel for each figure of the main table"
     assert "against site.forecast.sigma" in page
 
 

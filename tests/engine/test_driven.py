@@ -44,6 +44,7 @@ PLANNERS = (
     "cheapest-start:horizon=60:tick=7:short=6:hold=900",
     "cheapest-start:horizon=40:tick=3:psi=30:reserve=0",
     "foresee:horizon=60:tick=7:slowdown=900:idle=2:limit=40",
+    "green-threshold:tick=7:slowdown=3:share=0.1",
     "foresee:horizon=40:tick=3:slowdown=90:idle=0:reserve=0.3:learned=0:wide=1",
 )
 MODELS = (

@@ -24,7 +24,7 @@ from greenbatch.schedulers import scheduler
 
 WAITING = "cheapest-start:horizon=60:tick=7:short=6:hold=900"
 HOLDING = "foresee:horizon=60:tick=7:slowdown=900:idle=2:limit=40"
-NAMES = (WAITING, HOLDING, "fcfs+green:sigma=200", "gas-marl-plus@default")
+NAMES = (WAITING, HOLDING, "fcfs+green:sigma=200", "gas-marl-plus@default", "green-threshold:tick=7:slowdown=3")
 RULES = Rules(commitment="reconsider")
 
 

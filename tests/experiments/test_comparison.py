@@ -7,7 +7,8 @@ import pytest
 
 import greenbatch as gb
 from greenbatch.errors import InputError
-from greenbatch.experiments.reports.findings import headlines, key_figures
+from greenbatch.experiments.reports.answer import key_figures
+from greenbatch.experiments.reports.findings import headlines
 from greenbatch.experiments.running.compare import compare
 
 NAMES = ("fcfs+easy", "sjf+easy", "f2+green")

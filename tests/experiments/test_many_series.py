@@ -10,27 +10,16 @@ from example_windows import fcfs, some_jobs
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.colors import to_hex
 
-from greenbatch.experiments.reports import curves, plots
+from greenbatch.experiments.reports import curves, queue_plots
 from greenbatch.experiments.reports.drawing import Picture, color_of, dash_of, marker_of
-from greenbatch.experiments.running.frames import tidy
 
 SHORT = [f"rule-{k}+easy" for k in range(16)]
 LONG = [f"gas-marl-plus@runs/seed-{k}/model:makespan_bound=1.25+none" for k in range(16)]
 
 
-def frame_of(names: list[str]) -> object:
-    rows = {name: {"avg_bounded_slowdown": 2.0 + k, "renewable_utilization": 0.5 + 0.02 * k, "makespan_ratio": 1.0}
-            for k, name in enumerate(names)}  # fmt: skip
-    return tidy([("a", rows)])
-
-
-def tradeoff(names: list[str]) -> Picture | None:
-    return plots.tradeoff_plot(frame_of(names), names[0])
-
-
 def queue(names: list[str]) -> Picture:
     jobs = some_jobs(1, 40)
-    return plots.queue_plot({name: fcfs(jobs, hold_s=3600.0 * k, name=name) for k, name in enumerate(names)})
+    return queue_plots.queue_plot({name: fcfs(jobs, hold_s=3600.0 * k, name=name) for k, name in enumerate(names)})
 
 
 def training(names: list[str]) -> Picture:
@@ -57,7 +46,7 @@ def style(handle: object) -> tuple[str, str, str]:
 
 
 @pytest.mark.parametrize("names", [SHORT, LONG], ids=["short", "long"])
-@pytest.mark.parametrize("draw", [tradeoff, queue, training, sweep])
+@pytest.mark.parametrize("draw", [queue, training, sweep])
 def test_sixteen_schedulers_can_be_told_apart_and_read(draw: Callable[[list[str]], Picture], names: list[str]) -> None:
     picture = draw(names)
     figure = picture.figure

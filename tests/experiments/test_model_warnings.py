@@ -246,12 +246,14 @@ def test_the_summary_and_the_key_figures_mark_models_that_are_in_sample(
 ) -> None:
     assert comparison.marks == {"mine": "in-sample"}
     page = comparison.report(tmp_path / "report.html").read_text()
-    lead, _, tiles = page.partition('<p class="lead">')[2].partition("</ul>")[0].partition("</p>")
+    first = page.partition('class="first"')[2].partition("</section>")[0]
+    sentence, tiles = first.partition("</p>")[0], first.partition("<figure>")[0].partition('class="tiles"')[2]
+    lead, _, table = page.partition('id="results"')[2].partition("<table>")
     assert "mine (in-sample) uses the largest renewable share" in lead
-    for told in (lead, tiles):
+    for told in (sentence, tiles, lead.partition("</p>")[0]):
         assert "mine (in-sample)" in told
         assert told.count("mine") == told.count("mine (in-sample)")
-    table = page.partition("</ul>")[2]
+    assert "(in-sample)" in first.partition("<figure>")[2], "at its point"
     assert "mine (in-sample)" not in table
 
 

@@ -86,7 +86,9 @@ def test_renewable_utilization_is_shown_with_slowdown_makespan_and_horizon(frame
             "avg_bounded_slowdown", "renewable_utilization", "horizon_brown_kwh", "makespan_ratio"
         ]  # fmt: skip
     shown = comparison_table(frame)
-    assert [unit for _, unit, _ in shown.columns] == ["", "%", "kWh", "×", "h", "h", "%"]
+    assert [unit for _, unit, _ in shown.columns] == ["", "%", "kWh", "×", "h", "h", "h", "%"]
+    assert "Longest wait" in [header for header, _, _ in shown.columns]
+    assert "Longest wait" in [column.header for column in terminal_columns(frame)]
 
 
 def test_means_intervals_and_the_best_value_by_hand() -> None:
@@ -320,7 +322,7 @@ def test_latex_escapes_and_balances(frame: polars.DataFrame) -> None:
     text = to_latex(difference_table(frame, "fcfs+none"))
     assert text.count("{") == text.count("}")
     assert text.isascii()
-    assert r"\begin{tabular}{lrrrrrrr}" in text
+    assert r"\begin{tabular}{lrrrrrrrr}" in text
     assert "50_%" not in to_latex(Table("50_%", (), ()))
     assert r"50\_\%" in to_latex(Table("50_%", (), ()))
     assert write(comparison_table(frame), "latex").startswith(r"\begin{table}")

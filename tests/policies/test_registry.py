@@ -17,7 +17,7 @@ import greenbatch as gb
 from greenbatch.cluster import Cluster
 from greenbatch.engine.program import Program
 from greenbatch.engine.rules import Rules
-from greenbatch.engine.settings import SETTINGS, plain
+from greenbatch.engine.settings import SETTINGS, WEIGHTS, plain
 from greenbatch.engine.simulate import simulate
 from greenbatch.errors import GreenbatchError, InputError
 from greenbatch.models.network import PARAMETERS
@@ -106,7 +106,7 @@ def test_what_a_name_spells(
         ("F2+easy", "scheduler 'F2+easy': no policy is called 'F2' (did you mean f2?)"),
         ("fcfs+easy+green", "scheduler 'fcfs+easy+green': no policy is called 'fcfs+easy'"),
         ("fcfs:sigma=3+easy", "scheduler 'fcfs:sigma=3+easy': fcfs has no parameter 'sigma' (it takes none)"),
-        ("f2+green:psi=3", "scheduler 'f2+green:psi=3': green has no parameter 'psi' (it takes sigma, brown, cost, carbon)"),
+        ("f2+green:psi=3", "'f2+green:psi=3': green has no parameter 'psi' (it takes sigma, brown, cost, carbon)"),
         ("f2+green:sigma=1:sigma=2", "f2+green:sigma=1:sigma=2: sigma is given twice (give it once)"),
         ("f2+green:sigma=much", "f2+green:sigma=much: sigma is 'much' (give 0 to 1e15 J)"),
         ("f2+green:sigma=-1", "f2+green:sigma=-1: sigma is -1 (give 0 to 1e15 J)"),
@@ -165,9 +165,13 @@ def test_every_setting_of_a_program_is_held_to_its_range(name: str) -> None:
         Program(name="mine", settings={name: value})
 
 
+WEIGHING = ("cheapest-start", "foresee", "green-threshold", "f2+green")
 ENDS = {
     "sticky": (0, 1), "per_instant": (0, 1), "completion_first": (0, 1), "tick_s": (1, 604_800),
-    "power_cap_w": (1, 1e15), "threshold_j": (0, 1e15),
+    "power_cap_w": (1, 1e15), "threshold_j": (0, 1e15), **{f"weight_{key}": (0, 1e6) for key in WEIGHTS},
+    **{f"{name}:{key}": (0, 1e6) for name in WEIGHING for key in WEIGHTS},
+    "green-threshold:share": (0, 1), "green-threshold:slowdown": (0, 1e6), "green-threshold:limit": (0, 31_622_400),
+    "green-threshold:shape": (0.1, 10), "green-threshold:tick": (1, 604_800),
     "lptpn:sigma": (0, 1e15), "lptpn-published:sigma": (0, 1e15), "random:seed": (0, 1e15),
     "cheapest-start:hold": (0, 1e15), "cheapest-start:psi": (0, 1e15), "cheapest-start:reserve": (0, 1),
     "cheapest-start:short": (0, 1e11), "cheapest-start:horizon": (0, 31_622_400), "cheapest-start:tick": (1, 604_800),
@@ -180,7 +184,7 @@ ENDS = {
     "rolling:makespan_bound": (1.25, 1.5), "rolling:futures": (1, 64), "rolling:horizon": (3600, 1_209_600),
     "rolling:error": (0, 3),
     "ga-published:eta": (0, 1e6), "ga-published:seed": (0, 1e15),
-    **{f"{name}:{key}": (0, 1e6) for name in ("ga", "aco") for key in ("eta", "renewable")},
+    **{f"{name}:{key}": (0, 1e6) for name in ("ga", "aco") for key in ("eta", "renewable", "cost", "carbon")},
     **{f"{name}:evaluations": (60, 1e6) for name in ("ga", "aco")}, "ga:seed": (0, 1e15), "aco:seed": (0, 1e15),
     "f2+green:sigma": (0, 1e15),
     **dict.fromkeys((f"slurm-multifactor:{key}" for key in ("age", "fairshare", "size", "partition")), (0, 2**32 - 1)),
@@ -203,7 +207,7 @@ def test_every_range_ends_where_it_is_documented_to() -> None:
 
 @pytest.mark.parametrize("name", ["treshold_j", "processors", "idle_w", "ranking", "supply_slots", "now_s", ""])
 def test_a_program_sets_nothing_else_in_the_engine(name: str) -> None:
-    with pytest.raises(InputError, match=f"mine: no setting is called {name!r} .*known: sticky, .*, threshold_j.$"):
+    with pytest.raises(InputError, match=f"mine: no setting is called {name!r} .*known: sticky, .*, weight_carbon.$"):
         Program(name="mine", settings={name: 1.0})
 
 

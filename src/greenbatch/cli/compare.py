@@ -219,12 +219,18 @@ def print_comparison(comparison: Comparison, partial: Sequence[str] = (), *, jso
     for line in comparison.warnings:
         say(f"warning: {line}")
     notes = (*comparison_notes(comparison), *partial)
-    main = comparison_table(frame, columns=terminal_columns(frame), title=comparison.title, notes=notes)
-    own = gains_table(comparison.breakdown, baseline), record_table(frame), outage_table(frame, baseline)
+    main = comparison_table(
+        frame, columns=terminal_columns(frame, comparison.currency), title=comparison.title, notes=notes
+    )
+    own = (
+        gains_table(comparison.breakdown, baseline),
+        record_table(frame),
+        outage_table(frame, baseline, comparison.currency),
+    )
     for table in (main, *own):
         if table is not None:
             Console().print(TerminalTable(table))
-    for line in warning_lines(frame, baseline, comparison.scenario.cluster):
+    for line in warning_lines(frame, baseline, comparison.scenario.cluster, comparison.currency):
         say(f"warning: {line}")
-    for line in headlines(*marked(frame, baseline, comparison.marks)):
+    for line in headlines(*marked(frame, baseline, comparison.marks), comparison.currency):
         say(line)

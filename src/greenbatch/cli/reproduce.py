@@ -16,6 +16,9 @@ if TYPE_CHECKING:
 
     from greenbatch.cli.reproduce_trained import TrainingFlags
 
+COST_AWARE = "cost-aware"
+"""The study that is no protocol: its paper's figures are of other data."""
+
 
 def reproduce(
     protocol: str,
@@ -45,7 +48,7 @@ def reproduce(
     Parameters
     ----------
     protocol
-        gas-marl, rlscheduler or ineps.
+        gas-marl, rlscheduler, ineps or cost-aware.
     json
         Print the cells as JSON instead of a table.
     traces
@@ -71,11 +74,11 @@ def reproduce(
     seeds
         Seeds of each cell, separated by commas; by default 0,1,2, for ineps 0,1,2,3,4.
     presets
-        Only these agents, separated by commas: gas-marl, maskable-ppo, gas-marl-plus, rlscheduler, ineps, ...
+        Only these agents, separated by commas: gas-marl, maskable-ppo, gas-marl-plus, rlscheduler, cost-aware, ...
     goals
         Goals of RLScheduler: bounded-slowdown, utilization (the default: both), fairness, slowdown, wait.
     backfills
-        Backfillings that agents are trained and evaluated with: none, easy-schedgym, green.
+        Backfillings that agents are trained and evaluated with: none, easy-schedgym, green; cost-aware: none, easy.
     windows
         published, held-out (tested on jobs not trained on) or both (default); gas-marl: also fresh (generated jobs).
     eta
@@ -108,6 +111,12 @@ def reproduce(
         windows=windows, eta=eta, threads=threads, set=overrides,
     ):  # fmt: skip
         raise InputError("for training only", field=of_training, fix="give --train, or --trained FOLDER")
+    given = None if starts is None else [whole(text, "--starts", 0) for text in items(starts, "--starts")]
+    if protocol == COST_AWARE:
+        from greenbatch.cli.reproduce_cost_aware import reproduce_rules
+
+        reproduce_rules(traces=traces, starts=given, sigma=sigma, workers=workers, out=out, json=json, force=force)
+        return
     from greenbatch.cli.app import COMMAND
     from greenbatch.experiments.papers.outputs import write_cells
     from greenbatch.experiments.papers.protocols import PROTOCOLS
@@ -118,7 +127,6 @@ def reproduce(
     from greenbatch.scenarios import load_scenario
     from greenbatch.scenarios.sources import sources_of
 
-    given = None if starts is None else [whole(text, "--starts", 0) for text in items(starts, "--starts")]
     names = None if traces is None else items(traces, "--traces")
 
     def computed() -> tuple[list[dict[str, Any]], dict[str, Any]]:
@@ -153,7 +161,11 @@ def _with_agents(
     from greenbatch.cli.reproduce_trained import reproduce_trained
     from greenbatch.experiments.papers.order_studies import ORDER_STUDIES
 
-    if (protocol, flags.windows) == (PROTOCOL, WINDOWS):
+    if protocol == COST_AWARE:
+        from greenbatch.cli.reproduce_cost_aware import reproduce_agents
+
+        reproduce_agents(flags, out=out, trained=trained, json=json, force=force)
+    elif (protocol, flags.windows) == (PROTOCOL, WINDOWS):
         reproduce_fresh(flags, out=out, trained=trained, json=json, force=force)
     elif protocol in ORDER_STUDIES:
         reproduce_orders(ORDER_STUDIES[protocol], flags, out=out, trained=trained, json=json, force=force)

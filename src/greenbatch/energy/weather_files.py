@@ -238,7 +238,10 @@ _OPEN_METEO_UNITS = {
 
 
 def _open_meteo(text: str, *, file: str, digest: str, time_zone: str | None) -> WeatherFile:
-    """Stamps are local with one fixed offset for the whole file (``utc_offset_seconds``), without clock changes."""
+    """Stamps are local with one fixed offset for the whole file (``utc_offset_seconds``), without clock changes.
+
+    With ``timeformat=unixtime`` they are Unix seconds instead, which no offset moves.
+    """
     try:
         data: Any = json.loads(text)
     except json.JSONDecodeError as error:
@@ -265,19 +268,20 @@ def _open_meteo(text: str, *, file: str, digest: str, time_zone: str | None) -> 
     columns["hourly.time"] = [str(stamp) for stamp in hourly["time"]]
     offset_s = _number(file, data, "utc_offset_seconds") if time_zone is None else zone_offset_s(time_zone)
     table = Columns(file, digest, columns, None)
-    times_s, _ = read_times(table, "hourly.time", kind="utc")
+    unix = units.get("time") == "unixtime"
+    times_s, _ = read_times(table, "hourly.time", kind="unix" if unix else "utc")
     known = {"latitude_deg": "latitude", "longitude_deg": "longitude", "elevation_m": "elevation"}
     return WeatherFile(
         layout="Open-Meteo",
         table=table,
         time_column="hourly.time",
-        times_s=times_s - offset_s,
+        times_s=times_s if unix else times_s - offset_s,
         clock="unix",
         label="start",
         cells=cells,
         utc_offset_s=offset_s,
         place={key: _number(file, data, name) for key, name in known.items() if name in data},
-        notes=(f"stamps taken as UTC{offset_s / _HOUR_S:+g} h all year",),
+        notes=() if unix else (f"stamps taken as UTC{offset_s / _HOUR_S:+g} h all year",),
     )
 
 

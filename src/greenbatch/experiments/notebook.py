@@ -139,9 +139,9 @@ class Comparison(PlainComparison, Shown):
         """A picture of the report as a Matplotlib figure, displayed by notebooks.
 
         Args:
-            kind: ``tradeoff`` (bounded slowdown against renewable utilization), ``spread`` (a metric over the
-                windows), ``queue``, ``power`` (against supply) or ``schedule`` (which processors ran what); the last
-                three show the first window.
+            kind: ``tradeoff`` (what is gained against the mean wait), ``radar`` (several metrics at once), ``spread``
+                (a metric over the windows), ``queue``, ``power`` (against supply) or ``schedule`` (which processors ran
+                what); the last three show the first window.
             of: the metric of ``spread``, the scheduler of ``power`` or ``schedule``; the first one if not given.
 
         Raises:

@@ -4,6 +4,7 @@ from greenbatch.policies import (  # noqa: F401  (registers them)
     energy_aware,
     foresee,
     green,
+    green_threshold,
     min_min,
     recorded,
     rules,

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from greenbatch.experiments.papers.agreement import agreement
 from greenbatch.experiments.papers.headroom import COVERS
 from greenbatch.experiments.papers.protocols import REDUCTIONS
 from greenbatch.experiments.papers.reproduce import VERDICTS, name_of, summary
@@ -24,8 +25,9 @@ from greenbatch.experiments.reports.drawing import (
     slug,
     wrapped,
 )
-from greenbatch.experiments.reports.report import write_page
-from greenbatch.experiments.reports.tables import Cell, Section, Table
+from greenbatch.experiments.reports.page import write_page
+from greenbatch.experiments.reports.sections import Section
+from greenbatch.experiments.reports.tables import Cell, Table
 from greenbatch.metrics import METRICS
 
 
@@ -137,8 +139,11 @@ def write_reproduction(
     """
     seen = {str(cell["verdict"]) for cell in cells}
     write_page(
-        path, title=title, command=command, tables=reproduction_tables(cells),
-        sections=[Section("Pictures", "", tuple(published_plots(cells)))] if cells else [],
-        summary=[summary(cells)["text"]], notes=notes, provenance=provenance,
+        path, title=title, command=command, first=agreement(cells, {str(c["metric"]): label_of(c) for c in cells}),
+        sections=[
+            Section("Tables", "", tables=tuple(reproduction_tables(cells))),
+            *([Section("Figure by figure", "", tuple(published_plots(cells)), folded=True)] if cells else []),
+        ],
+        notes=notes, provenance=provenance,
         explained=[(verdict, meaning) for verdict, meaning in VERDICTS.items() if verdict in seen],
     )  # fmt: skip

@@ -15,9 +15,10 @@ from greenbatch.experiments.papers.orders import METRICS, in_order
 from greenbatch.experiments.papers.protocols import PROTOCOLS
 from greenbatch.experiments.papers.studies import Cell, state_of
 from greenbatch.experiments.reports.model_sections import decision_section, training_section
-from greenbatch.experiments.reports.report import write_page
+from greenbatch.experiments.reports.page import write_page
 from greenbatch.experiments.reports.result_folder import write_record
-from greenbatch.experiments.reports.tables import Section, write
+from greenbatch.experiments.reports.sections import Section
+from greenbatch.experiments.reports.tables import write
 from greenbatch.provenance import provenance
 from greenbatch.scenarios.sources import sources_of
 

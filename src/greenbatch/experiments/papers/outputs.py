@@ -39,8 +39,8 @@ def write_cells(protocol: str, cells: Sequence[dict[str, Any]], folder: Path, re
     write_record(folder, record)
 
 
-def write_results(paper: Study, made: Sequence[Result], folder: Path, command: Sequence[str]) -> None:
-    """Write rows.json, results.parquet, table.md, report.html and provenance.json."""
+def write_rows(made: Sequence[Result], folder: Path) -> None:
+    """Write rows.json, and all metrics of all windows as results.parquet."""
     import polars as pl
 
     rows = [row for result in made for row in result.rows]
@@ -50,6 +50,11 @@ def write_results(paper: Study, made: Sequence[Result], folder: Path, command: S
     pl.concat(result.frame.with_columns(**kind) for result, kind in zip(made, kinds, strict=True)).write_parquet(
         folder / "results.parquet"
     )
+
+
+def write_results(paper: Study, made: Sequence[Result], folder: Path, command: Sequence[str]) -> None:
+    """Write rows.json, results.parquet, table.md, report.html and provenance.json."""
+    write_rows(made, folder)
     lines = [f"- {line}" for line in all_lines(made)]
     text = "\n".join([write(table, "markdown") for table in all_tables(made)] + lines)
     (folder / "table.md").write_text(text + "\n", encoding="utf-8")

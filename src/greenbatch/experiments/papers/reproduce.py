@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from greenbatch.data_catalog import need
 from greenbatch.errors import InputError
+from greenbatch.experiments.papers.cost_aware import NAME as COST_AWARE
 from greenbatch.experiments.papers.headroom import UTILIZATION, headroom
 from greenbatch.experiments.papers.in_turn import in_turn
 from greenbatch.experiments.papers.protocols import PROTOCOLS, REDUCTIONS, Protocol
@@ -177,7 +178,9 @@ def reproduce(
         DataMissing: a trace is not on this machine.
     """
     if name not in PROTOCOLS:
-        raise InputError(f"no protocol is called {name!r}", field="PROTOCOL", fix="known: " + ", ".join(PROTOCOLS))
+        raise InputError(
+            f"no protocol is called {name!r}", field="PROTOCOL", fix="known: " + ", ".join((*PROTOCOLS, COST_AWARE))
+        )
     protocol = PROTOCOLS[name]
     for trace in traces or ():
         if trace not in protocol.traces:

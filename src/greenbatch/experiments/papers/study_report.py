@@ -12,9 +12,11 @@ from greenbatch.experiments.papers.study_tables import answers_of, matrix_table,
 from greenbatch.experiments.reports.columns import MAIN
 from greenbatch.experiments.reports.curves import sweep_plot
 from greenbatch.experiments.reports.model_sections import decision_section, planner_section, training_section
-from greenbatch.experiments.reports.plots import box_plot, tradeoff_plot
-from greenbatch.experiments.reports.report import definitions, write_page
-from greenbatch.experiments.reports.tables import Section, Table
+from greenbatch.experiments.reports.page import definitions, write_page
+from greenbatch.experiments.reports.sections import Section
+from greenbatch.experiments.reports.spread import box_plot
+from greenbatch.experiments.reports.tables import Table
+from greenbatch.experiments.reports.tradeoff import tradeoff_plot
 
 if TYPE_CHECKING:
     import polars
@@ -62,9 +64,9 @@ def write_study(
 
 def _sections(study: Study, results: Sequence[Result]) -> Iterator[Section]:
     for result in results:
-        yield from _training(result)
+        yield from training_sections(result)
         pictures = [*_sweep(result), *_settings(result)]
-        if trade := tradeoff_plot(result.frame, _baseline(result)):
+        if trade := tradeoff_plot(result.frame, _baseline(result), x="avg_bounded_slowdown", y="renewable_utilization"):
             pictures.append(_renamed(trade, result))
         if pictures:
             yield Section(_heading(result, "trade-off and spread"), "", tuple(pictures))
@@ -88,7 +90,8 @@ def _renamed(picture: Picture, result: Result) -> Picture:
     return replace(picture, name=new, title=f"{picture.title}, {result.trace}")
 
 
-def _training(result: Result) -> Iterator[Section]:
+def training_sections(result: Result) -> Iterator[Section]:
+    """The training curves of a result's agents; none without agents."""
     from greenbatch.models.model import MODEL
 
     own = [e for e in result.entries if e.cell and not e.away and e.knob == e.cell.agent.knobs[0]]

@@ -207,7 +207,7 @@ def decider_of(entry: Entry, seed: int, scenario: Scenario) -> NetworkScheduler 
 
 def result_of(
     study: Study, which: Selection, scenario: Scenario, trace: str, kind: str, entries: Sequence[Entry],
-    starts: Sequence[int], jobs: int, progress: Progress | None,
+    starts: Sequence[int], jobs: int, progress: Progress | None, workers: int | None = None,
 ) -> Result:  # fmt: skip
     """Simulate rules and trained agents on the windows of one trace.
 
@@ -221,6 +221,7 @@ def result_of(
         starts: first jobs of the windows.
         jobs: jobs per window.
         progress: called before every simulation.
+        workers: number of processes, see `compare`.
     """
     import polars as pl
 
@@ -236,7 +237,7 @@ def result_of(
     baseline = next(entry.label for entry in entries if entry.rule == study.baseline)
     labels = pl.DataFrame(names, {"scheduler": pl.String, "label": pl.String, "seed": pl.Int64}, orient="row")
     frame = (
-        compare(scenario, deciders, starts, jobs, baseline, progress)
+        compare(scenario, deciders, starts, jobs, baseline, progress, workers=workers)
         .frame.join(labels, on="scheduler", maintain_order="left")
         .select("window", pl.col("label").alias("scheduler"), "seed", "metric", "value")
     )

@@ -79,8 +79,8 @@ def figure_table(result: Result, *, narrow: bool = False) -> Table:
             if column.metric in printed:
                 cells.append(Cell(published["value"] if published else "–"))
             mark: Mark = "best" if published and published["verdict"] == "met" else ""
-            cells.append(_cell(column, row, mark=mark, wide=not narrow))
-        cells += [_cell(column, row, wide=not narrow) for column in beside]
+            cells.append(figure_cell(column, row, mark=mark, wide=not narrow))
+        cells += [figure_cell(column, row, wide=not narrow) for column in beside]
         if bounded:
             texts = ("–", "–") if room is None else (f"{room.bound:.4f}", f"{room.left:.4f}")
             cells += [Cell(text) for text in texts[1 if narrow else 0 :]]
@@ -112,8 +112,11 @@ def class_table(result: Result, *, narrow: bool = False) -> Table:
     p95 = next(column for column in MAIN if column.metric == "p95_wait_s")
     classes = CLASS_COLUMNS[:4] if narrow else CLASS_COLUMNS
     shown = [column for column in (p95, *classes) if _known(result, column.metric)]
-    rows = tuple((_name(row), tuple(_cell(column, row, wide=not narrow) for column in shown)) for row in result.rows
-                 if row["figures"])  # fmt: skip
+    rows = tuple(
+        (_name(row), tuple(figure_cell(column, row, wide=not narrow) for column in shown))
+        for row in result.rows
+        if row["figures"]
+    )
     headers = tuple((column.header, column.unit, column.short or column.header) for column in shown)
     return Table(_title(result, "waits, and bounded slowdown by run time"), headers, rows, notes=(COVERS,))
 
@@ -179,7 +182,7 @@ def matrix_table(results: Sequence[Result], agent: Agent, backfill: str) -> Tabl
                         and row["agent"]["goal"] == result.study.goals[0].name), None)  # fmt: skip
             printed = None if row is None else row["published"].get("avg_bounded_slowdown")
             remark = f"published {printed['value']}" if printed else ""
-            cell = Cell(NOT_TRAINED) if row is None else _cell(AS_PRINTED[0], row, wide=True)
+            cell = Cell(NOT_TRAINED) if row is None else figure_cell(AS_PRINTED[0], row, wide=True)
             cells.append(Cell(cell.text, cell.interval, remark))
         rows.append((result.trace, tuple(cells)))
     if len(traces) < 2:
@@ -299,11 +302,19 @@ def _name(row: Mapping[str, Any]) -> str:
 
 
 def _shown(column: Column, row: Mapping[str, Any]) -> str:
-    cell = _cell(column, row, wide=True)
+    cell = figure_cell(column, row, wide=True)
     return " ".join(filter(None, (cell.text, cell.interval)))
 
 
-def _cell(column: Column, row: Mapping[str, Any], *, mark: Mark = "", wide: bool) -> Cell:
+def figure_cell(column: Column, row: Mapping[str, Any], *, mark: Mark = "", wide: bool) -> Cell:
+    """A figure of a row with its interval, and how many of its seeds are trained.
+
+    Args:
+        column: the metric.
+        row: a row of a result.
+        mark: how it is marked.
+        wide: write the ends of the interval instead of half its width.
+    """
     figure = row["figures"].get(column.metric)
     if figure is None:
         return Cell(NOT_TRAINED if row["agent"] and not row["agent"]["seeds"] else "–")

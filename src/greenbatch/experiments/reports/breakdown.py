@@ -9,12 +9,14 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from greenbatch.experiments.reports.columns import Column
+from greenbatch.experiments.reports.columns import Column, named
 from greenbatch.experiments.reports.findings import listed
-from greenbatch.experiments.reports.tables import Cell, Mark, Section, Table
+from greenbatch.experiments.reports.sections import Section
+from greenbatch.experiments.reports.tables import Cell, Mark, Table
 from greenbatch.experiments.running.frames import by_window, schedulers
 from greenbatch.experiments.running.statistics import FEW_WINDOWS, paired_difference
 from greenbatch.metrics.breakdown import BY, NODE_GROUP
+from greenbatch.metrics.money import MONEY
 
 if TYPE_CHECKING:
     import polars
@@ -33,7 +35,7 @@ _SIZES = (
     Column("jobs", "Jobs", style="count"),
     Column("processor_hours", "Processor-hours", "h", digits=0),
     Column("energy_kwh", "Energy of the jobs", "kWh", digits=4, style="significant", small=("Wh", 1000.0)),
-    Column("cost", "Cost of this energy", "currency", digits=4, style="significant"),
+    Column("cost", "Cost of this energy", MONEY, digits=4, style="significant"),
     Column("carbon_kg", "Carbon of this energy", "kg", digits=4, style="significant", small=("g", 1000.0)),
 )
 _ENERGIES = tuple(
@@ -67,23 +69,26 @@ def gains_table(breakdown: polars.DataFrame, baseline: str) -> Table | None:
     return None
 
 
-def breakdown_sections(breakdown: polars.DataFrame, baseline: str) -> list[Section]:
+def breakdown_sections(breakdown: polars.DataFrame, baseline: str, currency: str = "") -> list[Section]:
     """A section with the tables of each division of the jobs: size, waits, slowdown and energy."""
-    found = []
+    found, sizes = [], [replace(column, unit=named(column.unit, currency)) for column in _SIZES]
     for by in kinds(breakdown):
-        tables = [_sizes(breakdown, by, baseline), *(_by_scheduler(breakdown, by, each, baseline) for each in _FIGURES)]
+        tables = [
+            _sizes(breakdown, by, baseline, sizes),
+            *(_by_scheduler(breakdown, by, each, baseline) for each in _FIGURES),
+        ]
         if energies := _energies(breakdown, by, baseline):
             tables.append(energies)
         tables += [
             _by_scheduler(breakdown, by, each, baseline)
-            for each in (*_SIZES, _ENERGIES[0])
+            for each in (*sizes, _ENERGIES[0])
             if _differs(breakdown, by, each.metric)
         ]
         which = f"The {by}s with most work; others are added up."
         if by == NODE_GROUP:
             which = "Jobs by the group of their first node."
         text = f"{which} Below each figure: change from {baseline}."
-        found.append(Section(f"By {by}", text, tables=tuple(tables)))
+        found.append(Section(f"By {by}", text, tables=tuple(tables), folded=True))
     return found
 
 
@@ -148,9 +153,9 @@ def _mark(breakdown: polars.DataFrame, by: str, part: str, metric: str, name: st
     return "good" if got.difference.mean < 0 else "bad"
 
 
-def _sizes(breakdown: polars.DataFrame, by: str, baseline: str) -> Table:
+def _sizes(breakdown: polars.DataFrame, by: str, baseline: str, columns: Sequence[Column]) -> Table:
     """Jobs, processor-hours and energy of each part, under the baseline."""
-    table = _under_baseline(f"Work by {by}", breakdown, by, _SIZES, baseline)
+    table = _under_baseline(f"Work by {by}", breakdown, by, columns, baseline)
     return table if len(table.columns) < 3 else replace(table, notes=(f"{table.notes[0][:-1]}; without idle power.",))
 
 

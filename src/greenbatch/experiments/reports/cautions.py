@@ -30,7 +30,9 @@ UNEQUAL_KILLED = 0.05
 """Difference of the shares of two schedulers, or of two speeds, from which their figures cannot be compared."""
 
 
-def warning_lines(frame: polars.DataFrame, baseline: str, cluster: Cluster | None = None) -> list[str]:
+def warning_lines(
+    frame: polars.DataFrame, baseline: str, cluster: Cluster | None = None, currency: str = ""
+) -> list[str]:
     """Warnings to show with the figures: at most one line each about killed jobs and stretched schedules, then one for
     each poor bargain.
 
@@ -38,10 +40,11 @@ def warning_lines(frame: polars.DataFrame, baseline: str, cluster: Cluster | Non
         frame: tidy results.
         baseline: what the schedulers are compared with.
         cluster: what they ran on, if known: its slow nodes are named.
+        currency: name of the currency of the site's prices.
     """
     return [
         *killed_lines(_killed_shares(frame, baseline), cluster), *_stretched(frame, baseline),
-        *poor_bargains(frame, baseline),
+        *poor_bargains(frame, baseline, currency),
     ]  # fmt: skip
 
 

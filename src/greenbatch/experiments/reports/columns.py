@@ -11,6 +11,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Literal
 
 from greenbatch.experiments.running.frames import values_of
+from greenbatch.metrics.money import MONEY
 
 if TYPE_CHECKING:
     import polars
@@ -89,8 +90,11 @@ WITHOUT_SUPPLY = (
 )
 """The same where no power supply is known: energy and its product with the makespan instead of its sources."""
 
+LONGEST_WAIT = _HOURS("max_wait_s", "Longest wait", digits=1)
+"""Stands where waits are shown: means hide the job that waits for days."""
+
 PAID = (
-    Column("horizon_cost", "Cost over the horizon", "currency", digits=4, style="significant", short="Cost"),
+    Column("horizon_cost", "Cost over the horizon", MONEY, digits=4, style="significant", short="Cost"),
     Column(
         "horizon_carbon_kg", "Carbon over the horizon", "kg", digits=4, style="significant", short="Carbon",
         small=("g", 1000.0),
@@ -130,7 +134,7 @@ DETAIL = (
     Column("peak_power_w", "Peak power", "kW", 1e-3, 2),
     Column("horizon_peak_import_w", "Peak of imports", "kW", 1e-3, 2),
     _ENERGY("horizon_over_limit_kwh", "Imports above the limit"),
-    Column("horizon_cost_per_kwh", "Cost", "currency/kWh", digits=3, style="significant"),
+    Column("horizon_cost_per_kwh", "Cost", f"{MONEY}/kWh", digits=3, style="significant"),
     Column("horizon_carbon_g_per_kwh", "Carbon", "g/kWh", digits=3, style="significant"),
     _PERCENT("horizon_self_consumption", "Self-consumption"),
     _PERCENT("horizon_autarky", "Autarky"),
@@ -150,25 +154,35 @@ RECORD = (
 """Columns of the table of differences to the recorded schedule."""
 
 
-def main_columns(frame: polars.DataFrame) -> tuple[Column, ...]:
+def main_columns(frame: polars.DataFrame, currency: str = "") -> tuple[Column, ...]:
     """The columns of the main table of a tidy frame, in units that fit its values.
 
-    `MAIN`, with those of `PAID` that have values; or `WITHOUT_SUPPLY`.
+    `MAIN`, with those of `PAID` that have values; or `WITHOUT_SUPPLY`; each with `LONGEST_WAIT`.
+
+    Args:
+        frame: tidy results.
+        currency: name of the currency of the site's prices, such as ``EUR``.
     """
 
     def known(column: Column) -> bool:
         return any(math.isfinite(value) for value in values_of(frame, column.metric))
 
     columns = (*MAIN[:3], *filter(known, PAID), *MAIN[3:]) if known(MAIN[1]) else WITHOUT_SUPPLY
-    return tuple(fitted(column, frame) for column in columns)
+    return tuple(fitted(column, frame, currency) for column in (*columns[:-1], LONGEST_WAIT, columns[-1]))
 
 
-def terminal_columns(frame: polars.DataFrame) -> tuple[Column, ...]:
-    """The columns of the table in a terminal: the first five, and what is paid."""
-    columns, paid = main_columns(frame), {column.metric for column in PAID}
-    return columns[: 5 + sum(column.metric in paid for column in columns)]
+def terminal_columns(frame: polars.DataFrame, currency: str = "") -> tuple[Column, ...]:
+    """The columns of the table in a terminal: the first five, what is paid, and the longest wait."""
+    columns, paid = main_columns(frame, currency), {column.metric for column in PAID}
+    return (*columns[: 5 + sum(column.metric in paid for column in columns)], columns[-2])
 
 
-def fitted(column: Column, frame: polars.DataFrame) -> Column:
-    """A column in the unit that fits the values of a tidy frame."""
-    return column.fitted(values_of(frame, column.metric))
+def fitted(column: Column, frame: polars.DataFrame, currency: str = "") -> Column:
+    """A column in the unit that fits the values of a tidy frame, with the name of the currency where it is known."""
+    column = column.fitted(values_of(frame, column.metric))
+    return replace(column, unit=named(column.unit, currency))
+
+
+def named(unit: str, currency: str) -> str:
+    """A unit with the name of the currency instead of ``currency``, where it is known."""
+    return unit.replace(MONEY, currency) if currency else unit

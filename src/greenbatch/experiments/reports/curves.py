@@ -13,16 +13,15 @@ from greenbatch.experiments.reports.drawing import (
     PAPER,
     Picture,
     color_of,
-    dash_of,
     drawing,
     empty_figure,
     legend_room,
     marked,
-    marker_of,
     new_figure,
     slug,
     wrapped,
 )
+from greenbatch.experiments.reports.looks import Looks, looks_of
 
 Record = Mapping[str, Any]
 """The figures of one epoch, a line of ``log.jsonl``."""
@@ -58,16 +57,23 @@ def log_of(model: Path) -> list[dict[str, Any]]:
     return next((read_log(file) for file in found if file.is_file()), [])
 
 
-def curve_plots(logs: Logs, name: str = "training") -> list[Picture]:
+def curve_plots(logs: Logs, name: str = "training", looks: Looks | None = None) -> list[Picture]:
     """One picture per figure of `CURVES`: the mean over the seeds as a line, lowest to highest seed as a band.
+
+    Args:
+        logs: name of a training -> the log of each of its seeds.
+        name: begins the names of the pictures.
+        looks: name of a training -> color and dash; by default `looks_of` all of them.
 
     Source of the form: GAS-MARL Fig. 6, RLScheduler Fig. 10.
     """
-    drawn = (_curve_plot(logs, name, *curve) for curve in CURVES)
+    drawn = (_curve_plot(logs, looks or looks_of(logs), name, *curve) for curve in CURVES)
     return [picture for picture in drawn if picture is not None]
 
 
-def _curve_plot(logs: Logs, name: str, key: str, title: str, axis: str, reading: str) -> Picture | None:
+def _curve_plot(
+    logs: Logs, looks: Looks, name: str, key: str, title: str, axis: str, reading: str
+) -> Picture | None:  # fmt: skip
     curves = {label: _over_seeds(seeds, key) for label, seeds in logs.items()}
     shown = {label: curve for label, curve in curves.items() if len(curve[0])}
     if not shown:
@@ -78,12 +84,13 @@ def _curve_plot(logs: Logs, name: str, key: str, title: str, axis: str, reading:
         figure, axes = new_figure(2.0 + 0.16 * sum(1 + wrapped(label, 44).count("\n") for label in shown))
         axes.xaxis.set_major_locator(MaxNLocator(integer=True))
         for k, (label, (epochs, values)) in enumerate(shown.items()):
-            line: dict[str, Any] = {"color": color_of(k), "linestyle": dash_of(k), **marked(k, len(shown))}
+            look = looks[label]
+            line: dict[str, Any] = {"color": look.color, "linestyle": look.dash, **marked(k, len(shown))}
             if len(epochs) == 1:
-                line |= {"marker": marker_of(k), "markersize": 4, "markevery": None}
+                line |= {"marker": look.marker, "markersize": 4, "markevery": None}
             if len(values) > 1:
                 axes.fill_between(
-                    epochs, values.min(axis=0), values.max(axis=0), color=color_of(k), alpha=0.18, linewidth=0
+                    epochs, values.min(axis=0), values.max(axis=0), color=look.color, alpha=0.18, linewidth=0
                 )
             axes.plot(epochs, values.mean(axis=0), label=wrapped(label, 44), **line)
         axes.set(xlabel="epoch", ylabel=wrapped_axis(axis))
@@ -174,9 +181,9 @@ def sweep_plot(points: Mapping[str, Sequence[tuple[float, float, float]]], name:
     with drawing():
         figure = empty_figure(3.3 + room)
         upper, lower = figure.subplots(2, 1, sharex=True)
-        for k, (label, each) in enumerate(points.items()):
-            eta, slow, green = np.array(sorted(each)).T
-            line: dict[str, Any] = {"color": color_of(k), "linestyle": dash_of(k), "marker": marker_of(k)}
+        for label, look in looks_of(points).items():
+            eta, slow, green = np.array(sorted(points[label])).T
+            line: dict[str, Any] = {"color": look.color, "linestyle": look.dash, "marker": look.marker}
             upper.plot(eta, slow, markersize=3, label=wrapped(label, 40), **line)
             lower.plot(eta, 100 * green, markersize=3, **line)
         upper.set(ylabel="mean bounded slowdown")

@@ -98,7 +98,7 @@ def _three_digits(value: float) -> str:
 
 def choice_plots(
     name: str, choices: Sequence[Choice], delays: Sequence[dict[str, Any]], *, first_s: float,
-    nodes: Sequence[str] = (), ranked: bool = False,
+    nodes: Sequence[str] = (), ranked: bool = False, color: str = COLORS[0],
 ) -> list[Picture]:  # fmt: skip
     """Probability of the choice over the window, candidates of one decision, and chosen delays.
 
@@ -109,24 +109,25 @@ def choice_plots(
         first_s: first submission of the window. [s]
         nodes: name of each node, if candidates are pairs.
         ranked: the model is a ranking, whose probabilities mean nothing: that picture is left out.
+        color: that of the scheduler.
     """
     if not choices:
         return []
     drawn = (
-        None if ranked else _confidence_plot(name, choices, first_s),
-        pair_plot(name, choices, nodes) if nodes else _candidate_plot(name, choices),
+        None if ranked else _confidence_plot(name, choices, first_s, color),
+        pair_plot(name, choices, nodes, color) if nodes else _candidate_plot(name, choices, color),
         _delay_plot(name, choices, delays),
     )
     return [picture for picture in drawn if picture is not None]
 
 
-def _confidence_plot(name: str, choices: Sequence[Choice], first_s: float) -> Picture:
+def _confidence_plot(name: str, choices: Sequence[Choice], first_s: float, color: str) -> Picture:
     days = np.array([(c.now_s - first_s) / 86_400 for c in choices])
     sure = np.array([100 * c.probability[c.row] for c in choices])
     several = np.array([len(c.job_id) > 1 for c in choices])
     with drawing():
         figure, axes = new_figure(2.1)
-        axes.plot(days[several], sure[several], ".", markersize=3, color=color_of(0), alpha=0.6, markeredgewidth=0)
+        axes.plot(days[several], sure[several], ".", markersize=3, color=color, alpha=0.6, markeredgewidth=0)
         axes.set(ylim=(0, 103), xlabel="days since the first submission", ylabel="probability of\nthe choice [%]")
         caption = f"{int(several.sum()):,} of {len(choices):,} decisions had more than one candidate; each is a dot."
         middle = f"; median {np.median(sure[several]):.0f}%" if several.any() else ""
@@ -134,7 +135,7 @@ def _confidence_plot(name: str, choices: Sequence[Choice], first_s: float) -> Pi
         return Picture(f"confidence-{slug(name)}", "Confidence of the decisions", caption, alt, figure)
 
 
-def _candidate_plot(name: str, choices: Sequence[Choice]) -> Picture | None:
+def _candidate_plot(name: str, choices: Sequence[Choice], color: str) -> Picture | None:
     c = max(choices, key=lambda c: len(c.job_id))
     jobs = np.flatnonzero(c.job_id >= 0)
     if len(jobs) < 2:
@@ -143,7 +144,7 @@ def _candidate_plot(name: str, choices: Sequence[Choice]) -> Picture | None:
     hours, wait = c.requested_time_s[jobs] / 3600, np.maximum(c.wait_s[jobs] / 3600, 1 / 3600)
     with drawing():
         figure, axes = new_figure(2.7)
-        axes.scatter(hours, wait, s=area, color=color_of(0), alpha=0.45, linewidths=0)
+        axes.scatter(hours, wait, s=area, color=color, alpha=0.45, linewidths=0)
         if c.job_id[c.row] >= 0:
             axes.scatter(hours[c.row], wait[c.row], s=area[c.row] + 30, facecolors="none", edgecolors=INK,
                          linewidths=1.1, label="chosen")  # fmt: skip

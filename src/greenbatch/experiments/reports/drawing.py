@@ -22,13 +22,16 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 WIDTH_IN = 4.0
-"""Width of every picture. [inch]"""
-COLORS = ("#0072b2", "#e69f00", "#009e73", "#cc79a7", "#d55e00", "#56b4e9", "#8c8c8c", "#b3a100")
-"""Series colors, after Okabe and Ito (2008); yellow is darkened for contrast on white."""
+"""Width of a picture. [inch]"""
+PANEL_IN = 2.7
+"""Width of a panel of small multiples: four stand side by side in a page of 1280 px. [inch]"""
+COLORS = ("#0072b2", "#e69f00", "#009e73", "#cc79a7", "#d55e00", "#56b4e9", "#8c8c8c", "#b3a100", "#5e3c99", "#8c510a",
+          "#7fbf3f", "#c2185b")  # fmt: skip
+"""Series colors: eight after Okabe and Ito (2008), with yellow darkened for contrast on white, and four more."""
 MARKERS = "osD^vPX"
-"""One fewer than colors, so that 56 schedulers differ in one or the other."""
+"""Seven, so that 84 schedulers differ in color or marker."""
 DASHES: tuple[Any, ...] = ("-", (0, (4, 1.6)), (0, (1, 1.3)), (0, (5, 1.3, 1, 1.3)))
-"""Solid, dashed, dotted and dash-dotted; the second eight series use other dashes than the first eight."""
+"""Solid, dashed, dotted and dash-dotted; they are others when colors repeat."""
 INK, PALE, PAPER = "#1b2430", "#c9ced6", "#fdfdfc"
 """Text and axes; grid lines; background. Replaced by CSS variables in the SVG."""
 
@@ -80,15 +83,15 @@ def drawing() -> Iterator[None]:
         yield
 
 
-def new_figure(height_in: float) -> tuple[Figure, Axes]:
-    """An empty figure of the common width with one plot, without pyplot."""
-    figure = empty_figure(height_in)
+def new_figure(height_in: float, width_in: float = WIDTH_IN) -> tuple[Figure, Axes]:
+    """An empty figure with one plot, without pyplot."""
+    figure = empty_figure(height_in, width_in)
     return figure, figure.subplots()
 
 
-def empty_figure(height_in: float) -> Figure:
-    """An empty figure of the common width, which notebooks display without pyplot."""
-    return _shown_figure()(figsize=(WIDTH_IN, height_in))
+def empty_figure(height_in: float, width_in: float = WIDTH_IN) -> Figure:
+    """An empty figure, which notebooks display without pyplot."""
+    return _shown_figure()(figsize=(width_in, height_in))
 
 
 @cache

@@ -6,17 +6,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 from zoneinfo import ZoneInfo
 
 from greenbatch.experiments.reports.columns import MAIN, WITHOUT_SUPPLY, Column, fitted, main_columns
-from greenbatch.experiments.reports.tables import is_record
+from greenbatch.experiments.reports.rivals import best_of, doubt, means_of, rivals
 from greenbatch.experiments.running.frames import schedulers
 from greenbatch.experiments.running.statistics import Difference, differences, intervals
 from greenbatch.metrics import METRICS
-from greenbatch.schedulers.during_outages import SUFFIX
 
 if TYPE_CHECKING:
     import polars
@@ -27,51 +25,28 @@ _WORDS = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight", 
 COLUMNS = {column.metric: column for column in (*MAIN, *WITHOUT_SUPPLY)}
 """Metric -> how it is shown."""
 BROWN = "horizon_brown_kwh"
-TILES = ("avg_bounded_slowdown", "avg_wait_s", "renewable_utilization", BROWN, "energy_kwh", "edp_js", "makespan_ratio")
-"""Figures that are always shown together, those of them that the main table has."""
-_WITHOUT_SUPPLY = {"energy_kwh": "energy", "edp_js": "energy-delay product"}
-"""Figures of the main table without a power supply -> their names in a sentence."""
+WON = ("avg_bounded_slowdown", "avg_wait_s", "renewable_utilization", BROWN, "horizon_cost", "horizon_carbon_kg",
+       "energy_kwh", "edp_js", "makespan_ratio")  # fmt: skip
+"""Figures that a scheduler may win and pay for, those of them that the main table has."""
+_SPENT = {
+    "horizon_cost": "cost", "horizon_carbon_kg": "carbon", "energy_kwh": "energy", "edp_js": "energy-delay product",
+}  # fmt: skip
+"""Figures of what is paid for, and of energy without a supply -> their names in a sentence."""
 PRICES = {"avg_wait_s": "mean wait", "avg_bounded_slowdown": "bounded slowdown", "makespan_ratio": "makespan"}
 """What a winner may cost -> its name in a sentence."""
-SMALL = 0.02
-"""Relative difference below which a gain is called small."""
 NOTABLE = 1.05
 """Ratio to the baseline above which a price is named."""
 LARGE = 1.5
 """Ratio to the baseline above which a price is large."""
 
 
-@dataclass(frozen=True, slots=True)
-class KeyFigure:
-    """One tile at the top of the report: the best scheduler for one figure, and how it compares to the baseline."""
-
-    label: str
-    value: str
-    unit: str
-    scheduler: str
-    comment: str
-
-
-def key_figures(frame: polars.DataFrame, baseline: str) -> list[KeyFigure]:
-    """The best scheduler for each of the figures in `TILES`."""
-    tiles, frame = [], rivals(frame, baseline)
-    for column in _tiles(frame):
-        means = _means(frame, column)
-        if not means:
-            continue
-        lower = METRICS[column.metric].better == "lower"
-        best = _best(frame, column, baseline)
-        comment = "the baseline" if best == baseline else _to_baseline(frame, column, best, baseline)
-        label = f"{'Lowest' if lower else 'Highest'} {column.header[0].lower()}{column.header[1:]}"
-        tiles.append(KeyFigure(label, column.number(means[best]), column.unit, best, comment))
-    return tiles
-
-
-def summary_lines(frame: polars.DataFrame, outcomes: Mapping[str, Outcome], baseline: str) -> list[str]:
+def summary_lines(
+    frame: polars.DataFrame, outcomes: Mapping[str, Outcome], baseline: str, currency: str = ""
+) -> list[str]:  # fmt: skip
     """Summary in sentences computed from the numbers: the findings first, then the setting."""
     names, windows = schedulers(frame), frame["window"].n_unique()
     example = next(iter(outcomes.values()))
-    powered = bool(_means(frame, _column(frame, "renewable_utilization")))
+    powered = bool(means_of(frame, "renewable_utilization"))
     power = f" and the renewable supply of {example.site.name}" if powered and example.site else ""
     count = _number(len(names), "scheduler")
     jobs = f"{len(example.workload):,} jobs"
@@ -83,64 +58,51 @@ def summary_lines(frame: polars.DataFrame, outcomes: Mapping[str, Outcome], base
     known = example.workload.unix_start_s is not None and len(example.workload) > 0
     frame = rivals(frame, baseline)
     return [
-        *_service_lines(frame, baseline), *_power_lines(frame, baseline), *_energy_lines(frame, baseline), setting,
-        *(dates if known else ()),
+        *_service_lines(frame, baseline), *_power_lines(frame, baseline), *_spent_lines(frame, baseline, currency),
+        setting, *(dates if known else ()),
     ]  # fmt: skip
 
 
-def headlines(frame: polars.DataFrame, baseline: str) -> list[str]:
-    """The sentences of the summary to end a table with: lowest slowdown; least brown energy, with its reservation, or
-    without a supply least energy.
+def headlines(frame: polars.DataFrame, baseline: str, currency: str = "") -> list[str]:
+    """The sentences of the summary to end a table with: lowest slowdown; least brown energy, with its reservation;
+    least cost and carbon; without a supply least energy.
     """
     frame = rivals(frame, baseline)
     service, power = _service_lines(frame, baseline)[:1], _power_lines(frame, baseline)[1:]
-    return [*service, *power, *_energy_lines(frame, baseline)]
+    return [*service, *power, *_spent_lines(frame, baseline, currency)]
 
 
-def poor_bargains(frame: polars.DataFrame, baseline: str) -> list[str]:
+def poor_bargains(frame: polars.DataFrame, baseline: str, currency: str = "") -> list[str]:
     """One line for every winner with a gain that is small or within noise and a large price in wait or slowdown."""
     lines, frame = [], rivals(frame, baseline)
-    for column in _tiles(frame):
+    for column in _won(frame, currency):
         metric = column.metric
-        if metric == "makespan_ratio" or not _means(frame, column):
+        if metric == "makespan_ratio" or not means_of(frame, column.metric):
             continue
-        best = _best(frame, column, baseline)
+        best = best_of(frame, column.metric, baseline)
         got = differences(frame, metric, baseline).get(best)
         costs = {cost: ratio for cost, ratio in _costs(frame, best, baseline).items() if cost != "makespan_ratio"}
-        if got is None or not _doubt(got) or max(costs.values(), default=0.0) < LARGE:
+        if got is None or not doubt(got) or max(costs.values(), default=0.0) < LARGE:
             continue
         title = f"{'lowest' if METRICS[metric].better == 'lower' else 'highest'} {column.header.lower()}"
         price = _price(frame, best, baseline)
-        lines.append(f"{best} has the {title}, but the gain over {baseline} is {_doubt(got)} and comes{price}.")
+        lines.append(f"{best} has the {title}, but the gain over {baseline} is {doubt(got)} and comes{price}.")
     return lines
-
-
-def rivals(frame: polars.DataFrame, baseline: str) -> polars.DataFrame:
-    """The schedulers that can win: not the record, which nobody can choose, nor those that had outages as well."""
-    others = [name for name in schedulers(frame) if is_record(name) or name.endswith(SUFFIX)]
-    return frame.filter(~frame["scheduler"].is_in([name for name in others if name != baseline]))
 
 
 def _column(frame: polars.DataFrame, metric: str) -> Column:
     return fitted(COLUMNS[metric], frame)
 
 
-def _tiles(frame: polars.DataFrame) -> list[Column]:
-    """The columns of `TILES` that the main table has."""
-    columns = {column.metric: column for column in main_columns(frame)}
-    return [columns[metric] for metric in TILES if metric in columns]
+def _won(frame: polars.DataFrame, currency: str = "") -> list[Column]:
+    """The columns of `WON` that the main table has."""
+    columns = {column.metric: column for column in main_columns(frame, currency)}
+    return [columns[metric] for metric in WON if metric in columns]
 
 
 def _shown(column: Column, value: float) -> str:
     unit = {"": "", "%": "%", "×": "×"}.get(column.unit, f" {column.unit}")
     return column.number(value) + unit
-
-
-def _doubt(got: Difference) -> str:
-    """Why a difference means little: small, within noise or both; empty if neither."""
-    words = ["small"] if abs(got.relative) < SMALL else []
-    words += ["within noise"] if got.difference.count > 1 and not got.clear else []
-    return " and ".join(words)
 
 
 def _comment(column: Column, got: Difference, baseline: str) -> str:
@@ -156,20 +118,8 @@ def _comment(column: Column, got: Difference, baseline: str) -> str:
     else:
         size = f"{column.number(d.mean, signed=True)} to {baseline}"
     wins = f", better in {got.better} of {d.count} windows" if d.count > 1 else ""
-    doubt = _doubt(got)
-    return f"{size}{wins}" + (f" ({doubt})" if doubt else "")
-
-
-def _means(frame: polars.DataFrame, column: Column) -> dict[str, float]:
-    """Scheduler -> mean over the windows, where it is defined."""
-    return {name: i.mean for name, i in intervals(frame, column.metric).items() if math.isfinite(i.mean)}
-
-
-def _best(frame: polars.DataFrame, column: Column, baseline: str) -> str:
-    """The best scheduler; if several show the same figure, the baseline if it is one of them."""
-    means = _means(frame, column)
-    sign = 1 if METRICS[column.metric].better == "lower" else -1
-    return min(means, key=lambda name: (sign * means[name], name != baseline))
+    unsure = doubt(got)
+    return f"{size}{wins}" + (f" ({unsure})" if unsure else "")
 
 
 def _to_baseline(frame: polars.DataFrame, column: Column, name: str, baseline: str) -> str:
@@ -180,7 +130,7 @@ def _costs(frame: polars.DataFrame, name: str, baseline: str) -> dict[str, float
     """Metric of `PRICES` -> ratio to the baseline's mean, where that is defined."""
     found = {}
     for metric in PRICES:
-        means = _means(frame, _column(frame, metric))
+        means = means_of(frame, metric)
         if name in means and means.get(baseline, 0.0) > 0:
             found[metric] = means[name] / means[baseline]
     return found
@@ -214,10 +164,10 @@ def listed(words: Sequence[str], last: str = "and") -> str:
 def _service_lines(frame: polars.DataFrame, baseline: str) -> list[str]:
     """The schedulers with the lowest slowdown, with its mean wait, and with the shortest mean wait."""
     slow, wait = _column(frame, "avg_bounded_slowdown"), _column(frame, "avg_wait_s")
-    slowdowns, waits = _means(frame, slow), _means(frame, wait)
+    slowdowns, waits = means_of(frame, slow.metric), means_of(frame, wait.metric)
     if not slowdowns:
         return []
-    best, lines = _best(frame, slow, baseline), []
+    best, lines = best_of(frame, slow.metric, baseline), []
     if best == baseline:
         lead = f"No scheduler has a lower mean bounded slowdown than {baseline}, {slow.number(slowdowns[best])}"
     else:
@@ -228,7 +178,7 @@ def _service_lines(frame: polars.DataFrame, baseline: str) -> list[str]:
             f"{f', at {_times(stretch)} the makespan' if stretch > NOTABLE else ''}"
         )
     if best in waits:
-        patient = _best(frame, wait, baseline)
+        patient = best_of(frame, wait.metric, baseline)
         whose = f"jobs under {baseline}" if best == baseline else "its jobs"
         lead += f"{', while' if waits[best] > NOTABLE * waits.get(baseline, math.inf) else ';'} {whose} wait "
         lead += f"{_shown(wait, waits[best])} on average"
@@ -256,16 +206,16 @@ def _beside(value: float, other: float, baseline: str) -> str:
 def _power_lines(frame: polars.DataFrame, baseline: str) -> list[str]:
     """The largest renewable share and the least brown energy, each with what it costs; none without power."""
     share, energy = _column(frame, "renewable_utilization"), _column(frame, BROWN)
-    green, brown = _means(frame, share), _means(frame, energy)
+    green, brown = means_of(frame, share.metric), means_of(frame, energy.metric)
     if not green:
         return []
-    greenest = _best(frame, share, baseline)
+    greenest = best_of(frame, share.metric, baseline)
     gain = f", {_to_baseline(frame, share, greenest, baseline)}," if greenest != baseline else ""
     price = _price(frame, greenest, baseline)
     lines = [f"{greenest} uses the largest renewable share, {_shown(share, green[greenest])}{gain}{price}."]
     if not brown:
         return lines
-    least = _best(frame, energy, baseline)
+    least = best_of(frame, energy.metric, baseline)
     if least == baseline:
         lines.append(
             f"Over the same span of time, idle power included, no scheduler draws less brown energy than {baseline}, "
@@ -282,13 +232,13 @@ def _power_lines(frame: polars.DataFrame, baseline: str) -> list[str]:
     return [line.replace(",.", ".") for line in lines]
 
 
-def _energy_lines(frame: polars.DataFrame, baseline: str) -> list[str]:
-    """Without a power supply: the least energy and the lowest energy-delay product, each with what it costs."""
+def _spent_lines(frame: polars.DataFrame, baseline: str, currency: str = "") -> list[str]:
+    """The lowest cost and carbon, or without a supply the least energy, each with what it costs otherwise."""
     lines = []
-    for column in _tiles(frame):
-        if column.metric not in _WITHOUT_SUPPLY or not (means := _means(frame, column)):
+    for column in _won(frame, currency):
+        if column.metric not in _SPENT or not (means := means_of(frame, column.metric)):
             continue
-        best, what = _best(frame, column, baseline), _WITHOUT_SUPPLY[column.metric]
+        best, what = best_of(frame, column.metric, baseline), _SPENT[column.metric]
         value = _shown(column, means[best])
         if best == baseline:
             lines.append(f"No scheduler has a lower {what} than {baseline}, {value}.")

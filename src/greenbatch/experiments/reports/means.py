@@ -67,9 +67,9 @@ def means(comparison: Comparison) -> Means:
     import polars
 
     frame = comparison.frame
-    warnings = warning_lines(frame, comparison.baseline, comparison.scenario.cluster)
+    warnings = warning_lines(frame, comparison.baseline, comparison.scenario.cluster, comparison.currency)
     notes = [*comparison_notes(comparison), *warnings]
-    table = comparison_table(frame, title=comparison.title, notes=notes)
+    table = comparison_table(frame, title=comparison.title, notes=notes, currency=comparison.currency)
     rows = [
         (name, column.metric, each.mean, each.low, each.high, each.count)
         for column in main_columns(frame)

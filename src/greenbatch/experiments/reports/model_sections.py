@@ -12,8 +12,10 @@ from greenbatch.cluster import NodeCluster
 from greenbatch.experiments.reports.choices import choices_of
 from greenbatch.experiments.reports.curves import curve_plots, delay_plot, log_of
 from greenbatch.experiments.reports.decisions import choice_plots, choice_tables
-from greenbatch.experiments.reports.drawing import Picture
-from greenbatch.experiments.reports.tables import Cell, Section, Table
+from greenbatch.experiments.reports.drawing import COLORS, Picture
+from greenbatch.experiments.reports.looks import Looks
+from greenbatch.experiments.reports.sections import Section
+from greenbatch.experiments.reports.tables import Cell, Table
 from greenbatch.experiments.running.model_warnings import models_among
 
 if TYPE_CHECKING:
@@ -32,21 +34,24 @@ SCORED = (
 )
 
 
-def model_sections(deciders: Mapping[str, object], outcomes: Mapping[str, Outcome]) -> list[Section]:
+def model_sections(
+    deciders: Mapping[str, object], outcomes: Mapping[str, Outcome], looks: Looks
+) -> list[Section]:  # fmt: skip
     """Sections on the models among the schedulers: their training, if there is a log, and their decisions.
 
     Args:
         deciders: the schedulers by name.
         outcomes: name of a scheduler -> its outcome of the example window.
+        looks: name of a scheduler -> how it is drawn.
     """
     found = models_among(deciders)
     if not found:
         return []
     from greenbatch.models.network import NetworkScheduler
 
-    trained = training_section({name: [each.model.folder] for name, each in found.items()})
+    trained = training_section({name: [each.model.folder] for name, each in found.items()}, looks=looks)
     decided = [
-        decision_section(name, each, outcomes[name]) if isinstance(each, NetworkScheduler)
+        decision_section(name, each, outcomes[name], looks[name].color) if isinstance(each, NetworkScheduler)
         else planner_section(name, each)
         for name, each in sorted(found.items(), key=lambda item: not isinstance(item[1], NetworkScheduler))
     ]  # fmt: skip
@@ -96,7 +101,7 @@ def planner_section(name: str, scheduler: PlannerScheduler) -> Section:
         Table("Weights of the inputs", tuple((number, "", number) for number in moved), weights, corner="Input",
               notes=(INPUT_MEANINGS,)),
     )  # fmt: skip
-    return Section(f"Weights of {name}", PRICED + MOVED, (), tables)
+    return Section(f"Weights of {name}", PRICED + MOVED, (), tables, folded=True)
 
 
 INPUT_MEANINGS = (
@@ -107,12 +112,15 @@ INPUT_MEANINGS = (
 )
 
 
-def training_section(folders: Mapping[str, list[Path]], title: str = "Training") -> Section | None:
+def training_section(
+    folders: Mapping[str, list[Path]], title: str = "Training", looks: Looks | None = None
+) -> Section | None:  # fmt: skip
     """Curves and delays of trainings; None without logs.
 
     Args:
         folders: name -> model folder of each of its seeds.
         title: heading.
+        looks: name -> how it is drawn; by default by their order.
     """
     from greenbatch.models.model import load_model
 
@@ -120,16 +128,18 @@ def training_section(folders: Mapping[str, list[Path]], title: str = "Training")
     logs = {name: each for name, each in logs.items() if each}
     if not logs:
         return None
-    pictures: list[Picture] = curve_plots(logs, name=title)
+    pictures: list[Picture] = curve_plots(logs, title, looks)
     for name, each in logs.items():
         delays = [delay.model_dump(mode="json") for delay in load_model(folders[name][0]).preset.action.delays]
         drawn = delay_plot(each, delays, name, title)
         pictures += [drawn] if drawn else []
-    return Section(title, "From the logs of the trainings.", tuple(pictures))
+    return Section(title, "From the logs of the trainings.", tuple(pictures), folded=True)
 
 
-def decision_section(name: str, scheduler: NetworkScheduler, outcome: Outcome) -> Section:
-    """The decisions of a model in a window."""
+def decision_section(
+    name: str, scheduler: NetworkScheduler, outcome: Outcome, color: str = COLORS[0]
+) -> Section:  # fmt: skip
+    """The decisions of a model in a window, in the color of the scheduler."""
     choices = choices_of(scheduler, outcome)
     delays = [delay.model_dump(mode="json") for delay in scheduler.model.preset.action.delays]
     first_s = float(outcome.workload.submit_s.min())
@@ -137,6 +147,6 @@ def decision_section(name: str, scheduler: NetworkScheduler, outcome: Outcome) -
     nodes = nodes if scheduler.model.preset.observation.queue.per_node else ()
     tables: list[Table] = choice_tables(choices, delays, first_s=first_s, nodes=nodes)
     ranked = scheduler.model.preset.is_ranking
-    pictures = choice_plots(name, choices, delays, first_s=first_s, nodes=nodes, ranked=ranked)
+    pictures = choice_plots(name, choices, delays, first_s=first_s, nodes=nodes, ranked=ranked, color=color)
     reason = REASON + SCORED * ranked
-    return Section(f"Decisions of {name}", reason, tuple(pictures), tuple(tables))
+    return Section(f"Decisions of {name}", reason, tuple(pictures), tuple(tables), folded=True)

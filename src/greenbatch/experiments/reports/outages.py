@@ -7,7 +7,8 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 from zoneinfo import ZoneInfo
 
-from greenbatch.experiments.reports.tables import Cell, Section, Table, difference_table
+from greenbatch.experiments.reports.sections import Section
+from greenbatch.experiments.reports.tables import Cell, Table, difference_table
 from greenbatch.experiments.running.frames import schedulers
 from greenbatch.schedulers.during_outages import SUFFIX
 from greenbatch.workload import Outage, Workload, outages
@@ -21,15 +22,16 @@ MOST = 20
 """Outages that are listed, the largest by processors x time."""
 
 
-def outage_sections(workload: Workload, frame: polars.DataFrame, baseline: str) -> list[Section]:
+def outage_sections(workload: Workload, frame: polars.DataFrame, baseline: str, currency: str = "") -> list[Section]:
     """A section with the outages that a record shows, and what they change; none if it shows none.
 
     Args:
         workload: all jobs.
         frame: tidy frame of the comparison.
         baseline: scheduler that the others are compared with.
+        currency: name of the currency of the site's prices.
     """
-    found, during = outages(workload), outage_table(frame, baseline)
+    found, during = outages(workload), outage_table(frame, baseline, currency)
     if not found:
         return []
     shown = sorted(found, key=lambda each: each.processors * (each.begin_s - each.end_s))[:MOST]
@@ -47,17 +49,17 @@ def outage_sections(workload: Workload, frame: polars.DataFrame, baseline: str) 
         notes.append(f"The {MOST} largest of {len(found)}.")
     table = Table("Outages that the record shows", columns, rows, "Begin", notes=tuple(notes))
     return [Section("Outages in the record", "Times in which the machine, or a partition, was not used.", (),
-                    (table, *([during] if during else [])))]  # fmt: skip
+                    (table, *([during] if during else [])), folded=True)]  # fmt: skip
 
 
-def outage_table(frame: polars.DataFrame, baseline: str) -> Table | None:
+def outage_table(frame: polars.DataFrame, baseline: str, currency: str = "") -> Table | None:
     """Differences to the baseline if all schedulers keep the outages free; None if they were simulated without."""
     names = [name for name in schedulers(frame) if name.endswith(SUFFIX)]
     if baseline + SUFFIX not in names or len(names) < 2:
         return None
     part = frame.filter(frame["scheduler"].is_in(names))
     note = f"Without outages: the rows without “{SUFFIX.strip()}” in the table of differences."
-    table = difference_table(part, baseline + SUFFIX, notes=[note])
+    table = difference_table(part, baseline + SUFFIX, notes=[note], currency=currency)
     return replace(table, title=f"Differences to {baseline}, all with the outages")
 
 

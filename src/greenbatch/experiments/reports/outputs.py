@@ -186,11 +186,11 @@ def _write_figures(comparison: Comparison, folder: Path, partial: Sequence[str])
     if len(parts):
         means_frame(parts).write_csv(folder / "breakdown.csv")
     tables = [
-        comparison_table(frame, title=comparison.title, notes=notes),
-        difference_table(frame, comparison.baseline),
+        comparison_table(frame, title=comparison.title, notes=notes, currency=comparison.currency),
+        difference_table(frame, comparison.baseline, currency=comparison.currency),
         record_table(frame),
         gains_table(parts, comparison.baseline),
-        outage_table(frame, comparison.baseline),
+        outage_table(frame, comparison.baseline, comparison.currency),
     ]
     for form, suffix in (("markdown", "md"), ("latex", "tex")):
         text = "\n".join(write(table, form) for table in tables if table and table.rows)

@@ -25,13 +25,16 @@ def most_varied(choices: Sequence[Choice]) -> Choice:
     return max(choices, key=lambda choice: len(np.unique(choice.score)) * len(np.unique(choice.node)))
 
 
-def pair_plot(name: str, choices: Sequence[Choice], nodes: Sequence[str]) -> Picture | None:
+def pair_plot(
+    name: str, choices: Sequence[Choice], nodes: Sequence[str], color: str = COLORS[0]
+) -> Picture | None:  # fmt: skip
     """Scores of all pairs at the decision where they differ most, by their rank; None if no job waited.
 
     Args:
         name: the model.
         choices: all its decisions in the window.
         nodes: name of each node.
+        color: that of the scheduler.
     """
     choice = most_varied(choices)
     pairs = np.flatnonzero(choice.node >= 0)
@@ -51,7 +54,7 @@ def pair_plot(name: str, choices: Sequence[Choice], nodes: Sequence[str]) -> Pic
         figure, axes = new_figure(max(LOWEST_IN, 0.9 + 0.16 * len(jobs)))
         from matplotlib.colors import LinearSegmentedColormap
 
-        colors = LinearSegmentedColormap.from_list("score", ["#e8eef4", COLORS[0]])
+        colors = LinearSegmentedColormap.from_list("score", ["#e8eef4", color])
         drawn = axes.pcolormesh(np.ma.masked_invalid(ranks), cmap=colors, vmin=0, vmax=1, edgecolors=PALE,
                                 linewidth=0.3)  # fmt: skip
         if chosen is not None:

@@ -10,10 +10,14 @@ from greenbatch.engine.outcome import Outcome
 from greenbatch.errors import InputError
 from greenbatch.experiments.reports.columns import main_columns
 from greenbatch.experiments.reports.drawing import Picture
-from greenbatch.experiments.reports.plots import box_plot, gantt_plots, power_plots, queue_plot, tradeoff_plot
+from greenbatch.experiments.reports.gantt import gantt_plots
+from greenbatch.experiments.reports.power_plots import power_plots
+from greenbatch.experiments.reports.queue_plots import queue_plot
+from greenbatch.experiments.reports.radar import radar_plot
+from greenbatch.experiments.reports.spread import box_plot
+from greenbatch.experiments.reports.tradeoff import tradeoff_plot
 
 if TYPE_CHECKING:
-    import polars
     from matplotlib.figure import Figure
 
     from greenbatch.experiments.running.compare import Comparison
@@ -22,18 +26,26 @@ Pictures = dict[str, Picture]
 """Subject of a picture -> the picture; the key is "" for kinds with one picture."""
 
 
-def _spread(frame: polars.DataFrame, _: str) -> Pictures:
-    drawn = {column.metric: box_plot(frame, column) for column in main_columns(frame)}
+def _spread(comparison: Comparison) -> Pictures:
+    columns = main_columns(comparison.frame, comparison.currency)
+    drawn = {column.metric: box_plot(comparison.frame, column) for column in columns}
     return {metric: picture for metric, picture in drawn.items() if picture is not None}
 
 
-def _tradeoff(frame: polars.DataFrame, baseline: str) -> Pictures:
-    picture = tradeoff_plot(frame, baseline)
+def _tradeoff(comparison: Comparison) -> Pictures:
+    picture = tradeoff_plot(comparison.frame, comparison.baseline, currency=comparison.currency, marks=comparison.marks)
     return {} if picture is None else {"": picture}
 
 
-OF_WINDOWS: Mapping[str, Callable[[polars.DataFrame, str], Pictures]] = {"tradeoff": _tradeoff, "spread": _spread}
-"""Kinds of pictures of all windows -> function of a tidy frame and the name of the baseline."""
+def _radar(comparison: Comparison) -> Pictures:
+    picture = radar_plot(comparison.frame, currency=comparison.currency)
+    return {} if picture is None else {"": picture}
+
+
+OF_WINDOWS: Mapping[str, Callable[[Comparison], Pictures]] = {
+    "tradeoff": _tradeoff, "radar": _radar, "spread": _spread,
+}  # fmt: skip
+"""Kinds of pictures of all windows -> function of a comparison."""
 
 OF_OUTCOMES: Mapping[str, Callable[[Mapping[str, Outcome]], Pictures]] = {
     "power": lambda outcomes: dict(zip(outcomes, power_plots(outcomes), strict=False)),
@@ -43,7 +55,8 @@ OF_OUTCOMES: Mapping[str, Callable[[Mapping[str, Outcome]], Pictures]] = {
 """Kinds of pictures of one window -> function of (scheduler -> outcome)."""
 
 NEEDS = {
-    "tradeoff": "a site and the power of the jobs",
+    "tradeoff": "two figures of a scheduler",
+    "radar": "three figures in which schedulers differ",
     "spread": "two windows",
     "power": "a site and the power of jobs",
 }
@@ -52,7 +65,7 @@ NEEDS = {
 
 def plot_comparison(comparison: Comparison, kind: str, of: str | None = None) -> Figure:
     """A picture of a comparison, see `Comparison.plot`."""
-    kinds = {name: partial(draw, comparison.frame, comparison.baseline) for name, draw in OF_WINDOWS.items()}
+    kinds = {name: partial(draw, comparison) for name, draw in OF_WINDOWS.items()}
     return _figure(kinds | {name: partial(draw, comparison.example) for name, draw in OF_OUTCOMES.items()}, kind, of)
 
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from greenbatch.experiments.reports.breakdown import means_frame
 from greenbatch.experiments.reports.cautions import comparison_notes, warning_lines
+from greenbatch.experiments.reports.columns import named
 from greenbatch.experiments.reports.tables import few_notes
 from greenbatch.experiments.running.statistics import Interval, differences, intervals
 from greenbatch.metrics import METRICS
@@ -37,7 +38,10 @@ def summary(comparison: Comparison) -> dict[str, Any]:
         "baseline": baseline,
         "jobs": comparison.jobs,
         "starts": list(comparison.starts),
-        "metrics": {m.name: {"label": m.label, "unit": m.unit, "better": m.better} for m in METRICS.values()},
+        "metrics": {
+            m.name: {"label": m.label, "unit": named(m.unit, comparison.currency), "better": m.better}
+            for m in METRICS.values()
+        },
         "schedulers": {
             name: {metric: _numbers(means[metric][name]) for metric in METRICS} for name in comparison.schedulers
         },
@@ -52,7 +56,9 @@ def summary(comparison: Comparison) -> dict[str, Any]:
             for name in names
         },
         "by": _parts(comparison),
-        "warnings": [*warning_lines(frame, baseline, comparison.scenario.cluster), *comparison.warnings],
+        "warnings": [
+            *warning_lines(frame, baseline, comparison.scenario.cluster, comparison.currency), *comparison.warnings,
+        ],
         "notes": [*few_notes(len(comparison.starts)), *comparison_notes(comparison)],
     }  # fmt: skip
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from greenbatch.experiments.running.sweep import Sweep
 
 FORECAST = "site.forecast"
-FOUND = {BROWN: "brown energy", "energy_kwh": "energy", "avg_bounded_slowdown": "slowdown"}
+FOUND = {"horizon_cost": "cost", BROWN: "brown energy", "energy_kwh": "energy", "avg_bounded_slowdown": "slowdown"}
 """Figures in a finding, those of them that the main table has -> their names."""
 SAME = "unchanged"
 MEANINGS = {
@@ -137,7 +137,10 @@ def sweep_warnings(sweep: Sweep) -> list[str]:
     return [
         *without_effect(sweep), *next(filter(None, recorded), []),
         *with_values(key, {text: each.warnings for text, each in all_values}),
-        *with_values(key, {text: warning_lines(each.frame, each.baseline) for text, each in all_values}),
+        *with_values(
+            key,
+            {text: warning_lines(each.frame, each.baseline, currency=each.currency) for text, each in all_values},
+        ),
     ]  # fmt: skip
 
 

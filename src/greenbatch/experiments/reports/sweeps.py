@@ -7,29 +7,32 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from greenbatch.experiments.reports.answer import WAIT, objective_of
 from greenbatch.experiments.reports.cautions import comparison_notes
 from greenbatch.experiments.reports.columns import Column, main_columns
 from greenbatch.experiments.reports.curves import wrapped_axis
 from greenbatch.experiments.reports.data_notes import changing
 from greenbatch.experiments.reports.drawing import (
+    PANEL_IN,
+    WIDTH_IN,
     Picture,
-    color_of,
-    dash_of,
     drawing,
     legend_room,
-    marker_of,
     new_figure,
     plain_log_ticks,
     slug,
     wrapped,
 )
+from greenbatch.experiments.reports.looks import Look, Looks, looks_of
 from greenbatch.experiments.reports.means import Means
 from greenbatch.experiments.reports.outputs import REPORT
-from greenbatch.experiments.reports.report import definitions, write_page
+from greenbatch.experiments.reports.page import definitions, write_page
 from greenbatch.experiments.reports.result_folder import write_record
+from greenbatch.experiments.reports.sections import Section, scheduler_keys
 from greenbatch.experiments.reports.summary import summary
 from greenbatch.experiments.reports.sweep_lines import axis_of, fixed_lines, sweep_findings, sweep_notes, sweep_warnings
-from greenbatch.experiments.reports.tables import Cell, Section, Table, few_notes, write
+from greenbatch.experiments.reports.sweep_screen import sweep_colors, sweep_screen
+from greenbatch.experiments.reports.tables import Cell, Table, few_notes, write
 from greenbatch.experiments.running.frames import with_breakdown
 from greenbatch.experiments.running.statistics import Interval, intervals
 from greenbatch.provenance import provenance
@@ -38,6 +41,7 @@ from greenbatch.schedulers import input_files
 
 if TYPE_CHECKING:
     import polars
+    from matplotlib.axes import Axes
 
     from greenbatch.experiments.running.sweep import Setting, Sweep
     from greenbatch.scenarios import Scenario
@@ -50,7 +54,7 @@ def sweep_columns(sweep: Sweep) -> list[Column]:
     """The main columns that any scheduler has a figure in."""
     frame = sweep.frame
     known = set(frame.filter(frame["value"].is_not_null())["metric"])
-    return [column for column in main_columns(frame) if column.metric in known]
+    return [column for column in main_columns(frame, sweep.first.currency) if column.metric in known]
 
 
 def means_by_value(sweep: Sweep, metric: str) -> dict[str, dict[str, Interval]]:
@@ -94,27 +98,24 @@ def sweep_means(sweep: Sweep, column: Column) -> Means:
     return Means(sweep_table(sweep, column), numbers, tuple(sweep_warnings(sweep)))
 
 
-def sweep_plot(sweep: Sweep, column: Column) -> Picture:
-    """A metric against the value, one line per scheduler, in the colors of the other pictures."""
+def sweep_plot(sweep: Sweep, column: Column, *, looks: Looks | None = None, panel: bool = False) -> Picture:
+    """A metric against the value, one line per scheduler.
+
+    Args:
+        sweep: the comparisons.
+        column: the metric and its unit.
+        looks: scheduler -> color, marker and dash; by default `looks_of` the schedulers.
+        panel: draw a panel of small multiples, without a legend.
+    """
     key, texts, table = sweep.setting.key, list(sweep.comparisons), means_by_value(sweep, column.metric)
-    numeric = sweep.setting.numeric
+    numeric, looks = sweep.setting.numeric, looks_of(sweep.schedulers) if looks is None else looks
     at = [float(sweep.setting.values[text]) for text in texts] if numeric else [float(k) for k in range(len(texts))]
     logarithmic = numeric and min(at) > 0 and max(at) / min(at) > LOGARITHMIC
-    columns, room = legend_room(list(table))
+    columns, room = legend_room(list(table)) if not panel else (1, 0.0)
     with drawing():
-        figure, axes = new_figure(2.3 + room)
-        for k, (name, by_value) in enumerate(table.items()):
-            means = [each.mean * column.scale for each in by_value.values()]
-            style: dict[str, Any] = {"color": color_of(k)}
-            order = sorted(range(len(at)), key=at.__getitem__)
-            axes.plot(
-                [at[i] for i in order], [means[i] for i in order], linestyle=dash_of(k), marker=marker_of(k),
-                markersize=3.6, label=wrapped(name, 40), **style,
-            )  # fmt: skip
-            for x, each in zip(at, by_value.values(), strict=True):
-                if each.low < each.high:
-                    ends = [each.low * column.scale, each.high * column.scale]
-                    axes.plot([x, x], ends, linewidth=0.7, alpha=0.5, **style)
+        figure, axes = new_figure((1.75 if panel else 2.3) + room, PANEL_IN if panel else WIDTH_IN)
+        for name, by_value in table.items():
+            _line(axes, at, list(by_value.values()), column, name, looks[name])
         if logarithmic:
             axes.set_xscale("log")
             plain_log_ticks(axes)
@@ -122,10 +123,11 @@ def sweep_plot(sweep: Sweep, column: Column) -> Picture:
             axes.set_xticks(at, [wrapped(text, 14) for text in texts])
         unit = f" [{column.unit}]" if column.unit else ""
         axes.set(
-            xlabel=f"{axis_of(key)}{' (log scale)' if logarithmic else ''}",
-            ylabel=wrapped_axis(f"{column.header.lower()}{unit}"),
+            xlabel=wrapped_axis(f"{axis_of(key)}{' (log scale)' if logarithmic else ''}"),
+            ylabel=f"[{column.unit}]" * bool(unit) if panel else wrapped_axis(f"{column.header.lower()}{unit}"),
         )
-        figure.legend(loc="outside lower left", ncols=columns)
+        if not panel:
+            figure.legend(loc="outside lower left", ncols=columns)
         words = "; ".join(
             f"{name} " + ", ".join(f"{column.number(each.mean)} at {text}" for text, each in by_value.items())
             for name, by_value in table.items()
@@ -134,7 +136,21 @@ def sweep_plot(sweep: Sweep, column: Column) -> Picture:
         if any(each.low < each.high for by_value in table.values() for each in by_value.values()):
             caption += " Vertical lines: 95% intervals, which include the differences between windows."
         alt = f"Line chart of {column.header.lower()}{unit} against {key}: {words}."
-        return Picture(f"sweep-{slug(column.metric)}", f"{column.header} by {key}", caption, alt, figure)
+        title = column.header if panel else f"{column.header} by {key}"
+        return Picture(f"sweep-{slug(column.metric)}", title, caption, alt, figure)
+
+
+def _line(axes: Axes, at: Sequence[float], means: Sequence[Interval], column: Column, name: str, look: Look) -> None:
+    """The line of a scheduler, with intervals as vertical lines."""
+    order = sorted(range(len(at)), key=at.__getitem__)
+    axes.plot(
+        [at[i] for i in order], [means[i].mean * column.scale for i in order], color=look.color, linestyle=look.dash,
+        marker=look.marker, markersize=3.6, label=wrapped(name, 40),
+    )  # fmt: skip
+    for x, each in zip(at, means, strict=True):
+        if each.low < each.high:
+            ends = [each.low * column.scale, each.high * column.scale]
+            axes.plot([x, x], ends, color=look.color, linewidth=0.7, alpha=0.5)
 
 
 def sweep_record(
@@ -211,12 +227,19 @@ def report_sweep(path: str | Path, sweep: Sweep, *, command: str, provenance: Ma
     Raises:
         InputError: the file cannot be written.
     """
-    columns, first = sweep_columns(sweep), sweep.first
+    columns, first, looks = sweep_columns(sweep), sweep.first, looks_of(sweep.schedulers)
     values = ", ".join(sweep.comparisons)
+    panels = tuple(sweep_plot(sweep, column, looks=looks, panel=True) for column in columns)
+    main = {objective_of(sweep.frame), WAIT}
+    shown, rest = ([sweep_table(sweep, column) for column in columns if (column.metric in main) is first_ones]
+                   for first_ones in (True, False))  # fmt: skip
+    sections = [Section("Figures by value", panels[0].caption, panels, panels=True,
+                        keys=scheduler_keys(sweep.schedulers, looks))]  # fmt: skip
+    if rest:
+        sections.append(Section("Further tables", "", tables=tuple(rest), folded=True))
     write_page(
-        path, title=f"greenbatch: {first.scenario.name}, by {sweep.setting.key}", command=command,
-        tables=[sweep_table(sweep, column) for column in columns],
-        sections=[Section("Figures by value", "", tuple(sweep_plot(sweep, column) for column in columns))],
+        path, title=f"{first.scenario.name}, by {sweep.setting.key}", command=command,
+        first=sweep_screen(sweep, looks), baseline=first.baseline, tables=shown, sections=sections,
         summary=[
             *sweep_findings(sweep),
             f"The same schedulers on the same windows with {sweep.setting.key} = {values}. Makespans are relative to "
@@ -225,8 +248,7 @@ def report_sweep(path: str | Path, sweep: Sweep, *, command: str, provenance: Ma
         ],
         warnings=[*sweep_warnings(sweep), *changing(sweep_notes(sweep))],
         notes=[first.scenario.description, *sweep_notes(sweep)],
-        explained=definitions(columns), provenance=provenance,
-        colors={name: color_of(k) for k, name in enumerate(sweep.schedulers)},
+        explained=definitions(columns), provenance=provenance, colors=sweep_colors(sweep, looks),
     )  # fmt: skip
 
 

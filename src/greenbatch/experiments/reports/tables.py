@@ -23,7 +23,6 @@ from greenbatch.experiments.reports.columns import (
     fitted,
     main_columns,
 )
-from greenbatch.experiments.reports.drawing import Picture
 from greenbatch.experiments.running.frames import by_window, schedulers
 from greenbatch.experiments.running.statistics import FEW_WINDOWS, Difference, Interval, differences, intervals
 from greenbatch.metrics import METRICS
@@ -73,16 +72,6 @@ class Table:
         return tuple(filter(None, (first, *self.notes[1:])))
 
 
-@dataclass(frozen=True, slots=True)
-class Section:
-    """Pictures and tables under one heading of a report."""
-
-    title: str
-    text: str
-    pictures: tuple[Picture, ...] = ()
-    tables: tuple[Table, ...] = ()
-
-
 def _best(column: Column, table: Mapping[str, Interval]) -> set[str]:
     """Schedulers with the best mean as displayed; empty if all are equal or the metric has no better direction."""
     better = METRICS[column.metric].better if column.metric in METRICS else "neither"
@@ -107,17 +96,19 @@ def comparison_table(
     title: str = "Schedulers compared",
     show_intervals: bool = True,
     notes: Sequence[str] = (),
+    currency: str = "",
 ) -> Table:
     """One row per scheduler, one column per metric: mean over windows, 95% interval, the best value marked.
 
     The columns are those of `columns.main_columns` if none are given, in units that fit the values; those without any
-    value are omitted. With energy over the horizon, notes state its length and the schedulers that leave work
-    unfinished at its end.
+    value are omitted. Money has the name of the currency, if it is given. With energy over the horizon, notes state its
+    length and the schedulers that leave work unfinished at its end.
     """
     names, count = schedulers(frame), frame["window"].n_unique()
     cells: dict[str, list[Cell]] = {name: [] for name in names}
     shown: list[tuple[str, str, str]] = []
-    columns = main_columns(frame) if columns is None else [fitted(column, frame) for column in columns]
+    columns = main_columns(frame) if columns is None else columns
+    columns = [fitted(column, frame, currency) for column in columns]
     for column in columns:
         table = intervals(frame, column.metric)
         if not any(i.count for i in table.values()):
@@ -208,8 +199,9 @@ def _difference_cell(column: Column, got: Difference) -> Cell:
 
 
 def difference_table(
-    frame: polars.DataFrame, baseline: str, *, columns: Sequence[Column] | None = None, notes: Sequence[str] = ()
-) -> Table:
+    frame: polars.DataFrame, baseline: str, *, columns: Sequence[Column] | None = None, notes: Sequence[str] = (),
+    currency: str = "",
+) -> Table:  # fmt: skip
     """Each scheduler minus the baseline, paired by window, with interval and win count; columns as in the main table.
 
     Differences are marked if their interval excludes 0 over at least `FEW_WINDOWS` windows.
@@ -219,7 +211,8 @@ def difference_table(
     """
     cells: dict[str, list[Cell]] = {name: [] for name in schedulers(frame) if name != baseline}
     shown: list[tuple[str, str, str]] = []
-    columns = main_columns(frame) if columns is None else [fitted(column, frame) for column in columns]
+    columns = main_columns(frame) if columns is None else columns
+    columns = [fitted(column, frame, currency) for column in columns]
     for column in columns:
         table = differences(frame, column.metric, baseline)
         if not any(d.difference.count for d in table.values()):

@@ -62,6 +62,12 @@ class Comparison:
         return tuple(self.deciders)
 
     @property
+    def currency(self) -> str:
+        """Name of the currency of the site's prices, such as ``EUR``; empty if there are none."""
+        site = self.scenario.site
+        return "" if site is None or site.grid is None else site.grid.currency
+
+    @property
     def title(self) -> str:
         """Scenario, windows and baseline in one line, as above a table."""
         total, count = len(self.scenario.workload), len(self.starts)

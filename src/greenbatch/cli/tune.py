@@ -1,0 +1,145 @@
+"""``greenbatch tune``: search parameters of a scheduler on the training windows of a scenario."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from greenbatch.cli.flags import Natural, Positive, Switch, items
+from greenbatch.cli.listing import say
+from greenbatch.errors import InputError
+
+if TYPE_CHECKING:
+    from greenbatch.experiments.running.tune import Range
+
+
+def tune(
+    *,
+    scheduler: str,
+    search: str,
+    objective: str,
+    scenario: str = "default",
+    baseline: str = "fcfs+easy",
+    windows: str = "held-out",
+    count: Positive = 8,
+    jobs: Positive = None,
+    generations: Positive = 10,
+    population: Positive = 8,
+    seed: Natural = 0,
+    workers: Positive = None,
+    out: Path | None = None,
+    force: Switch = False,
+) -> None:
+    """Search parameters of any scheduler on the training windows of a scenario, which its evaluation does not share.
+
+    Parameters
+    ----------
+    scheduler
+        The scheduler, such as green-threshold or f2+green, with the parameters that stay as they are.
+    search
+        Parameters and ranges, separated by commas: share=0:1,limit=3600:604800. Those of a backfilling follow a plus.
+    objective
+        Metrics and weights, separated by commas: horizon_cost=1,avg_bounded_slowdown=0.2. Their weighted sum, relative
+        to the baseline, is to be low; give weights below 0 to metrics that should be high.
+    scenario
+        A shipped scenario (greenbatch scenario list) or a TOML file.
+    baseline
+        The scheduler that metrics are relative to.
+    windows
+        held-out or published, as for greenbatch train.
+    count
+        Number of windows.
+    jobs
+        Jobs per window; by default as in the scenario's evaluation.
+    generations
+        Generations of the search.
+    population
+        Candidates of a generation, at least 4.
+    seed
+        Seed of the search.
+    workers
+        Processes that simulate windows; by default one per processor if the work is long.
+    out
+        Folder for tuned.json and provenance.json; without it nothing is written.
+    force
+        Replace an earlier result in the folder.
+    """
+    from greenbatch.cli.app import COMMAND
+    from greenbatch.cli.progress import progress_line
+    from greenbatch.experiments.reports.result_folder import result_folder, write_record
+    from greenbatch.experiments.running.tune import Tuned
+    from greenbatch.experiments.running.tune import tune as searched
+    from greenbatch.provenance import provenance
+    from greenbatch.scenarios import load_scenario
+    from greenbatch.scenarios.sources import sources
+
+    if windows not in {"held-out", "published"}:
+        raise InputError(f"is {windows!r}", field="--windows", fix="give held-out or published")
+    if (population or 8) < 4:
+        raise InputError(f"is {population}", field="--population", fix="give 4 or more")
+    ranges, weights, question = _ranges(search), _weights(objective), load_scenario(scenario)
+
+    def found() -> Tuned:
+        with progress_line() as show:
+            return searched(
+                question, scheduler, ranges, weights, baseline=baseline, windows=count or 8, jobs=jobs,
+                generations=generations or 10, population=population or 8, seed=seed or 0,
+                mode="published" if windows == "published" else "held-out", workers=workers,
+                watch=lambda done, total, best: show(f"lowest objective {best:.4f}", done, total),
+            )  # fmt: skip
+
+    settings = {"scheduler": scheduler, "search": search, "objective": weights, "windows": windows,
+                "generations": generations, "population": population}  # fmt: skip
+    if out is None:
+        tuned = found()
+    else:
+        with result_folder(out, force=force) as folder:
+            tuned = found()
+            record = {"scenario": question.name, "objective_of": weights, **asdict(tuned)}
+            (folder / "tuned.json").write_text(json.dumps(record, indent=2) + "\n", encoding="utf-8")
+            write_record(folder, provenance(**sources(question), seed=seed, settings=settings, command=COMMAND.get()))
+    print(tuned.scheduler)
+    say(
+        f"objective {tuned.objective:.4f} on the {len(tuned.starts)} windows of {tuned.jobs:,} jobs of the search, "
+        f"in-sample; {tuned.untuned:.4f} as given, {sum(weights.values()):.4f} with {tuned.baseline}; "
+        f"{tuned.tried} candidates"
+    )
+    if out is not None:
+        say(f"written to {out}")
+
+
+def _pairs(text: str, flag: str, example: str) -> list[tuple[str, str]]:
+    pairs = [part.partition("=")[::2] for part in items(text, flag)]
+    for name, value in pairs:
+        if not name or not value:
+            raise InputError(f"{text!r:.60} is not understood", field=flag, fix=f"write {example}")
+    return pairs
+
+
+def _ranges(text: str) -> tuple[Range, ...]:
+    from greenbatch.experiments.running.tune import Range
+
+    found = []
+    for name, ends in _pairs(text, "--search", "share=0:1,limit=3600:86400"):
+        try:
+            low, high = map(float, ends.split(":"))
+        except ValueError:
+            low, high = 1.0, 0.0
+        if not -1e300 < low < high < 1e300:
+            raise InputError(f"{name}={ends} is no range", field="--search", fix="write NAME=LOWEST:HIGHEST")
+        found.append(Range(name=name.removeprefix("+"), low=low, high=high, part=int(name.startswith("+"))))
+    return tuple(found)
+
+
+def _weights(text: str) -> dict[str, float]:
+    found = {}
+    for name, weight in _pairs(text, "--objective", "horizon_cost=1,avg_bounded_slowdown=0.2"):
+        try:
+            found[name] = float(weight)
+        except ValueError:
+            raise InputError(
+                f"{weight!r:.40} is not a number", field="--objective", fix="write METRIC=WEIGHT"
+            ) from None
+    return found

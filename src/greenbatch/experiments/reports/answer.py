@@ -1,0 +1,243 @@
+"""The answer of a comparison: one sentence that names the trade, and four figures, for the top of a report.
+
+The main objective is the first of `OBJECTIVES` that the results tell apart: money, carbon, energy from the grid, energy
+or slowdown. What it costs is waiting.
+"""
+
+# ruff: noqa: RUF001 - typographic signs are meant for the reader.
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from greenbatch.experiments.reports.columns import DETAIL, LONGEST_WAIT, MAIN, PAID, WITHOUT_SUPPLY, Column, fitted
+from greenbatch.experiments.reports.rivals import best_of, doubt, means_of, rivals
+from greenbatch.experiments.reports.tables import STRETCH_LIMIT
+from greenbatch.experiments.running.statistics import FEW_WINDOWS, Difference, Interval, differences, intervals
+
+if TYPE_CHECKING:
+    import polars
+
+BROWN, COST, CARBON, WAIT = "horizon_brown_kwh", "horizon_cost", "horizon_carbon_kg", "avg_wait_s"
+OBJECTIVES: Mapping[str, tuple[str, str]] = {
+    COST: ("costs", "less"),
+    CARBON: ("emits", "less CO₂"),
+    BROWN: ("draws", "less from the grid"),
+    "energy_kwh": ("uses", "less energy"),
+    "avg_bounded_slowdown": ("has", "less bounded slowdown"),
+    WAIT: ("lets jobs wait", "less"),
+}
+"""Metric, lower is better -> verb, and what follows the size of a gain."""
+TILES: Mapping[str, str] = {
+    COST: "Lowest cost",
+    CARBON: "Lowest carbon",
+    "renewable_utilization": "Largest renewable share",
+    BROWN: "Least brown energy",
+    "avg_bounded_slowdown": "Lowest bounded slowdown",
+    "energy_kwh": "Least energy",
+    "edp_js": "Lowest energy-delay product",
+    "makespan_ratio": "Shortest makespan",
+    LONGEST_WAIT.metric: "Shortest longest wait",
+}
+"""Metric -> label of its tile; the first three that the results have are shown, and the wait."""
+UNFINISHED = 0.05
+"""Share of work left at the horizon above which a scheduler cannot win."""
+ALIKE = 0.01
+"""Relative spread of means below which an energy is no objective: all schedulers need the same."""
+_COLUMNS = {column.metric: column for column in (*DETAIL, *WITHOUT_SUPPLY, *MAIN, *PAID, LONGEST_WAIT)}
+
+
+@dataclass(frozen=True, slots=True)
+class KeyFigure:
+    """A tile at the top of a report: one figure, whose it is, and what it means."""
+
+    label: str
+    value: str
+    unit: str = ""
+    scheduler: str = ""
+    """Whose figure it is, shown with its color; empty for none."""
+    comment: str = ""
+    """A few words, such as the difference to the baseline."""
+
+
+def column_of(metric: str, frame: polars.DataFrame, currency: str = "") -> Column:
+    """How a metric is shown, in a unit that fits the values of a frame."""
+    return fitted(_COLUMNS[metric], frame, currency)
+
+
+def objective_of(frame: polars.DataFrame) -> str:
+    """The main objective: the first of `OBJECTIVES` that is known, energy only if schedulers differ in it."""
+    for metric in OBJECTIVES:
+        means = [mean for mean in means_of(frame, metric).values() if math.isfinite(mean)]
+        apart = len(means) > 0 and max(means) - min(means) > ALIKE * max(map(abs, means))
+        if means and (apart or metric != "energy_kwh"):
+            return metric
+    return WAIT
+
+
+def trade_sentence(frame: polars.DataFrame, baseline: str, currency: str = "", objective: str = "") -> str:
+    """One sentence that names the trade: the best scheduler, by how much it is better, and how much longer jobs wait.
+
+    Gains count as such if their interval over at least `FEW_WINDOWS` windows excludes zero; over fewer, the sentence
+    says that no interval can be given.
+
+    Args:
+        frame: tidy results (window, scheduler, metric, value).
+        baseline: what the schedulers are compared with.
+        currency: name of the currency of the site's prices, such as ``EUR``.
+        objective: one of `OBJECTIVES`; by default `objective_of` the frame.
+    """
+    frame, late = finishing(rivals(frame, baseline), baseline)
+    metric = objective or objective_of(frame)
+    column, (verb, less) = column_of(metric, frame, currency), OBJECTIVES[metric]
+    found = differences(frame, metric, baseline)
+    gains = {name: got for name, got in found.items() if got.difference.mean < 0 and _counts(got)}
+    if gains:
+        best = min(gains, key=lambda name: gains[name].difference.mean)
+        wait = "" if metric == WAIT else f"; {_wait(frame, best, baseline)}"
+        size, trust = _size(column, gains[best]), _trust(column, gains[best])
+        return f"{best} {verb} {size} {less} than {baseline} ({trust}){wait}{_left(frame, best, metric)}.{_late(late)}"
+    lead = f"No scheduler {'clearly ' if _several(found) else ''}{verb} {less} than {baseline}"
+    close = [name for name, got in found.items() if got.difference.mean < 0]
+    if not close:
+        return f"{lead}, {_shown(column, means_of(frame, metric).get(baseline, math.nan))}.{_late(late)}"
+    best = min(close, key=lambda name: found[name].difference.mean)
+    wait = "" if metric == WAIT else f"; {_wait(frame, best, baseline)}"
+    return (
+        f"{lead}: {best} is lowest, by {_size(column, found[best])}, which is within noise "
+        f"({_trust(column, found[best])}){wait}.{_late(late)}"
+    )
+
+
+def key_figures(frame: polars.DataFrame, baseline: str, currency: str = "") -> list[KeyFigure]:
+    """Four tiles: the best scheduler for each of the first three of `TILES` that are known, and the shortest wait."""
+    tiles, (frame, _) = [], finishing(rivals(frame, baseline), baseline)
+    known = [metric for metric in TILES if means_of(frame, metric)][:3]
+    for metric, label in (*((metric, TILES[metric]) for metric in known), (WAIT, "Shortest mean wait")):
+        means = means_of(frame, metric)
+        if not means:
+            continue
+        column, best = column_of(metric, frame, currency), best_of(frame, metric, baseline)
+        comment = ""
+        if best != baseline:
+            comment = _beside(column, differences(frame, metric, baseline)[best])
+            stretch = intervals(frame, "makespan_ratio")[best].mean
+            if metric == "renewable_utilization" and stretch > STRETCH_LIMIT:
+                comment += f", over {stretch:.2f} times the makespan"
+        unit = f"{column.unit} CO₂" if metric == CARBON else column.unit
+        tiles.append(KeyFigure(label, column.number(means[best]), unit, best, comment))
+    return tiles
+
+
+def finishing(frame: polars.DataFrame, baseline: str) -> tuple[polars.DataFrame, list[str]]:
+    """The schedulers that do nearly all work until the horizon, the baseline in any case, and the names of the others.
+
+    Figures over the horizon are low if work is left: a scheduler that leaves more than `UNFINISHED` cannot win.
+    """
+    left = intervals(frame, "horizon_unfinished_share")
+    late = [name for name, share in left.items() if share.mean > UNFINISHED and name != baseline]
+    return frame.filter(~frame["scheduler"].is_in(late)), late
+
+
+def _late(names: Sequence[str]) -> str:
+    """A clause on schedulers that `finishing` leaves out."""
+    if not names:
+        return ""
+    shown = names[0] if len(names) == 1 else f"{names[0]} and {len(names) - 1} more"
+    return f" Left out: {shown}, with more than {UNFINISHED:.0%} of the work unfinished when the horizon ends."
+
+
+def _several(found: Mapping[str, Difference]) -> bool:
+    return max((got.difference.count for got in found.values()), default=0) >= FEW_WINDOWS
+
+
+def _counts(got: Difference) -> bool:
+    """Whether a difference is a finding: its interval excludes zero, if there are enough windows for one."""
+    return got.clear or got.difference.count < FEW_WINDOWS
+
+
+def _size(column: Column, got: Difference) -> str:
+    """How large a difference is: in percent of the baseline if that is positive, else in the unit."""
+    if math.isfinite(got.relative) and got.relative * got.difference.mean > 0:
+        return _percent(abs(got.relative))
+    return _shown(column, abs(got.difference.mean))
+
+
+def _percent(share: float) -> str:
+    return f"{100 * share:.{0 if share >= 0.1 else 1}f}%"
+
+
+def _trust(column: Column, got: Difference) -> str:
+    """The interval of a difference in the form of `_size`, or why there is none."""
+    interval = got.difference
+    if interval.count < 2:
+        return "one window, so no interval"
+    if interval.count < FEW_WINDOWS:
+        return f"better in {got.better} of {interval.count} windows, too few for an interval"
+    ends = sorted((-interval.low, -interval.high))
+    if math.isfinite(got.relative) and got.relative * interval.mean > 0:
+        level = abs(interval.mean / got.relative)
+        low, high = (f"{100 * end / level:.{0 if abs(got.relative) >= 0.1 else 1}f}".replace("-", "−") for end in ends)
+        return f"95% interval {low} to {high}%"
+    return f"95% interval {column.number(ends[0])} to {_shown(column, ends[1])}"
+
+
+def _wait(frame: polars.DataFrame, name: str, baseline: str) -> str:
+    """How much longer jobs wait than under the baseline, as a clause."""
+    column = column_of(WAIT, frame)
+    got = differences(frame, WAIT, baseline)[name]
+    waits = means_of(frame, WAIT)
+    if not got.difference.count:
+        return "its waits are not known"
+    if got.difference.count >= FEW_WINDOWS and not got.clear:
+        return (
+            f"its jobs wait about as long, {_shown(column, waits[name])} on average ({_ends(column, got.difference)})"
+        )
+    if column.number(got.difference.mean).strip("−") == column.number(0.0):
+        return f"its jobs wait as long, {_shown(column, waits[name])} on average"
+    way = "longer" if got.difference.mean > 0 else "less"
+    sign = 1 if way == "longer" else -1
+    told = f" ({_ends(column, got.difference, sign)})" if got.difference.count >= FEW_WINDOWS else ""
+    return (
+        f"its jobs wait {_shown(column, abs(got.difference.mean))} {way} on average{told}, "
+        f"{_shown(column, waits[name])} instead of {_shown(column, waits[baseline])}"
+    )
+
+
+def _ends(column: Column, interval: Interval, sign: int = 1) -> str:
+    """The ends of an interval of differences."""
+    low, high = sorted((sign * interval.low, sign * interval.high))
+    return f"{column.number(low)} to {_shown(column, high)}"
+
+
+def _left(frame: polars.DataFrame, name: str, metric: str) -> str:
+    """A clause if a gain over the horizon is understated, because work is left at its end."""
+    share = intervals(frame, "horizon_unfinished_share").get(name)
+    if share is None or not metric.startswith("horizon_") or not share.mean > 0:
+        return ""
+    return f"; {_percent(share.mean)} of its work is unfinished when the horizon ends, so its figure is too low"
+
+
+def _beside(column: Column, got: Difference) -> str:
+    """The difference to the baseline in a few words."""
+    interval = got.difference
+    if not interval.count:
+        return ""
+    way = "above" if interval.mean > 0 else "below"
+    if column.unit == "%":
+        size = f"{column.number(abs(interval.mean))} points"
+    elif math.isfinite(got.relative) and got.relative * interval.mean > 0:
+        size = _percent(abs(got.relative))
+    else:
+        size = _shown(column, abs(interval.mean))
+    wins = f", better in {got.better} of {interval.count}" if interval.count > 1 else ""
+    unsure = doubt(got)
+    return f"{size} {way} the baseline{wins}" + (f" ({unsure})" if unsure else "")
+
+
+def _shown(column: Column, value: float) -> str:
+    unit = {"": "", "%": "%", "×": "×"}.get(column.unit, f" {column.unit}")
+    return column.number(value) + unit

@@ -1,0 +1,160 @@
+"""Search parameters of any scheduler on the training windows of a scenario.
+
+All candidates are simulated on the same windows, which share no job with the scenario's evaluation: those of trainings.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from greenbatch.engine.settings import plain
+from greenbatch.errors import InputError, did_you_mean
+from greenbatch.experiments.running.compare import compare
+
+if TYPE_CHECKING:
+    import polars
+
+    from greenbatch.presets.training import Mode
+    from greenbatch.scenarios import Scenario
+
+Floats = NDArray[np.float64]
+Watch = Callable[[int, int, float], None]
+"""Called with (generations done, all, lowest objective so far)."""
+LOGARITHMIC = 10.0
+"""A range of positive numbers whose ends differ by this factor is searched by the logarithm."""
+DIGITS = 4
+"""Significant digits of the numbers tried, so that a scheduler's name states them exactly."""
+STEP = 0.25
+"""First step of the search, as a share of each range."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Range:
+    """What is searched of a parameter."""
+
+    name: str
+    low: float
+    high: float
+    part: int = 0
+    """Part of the scheduler's name that takes it: 0 for the policy, 1 for the backfilling."""
+
+    def value(self, place: float) -> float:
+        """The number at a place from 0 to 1, rounded."""
+        if self.low > 0.0 and self.high / self.low >= LOGARITHMIC:
+            found = self.low * (self.high / self.low) ** place
+        else:
+            found = self.low + (self.high - self.low) * place
+        return float(f"{min(max(found, self.low), self.high):.{DIGITS}g}")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tuned:
+    """The best candidate, and what it was chosen by."""
+
+    scheduler: str
+    """Its name, with the numbers found."""
+    objective: float
+    """Its objective on the windows of the search: *in-sample*."""
+    untuned: float
+    """The objective of the scheduler as given, on the same windows."""
+    baseline: str
+    """The scheduler that metrics are relative to; its objective is the sum of the weights."""
+    starts: tuple[int, ...]
+    """First jobs of the windows."""
+    jobs: int
+    tried: int
+    """Number of different candidates."""
+
+
+def tune(
+    scenario: Scenario, scheduler: str, ranges: tuple[Range, ...], objective: Mapping[str, float], *,
+    baseline: str, windows: int = 8, jobs: int | None = None, generations: int = 10, population: int = 8, seed: int = 0,
+    mode: Mode = "held-out", workers: int | None = 1, watch: Watch = lambda *_: None,
+) -> Tuned:  # fmt: skip
+    """Find the parameters with the lowest objective, by an evolution strategy (`learning.search.evolution`).
+
+    The objective is the weighted sum of metrics, each a mean over the windows relative to the baseline's.
+
+    Args:
+        scenario: the scenario.
+        scheduler: the scheduler's name, without the parameters that are searched.
+        ranges: what is searched.
+        objective: metric of a run -> weight; < 0 for metrics that should be high.
+        baseline: what metrics are relative to.
+        windows: number of windows, spread over those of a training.
+        jobs: jobs per window; by default as in the scenario's evaluation.
+        generations: generations of the search.
+        population: candidates of a generation.
+        seed: seed of the search.
+        mode: which jobs a training may see, see `learning.runs.windows`.
+        workers: processes that simulate windows.
+        watch: called after each generation.
+
+    Raises:
+        InputError: an unknown scheduler, parameter or metric, a range that the parameter does not have, or a metric
+            that is 0 for the baseline.
+    """
+    from greenbatch.learning.runs.windows import spread, training_starts
+    from greenbatch.learning.search.evolution import Evolution
+
+    length = scenario.evaluation.jobs if jobs is None else jobs
+    starts = tuple(dict.fromkeys(spread(training_starts(scenario, length, mode), windows).tolist()))
+    known: dict[str, float] = {}
+
+    def values(names: list[str]) -> list[float]:
+        new = [name for name in dict.fromkeys(names) if name not in known]
+        if new:
+            others = [] if baseline in new else [baseline]
+            frame = compare(scenario, [*others, *new], starts, length, baseline, workers=workers).frame
+            known.update(_objectives(frame, new, baseline, objective))
+        return [known[name] for name in names]
+
+    (untuned,) = values([scheduler])
+    evolution = Evolution(np.full(len(ranges), 0.5), STEP, population)
+    random = np.random.default_rng(seed)
+    for generation in range(generations):
+        places = evolution.ask(random)
+        named = [_named(scheduler, ranges, np.clip(point, 0.0, 1.0)) for point in places]
+        outside = np.abs(places - np.clip(places, 0.0, 1.0)).sum(axis=1)
+        evolution.tell(np.array(values(named)) + outside)
+        watch(generation + 1, generations, min(known.values()))
+    best = min(known, key=lambda name: known[name])
+    return Tuned(
+        scheduler=best, objective=known[best], untuned=untuned, baseline=baseline, starts=starts, jobs=length,
+        tried=len(known),
+    )  # fmt: skip
+
+
+def _objectives(
+    frame: polars.DataFrame, names: list[str], baseline: str, objective: Mapping[str, float]
+) -> dict[str, float]:  # fmt: skip
+    """The objective of each scheduler."""
+    table = frame.pivot(on="metric", index="scheduler", values="value", aggregate_function="mean")
+    means = {row["scheduler"]: row for row in table.to_dicts()}
+    for metric in objective:
+        if metric not in means[baseline]:
+            fix = did_you_mean(metric, list(means[baseline]), otherwise="see greenbatch compare, or docs/metrics.md")
+            raise InputError(f"no metric is called {metric!r}", field="objective", fix=fix)
+        if not abs(means[baseline][metric]) > 0.0:
+            problem, fix = f"{metric} is {means[baseline][metric]} for {baseline}", "choose another metric or baseline"
+            raise InputError(problem, field="objective", fix=fix)
+
+    def value(name: str) -> float:
+        found = sum(weight * means[name][each] / means[baseline][each] for each, weight in objective.items())
+        return float(found) if np.isfinite(found) else np.inf
+
+    return {name: value(name) for name in names}
+
+
+def _named(scheduler: str, ranges: tuple[Range, ...], places: Floats) -> str:
+    """The scheduler's name with a number for each range."""
+    policy, plus, backfill = scheduler.partition("+")
+    parts = [policy, backfill]
+    for each, place in zip(ranges, places, strict=True):
+        parts[each.part] += f":{each.name}={plain(each.value(float(place)))}"
+    return plus.join(parts) if plus else parts[0]
