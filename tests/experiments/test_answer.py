@@ -8,7 +8,7 @@ import polars
 import pytest
 from example_windows import example
 
-from greenbatch.experiments.reports.answer import key_figures, objective_of, trade_sentence
+from greenbatch.experiments.reports.answer import key_figures, objective_of, trade_sentence, unfinished_note
 from greenbatch.experiments.running.frames import tidy
 
 BASE = {"avg_bounded_slowdown": 5.0, "avg_wait_s": 3600.0, "max_wait_s": 7200.0, "renewable_utilization": 0.5,
@@ -77,13 +77,16 @@ def test_less_than_nothing_is_paid_in_units() -> None:
     assert key_figures(frame, "fcfs+easy", "EUR")[0].comment.startswith("60.00 EUR below the baseline")
 
 
-def test_unfinished_work_is_told() -> None:
-    frame = frame_of(
-        base=BASE | {"horizon_unfinished_share": 0.0}, horizon_brown_kwh=600.0, horizon_unfinished_share=0.02
-    )
-    assert trade_sentence(frame, "fcfs+easy").endswith(
-        "; 2.0% of its work is unfinished when the horizon ends, so its figure is too low."
-    )
+def test_unfinished_work_is_told_and_much_of_it_cannot_win() -> None:
+    base = BASE | {"horizon_unfinished_share": 0.0}
+    little = frame_of(base=base, horizon_brown_kwh=600.0, horizon_unfinished_share=0.02)
+    assert trade_sentence(little, "fcfs+easy").startswith("late draws 40% less")
+    assert unfinished_note(little, "fcfs+easy").endswith("are too low: late 2.0%.")
+    much = frame_of(base=base, horizon_brown_kwh=100.0, horizon_unfinished_share=0.31)
+    assert trade_sentence(much, "fcfs+easy").startswith("No scheduler ")
+    assert {tile.scheduler for tile in key_figures(much, "fcfs+easy")} == {"fcfs+easy"}
+    assert unfinished_note(much, "fcfs+easy").endswith("late 31%, left out above.")
+    assert unfinished_note(frame_of(base=base), "fcfs+easy") == ""
 
 
 def test_the_wait_is_always_among_four_tiles() -> None:

@@ -162,7 +162,7 @@ def test_every_row_of_the_study_runs(tmp_path: Path) -> None:
         (made,) = cost_aware_results.cost_aware_results(which, starts=[20], workers=1)
     assert [row["scheduler"] for row in made.rows] == [
         "FCFS+none", "FCFS+easy", "GA+none", "GA+easy", "ACO+none", "ACO+easy", "GA with cost+easy",
-        "ACO with cost+easy", "foresee+none",
+        "ACO with cost+easy", "foresee+none", "cheapest-start for cost+none", "foresee for cost+none",
     ]  # fmt: skip
     assert all(row["figures"]["makespan_s"]["mean"] > 0 for row in made.rows)
 

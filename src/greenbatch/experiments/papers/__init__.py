@@ -16,5 +16,9 @@ The main path, file by file::
       order_results          its results
       ineps_tables           as tables
       order_report           as a report and files
+    cost_aware             the study of prices, on other data than its paper's: rows and agents
+      cost_aware_results     its results
+      cost_aware_tables      as tables, the paper's apart
+      cost_aware_report      as a report and files
     outputs                the files of the plain columns and of studies
 """

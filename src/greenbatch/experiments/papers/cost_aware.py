@@ -43,7 +43,8 @@ STUDY = Study(
         Agent(column="Multi-Action RL", preset="cost-aware"),
         Agent(column="No Cost Signal", preset="no-cost-signal"),
         Agent(column="One-Action", preset="one-action"),
-        Agent(column="Cost-aware plus", preset="cost-aware-plus", backfills=("none",)),
+        Agent(column="Cost-aware plus", preset="cost-aware-plus", backfills=("none",),
+              knobs=(":makespan_bound=1.1", ":makespan_bound=1.05")),
     ),
     goals=(Goal(name="cost", metrics=METRICS),),
     usual_goals=("cost",),
@@ -52,7 +53,7 @@ STUDY = Study(
     other_backfills={"none": ("easy",)},
     baseline="fcfs+easy",
     rival="f2+easy",
-)
+)  # fmt: skip
 """The study as far as its tests are concerned."""
 
 
@@ -92,6 +93,8 @@ RULES: tuple[Rule, ...] = (
     Rule("ACO with cost", f"aco:cost={BETA}:evaluations={SEARCHES}", ("easy",), _WITH_COST),
     Rule("cheapest-start:psi=2", "cheapest-start:psi=2", ("none",), _OURS),
     Rule("foresee", "foresee", ("none",), _OURS),
+    Rule("cheapest-start for cost", "cheapest-start:psi=2:brown=0:cost=1", ("none",), _OURS),
+    Rule("foresee for cost", "foresee:brown=0:cost=1", ("none",), _OURS),
 )
 """Rules and searches, in the order of the tables. The paper mentions no backfilling, so they have none, and EASY."""
 

@@ -9,7 +9,7 @@ or slowdown. What it costs is waiting.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -90,7 +90,7 @@ def trade_sentence(frame: polars.DataFrame, baseline: str, currency: str = "", o
         currency: name of the currency of the site's prices, such as ``EUR``.
         objective: one of `OBJECTIVES`; by default `objective_of` the frame.
     """
-    frame, late = finishing(rivals(frame, baseline), baseline)
+    frame = finishing(rivals(frame, baseline), baseline)
     metric = objective or objective_of(frame)
     column, (verb, less) = column_of(metric, frame, currency), OBJECTIVES[metric]
     found = differences(frame, metric, baseline)
@@ -99,22 +99,22 @@ def trade_sentence(frame: polars.DataFrame, baseline: str, currency: str = "", o
         best = min(gains, key=lambda name: gains[name].difference.mean)
         wait = "" if metric == WAIT else f"; {_wait(frame, best, baseline)}"
         size, trust = _size(column, gains[best]), _trust(column, gains[best])
-        return f"{best} {verb} {size} {less} than {baseline} ({trust}){wait}{_left(frame, best, metric)}.{_late(late)}"
+        return f"{best} {verb} {size} {less} than {baseline} ({trust}){wait}."
     lead = f"No scheduler {'clearly ' if _several(found) else ''}{verb} {less} than {baseline}"
     close = [name for name, got in found.items() if got.difference.mean < 0]
     if not close:
-        return f"{lead}, {_shown(column, means_of(frame, metric).get(baseline, math.nan))}.{_late(late)}"
+        return f"{lead}, {_shown(column, means_of(frame, metric).get(baseline, math.nan))}."
     best = min(close, key=lambda name: found[name].difference.mean)
     wait = "" if metric == WAIT else f"; {_wait(frame, best, baseline)}"
     return (
         f"{lead}: {best} is lowest, by {_size(column, found[best])}, which is within noise "
-        f"({_trust(column, found[best])}){wait}.{_late(late)}"
+        f"({_trust(column, found[best])}){wait}."
     )
 
 
 def key_figures(frame: polars.DataFrame, baseline: str, currency: str = "") -> list[KeyFigure]:
     """Four tiles: the best scheduler for each of the first three of `TILES` that are known, and the shortest wait."""
-    tiles, (frame, _) = [], finishing(rivals(frame, baseline), baseline)
+    tiles, frame = [], finishing(rivals(frame, baseline), baseline)
     known = [metric for metric in TILES if means_of(frame, metric)][:3]
     for metric, label in (*((metric, TILES[metric]) for metric in known), (WAIT, "Shortest mean wait")):
         means = means_of(frame, metric)
@@ -132,22 +132,30 @@ def key_figures(frame: polars.DataFrame, baseline: str, currency: str = "") -> l
     return tiles
 
 
-def finishing(frame: polars.DataFrame, baseline: str) -> tuple[polars.DataFrame, list[str]]:
-    """The schedulers that do nearly all work until the horizon, the baseline in any case, and the names of the others.
+def finishing(frame: polars.DataFrame, baseline: str) -> polars.DataFrame:
+    """The schedulers that do nearly all work until the horizon, and the baseline.
 
     Figures over the horizon are low if work is left: a scheduler that leaves more than `UNFINISHED` cannot win.
     """
-    left = intervals(frame, "horizon_unfinished_share")
-    late = [name for name, share in left.items() if share.mean > UNFINISHED and name != baseline]
-    return frame.filter(~frame["scheduler"].is_in(late)), late
+    late = [name for name, share in _left(frame).items() if share > UNFINISHED and name != baseline]
+    return frame.filter(~frame["scheduler"].is_in(late))
 
 
-def _late(names: Sequence[str]) -> str:
-    """A clause on schedulers that `finishing` leaves out."""
-    if not names:
+def unfinished_note(frame: polars.DataFrame, baseline: str) -> str:
+    """A line on work that is left when the horizon ends, and on those who cannot win for it; empty if all is done."""
+    left = _left(rivals(frame, baseline))
+    if not left:
         return ""
-    shown = names[0] if len(names) == 1 else f"{names[0]} and {len(names) - 1} more"
-    return f" Left out: {shown}, with more than {UNFINISHED:.0%} of the work unfinished when the horizon ends."
+    told = [
+        f"{name} {_percent(share)}" + (", left out above" if share > UNFINISHED and name != baseline else "")
+        for name, share in left.items()
+    ]
+    return f"Work unfinished when the horizon ends, so that figures over it are too low: {'; '.join(told)}."
+
+
+def _left(frame: polars.DataFrame) -> dict[str, float]:
+    """Scheduler -> share of its work that is unfinished at the horizon, where it is not 0."""
+    return {name: share for name, share in means_of(frame, "horizon_unfinished_share").items() if share > 0}
 
 
 def _several(found: Mapping[str, Difference]) -> bool:
@@ -211,14 +219,6 @@ def _ends(column: Column, interval: Interval, sign: int = 1) -> str:
     """The ends of an interval of differences."""
     low, high = sorted((sign * interval.low, sign * interval.high))
     return f"{column.number(low)} to {_shown(column, high)}"
-
-
-def _left(frame: polars.DataFrame, name: str, metric: str) -> str:
-    """A clause if a gain over the horizon is understated, because work is left at its end."""
-    share = intervals(frame, "horizon_unfinished_share").get(name)
-    if share is None or not metric.startswith("horizon_") or not share.mean > 0:
-        return ""
-    return f"; {_percent(share.mean)} of its work is unfinished when the horizon ends, so its figure is too low"
 
 
 def _beside(column: Column, got: Difference) -> str:

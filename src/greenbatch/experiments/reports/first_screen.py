@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from greenbatch.experiments.reports.answer import KeyFigure, key_figures, trade_sentence
+from greenbatch.experiments.reports.answer import KeyFigure, key_figures, trade_sentence, unfinished_note
 from greenbatch.experiments.reports.drawing import Picture
 from greenbatch.experiments.reports.looks import Looks
 from greenbatch.experiments.reports.tradeoff import tradeoff_plot
@@ -24,6 +24,8 @@ class FirstScreen:
     tiles: Sequence[KeyFigure] = ()
     """Four fit beside the picture."""
     picture: Picture | None = None
+    note: str = ""
+    """A reservation, in small letters under the sentence."""
 
 
 def first_screen(
@@ -42,5 +44,5 @@ def first_screen(
     told = marked(frame, baseline, marks or {})
     return FirstScreen(
         trade_sentence(*told, currency), key_figures(*told, currency),
-        tradeoff_plot(frame, baseline, currency=currency, looks=looks, marks=marks or {}),
+        tradeoff_plot(frame, baseline, currency=currency, looks=looks, marks=marks or {}), unfinished_note(*told),
     )  # fmt: skip

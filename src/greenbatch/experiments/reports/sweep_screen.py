@@ -7,7 +7,14 @@ from dataclasses import replace
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
-from greenbatch.experiments.reports.answer import WAIT, column_of, key_figures, objective_of, trade_sentence
+from greenbatch.experiments.reports.answer import (
+    WAIT,
+    column_of,
+    key_figures,
+    objective_of,
+    trade_sentence,
+    unfinished_note,
+)
 from greenbatch.experiments.reports.drawing import PAPER, Picture, drawing, new_figure
 from greenbatch.experiments.reports.first_screen import FirstScreen, first_screen
 from greenbatch.experiments.reports.labels import write_names
@@ -69,7 +76,10 @@ def sweep_screen(sweep: Sweep, looks: Looks) -> FirstScreen:
         return replace(told, sentence=sentence, picture=picture or told.picture)
     frame, baseline = joined(sweep), at_value(sweep, first.baseline, texts[0])
     return FirstScreen(
-        trade_sentence(frame, baseline, first.currency), key_figures(frame, baseline, first.currency), picture
+        trade_sentence(frame, baseline, first.currency),
+        key_figures(frame, baseline, first.currency),
+        picture,
+        unfinished_note(frame, baseline),
     )
 
 
