@@ -49,7 +49,7 @@ PLANNERS = (
 )
 MODELS = (
     "gas-marl-plus@cirne", "gas-marl-plus@default", "gas-marl-plus@jann", "gas-marl-plus@lublin-256",
-    "green-ineps@lublin-256",
+    "green-ineps@lublin-256", "cost-aware-plus@hpc2n",
 )  # fmt: skip
 RULES = (("sticky", "reconsider"), ("per_event", "per_instant"), ("kill", "extend"))
 """Choices of commitment, of the event rule and of what happens to overruns."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from greenbatch.engine.simulate import simulate
@@ -14,6 +15,7 @@ from greenbatch.experiments.running.retrained import plan_of
 from greenbatch.learning.runs.log import read_log
 from greenbatch.learning.runs.windows import seen_jobs
 from greenbatch.metrics import evaluate
+from greenbatch.metrics.horizon import horizon_of
 from greenbatch.models.find import shipped_models
 from greenbatch.models.model import LARGEST_BYTES, load_model
 from greenbatch.models.records import ACTOR
@@ -30,6 +32,11 @@ TRACES = {
     "cirne": "swf/Cirne.swf.gz",
     "jann": "swf/Jann.swf.gz",
 }
+"""Models of gas-marl-plus -> what they were trained on."""
+LOGS = {"hpc2n": "swf/HPC2N-2002-2.2-cln.swf.gz"}
+"""Models of cost-aware-plus; the jobs of their tests are those of another scenario."""
+NEEDED = {**TRACES, **LOGS}
+PLANNERS = ("gas-marl-plus", "green-ineps", "cost-aware-plus")
 
 
 def test_the_embedded_scenario_and_all_of_gas_marls_have_one() -> None:
@@ -46,7 +53,7 @@ def test_a_model_is_whole_and_says_how_it_was_trained(name: str, greenbatch_data
     assert log[-1]["epoch"] == model.record.training.epochs
     text = (folder / "model.json").read_text()
     assert '"/' not in text  # no absolute path of the machine it was trained on
-    if trace := TRACES[folder.name]:
+    if trace := NEEDED[folder.name]:
         greenbatch_data(trace)
     plan = plan_of(model, load_scenario(model.record.training.scenario))
     assert plan.preset.name == folder.parent.name
@@ -56,15 +63,20 @@ def test_a_model_is_whole_and_says_how_it_was_trained(name: str, greenbatch_data
 @pytest.mark.parametrize("name", sorted(shipped_models()))
 def test_its_record_says_what_its_scenario_is_like_and_which_jobs_it_saw(name: str, greenbatch_data: Find) -> None:
     record = load_model(shipped_models()[name]).record
-    if trace := TRACES[name.rpartition("/")[2]]:
+    if trace := NEEDED[name.rpartition("/")[2]]:
         greenbatch_data(trace)
     question, training = load_scenario(record.training.scenario), record.training
     assert record.profile == profile(question)
     seen = seen_jobs(question, training.settings, training.windows)
     assert [list(run) for run in training.seen_jobs] == seen
-    assert not any(set(range(first, last + 1)) & set(HELD_OUT) for first, last in seen)
+    if name.startswith("cost-aware"):
+        starts = load_scenario(training.scenario.removesuffix("-training")).evaluation.starts
+        assert starts
+        assert max(last for _, last in seen) < min(starts)
+    else:
+        assert not any(set(range(first, last + 1)) & set(HELD_OUT) for first, last in seen)
     assert not training.untrained
-    assert len(record.limits) == (2 if name.startswith(("gas-marl-plus", "green-ineps")) else 0)
+    assert len(record.limits) == (2 if name.startswith(PLANNERS) else 0)
 
 
 @pytest.mark.parametrize("name", sorted(TRACES))
@@ -133,3 +145,25 @@ def test_green_ineps_uses_less_brown_energy_than_the_best_placement(greenbatch_d
 def test_green_ineps_takes_no_placement() -> None:
     with pytest.raises(InputError, match=r"green-ineps chooses nodes itself .* \(leave out \+pack\)"):
         scheduler("green-ineps@lublin-256+none+pack")
+
+
+def test_cost_aware_plus_pays_less_for_less_brown_energy(greenbatch_data: Find) -> None:
+    """On windows of the year after its training: the weights of an operator say which of both is saved."""
+    greenbatch_data(LOGS["hpc2n"])
+    question = load_scenario("cost-aware/hpc2n")
+    told, found = question.evaluation, {}
+    for spec in (
+        "f2+none", "cost-aware-plus@hpc2n+none", "cost-aware-plus@hpc2n:brown=1:cost=0+none",
+        "cost-aware-plus@hpc2n:brown=0:cost=1+none",
+    ):  # fmt: skip
+        rows = []
+        for start in told.starts or ():
+            given = question.window(start, told.jobs), question.cluster, question.site, question.rules
+            outcome = simulate(*given, scheduler(spec))
+            figures = evaluate(outcome, horizon=horizon_of(*given, told.horizon))
+            rows.append([figures["horizon_brown_kwh"], figures["horizon_cost"]])
+        found[spec] = np.sum(rows, axis=0)
+    rule, usual, brown, cheap = found.values()
+    assert (usual < rule).all()
+    assert brown[0] < cheap[0]
+    assert cheap[1] < brown[1]

@@ -25,14 +25,15 @@ Digests = dict[Text, Digest]
 Threads = Annotated[int, Field(ge=1, le=1_000_000)]
 
 
-def planner_limits(exceeding: str = "single windows can") -> tuple[str, str]:
+def planner_limits(exceeding: str = "single windows can", usual: float = 1.5) -> tuple[str, str]:
     """Limits of the look-ahead planner, as written to its records.
 
     Args:
         exceeding: subject of "exceed it"; the share of windows if it was measured for this model.
+        usual: its largest bound, which it takes unless another one is set.
     """
     return (
-        f"makespan_bound (1.5 unless set) is a target for the makespan relative to F2's; {exceeding} exceed it",
+        f"makespan_bound ({usual:g} unless set) is a target for the makespan relative to F2's; {exceeding} exceed it",
         "the planner is not made for users' estimates of run times or for whole traces in one run",
     )
 

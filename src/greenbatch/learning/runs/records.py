@@ -91,7 +91,7 @@ def training_record(plan: Plan, counters: Counters, *, kept: str, averaged: bool
     kept_epoch = counters.best_epoch if best else counters.epoch
     held_out = [HELD_OUT.start, HELD_OUT.stop - 1] if plan.windows == "held-out" else []
     return {
-        "limits": list(planner_limits()) if plan.preset.is_planner else [],
+        "limits": _limits(plan),
         "training": {
             "scenario": plan.scenario.name,
             "windows": plan.windows,
@@ -117,3 +117,8 @@ def training_record(plan: Plan, counters: Counters, *, kept: str, averaged: bool
             settings={"preset": plan.preset.name}, seed=settings.seed, command=plan.command,
         ),
     }  # fmt: skip
+
+
+def _limits(plan: Plan) -> list[str]:
+    search = plan.settings.search
+    return list(planner_limits(usual=max(search.makespan_bound))) if plan.preset.is_planner and search else []
