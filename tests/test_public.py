@@ -89,7 +89,7 @@ def test_every_public_name_is_in_the_api_page() -> None:
 NEEDED = {
     "simulate": ["--scheduler", "fcfs", "--out", "x"], "compare": ["--out", "x"], "reproduce": ["gas-marl"],
     "train": ["gas-marl", "--scenario", "default", "--out", "x"], "export": ["model", "--out", "x"],
-    "retrain": ["--out", "x"], "bound": ["--scenario", "default"],
+    "retrain": ["--out", "x"], "bound": ["--scenario", "default"], "whatif": ["--trace", "x", "--site", "default"],
     "tune": ["--scheduler", "fcfs+green", "--search", "+sigma=1:9", "--objective", "avg_wait_s=1"],
 }  # fmt: skip
 """What running text may leave out."""

@@ -137,8 +137,8 @@ def run_comparison(
 ) -> None:
     """Compare, write the results and print them. Defaults are taken from the scenario.
 
-    Not flags of ``compare``: ``overrides`` are keys of the scenario; ``defaults`` names the schedulers of a scenario if none are given, the first being the
-    baseline; ``in_words`` tells the answer in plain words, in the report and at the end of what is printed.
+    Not flags of ``compare``: ``overrides`` are keys of the scenario; ``defaults`` names the schedulers if none are
+    given, the first being the baseline; ``in_words`` tells the answer in the report and at the end of what is printed.
 
     Raises:
         InputError: a flag is invalid, or the folder contains no comparison to resume; nothing is written.

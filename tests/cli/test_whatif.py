@@ -1,0 +1,152 @@
+"""``greenbatch whatif``: what other schedulers would have done with recorded jobs."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+import numpy as np
+import polars
+import pytest
+
+from greenbatch.cli.process import main
+from greenbatch.metrics.months import LATER, MONTH
+
+GRID = """
+[site.grid]
+time_zone = "Europe/Berlin"
+demand_charge = 5
+
+[site.grid.price]
+kind = "calendar"
+unit = "EUR/kWh"
+periods = [
+    { name = "day", value = 0.31, hours = ["08:00-20:00"] },
+    { name = "night", value = 0.19, hours = ["20:00-08:00"] },
+]
+
+[site.grid.carbon]
+kind = "constant"
+value = 380
+unit = "g/kWh"
+"""
+ROOT = Path(__file__).parents[2]
+DUMP = ROOT / "examples" / "sacct.txt"
+
+
+@pytest.fixture
+def site(tmp_path: Path) -> Path:
+    """The example of a site, with a tariff."""
+    text = (ROOT / "examples" / "site.toml").read_text(encoding="utf-8")
+    file = tmp_path / "site.toml"
+    file.write_text(text + GRID, encoding="utf-8")
+    return file
+
+
+@pytest.fixture
+def two_months(tmp_path: Path) -> Path:
+    """The dump of June, and the same jobs 30 days later."""
+    lines = DUMP.read_text(encoding="utf-8").splitlines()
+    later = [line.replace("2026-06-", "2026-07-") for line in lines[1:]]
+    file = tmp_path / "sacct.txt"
+    file.write_text("\n".join([*lines, *later]) + "\n", encoding="utf-8")
+    return file
+
+
+def test_the_answer_is_in_money_carbon_and_hours(
+    site: Path, two_months: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The record is the baseline, rules and planners of cost and carbon stand beside it; months add up."""
+    out = tmp_path / "out"
+    assert main(["whatif", "--trace", str(two_months), "--site", str(site), "--out", str(out)]) == 0
+    printed = capsys.readouterr()
+    told = " ".join((printed.out + printed.err).split())
+    assert re.search(r"Under as-recorded, 11\d jobs cost [\d.]+ EUR, emit", told)
+    assert "kg CO₂" in told
+    assert "of 2 months" in told
+    page = (out / "report.html").read_text(encoding="utf-8")
+    assert "jobs cost" in page
+    assert "By month" in page
+    assert "2026-06" in page
+    frame = polars.read_parquet(out / "results.parquet")
+    names = set(frame["scheduler"])
+    assert {"as-recorded", "foresee:brown=0:cost=1", "foresee:brown=0:carbon=1"} < names
+    for whole, monthly in (("horizon_cost", "month_cost"), ("horizon_carbon_kg", "month_carbon_kg")):
+        for name in names:
+            rows = frame.filter(scheduler=name)
+            parts = rows.filter(polars.col("metric").str.starts_with(f"{monthly} by {MONTH}: "))
+            assert len(parts) == 3  # and what comes later
+            assert parts["metric"].str.contains(LATER).sum() == 1
+            total = rows.filter(metric=whole)["value"].item()
+            assert np.isclose(parts["value"].sum(), total, rtol=1e-9)
+
+
+def test_the_bill_does_not_include_a_second_span_of_idling(site: Path, tmp_path: Path) -> None:
+    """The horizon is 1.1 makespans, unless the file states another."""
+    lengths = []
+    for text in ("", "horizon = 3"):
+        file = site.with_name("own.toml")
+        file.write_text(site.read_text(encoding="utf-8").replace("[evaluation]", f"[evaluation]\n{text}"))
+        out = tmp_path / f"out{text[-1:]}"
+        command = ["whatif", "--trace", str(DUMP), "--site", str(file), "--schedulers", "fcfs+easy"]
+        assert main([*command, "--out", str(out)]) == 0
+        frame = polars.read_parquet(out / "results.parquet")
+        lengths.append(frame.filter(metric="horizon_s")["value"].item())
+    assert np.isclose(lengths[1] / lengths[0], 3 / 1.1)
+
+
+def test_payback_of_a_size(site: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Years are the investment over the yearly saving, with the first size as what is there."""
+    out = tmp_path / "out"
+    command = ["whatif", "--trace", str(DUMP), "--site", str(site), "--schedulers", "as-recorded,f2+easy"]
+    sweep = ["--sweep", "site.area_m2=12,24", "--unit-cost", "20", "--out", str(out)]
+    assert main([*command, *sweep]) == 0
+    frame = polars.read_parquet(out / "results.parquet")
+
+    def value(area: int, metric: str) -> float:
+        rows = frame.filter(scheduler="f2+easy", metric=metric).filter(polars.col("site.area_m2") == area)
+        return float(rows["value"].item())
+
+    saved = value(12, "horizon_cost") - value(24, "horizon_cost")
+    yearly = saved * 365.25 * 86_400 / value(12, "horizon_s")
+    years = f"{20 * 12 / yearly:,.1f} years"
+    assert years in capsys.readouterr().out
+    assert years in (out / "report.html").read_text(encoding="utf-8")
+    assert years in (out / "table.md").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize(
+    ("flags", "told"),
+    [
+        (["--unit-cost", "3"], "--unit-cost: is given without --sweep"),
+        (["--unit-cost", "0", "--sweep", "site.area_m2=1,2"], "--unit-cost: is '0'"),
+        (["--unit-cost", "x", "--sweep", "site.area_m2=1,2"], "--unit-cost: is 'x'"),
+        (["--unit-cost", "3", "--sweep", "site.area_m2=1"], "--unit-cost: requires at least two sizes"),
+        (["--sweep", "site.area_m2"], "--sweep"),
+        (["--baseline", "sjf"], "--baseline"),
+    ],
+)
+def test_bad_flags_are_one_line(
+    flags: list[str], told: str, site: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Exit code 2, one line, and no folder."""
+    out = tmp_path / "out"
+    assert main(["whatif", "--trace", str(DUMP), "--site", str(site), "--out", str(out), *flags]) == 2
+    lines = [line for line in capsys.readouterr().err.splitlines() if line.startswith("greenbatch: ")]
+    assert told in lines[-1]
+    assert not out.exists()
+
+
+def test_payback_requires_prices(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Without them, nothing can be saved."""
+    command = ["whatif", "--trace", str(DUMP), "--site", str(ROOT / "examples" / "site.toml"), "--unit-cost", "3"]
+    assert main([*command, "--sweep", "site.area_m2=1,2", "--out", str(tmp_path / "out")]) == 2
+    assert "requires prices" in capsys.readouterr().err
+
+
+def test_json_alone(site: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """One object on standard output, without a folder."""
+    command = ["whatif", "--trace", str(DUMP), "--site", str(site), "--schedulers", "as-recorded,sjf+easy", "--json"]
+    assert main(command) == 0
+    assert json.loads(capsys.readouterr().out)
