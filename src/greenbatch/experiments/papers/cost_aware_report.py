@@ -79,7 +79,8 @@ def write_cost_aware(made: Sequence[Result], folder: Path, command: Sequence[str
 def _sections(result: Result) -> Iterator[Section]:
     yield from training_sections(result)
     if picture := radar(result):
-        yield Section(f"{result.trace}: all objectives", "After Fig. 3 of the paper, without LPTPN.", (picture,))
+        text = "After Fig. 3 of the paper, without LPTPN, as there."
+        yield Section(f"{result.trace}: all objectives", text, (picture,))
 
 
 def radar(result: Result) -> Picture | None:
