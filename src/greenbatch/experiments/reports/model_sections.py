@@ -13,7 +13,7 @@ from greenbatch.experiments.reports.choices import choices_of
 from greenbatch.experiments.reports.curves import curve_plots, delay_plot, log_of
 from greenbatch.experiments.reports.decisions import choice_plots, choice_tables
 from greenbatch.experiments.reports.drawing import COLORS, Picture
-from greenbatch.experiments.reports.looks import Looks
+from greenbatch.experiments.reports.looks import Looks, looks_of
 from greenbatch.experiments.reports.sections import Section
 from greenbatch.experiments.reports.tables import Cell, Table
 from greenbatch.experiments.running.model_warnings import models_among
@@ -35,18 +35,19 @@ SCORED = (
 
 
 def model_sections(
-    deciders: Mapping[str, object], outcomes: Mapping[str, Outcome], looks: Looks
+    deciders: Mapping[str, object], outcomes: Mapping[str, Outcome], looks: Looks | None = None
 ) -> list[Section]:  # fmt: skip
     """Sections on the models among the schedulers: their training, if there is a log, and their decisions.
 
     Args:
         deciders: the schedulers by name.
         outcomes: name of a scheduler -> its outcome of the example window.
-        looks: name of a scheduler -> how it is drawn.
+        looks: name of a scheduler -> how it is drawn; by default by the order of the schedulers.
     """
     found = models_among(deciders)
     if not found:
         return []
+    looks = looks_of(deciders) if looks is None else looks
     from greenbatch.models.network import NetworkScheduler
 
     trained = training_section({name: [each.model.folder] for name, each in found.items()}, looks=looks)
