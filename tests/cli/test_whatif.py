@@ -109,7 +109,8 @@ def test_payback_of_a_size(site: Path, tmp_path: Path, capsys: pytest.CaptureFix
         return float(rows["value"].item())
 
     saved = value(12, "horizon_cost") - value(24, "horizon_cost")
-    yearly = saved * 365.25 * 86_400 / value(12, "horizon_s")
+    less_peak = value(12, "horizon_demand_charge") - value(24, "horizon_demand_charge")  # of one month
+    yearly = (saved - less_peak) * 365.25 * 86_400 / value(12, "horizon_s") + 12 * less_peak
     years = f"{20 * 12 / yearly:,.1f} years"
     assert years in capsys.readouterr().out
     assert years in (out / "report.html").read_text(encoding="utf-8")
@@ -123,6 +124,7 @@ def test_payback_of_a_size(site: Path, tmp_path: Path, capsys: pytest.CaptureFix
         (["--unit-cost", "0", "--sweep", "site.area_m2=1,2"], "--unit-cost: is '0'"),
         (["--unit-cost", "x", "--sweep", "site.area_m2=1,2"], "--unit-cost: is 'x'"),
         (["--unit-cost", "3", "--sweep", "site.area_m2=1"], "--unit-cost: requires at least two sizes"),
+        (["--unit-cost", "3", "--sweep", "site.area_m2=1,2", "--json"], "--unit-cost and --json: cannot be combined"),
         (["--sweep", "site.area_m2"], "--sweep"),
         (["--baseline", "sjf"], "--baseline"),
     ],
@@ -149,4 +151,6 @@ def test_json_alone(site: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """One object on standard output, without a folder."""
     command = ["whatif", "--trace", str(DUMP), "--site", str(site), "--schedulers", "as-recorded,sjf+easy", "--json"]
     assert main(command) == 0
-    assert json.loads(capsys.readouterr().out)
+    found = json.loads(capsys.readouterr().out)
+    assert found["baseline"] == "as-recorded"
+    assert found["answer"][0].startswith("Under as-recorded, 60 jobs cost")

@@ -61,6 +61,7 @@ def test_what_is_refused() -> None:
         (["--search", "psi=0:1", "--objective", "avg_wait_s=x"], "--objective: 'x' is not a number"),
         (["--search", "psi=0:1", "--population", "3"], "--population: is 3 (give 4 or more)"),
         (["--search", "psi=0:1", "--windows", "4"], "--windows: is '4' (give held-out or published)"),
+        (["--search", "+psi=0:1"], "has no backfilling"),
         (["--search", "psy=0:1"], "cheapest-start has no parameter 'psy'"),
     ],
 )  # fmt: skip

@@ -102,6 +102,7 @@ def test_a_search_makes_a_model_that_takes_preferences(tmp_path: Path) -> None:
         ({"training.search.preferences": [[0, 0, 0]]}, "training.search.preferences: weighs nothing"),
         ({"reward.terms": {"energy_cost": -1.0, "avg_bounded_slowdown": -1.0, "makespan_area_ratio": -1.0}},
          "reward.terms: cost-aware-plus is optimized for"),
+        ({"training.search.years": 2}, "training.search.years: moves the supply"),
         ({"network.cost": -1.0}, "network.cost: is -1.0"),
     ],
 )  # fmt: skip

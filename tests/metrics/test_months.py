@@ -89,3 +89,17 @@ def test_months_add_up_to_the_horizon(storage: Storage | None) -> None:
     assert (found.import_j[:3] > 0).all()
     assert found.used_j[3] / 10.0 == pytest.approx(horizon.end_s - months.edges_s[3])  # later: idle power
     assert found.cost[0] > 0.1 * 7.0  # the demand charge of January
+
+
+def test_months_that_the_horizon_does_not_reach_have_no_bill() -> None:
+    """They are not months in which nothing was paid."""
+    jobs = workload(60, 0.9 * DAY_S, "Europe/Berlin")
+    outcome = simulate(jobs, CLUSTER, site(), Rules(), scheduler("fcfs+easy"))
+    months = months_of(jobs)
+    assert months is not None
+    horizon = horizon_of(jobs, CLUSTER, outcome.site, outcome.rules, 0.3)  # ends in February
+    found = bill(measure(outcome), horizon, months)
+    assert np.isfinite(found.cost[:2]).all()
+    assert np.isnan(found.cost[2])
+    assert found.used_j[1] > 0
+    assert np.isnan(found.used_j[2])

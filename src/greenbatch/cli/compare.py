@@ -149,12 +149,12 @@ def run_comparison(
     from greenbatch.experiments.reports.cautions import borrowed_machine, mismatch_lines
     from greenbatch.experiments.reports.outputs import comparison_record, write_comparison
     from greenbatch.experiments.reports.result_folder import result_folder
-    from greenbatch.experiments.running.compare import choose_baseline, choose_windows
+    from greenbatch.experiments.running.compare import choose_schedulers, choose_windows
     from greenbatch.experiments.running.compare import compare as run
     from greenbatch.experiments.running.finished import finished_windows
     from greenbatch.scenarios import load_scenario
     from greenbatch.scenarios.schema import PLAIN, PLANNING
-    from greenbatch.schedulers import scheduler_table, split_schedulers, with_outages
+    from greenbatch.schedulers import scheduler_table, with_outages
     from greenbatch.workload import outages as recorded_outages
 
     if resume and force:
@@ -165,11 +165,8 @@ def run_comparison(
             scenario, trace=trace, cluster=cluster, processors=processors, strict=strict, overrides=overrides
         )
         own = question.evaluation
-        names = own.schedulers if defaults is None else tuple(defaults(question))
-        base = names[0] if defaults is not None and schedulers is None else None
-        names = names if schedulers is None else tuple(split_schedulers(schedulers))
+        names, base = choose_schedulers(question, schedulers, baseline, defaults)
         first, length = choose_windows(question, starts=starts, windows=windows, jobs=jobs, seed=seed, whole=whole)
-        base = choose_baseline(question, names, baseline or base)
         deciders = scheduler_table(names)
         if outages:
             deciders = with_outages(deciders, tuple(recorded_outages(question.workload)))
@@ -195,21 +192,22 @@ def run_comparison(
                 record["settings"]["starts"] = list(comparison.starts)
                 show("drawing the report", total, total)
                 drawn = write_comparison(comparison, folder, record, partial, in_words(comparison))
-    print_comparison(comparison, partial, json=json)
-    for line in () if json else in_words(comparison):
-        say(line)
+    print_comparison(comparison, partial, json=json, in_words=in_words(comparison))
     if out is not None and not json:
         print(f"written to {out}")
     if partial or not drawn:
         raise interrupted(done, total, drawn=drawn, written=out is not None, command=COMMAND.get())
 
 
-def print_comparison(comparison: Comparison, partial: Sequence[str] = (), *, json: bool = False) -> None:
-    """Print data notes, warnings, the table, and a warning per stretched schedule; or one JSON object."""
+def print_comparison(
+    comparison: Comparison, partial: Sequence[str] = (), *, json: bool = False, in_words: Sequence[str] = ()
+) -> None:  # fmt: skip
+    """Print data notes, warnings, the table, a warning per stretched schedule and the answer; or one JSON object."""
     if json:
         from greenbatch.experiments.reports.summary import summary
 
-        print(encoder.dumps(summary(comparison), indent=2, allow_nan=False))
+        told = {"answer": list(in_words)} if in_words else {}
+        print(encoder.dumps({**told, **summary(comparison)}, indent=2, allow_nan=False))
         return
     from rich.console import Console
 
@@ -245,5 +243,5 @@ def print_comparison(comparison: Comparison, partial: Sequence[str] = (), *, jso
             Console().print(TerminalTable(table))
     for line in warning_lines(frame, baseline, comparison.scenario.cluster, comparison.currency):
         say(f"warning: {line}")
-    for line in headlines(*marked(frame, baseline, comparison.marks), comparison.currency):
+    for line in (*headlines(*marked(frame, baseline, comparison.marks), comparison.currency), *in_words):
         say(line)

@@ -57,11 +57,11 @@ def run_sweep(
     from greenbatch.experiments.reports.payback import check_payback, payback_table
     from greenbatch.experiments.reports.result_folder import result_folder
     from greenbatch.experiments.reports.sweeps import sweep_record, write_sweep
-    from greenbatch.experiments.running.compare import choose_baseline, choose_windows
+    from greenbatch.experiments.running.compare import choose_schedulers, choose_windows
     from greenbatch.experiments.running.finished import finished_values
     from greenbatch.experiments.running.sweep import read_setting, sweep
     from greenbatch.scenarios import load_scenario
-    from greenbatch.schedulers import scheduler_table, split_schedulers
+    from greenbatch.schedulers import scheduler_table
 
     if resume and force:
         problem = "keep and replace an earlier comparison"
@@ -77,11 +77,8 @@ def run_sweep(
                 )  # fmt: skip
         question = next(iter(questions.values()))
         own = question.evaluation
-        names = own.schedulers if defaults is None else tuple(defaults(question))
-        base = names[0] if defaults is not None and schedulers is None else None
-        names = names if schedulers is None else tuple(split_schedulers(schedulers))
+        names, base = choose_schedulers(question, schedulers, baseline, defaults)
         first, length = choose_windows(question, starts=starts, windows=windows, jobs=jobs, seed=seed, whole=whole)
-        base = choose_baseline(question, names, baseline or base)
         deciders = scheduler_table(names)
         record = sweep_record(
             chosen, questions, tuple(deciders), base, first, length, seed=own.seed if seed is None else seed,

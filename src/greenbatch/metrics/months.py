@@ -95,7 +95,11 @@ def months_of(workload: Workload) -> Months | None:
 
 
 def bill(run: Measured, horizon: Horizon, months: Months) -> Bill:
-    """What a run costs, emits and draws in each month of the horizon, and after the last."""
+    """What a run costs, emits and draws in each month of the horizon, and after the last.
+
+    The demand charge of a month of the tariff, whose time zone may be another one, counts where its middle lies. Months
+    that the horizon does not reach are NaN.
+    """
     site, count = run.outcome.site, len(months.names) + 1
     unknown = np.full(count, np.nan)
     if site is None or not run.has_power:
@@ -119,4 +123,6 @@ def bill(run: Measured, horizon: Horizon, months: Months) -> Bill:
             cost = total(paid_w) + np.bincount(months.of(middle_s), weights=charge, minlength=count)
         if grid.has_carbon:
             carbon_g = total(pieces.import_w * rates[:, 3] + own_w * rates[:, 4])
-    return Bill(total(pieces.load_w), total(pieces.import_w), total(pieces.renewable_used_w), cost, carbon_g)
+    found = (total(pieces.load_w), total(pieces.import_w), total(pieces.renewable_used_w), cost, carbon_g)
+    unreached = np.append(months.edges_s[:-1] >= horizon.end_s, False)
+    return Bill(*(np.where(unreached, np.nan, column) for column in found))

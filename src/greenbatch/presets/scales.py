@@ -35,8 +35,9 @@ def scales_of(scenario: Scenario) -> dict[str, float]:
     ``largest_static_power``: the highest static power of a node. ``largest_dynamic_power``: the highest power of the
     processors of a node. ``largest_energy_estimate``: the highest energy of a job on an idle node by InEPS's Eq. 1.
     ``largest_job_power``: the highest power of a job. ``largest_power_per_processor``: the same per processor.
-    ``highest_supply``, ``highest_grid_price``, ``highest_source_price``, ``highest_export_price`` and
-    ``highest_carbon``: the largest absolute value in any slot of the site, 1 if all are 0.
+    ``highest_supply``: the highest renewable power in any slot of the site, 1 if all are 0. ``highest_grid_price``:
+    the largest absolute price of imports in any slot. ``highest_source_price``: that of own energy.
+    ``highest_export_price``: that of feed-in. ``highest_carbon``: the highest carbon intensity of the grid.
     """
     jobs = scenario.workload
     scales = {

@@ -96,6 +96,10 @@ def breakdown_sections(breakdown: polars.DataFrame, baseline: str, currency: str
             if _differs(breakdown, by, each.metric)
         ]
         which = f"The {by}s with most work; others are added up."
+        if by == MONTH:
+            which = (
+                "Jobs by the month of submission; the bill is that of the whole site, later the rest of the horizon."
+            )
         if by == NODE_GROUP:
             which = "Jobs by the group of their first node."
         text = f"{which} Below each figure: change from {baseline}."

@@ -6,6 +6,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from greenbatch.errors import InputError
 from greenbatch.experiments.reports.answer import COST
 from greenbatch.experiments.reports.columns import Column
@@ -13,6 +15,7 @@ from greenbatch.experiments.reports.rivals import means_of
 from greenbatch.experiments.reports.tables import Cell, Table
 
 if TYPE_CHECKING:
+    from greenbatch.experiments.running.compare import Comparison
     from greenbatch.experiments.running.sweep import Setting, Sweep
     from greenbatch.scenarios import Scenario
 
@@ -36,8 +39,8 @@ def check_payback(chosen: Setting, scenario: Scenario) -> None:
 def payback_table(made: Sweep, unit_cost: float) -> Table:
     """Yearly saving and payback of each size beside the first one, under every scheduler.
 
-    The saving is that of the cost over the horizon, stretched to a year; the investment is ``unit_cost`` per unit more
-    than the first size. Interest, ageing and maintenance are not counted.
+    The record stands for the whole year: energy is scaled by time, the demand charge by calendar months. The investment
+    is ``unit_cost`` per unit more than the first size. Interest, ageing and maintenance are not counted.
     """
     first, *later = made.comparisons
     currency = made.first.currency
@@ -53,12 +56,26 @@ def payback_table(made: Sweep, unit_cost: float) -> Table:
         rows.append((f"{text}", tuple(cells)))
     note = (
         f"Against {made.setting.key} = {first}; one unit more costs {unit_cost:g} {currency}. Below each saving: years "
-        "until it has paid for the investment, without interest, ageing and maintenance."
+        "until it has paid for the investment, without interest, ageing and maintenance. The record stands for the "
+        "whole year, whatever its season."
     )
     columns = tuple((name, f"{currency}/year", name) for name in made.schedulers)
     return Table("Yearly saving and payback", columns, tuple(rows), made.setting.key, notes=(note,))
 
 
 def _yearly(made: Sweep, text: str, name: str) -> float:
+    """What a size costs in a year like the record."""
     frame = made.comparisons[text].frame
-    return means_of(frame, COST)[name] * YEAR_S / means_of(frame, "horizon_s")[name]
+    cost, charge, span_s = (means_of(frame, metric)[name] for metric in (COST, "horizon_demand_charge", "horizon_s"))
+    return (cost - charge) * YEAR_S / span_s + charge * 12 / _months(made.comparisons[text], span_s)
+
+
+def _months(comparison: Comparison, span_s: float) -> int:
+    """Calendar months of the tariff that the horizon touches."""
+    outcome = comparison.example[comparison.baseline]
+    site = outcome.site
+    if site is None or site.grid is None:
+        return 1
+    begin_s = float(outcome.workload.submit_s.min()) - site.origin_s
+    slots = np.arange(np.floor(begin_s / site.step_s), np.ceil((begin_s + span_s) / site.step_s)).astype(np.int64)
+    return len(np.unique(site.grid.month_at(slots)))

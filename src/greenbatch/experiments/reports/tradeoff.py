@@ -49,7 +49,7 @@ def tradeoff_plot(
         marks: scheduler -> a word written behind its name, see `Comparison.marks`.
         name: name of the picture, unique within a page.
     """
-    y = y or next(metric for metric in (objective_of(frame), "avg_bounded_slowdown") if metric != x)
+    y = y or next(metric for metric in (objective_of(frame), "avg_bounded_slowdown", WAIT) if metric != x)
     looks = looks_of(schedulers(frame)) if looks is None else looks
     across, up, ratio = (intervals(frame, metric) for metric in (x, y, "makespan_ratio"))
     shown = [each for each in (schedulers(frame) if names is None else names)

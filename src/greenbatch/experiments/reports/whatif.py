@@ -6,8 +6,9 @@ import math
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from greenbatch.experiments.reports.answer import BROWN, CARBON, COST, WAIT, column_of, finishing
+from greenbatch.experiments.reports.answer import BROWN, CARBON, COST, WAIT, column_of, finishing, unfinished_note
 from greenbatch.experiments.reports.rivals import means_of, rivals
+from greenbatch.experiments.running.model_warnings import NOT_CAUSAL
 from greenbatch.experiments.running.statistics import FEW_WINDOWS, paired_difference
 from greenbatch.metrics.months import LATER, MONTH
 
@@ -25,15 +26,17 @@ _WORDS = {COST: ("cost", ""), CARBON: ("emit", "CO₂"), BROWN: ("draw", "from t
 def plain_words(comparison: Comparison) -> list[str]:
     """One paragraph: what the baseline costs, emits and lets wait, then the best scheduler for each, with its price.
 
-    Months are pairs: a saving that is clear over at least `FEW_WINDOWS` months says so, any other says in how many
-    months there is one.
+    Months are pairs: each change says in how many of them there is a saving, and, over at least `FEW_WINDOWS`, whether
+    it is within noise. Schedulers that are not causal, and those that leave much work undone, are left out.
     """
-    baseline = comparison.baseline
-    frame = finishing(rivals(comparison.frame, baseline), baseline)
+    baseline, marks = comparison.baseline, comparison.marks
+    causal = [name for name in comparison.schedulers if marks.get(name) != NOT_CAUSAL or name == baseline]
+    every = comparison.frame.filter(comparison.frame["scheduler"].is_in(causal))
+    frame = finishing(rivals(every, baseline), baseline)
     known = [metric for metric in _WORDS if math.isfinite(means_of(frame, metric).get(baseline, math.nan))]
     said = [f"{_WORDS[each][0]} {_amount(comparison, each, means_of(frame, each)[baseline])}" for each in known]
     lead = f"Under {baseline}, {comparison.jobs:,} jobs {_listed(said)} on average."
-    return [" ".join((lead, *_offers(comparison, frame, known)))]
+    return [" ".join(filter(None, (lead, *_offers(comparison, frame, known), unfinished_note(every, baseline))))]
 
 
 def _offers(comparison: Comparison, frame: polars.DataFrame, known: list[str]) -> Iterator[str]:
@@ -54,22 +57,28 @@ def _change(comparison: Comparison, frame: polars.DataFrame, metric: str, name: 
     """Such as "cost 12 EUR less (3.4%; less in 10 of 12 months)"."""
     means, (verb, _) = means_of(frame, metric), _WORDS[metric]
     base, change = means[comparison.baseline], means[name] - means[comparison.baseline]
-    share = f" ({abs(change / base):.1%}{_trust(comparison, metric, name)})" if base > 0 and metric != WAIT else ""
+    told = [f"{abs(change / base):.1%}"] if base > 0 and metric != WAIT else []
+    told += _trust(comparison, metric, name)
+    share = f" ({'; '.join(told)})" if told else ""
     way = "less" if change <= 0 else "longer" if metric == WAIT else "more"
     return f"{verb} {_amount(comparison, metric, abs(change), way)}{share}"
 
 
-def _trust(comparison: Comparison, metric: str, name: str) -> str:
-    """In how many months, and whether the monthly differences are clear."""
+def _trust(comparison: Comparison, metric: str, name: str) -> list[str]:
+    """In how many months, and whether the monthly differences are within noise."""
     import polars
 
+    if metric not in _MONTHLY:
+        return []
+
     rows = comparison.breakdown.filter(by=MONTH, metric=_MONTHLY[metric]).filter(polars.col("part") != LATER)
-    ours, base = (rows.filter(scheduler=each)["value"].to_list() for each in (name, comparison.baseline))
-    if len(ours) < 2 or not all(map(math.isfinite, (*ours, *base))):
-        return ""
-    got = paired_difference(ours, base)
-    wins = f"; less in {got.better} of {len(ours)} months"
-    return wins + (", within noise" if len(ours) >= FEW_WINDOWS and not got.clear else "")
+    wide = rows.pivot(on="scheduler", index="part", values="value").fill_nan(None).drop_nulls()
+    if len(wide) < 2:
+        return []
+    got = paired_difference(wide[name].to_list(), wide[comparison.baseline].to_list())
+    unit = "years" if len(wide["part"][0]) == len("2025") else "months"
+    noise = ", within noise" if len(wide) >= FEW_WINDOWS and not got.clear else ""
+    return [f"less in {got.better} of {len(wide)} {unit}{noise}"]
 
 
 def _amount(comparison: Comparison, metric: str, value: float, way: str = "") -> str:

@@ -114,6 +114,27 @@ def choose_windows(
     return tuple(chosen), length
 
 
+def choose_schedulers(
+    scenario: Scenario, given: str | None, baseline: str | None = None,
+    defaults: Callable[[Scenario], Sequence[str]] | None = None,
+) -> tuple[tuple[str, ...], str]:  # fmt: skip
+    """Names of the schedulers, and of the one that the others are compared with.
+
+    Args:
+        scenario: the scenario, which states schedulers and a baseline.
+        given: names separated by commas, instead of the scenario's.
+        baseline: instead of the scenario's.
+        defaults: names the schedulers of a scenario if none are given; the first is the baseline if it is compared.
+    """
+    from greenbatch.schedulers import split_schedulers
+
+    usual = scenario.evaluation.schedulers if defaults is None else tuple(defaults(scenario))
+    names = usual if given is None else tuple(split_schedulers(given))
+    if baseline is None and defaults is not None and usual[0] in names:
+        baseline = usual[0]
+    return names, choose_baseline(scenario, names, baseline)
+
+
 def choose_baseline(scenario: Scenario, schedulers: Sequence[str], baseline: str | None) -> str:
     """The scheduler that the others are compared with: as given, else the scenario's, else the first."""
     own = scenario.evaluation.baseline

@@ -140,7 +140,7 @@ def _objectives(
         if metric not in means[baseline]:
             fix = did_you_mean(metric, list(means[baseline]), otherwise="see greenbatch compare, or docs/metrics.md")
             raise InputError(f"no metric is called {metric!r}", field="objective", fix=fix)
-        if not abs(means[baseline][metric]) > 0.0:
+        if not means[baseline][metric] > 0.0:  # relative to less than 0, better would be worse
             problem, fix = f"{metric} is {means[baseline][metric]} for {baseline}", "choose another metric or baseline"
             raise InputError(problem, field="objective", fix=fix)
 
@@ -154,6 +154,8 @@ def _objectives(
 def _named(scheduler: str, ranges: tuple[Range, ...], places: Floats) -> str:
     """The scheduler's name with a number for each range."""
     policy, plus, backfill = scheduler.partition("+")
+    if not plus and any(each.part for each in ranges):
+        raise InputError(f"{scheduler} has no backfilling", field="--search", fix="leave out the + of the parameter")
     parts = [policy, backfill]
     for each, place in zip(ranges, places, strict=True):
         parts[each.part] += f":{each.name}={plain(each.value(float(place)))}"

@@ -71,13 +71,16 @@ class WeighedTrial(Trial):
         """Set the preferences.
 
         Raises:
-            InputError: the site has no grid, or a preference weighs nothing.
+            InputError: the site has no grid, or storage, whose effect is not known; or a preference weighs nothing.
         """
         if not preferences.any(axis=1).all():
             fix = "give weights of brown energy, cost and carbon, at least one above 0"
             raise InputError("weighs nothing", field="training.search.preferences", fix=fix)
         if self.scenario.site is None or self.scenario.site.grid is None:
             raise InputError("has no grid", field="site.grid", fix="use a scenario with prices")
+        if self.scenario.site.storage is not None:
+            problem, fix = "is not known to this search", "train without it; the model can be used with it"
+            raise InputError(problem, field="site.storage", fix=fix)
         self.preferences = preferences / preferences.sum(axis=1, keepdims=True)
         self._references: dict[int, Reference] = {}
         self._idle = Idle(self.scenario.site, self.scenario.cluster.idle_power_w)
@@ -89,6 +92,9 @@ class WeighedTrial(Trial):
 
     def __call__(self, numbers: Floats, starts: Ints, shifts_s: Ints) -> Floats:
         """`SHARE`, slowdown relative to the mean of the baseline, and makespan relative to it, shape (windows, 3)."""
+        if shifts_s.any():
+            problem = "moves the supply under the baseline, which is known for one year"
+            raise InputError(problem, field="training.search.years", fix="use 1")
         found = super().__call__(numbers, starts, shifts_s)
         known = [self.reference(int(start)) for start in starts]
         batch = self._store.batch
@@ -113,6 +119,10 @@ class WeighedTrial(Trial):
             run_s = np.maximum(outcome.end_s - outcome.start_s, 10.0)
             slowdown = np.maximum((outcome.end_s - window.submit_s) / run_s, 1.0).mean()
             amounts = np.array([account.grid_j / JOULES_PER_KWH, account.cost, account.carbon_g / 1e3])
+            if (amounts[self.preferences.any(axis=0)] <= FEW).any():
+                problem = f"{BASELINE} has no brown energy, cost or carbon to save on the window of job {start}"
+                fix = "weigh only what the site states, or train on other windows"
+                raise InputError(problem, field="training.search.preferences", fix=fix)
             first, last = self._idle.until(np.array([begin_s, end_s]))
             self._references[start] = Reference(amounts, last - first, float(slowdown))
         return self._references[start]
