@@ -62,7 +62,7 @@ def test_jobs_that_fit_on_no_nodes_are_told_first_and_beside_the_warnings(jobs, 
     assert out.startswith(f"note: {told}")
     assert "more notes" in out
     report = (jobs / "out" / "report.html").read_text()
-    assert report.index("Caveats") < report.index(told) < report.index(">Tables<")
+    assert report.index("Caveats") < report.index(told) < report.index('id="results"')
 
 
 def test_few_notes_are_printed_and_the_rest_counted() -> None:

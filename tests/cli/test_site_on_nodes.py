@@ -36,7 +36,8 @@ def test_who_gains_by_partition_under_the_sites_own_priorities(site: Path, capsy
     out = capsys.readouterr().out
     assert "pool" not in out
     report = (site / "out" / "report.html").read_text()
-    assert report.index("Who gains and who waits: mean wait by partition") < report.index(">Tables<")
+    gains = report.index("Who gains and who waits: mean wait by partition")
+    assert report.index('id="results"') < gains < report.index("<summary><h2")  # before all that is folded
     assert "Work by node group" in report
     sheet = polars.read_csv(site / "out" / "breakdown.csv").filter(polars.col("by") == "node group")
     jobs = dict(sheet.filter(polars.col("scheduler") == "fcfs+easy").select("part", "jobs").iter_rows())

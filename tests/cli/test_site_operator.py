@@ -95,7 +95,7 @@ def test_who_gains_by_partition_is_on_the_first_screen(site: Path, capsys: pytes
     assert "Who gains and who waits: mean wait by partition" in out
     report = (site / "out" / "report.html").read_text()
     gains = report.index("Who gains and who waits: mean wait by partition")
-    assert gains < report.index("Caveats.") < report.index(">Tables<")
+    assert report.index('id="results"') < gains < report.index("<summary><h2")  # before all that is folded
     assert report.count("jobs of 4 partitions run on one pool of processors: 150") == 3, "caveat, note, provenance"
     for title in ("Work by partition", "Bounded slowdown by account", "Wait, 95th percentile by user"):
         assert title in report

@@ -41,8 +41,7 @@ def tune(
     search
         Parameters and ranges, separated by commas: share=0:1,limit=3600:604800. Those of a backfilling follow a plus.
     objective
-        Metrics and weights, separated by commas: horizon_cost=1,avg_bounded_slowdown=0.2. Their weighted sum, relative
-        to the baseline, is to be low; give weights below 0 to metrics that should be high.
+        Weighted metrics, relative to the baseline, to be low in sum: horizon_cost=1,avg_bounded_slowdown=0.2.
     scenario
         A shipped scenario (greenbatch scenario list) or a TOML file.
     baseline

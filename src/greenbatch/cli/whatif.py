@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
+
+from cyclopts import Parameter
 
 from greenbatch.cli.flags import Positive, Switch
 
@@ -26,7 +28,7 @@ def whatif(
     schedulers: str | None = None,
     baseline: str | None = None,
     sweep: str | None = None,
-    unit_cost: str | None = None,
+    unit_cost: Annotated[str | None, Parameter(name="--unit-cost")] = None,
     workers: Positive = None,
     json: Switch = False,
     resume: Switch = False,
@@ -48,8 +50,7 @@ def whatif(
     processors
         Size of a pool of processors.
     schedulers
-        Names separated by commas; by default the recorded schedule, plain rules and, on a pool, foresee by brown energy
-        and by what the site states, cost and carbon.
+        Names separated by commas; by default the recorded schedule, rules, and planners of what the site states.
     baseline
         Scheduler that the others are compared with; by default the recorded schedule.
     sweep

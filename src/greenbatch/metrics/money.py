@@ -59,7 +59,8 @@ def energy_cost_per_kwh(run: Measured) -> float:
 
     ``energy_cost / energy_kwh``. Source: Le Hai et al. 2025, section 3.2 (CE); their Eq. 3 (f2) has imports alone.
     """
-    return energy_cost(run) / run.energy_j * JOULES_PER_KWH if run.energy_j > 0 else np.nan
+    cost = energy_cost(run)
+    return cost / run.energy_j * JOULES_PER_KWH if run.energy_j > 0 and np.isfinite(cost) else np.nan
 
 
 @metric("carbon", "kg")
