@@ -255,7 +255,6 @@ FEW_STEPS = {
 def test_agents_are_trained_on_one_scenario_and_tested_on_the_other(
     tiny: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    pytest.importorskip("torch")
     out = tiny / "runs"
     words = ["reproduce", "cost-aware", "--presets", "cost-aware,one-action", "--seeds", "0,1"]
     budget = ["--epochs", "1", "--threads", "1", "--set", *(f"{key}={value}" for key, value in FEW_STEPS.items())]
@@ -278,7 +277,6 @@ def test_agents_are_trained_on_one_scenario_and_tested_on_the_other(
 
 
 def test_agents_that_are_not_trained_say_so(tiny: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    pytest.importorskip("torch")
     place = tiny / "nothing"
     place.mkdir()
     words = ["reproduce", "cost-aware", "--presets", "no-cost-signal", "--seeds", "0", "--trained", str(place)]
