@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -10,9 +12,33 @@ from plain import Job, Supply
 
 from greenbatch.cluster import Cluster
 from greenbatch.energy import Site
+from greenbatch.engine.interface import Charge, Decision, Start, View, Wait
 from greenbatch.workload import Workload
 
 ESTIMATES = ("exact", "over", "any")
+
+
+class Commander:
+    """First come, first served; the next of some commands to storage at every new instant."""
+
+    charges = True
+
+    def __init__(self, commands_w: Sequence[float]) -> None:
+        self.commands_w, self.now_s = list(commands_w), -math.inf
+        self.seen: list[View] = []
+
+    def decide(self, view: View) -> Decision:
+        self.seen.append(view)
+        if self.commands_w and view.now_s > self.now_s:
+            self.now_s = view.now_s
+            return Charge(self.commands_w.pop(0))
+        return Start(0) if len(view.job_id) else Wait()
+
+    def memory(self) -> dict[str, Any]:
+        return {"commands_w": self.commands_w, "now_s": self.now_s}
+
+    def recall(self, memory: dict[str, Any]) -> None:
+        self.commands_w, self.now_s = memory["commands_w"], memory["now_s"]
 
 
 @st.composite

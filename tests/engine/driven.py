@@ -11,7 +11,7 @@ from greenbatch.cluster import Cluster
 from greenbatch.energy import Site
 from greenbatch.engine.driver import ViewDriver
 from greenbatch.engine.outcome import Outcome
-from greenbatch.engine.program import Program
+from greenbatch.engine.program import Program, charges_by_rank
 from greenbatch.engine.rules import Rules
 from greenbatch.engine.session import Session
 from greenbatch.workload import Workload
@@ -44,9 +44,9 @@ def run_from_views(
     plain = replace(rules, commitment="reconsider", tick_s=0.0)
     program = scheduler.program(jobs)
     wanted = {key: value for key, value in (program.settings or {}).items() if key in WHEN_TO_ASK}
-    session = Session(
-        jobs, cluster, site, plain, Program(name="batch system", settings=wanted, predictor=program.predictor)
-    )
+    charges = program.charges or charges_by_rank(program)
+    system = Program(name="batch system", settings=wanted, predictor=program.predictor, charges=charges)
+    session = Session(jobs, cluster, site, plain, system)
     driver, number = driver_of(scheduler, jobs, cluster, rules), 0
     while (view := session.view()) is not None:
         if memory is not None and number > 0 and restart(number):

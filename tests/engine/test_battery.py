@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import hypothesis.strategies as st
 import numpy as np
 import pytest
-from cases import clusters, job_lists, site, supplies, workload
+from cases import Commander, clusters, job_lists, site, supplies, workload
 from hypothesis import given, settings
 from numpy.typing import NDArray
 from plain import Job
@@ -26,13 +26,14 @@ from greenbatch.schedulers import scheduler
 from greenbatch.workload import Workload
 
 REL = 1e-9
+COMMANDS_W = (-1e9, -45.0, -1.0, 0.0, 1.0, 33.3, 1e9)
 J_PER_KWH = 3.6e6
 
 
 @st.composite
 def batteries(draw: st.DrawFn) -> Storage:
-    """Batteries for loads of some hundred watts over a minute, of every rule that needs no scheduler."""
-    dispatch = draw(st.sampled_from(["greedy", "price-arbitrage", "peak-shaving"]))
+    """Batteries for loads of some hundred watts over a minute, of every rule."""
+    dispatch = draw(st.sampled_from(["greedy", "price-arbitrage", "peak-shaving", "scheduler", "scheduler"]))
     lowest = draw(st.sampled_from([0.0, 0.2]))
     return Storage(
         capacity_kwh=draw(st.sampled_from([0.0, 100.0, 1000.0, 4000.0, 1e9])) / J_PER_KWH,
@@ -69,9 +70,16 @@ class World(NamedTuple):
     jobs: Workload
     cluster: Cluster
     site: Site
+    commands: list[float]
+    """Commands to storage, if the scheduler gives them. [W]"""
+
+    @property
+    def scheduler(self) -> Any:
+        is_commanded = self.site.storage is not None and self.site.storage.dispatch == "scheduler"
+        return scheduler(Commander(self.commands), backfill="easy") if is_commanded else scheduler("fcfs+easy")
 
     def run(self) -> Outcome:
-        return simulate(self.jobs, self.cluster, self.site, Rules(), scheduler("fcfs+easy"))
+        return simulate(self.jobs, self.cluster, self.site, Rules(), self.scheduler)
 
 
 @st.composite
@@ -81,7 +89,8 @@ def worlds(draw: st.DrawFn) -> World:
     jobs = workload(draw(job_lists(cluster.processors)))
     overhead = draw(st.sampled_from([{}, {"pue": 1.25, "base_load_w": 40.0}]))
     place = site(draw(supplies()))
-    return World(jobs, cluster, replace(place, storage=draw(batteries()), grid=draw(grids(place.slots)), **overhead))
+    place = replace(place, storage=draw(batteries()), grid=draw(grids(place.slots)), **overhead)
+    return World(jobs, cluster, place, draw(st.lists(st.sampled_from(COMMANDS_W), max_size=40)))
 
 
 def left_j(storage: Storage, found: Books) -> float:
@@ -136,11 +145,12 @@ def test_money_and_carbon_follow_from_the_energy(world: World) -> None:
 @settings(max_examples=50, deadline=None)
 @given(worlds())
 def test_energy_counted_during_the_run_equals_the_account_of_it(world: World) -> None:
-    how = scheduler("fcfs+easy")
+    how = world.scheduler
     session = Session(world.jobs, world.cluster, world.site, Rules(), how.program(world.jobs))
     session.state.rules.accrue = 1
-    while session.view() is not None:
-        session.apply(Start(0))
+    policy = how.policy()
+    while (view := session.view()) is not None:
+        session.apply(Start(0) if policy is None else policy.decide(view))
     outcome, ledger = session.outcome(), session.state.ledger
     found = books(outcome)
     for name in Books._fields:
@@ -152,7 +162,8 @@ def test_energy_counted_during_the_run_equals_the_account_of_it(world: World) ->
 def test_a_battery_of_no_capacity_changes_nothing(world: World) -> None:
     """Nor do prices change energies: a site without both has another kind of supply."""
     assert world.site.storage is not None
-    empty = books(world._replace(site=replace(world.site, storage=replace(world.site.storage, capacity_kwh=0.0))).run())
+    without = world._replace(site=replace(world.site, storage=replace(world.site.storage, capacity_kwh=0.0))).run()
+    empty = books(without, without.start_s.min())
     bare = books(world._replace(site=replace(world.site, storage=None, grid=None)).run())
     assert empty._replace(cost=0.0, carbon_g=0.0) == bare
 

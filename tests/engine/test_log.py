@@ -63,7 +63,7 @@ def begin(name: str, jobs: Any, cluster: Cluster, power: Site | None, rules: Rul
 
     def outcome(ended: State) -> Outcome:
         check(ended, name, power)
-        readings = new_readings(len(jobs))
+        readings = new_readings(len(jobs), cluster.first_power_w)
         drain(ended, readings)
         return outcome_of(ended, readings, name, jobs, cluster, power, rules)
 

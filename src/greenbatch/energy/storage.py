@@ -8,7 +8,7 @@ from typing import Literal, get_args
 from greenbatch.energy.units import JOULES_PER_KWH
 from greenbatch.errors import InputError
 
-Dispatch = Literal["greedy", "price-arbitrage", "peak-shaving"]
+Dispatch = Literal["greedy", "price-arbitrage", "peak-shaving", "scheduler"]
 DAY_S = 86_400.0
 
 
@@ -39,7 +39,7 @@ class Storage:
     self_discharge_per_day: float = 0.0
     """Share of the energy above the lowest state of charge that is lost in a day, in [0, 1)."""
     dispatch: Dispatch = "greedy"
-    """When it is charged, see `engine.power.dispatch`."""
+    """When it is charged, see `engine.power.dispatch`; ``scheduler``: as the scheduler commands."""
     limit_w: float | None = None
     """Limit on imports for ``peak-shaving``. [W]"""
     wear_per_kwh: float = 0.0

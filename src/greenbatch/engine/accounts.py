@@ -1,7 +1,7 @@
 """Energy of a finished simulation over any interval, computed from its power profile.
 
-The profile is replayed through `power.protocol.flow`, the function that also counts energy during a run if
-`RuleSet.accrue` is set (`events.accrue`). Intervals are visited in time order.
+The profile, with the commands to storage, is replayed through `power.protocol.flow`, the function that also counts
+energy during a run if `RuleSet.accrue` is set (`events.accrue`). Intervals are visited in time order.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from greenbatch.energy import Site
 from greenbatch.engine.compile import entry
 from greenbatch.engine.power import supplied  # noqa: F401  (registers the default supply)
 from greenbatch.engine.power.balance import COLUMNS
-from greenbatch.engine.power.protocol import LEFT_THE_SERIES, Power, flow, power_of
+from greenbatch.engine.power.protocol import LEFT_THE_SERIES, Power, command, flow, power_of
 from greenbatch.engine.records import Floats, Ledger, dtype_of, table_of
 from greenbatch.engine.stacked import fork
 from greenbatch.errors import InputError, SupplyExhausted
@@ -63,18 +63,21 @@ class Segments(NamedTuple):
 
 
 def replay_profile(
-    power: Power, time_s: Floats, load_w: Floats, first_w: float, start_s: float, end_s: float, ledger: Ledger,
-    rows: Floats,
+    power: Power, time_s: Floats, load_w: Floats, command_w: Floats, first_w: float, start_s: float, end_s: float,
+    ledger: Ledger, rows: Floats,
 ) -> int:  # fmt: skip
     """Enter the energy of a load profile over an interval in a ledger; return the number of pieces, see `flow`.
 
-    Before the first instant of the profile the load is ``first_w``; after the last one it stays as it is then.
+    Before the first instant of the profile the load is ``first_w`` and storage rests; after the last one both stay as
+    they are then. ``command_w`` is empty if nobody commands storage.
     """
     n = time_s.shape[0]
     at_s, k, count = start_s, np.searchsorted(time_s, start_s, side="right"), 0
     while at_s < end_s:
         next_s = min(end_s, time_s[k]) if k < n else end_s
         load = load_w[k - 1] if k > 0 else first_w
+        if command_w.shape[0] > 0:
+            command(power, command_w[k - 1] if k > 0 else 0.0)
         pieces = flow(power, load, at_s, next_s, ledger, rows, count)
         if pieces == LEFT_THE_SERIES:
             return LEFT_THE_SERIES
@@ -89,7 +92,15 @@ def replay_profile(
 def _compiled_replay(power: Any) -> Any:
     column, ledger = types.Array(types.float64, 1, "C"), numba.from_dtype(dtype_of(Ledger))
     signature = types.int64(
-        power, column, column, types.float64, types.float64, types.float64, ledger, types.Array(types.float64, 2, "C")
+        power,
+        column,
+        column,
+        column,
+        types.float64,
+        types.float64,
+        types.float64,
+        ledger,
+        types.Array(types.float64, 2, "C"),
     )
     return entry("replay", replay_profile, signature, told=False)
 
@@ -103,7 +114,9 @@ def _replay(outcome: Outcome, start_s: float, end_s: float, site: Site | None, *
         )
     power = power_of(site)
     run = _compiled_replay(numba.typeof(power))
-    profile = np.ascontiguousarray(outcome.profile_time_s), np.ascontiguousarray(outcome.profile_load_w)
+    commands = np.zeros(0) if outcome.profile_command_w is None else outcome.profile_command_w
+    columns = outcome.profile_time_s, outcome.profile_load_w, commands
+    profile = tuple(np.ascontiguousarray(column) for column in columns)
     given = (*profile, float(outcome.cluster.first_power_w), float(start_s), float(end_s))
     ledger, rows = table_of(Ledger, 1)[0], np.zeros((0, COLUMNS))
     count = run(fork(power), *given, ledger, rows)

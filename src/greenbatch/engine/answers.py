@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from greenbatch.engine.codes import DELAY_FOR, DELAY_RELEASES, NO_DELAY, START_JOB, WAIT
-from greenbatch.engine.interface import Start, Wait
+from greenbatch.engine.codes import COMMAND, DELAY_FOR, DELAY_RELEASES, NO_DELAY, START_JOB, WAIT
+from greenbatch.engine.interface import Charge, Start, Wait
 from greenbatch.engine.records import Clock
 from greenbatch.engine.settings import A_YEAR_S
 from greenbatch.engine.step import Action
@@ -24,15 +24,26 @@ def action_of(decision: Any, clock: Clock, name: str) -> Action:
 
     Raises:
         InputError: it is not a decision, the row is not in the queue, nodes or processors are not whole numbers, a
-            delay is negative or over a year, or a wait ends before now.
+            delay is negative or over a year, a wait ends before now, or a power is not finite.
     """
     if isinstance(decision, Wait):
         if not (_is_number(decision.until_s) and decision.until_s >= clock.now_s):
             problem = f"waits until {decision.until_s!r}, but it is {clock.now_s:g} s"
             raise InputError(problem, field=name, fix="give a later time, or none")
         return Action(WAIT, 0, NO_DELAY, float(decision.until_s))
+    if isinstance(decision, Charge):
+        if not (_is_number(decision.power_w) and np.isfinite(decision.power_w)):
+            problem = f"commands storage to take {decision.power_w!r} W"
+            raise InputError(problem, field=name, fix="give a finite number, < 0 to discharge")
+        return Action(COMMAND, 0, NO_DELAY, float(decision.power_w))
     if not isinstance(decision, Start):
-        raise InputError(f"returned {decision!r}", field=name, fix="return Start(row) or Wait()")
+        fix = "return Start(row), Wait() or Charge(power_w)"
+        raise InputError(f"returned {decision!r}", field=name, fix=fix)
+    return _start_of(decision, clock, name)
+
+
+def _start_of(decision: Start, clock: Clock, name: str) -> Action:
+    """The action of a start."""
     if not isinstance(decision.row, int | np.integer):
         raise InputError(f"chose row {decision.row!r}", field=name, fix="give a whole number")
     waiting = clock.last - clock.first

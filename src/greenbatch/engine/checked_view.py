@@ -73,6 +73,7 @@ def checked_view(view: View, program: Program, last_s: float) -> View:
     _check_jobs(view)
     _check_supply(view, program)
     _check_predictions(view, program, rows)
+    _check_storage(view)
     ends_s = view.running.expected_end_s
     if (ends_s[1:] < ends_s[:-1]).any():
         order = np.argsort(ends_s, kind="stable")
@@ -130,6 +131,24 @@ def _check_supply(view: View, program: Program) -> None:
             raise _refusal("supply.origin_s", f"is {supply.origin_s}", "give a finite time")
     elif program.needs_site or program.backfill == "green":
         raise _refusal("supply", f"is empty, but {program.name} needs a power supply", "give its forecast")
+
+
+_POSITIVE_OF_STORAGE = ("charge_w", "discharge_w", "charge_efficiency", "discharge_efficiency")
+
+
+def _check_storage(view: View) -> None:
+    """Refuse storage that cannot be."""
+    seen = view.storage
+    if seen is None:
+        return
+    lowest = {"command_w": _FINITE, **dict.fromkeys(_POSITIVE_OF_STORAGE, _POSITIVE)}
+    highest = {"charge_efficiency": 1.0, "discharge_efficiency": 1.0, "stored_j": max(seen.usable_j, 0.0)}
+    for name, value in seen._asdict().items():
+        low = lowest.get(name, 0.0)
+        high = highest.get(name, _LARGEST)
+        if not low <= value <= high:
+            fix = f"it must be {_WORDS[low]}" + (f", at most {high:g}" if name in highest else "")
+            raise _refusal(f"storage.{name}", f"is {value:g}", fix)
 
 
 def _check_predictions(view: View, program: Program, rows: dict[str, int]) -> None:

@@ -6,16 +6,18 @@ from __future__ import annotations
 NONE, EASY, EASY_SCHEDGYM, EASY_GREEN_ORDER, GREEN, FIRST_FIT, EASY_IRMASIM = range(7)
 # How the next job is chosen (RuleSet.ranking).
 BY_ARRIVAL, BY_SCORE, BY_RULE = range(3)
+# Who commands storage (RuleSet.commands): nobody, the policy, or the rank of the slot in the forecast.
+NOBODY, BY_POLICY, BY_RANK = range(3)
 # OK, or why the loop was left (Clock.status).
-OK, SUPPLY_EXHAUSTED, BAD_SCORE, INTERRUPTED, LOG_FULL, STUCK = range(6)
+OK, SUPPLY_EXHAUSTED, BAD_SCORE, INTERRUPTED, LOG_FULL, STUCK, NOT_COMMANDED, CHARGES_FOREVER = range(8)
 # Delay actions of GAS-MARL §4.1: none, until a number of running jobs release their processors, for a fixed time.
 NO_DELAY, DELAY_RELEASES, DELAY_FOR = range(1, 4)
 # When decisions are due (RuleSet.per_instant): after each event, after all of an instant, after all of one kind at it.
 PER_EVENT, PER_INSTANT, PER_KIND = range(3)
-# Kinds of events of the simulation (Clock.event).
-ARRIVAL, COMPLETION, WAKE_UP, NOTHING = range(4)
+# Kinds of events of the simulation (Clock.event); a new slot of the supply at which only storage is commanded.
+ARRIVAL, COMPLETION, WAKE_UP, NOTHING, SLOT = range(5)
 # Kinds of entries of the log (Event.kind): a job starts because the policy chose it, starts ahead of a blocked job,
-# ends, gets its first reservation, or is committed to start next; a node is switched.
-START, BACKFILL, END, PROMISE, COMMIT, SWITCH = range(6)
-# Kinds of actions (step.Action): start a job, or wait.
-START_JOB, WAIT = range(2)
+# ends, gets its first reservation, or is committed to start next; a node is switched; storage is commanded.
+START, BACKFILL, END, PROMISE, COMMIT, SWITCH, CHARGE = range(7)
+# Kinds of actions (step.Action): start a job, wait, or command storage.
+START_JOB, WAIT, COMMAND = range(3)

@@ -17,17 +17,28 @@ import numpy as np
 from greenbatch.cluster import Cluster, NodeCluster
 from greenbatch.engine.answers import action_of
 from greenbatch.engine.checked_view import checked_view
-from greenbatch.engine.codes import BACKFILL, BAD_SCORE, BY_SCORE, WAKE_UP
+from greenbatch.engine.codes import BACKFILL, BAD_SCORE, BY_POLICY, BY_SCORE, CHARGES_FOREVER, NOBODY, SLOT, WAKE_UP
 from greenbatch.engine.entry_points import step, with_decider
 from greenbatch.engine.from_view import state_of
-from greenbatch.engine.interface import CAUSES, Decision, Policy, Start, View, Wait
+from greenbatch.engine.interface import CAUSES, Charge, Decision, Policy, Start, View, Wait
 from greenbatch.engine.machine.from_seen import MachineOfViews
 from greenbatch.engine.machine.idle_nodes import alike, compete_for_power, fit
 from greenbatch.engine.machine.node_tables import Nodes
 from greenbatch.engine.machine.protocol import machine_of
 from greenbatch.engine.memory import Memory, Ran, Waited, known_jobs, read_memory, workload_of, write_memory
+from greenbatch.engine.power.protocol import commanded_w, is_commanded
 from greenbatch.engine.prepare import arrange_nodes, rule_settings
-from greenbatch.engine.program import Program, decider_of, queue_now, refuse_scores, rule_may_fail, scores_of
+from greenbatch.engine.program import (
+    Program,
+    charges_by_rank,
+    check,
+    decider_of,
+    queue_now,
+    refuse_command,
+    refuse_scores,
+    rule_may_fail,
+    scores_of,
+)
 from greenbatch.engine.records import table_of
 from greenbatch.engine.rules import Rules
 from greenbatch.engine.session import view_of, want_nodes
@@ -41,7 +52,8 @@ class ViewDriver:
 
     The batch system asks after every submission and every end, and at the time of the last `Wait`. It starts a job at
     once when told to, asks again, and does nothing else: in a simulation, that is a `Session` without backfilling under
-    ``commitment = reconsider``.
+    ``commitment = reconsider``. If the scheduler commands storage, it also asks while no job waits and at every change
+    of supply (``Program.charges``), and passes each `Charge` on to storage.
     """
 
     def __init__(
@@ -83,9 +95,17 @@ class ViewDriver:
         if memory.asked_s != view.now_s:
             view = checked_view(view, self.program, memory.seen_s)
             memory.seen_s = float(view.now_s)
-            if len(view.job_id) == 0:
+        if charges_by_rank(self.program) and (command := self._by_rank(view)) is not None:
+            return command
+        if memory.asked_s != view.now_s:
+            if len(view.job_id) == 0 and not self.program.charges:
                 return Wait()
+            if view.cause == CAUSES[SLOT] and not self.program.charges:
+                return Wait(float(memory.wake_s))
             self._ask(view)
+        if not np.isnan(memory.command_w):
+            power_w, memory.command_w = memory.command_w, np.nan
+            return Charge(power_w)
         if memory.answers:
             job, nodes, processors = memory.answers.pop(0)
             row = np.flatnonzero(view.job_id == job)
@@ -98,6 +118,19 @@ class ViewDriver:
         memory.asked_s = np.nan
         return Wait(float(memory.wake_s))
 
+    def _by_rank(self, view: View) -> Charge | None:
+        """The command to storage at a view, None if it is in force."""
+        if view.storage is None:
+            refuse_command(self.program.name, None, field="view.storage")
+        state = state_of(view, machine=self._idle(view), attributes=False, stored=True)
+        set_rules(state, self.rules, rule_settings(self.program))
+        power_w = float(step("rank", state)(state))
+        return None if power_w == view.storage.command_w else Charge(power_w)
+
+    def _idle(self, view: View) -> Any:
+        """The idle machine of a view."""
+        return machine_of(self.cluster, _jobs_of(view)) if self._machines is None else self._machines.with_room(view)
+
     def _ask(self, view: View) -> None:
         """Make the decisions of this instant in a state made from the view, and remember what the next one needs."""
         memory, ids = self.memory, np.concatenate([view.job_id, view.running.job_id])
@@ -106,9 +139,10 @@ class ViewDriver:
             self._decider = self._steer(view, self._decider)
         memory.longest_s = float(view.queue.requested_time_s.max(initial=memory.longest_s))
         ahead_s = 0.0 if self.program.decider is None else self.program.decider.ahead_s
-        idle = machine_of(self.cluster, _jobs_of(view)) if self._machines is None else self._machines.with_room(view)
-        state = state_of(view, ahead_s, memory.longest_s, idle)
+        state = state_of(view, ahead_s, memory.longest_s, self._idle(view), stored=view.storage is not None)
         settings = rule_settings(self.program)
+        if charges_by_rank(self.program):  # asked for beside the decisions
+            settings["commands"] = NOBODY
         if self.program.score is not None and not self.program.fixed and self.program.compiled is None:
             settings["ranking"] = BY_SCORE
         set_rules(state, self.rules, settings)
@@ -118,7 +152,10 @@ class ViewDriver:
         memory.wake_s = self._settle(state, ids, view)
         memory.answers = [(int(ids[job]), *_placed(state, job)) for job in _started(state)]
         memory.asked_s = view.now_s
-        self._remember(state, ids)
+        if view.storage is not None and commanded_w(state.power) != view.storage.command_w:
+            memory.command_w = float(commanded_w(state.power))
+        if len(view.job_id):
+            self._remember(state, ids)
 
     def _settle(self, state: State, ids: Any, view: View) -> float:
         """Make all decisions that are due; return the next wake-up. [s]"""
@@ -143,9 +180,13 @@ class ViewDriver:
                 fix = "leave dvfs_level out, or simulate the policy itself"
                 raise InputError("chooses a DVFS level, which a ViewDriver cannot pass on", field=program.name, fix=fix)
             action = action_of(decision, clock, program.name)
+            if isinstance(decision, Charge) and not is_commanded(state.power):
+                refuse_command(program.name, None, field="view.storage")
             if isinstance(decision, Start) and decision.nodes:
                 want_nodes(state, self.cluster, decision, action.position, ids, field=program.name)
             apply(state, *action)
+            if clock.status == CHARGES_FOREVER:
+                check(state, program.name, None)
         return float(step("wake", state)(state))
 
     def _learn(self, view: View) -> None:
@@ -186,6 +227,7 @@ class ViewDriver:
         memory, clock, queue, jobs = self.memory, state.clock, state.queue, state.jobs
         count = len(view.job_id)
         clock.event = next((kind for kind, name in CAUSES.items() if name == view.cause), WAKE_UP)
+        clock.commanding = state.rules.commands == BY_POLICY
         state.rules.twins = np.unique(view.queue.submit_s).size < count
         if self.program.score is not None and self.program.fixed:
             jobs["score"][:count] = scores_of(self.program, queue_now(state), view.now_s)

@@ -14,6 +14,7 @@ from greenbatch.engine.decide import Rule, decide
 from greenbatch.engine.events import next_wake_s
 from greenbatch.engine.interface import Attributes, Predicted, Queue
 from greenbatch.engine.machine.protocol import can_take_on, want
+from greenbatch.engine.power.protocol import ranked_w
 from greenbatch.engine.records import Floats
 from greenbatch.engine.stacked import StateType, type_of
 from greenbatch.engine.state import State
@@ -65,6 +66,12 @@ def _apply(s: State, kind: int, position: int, delay: int, amount: float) -> Non
     s.clock.settled = 0
 
 
+def _rank_w(s: State) -> float:
+    """The command to storage by rank, at the present load. [W]"""
+    rules, load_w = s.rules, s.machine.totals.load_w
+    return float(ranked_w(s.power, s.clock, load_w, rules.charge_below, rules.charge_above, rules.charge_carbon))
+
+
 def _want(s: State, position: int, node: int, most: int) -> bool:
     """Let the job at a queue position take a node first, if it starts now; False if it cannot be started there."""
     job = whole(s.queue.job[position])
@@ -85,6 +92,7 @@ _STEPS: dict[str, tuple[Callable[..., Any], Any, tuple[Any, ...]]] = {
     "advance": (_advance, types.boolean, ()),
     "is-due": (_is_due, types.boolean, ()),
     "wake": (_wake_s, types.float64, ()),
+    "rank": (_rank_w, types.float64, ()),
     "want": (_want, types.boolean, (types.int64, types.int64, types.int64)),
     "apply": (_apply, types.void, (types.int64, types.int64, types.int64, types.float64)),
 }
@@ -103,7 +111,9 @@ def with_decider(name: str, state: State, decider: Any) -> Callable[..., Any]:
 
 
 def step(name: str, state: State) -> Callable[..., Any]:
-    """Compiled code that takes a state: ``advance``, ``is-due``, ``wake``, ``want`` or ``apply``, see `engine.step`."""
+    """Compiled code that takes a state: ``advance``, ``is-due``, ``wake``, ``rank``, ``want`` or
+    ``apply``, see `engine.step`.
+    """
     return _compiled_step(name, type_of(state))
 
 

@@ -16,6 +16,7 @@ from greenbatch.engine.codes import (
     GREEN,
     NOTHING,
     PER_KIND,
+    SLOT,
     SUPPLY_EXHAUSTED,
     SWITCH,
     WAKE_UP,
@@ -110,6 +111,7 @@ def start(s: State, position: int, kind: int, outlives: bool) -> int:
     add_running(s.ending, s.expected, c, job, number, power_w, begin_s, run_s)
     update_ends(s.machine, s.ending, c)
     c.started += 1
+    c.commanding, c.charges = s.rules.commands > 0, 0
     note(s.log, c, kind, number, s.machine.totals.load_w)
     return following
 
@@ -157,6 +159,33 @@ def switch_until(s: State, until_s: float) -> None:
         number = switch(s.machine, s.clock.now_s)
         note(s.log, s.clock, SWITCH, number, s.machine.totals.load_w)
         update_ends(s.machine, s.ending, s.clock)
+
+
+@compiled
+def next_slot(s: State, wake_s: float) -> bool:
+    """Advance the clock to the next slot of the supply if nothing happens before, for a command to storage.
+
+    Jobs are not considered there: they start as they would without storage.
+
+    Args:
+        s: the state.
+        wake_s: the next wake-up, infinite for none. [s]
+    """
+    c = s.clock
+    slot_s, arrival_s = next_supply_change_s(s.power.slots, c.now_s), next_arrival_s(s.jobs, s.arrivals, c)
+    foresee_ends(s.machine, s.ending, c, arrival_s)
+    before_s = min(arrival_s, wake_s)
+    if before_s <= slot_s or min(before_s, next_completion_s(s.ending, c)) == np.inf:
+        return False
+    switch_until(s, slot_s)
+    if next_completion_s(s.ending, c) <= slot_s:
+        return False
+    from_s, c.now_s = c.now_s, slot_s
+    pass_time(s.machine, s.ending, c, from_s, False)
+    if s.rules.accrue and not np.isnan(c.accrued_s):
+        accrue(s)
+    c.event, c.commanding, c.charges = SLOT, 1, 0
+    return True
 
 
 @compiled_small

@@ -19,7 +19,7 @@ from greenbatch.engine.interface import View
 from greenbatch.engine.machine.pool import Pool
 from greenbatch.engine.machine.protocol import Machine
 from greenbatch.engine.power.facility import Facility
-from greenbatch.engine.power.metered import NOTHING_STORED, Metered, metered_by
+from greenbatch.engine.power.metered import NOTHING_STORED, Metered, metered_by, no_costs, with_seen
 from greenbatch.engine.power.supplied import Supplied
 from greenbatch.engine.prediction.protocol import Predictor, Shown, no_predictor
 from greenbatch.engine.records import MachineTotals, Prediction, Slots, record_of, table_of
@@ -31,7 +31,7 @@ types: Any = _types
 
 def state_of(
     view: View, ahead_s: float = 0.0, longest_s: float = 0.0, machine: Machine | None = None, *,
-    attributes: bool = True,
+    attributes: bool = True, stored: bool = False,
 ) -> State:  # fmt: skip
     """Convert a view to the state of a simulation at that moment, in which requested times stand for run times.
 
@@ -43,6 +43,7 @@ def state_of(
         longest_s: longest requested time that a policy may remember, besides those of the waiting jobs. [s]
         machine: the idle machine, whose totals are those of the view from then on; by default a pool.
         attributes: fill in the attributes of the waiting jobs, which few policies read.
+        stored: with the storage that the scheduler commands; otherwise the supply has none.
     """
     queue, running = view.queue, view.running
     q, r = queue.submit_s.shape[0], running.expected_end_s.shape[0]
@@ -50,7 +51,7 @@ def state_of(
     if view.supply.renewable_w.shape[0]:
         longest_s = float(np.maximum.reduce(queue.requested_time_s, initial=longest_s))
         breaks = int((longest_s + ahead_s) / view.supply.step_s)
-    parts = _machine(view, machine), power_of_view(view), log_rows(q + r), None, _predictor(view)
+    parts = _machine(view, machine), power_of_view(view, stored=stored), log_rows(q + r), None, _predictor(view)
     state = allocate(q + r, q + r + 4 + breaks, *parts)
     jobs: Any = state.jobs
     jobs["submit_s"][:q], jobs["power_w"][:q], jobs["user"][:q] = queue.submit_s, queue.power_w, queue.user
@@ -98,8 +99,8 @@ def _predictor(view: View) -> Predictor:
     return Shown(made)
 
 
-def power_of_view(view: View) -> Supplied | Metered:
-    """A view's forecast as a repeating series, with what energy costs if the view says so.
+def power_of_view(view: View, *, stored: bool = False) -> Supplied | Metered:
+    """A view's forecast as a repeating series, with what energy costs if the view says so, and storage on request.
 
     The current slot keeps its number on the clock, so that the forecast beyond the view's window repeats that window.
     """
@@ -112,10 +113,14 @@ def power_of_view(view: View) -> Supplied | Metered:
     )  # fmt: skip
     first = int(interval_at(view.now_s, supply.origin_s, supply.step_s)) % count
     rows = (np.arange(count) - first) % count
-    if not supply.costs.import_price_per_kwh.shape[0]:
-        return Supplied(slots, power_w[rows])
+    costs, storage = supply.costs.at(rows), view.storage if stored else None
+    if not costs.import_price_per_kwh.shape[0]:
+        if storage is None:
+            return Supplied(slots, power_w[rows])
+        costs = no_costs(count)
     supplied = Facility(slots, power_w[rows], power_w[rows], np.ones(count), np.zeros(1))
-    return metered_by(supply.costs.at(rows), supplied, NOTHING_STORED, count)
+    made = metered_by(costs, supplied, NOTHING_STORED, count)
+    return made if storage is None else with_seen(made, storage)
 
 
 def _observe_state(s: State, layout: Layout, seen: Seen) -> None:

@@ -14,10 +14,10 @@ from typing import NamedTuple, Protocol
 import numpy as np
 
 from greenbatch.cluster import Cluster
-from greenbatch.engine.codes import ARRIVAL, COMPLETION, DELAY_FOR, DELAY_RELEASES, NO_DELAY, WAKE_UP
+from greenbatch.engine.codes import ARRIVAL, COMPLETION, DELAY_FOR, DELAY_RELEASES, NO_DELAY, SLOT, WAKE_UP
 from greenbatch.engine.records import Bools, Floats, Ints
 
-CAUSES = {ARRIVAL: "arrival", COMPLETION: "completion", WAKE_UP: "wake-up"}
+CAUSES = {ARRIVAL: "arrival", COMPLETION: "completion", WAKE_UP: "wake-up", SLOT: "supply"}
 """Kinds of events after which a policy is asked."""
 
 
@@ -190,6 +190,27 @@ class Supply(NamedTuple):
     """What energy costs and emits in these slots."""
 
 
+class Storage(NamedTuple):
+    """Storage that the scheduler commands, see `Charge`."""
+
+    stored_j: float
+    """Energy in it above its lowest state of charge, 0 to ``usable_j``. [J]"""
+    usable_j: float
+    """Energy between its lowest and its highest state of charge. [J]"""
+    charge_w: float
+    """Largest power that it takes. [W]"""
+    discharge_w: float
+    """Largest power that it gives. [W]"""
+    charge_efficiency: float
+    """Share of the energy taken that is stored."""
+    discharge_efficiency: float
+    """Share of the energy withdrawn that is given."""
+    loss_per_s: float
+    """Self-discharge: share of ``stored_j`` that is lost per second."""
+    command_w: float = 0.0
+    """The command in force: power that it is to take, < 0 to give. [W]"""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class View:
     """What a policy knows at a decision. All times are on the scenario's clock."""
@@ -209,13 +230,15 @@ class View:
     submitted: int
     """Number of jobs submitted so far."""
     cause: str
-    """Kind of the last event: ``arrival``, ``completion`` or ``wake-up``; ``decision`` if none followed the last
-    decision."""
+    """Kind of the last event: ``arrival``, ``completion`` or ``wake-up``; ``supply`` at a new slot of the supply, at
+    which only a command to storage is due; ``decision`` if none followed the last decision."""
     placements: Placements = NOWHERE
     partitions: Mapping[int, str] = field(default_factory=dict)
     """Number of a partition, as in `attributes` -> its name in the cluster."""
     cluster: Cluster | None = None
     """The machines as configured, with the facts of nodes that never change; policies that choose nodes need it."""
+    storage: Storage | None = None
+    """Storage that the scheduler commands, None if there is none."""
 
     @property
     def attributes(self) -> Attributes:
@@ -270,7 +293,20 @@ class Wait:
     """When to be asked again if nothing has happened by then. [s]"""
 
 
-Decision = Start | Wait
+@dataclass(frozen=True, slots=True)
+class Charge:
+    """Command storage from now until the next command; then decide again at the same instant if a job may start.
+
+    The site must have ``site.storage.dispatch = "scheduler"``. Storage follows as far as its limits of power and its
+    state of charge allow.
+    """
+
+    power_w: float
+    """Power to take, from surplus first and then from the grid; < 0 to give, at most what the load needs beyond
+    renewable power; 0 to rest. [W]"""
+
+
+Decision = Start | Wait | Charge
 
 
 class Policy(Protocol):
@@ -278,6 +314,9 @@ class Policy(Protocol):
 
     If it remembers anything from one view to the next, two more methods let a restarted process resume with it, see
     `engine.driver`: ``memory()`` returns what it remembers as JSON data, and ``recall(memory)`` takes it back.
+
+    If it has an attribute ``charges`` that is true, and the site has storage that the scheduler commands, it is also
+    asked while no job waits and at every change of supply, see `Charge`.
     """
 
     def decide(self, view: View) -> Decision:

@@ -12,10 +12,11 @@ from typing import Any, NamedTuple
 import numba as _numba
 import numpy as np
 
-from greenbatch.engine.codes import END, OK, PROMISE, START, SWITCH
+from greenbatch.engine.codes import CHARGE, END, OK, PROMISE, START, SWITCH
 from greenbatch.engine.compile import compiled_small, entry
 from greenbatch.engine.machine.node_tables import Nodes
 from greenbatch.engine.machine.protocol import most_switches
+from greenbatch.engine.power.protocol import is_commanded
 from greenbatch.engine.records import Clock, Event, Floats, Ints, Table, table_of
 from greenbatch.engine.state import State
 
@@ -53,9 +54,13 @@ class Columns(NamedTuple):
     promised_s: Floats
     """First reservation of each job, NaN if it never got one, shape (n,). [s]"""
     profile_time_s: Floats
-    """Instants at which the load changes, shape (2n,); ``counts[0]`` are valid. [s]"""
+    """Instants at which the load or the command to storage changes, shape (>= 2n,); ``counts[0]`` are valid. [s]"""
     profile_load_w: Floats
-    """Load from each instant to the next, shape (2n,). [W]"""
+    """Load from each instant to the next, of the same shape. [W]"""
+    profile_command_w: Floats
+    """Command to storage from each instant to the next, of the same shape. [W]"""
+    first_w: float
+    """Load before the first instant. [W]"""
     counts: Ints
     """Instants of the profile, and jobs that started because the policy chose them."""
 
@@ -68,12 +73,17 @@ class Readings(NamedTuple):
     """Tables of `machine.node_tables.Placement`, empty on a pool."""
 
 
-def new_readings(jobs: int) -> Readings:
-    """Readings of an empty log."""
+def new_readings(jobs: int, first_w: float) -> Readings:
+    """Readings of an empty log.
+
+    Args:
+        jobs: number of jobs.
+        first_w: load before anything happens. [W]
+    """
     start_s, end_s, promised_s = (np.full(jobs, np.nan) for _ in range(3))
-    return Readings(
-        Columns(start_s, end_s, promised_s, np.empty(2 * jobs), np.empty(2 * jobs), np.zeros(2, np.int64)), []
-    )  # fmt: skip
+    time_s, load_w, command_w = (np.empty(2 * jobs) for _ in range(3))
+    counts = np.zeros(2, np.int64)
+    return Readings(Columns(start_s, end_s, promised_s, time_s, load_w, command_w, float(first_w), counts), [])
 
 
 def read(log: Table[Event], rows: int, into: Columns) -> None:
@@ -84,31 +94,37 @@ def read(log: Table[Event], rows: int, into: Columns) -> None:
         time_s, kind, job = event.time_s, event.kind, event.job
         if kind == PROMISE:
             into.promised_s[job] = event.value
-        elif kind <= END or kind == SWITCH:
+        elif kind <= END or kind >= SWITCH:
             if kind == END:
                 into.end_s[job] = time_s
-            elif kind != SWITCH:
+            elif kind < END:
                 into.start_s[job] = time_s
                 chosen += kind == START
             if steps == 0 or into.profile_time_s[steps - 1] != time_s:
                 into.profile_time_s[steps] = time_s
+                into.profile_load_w[steps] = into.profile_load_w[steps - 1] if steps > 0 else into.first_w
+                into.profile_command_w[steps] = into.profile_command_w[steps - 1] if steps > 0 else 0.0
                 steps += 1
-            into.profile_load_w[steps - 1] = event.value
+            if kind == CHARGE:
+                into.profile_command_w[steps - 1] = event.value
+            else:
+                into.profile_load_w[steps - 1] = event.value
     into.counts[0], into.counts[1] = steps, chosen
 
 
 @cache
 def _compiled_read() -> Any:
-    example = table_of(Event, 1), np.int64(0), new_readings(1).columns
+    example = table_of(Event, 1), np.int64(0), new_readings(1, 0.0).columns
     return entry("read-log", read, types.void(*(numba.typeof(each) for each in example)), told=False)
 
 
 def drain(state: State, into: Readings) -> None:
     """Read and empty the log of a state."""
-    if isinstance(state.machine, Nodes) and state.machine.counts.on_demand:
-        rows = int(into.columns.counts[0] + state.clock.logged)
-        if rows > into.columns.profile_time_s.shape[0]:
-            for column in (into.columns.profile_time_s, into.columns.profile_load_w):
+    read = into.columns
+    if is_commanded(state.power) or (isinstance(state.machine, Nodes) and state.machine.counts.on_demand):
+        rows = int(read.counts[0] + state.clock.logged)
+        if rows > read.profile_time_s.shape[0]:
+            for column in (read.profile_time_s, read.profile_load_w, read.profile_command_w):
                 column.resize(2 * rows, refcheck=False)
     _compiled_read()(state.log, int(state.clock.logged), into.columns)
     state.clock.logged = 0

@@ -75,6 +75,8 @@ class Memory:
     """Number of a partition of these, as text -> its name."""
     answers: list[tuple[int, tuple[int, ...], tuple[int, ...]]] = field(default_factory=list)
     """Jobs that start at this instant and have not been started yet, each with its nodes and its processors there."""
+    command_w: float = np.nan
+    """Command to storage that has not been given as an answer yet, NaN for none. [W]"""
     wake_s: float = np.inf
     """When to be asked again."""
     longest_s: float = 0.0

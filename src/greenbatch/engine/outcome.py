@@ -39,8 +39,8 @@ class Outcome:
     promised_start_s: Floats
     """First reservation of each job, NaN if it never got one. [s]"""
     profile_time_s: Floats
-    """Instants at which the load changes, ascending, shape (m,); the last is the end of the last job,
-    or of the last shutdown of a node. [s]"""
+    """Instants at which the load or the command to storage changes, ascending, shape (m,); the last is the end of the
+    last job, or of the last shutdown of a node. [s]"""
     profile_load_w: Floats
     """Cluster power, idle power included, from each instant to the next, shape (m,). [W]"""
     decisions: int
@@ -48,6 +48,8 @@ class Outcome:
     every job a reservation of its own, so it counts all jobs."""
     killed: int
     """Jobs killed at their requested time."""
+    profile_command_w: Floats | None = None
+    """What storage is commanded to take from each instant to the next, shape (m,); None if nobody commands it. [W]"""
     placements: Placements | None = None
     """The nodes of each job; None on a pool."""
     switching: Switching | None = None

@@ -13,7 +13,16 @@ from greenbatch.engine.machine.idle_nodes import compete_for_power
 from greenbatch.engine.machine.node_tables import Nodes
 from greenbatch.engine.machine.placement import arrange, span
 from greenbatch.engine.outages import downtimes_of
-from greenbatch.engine.program import BACKFILLS, Program, queue_of, scores_of, uses_attributes, uses_predicted
+from greenbatch.engine.program import (
+    BACKFILLS,
+    Program,
+    charges_by_rank,
+    queue_of,
+    refuse_command,
+    scores_of,
+    uses_attributes,
+    uses_predicted,
+)
 from greenbatch.engine.rules import Rules
 from greenbatch.engine.settings import SETTINGS
 from greenbatch.engine.state import State, new_state
@@ -99,6 +108,8 @@ def _check_parts(
         raise InputError(f"{cluster.processors} are too many to simulate", field="cluster.processors", fix=fix)
     if rules.power_cap_w:
         _check_cap(workload, cluster, rules.power_cap_w, program, level)
+    if charges_by_rank(program) and (site is None or site.storage is None or site.storage.dispatch != "scheduler"):
+        refuse_command(program.name, site)
     if program.outages:
         _check_outages(cluster, program)
 
@@ -179,6 +190,7 @@ def rule_settings(program: Program) -> dict[str, float]:
         "ranking": ranking,
         "uses_attributes": ranking == codes.BY_RULE and program.score is not None and uses_attributes(program.score),
         "uses_predicted": ranking == codes.BY_RULE and program.score is not None and uses_predicted(program.score),
+        "commands": codes.BY_RANK if charges_by_rank(program) else codes.BY_POLICY * program.charges,
         **{name: SETTINGS[name].default for name in ("threshold_j", "weight_brown", "weight_cost", "weight_carbon")},
         **(program.settings or {}),
     }

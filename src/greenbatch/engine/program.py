@@ -20,11 +20,12 @@ from greenbatch.engine.machine.dvfs import levels_of
 from greenbatch.engine.machine.node_tables import Nodes
 from greenbatch.engine.machine.placement import PLACEMENTS
 from greenbatch.engine.outcome import Outcome, Switching, placements_of
+from greenbatch.engine.power.protocol import is_commanded
 from greenbatch.engine.prediction.protocol import SHORT_S, predicts
 from greenbatch.engine.rules import Rules
 from greenbatch.engine.settings import SETTINGS
 from greenbatch.engine.state import State, attributes_of
-from greenbatch.engine.step import PATIENCE
+from greenbatch.engine.step import MOST_CHARGES, PATIENCE
 from greenbatch.errors import GreenbatchError, InputError, SupplyExhausted, did_you_mean
 from greenbatch.workload import Outage, Workload
 
@@ -107,6 +108,9 @@ class Program:
     needs_site: bool = False
     predictor: str | None = None
     """What predicts run times, see `engine.prediction`; by default as the scenario's rules say."""
+    charges: bool = False
+    """Whether the policy commands storage, see `interface.Charge`: it is also asked while no job waits, and at every
+    change of supply."""
     outages: tuple[Outage, ...] = ()
     """Times in which no job may run."""
 
@@ -135,6 +139,11 @@ class Scheduler(Protocol):
     def policy(self) -> Policy | None:
         """A new Python object that decides in one simulation; None if the engine runs the program itself."""
         ...
+
+
+def charges_by_rank(program: Program) -> bool:
+    """Whether the engine commands storage for a program, see `power.ranked`."""
+    return "charge_below" in (program.settings or {})
 
 
 def uses_attributes(rule: Callable[..., Any]) -> bool:
@@ -258,16 +267,34 @@ def waits_forever(state: State, name: str) -> GreenbatchError:
     )
 
 
+def refuse_command(name: str, site: Site | None, *, field: str = "site.storage") -> NoReturn:
+    """Raise the error for a command without storage that the scheduler commands.
+
+    Raises:
+        InputError: always.
+    """
+    if site is None or site.storage is None:
+        fix = 'give storage with dispatch = "scheduler"'
+        raise InputError(f"is missing, and {name} commands storage", field=field, fix=fix)
+    problem = f"is {site.storage.dispatch}, and {name} commands storage"
+    raise InputError(problem, field="site.storage.dispatch", fix='use dispatch = "scheduler"')
+
+
 def check(state: State, name: str, site: Site | None) -> None:
     """Raise the error of a failed run, if any.
 
     Raises:
         SupplyExhausted: the clock left the power series.
-        InputError: a rule returned NaN.
-        GreenbatchError: the policy left jobs waiting.
+        InputError: a rule returned NaN, or there is no storage to command.
+        GreenbatchError: the policy left jobs waiting, or never stopped to command storage.
     """
     if state.clock.status == codes.STUCK:
         raise waits_forever(state, name)
+    if state.clock.status == codes.NOT_COMMANDED:
+        refuse_command(name, site)
+    if state.clock.status == codes.CHARGES_FOREVER:
+        problem = f"{name} commanded storage over {MOST_CHARGES} times in a row at {state.clock.now_s:g} s"
+        raise GreenbatchError(f"{problem} (after a Charge, start a job or wait)")
     if state.clock.status == codes.BAD_SCORE:
         refuse_scores(name, float(state.clock.now_s))
     if state.clock.status == codes.SUPPLY_EXHAUSTED and site is not None:
@@ -292,6 +319,7 @@ def outcome_of(
         scheduler=name, workload=workload, cluster=cluster, site=site, rules=rules,
         start_s=start_s, end_s=read.end_s, promised_start_s=read.promised_s,
         profile_time_s=read.profile_time_s[:steps], profile_load_w=read.profile_load_w[:steps],
+        profile_command_w=read.profile_command_w[:steps] if is_commanded(state.power) else None,
         decisions=chosen, killed=_killed(state, workload, cluster), placements=placements_of(readings.placed, cluster),
         switching=_switching(state), dvfs_level=_levels(state, cluster),
     )  # fmt: skip

@@ -183,8 +183,10 @@ class Event:
 
     time_s: float
     value: float
-    """Of a start or an end: the load of the cluster from now on [W]; of a promise or a commitment: a time [s]."""
+    """Of a start or an end: the load of the cluster from now on [W]; of a command: what storage is to take from now on
+    [W]; of a promise or a commitment: a time [s]."""
     job: Int32
+    """-1 for a command."""
     kind: Int32
 
 
@@ -296,6 +298,14 @@ class RuleSet:
     """1 if a decision is also due at every change of supply."""
     accrue: int
     """1 if energy is added up during the run."""
+    commands: int
+    """Who commands storage."""
+    charge_below: float
+    """Storage charges in slots whose rank in the forecast is at most this, see `power.ranked`."""
+    charge_above: float
+    """It discharges from this rank on."""
+    charge_carbon: float
+    """Weight of carbon in the rank, between price and carbon."""
     backfill: int
     uses_attributes: int
     """1 if the rule uses attributes of jobs, see `interface.Attributes`."""
@@ -368,6 +378,10 @@ class Clock:
     """1 once it has a reservation."""
     wake_at_end: int
     """1 if the end of its delay is an event."""
+    commanding: int
+    """1 if a command to storage is due."""
+    charges: int
+    """Commands in a row between which nothing happened."""
 
 
 class Column:

@@ -12,16 +12,26 @@ from greenbatch.energy import Site
 from greenbatch.engine.answers import action_of
 from greenbatch.engine.codes import BY_SCORE, LOG_FULL, NO_DELAY
 from greenbatch.engine.entry_points import step, with_decider
-from greenbatch.engine.interface import CAUSES, Decision, Policy, Running, Start, Supply, View, Wait
+from greenbatch.engine.interface import CAUSES, Charge, Decision, Policy, Running, Start, Supply, View, Wait
 from greenbatch.engine.log import Readings, drain, drained, new_readings
 from greenbatch.engine.machine.dvfs import set_level
 from greenbatch.engine.machine.node_tables import ANY
 from greenbatch.engine.machine.seen import seen_nodes
 from greenbatch.engine.outcome import Outcome
-from greenbatch.engine.power.metered import costs_of
+from greenbatch.engine.power.metered import costs_of, seen_storage
+from greenbatch.engine.power.protocol import is_commanded
 from greenbatch.engine.prediction.protocol import predicts
 from greenbatch.engine.prepare import prepare
-from greenbatch.engine.program import Program, check, outcome_of, patience, queue_now, scores_of, waits_forever
+from greenbatch.engine.program import (
+    Program,
+    check,
+    outcome_of,
+    patience,
+    queue_now,
+    refuse_command,
+    scores_of,
+    waits_forever,
+)
 from greenbatch.engine.rules import Rules
 from greenbatch.engine.settings import A_YEAR_S
 from greenbatch.engine.stacked import fork
@@ -49,7 +59,7 @@ class Session:
         """
         self.workload, self.cluster, self.site, self.rules, self.program = workload, cluster, site, rules, program
         self.state = prepare(workload, cluster, site, rules, program, observed=True)
-        self._readings = new_readings(len(workload))
+        self._readings = new_readings(len(workload), cluster.first_power_w)
         self._costs = None if site is None or site.grid is None else costs_of(site)
         self._advance, self._apply = step("advance", self.state), step("apply", self.state)
         self._patience = patience(self.state)
@@ -71,8 +81,8 @@ class Session:
         c = self.state.clock
         seen = (int(c.arrived), int(c.last - c.first), int(c.running))
         self._unchanged, self._seen = (self._unchanged + 1 if seen == self._seen else 0), seen
-        if self._unchanged == 0:
-            self._changed_s = float(c.now_s)
+        if self._unchanged == 0 or c.commanding:
+            self._unchanged, self._changed_s = 0, float(c.now_s)
         asked_for = self._woken and c.now_s - self._changed_s <= A_YEAR_S
         if self._unchanged > self._patience and not asked_for:
             raise waits_forever(self.state, self.program.name)
@@ -94,10 +104,13 @@ class Session:
 
         Raises:
             InputError: it is not a decision, the row is not in the queue, a delay is negative or over a year, the
-                cluster has no such DVFS level, or the job cannot be started on a chosen node.
+                cluster has no such DVFS level, the job cannot be started on a chosen node, or there is no storage that
+                the scheduler commands.
         """
         clock = self.state.clock
         action = action_of(decision, clock, self.program.name)
+        if isinstance(decision, Charge) and not is_commanded(self.state.power):
+            refuse_command(self.program.name, self.site)
         if isinstance(decision, Start) and decision.dvfs_level is not None:
             set_level(self.state, self.cluster, decision.dvfs_level, action.position, field=self.program.name)
         if isinstance(decision, Wait):
@@ -146,7 +159,7 @@ def view_of(state: State, job_id: Any, supply: Supply) -> View:
         ),
         **seen_nodes(state.machine, running["job"]),
         supply=supply, load_w=float(totals.load_w), last_submission_s=float(c.arrived_s), submitted=int(c.arrived),
-        cause=CAUSES.get(int(c.event), "decision"),
+        cause=CAUSES.get(int(c.event), "decision"), storage=seen_storage(state.power),
     )  # fmt: skip
 
 

@@ -97,6 +97,16 @@ SETTINGS: dict[str, Parameter] = {
         default=50_000.0, lowest=0.0, highest=1e15, unit="J",
         meaning="brown energy below which a job may start (GAS-MARL §5.3, sigma)",
     ),
+    "charge_below": Parameter(
+        default=0.3, lowest=0.0, highest=1.0,
+        meaning="storage takes energy in this cheapest share of the forecast",
+    ),
+    "charge_above": Parameter(
+        default=0.7, lowest=0.0, highest=1.0, meaning="it gives energy above this share of the forecast"
+    ),
+    "charge_carbon": Parameter(
+        default=0.0, lowest=0.0, highest=1.0, meaning="weight of carbon in what is cheap; the rest is price"
+    ),
     "weight_brown": _weight(1.0, "energy from the grid"),
     "weight_cost": _weight(0.0, "its price, relative to the usual one"),
     "weight_carbon": _weight(0.0, "its carbon, relative to the usual intensity"),

@@ -74,7 +74,10 @@ def last_state(
     from greenbatch.engine.session import run_plain_rule
 
     state = prepare(workload, cluster, site, rules, program)
-    decider, readings = decider_of(program, workload, cluster, rules), new_readings(len(workload))
+    decider, readings = (
+        decider_of(program, workload, cluster, rules),
+        new_readings(len(workload), cluster.first_power_w),
+    )
     if program.score is not None and not program.fixed and program.compiled is None:
         state = run_plain_rule(state, program, decider, readings)
     else:

@@ -12,6 +12,7 @@ import numpy as np
 
 from greenbatch.cluster import Cluster, NodeCluster
 from greenbatch.energy import Site
+from greenbatch.engine.codes import NOBODY
 from greenbatch.engine.interface import Attributes, Predicted
 from greenbatch.engine.machine import (  # noqa: F401  (registers the machines)
     easy_irmasim,
@@ -26,7 +27,7 @@ from greenbatch.engine.machine import (  # noqa: F401  (registers the machines)
 from greenbatch.engine.machine.protocol import Machine, machine_of
 from greenbatch.engine.power import supplied  # noqa: F401  (registers the default supply)
 from greenbatch.engine.power.balance import COLUMNS
-from greenbatch.engine.power.protocol import Power, power_of
+from greenbatch.engine.power.protocol import Power, is_commanded, power_of
 from greenbatch.engine.prediction import mixture, recent  # noqa: F401  (registers the predictors)
 from greenbatch.engine.prediction.protocol import Predictor, no_predictor, predictor_of
 from greenbatch.engine.records import (
@@ -231,5 +232,9 @@ def set_rules(state: State, rules: Rules, settings: dict[str, float]) -> None:
     fixed.kill, fixed.power_cap_w = rules.overrun == "kill", rules.power_cap_w
     for name, value in settings.items():
         setattr(fixed, name, value)
+    if is_commanded(state.power):
+        fixed.accrue = 1  # what is stored is known during the run
+    else:
+        fixed.commands = NOBODY
     clock.head = clock.committed = -1
     clock.wake_s, clock.accrued_s = np.inf, np.nan

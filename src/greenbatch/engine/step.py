@@ -13,7 +13,11 @@ import numpy as np
 from greenbatch.engine.backfill import backfill, backfill_arrival
 from greenbatch.engine.codes import (
     ARRIVAL,
+    BY_RANK,
     BY_RULE,
+    CHARGE,
+    CHARGES_FOREVER,
+    COMMAND,
     COMMIT,
     DELAY_FOR,
     DELAY_RELEASES,
@@ -26,8 +30,10 @@ from greenbatch.engine.codes import (
     LOG_FULL,
     NO_DELAY,
     NONE,
+    NOT_COMMANDED,
     NOTHING,
     OK,
+    SLOT,
     START,
     START_JOB,
     STUCK,
@@ -35,7 +41,7 @@ from greenbatch.engine.codes import (
     WAKE_UP,
 )
 from greenbatch.engine.compile import compiled, compiled_small, whole
-from greenbatch.engine.events import next_instant, next_wake_s, start, switch_until
+from greenbatch.engine.events import accrue, next_instant, next_slot, next_wake_s, start, switch_until
 from greenbatch.engine.limits import can_start
 from greenbatch.engine.log import is_full, note
 from greenbatch.engine.machine.protocol import (
@@ -47,6 +53,7 @@ from greenbatch.engine.machine.protocol import (
     most_switches,
     want_none,
 )
+from greenbatch.engine.power.protocol import command, commanded_w, is_commanded, ranked_w
 from greenbatch.engine.queue import position_of, sort_twins
 from greenbatch.engine.records import Clock, Expected, Table
 from greenbatch.engine.settings import A_YEAR_S
@@ -57,19 +64,21 @@ PATIENCE = 10_000
 """Largest number of wake-ups in a row that change nothing (or a full period of the power series, if that is more)."""
 LONGEST_RELEASE_DELAY_S = 3600.0
 """Longest delay until running jobs release their processors (GAS-MARL §4.1.2, type 2). [s]"""
+MOST_CHARGES = 1000
+"""Largest number of commands to storage in a row between which nothing happens."""
 
 
 class Action(NamedTuple):
-    """A decision as compiled code makes it; `interface.Start` and `interface.Wait` are the same for Python."""
+    """A decision as compiled code makes it; `interface.Start`, `Wait` and `Charge` are the same for Python."""
 
     kind: int
-    """START_JOB or WAIT."""
+    """START_JOB, WAIT or COMMAND."""
     position: int
     """Queue position of the job."""
     delay: int
     """NO_DELAY, DELAY_RELEASES or DELAY_FOR."""
     amount: float
-    """Number of running jobs to wait for; or seconds; or, of WAIT, when to be woken. [s]"""
+    """Number of running jobs to wait for; or seconds; of WAIT, when to be woken [s]; of COMMAND, the power [W]."""
 
 
 @compiled_small
@@ -85,6 +94,12 @@ def wait_until(time_s: float) -> Action:
 
 
 @compiled_small
+def charge_at(power_w: float) -> Action:
+    """Command storage to take a power, < 0 to give. [W]"""
+    return Action(COMMAND, 0, NO_DELAY, power_w)
+
+
+@compiled_small
 def advance(s: State) -> bool:
     """Carry out events until a decision is due; False once all jobs have ended, or if the status says why not."""
     c = s.clock
@@ -93,7 +108,7 @@ def advance(s: State) -> bool:
             c.status = LOG_FULL
         elif is_due(s):
             return bool(c.status == OK)
-        elif c.first == c.last and c.arrived == s.arrivals.shape[0] and c.running == 0:
+        elif _is_over(s):
             switch_until(s, np.inf)
             return False
         elif not happen(s):
@@ -102,9 +117,27 @@ def advance(s: State) -> bool:
 
 
 @compiled_small
-def is_due(s: State) -> bool:
-    """Whether a decision is due now; first starts the committed job, or what may start ahead of it."""
+def _is_over(s: State) -> bool:
+    """Whether all jobs have ended."""
     c = s.clock
+    return bool(c.first == c.last and c.arrived == s.arrivals.shape[0] and c.running == 0)
+
+
+@compiled_small
+def is_due(s: State) -> bool:
+    """Whether a decision is due now; first starts the committed job, or what may start ahead of it.
+
+    After every event and every start, a command to storage is due, if the policy gives any. Commands by rank are given
+    here. At a new slot of the supply, nothing else is due.
+    """
+    c = s.clock
+    if s.rules.commands:
+        if c.commanding and s.rules.commands != BY_RANK:
+            return True
+        if c.commanding:
+            _command_by_rank(s)
+        if c.event == SLOT:
+            return False
     if c.committed >= 0 and not _pursue(s):
         return False
     return bool(c.first < c.last and not c.blocked)
@@ -114,9 +147,14 @@ def is_due(s: State) -> bool:
 def happen(s: State) -> bool:
     """Carry out the next event; False if there is none."""
     c = s.clock
-    c.event = next_instant(s, next_wake_s(s) if c.first < c.last else np.inf)
+    wake_s = next_wake_s(s) if c.first < c.last else np.inf
+    if s.rules.commands and next_slot(s, wake_s):
+        return True
+    c.event = next_instant(s, wake_s)
     if c.event == NOTHING:
         return False
+    if is_commanded(s.power):
+        _show_storage(s)
     _count_idle(s)
     if c.committed < 0:
         overdue = c.running > 0 and s.expected[c.expected_first].end_s < c.now_s  # the reservation may have changed
@@ -165,6 +203,13 @@ def _count_idle(s: State) -> None:
 def apply(s: State, action: Action) -> None:
     """Carry out a decision at the present time."""
     c = s.clock
+    if action.kind == COMMAND:
+        _command(s, action.amount)
+        return
+    if s.rules.commands:
+        c.commanding = 0
+        if c.committed >= 0:  # only a command was due
+            return
     if action.kind == WAIT:
         c.blocked, c.settled, c.wake_s = 1, 0, action.amount
         return
@@ -179,6 +224,45 @@ def apply(s: State, action: Action) -> None:
         _commit(s, job, until_s, action.delay == DELAY_FOR)
     else:
         _block(s, job, s.queue.score[action.position], until_s)
+
+
+@compiled
+def _command(s: State, power_w: float) -> None:
+    """Command storage; a command that is in force already leaves no trace."""
+    c = s.clock
+    c.commanding = 0
+    if not is_commanded(s.power):
+        c.status = NOT_COMMANDED
+        return
+    c.charges += 1
+    if c.charges > MOST_CHARGES:
+        c.status = CHARGES_FOREVER
+    if power_w == commanded_w(s.power):
+        return
+    if s.rules.accrue:
+        accrue(s)
+    command(s.power, power_w)
+    last = c.logged - 1
+    if last >= 0 and s.log[last].kind == CHARGE and s.log[last].time_s == c.now_s:
+        s.log[last].value = power_w
+    else:
+        note(s.log, c, CHARGE, -1, power_w)
+
+
+@compiled
+def _command_by_rank(s: State) -> None:
+    rules = s.rules
+    load_w = s.machine.totals.load_w
+    _command(s, ranked_w(s.power, s.clock, load_w, rules.charge_below, rules.charge_above, rules.charge_carbon))
+
+
+@compiled
+def _show_storage(s: State) -> None:
+    """After an event: what is stored is known, and a command is due unless all jobs have ended."""
+    c = s.clock
+    c.commanding, c.charges = s.rules.commands > 0 and not _is_over(s), 0
+    if s.rules.accrue and not np.isnan(c.accrued_s):
+        accrue(s)
 
 
 @compiled_small

@@ -6,7 +6,7 @@ On nodes, a placement follows: ``gas-marl-plus@FOLDER+none+pack``, unless the mo
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -40,12 +40,16 @@ class PlannerScheduler:
     placement_seed: int = 0
     joule: Weights = BROWN
     """What a joule weighs."""
+    settings: Mapping[str, float] = field(default_factory=dict)
+    """Engine settings of commands to storage."""
 
     def program(self, workload: Workload) -> Program:
         """The engine's program for a window of jobs; the engine refuses jobs whose power is not known to anyone."""
+        base = program_of(self.model.preset)
         made = replace(
-            program_of(self.model.preset), name=self.name, placement=self.placement, placement_seed=self.placement_seed
-        )
+            base, name=self.name, settings={**(base.settings or {}), **self.settings}, placement=self.placement,
+            placement_seed=self.placement_seed,
+        )  # fmt: skip
         baseline = baseline_rule(workload, self.placement, self.placement_seed)
         return replace(made, decider=lookahead_pass(self.numbers, baseline, self.model.preset.fill, self.joule))
 
@@ -65,7 +69,8 @@ def program_of(preset: Preset) -> Program:
 
 
 def planner_scheduler(
-    name: str, model: Model, parameters: Mapping[str, float], backfill: str, placement: str, placement_seed: int
+    name: str, model: Model, parameters: Mapping[str, float], backfill: str, placement: str, placement_seed: int,
+    settings: Mapping[str, float],
 ) -> PlannerScheduler:  # fmt: skip
     """The scheduler of a planner's model.
 
@@ -77,6 +82,7 @@ def planner_scheduler(
         backfill: must be ``none`` because the planner considers every waiting job.
         placement: which nodes a job takes; ``first`` if empty.
         placement_seed: of random placements.
+        settings: engine settings of commands to storage.
 
     Raises:
         InputError: there is a backfilling, or a placement although the model chooses nodes.
@@ -94,7 +100,8 @@ def planner_scheduler(
         raise InputError(problem, field=name, fix=f"leave out +{placement}")
     target = parameters.get("makespan_bound", parameters_of(model)["makespan_bound"].default)
     joule = Weights(*(parameters.get(weight, parameters_of(model)[weight].default) for weight in WEIGHTS))
-    return PlannerScheduler(name, model, numbers_at(model, target), placement or "first", placement_seed, joule)
+    numbers = numbers_at(model, target)
+    return PlannerScheduler(name, model, numbers, placement or "first", placement_seed, joule, settings)
 
 
 def numbers_at(model: Model, makespan_bound: float) -> NDArray[np.float64]:

@@ -51,7 +51,7 @@ def _tried(*, model: float, makespan_bound: float, **_: float) -> PlannerSchedul
 
     name = MODELS[int(model)]
     found = find_model("gas-marl-plus", name)
-    return planner_scheduler(f"gas-marl-plus@{name}", found, {"makespan_bound": makespan_bound}, "none", "", 0)
+    return planner_scheduler(f"gas-marl-plus@{name}", found, {"makespan_bound": makespan_bound}, "none", "", 0, {})
 
 
 def _knows_future(*, knowledge: float, **_: float) -> bool:

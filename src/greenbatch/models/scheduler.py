@@ -28,7 +28,7 @@ def model_scheduler(
         model: the model.
         parameters: the given ones of `parameters_of`.
         backfill: the backfilling.
-        settings: engine settings from the backfilling's parameters.
+        settings: engine settings from the parameters of backfilling, and those of commands to storage.
         placement: which nodes a job takes; empty if not given.
         placement_seed: of random placements.
 
@@ -37,7 +37,7 @@ def model_scheduler(
             its network.
     """
     if model.preset.is_planner:
-        return planner.planner_scheduler(name, model, parameters, backfill, placement, placement_seed)
+        return planner.planner_scheduler(name, model, parameters, backfill, placement, placement_seed, settings)
     if placement:
         problem = f"{model.preset.name} is a network, and networks do not support a placement"
         raise InputError(problem, field=name, fix=f"leave out +{placement}")

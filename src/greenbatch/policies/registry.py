@@ -124,7 +124,8 @@ def _rule_entry(name: str, function: RuleFunction, *, fixed: bool = False) -> En
 def policy(name: str) -> Callable[[type], type]:
     """Register a policy class under a name (decorator).
 
-    Instances answer views (`greenbatch.engine.interface.Policy`); every simulation creates one, without arguments.
+    Instances answer views (`greenbatch.engine.interface.Policy`); every simulation creates one, without arguments. A
+    class that commands storage (`greenbatch.engine.interface.Charge`) has an attribute ``charges = True``.
 
     Args:
         name: its name on the command line, without blanks and without ``+ , : @ =``.
@@ -153,7 +154,7 @@ def _policy_entry(name: str, source: Any, maker: Callable[[], Policy]) -> Entry:
         return made
 
     def plan(_: Workload) -> Program:
-        return Program(name=name)
+        return Program(name=name, charges=bool(getattr(source, "charges", False)))
 
     return Entry(name, _first_line(source), plan, {}, True, _is_built_in(source), source, maker=guarded)
 

@@ -1,7 +1,8 @@
 """Schedulers by name: a policy, a backfilling, and their parameters.
 
 A scheduler is written ``policy+backfill``, each with optional parameters: ``f2+green``, ``f2+green:sigma=25000``,
-``cheapest-start:psi=2:hold=5e5``. A rule of your own is named by its file, ``my_rules.py:my_rule+easy``, or by an entry
+``cheapest-start:psi=2:hold=5e5``. A placement on nodes can follow, and ``+charge`` if it commands storage:
+``f2+easy+charge:below=0.2``. A rule of your own is named by its file, ``my_rules.py:my_rule+easy``, or by an entry
 point in the group ``greenbatch.rules``. A trained model is named by its preset and its folder:
 ``gas-marl@runs/a/model+green``, ``gas-marl@runs/a/model:sample=1:seed=3+green``. In Python, a rule function or a policy
 of your own can be passed directly.
@@ -27,7 +28,16 @@ from greenbatch.policies import registry
 from greenbatch.policies.backfillings import BACKFILLINGS
 from greenbatch.policies.registry import Entry
 from greenbatch.schedulers.registered import entries, find_entry
-from greenbatch.schedulers.syntax import check_known, model_of, numbers, parse, split_parts, split_schedulers
+from greenbatch.schedulers.syntax import (
+    CHARGE,
+    check_known,
+    model_of,
+    numbers,
+    parse,
+    split_charge,
+    split_parts,
+    split_schedulers,
+)
 from greenbatch.workload import Workload
 
 if TYPE_CHECKING:
@@ -41,6 +51,10 @@ _BACKFILL_SETTINGS: dict[str, dict[str, str]] = {
     "green": {"sigma": "threshold_j", **{name: f"weight_{name}" for name in WEIGHTS}},
 }
 """Backfilling -> its parameters -> their names in the engine's settings."""
+
+
+CHARGE_PARAMETERS = {name: SETTINGS[f"charge_{name}"] for name in ("below", "above", "carbon")}
+"""Parameters of commands to storage, see `engine.power.ranked`."""
 
 
 def backfill_parameters(name: str) -> dict[str, Parameter]:
@@ -131,7 +145,9 @@ def scheduler(decider: Decider, *, backfill: str | None = None, name: str | None
         return decider
     entry = registry.entry_of(decider, name)
     shown = f"{entry.name}+{backfill or 'none'}"
-    backfill_name, settings = _backfilling(backfill or "none", shown)
+    first, charge = split_charge(f"+{backfill or 'none'}")
+    backfill_name, settings = _backfilling(first.removeprefix("+") or "none", shown)
+    settings |= _commands(charge, shown)
     return Scheduler(shown, entry, {}, backfill_name, settings)
 
 
@@ -197,14 +213,16 @@ def _is_scheduler(decider: object) -> TypeGuard[Simulated]:
 
 def _named(spec: str) -> Scheduler | NetworkScheduler | PlannerScheduler:
     policy, backfill, placement = split_parts(spec.strip())
+    _, charge = split_charge(spec.strip())
     policy_name, given = parse(policy, spec)
     backfill_name, settings = _backfilling(backfill, spec)
+    settings |= _commands(charge, spec)
     where, seed = _placement(placement, spec)
     if model := model_of(policy_name):
         from greenbatch.models.find import find_model
         from greenbatch.models.scheduler import model_scheduler, parameters_of
 
-        spelled, preset = "+".join(filter(None, (policy, backfill, placement))), model["preset"]
+        spelled, preset = "+".join(filter(None, (policy, backfill, placement, charge))), model["preset"]
         loaded = find_model(preset, model["folder"], field=spelled)
         chosen = numbers(given, parameters_of(loaded), preset, spelled)
         if loaded.preset.observation.queue.per_node and backfill_name != "none":
@@ -227,7 +245,7 @@ def _named(spec: str) -> Scheduler | NetworkScheduler | PlannerScheduler:
         raise InputError(
             f"{policy_name} chooses the nodes itself and does not support a placement", field=spec, fix=fix
         )
-    name = "+".join(filter(None, (policy, backfill, placement)))
+    name = "+".join(filter(None, (policy, backfill, placement, charge)))
     return Scheduler(name, entry, parameters, backfill_name, settings, where, seed)
 
 
@@ -246,6 +264,20 @@ def _refuse_preset(name: str, spec: str) -> None:
     models = [each.replace("/", "@") for each in shipped_models() if each.startswith(f"{name}/")]
     known = f"give a model, {', '.join(models)} or" if models else "train it, and give"
     raise InputError(f"{name} is a preset", field=f"scheduler {spec!r}", fix=f"{known} {name}@FOLDER")
+
+
+def _commands(text: str, spec: str) -> dict[str, float]:
+    """The engine settings of commands to storage, none for an empty text."""
+    if not text:
+        return {}
+    _, given = parse(text, spec)
+    found = numbers(given, CHARGE_PARAMETERS, CHARGE, spec)
+    made = {name: found.get(name, each.default) for name, each in CHARGE_PARAMETERS.items()}
+    if not made["below"] < made["above"]:
+        raise InputError(
+            f"below is {made['below']:g}, above is {made['above']:g}", field=spec, fix="give below < above"
+        )
+    return {f"charge_{name}": value for name, value in made.items()}
 
 
 def _placement(text: str, spec: str) -> tuple[str, int]:

@@ -1,4 +1,4 @@
-"""The syntax of schedulers' names: ``policy+backfill+placement``, each with parameters, ``name:key=value``."""
+"""The syntax of schedulers' names: ``policy+backfill+placement+charge``, each with parameters, ``name:key=value``."""
 
 from __future__ import annotations
 
@@ -14,6 +14,10 @@ _MODEL = re.compile(r"(?P<preset>[\w.-]+)@(?P<folder>.+)")
 """A trained model: its preset, and its folder with parameters and backfilling."""
 _PLUS = re.compile(r"(?<!\d[eE])\+")
 """The plus between policy and backfilling, not that of an exponent."""
+
+
+CHARGE = "charge"
+"""The last part of a name if storage is commanded."""
 
 
 def split_schedulers(text: str) -> list[str]:
@@ -36,11 +40,20 @@ def model_of(text: str) -> re.Match[str] | None:
     return None if ".py:" in text else _MODEL.fullmatch(text.strip())
 
 
+def split_charge(spec: str) -> tuple[str, str]:
+    """A name without its commands to storage, and these, ``charge`` with parameters; empty if none are given."""
+    parts = _PLUS.split(spec)
+    is_charge = len(parts) > 1 and parts[-1].partition(":")[0] == CHARGE
+    return (spec.removesuffix(f"+{parts[-1]}"), parts[-1]) if is_charge else (spec, "")
+
+
 def split_parts(spec: str) -> tuple[str, str, str]:
     """Policy, backfilling and placement, each with its parameters; the placement is empty if none is given.
 
-    In a model's name, only the last plus before a backfilling separates: folders may contain one too.
+    Commands to storage are left out. In a model's name, only the last plus before a backfilling separates: folders may
+    contain one too.
     """
+    spec, _ = split_charge(spec)
     placement, parts = "", _PLUS.split(spec)
     if len(parts) > 2 and parts[-1].partition(":")[0] in PLACEMENTS:
         placement = parts[-1]

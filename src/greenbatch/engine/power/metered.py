@@ -6,7 +6,7 @@ what storage may add to it.
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import NamedTuple, get_type_hints
 
 import numpy as np
 
@@ -14,15 +14,19 @@ from greenbatch.energy import Site
 from greenbatch.energy.storage import DAY_S, Storage
 from greenbatch.energy.units import JOULES_PER_KWH
 from greenbatch.engine.interface import Costs
+from greenbatch.engine.interface import Storage as SeenStorage
 from greenbatch.engine.power.arbitrage import Here, Prices, arbitrage, plan_ahead
 from greenbatch.engine.power.balance import NO_STORAGE, Rates, Stored, enter
-from greenbatch.engine.power.dispatch import NAMES, PRICE_ARBITRAGE, Dispatch, asked_w
+from greenbatch.engine.power.dispatch import NAMES, PRICE_ARBITRAGE, SCHEDULER, Dispatch, asked_w
 from greenbatch.engine.power.protocol import (
     LEFT_THE_SERIES,
     Power,
     Weights,
+    command,
+    commanded_w,
     flow,
     forecast_w,
+    is_commanded,
     rates_at,
     served_w,
     weigh,
@@ -70,9 +74,33 @@ def metered_by(costs: Costs, supply: Power, storage: Storage, horizon_slots: int
         charge_efficiency=storage.charge_efficiency, discharge_efficiency=storage.discharge_efficiency,
         loss_per_s=-np.log1p(-storage.self_discharge_per_day) / DAY_S,
     )  # fmt: skip
-    charge = record_of(Charge, stored_j=storage.initial_j, planned_slot=NEVER)
+    charge = record_of(Charge, stored_j=storage.initial_j, planned_slot=NEVER, ranked_slot=NEVER)
     prices, dispatch = weighed(costs, storage.carbon_price_per_kg), dispatch_of(horizon_slots, storage)
     return Metered(supply.slots, supply, rates_of(costs), prices, relative_to_usual(costs), battery, charge, dispatch)
+
+
+def seen_storage(power: Power) -> SeenStorage | None:
+    """What a policy sees of the storage that it commands; None if it commands none."""
+    if not isinstance(power, Metered) or not is_commanded(power):
+        return None
+    known, charge = {name: float(getattr(power.battery, name)) for name in get_type_hints(Battery)}, power.charge
+    return SeenStorage(stored_j=float(charge.stored_j), command_w=float(charge.command_w), **known)
+
+
+def with_seen(power: Metered, seen: SeenStorage) -> Metered:
+    """A supply with the storage that a view shows."""
+    battery = record_of(Battery, **{name: getattr(seen, name) for name in get_type_hints(Battery)})
+    charge = record_of(
+        Charge, stored_j=seen.stored_j, command_w=seen.command_w, planned_slot=NEVER, ranked_slot=NEVER
+    )  # fmt: skip
+    rule = np.array([SCHEDULER], np.int64)
+    return power._replace(battery=battery, charge=charge, dispatch=power.dispatch._replace(rule=rule))
+
+
+def no_costs(slots: int) -> Costs:
+    """Energy that costs and emits nothing, for a number of slots."""
+    zero = np.zeros(slots)
+    return Costs(zero, zero, zero, zero, zero, zero, 0.0, 0.0)
 
 
 def costs_of(site: Site) -> Costs:
@@ -83,7 +111,7 @@ def costs_of(site: Site) -> Costs:
     """
     grid, zero = site.grid, np.zeros(site.slots)
     if grid is None:
-        return Costs(zero, zero, zero, zero, zero, zero, 0.0, 0.0)
+        return no_costs(site.slots)
     shares = {name: np.divide(w, site.renewable_w, out=zero.copy(), where=w > 0) for name, w in site.sources_w.items()}
     own = sum((shares[name] * price for name, price in grid.source_price.items()), zero)
     own_g = sum((shares[name] * carbon for name, carbon in grid.source_g_per_kwh.items()), zero)
@@ -168,6 +196,24 @@ def rates_of_slot(power: Metered, slot: int) -> Rates:
     """Those of the grid and the own sources."""
     of = power.rates
     return Rates(of[slot, 0], of[slot, 1], of[slot, 2], of[slot, 3], of[slot, 4])
+
+
+@is_commanded.register(Metered)
+def is_dispatched_by_scheduler(power: Metered) -> bool:
+    """By its rule of dispatch."""
+    return bool(power.dispatch.rule[0] == SCHEDULER)
+
+
+@command.register(Metered)
+def command_metered(power: Metered, power_w: float) -> None:
+    """Remember it in the battery."""
+    power.charge.command_w = power_w
+
+
+@commanded_w.register(Metered)
+def metered_commanded_w(power: Metered) -> float:
+    """That of the battery."""
+    return float(power.charge.command_w)
 
 
 @flow.register(Metered)

@@ -86,6 +86,31 @@ def weigh(power: Power, clock: Clock, slot: int, current: int, weights: Weights)
 
 
 @variant(default=True)
+def is_commanded(power: Power) -> bool:
+    """Whether the scheduler commands its storage."""
+    return False
+
+
+@variant(default=True)
+def command(power: Power, power_w: float) -> None:
+    """From now on, let storage take a power, < 0 to give, 0 for neither; nothing without storage. [W]"""
+
+
+@variant(default=True)
+def commanded_w(power: Power) -> float:
+    """The command in force, 0 without storage. [W]"""
+    return 0.0
+
+
+@variant(default=True)
+def ranked_w(
+    power: Power, clock: Clock, load_w: float, below: float, above: float, carbon: float
+) -> float:  # fmt: skip
+    """The command that the rank of the current slot in the forecast asks for, see `power.ranked`. [W]"""
+    return 0.0
+
+
+@variant(default=True)
 def rates_at(power: Power, slot: int) -> Rates:
     """What energy costs and emits in a slot of the series, per joule; nothing without prices."""
     return NO_RATES

@@ -38,6 +38,14 @@ class Charge:
     """The part of it that was charged from renewable power."""
     planned_slot: int
     """Slot that was planned last, see `power.arbitrage`."""
+    command_w: float
+    """Power that the scheduler wants it to take, < 0 to give."""
+    ranked_slot: int
+    """Slot that was ranked last, see `power.ranked`."""
+    rank: float
+    """Its rank."""
+    by_sun: int
+    """1 if that is a rank by renewable power."""
 
 
 class Change(NamedTuple):

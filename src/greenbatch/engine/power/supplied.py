@@ -11,6 +11,7 @@ import numpy as np
 
 from greenbatch.energy import Site
 from greenbatch.engine.codes import SUPPLY_EXHAUSTED
+from greenbatch.engine.power import ranked  # noqa: F401  (registers commands to storage)
 from greenbatch.engine.power.balance import NO_RATES, NO_STORAGE, enter
 from greenbatch.engine.power.facility import Facility
 from greenbatch.engine.power.metered import Metered, metered
