@@ -13,7 +13,7 @@ import numpy as np
 from greenbatch.engine.backfill import backfill, backfill_arrival
 from greenbatch.engine.codes import (
     ARRIVAL,
-    BY_RANK,
+    BY_POLICY,
     BY_RULE,
     CHARGE,
     CHARGES_FOREVER,
@@ -29,6 +29,7 @@ from greenbatch.engine.codes import (
     GREEN,
     LOG_FULL,
     NO_DELAY,
+    NOBODY,
     NONE,
     NOT_COMMANDED,
     NOTHING,
@@ -130,17 +131,16 @@ def is_due(s: State) -> bool:
     After every event and every start, a command to storage is due, if the policy gives any. Commands by rank are given
     here. At a new slot of the supply, nothing else is due.
     """
-    c = s.clock
-    if s.rules.commands:
-        if c.commanding and s.rules.commands != BY_RANK:
+    c, commands, due = s.clock, s.rules.commands, False
+    if commands == BY_POLICY and c.commanding:
+        return True
+    if commands == NOBODY or c.event != SLOT:
+        due = (c.committed < 0 or _pursue(s)) and c.first < c.last and not c.blocked
+    if commands != NOBODY and c.commanding:
+        if commands == BY_POLICY:
             return True
-        if c.commanding:
-            _command_by_rank(s)
-        if c.event == SLOT:
-            return False
-    if c.committed >= 0 and not _pursue(s):
-        return False
-    return bool(c.first < c.last and not c.blocked)
+        _command_by_rank(s)
+    return bool(due)
 
 
 @compiled_small
