@@ -27,7 +27,7 @@ from greenbatch.policies.backfillings import BACKFILLINGS
 from greenbatch.scenarios import shipped_names
 from greenbatch.scenarios.scenario import SHIPPED
 from greenbatch.scenarios.toml import read_toml
-from greenbatch.schedulers import backfill_parameters, entries, placement_parameters
+from greenbatch.schedulers import CHARGE_PARAMETERS, backfill_parameters, entries, placement_parameters
 
 
 def policies() -> str:
@@ -53,6 +53,13 @@ def placements() -> str:
     rows = [(f"`{name}`", markdown(placement.meaning), _parameters(placement_parameters(name)))
             for name, placement in PLACEMENTS.items()]  # fmt: skip
     return table(("Placement", "Which of the nodes with room a job takes", "Parameters: defaults, ranges"), rows)
+
+
+def charge() -> str:
+    """The parameters of commands to storage by rank."""
+    rows = [(f"`{name}={each.text(each.default)}`", each.span, each.meaning)
+            for name, each in CHARGE_PARAMETERS.items()]  # fmt: skip
+    return table(("Parameter: default", "Range", "Meaning"), rows)
 
 
 def _parameters(known: Mapping[str, Parameter]) -> str:
@@ -109,6 +116,7 @@ TABLES: dict[str, Callable[[], str]] = {
     "policies": policies,
     "backfillings": backfillings,
     "placements": placements,
+    "charge": charge,
     "shipped-scenarios": shipped,
     **{f"scenario-{name}": partial(section, name) for name in sections()},
     "scenario-sources": sources,

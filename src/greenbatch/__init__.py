@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from greenbatch.cluster import Cluster, DvfsLevel, NodeCluster, NodeGroup
     from greenbatch.energy import Site
-    from greenbatch.engine.interface import Policy, Queue, Start, View, Wait
+    from greenbatch.engine.interface import Charge, Policy, Queue, Start, View, Wait
     from greenbatch.engine.rules import Rules
     from greenbatch.errors import GreenbatchError, InputError
     from greenbatch.experiments.notebook import Comparison, Outcome, compare, simulate
@@ -38,7 +38,7 @@ _MODULES = {
     "cluster": ("Cluster", "DvfsLevel", "NodeCluster", "NodeGroup"),
     "energy": ("Site",),
     "engine.rules": ("Rules",),
-    "engine.interface": ("Policy", "Queue", "Start", "View", "Wait"),
+    "engine.interface": ("Charge", "Policy", "Queue", "Start", "View", "Wait"),
     "errors": ("GreenbatchError", "InputError"),
     "experiments.notebook": ("Comparison", "Outcome", "compare", "simulate"),
     "experiments.papers.reproduce": ("reproduce",),
@@ -52,6 +52,7 @@ _MODULES = {
 _PUBLIC = {name: module for module, names in _MODULES.items() for name in names}
 
 __all__ = [
+    "Charge",
     "Cluster",
     "Comparison",
     "DvfsLevel",

@@ -15,6 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from greenbatch.cluster import NodeCluster
+from greenbatch.energy import Storage
 from greenbatch.energy.grid import Grid
 from greenbatch.engine.outcome import Outcome
 from greenbatch.engine.reward_terms import TERMS, codes_of
@@ -53,7 +54,8 @@ def scenario(site: bool, users: bool, priced: bool = False) -> Scenario:
     rules = replace(made.rules, overrun="kill")
     power = made.site if site else None
     if power is not None and priced:
-        power = replace(power, grid=grid(power.slots))
+        storage = Storage(capacity_kwh=50.0, charge_w=1e4, discharge_w=1e4, dispatch="scheduler")  # which rests
+        power = replace(power, grid=grid(power.slots), storage=storage)
     return replace(made, workload=workload, rules=rules, site=power)
 
 

@@ -1,6 +1,7 @@
 """Schedulers by name: a rule, a planner or a trained model, with a backfilling and parameters."""
 
 from greenbatch.schedulers.build import (
+    CHARGE_PARAMETERS,
     Decider,
     backfill_parameters,
     input_files,
@@ -14,6 +15,7 @@ from greenbatch.schedulers.registered import entries, names
 from greenbatch.schedulers.syntax import split_schedulers
 
 __all__ = [
+    "CHARGE_PARAMETERS",
     "Decider",
     "backfill_parameters",
     "entries",

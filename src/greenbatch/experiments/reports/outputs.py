@@ -63,6 +63,9 @@ def write_outcome(outcome: Outcome, scenario: Scenario, folder: Path) -> dict[st
     schedule.write_csv(folder / "schedule.csv")
     nodes_table(run.energy_use).write_csv(folder / "nodes.csv")
     power = polars.DataFrame(power_segments(outcome)._asdict())
+    if outcome.profile_command_w is not None:
+        last = np.searchsorted(outcome.profile_time_s, power["start_s"].to_numpy(), side="right") - 1
+        power = power.with_columns(command_w=np.where(last >= 0, outcome.profile_command_w[last], 0.0))
     unknown = [] if run.has_power else ["load_w", "renewable_used_w"]
     unknown += [] if outcome.site is not None else ["renewable_w", "renewable_used_w"]
     nothing = polars.lit(None, dtype=polars.Float64)
