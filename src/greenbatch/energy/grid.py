@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
+from typing import Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,6 +16,8 @@ from greenbatch.errors import InputError
 
 Floats = NDArray[np.float64]
 Months = NDArray[np.int64]
+OverLimit = Literal["count", "hold"]
+"""What happens at the limit of imports."""
 MOST_DEMAND_CHARGE = 1e4
 """Largest price of a kW of monthly peak, in currencies worth about a euro."""
 _ONE = read_only(np.zeros(1))
@@ -52,6 +55,9 @@ class Grid(Shown):
     """Source of the site -> life-cycle carbon of a kWh that it generates, >= 0. 0 for others. [g/kWh]"""
     import_limit_w: float = np.inf
     """Largest power that the grid supplies, > 0. [W]"""
+    over_limit: OverLimit = "count"
+    """``count``: energy above the limit is counted, and schedulers do not know it; ``hold``: jobs wait until their
+    power keeps imports within it, see `engine.import_limit`."""
 
     def __post_init__(self) -> None:
         if self.currency and self.currency not in CURRENCIES:
@@ -75,6 +81,12 @@ class Grid(Shown):
             _check_range(carbon, *bounds("carbon_g_per_kwh"), f"source_g_per_kwh.{source}")
         if not self.import_limit_w > 0:
             raise InputError(f"is {self.import_limit_w}", field="grid.import_limit_w", fix="it must be > 0")
+        if self.over_limit not in get_args(OverLimit):
+            fix = "use " + " or ".join(get_args(OverLimit))
+            raise InputError(f"is {self.over_limit!r:.60}", field="grid.over_limit", fix=fix)
+        if self.over_limit == "hold" and not np.isfinite(self.import_limit_w):
+            fix = "give grid.import_limit_w, or leave over_limit out"
+            raise InputError("is hold, but there is no limit", field="grid.over_limit", fix=fix)
         if not self.currency and self.has_money:
             fix = "give the currency of the prices"
             raise InputError("is missing", field="grid.currency", fix=fix)
@@ -163,7 +175,8 @@ class Grid(Shown):
             if carbon is not None:
                 facts[label] = f"{carbon.mean():.4g} g/kWh"
         if np.isfinite(self.import_limit_w):
-            facts["import limit"] = f"{self.import_limit_w / 1e3:,.4g} kW"
+            held = ", jobs are held for it" if self.over_limit == "hold" else ""
+            facts["import limit"] = f"{self.import_limit_w / 1e3:,.4g} kW{held}"
         return facts
 
 

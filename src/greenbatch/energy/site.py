@@ -118,6 +118,18 @@ class Site(Shown):
         self.forecast_model.check_step(self.step_s)
         if self.grid is not None:
             self.grid.check_site(self.slots, self.sources_w)
+            self._check_storage_keeps_limit(self.grid)
+
+    def _check_storage_keeps_limit(self, grid: Grid) -> None:
+        """Refuse storage that may lift imports above a limit for which jobs are held."""
+        storage = self.storage
+        if grid.over_limit != "hold" or storage is None or storage.dispatch == "greedy":
+            return
+        if storage.dispatch == "peak-shaving" and (storage.limit_w or 0.0) <= grid.import_limit_w:
+            return
+        problem = f"is hold, but storage dispatched by {storage.dispatch} may charge above the limit"
+        fix = "use greedy, or peak-shaving with limit_w at most import_limit_w"
+        raise InputError(problem, field="site.grid.over_limit", fix=fix)
 
     def _facts(self) -> dict[str, str]:
         sources = (f"{source} {power_w.mean() / 1e3:,.3g} kW" for source, power_w in self.sources_w.items())
@@ -173,8 +185,22 @@ class Site(Shown):
         """
         return self._left_w(self.renewable_w, slice(None))
 
-    def _left_w(self, renewable_w: Floats, rows: NDArray[np.int64] | slice) -> Floats:
-        left_w: Floats = np.maximum(renewable_w - self.base_load_w, 0.0) / np.broadcast_to(self.pue, self.slots)[rows]
+    @property
+    def held_limit_w(self) -> float:
+        """Limit of imports for which jobs wait, infinite if they do not. [W]"""
+        return np.inf if self.grid is None or self.grid.over_limit != "hold" else self.grid.import_limit_w
+
+    def load_limit_w(self, import_w: float) -> Floats:
+        """Largest power [W] of the cluster with which imports stay within a limit, shape (slots,).
+
+        ``max(0, renewable + limit - base load) / PUE``.
+        """
+        return self._left_w(self.renewable_w, slice(None), import_w)
+
+    def _left_w(self, renewable_w: Floats, rows: NDArray[np.int64] | slice, import_w: float = 0.0) -> Floats:
+        """Power of the cluster that sources and some power from the grid can supply. [W]"""
+        left_w = np.maximum(renewable_w - (self.base_load_w - import_w), 0.0)
+        left_w /= np.broadcast_to(self.pue, self.slots)[rows]
         return left_w
 
     def _renewable_w(self, rows: NDArray[np.int64]) -> Floats:
@@ -204,8 +230,12 @@ class Site(Shown):
         whole = self.forecast_horizon_s / self.step_s
         return self.slots if whole >= self.slots else int(whole + 1e-9)
 
-    def forecast(self, time_s: float) -> tuple[Floats, Floats, Floats]:
+    def forecast(self, time_s: float, import_w: float = 0.0) -> tuple[Floats, Floats, Floats]:
         """Forecast at a trace time: the power that schedulers expect in the slots within the horizon.
+
+        Args:
+            time_s: the time. [s]
+            import_w: power from the grid to add, see `load_limit_w`. [W]
 
         Returns:
             Start [s], end [s] and renewable power left for the cluster [W] of each slot, shape (m,): `available_w`, of
@@ -228,4 +258,4 @@ class Site(Shown):
                 self.forecast_model, self.renewable_w, ahead, step_s=self.step_s, window=self.horizon_slots,
                 repeats=self.repeat,
             )  # fmt: skip
-        return edges_s[:-1], edges_s[1:], self._left_w(renewable_w, rows)
+        return edges_s[:-1], edges_s[1:], self._left_w(renewable_w, rows, import_w)

@@ -16,6 +16,7 @@ from greenbatch.energy import Site
 from greenbatch.engine.compile import entry
 from greenbatch.engine.power import supplied  # noqa: F401  (registers the default supply)
 from greenbatch.engine.power.balance import COLUMNS
+from greenbatch.engine.power.limited import Limited
 from greenbatch.engine.power.protocol import LEFT_THE_SERIES, Power, command, flow, power_of
 from greenbatch.engine.records import Floats, Ledger, dtype_of, table_of
 from greenbatch.engine.stacked import fork
@@ -113,6 +114,7 @@ def _replay(outcome: Outcome, start_s: float, end_s: float, site: Site | None, *
             f"books need {start_s:g} to {end_s:g} (give a longer series or set site.repeat = true)"
         )
     power = power_of(site)
+    power = power.supply if isinstance(power, Limited) else power  # energies do not depend on what holds jobs
     run = _compiled_replay(numba.typeof(power))
     commands = np.zeros(0) if outcome.profile_command_w is None else outcome.profile_command_w
     columns = outcome.profile_time_s, outcome.profile_load_w, commands

@@ -8,6 +8,7 @@ from greenbatch.engine.codes import BACKFILL, EASY, EASY_IRMASIM, EASY_SCHEDGYM,
 from greenbatch.engine.compile import compiled, compiled_small, whole
 from greenbatch.engine.events import start
 from greenbatch.engine.forecast import is_below_threshold, project_surplus
+from greenbatch.engine.import_limit import leaves_power
 from greenbatch.engine.limits import can_start
 from greenbatch.engine.machine.node_tables import ANY
 from greenbatch.engine.machine.protocol import (
@@ -60,6 +61,8 @@ def may_start(s: State, position: int, latest_s: float, head: int) -> bool:
     if s.clock.now_s + s.queue.requested_s[position] <= latest_s:
         return True
     if s.rules.backfill != EASY or not fits_beside(s.machine, job, processors, s.clock.spare):
+        return False
+    if not leaves_power(s.power, s, job, head):
         return False
     return bool(s.rules.power_cap_w == 0.0) or is_within_cap(s, job, True)
 

@@ -26,6 +26,7 @@ from greenbatch.engine.machine.idle_nodes import alike, compete_for_power, fit
 from greenbatch.engine.machine.node_tables import Nodes
 from greenbatch.engine.machine.protocol import machine_of
 from greenbatch.engine.memory import Memory, Ran, Waited, known_jobs, read_memory, workload_of, write_memory
+from greenbatch.engine.power.limited import Limited
 from greenbatch.engine.power.protocol import commanded_w, is_commanded
 from greenbatch.engine.prepare import arrange_nodes, rule_settings
 from greenbatch.engine.program import (
@@ -217,7 +218,7 @@ class ViewDriver:
         plain, uniform = alike(machine.nodes, waiting)
         memory.is_plain &= plain
         machine.counts.is_plain, machine.counts.is_uniform = memory.is_plain, uniform
-        if self.rules.power_cap_w:
+        if self.rules.power_cap_w or isinstance(state.power, Limited):
             compete_for_power(machine)
         arrange_nodes(state, self.cluster, self.program)
         machine.counts.draws = memory.draws

@@ -22,6 +22,7 @@ from greenbatch.engine.codes import (
     WAKE_UP,
 )
 from greenbatch.engine.compile import compiled, compiled_small, whole
+from greenbatch.engine.import_limit import next_limit_s
 from greenbatch.engine.log import note
 from greenbatch.engine.machine.protocol import (
     begins_s,
@@ -66,7 +67,7 @@ def next_supply_change_s(slots: Slots, now_s: float) -> float:
 def next_wake_s(s: State) -> float:
     """Time of the next wake-up while jobs wait: only those that a job, the policy or the rules ask for. [s]"""
     c, rules = s.clock, s.rules
-    wake_s = next_opening_s(s)
+    wake_s = min(next_opening_s(s), next_limit_s(s.power, c.now_s))
     if c.committed < 0:
         wake_s = min(wake_s, c.wake_s)
         if rules.tick_s > 0.0:

@@ -15,14 +15,15 @@ from numba import types as _types
 from greenbatch.energy.slots import interval_at
 from greenbatch.engine.batch import LAYOUT_TYPE, SEEN_TYPE, Layout, Seen, fill_choices, observe_one
 from greenbatch.engine.compile import entry
-from greenbatch.engine.interface import View
+from greenbatch.engine.interface import Costs, Storage, View
 from greenbatch.engine.machine.pool import Pool
 from greenbatch.engine.machine.protocol import Machine
 from greenbatch.engine.power.facility import Facility
+from greenbatch.engine.power.limited import Limited
 from greenbatch.engine.power.metered import NOTHING_STORED, Metered, metered_by, no_costs, with_seen
 from greenbatch.engine.power.supplied import Supplied
 from greenbatch.engine.prediction.protocol import Predictor, Shown, no_predictor
-from greenbatch.engine.records import MachineTotals, Prediction, Slots, record_of, table_of
+from greenbatch.engine.records import Floats, MachineTotals, Prediction, Slots, record_of, table_of
 from greenbatch.engine.stacked import StateType, type_of
 from greenbatch.engine.state import State, allocate, log_rows
 
@@ -99,8 +100,8 @@ def _predictor(view: View) -> Predictor:
     return Shown(made)
 
 
-def power_of_view(view: View, *, stored: bool = False) -> Supplied | Metered:
-    """A view's forecast as a repeating series, with what energy costs if the view says so, and storage on request.
+def power_of_view(view: View, *, stored: bool = False) -> Supplied | Metered | Limited:
+    """A view's forecast as a repeating series, with what the view says of costs, the limit and, on request, storage.
 
     The current slot keeps its number on the clock, so that the forecast beyond the view's window repeats that window.
     """
@@ -113,14 +114,24 @@ def power_of_view(view: View, *, stored: bool = False) -> Supplied | Metered:
     )  # fmt: skip
     first = int(interval_at(view.now_s, supply.origin_s, supply.step_s)) % count
     rows = (np.arange(count) - first) % count
-    costs, storage = supply.costs.at(rows), view.storage if stored else None
+    power = _metered(slots, power_w[rows], supply.costs.at(rows), view.storage if stored else None)
+    if not supply.load_limit_w.shape[0]:
+        return power
+    limit_w = np.asarray(supply.load_limit_w, dtype=np.float64)[rows]
+    return Limited(slots, power, _series(slots, limit_w), np.array([limit_w.min()]))
+
+
+def _metered(slots: Slots, power_w: Floats, costs: Costs, storage: Storage | None) -> Supplied | Metered:
     if not costs.import_price_per_kwh.shape[0]:
         if storage is None:
-            return Supplied(slots, power_w[rows])
-        costs = no_costs(count)
-    supplied = Facility(slots, power_w[rows], power_w[rows], np.ones(count), np.zeros(1))
-    made = metered_by(costs, supplied, NOTHING_STORED, count)
+            return Supplied(slots, power_w)
+        costs = no_costs(slots.count)
+    made = metered_by(costs, _series(slots, power_w), NOTHING_STORED, slots.count)
     return made if storage is None else with_seen(made, storage)
+
+
+def _series(slots: Slots, power_w: Floats) -> Facility:
+    return Facility(slots, power_w, power_w, np.ones(slots.count), np.zeros(1))
 
 
 def _observe_state(s: State, layout: Layout, seen: Seen) -> None:

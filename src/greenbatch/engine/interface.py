@@ -188,6 +188,9 @@ class Supply(NamedTuple):
     """Length of a slot, 0 without a site. [s]"""
     costs: Costs = NO_COSTS
     """What energy costs and emits in these slots."""
+    load_limit_w: Floats = _NOTHING
+    """Largest load of the cluster with which imports stay within the limit of the grid connection; empty unless jobs
+    are held for it."""
 
 
 class Storage(NamedTuple):

@@ -8,11 +8,13 @@ from greenbatch.cluster import Cluster, DvfsLevel, NodeCluster
 from greenbatch.cluster.machines import MOST_PROCESSORS
 from greenbatch.energy import Site
 from greenbatch.engine import codes
+from greenbatch.engine.import_limit import ROUNDING
 from greenbatch.engine.machine.dvfs import level_of, levels_of, set_level
 from greenbatch.engine.machine.idle_nodes import compete_for_power
 from greenbatch.engine.machine.node_tables import Nodes
 from greenbatch.engine.machine.placement import arrange, span
 from greenbatch.engine.outages import downtimes_of
+from greenbatch.engine.power.limited import Limited
 from greenbatch.engine.program import (
     BACKFILLS,
     Program,
@@ -69,7 +71,8 @@ def prepare(
         downtimes=downtimes,
         predictor=program.predictor or rules.predictor,
     )
-    if rules.power_cap_w and isinstance(state.machine, Nodes):
+    is_limited = rules.power_cap_w > 0.0 or isinstance(state.power, Limited)
+    if is_limited and isinstance(state.machine, Nodes):
         compete_for_power(state.machine)
     if rules.dvfs_level:
         set_level(state, cluster, rules.dvfs_level, field="rules.dvfs_level")
@@ -110,6 +113,8 @@ def _check_parts(
         _check_cap(workload, cluster, rules.power_cap_w, program, level)
     if charges_by_rank(program) and (site is None or site.storage is None or site.storage.dispatch != "scheduler"):
         refuse_command(program.name, site)
+    if site is not None and site.held_limit_w < np.inf:
+        _check_import_limit(workload, cluster, site, program, level)
     if program.outages:
         _check_outages(cluster, program)
 
@@ -133,6 +138,34 @@ def _check_cap(
         job = beyond[0]
         problem = f"is {power_cap_w:g}, but job {workload.job_id[job]} and idle nodes draw {least_w[job]:g} W"
         raise InputError(problem, field=field, fix="raise the cap or drop the job")
+
+
+def _check_import_limit(
+    workload: Workload, cluster: Cluster, site: Site, program: Program, level: DvfsLevel
+) -> None:  # fmt: skip
+    """Refuse a limit of imports that a job can never keep, or that the scheduler does not know.
+
+    Raises:
+        InputError: one of these.
+    """
+    field = "site.grid.over_limit"
+    is_unknown = program.decider is not None and not program.decider.knows_import_limit
+    if is_unknown or program.backfill == "easy-irmasim":
+        fix = 'use a priority rule with none, first-fit, easy or green backfilling, or over_limit = "count"'
+        raise InputError(f"is hold, which is not known to {program.name}", field=field, fix=fix)
+    if isinstance(cluster, NodeCluster) and cluster.power_on == "on-demand":
+        fix = 'use power_on = "always", or over_limit = "count"'
+        raise InputError("is hold, which cannot be kept while nodes boot", field=field, fix=fix)
+    least_w = cluster.first_power_w + np.nan_to_num(workload.power_w) * level.power
+    most_w = float(site.load_limit_w(site.held_limit_w).max())
+    if (beyond := np.flatnonzero(least_w > most_w * (1.0 + ROUNDING))).size:
+        job = beyond[0]
+        problem = (
+            f"is {site.held_limit_w:g}, with which the cluster may draw {most_w:g} W at most, but job "
+            f"{workload.job_id[job]} and idle nodes draw {least_w[job]:g} W"
+        )
+        fix = 'raise the limit, drop the job, or use over_limit = "count"'
+        raise InputError(problem, field="site.grid.import_limit_w", fix=fix)
 
 
 def _check_outages(cluster: Cluster, program: Program) -> None:

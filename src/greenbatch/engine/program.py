@@ -14,12 +14,14 @@ from greenbatch.cluster import Cluster
 from greenbatch.energy import Site
 from greenbatch.engine import codes
 from greenbatch.engine.decide import Ranking
+from greenbatch.engine.import_limit import periods_of_patience
 from greenbatch.engine.interface import Attributes, Policy, Predicted, Queue
 from greenbatch.engine.log import Readings
 from greenbatch.engine.machine.dvfs import levels_of
 from greenbatch.engine.machine.node_tables import Nodes
 from greenbatch.engine.machine.placement import PLACEMENTS
 from greenbatch.engine.outcome import Outcome, Switching, placements_of
+from greenbatch.engine.power.limited import Limited
 from greenbatch.engine.power.protocol import is_commanded
 from greenbatch.engine.prediction.protocol import SHORT_S, predicts
 from greenbatch.engine.rules import Rules
@@ -75,6 +77,8 @@ class Pass:
     """Whether it can place jobs on nodes; otherwise the machine must be a pool."""
     reserves_nodes: bool = False
     """Whether it reserves nodes by requested ends, which does not allow for boots."""
+    knows_import_limit: bool = False
+    """Whether it starts jobs as `limits.can_start` allows, so that a limit of the grid connection can hold them."""
     driven_on_nodes: bool = True
     """Whether a view shows all that it needs of nodes; False if it remembers reservations of them by row of the job."""
     ahead_s: float = 0.0
@@ -256,7 +260,7 @@ _START_ONE = "when nothing runs and no job will arrive, a policy must start one 
 
 def patience(state: State) -> int:
     """Largest number of decisions in a row that change nothing."""
-    return max(PATIENCE, int(state.power.slots.count))
+    return max(PATIENCE, int(state.power.slots.count) * periods_of_patience(state.power))
 
 
 def waits_forever(state: State, name: str) -> GreenbatchError:
@@ -288,6 +292,8 @@ def check(state: State, name: str, site: Site | None) -> None:
         InputError: a rule returned NaN, or there is no storage to command.
         GreenbatchError: the policy left jobs waiting, or never stopped to command storage.
     """
+    if state.clock.status == codes.STUCK and isinstance(state.power, Limited) and not state.clock.running:
+        refuse_draw(state, name, "site.grid.import_limit_w", "the limit")
     if state.clock.status == codes.STUCK:
         raise waits_forever(state, name)
     if state.clock.status == codes.NOT_COMMANDED:
@@ -302,10 +308,20 @@ def check(state: State, name: str, site: Site | None) -> None:
         raise SupplyExhausted(f"the forecast of site {site.name!r} ends before {state.clock.now_s:g} s")
     left = state.jobs.shape[0] - int(state.clock.started)
     if left and state.rules.power_cap_w > 0.0:
-        problem = f"leaves {left} jobs waiting forever, because those nodes that {name} gives them draw too much"
-        raise InputError(problem, field="rules.power_cap_w", fix="raise the cap, or use a placement such as low-power")
+        refuse_draw(state, name, "rules.power_cap_w", "the cap")
     if left:
         raise GreenbatchError(f"{name} left {left} jobs waiting forever ({_START_ONE})")
+
+
+def refuse_draw(state: State, name: str, field: str, limit: str) -> NoReturn:
+    """Raise the error for jobs whose power is never allowed on the nodes that they get.
+
+    Raises:
+        InputError: always.
+    """
+    left = state.jobs.shape[0] - int(state.clock.started)
+    problem = f"leaves {left} jobs waiting forever, because those nodes that {name} gives them draw too much"
+    raise InputError(problem, field=field, fix=f"raise {limit}, or use a placement such as low-power")
 
 
 def outcome_of(

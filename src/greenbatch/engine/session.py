@@ -94,6 +94,8 @@ class Session:
         if site is None:
             return Supply(np.zeros(0), np.zeros(0), np.zeros(0))
         ahead = Supply(*site.forecast(now_s), site.origin_s, site.step_s)
+        if site.held_limit_w < np.inf:
+            ahead = ahead._replace(load_limit_w=site.forecast(now_s, site.held_limit_w)[2])
         if self._costs is None:
             return ahead
         rows = (site.slot(now_s) + np.arange(len(ahead.start_s))) % site.slots

@@ -43,6 +43,7 @@ from greenbatch.engine.codes import (
 )
 from greenbatch.engine.compile import compiled, compiled_small, whole
 from greenbatch.engine.events import accrue, next_instant, next_slot, next_wake_s, start, switch_until
+from greenbatch.engine.import_limit import periods_of_patience
 from greenbatch.engine.limits import can_start
 from greenbatch.engine.log import is_full, note
 from greenbatch.engine.machine.protocol import (
@@ -195,7 +196,8 @@ def _count_idle(s: State) -> None:
     if c.idle == 0 or (changes and c.now_s > c.idle_from_s):
         c.idle, c.idle_from_s = 0, c.now_s
     c.idle += 1
-    if c.idle > max(PATIENCE, s.power.slots.count) and not 0.0 < c.now_s - c.idle_from_s <= A_YEAR_S:
+    patience = max(PATIENCE, s.power.slots.count * periods_of_patience(s.power))
+    if c.idle > patience and not 0.0 < c.now_s - c.idle_from_s <= A_YEAR_S:
         c.status = STUCK
 
 

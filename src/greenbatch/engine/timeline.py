@@ -9,6 +9,7 @@ import numpy as np
 
 from greenbatch.engine.codes import PROMISE
 from greenbatch.engine.compile import compiled, compiled_small, whole
+from greenbatch.engine.import_limit import reserve_within_limit
 from greenbatch.engine.log import note
 from greenbatch.engine.machine.protocol import reserve_for
 from greenbatch.engine.outages import open_from_s
@@ -23,6 +24,7 @@ def reserve(s: State, job: int) -> None:
     reserve_for(s.machine, s.expected, s.clock, whole(job), whole(s.jobs[job].processors))
     if s.rules.power_cap_w > 0.0:
         reserve_power(s, whole(job))
+    reserve_within_limit(s.power, s, whole(job))
     if s.downtimes.shape[0] > 0:
         s.clock.shadow_s = open_from_s(s, whole(job), s.clock.shadow_s)
     if np.isnan(s.jobs[job].promised_s):

@@ -80,6 +80,7 @@ def with_grid(site: Site, section: GridSection | None, series: Mapping[str, Seri
             marginal_g_per_kwh=columns.get("grid.marginal"),
             source_g_per_kwh=section.source_g_per_kwh,
             import_limit_w=section.import_limit_w or np.inf,
+            over_limit=section.over_limit,
         )
         signals = {key: values for key, values in site.signals.items() if key not in series}
         return replace(site, grid=grid, signals=signals, notes=(*site.notes, *notes, *_calendar_notes(site, section)))

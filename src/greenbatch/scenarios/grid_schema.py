@@ -109,6 +109,9 @@ class GridSection(Section):
     """Source -> life-cycle carbon of a kWh that it generates; by default 0. [g/kWh]"""
     import_limit_w: Positive | None = None
     """Largest power that the grid supplies; by default unlimited. [W]"""
+    over_limit: Literal["count", "hold"] = "count"
+    """``count``: what exceeds the limit is only counted; ``hold``: jobs wait until they fit under it, see
+    [the limit of the grid connection](power-in.md#the-limit-of-the-grid-connection)."""
 
 
 def reading(section: SeriesValue) -> dict[str, Any]:

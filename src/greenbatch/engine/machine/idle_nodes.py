@@ -123,7 +123,7 @@ def alike(nodes: Any, demands: Any) -> tuple[bool, bool]:
 
 
 def compete_for_power(machine: Nodes) -> None:
-    """Let jobs of all partitions compete, because a power cap holds for all nodes together."""
+    """Let jobs of all partitions compete, because a limit of power holds for all nodes together."""
     demands, counts = cast(Any, machine.demands), cast(Any, machine.counts)
     demands["component"], counts.components = 0, 1
 

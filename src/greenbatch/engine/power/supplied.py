@@ -14,6 +14,7 @@ from greenbatch.engine.codes import SUPPLY_EXHAUSTED
 from greenbatch.engine.power import ranked  # noqa: F401  (registers commands to storage)
 from greenbatch.engine.power.balance import NO_RATES, NO_STORAGE, enter
 from greenbatch.engine.power.facility import Facility
+from greenbatch.engine.power.limited import Limited
 from greenbatch.engine.power.metered import Metered, metered
 from greenbatch.engine.power.protocol import LEFT_THE_SERIES, Power, flow, forecast_w, power_of, served_w
 from greenbatch.engine.power.slots import covering
@@ -31,25 +32,38 @@ class Supplied(NamedTuple):
 
 
 @power_of.register
-def power_of_site(site: Site) -> Supplied | Facility | Remembered | Erring | Metered:
-    """The supply of a site, with a meter if energy costs something or can be stored."""
+def power_of_site(site: Site) -> Supplied | Facility | Remembered | Erring | Metered | Limited:
+    """The supply of a site, with a meter if energy costs something or can be stored, and the limit that holds jobs."""
     is_plain = site.storage is None and site.grid is None
-    return supplied_by(site) if is_plain else metered(site, supplied_by(site, plain=False))
+    power = supplied_by(site) if is_plain else metered(site, supplied_by(site, plain=False))
+    limit_w = site.held_limit_w
+    if limit_w == np.inf:
+        return power
+    least_w = max(limit_w - site.base_load_w, 0.0) / np.max(site.pue)
+    return Limited(power.slots, power, supplied_by(site, plain=False, import_w=limit_w), np.array([least_w]))
 
 
-def supplied_by(site: Site, *, plain: bool = True) -> Supplied | Facility | Remembered | Erring:
-    """What is generated, and what is forecast of it; not `Supplied` unless ``plain``, which saves compiling it."""
+def supplied_by(
+    site: Site, *, plain: bool = True, import_w: float = 0.0
+) -> Supplied | Facility | Remembered | Erring:  # fmt: skip
+    """What is generated, and what is forecast of it.
+
+    Args:
+        site: the site.
+        plain: `Supplied` if that is enough; otherwise never, which saves compiling it.
+        import_w: power from the grid that is added to what the cluster can be supplied with, see `power.limited`. [W]
+    """
     slots = record_of(
         Slots, step_s=site.step_s, origin_s=site.origin_s, count=site.slots, repeats=site.repeat,
         forecast=site.horizon_slots,
     )  # fmt: skip
-    supply_w = np.array(site.available_w, dtype=np.float64, order="C")
+    supply_w = np.array(site.load_limit_w(import_w), dtype=np.float64, order="C")
     is_perfect = site.forecast_model.kind == "perfect"
     if plain and is_perfect and not site.has_overhead:
         return Supplied(slots, supply_w)
     renewable_w = np.array(site.renewable_w, dtype=np.float64, order="C")
     pue = np.ascontiguousarray(np.broadcast_to(site.pue, renewable_w.shape), dtype=np.float64)
-    truth = Facility(slots, supply_w, renewable_w, pue, np.array([site.base_load_w], dtype=np.float64))
+    truth = Facility(slots, supply_w, renewable_w, pue, np.array([site.base_load_w - import_w], dtype=np.float64))
     return truth if is_perfect else uncertain(site, truth)
 
 

@@ -1,0 +1,204 @@
+"""The limit of the grid connection: no job starts that would lift imports above it, now or as forecast while it runs.
+
+Running jobs are expected to end as requested, and the load of the cluster is compared with the largest one that a slot
+allows (`power.limited`). In the present slot that is the truth, later a forecast. Static power of nodes is counted as
+if they stayed in use.
+
+A job that some slots cannot carry even alone, such as one that needs the sun and outlasts the day, waits for an instant
+from which the forecast carries it to its end, but not beyond its first reservation. From then on it starts as soon as
+the present slot carries it, if all others are expected to end before the slots that cannot. From then on, too, no job
+starts that may run beyond those that run already: wrong forecasts cannot hold a job forever.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from greenbatch.engine.codes import FIRST_FIT
+from greenbatch.engine.compile import compiled, compiled_small
+from greenbatch.engine.machine.protocol import rise_w
+from greenbatch.engine.outages import open_from_s
+from greenbatch.engine.power.limited import Limited
+from greenbatch.engine.power.protocol import Power, forecast_w
+from greenbatch.engine.power.slots import covering, next_edge_s, slot_at
+from greenbatch.engine.state import State
+from greenbatch.engine.variants import variant
+
+ROUNDING = 1e-9
+"""Part of the limit that rounding may add."""
+PERIODS = 3
+"""Periods of the series that a job can wait alone: for its reservation, for its slot, and for the rest of the first."""
+
+
+@variant(default=True)
+def is_within_limit(power: Power, s: State, job: int, outlives: bool) -> bool:
+    """Whether a job that fits can start now without lifting imports above the limit.
+
+    Args:
+        power: the supply.
+        s: the state.
+        job: row of the job.
+        outlives: see `machine.protocol.take`.
+    """
+    return True
+
+
+@variant(default=True)
+def reserve_within_limit(power: Power, s: State, job: int) -> None:
+    """Move the reservation of a blocked job to when the forecast allows its power."""
+    return
+
+
+@variant(default=True)
+def leaves_power(power: Power, s: State, job: int, head: int) -> bool:
+    """Whether a job that starts now and outlives the reservation leaves the power of the blocked job."""
+    return True
+
+
+@variant(default=True)
+def next_limit_s(power: Power, now_s: float) -> float:
+    """When the limit of the load changes, infinite without one. [s]"""
+    return np.inf
+
+
+@variant(default=True)
+def periods_of_patience(power: Power) -> int:
+    """For how many periods of its series a job may wait for power although nothing else happens."""
+    return 1
+
+
+@compiled_small
+def _is_at_most(load_w: float, limit_w: float) -> bool:
+    return load_w <= limit_w * (1.0 + ROUNDING)
+
+
+@compiled
+def _first_begin_s(
+    power: Limited, s: State, from_s: float, last_s: float, length_s: float, added_w: float, alone_w: float
+) -> float:
+    """Earliest instant from which the forecast allows some more power for a time, infinite if none. [s]
+
+    Args:
+        power: the supply.
+        s: the state.
+        from_s: the first instant considered; what is expected to have ended does not count. [s]
+        last_s: the last one. [s]
+        length_s: the time. [s]
+        added_w: the power. [W]
+        alone_w: load that is allowed everywhere but in the slot of the beginning; 0 for none. [W]
+    """
+    c, slots = s.clock, power.slots
+    current = slot_at(slots, c.now_s)
+    load_w, k, stop = s.machine.totals.load_w, c.expected_first, c.expected_first + c.running
+    begin_s = time_s = from_s
+    while True:
+        while k < stop and s.expected[k].end_s <= time_s:
+            load_w -= s.expected[k].power_w
+            k += 1
+        slot, end_s = covering(slots, time_s)
+        if k < stop and s.expected[k].end_s < end_s:
+            end_s = s.expected[k].end_s
+        limit_w = forecast_w(power.allowed, c, slot, current)
+        if time_s > begin_s:
+            limit_w = max(limit_w, alone_w)
+        if not _is_at_most(load_w + added_w, limit_w):
+            if end_s > last_s:
+                return np.inf
+            begin_s = end_s
+        elif end_s >= begin_s + length_s:
+            return float(begin_s)
+        time_s = end_s
+
+
+@compiled
+def _is_within(power: Limited, s: State, job: int, outlives: bool) -> bool:
+    """The present slot must carry all that runs; later slots what is expected to run then."""
+    now_s, of = s.clock.now_s, s.jobs[job]
+    added_w = rise_w(s.machine, job, of.power_w, outlives)
+    load_w = s.machine.totals.load_w + added_w
+    if load_w <= power.least_w[0]:
+        return True
+    current = slot_at(power.slots, now_s)
+    if not _is_at_most(load_w, forecast_w(power.allowed, s.clock, current, current)):
+        return False
+    if _first_begin_s(power, s, now_s, now_s, of.requested_s, added_w, 0.0) == now_s:
+        return True
+    if s.rules.backfill != FIRST_FIT and not of.promised_s <= now_s:
+        return False
+    alone_w = s.machine.totals.base_power_w + added_w
+    return bool(_first_begin_s(power, s, now_s, now_s, of.requested_s, added_w, alone_w) == now_s)
+
+
+@compiled
+def _reserve(power: Limited, s: State, job: int) -> None:
+    """The earliest instant that the forecast allows, from the one at which enough processors are free.
+
+    Beyond the forecast there is none to be found: it is repeated. A job that has missed its first reservation gets one
+    at which all that runs has ended, at the latest.
+    """
+    c, of = s.clock, s.jobs[job]
+    added_w = rise_w(s.machine, job, of.power_w, False)
+    if s.machine.totals.load_w + added_w <= power.least_w[0]:
+        return
+    alone_w, drained_s = s.machine.totals.base_power_w + added_w, c.shadow_s
+    if c.running > 0:
+        drained_s = max(drained_s, s.expected[c.expected_first + c.running - 1].end_s)
+    last_s = drained_s + power.slots.forecast * power.slots.step_s
+    has_missed, from_s = of.promised_s <= c.now_s, -np.inf
+    while c.shadow_s > from_s:  # again if an outage is in the way
+        from_s, found_s = c.shadow_s, np.inf
+        if not has_missed:
+            found_s = _first_begin_s(power, s, from_s, last_s, of.requested_s, added_w, 0.0)
+        if found_s == np.inf:
+            found_s = _first_begin_s(power, s, from_s, last_s, of.requested_s, added_w, alone_w)
+        found_s = min(found_s, max(from_s, drained_s if has_missed else last_s))
+        c.shadow_s = found_s
+        if s.downtimes.shape[0] > 0:
+            c.shadow_s = open_from_s(s, job, found_s)
+        from_s = found_s
+
+
+@compiled
+def _leaves(power: Limited, s: State, job: int, head: int) -> bool:
+    """Both jobs together must be allowed from the reservation to the first of their ends."""
+    c, of, first = s.clock, s.jobs[job], s.jobs[head]
+    if first.promised_s < c.now_s or not _is_within(power, s, job, True):
+        return False
+    head_w = rise_w(s.machine, head, first.power_w, False)
+    added_w = head_w + rise_w(s.machine, job, of.power_w, True)
+    if s.machine.totals.load_w + added_w <= power.least_w[0]:
+        return True
+    begin_s = c.shadow_s
+    seconds = min(first.requested_s, c.now_s + of.requested_s - begin_s)
+    alone_w = s.machine.totals.base_power_w + head_w
+    return bool(_first_begin_s(power, s, begin_s, begin_s, seconds, added_w, alone_w) == begin_s)
+
+
+@is_within_limit.register(Limited)
+def is_within_limit_of_grid(power: Limited, s: State, job: int, outlives: bool) -> bool:
+    """The present slot must carry all that runs; later slots what is expected to run then."""
+    return _is_within(power, s, job, outlives)
+
+
+@reserve_within_limit.register(Limited)
+def reserve_power_of_grid(power: Limited, s: State, job: int) -> None:
+    """The earliest instant that the forecast allows."""
+    _reserve(power, s, job)
+
+
+@leaves_power.register(Limited)
+def leaves_power_of_grid(power: Limited, s: State, job: int, head: int) -> bool:
+    """Both jobs together must be allowed from the reservation to the first of their ends."""
+    return _leaves(power, s, job, head)
+
+
+@next_limit_s.register(Limited)
+def next_slot_s(power: Limited, now_s: float) -> float:
+    """With the next slot."""
+    return next_edge_s(now_s, power.slots.origin_s, power.slots.step_s)
+
+
+@periods_of_patience.register(Limited)
+def waits_for_sun(power: Limited) -> int:
+    """Its reservation and its slot may each be a period away."""
+    return PERIODS
