@@ -15,7 +15,8 @@ PER_EVENT, PER_INSTANT, PER_KIND = range(3)
 # Kinds of events of the simulation (Clock.event).
 ARRIVAL, COMPLETION, WAKE_UP, NOTHING = range(4)
 # Kinds of entries of the log (Event.kind): a job starts because the policy chose it, starts ahead of a blocked job,
-# ends, gets its first reservation, or is committed to start next; a node is switched.
-START, BACKFILL, END, PROMISE, COMMIT, SWITCH = range(6)
-# Kinds of actions (step.Action): start a job, or wait.
-START_JOB, WAIT = range(2)
+# ends, gets its first reservation, or is committed to start next; a node, or power, is
+# switched; a job is suspended, or resumes.
+START, BACKFILL, END, PROMISE, COMMIT, SWITCH, SUSPEND, RESUME = range(8)
+# Kinds of actions (step.Action): start a job, wait, or suspend a running job.
+START_JOB, WAIT, SUSPEND_JOB = range(3)

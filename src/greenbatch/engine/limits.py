@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from greenbatch.engine.compile import compiled_small
-from greenbatch.engine.machine.protocol import fits
+from greenbatch.engine.machine.protocol import fits, stays_powered
 from greenbatch.engine.outages import open_from_s
 from greenbatch.engine.power_cap import is_within_cap
 from greenbatch.engine.state import State
@@ -15,5 +15,7 @@ def can_start(s: State, job: int, processors: int) -> bool:
     if not fits(s.machine, job, processors, s.clock.now_s):
         return False
     if s.downtimes.shape[0] > 0 and open_from_s(s, job, s.clock.now_s) > s.clock.now_s:
+        return False
+    if not stays_powered(s.machine, s.expected, s.clock, job, s.jobs[job].requested_s):
         return False
     return bool(s.rules.power_cap_w == 0.0) or is_within_cap(s, job, False)

@@ -12,9 +12,10 @@ from typing import Any, NamedTuple
 import numba as _numba
 import numpy as np
 
-from greenbatch.engine.codes import END, OK, PROMISE, START, SWITCH
+from greenbatch.engine.codes import BACKFILL, COMMIT, END, OK, PROMISE, RESUME, START, SUSPEND
 from greenbatch.engine.compile import compiled_small, entry
 from greenbatch.engine.machine.node_tables import Nodes
+from greenbatch.engine.machine.powered import Powered
 from greenbatch.engine.machine.protocol import most_switches
 from greenbatch.engine.records import Clock, Event, Floats, Ints, Table, table_of
 from greenbatch.engine.state import State
@@ -43,6 +44,9 @@ def is_full(log: Table[Event], clock: Clock, switches: int) -> bool:
     return clock.logged + 3 * (clock.last - clock.first) + clock.running + switches + 8 > log.shape[0]
 
 
+_MOVES = (START, BACKFILL, SUSPEND, RESUME, END)
+
+
 class Columns(NamedTuple):
     """What compiled code reads from the log of n jobs."""
 
@@ -65,7 +69,8 @@ class Readings(NamedTuple):
 
     columns: Columns
     placed: list[Any]
-    """Tables of `machine.node_tables.Placement`, empty on a pool."""
+    """Tables of `machine.node_tables.Placement`, or of the starts, suspensions, resumptions and ends where jobs can be
+    suspended; empty on a pool."""
 
 
 def new_readings(jobs: int) -> Readings:
@@ -84,10 +89,10 @@ def read(log: Table[Event], rows: int, into: Columns) -> None:
         time_s, kind, job = event.time_s, event.kind, event.job
         if kind == PROMISE:
             into.promised_s[job] = event.value
-        elif kind <= END or kind == SWITCH:
+        elif kind != COMMIT:
             if kind == END:
                 into.end_s[job] = time_s
-            elif kind != SWITCH:
+            elif kind in (START, BACKFILL):
                 into.start_s[job] = time_s
                 chosen += kind == START
             if steps == 0 or into.profile_time_s[steps - 1] != time_s:
@@ -105,11 +110,13 @@ def _compiled_read() -> Any:
 
 def drain(state: State, into: Readings) -> None:
     """Read and empty the log of a state."""
-    if isinstance(state.machine, Nodes) and state.machine.counts.on_demand:
-        rows = int(into.columns.counts[0] + state.clock.logged)
-        if rows > into.columns.profile_time_s.shape[0]:
-            for column in (into.columns.profile_time_s, into.columns.profile_load_w):
-                column.resize(2 * rows, refcheck=False)
+    rows = int(into.columns.counts[0] + state.clock.logged)
+    if rows > into.columns.profile_time_s.shape[0] and most_switches(state.machine) > 0:
+        for column in (into.columns.profile_time_s, into.columns.profile_load_w):
+            column.resize(2 * rows, refcheck=False)
+    if isinstance(state.machine, Powered):
+        moves: Any = state.log[: state.clock.logged]
+        into.placed.append(moves[np.isin(moves["kind"], _MOVES)].copy())
     _compiled_read()(state.log, int(state.clock.logged), into.columns)
     state.clock.logged = 0
     if isinstance(state.machine, Nodes):

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
 from greenbatch.cluster import Cluster, NodeCluster
 from greenbatch.energy import Site
+from greenbatch.engine.codes import END, SUSPEND
+from greenbatch.engine.machine.powered import Powered
 from greenbatch.engine.rules import Rules
 from greenbatch.workload import Workload
 
@@ -54,6 +56,8 @@ class Outcome:
     """What switching nodes took; None if they are not switched off."""
     dvfs_level: Int32s | None = None
     """DVFS level of each job; None if the cluster has only the highest."""
+    stays: Stays | None = None
+    """What became of each job on a machine whose capacity follows the power, where some may not end; else None."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -70,6 +74,26 @@ class Placements:
     """GPUs that work for the job."""
 
 
+STATES = ("waiting", "ready", "running", "suspended", "finished", "rejected")
+"""What can become of a job by the end of a run."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Stays:
+    """What became of n jobs, and when they ran."""
+
+    state: Int32s
+    """Index into `STATES`, shape (n,)."""
+    suspensions: Int32s
+    """How often each was suspended, shape (n,)."""
+    span_job: Int32s
+    """Row of the job of each span, ascending, shape (m,); spans of one job are in order of time."""
+    span_start_s: Floats
+    """Begin of each span. [s]"""
+    span_end_s: Floats
+    """End of each span, NaN if the job still ran at the end of the run. [s]"""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Switching:
     """What switching did to each of m nodes."""
@@ -78,6 +102,23 @@ class Switching:
     """For how long it was on, boots and shutdowns excluded, shape (m,). [s]"""
     energy_j: Floats
     """Energy of its boots and shutdowns, shape (m,). [J]"""
+
+
+def stays_of(machine: Powered, moves: Sequence[Any]) -> Stays:
+    """What became of the jobs, from the machine and the recorded starts, suspensions, resumptions and ends."""
+    rows = np.concatenate(moves)
+    order = np.argsort(rows["job"], kind="stable")
+    job, time_s, kind = (rows[name][order] for name in ("job", "time_s", "kind"))
+    begins = np.flatnonzero((kind != END) & (kind != SUSPEND))
+    follows = np.minimum(begins + 1, len(job) - 1)
+    is_closed = (begins + 1 < len(job)) & (job[follows] == job[begins])
+    end_s = np.where(is_closed, time_s[follows], np.nan)
+    is_real = time_s[begins] != end_s
+    kept, tables = begins[is_real], cast(Any, machine.stays)
+    return Stays(
+        state=tables["place"].copy(), suspensions=tables["suspensions"].copy(), span_job=job[kept],
+        span_start_s=time_s[kept], span_end_s=end_s[is_real],
+    )  # fmt: skip
 
 
 def placements_of(recorded: Sequence[Any], cluster: Cluster) -> Placements | None:

@@ -12,6 +12,7 @@ from greenbatch.engine.machine.dvfs import level_of, levels_of, set_level
 from greenbatch.engine.machine.idle_nodes import compete_for_power
 from greenbatch.engine.machine.node_tables import Nodes
 from greenbatch.engine.machine.placement import arrange, span
+from greenbatch.engine.machine.powered import Powered
 from greenbatch.engine.outages import downtimes_of
 from greenbatch.engine.program import BACKFILLS, Program, queue_of, scores_of, uses_attributes, uses_predicted
 from greenbatch.engine.rules import Rules
@@ -67,6 +68,7 @@ def prepare(
     if score is not None:
         state.jobs["score"] = score
     arrange_nodes(state, cluster, program)
+    arrange_pools(state, rules, program)
     return state
 
 
@@ -167,6 +169,28 @@ def arrange_nodes(state: State, cluster: Cluster, program: Program) -> None:
     if program.spans:
         span(state.machine)
     state.machine.counts.kill = state.rules.kill
+
+
+def arrange_pools(state: State, rules: Rules, program: Program) -> None:
+    """Set the pools of a machine whose capacity follows the power.
+
+    Raises:
+        InputError: the machine has no pools, or the scheduler does not know them.
+    """
+    if not isinstance(state.machine, Powered):
+        if rules.pools is not None:
+            fix = "describe a machine with capacity, or leave the pools out"
+            raise InputError("are for a machine whose capacity follows the power", field="rules.pools", fix=fix)
+        return
+    if program.backfill not in KNOWS_POWER or rules.commitment == "sticky" or rules.power_cap_w:
+        fix = "use " + ", ".join(KNOWS_POWER) + " backfilling, commitment = reconsider, and no power cap"
+        raise InputError("does not know a capacity that follows the power", field=program.name, fix=fix)
+    for name, value in ({} if rules.pools is None else rules.pools.counts()).items():
+        setattr(state.machine.counts, name, value)
+
+
+KNOWS_POWER = ("none", "first-fit", "easy")
+"""Backfillings for machines whose capacity follows the power."""
 
 
 def rule_settings(program: Program) -> dict[str, float]:

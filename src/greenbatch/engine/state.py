@@ -18,6 +18,7 @@ from greenbatch.engine.machine import (  # noqa: F401  (registers the machines)
     nodes,
     pairs,
     pool,
+    powered,
     power_states,
     preview,
     rates,

@@ -31,6 +31,7 @@ from greenbatch.engine.codes import (
     START,
     START_JOB,
     STUCK,
+    SUSPEND_JOB,
     WAIT,
     WAKE_UP,
 )
@@ -39,12 +40,18 @@ from greenbatch.engine.events import next_instant, next_wake_s, start, switch_un
 from greenbatch.engine.limits import can_start
 from greenbatch.engine.log import is_full, note
 from greenbatch.engine.machine.protocol import (
+    act,
     competes,
+    follow,
     hold_back,
     is_held_back,
+    is_over,
     is_recorded,
     let_go,
     most_switches,
+    next_level_s,
+    suspend_by_choice,
+    suspended_jobs,
     want_none,
 )
 from greenbatch.engine.queue import position_of, sort_twins
@@ -63,7 +70,7 @@ class Action(NamedTuple):
     """A decision as compiled code makes it; `interface.Start` and `interface.Wait` are the same for Python."""
 
     kind: int
-    """START_JOB or WAIT."""
+    """START_JOB, WAIT or SUSPEND_JOB."""
     position: int
     """Queue position of the job."""
     delay: int
@@ -91,14 +98,24 @@ def advance(s: State) -> bool:
     while c.status == OK:
         if is_full(s.log, c, most_switches(s.machine)) or not is_recorded(s.machine):
             c.status = LOG_FULL
+        elif is_over(s.machine, c.now_s):
+            return False
         elif is_due(s):
             return bool(c.status == OK)
-        elif c.first == c.last and c.arrived == s.arrivals.shape[0] and c.running == 0:
+        elif has_finished(s):
             switch_until(s, np.inf)
             return False
         elif not happen(s):
             return False
     return False
+
+
+@compiled_small
+def has_finished(s: State) -> bool:
+    """Whether no job waits, runs, is suspended, or will arrive."""
+    c = s.clock
+    no_more = c.first == c.last and c.arrived == s.arrivals.shape[0] and c.running == 0
+    return bool(no_more and suspended_jobs(s.machine) == 0)
 
 
 @compiled_small
@@ -114,9 +131,10 @@ def is_due(s: State) -> bool:
 def happen(s: State) -> bool:
     """Carry out the next event; False if there is none."""
     c = s.clock
-    c.event = next_instant(s, next_wake_s(s) if c.first < c.last else np.inf)
+    c.event = next_instant(s, next_wake_s(s) if c.first < c.last else next_level_s(s.machine, c.now_s))
     if c.event == NOTHING:
         return False
+    follow(s.machine, s)
     _count_idle(s)
     if c.committed < 0:
         overdue = c.running > 0 and s.expected[c.expected_first].end_s < c.now_s  # the reservation may have changed
@@ -168,17 +186,32 @@ def apply(s: State, action: Action) -> None:
     if action.kind == WAIT:
         c.blocked, c.settled, c.wake_s = 1, 0, action.amount
         return
+    if action.kind == SUSPEND_JOB:
+        if not suspend_by_choice(s.machine, s):
+            c.blocked, c.settled, c.wake_s = 1, 0, np.inf
+        else:
+            rest(s)
+        return
     job, processors = whole(s.queue.job[action.position]), whole(s.queue.processors[action.position])
     until_s = c.now_s if action.delay == NO_DELAY else delay_end_s(c, s.expected, action.delay, action.amount)
     if until_s <= c.now_s and can_start(s, job, processors):
         start(s, action.position, START, False)
         c.blocked = c.first < c.last and not s.rules.sticky and _are_all_held_back(s)
+        rest(s)
         return
     want_none(s.machine)
     if s.rules.sticky:
         _commit(s, job, until_s, action.delay == DELAY_FOR)
     else:
         _block(s, job, s.queue.score[action.position], until_s)
+
+
+@compiled_small
+def rest(s: State) -> None:
+    """After an action: let no other follow before the next tick if there have been as many as are allowed in one."""
+    until_s = act(s.machine, s.clock.now_s)
+    if until_s > 0.0:
+        s.clock.blocked, s.clock.settled, s.clock.wake_s = 1, 0, until_s
 
 
 @compiled_small

@@ -91,6 +91,10 @@ class Workload(Shown):
     """Data that each processor moves from and to memory during the run, for contention, >= 0. [MB]"""
     requested_energy_j: Floats
     """Energy that the user expects each processor to use, >= 0 (InEPS). [J]"""
+    value: Floats
+    """Value of the finished job, >= 0 (RARE, Eq. 3.2)."""
+    qos: Floats
+    """Quality of service, > 0 and at most 1: the job is due at submission + run time / QoS (RARE, Eq. 3.1)."""
     preceding_job: Ints
     """Job number of the job that had to end before this one was submitted; recorded only, not simulated."""
     think_time_s: Floats
@@ -210,6 +214,9 @@ class Workload(Shown):
         if (large := np.flatnonzero(table["power_w"] > MOST_POWER_W)).size:
             problem = f"job {table['job_id'][large[0]]} has {table['power_w'][large[0]]:g}"
             raise InputError(problem, file=name, field="power_w", fix=f"give at most {MOST_POWER_W:g} W")
+        if (above := np.flatnonzero(table["qos"] > 1)).size:
+            problem = f"job {table['job_id'][above[0]]} has {table['qos'][above[0]]:g}"
+            raise InputError(problem, file=name, field="qos", fix="give numbers > 0, at most 1")
         order = np.argsort(table["job_id"], kind="stable")
         ids = table["job_id"][order]
         if n and (np.diff(ids) == 0).any():
@@ -237,6 +244,8 @@ RANGES: Mapping[str, tuple[float, bool]] = MappingProxyType(
         "requested_memory_kb": (0.0, False),
         "memory_volume_mb": (0.0, False),
         "requested_energy_j": (0.0, False),
+        "value": (0.0, False),
+        "qos": (0.0, True),
         "think_time_s": (0.0, False),
         "recorded_wait_s": (0.0, False),
     }
@@ -244,14 +253,17 @@ RANGES: Mapping[str, tuple[float, bool]] = MappingProxyType(
 """Lowest value of a column, and whether the bound is exclusive."""
 
 MAY_BE_MISSING = frozenset(
-    {"power_w", "requested_memory_kb", "memory_volume_mb", "requested_energy_j", "think_time_s", "recorded_wait_s"}
+    {
+        "power_w", "requested_memory_kb", "memory_volume_mb", "requested_energy_j", "value", "qos", "think_time_s",
+        "recorded_wait_s",
+    }
 )
 """Columns with a lowest value that may also hold NaN."""
 
 
 def is_float(column: str) -> bool:
     """Whether a column holds floats (with NaN for missing) rather than integers (with -1)."""
-    return column.endswith(("_s", "_w", "_kb", "_mb", "_j"))
+    return column.endswith(("_s", "_w", "_kb", "_mb", "_j")) or column in ("value", "qos")
 
 
 def _column(name: str, values: Any, n: int) -> NDArray[Any]:

@@ -8,7 +8,7 @@ machines that count processors only.
 from __future__ import annotations
 
 from functools import singledispatch
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -330,3 +330,89 @@ def pass_time(machine: Machine, ending: Table[Ending], clock: Clock, from_s: flo
 def is_recorded(machine: Machine) -> bool:
     """Whether there is room to record where the next jobs start."""
     return True
+
+
+@variant(default=True)
+def next_level_s(machine: Machine, now_s: float) -> float:
+    """When the machine has to be brought up to date even if no job waits, see `follow`; infinite if never. [s]"""
+    return np.inf
+
+
+@variant(default=True, inlined=False)
+def follow(machine: Machine, s: Any) -> None:
+    """Bring the machine up to date after the events of an instant: power, suspended jobs; ``s`` is the state."""
+    return
+
+
+@variant(default=True)
+def is_over(machine: Machine, now_s: float) -> bool:
+    """Whether the run ends now, whatever still waits or runs."""
+    return False
+
+
+@variant(default=True)
+def is_beyond(machine: Machine, next_s: float, completion_s: float) -> bool:
+    """Whether the run ends before the next event; at the end itself, only completions count.
+
+    Args:
+        machine: the machine.
+        next_s: the next event. [s]
+        completion_s: the next completion. [s]
+    """
+    return False
+
+
+@variant(default=True)
+def suspended_jobs(machine: Machine) -> int:
+    """Number of suspended jobs."""
+    return 0
+
+
+@variant(default=True)
+def admits(machine: Machine, job: int) -> bool:
+    """Whether a submitted job may wait; a rejected one never runs."""
+    return True
+
+
+@variant(default=True)
+def joins(machine: Machine, waiting: Int32s, clock: Clock, job: int) -> None:
+    """Note that a job has been submitted; the jobs that wait are rows ``clock.first`` to ``clock.last``."""
+    return
+
+
+@variant(default=True)
+def leaves(machine: Machine, waiting: Int32s, clock: Clock, job: int) -> None:
+    """Note that a job does not wait any more; the jobs that wait are rows ``clock.first`` to ``clock.last``."""
+    return
+
+
+@variant(default=True)
+def act(machine: Machine, now_s: float) -> float:
+    """Count an action; return when the next one is allowed, 0 if at once. [s]"""
+    return 0.0
+
+
+@variant(default=True)
+def stays_powered(
+    machine: Machine, expected: Table[Expected], clock: Clock, job: int, requested_s: float
+) -> bool:  # fmt: skip
+    """Whether a job that fits now still does at every known change of capacity while it is expected to run."""
+    return True
+
+
+@variant(default=True, inlined=False)
+def make_room(machine: Machine, s: Any, position: int) -> bool:
+    """Suspend a running job of less value for the job at a queue position, if that lets it start; whether it did."""
+    return False
+
+
+@variant(default=True, inlined=False)
+def suspend_by_choice(machine: Machine, s: Any) -> bool:
+    """Suspend a running job because the policy says so; whether there is one that it may suspend."""
+    return False
+
+
+@variant(default=True)
+def starts_in_order(machine: Machine) -> bool:
+    """Whether after each start the next one has to be chosen anew, because another job may now be chosen."""
+    return False
