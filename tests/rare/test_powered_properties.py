@@ -130,6 +130,15 @@ def test_full_capacity_is_the_ordinary_pool(workload: Workload, limits: bool, na
         assert np.array_equal(getattr(ours, column), getattr(ordinary, column), equal_nan=True), column
 
 
+@given(workload=workloads(), capacity=capacities())
+@settings(max_examples=200, deadline=None)
+def test_easy_never_delays_a_reservation(workload: Workload, capacity: Capacity) -> None:
+    exact = workload.with_columns(requested_time_s=workload.run_time_s)
+    outcome = run(exact, capacity, Pools(), "fcfs+easy")
+    promised = np.isfinite(outcome.promised_start_s)
+    assert np.all(outcome.start_s[promised] <= outcome.promised_start_s[promised])
+
+
 @given(workload=workloads(), capacity=capacities(), pools=POOLS)
 @settings(max_examples=60, deadline=None)
 def test_every_rejection_is_of_a_full_pool_or_a_large_request(

@@ -15,6 +15,7 @@ from greenbatch.engine.machine.protocol import (
     act,
     admits,
     fits,
+    fits_beside,
     give,
     is_beyond,
     is_held_back,
@@ -25,6 +26,7 @@ from greenbatch.engine.machine.protocol import (
     most_switches,
     next_change_s,
     next_level_s,
+    reserve_for,
     starts_in_order,
     stays_powered,
     suspended_jobs,
@@ -88,6 +90,8 @@ class PoolCounts:
     """Powered processors."""
     level: int
     """Current row of the levels."""
+    spare_gpus: int
+    """GPUs that are left beside the blocked job, as `Clock.spare` processors are."""
     ready_limit: int
     wait_limit: int
     suspend_limit: int
@@ -171,8 +175,10 @@ def powered_of(cluster: PoweredCluster, workload: Workload) -> Powered:
 
 @fits.register(Powered)
 def fits_powered(machine: Powered, job: int, processors: int, now_s: float) -> bool:
-    """Enough powered processors and GPUs are free."""
-    return machine.stays[job].processors <= machine.totals.free and machine.stays[job].gpus <= machine.counts.free_gpus
+    """Enough powered processors and GPUs are free; and a job that waits is ready."""
+    stay = machine.stays[job]
+    is_free = stay.processors <= machine.totals.free and stay.gpus <= machine.counts.free_gpus
+    return bool(is_free and stay.place != WAITING)
 
 
 @take.register(Powered)
@@ -184,6 +190,8 @@ def take_units(
     machine.totals.free -= stay.processors
     machine.counts.free_gpus -= stay.gpus
     machine.totals.load_w += power_w
+    if outlives:
+        machine.counts.spare_gpus -= stay.gpus
     if np.isnan(stay.first_start_s):
         stay.first_start_s = now_s
     stay.place = RUNNING
@@ -311,6 +319,59 @@ def _best_of_waiting(machine: Powered, waiting: Int32s, clock: Clock) -> int:
         if stay.place == WAITING and stay.qos > most:
             best, most = waiting[i], stay.qos
     return whole(best)
+
+
+@reserve_for.register(Powered)
+def reserve_units(
+    machine: Powered, expected: Table[Expected], clock: Clock, job: int, processors: int
+) -> None:  # fmt: skip
+    """The first end or change of capacity from which the job fits, while it runs if jobs must stay powered."""
+    i, k, last = clock.expected_first, whole(machine.counts.level), clock.expected_first + clock.running
+    used, used_gpus = machine.counts.powered - machine.totals.free, machine.counts.gpus - machine.counts.free_gpus
+    at_s = clock.now_s
+    while not _leaves_spare(machine, expected, clock, job, at_s, i, k, used, used_gpus):
+        end_s = expected[i].end_s if i < last else np.inf
+        change_s = machine.levels[k + 1].time_s if k + 1 < machine.levels.shape[0] else np.inf
+        at_s = max(clock.now_s, min(end_s, change_s))
+        if at_s == np.inf:
+            break
+        while i < last and expected[i].end_s <= at_s:
+            used -= machine.stays[expected[i].job].processors
+            used_gpus -= machine.stays[expected[i].job].gpus
+            i += 1
+        if change_s <= at_s:
+            k += 1
+    clock.shadow_s = at_s
+
+
+@compiled
+def _leaves_spare(
+    machine: Powered, expected: Table[Expected], clock: Clock, job: int, at_s: float, i: int, k: int, used: int,
+    used_gpus: int,
+) -> bool:  # fmt: skip
+    """Whether a job fits from a time on; fills in the least that it leaves to others while it runs."""
+    counts, stay, last = machine.counts, machine.stays[job], clock.expected_first + clock.running
+    until_s = at_s + min(stay.requested_s, counts.horizon_s) if counts.suspends == 0 else at_s
+    clock.spare, counts.spare_gpus = NO_LIMIT, NO_LIMIT
+    while True:
+        level = machine.levels[k]
+        clock.spare = min(clock.spare, level.processors - used - stay.processors)
+        counts.spare_gpus = min(counts.spare_gpus, level.gpus - used_gpus - stay.gpus)
+        if clock.spare < 0 or counts.spare_gpus < 0:
+            return False
+        k += 1
+        if k >= machine.levels.shape[0] or machine.levels[k].time_s >= until_s:
+            return True
+        while i < last and expected[i].end_s <= machine.levels[k].time_s:
+            used -= machine.stays[expected[i].job].processors
+            used_gpus -= machine.stays[expected[i].job].gpus
+            i += 1
+
+
+@fits_beside.register(Powered)
+def leaves_enough(machine: Powered, job: int, processors: int, spare: int) -> bool:
+    """Neither processors nor GPUs of the blocked job are taken."""
+    return machine.stays[job].processors <= spare and machine.stays[job].gpus <= machine.counts.spare_gpus
 
 
 @act.register(Powered)
