@@ -157,6 +157,28 @@ def test_every_rejection_is_of_a_full_pool_or_a_large_request(
         assert waiting.sum() >= 2
 
 
+def test_failures_lose_work_since_the_checkpoint_at_the_stated_rate() -> None:
+    jobs, year_s = 400, 366 * 86_400.0
+    workload = Workload.from_columns(
+        "long", {"submit_s": np.zeros(jobs), "run_time_s": np.full(jobs, 1000.0), "processors": np.full(jobs, SIZE),
+                 "gpus": np.zeros(jobs), "power_w": np.zeros(jobs)},
+    )  # fmt: skip
+    rate = year_s / (SIZE * 5_000.0)  # one failure in 5,000 s
+    made = []
+    for seed in (1, 2):
+        given_pools = Pools(loses="checkpoint", checkpoint_s=100.0, failures_per_processor_year=rate, failure_seed=seed)
+        outcome = run(workload, Capacity.constant(SIZE, GPUS), given_pools, "fcfs+none")
+        stays = outcome.stays
+        assert stays is not None
+        lengths = stays.span_end_s - stays.span_start_s
+        lost = lengths[np.append(np.diff(stays.span_job) == 0, False)] % 100.0
+        assert outcome.end_s.max() == pytest.approx(jobs * 1000.0 + lost.sum())
+        expected = outcome.end_s.max() / 5_000.0  # every failure hits, because the machine is always full
+        assert abs(stays.suspensions.sum() - expected) < 4 * np.sqrt(expected)
+        made.append(outcome.end_s.max())
+    assert made[0] != made[1]
+
+
 def test_a_mix_of_resources_is_not_confused() -> None:
     """GPUs alone can keep a job from starting, and their loss alone suspends it."""
     workload = Workload.from_columns(

@@ -17,7 +17,8 @@ from greenbatch.engine.compile import compiled, compiled_small, whole
 from greenbatch.engine.events import accrue
 from greenbatch.engine.limits import can_start
 from greenbatch.engine.log import note
-from greenbatch.engine.machine.powered import SUSPENDED, Powered
+from greenbatch.engine.machine.placement import drawn
+from greenbatch.engine.machine.powered import SUSPENDED, PoolCounts, Powered
 from greenbatch.engine.machine.protocol import fits, follow, give, make_room, suspend_by_choice, take
 from greenbatch.engine.power.slots import next_edge_s
 from greenbatch.engine.pools import Victim
@@ -38,6 +39,8 @@ def follow_power(machine: Powered, s: State) -> None:
         k += 1
     if k != counts.level:
         _set_level(s, k)
+    while counts.failure_s <= c.now_s:
+        _fail(s)
     while machine.totals.free < 0 or counts.free_gpus < 0:
         counts.forced += 1
         suspend(s, victim(s, np.inf))
@@ -59,6 +62,28 @@ def _set_level(s: State, k: int) -> None:
     totals.load_w += level.idle_w - totals.base_power_w
     totals.base_power_w = level.idle_w
     note(s.log, s.clock, SWITCH, k, totals.load_w)
+
+
+@compiled_small
+def next_failure_s(counts: PoolCounts, from_s: float, processors: int) -> float:
+    """The failure after one at a time: exponential gaps, the same for every scheduler. [s]"""
+    gap = -np.log(1.0 - drawn(whole(counts.failure_seed), whole(2 * counts.failures), 0))
+    return float(from_s + gap / (counts.failure_rate * processors))
+
+
+@compiled
+def _fail(s: State) -> None:
+    """A processor fails, any with equal probability; the job on it, if one runs there, loses work and is suspended."""
+    machine, c = s.machine, s.clock
+    counts = machine.counts
+    at = drawn(whole(counts.failure_seed), whole(2 * counts.failures + 1), 0) * machine.totals.processors
+    counts.failures += 1
+    counts.failure_s = next_failure_s(counts, counts.failure_s, whole(machine.totals.processors))
+    for k in range(c.expected_first, c.expected_first + c.running):
+        at -= s.expected[k].processors
+        if at < 0.0:
+            suspend(s, k)
+            return
 
 
 @compiled

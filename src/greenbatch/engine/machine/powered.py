@@ -113,6 +113,13 @@ class PoolCounts:
     resume_s: float
     checkpoint_s: float
     """Time between checkpoints; 0: no work is lost; infinite: all is."""
+    failure_rate: float
+    """Failures of a processor per second."""
+    failure_seed: int
+    failure_s: float
+    """The next failure, infinite if there are none."""
+    failures: int
+    """Failures so far."""
     ready: int
     """Ready jobs."""
     waiting: int
@@ -168,7 +175,7 @@ def powered_of(cluster: PoweredCluster, workload: Workload) -> Powered:
         PoolCounts, gpus=int(first.gpus), free_gpus=int(first.gpus), powered=int(first.processors),
         ready_limit=NO_LIMIT, wait_limit=NO_LIMIT, suspend_limit=NO_LIMIT, largest_request=NO_LIMIT,
         longest_request_s=np.inf, actions_limit=NO_LIMIT, tick_s=1.0, horizon_s=np.inf, end_s=np.inf, retry_s=np.inf,
-        acted_s=-np.inf,
+        acted_s=-np.inf, failure_s=np.inf,
     )  # fmt: skip
     return Powered(totals, counts, levels, stays, np.zeros(n, np.int32), np.zeros(n, np.int32))
 
@@ -213,12 +220,12 @@ def give_units(
 @next_change_s.register(Powered)
 @next_level_s.register(Powered)
 def next_powered_s(machine: Powered, now_s: float) -> float:
-    """The next change of capacity, or when suspended jobs are tried again."""
+    """The next change of capacity or failure, or when suspended jobs are tried again."""
     k, levels = machine.counts.level + 1, machine.levels
     while k < levels.shape[0] and levels[k].time_s <= now_s:
         k += 1
     change_s = levels[k].time_s if k < levels.shape[0] else np.inf
-    return float(min(change_s, machine.counts.retry_s))
+    return float(min(change_s, machine.counts.retry_s, machine.counts.failure_s))
 
 
 @most_switches.register(Powered)
