@@ -206,6 +206,12 @@ def _check_shapes(weights: Weights, preset: Preset, folder: Path) -> None:
     """Refuse weights whose first layers or delay head do not match the preset's columns and delays."""
     seen = preset.observation
     shown, delays = len(seen.queue.columns), len(preset.action.delays)
+    if preset.is_policy:
+        from greenbatch.models.parameters import check_parameters
+
+        if problem := check_parameters(weights, preset):
+            raise _misfit(folder, problem)
+        return
     if preset.is_planner:
         _check_numbers(weights, folder, chooses_nodes=preset.chooses_nodes)
         return

@@ -25,9 +25,11 @@ if TYPE_CHECKING:
 SHIPPED = Path(__file__).with_name("shipped")
 """Folder of the shipped presets."""
 
-PRICES_KIND, NODE_PRICES_KIND, LINEAR_KIND = "prices", "node-prices", "linear"
+PRICES_KIND, NODE_PRICES_KIND, LINEAR_KIND, POLICY_KIND = "prices", "node-prices", "linear", "policy"
 """Kinds of network that are found by search: the weights of the look-ahead planner (`lookahead.plan`) and a ranking."""
-FOUND_KINDS = (PRICES_KIND, NODE_PRICES_KIND, LINEAR_KIND)
+VALUE = "total_job_value"
+"""Term of the reward of a search for parameters of a policy: the value of the jobs that finish."""
+FOUND_KINDS = (PRICES_KIND, NODE_PRICES_KIND, LINEAR_KIND, POLICY_KIND)
 """All of them."""
 
 JOULE = {"brown": 1.0, "cost": 0.0, "carbon": 0.0}
@@ -195,6 +197,11 @@ class Preset(Section):
         return self.network.get("kind") == LINEAR_KIND
 
     @property
+    def is_policy(self) -> bool:
+        """Whether its model is parameters of a built-in policy, found by search."""
+        return self.network.get("kind") == POLICY_KIND
+
+    @property
     def sees_power(self) -> bool:
         """Whether it observes the power of jobs."""
         seen = self.observation
@@ -313,7 +320,7 @@ def _check_names(made: Preset, file: str | Path | None) -> None:
         ("observation.running.columns", [c.feature for c in seen.running.columns], features.RUNNING_FEATURES),
         ("observation.supply.columns", [c.feature for c in seen.supply.columns], features.SUPPLY_FEATURES),
         ("observation.state.columns", [c.feature for c in seen.state.columns], features.STATE_FEATURES),
-        ("reward.terms", list(made.reward.terms), TERMS),
+        ("reward.terms", list(made.reward.terms), {VALUE} if made.is_policy else TERMS),
         ("backfill", [made.backfill], BACKFILLS),
     ):
         for name in names:
@@ -337,9 +344,10 @@ def _check_names(made: Preset, file: str | Path | None) -> None:
         if isinstance(weight, bool) or not isinstance(weight, int | float) or not 0.0 <= weight <= 1e6:
             problem, fix = f"is {weight!r:.40}", "give a number from 0 to 1e6"
             raise InputError(problem, file=file, field=f"network.{name}", fix=fix)
+    sees_itself = made.is_planner or made.is_policy
     needed = {
-        "observation.queue.columns": (made.is_planner or seen.queue.columns, "give at least one column"),
-        "observation.queue.rows": (made.is_planner or seen.queue.rows, "give the number of jobs that are seen, >= 1"),
+        "observation.queue.columns": (sees_itself or seen.queue.columns, "give at least one column"),
+        "observation.queue.rows": (sees_itself or seen.queue.rows, "give the number of jobs that are seen, >= 1"),
         "reward.terms": (made.reward.terms, "give at least one term"),
         "action.delays": (made.action.delays, 'give at least {kind = "none"}'),
     }
