@@ -53,7 +53,8 @@ def capacities(draw: Any) -> Capacity:
 POOLS = st.builds(
     Pools,
     ready=st.integers(0, 3), waiting=st.integers(0, 4), suspended=st.integers(0, 2),
-    admission=st.sampled_from(["fifo", "qos"]), actions_per_tick=st.integers(0, 3), horizon_s=st.sampled_from([0.0, 3.0]),
+    admission=st.sampled_from(["fifo", "qos"]), actions_per_tick=st.integers(0, 3),
+    horizon_s=st.sampled_from([0.0, 3.0]),
     suspends=st.sampled_from(["never", "power", "swap"]), suspend_s=st.sampled_from([0.0, 1.0]),
     victim=st.sampled_from(["lowest-value", "latest-due", "shortest-remaining", "longest-remaining", "latest-start"]),
 )  # fmt: skip

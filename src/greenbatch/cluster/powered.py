@@ -47,7 +47,11 @@ class Capacity:
             fix = "give the same number of rows in each column, at least one"
             raise InputError(f"has {rows} times for {self.processors.shape[0]} levels", field="capacity", fix=fix)
         if not np.isfinite(self.time_s).all() or (falls := np.flatnonzero(np.diff(self.time_s) <= 0)).size:
-            row = int(falls[0]) + 1 if np.isfinite(self.time_s).all() else int(np.flatnonzero(~np.isfinite(self.time_s))[0])
+            row = (
+                int(falls[0]) + 1
+                if np.isfinite(self.time_s).all()
+                else int(np.flatnonzero(~np.isfinite(self.time_s))[0])
+            )
             problem = f"row {row + 1} begins at {self.time_s[row]:g} s, not after the row before it"
             raise InputError(problem, field="capacity.time_s", fix="sort the rows by time, each time once")
         for name in ("processors", "gpus"):
@@ -74,7 +78,7 @@ class Capacity:
         changed = np.flatnonzero(np.diff(fraction, prepend=np.nan) != 0)
         of: Any = fraction[changed]
         units = [np.rint(of * total).astype(np.int64) for total in (processors, gpus)]
-        return cls(time_s=changed * tick_s, processors=units[0], gpus=units[1])
+        return cls(time_s=np.asarray(changed * tick_s, np.float64), processors=units[0], gpus=units[1])
 
 
 @dataclass(frozen=True, slots=True)

@@ -47,9 +47,9 @@ class Pools:
     end_s: float = 0.0
     """End of the run: what has not finished by then remains as it is; 0 for the end of the last job. [s]"""
     suspends: Suspends = "never"
-    """``never``: a job starts only if the known capacity lasts until it ends; ``power``: jobs start if they fit now, and
-    are suspended when power fails; ``swap``: policies may also suspend jobs for others of higher value. Jobs are
-    suspended under each of them while more is in use than is powered."""
+    """``never``: a job starts only if the known capacity lasts until it ends; ``power``: jobs start if they fit now;
+    ``swap``: policies may also suspend jobs for others of higher value. Under each of them, jobs are suspended while
+    more is in use than is powered."""
     victim: Victim = "lowest-value"
     """Which running job is suspended first; among equals, the latest to start, then the highest job number."""
     loses: Loses = "nothing"

@@ -1,5 +1,6 @@
 """A trained model as a scheduler: a network that decides at each view, weights of the look-ahead planner,
-or parameters of a policy."""
+or parameters of a policy.
+"""
 
 from __future__ import annotations
 
@@ -13,6 +14,9 @@ from greenbatch.models.network import NetworkScheduler
 from greenbatch.models.parameters import PolicyScheduler
 from greenbatch.models.planner import PlannerScheduler
 
+ModelScheduler = NetworkScheduler | PlannerScheduler | PolicyScheduler
+"""Every kind of scheduler that a model can be."""
+
 
 def parameters_of(model: Model) -> Mapping[str, Parameter]:
     """Options accepted after the folder of a model."""
@@ -24,7 +28,7 @@ def parameters_of(model: Model) -> Mapping[str, Parameter]:
 def model_scheduler(
     name: str, model: Model, options: Mapping[str, float], backfill: str, settings: Mapping[str, float],
     placement: str = "", placement_seed: int = 0,
-) -> NetworkScheduler | PlannerScheduler | PolicyScheduler:  # fmt: skip
+) -> ModelScheduler:  # fmt: skip
     """The scheduler of a model.
 
     Args:

@@ -211,12 +211,10 @@ class Workload(Shown):
                 problem = f"job {table['job_id'][lost[0]]} has {values[lost[0]]:g}"
                 shortest_s = 0.0 if column == "submit_s" else SHORTEST_S
                 raise InputError(problem, file=name, field=column, fix=f"give {shortest_s:g} to {LATEST_S:g} s")
-        if (large := np.flatnonzero(table["power_w"] > MOST_POWER_W)).size:
-            problem = f"job {table['job_id'][large[0]]} has {table['power_w'][large[0]]:g}"
-            raise InputError(problem, file=name, field="power_w", fix=f"give at most {MOST_POWER_W:g} W")
-        if (above := np.flatnonzero(table["qos"] > 1)).size:
-            problem = f"job {table['job_id'][above[0]]} has {table['qos'][above[0]]:g}"
-            raise InputError(problem, file=name, field="qos", fix="give numbers > 0, at most 1")
+        for column, (most, fix) in MOST.items():
+            if (large := np.flatnonzero(table[column] > most)).size:
+                problem = f"job {table['job_id'][large[0]]} has {table[column][large[0]]:g}"
+                raise InputError(problem, file=name, field=column, fix=fix)
         order = np.argsort(table["job_id"], kind="stable")
         ids = table["job_id"][order]
         if n and (np.diff(ids) == 0).any():
@@ -230,6 +228,10 @@ COLUMNS: tuple[str, ...] = tuple(f.name for f in fields(Workload) if f.type in (
 
 MOST_POWER_W = 1e15
 """Largest power of a job: a cluster's energy can still be added up in floats. [W]"""
+MOST: Mapping[str, tuple[float, str]] = MappingProxyType(
+    {"power_w": (MOST_POWER_W, f"give at most {MOST_POWER_W:g} W"), "qos": (1.0, "give numbers > 0, at most 1")}
+)
+"""Largest value of a column, and the remedy."""
 SHORTEST_S, LATEST_S = 1e-3, 1e11
 """Shortest run time and latest time for which floats can still distinguish a job's end from its start. [s]"""
 LARGEST_WHOLE = 2**53
@@ -254,7 +256,13 @@ RANGES: Mapping[str, tuple[float, bool]] = MappingProxyType(
 
 MAY_BE_MISSING = frozenset(
     {
-        "power_w", "requested_memory_kb", "memory_volume_mb", "requested_energy_j", "value", "qos", "think_time_s",
+        "power_w",
+        "requested_memory_kb",
+        "memory_volume_mb",
+        "requested_energy_j",
+        "value",
+        "qos",
+        "think_time_s",
         "recorded_wait_s",
     }
 )

@@ -152,6 +152,10 @@ class Powered(NamedTuple):
     """Suspended jobs, the oldest suspension first, shape (n,)."""
 
 
+PoweredState = Any
+"""A `State` whose machine is `Powered`, for functions that are called for this machine only."""
+
+
 @machine_of.register
 def powered_of(cluster: PoweredCluster, workload: Workload) -> Powered:
     """The idle machine of a cluster, without limits to its pools."""

@@ -34,7 +34,7 @@ def numbers_at(point: Floats, preset: Preset) -> Floats:
     """The parameters at a point of the search, clipped to their ranges, of the same shape."""
     searched = searched_of(preset)
     begin, step, lowest, highest = np.array([(s.begin, s.step, s.lowest, s.highest) for s in searched], np.float64).T
-    return np.clip(begin + step * point, lowest, highest)
+    return np.asarray(np.clip(begin + step * point, lowest, highest))
 
 
 def value_of(world: Scenario, preset: Preset, numbers: Floats) -> float:
