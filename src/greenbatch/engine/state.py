@@ -23,6 +23,7 @@ from greenbatch.engine.machine import (  # noqa: F401  (registers the machines)
     preview,
     rates,
     reservation,
+    service,
 )
 from greenbatch.engine.machine.protocol import Machine, machine_of
 from greenbatch.engine.power import supplied  # noqa: F401  (registers the default supply)

@@ -19,7 +19,7 @@ from greenbatch.engine.limits import can_start
 from greenbatch.engine.log import note
 from greenbatch.engine.machine.placement import drawn
 from greenbatch.engine.machine.powered import SUSPENDED, PoolCounts, Powered, PoweredState
-from greenbatch.engine.machine.protocol import fits, follow, give, make_room, suspend_by_choice, take
+from greenbatch.engine.machine.protocol import fits, follow, give, make_room, may_suspend, suspend_by_choice, take
 from greenbatch.engine.pools import Victim
 from greenbatch.engine.power.slots import next_edge_s
 from greenbatch.engine.running import add_running, remove_running
@@ -132,6 +132,7 @@ def suspend(s: PoweredState, row: int) -> None:
     give(machine, number, whole(job.processors), job.power_w, c.now_s, c.running == 0)
     stay.place = SUSPENDED
     stay.suspensions += 1
+    machine.service.suspensions += 1.0
     machine.suspended[counts.suspended] = number
     counts.suspended += 1
     note(s.log, c, SUSPEND, number, machine.totals.load_w)
@@ -157,10 +158,10 @@ def _resume_all(s: PoweredState) -> None:
     counts.suspended = kept
 
 
-@compiled_small
-def may_suspend(s: PoweredState) -> bool:
-    """Whether a policy may suspend a job now."""
-    counts = s.machine.counts
+@may_suspend.register(Powered)
+def has_room(machine: Powered, s: PoweredState) -> bool:
+    """Whether policies suspend, a job runs, and the pool has room."""
+    counts = machine.counts
     return bool(counts.suspends == 2 and s.clock.running > 0 and counts.suspended < counts.suspend_limit)
 
 
@@ -170,7 +171,7 @@ def suspend_chosen(machine: Powered, s: PoweredState) -> bool:
 
     It is tried again at the next tick.
     """
-    if not may_suspend(s):
+    if not may_suspend(machine, s):
         return False
     row = victim(s, s.clock.now_s)
     suspend(s, row if row >= 0 else victim(s, np.inf))
@@ -187,7 +188,7 @@ def swap(machine: Powered, s: PoweredState, position: int) -> bool:
     if counts.suspends != 2 or fits(machine, number, whole(s.queue.processors[position]), c.now_s):
         return False
     c.wake_s = min(c.wake_s, next_edge_s(c.now_s, 0.0, counts.tick_s))  # jobs that start now can be suspended then
-    row = victim(s, c.now_s) if may_suspend(s) else -1
+    row = victim(s, c.now_s) if may_suspend(machine, s) else -1
     if row < 0:
         return False
     head, other = machine.stays[number], machine.stays[s.expected[row].job]

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from greenbatch.engine.interface import Queue
 from greenbatch.engine.program import Program
-from greenbatch.engine.settings import Parameter
+from greenbatch.engine.settings import SEED, Parameter, word
 from greenbatch.policies.registry import planner, rule
 from greenbatch.workload import Workload
 
@@ -52,3 +52,17 @@ def packer(_: Workload, **weights: float) -> Program:
     from greenbatch.policies.compiled.packer import packer_pass
 
     return Program(name="packer", decider=packer_pass(**weights))
+
+
+@planner(
+    "random-action", places=False, seed=SEED,
+    of=word("which actions are drawn from; fitting: ready jobs that can start", "all", "allowed", "fitting"),
+)  # fmt: skip
+def random_action(_: Workload, *, of: float, seed: float) -> Program:
+    """Random actions at every tick, for machines whose capacity follows the power: an agent that has learned nothing.
+
+    By default one of all slots of the ready pool, suspending and waiting, until one ends the tick.
+    """
+    from greenbatch.policies.compiled.random_action import random_pass
+
+    return Program(name="random-action", decider=random_pass(int(of), int(seed)))

@@ -136,8 +136,26 @@ class PoolCounts:
     """When suspended jobs are tried again, infinite if only another event can let them resume."""
 
 
+class Service:
+    """What is added up in the course of a run if ``counted`` is 1, see `machine.service`."""
+
+    counted: int
+    until_s: float
+    """Until when."""
+    ready_ticks: float
+    """Ready jobs x ticks."""
+    pooled_ticks: float
+    """Jobs that wait until they are ready x ticks."""
+    suspended_ticks: float
+    late_running_ticks: float
+    """Running jobs that are late x ticks."""
+    progress: float
+    """Value per tick of the requested time of the running jobs that are not late x ticks."""
+    suspensions: float
+
+
 @shared("levels")
-@per_job("stays")
+@per_job("stays", "ready", "suspended")
 class Powered(NamedTuple):
     """Pooled processors and GPUs, and the pools of jobs."""
 
@@ -150,6 +168,7 @@ class Powered(NamedTuple):
     """Ready jobs in the order in which they became ready, shape (n,); ``counts.ready`` are valid."""
     suspended: Int32s
     """Suspended jobs, the oldest suspension first, shape (n,)."""
+    service: Service
 
 
 PoweredState = Any
@@ -181,7 +200,7 @@ def powered_of(cluster: PoweredCluster, workload: Workload) -> Powered:
         longest_request_s=np.inf, actions_limit=NO_LIMIT, tick_s=1.0, horizon_s=np.inf, end_s=np.inf, retry_s=np.inf,
         acted_s=-np.inf, failure_s=np.inf,
     )  # fmt: skip
-    return Powered(totals, counts, levels, stays, np.zeros(n, np.int32), np.zeros(n, np.int32))
+    return Powered(totals, counts, levels, stays, np.zeros(n, np.int32), np.zeros(n, np.int32), record_of(Service))
 
 
 @fits.register(Powered)

@@ -164,7 +164,7 @@ def _search(p: Packer, s: PoweredState, count: int, cuts: int) -> bool:
         else:
             p.stage[i] = 0
             i -= 1
-    return most > -np.inf and p.best[:count].any()
+    return bool(p.best[:count].any())
 
 
 @compiled
