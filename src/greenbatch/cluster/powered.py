@@ -5,7 +5,8 @@ Source: RARE (dissertation, chapters 3 to 5), §3.2 and Eq. 4.1-4.2.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Any, Self
 
 import numpy as np
@@ -47,7 +48,11 @@ class Capacity:
             fix = "give the same number of rows in each column, at least one"
             raise InputError(f"has {rows} times for {self.processors.shape[0]} levels", field="capacity", fix=fix)
         if not np.isfinite(self.time_s).all() or (falls := np.flatnonzero(np.diff(self.time_s) <= 0)).size:
-            row = int(falls[0]) + 1 if np.isfinite(self.time_s).all() else int(np.flatnonzero(~np.isfinite(self.time_s))[0])
+            row = (
+                int(falls[0]) + 1
+                if np.isfinite(self.time_s).all()
+                else int(np.flatnonzero(~np.isfinite(self.time_s))[0])
+            )
             problem = f"row {row + 1} begins at {self.time_s[row]:g} s, not after the row before it"
             raise InputError(problem, field="capacity.time_s", fix="sort the rows by time, each time once")
         for name in ("processors", "gpus"):
@@ -92,6 +97,8 @@ class PoweredCluster(Cluster):
     """All GPUs."""
     powered: Capacity | None = None
     """What is powered when; None: always everything."""
+    sources: Mapping[str, str] = field(default_factory=dict)
+    """File name -> SHA-256 of every file that describes the capacity."""
 
     def __post_init__(self) -> None:
         Cluster.__post_init__(self)
@@ -102,6 +109,12 @@ class PoweredCluster(Cluster):
             if (above := np.flatnonzero(given > most)).size:
                 problem = f"row {above[0] + 1} has {given[above[0]]}, the machine has {most}"
                 raise InputError(problem, field=f"capacity.{name}", fix="give at most what the machine has")
+
+    @property
+    def first_power_w(self) -> float:
+        """Power of what is powered at first, when nothing runs. [W]"""
+        first = self.capacity_levels
+        return self.idle_power_w * int(first.processors[0] + first.gpus[0]) / (self.processors + self.gpus)
 
     @property
     def capacity_levels(self) -> Capacity:

@@ -254,7 +254,13 @@ RANGES: Mapping[str, tuple[float, bool]] = MappingProxyType(
 
 MAY_BE_MISSING = frozenset(
     {
-        "power_w", "requested_memory_kb", "memory_volume_mb", "requested_energy_j", "value", "qos", "think_time_s",
+        "power_w",
+        "requested_memory_kb",
+        "memory_volume_mb",
+        "requested_energy_j",
+        "value",
+        "qos",
+        "think_time_s",
         "recorded_wait_s",
     }
 )
