@@ -5,7 +5,8 @@ Source: RARE (dissertation, chapters 3 to 5), §3.2 and Eq. 4.1-4.2.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Any, Self
 
 import numpy as np
@@ -96,6 +97,8 @@ class PoweredCluster(Cluster):
     """All GPUs."""
     powered: Capacity | None = None
     """What is powered when; None: always everything."""
+    sources: Mapping[str, str] = field(default_factory=dict)
+    """File name -> SHA-256 of every file that describes the capacity."""
 
     def __post_init__(self) -> None:
         Cluster.__post_init__(self)
@@ -106,6 +109,12 @@ class PoweredCluster(Cluster):
             if (above := np.flatnonzero(given > most)).size:
                 problem = f"row {above[0] + 1} has {given[above[0]]}, the machine has {most}"
                 raise InputError(problem, field=f"capacity.{name}", fix="give at most what the machine has")
+
+    @property
+    def first_power_w(self) -> float:
+        """Power of what is powered at first, when nothing runs. [W]"""
+        first = self.capacity_levels
+        return self.idle_power_w * int(first.processors[0] + first.gpus[0]) / (self.processors + self.gpus)
 
     @property
     def capacity_levels(self) -> Capacity:
