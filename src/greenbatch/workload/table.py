@@ -211,12 +211,10 @@ class Workload(Shown):
                 problem = f"job {table['job_id'][lost[0]]} has {values[lost[0]]:g}"
                 shortest_s = 0.0 if column == "submit_s" else SHORTEST_S
                 raise InputError(problem, file=name, field=column, fix=f"give {shortest_s:g} to {LATEST_S:g} s")
-        if (large := np.flatnonzero(table["power_w"] > MOST_POWER_W)).size:
-            problem = f"job {table['job_id'][large[0]]} has {table['power_w'][large[0]]:g}"
-            raise InputError(problem, file=name, field="power_w", fix=f"give at most {MOST_POWER_W:g} W")
-        if (above := np.flatnonzero(table["qos"] > 1)).size:
-            problem = f"job {table['job_id'][above[0]]} has {table['qos'][above[0]]:g}"
-            raise InputError(problem, file=name, field="qos", fix="give numbers > 0, at most 1")
+        for column, (most, unit) in LARGEST.items():
+            if (large := np.flatnonzero(table[column] > most)).size:
+                problem = f"job {table['job_id'][large[0]]} has {table[column][large[0]]:g}"
+                raise InputError(problem, file=name, field=column, fix=f"give at most {most:g}{unit}")
         order = np.argsort(table["job_id"], kind="stable")
         ids = table["job_id"][order]
         if n and (np.diff(ids) == 0).any():
@@ -251,6 +249,8 @@ RANGES: Mapping[str, tuple[float, bool]] = MappingProxyType(
     }
 )
 """Lowest value of a column, and whether the bound is exclusive."""
+LARGEST: Mapping[str, tuple[float, str]] = MappingProxyType({"power_w": (MOST_POWER_W, " W"), "qos": (1.0, "")})
+"""Largest value of a column, and its unit."""
 
 MAY_BE_MISSING = frozenset(
     {
