@@ -9,6 +9,7 @@ import math
 from dataclasses import dataclass, fields
 from typing import Literal, get_args, get_type_hints
 
+from greenbatch.engine.settings import A_YEAR_S
 from greenbatch.errors import InputError, did_you_mean
 
 Admission = Literal["fifo", "qos"]
@@ -46,9 +47,9 @@ class Pools:
     end_s: float = 0.0
     """End of the run: what has not finished by then remains as it is; 0 for the end of the last job. [s]"""
     suspends: Suspends = "never"
-    """``never``: a job starts only if the known capacity lasts until it ends; ``power``: jobs start if they fit now, and
-    are suspended when power fails; ``swap``: policies may also suspend jobs for others of higher value. Jobs are
-    suspended under each of them while more is in use than is powered."""
+    """``never``: a job starts only if the known capacity lasts until it ends; ``power``: jobs start if they fit now;
+    ``swap``: policies may also suspend jobs for others of higher value. Under each of them, jobs are suspended while
+    more is in use than is powered."""
     victim: Victim = "lowest-value"
     """Which running job is suspended first; among equals, the latest to start, then the highest job number."""
     loses: Loses = "nothing"
@@ -56,6 +57,10 @@ class Pools:
     checkpoint; ``all``: it starts again from the beginning of this span."""
     checkpoint_s: float = 0.0
     """Time between checkpoints, from the begin of a span. [s]"""
+    failures_per_processor_year: float = 0.0
+    """Failures of a processor in a year, at random: the job on it is suspended and loses work as ``loses`` says."""
+    failure_seed: int = 0
+    """Seed of the failures."""
     suspend_s: float = 0.0
     """Time that a job takes to be suspended, added to its run time when it resumes. [s]"""
     resume_s: float = 0.0
@@ -79,6 +84,9 @@ class Pools:
         if (self.loses == "checkpoint") != (self.checkpoint_s > 0):
             fix = 'give checkpoint_s > 0 together with loses = "checkpoint"'
             raise InputError(f"is {self.checkpoint_s:g}", field="rules.pools.checkpoint_s", fix=fix)
+        if self.failures_per_processor_year and self.loses == "nothing":
+            problem, fix = "loses nothing, although processors fail", 'use loses = "checkpoint" or "all"'
+            raise InputError(problem, field="rules.pools.loses", fix=fix)
 
     def counts(self) -> dict[str, float]:
         """The fields of `machine.powered.PoolCounts` that the options set."""
@@ -98,6 +106,8 @@ class Pools:
             "end_s": self.end_s or math.inf,
             "suspends": get_args(Suspends).index(self.suspends),
             "victim": get_args(Victim).index(self.victim),
+            "failure_rate": self.failures_per_processor_year / A_YEAR_S,
+            "failure_seed": self.failure_seed,
             "suspend_s": self.suspend_s,
             "resume_s": self.resume_s,
             "checkpoint_s": lost_s[self.loses],

@@ -18,6 +18,7 @@ from greenbatch.engine.program import BACKFILLS, Program, queue_of, scores_of, u
 from greenbatch.engine.rules import Rules
 from greenbatch.engine.settings import SETTINGS
 from greenbatch.engine.state import State, new_state
+from greenbatch.engine.suspension import next_failure_s
 from greenbatch.errors import InputError
 from greenbatch.workload import Workload
 
@@ -68,7 +69,7 @@ def prepare(
     if score is not None:
         state.jobs["score"] = score
     arrange_nodes(state, cluster, program)
-    arrange_pools(state, rules, program)
+    arrange_pools(state, cluster, rules, program)
     return state
 
 
@@ -171,7 +172,7 @@ def arrange_nodes(state: State, cluster: Cluster, program: Program) -> None:
     state.machine.counts.kill = state.rules.kill
 
 
-def arrange_pools(state: State, rules: Rules, program: Program) -> None:
+def arrange_pools(state: State, cluster: Cluster, rules: Rules, program: Program) -> None:
     """Set the pools of a machine whose capacity follows the power.
 
     Raises:
@@ -187,6 +188,9 @@ def arrange_pools(state: State, rules: Rules, program: Program) -> None:
         raise InputError("does not know a capacity that follows the power", field=program.name, fix=fix)
     for name, value in ({} if rules.pools is None else rules.pools.counts()).items():
         setattr(state.machine.counts, name, value)
+    counts = state.machine.counts
+    if counts.failure_rate > 0.0:
+        counts.failure_s = next_failure_s(counts, float(state.clock.now_s), cluster.processors)
 
 
 KNOWS_POWER = ("none", "first-fit", "easy")

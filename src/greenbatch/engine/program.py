@@ -296,7 +296,8 @@ def outcome_of(
         scheduler=name, workload=workload, cluster=cluster, site=site, rules=rules,
         start_s=start_s, end_s=read.end_s, promised_start_s=read.promised_s,
         profile_time_s=read.profile_time_s[:steps], profile_load_w=read.profile_load_w[:steps],
-        decisions=chosen, killed=_killed(state, workload, cluster), placements=placements_of(readings.placed, cluster), stays=stays,
+        decisions=chosen, killed=_killed(state, workload, cluster),
+        placements=placements_of(readings.placed, cluster), stays=stays,
         switching=_switching(state), dvfs_level=_levels(state, cluster),
     )  # fmt: skip
 

@@ -18,11 +18,12 @@ from greenbatch.engine.machine import (  # noqa: F401  (registers the machines)
     nodes,
     pairs,
     pool,
-    powered,
     power_states,
+    powered,
     preview,
     rates,
     reservation,
+    service,
 )
 from greenbatch.engine.machine.protocol import Machine, machine_of
 from greenbatch.engine.power import supplied  # noqa: F401  (registers the default supply)

@@ -17,18 +17,18 @@ from greenbatch.engine.compile import compiled, compiled_small, whole
 from greenbatch.engine.events import accrue
 from greenbatch.engine.limits import can_start
 from greenbatch.engine.log import note
-from greenbatch.engine.machine.powered import SUSPENDED, Powered
-from greenbatch.engine.machine.protocol import fits, follow, give, make_room, suspend_by_choice, take
-from greenbatch.engine.power.slots import next_edge_s
+from greenbatch.engine.machine.placement import drawn
+from greenbatch.engine.machine.powered import SUSPENDED, PoolCounts, Powered, PoweredState
+from greenbatch.engine.machine.protocol import fits, follow, give, make_room, may_suspend, suspend_by_choice, take
 from greenbatch.engine.pools import Victim
+from greenbatch.engine.power.slots import next_edge_s
 from greenbatch.engine.running import add_running, remove_running
-from greenbatch.engine.state import State
 
 LOWEST_VALUE, LATEST_DUE, SHORTEST_REMAINING, LONGEST_REMAINING, LATEST_START = range(len(get_args(Victim)))
 
 
 @follow.register(Powered)
-def follow_power(machine: Powered, s: State) -> None:
+def follow_power(machine: Powered, s: PoweredState) -> None:
     """Set the capacity of now, suspend jobs while more is used than powered, and let suspended jobs resume."""
     counts, c = machine.counts, s.clock
     if c.now_s >= counts.end_s:
@@ -38,6 +38,8 @@ def follow_power(machine: Powered, s: State) -> None:
         k += 1
     if k != counts.level:
         _set_level(s, k)
+    while counts.failure_s <= c.now_s:
+        _fail(s)
     while machine.totals.free < 0 or counts.free_gpus < 0:
         counts.forced += 1
         suspend(s, victim(s, np.inf))
@@ -48,7 +50,7 @@ def follow_power(machine: Powered, s: State) -> None:
 
 
 @compiled
-def _set_level(s: State, k: int) -> None:
+def _set_level(s: PoweredState, k: int) -> None:
     machine = s.machine
     totals, counts, level = machine.totals, machine.counts, machine.levels[k]
     if s.rules.accrue:
@@ -61,8 +63,30 @@ def _set_level(s: State, k: int) -> None:
     note(s.log, s.clock, SWITCH, k, totals.load_w)
 
 
+@compiled_small
+def next_failure_s(counts: PoolCounts, from_s: float, processors: int) -> float:
+    """The failure after one at a time: exponential gaps, the same for every scheduler. [s]"""
+    gap = -np.log(1.0 - drawn(whole(counts.failure_seed), whole(2 * counts.failures), 0))
+    return float(from_s + gap / (counts.failure_rate * processors))
+
+
 @compiled
-def victim(s: State, before_s: float) -> int:
+def _fail(s: PoweredState) -> None:
+    """A processor fails, any with equal probability; the job on it, if one runs there, loses work and is suspended."""
+    machine, c = s.machine, s.clock
+    counts = machine.counts
+    at = drawn(whole(counts.failure_seed), whole(2 * counts.failures + 1), 0) * machine.totals.processors
+    counts.failures += 1
+    counts.failure_s = next_failure_s(counts, counts.failure_s, whole(machine.totals.processors))
+    for k in range(c.expected_first, c.expected_first + c.running):
+        at -= s.expected[k].processors
+        if at < 0.0:
+            suspend(s, k)
+            return
+
+
+@compiled
+def victim(s: PoweredState, before_s: float) -> int:
     """Row of ``expected`` of the job to suspend first, of those whose present span began before a time; or -1.
 
     Ties: the latest first start, then the highest job number.
@@ -89,7 +113,7 @@ def victim(s: State, before_s: float) -> int:
 
 
 @compiled
-def suspend(s: State, row: int) -> None:
+def suspend(s: PoweredState, row: int) -> None:
     """Suspend the running job in a row of ``expected``."""
     c, machine = s.clock, s.machine
     counts = machine.counts
@@ -108,13 +132,14 @@ def suspend(s: State, row: int) -> None:
     give(machine, number, whole(job.processors), job.power_w, c.now_s, c.running == 0)
     stay.place = SUSPENDED
     stay.suspensions += 1
+    machine.service.suspensions += 1.0
     machine.suspended[counts.suspended] = number
     counts.suspended += 1
     note(s.log, c, SUSPEND, number, machine.totals.load_w)
 
 
 @compiled
-def _resume_all(s: State) -> None:
+def _resume_all(s: PoweredState) -> None:
     """Let suspended jobs resume that fit, the oldest suspension first; later ones may pass earlier ones."""
     c, machine = s.clock, s.machine
     counts, kept = machine.counts, 0
@@ -133,37 +158,37 @@ def _resume_all(s: State) -> None:
     counts.suspended = kept
 
 
-@compiled_small
-def may_suspend(s: State) -> bool:
-    """Whether a policy may suspend a job now."""
-    counts = s.machine.counts
+@may_suspend.register(Powered)
+def has_room(machine: Powered, s: PoweredState) -> bool:
+    """Whether policies suspend, a job runs, and the pool has room."""
+    counts = machine.counts
     return bool(counts.suspends == 2 and s.clock.running > 0 and counts.suspended < counts.suspend_limit)
 
 
 @suspend_by_choice.register(Powered)
-def suspend_chosen(machine: Powered, s: State) -> bool:
+def suspend_chosen(machine: Powered, s: PoweredState) -> bool:
     """Suspend the first of the running jobs that did not start at this instant, or of all if all did; whether it can.
 
     It is tried again at the next tick.
     """
-    if not may_suspend(s):
+    if not may_suspend(machine, s):
         return False
     row = victim(s, s.clock.now_s)
     suspend(s, row if row >= 0 else victim(s, np.inf))
-    counts = s.machine.counts
+    counts = machine.counts
     counts.retry_s = min(counts.retry_s, next_edge_s(s.clock.now_s, 0.0, counts.tick_s))
     return True
 
 
 @make_room.register(Powered)
-def swap(machine: Powered, s: State, position: int) -> bool:
+def swap(machine: Powered, s: PoweredState, position: int) -> bool:
     """Suspend one job of less value, if the job at a queue position fits then (RARE, SUSPEND-SWAP)."""
     counts, c = machine.counts, s.clock
     number = whole(s.queue.job[position])
     if counts.suspends != 2 or fits(machine, number, whole(s.queue.processors[position]), c.now_s):
         return False
     c.wake_s = min(c.wake_s, next_edge_s(c.now_s, 0.0, counts.tick_s))  # jobs that start now can be suspended then
-    row = victim(s, c.now_s) if may_suspend(s) else -1
+    row = victim(s, c.now_s) if may_suspend(machine, s) else -1
     if row < 0:
         return False
     head, other = machine.stays[number], machine.stays[s.expected[row].job]

@@ -193,28 +193,7 @@ class Workload(Shown):
             "requested_time_s": table["run_time_s"],
         }
         table.update({column: default for column, default in defaults.items() if columns.get(column) is None})
-        for column, (lowest, strict) in RANGES.items():
-            values = table[column]
-            inside = (values > lowest if strict else values >= lowest) & np.isfinite(values)
-            bad = np.flatnonzero(~(inside | np.isnan(values) if column in MAY_BE_MISSING else inside))
-            if bad.size:
-                raise InputError(
-                    f"job {table['job_id'][bad[0]]} has {values[bad[0]]:g}",
-                    file=name,
-                    field=column,
-                    fix=f"it must be finite and {'>' if strict else '>='} {lowest:g}",
-                )
-        for column in ("submit_s", "run_time_s", "requested_time_s"):
-            values = table[column]
-            lost = np.flatnonzero((values > LATEST_S) | ((values < SHORTEST_S) & (column != "submit_s")))
-            if lost.size:
-                problem = f"job {table['job_id'][lost[0]]} has {values[lost[0]]:g}"
-                shortest_s = 0.0 if column == "submit_s" else SHORTEST_S
-                raise InputError(problem, file=name, field=column, fix=f"give {shortest_s:g} to {LATEST_S:g} s")
-        for column, (most, unit) in LARGEST.items():
-            if (large := np.flatnonzero(table[column] > most)).size:
-                problem = f"job {table['job_id'][large[0]]} has {table[column][large[0]]:g}"
-                raise InputError(problem, file=name, field=column, fix=f"give at most {most:g}{unit}")
+        _check_ranges(name, table)
         order = np.argsort(table["job_id"], kind="stable")
         ids = table["job_id"][order]
         if n and (np.diff(ids) == 0).any():
@@ -228,6 +207,10 @@ COLUMNS: tuple[str, ...] = tuple(f.name for f in fields(Workload) if f.type in (
 
 MOST_POWER_W = 1e15
 """Largest power of a job: a cluster's energy can still be added up in floats. [W]"""
+MOST: Mapping[str, tuple[float, str]] = MappingProxyType(
+    {"power_w": (MOST_POWER_W, f"give at most {MOST_POWER_W:g} W"), "qos": (1.0, "give numbers > 0, at most 1")}
+)
+"""Largest value of a column, and the remedy."""
 SHORTEST_S, LATEST_S = 1e-3, 1e11
 """Shortest run time and latest time for which floats can still distinguish a job's end from its start. [s]"""
 LARGEST_WHOLE = 2**53
@@ -249,8 +232,6 @@ RANGES: Mapping[str, tuple[float, bool]] = MappingProxyType(
     }
 )
 """Lowest value of a column, and whether the bound is exclusive."""
-LARGEST: Mapping[str, tuple[float, str]] = MappingProxyType({"power_w": (MOST_POWER_W, " W"), "qos": (1.0, "")})
-"""Largest value of a column, and its unit."""
 
 MAY_BE_MISSING = frozenset(
     {
@@ -270,6 +251,32 @@ MAY_BE_MISSING = frozenset(
 def is_float(column: str) -> bool:
     """Whether a column holds floats (with NaN for missing) rather than integers (with -1)."""
     return column.endswith(("_s", "_w", "_kb", "_mb", "_j")) or column in ("value", "qos")
+
+
+def _check_ranges(name: str, table: Mapping[str, Any]) -> None:
+    """Refuse values out of range, and times that floats cannot tell apart."""
+    for column, (lowest, strict) in RANGES.items():
+        values = table[column]
+        inside = (values > lowest if strict else values >= lowest) & np.isfinite(values)
+        bad = np.flatnonzero(~(inside | np.isnan(values) if column in MAY_BE_MISSING else inside))
+        if bad.size:
+            raise InputError(
+                f"job {table['job_id'][bad[0]]} has {values[bad[0]]:g}",
+                file=name,
+                field=column,
+                fix=f"it must be finite and {'>' if strict else '>='} {lowest:g}",
+            )
+    for column in ("submit_s", "run_time_s", "requested_time_s"):
+        values = table[column]
+        lost = np.flatnonzero((values > LATEST_S) | ((values < SHORTEST_S) & (column != "submit_s")))
+        if lost.size:
+            problem = f"job {table['job_id'][lost[0]]} has {values[lost[0]]:g}"
+            shortest_s = 0.0 if column == "submit_s" else SHORTEST_S
+            raise InputError(problem, file=name, field=column, fix=f"give {shortest_s:g} to {LATEST_S:g} s")
+    for column, (most, fix) in MOST.items():
+        if (large := np.flatnonzero(table[column] > most)).size:
+            problem = f"job {table['job_id'][large[0]]} has {table[column][large[0]]:g}"
+            raise InputError(problem, file=name, field=column, fix=fix)
 
 
 def _column(name: str, values: Any, n: int) -> NDArray[Any]:

@@ -15,6 +15,7 @@ from greenbatch.engine.machine.protocol import (
     act,
     admits,
     fits,
+    fits_beside,
     give,
     is_beyond,
     is_held_back,
@@ -25,6 +26,7 @@ from greenbatch.engine.machine.protocol import (
     most_switches,
     next_change_s,
     next_level_s,
+    reserve_for,
     starts_in_order,
     stays_powered,
     suspended_jobs,
@@ -88,6 +90,8 @@ class PoolCounts:
     """Powered processors."""
     level: int
     """Current row of the levels."""
+    spare_gpus: int
+    """GPUs that are left beside the blocked job, as `Clock.spare` processors are."""
     ready_limit: int
     wait_limit: int
     suspend_limit: int
@@ -109,6 +113,13 @@ class PoolCounts:
     resume_s: float
     checkpoint_s: float
     """Time between checkpoints; 0: no work is lost; infinite: all is."""
+    failure_rate: float
+    """Failures of a processor per second."""
+    failure_seed: int
+    failure_s: float
+    """The next failure, infinite if there are none."""
+    failures: int
+    """Failures so far."""
     ready: int
     """Ready jobs."""
     waiting: int
@@ -125,8 +136,26 @@ class PoolCounts:
     """When suspended jobs are tried again, infinite if only another event can let them resume."""
 
 
+class Service:
+    """What is added up in the course of a run if ``counted`` is 1, see `machine.service`."""
+
+    counted: int
+    until_s: float
+    """Until when."""
+    ready_ticks: float
+    """Ready jobs x ticks."""
+    pooled_ticks: float
+    """Jobs that wait until they are ready x ticks."""
+    suspended_ticks: float
+    late_running_ticks: float
+    """Running jobs that are late x ticks."""
+    progress: float
+    """Value per tick of the requested time of the running jobs that are not late x ticks."""
+    suspensions: float
+
+
 @shared("levels")
-@per_job("stays")
+@per_job("stays", "ready", "suspended")
 class Powered(NamedTuple):
     """Pooled processors and GPUs, and the pools of jobs."""
 
@@ -139,6 +168,11 @@ class Powered(NamedTuple):
     """Ready jobs in the order in which they became ready, shape (n,); ``counts.ready`` are valid."""
     suspended: Int32s
     """Suspended jobs, the oldest suspension first, shape (n,)."""
+    service: Service
+
+
+PoweredState = Any
+"""A `State` whose machine is `Powered`, for functions that are called for this machine only."""
 
 
 @machine_of.register
@@ -164,15 +198,17 @@ def powered_of(cluster: PoweredCluster, workload: Workload) -> Powered:
         PoolCounts, gpus=int(first.gpus), free_gpus=int(first.gpus), powered=int(first.processors),
         ready_limit=NO_LIMIT, wait_limit=NO_LIMIT, suspend_limit=NO_LIMIT, largest_request=NO_LIMIT,
         longest_request_s=np.inf, actions_limit=NO_LIMIT, tick_s=1.0, horizon_s=np.inf, end_s=np.inf, retry_s=np.inf,
-        acted_s=-np.inf,
+        acted_s=-np.inf, failure_s=np.inf,
     )  # fmt: skip
-    return Powered(totals, counts, levels, stays, np.zeros(n, np.int32), np.zeros(n, np.int32))
+    return Powered(totals, counts, levels, stays, np.zeros(n, np.int32), np.zeros(n, np.int32), record_of(Service))
 
 
 @fits.register(Powered)
 def fits_powered(machine: Powered, job: int, processors: int, now_s: float) -> bool:
-    """Enough powered processors and GPUs are free."""
-    return machine.stays[job].processors <= machine.totals.free and machine.stays[job].gpus <= machine.counts.free_gpus
+    """Enough powered processors and GPUs are free; and a job that waits is ready."""
+    stay = machine.stays[job]
+    is_free = stay.processors <= machine.totals.free and stay.gpus <= machine.counts.free_gpus
+    return bool(is_free and stay.place != WAITING)
 
 
 @take.register(Powered)
@@ -184,6 +220,8 @@ def take_units(
     machine.totals.free -= stay.processors
     machine.counts.free_gpus -= stay.gpus
     machine.totals.load_w += power_w
+    if outlives:
+        machine.counts.spare_gpus -= stay.gpus
     if np.isnan(stay.first_start_s):
         stay.first_start_s = now_s
     stay.place = RUNNING
@@ -205,12 +243,12 @@ def give_units(
 @next_change_s.register(Powered)
 @next_level_s.register(Powered)
 def next_powered_s(machine: Powered, now_s: float) -> float:
-    """The next change of capacity, or when suspended jobs are tried again."""
+    """The next change of capacity or failure, or when suspended jobs are tried again."""
     k, levels = machine.counts.level + 1, machine.levels
     while k < levels.shape[0] and levels[k].time_s <= now_s:
         k += 1
     change_s = levels[k].time_s if k < levels.shape[0] else np.inf
-    return float(min(change_s, machine.counts.retry_s))
+    return float(min(change_s, machine.counts.retry_s, machine.counts.failure_s))
 
 
 @most_switches.register(Powered)
@@ -311,6 +349,59 @@ def _best_of_waiting(machine: Powered, waiting: Int32s, clock: Clock) -> int:
         if stay.place == WAITING and stay.qos > most:
             best, most = waiting[i], stay.qos
     return whole(best)
+
+
+@reserve_for.register(Powered)
+def reserve_units(
+    machine: Powered, expected: Table[Expected], clock: Clock, job: int, processors: int
+) -> None:  # fmt: skip
+    """The first end or change of capacity from which the job fits, while it runs if jobs must stay powered."""
+    i, k, last = clock.expected_first, whole(machine.counts.level), clock.expected_first + clock.running
+    used, used_gpus = machine.counts.powered - machine.totals.free, machine.counts.gpus - machine.counts.free_gpus
+    at_s = clock.now_s
+    while not _leaves_spare(machine, expected, clock, job, at_s, i, k, used, used_gpus):
+        end_s = expected[i].end_s if i < last else np.inf
+        change_s = machine.levels[k + 1].time_s if k + 1 < machine.levels.shape[0] else np.inf
+        at_s = max(clock.now_s, min(end_s, change_s))
+        if at_s == np.inf:
+            break
+        while i < last and expected[i].end_s <= at_s:
+            used -= machine.stays[expected[i].job].processors
+            used_gpus -= machine.stays[expected[i].job].gpus
+            i += 1
+        if change_s <= at_s:
+            k += 1
+    clock.shadow_s = at_s
+
+
+@compiled
+def _leaves_spare(
+    machine: Powered, expected: Table[Expected], clock: Clock, job: int, at_s: float, i: int, k: int, used: int,
+    used_gpus: int,
+) -> bool:  # fmt: skip
+    """Whether a job fits from a time on; fills in the least that it leaves to others while it runs."""
+    counts, stay, last = machine.counts, machine.stays[job], clock.expected_first + clock.running
+    until_s = at_s + min(stay.requested_s, counts.horizon_s) if counts.suspends == 0 else at_s
+    clock.spare, counts.spare_gpus = NO_LIMIT, NO_LIMIT
+    while True:
+        level = machine.levels[k]
+        clock.spare = min(clock.spare, level.processors - used - stay.processors)
+        counts.spare_gpus = min(counts.spare_gpus, level.gpus - used_gpus - stay.gpus)
+        if clock.spare < 0 or counts.spare_gpus < 0:
+            return False
+        k += 1
+        if k >= machine.levels.shape[0] or machine.levels[k].time_s >= until_s:
+            return True
+        while i < last and expected[i].end_s <= machine.levels[k].time_s:
+            used -= machine.stays[expected[i].job].processors
+            used_gpus -= machine.stays[expected[i].job].gpus
+            i += 1
+
+
+@fits_beside.register(Powered)
+def leaves_enough(machine: Powered, job: int, processors: int, spare: int) -> bool:
+    """Neither processors nor GPUs of the blocked job are taken."""
+    return machine.stays[job].processors <= spare and machine.stays[job].gpus <= machine.counts.spare_gpus
 
 
 @act.register(Powered)
