@@ -16,7 +16,8 @@ TIMES = ("time_s", "tick")
 EACH = ("processors", "gpus")
 BOTH = "capacity"
 """Column of powered units of each kind, instead of those of `EACH`."""
-MOST = 2**31 - 1
+MOST, LATEST = 2**31 - 1, 1e11
+"""Most units, and the latest time."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,10 +41,8 @@ class CapacityTable:
         """
         mine = np.zeros_like(self.processors) if self.gpus is None or not gpus else self.gpus
         if self.gpus is None and gpus:
-            fix = "add a column gpus, or one called capacity for both"
-            raise InputError(
-                "column is missing, and the machine has GPUs", file=self.file, line=1, field="gpus", fix=fix
-            )
+            problem, fix = "column is missing, and the machine has GPUs", "add it, or a column capacity for both kinds"
+            raise InputError(problem, file=self.file, line=1, field="gpus", fix=fix)
         for name, given, most in (("processors", self.processors, processors), ("gpus", self.gpus, gpus)):
             if given is not None and (above := np.flatnonzero(given > most)).size:
                 fix = f"give at most what the machine has, or a larger machine: cluster.{name}"
@@ -75,39 +74,43 @@ def read_capacity(path: str | Path, tick_s: float = 1.0) -> CapacityTable:
 
     content, sha256 = read_bytes(path)
     rows, lines = read_rows(decode(content, path), file=path)
-    if not rows:
-        raise InputError("has no lines", file=path, fix="name the columns on the first line")
+    if len(rows) < 2:
+        fix = "name the columns on the first line, then give one row per level"
+        raise InputError("has no rows", file=path, fix=fix)
     header = [name.strip() for name in rows[0]]
-    if twice := [name for name in header if name and header.count(name) > 1]:
-        raise InputError("column is named twice", file=path, line=lines[0], field=twice[0], fix="name each column once")
-    if len(rows) == 1:
-        raise InputError("has no rows", file=path, fix="give one row per level of capacity")
-    for row, line in zip(rows[1:], lines[1:], strict=True):
+    for row, line in zip(rows, lines, strict=True):
         if len(row) != len(header):
             fix = f"the first line names {len(header)} columns"
             raise InputError(f"{len(row)} cells", file=path, line=line, field="row", fix=fix)
-    clock = [name for name in TIMES if name in header]
-    if len(clock) != 1:
-        problem = (
-            "found both time_s and tick" if clock else f"column is missing; the file has {', '.join(header)[:80]!a}"
-        )
-        raise InputError(
-            problem, file=path, line=lines[0], field="time_s", fix="give one column of times: time_s or tick"
-        )
-    if BOTH in header and any(name in header for name in EACH):
-        fix = "give capacity alone, or processors and gpus"
-        raise InputError("stands beside processors or gpus", file=path, line=lines[0], field=BOTH, fix=fix)
-    if BOTH not in header and "processors" not in header:
-        problem, fix = f"column is missing; the file has {', '.join(header)[:80]!a}", "add it, or one called capacity"
-        raise InputError(problem, file=path, line=lines[0], field="processors", fix=fix)
+    clock = _clock(header, path, lines[0])
     table = _Table(path, header, rows[1:], lines[1:])
-    time_s = table.column(clock[0], whole=clock[0] == "tick") * (tick_s if clock[0] == "tick" else 1.0)
+    time_s = table.column(clock) * (tick_s if clock == "tick" else 1.0)
     if (falls := np.flatnonzero(np.diff(time_s) <= 0)).size:
         line, fix = lines[falls[0] + 2], "sort the rows by time, each time once"
-        raise InputError("is not after that of the row before", file=path, line=line, field=clock[0], fix=fix)
+        raise InputError("is not after that of the row before", file=path, line=line, field=clock, fix=fix)
     processors = table.column(BOTH if BOTH in header else "processors")
     gpus = processors if BOTH in header else table.column("gpus") if "gpus" in header else None
     return CapacityTable(Path(path).name, sha256, tuple(lines[1:]), time_s, processors, gpus)
+
+
+def _clock(header: list[str], path: str | Path, line: int) -> str:
+    """The column of times, of a header that has what is needed."""
+
+    def refuse(problem: str, field: str, fix: str) -> InputError:
+        return InputError(problem, file=path, line=line, field=field, fix=fix)
+
+    shown = f"column is missing; the file has {', '.join(header)[:80]!a}"
+    if twice := [name for name in header if name and header.count(name) > 1]:
+        raise refuse("column is named twice", twice[0], "name each column once")
+    clock = [name for name in TIMES if name in header]
+    if len(clock) != 1:
+        fix = "give one column of times: time_s or tick"
+        raise refuse("found both time_s and tick" if clock else shown, "time_s", fix)
+    if BOTH in header and any(name in header for name in EACH):
+        raise refuse("stands beside processors or gpus", BOTH, "give capacity alone, or processors and gpus")
+    if BOTH not in header and "processors" not in header:
+        raise refuse(shown, "processors", "add it, or one called capacity")
+    return clock[0]
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,20 +120,19 @@ class _Table:
     rows: list[list[str]]
     lines: list[int]
 
-    def column(self, name: str, *, whole: bool = True) -> Floats:
+    def column(self, name: str) -> Floats:
         """A column of numbers >= 0, shape (rows,)."""
         at = self.header.index(name)
         found = np.array([self._number(row[at].strip()) for row in self.rows])
-        is_good = np.isfinite(found) & (found >= 0) & (found <= (MOST if whole and name != "tick" else 1e11))
-        if whole:
+        is_good = np.isfinite(found) & (found >= 0) & (found <= (LATEST if name in TIMES else MOST))
+        if name != "time_s":
             is_good &= found == np.floor(found)
         if (bad := np.flatnonzero(~is_good)).size:
             cell, line = self.rows[bad[0]][at].strip(), self.lines[bad[0]]
-            kind = "whole numbers" if whole else "seconds"
-            fix = f"give {kind} >= 0" + ("" if name not in TIMES else "; time 0 is that of the jobs' clock")
-            raise InputError(
-                f"is {cell[:20]!a}" if cell else "is missing", file=self.path, line=line, field=name, fix=fix
-            )
+            fix = "give seconds >= 0" if name == "time_s" else "give whole numbers >= 0"
+            fix += "; time 0 is that of the jobs' clock" if name in TIMES else ""
+            problem = f"is {cell[:20]!a}" if cell else "is missing"
+            raise InputError(problem, file=self.path, line=line, field=name, fix=fix)
         return found
 
     @staticmethod

@@ -47,12 +47,9 @@ class Capacity:
         if not rows or self.processors.shape != (rows,) or self.gpus.shape != (rows,):
             fix = "give the same number of rows in each column, at least one"
             raise InputError(f"has {rows} times for {self.processors.shape[0]} levels", field="capacity", fix=fix)
-        if not np.isfinite(self.time_s).all() or (falls := np.flatnonzero(np.diff(self.time_s) <= 0)).size:
-            row = (
-                int(falls[0]) + 1
-                if np.isfinite(self.time_s).all()
-                else int(np.flatnonzero(~np.isfinite(self.time_s))[0])
-            )
+        is_after = np.append(True, np.diff(self.time_s) > 0) & np.isfinite(self.time_s)
+        if not is_after.all():
+            row = int(np.flatnonzero(~is_after)[0])
             problem = f"row {row + 1} begins at {self.time_s[row]:g} s, not after the row before it"
             raise InputError(problem, field="capacity.time_s", fix="sort the rows by time, each time once")
         for name in ("processors", "gpus"):
@@ -64,6 +61,12 @@ class Capacity:
     def constant(cls, processors: int, gpus: int) -> Self:
         """Capacity that never changes."""
         return cls(time_s=np.zeros(1), processors=np.array([processors]), gpus=np.array([gpus]))
+
+    def available_s(self, start_s: float, end_s: float) -> tuple[float, float]:
+        """Powered processors x time, and GPUs x time, over an interval. [s]"""
+        edges_s = np.concatenate([[-np.inf], self.time_s[1:], [np.inf]])
+        length_s = np.diff(np.clip(edges_s, start_s, max(start_s, end_s)))
+        return float(self.processors @ length_s), float(self.gpus @ length_s)
 
     @classmethod
     def of_ticks(cls, level: Any, tick_s: float, *, processors: int, gpus: int) -> Self:
@@ -115,6 +118,11 @@ class PoweredCluster(Cluster):
         """Power of what is powered at first, when nothing runs. [W]"""
         first = self.capacity_levels
         return self.idle_power_w * int(first.processors[0] + first.gpus[0]) / (self.processors + self.gpus)
+
+    def idle_energy_j(self, start_s: float, end_s: float) -> float:
+        """Energy over an interval of what is powered, when nothing runs. [J]"""
+        units_s = sum(self.capacity_levels.available_s(start_s, end_s))
+        return self.idle_power_w * units_s / (self.processors + self.gpus)
 
     @property
     def capacity_levels(self) -> Capacity:

@@ -54,9 +54,8 @@ def powered_levels(site: Site, needed_w: Floats, until_s: float) -> tuple[Floats
         level = int(np.searchsorted(needed_w, max(own_w[k] + gives_w, 0.0) / pue[k], side="right")) - 1
         left_w = own_w[k] - needed_w[level] * pue[k]
         if left_w >= 0:
-            stored_j = min(
-                stored_j + min(left_w, battery.charge_w) * battery.charge_efficiency * step_s, battery.usable_j
-            )
+            into_w = min(left_w, battery.charge_w) * battery.charge_efficiency
+            stored_j = min(stored_j + into_w * step_s, battery.usable_j)
         else:
             stored_j = max(stored_j + max(left_w, -gives_w) / battery.discharge_efficiency * step_s, 0.0)
         levels[k] = level

@@ -59,6 +59,45 @@ class Outcome:
     stays: Stays | None = None
     """What became of each job on a machine whose capacity follows the power, where some may not end; else None."""
 
+    @property
+    def last_s(self) -> float:
+        """End of the run: of its last job, or that which the rules state if jobs are left then; NaN without jobs. [s]"""
+        pools, n = self.rules.pools, len(self.end_s)
+        ended_s = self.end_s[np.isfinite(self.end_s)]
+        is_left = self.stays is not None and np.isin(self.stays.state, _LEFT).any()
+        if is_left and pools is not None and pools.end_s:
+            return pools.end_s
+        return float(ended_s.max()) if ended_s.size else float(self.workload.submit_s.max()) if n else np.nan
+
+    @property
+    def spans(self) -> tuple[NDArray[np.int64], Floats, Floats]:
+        """When jobs ran: row of the job, begin and end of each span, up to the end of the run; shape (m,). [s]
+
+        A job that is never suspended has one span.
+        """
+        if self.stays is None:
+            return np.arange(len(self.start_s)), self.start_s, self.end_s
+        end_s = np.where(np.isnan(self.stays.span_end_s), self.last_s, self.stays.span_end_s)
+        return self.stays.span_job.astype(np.int64), self.stays.span_start_s, end_s
+
+    @property
+    def run_s(self) -> Floats:
+        """Executed time of each job, without the time for which it was suspended, shape (n,). [s]"""
+        if self.stays is None:
+            return self.end_s - self.start_s
+        job, start_s, end_s = self.spans
+        return np.bincount(job, weights=end_s - start_s, minlength=len(self.start_s))
+
+    @property
+    def waits_until_s(self) -> Floats:
+        """When each job stopped waiting: its start, the end of the run if it never started, or at once if it was
+        rejected; shape (n,). [s]
+        """
+        if self.stays is None:
+            return self.start_s
+        never_s = np.where(self.stays.state == STATES.index("rejected"), self.workload.submit_s, self.last_s)
+        return np.where(np.isnan(self.start_s), never_s, self.start_s)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Placements:
@@ -78,10 +117,15 @@ STATES = ("waiting", "ready", "running", "suspended", "finished", "rejected")
 """What can become of a job by the end of a run."""
 
 
+_LEFT = [STATES.index(name) for name in ("waiting", "ready", "running", "suspended")]
+
+
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Stays:
     """What became of n jobs, and when they ran."""
 
+    forced: int
+    """Suspensions for lack of power; the others are those of the policy."""
     state: Int32s
     """Index into `STATES`, shape (n,)."""
     suspensions: Int32s
@@ -116,7 +160,7 @@ def stays_of(machine: Powered, moves: Sequence[Any]) -> Stays:
     is_real = time_s[begins] != end_s
     kept, tables = begins[is_real], cast(Any, machine.stays)
     return Stays(
-        state=tables["place"].copy(), suspensions=tables["suspensions"].copy(), span_job=job[kept],
+        forced=int(machine.counts.forced), state=tables["place"].copy(), suspensions=tables["suspensions"].copy(), span_job=job[kept],
         span_start_s=time_s[kept], span_end_s=end_s[is_real],
     )  # fmt: skip
 

@@ -122,7 +122,13 @@ class ProfilesGenerator(Section):
 
 
 if TYPE_CHECKING:
-    RareGenerator = ToPoolSection = Section
+    ToPoolSection = Section
+
+    class RareGenerator(Section):
+        """See below."""
+
+        model: Literal["rare"]
+
 else:
     RareGenerator = create_model(
         "RareGenerator",

@@ -96,13 +96,14 @@ def rare(
 
 
 def draw_qos(n: int, random: np.random.Generator) -> Floats:
-    """Quality of service of n jobs to 4 digits, shape (n,): 60 % uniform in 0.6 to 1, the rest in 0.1 to 0.6 (§4.4.2)."""
+    """Quality of service of n jobs, 4 digits, shape (n,): 60 % uniform in 0.6 to 1, the rest in 0.1 to 0.6 (§4.4.2)."""
     is_high = random.random(n) < HIGH_SHARE
-    return np.round(np.where(is_high, *(random.uniform(low, high, n) for low, high in (HIGH_QOS, LOW_QOS))), 4)
+    drawn: Floats = np.where(is_high, *(random.uniform(low, high, n) for low, high in (HIGH_QOS, LOW_QOS)))
+    return np.round(drawn, 4)
 
 
 def values(processors: Ints, gpus: Ints, ticks: Floats | Ints, qos: Floats) -> Floats:
-    """Value of finished jobs, ``(processors p + GPUs p) x ticks x QoS`` with p = 0.5, shape (n,) (Eq. 3.2, Table B.1)."""
+    """Value of finished jobs, ``(processors + GPUs) p x ticks x QoS``, p = 0.5, shape (n,) (Eq. 3.2, Table B.1)."""
     return np.round((processors + gpus) * PRICE * ticks * qos, 6)
 
 
@@ -156,13 +157,14 @@ def on_pool(
     jobs, gpus_of, qos = workload.take(order[kept]), drawn[kept], qos[kept]
     if len(jobs) < 2 or jobs.submit_s[0] == jobs.submit_s[-1]:
         raise InputError("leaves no two jobs that are submitted at different times", field="part", fix="give more jobs")
-    cpus = np.clip(np.ceil(jobs.processors * (processors / size)).astype(np.int64), 1, largest)
+    scaled = jobs.processors * (processors / size)
+    cpus = np.clip(np.ceil(scaled).astype(np.int64), 1, largest)
     ticks = np.clip(np.ceil(jobs.run_time_s / tick_s), 1, longest)
     span_ticks = float(cpus @ ticks) / (load * processors)
     since_s = jobs.submit_s - jobs.submit_s[0]
     submit_s = np.floor(since_s * (span_ticks / since_s[-1])) * tick_s
     what = {
-        f"job at most {largest} of {processors} processors after scaling": jobs.processors * (processors / size) > largest,
+        f"request cut to {largest} of {processors} processors": scaled > largest,
         f"run time cut to {longest} ticks": jobs.run_time_s > longest * tick_s,
     }  # fmt: skip
     notes = [Note(text, int(np.count_nonzero(cut))) for text, cut in what.items() if cut.any()]
