@@ -35,6 +35,7 @@ def compare(
     trace: str | None = None,
     cluster: str | None = None,
     processors: Positive = None,
+    capacity: str | None = None,
     workers: Positive = None,
     json: Switch = False,
     resume: Switch = False,
@@ -71,6 +72,8 @@ def compare(
         Nodes to use instead of the scenario's machine: a slurm.conf, a platform JSON or node groups in TOML.
     processors
         Size of a pool of processors, instead of the scenario's machine size.
+    capacity
+        Powered processors and GPUs over time (CSV: time_s, processors, gpus), instead of the scenario's capacity.
     workers
         Processes that simulate windows; by default one per processor if the work is long. Results do not change.
     json
@@ -100,8 +103,8 @@ def compare(
     given: dict[str, Any] = {
         "schedulers": schedulers, "baseline": baseline, "windows": windows, "jobs": jobs, "seed": seed,
         "starts": None if starts is None else [whole_number(text, "--starts", 0) for text in items(starts, "--starts")],
-        "whole": whole, "trace": trace, "cluster": cluster, "processors": processors, "workers": workers, "json": json,
-        "resume": resume, "strict": strict, "force": force,
+        "whole": whole, "trace": trace, "cluster": cluster, "processors": processors, "capacity": capacity,
+        "workers": workers, "json": json, "resume": resume, "strict": strict, "force": force,
     }  # fmt: skip
     if sweep is None:
         run_comparison(out, scenario, outages=outages, **given)
@@ -125,6 +128,7 @@ def run_comparison(
     trace: str | None = None,
     cluster: str | None = None,
     processors: int | None = None,
+    capacity: str | None = None,
     workers: int | None = None,
     json: bool = False,
     resume: bool = False,
@@ -162,7 +166,13 @@ def run_comparison(
         raise InputError(problem, field="--resume and --force", fix="give one or the other")
     with nullcontext() if out is None else result_folder(out, force=force or resume) as folder:
         question = load_scenario(
-            scenario, trace=trace, cluster=cluster, processors=processors, strict=strict, overrides=overrides
+            scenario,
+            trace=trace,
+            cluster=cluster,
+            processors=processors,
+            capacity=capacity,
+            strict=strict,
+            overrides=overrides,
         )
         own = question.evaluation
         names, base = choose_schedulers(question, schedulers, baseline, defaults)

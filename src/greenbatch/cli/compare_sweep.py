@@ -34,6 +34,7 @@ def run_sweep(
     trace: str | None = None,
     cluster: str | None = None,
     processors: int | None = None,
+    capacity: str | None = None,
     workers: int | None = None,
     json: bool = False,
     resume: bool = False,
@@ -72,8 +73,8 @@ def run_sweep(
         for value in chosen.values:
             with naming_the_flag(chosen, value):
                 questions[value] = load_scenario(
-                    scenario, trace=trace, cluster=cluster, processors=processors, strict=strict,
-                    overrides={**(overrides or {}), **chosen.overrides(value)},
+                    scenario, trace=trace, cluster=cluster, processors=processors, capacity=capacity,
+                    strict=strict, overrides={**(overrides or {}), **chosen.overrides(value)},
                 )  # fmt: skip
         question = next(iter(questions.values()))
         own = question.evaluation

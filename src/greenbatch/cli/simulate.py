@@ -17,6 +17,7 @@ _HEADLINE = (
     "makespan_s", "utilization", "avg_wait_s", "avg_bounded_slowdown", "energy_kwh", "brown_kwh", "horizon_brown_kwh",
     "renewable_utilization",
 )  # fmt: skip
+_VALUED = ("total_job_value", "value_ratio", "completion_ratio", "utilization_available", "accrued_cost", "suspensions")
 """Printed metrics, in the units of the tables."""
 
 
@@ -28,6 +29,7 @@ def simulate(
     trace: str | None = None,
     cluster: str | None = None,
     processors: Positive = None,
+    capacity: str | None = None,
     start: Natural = None,
     jobs: Positive = None,
     strict: Switch = False,
@@ -49,6 +51,8 @@ def simulate(
         Nodes to use instead of the scenario's machine: a slurm.conf, a platform JSON or node groups in TOML.
     processors
         Size of a pool of processors, instead of the scenario's machine size.
+    capacity
+        Powered processors and GPUs over time (CSV: time_s, processors, gpus), instead of the scenario's capacity.
     start
         First job of the window: 0-based index after filtering, in order of job id.
     jobs
@@ -70,7 +74,9 @@ def simulate(
         from greenbatch import schedulers
 
         rule = schedulers.scheduler(scheduler)
-        question = load_scenario(scenario, trace=trace, cluster=cluster, processors=processors, strict=strict)
+        question = load_scenario(
+            scenario, trace=trace, cluster=cluster, processors=processors, capacity=capacity, strict=strict
+        )
         window = question.window(start or 0, jobs)
         from greenbatch.engine.simulate import simulate as run
         from greenbatch.experiments.reports.cautions import killed_lines, record_lines, recorded_wait_notes
@@ -102,11 +108,12 @@ def simulate(
 
 def headline(metrics: Mapping[str, float | int | None]) -> list[tuple[str, str]]:
     """Label and formatted value with its unit: durations in s, hours or days, energy in Wh or kWh."""
-    from greenbatch.experiments.reports.columns import DETAIL, MAIN, WITHOUT_SUPPLY
+    from greenbatch.experiments.reports.columns import DETAIL, MAIN, VALUED, WITHOUT_SUPPLY
 
-    columns = {column.metric: column for column in (*MAIN, *WITHOUT_SUPPLY, *DETAIL)}
+    columns = {column.metric: column for column in (*VALUED, *MAIN, *WITHOUT_SUPPLY, *DETAIL)}
     lines = [("Jobs", f"{metrics['jobs']:,}")]
-    for name in _HEADLINE if metrics.get("brown_kwh") is not None else _WITHOUT_SUPPLY:
+    usual = _HEADLINE if metrics.get("brown_kwh") is not None else _WITHOUT_SUPPLY
+    for name in (*_VALUED, *usual) if metrics.get("total_job_value") is not None else usual:
         if (value := metrics.get(name)) is not None:
             column = columns[name].fitted([value])
             lines.append((column.header, f"{column.number(value)} {column.unit}".rstrip()))

@@ -129,8 +129,11 @@ def _replay(outcome: Outcome, start_s: float, end_s: float, site: Site | None, *
 
 
 def _span(outcome: Outcome, start_s: float | None, end_s: float | None) -> tuple[float, float]:
-    first_s = float(outcome.profile_time_s[0]) if start_s is None else float(start_s)
-    last_s = float(outcome.profile_time_s[-1]) if end_s is None else float(end_s)
+    profile_s, last_s = outcome.profile_time_s, end_s
+    first_s = (profile_s[0] if profile_s.size else outcome.last_s) if start_s is None else start_s
+    if last_s is None:  # jobs may still run at the end of a run, and the profile ends before
+        last_s = profile_s[-1] if outcome.stays is None else max(outcome.last_s, first_s)
+    first_s, last_s = float(first_s), float(last_s)
     for time_s in (first_s, last_s):
         if not np.isfinite(time_s):
             raise InputError(f"from {first_s} to {last_s} s", field="books", fix="give finite times")

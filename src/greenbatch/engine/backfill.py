@@ -12,12 +12,15 @@ from greenbatch.engine.import_limit import leaves_power
 from greenbatch.engine.limits import can_start
 from greenbatch.engine.machine.node_tables import ANY
 from greenbatch.engine.machine.protocol import (
+    act,
     all_compete,
     competes,
     fits_beside,
+    is_held_back,
     longest_boot_s,
     node_beside,
     rise_w,
+    starts_in_order,
     want,
 )
 from greenbatch.engine.power.protocol import Weights, is_brown
@@ -159,6 +162,9 @@ def _start_beside(s: State, head: int) -> None:
 @compiled_small
 def _start_all_that_fit(s: State) -> None:
     """One pass over the queue in order of score, without a reservation."""
+    if starts_in_order(s.machine):
+        _start_in_order(s)
+        return
     count = rank_queue(s.queue, s.clock, s.scratch.ranked)
     for k in range(count):
         if s.machine.totals.free == 0:
@@ -166,6 +172,24 @@ def _start_all_that_fit(s: State) -> None:
         number = whole(s.scratch.ranked[k].job)
         if can_start(s, number, whole(s.jobs[number].processors)):
             _start(s, whole(position_of(s.queue, s.clock, number)))
+
+
+@compiled
+def _start_in_order(s: State) -> None:
+    """Start the first job of the order that fits, again and again; another may be ready after each start."""
+    c, q = s.clock, s.queue
+    while True:
+        best = -1
+        for i in range(c.first, c.last):
+            if (best < 0 or q.score[i] < q.score[best]) and not is_held_back(s.machine, whole(q.job[i])):
+                best = i if can_start(s, whole(q.job[i]), whole(q.processors[i])) else best
+        if best < 0:
+            return
+        _start(s, best)
+        until_s = act(s.machine, c.now_s)
+        if until_s > 0.0:
+            c.wake_s = min(c.wake_s, until_s)
+            return
 
 
 @compiled_small

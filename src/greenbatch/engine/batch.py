@@ -14,11 +14,32 @@ import numba
 import numpy as np
 from numba import types as _types
 
-from greenbatch.engine.codes import DELAY_RELEASES, START_JOB
+from greenbatch.engine.codes import DELAY_RELEASES, LOG_FULL, NO_DELAY, OK, START_JOB, SUSPEND_JOB
 from greenbatch.engine.compile import compiled_small, entry, whole
-from greenbatch.engine.features import fill_queue, fill_running, fill_state, fill_supply, fill_wait
+from greenbatch.engine.features import (
+    FREE_PROCESSORS,
+    IS_SUSPEND,
+    IS_WAIT,
+    fill_extra,
+    fill_queue,
+    fill_running,
+    fill_state,
+    fill_supply,
+    fill_ticks,
+    job_in,
+)
+from greenbatch.engine.image import draw
+from greenbatch.engine.limits import can_be_chosen
 from greenbatch.engine.machine.node_tables import ANY
-from greenbatch.engine.machine.protocol import fits, node_count, want
+from greenbatch.engine.machine.protocol import (
+    choosable_jobs,
+    choosable_position,
+    count_to_the_end,
+    may_suspend,
+    node_count,
+    remembers_starts,
+    want,
+)
 from greenbatch.engine.pair_rows import fill_pair_choices, fill_pair_rows
 from greenbatch.engine.records import Bools, Column, Delay, Ints, Singles, Table, dtype_of
 from greenbatch.engine.reward_totals import update_totals
@@ -37,7 +58,7 @@ class Layout(NamedTuple):
     running: Table[Column]
     """Columns of running jobs."""
     supply: Table[Column]
-    """Columns of forecast slots."""
+    """Columns of forecast slots, or of ticks ahead."""
     state: Table[Column]
     """Columns of the system state."""
     delays: Table[Delay]
@@ -49,15 +70,21 @@ class Layout(NamedTuple):
     running_rows: int
     """Largest number of running jobs observed."""
     supply_rows: int
-    """Number of forecast slots observed."""
+    """Number of forecast slots, or of ticks ahead, observed."""
     attributes: int
     """1 if a column of waiting jobs is one of `interface.Attributes`."""
+    suspend: int
+    """1 if suspending a running job is an action."""
     wait: int
     """1 if waiting until the next event is an action."""
     only_fitting: int
     """1 if only jobs that fit now can be chosen."""
     per_node: int
     """1 if there is one row per visible job and node, the rows of a job being adjacent."""
+    image_ticks: int
+    """Ticks of the resource image; 0 for none."""
+    image_gpus: int
+    """GPUs of the machine, for the image."""
     longest_hold_s: float
     """Waiting is not allowed while a job that fits has waited longer than this. [s]"""
 
@@ -74,6 +101,8 @@ class Seen(NamedTuple):
     slot: Ints
     state: Singles
     delays: Bools
+    image: Any
+    """uint8, see `engine.image`."""
 
 
 def _array(dtype: Any, dimensions: int) -> Any:
@@ -81,14 +110,15 @@ def _array(dtype: Any, dimensions: int) -> Any:
 
 
 LAYOUT_TYPE = types.NamedTuple(
-    [_array(dtype_of(Column), 1)] * 4 + [_array(dtype_of(Delay), 1), _array(np.int64, 1)] + [types.int64] * 7
+    [_array(dtype_of(Column), 1)] * 4 + [_array(dtype_of(Delay), 1), _array(np.int64, 1)] + [types.int64] * 10
     + [types.float64],
     Layout,
 )  # fmt: skip
 """Compiled type of `Layout`."""
 SEEN_TYPE = types.NamedTuple(
     [_array(np.float32, 2), _array(np.int64, 1), _array(np.bool_, 1), _array(np.float32, 2), _array(np.int64, 1),
-     _array(np.float32, 3), _array(np.int64, 1), _array(np.float32, 2), _array(np.bool_, 2)],
+     _array(np.float32, 3), _array(np.int64, 1), _array(np.float32, 2), _array(np.bool_, 2),
+     _array(np.uint8, 4)],
     Seen,
 )  # fmt: skip
 """Compiled type of `Seen`."""
@@ -106,11 +136,13 @@ def fill_choices(s: State, layout: Layout, seen: Seen, a: int) -> bool:
         found = fill_pair_choices(s, jobs, seen.selectable, at)
         overdue = found > 0 and _must_start(s, layout)
     for i in range(0 if layout.per_node else jobs):
-        job, processors = whole(s.queue.job[c.first + i]), whole(s.queue.processors[c.first + i])
-        can_start = fits(s.machine, job, processors, c.now_s)
+        job = job_in(s, i)
+        can_start = can_be_chosen(s, job)
         seen.selectable[at + i] = can_start or not layout.only_fitting
         if layout.wait and can_start and c.now_s - s.jobs[job].submit_s > layout.longest_hold_s:
             overdue = True
+    if layout.suspend:
+        seen.selectable[at + rows_of(s, layout) - layout.wait - 1] = may_suspend(s.machine, s)
     if layout.wait:
         seen.selectable[at + rows_of(s, layout) - 1] = not overdue
     for d in range(layout.delays.shape[0]):
@@ -129,14 +161,14 @@ def _must_start(s: State, layout: Layout) -> bool:
 @compiled_small
 def visible_jobs(s: State, layout: Layout) -> int:
     """Number of waiting jobs that are observed."""
-    return whole(min(s.clock.last - s.clock.first, layout.queue_rows))
+    return whole(min(choosable_jobs(s.machine, s.clock), layout.queue_rows))
 
 
 @compiled_small
 def rows_of(s: State, layout: Layout) -> int:
-    """Number of rows of the queue's table that are observed, waiting included."""
+    """Number of rows of the queue's table that are observed, suspending and waiting included."""
     each = whole(node_count(s.machine)) if layout.per_node else 1
-    return visible_jobs(s, layout) * each + layout.wait
+    return visible_jobs(s, layout) * each + layout.suspend + layout.wait
 
 
 @compiled_small
@@ -158,11 +190,19 @@ def observe_one(s: State, layout: Layout, seen: Seen, a: int) -> None:
         fill_pair_rows(s, layout.queue, jobs, seen.queue, at)
     else:
         fill_queue(s, layout.queue, jobs, seen.queue, at)
+    after = seen.queue_offsets[a + 1]
+    if layout.suspend:
+        fill_extra(layout.queue, IS_SUSPEND, seen.queue, after - layout.wait - 1)
     if layout.wait:
-        fill_wait(layout.queue, seen.queue, seen.queue_offsets[a + 1] - 1)
+        fill_extra(layout.queue, IS_WAIT, seen.queue, after - 1)
     beside = seen.running_offsets[a]
     fill_running(s, layout.running, seen.running_offsets[a + 1] - beside, seen.running, beside)
-    if layout.supply_rows > 0:
+    if layout.image_ticks > 0:
+        draw(s, layout.image_ticks, layout.image_gpus, seen.image[a])
+    if layout.supply_rows > 0 and layout.supply[0].feature >= FREE_PROCESSORS:
+        fill_ticks(s, layout.supply, layout.supply_rows, seen.supply[a])
+        seen.slot[a] = 0
+    elif layout.supply_rows > 0:
         seen.slot[a] = fill_supply(s, layout.supply, layout.supply_rows, seen.supply[a])
     fill_state(s, layout.state, seen.state[a])
 
@@ -172,12 +212,35 @@ def _action(s: State, layout: Layout, row: int, delay: int) -> Action:
     """What a choice of a row and a delay means; a node is passed to the machine."""
     if layout.wait and row == rows_of(s, layout) - 1:
         return wait_until(np.inf)
+    if layout.suspend and row == rows_of(s, layout) - layout.wait - 1:
+        return Action(SUSPEND_JOB, 0, NO_DELAY, 0.0)
     if layout.per_node:
         nodes = whole(node_count(s.machine))
         want(s.machine, whole(row % nodes), ANY)
         return start_now(whole(s.clock.first + row // nodes))
     chosen = layout.delays[delay]
-    return Action(START_JOB, whole(s.clock.first + row), whole(chosen.kind), chosen.amount)
+    position = whole(choosable_position(s.machine, s.queue.job, s.clock, whole(row)))
+    return Action(START_JOB, position, whole(chosen.kind), chosen.amount)
+
+
+@compiled_small
+def _next_choice(s: State, layout: Layout, seen: Seen, a: int, batch: Batch, b: int) -> bool:
+    """`advance_to_choice`, and update what rewards are computed from; whether there is a choice.
+
+    A machine that remembers starts has a log for one step only, which is emptied once it has been read.
+    """
+    c, totals = s.clock, batch.totals[b]
+    while True:
+        going = advance_to_choice(s, layout, seen, a)
+        full = remembers_starts(s.machine) and c.status == LOG_FULL
+        if not (going or full):
+            count_to_the_end(s.machine, s.ending, c)
+        update_totals(s, totals, batch.user_of[b], batch.users[b], layout.terms, batch.values[b])
+        if remembers_starts(s.machine):
+            c.logged = totals.read = 0
+        if not full:
+            return going
+        c.status = OK
 
 
 def step(
@@ -191,7 +254,8 @@ def step(
         batch: the simulations.
         layout: layout of observations and actions.
         chosen: simulations that await a decision, shape (a,).
-        actions: (row, delay) of each, shape (a, 2); the row after the visible jobs means waiting. Shape (0, 2) for new
+        actions: (row, delay) of each, shape (a, 2); after the rows of jobs come those for suspending and for waiting, if
+            these are actions. Shape (0, 2) for new
             simulations, which are advanced to their first decision.
         seen: output; buffers for a simulations, filled from the start, without simulations that ended.
         going: output; the simulations observed, shape (a,).
@@ -206,8 +270,7 @@ def step(
         if actions.shape[0] > 0:
             apply(s, _action(s, layout, actions[a, 0], actions[a, 1]))
             s.clock.settled = 0
-        ended[a] = not advance_to_choice(s, layout, seen, written)
-        update_totals(s, batch.totals[b], batch.user_of[b], batch.users[b], layout.terms, batch.values[b])
+        ended[a] = not _next_choice(s, layout, seen, written, batch, b)
         if not ended[a]:
             c = s.clock
             going[written] = b

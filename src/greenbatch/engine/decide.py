@@ -11,14 +11,15 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from greenbatch.engine.codes import BAD_SCORE, BY_ARRIVAL, BY_RULE
+from greenbatch.engine import suspension  # noqa: F401  (registers what suspends jobs)
+from greenbatch.engine.codes import BAD_SCORE, BY_ARRIVAL, BY_RULE, NONE
 from greenbatch.engine.compile import compiled, compiled_allocating, compiled_small, whole
 from greenbatch.engine.interface import Attributes, Predicted, Queue
-from greenbatch.engine.machine.protocol import is_held_back
+from greenbatch.engine.machine.protocol import is_held_back, make_room
 from greenbatch.engine.prediction.protocol import predicted_of
 from greenbatch.engine.records import Floats
 from greenbatch.engine.state import State
-from greenbatch.engine.step import apply, start_now
+from greenbatch.engine.step import apply, rest, start_now
 from greenbatch.engine.variants import variant
 
 Rule = Callable[[Queue], Floats]
@@ -46,7 +47,11 @@ class Ranking(NamedTuple):
 @decide.register(Ranking)
 def start_the_first(decider: Ranking, s: State) -> None:
     """Start the job with the lowest score, of those that no blocked job holds back."""
-    apply(s, start_now(choose(s, decider.rule)))
+    position = choose(s, decider.rule)
+    if s.rules.backfill == NONE and make_room(s.machine, s, position):
+        rest(s)
+    else:
+        apply(s, start_now(position))
 
 
 @compiled
@@ -57,7 +62,7 @@ def fill_predicted(s: State) -> None:
         number = whole(s.queue.job[c.first + i])
         known = predicted_of(s.predictor, number, s.jobs[number].requested_s)
         for k in range(5):
-            columns[16 + k, i] = known[k]
+            columns[18 + k, i] = known[k]
 
 
 @compiled_allocating
@@ -83,9 +88,9 @@ def fill_scores(s: State, rule: Rule) -> None:
             columns[3, :n], columns[4, :n], columns[5, :n],
             Attributes(
                 columns[6, :n], columns[7, :n], columns[8, :n], columns[9, :n], columns[10, :n], columns[11, :n],
-                columns[12, :n], columns[13, :n], columns[14, :n], columns[15, :n],
+                columns[12, :n], columns[13, :n], columns[14, :n], columns[15, :n], columns[16, :n], columns[17, :n],
             ),
-            Predicted(columns[16, :n], columns[17, :n], columns[18, :n], columns[19, :n], columns[20, :n]),
+            Predicted(columns[18, :n], columns[19, :n], columns[20, :n], columns[21, :n], columns[22, :n]),
         )
     )  # fmt: skip
     if scores.shape[0] != n:

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import numba as _numba
 import numpy as np
 
-from greenbatch.cluster import NodeCluster
+from greenbatch.cluster import NodeCluster, PoweredCluster
 from greenbatch.engine.compile import entry
 from greenbatch.engine.outcome import Outcome, Placements
 from greenbatch.engine.records import Floats, Int32s, Ints
@@ -58,20 +58,26 @@ def energy_use(outcome: Outcome) -> EnergyUse:
 
 
 def _of_pool(outcome: Outcome) -> EnergyUse:
-    jobs, run_s = outcome.workload, outcome.end_s - outcome.start_s
+    jobs, run_s = outcome.workload, outcome.run_s
     job_j = jobs.power_w * run_s
     first_s, last_s = _span_s(outcome)
+    if isinstance(outcome.cluster, PoweredCluster):
+        idle_j = outcome.cluster.idle_energy_j(first_s, last_s)
+    else:
+        idle_j = outcome.cluster.idle_power_w * (last_s - first_s)
     return EnergyUse(
         node=("pool",), group=("pool",), jobs=np.array([len(jobs)]),
         busy_processor_s=np.array([float(jobs.processors @ run_s)]),
-        idle_j=np.array([outcome.cluster.idle_power_w * (last_s - first_s)]), static_j=np.zeros(1),
+        idle_j=np.array([idle_j]), static_j=np.zeros(1),
         dynamic_j=np.array([float(job_j.sum())]), job_j=job_j,
     )  # fmt: skip
 
 
 def _span_s(outcome: Outcome) -> tuple[float, float]:
     """First start and last end; equal without jobs. [s]"""
-    return (float(outcome.start_s.min()), float(outcome.end_s.max())) if outcome.start_s.size else (0.0, 0.0)
+    if np.isnan(outcome.start_s).all():
+        return 0.0, 0.0
+    return float(np.nanmin(outcome.start_s)), outcome.last_s
 
 
 def _of_nodes(outcome: Outcome, cluster: NodeCluster, placed: Placements) -> EnergyUse:

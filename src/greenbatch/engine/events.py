@@ -25,9 +25,13 @@ from greenbatch.engine.compile import compiled, compiled_small, whole
 from greenbatch.engine.import_limit import next_limit_s
 from greenbatch.engine.log import note
 from greenbatch.engine.machine.protocol import (
+    admits,
     begins_s,
     foresee_ends,
     give,
+    is_beyond,
+    joins,
+    leaves,
     next_switch_s,
     pass_time,
     running_w,
@@ -103,6 +107,7 @@ def start(s: State, position: int, kind: int, outlives: bool) -> int:
     number = whole(s.queue.job[position])
     job = s.jobs[number]
     following = dequeue(s.queue, c, position)
+    leaves(s.machine, s.queue.job, c, number)
     if s.rules.accrue:
         accrue(s)
     rate = take(s.machine, number, whole(job.processors), job.power_w, c.now_s, outlives)
@@ -203,6 +208,8 @@ def next_event(s: State, wake_s: float) -> int:
     completion_s = next_completion_s(s.ending, c)
     if arrival_s == np.inf and completion_s == np.inf and wake_s == np.inf:
         return NOTHING
+    if is_beyond(s.machine, min(arrival_s, completion_s, wake_s), completion_s):
+        return NOTHING
     switch_until(s, min(arrival_s, wake_s))
     completion_s = next_completion_s(s.ending, c)
     if s.rules.completion_first and completion_s == arrival_s:
@@ -212,7 +219,9 @@ def next_event(s: State, wake_s: float) -> int:
         c.now_s = max(c.now_s, arrival_s)
         pass_time(s.machine, s.ending, c, from_s, arrival_s == completion_s)
         number = s.arrivals[c.arrived]
-        enqueue(s.queue, c, s.jobs[number], number)
+        if admits(s.machine, number):
+            enqueue(s.queue, c, s.jobs[number], number)
+            joins(s.machine, s.queue.job, c, number)
         c.arrived += 1
         if predicts(s.predictor):
             predict(s, c.last - 1, False)

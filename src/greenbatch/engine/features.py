@@ -4,7 +4,7 @@ A column is ``min(max(raw / scale, floor), ceiling)``, or the same of ``log(1 + 
 is exactly 1, as in the papers' encodings. The presets list the columns they use. Training, evaluation and a live queue
 share this implementation.
 
-Sources: GAS-MARL §4.1.1 and its published code; RLScheduler §IV-A and its published code.
+Sources: GAS-MARL §4.1.1 and its published code; RLScheduler §IV-A and its published code; RARE (dissertation) §3.2.1.
 """
 
 from __future__ import annotations
@@ -15,16 +15,26 @@ from greenbatch.energy.units import JOULES_PER_KWH
 from greenbatch.engine.compile import compiled, compiled_small, whole
 from greenbatch.engine.feature import Feature
 from greenbatch.engine.forecast import project_surplus
-from greenbatch.engine.machine.protocol import fits
+from greenbatch.engine.limits import can_be_chosen
+from greenbatch.engine.machine.protocol import (
+    ahead_now,
+    ahead_to,
+    asked_s,
+    choosable_position,
+    look_ahead_s,
+    pool_figure,
+    powered_ahead,
+)
 from greenbatch.engine.power.protocol import BROWN, forecast_w, rates_at
-from greenbatch.engine.power.slots import slot_at, slot_start_s, slots_ahead
+from greenbatch.engine.power.slots import next_edge_s, slot_at, slot_start_s, slots_ahead
 from greenbatch.engine.prediction.protocol import predicted_of
 from greenbatch.engine.records import Column, Job, Singles, Table
-from greenbatch.engine.state import State
+from greenbatch.engine.state import ATTRIBUTES, State
 
 (WAIT, REQUESTED_TIME, PROCESSORS, POWER, POWER_PER_PROCESSOR, IS_BROWN, BROWN_RATIO, FITS, REQUESTED_MEMORY, GROUP,
  EXECUTABLE, USER, IS_WAIT, SLOWDOWN, AREA, UNTIL_FITS, IDLE_UNTIL_FITS, SUBMIT_TIME, EXPECTED_TIME, SHORTEST_TIME,
- LONGEST_TIME, MEAN_TIME, SLOWDOWN_PRICE) = range(23)  # fmt: skip
+ LONGEST_TIME, MEAN_TIME, SLOWDOWN_PRICE, GPUS, VALUE, QOS, UNTIL_DUE, SLACK, DUE_TIME, FINISH_TIME,
+ IS_SUSPEND) = range(31)  # fmt: skip
 
 QUEUE_FEATURES: dict[str, Feature] = {
     "wait": Feature("s", "time since submission, >= 0 (RLScheduler Table II, GAS-MARL Table 1)"),
@@ -50,24 +60,40 @@ QUEUE_FEATURES: dict[str, Feature] = {
     "longest_time": Feature("s", "its 90 % quantile, > 0"),
     "mean_time": Feature("s", "its mean, > 0"),
     "slowdown_price": Feature("1/s", "its mean of 1 / max(run time, 10 s): slowdown per second of waiting, 0 to 0.1"),
+    "gpus": Feature("1", "requested GPUs (RARE §3.2.1.2)"),
+    "value": Feature("1", "value of the job once it has finished (RARE Eq. 3.2)"),
+    "qos": Feature("1", "quality of service, 0 to 1 (RARE §3.2.1.2)"),
+    "until_due": Feature("s", "time until the job is due, submission + requested time / QoS; negative if late"),
+    "slack": Feature("s", "until_due - requested time: how much longer the job may wait; negative if it will be late"),
+    "due_time": Feature("s", "when it is due, on the scenario's clock (qos_violation_time, RARE Eq. 3.1)"),
+    "finish_time": Feature("s", "expected finish if it starts now, on the scenario's clock (RARE §3.2.1.2)"),
+    "is_suspend": Feature("1", "1 in the extra row for suspending a running job, else 0"),
 }
 """Features of waiting jobs, in the order of their codes."""
-FROM_ATTRIBUTES = frozenset(list(QUEUE_FEATURES)[REQUESTED_MEMORY : EXECUTABLE + 1])
-"""Features of waiting jobs that are `interface.Attributes`."""
+FROM_ATTRIBUTES = frozenset(
+    list(QUEUE_FEATURES)[REQUESTED_MEMORY : EXECUTABLE + 1] + list(QUEUE_FEATURES)[GPUS : DUE_TIME + 1]
+)
+"""Features of waiting jobs that are, or are made of, `interface.Attributes`."""
 FROM_PREDICTIONS = frozenset(list(QUEUE_FEATURES)[EXPECTED_TIME : SLOWDOWN_PRICE + 1])
 """Features of waiting jobs that are predicted, in the order of `records.Prediction`."""
 
-RUNNING_PROCESSORS, RUNNING_POWER, RUNNING_POWER_PER_PROCESSOR, REMAINING_TIME = range(4)
+(RUNNING_PROCESSORS, RUNNING_POWER, RUNNING_POWER_PER_PROCESSOR, REMAINING_TIME, RUNNING_GPUS, RUNNING_VALUE,
+ RUNNING_QOS, RUNNING_UNTIL_DUE) = range(8)  # fmt: skip
 
 RUNNING_FEATURES: dict[str, Feature] = {
     "processors": Feature("1", "processors of the running job, >= 1 (GAS-MARL Table 1)"),
     "power": Feature("W", "its power, >= 0 (GAS-MARL Table 1)"),
     "power_per_processor": Feature("W", "power / processors, >= 0 (GAS-MARL's code)"),
     "remaining_time": Feature("s", "start + requested time - now; negative for an overrun (GAS-MARL Table 1)"),
+    "gpus": Feature("1", "its GPUs"),
+    "value": Feature("1", "its value once it has finished (RARE Eq. 3.2)"),
+    "qos": Feature("1", "its quality of service, 0 to 1"),
+    "until_due": Feature("s", "time until it is due, negative if it is late"),
 }
 """Features of running jobs, in the order of their codes."""
 
-SLOT_LENGTH, SLOT_POWER, GRID_PRICE, SOURCE_PRICE, EXPORT_PRICE, CARBON = range(6)
+(SLOT_LENGTH, SLOT_POWER, GRID_PRICE, SOURCE_PRICE, EXPORT_PRICE, CARBON, FREE_PROCESSORS, FREE_GPUS,
+ POWERED_PROCESSORS, POWERED_GPUS) = range(10)  # fmt: skip
 
 SUPPLY_FEATURES: dict[str, Feature] = {
     "length": Feature("s", "remaining length of the slot: less than a step for the current one (GAS-MARL Table 1)"),
@@ -76,10 +102,17 @@ SUPPLY_FEATURES: dict[str, Feature] = {
     "source_price": Feature("currency/kWh", "mean price of own energy by what the sources generate (ibid.)"),
     "export_price": Feature("currency/kWh", "revenue of what is fed in, >= 0"),
     "carbon": Feature("g/kWh", "average carbon intensity of imports, 0 if unknown"),
+    "free_processors": Feature("1", "of a tick: powered processors - those of jobs that run now and have not ended"),
+    "free_gpus": Feature("1", "of a tick: the same of GPUs; both are negative where jobs will be suspended"),
+    "powered_processors": Feature("1", "of a tick: powered processors"),
+    "powered_gpus": Feature("1", "of a tick: powered GPUs"),
 }
-"""Features of forecast slots, the current one first, in the order of their codes."""
+"""Features of forecast slots, the current one first, or of ticks ahead, now first; in the order of their codes."""
+OF_TICKS = frozenset(list(SUPPLY_FEATURES)[FREE_PROCESSORS:])
+"""Features of ticks ahead; a table has these or those of slots."""
 
-FREE_SHARE, LOAD, SUPPLY_NOW, QUEUE_LENGTH, QUEUED_WORK, RUNNING_WORK, HOUR_SINE, HOUR_COSINE, SINCE_ARRIVAL = range(9)
+(FREE_SHARE, LOAD, SUPPLY_NOW, QUEUE_LENGTH, QUEUED_WORK, RUNNING_WORK, HOUR_SINE, HOUR_COSINE, SINCE_ARRIVAL,
+ RUNNING_LENGTH, FIRST_OF_POOLS) = range(11)  # fmt: skip
 
 STATE_FEATURES: dict[str, Feature] = {
     "free_share": Feature("1", "free processors / processors, 0 to 1"),
@@ -91,10 +124,18 @@ STATE_FEATURES: dict[str, Feature] = {
     "hour_sine": Feature("1", "sine of the time of day, -1 to 1"),
     "hour_cosine": Feature("1", "cosine of the time of day, -1 to 1"),
     "since_arrival": Feature("s", "time since the last submission, >= 0"),
+    "running_jobs": Feature("1", "number of running jobs"),
+    "free_gpus": Feature("1", "number of free GPUs, where capacity follows the power; else 0"),
+    "powered_share": Feature("1", "powered processors / processors, 0 to 1"),
+    "ready_jobs": Feature("1", "number of jobs that can be chosen"),
+    "pooled_jobs": Feature("1", "number of jobs that wait until they are ready"),
+    "suspended_jobs": Feature("1", "number of suspended jobs"),
 }
 """Features of the system state, in the order of their codes."""
 
 DAY_S = 86_400.0
+_AS_WAITING = GPUS - RUNNING_GPUS
+"""A running job is worth what it was while it waited: from the code of a feature to that of the same one then."""
 _RAW, _POWER, _REQUESTED, _BROWN = range(4)
 """Rows of ``scratch.columns`` that are scratch memory here."""
 
@@ -117,7 +158,8 @@ def _brown_energy(s: State, rows: int) -> None:
     power_w, requested_s, brown_j = s.scratch.columns[_POWER], s.scratch.columns[_REQUESTED], s.scratch.columns[_BROWN]
     longest_s = 0.0
     for i in range(rows):
-        power_w[i], requested_s[i] = s.jobs[s.queue.job[c.first + i]].power_w, s.queue.requested_s[c.first + i]
+        job = s.jobs[job_in(s, i)]
+        power_w[i], requested_s[i] = job.power_w, job.requested_s
         brown_j[i] = 0.0
         longest_s = max(longest_s, requested_s[i])
     project_surplus(s, c.now_s, c.now_s + longest_s, BROWN)
@@ -149,7 +191,30 @@ def _raw_of_job(s: State, job: Job, feature: int) -> float:  # noqa: PLR0911  (c
         return float(job.requested_s * job.processors / s.machine.totals.processors)
     if feature == SUBMIT_TIME:
         return float(job.submit_s)
+    if feature == FINISH_TIME:
+        return float(s.clock.now_s + job.requested_s)
     return float(job.user) if job.user >= 0 else np.nan
+
+
+_GPUS, _VALUE, _QOS = (ATTRIBUTES.index(name) for name in ("gpus", "value", "qos"))
+
+
+@compiled_small
+def _worth_of_job(s: State, number: int, feature: int) -> float:
+    """What a job is worth, and when; NaN if unknown."""
+    if feature <= QOS:
+        return float(s.attributes[number, _GPUS if feature == GPUS else _VALUE if feature == VALUE else _QOS])
+    job = s.jobs[number]
+    due_s = job.submit_s + asked_s(s.machine, number, job.requested_s) / s.attributes[number, _QOS]
+    if feature == DUE_TIME:
+        return float(due_s)
+    return float(due_s - s.clock.now_s - (job.requested_s if feature == SLACK else 0.0))
+
+
+@compiled_small
+def job_in(s: State, row: int) -> int:
+    """The waiting job in a row of an observation."""
+    return whole(s.queue.job[whole(choosable_position(s.machine, s.queue.job, s.clock, row))])
 
 
 @compiled_small
@@ -165,7 +230,7 @@ def _until_fits(s: State, rows: int, idle: bool) -> None:
     """Write the time until each visible waiting job fits, or the free processor time until then, to scratch. [s]"""
     c, raw = s.clock, s.scratch.columns[_RAW]
     for i in range(rows):
-        wanted, free, at_s, free_s = s.queue.processors[c.first + i], s.machine.totals.free, c.now_s, 0.0
+        wanted, free, at_s, free_s = s.jobs[job_in(s, i)].processors, s.machine.totals.free, c.now_s, 0.0
         for k in range(c.expected_first, c.expected_first + c.running):
             if free >= wanted:
                 break
@@ -179,7 +244,7 @@ def _until_fits(s: State, rows: int, idle: bool) -> None:
 @compiled_small
 def raw_of_queue(s: State, feature: int, rows: int) -> None:
     """Write one feature of the visible waiting jobs to scratch memory."""
-    c, columns = s.clock, s.scratch.columns
+    columns = s.scratch.columns
     raw = columns[_RAW]
     if feature == IS_BROWN:
         for i in range(rows):
@@ -190,25 +255,27 @@ def raw_of_queue(s: State, feature: int, rows: int) -> None:
             raw[i] = 0.0 if brown_j == 0.0 else brown_j / (power_w * requested_s)
     elif feature == FITS:
         for i in range(rows):
-            job, processors = whole(s.queue.job[c.first + i]), whole(s.queue.processors[c.first + i])
-            raw[i] = 1.0 if fits(s.machine, job, processors, c.now_s) else 0.0
-    elif feature == IS_WAIT:
+            raw[i] = 1.0 if can_be_chosen(s, job_in(s, i)) else 0.0
+    elif feature == IS_WAIT or feature == IS_SUSPEND:
         raw[:rows] = 0.0
     elif UNTIL_FITS <= feature <= IDLE_UNTIL_FITS:
         _until_fits(s, rows, feature == IDLE_UNTIL_FITS)
-    elif REQUESTED_MEMORY <= feature <= EXECUTABLE or feature >= EXPECTED_TIME:
+    elif REQUESTED_MEMORY <= feature <= EXECUTABLE or EXPECTED_TIME <= feature <= SLOWDOWN_PRICE:
         for i in range(rows):
-            raw[i] = _told_of_job(s, whole(s.queue.job[c.first + i]), feature)
+            raw[i] = _told_of_job(s, job_in(s, i), feature)
+    elif GPUS <= feature <= DUE_TIME:
+        for i in range(rows):
+            raw[i] = _worth_of_job(s, job_in(s, i), feature)
     else:
         for i in range(rows):
-            raw[i] = _raw_of_job(s, s.jobs[s.queue.job[c.first + i]], feature)
+            raw[i] = _raw_of_job(s, s.jobs[job_in(s, i)], feature)
 
 
 @compiled_small
-def fill_wait(columns: Table[Column], out: Singles, at: int) -> None:
-    """Write the row that represents waiting: ``is_wait`` is 1, everything else is 0."""
+def fill_extra(columns: Table[Column], action: int, out: Singles, at: int) -> None:
+    """Write the row of an action without a job: ``is_wait`` or ``is_suspend`` is 1, everything else is 0."""
     for k in range(columns.shape[0]):
-        out[at, k] = 1.0 if columns[k].feature == IS_WAIT else 0.0
+        out[at, k] = 1.0 if columns[k].feature == action else 0.0
 
 
 @compiled_small
@@ -247,8 +314,10 @@ def fill_running(s: State, columns: Table[Column], rows: int, out: Singles, at: 
                 raw = entry.power_w
             elif feature == RUNNING_POWER_PER_PROCESSOR:
                 raw = entry.power_w / entry.processors
-            else:
+            elif feature == REMAINING_TIME:
                 raw = entry.end_s - c.now_s
+            else:
+                raw = _worth_of_job(s, whole(entry.job), _AS_WAITING + feature)
             out[at + i, k] = encode(columns[k], raw)
 
 
@@ -283,6 +352,27 @@ def fill_supply(s: State, columns: Table[Column], rows: int, out: Singles) -> in
                 raw = _priced(s, feature, current + i, current)
             out[i, k] = encode(columns[k], raw)
     return current
+
+
+@compiled_small
+def fill_ticks(s: State, columns: Table[Column], rows: int, out: Singles) -> None:
+    """Encode ticks ahead to ``out``, float32, shape (rows, k): now, and the beginnings of the ticks that follow."""
+    c, ahead = s.clock, ahead_now(s.machine, s.clock)
+    tick_s, _ = look_ahead_s(s.machine)
+    edge_s = next_edge_s(c.now_s, 0.0, tick_s)
+    for i in range(rows):
+        if i > 0:
+            ahead = ahead_to(s.machine, s.expected, c, ahead, edge_s + (i - 1) * tick_s)
+        processors, gpus = powered_ahead(s.machine, ahead)
+        for k in range(columns.shape[0]):
+            feature = columns[k].feature
+            if feature == FREE_PROCESSORS:
+                raw = processors - ahead[2]
+            elif feature == FREE_GPUS:
+                raw = gpus - ahead[3]
+            else:
+                raw = processors if feature == POWERED_PROCESSORS else gpus
+            out[i, k] = encode(columns[k], float(raw))
 
 
 @compiled
@@ -326,6 +416,10 @@ def fill_state(s: State, columns: Table[Column], out: Singles) -> None:
             raw = np.sin((c.now_s - s.power.slots.origin_s) * (2.0 * np.pi / DAY_S))
         elif feature == HOUR_COSINE:
             raw = np.cos((c.now_s - s.power.slots.origin_s) * (2.0 * np.pi / DAY_S))
-        else:
+        elif feature == SINCE_ARRIVAL:
             raw = c.now_s - c.arrived_s
+        elif feature == RUNNING_LENGTH:
+            raw = float(c.running)
+        else:
+            raw = pool_figure(s.machine, c, feature - FIRST_OF_POOLS)
         out[k] = encode(columns[k], raw)

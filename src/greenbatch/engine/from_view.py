@@ -73,7 +73,7 @@ def state_of(
     expected["power_w"][:r], expected["start_s"][:r] = running.power_w, running.start_s
     ending["requested_end_s"][:r] = running.expected_end_s
     if attributes:
-        state.attributes[:q] = np.array(view.attributes).T
+        state.attributes[:q], state.attributes[q:] = np.array(view.attributes).T, np.nan
     clock: Any = state.clock  # by item, because an attribute of a record is slow in plain Python
     clock["now_s"], clock["last"], clock["running"] = view.now_s, q, r
     clock["arrived_s"], clock["arrived"] = view.last_submission_s, view.submitted
@@ -148,13 +148,15 @@ def observe_view(view: View, layout: Layout, machine: Machine | None = None) -> 
         machine: the machine of the view, see `machine.from_seen.MachineOfViews`; by default a pool.
     """
     each = view.nodes.processors.shape[0] if layout.per_node else 1
-    rows = min(view.job_id.shape[0], layout.queue_rows) * each + int(layout.wait)
+    layout = layout._replace(image_ticks=0)  # a view does not show what is powered
+    rows = min(view.job_id.shape[0], layout.queue_rows) * each + int(layout.suspend) + int(layout.wait)
     beside = min(view.running.job_id.shape[0], layout.running_rows)
     seen = Seen(
         np.zeros((rows, layout.queue.shape[0]), np.float32), np.array([0, rows]), np.zeros(rows, np.bool_),
         np.zeros((beside, layout.running.shape[0]), np.float32), np.array([0, beside]),
         np.zeros((1, layout.supply_rows, layout.supply.shape[0]), np.float32), np.zeros(1, np.int64),
         np.zeros((1, layout.state.shape[0]), np.float32), np.zeros((1, layout.delays.shape[0]), np.bool_),
+        np.zeros((1, 2, 0, 0), np.uint8),
     )  # fmt: skip
     state = state_of(view, machine=machine, attributes=bool(layout.attributes))
     _compiled(type_of(state))(state, layout, seen)

@@ -38,6 +38,10 @@ class Attributes(NamedTuple):
     """Data that each processor moves from and to memory. [MB]"""
     requested_energy_j: Floats
     """Energy that the user expects each processor to use. [J]"""
+    value: Floats
+    """Value of the finished job (RARE, Eq. 3.2)."""
+    qos: Floats
+    """Quality of service: the job is due at submission + run time / QoS (RARE, Eq. 3.1)."""
 
 
 class Predicted(NamedTuple):

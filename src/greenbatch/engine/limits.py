@@ -2,12 +2,24 @@
 
 from __future__ import annotations
 
-from greenbatch.engine.compile import compiled_small
+from greenbatch.engine.compile import compiled_small, whole
 from greenbatch.engine.import_limit import is_within_limit
-from greenbatch.engine.machine.protocol import fits
+from greenbatch.engine.machine.protocol import fits, stays_powered
 from greenbatch.engine.outages import open_from_s
 from greenbatch.engine.power_cap import is_within_cap
 from greenbatch.engine.state import State
+
+
+@compiled_small
+def can_be_chosen(s: State, job: int) -> bool:
+    """Whether a learned policy is told that a waiting job can start: it fits, now and as far as the capacity is known.
+
+    What a power cap or an outage forbids is not told.
+    """
+    waits = s.jobs[job]
+    return fits(s.machine, job, whole(waits.processors), s.clock.now_s) and stays_powered(
+        s.machine, s.expected, s.clock, job, waits.requested_s
+    )
 
 
 @compiled_small
@@ -16,6 +28,8 @@ def can_start(s: State, job: int, processors: int) -> bool:
     if not fits(s.machine, job, processors, s.clock.now_s):
         return False
     if s.downtimes.shape[0] > 0 and open_from_s(s, job, s.clock.now_s) > s.clock.now_s:
+        return False
+    if not stays_powered(s.machine, s.expected, s.clock, job, s.jobs[job].requested_s):
         return False
     if not is_within_limit(s.power, s, job, False):
         return False

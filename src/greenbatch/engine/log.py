@@ -12,9 +12,10 @@ from typing import Any, NamedTuple
 import numba as _numba
 import numpy as np
 
-from greenbatch.engine.codes import CHARGE, END, OK, PROMISE, START, SWITCH
+from greenbatch.engine.codes import BACKFILL, CHARGE, END, OK, PROMISE, RESUME, START, SUSPEND, SWITCH
 from greenbatch.engine.compile import compiled_small, entry
 from greenbatch.engine.machine.node_tables import Nodes
+from greenbatch.engine.machine.powered import Powered
 from greenbatch.engine.machine.protocol import most_switches
 from greenbatch.engine.power.protocol import is_commanded
 from greenbatch.engine.records import Clock, Event, Floats, Ints, Table, table_of
@@ -44,6 +45,9 @@ def is_full(log: Table[Event], clock: Clock, switches: int) -> bool:
     return clock.logged + 3 * (clock.last - clock.first) + clock.running + switches + 8 > log.shape[0]
 
 
+_MOVES = (START, BACKFILL, SUSPEND, RESUME, END)
+
+
 class Columns(NamedTuple):
     """What compiled code reads from the log of n jobs."""
 
@@ -70,7 +74,8 @@ class Readings(NamedTuple):
 
     columns: Columns
     placed: list[Any]
-    """Tables of `machine.node_tables.Placement`, empty on a pool."""
+    """Tables of `machine.node_tables.Placement`, or of the starts, suspensions, resumptions and ends where jobs can be
+    suspended; empty on a pool."""
 
 
 def new_readings(jobs: int, first_w: float) -> Readings:
@@ -121,11 +126,13 @@ def _compiled_read() -> Any:
 def drain(state: State, into: Readings) -> None:
     """Read and empty the log of a state."""
     read = into.columns
-    if is_commanded(state.power) or (isinstance(state.machine, Nodes) and state.machine.counts.on_demand):
-        rows = int(read.counts[0] + state.clock.logged)
-        if rows > read.profile_time_s.shape[0]:
-            for column in (read.profile_time_s, read.profile_load_w, read.profile_command_w):
-                column.resize(2 * rows, refcheck=False)
+    rows = int(read.counts[0] + state.clock.logged)
+    if rows > read.profile_time_s.shape[0] and (is_commanded(state.power) or most_switches(state.machine) > 0):
+        for column in (read.profile_time_s, read.profile_load_w, read.profile_command_w):
+            column.resize(2 * rows, refcheck=False)
+    if isinstance(state.machine, Powered):
+        moves: Any = state.log[: state.clock.logged]
+        into.placed.append(moves[np.isin(moves["kind"], _MOVES)].copy())
     _compiled_read()(state.log, int(state.clock.logged), into.columns)
     state.clock.logged = 0
     if isinstance(state.machine, Nodes):

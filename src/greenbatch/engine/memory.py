@@ -54,6 +54,8 @@ class Known:
     requested_memory_kb: float
     memory_volume_mb: float
     requested_energy_j: float
+    value: float
+    qos: float
 
 
 _ATTRIBUTES = tuple(name for name in get_type_hints(Known) if name in Attributes._fields)

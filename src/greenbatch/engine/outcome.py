@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
 from greenbatch.cluster import Cluster, NodeCluster
 from greenbatch.energy import Site
+from greenbatch.engine.codes import END, SUSPEND
+from greenbatch.engine.machine.powered import Powered
 from greenbatch.engine.rules import Rules
 from greenbatch.workload import Workload
 
@@ -56,6 +58,47 @@ class Outcome:
     """What switching nodes took; None if they are not switched off."""
     dvfs_level: Int32s | None = None
     """DVFS level of each job; None if the cluster has only the highest."""
+    stays: Stays | None = None
+    """What became of each job on a machine whose capacity follows the power, where some may not end; else None."""
+
+    @property
+    def last_s(self) -> float:
+        """End of the run: of its last job, or that which the rules state if jobs are left then; NaN without jobs. [s]"""
+        pools, n = self.rules.pools, len(self.end_s)
+        ended_s = self.end_s[np.isfinite(self.end_s)]
+        is_left = self.stays is not None and np.isin(self.stays.state, _LEFT).any()
+        if is_left and pools is not None and pools.end_s:
+            return pools.end_s
+        return float(ended_s.max()) if ended_s.size else float(self.workload.submit_s.max()) if n else np.nan
+
+    @property
+    def spans(self) -> tuple[NDArray[np.int64], Floats, Floats]:
+        """When jobs ran: row of the job, begin and end of each span, up to the end of the run; shape (m,). [s]
+
+        A job that is never suspended has one span.
+        """
+        if self.stays is None:
+            return np.arange(len(self.start_s)), self.start_s, self.end_s
+        end_s = np.where(np.isnan(self.stays.span_end_s), self.last_s, self.stays.span_end_s)
+        return self.stays.span_job.astype(np.int64), self.stays.span_start_s, end_s
+
+    @property
+    def run_s(self) -> Floats:
+        """Executed time of each job, without the time for which it was suspended, shape (n,). [s]"""
+        if self.stays is None:
+            return self.end_s - self.start_s
+        job, start_s, end_s = self.spans
+        return np.bincount(job, weights=end_s - start_s, minlength=len(self.start_s))
+
+    @property
+    def waits_until_s(self) -> Floats:
+        """When each job stopped waiting: its start, the end of the run if it never started, or at once if it was
+        rejected; shape (n,). [s]
+        """
+        if self.stays is None:
+            return self.start_s
+        never_s = np.where(self.stays.state == STATES.index("rejected"), self.workload.submit_s, self.last_s)
+        return np.where(np.isnan(self.start_s), never_s, self.start_s)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -72,6 +115,31 @@ class Placements:
     """GPUs that work for the job."""
 
 
+STATES = ("waiting", "ready", "running", "suspended", "finished", "rejected")
+"""What can become of a job by the end of a run."""
+
+
+_LEFT = [STATES.index(name) for name in ("waiting", "ready", "running", "suspended")]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Stays:
+    """What became of n jobs, and when they ran."""
+
+    forced: int
+    """Suspensions for lack of power; the others are those of the policy."""
+    state: Int32s
+    """Index into `STATES`, shape (n,)."""
+    suspensions: Int32s
+    """How often each was suspended, shape (n,)."""
+    span_job: Int32s
+    """Row of the job of each span, ascending, shape (m,); spans of one job are in order of time."""
+    span_start_s: Floats
+    """Begin of each span. [s]"""
+    span_end_s: Floats
+    """End of each span, NaN if the job still ran at the end of the run. [s]"""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Switching:
     """What switching did to each of m nodes."""
@@ -80,6 +148,23 @@ class Switching:
     """For how long it was on, boots and shutdowns excluded, shape (m,). [s]"""
     energy_j: Floats
     """Energy of its boots and shutdowns, shape (m,). [J]"""
+
+
+def stays_of(machine: Powered, moves: Sequence[Any]) -> Stays:
+    """What became of the jobs, from the machine and the recorded starts, suspensions, resumptions and ends."""
+    rows = np.concatenate(moves)
+    order = np.argsort(rows["job"], kind="stable")
+    job, time_s, kind = (rows[name][order] for name in ("job", "time_s", "kind"))
+    begins = np.flatnonzero((kind != END) & (kind != SUSPEND))
+    follows = np.minimum(begins + 1, len(job) - 1)
+    is_closed = (begins + 1 < len(job)) & (job[follows] == job[begins])
+    end_s = np.where(is_closed, time_s[follows], np.nan)
+    is_real = time_s[begins] != end_s
+    kept, tables = begins[is_real], cast(Any, machine.stays)
+    return Stays(
+        forced=int(machine.counts.forced), state=tables["place"].copy(), suspensions=tables["suspensions"].copy(), span_job=job[kept],
+        span_start_s=time_s[kept], span_end_s=end_s[is_real],
+    )  # fmt: skip
 
 
 def placements_of(recorded: Sequence[Any], cluster: Cluster) -> Placements | None:

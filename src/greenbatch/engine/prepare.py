@@ -13,6 +13,7 @@ from greenbatch.engine.machine.dvfs import level_of, levels_of, set_level
 from greenbatch.engine.machine.idle_nodes import compete_for_power
 from greenbatch.engine.machine.node_tables import Nodes
 from greenbatch.engine.machine.placement import arrange, span
+from greenbatch.engine.machine.powered import Powered
 from greenbatch.engine.outages import downtimes_of
 from greenbatch.engine.power.limited import Limited
 from greenbatch.engine.program import (
@@ -28,6 +29,7 @@ from greenbatch.engine.program import (
 from greenbatch.engine.rules import Rules
 from greenbatch.engine.settings import SETTINGS
 from greenbatch.engine.state import State, new_state
+from greenbatch.engine.suspension import next_failure_s
 from greenbatch.errors import InputError
 from greenbatch.workload import Workload
 
@@ -79,6 +81,7 @@ def prepare(
     if score is not None:
         state.jobs["score"] = score
     arrange_nodes(state, cluster, program)
+    arrange_pools(state, cluster, rules, program)
     return state
 
 
@@ -211,6 +214,31 @@ def arrange_nodes(state: State, cluster: Cluster, program: Program) -> None:
     if program.spans:
         span(state.machine)
     state.machine.counts.kill = state.rules.kill
+
+
+def arrange_pools(state: State, cluster: Cluster, rules: Rules, program: Program) -> None:
+    """Set the pools of a machine whose capacity follows the power.
+
+    Raises:
+        InputError: the machine has no pools, or the scheduler does not know them.
+    """
+    if not isinstance(state.machine, Powered):
+        if rules.pools is not None:
+            fix = "describe a machine with capacity, or leave the pools out"
+            raise InputError("are for a machine whose capacity follows the power", field="rules.pools", fix=fix)
+        return
+    if program.backfill not in KNOWS_POWER or rules.commitment == "sticky" or rules.power_cap_w:
+        fix = "use " + ", ".join(KNOWS_POWER) + " backfilling, commitment = reconsider, and no power cap"
+        raise InputError("does not know a capacity that follows the power", field=program.name, fix=fix)
+    for name, value in ({} if rules.pools is None else rules.pools.counts()).items():
+        setattr(state.machine.counts, name, value)
+    counts = state.machine.counts
+    if counts.failure_rate > 0.0:
+        counts.failure_s = next_failure_s(counts, float(state.clock.now_s), cluster.processors)
+
+
+KNOWS_POWER = ("none", "first-fit", "easy")
+"""Backfillings for machines whose capacity follows the power."""
 
 
 def rule_settings(program: Program) -> dict[str, float]:

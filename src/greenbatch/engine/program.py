@@ -20,7 +20,8 @@ from greenbatch.engine.log import Readings
 from greenbatch.engine.machine.dvfs import levels_of
 from greenbatch.engine.machine.node_tables import Nodes
 from greenbatch.engine.machine.placement import PLACEMENTS
-from greenbatch.engine.outcome import Outcome, Switching, placements_of
+from greenbatch.engine.machine.powered import Powered
+from greenbatch.engine.outcome import Outcome, Switching, placements_of, stays_of
 from greenbatch.engine.power.limited import Limited
 from greenbatch.engine.power.protocol import is_commanded
 from greenbatch.engine.prediction.protocol import SHORT_S, predicts
@@ -307,6 +308,8 @@ def check(state: State, name: str, site: Site | None) -> None:
         site.slot(float(state.clock.now_s))
         raise SupplyExhausted(f"the forecast of site {site.name!r} ends before {state.clock.now_s:g} s")
     left = state.jobs.shape[0] - int(state.clock.started)
+    if isinstance(state.machine, Powered):
+        left = 0 if np.isfinite(state.machine.counts.end_s) else left - int(state.machine.counts.rejected)
     if left and state.rules.power_cap_w > 0.0:
         refuse_draw(state, name, "rules.power_cap_w", "the cap")
     if left:
@@ -331,12 +334,14 @@ def outcome_of(
     read = readings.columns
     steps, chosen = (int(each) for each in read.counts)
     start_s = state.machine.demands["begin_s"].copy() if isinstance(state.machine, Nodes) else read.start_s
+    stays = stays_of(state.machine, readings.placed) if isinstance(state.machine, Powered) else None
     return Outcome(
         scheduler=name, workload=workload, cluster=cluster, site=site, rules=rules,
         start_s=start_s, end_s=read.end_s, promised_start_s=read.promised_s,
         profile_time_s=read.profile_time_s[:steps], profile_load_w=read.profile_load_w[:steps],
         profile_command_w=read.profile_command_w[:steps] if is_commanded(state.power) else None,
-        decisions=chosen, killed=_killed(state, workload, cluster), placements=placements_of(readings.placed, cluster),
+        decisions=chosen, killed=_killed(state, workload, cluster),
+        placements=placements_of(readings.placed, cluster), stays=stays,
         switching=_switching(state), dvfs_level=_levels(state, cluster),
     )  # fmt: skip
 
@@ -358,4 +363,6 @@ def _switching(state: State) -> Switching | None:
 def _killed(state: State, workload: Workload, cluster: Cluster) -> int:
     if isinstance(state.machine, Nodes):
         return int(state.machine.counts.killed)
+    if isinstance(state.machine, Powered):  # the rest of a suspended job is less than its run time
+        return int(np.count_nonzero(workload.requested_time_s < workload.run_time_s)) if state.rules.kill else 0
     return int(np.count_nonzero(state.jobs["run_s"] < workload.run_time_s / cluster.speed))

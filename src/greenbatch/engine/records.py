@@ -423,6 +423,14 @@ class RewardTotals:
     seen_s: float
     """Time of the last decision."""
     users: int
+    finished_value: float
+    timely_value: float
+    late_jobs: float
+    """Jobs that ended late."""
+    late_ticks: float
+    """Ticks between when they were due and their ends."""
+    late_value: float
+    """The same times their value per tick of their requested times."""
 
 
 class UserTotals:

@@ -5,6 +5,7 @@ or cool-down is cut), or 0 where that is undefined; energy_kwh and the energy-de
 without a power supply.
 Jobs count when they start: the simulator knows their run time then, although the policy does not. On nodes, where it
 depends on what else runs there, they count when they end, and start when their nodes have booted.
+Terms of value and lateness are those of machines whose capacity follows the power, and 0 on others.
 `engine.reward_totals` computes the values.
 """
 
@@ -20,7 +21,8 @@ from numpy.typing import NDArray
 (AVG_BOUNDED_SLOWDOWN, AVG_WAIT, AVG_TURNAROUND, AVG_SLOWDOWN, UTILIZATION, MAX_USER_BOUNDED_SLOWDOWN,
  MEAN_USER_BOUNDED_SLOWDOWN, RENEWABLE_UTILIZATION, BROWN_ENERGY_RATIO, MAKESPAN_AREA_RATIO,
  ACCRUED_BOUNDED_SLOWDOWN, BROWN_ENERGY, ENERGY, EDP, EDP_STEPS, ENERGY_COST, COST_PER_KWH,
- CARBON) = range(18)  # fmt: skip
+ CARBON, FINISHED_VALUE, TIMELY_VALUE, RUNNING_VALUE, LATE_VALUE, LATE_JOBS, LATE_TICKS, LATE_RUNNING_TICKS,
+ READY_TICKS, POOLED_TICKS, SUSPENDED_TICKS, SUSPENSIONS, WAITING_OR_LATE_TICKS) = range(30)  # fmt: skip
 """Codes of the terms in compiled code."""
 
 
@@ -57,6 +59,35 @@ _METRICS = (
     ("edp_js", EDP, "energy so far x time so far, a potential: its increments add up to the metric"),
 )
 
+_OF_VALUE = (
+    ("finished_value", FINISHED_VALUE, "value of the jobs that have finished (RARE §5.3: the sparse reward)"),
+    ("timely_value", TIMELY_VALUE, "value of the jobs that have finished by when they were due"),
+    (
+        "running_value",
+        RUNNING_VALUE,
+        "integral of value / requested time of the jobs that run and are not late (RARE §3.2.3: the dense reward; a job "
+        "that runs as long as requested and is never late gives its value)",
+    ),
+    (
+        "late_value",
+        LATE_VALUE,
+        "integral of value / requested time of the jobs that have not finished and are late, wherever they are (RARE "
+        "§3.2.1.2: negative rewards every time step after qos_violation_time)",
+    ),
+    ("late_jobs", LATE_JOBS, "number of jobs that have become late, with those that still wait"),
+    ("late_ticks", LATE_TICKS, "late jobs x ticks, until they finish (CoCoRL Eq. 6.11, delayed jobs)"),
+    ("late_running_ticks", LATE_RUNNING_TICKS, "late jobs that run x ticks (RARE Table B.1: long running)"),
+    ("ready_ticks", READY_TICKS, "ready jobs x ticks (RARE Table B.1: ready pool)"),
+    ("pooled_ticks", POOLED_TICKS, "jobs that wait until they are ready x ticks (RARE Table B.1: wait pool)"),
+    ("suspended_ticks", SUSPENDED_TICKS, "suspended jobs x ticks"),
+    ("suspensions", SUSPENSIONS, "number of suspensions (RARE Table B.1: suspend)"),
+    (
+        "waiting_or_late_ticks",
+        WAITING_OR_LATE_TICKS,
+        "jobs that wait, are ready, are suspended, or run late x ticks (CoCoRL Eq. 6.11, waiting or delayed jobs)",
+    ),
+)
+
 TERMS: Mapping[str, Term] = MappingProxyType(
     {
         **{metric: Term(code, metric, so_far) for metric, code, so_far in _METRICS},
@@ -71,6 +102,7 @@ TERMS: Mapping[str, Term] = MappingProxyType(
             "sum over the decisions of energy since the last decision x time since then, in J s (InEPS §3.3.3, as "
             "published; not the energy-delay product)",
         ),
+        **{name: Term(code, None, so_far) for name, code, so_far in _OF_VALUE},
     }
 )
 """Name -> term; the name is the metric's, except where a metric has a second running form."""

@@ -11,7 +11,16 @@ from greenbatch.energy.units import JOULES_PER_KWH
 from greenbatch.engine.codes import END
 from greenbatch.engine.compile import compiled, compiled_small, whole
 from greenbatch.engine.events import accrue
-from greenbatch.engine.machine.protocol import begins_s, run_times_vary
+from greenbatch.engine.machine import service
+from greenbatch.engine.machine.protocol import (
+    begins_s,
+    late_of,
+    run_times_vary,
+    service_figure,
+    suspended_job,
+    suspended_jobs,
+    value_of,
+)
 from greenbatch.engine.records import Floats, Ints, Job, RewardTotals, Table, UserTotals
 from greenbatch.engine.reward_terms import (
     ACCRUED_BOUNDED_SLOWDOWN,
@@ -26,9 +35,19 @@ from greenbatch.engine.reward_terms import (
     EDP,
     EDP_STEPS,
     ENERGY_COST,
+    FINISHED_VALUE,
+    LATE_JOBS,
+    LATE_RUNNING_TICKS,
+    LATE_TICKS,
+    LATE_VALUE,
     MEAN_USER_BOUNDED_SLOWDOWN,
+    READY_TICKS,
     RENEWABLE_UTILIZATION,
+    RUNNING_VALUE,
+    SUSPENSIONS,
+    TIMELY_VALUE,
     UTILIZATION,
+    WAITING_OR_LATE_TICKS,
 )
 from greenbatch.engine.state import State
 
@@ -43,6 +62,8 @@ def _count_jobs(s: State, totals: RewardTotals, user_of: Ints, users: Table[User
     while totals.read < s.clock.logged:
         event = s.log[totals.read]
         totals.read += 1
+        if event.kind == END:
+            _count_value(s, totals, whole(event.job), event.time_s)
         if event.kind > END or (event.kind == END) != late:
             continue
         job, start_s = s.jobs[event.job], event.time_s
@@ -64,6 +85,64 @@ def _count_jobs(s: State, totals: RewardTotals, user_of: Ints, users: Table[User
         if totals.users > 0 and user >= 0:
             users[user].jobs += 1
             users[user].bounded_slowdown += bounded
+
+
+@compiled_small
+def _count_value(s: State, totals: RewardTotals, job: int, end_s: float) -> None:
+    """Count a job that has finished."""
+    value, timely = value_of(s.machine, job, end_s)
+    totals.finished_value += value
+    totals.timely_value += timely
+    late, rate = late_of(s.machine, job, end_s)
+    totals.late_jobs += late > 0.0
+    totals.late_ticks += late
+    totals.late_value += late * rate
+
+
+@compiled_small
+def _late(s: State, job: int, term: int) -> float:
+    """What a job that has not finished adds to a term about late jobs."""
+    late, rate = late_of(s.machine, job, service_figure(s.machine, service.UNTIL))
+    if term == LATE_JOBS:
+        return 1.0 if late > 0.0 else 0.0
+    return late if term == LATE_TICKS else late * rate
+
+
+@compiled
+def _lateness(s: State, totals: RewardTotals, term: int) -> float:
+    """Current value of a term about jobs that are late wherever they are."""
+    c = s.clock
+    total = totals.late_jobs if term == LATE_JOBS else totals.late_ticks if term == LATE_TICKS else totals.late_value
+    for i in range(c.first, c.last):
+        total += _late(s, whole(s.queue.job[i]), term)
+    for i in range(c.expected_first, c.expected_first + c.running):
+        total += _late(s, whole(s.expected[i].job), term)
+    for i in range(suspended_jobs(s.machine)):
+        total += _late(s, whole(suspended_job(s.machine, i)), term)
+    return float(total)
+
+
+@compiled_small
+def _worth(s: State, totals: RewardTotals, term: int) -> float:  # noqa: PLR0911
+    """Current value of a term about value and pools."""
+    if term == FINISHED_VALUE:
+        return totals.finished_value
+    if term == TIMELY_VALUE:
+        return totals.timely_value
+    if LATE_VALUE <= term <= LATE_TICKS:
+        return _lateness(s, totals, term)
+    if term == RUNNING_VALUE:
+        return service_figure(s.machine, service.PROGRESS)
+    if term == LATE_RUNNING_TICKS:
+        return service_figure(s.machine, service.LATE_RUNNING_TICKS)
+    if term == WAITING_OR_LATE_TICKS:
+        total = 0.0
+        for figure in range(service.READY_TICKS, service.LATE_RUNNING_TICKS + 1):
+            total += service_figure(s.machine, figure)
+        return total
+    if term == SUSPENSIONS:
+        return service_figure(s.machine, service.SUSPENSIONS)
+    return service_figure(s.machine, service.READY_TICKS + term - READY_TICKS)
 
 
 @compiled
@@ -158,6 +237,8 @@ def _value(  # noqa: PLR0911  (compiled code has no tables of functions)
         return float(s.ledger.renewable_used_j / s.ledger.load_j) if s.ledger.load_j > 0.0 else 0.0
     if term == BROWN_ENERGY_RATIO:
         return float(_brown_j(s) / totals.jobs_j) if totals.jobs_j > 0.0 else 0.0
+    if term >= FINISHED_VALUE:
+        return _worth(s, totals, term)
     if term >= BROWN_ENERGY:
         return _energy(s, totals, term)
     return float(_span_s(s, totals) / totals.window_work_s)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Literal, get_args
 
+from greenbatch.engine.pools import Pools
 from greenbatch.engine.settings import SETTINGS
 from greenbatch.errors import InputError, did_you_mean
 
@@ -43,6 +44,8 @@ class Rules:
     """What predicts run times, for schedulers that use predictions: ``requested``: the requested time itself;
     ``last-two``: the mean of the user's last two jobs; ``like-jobs``: the median of the user's last jobs of the same
     request; ``learned``: distributions learned from all jobs that have ended."""
+    pools: Pools | None = None
+    """Pools of jobs and suspension, for machines whose capacity follows the power."""
     dvfs_level: int = 0
     """DVFS level at which jobs start unless the policy chooses one, see `NodeCluster.dvfs`; 0 for the highest."""
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from greenbatch.engine.compile import compiled_small
+from greenbatch.engine.compile import compiled, compiled_small
 from greenbatch.engine.records import Clock, Ending, Expected, Job, Table
 
 _REWIND = 4096
@@ -19,8 +19,8 @@ def is_far(first: int, count: int) -> bool:
 
 @compiled_small
 def _rewind(table: Table[Any], first: int, count: int) -> bool:
-    """Whether a table was moved back to its beginning."""
-    if not is_far(first, count):
+    """Whether a table was moved back to its beginning, also if jobs that ran several times have used up its rows."""
+    if not (is_far(first, count) or first + count == table.shape[0]):
         return False
     for i in range(count):
         table[i] = table[first + i]
@@ -62,6 +62,25 @@ def add_running(
     second.job = number
     second.processors = new.processors
     clock.running += 1
+
+
+@compiled
+def remove_running(ending: Table[Ending], expected: Table[Expected], clock: Clock, row: int) -> Ending:
+    """Remove the running job in a row of ``expected``; return its row of ``ending`` as it was."""
+    job, k = expected[row].job, clock.ending_first
+    while ending[k].job != job:
+        k += 1
+    for i in range(row, clock.expected_first, -1):
+        expected[i] = expected[i - 1]
+    end_s, requested_end_s, processors = ending[k].end_s, ending[k].requested_end_s, ending[k].processors
+    for i in range(k, clock.ending_first, -1):
+        ending[i] = ending[i - 1]
+    done = ending[clock.ending_first]  # its row leaves the table
+    done.end_s, done.requested_end_s, done.job, done.processors = end_s, requested_end_s, job, processors
+    clock.expected_first += 1
+    clock.ending_first += 1
+    clock.running -= 1
+    return done
 
 
 @compiled_small

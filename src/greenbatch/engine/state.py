@@ -20,9 +20,11 @@ from greenbatch.engine.machine import (  # noqa: F401  (registers the machines)
     pairs,
     pool,
     power_states,
+    powered,
     preview,
     rates,
     reservation,
+    service,
 )
 from greenbatch.engine.machine.protocol import Machine, machine_of
 from greenbatch.engine.power import supplied  # noqa: F401  (registers the default supply)

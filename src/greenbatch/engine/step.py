@@ -38,6 +38,7 @@ from greenbatch.engine.codes import (
     START,
     START_JOB,
     STUCK,
+    SUSPEND_JOB,
     WAIT,
     WAKE_UP,
 )
@@ -47,12 +48,18 @@ from greenbatch.engine.import_limit import periods_of_patience
 from greenbatch.engine.limits import can_start
 from greenbatch.engine.log import is_full, note
 from greenbatch.engine.machine.protocol import (
+    act,
     competes,
+    follow,
     hold_back,
     is_held_back,
+    is_over,
     is_recorded,
     let_go,
     most_switches,
+    next_level_s,
+    suspend_by_choice,
+    suspended_jobs,
     want_none,
 )
 from greenbatch.engine.power.protocol import command, commanded_w, is_commanded, ranked_w
@@ -74,7 +81,7 @@ class Action(NamedTuple):
     """A decision as compiled code makes it; `interface.Start`, `Wait` and `Charge` are the same for Python."""
 
     kind: int
-    """START_JOB, WAIT or COMMAND."""
+    """START_JOB, WAIT, COMMAND or SUSPEND_JOB."""
     position: int
     """Queue position of the job."""
     delay: int
@@ -108,9 +115,11 @@ def advance(s: State) -> bool:
     while c.status == OK:
         if is_full(s.log, c, most_switches(s.machine)) or not is_recorded(s.machine):
             c.status = LOG_FULL
+        elif is_over(s.machine, c.now_s):
+            return False
         elif is_due(s):
             return bool(c.status == OK)
-        elif _is_over(s):
+        elif has_finished(s):
             switch_until(s, np.inf)
             return False
         elif not happen(s):
@@ -119,10 +128,11 @@ def advance(s: State) -> bool:
 
 
 @compiled_small
-def _is_over(s: State) -> bool:
-    """Whether all jobs have ended."""
+def has_finished(s: State) -> bool:
+    """Whether no job waits, runs, is suspended, or will arrive."""
     c = s.clock
-    return bool(c.first == c.last and c.arrived == s.arrivals.shape[0] and c.running == 0)
+    no_more = c.first == c.last and c.arrived == s.arrivals.shape[0] and c.running == 0
+    return bool(no_more and suspended_jobs(s.machine) == 0)
 
 
 @compiled_small
@@ -148,12 +158,13 @@ def is_due(s: State) -> bool:
 def happen(s: State) -> bool:
     """Carry out the next event; False if there is none."""
     c = s.clock
-    wake_s = next_wake_s(s) if c.first < c.last else np.inf
+    wake_s = next_wake_s(s) if c.first < c.last else next_level_s(s.machine, c.now_s)
     if s.rules.commands and next_slot(s, wake_s):
         return True
     c.event = next_instant(s, wake_s)
     if c.event == NOTHING:
         return False
+    follow(s.machine, s)
     if is_commanded(s.power):
         _show_storage(s)
     _count_idle(s)
@@ -215,11 +226,18 @@ def apply(s: State, action: Action) -> None:
     if action.kind == WAIT:
         c.blocked, c.settled, c.wake_s = 1, 0, action.amount
         return
+    if action.kind == SUSPEND_JOB:
+        if not suspend_by_choice(s.machine, s):
+            c.blocked, c.settled, c.wake_s = 1, 0, np.inf
+        else:
+            rest(s)
+        return
     job, processors = whole(s.queue.job[action.position]), whole(s.queue.processors[action.position])
     until_s = c.now_s if action.delay == NO_DELAY else delay_end_s(c, s.expected, action.delay, action.amount)
     if until_s <= c.now_s and can_start(s, job, processors):
         start(s, action.position, START, False)
         c.blocked = c.first < c.last and not s.rules.sticky and _are_all_held_back(s)
+        rest(s)
         return
     want_none(s.machine)
     if s.rules.sticky:
@@ -262,9 +280,17 @@ def _command_by_rank(s: State) -> None:
 def _show_storage(s: State) -> None:
     """After an event: what is stored is known, and a command is due unless all jobs have ended."""
     c = s.clock
-    c.commanding, c.charges = s.rules.commands > 0 and not _is_over(s), 0
+    c.commanding, c.charges = s.rules.commands > 0 and not has_finished(s), 0
     if s.rules.accrue and not np.isnan(c.accrued_s):
         accrue(s)
+
+
+@compiled_small
+def rest(s: State) -> None:
+    """After an action: let no other follow before the next tick if there have been as many as are allowed in one."""
+    until_s = act(s.machine, s.clock.now_s)
+    if until_s > 0.0:
+        s.clock.blocked, s.clock.settled, s.clock.wake_s = 1, 0, until_s
 
 
 @compiled_small

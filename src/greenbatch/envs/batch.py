@@ -10,7 +10,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from greenbatch.cluster import PoweredCluster
 from greenbatch.engine import batch as engine
+from greenbatch.engine.image import CHANNELS, bytes_of
 from greenbatch.envs.simulations import Simulations
 from greenbatch.errors import InputError
 from greenbatch.presets.layout import layout_of, program_of
@@ -33,7 +35,8 @@ class Observation(NamedTuple):
     environment: Ints
     """Numbers of the simulations, shape (A,)."""
     queue: Singles
-    """Waiting jobs in order of submission, or their pairs with nodes, shape (Q, k); at least one row per simulation."""
+    """Waiting jobs in order of submission, or ready ones in order of slots, or pairs with nodes, then the rows for
+    suspending and for waiting, if these are actions; shape (Q, k), at least one row per simulation."""
     queue_offsets: Ints
     """Shape (A + 1,)."""
     selectable: Bools
@@ -43,13 +46,15 @@ class Observation(NamedTuple):
     running_offsets: Ints
     """Shape (A + 1,)."""
     supply: Singles
-    """Forecast slots, shape (A, f, k)."""
+    """Forecast slots or ticks ahead, shape (A, f, k)."""
     slot: Ints
-    """Number of the first slot, shape (A,); row i > 0 depends on ``slot + i`` only."""
+    """Number of the first slot, shape (A,); row i > 0 depends on ``slot + i`` only. Of ticks ahead: 0."""
     state: Singles
     """The system as a whole, shape (A, k)."""
     delays: Bools
     """Delays that may be chosen, shape (A, d)."""
+    image: NDArray[np.uint8]
+    """Resource images, packed: shape (A, 2, ticks, bytes); `engine.image.unpacked` gives one number per unit."""
 
 
 class BatchEnv:
@@ -69,7 +74,8 @@ class BatchEnv:
         preset_: Preset | str,
         *,
         environments: int,
-        jobs: int,
+        jobs: int = 0,
+        episode_s: float = 0.0,
         backfill: str | None = None,
         threads: int = 1,
     ) -> None:
@@ -79,13 +85,18 @@ class BatchEnv:
             scenario: jobs, machine, power supply and rules.
             preset_: observations, actions and rewards; a preset or its name. It is resolved if necessary.
             environments: maximum number of parallel simulations, >= 1.
-            jobs: jobs per window, >= 1.
+            jobs: jobs per window, >= 1; 0 with ``episode_s``: as many as any window of that length has.
+            episode_s: where capacity follows the power: end of each simulation after its beginning; 0 for the
+                scenario's end, which is a time on its clock. [s]
             backfill: backfilling; by default the preset's.
             threads: threads that share the simulations, >= 1; the result does not depend on it.
 
         Raises:
             InputError: the preset does not fit the scenario, or an argument is out of range.
         """
+        self.episode_s = _checked_episode(episode_s, scenario)
+        if episode_s and not jobs:
+            jobs = most_in(scenario.workload.submit_s, episode_s)
         for field, value in (("environments", environments), ("jobs", jobs), ("threads", threads)):
             if value < 1:
                 raise InputError(f"is {value}", field=field, fix="it must be >= 1")
@@ -99,11 +110,12 @@ class BatchEnv:
         self.weights: Floats = np.array(list(self.preset.reward.terms.values()))
         """Weight of each term; may be changed between episodes."""
         self.layout = layout_of(self.preset)
-        self._simulations = Simulations(scenario, self.program, environments, jobs, self.terms)
+        self._simulations = Simulations(scenario, self.program, environments, jobs, self.terms, episode_s)
         share = -(-environments // threads)
-        each = max(self.preset.observation.queue.nodes, 1)
-        self._shares = [_Share(self.layout, share, jobs, each) for _ in range(threads)]
-        self._whole = _Share(self.layout, environments, jobs, each) if threads > 1 else self._shares[0]
+        seen = self.preset.observation
+        each, units = max(seen.queue.nodes, 1), seen.image.units
+        self._shares = [_Share(self.layout, share, jobs, each, units) for _ in range(threads)]
+        self._whole = _Share(self.layout, environments, jobs, each, units) if threads > 1 else self._shares[0]
         self._now = self._whole.observation()
         self._step = engine.compiled_step(self._simulations.state_type)
         self._pool = ThreadPoolExecutor(threads) if threads > 1 else None
@@ -223,8 +235,8 @@ class BatchEnv:
 class _Share:
     """Observation buffers of one thread's share of the simulations."""
 
-    def __init__(self, layout: engine.Layout, environments: int, jobs: int, each: int) -> None:
-        self.seen = _buffers(layout, environments, jobs, each)
+    def __init__(self, layout: engine.Layout, environments: int, jobs: int, each: int, units: int) -> None:
+        self.seen = _buffers(layout, environments, jobs, each, units)
         self.environment: Ints = np.zeros(environments, np.int64)
         self.ended: Bools = np.zeros(environments, np.bool_)
         self.counts: Ints = np.zeros(3, np.int64)
@@ -243,7 +255,7 @@ class _Share:
             queue_offsets=seen.queue_offsets[: count + 1], selectable=seen.selectable[:rows],
             running=seen.running[:beside], running_offsets=seen.running_offsets[: count + 1],
             supply=seen.supply[:count], slot=seen.slot[:count],
-            state=seen.state[:count], delays=seen.delays[:count],
+            state=seen.state[:count], delays=seen.delays[:count], image=seen.image[:count],
         )  # fmt: skip
 
     def joined(self, shares: Sequence[_Share]) -> Observation:
@@ -260,6 +272,21 @@ class _Share:
         return whole
 
 
+def most_in(submit_s: Floats, length_s: float) -> int:
+    """Largest number of jobs that are submitted within some time from the submission of one on."""
+    ordered = np.sort(submit_s)
+    return int(np.max(np.searchsorted(ordered, ordered + length_s) - np.arange(len(ordered)), initial=0))
+
+
+def _checked_episode(episode_s: float, scenario: Scenario) -> float:
+    if not 0.0 <= episode_s < np.inf:
+        raise InputError(f"is {episode_s:g}", field="episode_s", fix="give seconds, >= 0")
+    if episode_s and not isinstance(scenario.cluster, PoweredCluster):
+        fix = "use a scenario with [cluster.capacity], or give jobs"
+        raise InputError("is for machines whose capacity follows the power", field="episode_s", fix=fix)
+    return episode_s
+
+
 def _whole_numbers(values: Any, field: str, dimensions: int) -> Ints:
     """Values as a contiguous int64 array; compiled code checks neither type nor shape.
 
@@ -274,9 +301,9 @@ def _whole_numbers(values: Any, field: str, dimensions: int) -> Ints:
     return np.ascontiguousarray(array, dtype=np.int64)
 
 
-def _buffers(layout: engine.Layout, environments: int, jobs: int, each: int) -> engine.Seen:
+def _buffers(layout: engine.Layout, environments: int, jobs: int, each: int, units: int) -> engine.Seen:
     """Buffers for observations, with some rows for each visible job."""
-    rows = environments * (min(layout.queue_rows, jobs) * each + layout.wait)
+    rows = environments * (min(layout.queue_rows, jobs) * each + layout.suspend + layout.wait)
     beside = environments * min(layout.running_rows, jobs)
     return engine.Seen(
         queue=np.zeros((rows, len(layout.queue)), np.float32), queue_offsets=np.zeros(environments + 1, np.int64),
@@ -285,4 +312,5 @@ def _buffers(layout: engine.Layout, environments: int, jobs: int, each: int) -> 
         supply=np.zeros((environments, layout.supply_rows, len(layout.supply)), np.float32),
         slot=np.zeros(environments, np.int64), state=np.zeros((environments, len(layout.state)), np.float32),
         delays=np.zeros((environments, len(layout.delays)), np.bool_),
+        image=np.zeros((environments, len(CHANNELS), layout.image_ticks, bytes_of(units)), np.uint8),
     )  # fmt: skip

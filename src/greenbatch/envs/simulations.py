@@ -10,6 +10,7 @@ import numpy as np
 from greenbatch.cluster import NodeCluster
 from greenbatch.engine.codes import BACKFILL
 from greenbatch.engine.machine.node_tables import Nodes
+from greenbatch.engine.machine.powered import Powered
 from greenbatch.engine.prepare import prepare
 from greenbatch.engine.program import Program, check
 from greenbatch.engine.records import Floats, Ints, RewardTotals, UserTotals, table_of
@@ -23,7 +24,9 @@ from greenbatch.scenarios import Scenario
 class Simulations:
     """Arrays for several simulations of windows of equal length, and the trace that the windows are copied from."""
 
-    def __init__(self, scenario: Scenario, program: Program, count: int, jobs: int, terms: Sequence[str]) -> None:
+    def __init__(
+        self, scenario: Scenario, program: Program, count: int, jobs: int, terms: Sequence[str], episode_s: float = 0.0
+    ) -> None:  # fmt: skip
         """Allocate the arrays.
 
         Args:
@@ -32,13 +35,17 @@ class Simulations:
             count: number of simulations.
             jobs: jobs per window.
             terms: reward terms to accumulate, see `engine.reward_terms`.
+            episode_s: see `BatchEnv`.
 
         Raises:
             InputError: the program does not fit the scenario.
         """
-        self.scenario, self.program, self.jobs = scenario, program, jobs
+        self.scenario, self.program, self.jobs, self.episode_s = scenario, program, jobs, episode_s
         trace: Any = prepare(scenario.window(), scenario.cluster, scenario.site, scenario.rules, program, observed=True)
         self.trace = trace
+        self._follows_power = isinstance(trace.machine, Powered)
+        if self._follows_power:
+            trace.machine.service.counted = 1
         modelled = isinstance(scenario.cluster, NodeCluster) and scenario.cluster.knows_power
         self.trace.rules.accrue = scenario.site is not None or modelled
         users, rows = np.unique(self.trace.jobs["user"], return_inverse=True)
@@ -48,7 +55,13 @@ class Simulations:
         self.terms: Ints = codes_of(terms)
         segments = jobs + len(self.trace.scratch.surplus) - len(self.trace.jobs)
         first = np.arange(jobs)
-        parts = of_jobs(trace.machine, first), trace.power, log_rows(jobs), None, of_windows(trace.predictor, first)
+        parts = (
+            of_jobs(trace.machine, first),
+            trace.power,
+            log_rows(2 * jobs if self._follows_power else jobs),
+            None,
+            of_windows(trace.predictor, first),
+        )
         one = allocate(jobs, segments, *parts)
         self.state_type = type_of(one)
         self.batch: Any = new_batch(one, count, by_user, len(terms))
@@ -84,6 +97,8 @@ class Simulations:
         for part in ("machine", "power", "predictor", "rules", "clock", "ledger"):
             for (_, stacked), (_, one) in zip(leaves(getattr(states, part)), leaves(getattr(idle, part)), strict=True):
                 stacked[some] = one
+        if self._follows_power:
+            self._load_pools(some, times, rows)
         states.rules.twins[some] = (np.diff(np.sort(submit_s, axis=1), axis=1) == 0).any(axis=1)
         states.clock.now_s[some] = submit_s.min(axis=1)
         batch.users[some] = table_of(UserTotals, 1)
@@ -97,6 +112,15 @@ class Simulations:
         )
         batch.totals[some] = totals
         batch.values[some] = 0.0
+
+    def _load_pools(self, some: slice, times: Ints, rows: Ints) -> None:
+        """Set what depends on when the jobs are submitted."""
+        machine, jobs = self.batch.states.machine, self.trace.jobs
+        begin_s = jobs["submit_s"][times].min(axis=1)
+        machine.stays["due_s"][some] += jobs["submit_s"][times] - jobs["submit_s"][rows]
+        machine.service["until_s"][some] = begin_s
+        if self.episode_s:
+            machine.counts["end_s"][some] = begin_s + self.episode_s
 
     def check(self, ended: Ints) -> None:
         """Raise the errors of simulations that have ended.
@@ -112,6 +136,9 @@ class Simulations:
     def starts_s(self) -> Floats:
         """Start of every job, on nodes once they have booted, NaN if it has not been given any, shape (B, n). [s]"""
         states = self.batch.states
+        if self._follows_power:
+            first: Floats = states.machine.stays["first_start_s"].copy()
+            return first
         valid = np.arange(states.log.shape[1]) < states.clock.logged[:, None]
         b, k = np.nonzero(valid & (states.log.kind <= BACKFILL))
         starts = np.full(states.jobs.shape, np.nan)

@@ -69,20 +69,23 @@ class Outcome(PlainOutcome, Shown):
 
         Columns: ``job_id``, ``submit_s``, ``start_s``, ``end_s`` and ``wait_s`` [s], ``processors``, ``power_w``, the
         power of the running job above idle [W], and ``energy_j``, its energy with its part of the static power of its
-        nodes [J]; powers and energies are NaN if unknown.
+        nodes [J]; powers and energies are NaN if unknown. Where the capacity follows the power also ``state``,
+        ``suspensions``, ``value`` and ``spans``; then starts and ends are NaN where a job did not start or end.
         """
         import polars
 
+        from greenbatch.experiments.reports.outputs import stays_columns
         from greenbatch.metrics.jobs import energy_j
 
         jobs = self.workload
-        return polars.DataFrame(
+        found = polars.DataFrame(
             {
                 "job_id": jobs.job_id, "submit_s": jobs.submit_s, "start_s": self.start_s, "end_s": self.end_s,
                 "wait_s": self.start_s - jobs.submit_s, "processors": jobs.processors, "power_w": jobs.power_w,
                 "energy_j": energy_j(self),
             }
         )  # fmt: skip
+        return found if self.stays is None else found.with_columns(**stays_columns(self))
 
     def nodes(self) -> polars.DataFrame:
         """The nodes as a polars data frame, one row each; a pool is one node.

@@ -6,7 +6,7 @@ from greenbatch.metrics.registry import METRICS, Metric, find, metric
 
 # isort: split
 # Importing a module registers its metrics; reports use this order.
-from greenbatch.metrics import service, machine, power, horizon, money, window, record  # noqa: F401, I001
+from greenbatch.metrics import service, machine, power, horizon, money, window, record, valued  # noqa: F401, I001
 from greenbatch.metrics.breakdown import Parts, evaluate_parts, parts_of
 from greenbatch.metrics.horizon import Horizon, horizon_of
 from greenbatch.metrics.window import evaluate, evaluate_window, json_ready

@@ -62,14 +62,25 @@ def horizon_of(
     run = measure(simulate(workload, cluster, None, rules, scheduler(REFERENCE)))
     makespan_s = machine.makespan_s(run)
     end_s = run.first_submit_s + factor * makespan_s
+    if rules.pools is not None and rules.pools.end_s:
+        end_s = min(end_s, rules.pools.end_s)
     if site is not None and not site.repeat:
         end_s = min(end_s, site.origin_s + site.slots * site.step_s)
     return Horizon(start_s=run.first_submit_s, end_s=end_s, reference_makespan_s=makespan_s)
 
 
 def _left_s(run: Measured, horizon: Horizon) -> Floats:
-    """Time that each job runs after the end of the horizon, shape (n,). [s]"""
-    return np.asarray(np.clip(run.outcome.end_s - horizon.end_s, 0.0, run_s(run.outcome)))
+    """Time that each job runs after the end of the horizon, or is left to run at the end of the run, shape (n,). [s]"""
+    job, start_s, end_s = run.outcome.spans
+    after_s = np.clip(end_s - horizon.end_s, 0.0, end_s - start_s)
+    left_s = np.where(np.isnan(run.outcome.end_s), _all_s(run) - run_s(run.outcome), 0.0)
+    return np.bincount(job, weights=after_s, minlength=len(left_s)) + left_s
+
+
+def _all_s(run: Measured) -> Floats:
+    """Executed time of each job if it had all the time it needs, shape (n,). [s]"""
+    ended = np.isfinite(run.outcome.end_s)
+    return np.where(ended, run_s(run.outcome), np.maximum(run.outcome.workload.run_time_s, run_s(run.outcome)))
 
 
 @metric("horizon", "s", "neither", scope="horizon")
@@ -116,7 +127,7 @@ def horizon_makespan_ratio(run: Measured, horizon: Horizon) -> float:
 
 @metric("jobs unfinished at the horizon", "jobs", scope="horizon")
 def horizon_unfinished_jobs(run: Measured, horizon: Horizon) -> float:
-    """Jobs that end after the scenario's horizon. [jobs], >= 0.
+    """Jobs that end after the scenario's horizon, or never: not finished at the end of the run. [jobs], >= 0.
 
     If > 0, energy over the horizon is understated. Not in the papers.
     """
@@ -130,5 +141,5 @@ def horizon_unfinished_share(run: Measured, horizon: Horizon) -> float:
     ``sum(processors * time after the horizon) / sum(processors * run)``. Not in the papers.
     """
     processors = run.outcome.workload.processors
-    work = float(np.sum(run_s(run.outcome) * processors))
+    work = float(np.sum(_all_s(run) * processors))
     return float(np.sum(_left_s(run, horizon) * processors)) / work if work > 0 else np.nan

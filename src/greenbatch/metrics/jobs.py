@@ -1,6 +1,8 @@
 """Per-job metrics: one value per job, in the order of the outcome's workload.
 
-In all of them, the run time is the executed time ``end - start``, which is shorter than in the trace for killed jobs.
+In all of them, the run time is the executed time ``end - start``, without the time for which a job was suspended. It is
+shorter than in the trace for killed jobs, and for jobs that the end of the run cuts off: these do not count in the
+figures over jobs. Values are NaN where a job has not started or not ended.
 """
 
 from __future__ import annotations
@@ -32,8 +34,10 @@ CLASSES: Mapping[str, tuple[float, float]] = MappingProxyType(
 
 
 def run_s(outcome: Outcome) -> Floats:
-    """Executed time, ``end - start``. [s], > 0, shape (n,)."""
-    return outcome.end_s - outcome.start_s
+    """Executed time, ``end - start`` without suspensions. [s], > 0; up to the end of the run, 0 if the job has not
+    started; shape (n,).
+    """
+    return outcome.run_s
 
 
 def wait_s(outcome: Outcome) -> Floats:

@@ -21,7 +21,7 @@ def _share(work_processor_s: float, run: Measured, length_s: float) -> float:
 def makespan_s(run: Measured) -> float:
     """Time from the first submission of the window to the end of its last job. [s], > 0; NaN without jobs.
 
-    ``max(end) - min(submit)``. Source: Feitelson et al. (JSSPP 1997), section 3.
+    If the rules end the run before all jobs have ended, to that end. ``max(end) - min(submit)``. Source: Feitelson et al. (JSSPP 1997), section 3.
     """
     return run.last_end_s - run.first_submit_s
 
@@ -55,7 +55,8 @@ def utilization_to_last_start(run: Measured) -> float:
     its time does not, so the value can exceed 1. [-], > 0; NaN if all jobs start at the first submission.
     Source: the published code of RLScheduler (SC 2020), Table VI.
     """
-    last_start_s = float(run.outcome.start_s.max(initial=-np.inf)) if len(run.jobs) else np.nan
+    started_s = run.outcome.start_s[np.isfinite(run.outcome.start_s)]
+    last_start_s = float(started_s.max()) if started_s.size else np.nan
     return _share(_work_processor_s(run), run, last_start_s - run.first_submit_s)
 
 
@@ -69,7 +70,7 @@ def jobs(run: Measured) -> float:
 def jobs_counted(run: Measured) -> float:
     """Jobs that count in per-job metrics, after cutting warm-up and cool-down. [jobs], >= 0.
 
-    Not in the papers.
+    Jobs that have not finished at the end of the run do not count. Not in the papers.
     """
     return float(np.count_nonzero(run.jobs))
 

@@ -71,7 +71,7 @@ class Measured:
 
     outcome: Outcome
     jobs: Mask
-    """Mask of the jobs that count in per-job metrics, shape (n,)."""
+    """Mask of the jobs that count in per-job metrics, all of them finished, shape (n,)."""
     _per_job: dict[str, Floats] = field(default_factory=dict, init=False, repr=False)
     _books: dict[tuple[float | None, float | None], Books] = field(default_factory=dict, init=False, repr=False)
     _pieces: dict[tuple[float | None, float | None], Segments] = field(default_factory=dict, init=False, repr=False)
@@ -90,8 +90,8 @@ class Measured:
 
     @cached_property
     def last_end_s(self) -> float:
-        """Latest end [s], NaN without jobs."""
-        return float(self.outcome.end_s.max(initial=-np.inf)) if len(self.jobs) else np.nan
+        """Latest end, or the end of the run if jobs are left then [s]; NaN without jobs."""
+        return self.outcome.last_s
 
     @property
     def has_power(self) -> bool:
@@ -182,4 +182,5 @@ def measure(outcome: Outcome, cut: Cut | None = None) -> Measured:
     Raises:
         InputError: the cut leaves no job.
     """
-    return Measured(outcome=outcome, jobs=(cut or Cut()).jobs(outcome))
+    counted = (cut or Cut()).jobs(outcome)
+    return Measured(outcome=outcome, jobs=counted if outcome.stays is None else counted & np.isfinite(outcome.end_s))

@@ -62,8 +62,9 @@ def shares_of_jobs(outcome: Outcome, site: Site, pieces: Segments, energy_j: Flo
 
     def share(paid_w: Floats) -> Floats:
         total = np.append(0.0, np.cumsum(paid_w / joules * (pieces.end_s - pieces.start_s)))
-        before, after = (np.interp(at_s, edges_s, total) for at_s in (outcome.start_s, outcome.end_s))
-        return np.asarray(mean_w * (after - before))
+        job, *span = outcome.spans
+        before, after = (np.interp(at_s, edges_s, total) for at_s in span)
+        return np.bincount(job, weights=mean_w[job] * (after - before), minlength=len(mean_w))
 
     cost = share(pieces.import_w * rates[:, 0] + own_w * rates[:, 2])
     return Shares(cost, share(pieces.import_w * rates[:, 3] + own_w * rates[:, 4]))

@@ -54,8 +54,9 @@ def makespan_ratio(run: Measured, window: Window) -> float:
 
 
 def _delay_s(run: Measured, window: Window) -> Floats:
-    """How much later than in the baseline's outcome each counted job starts. [s]"""
-    return (run.outcome.start_s - window.baseline_start_s)[run.jobs]
+    """How much later than in the baseline's outcome each counted job starts that started there too. [s]"""
+    delay_s: Floats = (run.outcome.start_s - window.baseline_start_s)[run.jobs]
+    return delay_s[np.isfinite(delay_s)]
 
 
 @metric("jobs started over a day later than under the baseline", "-", scope="window")
@@ -75,7 +76,8 @@ def max_delay_s(run: Measured, window: Window) -> float:
 
     Negative if every job starts earlier. Not in the papers.
     """
-    return float(np.max(_delay_s(run, window), initial=-np.inf)) if run.jobs.any() else np.nan
+    delay_s = _delay_s(run, window)
+    return float(np.max(delay_s)) if delay_s.size else np.nan
 
 
 @metric("brown energy over the common horizon", "kWh", scope="window")

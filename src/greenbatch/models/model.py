@@ -204,11 +204,11 @@ def _normalizers(preset: Preset, resolved: Preset) -> dict[str, float]:
 
 def _check_shapes(weights: Weights, preset: Preset, folder: Path) -> None:
     """Refuse weights whose first layers or delay head do not match the preset's columns and delays."""
+    if preset.is_policy or preset.is_planner:
+        _check_found(weights, preset, folder)
+        return
     seen = preset.observation
     shown, delays = len(seen.queue.columns), len(preset.action.delays)
-    if preset.is_planner:
-        _check_numbers(weights, folder, chooses_nodes=preset.chooses_nodes)
-        return
     kind = str(preset.network.get("kind"))
     pooled = kind in {"attention", "context"}  # these read the state beside every row
     first = "rows.0.weight" if kind in {"kernel", "ineps", "linear"} else "encode_queue.0.weight"
@@ -231,6 +231,16 @@ def _check_shapes(weights: Weights, preset: Preset, folder: Path) -> None:
             raise _misfit(folder, f"have a bias of shape {bias.shape} for {len(value)} units at {name}")
     if any(value.dtype != np.float32 or not np.isfinite(value).all() for value in weights.values()):
         raise _misfit(folder, "are not all finite float32 numbers")
+
+
+def _check_found(weights: Weights, preset: Preset, folder: Path) -> None:
+    """Refuse numbers of a planner or of a policy of the wrong number, or outside their ranges."""
+    from greenbatch.models.parameters import check_parameters
+
+    if preset.is_planner:
+        _check_numbers(weights, folder, chooses_nodes=preset.chooses_nodes)
+    elif problem := check_parameters(weights, preset):
+        raise _misfit(folder, problem)
 
 
 def _check_numbers(weights: Weights, folder: Path, *, chooses_nodes: bool) -> None:

@@ -244,8 +244,9 @@ def graph_of(model: Model, *, noise: bool = False) -> bytes:
         InputError: the model is a planner, or the weights do not fit the preset's network.
     """
     preset, seen = model.preset, model.preset.observation
-    if preset.is_planner:
-        problem = f"is a model of {preset.name}: weights of the look-ahead planner rather than a network"
+    if preset.is_planner or preset.is_policy:
+        what = "weights of the look-ahead planner" if preset.is_planner else "parameters of a policy"
+        problem = f"is a model of {preset.name}: {what} rather than a network"
         raise InputError(problem, file=model.folder, fix="export a model of another preset")
     tables = {"queue": seen.queue.columns, "running": seen.running.columns, "supply": seen.supply.columns,
               "state": seen.state.columns}  # fmt: skip

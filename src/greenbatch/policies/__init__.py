@@ -10,6 +10,7 @@ from greenbatch.policies import (  # noqa: F401  (registers them)
     rules,
     searched,
     slurm,
+    valued,
 )
 from greenbatch.policies.registry import planner, policy, rule
 

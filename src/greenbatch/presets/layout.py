@@ -37,10 +37,15 @@ def layout_of(preset: Preset) -> Layout:
         queue_rows=seen.queue.rows,
         running_rows=seen.running.rows,
         supply_rows=seen.supply.rows,
-        attributes=int(any(column.feature in features.FROM_ATTRIBUTES for column in seen.queue.columns)),
+        attributes=int(
+            any(c.feature in features.FROM_ATTRIBUTES for c in (*seen.queue.columns, *seen.running.columns))
+        ),
+        suspend=int(action.suspend),
         wait=int(action.wait),
         only_fitting=int(action.only_fitting),
         per_node=int(seen.queue.per_node),
+        image_ticks=seen.image.ticks,
+        image_gpus=seen.image.gpus,
         longest_hold_s=action.longest_hold_s,
     )
 

@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, cast
 
 from pydantic import Field, ValidationError, model_validator
 
-from greenbatch.cluster import NodeCluster
+from greenbatch.cluster import NodeCluster, PoweredCluster
 from greenbatch.engine import settings as engine_settings
+from greenbatch.engine.pools import Pools
 from greenbatch.engine.settings import Parameter, plain
 from greenbatch.errors import InputError, did_you_mean
 from greenbatch.presets.scales import Normalizer, scales_of
@@ -25,9 +26,11 @@ if TYPE_CHECKING:
 SHIPPED = Path(__file__).with_name("shipped")
 """Folder of the shipped presets."""
 
-PRICES_KIND, NODE_PRICES_KIND, LINEAR_KIND = "prices", "node-prices", "linear"
+PRICES_KIND, NODE_PRICES_KIND, LINEAR_KIND, POLICY_KIND = "prices", "node-prices", "linear", "policy"
 """Kinds of network that are found by search: the weights of the look-ahead planner (`lookahead.plan`) and a ranking."""
-FOUND_KINDS = (PRICES_KIND, NODE_PRICES_KIND, LINEAR_KIND)
+VALUE = "total_job_value"
+"""Term of the reward of a search for parameters of a policy: the value of the jobs that finish."""
+FOUND_KINDS = (PRICES_KIND, NODE_PRICES_KIND, LINEAR_KIND, POLICY_KIND)
 """All of them."""
 
 JOULE = {"brown": 1.0, "cost": 0.0, "carbon": 0.0}
@@ -40,7 +43,8 @@ SETTINGS: dict[str, Parameter] = {
 """Engine settings of a scenario that a preset may override. Machine, supply and forecast cannot be overridden: the
 engine's arrays are sized for them, and compiled code checks no bounds."""
 
-_SIGNED = ("remaining_time", "hour_sine", "hour_cosine", "grid_price", "source_price")
+_SIGNED = ("remaining_time", "hour_sine", "hour_cosine", "grid_price", "source_price", "until_due", "slack",
+           "free_processors", "free_gpus")  # fmt: skip
 """Features that may be negative and therefore have no logarithm."""
 
 Bound = Annotated[float, Field(ge=-1e30, le=1e30)]
@@ -102,6 +106,17 @@ class State(Section):
     columns: tuple[Column, ...] = Field(default=(), max_length=256, strict=False)
 
 
+class Image(Section):
+    """The picture of the ticks ahead of a machine whose capacity follows the power, see ``engine.image``."""
+
+    ticks: int = Field(default=0, ge=0, le=10_000)
+    """Ticks that are seen, the present one included; 0 for no image."""
+    gpus: int = Field(default=0, ge=0)
+    """GPUs of the machine, filled in by `resolve`."""
+    units: int = Field(default=0, ge=0)
+    """Its processors and GPUs, filled in by `resolve`."""
+
+
 class Observation(Section):
     """What an agent sees."""
 
@@ -109,6 +124,7 @@ class Observation(Section):
     running: Table = Table()
     supply: Table = Table()
     state: State = State()
+    image: Image = Image()
     padded_width: int = Field(default=0, ge=0, le=256)
     """Columns of the padded tables of a single environment; 0: as many as the widest table has."""
 
@@ -128,6 +144,8 @@ class Action(Section):
     delays: tuple[Delay, ...] = Field(default=(Delay(kind="none"),), max_length=1024, strict=False)
     wait: bool = False
     """Waiting until the next event is an additional action, shown as one more row."""
+    suspend: bool = False
+    """Suspending a running job is another, shown as the row before it, where the scenario's policies may suspend."""
     only_fitting: bool = False
     """Only jobs that fit now may be chosen."""
     longest_hold_s: float = Field(default=604_800.0, gt=0, le=31_622_400.0)
@@ -193,6 +211,11 @@ class Preset(Section):
     def is_ranking(self) -> bool:
         """Whether its model is a linear ranking, found by search."""
         return self.network.get("kind") == LINEAR_KIND
+
+    @property
+    def is_policy(self) -> bool:
+        """Whether its model is parameters of a built-in policy, found by search."""
+        return self.network.get("kind") == POLICY_KIND
 
     @property
     def sees_power(self) -> bool:
@@ -313,7 +336,7 @@ def _check_names(made: Preset, file: str | Path | None) -> None:
         ("observation.running.columns", [c.feature for c in seen.running.columns], features.RUNNING_FEATURES),
         ("observation.supply.columns", [c.feature for c in seen.supply.columns], features.SUPPLY_FEATURES),
         ("observation.state.columns", [c.feature for c in seen.state.columns], features.STATE_FEATURES),
-        ("reward.terms", list(made.reward.terms), TERMS),
+        ("reward.terms", list(made.reward.terms), {VALUE} if made.is_policy else TERMS),
         ("backfill", [made.backfill], BACKFILLS),
     ):
         for name in names:
@@ -323,6 +346,10 @@ def _check_names(made: Preset, file: str | Path | None) -> None:
                     raise InputError(f"{problem}: it needs per_node = true", file=file, field=field, fix=fix)
                 fix = did_you_mean(name, known, then="known: " + ", ".join(known))
                 raise InputError(f"{name!r} is not known", file=file, field=field, fix=fix)
+    ticks = [column.feature in features.OF_TICKS for column in seen.supply.columns]
+    if any(ticks) and not all(ticks):
+        problem, fix = "are of slots of the supply and of ticks ahead", "give columns of one kind"
+        raise InputError(problem, file=file, field="observation.supply.columns", fix=fix)
     kind = made.network.get("kind")
     if made.training.get("search") is not None and kind not in FOUND_KINDS:
         wrong = f"is {kind!r:.40}" + ("" if kind is None or isinstance(kind, str) else ", not a word")
@@ -337,9 +364,10 @@ def _check_names(made: Preset, file: str | Path | None) -> None:
         if isinstance(weight, bool) or not isinstance(weight, int | float) or not 0.0 <= weight <= 1e6:
             problem, fix = f"is {weight!r:.40}", "give a number from 0 to 1e6"
             raise InputError(problem, file=file, field=f"network.{name}", fix=fix)
+    sees_itself = made.is_planner or made.is_policy
     needed = {
-        "observation.queue.columns": (made.is_planner or seen.queue.columns, "give at least one column"),
-        "observation.queue.rows": (made.is_planner or seen.queue.rows, "give the number of jobs that are seen, >= 1"),
+        "observation.queue.columns": (sees_itself or seen.queue.columns, "give at least one column"),
+        "observation.queue.rows": (sees_itself or seen.queue.rows, "give the number of jobs that are seen, >= 1"),
         "reward.terms": (made.reward.terms, "give at least one term"),
         "action.delays": (made.action.delays, 'give at least {kind = "none"}'),
     }
@@ -362,7 +390,8 @@ def resolve(made: Preset, scenario: Scenario) -> Preset:
         raise InputError(problem, field="settings.sticky", fix="set it to 1")
     if made.observation.queue.per_node:
         _check_pairs(made, scenario)
-    elif made.action.wait and not made.settings.get("tick_s", rules.tick_s) > 0:
+    made = _with_pools(made, scenario)
+    if not made.observation.queue.per_node and made.action.wait and not made.settings.get("tick_s", rules.tick_s) > 0:
         problem = f"{made.name} may wait and therefore requires decisions between events"
         raise InputError(problem, field="settings.tick_s", fix="set it, for example to 1800")
     scales = scales_of(scenario)
@@ -384,6 +413,33 @@ def resolve(made: Preset, scenario: Scenario) -> Preset:
     if isinstance(scenario.cluster, NodeCluster) and seen.queue.per_node:
         tables["queue"] = tables["queue"].model_copy(update={"nodes": len(scenario.cluster.node_names)})
     return made.model_copy(update={"observation": seen.model_copy(update=tables)})
+
+
+def _with_pools(made: Preset, scenario: Scenario) -> Preset:
+    """The preset with what depends on whether the capacity of the machine follows the power.
+
+    There, an agent that may wait is asked again at every tick, and suspends if policies may.
+
+    Raises:
+        InputError: it sees ticks ahead, and the machine has none.
+    """
+    from greenbatch.engine.features import OF_TICKS
+
+    cluster, seen = scenario.cluster, made.observation
+    if isinstance(cluster, PoweredCluster):
+        pools = scenario.rules.pools or Pools()
+        settings = {"tick_s": pools.tick_s, **made.settings} if made.action.wait else made.settings
+        action = made.action.model_copy(update={"suspend": made.action.suspend and pools.suspends == "swap"})
+        if seen.image.ticks:
+            units = {"gpus": cluster.gpus, "units": cluster.processors + cluster.gpus}
+            seen = seen.model_copy(update={"image": seen.image.model_copy(update=units)})
+        return made.model_copy(update={"settings": settings, "action": action, "observation": seen})
+    ticks = [column.feature for column in seen.supply.columns if column.feature in OF_TICKS]
+    if ticks or seen.image.ticks:
+        field = "observation.supply.columns" if ticks else "observation.image.ticks"
+        problem = f"{made.name} sees what is powered in the ticks ahead, which {scenario.name} does not have"
+        raise InputError(problem, field=field, fix="use a scenario with [cluster.capacity]")
+    return made.model_copy(update={"action": made.action.model_copy(update={"suspend": False})})
 
 
 def _check_pairs(made: Preset, scenario: Scenario) -> None:

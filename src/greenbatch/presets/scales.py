@@ -18,7 +18,7 @@ Normalizer = Literal["processors", "longest_run_time", "largest_memory", "larges
                      "largest_node", "largest_peak", "largest_static_power", "largest_dynamic_power",
                      "largest_energy_estimate", "highest_grid_price", "highest_source_price", "highest_export_price",
                      "highest_carbon", "highest_supply", "largest_job_power",
-                     "largest_power_per_processor"]  # fmt: skip
+                     "largest_power_per_processor", "gpus", "largest_value", "tick"]  # fmt: skip
 """Names of the scales, see `scales_of`."""
 
 
@@ -37,7 +37,9 @@ def scales_of(scenario: Scenario) -> dict[str, float]:
     ``largest_job_power``: the highest power of a job. ``largest_power_per_processor``: the same per processor.
     ``highest_supply``: the highest renewable power in any slot of the site, 1 if all are 0. ``highest_grid_price``:
     the largest absolute price of imports in any slot. ``highest_source_price``: that of own energy.
-    ``highest_export_price``: that of feed-in. ``highest_carbon``: the highest carbon intensity of the grid.
+    ``highest_export_price``: that of feed-in. ``highest_carbon``: the highest carbon intensity of the grid. ``gpus``:
+    GPUs of a machine whose capacity follows the power, 1 of others. ``tick``: its tick. ``largest_value``: the highest
+    value of a job, 1 if none is known.
     """
     jobs = scenario.workload
     scales = {
@@ -52,6 +54,9 @@ def scales_of(scenario: Scenario) -> dict[str, float]:
         "largest_user": float(max(jobs.user.max(), 1)),
         "largest_job_power": float(np.nanmax(np.append(jobs.power_w, 0.0))) or 1.0,
         "largest_power_per_processor": float(np.nanmax(np.append(jobs.power_w / jobs.processors, 0.0))) or 1.0,
+        "gpus": float(getattr(scenario.cluster, "gpus", 0)) or 1.0,
+        "largest_value": float(np.nanmax(np.append(jobs.value, 0.0))) or 1.0,
+        "tick": 1.0 if scenario.rules.pools is None else scenario.rules.pools.tick_s,
         "site_scale": scenario.cluster.processors / 256.0,
     }
     scales |= _of_slots(scenario.site)

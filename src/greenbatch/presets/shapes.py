@@ -32,7 +32,7 @@ class Shapes:
 
 
 def shapes_of(preset: Preset) -> Shapes:
-    """Shapes of a preset's tables; if waiting is allowed, it is one more row of the queue.
+    """Shapes of a preset's tables; suspending and waiting, if allowed, are one more row of the queue each.
 
     Raises:
         InputError: the padding row does not have as many numbers as the table has columns.
@@ -45,7 +45,7 @@ def shapes_of(preset: Preset) -> Shapes:
         raise InputError(problem, field="observation.queue.empty", fix="give one per column, or leave it out")
     return Shapes(
         queue=names[0],
-        queue_rows=seen.queue.rows * max(seen.queue.nodes, 1) + int(action.wait),
+        queue_rows=seen.queue.rows * max(seen.queue.nodes, 1) + int(action.suspend) + int(action.wait),
         empty=seen.queue.empty or (0.0,) * len(names[0]),
         running=names[1],
         running_rows=seen.running.rows if names[1] else 0,

@@ -6,11 +6,14 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from greenbatch.cluster import Cluster
+from greenbatch.cluster import Cluster, PoweredCluster
+from greenbatch.engine.pools import Pools
+from greenbatch.engine.rules import Rules
 from greenbatch.errors import InputError
 from greenbatch.scenarios.origin import Origin
 
 if TYPE_CHECKING:
+    from greenbatch.cluster.capacity_file import CapacityTable
     from greenbatch.energy import Series, Site
     from greenbatch.energy.site import Floats
     from greenbatch.scenarios.cluster_schema import ClusterSection
@@ -47,31 +50,57 @@ def build_workload(
         with origin.blame("workload", "generator"):
             workload = replace(_generated(section.generator, reference_gflops), unix_start_s=section.unix_start_s)
     else:
-        workload = _trace(section, origin, processors, strict, reference_gflops)
+        size = None if section.to_pool is not None else processors  # else jobs of the trace's machine are dropped
+        workload = _trace(section, origin, size, strict, reference_gflops)
     if section.clock_origin == "first-job":
         workload = shift_to_origin(workload)
+    if section.to_pool is not None:
+        with origin.blame("workload", "to_pool"):
+            workload = _to_pool(section.to_pool, workload, processors)
     with origin.blame("workload", "power"):
         return _powered(workload, section, origin)
 
 
-def build_pool(section: ClusterSection, workload: Workload, origin: Origin) -> Cluster:
-    """The machine as a pool, with the size given by the scenario or the trace.
+def build_pool(
+    section: ClusterSection, workload: Workload, origin: Origin, table: CapacityTable | None = None
+) -> Cluster:
+    """The machine as a pool, with the size given by the scenario or the trace, else by a table of its capacity.
 
     Raises:
         InputError: neither gives a size.
     """
     size = workload.machine_processors if section.processors == "trace" else section.processors
+    gpus = section.gpus
+    if table is not None:
+        size = int(table.processors.max()) if size is None else size
+        gpus = int(table.gpus.max()) if gpus is None and table.gpus is not None else gpus
     if size is None:
         raise InputError(
             "the trace does not state the machine size", file=workload.name, field="cluster.processors",
             fix="give --processors, or set it in the scenario",
         )  # fmt: skip
     with origin.blame("cluster"):
-        return Cluster.pooled(
+        pool = Cluster.pooled(
             size,
             processors_per_machine=section.processors_per_machine,
             idle_power_per_machine_w=section.idle_power_per_machine_w,
         )
+        if not section.powered:
+            return pool
+        return PoweredCluster.of_units(size, gpus or 0, idle_power_w=pool.idle_power_w)
+
+
+def build_rules(section: Section, origin: Origin) -> Rules:
+    """The options of the batch system.
+
+    Raises:
+        InputError: an option of the pools is out of range.
+    """
+    given = section.model_dump()
+    if (pools := given.pop("pools")) is not None:
+        with origin.blame("rules", "pools"):
+            given["pools"] = Pools(**pools)
+    return Rules(**given)
 
 
 def build_site(scenario: ScenarioFile, workload: Workload, cluster: Cluster, origin: Origin) -> Site | None:
@@ -128,10 +157,21 @@ def _trace(
     )
 
 
+def _to_pool(section: Section, workload: Workload, processors: int | None) -> Workload:
+    from greenbatch.workload import on_pool
+
+    if processors is None:
+        fix = "set cluster.processors to a number, or give --processors"
+        raise InputError("needs the size of the small machine", fix=fix)
+    return on_pool(workload, processors=processors, **section.model_dump())
+
+
 def _generated(section: Generator, reference_gflops: float | None) -> Workload:
     from greenbatch import workload as room
 
     given = section.model_dump(exclude={"model", "types", "profiles"})
+    if section.model == "rare":
+        return room.rare(**given)
     if section.model == "profiles":
         kinds = [room.JobProfile(**profile.model_dump()) for profile in section.profiles]
         reference = section.reference_gflops or reference_gflops or room.REFERENCE_GFLOPS
@@ -144,7 +184,7 @@ def _generated(section: Generator, reference_gflops: float | None) -> Workload:
 def _powered(workload: Workload, section: WorkloadSection, origin: Origin) -> Workload:
     import numpy as np
 
-    from greenbatch.workload import Note, measured_power, per_processor_power, power_list
+    from greenbatch.workload import Note, measured_power, per_processor_power, per_unit_power, power_list
 
     power = section.power
     if power.kind == "trace":
@@ -156,6 +196,8 @@ def _powered(workload: Workload, section: WorkloadSection, origin: Origin) -> Wo
     elif power.kind == "per-processor":
         used = f"{power.low_w} to {power.high_w} W per processor, drawn with seed {power.seed}"
         powered = per_processor_power(workload, power.seed, power.low_w, power.high_w)
+    elif power.kind == "per-unit":
+        used, powered = f"{power.unit_w:g} W per processor and GPU", per_unit_power(workload, power.unit_w)
     else:
         file = origin.locate(power.file, power.dataset)
         used, powered = f"power per processor from {file.name}", power_list(workload, file)

@@ -12,7 +12,7 @@ from pydantic import Field, SerializerFunctionWrapHandler, create_model, model_s
 
 from greenbatch.cluster.machines import ContentionModel, MemoryContention, NodeGroup, PowerOn
 from greenbatch.cluster.node_lists import MOST_NODES
-from greenbatch.scenarios.section import Count, NotNegative, Positive, Section, Text, Texts
+from greenbatch.scenarios.section import Count, NotNegative, Positive, Section, Seed, Text, Texts, need_one_of
 
 _RANGES: dict[str, Any] = {
     "count": Annotated[int, Field(ge=1, le=MOST_NODES)],
@@ -65,7 +65,59 @@ else:
     )
 
 Groups = Annotated[tuple[GroupSection, ...], Field(strict=False, min_length=1)]
-_OF_A_POOL = ("processors", "processors_per_machine", "idle_power_per_machine_w")
+Share = Annotated[float, Field(ge=0, le=1)]
+
+
+class ConstantCapacity(Section):
+    """A part of the machine is powered all the time."""
+
+    kind: Literal["constant"]
+    fraction: Share = 1.0
+    """Powered share of the processors and of the GPUs, rounded to whole ones."""
+
+
+class IntermittentCapacity(Section):
+    """In each tick, a part of the machine is powered, or all of it (RARE, appendix B)."""
+
+    kind: Literal["intermittent"]
+    level: Share
+    """Powered share, which is also the probability of a tick with this share; else all is powered."""
+    seed: Seed = 0
+    """Seed of the random numbers."""
+    ticks: Count | None = None
+    """How many ticks it is drawn for; the last holds forever. By default until after ``rules.pools.end_s``."""
+
+
+class SeriesCapacity(Section):
+    """Powered parts from a list or a file; the last holds forever."""
+
+    kind: Literal["series"]
+    fractions: Annotated[tuple[Share, ...], Field(strict=False, min_length=1)] | None = None
+    """Powered share in each tick, rounded to whole processors and GPUs."""
+    file: Text | None = None
+    """A CSV table of ``time_s`` (or ``tick``), ``processors`` and ``gpus`` (or ``capacity`` for both); a path, relative
+    to the scenario file. [numbers of powered ones]"""
+
+    @model_validator(mode="after")
+    def _source(self) -> SeriesCapacity:
+        need_one_of(self, "fractions", "file")
+        return self
+
+
+class PowerCapacity(Section):
+    """As many processors and GPUs are powered as the site's renewable power and battery can run at full load."""
+
+    kind: Literal["power"]
+    full_power_per_unit_w: Positive
+    """Power of a processor or GPU at full load, its part of idle power included: p_full (RARE, Eq. 4.1). [W]"""
+
+
+CapacitySection = Annotated[
+    ConstantCapacity | IntermittentCapacity | SeriesCapacity | PowerCapacity, Field(discriminator="kind")
+]
+_POWERED = ("gpus", "capacity")
+"""Keys that make a pool one whose capacity follows the power."""
+_OF_A_POOL = ("processors", "processors_per_machine", "idle_power_per_machine_w", *_POWERED)
 """Keys that describe a pool."""
 
 
@@ -104,6 +156,10 @@ class ClusterSection(_Nodes):
     """Processors of a pool that share the idle power of one machine."""
     idle_power_per_machine_w: NotNegative = 50.0
     """Power of an idle machine of a pool; machines are always on. [W]"""
+    gpus: Annotated[int, Field(ge=0, le=2**31 - 1)] | None = None
+    """GPUs of a pool, which jobs use beside its processors; without this and ``capacity`` GPUs of jobs are ignored."""
+    capacity: CapacitySection | None = None
+    """How much of a pool is powered when, ``[cluster.capacity]``; by default always everything."""
     file: Text | None = None
     """Description of the nodes: a ``slurm.conf``, a platform of IRMaSim (JSON) or a TOML file with ``[[groups]]``; a
     path, relative to the scenario file."""
@@ -113,6 +169,11 @@ class ClusterSection(_Nodes):
     def pooled(self) -> bool:
         """Whether the cluster is a pool."""
         return self.groups is None and self.file is None
+
+    @property
+    def powered(self) -> bool:
+        """Whether it is a pool of processors and GPUs whose capacity may follow the power."""
+        return any(getattr(self, name) is not None for name in _POWERED)
 
     @model_validator(mode="after")
     def _one_kind(self) -> ClusterSection:

@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from greenbatch.cluster import NodeCluster
+from greenbatch.cluster import NodeCluster, PoweredCluster
 from greenbatch.errors import InputError
 from greenbatch.scenarios.scenario import Scenario
 
@@ -25,6 +25,7 @@ def regenerated(scenario: Scenario, shift: int, gap_factor: float = 1.0) -> Scen
     """
     from greenbatch.scenarios.build import build_workload
     from greenbatch.scenarios.build_nodes import jobs_on_nodes
+    from greenbatch.scenarios.build_powered import with_capacity
     from greenbatch.scenarios.check import check
     from greenbatch.scenarios.origin import Origin
     from greenbatch.scenarios.schema import ScenarioFile
@@ -32,10 +33,11 @@ def regenerated(scenario: Scenario, shift: int, gap_factor: float = 1.0) -> Scen
     resolved: dict[str, Any] = deepcopy(dict(scenario.resolved))
     generator = resolved["workload"].get("generator", {})
     if "gap_factor" not in generator:
-        fix = 'use a scenario with workload.generator.model = "lublin", "cirne" or "jann", such as gas-marl/fresh-cirne'
+        fix = 'use a scenario with workload.generator.model = "lublin", "cirne", "jann" or "rare", such as rare/10'
         raise InputError(f"{scenario.name} has no generator with a seed", field="workload.generator", fix=fix)
     generator["gap_factor"] *= gap_factor
-    for drawn in (generator, resolved["workload"]["power"]):
+    capacity = resolved["cluster"].get("capacity", {})
+    for drawn in (generator, resolved["workload"]["power"], capacity):
         if "seed" in drawn:
             drawn["seed"] += shift
     section, cluster = check(resolved, ScenarioFile, file=scenario.name, lines={}), scenario.cluster
@@ -44,4 +46,9 @@ def regenerated(scenario: Scenario, shift: int, gap_factor: float = 1.0) -> Scen
     )
     if isinstance(cluster, NodeCluster):
         workload = jobs_on_nodes(workload, cluster, strict=False)
-    return replace(scenario, workload=workload, resolved=resolved)
+    if isinstance(cluster, PoweredCluster) and "seed" in capacity:
+        pools = scenario.rules.pools
+        cluster = with_capacity(
+            cluster, section.cluster, None, pools, workload, scenario.site, Origin(Path(scenario.name), {})
+        )
+    return replace(scenario, workload=workload, cluster=cluster, resolved=resolved)

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from greenbatch.arguments import file_path, whole_number
-from greenbatch.cluster import Cluster, NodeCluster
+from greenbatch.cluster import Cluster, NodeCluster, PoweredCluster
 from greenbatch.display import Shown, span_text
 from greenbatch.engine.rules import Rules
 from greenbatch.errors import InputError, did_you_mean
@@ -29,11 +29,11 @@ class Evaluation:
     """The windows and schedulers of a comparison."""
 
     starts: tuple[int, ...] | None
-    """First job of each window; None for random windows."""
+    """First job of each window, or number of each draw; None for random windows."""
     windows: int
     """Number of random windows, >= 1; used if ``starts`` is None."""
     jobs: int
-    """Jobs per window, >= 1."""
+    """Jobs per window, >= 1; 0 for draws: all jobs of the generator, see `Scenario.draw`."""
     seed: int
     """Seed of random windows, >= 0."""
     schedulers: tuple[str, ...]
@@ -86,14 +86,14 @@ class Scenario(Shown):
             facts["load"] = f"{work_s / (span_s * self.cluster.capacity):.0%}"
         return facts | {
             "site": "none" if self.site is None else ", ".join(self.site.sources_w),
-            "windows": f"{count} of {evaluation.jobs:,} jobs",
+            "windows": f"{count} of {evaluation.jobs:,} jobs" if evaluation.jobs else f"{count} draws of the generator",
             "schedulers": ", ".join(evaluation.schedulers),
         }
 
     @property
     def inputs(self) -> dict[str, str]:
         """File name -> SHA-256 of every input file."""
-        nodes = self.cluster.sources if isinstance(self.cluster, NodeCluster) else {}
+        nodes = self.cluster.sources if isinstance(self.cluster, NodeCluster | PoweredCluster) else {}
         return {**self.workload.sources, **nodes, **(self.site.inputs if self.site is not None else {})}
 
     @property
@@ -121,6 +121,23 @@ class Scenario(Shown):
             problem = f"is {start}, but a window of {count} jobs must lie within the {total} jobs of {self.name}"
             raise InputError(problem, field="start", fix=f"the largest start is {total - count}")
         return self.workload.take(slice(start, start + count))
+
+    def draw(self, number: int) -> Scenario:
+        """The scenario with the jobs, and an intermittent capacity, of other seeds: its own plus a number.
+
+        Raises:
+            InputError: the jobs are not drawn by a generator with a seed.
+        """
+        from greenbatch.scenarios.regenerate import regenerated
+
+        return regenerated(self, number) if number else self
+
+    def question(self, start: int, jobs: int) -> tuple[Workload, Cluster]:
+        """The jobs and the machine of a window of an evaluation; of a whole draw, if there are 0 jobs per window."""
+        if jobs:
+            return self.window(start, jobs), self.cluster
+        drawn = self.draw(start)
+        return drawn.workload, drawn.cluster
 
     def random_starts(self, windows: int, jobs: int, seed: int) -> tuple[int, ...]:
         """First jobs of random windows: distinct, uniform over the trace, in ascending order; fixed by the seed.
@@ -206,12 +223,20 @@ def read_scenario(
 
 _FLAGS = {
     "workload.file": "--trace", "workload.dataset": "--trace", "cluster.processors": "--processors",
-    "cluster.file": "--cluster",
+    "cluster.file": "--cluster", "cluster.capacity": "--capacity",
 }  # fmt: skip
 """Keys that a flag or an argument of `load_scenario` sets instead of the file."""
 _OF_A_MACHINE = tuple(
     f"cluster.{key}"
-    for key in ("processors", "processors_per_machine", "idle_power_per_machine_w", "groups", "reference_gflops")
+    for key in (
+        "processors",
+        "processors_per_machine",
+        "idle_power_per_machine_w",
+        "groups",
+        "reference_gflops",
+        "gpus",
+        "capacity",
+    )
 )
 """Keys that describe the machine that ``--cluster`` replaces."""
 
@@ -222,6 +247,7 @@ def load_scenario(
     trace: str | Path | None = None,
     cluster: str | Path | None = None,
     processors: int | None = None,
+    capacity: str | Path | None = None,
     strict: bool = False,
     overrides: Mapping[str, Any] | None = None,
 ) -> Scenario:
@@ -233,6 +259,7 @@ def load_scenario(
         cluster: a file that describes nodes, instead of the scenario's machine: a ``slurm.conf``, a platform of
             IRMaSim (JSON) or node groups in TOML. The scenario's choice of ``contention`` is kept.
         processors: machine size, instead of the scenario's; for pools only.
+        capacity: a table of the powered processors and GPUs over time (CSV), instead of the scenario's capacity.
         strict: refuse what would otherwise be repaired or dropped while reading the trace.
         overrides: dotted key -> value, which replaces the scenario file's; None removes a key.
 
@@ -242,8 +269,9 @@ def load_scenario(
     import numpy as np
 
     from greenbatch.cluster.groups import reference_of
-    from greenbatch.scenarios.build import build_pool, build_site, build_workload
+    from greenbatch.scenarios.build import build_pool, build_rules, build_site, build_workload
     from greenbatch.scenarios.build_nodes import build_nodes, jobs_on_nodes
+    from greenbatch.scenarios.build_powered import capacity_table, with_capacity
     from greenbatch.scenarios.origin import Origin
 
     given: dict[str, Any] = dict(overrides or {})
@@ -254,6 +282,9 @@ def load_scenario(
     if cluster is not None:
         given |= {**dict.fromkeys(_OF_A_MACHINE), "cluster.file": str(cluster)}
         outside["cluster"] = Path()
+    if capacity is not None:
+        given["cluster.capacity"] = {"kind": "series", "file": str(capacity)}
+        outside["capacity"] = Path()
     if processors is not None:
         given["cluster.processors"] = processors
     given = {key: value.item() if isinstance(value, np.generic) else value for key, value in given.items()}
@@ -267,6 +298,8 @@ def load_scenario(
             raise InputError("is for a pool", field="--processors", fix="leave it out: nodes state theirs") from None
         raise
     origin = Origin(file, lines, outside)
+    rules = build_rules(section.rules, origin)
+    table = capacity_table(section.cluster, rules.pools, origin)
     nodes = None if section.cluster.pooled else build_nodes(section.cluster, origin)
     stated = None if section.cluster.processors == "trace" else section.cluster.processors
     workload = build_workload(
@@ -275,19 +308,22 @@ def load_scenario(
     )  # fmt: skip
     if nodes is not None:
         workload = jobs_on_nodes(workload, nodes, strict=strict)
-    machine = build_pool(section.cluster, workload, origin) if nodes is None else nodes
+    machine: Cluster = build_pool(section.cluster, workload, origin, table) if nodes is None else nodes
+    site = build_site(section, workload, machine, origin)
+    if isinstance(machine, PoweredCluster):
+        machine = with_capacity(machine, section.cluster, table, rules.pools, workload, site, origin)
     evaluation = section.evaluation
     return Scenario(
         name=section.name,
         description=" ".join(section.description.split()),
         workload=workload,
         cluster=machine,
-        site=build_site(section, workload, machine, origin),
-        rules=Rules(**section.rules.model_dump()),
+        site=site,
+        rules=rules,
         evaluation=Evaluation(
-            starts=evaluation.starts,
+            starts=evaluation.starts if evaluation.draws is None else tuple(range(evaluation.draws)),
             windows=evaluation.windows,
-            jobs=evaluation.jobs,
+            jobs=0 if evaluation.draws else len(workload) if evaluation.jobs == "all" else evaluation.jobs,
             seed=evaluation.seed,
             schedulers=section.schedulers,
             baseline=evaluation.baseline or section.schedulers[0],

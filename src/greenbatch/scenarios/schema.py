@@ -10,9 +10,11 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, get_type_hints
 
 from pydantic import AfterValidator, Field, create_model, model_validator
 
+from greenbatch.engine.pools import Pools
 from greenbatch.engine.rules import Rules
 from greenbatch.engine.settings import SETTINGS, plain
 from greenbatch.scenarios.cluster_schema import ClusterSection
+from greenbatch.scenarios.keys import keys
 from greenbatch.scenarios.section import (
     Count,
     Natural,
@@ -26,11 +28,13 @@ from greenbatch.scenarios.section import (
     need_one_of,
 )
 from greenbatch.scenarios.site_schema import NoSite, SeriesSite, SyntheticSite
+from greenbatch.workload.valued import on_pool, rare
 
 Jobs = Annotated[int, Field(ge=1, le=10_000_000)]
 Machine = Annotated[int, Field(ge=1, le=10_000_000)]
 Operations = Annotated[float, Field(gt=0, le=1e18)]
 Gap = Annotated[float, Field(gt=0, le=1e6)]
+Ticks = Annotated[int, Field(ge=1, le=10_000_000)]
 
 
 class LublinGenerator(Section):
@@ -117,8 +121,34 @@ class ProfilesGenerator(Section):
     profiles: Annotated[tuple[ProfileSection, ...], Field(strict=False, min_length=1)]
 
 
+if TYPE_CHECKING:
+    ToPoolSection = Section
+
+    class RareGenerator(Section):
+        """See below."""
+
+        model: Literal["rare"]
+
+else:
+    RareGenerator = create_model(
+        "RareGenerator",
+        __base__=Section,
+        __doc__="Jobs with value and QoS (RARE, section 4.4): see ``workload.rare``.",
+        model=(Literal["rare"], ...),
+        ticks=(Ticks, 2_000),
+        seed=(Seed, 0),
+        **keys(rare),
+    )
+    ToPoolSection = create_model(
+        "ToPoolSection",
+        __base__=Section,
+        __doc__="Makes a trace into jobs with value and QoS on the small machine: see ``workload.on_pool``.",
+        seed=(Seed, 0),
+        **keys(on_pool, but=frozenset({"processors"})),
+    )
+
 Generator = Annotated[
-    LublinGenerator | CirneGenerator | JannGenerator | ProfilesGenerator, Field(discriminator="model")
+    LublinGenerator | CirneGenerator | JannGenerator | ProfilesGenerator | RareGenerator, Field(discriminator="model")
 ]
 
 
@@ -152,6 +182,14 @@ class PerProcessorPower(Section):
     """Highest power of a processor, inclusive. [W]"""
 
 
+class PerUnitPower(Section):
+    """Processors and GPUs x a power (RARE, Eq. 4.1)."""
+
+    kind: Literal["per-unit"]
+    unit_w: NotNegative = 0.0
+    """What a busy processor or GPU draws above idle: p_full - p_idle. [W]"""
+
+
 class ListPower(Section):
     """Processors x the number on line k of a file [W], for the k-th job line of the trace."""
 
@@ -167,7 +205,9 @@ class ListPower(Section):
         return self
 
 
-Power = Annotated[NoPower | TracePower | MeasuredPower | PerProcessorPower | ListPower, Field(discriminator="kind")]
+Power = Annotated[
+    NoPower | TracePower | MeasuredPower | PerProcessorPower | PerUnitPower | ListPower, Field(discriminator="kind")
+]
 
 
 class WorkloadSection(Section):
@@ -193,10 +233,13 @@ class WorkloadSection(Section):
     """Column of a table -> column of a ``Workload``."""
     clock_origin: Literal["trace", "first-job"] = "trace"
     """``trace``: times as in the trace; ``first-job``: shifted so that the first job line is submitted at 0."""
+    to_pool: ToPoolSection | None = None
     power: Power = TracePower(kind="trace")
 
     @model_validator(mode="after")
     def _source(self) -> WorkloadSection:
+        if self.to_pool is not None and self.generator is not None:
+            raise ValueError("found to_pool beside generator; it is for traces: leave it out")
         if any(source is not None for source in (self.file, self.dataset, self.generator)):
             need_one_of(self, "file", "dataset", "generator")
         return self
@@ -215,6 +258,10 @@ PLAIN, PLANNING = ("fcfs+easy", "sjf+easy", "f2+easy"), ("foresee",)
 """Schedulers that are compared by default, and those beside them where there is power to plan with."""
 
 
+def _default(section: Section, name: str) -> Any:
+    return type(section).model_fields[name].default
+
+
 class EvaluationSection(Section):
     """The windows and schedulers of ``compare``."""
 
@@ -222,8 +269,10 @@ class EvaluationSection(Section):
     """First job of each window, 0-based, after filtering, in order of job id."""
     windows: Annotated[int, Field(ge=1, le=100_000)] = 10
     """Number of random windows, if no starts are given."""
-    jobs: Count = 1024
-    """Jobs per window."""
+    jobs: Count | Literal["all"] = 1024
+    """Jobs per window; "all" with ``starts = [0]``."""
+    draws: Annotated[int, Field(ge=1, le=100_000)] | None = None
+    """Instead of windows: all jobs of a generator, drawn with this many seeds: its own, the next one, and so on."""
     seed: Seed = 0
     """Seed of random windows; a random scheduler has its own, ``random:seed=1``."""
     schedulers: Texts | None = None
@@ -236,6 +285,13 @@ class EvaluationSection(Section):
     """Span over which energy is compared, from the first submission, in makespans of fcfs+easy on the same window."""
     comparable: bool = True
     """False if results must not be compared to published figures; the description says why."""
+
+    @model_validator(mode="after")
+    def _draws(self) -> EvaluationSection:
+        chosen = [name for name in ("starts", "windows", "jobs") if getattr(self, name) != _default(self, name)]
+        if self.draws is not None and chosen:
+            raise ValueError(f"found draws and {chosen[0]}; give one or the other")
+        return self
 
     @model_validator(mode="after")
     def _baseline(self) -> EvaluationSection:
@@ -261,6 +317,13 @@ _NUMBERS["dvfs_level"] = Annotated[int, Field(ge=0, le=15)]
 if TYPE_CHECKING:
     RulesSection = Section
 else:
+    PoolsSection = create_model(
+        "PoolsSection",
+        __base__=Section,
+        __doc__="Pools of jobs and suspension, for a machine with GPUs or capacity: see ``engine.pools.Pools``.",
+        **keys(Pools),
+    )
+    _NUMBERS["pools"] = PoolsSection | None
     RulesSection = create_model(
         "RulesSection",
         __base__=Section,
@@ -286,6 +349,9 @@ class ScenarioFile(Section):
     @model_validator(mode="after")
     def _baseline(self) -> ScenarioFile:
         """Stated schedulers are checked where they stand."""
+        generator = self.workload.generator
+        if self.evaluation.draws is not None and not hasattr(generator, "gap_factor"):
+            raise ValueError("evaluation.draws: requires a generator with a seed; give starts or windows instead")
         baseline = self.evaluation.baseline
         if baseline is not None and baseline not in self.schedulers:
             known = ", ".join(self.schedulers)

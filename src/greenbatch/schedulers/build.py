@@ -41,8 +41,7 @@ from greenbatch.schedulers.syntax import (
 from greenbatch.workload import Workload
 
 if TYPE_CHECKING:
-    from greenbatch.models.network import NetworkScheduler
-    from greenbatch.models.planner import PlannerScheduler
+    from greenbatch.models.scheduler import ModelScheduler
 
 Decider = str | Simulated | Policy | Callable[..., Any]
 """Anything accepted as a scheduler: a name, a scheduler, a policy (object or class), a rule function."""
@@ -118,9 +117,7 @@ class Scheduler:
 
 
 @overload
-def scheduler(
-    decider: str, *, backfill: str | None = None, name: str | None = None
-) -> Scheduler | NetworkScheduler | PlannerScheduler: ...
+def scheduler(decider: str, *, backfill: str | None = None, name: str | None = None) -> Scheduler | ModelScheduler: ...
 @overload
 def scheduler(decider: Decider, *, backfill: str | None = None, name: str | None = None) -> Simulated: ...
 def scheduler(decider: Decider, *, backfill: str | None = None, name: str | None = None) -> Simulated:
@@ -211,7 +208,7 @@ def _is_scheduler(decider: object) -> TypeGuard[Simulated]:
     return not isinstance(decider, type) and callable(getattr(decider, "program", None))
 
 
-def _named(spec: str) -> Scheduler | NetworkScheduler | PlannerScheduler:
+def _named(spec: str) -> Scheduler | ModelScheduler:
     policy, backfill, placement = split_parts(spec.strip())
     _, charge = split_charge(spec.strip())
     policy_name, given = parse(policy, spec)

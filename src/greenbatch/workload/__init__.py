@@ -1,6 +1,6 @@
 """Workloads: trace readers, synthetic models, and job power for traces without it. Everything returns a `Workload`."""
 
-from greenbatch.workload.assignment import per_processor_power, power_list
+from greenbatch.workload.assignment import per_processor_power, per_unit_power, power_list
 from greenbatch.workload.fdata import read_fdata
 from greenbatch.workload.irmasim import REFERENCE_GFLOPS
 from greenbatch.workload.measured_power import measured_power
@@ -15,6 +15,7 @@ from greenbatch.workload.synthetic import LUBLIN_TYPES, LublinType, for_machine,
 from greenbatch.workload.synthetic_fitted import cirne, jann
 from greenbatch.workload.table import Note, Workload
 from greenbatch.workload.tabular import read_table
+from greenbatch.workload.valued import on_pool, rare
 
 __all__ = [
     "LUBLIN_TYPES",
@@ -31,10 +32,13 @@ __all__ = [
     "jann",
     "lublin",
     "measured_power",
+    "on_pool",
     "outages",
     "per_processor_power",
+    "per_unit_power",
     "power_list",
     "profile_jobs",
+    "rare",
     "read_fdata",
     "read_pm100",
     "read_sacct",

@@ -31,6 +31,18 @@ def per_processor_power(workload: Workload, seed: int, low_w: int = 5, high_w: i
     return workload.with_columns(power_w=workload.processors * drawn[workload.trace_row].astype(np.float64))
 
 
+def per_unit_power(workload: Workload, unit_w: float) -> Workload:
+    """Power of a job = its processors and GPUs x a number of W: p_full - p_idle of a unit at full load (RARE, Eq. 4.1).
+
+    Raises:
+        InputError: the power is not a number >= 0.
+    """
+    if not 0 <= unit_w < np.inf:
+        raise InputError(f"is {unit_w}", field="unit_w", fix="give a number >= 0")
+    units = workload.processors + np.maximum(workload.gpus, 0)
+    return workload.with_columns(power_w=units * float(unit_w))
+
+
 def power_list(workload: Workload, path: str | Path) -> Workload:
     """Power of a job = its processors x the number [W] on line k of a file, for the k-th job line of the trace.
 

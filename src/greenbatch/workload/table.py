@@ -91,6 +91,10 @@ class Workload(Shown):
     """Data that each processor moves from and to memory during the run, for contention, >= 0. [MB]"""
     requested_energy_j: Floats
     """Energy that the user expects each processor to use, >= 0 (InEPS). [J]"""
+    value: Floats
+    """Value of the finished job, >= 0 (RARE, Eq. 3.2)."""
+    qos: Floats
+    """Quality of service, > 0 and at most 1: the job is due at submission + run time / QoS (RARE, Eq. 3.1)."""
     preceding_job: Ints
     """Job number of the job that had to end before this one was submitted; recorded only, not simulated."""
     think_time_s: Floats
@@ -189,27 +193,7 @@ class Workload(Shown):
             "requested_time_s": table["run_time_s"],
         }
         table.update({column: default for column, default in defaults.items() if columns.get(column) is None})
-        for column, (lowest, strict) in RANGES.items():
-            values = table[column]
-            inside = (values > lowest if strict else values >= lowest) & np.isfinite(values)
-            bad = np.flatnonzero(~(inside | np.isnan(values) if column in MAY_BE_MISSING else inside))
-            if bad.size:
-                raise InputError(
-                    f"job {table['job_id'][bad[0]]} has {values[bad[0]]:g}",
-                    file=name,
-                    field=column,
-                    fix=f"it must be finite and {'>' if strict else '>='} {lowest:g}",
-                )
-        for column in ("submit_s", "run_time_s", "requested_time_s"):
-            values = table[column]
-            lost = np.flatnonzero((values > LATEST_S) | ((values < SHORTEST_S) & (column != "submit_s")))
-            if lost.size:
-                problem = f"job {table['job_id'][lost[0]]} has {values[lost[0]]:g}"
-                shortest_s = 0.0 if column == "submit_s" else SHORTEST_S
-                raise InputError(problem, file=name, field=column, fix=f"give {shortest_s:g} to {LATEST_S:g} s")
-        if (large := np.flatnonzero(table["power_w"] > MOST_POWER_W)).size:
-            problem = f"job {table['job_id'][large[0]]} has {table['power_w'][large[0]]:g}"
-            raise InputError(problem, file=name, field="power_w", fix=f"give at most {MOST_POWER_W:g} W")
+        _check_ranges(name, table)
         order = np.argsort(table["job_id"], kind="stable")
         ids = table["job_id"][order]
         if n and (np.diff(ids) == 0).any():
@@ -223,6 +207,10 @@ COLUMNS: tuple[str, ...] = tuple(f.name for f in fields(Workload) if f.type in (
 
 MOST_POWER_W = 1e15
 """Largest power of a job: a cluster's energy can still be added up in floats. [W]"""
+MOST: Mapping[str, tuple[float, str]] = MappingProxyType(
+    {"power_w": (MOST_POWER_W, f"give at most {MOST_POWER_W:g} W"), "qos": (1.0, "give numbers > 0, at most 1")}
+)
+"""Largest value of a column, and the remedy."""
 SHORTEST_S, LATEST_S = 1e-3, 1e11
 """Shortest run time and latest time for which floats can still distinguish a job's end from its start. [s]"""
 LARGEST_WHOLE = 2**53
@@ -237,6 +225,8 @@ RANGES: Mapping[str, tuple[float, bool]] = MappingProxyType(
         "requested_memory_kb": (0.0, False),
         "memory_volume_mb": (0.0, False),
         "requested_energy_j": (0.0, False),
+        "value": (0.0, False),
+        "qos": (0.0, True),
         "think_time_s": (0.0, False),
         "recorded_wait_s": (0.0, False),
     }
@@ -244,14 +234,49 @@ RANGES: Mapping[str, tuple[float, bool]] = MappingProxyType(
 """Lowest value of a column, and whether the bound is exclusive."""
 
 MAY_BE_MISSING = frozenset(
-    {"power_w", "requested_memory_kb", "memory_volume_mb", "requested_energy_j", "think_time_s", "recorded_wait_s"}
+    {
+        "power_w",
+        "requested_memory_kb",
+        "memory_volume_mb",
+        "requested_energy_j",
+        "value",
+        "qos",
+        "think_time_s",
+        "recorded_wait_s",
+    }
 )
 """Columns with a lowest value that may also hold NaN."""
 
 
 def is_float(column: str) -> bool:
     """Whether a column holds floats (with NaN for missing) rather than integers (with -1)."""
-    return column.endswith(("_s", "_w", "_kb", "_mb", "_j"))
+    return column.endswith(("_s", "_w", "_kb", "_mb", "_j")) or column in ("value", "qos")
+
+
+def _check_ranges(name: str, table: Mapping[str, Any]) -> None:
+    """Refuse values out of range, and times that floats cannot tell apart."""
+    for column, (lowest, strict) in RANGES.items():
+        values = table[column]
+        inside = (values > lowest if strict else values >= lowest) & np.isfinite(values)
+        bad = np.flatnonzero(~(inside | np.isnan(values) if column in MAY_BE_MISSING else inside))
+        if bad.size:
+            raise InputError(
+                f"job {table['job_id'][bad[0]]} has {values[bad[0]]:g}",
+                file=name,
+                field=column,
+                fix=f"it must be finite and {'>' if strict else '>='} {lowest:g}",
+            )
+    for column in ("submit_s", "run_time_s", "requested_time_s"):
+        values = table[column]
+        lost = np.flatnonzero((values > LATEST_S) | ((values < SHORTEST_S) & (column != "submit_s")))
+        if lost.size:
+            problem = f"job {table['job_id'][lost[0]]} has {values[lost[0]]:g}"
+            shortest_s = 0.0 if column == "submit_s" else SHORTEST_S
+            raise InputError(problem, file=name, field=column, fix=f"give {shortest_s:g} to {LATEST_S:g} s")
+    for column, (most, fix) in MOST.items():
+        if (large := np.flatnonzero(table[column] > most)).size:
+            problem = f"job {table['job_id'][large[0]]} has {table[column][large[0]]:g}"
+            raise InputError(problem, file=name, field=column, fix=fix)
 
 
 def _column(name: str, values: Any, n: int) -> NDArray[Any]:

@@ -8,7 +8,7 @@ machines that count processors only.
 from __future__ import annotations
 
 from functools import singledispatch
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -330,3 +330,192 @@ def pass_time(machine: Machine, ending: Table[Ending], clock: Clock, from_s: flo
 def is_recorded(machine: Machine) -> bool:
     """Whether there is room to record where the next jobs start."""
     return True
+
+
+@variant(default=True)
+def next_level_s(machine: Machine, now_s: float) -> float:
+    """When the machine has to be brought up to date even if no job waits, see `follow`; infinite if never. [s]"""
+    return np.inf
+
+
+@variant(default=True, inlined=False)
+def follow(machine: Machine, s: Any) -> None:
+    """Bring the machine up to date after the events of an instant: power, suspended jobs; ``s`` is the state."""
+    return
+
+
+@variant(default=True)
+def is_over(machine: Machine, now_s: float) -> bool:
+    """Whether the run ends now, whatever still waits or runs."""
+    return False
+
+
+@variant(default=True)
+def is_beyond(machine: Machine, next_s: float, completion_s: float) -> bool:
+    """Whether the run ends before the next event; at the end itself, only completions count.
+
+    Args:
+        machine: the machine.
+        next_s: the next event. [s]
+        completion_s: the next completion. [s]
+    """
+    return False
+
+
+@variant(default=True)
+def suspended_jobs(machine: Machine) -> int:
+    """Number of suspended jobs."""
+    return 0
+
+
+@variant(default=True)
+def admits(machine: Machine, job: int) -> bool:
+    """Whether a submitted job may wait; a rejected one never runs."""
+    return True
+
+
+@variant(default=True)
+def joins(machine: Machine, waiting: Int32s, clock: Clock, job: int) -> None:
+    """Note that a job has been submitted; the jobs that wait are rows ``clock.first`` to ``clock.last``."""
+    return
+
+
+@variant(default=True)
+def leaves(machine: Machine, waiting: Int32s, clock: Clock, job: int) -> None:
+    """Note that a job does not wait any more; the jobs that wait are rows ``clock.first`` to ``clock.last``."""
+    return
+
+
+@variant(default=True)
+def act(machine: Machine, now_s: float) -> float:
+    """Count an action; return when the next one is allowed, 0 if at once. [s]"""
+    return 0.0
+
+
+@variant(default=True)
+def stays_powered(
+    machine: Machine, expected: Table[Expected], clock: Clock, job: int, requested_s: float
+) -> bool:  # fmt: skip
+    """Whether a job that fits now still does at every known change of capacity while it is expected to run."""
+    return True
+
+
+@variant(default=True, inlined=False)
+def make_room(machine: Machine, s: Any, position: int) -> bool:
+    """Suspend a running job of less value for the job at a queue position, if that lets it start; whether it did."""
+    return False
+
+
+@variant(default=True, inlined=False)
+def suspend_by_choice(machine: Machine, s: Any) -> bool:
+    """Suspend a running job because the policy says so; whether there is one that it may suspend."""
+    return False
+
+
+@variant(default=True)
+def starts_in_order(machine: Machine) -> bool:
+    """Whether after each start the next one has to be chosen anew, because another job may now be chosen."""
+    return False
+
+
+@variant(default=True)
+def choosable_jobs(machine: Machine, clock: Clock) -> int:
+    """Number of waiting jobs that a learned policy can choose from."""
+    return clock.last - clock.first
+
+
+@variant(default=True)
+def choosable_position(machine: Machine, waiting: Int32s, clock: Clock, row: int) -> int:
+    """Queue position of the job in a row of those that a learned policy can choose from."""
+    return clock.first + row
+
+
+@variant(default=True, inlined=False)
+def may_suspend(machine: Machine, s: Any) -> bool:
+    """Whether a policy may suspend a running job now; ``s`` is the state."""
+    return False
+
+
+@variant(default=True)
+def asked_s(machine: Machine, job: int, requested_s: float) -> float:
+    """Requested time of a job as submitted, from the one that is left of it. [s]"""
+    return requested_s
+
+
+@variant(default=True)
+def pool_figure(machine: Machine, clock: Clock, figure: int) -> float:
+    """A figure of the pools of jobs and of what is powered, see `POOL_FIGURES`."""
+    if figure == 2:
+        return float(clock.last - clock.first)
+    return 1.0 if figure == 1 else 0.0
+
+
+FREE_GPUS, POWERED_SHARE, READY_JOBS, POOLED_JOBS, SUSPENDED_JOBS = POOL_FIGURES = tuple(range(5))
+"""Free GPUs, powered processors / processors, and jobs that are ready, wait until they are ready, and are suspended."""
+
+Ahead = tuple[int, int, int, int]
+"""A time ahead: the first row of ``expected`` and the level that hold then, and processors and GPUs in use."""
+
+
+@variant(default=True)
+def ahead_now(machine: Machine, clock: Clock) -> Ahead:
+    """The present time, where a look ahead begins."""
+    return (clock.expected_first, 0, machine.totals.processors - machine.totals.free, 0)
+
+
+@variant(default=True)
+def ahead_to(machine: Machine, expected: Table[Expected], clock: Clock, ahead: Ahead, time_s: float) -> Ahead:
+    """Move a look ahead to a later time: running jobs have ended as requested, nothing has started. [s]"""
+    i, level, used, used_gpus = ahead
+    while i < clock.expected_first + clock.running and expected[i].end_s <= time_s:
+        used -= expected[i].processors
+        i += 1
+    return (i, level, used, used_gpus)
+
+
+@variant(default=True)
+def powered_ahead(machine: Machine, ahead: Ahead) -> tuple[int, int]:
+    """Powered processors and GPUs at a time ahead."""
+    return (machine.totals.processors, 0)
+
+
+@variant(default=True)
+def look_ahead_s(machine: Machine) -> tuple[float, float]:
+    """Length of a tick, and how far ahead the capacity is known; infinite for machines without. [s]"""
+    return (np.inf, np.inf)
+
+
+@variant(default=True)
+def value_of(machine: Machine, job: int, end_s: float) -> tuple[float, float]:
+    """Value of a job that ends at a time, and the same if that is not late, else 0."""
+    return (0.0, 0.0)
+
+
+@variant(default=True)
+def late_of(machine: Machine, job: int, time_s: float) -> tuple[float, float]:
+    """Ticks for which a job that has not ended by a time is late, and its value per tick of its requested time."""
+    return (0.0, 0.0)
+
+
+@variant(default=True)
+def suspended_job(machine: Machine, row: int) -> int:
+    """The suspended job in a row of `suspended_jobs`."""
+    return -1
+
+
+@variant(default=True)
+def service_figure(machine: Machine, figure: int) -> float:
+    """A figure that the machine adds up if it counts service, see `machine.service`."""
+    return 0.0
+
+
+@variant(default=True)
+def count_to_the_end(machine: Machine, ending: Table[Ending], clock: Clock) -> None:
+    """Add up service until the end of the run, if it ends at a given time."""
+    return
+
+
+@variant(default=True)
+def remembers_starts(machine: Machine) -> bool:
+    """Whether the machine knows when each job started, so that a batch can empty the log."""
+    return False

@@ -18,6 +18,7 @@ from greenbatch.engine.interface import Storage as SeenStorage
 from greenbatch.engine.power.arbitrage import Here, Prices, arbitrage, plan_ahead
 from greenbatch.engine.power.balance import NO_STORAGE, Rates, Stored, enter
 from greenbatch.engine.power.dispatch import NAMES, PRICE_ARBITRAGE, SCHEDULER, Dispatch, asked_w
+from greenbatch.engine.power.limited import Limited
 from greenbatch.engine.power.protocol import (
     LEFT_THE_SERIES,
     Power,
@@ -81,6 +82,8 @@ def metered_by(costs: Costs, supply: Power, storage: Storage, horizon_slots: int
 
 def seen_storage(power: Power) -> SeenStorage | None:
     """What a policy sees of the storage that it commands; None if it commands none."""
+    if isinstance(power, Limited):
+        power = power.supply
     if not isinstance(power, Metered) or not is_commanded(power):
         return None
     known, charge = {name: float(getattr(power.battery, name)) for name in get_type_hints(Battery)}, power.charge

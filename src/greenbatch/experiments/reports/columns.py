@@ -90,6 +90,18 @@ WITHOUT_SUPPLY = (
 )
 """The same where no power supply is known: energy and its product with the makespan instead of its sources."""
 
+VALUED = (
+    Column("total_job_value", "Value of finished jobs", digits=4, style="significant", short="Value"),
+    _PERCENT("value_ratio", "Value ratio", short="Ratio"),
+    _PERCENT("completion_ratio", "Jobs completed", short="Completed"),
+    _PERCENT("utilization_available", "Powered machine used", short="Used"),
+    Column("accrued_cost", "Accrued cost", digits=4, style="significant", short="Cost"),
+    _PERCENT("late_share", "Jobs late", short="Late"),
+    Column("suspensions", "Suspensions", digits=1, style="count"),
+    _HOURS("avg_wait_s", "Mean wait of finished jobs", short="Mean wait"),
+)
+"""Columns of the main table where jobs have values, before the energy of a site."""
+
 LONGEST_WAIT = _HOURS("max_wait_s", "Longest wait", digits=1)
 """Stands where waits are shown: means hide the job that waits for days."""
 
@@ -157,7 +169,8 @@ RECORD = (
 def main_columns(frame: polars.DataFrame, currency: str = "") -> tuple[Column, ...]:
     """The columns of the main table of a tidy frame, in units that fit its values.
 
-    `MAIN`, with those of `PAID` that have values; or `WITHOUT_SUPPLY`; each with `LONGEST_WAIT`.
+    `MAIN`, with those of `PAID` that have values; or `WITHOUT_SUPPLY`; each with `LONGEST_WAIT`. Where jobs have
+    values, `VALUED`, and brown energy if there is a site.
 
     Args:
         frame: tidy results.
@@ -167,6 +180,10 @@ def main_columns(frame: polars.DataFrame, currency: str = "") -> tuple[Column, .
     def known(column: Column) -> bool:
         return any(math.isfinite(value) for value in values_of(frame, column.metric))
 
+    if known(VALUED[0]):
+        supply = (MAIN[1], MAIN[2]) if known(MAIN[1]) else ()
+        chosen = (*VALUED[:5], *filter(known, (*VALUED[5:-1], *supply, *PAID)), VALUED[-1], LONGEST_WAIT)
+        return tuple(fitted(column, frame, currency) for column in chosen)
     columns = (*MAIN[:3], *filter(known, PAID), *MAIN[3:]) if known(MAIN[1]) else WITHOUT_SUPPLY
     return tuple(fitted(column, frame, currency) for column in (*columns[:-1], LONGEST_WAIT, columns[-1]))
 

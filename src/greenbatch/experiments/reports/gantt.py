@@ -32,23 +32,25 @@ def lanes(outcome: Outcome, jobs: int = GANTT_JOBS) -> tuple[NDArray[np.int64], 
         The job (row) of each block, shape (blocks,), and its start [s], end [s], first processor and number of
         processors, shape (blocks, 4). A job on non-contiguous processors has several blocks.
     """
-    order = np.lexsort((np.arange(len(outcome.start_s)), outcome.start_s))[:jobs]
+    of_job, start_s, end_s = outcome.spans
+    order = np.lexsort((of_job, start_s))[:jobs]
     free, parts = _nodes_and_parts(outcome)
-    ends = order[np.argsort(outcome.end_s[order], kind="stable")]
+    ends = order[np.argsort(end_s[order], kind="stable")]
     held: dict[int, list[tuple[int, list[tuple[int, int]]]]] = {}
     rows, blocks, released = [], [], 0
-    for job in order:
-        while released < len(ends) and outcome.end_s[ends[released]] <= outcome.start_s[job]:
+    for span in order:
+        job = of_job[span]
+        while released < len(ends) and end_s[ends[released]] <= start_s[span]:
             for node, taken in held.pop(int(ends[released])):
                 free[node] = _merged(free[node] + taken)
             released += 1
-        held[int(job)] = []
+        held[int(span)] = []
         for node, processors in parts[int(job)]:
             taken, free[node] = _lowest(free[node], processors)
-            held[int(job)].append((node, taken))
+            held[int(span)].append((node, taken))
             for first, count in taken:
                 rows.append(job)
-                blocks.append((outcome.start_s[job], outcome.end_s[job], first, count))
+                blocks.append((start_s[span], end_s[span], first, count))
     return np.array(rows, dtype=np.int64), np.array(blocks, dtype=np.float64).reshape(-1, 4)
 
 
@@ -160,6 +162,6 @@ def _gantt(
         caption = left if panels else f"Jobs on the {where}, colored by run time; {drawn}."
         alt = (
             f"Gantt chart of {name}: {len(outcome.start_s):,} jobs on {outcome.cluster.processors:,} processors, "
-            f"the last ends {(float(outcome.end_s.max()) - first_s) / 86_400:.1f} days after the first submission."
+            f"the last ends {(outcome.last_s - first_s) / 86_400:.1f} days after the first submission."
         )
         return Picture(f"gantt-{k}-{slug(name)}", name if panels else f"Schedule: {name}", caption, alt, figure)

@@ -49,12 +49,14 @@ def model_sections(
         return []
     looks = looks_of(deciders) if looks is None else looks
     from greenbatch.models.network import NetworkScheduler
+    from greenbatch.models.parameters import PolicyScheduler
 
     trained = training_section({name: [each.model.folder] for name, each in found.items()}, looks=looks)
     decided = [
         decision_section(name, each, outcomes[name], looks[name].color) if isinstance(each, NetworkScheduler)
         else planner_section(name, each)
         for name, each in sorted(found.items(), key=lambda item: not isinstance(item[1], NetworkScheduler))
+        if not isinstance(each, PolicyScheduler)
     ]  # fmt: skip
     return [*([trained] if trained else []), *decided]
 

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from greenbatch.cluster import NodeCluster
+from greenbatch.engine.outcome import STATES
 from greenbatch.experiments.reports.result_folder import write_record
 from greenbatch.provenance import provenance
 from greenbatch.scenarios.sources import sources
@@ -58,6 +59,8 @@ def write_outcome(outcome: Outcome, scenario: Scenario, folder: Path) -> dict[st
             "edp_js": _known(run.per_job("edp_js")),
         }
     )
+    if outcome.stays is not None:
+        schedule = schedule.with_columns(**stays_columns(outcome))
     if outcome.dvfs_level is not None:
         schedule = schedule.with_columns(dvfs_level=polars.Series(outcome.dvfs_level))
     schedule.write_csv(folder / "schedule.csv")
@@ -71,6 +74,23 @@ def write_outcome(outcome: Outcome, scenario: Scenario, folder: Path) -> dict[st
     nothing = polars.lit(None, dtype=polars.Float64)
     power.with_columns(nothing.alias(name) for name in set(unknown)).write_parquet(folder / "power.parquet")
     return metrics
+
+
+def stays_columns(outcome: Outcome) -> dict[str, polars.Series]:
+    """What became of each job: its state, suspensions, value, and the spans in which it ran, ``begin-end`` [s]."""
+    import polars
+
+    stays = outcome.stays
+    assert stays is not None
+    spans: list[list[str]] = [[] for _ in range(len(outcome.workload))]
+    for job, *span in zip(*(each.tolist() for each in outcome.spans), strict=True):
+        spans[job].append("-".join(f"{time_s:.15g}" for time_s in span))
+    return {
+        "state": polars.Series(np.array(STATES)[stays.state]),
+        "suspensions": polars.Series(stays.suspensions),
+        "value": _known(outcome.workload.value),
+        "spans": polars.Series([";".join(each) or None for each in spans]),
+    }
 
 
 def nodes_of(outcome: Outcome) -> list[str] | NDArray[np.int64]:
@@ -111,12 +131,13 @@ def _known(values: NDArray[np.float64]) -> polars.Series:
     return polars.Series(values, nan_to_null=True)
 
 
-def _seconds(values: object) -> object:
-    """Whole seconds as integers, as in the trace."""
-    import numpy as np
+def _seconds(values: NDArray[np.float64]) -> polars.Series:
+    """Whole seconds as integers, as in the trace; null where a job did not start or end."""
+    import polars
 
-    floats = np.asarray(values)
-    return floats.astype(np.int64) if np.all(floats == np.floor(floats)) else floats
+    known = np.isfinite(values)
+    whole = np.all(values[known] == np.floor(values[known]))
+    return _known(values).cast(polars.Int64) if whole else _known(values)
 
 
 def comparison_record(

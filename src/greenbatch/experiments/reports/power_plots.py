@@ -36,15 +36,14 @@ def power_keys(pictures_of: Mapping[str, Outcome]) -> tuple[Key, ...]:
 def power_span(outcomes: Mapping[str, Outcome], hours: float = 48.0) -> tuple[float, float]:
     """Start and end [s] of the busiest hours, starting whole days after the first submission."""
     first = min(float(o.workload.submit_s.min()) for o in outcomes.values())
-    end = min(float(o.end_s.max()) for o in outcomes.values())
+    end = min(o.last_s for o in outcomes.values())
     starts = np.arange(first, max(end - hours * 3600.0, first) + 1.0, 86_400.0)
     work = np.zeros(len(starts))
     for o in outcomes.values():
         for times, sign in ((starts + hours * 3600.0, 1), (starts, -1)):
-            work += sign * (
-                seconds_since(o.start_s, times, o.workload.processors)
-                - seconds_since(o.end_s, times, o.workload.processors)
-            )
+            job, start_s, end_s = o.spans
+            processors = o.workload.processors[job]
+            work += sign * (seconds_since(start_s, times, processors) - seconds_since(end_s, times, processors))
     start = float(starts[np.argmax(work)])
     return start, start + hours * 3600.0
 
@@ -66,7 +65,7 @@ def power_plots(outcomes: Mapping[str, Outcome], hours: float = 48.0, *, panels:
         return []
     start, end = power_span(powered, hours)
     first = min(float(o.workload.submit_s.min()) for o in powered.values())
-    spans = {name: (start, min(end, float(o.end_s.max()))) for name, o in powered.items()}
+    spans = {name: (start, min(end, o.last_s)) for name, o in powered.items()}
     segments = {name: power_segments(o, *spans[name]) for name, o in powered.items()}
     top_kw = max(float(max(s.load_w.max(), s.renewable_w.max(), s.import_w.max())) for s in segments.values()) / 1e3
     pictures = []

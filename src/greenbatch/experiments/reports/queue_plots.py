@@ -43,7 +43,7 @@ def queue_length(outcome: Outcome, edges_s: Floats, counted: NDArray[np.bool_] |
     """
     one = np.ones(len(outcome.start_s)) if counted is None else counted.astype(np.float64)
     waited_s: Floats = np.diff(
-        seconds_since(outcome.workload.submit_s, edges_s, one) - seconds_since(outcome.start_s, edges_s, one)
+        seconds_since(outcome.workload.submit_s, edges_s, one) - seconds_since(outcome.waits_until_s, edges_s, one)
     )
     return waited_s / np.diff(edges_s)
 
@@ -96,7 +96,7 @@ def queue_panels(
 
 def _edges(outcomes: Mapping[str, Outcome], points: int) -> Floats:
     first = min(float(o.workload.submit_s.min()) for o in outcomes.values())
-    last = max(float(o.start_s.max()) for o in outcomes.values())
+    last = max(float(o.waits_until_s.max()) for o in outcomes.values())
     return np.linspace(first, max(last, first + 1.0), points + 1)
 
 

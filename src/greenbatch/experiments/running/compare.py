@@ -40,9 +40,9 @@ class Comparison:
     baseline: str
     """Name of the scheduler that the others are compared with."""
     starts: tuple[int, ...]
-    """First jobs of the finished windows."""
+    """First jobs of the finished windows, or numbers of the draws."""
     jobs: int
-    """Jobs per window."""
+    """Jobs per window; 0 for draws of the generator."""
     frame: polars.DataFrame
     """Tidy: window, scheduler, metric, value."""
     breakdown: polars.DataFrame
@@ -71,6 +71,8 @@ class Comparison:
     def title(self) -> str:
         """Scenario, windows and baseline in one line, as above a table."""
         total, count = len(self.scenario.workload), len(self.starts)
+        if not self.jobs:
+            return f"{self.scenario.name}: {count} draw{'s' * (count > 1)}; makespan relative to {self.baseline}"
         part = f"all {total:,}" if self.jobs == total else f"{self.jobs:,} of {total:,}"
         windows = f"{part} jobs" if count == 1 else f"{count} windows of {self.jobs:,} jobs"
         return f"{self.scenario.name}: {windows}; makespan relative to {self.baseline}"
@@ -100,6 +102,9 @@ def choose_windows(
         raise InputError(f"windows of {length:,} jobs, but {scenario.name} has {total:,}", field="windows", fix=fix)
     if starts is None and windows is None and seed is None:
         starts = own.starts
+    if starts is None and not length:
+        first = 0 if seed is None else whole_number(seed, "seed", lowest=0)
+        return tuple(range(first, first + (len(own.starts or ()) if windows is None else windows))), 0
     if starts is None:
         count = own.windows if windows is None else windows
         return scenario.random_starts(count, length, own.seed if seed is None else seed), length
@@ -108,7 +113,8 @@ def choose_windows(
     except TypeError:
         raise InputError(f"is {starts!r:.60}", field="starts", fix="give a list, such as [0, 1000]") from None
     for start in chosen:
-        scenario.window(start, length)
+        if length:
+            scenario.window(start, length)
         if chosen.count(start) > 1:
             raise InputError(f"names window {start} twice", field="starts", fix="name each window once")
     return tuple(chosen), length
@@ -185,7 +191,7 @@ def compare(
     if baseline not in deciders:
         fix = "choose one of " + ", ".join(deciders)
         raise InputError(f"{baseline!r} is not among the schedulers", field="--baseline", fix=fix)
-    for start in starts:
+    for start in starts if jobs else ():
         scenario.window(start, jobs)
     metrics = {start: found for start, found in (finished or {}).items() if start in starts[1:]}
     runs = len(starts) * len(deciders)
@@ -198,7 +204,7 @@ def compare(
             progress(what, len(metrics) * len(deciders) + run, runs)
 
     def here(start: int) -> tuple[dict[str, Outcome], Metrics]:
-        span = f"jobs {start} to {start + jobs - 1}"
+        span = f"jobs {start} to {start + jobs - 1}" if jobs else f"draw {start}"
         whole = start == starts[0] != starts[-1]  # the first of several compiles the engine, and runs alone
         return _window(
             scenario, deciders, jobs, baseline, parts, start,
@@ -242,10 +248,10 @@ def _window(
     from greenbatch.engine.simulate import simulate
     from greenbatch.metrics import Cut, evaluate_window, horizon_of
 
-    workload, outcomes = scenario.window(start, jobs), {}
+    (workload, cluster), outcomes = scenario.question(start, jobs), {}
     for run, (name, decider) in enumerate(deciders.items()):
         show(name, run)
-        outcomes[name] = simulate(workload, scenario.cluster, scenario.site, scenario.rules, decider)
+        outcomes[name] = simulate(workload, cluster, scenario.site, scenario.rules, decider)
     cut = Cut(**cast(Any, scenario.evaluation.cut))
-    horizon = horizon_of(workload, scenario.cluster, scenario.site, scenario.rules, scenario.evaluation.horizon)
+    horizon = horizon_of(workload, cluster, scenario.site, scenario.rules, scenario.evaluation.horizon)
     return outcomes, evaluate_window(outcomes, baseline=baseline, cut=cut, horizon=horizon, parts=parts)

@@ -18,9 +18,8 @@ from greenbatch.scenarios.profile import Profile, profile
 if TYPE_CHECKING:
     import polars
 
-    from greenbatch.models.network import NetworkScheduler
-    from greenbatch.models.planner import PlannerScheduler
     from greenbatch.models.records import ModelRecord
+    from greenbatch.models.scheduler import ModelScheduler
     from greenbatch.scenarios import Scenario
 
 UNLIKE = "this scenario is unlike the one it was trained on"
@@ -140,15 +139,14 @@ def seen_shares(record: ModelRecord, starts: Sequence[int], jobs: int) -> NDArra
     return shares
 
 
-def models_among(schedulers: Mapping[str, object]) -> dict[str, NetworkScheduler | PlannerScheduler]:
+def models_among(schedulers: Mapping[str, object]) -> dict[str, ModelScheduler]:
     """The trained models among the schedulers and inside them, by name."""
     inside = {name: getattr(each, "inside", None) or each for name, each in schedulers.items()}
     if not any(hasattr(each, "model") for each in inside.values()):  # spares rules the imports
         return {}
-    from greenbatch.models.network import NetworkScheduler
-    from greenbatch.models.planner import PlannerScheduler
+    from greenbatch.models.scheduler import ModelScheduler
 
-    return {name: each for name, each in inside.items() if isinstance(each, (NetworkScheduler, PlannerScheduler))}
+    return {name: each for name, each in inside.items() if isinstance(each, ModelScheduler)}
 
 
 def _policies(schedulers: Mapping[str, object]) -> dict[str, str]:

@@ -1,4 +1,4 @@
-"""A search by the kind of its network: weights of the look-ahead planner, or a ranking."""
+"""A search by the kind of its network: weights of the look-ahead planner, parameters of a policy, or a ranking."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from greenbatch.learning.runs.counters import Counters
 from greenbatch.learning.runs.folder import begun, check_same, open_run
 from greenbatch.learning.runs.plan import Plan
 from greenbatch.learning.search.loop import Watch, search_settings
+from greenbatch.learning.search.parameters import ParameterSearch
 from greenbatch.learning.search.planner import PlannerSearch, is_weighed
 from greenbatch.learning.search.ranking import RankingSearch
 from greenbatch.learning.search.weighed import WeighedSearch
@@ -19,8 +20,10 @@ def search(
 ) -> Counters:
     """Search in a folder: start, or resume an interrupted search. See `training.loop.train`."""
     search_settings(plan)
-    kind: type[RankingSearch | PlannerSearch] = RankingSearch
-    if not plan.preset.is_ranking:
+    kind: type[RankingSearch | PlannerSearch | ParameterSearch] = RankingSearch
+    if plan.preset.is_policy:
+        kind = ParameterSearch
+    elif not plan.preset.is_ranking:
         kind = WeighedSearch if is_weighed(plan.preset) else PlannerSearch
     if not replace_earlier and begun(folder):
         check_same(folder, plan)

@@ -1,0 +1,150 @@
+"""Machines whose capacity follows the power: processors and GPUs that are switched off and on in the course of a run.
+
+Source: RARE (dissertation, chapters 3 to 5), §3.2 and Eq. 4.1-4.2.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from greenbatch.arguments import read_only, whole_number
+from greenbatch.cluster.machines import Cluster, NodeGroup
+from greenbatch.errors import InputError
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Capacity:
+    """Powered processors and GPUs over time, known in advance: row k holds from ``time_s[k]`` to the next row.
+
+    The first row also holds before its time, the last one forever.
+
+    Raises:
+        InputError: no rows, columns of different lengths, times that do not ascend, or a negative number.
+    """
+
+    time_s: Floats
+    """Begin of each level, ascending, shape (k,). [s]"""
+    processors: Ints
+    """Powered processors, shape (k,)."""
+    gpus: Ints
+    """Powered GPUs, shape (k,)."""
+
+    def __post_init__(self) -> None:
+        for name, kind in (("time_s", np.float64), ("processors", np.int64), ("gpus", np.int64)):
+            given: Any = np.asarray(getattr(self, name))
+            if kind is np.int64 and given.size and not np.all(given == np.floor(given)):
+                raise InputError("holds fractions", field=f"capacity.{name}", fix="give whole numbers")
+            object.__setattr__(self, name, read_only(given.astype(kind)))
+        rows = self.time_s.shape[0]
+        if not rows or self.processors.shape != (rows,) or self.gpus.shape != (rows,):
+            fix = "give the same number of rows in each column, at least one"
+            raise InputError(f"has {rows} times for {self.processors.shape[0]} levels", field="capacity", fix=fix)
+        is_after = np.append(True, np.diff(self.time_s) > 0) & np.isfinite(self.time_s)
+        if not is_after.all():
+            row = int(np.flatnonzero(~is_after)[0])
+            problem = f"row {row + 1} begins at {self.time_s[row]:g} s, not after the row before it"
+            raise InputError(problem, field="capacity.time_s", fix="sort the rows by time, each time once")
+        for name in ("processors", "gpus"):
+            if (below := np.flatnonzero(getattr(self, name) < 0)).size:
+                problem = f"row {below[0] + 1} has {getattr(self, name)[below[0]]}"
+                raise InputError(problem, field=f"capacity.{name}", fix="give numbers >= 0")
+
+    @classmethod
+    def constant(cls, processors: int, gpus: int) -> Self:
+        """Capacity that never changes."""
+        return cls(time_s=np.zeros(1), processors=np.array([processors]), gpus=np.array([gpus]))
+
+    def available_s(self, start_s: float, end_s: float) -> tuple[float, float]:
+        """Powered processors x time, and GPUs x time, over an interval. [s]"""
+        edges_s = np.concatenate([[-np.inf], self.time_s[1:], [np.inf]])
+        length_s = np.diff(np.clip(edges_s, start_s, max(start_s, end_s)))
+        return float(self.processors @ length_s), float(self.gpus @ length_s)
+
+    @classmethod
+    def of_ticks(cls, level: Any, tick_s: float, *, processors: int, gpus: int) -> Self:
+        """Capacity of equal ticks, as fractions of all processors and of all GPUs, rounded to whole ones.
+
+        Args:
+            level: fraction in each tick, 0 to 1, shape (k,).
+            tick_s: length of a tick. [s]
+            processors: processors of the machine.
+            gpus: GPUs of the machine.
+        """
+        fraction = np.asarray(level, np.float64)
+        changed = np.flatnonzero(np.diff(fraction, prepend=np.nan) != 0)
+        of: Any = fraction[changed]
+        units = [np.rint(of * total).astype(np.int64) for total in (processors, gpus)]
+        return cls(time_s=np.asarray(changed * tick_s, np.float64), processors=units[0], gpus=units[1])
+
+
+@dataclass(frozen=True, slots=True)
+class PoweredCluster(Cluster):
+    """Pooled processors and GPUs, of which only some are powered at a time.
+
+    A job takes `Workload.processors` processors and `Workload.gpus` GPUs (0 if unknown). Idle power is that of the
+    powered part: what is switched off draws nothing.
+
+    Raises:
+        InputError: the capacity is larger than the machine.
+    """
+
+    gpus: int = 0
+    """All GPUs."""
+    powered: Capacity | None = None
+    """What is powered when; None: always everything."""
+    sources: Mapping[str, str] = field(default_factory=dict)
+    """File name -> SHA-256 of every file that describes the capacity."""
+
+    def __post_init__(self) -> None:
+        Cluster.__post_init__(self)
+        if self.powered is None:
+            return
+        for name, most in (("processors", self.processors), ("gpus", self.gpus)):
+            given = getattr(self.powered, name)
+            if (above := np.flatnonzero(given > most)).size:
+                problem = f"row {above[0] + 1} has {given[above[0]]}, the machine has {most}"
+                raise InputError(problem, field=f"capacity.{name}", fix="give at most what the machine has")
+
+    @property
+    def first_power_w(self) -> float:
+        """Power of what is powered at first, when nothing runs. [W]"""
+        first = self.capacity_levels
+        return self.idle_power_w * int(first.processors[0] + first.gpus[0]) / (self.processors + self.gpus)
+
+    def idle_energy_j(self, start_s: float, end_s: float) -> float:
+        """Energy over an interval of what is powered, when nothing runs. [J]"""
+        units_s = sum(self.capacity_levels.available_s(start_s, end_s))
+        return self.idle_power_w * units_s / (self.processors + self.gpus)
+
+    @property
+    def capacity_levels(self) -> Capacity:
+        """What is powered when."""
+        return self.powered or Capacity.constant(self.processors, self.gpus)
+
+    @classmethod
+    def of_units(
+        cls, processors: int, gpus: int = 0, *, powered: Capacity | None = None, idle_power_w: float = 0.0
+    ) -> Self:  # fmt: skip
+        """A machine of some processors and GPUs.
+
+        Args:
+            processors: all processors, >= 1.
+            gpus: all GPUs, >= 0.
+            powered: what is powered when; by default everything.
+            idle_power_w: power of the idle machine if everything is powered, >= 0. [W]
+
+        Raises:
+            InputError: a value is out of range.
+        """
+        processors = whole_number(processors, "cluster.processors", lowest=1)
+        gpus = whole_number(gpus, "cluster.gpus", lowest=0)
+        group = NodeGroup(name="pool", count=1, processors=processors, static_power_w=idle_power_w, gpus=gpus)
+        return cls((group,), gpus, powered)

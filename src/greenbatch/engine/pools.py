@@ -1,0 +1,114 @@
+"""Rules of a machine whose capacity follows the power: pools of jobs, suspension, and the end of a run.
+
+Each is a reading of RARE (dissertation, chapters 3 to 5), which is silent on many of them; the defaults impose nothing.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, fields
+from typing import Literal, get_args, get_type_hints
+
+from greenbatch.engine.settings import A_YEAR_S
+from greenbatch.errors import InputError, did_you_mean
+
+Admission = Literal["fifo", "qos"]
+Suspends = Literal["never", "power", "swap"]
+Victim = Literal["lowest-value", "latest-due", "shortest-remaining", "longest-remaining", "latest-start"]
+Loses = Literal["nothing", "checkpoint", "all"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pools:
+    """Pools of jobs and suspension, for a `PoweredCluster`.
+
+    Raises:
+        InputError: an option is not one of its choices, or a number is out of range.
+    """
+
+    ready: int = 0
+    """Most jobs that can be chosen at a time; 0 for all that wait."""
+    waiting: int = 0
+    """Most jobs that wait until they are ready: further ones are rejected; 0 for no limit."""
+    suspended: int = 0
+    """Most suspended jobs for policies that suspend; 0 for no limit."""
+    admission: Admission = "fifo"
+    """Which waiting job becomes ready first: ``fifo``: the first submitted; ``qos``: that of the highest QoS."""
+    largest_request: int = 0
+    """Jobs that ask for more processors or more GPUs are rejected; 0 for no limit."""
+    longest_request_s: float = 0.0
+    """Jobs that request a longer time are rejected; 0 for no limit. [s]"""
+    actions_per_tick: int = 0
+    """Most jobs that are started or suspended in one tick; 0 for no limit."""
+    tick_s: float = 1.0
+    """Length of a tick: after the last action of one, decisions are due again at the next. [s]"""
+    horizon_s: float = 0.0
+    """How far ahead the capacity is known; 0 for its whole series. [s]"""
+    end_s: float = 0.0
+    """End of the run: what has not finished by then remains as it is; 0 for the end of the last job. [s]"""
+    suspends: Suspends = "never"
+    """``never``: a job starts only if the known capacity lasts until it ends; ``power``: jobs start if they fit now;
+    ``swap``: policies may also suspend jobs for others of higher value. Under each of them, jobs are suspended while
+    more is in use than is powered."""
+    victim: Victim = "lowest-value"
+    """Which running job is suspended first; among equals, the latest to start, then the highest job number."""
+    loses: Loses = "nothing"
+    """What a suspended job loses: ``nothing`` (suspended in memory); ``checkpoint``: the work since its last
+    checkpoint; ``all``: it starts again from the beginning of this span."""
+    checkpoint_s: float = 0.0
+    """Time between checkpoints, from the begin of a span. [s]"""
+    failures_per_processor_year: float = 0.0
+    """Failures of a processor in a year, at random: the job on it is suspended and loses work as ``loses`` says."""
+    failure_seed: int = 0
+    """Seed of the failures."""
+    suspend_s: float = 0.0
+    """Time that a job takes to be suspended, added to its run time when it resumes. [s]"""
+    resume_s: float = 0.0
+    """Time that a job takes to resume, added in the same way. [s]"""
+
+    def __post_init__(self) -> None:
+        hints = get_type_hints(Pools)
+        for each in fields(self):
+            value, kind = getattr(self, each.name), hints[each.name]
+            name = f"rules.pools.{each.name}"
+            if choices := get_args(kind):
+                if value not in choices:
+                    fix = did_you_mean(str(value), choices, otherwise="use " + " or ".join(choices))
+                    raise InputError(f"is {value!r}", field=name, fix=fix)
+            elif kind is int and (not isinstance(value, int) or isinstance(value, bool) or value < 0):
+                raise InputError(f"is {value!r}", field=name, fix="give a whole number >= 0")
+            elif kind is float and not (isinstance(value, int | float) and 0 <= value < math.inf):
+                raise InputError(f"is {value!r}", field=name, fix="give a number >= 0")
+        if self.tick_s == 0:
+            raise InputError("is 0", field="rules.pools.tick_s", fix="give the length of a tick, > 0")
+        if (self.loses == "checkpoint") != (self.checkpoint_s > 0):
+            fix = 'give checkpoint_s > 0 together with loses = "checkpoint"'
+            raise InputError(f"is {self.checkpoint_s:g}", field="rules.pools.checkpoint_s", fix=fix)
+        if self.failures_per_processor_year and self.loses == "nothing":
+            problem, fix = "loses nothing, although processors fail", 'use loses = "checkpoint" or "all"'
+            raise InputError(problem, field="rules.pools.loses", fix=fix)
+
+    def counts(self) -> dict[str, float]:
+        """The fields of `machine.powered.PoolCounts` that the options set."""
+        from greenbatch.engine.machine.powered import NO_LIMIT
+
+        lost_s = {"nothing": 0.0, "checkpoint": self.checkpoint_s, "all": math.inf}
+        return {
+            "ready_limit": self.ready or NO_LIMIT,
+            "wait_limit": self.waiting or NO_LIMIT,
+            "suspend_limit": self.suspended or NO_LIMIT,
+            "by_qos": self.admission == "qos",
+            "largest_request": self.largest_request or NO_LIMIT,
+            "longest_request_s": self.longest_request_s or math.inf,
+            "actions_limit": self.actions_per_tick or NO_LIMIT,
+            "tick_s": self.tick_s,
+            "horizon_s": self.horizon_s or math.inf,
+            "end_s": self.end_s or math.inf,
+            "suspends": get_args(Suspends).index(self.suspends),
+            "victim": get_args(Victim).index(self.victim),
+            "failure_rate": self.failures_per_processor_year / A_YEAR_S,
+            "failure_seed": self.failure_seed,
+            "suspend_s": self.suspend_s,
+            "resume_s": self.resume_s,
+            "checkpoint_s": lost_s[self.loses],
+        }

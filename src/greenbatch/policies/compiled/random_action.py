@@ -1,0 +1,100 @@
+"""Random actions on a machine whose capacity follows the power: what an agent does that has learned nothing.
+
+At every tick in which jobs wait, actions are drawn until one of them ends the tick.
+
+Source: RARE (dissertation), §5.4.2, which does not say what its random policy draws from.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from greenbatch.cluster import Cluster, PoweredCluster
+from greenbatch.engine.codes import NO_DELAY, SUSPEND_JOB
+from greenbatch.engine.compile import compiled, whole
+from greenbatch.engine.decide import decide
+from greenbatch.engine.features import job_in
+from greenbatch.engine.limits import can_be_chosen
+from greenbatch.engine.machine.placement import drawn
+from greenbatch.engine.machine.powered import NO_LIMIT
+from greenbatch.engine.machine.protocol import choosable_position, may_suspend
+from greenbatch.engine.power.slots import next_edge_s
+from greenbatch.engine.program import Pass
+from greenbatch.engine.records import Ints
+from greenbatch.engine.rules import Rules
+from greenbatch.engine.state import State
+from greenbatch.engine.step import Action, apply, start_now, wait_until
+from greenbatch.errors import InputError
+from greenbatch.workload import Workload
+
+ALL, ALLOWED, FITTING = range(3)
+"""What is drawn from: all slots of the ready pool, suspending and waiting; those of them that can be carried out now; or
+ready jobs that can start, and waiting only if there are none."""
+
+
+class RandomAction(NamedTuple):
+    """Parameters, and the number of draws so far."""
+
+    of: int
+    seed: int
+    draws: Ints
+    """Shape (1,)."""
+
+
+@compiled
+def _candidates(decider: RandomAction, s: State) -> int:
+    """Number of actions that are drawn from, waiting included unless a job must start."""
+    ready = whole(s.machine.counts.ready)
+    if decider.of == ALL:
+        limit = whole(s.machine.counts.ready_limit)
+        return (ready if limit == NO_LIMIT else limit) + 2
+    count = 0
+    for k in range(ready):
+        count += can_be_chosen(s, job_in(s, k))
+    if decider.of == FITTING:
+        return max(count, 1)
+    return count + may_suspend(s.machine, s) + 1
+
+
+@compiled
+def _slot(decider: RandomAction, s: State, chosen: int) -> int:
+    """The ready pool's slot of a drawn action; the number of ready jobs or more for an action without a job."""
+    ready = whole(s.machine.counts.ready)
+    if decider.of == ALL:
+        return chosen
+    for k in range(ready):
+        if can_be_chosen(s, job_in(s, k)):
+            if chosen == 0:
+                return k
+            chosen -= 1
+    return ready + chosen
+
+
+@decide.register(RandomAction)
+def act_at_random(decider: RandomAction, s: State) -> None:
+    """Draw an action; waiting, and what cannot be carried out, end the tick."""
+    count = _candidates(decider, s)
+    chosen = int(drawn(decider.seed, whole(decider.draws[0]), 0) * count)
+    decider.draws[0] += 1
+    slot, ready = _slot(decider, s, chosen), whole(s.machine.counts.ready)
+    suspends = decider.of != FITTING and chosen == count - 2 and slot >= ready
+    if suspends and may_suspend(s.machine, s):
+        apply(s, Action(SUSPEND_JOB, 0, NO_DELAY, 0.0))
+    elif slot < ready and can_be_chosen(s, job_in(s, slot)):
+        apply(s, start_now(whole(choosable_position(s.machine, s.queue.job, s.clock, slot))))
+    else:
+        apply(s, wait_until(next_edge_s(s.clock.now_s, 0.0, s.machine.counts.tick_s)))
+
+
+def random_pass(of: int, seed: int) -> Pass:
+    """The policy with its parameters."""
+
+    def begin(_: Workload, cluster: Cluster, __: Rules) -> RandomAction:
+        if not isinstance(cluster, PoweredCluster):
+            fix = "use a scenario with [cluster.capacity]"
+            raise InputError("draws from ready jobs, which this machine does not have", field="random-action", fix=fix)
+        return RandomAction(of, seed, np.zeros(1, np.int64))
+
+    return Pass(name="random-action", begin=begin)

@@ -1,0 +1,96 @@
+"""Build the powered processors and GPUs that ``[cluster.capacity]`` describes."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from greenbatch.cluster import Capacity, PoweredCluster
+from greenbatch.errors import InputError
+from greenbatch.scenarios.origin import Origin
+
+if TYPE_CHECKING:
+    from greenbatch.cluster.capacity_file import CapacityTable
+    from greenbatch.energy import Site
+    from greenbatch.engine.pools import Pools
+    from greenbatch.scenarios.cluster_schema import ClusterSection, IntermittentCapacity
+    from greenbatch.workload import Workload
+
+BEYOND_TICKS = 64
+"""Ticks that an intermittent capacity lasts beyond the end of the run, for what is known ahead."""
+
+
+def capacity_table(section: ClusterSection, pools: Pools | None, origin: Origin) -> CapacityTable | None:
+    """The file of a capacity; None if there is none.
+
+    Raises:
+        InputError: it cannot be used.
+    """
+    from greenbatch.cluster.capacity_file import read_capacity
+
+    capacity = section.capacity
+    if capacity is None or capacity.kind != "series" or capacity.file is None:
+        return None
+    return read_capacity(origin.locate(capacity.file, None, "capacity"), 1.0 if pools is None else pools.tick_s)
+
+
+def with_capacity(
+    machine: PoweredCluster, section: ClusterSection, table: CapacityTable | None, pools: Pools | None,
+    workload: Workload, site: Site | None, origin: Origin,
+) -> PoweredCluster:  # fmt: skip
+    """The machine with its capacity over time.
+
+    Raises:
+        InputError: the capacity cannot be used, or it follows power that is not there.
+    """
+    capacity, tick_s = section.capacity, 1.0 if pools is None else pools.tick_s
+    if capacity is None:
+        return machine
+    size = {"processors": machine.processors, "gpus": machine.gpus}
+    if table is not None:
+        return replace(machine, powered=table.levels(**size), sources={table.file: table.sha256})
+    with origin.blame("cluster", "capacity"):
+        if capacity.kind == "constant":
+            known = Capacity.of_ticks([capacity.fraction], tick_s, **size)
+        elif capacity.kind == "intermittent":
+            known = Capacity.of_ticks(_levels(capacity, pools), tick_s, **size)
+        elif capacity.kind == "series":
+            known = Capacity.of_ticks(capacity.fractions, tick_s, **size)
+        else:
+            return _of_power(machine, capacity.full_power_per_unit_w, pools, workload, site)
+    return replace(machine, powered=known)
+
+
+def _levels(capacity: IntermittentCapacity, pools: Pools | None) -> np.ndarray:
+    """The level with its own probability in each tick, else 1; shape (ticks,)."""
+    ticks = capacity.ticks
+    if ticks is None and pools is not None and pools.end_s:
+        ticks = int(np.ceil(pools.end_s / pools.tick_s)) + BEYOND_TICKS
+    if ticks is None:
+        raise InputError("is missing", field="ticks", fix="state how long it lasts, or set rules.pools.end_s")
+    falls = np.random.default_rng(capacity.seed).random(ticks) < capacity.level
+    return np.where(falls, capacity.level, 1.0)
+
+
+def _of_power(
+    machine: PoweredCluster, unit_w: float, pools: Pools | None, workload: Workload, site: Site | None
+) -> PoweredCluster:
+    """As many processors, with their part of the GPUs, as the site can supply at full load (Eq. 4.1-4.2)."""
+    from greenbatch.energy.powered import powered_levels
+
+    if site is None:
+        fix = "describe its power in [site], or choose another kind"
+        raise InputError("follows the power of a site, and there is none", field="kind", fix=fix)
+    processors = np.arange(machine.processors + 1)
+    gpus = processors * machine.gpus // machine.processors
+    needed_w = (processors + gpus) * unit_w
+    if needed_w[-1] < machine.idle_power_w:
+        problem = f"is {unit_w:g}: the full machine would draw less than the idle one, {machine.idle_power_w:g} W"
+        raise InputError(problem, field="full_power_per_unit_w", fix="state the power of a unit at full load")
+    end_s = pools.end_s if pools is not None and pools.end_s else 2.0 * float(workload.submit_s.max())
+    time_s, level = powered_levels(site, needed_w.astype(np.float64), end_s + site.slots * site.step_s)
+    changed = np.flatnonzero(np.append(True, np.diff(level) != 0))
+    known = Capacity(time_s=time_s[changed], processors=processors[level[changed]], gpus=gpus[level[changed]])
+    return replace(machine, powered=known)
