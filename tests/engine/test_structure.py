@@ -187,6 +187,7 @@ def test_slots_are_computed_in_one_file() -> None:
 MOVERS = {
     "engine/state.py:new_state": "the first submission", "engine/from_view.py:state_of": "that of the view",
     "engine/events.py:next_event": "the next event", "engine/events.py:switch_until": "the next switch of a node",
+    "engine/events.py:next_slot": "the next slot of the supply",
 }  # fmt: skip
 """Functions that set the clock, and to what."""
 CALLERS = {

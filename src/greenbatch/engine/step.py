@@ -219,7 +219,7 @@ def apply(s: State, action: Action) -> None:
     if action.kind == COMMAND:
         _command(s, action.amount)
         return
-    if s.rules.commands:
+    if s.rules.commands == BY_POLICY:
         c.commanding = 0
         if c.committed >= 0:  # only a command was due
             return
