@@ -111,6 +111,12 @@ def test_a_site_without_a_grid_has_none(folder):
     assert scenario("[site.grid]\nimport_limit_w = 1e4\n").site.grid.currency == ""
 
 
+def test_what_happens_at_the_limit_is_counted_unless_jobs_are_held(folder):
+    limit = "[site.grid]\nimport_limit_w = 1e4\n"
+    assert scenario(limit).site.held_limit_w == np.inf
+    assert scenario(limit + 'over_limit = "hold"\n').site.held_limit_w == 1e4
+
+
 def test_series_enter_slots_as_means(folder):
     keys = "[site.grid]\n[site.grid.price]\n" + READ.format(file="p.csv", column="p", unit="EUR/MWh")
     keys += "[site.grid.marginal]\n" + READ.format(file="p.csv", column="g", unit="g/kWh")

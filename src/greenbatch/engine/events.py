@@ -68,10 +68,16 @@ def next_supply_change_s(slots: Slots, now_s: float) -> float:
 
 
 @compiled_small
+def _next_change_s(s: State) -> float:
+    """When a blocked job may be able to start although no job arrives or ends: by machine, outages or limits. [s]"""
+    return min(next_opening_s(s), next_limit_s(s.power, s.clock.now_s))
+
+
+@compiled_small
 def next_wake_s(s: State) -> float:
     """Time of the next wake-up while jobs wait: only those that a job, the policy or the rules ask for. [s]"""
     c, rules = s.clock, s.rules
-    wake_s = min(next_opening_s(s), next_limit_s(s.power, c.now_s))
+    wake_s = _next_change_s(s)
     if c.committed < 0:
         wake_s = min(wake_s, c.wake_s)
         if rules.tick_s > 0.0:
@@ -245,7 +251,7 @@ def next_instant(s: State, wake_s: float) -> int:
     Returns its kind, or COMPLETION if there were several or the machine changes as well: then the whole queue
     must be considered.
     """
-    c, change_s = s.clock, next_opening_s(s)
+    c, change_s = s.clock, _next_change_s(s)
     kind = next_event(s, wake_s)
     if kind == ARRIVAL and c.now_s >= change_s:
         kind = COMPLETION

@@ -143,15 +143,15 @@ def _reserve(power: Limited, s: State, job: int) -> None:
     alone_w, drained_s = s.machine.totals.base_power_w + added_w, c.shadow_s
     if c.running > 0:
         drained_s = max(drained_s, s.expected[c.expected_first + c.running - 1].end_s)
-    last_s = drained_s + power.slots.forecast * power.slots.step_s
     has_missed, from_s = of.promised_s <= c.now_s, -np.inf
     while c.shadow_s > from_s:  # again if an outage is in the way
         from_s, found_s = c.shadow_s, np.inf
+        last_s = max(from_s, drained_s) + power.slots.forecast * power.slots.step_s
         if not has_missed:
             found_s = _first_begin_s(power, s, from_s, last_s, of.requested_s, added_w, 0.0)
         if found_s == np.inf:
             found_s = _first_begin_s(power, s, from_s, last_s, of.requested_s, added_w, alone_w)
-        found_s = min(found_s, max(from_s, drained_s if has_missed else last_s))
+        found_s = min(found_s, max(from_s, drained_s) if has_missed else last_s)
         c.shadow_s = found_s
         if s.downtimes.shape[0] > 0:
             c.shadow_s = open_from_s(s, job, found_s)

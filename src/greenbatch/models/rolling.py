@@ -82,7 +82,7 @@ def rolling(
         from greenbatch.policies.machines import check_machine
         from greenbatch.policies.rolling_horizon import Plan, RollingHorizon, settings_of
 
-        check_machine("rolling", cluster, rules)
+        check_machine("rolling", cluster, rules, site)
         if is_perfect and not len(workload):
             problem = "knows the future, so it cannot be driven from views"
             raise InputError(problem, field="rolling", fix="use knowledge=sampled, or simulate it on a window")

@@ -154,7 +154,7 @@ def published_genetic(
         InputError: the machine has nodes, the backfilling is not one of the published code, or no window is known.
     """
     name = "ga-published"
-    check_machine(name, cluster, rules)
+    check_machine(name, cluster, rules, site)
     if program.backfill not in BACKFILLS:
         fix = "use " + " or ".join(BACKFILLS)
         raise InputError(f"does not know {program.backfill} backfilling", field=name, fix=fix)

@@ -99,13 +99,13 @@ def _program(
     seed: float,
 ) -> Program:  # fmt: skip
     def policy(
-        program: Program, _: Workload, cluster: Cluster, __: Site | None, rules: Rules
+        program: Program, _: Workload, cluster: Cluster, site: Site | None, rules: Rules
     ) -> OrderPlanner:  # fmt: skip
         from greenbatch.policies.machines import check_machine
         from greenbatch.policies.order_planner import OrderPlanner
         from greenbatch.policies.plans import Weights
 
-        check_machine(name, cluster, rules)
+        check_machine(name, cluster, rules, site)
         return OrderPlanner(search, Weights(renewable, eta, cost, carbon), int(evaluations), int(seed), program, rules)
 
     return Program(name=name, policy=policy)
