@@ -96,7 +96,7 @@ def training_record(plan: Plan, counters: Counters, *, kept: str, averaged: bool
             "scenario": plan.scenario.name,
             "windows": plan.windows,
             "held_out_jobs": held_out,
-            "seen_jobs": seen_jobs(plan.scenario, settings, plan.windows),
+            "seen_jobs": [] if plan.preset.is_policy else seen_jobs(plan.scenario, settings, plan.windows),
             "backfill": plan.backfill,
             "seed": settings.seed,
             "threads": plan.threads,

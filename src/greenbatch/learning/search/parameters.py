@@ -27,6 +27,8 @@ Ints = NDArray[np.int64]
 
 FAR, FAR_PRICE = 6.0, 1e-3
 """Steps from the beginning after which a candidate is penalized, and the penalty per further step."""
+FIRST = 1_000_000
+"""Added to the seeds of the scenario, so that no comparison plays a workload of a search."""
 FINISHED = STATES.index("finished")
 
 
@@ -55,13 +57,13 @@ class ParameterSearch(Searching):
         check(plan)
         super().__init__(plan, np.zeros(len(searched_of(plan.preset))))
         self._pool = ThreadPoolExecutor(plan.threads)
-        self._origin = plan.settings.seed * plan.settings.epochs * plan.settings.windows
+        self._origin = FIRST + plan.settings.seed * plan.settings.epochs * plan.settings.windows
 
     def tried(self, stage: int, starts: Ints, random: np.random.Generator) -> tuple[Floats, Record]:
         """Negative value ratios of a generation, on workloads that no other generation plays."""
         del stage, starts
         made = self.settings
-        first = 1 + self._origin + self.counters.epoch * made.windows
+        first = self._origin + self.counters.epoch * made.windows
         worlds = [regenerated(self.plan.scenario, first + k) for k in range(made.windows)]
         points = self.evolution.ask(random)
         work = [(world, self.plan.preset, numbers_at(point, self.plan.preset)) for point in points for world in worlds]
