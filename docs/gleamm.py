@@ -11,6 +11,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
+from matplotlib import pyplot
 
 from greenbatch.energy import Site
 from greenbatch.energy.powered import powered_levels
@@ -31,7 +32,8 @@ def met(site: Site, load_kw: float) -> float:
 def main(picture: Path | None) -> None:
     """Print the shares, and draw them if asked for."""
     with_battery = load_scenario(SCENARIO).site
-    assert with_battery is not None
+    if with_battery is None:
+        raise SystemExit(f"{SCENARIO} has no site")
     alone = replace(with_battery, storage=None)
     curves = {"with the battery": with_battery, "without": alone}
     shares = {name: [met(site, load) for load in LOADS_KW] for name, site in curves.items()}
@@ -41,8 +43,6 @@ def main(picture: Path | None) -> None:
     for load, least in STATED.items():
         print(f"{load:.0f} kW are met in {met(with_battery, load):.1%} of the hours; stated: at least {least:.0%}")
     if picture is not None:
-        from matplotlib import pyplot
-
         figure, axes = pyplot.subplots(figsize=(6, 3.5), layout="constrained")
         for name, share in shares.items():
             axes.plot(LOADS_KW, share, label=name)

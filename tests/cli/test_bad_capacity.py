@@ -199,6 +199,7 @@ def test_capacity_beside_the_default_scenario(tmp_path: Path, capsys: pytest.Cap
     assert main(["simulate", *files, *made]) == 0
     rows = (tmp_path / "out" / "schedule.csv").read_text().splitlines()
     assert rows[0].endswith("state,suspensions,value,spans")
-    assert rows[1].startswith("1,0,0,5,") and rows[2].startswith("2,1,5,10,")
+    assert rows[1].startswith("1,0,0,5,")
+    assert rows[2].startswith("2,1,5,10,")
     assert rows[2].endswith("finished,0,3.0,5-10")
     assert "Value of finished jobs" in capsys.readouterr().out

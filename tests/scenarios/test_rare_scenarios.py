@@ -25,7 +25,8 @@ def _cluster(scenario: Scenario) -> PoweredCluster:
 def test_machine_jobs_and_pools_fit_together(name: str) -> None:
     scenario = load_scenario(name)
     cluster, pools, jobs = _cluster(scenario), scenario.rules.pools, scenario.workload
-    assert pools is not None and cluster.gpus == cluster.processors
+    assert pools is not None
+    assert cluster.gpus == cluster.processors
     assert str(cluster.processors) == name.removeprefix("rare/").partition("-")[0]
     largest = 5 if name.endswith("fixed5") else cluster.processors // 2
     assert pools.largest_request == largest == jobs.processors.max() == jobs.gpus.max()
@@ -64,7 +65,8 @@ def test_constant_and_listed_capacity() -> None:
     assert _cluster(half).capacity_levels.processors.tolist() == [9]
     listed = {"kind": "series", "fractions": [1.0, 0.5, 0.5, 0.0]}
     levels = _cluster(load_scenario("rare/10", overrides={"cluster.capacity": listed})).capacity_levels
-    assert levels.time_s.tolist() == [0.0, 1.0, 3.0] and levels.gpus.tolist() == [10, 5, 0]
+    assert levels.time_s.tolist() == [0.0, 1.0, 3.0]
+    assert levels.gpus.tolist() == [10, 5, 0]
 
 
 def test_capacity_that_follows_the_power_needs_no_grid() -> None:

@@ -21,7 +21,8 @@ def test_laws_of_the_generator() -> None:
         assert np.allclose(np.bincount(sizes)[1:] / n, 0.2, atol=0.02)
     assert abs(np.corrcoef(MANY.processors, MANY.gpus)[0, 1]) < 0.03
     assert abs(np.mean(MANY.qos > 0.6) - 0.6) < 0.02
-    assert 0.1 <= MANY.qos.min() < 0.11 and 0.99 < MANY.qos.max() <= 1.0
+    assert 0.1 <= MANY.qos.min() < 0.11
+    assert 0.99 < MANY.qos.max() <= 1.0
     gaps = np.bincount(MANY.submit_s.astype(int), minlength=100_000)
     assert abs(gaps.var() / gaps.mean() - 1.0) < 0.05  # Poisson
 
@@ -35,7 +36,8 @@ def test_value_of_figure_3_3() -> None:
 
 def test_same_seed_same_jobs_and_load_in_jobs_per_tick() -> None:
     again = rare(100_000, 2, processors=10)
-    assert np.array_equal(again.value, MANY.value) and np.array_equal(again.submit_s, MANY.submit_s)
+    assert np.array_equal(again.value, MANY.value)
+    assert np.array_equal(again.submit_s, MANY.submit_s)
     assert abs(len(rare(10_000, 0, load=2.0, arrivals="jobs")) / 20_000 - 1) < 0.03
     assert abs(len(rare(100_000, 2, gap_factor=2.0)) / len(MANY) - 0.5) < 0.02
 
@@ -43,7 +45,8 @@ def test_same_seed_same_jobs_and_load_in_jobs_per_tick() -> None:
 def test_largest_request_and_tick() -> None:
     made = rare(2_000, 0, processors=20, largest_request=5, tick_s=60.0)
     assert made.processors.max() == made.gpus.max() == 5
-    assert (made.submit_s % 60 == 0).all() and made.run_time_s.max() == 1800.0
+    assert (made.submit_s % 60 == 0).all()
+    assert made.run_time_s.max() == 1800.0
     assert np.allclose(made.value, 0.5 * (made.processors + made.gpus) * made.run_time_s / 60 * made.qos)
 
 
@@ -63,7 +66,8 @@ def _trace(n: int = 500) -> Workload:
 def test_trace_on_a_small_machine(load: float) -> None:
     made = on_pool(_trace(), 0, processors=10, load=load, tick_s=900.0)
     assert (made.processors.min(), made.processors.max()) == (1, 5)
-    assert (made.submit_s % 900 == 0).all() and (made.run_time_s % 900 == 0).all()
+    assert (made.submit_s % 900 == 0).all()
+    assert (made.run_time_s % 900 == 0).all()
     assert made.run_time_s.max() <= 30 * 900
     offered = max(made.processors @ made.run_time_s, made.gpus @ made.run_time_s)
     assert offered / (10 * made.submit_s.max()) == pytest.approx(load, rel=0.01)

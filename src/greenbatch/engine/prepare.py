@@ -188,9 +188,8 @@ def arrange_pools(state: State, cluster: Cluster, rules: Rules, program: Program
         return
     knows = program.decider is None or program.decider.on_powered
     if not knows or program.backfill not in KNOWS_POWER or rules.commitment == "sticky" or rules.power_cap_w:
-        fix = (
-            "use a priority rule with " + ", ".join(KNOWS_POWER) + " backfilling, commitment = reconsider, no power cap"
-        )
+        kinds = ", ".join(KNOWS_POWER)
+        fix = f"use a priority rule with {kinds} backfilling, commitment = reconsider, and no power cap"
         raise InputError("does not know a capacity that follows the power", field=program.name, fix=fix)
     for name, value in ({} if rules.pools is None else rules.pools.counts()).items():
         setattr(state.machine.counts, name, value)

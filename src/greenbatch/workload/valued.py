@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from greenbatch.arguments import whole_number
+from greenbatch.cluster.machines import MOST_PROCESSORS
 from greenbatch.errors import InputError, did_you_mean
 from greenbatch.workload.synthetic import check_arguments
 from greenbatch.workload.table import Note, Workload
@@ -126,8 +127,8 @@ def on_pool(
     RARE (§4.4.2, §6.6.1) states that requests are scaled down, that GPUs and QoS are invented, that the load is set and
     that 80 % of the jobs are for training, but no law. Here:
 
-    * processors: by the logarithm of the request, from 1 for the smallest request of the trace to the largest request of
-      the small machine for the largest one, rounded; sizes of real jobs are spread over orders of magnitude;
+    * processors: by the logarithm of the request, rounded: 1 for the smallest request of the trace, the largest request
+      of the small machine for the largest one, because sizes of real jobs are spread over orders of magnitude;
     * run time: rounded up to whole ticks, at most the longest; the request is exact;
     * GPUs: uniform from 1 to the largest request; QoS and value as in `rare`, from the new processors and ticks;
     * arrivals: every gap times one factor, so that the processor time or the GPU time offered between the first and the
@@ -161,7 +162,8 @@ def on_pool(
     of, gpus_of, qos = workload.take(kept), drawn[kept], qos[kept]
     if len(of) < 2 or of.submit_s[0] == of.submit_s[-1]:
         raise InputError("leaves no two jobs that are submitted at different times", field="part", fix="give more jobs")
-    decades = np.log(workload.processors / max(int(workload.processors.min(initial=1)), 1))
+    least = workload.processors.min(initial=MOST_PROCESSORS)
+    decades = np.log(workload.processors / least)
     share = decades[kept] / max(float(decades.max(initial=0.0)), SLIGHT)
     cpus = np.rint(1 + (largest - 1) * share).astype(np.int64)
     ticks = np.clip(np.ceil(of.run_time_s / tick_s), 1, longest)
