@@ -15,6 +15,7 @@ from texts import NOTHING, arguments, attributes, first_paragraph, markdown, tab
 
 from greenbatch import energy, workload
 from greenbatch.cluster import MemoryContention, NodeGroup
+from greenbatch.engine.pools import Pools
 from greenbatch.engine.rules import Rules
 from greenbatch.metrics import Cut
 from greenbatch.scenarios.schema import ScenarioFile
@@ -162,6 +163,9 @@ def _meanings() -> dict[str, dict[str, str]]:
         "CirneGenerator": arguments(workload.cirne),
         "JannGenerator": arguments(workload.jann),
         "ProfilesGenerator": arguments(workload.profile_jobs),
+        "RareGenerator": arguments(workload.rare),
+        "ToPoolSection": arguments(workload.on_pool),
+        "PoolsSection": attributes(Pools),
     }
     for kind, how in KINDS.items():
         name = "".join(word.capitalize() for word in kind.split("-")) + "Source"

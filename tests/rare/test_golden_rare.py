@@ -16,6 +16,7 @@ from greenbatch.engine.outcome import STATES, Outcome
 from greenbatch.engine.pools import Pools
 from greenbatch.engine.rules import Rules
 from greenbatch.engine.simulate import simulate
+from greenbatch.metrics import evaluate
 from greenbatch.schedulers import scheduler
 from greenbatch.workload import Workload
 
@@ -80,6 +81,38 @@ def test_schedule_is_that_of_the_reference(folder: Path, policy: str) -> None:
     wanted = expected.select(shown.columns).with_columns(pl.col("spans").fill_null(""))
     different = [row for row in zip(shown.rows(), wanted.rows(), strict=True) if row[0] != row[1]]
     assert not different, different[:3]
+
+
+TOTALS = {
+    "value_finished": "total_job_value", "value_ontime": "on_time_value", "value_net": "net_value",
+    "completion": "completion_ratio", "rejected": "jobs_rejected", "ready_ticks": "ready_ticks",
+    "wait_ticks": "wait_ticks", "late_ticks": "late_ticks", "suspensions": "suspensions",
+    "forced": "forced_suspensions", "jobs": "jobs", "finished": "jobs_counted",
+}  # fmt: skip
+"""Total of a case -> metric."""
+
+
+@pytest.mark.parametrize("policy", POLICIES)
+@pytest.mark.parametrize("folder", CASES, ids=lambda case: case.name)
+def test_totals_are_those_of_the_reference(folder: Path, policy: str) -> None:
+    config, workload, cluster, rules = _parts(folder)
+    name = policy.replace("+bf", "+first-fit") if "+" in policy else f"{policy}+none"
+    outcome = simulate(workload, cluster, None, rules, scheduler(name))
+    totals = json.loads((folder / "case.json").read_text())["totals"][policy]
+    metrics = evaluate(outcome)
+    assert {each: metrics[metric] for each, metric in TOTALS.items()} == pytest.approx(
+        {each: totals[each] for each in TOTALS}, abs=1e-6
+    )
+    assert metrics["value_ratio"] == pytest.approx(totals["value_finished"] / totals["value_all"])
+    cost = sum(totals[each] for each in ("ready_ticks", "wait_ticks", "late_ticks", "suspensions"))
+    assert metrics["accrued_cost"] == cost
+    # The reference counts from tick 0, the metric from the first submission.
+    used = float(outcome.run_s @ (workload.processors + workload.gpus))
+    first_s, end_s = float(workload.submit_s.min()), config["T"]
+    whole, later = (sum(cluster.capacity_levels.available_s(begin_s, end_s)) for begin_s in (0.0, first_s))
+    assert used / (2 * config["resources"] * end_s) == pytest.approx(totals["utilisation"])
+    assert used / whole == pytest.approx(totals["utilisation_available"])
+    assert metrics["utilization_available"] == pytest.approx(used / later)
 
 
 def test_there_are_13_cases() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from greenbatch.cluster import Cluster, DvfsLevel, NodeCluster
+from greenbatch.cluster import Cluster, DvfsLevel, NodeCluster, PoweredCluster
 from greenbatch.cluster.machines import MOST_PROCESSORS
 from greenbatch.energy import Site
 from greenbatch.engine import codes
@@ -101,6 +101,9 @@ def _check_parts(
             f"job {workload.job_id[largest]} needs {workload.processors[largest]} processors, the cluster has "
             f"{cluster.processors}", field="processors", fix="give a larger cluster or drop the job",
         )  # fmt: skip
+    if isinstance(cluster, PoweredCluster) and (more := np.flatnonzero(workload.gpus > cluster.gpus)).size:
+        problem = f"job {workload.job_id[more[0]]} needs {workload.gpus[more[0]]} GPUs, the machine has {cluster.gpus}"
+        raise InputError(problem, field="gpus", fix="give a machine with more GPUs (cluster.gpus), or drop the job")
     green = program.backfill == "green" or program.needs_site
     if green and site is None:
         raise InputError(f"{program.name} needs a power supply", field="site", fix="use a scenario with a site")
@@ -236,8 +239,10 @@ def arrange_pools(state: State, cluster: Cluster, rules: Rules, program: Program
             fix = "describe a machine with capacity, or leave the pools out"
             raise InputError("are for a machine whose capacity follows the power", field="rules.pools", fix=fix)
         return
-    if program.backfill not in KNOWS_POWER or rules.commitment == "sticky" or rules.power_cap_w:
-        fix = "use " + ", ".join(KNOWS_POWER) + " backfilling, commitment = reconsider, and no power cap"
+    knows = program.decider is None or program.decider.on_powered
+    if not knows or program.backfill not in KNOWS_POWER or rules.commitment == "sticky" or rules.power_cap_w:
+        kinds = ", ".join(KNOWS_POWER)
+        fix = f"use a priority rule with {kinds} backfilling, commitment = reconsider, and no power cap"
         raise InputError("does not know a capacity that follows the power", field=program.name, fix=fix)
     for name, value in ({} if rules.pools is None else rules.pools.counts()).items():
         setattr(state.machine.counts, name, value)

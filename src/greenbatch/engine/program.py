@@ -76,6 +76,8 @@ class Pass:
     """Whether a decision is also due at every change of supply."""
     on_nodes: bool = False
     """Whether it can place jobs on nodes; otherwise the machine must be a pool."""
+    on_powered: bool = False
+    """Whether it knows GPUs, pools of jobs and a capacity that follows the power."""
     reserves_nodes: bool = False
     """Whether it reserves nodes by requested ends, which does not allow for boots."""
     knows_import_limit: bool = False

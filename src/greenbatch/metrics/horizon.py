@@ -74,7 +74,7 @@ def _left_s(run: Measured, horizon: Horizon) -> Floats:
     job, start_s, end_s = run.outcome.spans
     after_s = np.clip(end_s - horizon.end_s, 0.0, end_s - start_s)
     left_s = np.where(np.isnan(run.outcome.end_s), _all_s(run) - run_s(run.outcome), 0.0)
-    return np.bincount(job, weights=after_s, minlength=len(left_s)) + left_s
+    return np.asarray(np.bincount(job, weights=after_s, minlength=len(left_s)) + left_s, np.float64)
 
 
 def _all_s(run: Measured) -> Floats:

@@ -300,6 +300,10 @@ def load_scenario(
     origin = Origin(file, lines, outside)
     rules = build_rules(section.rules, origin)
     table = capacity_table(section.cluster, rules.pools, origin)
+    if rules.pools is not None and not (section.cluster.pooled and section.cluster.powered):
+        with origin.blame("rules", "pools"):
+            fix = "give cluster.gpus or [cluster.capacity], or leave the pools out"
+            raise InputError("are for a pool of processors and GPUs whose capacity follows the power", fix=fix)
     nodes = None if section.cluster.pooled else build_nodes(section.cluster, origin)
     stated = None if section.cluster.processors == "trace" else section.cluster.processors
     workload = build_workload(

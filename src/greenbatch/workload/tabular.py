@@ -28,6 +28,8 @@ NAMED = frozenset({"user", "group", "executable", "queue", "partition"})
 
 _BLOCK_ROWS = 50_000
 _LARGEST = 2.0**53
+HIGHEST = {"qos": 1.0}
+"""Highest value of columns that have one."""
 _REQUESTS = {"nodes": (1.0, np.inf), "gpus": (0.0, np.inf), "exclusive": (0.0, 1.0)}
 """Lowest and highest whole number of what a job asks of nodes; -1 and blank mean unknown."""
 
@@ -236,7 +238,9 @@ def _check(table: dict[str, Floats], lines: NDArray[np.int64], theirs: Mapping[s
             # A missing requested time falls back to the run time; other bounded columns must have values.
             bad |= ~missing & (values <= lowest if strict else values < lowest)
             bad |= missing & (name in REQUIRED)
+            bad |= ~missing & (values > HIGHEST.get(name, np.inf))
             fix = f"it must be finite and {'>' if strict else '>='} {lowest:g}"
+            fix += f", at most {HIGHEST[name]:g}" if name in HIGHEST else ""
             fix += ", or blank" * (name in MAY_BE_MISSING)
         if not is_float(name):
             bad |= ~missing & (values != np.floor(values))

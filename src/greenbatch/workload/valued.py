@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from greenbatch.arguments import whole_number
+from greenbatch.cluster.machines import MOST_PROCESSORS
 from greenbatch.errors import InputError, did_you_mean
 from greenbatch.workload.synthetic import check_arguments
 from greenbatch.workload.table import Note, Workload
@@ -34,6 +35,8 @@ HIGH_SHARE = 0.6
 PRICE = 0.5
 """p in Eq. 3.2, for processors and GPUs alike (Table B.1)."""
 TRAINING_SHARE = 0.8
+SLIGHT = 1e-12
+"""Stands for a spread of sizes where all are equal."""
 
 
 def rare(
@@ -117,28 +120,31 @@ def on_pool(
     tick_s: float = 3600.0,
     longest_ticks: int = 30,
     part: Part = "all",
+    jobs: int = 0,
 ) -> Workload:
     """A real trace as jobs with value and QoS on a small machine of processors and GPUs.
 
     RARE (§4.4.2, §6.6.1) states that requests are scaled down, that GPUs and QoS are invented, that the load is set and
     that 80 % of the jobs are for training, but no law. Here:
 
-    * processors: the job's share of the trace's machine times the small one's, rounded up, at most the largest request;
+    * processors: by the logarithm of the request, rounded: 1 for the smallest request of the trace, the largest request
+      of the small machine for the largest one, because sizes of real jobs are spread over orders of magnitude;
     * run time: rounded up to whole ticks, at most the longest; the request is exact;
     * GPUs: uniform from 1 to the largest request; QoS and value as in `rare`, from the new processors and ticks;
-    * arrivals: every gap times one factor, so that the processor time offered between the first and the last
-      submission is the load times that of the machine; rounded down to a tick, the first job at 0;
+    * arrivals: every gap times one factor, so that the processor time or the GPU time offered between the first and the
+      last submission, whichever is more, is the load times that of the machine; rounded down to a tick, the first at 0;
     * parts: the first 80 % of the jobs by submission are for training, the others for the test.
 
     Args:
-        workload: the trace; the machine's size is that which it states, else its largest job.
+        workload: the trace.
         seed: seed of the GPUs and the QoS, >= 0.
         processors: processors of the small machine, and as many GPUs.
-        load: offered processor time over that of the machine, > 0.
+        load: offered processor or GPU time over that of the machine, > 0.
         largest_request: most processors, and most GPUs, of a job; 0 for half of the machine.
         tick_s: length of a tick. [s]
         longest_ticks: longest run time, >= 1. [ticks]
         part: which jobs are kept.
+        jobs: how many of them, the first ones; 0 for all.
 
     Raises:
         InputError: an argument is out of range, or too few jobs are left.
@@ -149,33 +155,31 @@ def on_pool(
     _check_choice(part, Part, "part")
     longest = whole_number(longest_ticks, "longest_ticks", lowest=1)
     largest = _largest(largest_request, processors)
-    size = workload.machine_processors or int(workload.processors.max(initial=1))
     order = np.argsort(workload.submit_s, kind="stable")
     gpus, services = map(np.random.default_rng, np.random.SeedSequence(seed).spawn(2))
     drawn, qos = gpus.integers(1, largest + 1, len(order)), draw_qos(len(order), services)
-    kept = _part(len(order), part)
-    jobs, gpus_of, qos = workload.take(order[kept]), drawn[kept], qos[kept]
-    if len(jobs) < 2 or jobs.submit_s[0] == jobs.submit_s[-1]:
+    kept = order[_part(len(order), part)][: whole_number(jobs, "jobs", lowest=0) or None]
+    of, gpus_of, qos = workload.take(kept), drawn[kept], qos[kept]
+    if len(of) < 2 or of.submit_s[0] == of.submit_s[-1]:
         raise InputError("leaves no two jobs that are submitted at different times", field="part", fix="give more jobs")
-    scaled = jobs.processors * (processors / size)
-    cpus = np.clip(np.ceil(scaled).astype(np.int64), 1, largest)
-    ticks = np.clip(np.ceil(jobs.run_time_s / tick_s), 1, longest)
-    span_ticks = float(cpus @ ticks) / (load * processors)
-    since_s = jobs.submit_s - jobs.submit_s[0]
+    least = workload.processors.min(initial=MOST_PROCESSORS)
+    decades = np.log(workload.processors / least)
+    share = decades[kept] / max(float(decades.max(initial=0.0)), SLIGHT)
+    cpus = np.rint(1 + (largest - 1) * share).astype(np.int64)
+    ticks = np.clip(np.ceil(of.run_time_s / tick_s), 1, longest)
+    span_ticks = max(float(cpus @ ticks), float(gpus_of @ ticks)) / (load * processors)
+    since_s = of.submit_s - of.submit_s[0]
     submit_s = np.floor(since_s * (span_ticks / since_s[-1])) * tick_s
-    what = {
-        f"request cut to {largest} of {processors} processors": scaled > largest,
-        f"run time cut to {longest} ticks": jobs.run_time_s > longest * tick_s,
-    }  # fmt: skip
-    notes = [Note(text, int(np.count_nonzero(cut))) for text, cut in what.items() if cut.any()]
-    notes.append(Note(f"GPUs, QoS and value invented (seed {seed})", len(jobs)))
+    longer = int(np.count_nonzero(of.run_time_s > longest * tick_s))
+    notes = [Note(f"run time cut to {longest} ticks", longer)] if longer else []
+    notes.append(Note(f"GPUs, QoS and value invented (seed {seed})", len(of)))
     return Workload.from_columns(
-        jobs.name,
+        of.name,
         {
             "submit_s": submit_s, "run_time_s": ticks * tick_s, "processors": cpus, "gpus": gpus_of, "qos": qos,
-            "value": values(cpus, gpus_of, ticks, qos), "user": jobs.user, "group": jobs.group, "status": jobs.status,
+            "value": values(cpus, gpus_of, ticks, qos), "user": of.user, "group": of.group, "status": of.status,
         },
-        machine_processors=processors, names={k: v for k, v in jobs.names.items() if k in ("user", "group")},
+        machine_processors=processors, names={k: v for k, v in of.names.items() if k in ("user", "group")},
         notes=(*workload.notes, *notes), sources=workload.sources,
     )  # fmt: skip
 

@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 from zoneinfo import ZoneInfo
 
-from greenbatch.experiments.reports.columns import MAIN, WITHOUT_SUPPLY, Column, fitted, main_columns
+from greenbatch.experiments.reports.columns import MAIN, VALUED, WITHOUT_SUPPLY, Column, fitted, main_columns
 from greenbatch.experiments.reports.rivals import best_of, doubt, means_of, rivals
 from greenbatch.experiments.running.frames import schedulers
 from greenbatch.experiments.running.statistics import Difference, differences, intervals
@@ -22,10 +22,11 @@ if TYPE_CHECKING:
     from greenbatch.engine.outcome import Outcome
 
 _WORDS = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve")
-COLUMNS = {column.metric: column for column in (*MAIN, *WITHOUT_SUPPLY)}
+COLUMNS = {column.metric: column for column in (*VALUED, *MAIN, *WITHOUT_SUPPLY)}
 """Metric -> how it is shown."""
 BROWN = "horizon_brown_kwh"
-WON = ("avg_bounded_slowdown", "avg_wait_s", "renewable_utilization", BROWN, "horizon_cost", "horizon_carbon_kg",
+VALUE = "total_job_value"
+WON = (VALUE, "avg_bounded_slowdown", "avg_wait_s", "renewable_utilization", BROWN, "horizon_cost", "horizon_carbon_kg",
        "energy_kwh", "edp_js", "makespan_ratio")  # fmt: skip
 """Figures that a scheduler may win and pay for, those of them that the main table has."""
 _SPENT = {
@@ -58,18 +59,18 @@ def summary_lines(
     known = example.workload.unix_start_s is not None and len(example.workload) > 0
     frame = rivals(frame, baseline)
     return [
-        *_service_lines(frame, baseline), *_power_lines(frame, baseline), *_spent_lines(frame, baseline, currency),
+        *_value_lines(frame, baseline), *_service_lines(frame, baseline), *_power_lines(frame, baseline), *_spent_lines(frame, baseline, currency),
         setting, *(dates if known else ()),
     ]  # fmt: skip
 
 
 def headlines(frame: polars.DataFrame, baseline: str, currency: str = "") -> list[str]:
-    """The sentences of the summary to end a table with: lowest slowdown; least brown energy, with its reservation;
+    """The sentences of the summary to end a table with: highest value; lowest slowdown; least brown energy, with its reservation;
     least cost and carbon; without a supply least energy.
     """
     frame = rivals(frame, baseline)
     service, power = _service_lines(frame, baseline)[:1], _power_lines(frame, baseline)[1:]
-    return [*service, *power, *_spent_lines(frame, baseline, currency)]
+    return [*_value_lines(frame, baseline), *service, *power, *_spent_lines(frame, baseline, currency)]
 
 
 def poor_bargains(frame: polars.DataFrame, baseline: str, currency: str = "") -> list[str]:
@@ -159,6 +160,18 @@ def _times(ratio: float) -> str:
 def listed(words: Sequence[str], last: str = "and") -> str:
     """Words as a list in a sentence: ``a, b and c``."""
     return f" {last} ".join(filter(None, (", ".join(words[:-1]), words[-1])))
+
+
+def _value_lines(frame: polars.DataFrame, baseline: str) -> list[str]:
+    """The scheduler whose finished jobs are worth most, if jobs have values."""
+    column, values = _column(frame, VALUE), means_of(frame, VALUE)
+    if not values:
+        return []
+    best = best_of(frame, VALUE, baseline)
+    worth = column.number(values[best])
+    if best == baseline:
+        return [f"Under no scheduler are the finished jobs worth more than under {baseline}, {worth}."]
+    return [f"{best} has the highest value of finished jobs, {worth}, {_to_baseline(frame, column, best, baseline)}."]
 
 
 def _service_lines(frame: polars.DataFrame, baseline: str) -> list[str]:

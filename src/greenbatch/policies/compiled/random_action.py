@@ -97,4 +97,4 @@ def random_pass(of: int, seed: int) -> Pass:
             raise InputError("draws from ready jobs, which this machine does not have", field="random-action", fix=fix)
         return RandomAction(of, seed, np.zeros(1, np.int64))
 
-    return Pass(name="random-action", begin=begin)
+    return Pass(name="random-action", begin=begin, on_powered=True)

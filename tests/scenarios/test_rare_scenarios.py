@@ -1,0 +1,78 @@
+"""The shipped scenarios of jobs with value, and machines whose capacity follows the power."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from greenbatch.cluster import PoweredCluster
+from greenbatch.engine.simulate import simulate
+from greenbatch.experiments.running.compare import choose_windows, compare
+from greenbatch.metrics import evaluate
+from greenbatch.scenarios import Scenario, load_scenario, shipped_names
+from greenbatch.schedulers import scheduler
+
+RARE = [name for name in shipped_names() if name.startswith("rare/")]
+SHORT = {"workload.generator.ticks": 200, "rules.pools.end_s": 200.0}
+
+
+def _cluster(scenario: Scenario) -> PoweredCluster:
+    assert isinstance(scenario.cluster, PoweredCluster)
+    return scenario.cluster
+
+
+@pytest.mark.parametrize("name", [name for name in RARE if name != "rare/anl-like"])
+def test_machine_jobs_and_pools_fit_together(name: str) -> None:
+    scenario = load_scenario(name)
+    cluster, pools, jobs = _cluster(scenario), scenario.rules.pools, scenario.workload
+    assert pools is not None
+    assert cluster.gpus == cluster.processors
+    assert str(cluster.processors) == name.removeprefix("rare/").partition("-")[0]
+    largest = 5 if name.endswith("fixed5") else cluster.processors // 2
+    assert pools.largest_request == largest == jobs.processors.max() == jobs.gpus.max()
+    assert jobs.submit_s.max() < pools.end_s
+    assert 0.85 < jobs.processors @ jobs.run_time_s / (cluster.processors * pools.end_s) < 1.15
+
+
+def test_draws_differ_in_jobs_and_in_capacity() -> None:
+    scenario = load_scenario("rare/10-intermittent80")
+    drawn, again = scenario.draw(1), scenario.draw(1)
+    assert len(drawn.workload) != len(scenario.workload)
+    levels = [_cluster(each).capacity_levels for each in (scenario, drawn, again)]
+    assert not np.array_equal(levels[0].time_s, levels[1].time_s)
+    assert np.array_equal(levels[1].time_s, levels[2].time_s)
+    for level in levels:
+        assert sum(level.available_s(0.0, 2000.0)) / 2000 == pytest.approx(20 * (0.8 * 0.8 + 0.2), abs=0.5)
+
+
+def test_comparison_over_draws() -> None:
+    scenario = load_scenario("rare/10-intermittent80", overrides={**SHORT, "evaluation.draws": 3})
+    starts, jobs = choose_windows(scenario)
+    assert (starts, jobs) == ((0, 1, 2), 0)
+    assert choose_windows(scenario, windows=2, seed=5) == ((5, 6), 0)
+    names = ("qos+none", "fcfs+first-fit")
+    made = compare(scenario, names, starts, jobs, names[0], workers=1)
+    drawn = scenario.draw(2)
+    alone = evaluate(simulate(drawn.workload, drawn.cluster, None, drawn.rules, scheduler(names[1])))
+    row = made.frame.filter(window="2", scheduler=names[1], metric="total_job_value")
+    assert row["value"].to_list() == [alone["total_job_value"]]
+    assert made.title.startswith("rare/10-intermittent80: 3 draws")
+
+
+def test_constant_and_listed_capacity() -> None:
+    capacity = {"kind": "constant", "fraction": 0.9}
+    half = load_scenario("rare/10", overrides={"cluster.capacity": capacity})
+    assert _cluster(half).capacity_levels.processors.tolist() == [9]
+    listed = {"kind": "series", "fractions": [1.0, 0.5, 0.5, 0.0]}
+    levels = _cluster(load_scenario("rare/10", overrides={"cluster.capacity": listed})).capacity_levels
+    assert levels.time_s.tolist() == [0.0, 1.0, 3.0]
+    assert levels.gpus.tolist() == [10, 5, 0]
+
+
+def test_capacity_that_follows_the_power_needs_no_grid() -> None:
+    scenario = load_scenario("rare/anl-like", overrides={"workload.to_pool.jobs": 300})
+    outcome = simulate(scenario.workload, scenario.cluster, scenario.site, scenario.rules, scheduler("fcfs+first-fit"))
+    metrics = evaluate(outcome)
+    assert metrics["brown_kwh"] == pytest.approx(0.0, abs=1e-6)
+    assert metrics["it_energy_kwh"] == pytest.approx(metrics["jobs_energy_kwh"] + metrics["idle_energy_kwh"])
+    assert metrics["peak_power_w"] <= 400_000.0
