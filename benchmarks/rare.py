@@ -19,11 +19,11 @@ from typing import Any
 import numpy as np
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests" / "rare"))
-from cases_rare import agent, rare  # noqa: E402
+from cases_rare import agent, rare
 
-from greenbatch.engine.simulate import simulate  # noqa: E402
-from greenbatch.envs.batch import BatchEnv  # noqa: E402
-from greenbatch.schedulers import scheduler  # noqa: E402
+from greenbatch.engine.simulate import simulate
+from greenbatch.envs.batch import BatchEnv
+from greenbatch.schedulers import scheduler
 
 WANTED = {"rules": {10: 500_000, 1200: 50_000}, "image": {10: 100_000, 1200: 10_000}}
 """Ticks per second that are asked for, by number of resources."""
@@ -75,7 +75,10 @@ def main() -> None:
     found: dict[str, Any] = {}
     for size, ticks in ((10, 200_000), (1200, 50_000)):
         for name in ("qos+none", "fcfs+first-fit"):
-            found[f"{size} {name}"] = {"ticks_per_s": of_rule(size, name, ticks, asked.rounds), "wanted": WANTED["rules"][size]}
+            found[f"{size} {name}"] = {
+                "ticks_per_s": of_rule(size, name, ticks, asked.rounds),
+                "wanted": WANTED["rules"][size],
+            }
         for label, image, tables in (("image and queue", True, False), ("tables", False, True), ("all", True, True)):
             found[f"{size} agent, {label}"] = {
                 **of_agent(size, image=image, tables=tables, rounds=asked.rounds), "wanted": WANTED["image"][size],

@@ -73,7 +73,7 @@ def scores(name: str, now_s: float, columns: list[tuple[float, float, int, float
 def test_every_built_in_policy_is_tested_here() -> None:
     built_in = {name for name, entry in entries().items() if entry.built_in}
     others = {"random", "as-recorded", "slurm-multifactor", "min-min", "max-min", "foresee", "rolling", "ga", "aco",
-              "ga-published", "green-threshold"}  # fmt: skip
+              "ga-published", "green-threshold", "qos", "hvf", "packer", "random-action"}  # fmt: skip
     assert built_in == {*FORMULAS, *others}
     assert set(names()) >= built_in
     assert all(entries()[name].summary for name in FORMULAS)

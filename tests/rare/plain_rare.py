@@ -111,7 +111,10 @@ class PlainEnv:
 
     def close_tick(self) -> None:
         """Count the tick, and move to the next."""
-        pooled, late = len(self.queue) - len(self.ready), {job: min(max(self.now + 1 - job.due, 0.0), 1.0) for job in self.running}
+        pooled, late = (
+            len(self.queue) - len(self.ready),
+            {job: min(max(self.now + 1 - job.due, 0.0), 1.0) for job in self.running},
+        )
         self.sums["ready_ticks"] += len(self.ready)
         self.sums["pooled_ticks"] += pooled
         self.sums["suspended_ticks"] += len(self.suspended)
@@ -166,7 +169,9 @@ class PlainEnv:
         known = int(self.pools.horizon_s) or ticks
         for t in range(ticks):
             powered = self.level(self.now + min(t, known))
-            for begin, size, used, on in zip((0, self.size[0]), self.size, self.used(self.now + t), powered, strict=True):
+            for begin, size, used, on in zip(
+                (0, self.size[0]), self.size, self.used(self.now + t), powered, strict=True
+            ):
                 drawn[0, t, begin : begin + min(used, size)] = 1
                 drawn[1, t, begin + on : begin + size] = 1
         return drawn

@@ -53,7 +53,9 @@ def assert_sees(seen: Observation, plain: PlainEnv, scenario: Any) -> None:
     for t in range(48):
         powered = plain.level(plain.now + min(t, int(plain.pools.horizon_s) or t))
         used = plain.used(plain.now + t)
-        ahead.append([(powered[0] - used[0]) / size, (powered[1] - used[1]) / gpus, powered[0] / size, powered[1] / gpus])
+        ahead.append(
+            [(powered[0] - used[0]) / size, (powered[1] - used[1]) / gpus, powered[0] / size, powered[1] / gpus]
+        )
     np.testing.assert_allclose(seen.supply[0], ahead, rtol=1e-6)
     running = sorted(plain.running.items(), key=lambda item: item[1])
     shown = [[job.value, job.qos, job.due, end, job.cpu, job.gpu] for job, end in running][:20]
@@ -81,7 +83,7 @@ def follow(env: BatchEnv, plain: PlainEnv, seen: Observation, scenario: Any, see
         fit = [k for k, job in enumerate(plain.ready) if plain.fits(job, job.length)]
         row = int(rng.choice(fit) if fit and rng.random() < 0.5 else rng.integers(len(seen.queue)))
         going = plain.step(pick(plain, row))
-        seen, rewards, ended = env.step(np.array([[row, 0]]))
+        seen, _, _ = env.step(np.array([[row, 0]]))
         expected = plain.terms()
         for name, value in zip(env.terms, env.values[0].tolist(), strict=True):
             assert value == pytest.approx(expected[name], rel=1e-9, abs=1e-9), name
@@ -201,7 +203,10 @@ def test_the_single_environment_keeps_gymnasiums_contract(suspends: str) -> None
 
 def test_only_what_fits_can_be_masked() -> None:
     scenario = rare(10, 300, level=0.7)
-    env, plain = BatchEnv(scenario, agent(action={"only_fitting": True}), environments=1, jobs=len(scenario.workload)), plain_env(scenario)
+    env, plain = (
+        BatchEnv(scenario, agent(action={"only_fitting": True}), environments=1, jobs=len(scenario.workload)),
+        plain_env(scenario),
+    )
     seen = env.reset([0])
     hidden = 0
     while len(seen.environment):

@@ -18,7 +18,7 @@ OF_VALUE = [name for name, term in TERMS.items() if term.code >= FINISHED_VALUE]
 
 
 def played(jobs: list[tuple[int, int, int, float, float]], actions: list[int], **pools: Any) -> list[dict[str, float]]:
-    """Terms after each action on 4 processors, then after waits to the end; jobs: submission, length, size, qos, value."""
+    """Terms after each action on 4 processors, then waits to the end; jobs: submission, length, size, QoS, value."""
     submit_s, run_s, size, qos, value = (np.array(column) for column in zip(*jobs, strict=True))
     columns = {
         "submit_s": submit_s, "run_time_s": run_s, "processors": size, "gpus": np.zeros(len(jobs), int), "qos": qos,
@@ -39,7 +39,7 @@ def played(jobs: list[tuple[int, int, int, float, float]], actions: list[int], *
 
 
 def test_a_job_that_is_never_late_gives_its_value_once_or_bit_by_bit() -> None:
-    """Job 0 starts at once; the second job is due at 8 / 0.5 = 16 and never starts: it is late for 4 of the 20 ticks."""
+    """The first starts at once. The second is due at 8 / 0.5 = 16 and never starts: it is late for 4 of 20 ticks."""
     told = played([(0, 5, 4, 1.0, 10.0), (0, 8, 4, 0.5, 24.0)], [0])
     assert told[0]["running_value"] == told[0]["finished_value"] == 0.0  # asked again at the same instant
     after_three = told[3]  # the start, and three waits of a tick

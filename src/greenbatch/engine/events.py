@@ -23,9 +23,9 @@ from greenbatch.engine.codes import (
 from greenbatch.engine.compile import compiled, compiled_small, whole
 from greenbatch.engine.log import note
 from greenbatch.engine.machine.protocol import (
+    admits,
     begins_s,
     foresee_ends,
-    admits,
     give,
     is_beyond,
     joins,

@@ -55,7 +55,13 @@ class Simulations:
         self.terms: Ints = codes_of(terms)
         segments = jobs + len(self.trace.scratch.surplus) - len(self.trace.jobs)
         first = np.arange(jobs)
-        parts = of_jobs(trace.machine, first), trace.power, log_rows(2 * jobs + 8 if self._follows_power else jobs), None, of_windows(trace.predictor, first)
+        parts = (
+            of_jobs(trace.machine, first),
+            trace.power,
+            log_rows(2 * jobs + 8 if self._follows_power else jobs),
+            None,
+            of_windows(trace.predictor, first),
+        )
         one = allocate(jobs, segments, *parts)
         self.state_type = type_of(one)
         self.batch: Any = new_batch(one, count, by_user, len(terms))

@@ -101,9 +101,7 @@ class SchedulingEnv(gymnasium.Env[Any, NDArray[np.int64]]):
             blank[:, : len(table.empty)] = table.empty
         return blank
 
-    def reset(
-        self, *, seed: int | None = None, options: dict[str, Any] | None = None
-    ) -> tuple[Any, dict[str, Any]]:
+    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
         """Start a window: ``options["start"]``, or one drawn at random.
 
         Raises:
