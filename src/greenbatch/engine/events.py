@@ -269,6 +269,7 @@ def _rest_of_instant(s: State, kind: int) -> int:
             complete(s)
         return kind
     while min(next_arrival_s(s.jobs, s.arrivals, c), next_completion_s(s.ending, c)) <= c.now_s:
-        next_event(s, np.inf)
+        if next_event(s, np.inf) == NOTHING:  # at the end of the run
+            break
         kind = COMPLETION
     return kind

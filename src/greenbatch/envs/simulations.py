@@ -58,7 +58,7 @@ class Simulations:
         parts = (
             of_jobs(trace.machine, first),
             trace.power,
-            log_rows(2 * jobs if self._follows_power else jobs),
+            log_rows(2 * jobs + 8 if self._follows_power else jobs),
             None,
             of_windows(trace.predictor, first),
         )

@@ -9,6 +9,7 @@ import numpy as np
 from gymnasium import spaces
 from numpy.typing import NDArray
 
+from greenbatch.engine.image import CHANNELS, unpacked
 from greenbatch.envs.batch import BatchEnv, Observation
 from greenbatch.errors import InputError
 from greenbatch.presets.preset import Preset, Table
@@ -18,15 +19,18 @@ LARGEST = 1e9
 """Bound of all values of an observation."""
 
 
-class SchedulingEnv(gymnasium.Env[NDArray[np.float32], NDArray[np.int64]]):
+class SchedulingEnv(gymnasium.Env[Any, NDArray[np.int64]]):
     """A window of a scenario, decision by decision.
 
     The observation is one flat box: the rows of waiting jobs, running jobs and forecast slots, each table padded to
     its number of rows and all to one width (like GAS-MARL's 344 x 8), then the columns of the system as a whole. The
     action is a row of the queue, which is a job or a pair of a job and a node, and, if the preset has delays, one of
     them; ``action_masks()`` says which may be chosen, in the layout that sb3-contrib's MaskablePPO requires. If the
-    queue is longer than its table, only the jobs submitted first are visible. Waiting, if the preset allows it, is the
-    row after the visible jobs.
+    queue is longer than its table, only the jobs submitted first are visible. Suspending a job and waiting, if the
+    preset allows them, are the rows after the visible jobs, in this order.
+
+    With a resource image, the observation is a dictionary: ``tables`` is that box, ``image`` a box of zeros and ones of
+    shape (2, ticks, processors + GPUs), see `engine.image`.
 
     Example::
 
@@ -42,6 +46,7 @@ class SchedulingEnv(gymnasium.Env[NDArray[np.float32], NDArray[np.int64]]):
         preset: Preset | str,
         *,
         jobs: int = 256,
+        episode_s: float = 0.0,
         backfill: str | None = None,
         starts: tuple[int, ...] | None = None,
     ) -> None:
@@ -50,7 +55,9 @@ class SchedulingEnv(gymnasium.Env[NDArray[np.float32], NDArray[np.int64]]):
         Args:
             scenario: jobs, machine, power supply and rules; or a name or file.
             preset: observations, actions and rewards; or a name or file.
-            jobs: jobs per window.
+            jobs: jobs per window, unless ``episode_s`` is given.
+            episode_s: where capacity follows the power: length of a window; its jobs are those submitted in that time,
+                see `BatchEnv`. [s]
             backfill: backfilling; by default the preset's.
             starts: first jobs of the windows that `reset` draws from; by default all windows of the trace.
 
@@ -58,19 +65,27 @@ class SchedulingEnv(gymnasium.Env[NDArray[np.float32], NDArray[np.int64]]):
             InputError: the preset does not fit the scenario, or an argument is out of range.
         """
         question = load_scenario(scenario) if isinstance(scenario, str) else scenario
-        self._env = BatchEnv(question, preset, environments=1, jobs=jobs, backfill=backfill)
+        self._env = BatchEnv(
+            question, preset, environments=1, jobs=0 if episode_s else jobs, episode_s=episode_s, backfill=backfill
+        )
         seen = self._env.preset.observation
         self._tables: tuple[Table, ...] = (seen.queue, seen.running, seen.supply)
-        self._rows = seen.queue.rows * max(seen.queue.nodes, 1) + self._env.layout.wait
+        self._rows = seen.queue.rows * max(seen.queue.nodes, 1) + self._env.layout.suspend + self._env.layout.wait
         widest = max(len(table.columns) for table in self._tables)
         self._width = max(seen.padded_width, widest)
         self._blank = np.concatenate([self._padding(table).ravel() for table in self._tables])
         size = self._blank.size + len(seen.state.columns)
-        self.observation_space = spaces.Box(-LARGEST, LARGEST, (size,), np.float32)
+        tables = spaces.Box(-LARGEST, LARGEST, (size,), np.float32)
+        self._image = (len(CHANNELS), seen.image.ticks, seen.image.units)
+        self.observation_space: spaces.Space[Any] = (
+            spaces.Dict({"tables": tables, "image": spaces.Box(0, 1, self._image, np.uint8)})
+            if seen.image.ticks
+            else tables
+        )
         delays = len(self._env.layout.delays)
         self._parts = 2 if delays > 1 else 1
         self.action_space = spaces.MultiDiscrete([self._rows, delays][: self._parts])
-        self._starts = np.arange(len(question.workload) - jobs + 1) if starts is None else np.asarray(starts)
+        self._starts = np.arange(len(question.workload) - self._env.jobs + 1) if starts is None else np.asarray(starts)
         if not self._starts.size:
             raise InputError("names no window", field="starts", fix="give the first job of at least one")
         self._seen: Observation | None = None
@@ -86,9 +101,7 @@ class SchedulingEnv(gymnasium.Env[NDArray[np.float32], NDArray[np.int64]]):
             blank[:, : len(table.empty)] = table.empty
         return blank
 
-    def reset(
-        self, *, seed: int | None = None, options: dict[str, Any] | None = None
-    ) -> tuple[NDArray[np.float32], dict[str, Any]]:
+    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
         """Start a window: ``options["start"]``, or one drawn at random.
 
         Raises:
@@ -98,9 +111,9 @@ class SchedulingEnv(gymnasium.Env[NDArray[np.float32], NDArray[np.int64]]):
         start = (options or {}).get("start")
         chosen = int(self.np_random.choice(self._starts)) if start is None else int(start)
         self._seen = self._env.reset([chosen])
-        return self._padded(self._seen), {"start": chosen}
+        return self._shown(self._seen), {"start": chosen}
 
-    def step(self, action: Any) -> tuple[NDArray[np.float32], float, bool, bool, dict[str, Any]]:
+    def step(self, action: Any) -> tuple[Any, float, bool, bool, dict[str, Any]]:
         """Apply an action and advance to the next decision.
 
         A masked row is replaced by the first allowed one, and ``info["masked"]`` is True.
@@ -126,7 +139,7 @@ class SchedulingEnv(gymnasium.Env[NDArray[np.float32], NDArray[np.int64]]):
         info: dict[str, Any] = {"masked": masked}
         if ended[0]:
             info["terms"] = dict(zip(self._env.terms, self._env.values[0].tolist(), strict=True))
-        return self._padded(self._seen), float(rewards[0]), bool(ended[0]), False, info
+        return self._shown(self._seen), float(rewards[0]), bool(ended[0]), False, info
 
     def action_masks(self) -> NDArray[np.bool_]:
         """Which rows and delays may be chosen, concatenated, shape (rows [+ delays],)."""
@@ -138,6 +151,14 @@ class SchedulingEnv(gymnasium.Env[NDArray[np.float32], NDArray[np.int64]]):
         else:
             rows[0] = True
         return np.concatenate([rows, delays]) if len(delays) > 1 else rows
+
+    def _shown(self, seen: Observation) -> Any:
+        tables = self._padded(seen)
+        if not self._image[1]:
+            return tables
+        if not len(seen.environment):
+            return {"tables": tables, "image": np.zeros(self._image, np.uint8)}
+        return {"tables": tables, "image": unpacked(seen.image[0], self._image[2])}
 
     def _padded(self, seen: Observation) -> NDArray[np.float32]:
         blank = self._blank.copy().reshape(-1, self._width)

@@ -18,8 +18,7 @@ from greenbatch.engine.decide import decide
 from greenbatch.engine.features import job_in
 from greenbatch.engine.limits import can_be_chosen
 from greenbatch.engine.machine.placement import drawn
-from greenbatch.engine.machine.powered import NO_LIMIT
-from greenbatch.engine.machine.protocol import choosable_position, may_suspend
+from greenbatch.engine.machine.protocol import choosable_jobs, choosable_position, look_ahead_s, may_suspend
 from greenbatch.engine.power.slots import next_edge_s
 from greenbatch.engine.program import Pass
 from greenbatch.engine.records import Ints
@@ -39,6 +38,8 @@ class RandomAction(NamedTuple):
 
     of: int
     seed: int
+    slots: int
+    """Of the ready pool; 0 for as many as there are ready jobs."""
     draws: Ints
     """Shape (1,)."""
 
@@ -46,10 +47,9 @@ class RandomAction(NamedTuple):
 @compiled
 def _candidates(decider: RandomAction, s: State) -> int:
     """Number of actions that are drawn from, waiting included unless a job must start."""
-    ready = whole(s.machine.counts.ready)
+    ready = whole(choosable_jobs(s.machine, s.clock))
     if decider.of == ALL:
-        limit = whole(s.machine.counts.ready_limit)
-        return (ready if limit == NO_LIMIT else limit) + 2
+        return max(ready, decider.slots) + 2
     count = 0
     for k in range(ready):
         count += can_be_chosen(s, job_in(s, k))
@@ -61,7 +61,7 @@ def _candidates(decider: RandomAction, s: State) -> int:
 @compiled
 def _slot(decider: RandomAction, s: State, chosen: int) -> int:
     """The ready pool's slot of a drawn action; the number of ready jobs or more for an action without a job."""
-    ready = whole(s.machine.counts.ready)
+    ready = whole(choosable_jobs(s.machine, s.clock))
     if decider.of == ALL:
         return chosen
     for k in range(ready):
@@ -78,23 +78,22 @@ def act_at_random(decider: RandomAction, s: State) -> None:
     count = _candidates(decider, s)
     chosen = int(drawn(decider.seed, whole(decider.draws[0]), 0) * count)
     decider.draws[0] += 1
-    slot, ready = _slot(decider, s, chosen), whole(s.machine.counts.ready)
+    slot, ready = _slot(decider, s, chosen), whole(choosable_jobs(s.machine, s.clock))
     suspends = decider.of != FITTING and chosen == count - 2 and slot >= ready
     if suspends and may_suspend(s.machine, s):
         apply(s, Action(SUSPEND_JOB, 0, NO_DELAY, 0.0))
     elif slot < ready and can_be_chosen(s, job_in(s, slot)):
         apply(s, start_now(whole(choosable_position(s.machine, s.queue.job, s.clock, slot))))
     else:
-        apply(s, wait_until(next_edge_s(s.clock.now_s, 0.0, s.machine.counts.tick_s)))
+        apply(s, wait_until(next_edge_s(s.clock.now_s, 0.0, look_ahead_s(s.machine)[0])))
 
 
 def random_pass(of: int, seed: int) -> Pass:
     """The policy with its parameters."""
-
-    def begin(_: Workload, cluster: Cluster, __: Rules) -> RandomAction:
+    def begin(_: Workload, cluster: Cluster, rules: Rules) -> RandomAction:
         if not isinstance(cluster, PoweredCluster):
             fix = "use a scenario with [cluster.capacity]"
             raise InputError("draws from ready jobs, which this machine does not have", field="random-action", fix=fix)
-        return RandomAction(of, seed, np.zeros(1, np.int64))
+        return RandomAction(of, seed, 0 if rules.pools is None else rules.pools.ready, np.zeros(1, np.int64))
 
     return Pass(name="random-action", begin=begin, on_powered=True)
