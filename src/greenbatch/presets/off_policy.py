@@ -64,7 +64,9 @@ class OffPolicy(Section):
     teachers: Annotated[tuple[Teacher, ...], Field(strict=False, max_length=64)] = ()
     """Rules that fill the buffer: column of the queue -> weight; each takes the row of the largest weighted sum."""
     online: bool = True
-    """Simulate windows with the actor in every epoch; otherwise it only learns from what filled the buffer."""
+    """Simulate windows with the actor; otherwise it only learns from what filled the buffer."""
+    online_from: Natural = 0
+    """Epochs before the first windows of the actor."""
     epsilon: Share = 1.0
     """Share of random actions of the actor at first [ss]."""
     epsilon_final: Share = 0.1
@@ -80,8 +82,10 @@ class OffPolicy(Section):
 
     @model_validator(mode="after")
     def _fits_together(self) -> OffPolicy:
-        if not self.online and not self.fill_windows:
+        if not self.fill_windows and not self.online:
             raise ValueError("online is false and fill_windows is 0, so there is nothing to learn from; give windows")
+        if not self.fill_windows and self.online_from:
+            raise ValueError("online_from is above 0 and fill_windows is 0, so there is nothing to learn from at first")
         if self.teachers and not self.fill_windows:
             raise ValueError("teachers fill the buffer, but fill_windows is 0; give fill_windows of 1 or more")
         if self.epsilon_final > self.epsilon:
@@ -89,6 +93,10 @@ class OffPolicy(Section):
         if self.temperature_lr and not self.temperature:
             raise ValueError("a temperature of 0 cannot be learned; give one above 0, or temperature_lr of 0")
         return self
+
+    def simulates(self, epoch: int) -> bool:
+        """Whether the actor simulates windows in an epoch, counted from 1."""
+        return self.online and epoch > self.online_from
 
     def exploring(self, decisions: int) -> float:
         """Share of random actions after some decisions, in [0, 1]."""

@@ -5,8 +5,8 @@ concatenated together before a final sequence of layers condenses them to a vect
 stride 2, 32 filters, hidden layers of 256 after the image; small, medium and large encoders have 1, 2 and 3 extra
 convolutional layers and hidden layers of 128, 300 and 400 for the jobs; heads have 512 hidden units (Table A.2). Not
 stated, so ours: kernels are square and the vertical stride is 2 as well, with one pixel of padding, so that every layer
-halves the image; normalization is that of layers; the final sequence is 256-128; heads have two hidden layers, as in
-the library of the author's coauthor (super_sac).
+halves the image; normalization is that of layers; the final sequence is 256-128; heads have one hidden layer, the
+library of the author's coauthor (super_sac) has two.
 
 Jobs have fixed slots here, so a network fits one number of visible jobs only; actions after the jobs, such as waiting,
 have the last slots.
@@ -50,7 +50,7 @@ class RareOptions:
     """``small``, ``medium`` or ``large``."""
     hidden: int = 512
     """Hidden units of the heads."""
-    layers: int = 2
+    layers: int = 1
     """Hidden layers of the heads."""
 
 

@@ -183,7 +183,7 @@ class OffPolicyTraining(Training):
         if counters.epoch == 0 and own.fill_windows:
             self._collect(FILL, 0)
         record: Record = {"epoch": epoch}
-        if own.online:
+        if own.simulates(epoch):
             epsilon = own.exploring(counters.decisions)
             played = self._collect(epoch, counters.decisions)
             decisions = sum(len(each.actions) for each in played)
