@@ -26,6 +26,8 @@ CASES: dict[str, tuple[str, dict[str, Any]]] = {
     "context-queue-alone": ("rlscheduler", {"kind": "context"}),
     "context-state": ("state", {"kind": "context"}),
     "attention-state": ("state", {"kind": "attention"}),
+    "rare": ("rlscheduler", {"kind": "rare", "layers": 2}),
+    "rare-state": ("state", {"kind": "rare", "hidden": 64}),
 }
 """Name -> (preset, network)."""
 NUMBER = count()

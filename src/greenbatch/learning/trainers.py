@@ -1,4 +1,4 @@
-"""The choice of the trainer for a plan: training of a network, or a search."""
+"""The choice of the trainer for a plan: training of a network by PPO or off-policy, or a search."""
 
 from __future__ import annotations
 
@@ -33,7 +33,10 @@ def train_or_search(
             raise InputError("a search writes no events", field="--tensorboard", fix="leave it out; see log.jsonl")
         return search(plan, folder, watch=watch, started=started, replace_earlier=replace_earlier)
     need_torch()
-    from greenbatch.learning.training import train
+    if plan.settings.off_policy is not None:
+        from greenbatch.learning.offpolicy import train
+    else:
+        from greenbatch.learning.training import train
 
     return train(
         plan,

@@ -210,6 +210,11 @@ def _check_shapes(weights: Weights, preset: Preset, folder: Path) -> None:
     seen = preset.observation
     shown, delays = len(seen.queue.columns), len(preset.action.delays)
     kind = str(preset.network.get("kind"))
+    if kind == "rare":
+        jobs = "encoder.jobs.0.weight"
+        columns = seen.queue.rows * max(seen.queue.nodes, 1) * shown + len(seen.state.columns)
+        _check_layers(weights, {jobs: (1, columns)}, folder)
+        return
     pooled = kind in {"attention", "context"}  # these read the state beside every row
     first = "rows.0.weight" if kind in {"kernel", "ineps", "linear"} else "encode_queue.0.weight"
     wanted = {first: (1, shown + (len(seen.state.columns) if pooled else 0))}
@@ -219,6 +224,11 @@ def _check_shapes(weights: Weights, preset: Preset, folder: Path) -> None:
         wanted["encode_supply.0.weight"] = (1, len(seen.supply.columns))
     if "delay.1.weight" in weights:
         wanted["delay.1.weight"] = (0, delays)
+    _check_layers(weights, wanted, folder)
+
+
+def _check_layers(weights: Weights, wanted: Mapping[str, tuple[int, int]], folder: Path) -> None:
+    """Refuse weights without layers of given lengths along an axis, or that are not finite."""
     for name, (axis, length) in wanted.items():
         if name not in weights or weights[name].ndim != 2:
             raise _misfit(folder, f"have no layer {name.removesuffix('.weight')}")

@@ -283,6 +283,25 @@ def _attention(g: GraphBuilder, shapes: Shapes) -> tuple[str, Head]:
     return logits, head
 
 
+def _rare(g: GraphBuilder, shapes: Shapes) -> tuple[str, None]:
+    """Jobs in fixed slots, further rows in the last ones; see `learning.networks.rare`."""
+    queue, state, slots = _queue(g, shapes), _state(g, shapes), shapes.queue_rows - shapes.extras
+    jobs = g.add("Sub", g.count(queue), g.integers(shapes.extras))
+    rows = g.add("Slice", queue, g.integers(0), jobs, g.integers(0))
+    padded = g.add("Concat", rows, g.constant(np.zeros((slots, len(shapes.queue)))), axis=0)
+    flat = g.add("Flatten", g.add("Slice", padded, g.integers(0), g.integers(slots), g.integers(0)), axis=0)
+    flat = flat if state is None else g.add("Concat", flat, state, axis=1)
+    norm = [g.constant(g.take(f"encoder.jobs_norm.{name}")) for name in ("weight", "bias")]
+    encoded = g.add("LayerNormalization", g.stack(flat, "encoder.jobs", 1, last=True), *norm, axis=-1, epsilon=1e-5)
+    layers = sum(name.startswith("head.") and name.endswith(".weight") for name in g.weights)
+    scores = g.stack(g.stack(encoded, "encoder.both", 2, last=False), "head", layers, last=False)
+    scores = g.add("Transpose", scores, perm=[1, 0])
+    if not shapes.extras:
+        return g.add("Slice", scores, g.integers(0), jobs, g.integers(0)), None
+    ends = (g.integers(0), jobs), (g.integers(slots), g.integers(shapes.queue_rows))
+    return g.add("Concat", *(g.add("Slice", scores, *end, g.integers(0)) for end in ends), axis=0), None
+
+
 def _others(g: GraphBuilder, shapes: Shapes, state: str | None) -> str:
     """Everything except the queue, as one row of answers."""
     parts = [] if state is None else [state]
@@ -302,4 +321,5 @@ _KINDS: dict[Any, Callable[[GraphBuilder, Shapes], tuple[str, Head | None]]] = {
     "ineps": _ineps,
     "attention": _attention,
     "context": _context,
+    "rare": _rare,
 }

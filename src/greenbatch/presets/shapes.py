@@ -29,6 +29,10 @@ class Shapes:
     state: tuple[str, ...] = ()
     delays: int = 1
     """Number of delays; 1: there is no second action."""
+    extras: int = 0
+    """Last rows of the queue that are no jobs but further actions: waiting."""
+    each: int = 1
+    """Rows of each job: its pairs with nodes, if these are chosen."""
 
 
 def shapes_of(preset: Preset) -> Shapes:
@@ -53,4 +57,6 @@ def shapes_of(preset: Preset) -> Shapes:
         forecast=seen.supply.rows if names[2] else 0,
         state=names[3],
         delays=len(action.delays),
+        extras=int(action.wait),
+        each=max(seen.queue.nodes, 1),
     )

@@ -12,6 +12,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, ValidationError, model_validator
 
+from greenbatch.presets.off_policy import OffPolicy
 from greenbatch.presets.term_names import Terms
 from greenbatch.scenarios.check import problems
 from greenbatch.scenarios.section import Count, Natural, NotNegative, Positive, Section, Seed, Text
@@ -214,6 +215,9 @@ class TrainingSettings(Section):
     search: Search | None = None
     """For a planner or a ranking: an epoch is a generation, and of the other keys only ``epochs``, ``windows``,
     ``jobs``, ``keep``, ``validation``, ``seed`` and ``threads`` are used."""
+    off_policy: OffPolicy | None = None
+    """For an actor-critic that learns from a replay buffer instead of PPO; see ``presets.off_policy.NEEDED`` for the
+    other keys it uses."""
     seed: Seed = 0
     threads: Annotated[int, Field(ge=0, le=1024)] = 0
     """Threads of the simulator and of torch; 0 = as many as this process may use."""
@@ -227,6 +231,8 @@ class TrainingSettings(Section):
             raise ValueError("the stages of the curriculum are not in order of their starts; order them by start")
         if self.patience and not self.validation.windows:
             raise ValueError("patience requires validation; give validation.windows of 1 or more")
+        if self.off_policy is not None and self.search is not None:
+            raise ValueError("a training is either a search or off-policy; leave out search or off_policy")
         return self
 
     def stage(self, progress: float) -> tuple[int, dict[str, float]]:

@@ -9,6 +9,7 @@ Kind                    Network                                                 
 ``ineps``               InEPS: SELU over every pair of a job and a node            none
 ``attention``           rows attend to learned summaries of their decision          width, seeds
 ``context``             rows and one pooled context; may start from a rule          width, context, skip, zero_last
+``rare``                RARE: encoder of fixed slots of jobs, one output each       size, hidden, layers
 ======================  ==========================================================  =======================
 """
 
@@ -27,6 +28,7 @@ from greenbatch.learning.networks.gasmarl import GasMarlActor, GasMarlCritic
 from greenbatch.learning.networks.ineps import InepsActor, InepsCritic
 from greenbatch.learning.networks.kernel import KernelActor, KernelCritic
 from greenbatch.learning.networks.layers import Actor, Critic
+from greenbatch.learning.networks.rare import RareActor, RareCritic, RareOptions
 from greenbatch.presets.preset import LINEAR_KIND, NODE_PRICES_KIND, PRICES_KIND
 from greenbatch.presets.shapes import Shapes
 
@@ -77,6 +79,13 @@ def _context(shapes: Shapes, spec: Mapping[str, Any]) -> tuple[Actor, Critic]:
     return ContextActor(shapes, options), ContextCritic(shapes, options)
 
 
+def _rare(shapes: Shapes, spec: Mapping[str, Any]) -> tuple[Actor, Critic]:
+    if shapes.delays > 1:
+        raise InputError("rare chooses no delay", field="action.delays", fix='list {kind = "none"} alone')
+    options = RareOptions(**spec)
+    return RareActor(shapes, options), RareCritic(shapes, options)
+
+
 _Builder = Callable[[Shapes, Mapping[str, Any]], tuple[Actor, Critic]]
 _KINDS: dict[str, tuple[_Builder, type | None]] = {
     "kernel": (_kernel, None),
@@ -85,6 +94,7 @@ _KINDS: dict[str, tuple[_Builder, type | None]] = {
     "ineps": (_ineps, None),
     "attention": (_attention, AttentionOptions),
     "context": (_context, ContextOptions),
+    "rare": (_rare, RareOptions),
 }
 
 
@@ -118,6 +128,8 @@ def _check(given: Mapping[str, Any], known: Mapping[str, Any], kind: str) -> Non
         if default is None:
             good = isinstance(value, Mapping) and all(_number(each) for each in value.values())
             expected = "a table of column = weight"
+        elif isinstance(default, str):
+            good, expected = isinstance(value, str), "a word"
         elif isinstance(default, bool):
             good, expected = isinstance(value, bool), "true or false"
         else:

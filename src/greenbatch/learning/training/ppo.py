@@ -91,6 +91,17 @@ class Learner:
         self.actor_optimizer = self._adam(actor, settings.actor_rate)
         self.critic_optimizer = None if critic is None else self._adam(critic, settings.critic_rate)
 
+    @property
+    def modules(self) -> dict[str, torch.nn.Module]:
+        """What a checkpoint contains of networks, by name."""
+        return {"actor": self.actor} | ({} if self.critic is None else {"critic": self.critic})
+
+    @property
+    def optimizers(self) -> dict[str, torch.optim.Optimizer]:
+        """What a checkpoint contains of optimizers, by name."""
+        found: dict[str, torch.optim.Optimizer] = {"actor_adam": self.actor_optimizer}
+        return found if self.critic_optimizer is None else {**found, "critic_adam": self.critic_optimizer}
+
     def _adam(self, module: torch.nn.Module, rate: float) -> torch.optim.Adam:
         return torch.optim.Adam(list(module.parameters()), lr=rate, eps=self.settings.adam_epsilon, fused=True)
 

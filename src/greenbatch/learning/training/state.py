@@ -7,17 +7,36 @@ All of it is saved in a checkpoint and restored exactly; random numbers have no 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 
 from greenbatch.errors import InputError
+from greenbatch.learning.networks.layers import Actor
 from greenbatch.learning.runs.checkpoint import FIX, STATE, Checkpoint
 from greenbatch.learning.runs.counters import Counters
-from greenbatch.learning.training.ppo import Learner
 from greenbatch.models.tensors import Tensors
+
+
+class Learner(Protocol):
+    """What a state needs of networks and optimizers."""
+
+    @property
+    def actor(self) -> Actor:
+        """The actor, which becomes the model."""
+        ...
+
+    @property
+    def modules(self) -> dict[str, torch.nn.Module]:
+        """Networks by their names in a checkpoint, ``actor`` among them."""
+        ...
+
+    @property
+    def optimizers(self) -> dict[str, torch.optim.Optimizer]:
+        """Optimizers by their names in a checkpoint."""
+        ...
 
 
 class State:
@@ -61,14 +80,11 @@ class State:
         """The whole state, ready to be saved."""
         learner = self.learner
         parts: dict[str, Tensors] = {
-            "actor": self.actor_weights(),
-            "actor_adam": _moments(learner.actor_optimizer),
+            **{name: _arrays(module.state_dict()) for name, module in learner.modules.items()},
+            **{name: _moments(optimizer) for name, optimizer in learner.optimizers.items()},
             "best": self.best,
             "average": {name: np.asarray(value) for name, value in self.average.items()},
         }
-        if learner.critic is not None and learner.critic_optimizer is not None:
-            parts["critic"] = _arrays(learner.critic.state_dict())
-            parts["critic_adam"] = _moments(learner.critic_optimizer)
         tensors = {f"{part}/{name}": value for part, group in parts.items() for name, value in group.items()}
         return Checkpoint(tensors, self.counters.as_dict())
 
@@ -85,11 +101,10 @@ class State:
             parts.setdefault(part, {})[name] = value
         learner = self.learner
         try:
-            learner.actor.load_state_dict(_tensors(parts["actor"]))
-            _restore_moments(learner.actor_optimizer, parts.get("actor_adam", {}))
-            if learner.critic is not None and learner.critic_optimizer is not None:
-                learner.critic.load_state_dict(_tensors(parts["critic"]))
-                _restore_moments(learner.critic_optimizer, parts.get("critic_adam", {}))
+            for name, module in learner.modules.items():
+                module.load_state_dict(_tensors(parts[name]))
+            for name, optimizer in learner.optimizers.items():
+                _restore_moments(optimizer, parts.get(name, {}))
         except (KeyError, RuntimeError, TypeError, ValueError, IndexError):
             problem = "does not contain this training's networks"
             raise InputError(problem, file=folder / STATE, fix=FIX) from None

@@ -1,0 +1,123 @@
+"""Gradient steps per minute of off-policy training, on one core: sampling, targets, losses, optimizers.
+
+``python benchmarks/offpolicy.py`` fills a buffer with made-up observations of RARE's size (5 ready jobs, waiting, 10
+resources of two types, 48 ticks), takes gradient steps of 1,024 transitions with each network, and prints steps per
+minute of processor time: other processes on the machine then do not count. ``--json`` prints one object.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import time
+from typing import Any
+
+import numpy as np
+import torch
+
+from greenbatch.learning.networks.rare import SIZES, Encoder
+from greenbatch.learning.offpolicy.agent import make_agent
+from greenbatch.learning.offpolicy.buffer import Field, Replay
+from greenbatch.learning.offpolicy.learner import Learner, Rates, Sample
+from greenbatch.learning.offpolicy.tables import Tables
+from greenbatch.learning.training.device import prepared
+from greenbatch.presets.off_policy import OffPolicy
+from greenbatch.presets.shapes import Shapes
+
+SHAPES = Shapes(
+    queue=("value", "qos", "until_due", "wait", "requested_time", "processors", "gpus", "fits", "is_wait"),
+    queue_rows=6, empty=(0.0,) * 9, running=("processors", "remaining_time"), running_rows=10,
+    state=("free_processors", "free_gpus"), extras=1,
+)  # fmt: skip
+BATCH, STORED = 1024, 20_000
+NETWORKS: dict[str, dict[str, Any]] = {
+    "context": {"kind": "context"},
+    "rare, small, vectors": {"kind": "rare", "size": "small"},
+    "rare, small, vectors, heads of two hidden layers": {"kind": "rare", "size": "small", "layers": 2},
+    "rare, large, vectors": {"kind": "rare", "size": "large"},
+}
+IMAGE = (2, 48, 20)
+"""Channels, ticks and units of an image of 10 resources of two types."""
+
+
+def filled(tables: Tables, random: np.random.Generator) -> Replay:
+    """A buffer of made-up trajectories of 100 decisions."""
+    replay, count = Replay(tables.fields, STORED), STORED
+    seen: dict[str, Any] = {
+        name: random.random((count, *field.shape)).astype(field.dtype)
+        for name, field in tables.fields.items() if field.shape
+    }  # fmt: skip
+    seen["queued"], seen["busy"] = random.integers(2, 7, count), random.integers(0, 11, count)
+    seen["slot"], seen["selectable"] = np.zeros(count, np.int64), np.ones((count, 6), np.bool_)
+    offsets = np.arange(0, count + 1, 100)
+    replay.add(seen, random.integers(2, size=count), random.normal(size=count), offsets, gamma=0.99, n_step=1)
+    return replay
+
+
+def steps_per_minute(spec: dict[str, Any], loss: str, critics: int, repeats: int) -> float:
+    """Gradient steps per minute of processor time, the best of some repeats."""
+    random, tables = np.random.default_rng(0), Tables(SHAPES, 1000)
+    replay = filled(tables, random)
+    learner = Learner(make_agent(spec, SHAPES, critics, 0), OffPolicy(loss=loss, critics=critics), Rates())
+
+    def step() -> None:
+        places = replay.draw(BATCH, random)
+        seen, following = (tables.batch(replay.seen(at)) for at in (places, replay.following(places)))
+        actions, rewards, discounts = map(torch.from_numpy, replay.outcomes(places))
+        learner.step(Sample(seen, actions, rewards, discounts, following))
+
+    return 60.0 / best_cpu_s(step, repeats)
+
+
+def image_steps_per_minute(size: str, repeats: int) -> float:
+    """The encoder of images and vectors alone, as often as a gradient step runs it: forwards for the transitions and
+    for what follows, backwards for the former."""
+    encoder = Encoder(SIZES[size], IMAGE, 5 * 9)
+    replay = Replay({"image": Field(IMAGE, np.bool_), "jobs": Field((45,), np.float32)}, STORED)
+    random = np.random.default_rng(0)
+    seen = {"image": random.random((STORED, *IMAGE)) < 0.5, "jobs": random.random((STORED, 45)).astype(np.float32)}
+    replay.add(seen, np.zeros(STORED, np.int64), np.zeros(STORED), np.array([0, STORED]), gamma=0.99, n_step=1)
+
+    def step() -> None:
+        for learns in (False, True):
+            taken = replay.seen(replay.draw(BATCH, random))
+            with torch.set_grad_enabled(learns):
+                features = encoder(torch.from_numpy(taken["image"]), torch.from_numpy(taken["jobs"]))
+        features.square().mean().backward()
+
+    return 60.0 / best_cpu_s(step, repeats)
+
+
+def best_cpu_s(work: Any, repeats: int) -> float:
+    """Processor seconds of the fastest of several runs, after a warm-up."""
+    work()
+    times = []
+    for _ in range(repeats):
+        begin = time.thread_time()
+        work()
+        times.append(time.thread_time() - begin)
+    return min(times)
+
+
+def main() -> None:
+    """Measure and print."""
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--repeats", type=int, default=15)
+    parser.add_argument("--json", action="store_true")
+    given = parser.parse_args()
+    figures: dict[str, float] = {}
+    with prepared(1, torch.device("cpu")):
+        for name, spec in NETWORKS.items():
+            for loss, critics in (("binary", 1), ("soft", 2)):
+                figures[f"{name}; {loss}, {critics} critic(s)"] = steps_per_minute(spec, loss, critics, given.repeats)
+        for size in SIZES:
+            figures[f"encoder of images alone, {size}"] = image_steps_per_minute(size, max(given.repeats // 3, 1))
+    if given.json:
+        print(json.dumps(figures))
+        return
+    for name, value in figures.items():
+        print(f"{value:8,.0f} steps/min  {name}")
+
+
+if __name__ == "__main__":
+    main()

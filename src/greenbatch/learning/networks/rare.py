@@ -1,0 +1,185 @@
+"""RARE's networks: an encoder of the image of resources and of the vectors of jobs, heads with one output per action.
+
+Source: dissertation, section 5.3 and Table A.5. "The two representations are then normalized for stability and
+concatenated together before a final sequence of layers condenses them to a vector in R^128"; kernels 4 wide, horizontal
+stride 2, 32 filters, hidden layers of 256 after the image; small, medium and large encoders have 1, 2 and 3 extra
+convolutional layers and hidden layers of 128, 300 and 400 for the jobs; heads have 512 hidden units (Table A.2). Not
+stated, so ours: kernels are square and the vertical stride is 2 as well, with one pixel of padding, so that every layer
+halves the image; normalization is that of layers; the final sequence is 256-128; heads have one hidden layer, the
+library of the author's coauthor (super_sac) has two.
+
+Jobs have fixed slots here, so a network fits one number of visible jobs only; actions after the jobs, such as waiting,
+have the last slots.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal, NamedTuple
+
+import torch
+from torch import Tensor, nn
+
+from greenbatch.errors import InputError
+from greenbatch.learning.networks.layers import Actor, Critic, Stack
+from greenbatch.learning.networks.observations import Batch
+from greenbatch.presets.shapes import Shapes
+
+_FILTERS, _KERNEL, _STRIDE, _PADDING = 32, 4, 2, 1
+_IMAGE_HIDDEN, FEATURES = 256, 128
+
+
+class Size(NamedTuple):
+    """A size of Table A.5."""
+
+    extra: int
+    """Convolutional layers after the first."""
+    jobs: int
+    """Hidden units of the layer over the jobs."""
+
+
+SIZES = {"small": Size(1, 128), "medium": Size(2, 300), "large": Size(3, 400)}
+Sees = Literal["both", "image", "jobs"]
+
+
+@dataclass(frozen=True)
+class RareOptions:
+    """Keys of ``[network]`` for ``kind = "rare"``."""
+
+    size: str = "small"
+    """``small``, ``medium`` or ``large``."""
+    hidden: int = 512
+    """Hidden units of the heads."""
+    layers: int = 1
+    """Hidden layers of the heads."""
+
+
+class Encoder(nn.Module):
+    """128 features of an image, of vectors of jobs, or of both."""
+
+    def __init__(self, size: Size, image: tuple[int, int, int] | None, jobs: int) -> None:
+        """Create the layers.
+
+        Args:
+            size: depth and width.
+            image: channels, ticks and units of the image; None without one.
+            jobs: numbers of the vectors of all jobs (and of the system) together; 0 without them.
+
+        Raises:
+            InputError: the image is too small for so many layers, or there is nothing to see.
+        """
+        super().__init__()
+        if image is None and not jobs:
+            raise InputError("sees neither an image nor jobs", field="network.kind", fix="name columns of the queue")
+        width = 0
+        if image is not None:
+            channels, *pixels = image
+            if min(pixels) < 2 ** (1 + size.extra):
+                problem = f"halves an image of {pixels[0]} x {pixels[1]} {1 + size.extra} times"
+                raise InputError(problem, field="network.size", fix="take a smaller size")
+            layers: list[nn.Module] = []
+            for _ in range(1 + size.extra):
+                layers += [nn.Conv2d(channels, _FILTERS, _KERNEL, _STRIDE, _PADDING), nn.ReLU()]
+                channels, pixels = _FILTERS, [pixel // 2 for pixel in pixels]
+            flat = _FILTERS * pixels[0] * pixels[1]
+            self.image = nn.Sequential(*layers, nn.Flatten(), nn.Linear(flat, _IMAGE_HIDDEN), nn.ReLU())
+            self.image_norm = nn.LayerNorm(_IMAGE_HIDDEN)
+            width += _IMAGE_HIDDEN
+        if jobs:
+            self.jobs = Stack(jobs, size.jobs, last=True)
+            self.jobs_norm = nn.LayerNorm(size.jobs)
+            width += size.jobs
+        self.both = Stack(width, _IMAGE_HIDDEN, FEATURES)
+
+    def forward(self, image: Tensor | None, jobs: Tensor | None) -> Tensor:
+        """Features (A, 128) of images (A, channels, ticks, units), float or bool, and of numbers of jobs (A, n)."""
+        parts = []
+        if hasattr(self, "image"):
+            if image is None:
+                raise ValueError("the encoder reads an image")
+            parts.append(self.image_norm(self.image(image.float())))
+        if hasattr(self, "jobs"):
+            if jobs is None:
+                raise ValueError("the encoder reads vectors of jobs")
+            parts.append(self.jobs_norm(self.jobs(jobs)))
+        features: Tensor = self.both(torch.cat(parts, dim=1))
+        return features
+
+
+class _Slots(nn.Module):
+    """Fixed slots of the rows of a queue: jobs from the first one on, other actions in the last ones."""
+
+    def __init__(self, shapes: Shapes) -> None:
+        super().__init__()
+        self.slots, self.extras, self.columns = shapes.queue_rows, shapes.extras, len(shapes.queue)
+
+    def places(self, batch: Batch) -> Tensor:
+        """Slot of every row in a table of decisions x slots, int64 (Q,)."""
+        if "slots" not in batch.shared:
+            owner, offsets = batch.queue_owner, batch.queue_offsets
+            row = torch.arange(batch.queue.shape[0], device=owner.device) - offsets[owner]
+            if self.extras:
+                jobs = (offsets[1:] - offsets[:-1] - self.extras)[owner]
+                row = torch.where(row < jobs, row, row - jobs + self.slots - self.extras)
+            batch.shared["slots"] = owner * self.slots + row
+        places: Tensor = batch.shared["slots"]
+        return places
+
+    def jobs(self, batch: Batch) -> Tensor:
+        """Vectors of the jobs and of the system, side by side: (A, slots of jobs x columns + state)."""
+        count = batch.queue_offsets.shape[0] - 1
+        table = batch.queue.new_zeros(count * self.slots, self.columns)
+        table[self.places(batch)] = batch.queue
+        jobs = table.reshape(count, self.slots, self.columns)[:, : self.slots - self.extras]
+        return torch.cat([jobs.reshape(count, -1), batch.state], dim=1)
+
+
+class RareActor(Actor):
+    """Logits, or values, of the actions from the features of the encoder."""
+
+    def __init__(self, shapes: Shapes, options: RareOptions) -> None:
+        super().__init__()
+        self.slots = _Slots(shapes)
+        self.encoder = _encoder(shapes, options)
+        self.head = Stack(FEATURES, *[options.hidden] * options.layers, shapes.queue_rows)
+
+    def features(self, batch: Batch, encoder: nn.Module | None = None) -> Tensor:
+        """(A, 128), by another encoder if one is given."""
+        return _features(self.encoder if encoder is None else encoder, self.slots, batch)
+
+    def of_features(self, features: Tensor, batch: Batch) -> Tensor:
+        """One number per row, (Q,)."""
+        scores: Tensor = self.head(features)
+        return scores.reshape(-1)[self.slots.places(batch)]
+
+    def encode(self, batch: Batch) -> tuple[Tensor, tuple[Tensor, ...]]:
+        """Row logits (Q,)."""
+        return self.of_features(self.features(batch), batch), ()
+
+
+class RareCritic(Critic):
+    """Value of every decision, for a training by policy gradients."""
+
+    def __init__(self, shapes: Shapes, options: RareOptions) -> None:
+        super().__init__()
+        self.slots = _Slots(shapes)
+        self.encoder = _encoder(shapes, options)
+        self.value = Stack(FEATURES, *[options.hidden] * options.layers, 1)
+
+    def forward(self, batch: Batch) -> Tensor:
+        """(A,)."""
+        value: Tensor = self.value(_features(self.encoder, self.slots, batch)).squeeze(1)
+        return value
+
+
+def _encoder(shapes: Shapes, options: RareOptions) -> Encoder:
+    if options.size not in SIZES:
+        raise InputError(f"is {options.size!r}", field="network.size", fix="one of " + ", ".join(SIZES))
+    jobs = (shapes.queue_rows - shapes.extras) * len(shapes.queue) + len(shapes.state)
+    # The image plugs in here: give its shape from the preset's observation, and the batch's tensor in `_features`.
+    return Encoder(SIZES[options.size], None, jobs)
+
+
+def _features(encoder: nn.Module, slots: _Slots, batch: Batch) -> Tensor:
+    features: Tensor = encoder(None, slots.jobs(batch))
+    return features

@@ -1,0 +1,15 @@
+"""Off-policy training of networks: a discrete actor-critic with a replay buffer, which requires torch.
+
+The main path, file by file::
+
+    loop                   simulate windows, take gradient steps, validate, save
+      behavior               who acts: teachers, the actor with some random actions
+      tables, buffer         observations as arrays; the transitions of many windows
+      learner                a gradient step
+        agent, critics         networks; normalized targets
+        losses                 losses of actor and critics by name
+"""
+
+from greenbatch.learning.offpolicy.loop import train
+
+__all__ = ["train"]
