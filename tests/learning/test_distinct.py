@@ -12,8 +12,9 @@ from hypothesis import strategies as st
 from small_env import GAS, observation
 from torch import Tensor
 
-from greenbatch.learning.networks import build
+from greenbatch.learning.networks import build, gasmarl_by_hand
 from greenbatch.learning.networks.distinct import WORTH, distinct
+from greenbatch.learning.networks.gasmarl import GasMarlActor
 from greenbatch.learning.networks.layers import Actor, Critic
 from greenbatch.learning.networks.observations import Batch, as_batch
 
@@ -72,8 +73,11 @@ def _passes(actor: Actor, critic: Critic, batch: Batch, chosen: Tensor) -> tuple
 
 @pytest.mark.parametrize("kind", ["gas-marl", "maskable-ppo"])
 @pytest.mark.parametrize(("count", "seed", "pool"), [(1, 0, 2), (40, 1, 5), (300, 2, 40), (300, 3, 1)])
-def test_networks_with_recurring_rows_are_those_of_autograd(kind: str, count: int, seed: int, pool: int) -> None:
+def test_networks_with_recurring_rows_are_those_of_autograd(
+    kind: str, count: int, seed: int, pool: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Outputs within 1e-5, and gradients within 1e-5 of the largest of their parameter, of torch's own in float64."""
+    monkeypatch.setattr(gasmarl_by_hand, "MANY", 1)
     nets = build({"kind": kind}, GAS, seed)
     batch = _recurring(count, seed, pool)
     chosen = batch.queue_offsets[1:] - 1
@@ -85,3 +89,14 @@ def test_networks_with_recurring_rows_are_those_of_autograd(kind: str, count: in
     for mine, expected in zip(ours[1], exact[1], strict=True):
         scale = max(float(expected.abs().max()), 0.1 * most)
         assert (mine.double() - expected).abs().max() <= 1e-5 * scale
+
+
+def test_rows_are_looked_up_where_there_are_many(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The same rows, once as they are and once each distinct row alone."""
+    nets = build({"kind": "gas-marl"}, GAS, 0)
+    assert isinstance(nets[0], GasMarlActor)
+    batch = _recurring(40, 1, 5)
+    assert nets[0].padded(batch).queue.number is None
+    monkeypatch.setattr(gasmarl_by_hand, "MANY", len(batch.queue))
+    batch = _recurring(40, 1, 5)
+    assert nets[0].padded(batch).queue.found == 5

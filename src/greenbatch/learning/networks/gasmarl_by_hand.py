@@ -24,6 +24,8 @@ from greenbatch.learning.networks.observations import Batch
 
 _GROUP = 256
 """Decisions whose tables share a width."""
+MANY = 16_384
+"""Rows of a batch's queues from which equal ones are looked for."""
 _LINEAR = ("score.2", "chosen")
 """Layers without a ReLU."""
 
@@ -126,7 +128,7 @@ def pad(batch: Batch, empty_queue: Tensor, slots: tuple[int, int]) -> Padded:
 
 def _table(rows: Tensor, offsets: Tensor, owner: Tensor, last: Tensor | None, slots: int) -> Table:
     """A table; the padding row is ``last``, or zeros."""
-    found = distinct(rows)
+    found = distinct(rows) if rows.shape[0] >= MANY else None
     rows, number = (rows, None) if found is None else found
     count = rows.shape[0]
     return Table(_with_room(rows, last), count, number, cells(offsets, owner, slots, number, count), slots)
