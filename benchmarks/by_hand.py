@@ -33,7 +33,11 @@ from greenbatch.learning.training.rollout import collect
 from greenbatch.presets.shapes import shapes_of
 from greenbatch.scenarios import load_scenario
 
-CASES = (("gas-marl", "gas-marl/lublin-256", "green"), ("rlscheduler", "rlscheduler/lublin-1", "easy-schedgym"))
+CASES = (
+    ("gas-marl", "gas-marl/lublin-256", "green"),
+    ("cost-aware", "cost-aware/hpc2n-training", "none"),
+    ("rlscheduler", "rlscheduler/lublin-1", "easy-schedgym"),
+)
 """Preset, scenario, backfilling."""
 WINDOWS, JOBS, MINIBATCH = 100, 256, 1024
 

@@ -3,19 +3,22 @@
 ``python docs/cost_front.py compare cost-aware/hpc2n AGENTS... --against fcfs+easy f2+easy`` prints paired differences
 to other schedulers over the scenario's horizon; agents are one model per seed. ``python docs/cost_front.py front
 cost-aware/hpc2n cost-aware-plus@MODEL 0,1,0=MODEL ...`` prints what the model reaches with several weights, and how
-much worse it is than models trained for these weights alone.
+much worse it is than models trained for these weights alone. ``python docs/cost_front.py bounds
+cost-aware/hpc2n-training cost-aware-plus@MODEL ...`` prints what bounds on the makespan are worth on windows of the
+training, to choose one without the test windows; models are one per seed.
 """
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
 from greenbatch.engine.simulate import simulate
 from greenbatch.experiments.running.statistics import paired_difference
+from greenbatch.learning.runs.windows import spread, training_starts
 from greenbatch.metrics import evaluate
 from greenbatch.metrics.horizon import horizon_of
 from greenbatch.scenarios import Scenario, load_scenario
@@ -28,12 +31,16 @@ PREFERENCES = (
     (0.0, 0.0, 1.0),
 )  # fmt: skip
 """Weights of brown energy, cost and carbon."""
+BOUNDS = (1.05, 1.055, 1.06, 1.065, 1.07, 1.08, 1.09, 1.1)
+"""Bounds on the makespan, from the lowest to the highest of the shipped model's search."""
+TRIED = 40
+"""Training windows on which bounds are compared, evenly spread."""
 
 
-def figures(question: Scenario, name: str) -> NDArray[np.float64]:
-    """`METRICS` of a scheduler on the windows of a scenario, shape (windows, metrics)."""
+def figures(question: Scenario, name: str, starts: Iterable[int] | None = None) -> NDArray[np.float64]:
+    """`METRICS` of a scheduler on windows of a scenario, by default its own, shape (windows, metrics)."""
     told, rows = question.evaluation, []
-    for start in told.starts or ():
+    for start in (told.starts or ()) if starts is None else map(int, starts):
         window = question.window(start, told.jobs)
         given = window, question.cluster, question.site, question.rules
         horizon = horizon_of(*given, told.horizon)
@@ -77,6 +84,28 @@ def front(question: Scenario, model: str, alone: Sequence[str]) -> list[str]:
     return lines
 
 
+def bounds(question: Scenario, models: Sequence[str]) -> list[str]:
+    """Slowdown, cost and brown energy at several bounds relative to F2 on training windows, with intervals."""
+    told = question.evaluation
+    starts = spread(training_starts(question, told.jobs, "published"), TRIED)
+    lines = [
+        "| Bound | Slowdown / F2+none | Slowdown / F2+easy | Cost / F2+easy | Brown / F2+easy |",
+        "|:---|" + "---:|" * 4,
+    ]
+    bare, easy = (figures(question, name, starts) for name in ("f2+none", "f2+easy"))
+    slow = METRICS.index("avg_bounded_slowdown")
+    pairs = ((slow, bare), (slow, easy), (GOALS.index("horizon_cost"), easy), (GOALS.index("horizon_brown_kwh"), easy))
+    for bound in BOUNDS:
+        ours = np.stack([figures(question, f"{name}:makespan_bound={bound:g}+none", starts) for name in models])
+        cells = []
+        for metric, theirs in pairs:
+            gap, usual = paired_difference(ours[..., metric], theirs[:, metric]).difference, theirs[:, metric].mean()
+            mean, low, high = (1.0 + each / usual for each in (gap.mean, gap.low, gap.high))
+            cells.append(f"{mean:.3f} [{low:.3f}, {high:.3f}]")
+        lines.append(f"| {bound:g} | {' | '.join(cells)} |")
+    return lines
+
+
 def preferring(model: str, weights: Sequence[float]) -> str:
     """The scheduler of a model with weights."""
     brown, cost, carbon = weights
@@ -87,6 +116,8 @@ if __name__ == "__main__":
     what, scenario, *names = sys.argv[1:]
     if what == "front":
         print("\n".join(front(load_scenario(scenario), names[0], names[1:])))
+    elif what == "bounds":
+        print("\n".join(bounds(load_scenario(scenario), names)))
     else:
         cut = names.index("--against")
         print("\n".join(comparison(load_scenario(scenario), names[:cut], names[cut + 1 :])))

@@ -19,7 +19,7 @@ from typing import Any
 
 import numpy as np
 
-from greenbatch.experiments.papers.cost_aware_tables import findings, our_tables
+from greenbatch.experiments.papers.cost_aware_tables import findings, our_tables, rival_tables
 from greenbatch.experiments.papers.fresh_tables import fresh_tables
 from greenbatch.experiments.papers.headroom import row_headroom, stored_bounds
 from greenbatch.experiments.papers.order_results import UNTRAINED
@@ -279,8 +279,9 @@ def fresh(rows: Sequence[Row]) -> list[str]:
 
 
 def cost_aware(rows: Sequence[Row]) -> list[str]:
-    """What was found, and two tables per trace: figures, and differences to FCFS with EASY."""
-    return [*(f"- {line}" for line in findings(rows)), "", *(write(table, "markdown") for table in our_tables(rows))]
+    """What was found; figures and differences to FCFS with EASY of each trace; our agent against all others."""
+    tables = (*our_tables(rows), *rival_tables(rows))
+    return [*(f"- {line}" for line in findings(rows)), "", *(write(table, "markdown") for table in tables)]
 
 
 def _ratio(row: Row | None, metric: str) -> str:

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -18,12 +19,16 @@ from greenbatch.experiments.papers import reproduce as printed
 from greenbatch.experiments.papers.cost_aware import LESSONS, RULES, STUDY, Lessons
 from greenbatch.experiments.papers.cost_aware_report import radar, rows_of
 from greenbatch.experiments.papers.cost_aware_tables import (
+    AIMS,
     BASE,
+    OURS,
     change,
     figure_table,
     findings,
     our_tables,
     paper_tables,
+    reached,
+    rival_tables,
 )
 from greenbatch.experiments.papers.reproduce import published
 from greenbatch.experiments.papers.studies import select
@@ -284,3 +289,41 @@ def test_agents_that_are_not_trained_say_so(tiny: Path, capsys: pytest.CaptureFi
     shown = " ".join(capsys.readouterr().out.split())
     assert "No Cost Signal+none: not trained for seed 0" in shown
     assert "Untrained" not in shown
+
+
+def _row(scheduler: str, column: str, scale: float, seeds: int, **changed: float) -> dict[str, Any]:
+    """A row of six windows whose figures are `scale` times 1 to 6, of some seeds that agree."""
+    values = [[scale * window for window in range(1, 7)]] * seeds
+    figures = {metric: {"mean": 3.5 * scale, "values": values} for metric in ("horizon_cost", "horizon_brown_kwh",
+               "makespan_s", "avg_bounded_slowdown", "renewable_utilization", "horizon_unfinished_share")}  # fmt: skip
+    figures["horizon_unfinished_share"] = {"mean": 0.0, "values": [[0.0] * 6]}
+    figures["renewable_utilization"] = {"mean": scale, "values": [[scale] * 6] * seeds}
+    for metric, factor in changed.items():
+        figures[metric] = {"mean": 3.5 * factor, "values": [[factor * window for window in range(1, 7)]] * seeds}
+    return {"trace": "T", "scheduler": scheduler, "column": column, "figures": figures}
+
+
+def test_our_agent_is_compared_with_every_other_scheduler_by_the_goals() -> None:
+    """Closed forms: figures that are a factor of the other's in every window."""
+    rows = [
+        _row("F2+none", "F2", 0.5, 1, avg_bounded_slowdown=1.0, makespan_s=1.0),
+        _row("plus+none", OURS, 0.495, 3, avg_bounded_slowdown=1.2, makespan_s=1.05, horizon_cost=0.45),
+        _row("One-Action+none", "One-Action", 0.4, 3),
+    ]
+    (table,) = rival_tables(rows)
+    assert [name for name, _ in table.rows] == ["F2+none", "One-Action+none"]
+    cells = dict(table.rows)["F2+none"]
+    assert [cell.text for cell in cells] == ["\u221210.0", "\u22121.0", "\u22120.5", "1.050", "1.200"]
+    assert [cell.mark for cell in cells] == ["good", "good", "good", "good", "bad"]
+    assert all(
+        reached(aim, rows[1], rows[0])[1] == word
+        for aim, word in zip(AIMS, ("met", "met", "met", "met", "missed"), strict=True)
+    )
+    other = dict(table.rows)["One-Action+none"]
+    assert [cell.mark for cell in other] == ["bad", "bad", "good", "bad", "bad"]
+
+
+def test_a_scheduler_that_leaves_work_at_the_horizon_is_not_compared_with() -> None:
+    late = _row("LPTPN+none", "LPTPN", 1.0, 1)
+    late["figures"]["horizon_unfinished_share"]["mean"] = 0.1
+    assert rival_tables([late, _row("plus+none", OURS, 0.4, 1)]) == []

@@ -38,7 +38,7 @@ OPTIONS = {"nogil": True, "error_model": "numpy", "_nrt": False}
 """How functions that create no arrays are compiled."""
 _FOLDERS_KEPT = 4
 _PACKAGE = __package__.partition(".")[0]
-COMPILED = ("engine", "policies/compiled", "energy/slots.py")
+COMPILED = ("engine", "policies/compiled", "energy/slots.py", "learning/networks/distinct.py")
 """Folders and files with compiled functions."""
 
 

@@ -44,7 +44,7 @@ STUDY = Study(
         Agent(column="No Cost Signal", preset="no-cost-signal"),
         Agent(column="One-Action", preset="one-action"),
         Agent(column="Cost-aware plus", preset="cost-aware-plus", backfills=("none",),
-              knobs=(":makespan_bound=1.1", ":makespan_bound=1.05")),
+              knobs=(":makespan_bound=1.1", ":makespan_bound=1.055")),
     ),
     goals=(Goal(name="cost", metrics=METRICS),),
     usual_goals=("cost",),

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from greenbatch.experiments.papers.cost_aware import NAME, STUDY
-from greenbatch.experiments.papers.cost_aware_tables import CURRENCY, findings, our_tables, paper_tables
+from greenbatch.experiments.papers.cost_aware_tables import CURRENCY, findings, our_tables, paper_tables, rival_tables
 from greenbatch.experiments.papers.outputs import write_rows
 from greenbatch.experiments.papers.study_report import training_sections
 from greenbatch.experiments.papers.study_results import Result
@@ -42,7 +42,11 @@ def rows_of(made: Sequence[Result]) -> list[dict[str, Any]]:
 def all_tables(made: Sequence[Result], *, narrow: bool = False) -> list[Table]:
     """Our tables and the budgets of trainings, then the paper's tables of other data."""
     budgets = [budget_table(_trained(result)) for result in made]
-    return [*our_tables(rows_of(made), narrow=narrow), *(table for table in budgets if table.rows), *paper_tables()]
+    rows = rows_of(made)
+    return [
+        *our_tables(rows, narrow=narrow), *([] if narrow else rival_tables(rows)),
+        *(table for table in budgets if table.rows), *paper_tables(),
+    ]  # fmt: skip
 
 
 def _trained(result: Result) -> Result:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -18,7 +18,14 @@ from greenbatch.experiments.papers.reproduce import published
 from greenbatch.experiments.papers.study_tables import COVERS, figure_cell
 from greenbatch.experiments.reports.columns import Column
 from greenbatch.experiments.reports.tables import Cell, Mark, Table
-from greenbatch.experiments.running.statistics import FEW_WINDOWS, Interval, mean_interval
+from greenbatch.experiments.running.statistics import (
+    FEW_WINDOWS,
+    Interval,
+    Verdict,
+    mean_interval,
+    paired_difference,
+    verdict,
+)  # fmt: skip
 
 Row = Mapping[str, Any]
 
@@ -46,6 +53,32 @@ COLUMNS = (
 """The paper's six metrics, and cost, brown energy, carbon and makespan that stand beside them."""
 NARROW = (COST, BROWN, GREEN, PER_KWH, SLOWDOWN, "avg_wait_s", RATIO)
 """Metrics that fit a terminal."""
+OURS = "Cost-aware plus"
+"""Column of our own agent, which tables compare with every other scheduler."""
+
+
+class Aim(NamedTuple):
+    """What our own agent is to reach against another scheduler."""
+
+    metric: str
+    header: str
+    unit: str
+    most: float
+    """The goal is met where the whole interval is at most this."""
+    relative: bool = True
+    """Relative to the other's mean: as a change in percent, or with ``×`` as a ratio."""
+    sign: float = 1.0
+    """-1 for metrics of which more is better."""
+
+
+AIMS = (
+    Aim(COST, "Cost over the horizon", "%", 0.0),
+    Aim(BROWN, "Brown energy over the horizon", "%", 0.0),
+    Aim(GREEN, "Green ratio", "points", 1.0, relative=False, sign=-1.0),
+    Aim("makespan_s", "Makespan", "×", 1.1),
+    Aim(SLOWDOWN, "Avg bounded slowdown", "×", 1.05),
+)
+"""Less cost, less brown energy, a green ratio at most a point lower, and bounds on makespan and slowdown."""
 CHANGES = (COST, BROWN, SLOWDOWN, "avg_wait_s")
 """Metrics of which differences are shown."""
 
@@ -147,6 +180,53 @@ def _change_cell(column: Column, at: Interval | None) -> Cell:
     clear = at.count >= FEW_WINDOWS and (at.low > 0 or at.high < 0)
     mark: Mark = ("good" if at.mean < 0 else "bad") if clear else ""
     return Cell(column.number(at.mean, signed=True), f"[{low}, {high}]" if at.low < at.high else "", mark=mark)
+
+
+def rival_tables(rows: Sequence[Row]) -> list[Table]:
+    """One table per trace and row of our own agent: its paired differences to every other scheduler.
+
+    Args:
+        rows: the rows of all traces.
+    """
+    made = []
+    for ours in (row for row in rows if row["column"] == OURS and row["figures"]):
+        others = [
+            row for row in rows
+            if row["trace"] == ours["trace"] and row["column"] != OURS and row["figures"] and not _unfinished(row)
+        ]  # fmt: skip
+        lines = tuple((row["scheduler"], tuple(_aim_cell(aim, ours, row) for aim in AIMS)) for row in others)
+        headers = tuple((aim.header, aim.unit, aim.header) for aim in AIMS)
+        note = (
+            "Paired by window, relative to the mean of the other [95% interval over windows and over the seeds of both "
+            "agents: bootstrap and Student's t, combined in quadrature]."
+        )
+        legend = (
+            "Goals: less cost, less brown energy, a green ratio at most a point lower, at most 1.1 times the makespan "
+            "and 1.05 times the slowdown. Bold: the whole interval meets the goal, or misses it."
+        )
+        title = f"{ours['trace']}: {ours['scheduler']} against others"
+        made.append(Table(title, headers, lines, notes=(note,), legend=legend))
+    return [table for table in made if table.rows]
+
+
+def reached(aim: Aim, ours: Row, other: Row) -> tuple[Interval, Verdict]:
+    """Where our own agent is relative to another scheduler, in the unit of an aim, and whether that meets it."""
+    mine, theirs = (np.array(row["figures"][aim.metric]["values"], dtype=np.float64) for row in (ours, other))
+    gap = paired_difference(mine, theirs).difference
+    scale = 100.0 if aim.unit != "×" else 1.0
+    scale /= float(theirs.mean()) if aim.relative else 1.0
+    shift = 1.0 if aim.unit == "×" else 0.0
+    at = Interval(shift + scale * gap.mean, shift + scale * gap.low, shift + scale * gap.high, gap.count)
+    low, high = sorted(aim.sign * end for end in (at.low, at.high))
+    return at, verdict(replace(at, low=low, high=high), aim.most, "lower")
+
+
+def _aim_cell(aim: Aim, ours: Row, other: Row) -> Cell:
+    at, met = reached(aim, ours, other)
+    form = ".3f" if aim.unit == "×" else "+.1f"
+    mean, low, high = (f"{end:{form}}".replace("-", "−") for end in (at.mean, at.low, at.high))
+    mark: Mark = "" if at.count < FEW_WINDOWS else "good" if met == "met" else "bad" if met == "missed" else ""
+    return Cell(mean, f"[{low}, {high}]" if at.low < at.high else "", mark=mark)
 
 
 def paper_tables() -> list[Table]:

@@ -91,7 +91,10 @@ class GasMarlActor(_Tables, Actor):
     def encode(self, batch: Batch) -> tuple[Tensor, tuple[Any, ...]]:
         """Row logits (Q,) and the encoded tables."""
         if self.shapes.delays == 1:
-            return self.score(self.encode_queue(batch.queue)).squeeze(1), ()
+            if not _by_hand(batch):
+                return self.score(self.encode_queue(batch.queue)).squeeze(1), ()
+            queue = self.padded(batch).queue
+            return queue.packed(self.score(self.encode_queue(queue.rows)).squeeze(1)), ()
         if _by_hand(batch) and not torch.is_grad_enabled():
             work = by_hand.Pass(self.padded(batch), self.own("delay.0"), "delay.0")
             return work.scores(), (work,)
