@@ -90,6 +90,7 @@ def act_at_random(decider: RandomAction, s: State) -> None:
 
 def random_pass(of: int, seed: int) -> Pass:
     """The policy with its parameters."""
+
     def begin(_: Workload, cluster: Cluster, rules: Rules) -> RandomAction:
         if not isinstance(cluster, PoweredCluster):
             fix = "use a scenario with [cluster.capacity]"
