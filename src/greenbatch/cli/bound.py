@@ -64,6 +64,7 @@ def bound(
     from greenbatch.experiments.reports.result_folder import result_folder
     from greenbatch.experiments.reports.terminal import TerminalTable
     from greenbatch.experiments.running.bounds import RATIOS, REFERENCE, WindowBound, bound_rows, window_bounds
+    from greenbatch.cluster import PoweredCluster
     from greenbatch.experiments.running.compare import choose_windows
     from greenbatch.learning.runs.windows import HELD_OUT_JOBS, HELD_OUT_STARTS
     from greenbatch.scenarios import load_scenario
@@ -76,6 +77,9 @@ def bound(
     ratios = RATIOS if makespan is None else [_number(text) for text in items(makespan, "--makespan")]
     question = load_scenario(scenario, trace=trace)
     given = None if starts is None else [whole_number(text, "--starts", 0) for text in items(starts, "--starts")]
+    if isinstance(question.cluster, PoweredCluster):
+        problem, fix = "has a capacity that follows the power, which the bound does not know", "use another scenario"
+        raise InputError(problem, field=question.name, fix=fix)
     first, length = choose_windows(question, starts=given, jobs=jobs, whole=whole)
     if windows == "held-out":
         first, length = HELD_OUT_STARTS, HELD_OUT_JOBS

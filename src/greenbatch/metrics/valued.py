@@ -142,9 +142,9 @@ def late_share(run: Measured) -> float:
 
 @metric("lateness (mean)", "s")
 def avg_lateness_s(run: Measured) -> float:
-    """Mean time from when a job is due to its end, or to the end of the run if that comes before; 0 if on time. [s].
+    """Mean time from when a job is due to its end, or to the end of the run; 0 if it is on time. [s], >= 0.
 
-    Over all jobs, rejected ones with 0; NaN if no job states a QoS. Source: RARE Eq. 3.1.
+    The end of the run counts if it comes first. Over all jobs, rejected ones with 0; NaN if no job states a QoS. Source: RARE Eq. 3.1.
     """
     late_s = _late_s(run)
     return np.nan if late_s is None else float(np.mean(late_s))
