@@ -59,12 +59,12 @@ def bound(
     from rich.console import Console
 
     from greenbatch.cli.app import COMMAND
+    from greenbatch.cluster import PoweredCluster
     from greenbatch.experiments.reports.bounds import bounds_table, write_bounds
     from greenbatch.experiments.reports.data_notes import first_notes
     from greenbatch.experiments.reports.result_folder import result_folder
     from greenbatch.experiments.reports.terminal import TerminalTable
     from greenbatch.experiments.running.bounds import RATIOS, REFERENCE, WindowBound, bound_rows, window_bounds
-    from greenbatch.cluster import PoweredCluster
     from greenbatch.experiments.running.compare import choose_windows
     from greenbatch.learning.runs.windows import HELD_OUT_JOBS, HELD_OUT_STARTS
     from greenbatch.scenarios import load_scenario
