@@ -59,6 +59,7 @@ def bound(
     from rich.console import Console
 
     from greenbatch.cli.app import COMMAND
+    from greenbatch.cluster import PoweredCluster
     from greenbatch.experiments.reports.bounds import bounds_table, write_bounds
     from greenbatch.experiments.reports.data_notes import first_notes
     from greenbatch.experiments.reports.result_folder import result_folder
@@ -76,6 +77,9 @@ def bound(
     ratios = RATIOS if makespan is None else [_number(text) for text in items(makespan, "--makespan")]
     question = load_scenario(scenario, trace=trace)
     given = None if starts is None else [whole_number(text, "--starts", 0) for text in items(starts, "--starts")]
+    if isinstance(question.cluster, PoweredCluster):
+        problem, fix = "has a capacity that follows the power, which the bound does not know", "use another scenario"
+        raise InputError(problem, field=question.name, fix=fix)
     first, length = choose_windows(question, starts=given, jobs=jobs, whole=whole)
     if windows == "held-out":
         first, length = HELD_OUT_STARTS, HELD_OUT_JOBS

@@ -21,7 +21,8 @@ def _share(work_processor_s: float, run: Measured, length_s: float) -> float:
 def makespan_s(run: Measured) -> float:
     """Time from the first submission of the window to the end of its last job. [s], > 0; NaN without jobs.
 
-    If the rules end the run before all jobs have ended, to that end. ``max(end) - min(submit)``. Source: Feitelson et al. (JSSPP 1997), section 3.
+    If the rules end the run before all jobs have ended, to that end. ``max(end) - min(submit)``.
+    Source: Feitelson et al. (JSSPP 1997), section 3.
     """
     return run.last_end_s - run.first_submit_s
 

@@ -70,9 +70,9 @@ def value_ratio(run: Measured) -> float:
 
 @metric("value of jobs on time", "-", "higher")
 def on_time_value(run: Measured) -> float:
-    """Value of the jobs that finish by the time they are due, ``submit + run time / QoS``. [-], >= 0; NaN without value.
+    """Value of the jobs that finish by the time they are due, ``submit + run time / QoS``. [-], >= 0.
 
-    Source: RARE §5.4.2, "completed on time", with Eq. 3.1.
+    NaN without value. Source: RARE §5.4.2, "completed on time", with Eq. 3.1.
     """
     value = _value(run)
     return np.nan if value is None else float(value[_on_time(run)].sum())
@@ -82,7 +82,7 @@ def on_time_value(run: Measured) -> float:
 def net_value(run: Measured) -> float:
     """Value of the finished jobs less 1 for each tick in which a job is late. [-], any sign; NaN without value.
 
-    ``total_job_value - late_ticks``. Source: RARE §3.2.1.2 (negative reward past the due time) and Table B.1 (its size).
+    ``total_job_value - late_ticks``. Source: RARE §3.2.1.2 (negative reward past the due time), Table B.1 (its size).
     """
     value, late = total_job_value(run), late_ticks(run)
     return np.nan if np.isnan(value) or np.isnan(late) else value - late
@@ -142,9 +142,10 @@ def late_share(run: Measured) -> float:
 
 @metric("lateness (mean)", "s")
 def avg_lateness_s(run: Measured) -> float:
-    """Mean time from when a job is due to its end, or to the end of the run if that comes before; 0 if on time. [s].
+    """Mean time from when a job is due to its end, or to the end of the run; 0 if it is on time. [s], >= 0.
 
-    Over all jobs, rejected ones with 0; NaN if no job states a QoS. Source: RARE Eq. 3.1.
+    The end of the run counts if it comes first. Over all jobs, rejected ones with 0.
+    NaN if no job states a QoS. Source: RARE Eq. 3.1.
     """
     late_s = _late_s(run)
     return np.nan if late_s is None else float(np.mean(late_s))

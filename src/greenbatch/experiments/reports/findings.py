@@ -59,14 +59,15 @@ def summary_lines(
     known = example.workload.unix_start_s is not None and len(example.workload) > 0
     frame = rivals(frame, baseline)
     return [
-        *_value_lines(frame, baseline), *_service_lines(frame, baseline), *_power_lines(frame, baseline), *_spent_lines(frame, baseline, currency),
+        *_value_lines(frame, baseline), *_service_lines(frame, baseline), *_power_lines(frame, baseline),
+        *_spent_lines(frame, baseline, currency),
         setting, *(dates if known else ()),
     ]  # fmt: skip
 
 
 def headlines(frame: polars.DataFrame, baseline: str, currency: str = "") -> list[str]:
-    """The sentences of the summary to end a table with: highest value; lowest slowdown; least brown energy, with its reservation;
-    least cost and carbon; without a supply least energy.
+    """The sentences of the summary to end a table with: highest value; lowest slowdown; least brown energy, with its
+    reservation; least cost and carbon; without a supply least energy.
     """
     frame = rivals(frame, baseline)
     service, power = _service_lines(frame, baseline)[:1], _power_lines(frame, baseline)[1:]

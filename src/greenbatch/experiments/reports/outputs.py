@@ -80,8 +80,8 @@ def stays_columns(outcome: Outcome) -> dict[str, polars.Series]:
     """What became of each job: its state, suspensions, value, and the spans in which it ran, ``begin-end`` [s]."""
     import polars
 
-    stays = outcome.stays
-    assert stays is not None
+    if (stays := outcome.stays) is None:
+        return {}
     spans: list[list[str]] = [[] for _ in range(len(outcome.workload))]
     for job, *span in zip(*(each.tolist() for each in outcome.spans), strict=True):
         spans[job].append("-".join(f"{time_s:.15g}" for time_s in span))

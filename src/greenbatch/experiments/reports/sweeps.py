@@ -71,7 +71,8 @@ def sweep_table(sweep: Sweep, column: Column, *, partial: Sequence[str] = ()) ->
     )
     unit = f" [{column.unit}]" if column.unit else ""
     first, count = sweep.first, len(sweep.first.starts)
-    over = f"{first.scenario.name}: means over {count} windows of {first.jobs:,} jobs, with 95% intervals."
+    windows = f"windows of {first.jobs:,} jobs" if first.jobs else "draws"
+    over = f"{first.scenario.name}: means over {count} {windows}, with 95% intervals."
     if count == 1:
         over = f"{first.scenario.name}: one window of {first.jobs:,} jobs."
     shown = tuple((text, "", text) for text in sweep.comparisons)

@@ -180,7 +180,7 @@ def sweep(
     """
     known = finished or {}
     for scenario in scenarios.values():
-        for start in starts:
+        for start in starts if jobs else ():
             scenario.window(start, jobs)
     found: dict[str, Comparison] = {}
     for number, (text, scenario) in enumerate(scenarios.items()):
