@@ -11,6 +11,7 @@ from greenbatch.energy.units import JOULES_PER_KWH
 from greenbatch.engine.codes import END
 from greenbatch.engine.compile import compiled, compiled_small, whole
 from greenbatch.engine.events import accrue
+from greenbatch.engine.machine import service
 from greenbatch.engine.machine.protocol import (
     begins_s,
     late_of,
@@ -20,7 +21,6 @@ from greenbatch.engine.machine.protocol import (
     suspended_jobs,
     value_of,
 )
-from greenbatch.engine.machine import service
 from greenbatch.engine.records import Floats, Ints, Job, RewardTotals, Table, UserTotals
 from greenbatch.engine.reward_terms import (
     ACCRUED_BOUNDED_SLOWDOWN,

@@ -20,8 +20,8 @@ from greenbatch.engine.log import note
 from greenbatch.engine.machine.placement import drawn
 from greenbatch.engine.machine.powered import SUSPENDED, PoolCounts, Powered
 from greenbatch.engine.machine.protocol import fits, follow, give, make_room, may_suspend, suspend_by_choice, take
-from greenbatch.engine.power.slots import next_edge_s
 from greenbatch.engine.pools import Victim
+from greenbatch.engine.power.slots import next_edge_s
 from greenbatch.engine.running import add_running, remove_running
 from greenbatch.engine.state import State
 

@@ -150,7 +150,7 @@ def _count_until(machine: Powered, ending: Table[Ending], clock: Clock, until_s:
 
 
 @service_figure.register(Powered)
-def figure_of_service(machine: Powered, figure: int) -> float:  # noqa: PLR0911
+def figure_of_service(machine: Powered, figure: int) -> float:
     """A field of `Service`."""
     service = machine.service
     if figure == READY_TICKS:

@@ -29,8 +29,8 @@ from greenbatch.errors import InputError
 from greenbatch.workload import Workload
 
 ALL, ALLOWED, FITTING = range(3)
-"""What is drawn from: all slots of the ready pool, suspending and waiting; those of them that can be carried out now; or
-ready jobs that can start, and waiting only if there are none."""
+"""What is drawn from: all slots of the ready pool, suspending and waiting; those of them that can be carried out now;
+or ready jobs that can start, and waiting only if there are none."""
 
 
 class RandomAction(NamedTuple):
@@ -90,6 +90,7 @@ def act_at_random(decider: RandomAction, s: State) -> None:
 
 def random_pass(of: int, seed: int) -> Pass:
     """The policy with its parameters."""
+
     def begin(_: Workload, cluster: Cluster, rules: Rules) -> RandomAction:
         if not isinstance(cluster, PoweredCluster):
             fix = "use a scenario with [cluster.capacity]"
