@@ -254,8 +254,8 @@ def step(
         batch: the simulations.
         layout: layout of observations and actions.
         chosen: simulations that await a decision, shape (a,).
-        actions: (row, delay) of each, shape (a, 2); after the rows of jobs come those for suspending and for waiting, if
-            these are actions. Shape (0, 2) for new
+        actions: (row, delay) of each, shape (a, 2); after the rows of jobs come those for suspending and for waiting,
+            if these are actions. Shape (0, 2) for new
             simulations, which are advanced to their first decision.
         seen: output; buffers for a simulations, filled from the start, without simulations that ended.
         going: output; the simulations observed, shape (a,).

@@ -212,6 +212,16 @@ def _worth_of_job(s: State, number: int, feature: int) -> float:
 
 
 @compiled_small
+def _of_job(s: State, number: int, feature: int) -> float:
+    """A feature of one waiting job that depends on no other job."""
+    if REQUESTED_MEMORY <= feature <= EXECUTABLE or EXPECTED_TIME <= feature <= SLOWDOWN_PRICE:
+        return _told_of_job(s, number, feature)
+    if GPUS <= feature <= DUE_TIME:
+        return _worth_of_job(s, number, feature)
+    return _raw_of_job(s, s.jobs[number], feature)
+
+
+@compiled_small
 def job_in(s: State, row: int) -> int:
     """The waiting job in a row of an observation."""
     return whole(s.queue.job[whole(choosable_position(s.machine, s.queue.job, s.clock, row))])
@@ -256,19 +266,13 @@ def raw_of_queue(s: State, feature: int, rows: int) -> None:
     elif feature == FITS:
         for i in range(rows):
             raw[i] = 1.0 if can_be_chosen(s, job_in(s, i)) else 0.0
-    elif feature == IS_WAIT or feature == IS_SUSPEND:
+    elif feature in (IS_WAIT, IS_SUSPEND):
         raw[:rows] = 0.0
     elif UNTIL_FITS <= feature <= IDLE_UNTIL_FITS:
         _until_fits(s, rows, feature == IDLE_UNTIL_FITS)
-    elif REQUESTED_MEMORY <= feature <= EXECUTABLE or EXPECTED_TIME <= feature <= SLOWDOWN_PRICE:
-        for i in range(rows):
-            raw[i] = _told_of_job(s, job_in(s, i), feature)
-    elif GPUS <= feature <= DUE_TIME:
-        for i in range(rows):
-            raw[i] = _worth_of_job(s, job_in(s, i), feature)
     else:
         for i in range(rows):
-            raw[i] = _raw_of_job(s, s.jobs[job_in(s, i)], feature)
+            raw[i] = _of_job(s, job_in(s, i), feature)
 
 
 @compiled_small

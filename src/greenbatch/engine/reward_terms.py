@@ -65,8 +65,8 @@ _OF_VALUE = (
     (
         "running_value",
         RUNNING_VALUE,
-        "integral of value / requested time of the jobs that run and are not late (RARE §3.2.3: the dense reward; a job "
-        "that runs as long as requested and is never late gives its value)",
+        "integral of value / requested time of the jobs that run and are not late (RARE §3.2.3: the dense reward; a "
+        "job that runs as long as requested and is never late gives its value)",
     ),
     (
         "late_value",

@@ -29,8 +29,8 @@ from greenbatch.errors import InputError
 from greenbatch.workload import Workload
 
 ALL, ALLOWED, FITTING = range(3)
-"""What is drawn from: all slots of the ready pool, suspending and waiting; those of them that can be carried out now; or
-ready jobs that can start, and waiting only if there are none."""
+"""What is drawn from: all slots of the ready pool, suspending and waiting; those of them that can be carried out now;
+or ready jobs that can start, and waiting only if there are none."""
 
 
 class RandomAction(NamedTuple):
