@@ -43,9 +43,25 @@ def test_trace_start_keeps_dated_series_in_phase():
     assert site.sources_w["solar"][0] == 24
     assert site.sources_w["wind"][0] == 1000
     assert [note for note in site.notes if "cut" in note] == [
-        "solar: 86400 s at the start cut off, not covered by all sources",
-        "wind: 86400 s at the end cut off, not covered by all sources",
+        "solar: 1 d at the start cut off, not covered by all sources: wind starts 2024-06-02",
+        "wind: 1 d at the end cut off, not covered by all sources: solar ends 2024-06-04",
     ]
+
+
+def test_series_of_two_years_that_share_an_hour_are_refused():
+    """An hour repeated for a year would be a bill of nothing."""
+    sun = watts(np.ones(365 * 24), clock="unix", start_s=unix(2023, 1, 1))
+    carbon = watts(np.ones(365 * 24 + 1), clock="unix", start_s=unix(2022, 1, 1))
+    line = (
+        r"site.sources: the series overlap by only 1 h: grid.carbon covers 2022-01-01 to 2023-01-01T01:00, solar "
+        r"covers 2023-01-01 to 2024-01-01; the trace starts 2023-01-02 \(choose series that cover the same time\)$"
+    )
+    given = {"signals": {"grid.carbon": carbon}, "unix_start_s": unix(2023, 1, 2), "repeat": True}
+    with pytest.raises(InputError, match=line):
+        combine("s", {"solar": sun}, align="calendar", **given)
+    short = watts(np.ones(12), clock="unix", start_s=unix(2023, 1, 2))
+    given["signals"] = {"grid.carbon": short}
+    assert combine("s", {"solar": sun}, align="calendar", **given).slots == 12
 
 
 def test_calendar_puts_the_series_at_its_date():

@@ -42,6 +42,17 @@ def test_without_money():
     assert grid().has_money
 
 
+def test_months_of_a_repeated_series_with_dates_are_those_of_the_calendar():
+    """Three days from 30 January in Berlin, repeated: two months in a month's time, not one per pass."""
+    prices = {"import_price": np.ones(3), "currency": "EUR", "month": np.array([0, 0, 1])}
+    parts = {"name": "s", "step_s": 86_400.0, "sources_w": {"solar": np.ones(3)}, "repeat": True}
+    dated = Site(**parts, unix_start_s=1706569200.0, grid=Grid(**prices, time_zone="Europe/Berlin"))
+    month = dated.month_at(np.arange(-1, 31))
+    assert (month - month[0]).tolist() == [0] * 3 + [1] * 29
+    bare = Site(**parts, grid=Grid(**prices))
+    assert bare.month_at(np.arange(6)).tolist() == [0, 0, 1, 2, 2, 3]
+
+
 def test_every_pass_of_a_repeated_series_has_its_own_months():
     found = grid(month=np.array([0, 1, 1]))
     assert found.month_at(np.arange(-3, 7)).tolist() == [-2, -1, -1, 0, 1, 1, 2, 3, 3, 4]

@@ -168,6 +168,15 @@ def test_a_second_currency_is_converted_at_a_stated_rate(folder):
     assert "grid.price: USD x 0.93 = EUR" in site.notes
 
 
+def test_series_that_are_used_again_are_named_with_dates(folder):
+    """The carbon ends a day and a half before the sun, and before the jobs."""
+    keys = "[site.grid.carbon]\n" + READ.format(file="p.csv", column="g", unit="g/kWh")
+    late = {"workload.unix_start_s": float(JANUARY_1 + 7 * 86_400)}
+    notes = scenario(keys, SUN.format(align="calendar").replace("[[", "repeat = true\n[[", 1), **late).site.notes
+    assert "grid.carbon ends 2024-01-01T12:00; later, all series are used again from 2024-01-01 on" in notes
+    assert any("1.5 d at the end cut off, not covered by all sources: grid.carbon ends" in note for note in notes)
+
+
 def test_the_resolved_scenario_builds_the_same_grid(folder):
     keys = '[site.grid]\ntime_zone = "Europe/Berlin"\n[site.grid.price]\n' + TARIFF
     keys += "[site.grid.carbon]\n" + READ.format(file="p.csv", column="g", unit="g/kWh")

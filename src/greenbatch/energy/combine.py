@@ -10,11 +10,12 @@ from typing import Literal, get_args
 import numpy as np
 from numpy.typing import NDArray
 
+from greenbatch.display import span_text
 from greenbatch.energy.resample import SAME_S, mean_steps
 from greenbatch.energy.samples import MOST_STEPS, check_choice
 from greenbatch.energy.series import Series
 from greenbatch.energy.site import Site
-from greenbatch.energy.stamps import show
+from greenbatch.energy.stamps import show, show_date
 from greenbatch.errors import InputError
 
 Floats = NDArray[np.float64]
@@ -23,6 +24,8 @@ Align = Literal["trace-start", "calendar"]
 
 _DAY_S = 86_400.0
 _YEAR_DAYS = 365
+LEAST_SHARED = 0.1
+"""Share of the shortest series that all must cover together if they repeat."""
 _YEAR_1900_S, _YEAR_2100_S = -2_208_988_800.0, 4_102_444_800.0
 
 
@@ -40,7 +43,8 @@ def combine(
     """Put power series on common steps and on the clock of a workload.
 
     The energy of each source is preserved: coarser steps are split into equal parts, finer ones are averaged. Only the
-    time span that all series cover is used; a note states what is cut off.
+    time span that all series cover is used; a note states what is cut off. Series that repeat must cover at least a day
+    together, unless one is shorter, and at least 10% of the shortest.
 
     Args:
         name: name of the site.
@@ -55,8 +59,8 @@ def combine(
         signals: additional series in the site's steps that are not sources of power.
 
     Raises:
-        InputError: a source is not power, the calendars do not match, the series do not overlap, or the trace starts
-            outside the time span that they cover.
+        InputError: a source is not power, the calendars do not match, the series do not overlap enough, or the trace
+            starts outside the time span that they cover.
     """
     check_choice(align, get_args(Align), field="site.align")
     for source, series in sources.items():
@@ -81,12 +85,7 @@ def combine(
     step = min(series.step_s for series in every.values()) if step_s is None else step_s
     if not 0 < step < np.inf:
         raise InputError(f"is {step}", field="site.step_s", fix="it must be > 0")
-    if last_s - first_s < step - SAME_S:
-        raise InputError(
-            "the series overlap by less than one step",
-            field="site.sources",
-            fix="choose series that cover the same time",
-        )
+    _check_overlap(every, starts_s, last_s - first_s, step, repeat=repeat, trace_s=unix_start_s)
     if (last_s - first_s) / step > MOST_STEPS:
         raise InputError(f"gives more than {MOST_STEPS} slots", field="site.step_s", fix="give a longer step")
     if not repeat and not first_s - SAME_S <= 0 < last_s and unix_start_s is not None:
@@ -98,8 +97,13 @@ def combine(
         )
     notes = [note for series in every.values() for note in series.notes]
     parts = {}
+    ends_s = {key: starts_s[key] + series.length_s for key, series in every.items()}
+    edges = {
+        "start": _edge(every, max(starts_s, key=lambda key: starts_s[key]), "start"),
+        "end": _edge(every, min(ends_s, key=lambda key: ends_s[key]), "end"),
+    }
     for key, series in every.items():
-        parts[key], note = _cut(series, starts_s[key], first_s, last_s, step)
+        parts[key], note = _cut(series, starts_s[key], first_s, last_s, step, edges)
         notes += [f"{key}: {words}" for words in note]
     slots = min(part.size for part in parts.values())
     return Site(
@@ -114,6 +118,44 @@ def combine(
         notes=tuple(dict.fromkeys(notes)),
         inputs=_inputs(every),
     )
+
+
+def _edge(every: Mapping[str, Series], name: str, side: str) -> str:
+    """Which series begins last or ends first, with the date if it has one."""
+    series = every[name]
+    at_s = series.end_s if side == "end" else series.start_s
+    dated = f" {show_date(at_s)}" if series.clock == "unix" else ""
+    return f"{name} {side}s{dated}"
+
+
+def _check_overlap(
+    every: Mapping[str, Series], starts_s: Mapping[str, float], shared_s: float, step_s: float, *, repeat: bool,
+    trace_s: float | None,
+) -> None:  # fmt: skip
+    """Refuse series that share no step, or, if they repeat, so little that it stands for nothing.
+
+    What repeats must be at least a day, unless a series is shorter, and at least `LEAST_SHARED` of the shortest series.
+    """
+    shortest_s = min(series.length_s for series in every.values())
+    too_little = shared_s < LEAST_SHARED * shortest_s or shared_s < _DAY_S <= shortest_s
+    if shared_s >= step_s - SAME_S and not (repeat and too_little):
+        return
+    late = max(starts_s, key=lambda key: starts_s[key])
+    early = min(starts_s, key=lambda key: starts_s[key] + every[key].length_s)
+    at = f"; the trace starts {show_date(trace_s)}" if trace_s is not None else ""
+    told = ", ".join(f"{name} {_covers(every[name])}" for name in dict.fromkeys((early, late)))
+    shared = f"only {span_text(shared_s)}" if shared_s >= step_s - SAME_S else "less than one step"
+    raise InputError(
+        f"the series overlap by {shared}: {told}{at}",
+        field="site.sources",
+        fix="choose series that cover the same time",
+    )
+
+
+def _covers(series: Series) -> str:
+    if series.clock != "unix":
+        return f"covers {span_text(series.length_s)}"
+    return f"covers {show_date(series.start_s)} to {show_date(series.end_s)}"
 
 
 def _inputs(every: Mapping[str, Series]) -> dict[str, str]:
@@ -173,13 +215,18 @@ def _dated(series: Series, unix_start_s: float) -> Series:
     return replace(series, clock="unix", values=values, start_s=start_s, notes=(*series.notes, note))
 
 
-def _cut(series: Series, start_s: float, first_s: float, last_s: float, step_s: float) -> tuple[Floats, list[str]]:
-    """Values in steps from ``first_s`` to ``last_s``, and notes on what was cut off or changed."""
+def _cut(
+    series: Series, start_s: float, first_s: float, last_s: float, step_s: float, edges: Mapping[str, str]
+) -> tuple[Floats, list[str]]:
+    """Values in steps from ``first_s`` to ``last_s``, and notes on what was cut off or changed.
+
+    ``edges`` says which series set the start and the end.
+    """
     notes = []
     end_s = start_s + series.values.size * series.step_s
     for side, lost_s in (("start", first_s - start_s), ("end", end_s - last_s)):
         if lost_s > SAME_S:
-            notes.append(f"{lost_s:.10g} s at the {side} cut off, not covered by all sources")
+            notes.append(f"{span_text(lost_s)} at the {side} cut off, not covered by all sources: {edges[side]}")
     lead, parts = (first_s - start_s) / series.step_s, series.step_s / step_s
     if abs(lead - round(lead)) < 1e-9 and abs(parts - round(parts)) < 1e-9:
         slots = int((last_s - first_s) / step_s + 1e-9)

@@ -46,7 +46,9 @@ class Grid(Shown):
     """Price of a kW of the highest import of each calendar month, >= 0. [currency/kW]"""
     month: Months = field(default_factory=lambda: _ONE_MONTH)
     """Calendar month of each slot in local time: 0 in the first slot and one more with each new month, shape (slots,).
-    A slot belongs to the month in which it starts. `month_at` continues it through a series that repeats."""
+    A slot belongs to the month in which it starts. `Site.month_at` continues it through a series that repeats."""
+    time_zone: str = ""
+    """Zone of the calendar months, an IANA name or a fixed offset; ``""`` if they are given by ``month`` alone."""
     carbon_g_per_kwh: Floats | None = None
     """Average carbon intensity of imports, shape (slots,); None if unknown. [g/kWh]"""
     marginal_g_per_kwh: Floats | None = None
@@ -154,7 +156,7 @@ class Grid(Shown):
         return self.carbon_g_per_kwh is not None or bool(self.source_g_per_kwh)
 
     def month_at(self, number: NDArray[np.int64]) -> Months:
-        """Month of slots by number, beyond the series too, same shape.
+        """Month of slots by number if there are no dates, beyond the series too, same shape.
 
         Slot ``k`` of a series that repeats is slot ``k % slots`` of its pass ``k // slots``. Every pass has months of
         its own, so that no peak is shared by two passes: the last month of one and the first of the next are two.

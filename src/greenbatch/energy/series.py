@@ -78,6 +78,16 @@ class Series:
         """The internal unit of the values."""
         return internal_unit(self.quantity, self.currency)
 
+    @property
+    def length_s(self) -> float:
+        """Time that the series covers. [s]"""
+        return float(self.values.size * self.step_s)
+
+    @property
+    def end_s(self) -> float:
+        """Time at which the last step ends, on the clock of the series. [s]"""
+        return self.start_s + self.length_s
+
     def derived(self, quantity: Quantity, values: Floats, *notes: str) -> Self:
         """Another quantity in the same steps."""
         return replace(self, quantity=quantity, values=values, notes=(*self.notes, *notes))

@@ -224,6 +224,26 @@ class Site(Shown):
             )
         return index
 
+    def month_at(self, number: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Calendar month of slots by ascending number, beyond the series too, same shape.
+
+        Where the slots have dates and the grid a time zone, months are those of the dates, however short the series
+        is that repeats; else see `Grid.month_at`.
+
+        Raises:
+            InputError: a date is not in the years 1900 to 2100.
+        """
+        from greenbatch.energy.stamps import utc_offsets
+        from greenbatch.energy.tariff import calendar_day
+
+        if self.grid is None:
+            return np.zeros_like(number)
+        if self.unix_start_s is None or not self.grid.time_zone:
+            return self.grid.month_at(number)
+        begins_s = self.unix_start_s + self.origin_s + number * self.step_s
+        day = (begins_s + utc_offsets(begins_s, self.grid.time_zone)) // 86_400.0
+        return calendar_day(day.astype(np.int64))[0]
+
     @property
     def horizon_slots(self) -> int:
         """Number of slots of a forecast, including the current one; at most the whole series."""

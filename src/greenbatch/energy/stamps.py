@@ -127,6 +127,11 @@ def show(seconds: float, *, unix: bool) -> str:
     return (_EPOCH + timedelta(seconds=float(seconds))).isoformat() + "Z"
 
 
+def show_date(unix_s: float) -> str:
+    """The date in UTC, with the time of day unless that is midnight."""
+    return show(round(unix_s), unix=True).removesuffix("Z").removesuffix(":00").removesuffix("T00:00")
+
+
 def utc_offsets(unix_s: Floats, name: str) -> Floats:
     """Local time minus UTC of a zone at ascending Unix times, same shape. [s]
 

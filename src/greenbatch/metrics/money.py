@@ -122,7 +122,7 @@ def demand_charges(run: Measured, horizon: Horizon) -> tuple[Floats, Floats]:
     if site is None or site.grid is None or peaks_w is None or not peaks_w.size:
         return np.zeros(0), np.zeros(0)
     slot = int(interval_at(horizon.start_s, site.origin_s, site.step_s)) + np.arange(peaks_w.size)
-    _, month, count = np.unique(site.grid.month_at(slot), return_inverse=True, return_counts=True)
+    _, month, count = np.unique(site.month_at(slot), return_inverse=True, return_counts=True)
     highest_w = np.zeros(count.size)
     np.maximum.at(highest_w, month, peaks_w)
     middle_s = site.origin_s + site.step_s * (np.bincount(month, weights=slot) / count + 0.5)

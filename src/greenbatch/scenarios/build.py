@@ -119,7 +119,7 @@ def build_site(scenario: ScenarioFile, workload: Workload, cluster: Cluster, ori
     prices = grid_series(section.grid, origin)
     factor = 1.0 if section.reference_processors is None else cluster.processors / section.reference_processors
     if section.kind == "series":
-        site = _series_site(section, workload, factor, origin, prices)
+        site = _series_site(section, workload, factor, origin, prices, scenario.evaluation.horizon)
     else:
         with origin.blame("site"):
             site = energy.synthetic_site(
@@ -209,8 +209,9 @@ def _powered(workload: Workload, section: WorkloadSection, origin: Origin) -> Wo
 
 
 def _series_site(
-    section: SeriesSite, workload: Workload, factor: float, origin: Origin, prices: Mapping[str, Series]
-) -> Site:
+    section: SeriesSite, workload: Workload, factor: float, origin: Origin, prices: Mapping[str, Series],
+    horizon: float,
+) -> Site:  # fmt: skip
     from greenbatch.energy import combine
     from greenbatch.scenarios.site_schema import PueByTemperature, combine_arguments
 
@@ -223,7 +224,28 @@ def _series_site(
             signals["temperature_c"] = pue.read(origin.locate(pue.file, pue.dataset))
     with origin.blame("site"):
         given = combine_arguments(section)
-        return combine(section.name, sources, unix_start_s=workload.unix_start_s, signals=signals, **given)
+        site = combine(section.name, sources, unix_start_s=workload.unix_start_s, signals=signals, **given)
+    return _with_repeat_note(site, {**sources, **signals}, workload, horizon)
+
+
+def _with_repeat_note(site: Site, every: Mapping[str, Series], workload: Workload, horizon: float) -> Site:
+    """The site with a note that names the series that end first, if the horizon of the whole trace reaches further."""
+    import numpy as np
+
+    from greenbatch.energy.stamps import show_date
+
+    if not site.repeat or site.unix_start_s is None or not len(workload):
+        return site
+    first_s = float(workload.submit_s.min())
+    last_s = first_s + horizon * (float(np.nanmax(workload.submit_s + workload.run_time_s)) - first_s)
+    if last_s <= site.end_s:
+        return site
+    ends_s = {key: series.end_s - site.unix_start_s for key, series in every.items() if series.clock == "unix"}
+    names = [key for key, end_s in ends_s.items() if abs(end_s - site.end_s) < site.step_s] or ["the supply"]
+    verb = "end" if len(names) > 1 else "ends"
+    begin, end = (show_date(site.unix_start_s + edge_s) for edge_s in (site.origin_s, site.end_s))
+    note = f"{', '.join(names)} {verb} {end}; later, all series are used again from {begin} on"
+    return replace(site, notes=(*site.notes, note))
 
 
 def _with_overhead(site: Site, section: SeriesSite | SyntheticSite, origin: Origin) -> Site:

@@ -76,6 +76,7 @@ def with_grid(site: Site, section: GridSection | None, series: Mapping[str, Seri
             source_price=prices,
             demand_charge=section.demand_charge or 0.0,
             month=_months(site, section),
+            time_zone=section.time_zone or "",
             carbon_g_per_kwh=columns.get("grid.carbon"),
             marginal_g_per_kwh=columns.get("grid.marginal"),
             source_g_per_kwh=section.source_g_per_kwh,

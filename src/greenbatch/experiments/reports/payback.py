@@ -78,4 +78,4 @@ def _months(comparison: Comparison, span_s: float) -> int:
         return 1
     begin_s = float(outcome.workload.submit_s.min()) - site.origin_s
     slots = np.arange(np.floor(begin_s / site.step_s), np.ceil((begin_s + span_s) / site.step_s)).astype(np.int64)
-    return len(np.unique(site.grid.month_at(slots)))
+    return len(np.unique(site.month_at(slots)))
