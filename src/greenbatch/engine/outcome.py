@@ -63,7 +63,7 @@ class Outcome:
 
     @property
     def last_s(self) -> float:
-        """End of the run: of its last job, or that which the rules state if jobs are left then; NaN without jobs. [s]"""
+        """End of the last job, or of the run as the rules state it if jobs are left then; NaN without jobs. [s]"""
         pools, n = self.rules.pools, len(self.end_s)
         ended_s = self.end_s[np.isfinite(self.end_s)]
         is_left = self.stays is not None and np.isin(self.stays.state, _LEFT).any()
@@ -88,7 +88,8 @@ class Outcome:
         if self.stays is None:
             return self.end_s - self.start_s
         job, start_s, end_s = self.spans
-        return np.bincount(job, weights=end_s - start_s, minlength=len(self.start_s))
+        total_s: Floats = np.bincount(job, weights=end_s - start_s, minlength=len(self.start_s)).astype(np.float64)
+        return total_s
 
     @property
     def waits_until_s(self) -> Floats:
@@ -162,7 +163,8 @@ def stays_of(machine: Powered, moves: Sequence[Any]) -> Stays:
     is_real = time_s[begins] != end_s
     kept, tables = begins[is_real], cast(Any, machine.stays)
     return Stays(
-        forced=int(machine.counts.forced), state=tables["place"].copy(), suspensions=tables["suspensions"].copy(), span_job=job[kept],
+        forced=int(machine.counts.forced), state=tables["place"].copy(), suspensions=tables["suspensions"].copy(),
+        span_job=job[kept],
         span_start_s=time_s[kept], span_end_s=end_s[is_real],
     )  # fmt: skip
 

@@ -64,7 +64,8 @@ def shares_of_jobs(outcome: Outcome, site: Site, pieces: Segments, energy_j: Flo
         total = np.append(0.0, np.cumsum(paid_w / joules * (pieces.end_s - pieces.start_s)))
         job, *span = outcome.spans
         before, after = (np.interp(at_s, edges_s, total) for at_s in span)
-        return np.bincount(job, weights=mean_w[job] * (after - before), minlength=len(mean_w))
+        weighed = np.bincount(job, weights=mean_w[job] * (after - before), minlength=len(mean_w))
+        return weighed.astype(np.float64)
 
     cost = share(pieces.import_w * rates[:, 0] + own_w * rates[:, 2])
     return Shares(cost, share(pieces.import_w * rates[:, 3] + own_w * rates[:, 4]))

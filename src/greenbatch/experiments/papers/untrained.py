@@ -17,7 +17,8 @@ def write_untrained(plan: Plan, folder: Path) -> None:
         folder: the folder of the training.
     """
     from greenbatch.learning.training.device import device_of
-    from greenbatch.learning.training.loop import TrainingSetup, write_model
+    from greenbatch.learning.training.frame import write_model
+    from greenbatch.learning.training.loop import TrainingSetup
     from greenbatch.learning.training.state import State
 
     setup = TrainingSetup(plan, device_of(plan.device))
