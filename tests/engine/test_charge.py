@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from dataclasses import replace
@@ -59,6 +60,7 @@ def wh(energy_j: float) -> Any:
     return pytest.approx(energy_j / HOUR_S, rel=1e-9)
 
 
+@pytest.mark.plain
 def test_commands_by_hand() -> None:
     """Hour 0 takes 200 W: 150 W of surplus and 50 W from the grid; hour 1 gives the 30 W that the load lacks, not 100;
     hour 2 rests; hour 3 has a surplus, so that nothing is given; hour 4 gives 50 Wh of the 100 inside in half an hour.
@@ -96,6 +98,7 @@ def test_money_and_views_by_hand() -> None:
     }  # fmt: skip
 
 
+@pytest.mark.plain
 def test_a_policy_is_asked_at_every_slot_and_while_no_job_waits() -> None:
     """One job of three hours and one that comes at 5 h: nothing waits in between."""
     policy = Commander([])
@@ -110,6 +113,7 @@ def test_a_policy_is_asked_at_every_slot_and_while_no_job_waits() -> None:
     ]  # fmt: skip
 
 
+@pytest.mark.plain
 def test_rank_by_price_by_hand() -> None:
     """Of four slots, the cheapest has the rank 1/8 and the dearest 7/8; equal ones share their ranks."""
     price = [0.3, 0.1, 0.2, 0.4, 0.1, 0.1, 0.1, 0.1]
@@ -126,6 +130,7 @@ def test_rank_by_price_by_hand() -> None:
     assert [at[float(k)] for k in range(8)] == [-100.0, 200.0, -100.0, -100.0, 0.0, 0.0, 0.0, 200.0]
 
 
+@pytest.mark.plain
 def test_without_prices_only_surplus_is_taken() -> None:
     """The sunniest hour of four has a surplus of 70 W; the darkest gives."""
     site_ = place([0.0, 60.0, 150.0, 100.0], battery(), forecast_horizon_s=4 * HOUR_S, repeat=True)
@@ -340,8 +345,6 @@ for how in ("f2+easy+charge", "cheapest-start:horizon=60:tick=7:hold=900+charge:
 def test_compiled_and_plain_python_command_the_same(tmp_path: Path) -> None:
     said = []
     for plain in ("0", "1"):
-        import os
-
         environment = {**os.environ, "NUMBA_DISABLE_JIT": plain, "PYTHONPATH": os.pathsep.join(sys.path)}
         done = subprocess.run(
             [sys.executable, "-c", PLAIN], capture_output=True, text=True, check=False, env=environment, cwd=tmp_path
