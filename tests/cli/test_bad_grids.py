@@ -191,7 +191,7 @@ TABLES = [  # keys, what is said
     (ZONE + "demand_charge = -80\n" + CONSTANT, "line 17: site.grid.demand_charge: is -80 (it must be greater"),
     (
         ZONE.replace("Berlin", "Bern") + "demand_charge = 80\n" + CONSTANT,
-        "there is no time zone 'Europe/Bern' (give an",
+        "line 16: site.grid.time_zone: there is no time zone 'Europe/Bern' (give an",
     ),
     (ZONE + "import_limit_w = 0\n", "line 17: site.grid.import_limit_w: is 0 (it must be greater than 0)"),
     (
@@ -209,7 +209,7 @@ TABLES = [  # keys, what is said
     (ZONE + "source_g_per_kwh = { solar = -4 }\n", "source_g_per_kwh.solar: is -4 (it must be greater than or equal"),
     (CONSTANT.replace("price", "source_price.water"), "site.grid.source_price: the site has no source 'water' (use"),
     (CONSTANT.replace("price", "prices"), "site.grid.prices: unknown key (did you mean price?)"),
-    (CALENDAR + DAY + NIGHT, "site.grid.price.time_zone: is missing, the hours of a tariff require it (give an IANA"),
+    (CALENDAR + DAY + NIGHT, "site.grid.time_zone: is missing, the hours of a tariff require it (give an IANA"),
     (TARIFF, "site.grid.price.periods: is missing (add it)"),
     (TARIFF + "periods = []\n", "site.grid.price.periods: is [] (give at least one)"),
     (

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from greenbatch.energy import Grid, Period, Series, Site, Tariff, calendar_months, read_series
-from greenbatch.energy.stamps import show
+from greenbatch.energy.stamps import show, zone
 from greenbatch.energy.units import (
     CURRENCIES,
     Quantity,
@@ -58,6 +58,8 @@ def with_grid(site: Site, section: GridSection | None, series: Mapping[str, Seri
     """
     if section is None:
         return site
+    with origin.blame(*PLACE):
+        _check_zone(section)
     currency, notes = _currency(section, origin)
     columns: dict[str, Floats] = {}
     for name, place, value, quantity in _values(section):
@@ -158,8 +160,7 @@ def _column(value: Value, site: Site, section: GridSection, quantity: Quantity, 
             periods.append(Period(**given.model_dump()))
             _check([given.value], unit, "value", alone=False)
     _check([period.value for period in periods], unit, "periods")
-    zone = _needed_zone(section, "the hours of a tariff")
-    tariff = Tariff(periods=periods, time_zone=zone, holidays=value.holidays)
+    tariff = Tariff(periods=periods, time_zone=section.time_zone or "", holidays=value.holidays)
     return tariff.prices(_start_s(site), site.step_s, site.slots) * unit.scale
 
 
@@ -178,15 +179,19 @@ def _check(values: list[float], unit: Unit, field: str, *, alone: bool = True) -
 def _months(site: Site, section: GridSection) -> Months:
     if not section.demand_charge and (site.unix_start_s is None or section.time_zone is None):
         return np.zeros(1, dtype=np.int64)
-    zone = _needed_zone(section, "the months of a demand charge")
-    return calendar_months(_start_s(site), site.step_s, site.slots, zone)
+    return calendar_months(_start_s(site), site.step_s, site.slots, section.time_zone or "")
 
 
-def _needed_zone(section: GridSection, what: str) -> str:
-    if section.time_zone is None:
+def _check_zone(section: GridSection) -> None:
+    """Refuse a time zone that does not exist, or is missing although something follows local time."""
+    if section.time_zone is not None:
+        zone(section.time_zone)
+        return
+    tariff = any(isinstance(value, CalendarValue) for _, _, value, _ in _values(section))
+    if tariff or section.demand_charge:
+        what = "the hours of a tariff" if tariff else "the months of a demand charge"
         fix = 'give an IANA name such as "Europe/Berlin", or an offset such as "+01:00"'
         raise InputError(f"is missing, {what} require it", field="time_zone", fix=fix)
-    return section.time_zone
 
 
 def _start_s(site: Site) -> float:
