@@ -198,7 +198,10 @@ TABLES = [  # keys, what is said
         ZONE + 'over_limit = "hold"\n',
         "line 17: site.grid.over_limit: is hold, but there is no limit (give grid.import_limit_w, or leave",
     ),
-    (ZONE + 'import_limit_w = 1e5\nover_limit = "stop"\n', "line 18: site.grid.over_limit: is 'stop' (it must be 'count' or 'hold')"),
+    (
+        ZONE + 'import_limit_w = 1e5\nover_limit = "stop"\n',
+        "line 18: site.grid.over_limit: is 'stop' (it must be 'count' or 'hold')",
+    ),
     (
         ZONE + "source_g_per_kwh = { sun = 41 }\n",
         "site.grid.source_g_per_kwh: the site has no source 'sun' (use one of",
