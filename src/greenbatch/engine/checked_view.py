@@ -9,7 +9,7 @@ import numpy as np
 
 from greenbatch.cluster.machines import MOST_PROCESSORS
 from greenbatch.engine.interface import CAUSES, NOWHERE, Running, View
-from greenbatch.engine.prepare import check_slots
+from greenbatch.engine.prepare import check_knows_limit, check_slots
 from greenbatch.engine.program import Program
 from greenbatch.errors import InputError
 
@@ -129,6 +129,9 @@ def _check_supply(view: View, program: Program) -> None:
         check_slots(longest_s, supply.step_s, field="view.supply.step_s")
         if not np.isfinite(supply.origin_s):
             raise _refusal("supply.origin_s", f"is {supply.origin_s}", "give a finite time")
+        if len(supply.load_limit_w):
+            _check_columns("supply", supply, {"load_limit_w": _NOT_NEGATIVE}, len(supply.renewable_w))
+            check_knows_limit(program, "is given", field="view.supply.load_limit_w", otherwise="leave it out")
     elif program.needs_site or program.backfill == "green":
         raise _refusal("supply", f"is empty, but {program.name} needs a power supply", "give its forecast")
 

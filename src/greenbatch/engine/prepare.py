@@ -146,7 +146,7 @@ def _check_cap(
         raise InputError(problem, field=field, fix="raise the cap or drop the job")
 
 
-def check_knows_limit(program: Program, *, field: str) -> None:
+def check_knows_limit(program: Program, problem: str, *, field: str, otherwise: str) -> None:
     """Refuse a scheduler that would start jobs, or reserve for them, without regard to a limit of imports.
 
     Raises:
@@ -154,8 +154,8 @@ def check_knows_limit(program: Program, *, field: str) -> None:
     """
     is_unknown = program.decider is not None and not program.decider.knows_import_limit
     if is_unknown or program.backfill == "easy-irmasim":
-        fix = 'use a priority rule with none, first-fit, easy or green backfilling, or over_limit = "count"'
-        raise InputError(f"is hold, which is not known to {program.name}", field=field, fix=fix)
+        fix = f"use a priority rule with none, first-fit, easy or green backfilling, or {otherwise}"
+        raise InputError(f"{problem}, which is not known to {program.name}", field=field, fix=fix)
 
 
 def _check_import_limit(
@@ -167,7 +167,7 @@ def _check_import_limit(
         InputError: one of these.
     """
     field = "site.grid.over_limit"
-    check_knows_limit(program, field=field)
+    check_knows_limit(program, "is hold", field=field, otherwise='over_limit = "count"')
     if isinstance(cluster, NodeCluster) and cluster.power_on == "on-demand":
         fix = 'use power_on = "always", or over_limit = "count"'
         raise InputError("is hold, which cannot be kept while nodes boot", field=field, fix=fix)

@@ -90,7 +90,8 @@ def horizon_peak_import_w(run: Measured, horizon: Horizon) -> float:
 def horizon_over_limit_kwh(run: Measured, horizon: Horizon) -> float:
     """Energy from the grid above the limit of the connection over the scenario's horizon. [kWh], >= 0; NaN without one.
 
-    ``integral of max(0, import - import_limit_w)``. Schedulers do not know the limit. Not in the papers.
+    ``integral of max(0, import - import_limit_w)``. Jobs are held for the limit under
+    ``over_limit = "hold"``; otherwise schedulers do not know it. Not in the papers.
     """
     site = run.outcome.site
     if site is None or site.grid is None or not np.isfinite(site.grid.import_limit_w) or not run.has_power:
