@@ -20,7 +20,7 @@ from greenbatch.engine.machine.protocol import rise_w
 from greenbatch.engine.outages import open_from_s
 from greenbatch.engine.power.limited import Limited
 from greenbatch.engine.power.protocol import Power, forecast_w
-from greenbatch.engine.power.slots import covering, next_edge_s, slot_at
+from greenbatch.engine.power.slots import covering, next_edge_s, slot_at, slot_start_s
 from greenbatch.engine.state import State
 from greenbatch.engine.variants import variant
 
@@ -146,7 +146,7 @@ def _reserve(power: Limited, s: State, job: int) -> None:
     has_missed, from_s = of.promised_s <= c.now_s, -np.inf
     while c.shadow_s > from_s:  # again if an outage is in the way
         from_s, found_s = c.shadow_s, np.inf
-        last_s = max(from_s, drained_s) + power.slots.forecast * power.slots.step_s
+        last_s = slot_start_s(power.slots, slot_at(power.slots, max(from_s, drained_s)) + power.slots.forecast)
         if not has_missed:
             found_s = _first_begin_s(power, s, from_s, last_s, of.requested_s, added_w, 0.0)
         if found_s == np.inf:
