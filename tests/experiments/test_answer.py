@@ -89,6 +89,17 @@ def test_unfinished_work_is_told_and_much_of_it_cannot_win() -> None:
     assert unfinished_note(frame_of(base=base), "fcfs+easy") == ""
 
 
+def test_nothing_is_saved_beside_a_baseline_that_leaves_work() -> None:
+    """Its bill is too low, whichever sign the difference has."""
+    base = BASE | {"horizon_unfinished_share": 0.31}
+    for brown_kwh in (600.0, 1400.0):
+        frame = frame_of(base=base, horizon_brown_kwh=brown_kwh, horizon_unfinished_share=0.0)
+        assert trade_sentence(frame, "fcfs+easy").startswith(
+            "No savings are stated: fcfs+easy leaves 31% of its work unfinished when the horizon ends"
+        )
+        assert "Least brown energy" not in {tile.label for tile in key_figures(frame, "fcfs+easy")}
+
+
 def test_the_wait_is_always_among_four_tiles() -> None:
     tiles = key_figures(example(windows=3)[0], "fcfs+none")
     assert [tile.label for tile in tiles] == [

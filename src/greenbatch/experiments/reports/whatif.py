@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from greenbatch.experiments.reports.answer import BROWN, CARBON, COST, WAIT, column_of, finishing, unfinished_note
+from greenbatch.experiments.reports.answer import BROWN, CARBON, COST, WAIT, column_of, finishing, unfinished_baseline, unfinished_note
 from greenbatch.experiments.reports.rivals import means_of, rivals
 from greenbatch.experiments.running.model_warnings import NOT_CAUSAL
 from greenbatch.experiments.running.statistics import FEW_WINDOWS, paired_difference
@@ -36,6 +36,8 @@ def plain_words(comparison: Comparison) -> list[str]:
     known = [metric for metric in _WORDS if math.isfinite(means_of(frame, metric).get(baseline, math.nan))]
     said = [f"{_WORDS[each][0]} {_amount(comparison, each, means_of(frame, each)[baseline])}" for each in known]
     lead = f"Under {baseline}, {comparison.jobs:,} jobs {_listed(said)} on average."
+    if why := unfinished_baseline(every, baseline):
+        return [f"{lead} {why}"]
     return [" ".join(filter(None, (lead, *_offers(comparison, frame, known), unfinished_note(every, baseline))))]
 
 
