@@ -331,7 +331,7 @@ def load_scenario(
             baseline=evaluation.baseline or section.schedulers[0],
             cut=evaluation.cut.model_dump(),
             horizon=evaluation.horizon,
-            cover_record=evaluation.cover_record,
+            cover_record=bool(evaluation.cover_record),
             comparable=evaluation.comparable,
         ),
         resolved=section.model_dump(mode="json", exclude_none=True),
