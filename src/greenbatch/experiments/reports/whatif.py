@@ -6,7 +6,16 @@ import math
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from greenbatch.experiments.reports.answer import BROWN, CARBON, COST, WAIT, column_of, finishing, unfinished_baseline, unfinished_note
+from greenbatch.experiments.reports.answer import (
+    BROWN,
+    CARBON,
+    COST,
+    WAIT,
+    column_of,
+    finishing,
+    unfinished_baseline,
+    unfinished_note,
+)
 from greenbatch.experiments.reports.rivals import means_of, rivals
 from greenbatch.experiments.running.model_warnings import NOT_CAUSAL
 from greenbatch.experiments.running.statistics import FEW_WINDOWS, paired_difference
@@ -59,7 +68,8 @@ def _offers(comparison: Comparison, frame: polars.DataFrame, known: list[str]) -
         if best in told or not gain > 0 or _alike(comparison, metric, gain):
             continue
         told.add(best)
-        yield f"Under {best}, {'it' if comparison.jobs == 1 else 'they'} {_listed([_change(comparison, frame, each, best) for each in known])} on average."
+        they, changes = "it" if comparison.jobs == 1 else "they", [_change(comparison, frame, x, best) for x in known]
+        yield f"Under {best}, {they} {_listed(changes)} on average."
     if not told:
         yield "No other scheduler improves any of these figures."
 

@@ -254,7 +254,5 @@ def _window(
         outcomes[name] = simulate(workload, cluster, scenario.site, scenario.rules, decider)
     own = scenario.evaluation
     cut = Cut(**cast(Any, own.cut))
-    horizon = horizon_of(
-        workload, cluster, scenario.site, scenario.rules, own.horizon, cover_record=own.cover_record
-    )
+    horizon = horizon_of(workload, cluster, scenario.site, scenario.rules, own.horizon, cover_record=own.cover_record)
     return outcomes, evaluate_window(outcomes, baseline=baseline, cut=cut, horizon=horizon, parts=parts)
