@@ -149,8 +149,11 @@ def test_payback_requires_prices(tmp_path: Path, capsys: pytest.CaptureFixture[s
 
 def test_json_alone(site: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """One object on standard output, without a folder."""
-    command = ["whatif", "--trace", str(DUMP), "--site", str(site), "--schedulers", "as-recorded,sjf+easy", "--json"]
+    lines = DUMP.read_text(encoding="utf-8").splitlines()
+    (twice := site.with_name("twice.txt")).write_text("\n".join([*lines, lines[1]]) + "\n", encoding="utf-8")
+    command = ["whatif", "--trace", str(twice), "--site", str(site), "--schedulers", "as-recorded,sjf+easy", "--json"]
     assert main(command) == 0
     found = json.loads(capsys.readouterr().out)
+    assert any(re.search(r"dropped|merged|duplicate", note) for note in found["notes"])
     assert found["baseline"] == "as-recorded"
     assert found["answer"][0].startswith("Under as-recorded, 60 jobs cost")

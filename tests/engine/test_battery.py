@@ -271,7 +271,7 @@ def test_the_renewable_share_of_what_is_given_is_that_of_what_is_stored() -> Non
         ({"initial_charge": 0.1}, "site.storage.initial_charge: is 0.1"),
         ({"self_discharge_per_day": 1.0}, "site.storage.self_discharge_per_day: is 1.0"),
         ({"dispatch": "clever"}, "site.storage.dispatch: is clever (use one of greedy"),
-        ({"dispatch": "peak-shaving"}, "site.storage.limit_w: is None"),
+        ({"dispatch": "peak-shaving"}, "site.storage.limit_w: is missing"),
         ({"limit_w": 5.0}, "site.storage.limit_w: is 5.0"),
         ({"dispatch": "peak-shaving", "limit_w": -5.0}, "site.storage.limit_w: is -5.0"),
         ({"wear_per_kwh": -0.1}, "site.storage.wear_per_kwh: is -0.1"),

@@ -9,7 +9,11 @@ import pytest
 from example_windows import example
 
 from greenbatch.experiments.reports.answer import key_figures, objective_of, trade_sentence, unfinished_note
-from greenbatch.experiments.running.frames import tidy
+from greenbatch.experiments.reports.whatif import plain_words
+from greenbatch.experiments.running.compare import Comparison
+from greenbatch.experiments.running.frames import breakdown, tidy
+from greenbatch.scenarios import load_scenario
+from greenbatch.schedulers import scheduler
 
 BASE = {"avg_bounded_slowdown": 5.0, "avg_wait_s": 3600.0, "max_wait_s": 7200.0, "renewable_utilization": 0.5,
         "makespan_ratio": 1.0, "horizon_brown_kwh": 1000.0}  # fmt: skip
@@ -87,6 +91,43 @@ def test_unfinished_work_is_told_and_much_of_it_cannot_win() -> None:
     assert {tile.scheduler for tile in key_figures(much, "fcfs+easy")} == {"fcfs+easy"}
     assert unfinished_note(much, "fcfs+easy").endswith("late 31%, left out above.")
     assert unfinished_note(frame_of(base=base), "fcfs+easy") == ""
+
+
+def test_nothing_is_saved_beside_a_baseline_that_leaves_work() -> None:
+    """Its bill is too low, whichever sign the difference has."""
+    base = BASE | {"horizon_unfinished_share": 0.31}
+    for brown_kwh in (600.0, 1400.0):
+        frame = frame_of(base=base, horizon_brown_kwh=brown_kwh, horizon_unfinished_share=0.0)
+        assert trade_sentence(frame, "fcfs+easy").startswith(
+            "No savings are stated: fcfs+easy leaves 31% of its work unfinished when the horizon ends"
+        )
+        assert "Least brown energy" not in {tile.label for tile in key_figures(frame, "fcfs+easy")}
+
+
+def in_words(jobs: int, windows: polars.DataFrame) -> list[str]:
+    """What whatif says, without months."""
+    names = ("fcfs+easy", "late")
+    return plain_words(Comparison(
+        scenario=load_scenario("default"), deciders={name: scheduler("fcfs+easy") for name in names},
+        baseline="fcfs+easy", starts=(0,), jobs=jobs, frame=windows, breakdown=breakdown([]), example={},
+    ))  # fmt: skip
+
+
+def test_the_paragraph_of_the_first_screen_has_one_scheduler_in_all_figures() -> None:
+    base = BASE | {"horizon_carbon_kg": 90.0}
+    (told,) = in_words(60, frame_of(1, base=base, horizon_brown_kwh=600.0, horizon_carbon_kg=90.0))
+    assert told == (
+        "Under fcfs+easy, 60 jobs emit 90.00 kg CO₂, draw 1,000 kWh from the grid and wait 1.00 h on average. "
+        "Under late, they emit the same CO₂, draw 400.0 kWh less from the grid (40.0%) and wait the same on average."
+    )
+    (told,) = in_words(1, frame_of(1, base=base, horizon_carbon_kg=90.0 - 1e-12))
+    assert told == (
+        "Under fcfs+easy, 1 job emits 90.00 kg CO₂, draws 1,000 kWh from the grid and waits 1.00 h on average. "
+        "No other scheduler improves any of these figures."
+    )
+    (told,) = in_words(60, frame_of(1, base=base | {"horizon_unfinished_share": 0.2}, horizon_carbon_kg=80.0))
+    assert told.endswith("or supply that lasts as long.")
+    assert "Under late" not in told
 
 
 def test_the_wait_is_always_among_four_tiles() -> None:

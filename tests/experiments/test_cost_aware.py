@@ -281,14 +281,15 @@ def test_agents_are_trained_on_one_scenario_and_tested_on_the_other(
     assert again["One-Action+none"]["figures"] == rows["One-Action+none"]["figures"]
 
 
-def test_agents_that_are_not_trained_say_so(tiny: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_folder_without_trainings_is_refused(tiny: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """At once: nothing is simulated before."""
     place = tiny / "nothing"
     place.mkdir()
     words = ["reproduce", "cost-aware", "--presets", "no-cost-signal", "--seeds", "0", "--trained", str(place)]
-    assert main(words) == 0
-    shown = " ".join(capsys.readouterr().out.split())
-    assert "No Cost Signal+none: not trained for seed 0" in shown
-    assert "Untrained" not in shown
+    assert main(words) == 2
+    told = capsys.readouterr()
+    assert "nothing: --trained: has no finished training of what is selected (give the --out of a" in told.err
+    assert not told.out
 
 
 def _row(scheduler: str, column: str, scale: float, seeds: int, **changed: float) -> dict[str, Any]:

@@ -59,6 +59,19 @@ def test_what_is_refused() -> None:
         (["--search", "psi"], "--search: 'psi' is not understood (write share=0:1"),
         (["--search", "psi=3:1"], "--search: psi=3:1 is no range (write NAME=LOWEST:HIGHEST)"),
         (["--search", "psi=0:1", "--objective", "avg_wait_s=x"], "--objective: 'x' is not a number"),
+        (["--search", "psi=0:1", "--objective", "avg_wait_s=0"], "objective: the weight of avg_wait_s is 0 (give"),
+        (["--search", "psi=0:1", "--objective", "avg_wait_s=nan"], "objective: the weight of avg_wait_s is nan (give"),
+        (["--search", "psi=0:1", "--objective", "avg_wait_s=inf"], "objective: the weight of avg_wait_s is inf (give"),
+        (["--search", "psi=0:1", "--objective", "avg_wait_s=1,avg_wait_s=2"], "--objective: names avg_wait_s twice"),
+        (
+            ["--search", "psi=0:1", "--objective", "utilization=1"],
+            "objective: utilization is better if higher, and objectives are made low (give utilization=-1)",
+        ),
+        (["--search", "psi=0:1", "--count", "99999999"], "--count: is 99,999,999, but there are"),
+        (
+            ["--search", "psi=0:1", "--objective", "horizon_cost=1"],
+            "objective: horizon_cost is not known for fcfs+easy in this scenario (give the site prices ([site.grid.pr",
+        ),
         (["--search", "psi=0:1", "--population", "3"], "--population: is 3 (give 4 or more)"),
         (["--search", "psi=0:1", "--windows", "4"], "--windows: is '4' (give held-out or published)"),
         (["--search", "+psi=0:1"], "has no backfilling"),
@@ -66,7 +79,7 @@ def test_what_is_refused() -> None:
     ],
 )  # fmt: skip
 def test_the_command_refuses(flags: list[str], line: str, capsys: pytest.CaptureFixture[str]) -> None:
-    given = ["tune", "--scheduler", "cheapest-start", "--jobs", "30", "--count", "1"]
+    given = ["tune", "--scheduler", "cheapest-start", "--jobs", "30", *(() if "--count" in flags else ("--count", "1"))]
     assert main([*given, *(() if "--objective" in flags else ("--objective", "avg_wait_s=1")), *flags]) == 2
     assert line in capsys.readouterr().err
 

@@ -32,6 +32,14 @@ def test_horizon_of_a_window_by_hand() -> None:
         horizon_of(outcome.workload, FOUR, SITE, Rules(), 0.0)
 
 
+def test_a_horizon_that_covers_the_record() -> None:
+    """The second job was recorded to start after 5000 s and run 2000 s; the first has no record."""
+    jobs = outcome_of(JOBS, *SOON, FOUR, SITE).workload.with_columns(recorded_wait_s=np.array([np.nan, 5000.0]))
+    for factor, end_s in ((1.1, 7000.0), (3.0, 9000.0)):
+        assert horizon_of(jobs, FOUR, SITE, Rules(), factor, cover_record=True).end_s == end_s
+    assert horizon_of(jobs, FOUR, SITE, Rules(), 2.0).end_s == 6000.0
+
+
 def test_a_supply_that_ends_ends_the_horizon() -> None:
     site = Site(name="short", step_s=1000.0, sources_w={"sun": np.full(4, 100.0)}, origin_s=500.0)
     outcome = outcome_of(JOBS, *SOON, FOUR, SITE)

@@ -43,7 +43,7 @@ def test_without_a_table_there_is_none() -> None:
         ({"charge_w": -1.0}, "site.storage.charge_w: is -1.0"),
         ({"size_kwh": 3.0}, "site.storage.size_kwh: unknown key"),
         ({"dispatch": "clever"}, "site.storage.dispatch: is 'clever'"),
-        ({"dispatch": "peak-shaving"}, "site.storage.limit_w: is None (give it with dispatch = peak-shaving"),
+        ({"dispatch": "peak-shaving"}, "site.storage.limit_w: is missing (give it with dispatch = peak-shaving"),
         ({"lowest_charge": 0.95}, "site.storage.highest_charge: is 0.9 (it must exceed lowest_charge"),
     ],
 )

@@ -84,7 +84,7 @@ def reproduce(
     eta
         Penalty factors of GAS-MARL's reward, separated by commas, instead of the paper's for each trace.
     threads
-        Threads per training, instead of the preset's.
+        Threads per training, instead of the preset's; 0 for one per processor.
     overrides
         New values for keys of the presets, as in greenbatch train.
     """

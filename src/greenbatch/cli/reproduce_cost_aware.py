@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from greenbatch.cli.reproduce_results import evaluate_and_tell
-from greenbatch.cli.reproduce_trained import TrainingFlags, folders_of, listed, seeds_of, train_cells
+from greenbatch.cli.reproduce_trained import TrainingFlags, check_trained, folders_of, listed, seeds_of, train_cells
 from greenbatch.errors import InputError
 
 if TYPE_CHECKING:
@@ -70,8 +70,10 @@ def reproduce_agents(
     place, target = folders_of(out, trained)
     if trained is None:
         train_cells(LESSONS, cells_of(STUDY, which), place, flags)
-    elif flags.traces is flags.presets is None:
-        which = trained_part(STUDY, which, place)
+    else:
+        check_trained(cells_of(STUDY, which), place)
+        if flags.traces is flags.presets is None:
+            which = trained_part(STUDY, which, place)
     _test(which, place, target, json=json, force=force or trained is None)
 
 

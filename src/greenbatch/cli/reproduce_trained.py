@@ -86,6 +86,19 @@ def folders_of(out: Path | None, trained: Path | None) -> tuple[Path, Path | Non
     return trained, out
 
 
+def check_trained(cells: Sequence[Cell], place: Path) -> None:
+    """Refuse a folder without a finished training of what is selected.
+
+    Raises:
+        InputError: there is none.
+    """
+    from greenbatch.experiments.papers.studies import state_of
+
+    if not any(state_of(place / cell.folder) == "finished" for cell in cells):
+        fix = "give the --out of a --train, or other --traces, --presets and --seeds"
+        raise InputError("has no finished training of what is selected", file=place, field="--trained", fix=fix)
+
+
 def _selection(paper: Study, flags: TrainingFlags) -> Selection:
     from greenbatch.experiments.papers.studies import select
 

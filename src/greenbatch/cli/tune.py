@@ -135,6 +135,8 @@ def _ranges(text: str) -> tuple[Range, ...]:
 def _weights(text: str) -> dict[str, float]:
     found = {}
     for name, weight in _pairs(text, "--objective", "horizon_cost=1,avg_bounded_slowdown=0.2"):
+        if name in found:
+            raise InputError(f"names {name} twice", field="--objective", fix="give one weight for each metric")
         try:
             found[name] = float(weight)
         except ValueError:

@@ -96,15 +96,18 @@ def whatif(
     run_sweep(out, site, sweep, unit_cost=cost, **given)
 
 
-def span_of_the_record(site: str) -> dict[str, float]:
-    """A horizon of little more than the record, unless the file states one, so that the bill has no year of idling."""
+def span_of_the_record(site: str) -> dict[str, Any]:
+    """A horizon of little more than the record, unless the file states one, so that the bill has no year of idling.
+
+    It covers the record to its end, which may be later than that of fcfs+easy.
+    """
     from greenbatch.scenarios.scenario import scenario_path
     from greenbatch.scenarios.toml import read_toml
 
     stated, _ = read_toml(scenario_path(site))
     evaluation = stated.get("evaluation")
     given = isinstance(evaluation, dict) and "horizon" in evaluation
-    return {} if given else {"evaluation.horizon": HORIZON}
+    return {} if given else {"evaluation.horizon": HORIZON, "evaluation.cover_record": True}
 
 
 def recorded_and_rules(scenario: Scenario) -> tuple[str, ...]:

@@ -240,8 +240,8 @@ class Site(Shown):
             return np.zeros_like(number)
         if self.unix_start_s is None or not self.grid.time_zone:
             return self.grid.month_at(number)
-        begins_s = self.unix_start_s + self.origin_s + number * self.step_s
-        day = (begins_s + utc_offsets(begins_s.astype(np.float64), self.grid.time_zone)) // 86_400.0
+        begins_s = self.unix_start_s + self.origin_s + number.astype(np.float64) * self.step_s
+        day = (begins_s + utc_offsets(begins_s, self.grid.time_zone)) // 86_400.0
         return calendar_day(day.astype(np.int64))[0]
 
     @property

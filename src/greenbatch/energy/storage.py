@@ -64,7 +64,8 @@ class Storage:
             self._refuse("limit_w", "it must be >= 0 and at most 1e+15")
 
     def _refuse(self, name: str, fix: str) -> None:
-        raise InputError(f"is {getattr(self, name)}", field=f"site.storage.{name}", fix=fix)
+        value = getattr(self, name)
+        raise InputError("is missing" if value is None else f"is {value}", field=f"site.storage.{name}", fix=fix)
 
     @property
     def usable_j(self) -> float:

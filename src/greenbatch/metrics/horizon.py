@@ -40,8 +40,9 @@ class Horizon:
 
 
 def horizon_of(
-    workload: Workload, cluster: Cluster, site: Site | None, rules: Rules, factor: float = FACTOR
-) -> Horizon:
+    workload: Workload, cluster: Cluster, site: Site | None, rules: Rules, factor: float = FACTOR, *,
+    cover_record: bool = False,
+) -> Horizon:  # fmt: skip
     """The horizon of a window: simulates `REFERENCE` on it, without a power supply, which it does not use.
 
     Args:
@@ -50,6 +51,7 @@ def horizon_of(
         site: the power supply; only its end is used, and only if it does not repeat.
         rules: how the batch system reacts.
         factor: length of the horizon in makespans of the reference, > 0.
+        cover_record: end with the recorded schedule, if that is later.
 
     Raises:
         InputError: the factor is not a positive number, or the parts do not fit together.
@@ -62,11 +64,20 @@ def horizon_of(
     run = measure(simulate(workload, cluster, None, rules, scheduler(REFERENCE)))
     makespan_s = machine.makespan_s(run)
     end_s = run.first_submit_s + factor * makespan_s
+    if cover_record:
+        end_s = max(end_s, _recorded_end_s(workload))
     if rules.pools is not None and rules.pools.end_s:
         end_s = min(end_s, rules.pools.end_s)
     if site is not None and not site.repeat:
         end_s = min(end_s, site.origin_s + site.slots * site.step_s)
     return Horizon(start_s=run.first_submit_s, end_s=end_s, reference_makespan_s=makespan_s)
+
+
+def _recorded_end_s(workload: Workload) -> float:
+    """Last end of the jobs whose start is recorded; -inf if there are none. [s]"""
+    ends_s = workload.submit_s + workload.recorded_wait_s + workload.run_time_s
+    known = np.isfinite(ends_s)
+    return float(np.max(ends_s[known], initial=-np.inf))
 
 
 def _left_s(run: Measured, horizon: Horizon) -> Floats:

@@ -44,6 +44,8 @@ class Evaluation:
     """Warm-up and cool-down: the fields of ``metrics.Cut``."""
     horizon: float
     """Span over which energy is compared, in makespans of fcfs+easy: the factor of ``metrics.horizon_of``."""
+    cover_record: bool
+    """Whether the horizon reaches at least the end of the recorded schedule."""
     comparable: bool
     """False if results must not be compared to published figures."""
 
@@ -333,6 +335,7 @@ def load_scenario(
             baseline=evaluation.baseline or section.schedulers[0],
             cut=evaluation.cut.model_dump(),
             horizon=evaluation.horizon,
+            cover_record=bool(evaluation.cover_record),
             comparable=evaluation.comparable,
         ),
         resolved=section.model_dump(mode="json", exclude_none=True),

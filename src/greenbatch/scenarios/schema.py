@@ -283,6 +283,8 @@ class EvaluationSection(Section):
     cut: CutSection = CutSection()
     horizon: Annotated[float, Field(gt=0, le=1000)] = 2.0
     """Span over which energy is compared, from the first submission, in makespans of fcfs+easy on the same window."""
+    cover_record: bool | None = None
+    """Extend the horizon to the end of the recorded schedule, if that is later; by default not."""
     comparable: bool = True
     """False if results must not be compared to published figures; the description says why."""
 

@@ -31,6 +31,8 @@ OBJECTIVES: Mapping[str, tuple[str, str]] = {
     WAIT: ("lets jobs wait", "less"),
 }
 """Metric, lower is better -> verb, and what follows the size of a gain."""
+OVER_HORIZON = frozenset({COST, CARBON, BROWN})
+"""Figures over the horizon, which are too low for those who leave work."""
 TILES: Mapping[str, str] = {
     COST: "Lowest cost",
     CARBON: "Lowest carbon",
@@ -92,6 +94,8 @@ def trade_sentence(frame: polars.DataFrame, baseline: str, currency: str = "", o
     """
     frame = finishing(rivals(frame, baseline), baseline)
     metric = objective or objective_of(frame)
+    if (why := unfinished_baseline(frame, baseline)) and metric in OVER_HORIZON:
+        return why
     column, (verb, less) = column_of(metric, frame, currency), OBJECTIVES[metric]
     found = differences(frame, metric, baseline)
     gains = {name: got for name, got in found.items() if got.difference.mean < 0 and _counts(got)}
@@ -115,7 +119,8 @@ def trade_sentence(frame: polars.DataFrame, baseline: str, currency: str = "", o
 def key_figures(frame: polars.DataFrame, baseline: str, currency: str = "") -> list[KeyFigure]:
     """Four tiles: the best scheduler for each of the first three of `TILES` that are known, and the shortest wait."""
     tiles, frame = [], finishing(rivals(frame, baseline), baseline)
-    known = [metric for metric in TILES if means_of(frame, metric)][:3]
+    hidden = OVER_HORIZON if unfinished_baseline(frame, baseline) else frozenset()
+    known = [metric for metric in TILES if metric not in hidden and means_of(frame, metric)][:3]
     for metric, label in (*((metric, TILES[metric]) for metric in known), (WAIT, "Shortest mean wait")):
         means = means_of(frame, metric)
         if not means:
@@ -135,10 +140,22 @@ def key_figures(frame: polars.DataFrame, baseline: str, currency: str = "") -> l
 def finishing(frame: polars.DataFrame, baseline: str) -> polars.DataFrame:
     """The schedulers that do nearly all work until the horizon, and the baseline.
 
-    Figures over the horizon are low if work is left: a scheduler that leaves more than `UNFINISHED` cannot win.
+    Figures over the horizon are low if work is left: a scheduler that leaves more than `UNFINISHED` cannot win. Nothing
+    can be compared with a baseline that leaves as much: see `unfinished_baseline`.
     """
     late = [name for name, share in _left(frame).items() if share > UNFINISHED and name != baseline]
     return frame.filter(~frame["scheduler"].is_in(late))
+
+
+def unfinished_baseline(frame: polars.DataFrame, baseline: str) -> str:
+    """Why no savings can be stated: the baseline leaves more than `UNFINISHED`; empty if it does not."""
+    share = _left(frame).get(baseline, 0.0)
+    if share <= UNFINISHED:
+        return ""
+    return (
+        f"No savings are stated: {baseline} leaves {_percent(share)} of its work unfinished when the horizon ends, so "
+        "that its figures are too low to compare with; set a longer evaluation.horizon, or supply that lasts as long."
+    )
 
 
 def unfinished_note(frame: polars.DataFrame, baseline: str) -> str:

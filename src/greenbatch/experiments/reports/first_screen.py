@@ -30,7 +30,7 @@ class FirstScreen:
 
 def first_screen(
     frame: polars.DataFrame, baseline: str, *, currency: str = "", looks: Looks | None = None,
-    marks: Mapping[str, str] | None = None,
+    marks: Mapping[str, str] | None = None, sentence: str = "",
 ) -> FirstScreen:  # fmt: skip
     """The top of the report of a comparison.
 
@@ -40,9 +40,10 @@ def first_screen(
         currency: name of the currency of the site's prices, such as ``EUR``.
         looks: scheduler -> color and marker.
         marks: schedulers whose names are marked, see `Comparison.marks`; those that are not causal cannot win.
+        sentence: instead of the sentence that names the trade.
     """
     told = marked(frame, baseline, marks or {})
     return FirstScreen(
-        trade_sentence(*told, currency), key_figures(*told, currency),
+        sentence or trade_sentence(*told, currency), key_figures(*told, currency),
         tradeoff_plot(frame, baseline, currency=currency, looks=looks, marks=marks or {}), unfinished_note(*told),
     )  # fmt: skip

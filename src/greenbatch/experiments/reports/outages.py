@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     import polars
 
 _APPLIED = f"A scheduler called “NAME{SUFFIX}” starts no job that would run into one as requested."
-_NOT_APPLIED = "Schedulers are simulated without outages; with --outages, each is also simulated with them."
+_NOT_APPLIED = "Schedulers are simulated without outages; greenbatch compare --outages also simulates each with them."
 MOST = 20
 """Outages that are listed, the largest by processors x time."""
 

@@ -39,7 +39,9 @@ def write_outcome(outcome: Outcome, scenario: Scenario, folder: Path) -> dict[st
     from greenbatch.metrics.breakdown import nested
 
     own = scenario.evaluation
-    horizon = horizon_of(outcome.workload, outcome.cluster, outcome.site, outcome.rules, own.horizon)
+    horizon = horizon_of(
+        outcome.workload, outcome.cluster, outcome.site, outcome.rules, own.horizon, cover_record=own.cover_record
+    )
     cut = Cut(**own.cut)  # type: ignore[arg-type]
     run = measure(outcome, cut)
     metrics = json_ready(evaluate(outcome, cut=cut, horizon=horizon))

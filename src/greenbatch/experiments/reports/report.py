@@ -126,7 +126,7 @@ def write_report(
         breakdown: figures of partitions, accounts and users, see `Comparison.breakdown`.
         more: further sections, which come first.
         currency: name of the currency of the site's prices, such as ``EUR``.
-        in_words: sentences that lead the summary.
+        in_words: paragraphs; the first is the sentence of the first screen, the others lead the summary.
 
     Raises:
         InputError: the baseline or an outcome is not in the frame, there is no outcome, or the file cannot be written.
@@ -159,8 +159,10 @@ def write_report(
     cluster = next((outcome.cluster for outcome in outcomes.values()), None)
     write_page(
         path, title=title, command=command, baseline=baseline,
-        first=first_screen(frame, baseline, currency=currency, looks=looks, marks=marks),
-        summary=[*in_words, *summary_lines(told[0], outcomes, told[1], currency)],
+        first=first_screen(
+            frame, baseline, currency=currency, looks=looks, marks=marks, sentence="".join(in_words[:1])
+        ),
+        summary=[*in_words[1:], *summary_lines(told[0], outcomes, told[1], currency)],
         warnings=[*warning_lines(frame, baseline, cluster, currency), *warnings, *changing(remarks)],
         tables=[table for table in shown.values() if table and table.rows and table.columns],
         sections=[
@@ -189,7 +191,7 @@ def report_comparison(
         comparison: the comparison.
         command: the command line that made it.
         provenance: as in `page.write_page`.
-        in_words: sentences that lead the summary.
+        in_words: see `write_report`.
 
     Raises:
         InputError: the file cannot be written.

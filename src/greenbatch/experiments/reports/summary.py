@@ -27,7 +27,8 @@ def summary(comparison: Comparison) -> dict[str, Any]:
         ``schedulers`` (name -> metric -> mean, low, high, windows); ``differences`` to the baseline (name -> metric ->
         mean, low, high, windows, relative, better, worse); ``by`` (partition, account or user -> name -> scheduler ->
         metric -> mean); ``warnings``; ``notes`` (windows that are few or
-        overlap, recorded waits). Undefined values are null.
+        overlap, recorded waits, and what was repaired, dropped or assumed when the inputs were read). Undefined values
+        are null.
     """
     frame, baseline = comparison.frame, comparison.baseline
     names = [name for name in comparison.schedulers if name != baseline]
@@ -59,7 +60,9 @@ def summary(comparison: Comparison) -> dict[str, Any]:
         "warnings": [
             *warning_lines(frame, baseline, comparison.scenario.cluster, comparison.currency), *comparison.warnings,
         ],
-        "notes": [*few_notes(len(comparison.starts)), *comparison_notes(comparison)],
+        "notes": list(dict.fromkeys([
+            *few_notes(len(comparison.starts)), *comparison_notes(comparison), *comparison.scenario.notes,
+        ])),
     }  # fmt: skip
 
 

@@ -6,7 +6,16 @@ import math
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from greenbatch.experiments.reports.answer import BROWN, CARBON, COST, WAIT, column_of, finishing, unfinished_note
+from greenbatch.experiments.reports.answer import (
+    BROWN,
+    CARBON,
+    COST,
+    WAIT,
+    column_of,
+    finishing,
+    unfinished_baseline,
+    unfinished_note,
+)
 from greenbatch.experiments.reports.rivals import means_of, rivals
 from greenbatch.experiments.running.model_warnings import NOT_CAUSAL
 from greenbatch.experiments.running.statistics import FEW_WINDOWS, paired_difference
@@ -21,10 +30,15 @@ _MONTHLY = {COST: "month_cost", CARBON: "month_carbon_kg", BROWN: "month_brown_k
 """Figure over the horizon -> that of a month."""
 _WORDS = {COST: ("cost", ""), CARBON: ("emit", "CO₂"), BROWN: ("draw", "from the grid"), WAIT: ("wait", "")}
 """Figure -> what jobs do, and what follows the amount."""
+ROUNDING = 1e-9
+"""Changes below this share of the baseline's figure are none."""
 
 
 def plain_words(comparison: Comparison) -> list[str]:
-    """One paragraph: what the baseline costs, emits and lets wait, then the best scheduler for each, with its price.
+    """What the baseline costs, emits and lets wait, and the best scheduler for the first of these; then the others.
+
+    Returns:
+        One or two paragraphs, the first for the top of a report.
 
     Months are pairs: each change says in how many of them there is a saving, and, over at least `FEW_WINDOWS`, whether
     it is within noise. Schedulers that are not causal, and those that leave much work undone, are left out.
@@ -34,9 +48,14 @@ def plain_words(comparison: Comparison) -> list[str]:
     every = comparison.frame.filter(comparison.frame["scheduler"].is_in(causal))
     frame = finishing(rivals(every, baseline), baseline)
     known = [metric for metric in _WORDS if math.isfinite(means_of(frame, metric).get(baseline, math.nan))]
-    said = [f"{_WORDS[each][0]} {_amount(comparison, each, means_of(frame, each)[baseline])}" for each in known]
-    lead = f"Under {baseline}, {comparison.jobs:,} jobs {_listed(said)} on average."
-    return [" ".join(filter(None, (lead, *_offers(comparison, frame, known), unfinished_note(every, baseline))))]
+    said = [f"{_verb(comparison, each)} {_amount(comparison, each, means_of(frame, each)[baseline])}" for each in known]
+    jobs = f"{comparison.jobs:,} job{'s' * (comparison.jobs != 1)}"
+    lead = f"Under {baseline}, {jobs} {_listed(said)} on average."
+    if why := unfinished_baseline(every, baseline):
+        return [f"{lead} {why}"]
+    best, *others = _offers(comparison, frame, known)
+    further = " ".join(filter(None, (*others, unfinished_note(every, baseline))))
+    return [f"{lead} {best}", *([further] if further else [])]
 
 
 def _offers(comparison: Comparison, frame: polars.DataFrame, known: list[str]) -> Iterator[str]:
@@ -45,23 +64,38 @@ def _offers(comparison: Comparison, frame: polars.DataFrame, known: list[str]) -
     for metric in known:
         means = means_of(frame, metric)
         best = min(means, key=lambda name: means[name])
-        if best in told or not means[best] < means[baseline]:
+        gain = means[baseline] - means[best]
+        if best in told or not gain > 0 or _alike(comparison, metric, gain):
             continue
         told.add(best)
-        yield f"Under {best}, they {_listed([_change(comparison, frame, each, best) for each in known])} on average."
+        they, changes = "it" if comparison.jobs == 1 else "they", [_change(comparison, frame, x, best) for x in known]
+        yield f"Under {best}, {they} {_listed(changes)} on average."
     if not told:
         yield "No other scheduler improves any of these figures."
 
 
 def _change(comparison: Comparison, frame: polars.DataFrame, metric: str, name: str) -> str:
     """Such as "cost 12 EUR less (3.4%; less in 10 of 12 months)"."""
-    means, (verb, _) = means_of(frame, metric), _WORDS[metric]
+    means, verb = means_of(frame, metric), _verb(comparison, metric)
     base, change = means[comparison.baseline], means[name] - means[comparison.baseline]
+    if _alike(comparison, metric, change):
+        return " ".join(filter(None, (verb, "the same", _WORDS[metric][1])))
     told = [f"{abs(change / base):.1%}"] if base > 0 and metric != WAIT else []
     told += _trust(comparison, metric, name)
     share = f" ({'; '.join(told)})" if told else ""
     way = "less" if change <= 0 else "longer" if metric == WAIT else "more"
     return f"{verb} {_amount(comparison, metric, abs(change), way)}{share}"
+
+
+def _alike(comparison: Comparison, metric: str, change: float) -> bool:
+    """Whether a change is shown as 0, or is that of rounding."""
+    column = column_of(metric, comparison.frame, comparison.currency)
+    level = means_of(comparison.frame, metric)[comparison.baseline]
+    return abs(change) < ROUNDING * abs(level) or not any(c in "123456789" for c in column.number(abs(change)))
+
+
+def _verb(comparison: Comparison, metric: str) -> str:
+    return _WORDS[metric][0] + "s" * (comparison.jobs == 1)
 
 
 def _trust(comparison: Comparison, metric: str, name: str) -> list[str]:

@@ -252,6 +252,7 @@ def _window(
     for run, (name, decider) in enumerate(deciders.items()):
         show(name, run)
         outcomes[name] = simulate(workload, cluster, scenario.site, scenario.rules, decider)
-    cut = Cut(**cast(Any, scenario.evaluation.cut))
-    horizon = horizon_of(workload, cluster, scenario.site, scenario.rules, scenario.evaluation.horizon)
+    own = scenario.evaluation
+    cut = Cut(**cast(Any, own.cut))
+    horizon = horizon_of(workload, cluster, scenario.site, scenario.rules, own.horizon, cover_record=own.cover_record)
     return outcomes, evaluate_window(outcomes, baseline=baseline, cut=cut, horizon=horizon, parts=parts)

@@ -96,14 +96,20 @@ def tune(
         watch: called after each generation.
 
     Raises:
-        InputError: an unknown scheduler, parameter or metric, a range that the parameter does not have, or a metric
-            that is 0 for the baseline.
+        InputError: an unknown scheduler, parameter or metric, a range that the parameter does not have, a weight that
+            is no number or of the wrong sign, a metric that is 0 for the baseline or unknown in the scenario, or more
+            windows than there are.
     """
     from greenbatch.learning.runs.windows import spread, training_starts
     from greenbatch.learning.search.evolution import Evolution
 
     length = scenario.evaluation.jobs if jobs is None else jobs
-    starts = tuple(dict.fromkeys(spread(training_starts(scenario, length, mode), windows).tolist()))
+    check_objective(objective)
+    possible = training_starts(scenario, length, mode)
+    if windows > len(possible):
+        problem = f"is {windows:,}, but there are {len(possible):,} training windows of {length:,} jobs"
+        raise InputError(problem, field="--count", fix=f"give {len(possible)} or fewer")
+    starts = tuple(spread(possible, windows).tolist())
     known: dict[str, float] = {}
 
     def values(names: list[str]) -> list[float]:
@@ -130,6 +136,23 @@ def tune(
     )  # fmt: skip
 
 
+def check_objective(objective: Mapping[str, float]) -> None:
+    """Refuse weights that search for nothing, or for the opposite.
+
+    Raises:
+        InputError: a weight is 0 or not finite, or > 0 for a metric that is better if higher.
+    """
+    from greenbatch.metrics import METRICS
+
+    for metric, weight in objective.items():
+        if weight == 0 or not np.isfinite(weight):
+            fix = f"give a number other than 0, such as {metric}=1"
+            raise InputError(f"the weight of {metric} is {weight:g}", field="objective", fix=fix)
+        if weight > 0 and metric in METRICS and METRICS[metric].better == "higher":
+            problem = f"{metric} is better if higher, and objectives are made low"
+            raise InputError(problem, field="objective", fix=f"give {metric}=-{weight:g}")
+
+
 def _objectives(
     frame: polars.DataFrame, names: list[str], baseline: str, objective: Mapping[str, float]
 ) -> dict[str, float]:  # fmt: skip
@@ -140,15 +163,34 @@ def _objectives(
         if metric not in means[baseline]:
             fix = did_you_mean(metric, list(means[baseline]), otherwise="see greenbatch compare, or docs/metrics.md")
             raise InputError(f"no metric is called {metric!r}", field="objective", fix=fix)
-        if not means[baseline][metric] > 0.0:  # relative to less than 0, better would be worse
-            problem, fix = f"{metric} is {means[baseline][metric]} for {baseline}", "choose another metric or baseline"
+        if (level := means[baseline][metric]) is None or np.isnan(level):
+            problem = f"{metric} is not known for {baseline} in this scenario"
+            fix = f"{_needs(metric)}, or choose another metric"
+            raise InputError(problem, field="objective", fix=fix)
+        if not level > 0.0:  # relative to less than 0, better would be worse
+            problem, fix = f"{metric} is {level} for {baseline}", "choose another metric or baseline"
             raise InputError(problem, field="objective", fix=fix)
 
     def value(name: str) -> float:
-        found = sum(weight * means[name][each] / means[baseline][each] for each, weight in objective.items())
+        own, base = means[name], means[baseline]
+        if any(own[each] is None for each in objective):
+            return np.inf
+        found = sum(weight * own[each] / base[each] for each, weight in objective.items())
         return float(found) if np.isfinite(found) else np.inf
 
     return {name: value(name) for name in names}
+
+
+def _needs(metric: str) -> str:
+    """What a scenario must state so that a metric is known."""
+    from greenbatch.metrics import METRICS
+    from greenbatch.metrics.money import MONEY
+
+    if metric in METRICS and MONEY in METRICS[metric].unit:
+        return "give the site prices ([site.grid.price])"
+    if "carbon" in metric:
+        return "give the site a carbon intensity ([site.grid.carbon])"
+    return "give the scenario what it needs (docs/metrics.md)"
 
 
 def _named(scheduler: str, ranges: tuple[Range, ...], places: Floats) -> str:
