@@ -71,7 +71,8 @@ def steps_per_minute(spec: dict[str, Any], loss: str, critics: int, repeats: int
 
 def image_steps_per_minute(size: str, repeats: int) -> float:
     """The encoder of images and vectors alone, as often as a gradient step runs it: forwards for the transitions and
-    for what follows, backwards for the former."""
+    for what follows, backwards for the former.
+    """
     encoder = Encoder(SIZES[size], IMAGE, 5 * 9)
     replay = Replay({"image": Field(IMAGE, np.bool_), "jobs": Field((45,), np.float32)}, STORED)
     random = np.random.default_rng(0)

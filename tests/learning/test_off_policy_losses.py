@@ -132,7 +132,9 @@ def test_the_minimum_of_the_soft_loss_is_the_boltzmann_policy():
     optimizer.step(closure)
     best = torch.softmax(values[:, :3] / alpha, 1)
     np.testing.assert_allclose(losses.log_policy(logits, mask).exp()[:, :3].detach(), best, atol=1e-6)
-    assert float(closure().detach()) == pytest.approx(-alpha * math.log(sum(math.exp(v / alpha) for v in (1.0, -0.5, 0.2))))
+    assert float(closure().detach()) == pytest.approx(
+        -alpha * math.log(sum(math.exp(v / alpha) for v in (1.0, -0.5, 0.2)))
+    )
     assert float(logits.grad[0, 3]) == 0.0
 
 
