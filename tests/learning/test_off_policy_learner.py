@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -196,7 +197,7 @@ def test_dense_tables_hold_the_rows_of_every_decision():
     rows = torch.arange(float(batch.queue.shape[0])) + 1
     table, mask = dense(rows, batch), mask_of(batch)
     offsets = batch.queue_offsets.tolist()
-    for number, (low, high) in enumerate(zip(offsets, offsets[1:], strict=False)):
+    for number, (low, high) in enumerate(pairwise(offsets)):
         assert table[number, : high - low].tolist() == rows[low:high].tolist()
         assert mask[number, : high - low].tolist() == batch.selectable[low:high].tolist()
         assert not table[number, high - low :].any()
