@@ -21,6 +21,7 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parent / "learning"))
 
+from off_policy import off_policy_plan
 from tiny import tiny_plan, weights_of
 
 from greenbatch.learning.runs.checkpoint import load_checkpoint
@@ -30,7 +31,7 @@ from greenbatch.learning.runs.plan import Plan, make_plan
 from greenbatch.learning.trainers import train_or_search
 from greenbatch.scenarios import load_scenario
 
-TIMES = {"elapsed_s", "decisions_per_s", "jobs_per_s"}
+TIMES = {"elapsed_s", "decisions_per_s", "jobs_per_s", "steps_per_minute"}
 train = partial(train_or_search, watch=lambda _: None)
 
 
@@ -60,9 +61,15 @@ def with_prices(preset: str, sizes: dict[str, Any], place: Path, epochs: int) ->
     return make_plan(preset, load_scenario("default", overrides=PRICED), overrides=sizes, epochs=epochs, threads=1)
 
 
+def off_policy(place: Path, epochs: int) -> Plan:
+    """Off-policy with a buffer that overflows, begun from a rule's decisions."""
+    return off_policy_plan(place, epochs=epochs)
+
+
 PASSES = {"training.passes": 2, "training.critic_passes": 2, "training.swa.start": 0.5}
 TRAININGS: dict[str, Callable[[Path, int], Plan]] = {
     "rlscheduler": of_rlscheduler,
+    "off-policy": off_policy,
     "ineps": partial(on_nodes, "ineps", PASSES),
     "ineps-plus": partial(on_nodes, "ineps-plus", {}),
     "ineps-plus-edp": partial(on_nodes, "ineps-plus-edp", {}),

@@ -37,7 +37,7 @@ columns = [{feature = "free_share"}]
 wait = true
 only_fitting = true
 [reward]
-terms = {avg_bounded_slowdown = -1.0}
+terms = {accrued_bounded_slowdown = -1.0}
 form = "dense"
 [network]
 kind = "context"

@@ -1,9 +1,10 @@
-"""Training of models: by policy gradients or by search.
+"""Training of models: by policy gradients, off-policy or by search.
 
 The main path, room by room::
 
     trainers               the choice of the trainer for a plan
     training/, search/     the two loops: epochs of PPO, which requires torch; generations of candidates
+    offpolicy/             a third: an actor-critic with a replay buffer, which requires torch
     networks/              actors and critics over packed rows, in torch
     runs/                  what both loops have: a plan, windows, and a folder to resume from
 """

@@ -1,7 +1,7 @@
 """The keys of a preset's ``[training.off_policy]`` table: a discrete actor-critic that learns from a replay buffer.
 
-Defaults marked [T A.2] are those of "RARE" (dissertation, chapter 5), marked [ss] those of the library its author
-contributed to (jakegrigsby/super_sac), which fill what the text leaves open.
+Defaults marked (Table A.2) are those of RARE (dissertation, chapter 5); those marked (super_sac) are of the library of
+its author's coauthor (jakegrigsby/super_sac), which fill what the text leaves open.
 """
 
 from __future__ import annotations
@@ -34,23 +34,23 @@ class OffPolicy(Section):
     largest_weight: Positive = 20.0
     """Exponential: maximum of the weight (CRR, appendix)."""
     critics: Annotated[int, Field(ge=1, le=16)] = 1
-    """Number of critics [T A.2]."""
+    """Number of critics (Table A.2)."""
     combine: Literal["min", "mean"] = "min"
-    """How the values of several critics become one [ss]."""
+    """How the values of several critics become one (super_sac)."""
     popart: bool = True
-    """Normalize the critics' targets, preserving their outputs (van Hasselt et al. 2016) [T A.2]."""
+    """Normalize the critics' targets, preserving their outputs (van Hasselt et al. 2016) (Table A.2)."""
     popart_rate: Annotated[float, Field(gt=0, le=1)] = 1e-4
-    """Rate of the running mean and variance of the targets [ss]."""
+    """Rate of the running mean and variance of the targets (super_sac)."""
     tau: Annotated[float, Field(gt=0, le=1)] = 0.005
-    """How far the target critics move towards the critics [ss]."""
+    """How far the target critics move towards the critics (super_sac)."""
     encoder_tau: Annotated[float, Field(gt=0, le=1)] = 0.01
-    """The same for the encoder that actor and critics share, if there is one [ss]."""
+    """The same for the encoder that actor and critics share, if there is one (super_sac)."""
     target_delay: Count = 2
-    """Gradient steps between moves of the targets [ss]."""
+    """Gradient steps between moves of the targets (super_sac)."""
     n_step: Annotated[int, Field(ge=1, le=1000)] = 1
-    """Rewards that a target adds up before it relies on the target critics [ss]."""
+    """Rewards that a target adds up before it relies on the target critics (super_sac)."""
     batch: Annotated[int, Field(ge=1, le=1_000_000)] = 1024
-    """Transitions per gradient step [T A.2]."""
+    """Transitions per gradient step (Table A.2)."""
     steps: Count = 100
     """Gradient steps per epoch."""
     warm_up_steps: Natural = 0
@@ -68,17 +68,17 @@ class OffPolicy(Section):
     online_from: Natural = 0
     """Epochs before the first windows of the actor."""
     epsilon: Share = 1.0
-    """Share of random actions of the actor at first [ss]."""
+    """Share of random actions of the actor at first (super_sac)."""
     epsilon_final: Share = 0.1
-    """The same after ``epsilon_decisions`` [ss]."""
+    """The same after ``epsilon_decisions`` (super_sac)."""
     epsilon_decisions: Count = 1_000_000
-    """Decisions over which the share falls linearly [ss]."""
+    """Decisions over which the share falls linearly (super_sac)."""
     temperature: NotNegative = 0.1
-    """Soft: initial weight of the entropy [ss]."""
+    """Soft: initial weight of the entropy (super_sac)."""
     temperature_lr: NotNegative = 1e-4
-    """Soft: learning rate of that weight; 0 = constant [ss]."""
+    """Soft: learning rate of that weight; 0 = constant (super_sac)."""
     target_entropy: Share = 0.98
-    """Soft: entropy aimed at, as a share of that of a uniform choice among the actions allowed [ss]."""
+    """Soft: entropy aimed at, as a share of that of a uniform choice among the actions allowed (super_sac)."""
 
     @model_validator(mode="after")
     def _fits_together(self) -> OffPolicy:

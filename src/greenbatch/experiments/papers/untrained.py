@@ -17,9 +17,22 @@ def write_untrained(plan: Plan, folder: Path) -> None:
         folder: the folder of the training.
     """
     from greenbatch.learning.training.device import device_of
+<<<<<<< HEAD
     from greenbatch.learning.training.frame import write_model
     from greenbatch.learning.training.loop import TrainingSetup
+=======
+    from greenbatch.learning.training.frame import Setup, write_model
+>>>>>>> offpolicy
     from greenbatch.learning.training.state import State
 
-    setup = TrainingSetup(plan, device_of(plan.device))
+    prepare: type[Setup]
+    if plan.settings.off_policy is None:
+        from greenbatch.learning.training.loop import TrainingSetup
+
+        prepare = TrainingSetup
+    else:
+        from greenbatch.learning.offpolicy.loop import OffPolicySetup
+
+        prepare = OffPolicySetup
+    setup = prepare(plan, device_of(plan.device))
     write_model(folder, setup, State(setup.learner))

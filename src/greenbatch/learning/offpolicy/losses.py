@@ -66,7 +66,7 @@ def soft(log_pi: Tensor, values: Tensor, temperature: Tensor | float) -> Tensor:
 
 def entropy_aim(mask: Tensor, share: float) -> Tensor:
     """A share of the entropy of a uniform choice among the actions allowed, (A,) [nat]."""
-    return share * mask.sum(1).log()
+    return share * mask.sum(1).clamp(min=1).log()
 
 
 def temperature_loss(log_temperature: Tensor, log_pi: Tensor, aim: Tensor) -> Tensor:
