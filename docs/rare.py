@@ -1,6 +1,6 @@
 """RARE's rules, the packer and ``rare-plus`` on generated jobs: prints the tables of the results page.
 
-``python docs/rare.py`` takes about two minutes; ``python docs/rare.py rare/10 MODEL...`` prints a row with other models.
+``python docs/rare.py`` takes about two minutes; ``python docs/rare.py rare/10 MODEL...`` prints a row of other models.
 Each is compared with strict QoS on the same jobs. Intervals (95 %) are over the draws of jobs, and for several models
 also over their trainings.
 """

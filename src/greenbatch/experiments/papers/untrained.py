@@ -17,12 +17,7 @@ def write_untrained(plan: Plan, folder: Path) -> None:
         folder: the folder of the training.
     """
     from greenbatch.learning.training.device import device_of
-<<<<<<< HEAD
-    from greenbatch.learning.training.frame import write_model
-    from greenbatch.learning.training.loop import TrainingSetup
-=======
     from greenbatch.learning.training.frame import Setup, write_model
->>>>>>> offpolicy
     from greenbatch.learning.training.state import State
 
     prepare: type[Setup]
