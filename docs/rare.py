@@ -15,6 +15,7 @@ import numpy as np
 import greenbatch as gb
 from greenbatch.engine.simulate import simulate
 from greenbatch.scenarios import Scenario
+from greenbatch.scenarios.regenerate import question
 
 DRAWS = 20
 FIRST = 100
@@ -40,7 +41,7 @@ def values(scenario: Scenario, names: Sequence[str]) -> np.ndarray:
     """Value of the finished jobs, shape (names, draws)."""
     found = np.zeros((len(names), DRAWS))
     for k in range(DRAWS):
-        workload, cluster = scenario.question(FIRST + k, 0)
+        workload, cluster = question(scenario, FIRST + k, 0)
         for row, name in enumerate(names):
             outcome = simulate(workload, cluster, scenario.site, scenario.rules, gb.scheduler(name))
             found[row, k] = workload.value[np.isfinite(outcome.end_s)].sum()

@@ -145,7 +145,8 @@ RANGES = {
 @pytest.mark.parametrize("spec", RANGES)
 def test_every_parameter_is_held_to_its_range(spec: str) -> None:
     known = RANGES[spec]
-    outside = [math.nan, math.inf, -math.inf, math.nextafter(known.highest, math.inf), -1e-300]
+    outside = [math.nan, math.inf, -math.inf, math.nextafter(known.highest, math.inf)]
+    outside += [-1e-300] * (known.lowest >= 0)
     outside += [math.nextafter(known.lowest, -math.inf)] + [known.lowest + 0.5] * known.whole
     for value in outside:
         said = refusal(f"{spec}={value!r}")
@@ -186,7 +187,9 @@ ENDS = {
     "ga-published:eta": (0, 1e6), "ga-published:seed": (0, 1e15),
     **{f"{name}:{key}": (0, 1e6) for name in ("ga", "aco") for key in ("eta", "renewable", "cost", "carbon")},
     **{f"{name}:evaluations": (60, 1e6) for name in ("ga", "aco")}, "ga:seed": (0, 1e15), "aco:seed": (0, 1e15),
-    "f2+green:sigma": (0, 1e15),
+    **{f"charge_{key}": (0, 1) for key in ("below", "above", "carbon")},
+    "packer:size": (0, 4), "packer:length": (-2, 2), **{f"packer:{key}": (0, 10) for key in ("bias", "age", "balance")},
+    "random-action:seed": (0, 1e15), "f2+green:sigma": (0, 1e15),
     **dict.fromkeys((f"slurm-multifactor:{key}" for key in ("age", "fairshare", "size", "partition")), (0, 2**32 - 1)),
     "slurm-multifactor:max_age": (1, 31_622_400), "slurm-multifactor:half_life": (1, 316_224_000),
     "slurm-multifactor:favor_small": (0, 1),
@@ -395,7 +398,7 @@ def test_a_policy_from_a_file(write: Write) -> None:
 @pytest.mark.parametrize(
     ("line", "message"),
     [
-        ("pass", "patient+none: returned None (return Start(row) or Wait())"),
+        ("pass", "patient+none: returned None (return Start(row), Wait() or Charge(power_w))"),
         ("return gb.Start(9)", "patient+none: chose row 9 of a queue of 1"),
         ("return gb.Start.after_seconds(0, float('inf'))", "patient+none: chose a delay of inf"),
         (

@@ -36,7 +36,7 @@ def test_machine_jobs_and_pools_fit_together(name: str) -> None:
 
 def test_draws_differ_in_jobs_and_in_capacity() -> None:
     scenario = load_scenario("rare/10-intermittent80")
-    drawn, again = scenario.draw(1), scenario.draw(1)
+    drawn, again = drawn_of(scenario, 1), drawn_of(scenario, 1)
     assert len(drawn.workload) != len(scenario.workload)
     levels = [_cluster(each).capacity_levels for each in (scenario, drawn, again)]
     assert not np.array_equal(levels[0].time_s, levels[1].time_s)
@@ -52,7 +52,7 @@ def test_comparison_over_draws() -> None:
     assert choose_windows(scenario, windows=2, seed=5) == ((5, 6), 0)
     names = ("qos+none", "fcfs+first-fit")
     made = compare(scenario, names, starts, jobs, names[0], workers=1)
-    drawn = scenario.draw(2)
+    drawn = drawn_of(scenario, 2)
     alone = evaluate(simulate(drawn.workload, drawn.cluster, None, drawn.rules, scheduler(names[1])))
     row = made.frame.filter(window="2", scheduler=names[1], metric="total_job_value")
     assert row["value"].to_list() == [alone["total_job_value"]]

@@ -54,7 +54,7 @@ def one(workload: Workload, words: str) -> tuple[int, int | None]:
 def test_the_eighteen_fields_land_in_their_columns(swf):
     w = swf("; MaxProcs: 64", "7 10 20 30 4 5.5 6 8 90 1000 1 12 13 14 15 16 3 18")
     got = {name: getattr(w, name)[0] for name in COLUMNS}
-    for column in ("power_w", "memory_volume_mb", "requested_energy_j"):  # NaN: the format has none
+    for column in ("power_w", "memory_volume_mb", "requested_energy_j", "value", "qos"):  # NaN: the format has none
         assert np.isnan(got.pop(column))
     assert [got.pop(column) for column in ("nodes", "gpus", "exclusive")] == [-1, -1, -1]
     assert got == {

@@ -245,7 +245,7 @@ def _check_layers(weights: Weights, wanted: Mapping[str, tuple[int, int]], folde
 
 def _check_found(weights: Weights, preset: Preset, folder: Path) -> None:
     """Refuse numbers of a planner or of a policy of the wrong number, or outside their ranges."""
-    from greenbatch.models.parameters import check_parameters
+    from greenbatch.models.policy_numbers import check_parameters
 
     if preset.is_planner:
         _check_numbers(weights, folder, chooses_nodes=preset.chooses_nodes)

@@ -13,9 +13,9 @@ from greenbatch.errors import InputError
 from greenbatch.scenarios.origin import Origin
 
 if TYPE_CHECKING:
-    from greenbatch.cluster.capacity_file import CapacityTable
     from greenbatch.energy import Series, Site
     from greenbatch.energy.site import Floats
+    from greenbatch.scenarios.capacity_file import CapacityTable
     from greenbatch.scenarios.cluster_schema import ClusterSection
     from greenbatch.scenarios.schema import Generator, ScenarioFile, WorkloadSection
     from greenbatch.scenarios.section import Section

@@ -12,9 +12,9 @@ from greenbatch.errors import InputError
 from greenbatch.scenarios.origin import Origin
 
 if TYPE_CHECKING:
-    from greenbatch.cluster.capacity_file import CapacityTable
     from greenbatch.energy import Site
     from greenbatch.engine.pools import Pools
+    from greenbatch.scenarios.capacity_file import CapacityTable
     from greenbatch.scenarios.cluster_schema import ClusterSection, IntermittentCapacity
     from greenbatch.workload import Workload
 
@@ -28,7 +28,7 @@ def capacity_table(section: ClusterSection, pools: Pools | None, origin: Origin)
     Raises:
         InputError: it cannot be used.
     """
-    from greenbatch.cluster.capacity_file import read_capacity
+    from greenbatch.scenarios.capacity_file import read_capacity
 
     capacity = section.capacity
     if capacity is None or capacity.kind != "series" or capacity.file is None:

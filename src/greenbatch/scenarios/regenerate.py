@@ -7,9 +7,27 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from greenbatch.cluster import NodeCluster, PoweredCluster
+from greenbatch.cluster import Cluster, NodeCluster, PoweredCluster
 from greenbatch.errors import InputError
 from greenbatch.scenarios.scenario import Scenario
+from greenbatch.workload import Workload
+
+
+def drawn(scenario: Scenario, number: int) -> Scenario:
+    """The scenario with the jobs, and an intermittent capacity, of other seeds: its own plus a number.
+
+    Raises:
+        InputError: the jobs are not drawn by a generator with a seed.
+    """
+    return regenerated(scenario, number) if number else scenario
+
+
+def question(scenario: Scenario, start: int, jobs: int) -> tuple[Workload, Cluster]:
+    """The jobs and the machine of a window of an evaluation; of a whole draw, if there are 0 jobs per window."""
+    if jobs:
+        return scenario.window(start, jobs), scenario.cluster
+    made = drawn(scenario, start)
+    return made.workload, made.cluster
 
 
 def regenerated(scenario: Scenario, shift: int, gap_factor: float = 1.0) -> Scenario:

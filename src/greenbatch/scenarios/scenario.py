@@ -124,23 +124,6 @@ class Scenario(Shown):
             raise InputError(problem, field="start", fix=f"the largest start is {total - count}")
         return self.workload.take(slice(start, start + count))
 
-    def draw(self, number: int) -> Scenario:
-        """The scenario with the jobs, and an intermittent capacity, of other seeds: its own plus a number.
-
-        Raises:
-            InputError: the jobs are not drawn by a generator with a seed.
-        """
-        from greenbatch.scenarios.regenerate import regenerated
-
-        return regenerated(self, number) if number else self
-
-    def question(self, start: int, jobs: int) -> tuple[Workload, Cluster]:
-        """The jobs and the machine of a window of an evaluation; of a whole draw, if there are 0 jobs per window."""
-        if jobs:
-            return self.window(start, jobs), self.cluster
-        drawn = self.draw(start)
-        return drawn.workload, drawn.cluster
-
     def random_starts(self, windows: int, jobs: int, seed: int) -> tuple[int, ...]:
         """First jobs of random windows: distinct, uniform over the trace, in ascending order; fixed by the seed.
 

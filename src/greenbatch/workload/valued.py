@@ -12,7 +12,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from greenbatch.arguments import whole_number
-from greenbatch.cluster.machines import MOST_PROCESSORS
 from greenbatch.errors import InputError, did_you_mean
 from greenbatch.workload.synthetic import check_arguments
 from greenbatch.workload.table import Note, Workload
@@ -162,7 +161,7 @@ def on_pool(
     of, gpus_of, qos = workload.take(kept), drawn[kept], qos[kept]
     if len(of) < 2 or of.submit_s[0] == of.submit_s[-1]:
         raise InputError("leaves no two jobs that are submitted at different times", field="part", fix="give more jobs")
-    least = workload.processors.min(initial=MOST_PROCESSORS)
+    least = workload.processors.min(initial=np.iinfo(np.int64).max)
     decades = np.log(workload.processors / least)
     share = decades[kept] / max(float(decades.max(initial=0.0)), SLIGHT)
     cpus = np.rint(1 + (largest - 1) * share).astype(np.int64)

@@ -247,8 +247,9 @@ def _window(
 ) -> tuple[dict[str, Outcome], Metrics]:  # fmt: skip
     from greenbatch.engine.simulate import simulate
     from greenbatch.metrics import Cut, evaluate_window, horizon_of
+    from greenbatch.scenarios.regenerate import question
 
-    (workload, cluster), outcomes = scenario.question(start, jobs), {}
+    (workload, cluster), outcomes = question(scenario, start, jobs), {}
     for run, (name, decider) in enumerate(deciders.items()):
         show(name, run)
         outcomes[name] = simulate(workload, cluster, scenario.site, scenario.rules, decider)

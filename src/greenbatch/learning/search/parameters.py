@@ -17,7 +17,8 @@ from greenbatch.errors import InputError
 from greenbatch.learning.runs.plan import Plan
 from greenbatch.learning.search.loop import Record, Searching
 from greenbatch.models.onnx_builder import Weights
-from greenbatch.models.parameters import NUMBERS, policy_program, searched_of
+from greenbatch.models.parameters import policy_program
+from greenbatch.models.policy_numbers import NUMBERS, searched_of
 from greenbatch.presets.preset import VALUE, Preset
 from greenbatch.scenarios import Scenario
 from greenbatch.scenarios.regenerate import regenerated
