@@ -10,6 +10,7 @@ from greenbatch.engine.simulate import simulate
 from greenbatch.experiments.running.compare import choose_windows, compare
 from greenbatch.metrics import evaluate
 from greenbatch.scenarios import Scenario, load_scenario, shipped_names
+from greenbatch.scenarios.regenerate import drawn as drawn_of
 from greenbatch.schedulers import scheduler
 
 RARE = [name for name in shipped_names() if name.startswith("rare/")]
