@@ -183,7 +183,7 @@ def test_shipped_models(memory: Path, data: st.DataObject) -> None:
 
 def test_the_models_are_all_shipped_ones_that_run_on_a_pool() -> None:
     shipped = {name.replace("/", "@") for name in shipped_models()}
-    assert {*MODELS, "ineps-plus@default", "ineps-plus-edp@default"} == shipped
+    assert {*MODELS, "ineps-plus@default", "ineps-plus-edp@default", "rare-plus@10"} == shipped
 
 
 @pytest.fixture(scope="module")

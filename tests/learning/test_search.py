@@ -402,7 +402,7 @@ def test_bad_settings_are_one_line(small: Scenario, changes: dict[str, Any], mes
         ({"backfill": "green"}, "--backfill: gas-marl-plus considers every waiting job"),
         (
             {"network.kind": "mlp"},
-            "network.kind: is 'mlp' (leave out training.search: it finds networks of kind prices, node-prices or li",
+            "network.kind: is 'mlp' (leave out training.search: it finds networks of kind prices, node-prices, lin",
         ),
         ({"network.kind": ["prices"]}, "network.kind: is ['prices'], not a word (leave out training.search"),
         ({"training.search.placement": "worst-fitt"}, "training.search.placement: is 'worst-fitt' (did you mean"),

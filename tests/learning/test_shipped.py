@@ -35,7 +35,7 @@ TRACES = {
 """Models of gas-marl-plus -> what they were trained on."""
 LOGS = {"hpc2n": "swf/HPC2N-2002-2.2-cln.swf.gz"}
 """Models of cost-aware-plus; the jobs of their tests are those of another scenario."""
-NEEDED = {**TRACES, **LOGS}
+NEEDED = {**TRACES, **LOGS, "10": None}
 PLANNERS = ("gas-marl-plus", "green-ineps", "cost-aware-plus")
 
 
@@ -67,7 +67,8 @@ def test_its_record_says_what_its_scenario_is_like_and_which_jobs_it_saw(name: s
         greenbatch_data(trace)
     question, training = load_scenario(record.training.scenario), record.training
     assert record.profile == profile(question)
-    seen = seen_jobs(question, training.settings, training.windows)
+    of_policy = record.preset["network"]["kind"] == "policy"  # plays generated jobs of other seeds
+    seen = [] if of_policy else seen_jobs(question, training.settings, training.windows)
     assert [list(run) for run in training.seen_jobs] == seen
     if name.startswith("cost-aware"):
         starts = load_scenario(training.scenario.removesuffix("-training")).evaluation.starts
