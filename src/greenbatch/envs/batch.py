@@ -53,7 +53,7 @@ class Observation(NamedTuple):
     """The system as a whole, shape (A, k)."""
     delays: Bools
     """Delays that may be chosen, shape (A, d)."""
-    image: NDArray[np.uint8]
+    image: NDArray[np.uint8] = np.zeros((0, len(CHANNELS), 0, 0), np.uint8)
     """Resource images, packed: shape (A, 2, ticks, bytes); `engine.image.unpacked` gives one number per unit."""
 
 
