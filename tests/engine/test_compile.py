@@ -67,7 +67,7 @@ from types import SimpleNamespace
 from greenbatch.cluster import Cluster
 from greenbatch.engine.accounts import books
 outcome = SimpleNamespace(
-    profile_time_s=np.array([0.0, 10.0]), profile_load_w=np.array([7.0, 5.0]), site=None,
+    profile_time_s=np.array([0.0, 10.0]), profile_load_w=np.array([7.0, 5.0]), profile_command_w=None, site=None,
     cluster=Cluster.pooled(1, idle_power_per_machine_w=5.0),
 )
 print(books(outcome, 0.0, 20.0).grid_j)

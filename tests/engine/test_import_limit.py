@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -339,24 +340,13 @@ def test_a_limit_that_is_never_reached_changes_nothing(window: Any, name: str, s
     np.testing.assert_array_equal(*starts)
 
 
-@settings(max_examples=25, deadline=None)
-@given(
-    window=windows(), name=NAMES, model=FORECASTS, horizon=st.integers(1, 12), above_w=st.integers(0, 200),
-    sticky=st.booleans(),
-)  # fmt: skip
-def test_schedules_from_views_are_the_same(
-    tmp_path_factory: Any, window: Any, name: str, model: ForecastModel, horizon: int, above_w: int, sticky: bool
-) -> None:
-    jobs, sun, step_s = window
-    limit_w = max(1.0, 100 + jobs.power_w.max() - max(sun)) + above_w
-    site = window_site(sun, step_s, limit_w, model, horizon)
-    rules = Rules(commitment="sticky" if sticky else "reconsider")
-    whole = simulate(jobs, POOL, site, rules, scheduler(name))
-    memory = tmp_path_factory.mktemp("driver") / "memory.npz"
-    seen = run_from_views(
-        scheduler(name), jobs, POOL, site, rules, restart=lambda number: number % 3 == 0, memory=memory
-    )
-    np.testing.assert_array_equal(seen.start_s, whole.start_s)
+def test_a_scheduler_driven_from_views_refuses_a_limit(tmp_path: Path) -> None:
+    """It would hold other jobs than the engine does."""
+    jobs = workload([Job(submit_s=0.0, run_s=60.0, requested_s=60.0, processors=1, power_w=10.0)])
+    site = window_site([0.0, 50.0], 3600.0, 150.0, ForecastModel(), 2)
+    given_how = {"restart": lambda _: False, "memory": tmp_path / "memory.npz"}
+    with pytest.raises(InputError, match="load_limit_w: holds jobs, which schedulers that are driven from"):
+        run_from_views(scheduler("fcfs+easy"), jobs, POOL, site, Rules(), **given_how)
 
 
 @settings(max_examples=30, deadline=None)

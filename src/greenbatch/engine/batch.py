@@ -35,7 +35,6 @@ from greenbatch.engine.machine.protocol import (
     choosable_jobs,
     choosable_position,
     count_to_the_end,
-    may_suspend,
     node_count,
     remembers_starts,
     want,
@@ -46,6 +45,7 @@ from greenbatch.engine.reward_totals import update_totals
 from greenbatch.engine.stacked import Batch, StateType, batch_type, one_of
 from greenbatch.engine.state import State
 from greenbatch.engine.step import Action, advance, apply, start_now, wait_until
+from greenbatch.engine.whole_machine import may_suspend
 
 types: Any = _types
 

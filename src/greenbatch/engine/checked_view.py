@@ -9,7 +9,7 @@ import numpy as np
 
 from greenbatch.cluster.machines import MOST_PROCESSORS
 from greenbatch.engine.interface import CAUSES, NOWHERE, Running, View
-from greenbatch.engine.prepare import check_knows_limit, check_slots
+from greenbatch.engine.prepare import check_slots
 from greenbatch.engine.program import Program
 from greenbatch.errors import InputError
 
@@ -130,8 +130,8 @@ def _check_supply(view: View, program: Program) -> None:
         if not np.isfinite(supply.origin_s):
             raise _refusal("supply.origin_s", f"is {supply.origin_s}", "give a finite time")
         if len(supply.load_limit_w):
-            _check_columns("supply", supply, {"load_limit_w": _NOT_NEGATIVE}, len(supply.renewable_w))
-            check_knows_limit(program, "is given", field="view.supply.load_limit_w", otherwise="leave it out")
+            problem, fix = "holds jobs, which schedulers that are driven from views do not do", "leave it out"
+            raise _refusal("supply.load_limit_w", problem, fix)
     elif program.needs_site or program.backfill == "green":
         raise _refusal("supply", f"is empty, but {program.name} needs a power supply", "give its forecast")
 

@@ -15,12 +15,13 @@ from greenbatch.engine import suspension  # noqa: F401  (registers what suspends
 from greenbatch.engine.codes import BAD_SCORE, BY_ARRIVAL, BY_RULE, NONE
 from greenbatch.engine.compile import compiled, compiled_allocating, compiled_small, whole
 from greenbatch.engine.interface import Attributes, Predicted, Queue
-from greenbatch.engine.machine.protocol import is_held_back, make_room
+from greenbatch.engine.machine.protocol import is_held_back
 from greenbatch.engine.prediction.protocol import predicted_of
 from greenbatch.engine.records import Floats
 from greenbatch.engine.state import State
 from greenbatch.engine.step import apply, rest, start_now
 from greenbatch.engine.variants import variant
+from greenbatch.engine.whole_machine import make_room
 
 Rule = Callable[[Queue], Floats]
 """A priority rule: one score per waiting job, the lowest goes first."""

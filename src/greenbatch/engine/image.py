@@ -9,8 +9,6 @@ Source: RARE (dissertation), §3.2.1 and figure 3.3, whose image also has a colo
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 from numpy.typing import NDArray
 
@@ -42,7 +40,7 @@ def unpacked(image: Bytes, units: int) -> NDArray[np.uint8]:
 
 
 @compiled_small
-def _set_bits(image: Any, channel: int, tick: int, begin: int, end: int) -> None:
+def _set_bits(image: Bytes, channel: int, tick: int, begin: int, end: int) -> None:
     """Set the bits of some units of a row; the others stay as they are."""
     if begin >= end:
         return
@@ -58,7 +56,7 @@ def _set_bits(image: Any, channel: int, tick: int, begin: int, end: int) -> None
 
 
 @compiled
-def draw(s: State, ticks: int, gpus: int, image: Any) -> None:
+def draw(s: State, ticks: int, gpus: int, image: Bytes) -> None:
     """Draw the ticks ahead of a simulation.
 
     Args:

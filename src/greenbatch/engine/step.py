@@ -50,7 +50,6 @@ from greenbatch.engine.log import is_full, note
 from greenbatch.engine.machine.protocol import (
     act,
     competes,
-    follow,
     hold_back,
     is_held_back,
     is_over,
@@ -58,7 +57,6 @@ from greenbatch.engine.machine.protocol import (
     let_go,
     most_switches,
     next_level_s,
-    suspend_by_choice,
     suspended_jobs,
     want_none,
 )
@@ -68,6 +66,7 @@ from greenbatch.engine.records import Clock, Expected, Table
 from greenbatch.engine.settings import A_YEAR_S
 from greenbatch.engine.state import State
 from greenbatch.engine.timeline import reserve
+from greenbatch.engine.whole_machine import follow, suspend_by_choice
 
 PATIENCE = 10_000
 """Largest number of wake-ups in a row that change nothing (or a full period of the power series, if that is more)."""
@@ -360,4 +359,5 @@ def _block(s: State, job: int, score: float, until_s: float) -> None:
     c.head, c.head_score = job, score
     c.blocked = is_greedy or hold_back(s.machine, job) or _are_all_held_back(s)
     c.wake_s = min(c.wake_s, until_s) if until_s > c.now_s else c.wake_s
-    c.settled = s.rules.ranking != BY_RULE and s.rules.backfill != GREEN and not is_greedy and until_s <= c.now_s
+    is_fixed = s.rules.ranking != BY_RULE and periods_of_patience(s.power) == 1  # not: a limit lets it start with time
+    c.settled = is_fixed and s.rules.backfill != GREEN and not is_greedy and until_s <= c.now_s

@@ -18,17 +18,19 @@ from greenbatch.engine.events import accrue
 from greenbatch.engine.limits import can_start
 from greenbatch.engine.log import note
 from greenbatch.engine.machine.placement import drawn
-from greenbatch.engine.machine.powered import SUSPENDED, PoolCounts, Powered, PoweredState
-from greenbatch.engine.machine.protocol import fits, follow, give, make_room, may_suspend, suspend_by_choice, take
+from greenbatch.engine.machine.powered import SUSPENDED, PoolCounts, Powered
+from greenbatch.engine.machine.powered import PoweredState as State
+from greenbatch.engine.machine.protocol import fits, give, take
 from greenbatch.engine.pools import Victim
 from greenbatch.engine.power.slots import next_edge_s
 from greenbatch.engine.running import add_running, remove_running
+from greenbatch.engine.whole_machine import follow, make_room, may_suspend, suspend_by_choice
 
 LOWEST_VALUE, LATEST_DUE, SHORTEST_REMAINING, LONGEST_REMAINING, LATEST_START = range(len(get_args(Victim)))
 
 
 @follow.register(Powered)
-def follow_power(machine: Powered, s: PoweredState) -> None:
+def follow_power(machine: Powered, s: State) -> None:
     """Set the capacity of now, suspend jobs while more is used than powered, and let suspended jobs resume."""
     counts, c = machine.counts, s.clock
     if c.now_s >= counts.end_s:
@@ -50,7 +52,7 @@ def follow_power(machine: Powered, s: PoweredState) -> None:
 
 
 @compiled
-def _set_level(s: PoweredState, k: int) -> None:
+def _set_level(s: State, k: int) -> None:
     machine = s.machine
     totals, counts, level = machine.totals, machine.counts, machine.levels[k]
     if s.rules.accrue:
@@ -71,7 +73,7 @@ def next_failure_s(counts: PoolCounts, from_s: float, processors: int) -> float:
 
 
 @compiled
-def _fail(s: PoweredState) -> None:
+def _fail(s: State) -> None:
     """A processor fails, any with equal probability; the job on it, if one runs there, loses work and is suspended."""
     machine, c = s.machine, s.clock
     counts = machine.counts
@@ -86,7 +88,7 @@ def _fail(s: PoweredState) -> None:
 
 
 @compiled
-def victim(s: PoweredState, before_s: float) -> int:
+def victim(s: State, before_s: float) -> int:
     """Row of ``expected`` of the job to suspend first, of those whose present span began before a time; or -1.
 
     Ties: the latest first start, then the highest job number.
@@ -113,7 +115,7 @@ def victim(s: PoweredState, before_s: float) -> int:
 
 
 @compiled
-def suspend(s: PoweredState, row: int) -> None:
+def suspend(s: State, row: int) -> None:
     """Suspend the running job in a row of ``expected``."""
     c, machine = s.clock, s.machine
     counts = machine.counts
@@ -139,7 +141,7 @@ def suspend(s: PoweredState, row: int) -> None:
 
 
 @compiled
-def _resume_all(s: PoweredState) -> None:
+def _resume_all(s: State) -> None:
     """Let suspended jobs resume that fit, the oldest suspension first; later ones may pass earlier ones."""
     c, machine = s.clock, s.machine
     counts, kept = machine.counts, 0
@@ -159,14 +161,14 @@ def _resume_all(s: PoweredState) -> None:
 
 
 @may_suspend.register(Powered)
-def has_room(machine: Powered, s: PoweredState) -> bool:
+def has_room(machine: Powered, s: State) -> bool:
     """Whether policies suspend, a job runs, and the pool has room."""
     counts = machine.counts
     return bool(counts.suspends == 2 and s.clock.running > 0 and counts.suspended < counts.suspend_limit)
 
 
 @suspend_by_choice.register(Powered)
-def suspend_chosen(machine: Powered, s: PoweredState) -> bool:
+def suspend_chosen(machine: Powered, s: State) -> bool:
     """Suspend the first of the running jobs that did not start at this instant, or of all if all did; whether it can.
 
     It is tried again at the next tick.
@@ -181,7 +183,7 @@ def suspend_chosen(machine: Powered, s: PoweredState) -> bool:
 
 
 @make_room.register(Powered)
-def swap(machine: Powered, s: PoweredState, position: int) -> bool:
+def swap(machine: Powered, s: State, position: int) -> bool:
     """Suspend one job of less value, if the job at a queue position fits then (RARE, SUSPEND-SWAP)."""
     counts, c = machine.counts, s.clock
     number = whole(s.queue.job[position])

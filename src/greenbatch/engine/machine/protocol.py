@@ -8,7 +8,7 @@ machines that count processors only.
 from __future__ import annotations
 
 from functools import singledispatch
-from typing import Any, Protocol
+from typing import Protocol
 
 import numpy as np
 
@@ -338,12 +338,6 @@ def next_level_s(machine: Machine, now_s: float) -> float:
     return np.inf
 
 
-@variant(default=True, inlined=False)
-def follow(machine: Machine, s: Any) -> None:
-    """Bring the machine up to date after the events of an instant: power, suspended jobs; ``s`` is the state."""
-    return
-
-
 @variant(default=True)
 def is_over(machine: Machine, now_s: float) -> bool:
     """Whether the run ends now, whatever still waits or runs."""
@@ -400,18 +394,6 @@ def stays_powered(
     return True
 
 
-@variant(default=True, inlined=False)
-def make_room(machine: Machine, s: Any, position: int) -> bool:
-    """Suspend a running job of less value for the job at a queue position, if that lets it start; whether it did."""
-    return False
-
-
-@variant(default=True, inlined=False)
-def suspend_by_choice(machine: Machine, s: Any) -> bool:
-    """Suspend a running job because the policy says so; whether there is one that it may suspend."""
-    return False
-
-
 @variant(default=True)
 def starts_in_order(machine: Machine) -> bool:
     """Whether after each start the next one has to be chosen anew, because another job may now be chosen."""
@@ -428,12 +410,6 @@ def choosable_jobs(machine: Machine, clock: Clock) -> int:
 def choosable_position(machine: Machine, waiting: Int32s, clock: Clock, row: int) -> int:
     """Queue position of the job in a row of those that a learned policy can choose from."""
     return clock.first + row
-
-
-@variant(default=True, inlined=False)
-def may_suspend(machine: Machine, s: Any) -> bool:
-    """Whether a policy may suspend a running job now; ``s`` is the state."""
-    return False
 
 
 @variant(default=True)

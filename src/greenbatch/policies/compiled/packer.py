@@ -21,7 +21,7 @@ from greenbatch.cluster import Cluster, PoweredCluster
 from greenbatch.engine.compile import compiled, whole
 from greenbatch.engine.decide import decide
 from greenbatch.engine.limits import can_start
-from greenbatch.engine.machine.powered import PoweredState
+from greenbatch.engine.machine.powered import PoweredState as State
 from greenbatch.engine.program import Pass
 from greenbatch.engine.queue import position_of
 from greenbatch.engine.records import Floats, Int32s
@@ -63,7 +63,7 @@ class Packer(NamedTuple):
 
 
 @compiled
-def _weigh(p: Packer, s: PoweredState) -> int:
+def _weigh(p: Packer, s: State) -> int:
     """Fill the candidates that fit by themselves, in descending weight; return their number."""
     machine, c, count = s.machine, s.clock, 0
     tick_s = machine.counts.tick_s
@@ -91,7 +91,7 @@ def _weigh(p: Packer, s: PoweredState) -> int:
 
 
 @compiled
-def _fill_cuts(p: Packer, s: PoweredState, longest_s: float) -> int:
+def _fill_cuts(p: Packer, s: State, longest_s: float) -> int:
     """Fill in what is free now, and at later changes of capacity beside the jobs that run; return their number."""
     machine, c = s.machine, s.clock
     counts, levels = machine.counts, machine.levels
@@ -116,7 +116,7 @@ def _fill_cuts(p: Packer, s: PoweredState, longest_s: float) -> int:
 
 
 @compiled
-def _take(p: Packer, s: PoweredState, job: int, cuts: int, sign: int) -> bool:
+def _take(p: Packer, s: State, job: int, cuts: int, sign: int) -> bool:
     """Take a job out of what is free (sign 1) or put it back (-1); False, and nothing taken, if it does not fit."""
     stay = s.machine.stays[job]
     end_s = s.clock.now_s + min(s.jobs[job].requested_s, s.machine.counts.horizon_s)
@@ -134,7 +134,7 @@ def _take(p: Packer, s: PoweredState, job: int, cuts: int, sign: int) -> bool:
 
 
 @compiled
-def _search(p: Packer, s: PoweredState, count: int, cuts: int) -> bool:
+def _search(p: Packer, s: State, count: int, cuts: int) -> bool:
     """Find the set of the highest weight by depth-first search; whether it holds any job."""
     most, held, i, nodes = -np.inf, 0.0, 0, 0
     unit = p.balance * p.rest[0] / max(1.0, float(_units(p, s, count)))
@@ -168,7 +168,7 @@ def _search(p: Packer, s: PoweredState, count: int, cuts: int) -> bool:
 
 
 @compiled
-def _units(p: Packer, s: PoweredState, count: int) -> int:
+def _units(p: Packer, s: State, count: int) -> int:
     units = 0
     for k in range(count):
         stay = s.machine.stays[p.job[k]]
@@ -177,7 +177,7 @@ def _units(p: Packer, s: PoweredState, count: int) -> int:
 
 
 @decide.register(Packer)
-def pack(decider: Packer, s: PoweredState) -> None:
+def pack(decider: Packer, s: State) -> None:
     """Start a job of the best set, or wait."""
     count = _weigh(decider, s)
     longest_s = 0.0

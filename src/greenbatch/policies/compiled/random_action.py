@@ -18,13 +18,14 @@ from greenbatch.engine.decide import decide
 from greenbatch.engine.features import job_in
 from greenbatch.engine.limits import can_be_chosen
 from greenbatch.engine.machine.placement import drawn
-from greenbatch.engine.machine.protocol import choosable_jobs, choosable_position, look_ahead_s, may_suspend
+from greenbatch.engine.machine.protocol import choosable_jobs, choosable_position, look_ahead_s
 from greenbatch.engine.power.slots import next_edge_s
 from greenbatch.engine.program import Pass
 from greenbatch.engine.records import Ints
 from greenbatch.engine.rules import Rules
 from greenbatch.engine.state import State
 from greenbatch.engine.step import Action, apply, start_now, wait_until
+from greenbatch.engine.whole_machine import may_suspend
 from greenbatch.errors import InputError
 from greenbatch.workload import Workload
 
