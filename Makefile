@@ -38,7 +38,8 @@ kills: $(READY)         ## kill every command at each of its file-system steps
 clean:                  ## remove .venv, demo and docs/_build
 	rm -rf $(VENV) demo docs/_build
 
-$(READY): pyproject.toml constraints.txt
+$(READY): pyproject.toml constraints.txt tests/peers.txt
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/pip install -q -c constraints.txt -e '.[weather,learn,dev]'
+	$(BIN)/pip install -q --no-deps -r tests/peers.txt
 	touch $(READY)

@@ -1,8 +1,4 @@
-"""Losses of the off-policy trainer against those of tianshou 2, where it is installed.
-
-It is not among the development tools, as it asks for older versions of other packages; `test_off_policy_losses` has an
-independent implementation that always runs.
-"""
+"""Losses of the off-policy trainer against those of tianshou 2, which ``tests/peers.txt`` installs for the tests."""
 
 from __future__ import annotations
 
@@ -14,8 +10,6 @@ import pytest
 import torch
 
 from greenbatch.learning.offpolicy import losses
-
-tianshou = pytest.importorskip("tianshou", reason="compares with tianshou: pip install tianshou")
 
 STATES, ACTIONS, GAMMA = 6, 4, 0.9
 
