@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from greenbatch.engine.image import bytes_of
 from greenbatch.presets.shapes import Shapes
 
 
@@ -21,6 +22,7 @@ class Observation(NamedTuple):
     slot: np.ndarray
     state: np.ndarray
     delays: np.ndarray
+    image: np.ndarray
 
 
 GAS = Shapes(
@@ -45,8 +47,9 @@ RICH = Shapes(
     forecast=3,
     state=("free", "load"),
     delays=4,
+    image=(3, 20),
 )
-"""Every table, global state and delays."""
+"""Every table, global state, delays and an image."""
 
 
 def observation(shapes: Shapes, count: int, seed: int, *, most: int | None = None) -> Observation:
@@ -74,6 +77,7 @@ def observation(shapes: Shapes, count: int, seed: int, *, most: int | None = Non
         slot=slot,
         state=g.random((count, len(shapes.state))).astype(np.float32),
         delays=delays,
+        image=g.integers(0, 256, (count, 2, shapes.image[0], bytes_of(shapes.image[1])), dtype=np.uint8),
     )
 
 

@@ -60,6 +60,7 @@ class Poles:
             slot=np.zeros(count, dtype=np.int64),
             state=np.array(list(self._states.values()), dtype=np.float32).reshape(count, 4),
             delays=np.ones((count, 1), dtype=bool),
+            image=np.zeros((count, 2, 0, 0), dtype=np.uint8),
         )
 
 

@@ -14,7 +14,7 @@ from torch import nn
 
 from greenbatch.errors import InputError
 from greenbatch.learning.networks.observations import as_batch
-from greenbatch.learning.networks.rare import SIZES, Encoder
+from greenbatch.learning.networks.rare import SIZES, Encoder, unpacked
 from greenbatch.learning.offpolicy.agent import dense, make_agent, mask_of, of_rows
 from greenbatch.learning.offpolicy.behavior import Exploring, Recorded, Teachers, play_loads
 from greenbatch.learning.offpolicy.buffer import Replay
@@ -60,6 +60,7 @@ class Patience:
             running=np.zeros((0, 0), np.float32), running_offsets=np.zeros(count + 1, np.int64),
             supply=np.zeros((count, 0, 0), np.float32), slot=np.zeros(count, np.int64),
             state=np.eye(3, dtype=np.float32)[self._states[:count]], delays=np.ones((count, 1), np.bool_),
+            image=np.zeros((count, 2, 0, 0), np.uint8),
         )  # fmt: skip
 
 
@@ -253,17 +254,19 @@ def test_encoders_read_images_vectors_or_both(size, image, jobs):
             Encoder(SIZES[size], image, jobs)
         return
     encoder = Encoder(SIZES[size], image, jobs)
-    flags = torch.rand(3, *image) < 0.5 if image else None
-    vectors = torch.rand(3, jobs) if jobs else None
-    features = encoder(flags, vectors)
+    channels, ticks, units = image or (2, 0, 0)
+    flags = np.random.default_rng(0).random((3, channels, ticks, units)) < 0.5
+    packed = torch.from_numpy(np.packbits(flags, axis=-1))
+    vectors = torch.rand(3, jobs)
+    features = encoder(packed, vectors)
     assert features.shape == (3, 128)
-    if flags is not None:
-        torch.testing.assert_close(encoder(flags.float(), vectors), features)
+    if image is not None:
+        assert torch.equal(unpacked(packed, units), torch.from_numpy(flags).float())
         layers = [each for each in encoder.modules() if isinstance(each, nn.Conv2d)]
         assert [each.out_channels for each in layers] == [32] * (1 + SIZES[size].extra)
         assert {(each.kernel_size, each.stride) for each in layers} == {((4, 4), (2, 2))}
-        changed = flags.clone()
-        changed[0, 0, 0, 0] = ~changed[0, 0, 0, 0]
+        changed = packed.clone()
+        changed[0, 0, 0, 0] ^= 128
         assert not torch.equal(encoder(changed, vectors)[0], features[0])
     with pytest.raises(InputError, match="take a smaller size"):
         Encoder(SIZES[size], (1, 3, 3), jobs)

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 import torch
 
+from greenbatch.engine.image import bytes_of, unpacked
 from greenbatch.envs.batch import Observation
 from greenbatch.errors import InputError
 from greenbatch.models.onnx_graph import build, load
@@ -28,6 +29,10 @@ CASES: dict[str, tuple[str, dict[str, Any]]] = {
     "attention-state": ("state", {"kind": "attention"}),
     "rare": ("rlscheduler", {"kind": "rare", "layers": 2}),
     "rare-state": ("state", {"kind": "rare", "hidden": 64}),
+    "rare-image": ("rare", {"kind": "rare", "hidden": 64}),
+    "rare-image-large": ("rare", {"kind": "rare", "size": "large", "hidden": 64}),
+    "rare-image-alone": ("rare", {"kind": "rare", "size": "medium", "hidden": 64, "sees": "image"}),
+    "rare-jobs-alone": ("rare", {"kind": "rare", "hidden": 64, "sees": "jobs"}),
 }
 """Name -> (preset, network)."""
 NUMBER = count()
@@ -36,6 +41,10 @@ NUMBER = count()
 
 def made(name: str) -> Preset:
     """A preset; ``state`` is GAS-MARL's with a state, one delay and a row that stands for waiting."""
+    if name == "rare":
+        raw = preset(name).model_dump()
+        raw["observation"]["image"] |= {"gpus": 10, "units": 20}
+        return Preset.model_validate(raw)
     if name != "state":
         return preset(name)
     whole = preset("gas-marl")
@@ -77,14 +86,16 @@ def observation(shapes: Any, rng: np.random.Generator, queued: int, running: int
         queue_offsets=np.array([0, queued]), selectable=selectable, running=table(running, len(shapes.running)),
         running_offsets=np.array([0, running]), supply=table(shapes.forecast, len(shapes.supply))[None],
         slot=np.array([100 * next(NUMBER)]), state=table(1, len(shapes.state)), delays=delays[None],
+        image=rng.integers(0, 256, (1, 2, shapes.image[0], bytes_of(shapes.image[1])), dtype=np.uint8),
     )  # fmt: skip
 
 
-def answer(session: Any, seen: Observation, **noise: Any) -> Any:
+def answer(session: Any, shapes: Any, seen: Observation, **noise: Any) -> Any:
     """Logits, row, delay logits and delay by the graph."""
     given = {
         "queue": seen.queue, "selectable": seen.selectable, "running": seen.running, "supply": seen.supply[0],
-        "state": seen.state[0], "delays": seen.delays[0], **noise,
+        "state": seen.state[0], "delays": seen.delays[0],
+        "image": unpacked(seen.image[0], shapes.image[1]).astype(np.float32), **noise,
     }  # fmt: skip
     logits, row, delay_logits, delay = session.run(None, {each.name: given[each.name] for each in session.get_inputs()})
     return logits, row.item(), delay_logits, delay.item()
@@ -117,9 +128,10 @@ def test_a_graph_decides_as_the_network_it_is_made_from(case: str) -> None:
         actor, shapes, session = network(case, seed)
         sizes = [(1, 0), (1, 1), (shapes.queue_rows, max(shapes.running_rows, 1))]
         sizes += [(int(rng.integers(1, 60)), int(rng.integers(0, 40))) for _ in range(300)]
-        decisions = [observation(shapes, rng, *size) for size in sizes]
+        least, most = max(shapes.extras, 1), shapes.queue_rows
+        decisions = [observation(shapes, rng, min(max(queued, least), most), busy) for queued, busy in sizes]
         for seen, theirs in zip(decisions, by_torch(actor, decisions), strict=True):
-            logits, row, delay_logits, delay = answer(session, seen)
+            logits, row, delay_logits, delay = answer(session, shapes, seen)
             np.testing.assert_allclose(logits, theirs[0], rtol=1e-5, atol=1e-5)
             np.testing.assert_allclose(delay_logits, theirs[2], rtol=1e-5, atol=1e-5)
             assert (row, delay) == (theirs[1], theirs[3])
@@ -132,7 +144,7 @@ def test_of_equal_rows_the_first_allowed_one_is_chosen(case: str) -> None:
     seen.queue[:] = seen.queue[0]
     seen.selectable[:] = True
     seen.selectable[:5] = False
-    logits, row, _, _ = answer(session, seen)
+    logits, row, _, _ = answer(session, shapes, seen)
     assert np.ptp(logits) == 0.0
     assert row == 5
 
@@ -144,7 +156,7 @@ def test_a_delay_that_is_not_allowed_is_not_chosen() -> None:
         seen = observation(shapes, rng, 4, 2)
         seen.delays[:] = False
         seen.delays[0, 9] = True
-        assert answer(session, seen)[3] == 9
+        assert answer(session, shapes, seen)[3] == 9
 
 
 def test_with_gumbel_noise_the_choices_are_drawn_from_the_softmax() -> None:
@@ -154,14 +166,14 @@ def test_with_gumbel_noise_the_choices_are_drawn_from_the_softmax() -> None:
     rng = np.random.default_rng(5)
     seen = observation(shapes, rng, 4, 3)
     seen.selectable[:] = True
-    logits = answer(session, seen, row_noise=np.zeros(4, np.float32), delay_noise=np.zeros(13, np.float32))[0]
+    logits = answer(session, shapes, seen, row_noise=np.zeros(4, np.float32), delay_noise=np.zeros(13, np.float32))[0]
     wanted = np.exp(logits - logits.max())
     wanted /= wanted.sum()
     draws = 4000
     counts = np.zeros(4)
     for _ in range(draws):
         row_noise, delay_noise = (rng.gumbel(size=n).astype(np.float32) for n in (4, 13))
-        counts[answer(session, seen, row_noise=row_noise, delay_noise=delay_noise)[1]] += 1
+        counts[answer(session, shapes, seen, row_noise=row_noise, delay_noise=delay_noise)[1]] += 1
     deviation = np.sqrt(wanted * (1 - wanted) / draws)
     assert np.all(np.abs(counts / draws - wanted) < 5 * deviation)
 

@@ -87,7 +87,7 @@ def test_accrued_slowdown_ends_as_bounded_slowdown_and_is_paid_as_it_grows(small
 
 def test_the_first_of_the_best_rows_is_chosen() -> None:
     offsets, selectable = np.array([0, 3, 4, 8]), np.array([1, 1, 1, 1, 0, 1, 1, 1], dtype=bool)
-    seen = Observation(*[np.zeros(0)] * 10)._replace(queue_offsets=offsets, selectable=selectable)
+    seen = Observation(*[np.zeros(0)] * 11)._replace(queue_offsets=offsets, selectable=selectable)
     scores = np.array([1, 2, 2, -5, 9, 0, 3, 3], dtype=np.float32)
     assert choose(seen, scores).tolist() == [[1, 0], [0, 0], [2, 0]]
 

@@ -68,7 +68,10 @@ def test_shipped_scenarios_are_the_expected_ones():
     logs = {"logs/hpc2n", "logs/sdsc-blue", "logs/cea-curie"}
     fresh = {"gas-marl/fresh-lublin-256", "gas-marl/fresh-cirne", "gas-marl/fresh-jann"}
     cost_aware = {f"cost-aware/{trace}{part}" for trace in ("hpc2n", "sdsc-blue") for part in ("", "-training")}
-    rare = {f"rare/{size}" for size in ("10", "20", "50", "100", "300", "1200", "10-intermittent80", "anl-like")}
+    rare = {
+        f"rare/{size}"
+        for size in ("10", "20", "50", "100", "300", "1200", "10-intermittent80", "anl-like", "10-training")
+    }
     rare |= {f"rare/{size}-fixed5" for size in (20, 50, 100, 300)}
     known = {"default", "plain", "curie-nodes", *PAPERS, *ineps, *logs, *fresh, *cost_aware, *rare}
     assert set(shipped_names()) == known

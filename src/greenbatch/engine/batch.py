@@ -208,7 +208,7 @@ def observe_one(s: State, layout: Layout, seen: Seen, a: int) -> None:
 
 
 @compiled_small
-def _action(s: State, layout: Layout, row: int, delay: int) -> Action:
+def chosen_action(s: State, layout: Layout, row: int, delay: int) -> Action:
     """What a choice of a row and a delay means; a node is passed to the machine."""
     if layout.wait and row == rows_of(s, layout) - 1:
         return wait_until(np.inf)
@@ -268,7 +268,7 @@ def step(
         b = chosen[a]
         s = one_of(batch, b)
         if actions.shape[0] > 0:
-            apply(s, _action(s, layout, actions[a, 0], actions[a, 1]))
+            apply(s, chosen_action(s, layout, actions[a, 0], actions[a, 1]))
             s.clock.settled = 0
         ended[a] = not _next_choice(s, layout, seen, written, batch, b)
         if not ended[a]:

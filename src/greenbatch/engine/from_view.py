@@ -6,28 +6,23 @@ end, the forecast and the clock. Nothing else is required, so a view of a live q
 
 from __future__ import annotations
 
-from functools import cache
 from typing import Any, cast
 
 import numpy as np
-from numba import types as _types
 
 from greenbatch.energy.slots import interval_at
-from greenbatch.engine.batch import LAYOUT_TYPE, SEEN_TYPE, Layout, Seen, fill_choices, observe_one
-from greenbatch.engine.compile import entry
+from greenbatch.engine.batch import Layout, Seen
 from greenbatch.engine.interface import Costs, Storage, View
 from greenbatch.engine.machine.pool import Pool
 from greenbatch.engine.machine.protocol import Machine
+from greenbatch.engine.observed import observe_state
 from greenbatch.engine.power.facility import Facility
 from greenbatch.engine.power.limited import Limited
 from greenbatch.engine.power.metered import NOTHING_STORED, Metered, metered_by, no_costs, with_seen
 from greenbatch.engine.power.supplied import Supplied
 from greenbatch.engine.prediction.protocol import Predictor, Shown, no_predictor
 from greenbatch.engine.records import Floats, MachineTotals, Prediction, Slots, record_of, table_of
-from greenbatch.engine.stacked import StateType, type_of
 from greenbatch.engine.state import State, allocate, log_rows
-
-types: Any = _types
 
 
 def state_of(
@@ -134,11 +129,6 @@ def _series(slots: Slots, power_w: Floats) -> Facility:
     return Facility(slots, power_w, power_w, np.ones(slots.count), np.zeros(1))
 
 
-def _observe_state(s: State, layout: Layout, seen: Seen) -> None:
-    fill_choices(s, layout, seen, 0)
-    observe_one(s, layout, seen, 0)
-
-
 def observe_view(view: View, layout: Layout, machine: Machine | None = None) -> Seen:
     """The observation of a learned policy for a view: tables as for a batch of one simulation.
 
@@ -147,22 +137,6 @@ def observe_view(view: View, layout: Layout, machine: Machine | None = None) -> 
         layout: layout of observations and actions.
         machine: the machine of the view, see `machine.from_seen.MachineOfViews`; by default a pool.
     """
-    each = view.nodes.processors.shape[0] if layout.per_node else 1
-    layout = layout._replace(image_ticks=0)  # a view does not show what is powered
-    rows = min(view.job_id.shape[0], layout.queue_rows) * each + int(layout.suspend) + int(layout.wait)
-    beside = min(view.running.job_id.shape[0], layout.running_rows)
-    seen = Seen(
-        np.zeros((rows, layout.queue.shape[0]), np.float32), np.array([0, rows]), np.zeros(rows, np.bool_),
-        np.zeros((beside, layout.running.shape[0]), np.float32), np.array([0, beside]),
-        np.zeros((1, layout.supply_rows, layout.supply.shape[0]), np.float32), np.zeros(1, np.int64),
-        np.zeros((1, layout.state.shape[0]), np.float32), np.zeros((1, layout.delays.shape[0]), np.bool_),
-        np.zeros((1, 2, 0, 0), np.uint8),
-    )  # fmt: skip
     state = state_of(view, machine=machine, attributes=bool(layout.attributes))
-    _compiled(type_of(state))(state, layout, seen)
-    return seen
-
-
-@cache
-def _compiled(states: StateType) -> Any:
-    return entry("observe-view", _observe_state, types.void(states.numba, LAYOUT_TYPE, SEEN_TYPE))
+    layout = layout._replace(image_ticks=0)  # a view does not show what is powered
+    return observe_state(state, layout, view.nodes.processors.shape[0])

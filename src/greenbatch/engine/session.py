@@ -7,7 +7,7 @@ from typing import Any, cast
 
 import numpy as np
 
-from greenbatch.cluster import Cluster, NodeCluster
+from greenbatch.cluster import Cluster, NodeCluster, PoweredCluster
 from greenbatch.energy import Site
 from greenbatch.engine.answers import action_of
 from greenbatch.engine.codes import BY_SCORE, LOG_FULL, NO_DELAY
@@ -73,11 +73,8 @@ class Session:
             SupplyExhausted: the clock left a power series that does not repeat.
             GreenbatchError: many decisions of the policy in a row had no effect: no job arrived, started or ended.
         """
-        while not self._advance(self.state):
-            if self.state.clock.status != LOG_FULL:
-                check(self.state, self.program.name, self.site)
-                return None
-            self.state = drained(self.state, self._readings)
+        if not self.advance():
+            return None
         c = self.state.clock
         seen = (int(c.arrived), int(c.last - c.first), int(c.running))
         self._unchanged, self._seen = (self._unchanged + 1 if seen == self._seen else 0), seen
@@ -88,6 +85,19 @@ class Session:
             raise waits_forever(self.state, self.program.name)
         view = view_of(self.state, self.workload.job_id, self._supply(float(c.now_s)))
         return replace(view, cluster=self.cluster, partitions=self.workload.names.get("partition", {}))
+
+    def advance(self) -> bool:
+        """Advance to the next decision; False when all jobs have ended.
+
+        Raises:
+            SupplyExhausted: the clock left a power series that does not repeat.
+        """
+        while not self._advance(self.state):
+            if self.state.clock.status != LOG_FULL:
+                check(self.state, self.program.name, self.site)
+                return False
+            self.state = drained(self.state, self._readings)
+        return True
 
     def _supply(self, now_s: float) -> Supply:
         site = self.site
@@ -210,7 +220,16 @@ def want_nodes(
 
 
 def run_policy(session: Session, policy: Policy) -> Outcome:
-    """Run a session to the end with a policy."""
+    """Run a session to the end with a policy.
+
+    Where capacity follows the power, a learned policy acts on the state: a view shows neither the ready pool nor what
+    is powered.
+    """
+    act = getattr(policy, "act", None)
+    if act is not None and isinstance(session.cluster, PoweredCluster):
+        while session.advance():
+            act(session.state)
+        return session.outcome()
     while (view := session.view()) is not None:
         session.apply(policy.decide(view))
     return session.outcome()

@@ -34,7 +34,7 @@ Weights = dict[str, NDArray[np.float32]]
 MODEL = "model"
 """Folder of the model in the folder of its training."""
 RECORD = "model.json"
-LARGEST_BYTES = 2_000_000
+LARGEST_BYTES = 20_000_000
 """Upper limit on the size of the weights. [byte]"""
 FIX = "copy the folder again, or train again"
 """The remedy for a damaged model."""
@@ -211,9 +211,9 @@ def _check_shapes(weights: Weights, preset: Preset, folder: Path) -> None:
     shown, delays = len(seen.queue.columns), len(preset.action.delays)
     kind = str(preset.network.get("kind"))
     if kind == "rare":
-        jobs = "encoder.jobs.0.weight"
         columns = seen.queue.rows * max(seen.queue.nodes, 1) * shown + len(seen.state.columns)
-        _check_layers(weights, {jobs: (1, columns)}, folder)
+        sees_jobs = preset.network.get("sees") != "image"
+        _check_layers(weights, {"encoder.jobs.0.weight": (1, columns)} if sees_jobs else {}, folder)
         return
     pooled = kind in {"attention", "context"}  # these read the state beside every row
     first = "rows.0.weight" if kind in {"kernel", "ineps", "linear"} else "encode_queue.0.weight"

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from greenbatch.cluster import NodeCluster
+from greenbatch.engine.image import unpacked
 from greenbatch.engine.interface import Decision, Start, View, Wait
 from greenbatch.engine.machine.from_seen import MachineOfViews
 from greenbatch.engine.machine.node_tables import Nodes
@@ -28,6 +29,8 @@ from greenbatch.presets.shapes import shapes_of
 if TYPE_CHECKING:
     from onnxruntime import InferenceSession
 
+    from greenbatch.engine.batch import Seen
+    from greenbatch.engine.state import State
     from greenbatch.workload import Workload
 
 PARAMETERS: Mapping[str, Parameter] = {
@@ -97,12 +100,34 @@ class NetworkPolicy:
         """
         from greenbatch.engine.from_view import observe_view
 
-        self._check_size(view)
-        seen = observe_view(view, self.layout, self._machine(view))
+        self._check_size(int(view.nodes.processors.sum()))
+        return self._answer(observe_view(view, self.layout, self._machine(view)))
+
+    def act(self, state: State) -> None:
+        """Choose and carry out the choice in the state of a simulation, where a view does not show all that is seen.
+
+        Raises:
+            InputError: the machine is not the one of the training, or the scores are not finite.
+        """
+        from greenbatch.engine.observed import carry_out, observe_state
+
+        there, image = int(state.machine.totals.processors), self.model.preset.observation.image
+        self._check_size(there)
+        if image.ticks and there != image.units - image.gpus:
+            problem = f"sees an image of {image.units - image.gpus} processors, the cluster has {there}"
+            fix = f"greenbatch train {self.model.preset.name} for this cluster"
+            raise InputError(problem, file=self.model.folder, fix=fix)
+        answer = self._answer(observe_state(state, self.layout))
+        carry_out(state, self.layout, answer.row, answer.delay)
+
+    def _answer(self, seen: Seen) -> Answer:
+        """Scores and choice for an observation."""
         given: dict[str, Any] = {
             "queue": seen.queue, "selectable": seen.selectable, "running": seen.running, "supply": seen.supply[0],
             "state": seen.state[0], "delays": seen.delays[0],
         }  # fmt: skip
+        if "image" in self._inputs:
+            given["image"] = unpacked(seen.image[0], self.model.preset.observation.image.units).astype(np.float32)
         if self.layout.per_node and not seen.selectable[: len(seen.selectable) - int(self.layout.wait)].any():
             return NOTHING_FITS
         given["row_noise"], given["delay_noise"] = (
@@ -157,8 +182,8 @@ class NetworkPolicy:
         drawn = np.zeros(count) if self._random is None else self._random.gumbel(size=count)
         return drawn.astype(np.float32)
 
-    def _check_size(self, view: View) -> None:
-        largest, there = self.model.normalizers.get("processors"), int(view.nodes.processors.sum())
+    def _check_size(self, there: int) -> None:
+        largest = self.model.normalizers.get("processors")
         if largest is not None and there > largest:
             problem = f"was trained for {largest:g} processors, the cluster has {there}"
             fix = f"greenbatch train {self.model.preset.name} for this cluster"

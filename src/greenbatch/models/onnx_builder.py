@@ -98,6 +98,11 @@ class GraphBuilder:
                 rows = self.add(activation, rows)
         return rows
 
+    def normalized(self, rows: str, layer: str) -> str:
+        """A layer normalization by name."""
+        weights = [self.constant(self.take(f"{layer}.{name}")) for name in ("weight", "bias")]
+        return self.add("LayerNormalization", rows, *weights, axis=-1, epsilon=1e-5)
+
     def columns(self, rows: str, first: int, stop: int) -> str:
         """Columns ``first`` to ``stop`` (exclusive) of a table."""
         return self.add("Slice", rows, self.integers(first), self.integers(stop), self.integers(1))

@@ -7,7 +7,7 @@ same parameter names; both implementations are equal up to rounding.
 ::
 
     inputs    queue (q, kq), selectable (q,), and those of the following that the network reads:
-              running (r, kr), supply (f, ks), state (kg,), delays (D,)
+              running (r, kr), supply (f, ks), state (kg,), delays (D,), image (channels, ticks, units)
     outputs   logits (q,), row (1,), delay_logits (D,), delay (1,)
 
 ``delay_logits`` are those of the chosen row. A graph with ``noise`` has the additional inputs ``row_noise`` (q,) and
@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from greenbatch.engine.image import CHANNELS
 from greenbatch.errors import InputError
 from greenbatch.models.onnx_builder import GraphBuilder, Weights
 from greenbatch.presets.shapes import Shapes
@@ -285,14 +286,17 @@ def _attention(g: GraphBuilder, shapes: Shapes) -> tuple[str, Head]:
 
 def _rare(g: GraphBuilder, shapes: Shapes) -> tuple[str, None]:
     """Jobs in fixed slots, further rows in the last ones; see `learning.networks.rare`."""
-    queue, state, slots = _queue(g, shapes), _state(g, shapes), shapes.queue_rows - shapes.extras
+    queue, slots = _queue(g, shapes), shapes.queue_rows - shapes.extras
     jobs = g.add("Sub", g.count(queue), g.integers(shapes.extras))
-    rows = g.add("Slice", queue, g.integers(0), jobs, g.integers(0))
-    padded = g.add("Concat", rows, g.constant(np.zeros((slots, len(shapes.queue)))), axis=0)
-    flat = g.add("Flatten", g.add("Slice", padded, g.integers(0), g.integers(slots), g.integers(0)), axis=0)
-    flat = flat if state is None else g.add("Concat", flat, state, axis=1)
-    norm = [g.constant(g.take(f"encoder.jobs_norm.{name}")) for name in ("weight", "bias")]
-    encoded = g.add("LayerNormalization", g.stack(flat, "encoder.jobs", 1, last=True), *norm, axis=-1, epsilon=1e-5)
+    parts = [_seen_image(g, shapes)] if "encoder.image.0.weight" in g.weights else []
+    if "encoder.jobs.0.weight" in g.weights:
+        rows = g.add("Slice", queue, g.integers(0), jobs, g.integers(0))
+        padded = g.add("Concat", rows, g.constant(np.zeros((slots, len(shapes.queue)))), axis=0)
+        flat = g.add("Flatten", g.add("Slice", padded, g.integers(0), g.integers(slots), g.integers(0)), axis=0)
+        state = _state(g, shapes)
+        flat = flat if state is None else g.add("Concat", flat, state, axis=1)
+        parts.append(g.normalized(g.stack(flat, "encoder.jobs", 1, last=True), "encoder.jobs_norm"))
+    encoded = g.add("Concat", *parts, axis=1)
     layers = sum(name.startswith("head.") and name.endswith(".weight") for name in g.weights)
     scores = g.stack(g.stack(encoded, "encoder.both", 2, last=False), "head", layers, last=False)
     scores = g.add("Transpose", scores, perm=[1, 0])
@@ -300,6 +304,18 @@ def _rare(g: GraphBuilder, shapes: Shapes) -> tuple[str, None]:
         return g.add("Slice", scores, g.integers(0), jobs, g.integers(0)), None
     ends = (g.integers(0), jobs), (g.integers(slots), g.integers(shapes.queue_rows))
     return g.add("Concat", *(g.add("Slice", scores, *end, g.integers(0)) for end in ends), axis=0), None
+
+
+def _seen_image(g: GraphBuilder, shapes: Shapes) -> str:
+    """Features of the resource image: convolutions, then one layer."""
+    image = g.add("Unsqueeze", g.input("image", len(CHANNELS), *shapes.image), g.integers(0))
+    number = 0
+    while f"encoder.image.{number}.weight" in g.weights:
+        layer = [g.constant(part) for part in g.weight(f"encoder.image.{number}")]
+        image = g.add("Relu", g.add("Conv", image, *layer, strides=[2, 2], pads=[1] * 4))
+        number += 2
+    hidden = g.linear(g.add("Flatten", image, axis=1), f"encoder.image.{number + 1}", relu=True)
+    return g.normalized(hidden, "encoder.image_norm")
 
 
 def _others(g: GraphBuilder, shapes: Shapes, state: str | None) -> str:

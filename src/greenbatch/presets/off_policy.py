@@ -17,8 +17,8 @@ Share = Annotated[float, Field(ge=0, le=1)]
 Teacher = Annotated[dict[str, float], Field(max_length=256)]
 
 NEEDED = frozenset({
-    "epochs", "windows", "jobs", "gamma", "actor_lr", "critic_lr", "adam_eps", "grad_clip", "validation", "keep",
-    "patience", "environments", "off_policy", "seed", "threads",
+    "epochs", "windows", "jobs", "episode_s", "gamma", "actor_lr", "critic_lr", "adam_eps", "grad_clip", "validation",
+    "keep", "patience", "environments", "off_policy", "seed", "threads",
 })  # fmt: skip
 """Keys of ``[training]`` that an off-policy training uses."""
 

@@ -428,7 +428,7 @@ def _with_pools(made: Preset, scenario: Scenario) -> Preset:
     cluster, seen = scenario.cluster, made.observation
     if isinstance(cluster, PoweredCluster):
         pools = scenario.rules.pools or Pools()
-        settings = {"tick_s": pools.tick_s, **made.settings} if made.action.wait else made.settings
+        settings = {**made.settings, "tick_s": pools.tick_s} if made.action.wait else made.settings
         action = made.action.model_copy(update={"suspend": made.action.suspend and pools.suspends == "swap"})
         if seen.image.ticks:
             units = {"gpus": cluster.gpus, "units": cluster.processors + cluster.gpus}

@@ -30,9 +30,11 @@ class Shapes:
     delays: int = 1
     """Number of delays; 1: there is no second action."""
     extras: int = 0
-    """Last rows of the queue that are no jobs but further actions: waiting."""
+    """Last rows of the queue that are no jobs but further actions: suspending, then waiting."""
     each: int = 1
     """Rows of each job: its pairs with nodes, if these are chosen."""
+    image: tuple[int, int] = (0, 0)
+    """Ticks and units (processors, then GPUs) of the resource image; 0 for none."""
 
 
 def shapes_of(preset: Preset) -> Shapes:
@@ -57,6 +59,7 @@ def shapes_of(preset: Preset) -> Shapes:
         forecast=seen.supply.rows if names[2] else 0,
         state=names[3],
         delays=len(action.delays),
-        extras=int(action.wait),
+        extras=int(action.suspend) + int(action.wait),
         each=max(seen.queue.nodes, 1),
+        image=(seen.image.ticks, seen.image.units) if seen.image.ticks else (0, 0),
     )

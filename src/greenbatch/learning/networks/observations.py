@@ -20,6 +20,7 @@ from greenbatch.learning.networks import segments
 Floats = NDArray[np.float32]
 Integers = NDArray[np.int64]
 Flags = NDArray[np.bool_]
+Bytes = NDArray[np.uint8]
 
 
 class Observed(Protocol):
@@ -45,6 +46,13 @@ class Observed(Protocol):
     def state(self) -> Floats: ...  # noqa: D102
     @property
     def delays(self) -> Flags: ...  # noqa: D102
+    @property
+    def image(self) -> Bytes: ...  # noqa: D102
+
+
+def no_image() -> Tensor:
+    """The images of decisions without any."""
+    return torch.zeros(0, 0, 0, 0, dtype=torch.uint8)
 
 
 @dataclass(frozen=True)
@@ -73,6 +81,8 @@ class Batch:
     """float32 (A, kg)."""
     delays: Tensor
     """bool (A, D)."""
+    image: Tensor = field(default_factory=no_image)
+    """uint8 (A, channels, ticks, bytes): packed resource images, see `engine.image`; no channels without."""
     shared: dict[Any, Any] = field(default_factory=dict)
     """Results that depend on the rows only, shared between actor and critic."""
 
@@ -97,6 +107,7 @@ class Decisions:
         hour: Tensor,
         state: Tensor,
         delays: Tensor,
+        image: Tensor | None = None,
     ) -> None:
         """Arguments as in ``Batch``; ``first`` (N, ks) holds the first forecast rows ((N, 0) if there are none),
         ``hours`` (H, ks) the distinct later rows, and ``hour`` int64 (N, f - 1) their numbers.
@@ -105,6 +116,7 @@ class Decisions:
         self.running, self.running_offsets = running, running_offsets
         self.first, self.hours, self.hour = first, hours, hour
         self.state, self.delays = state, delays
+        self.image = torch.zeros(len(state), 0, 0, 0, dtype=torch.uint8) if image is None else image
 
     def __len__(self) -> int:
         return self.queue_offsets.shape[0] - 1
@@ -121,7 +133,7 @@ class Decisions:
     def _parts(self) -> tuple[Tensor, ...]:
         return (
             self.queue, self.queue_offsets, self.selectable, self.running, self.running_offsets,
-            self.first, self.hours, self.hour, self.state, self.delays,
+            self.first, self.hours, self.hour, self.state, self.delays, self.image,
         )  # fmt: skip
 
     def take(self, chosen: Tensor) -> Batch:
@@ -141,6 +153,7 @@ class Decisions:
             supply_row=supply_row,
             state=self.state[chosen],
             delays=self.delays[chosen],
+            image=self.image[chosen],
         )
 
     def reordered(self, order: Tensor) -> Decisions:
@@ -158,6 +171,7 @@ class Decisions:
             self.hour[order],
             self.state[order],
             self.delays[order],
+            self.image[order],
         )
 
     def batch(self, device: torch.device | str = "cpu") -> Batch:
@@ -176,6 +190,7 @@ class Decisions:
             supply_row=torch.cat([first, whole.hour + len(self)], dim=1) if self.first.shape[1] else whole.hour,
             state=whole.state,
             delays=whole.delays,
+            image=whole.image,
         )
 
     def _supply(self, chosen: Tensor) -> tuple[Tensor, Tensor]:
@@ -203,6 +218,7 @@ class Copy(NamedTuple):
     slot: Integers
     state: Floats
     delays: Flags
+    image: Bytes
 
 
 def copied(observation: Observed) -> Copy:
@@ -230,6 +246,7 @@ def _stack(observations: Sequence[Observed], *, by_value: bool) -> Decisions:
         hour,
         _joined([each.state for each in observations]),
         _joined([each.delays for each in observations]),
+        _joined([each.image for each in observations]),
     )
     return Decisions(*(torch.from_numpy(np.ascontiguousarray(part)) for part in parts))
 

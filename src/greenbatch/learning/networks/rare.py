@@ -15,11 +15,12 @@ have the last slots.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal, NamedTuple
+from typing import Literal, NamedTuple, get_args
 
 import torch
 from torch import Tensor, nn
 
+from greenbatch.engine.image import CHANNELS
 from greenbatch.errors import InputError
 from greenbatch.learning.networks.layers import Actor, Critic, Stack
 from greenbatch.learning.networks.observations import Batch
@@ -52,6 +53,8 @@ class RareOptions:
     """Hidden units of the heads."""
     layers: int = 1
     """Hidden layers of the heads."""
+    sees: Sees = "both"
+    """The resource ``image``, vectors of ``jobs`` and of the system, or ``both``."""
 
 
 class Encoder(nn.Module):
@@ -71,7 +74,7 @@ class Encoder(nn.Module):
         super().__init__()
         if image is None and not jobs:
             raise InputError("sees neither an image nor jobs", field="network.kind", fix="name columns of the queue")
-        width = 0
+        width, self.units = 0, 0 if image is None else image[2]
         if image is not None:
             channels, *pixels = image
             if min(pixels) < 2 ** (1 + size.extra):
@@ -91,16 +94,12 @@ class Encoder(nn.Module):
             width += size.jobs
         self.both = Stack(width, _IMAGE_HIDDEN, FEATURES)
 
-    def forward(self, image: Tensor | None, jobs: Tensor | None) -> Tensor:
-        """Features (A, 128) of images (A, channels, ticks, units), float or bool, and of numbers of jobs (A, n)."""
+    def forward(self, image: Tensor, jobs: Tensor) -> Tensor:
+        """Features (A, 128) of packed images, uint8 (A, channels, ticks, bytes), and of numbers of jobs (A, n)."""
         parts = []
-        if hasattr(self, "image"):
-            if image is None:
-                raise ValueError("the encoder reads an image")
-            parts.append(self.image_norm(self.image(image.float())))
+        if self.units:
+            parts.append(self.image_norm(self.image(unpacked(image, self.units))))
         if hasattr(self, "jobs"):
-            if jobs is None:
-                raise ValueError("the encoder reads vectors of jobs")
             parts.append(self.jobs_norm(self.jobs(jobs)))
         features: Tensor = self.both(torch.cat(parts, dim=1))
         return features
@@ -176,10 +175,21 @@ def _encoder(shapes: Shapes, options: RareOptions) -> Encoder:
     if options.size not in SIZES:
         raise InputError(f"is {options.size!r}", field="network.size", fix="one of " + ", ".join(SIZES))
     jobs = (shapes.queue_rows - shapes.extras) * len(shapes.queue) + len(shapes.state)
-    # The image plugs in here: give its shape from the preset's observation, and the batch's tensor in `_features`.
-    return Encoder(SIZES[options.size], None, jobs)
+    if options.sees not in get_args(Sees):
+        raise InputError(f"is {options.sees!r}", field="network.sees", fix="one of " + ", ".join(get_args(Sees)))
+    ticks, units = shapes.image
+    if not ticks and options.sees == "image":
+        raise InputError("there is no image to see", field="network.sees", fix="set observation.image.ticks")
+    image = (len(CHANNELS), ticks, units) if ticks and options.sees != "jobs" else None
+    return Encoder(SIZES[options.size], image, jobs if options.sees != "image" else 0)
 
 
 def _features(encoder: nn.Module, slots: _Slots, batch: Batch) -> Tensor:
-    features: Tensor = encoder(None, slots.jobs(batch))
+    features: Tensor = encoder(batch.image, slots.jobs(batch))
     return features
+
+
+def unpacked(image: Tensor, units: int) -> Tensor:
+    """Packed images, uint8 (..., bytes), as numbers 0 and 1, float32 (..., units); see `engine.image`."""
+    bits = torch.arange(7, -1, -1, dtype=torch.uint8, device=image.device)
+    return (image.unsqueeze(-1) >> bits).bitwise_and_(1).flatten(-2)[..., :units].float()

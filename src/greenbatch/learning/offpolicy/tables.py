@@ -1,7 +1,6 @@
 """Packed observations as arrays of fixed shapes, for the buffer, and back as batches for networks.
 
-A buffer takes any named arrays, so further parts of an observation need only a `Field` each: an image of resources that
-an environment writes as bits, say, is one more array here and one more tensor of a batch (`networks.rare` reads it).
+The resource image stays packed: an environment writes it as bits, and the network that reads it unpacks them.
 """
 
 from __future__ import annotations
@@ -10,6 +9,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from greenbatch.engine.image import CHANNELS, bytes_of
 from greenbatch.learning.networks.observations import Batch, Copy, Observed, as_batch
 from greenbatch.learning.offpolicy.buffer import Arrays, Field
 from greenbatch.presets.shapes import Shapes
@@ -28,12 +28,14 @@ class Tables:
         each = (shapes.queue_rows - shapes.extras) // max(shapes.each, 1)
         queue = min(each, jobs) * max(shapes.each, 1) + shapes.extras
         running = min(shapes.running_rows, jobs)
+        ticks, units = shapes.image
         self.fields: dict[str, Field] = {
             "queue": Field((queue, len(shapes.queue)), np.float32), "queued": Field((), np.int32),
             "selectable": Field((queue,), np.bool_),
             "running": Field((running, len(shapes.running)), np.float32), "busy": Field((), np.int32),
             "supply": Field((shapes.forecast, len(shapes.supply)), np.float32), "slot": Field((), np.int64),
             "state": Field((len(shapes.state),), np.float32),
+            "image": Field((len(CHANNELS), ticks, bytes_of(units)), np.uint8),
         }  # fmt: skip
 
     def arrays(self, seen: Observed) -> Arrays:
@@ -48,7 +50,7 @@ class Tables:
         found["queue"][inside], found["selectable"][inside] = seen.queue, seen.selectable
         if found["running"].size:
             found["running"][_valid(busy, found["running"].shape[1])] = seen.running
-        found["supply"][:], found["state"][:] = seen.supply, seen.state
+        found["supply"][:], found["state"][:], found["image"][:] = seen.supply, seen.state, seen.image
         return found
 
     def batch(self, found: Arrays, device: torch.device | str = "cpu") -> Batch:
@@ -60,7 +62,7 @@ class Tables:
             environment=np.arange(count), queue=found["queue"][inside], queue_offsets=_offsets(queued),
             selectable=found["selectable"][inside], running=found["running"][beside], running_offsets=_offsets(busy),
             supply=found["supply"], slot=found["slot"], state=found["state"],
-            delays=np.ones((count, 1), np.bool_),
+            delays=np.ones((count, 1), np.bool_), image=found["image"],
         ), device)  # fmt: skip
 
 

@@ -91,8 +91,8 @@ class Setup(ABC):
         """An environment for ``count`` parallel windows of ``jobs`` jobs, cached."""
         if (jobs, count) not in self._environments:
             self._environments[jobs, count] = BatchEnv(
-                self.plan.scenario, self.preset, environments=count, jobs=jobs, backfill=self.plan.backfill,
-                threads=self.plan.threads,
+                self.plan.scenario, self.preset, environments=count, jobs=jobs,
+                episode_s=self.settings.episode_s, backfill=self.plan.backfill, threads=self.plan.threads,
             )  # fmt: skip
         return self._environments[jobs, count]
 

@@ -1,0 +1,78 @@
+"""The observation of a learned policy in the state of one simulation, and its choice carried out there.
+
+The functions are those of a batch of simulations, see `engine.batch`.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any
+
+import numpy as np
+from numba import types as _types
+
+from greenbatch.engine.batch import (
+    LAYOUT_TYPE,
+    SEEN_TYPE,
+    Layout,
+    Seen,
+    chosen_action,
+    fill_choices,
+    observe_one,
+    rows_of,
+)
+from greenbatch.engine.compile import entry
+from greenbatch.engine.image import CHANNELS, bytes_of
+from greenbatch.engine.stacked import StateType, type_of
+from greenbatch.engine.state import State
+from greenbatch.engine.step import apply
+
+types: Any = _types
+
+
+def observe_state(state: State, layout: Layout, nodes: int = 1) -> Seen:
+    """The observation of a policy in a state: tables as for a batch of one simulation.
+
+    Args:
+        state: the state, in which at least one job waits.
+        layout: layout of observations and actions.
+        nodes: nodes of the machine, if the policy chooses them.
+    """
+    c = state.clock
+    each = nodes if layout.per_node else 1
+    rows = min(int(c.last - c.first), layout.queue_rows) * each + int(layout.suspend) + int(layout.wait)
+    beside = min(int(c.running), layout.running_rows)
+    units = int(state.machine.totals.processors) + layout.image_gpus
+    seen = Seen(
+        np.zeros((rows, layout.queue.shape[0]), np.float32), np.array([0, rows]), np.zeros(rows, np.bool_),
+        np.zeros((beside, layout.running.shape[0]), np.float32), np.array([0, beside]),
+        np.zeros((1, layout.supply_rows, layout.supply.shape[0]), np.float32), np.zeros(1, np.int64),
+        np.zeros((1, layout.state.shape[0]), np.float32), np.zeros((1, layout.delays.shape[0]), np.bool_),
+        np.zeros((1, len(CHANNELS), layout.image_ticks, bytes_of(units)), np.uint8),
+    )  # fmt: skip
+    _compiled("observe", type_of(state))(state, layout, seen)
+    shown = int(seen.queue_offsets[1])
+    return seen._replace(queue=seen.queue[:shown], selectable=seen.selectable[:shown])
+
+
+def carry_out(state: State, layout: Layout, row: int, delay: int) -> None:
+    """Carry out the choice of a row and a delay in the state that was observed."""
+    _compiled("act", type_of(state))(state, layout, row, delay)
+
+
+def _observe(s: State, layout: Layout, seen: Seen) -> None:
+    seen.queue_offsets[1] = rows_of(s, layout)
+    fill_choices(s, layout, seen, 0)
+    observe_one(s, layout, seen, 0)
+
+
+def _act(s: State, layout: Layout, row: int, delay: int) -> None:
+    apply(s, chosen_action(s, layout, row, delay))
+    s.clock.settled = 0
+
+
+@cache
+def _compiled(name: str, states: StateType) -> Any:
+    if name == "observe":
+        return entry(name, _observe, types.void(states.numba, LAYOUT_TYPE, SEEN_TYPE))
+    return entry(name, _act, types.void(states.numba, LAYOUT_TYPE, types.int64, types.int64))
