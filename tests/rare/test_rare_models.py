@@ -21,6 +21,7 @@ from greenbatch.models.model import save_model
 from greenbatch.presets.preset import Preset, resolve
 from greenbatch.presets.shapes import shapes_of
 from greenbatch.scenarios import Scenario
+from greenbatch.scenarios.regenerate import question
 from model_records import record_for
 
 NETWORKS: dict[str, dict[str, Any]] = {
@@ -75,3 +76,17 @@ def test_an_image_of_another_machine_is_refused(tmp_path: Path) -> None:
     larger = rare(8, 60)
     with pytest.raises(InputError, match="sees an image of 10 processors, the cluster has 8"):
         simulate(larger.workload, larger.cluster, None, larger.rules, gb.scheduler(f"{made.name}@{tmp_path / 'model'}"))
+
+
+def test_the_shipped_model_has_the_value_of_the_results_page() -> None:
+    """Mean of 20 draws of `rare/10`, docs/results.md; the search played none of them."""
+    scenario = gb.load_scenario("rare/10")
+    made = {"rare-plus@10": 0.0, "packer": 0.0, "fcfs+first-fit": 0.0}
+    for draw in range(20):
+        jobs, cluster = question(scenario, draw, 0)
+        for name in made:
+            outcome = simulate(jobs, cluster, None, scenario.rules, gb.scheduler(name))
+            made[name] += float(jobs.value[np.isfinite(outcome.end_s)].sum()) / 20
+    assert {name: round(value) for name, value in made.items()} == {
+        "rare-plus@10": 11_202, "packer": 11_012, "fcfs+first-fit": 10_621,
+    }  # fmt: skip
