@@ -48,6 +48,16 @@ def test_a_parameter_of_a_backfilling() -> None:
     assert found.objective <= found.untuned == 1.0
 
 
+def test_draws_of_the_generator_are_searched_on_others_than_those_of_comparisons() -> None:
+    scenario = load_scenario("rare/10", overrides={"workload.generator.ticks": 200, "rules.pools.end_s": 200.0})
+    size, value = Range(name="size", low=0.5, high=4.0), {"total_job_value": -1.0}
+    small = {"windows": 2, "generations": 1, "population": 4}
+    found = tune(scenario, "packer", (size,), value, baseline="fcfs+none", **small)
+    assert found.objective <= found.untuned < -1.0
+    assert found.jobs == 0
+    assert not set(found.starts) & set(range(1_000))
+
+
 def test_what_is_refused() -> None:
     with pytest.raises(InputError, match=r"no metric is called 'avg_wait'.*avg_wait_s"):
         tune(load_scenario("default"), "cheapest-start", (HOLD,), {"avg_wait": 1.0}, baseline="fcfs+easy", **SMALL)

@@ -100,9 +100,10 @@ def tune(
             (folder / "tuned.json").write_text(json.dumps(record, indent=2) + "\n", encoding="utf-8")
             write_record(folder, provenance(**sources(question), seed=seed, settings=settings, command=COMMAND.get()))
     print(tuned.scheduler)
+    of_jobs = f"windows of {tuned.jobs:,} jobs" if tuned.jobs else "draws of the generator"
     say(
-        f"objective {tuned.objective:.4f} on the {len(tuned.starts)} windows of {tuned.jobs:,} jobs of the search, "
-        f"in-sample; {tuned.untuned:.4f} as given, {sum(weights.values()):.4f} with {tuned.baseline}; "
+        f"objective {tuned.objective:.4f} on the {len(tuned.starts)} {of_jobs} of the search, in-sample; "
+        f"{tuned.untuned:.4f} as given, {sum(weights.values()):.4f} with {tuned.baseline}; "
         f"{tuned.tried} candidates"
     )
     if out is not None:

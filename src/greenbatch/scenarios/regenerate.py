@@ -12,6 +12,9 @@ from greenbatch.errors import InputError
 from greenbatch.scenarios.scenario import Scenario
 from greenbatch.workload import Workload
 
+OF_TRAININGS = 1_000_000
+"""Draws from this number on are those of trainings and searches; comparisons begin at 0."""
+
 
 def drawn(scenario: Scenario, number: int) -> Scenario:
     """The scenario with the jobs, and an intermittent capacity, of other seeds: its own plus a number.

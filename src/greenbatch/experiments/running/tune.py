@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from greenbatch.engine.settings import plain
 from greenbatch.errors import InputError, did_you_mean
 from greenbatch.experiments.running.compare import compare
+from greenbatch.scenarios.regenerate import OF_TRAININGS
 
 if TYPE_CHECKING:
     import polars
@@ -65,8 +66,9 @@ class Tuned:
     baseline: str
     """The scheduler that metrics are relative to; its objective is the sum of the weights."""
     starts: tuple[int, ...]
-    """First jobs of the windows."""
+    """First jobs of the windows, or numbers of the draws."""
     jobs: int
+    """Jobs per window; 0 for draws of the generator."""
     tried: int
     """Number of different candidates."""
 
@@ -86,7 +88,8 @@ def tune(
         ranges: what is searched.
         objective: metric of a run -> weight; < 0 for metrics that should be high.
         baseline: what metrics are relative to.
-        windows: number of windows, spread over those of a training.
+        windows: number of windows, spread over those of a training; of draws that no comparison plays, where the
+            scenario is evaluated on draws.
         jobs: jobs per window; by default as in the scenario's evaluation.
         generations: generations of the search.
         population: candidates of a generation.
@@ -105,11 +108,14 @@ def tune(
 
     length = scenario.evaluation.jobs if jobs is None else jobs
     check_objective(objective)
-    possible = training_starts(scenario, length, mode)
-    if windows > len(possible):
-        problem = f"is {windows:,}, but there are {len(possible):,} training windows of {length:,} jobs"
-        raise InputError(problem, field="--count", fix=f"give {len(possible)} or fewer")
-    starts = tuple(spread(possible, windows).tolist())
+    if length:
+        possible = training_starts(scenario, length, mode)
+        if windows > len(possible):
+            problem = f"is {windows:,}, but there are {len(possible):,} training windows of {length:,} jobs"
+            raise InputError(problem, field="--count", fix=f"give {len(possible)} or fewer")
+        starts = tuple(spread(possible, windows).tolist())
+    else:
+        starts = tuple(range(OF_TRAININGS, OF_TRAININGS + windows))
     known: dict[str, float] = {}
 
     def values(names: list[str]) -> list[float]:

@@ -21,15 +21,13 @@ from greenbatch.models.parameters import policy_program
 from greenbatch.models.policy_numbers import NUMBERS, searched_of
 from greenbatch.presets.preset import VALUE, Preset
 from greenbatch.scenarios import Scenario
-from greenbatch.scenarios.regenerate import regenerated
+from greenbatch.scenarios.regenerate import OF_TRAININGS, regenerated
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
 FAR, FAR_PRICE = 6.0, 1e-3
 """Steps from the beginning after which a candidate is penalized, and the penalty per further step."""
-FIRST = 1_000_000
-"""Added to the seeds of the scenario, so that no comparison plays a workload of a search."""
 FINISHED = STATES.index("finished")
 
 
@@ -58,7 +56,7 @@ class ParameterSearch(Searching):
         check(plan)
         super().__init__(plan, np.zeros(len(searched_of(plan.preset))))
         self._pool = ThreadPoolExecutor(plan.threads)
-        self._origin = FIRST + plan.settings.seed * plan.settings.epochs * plan.settings.windows
+        self._origin = OF_TRAININGS + plan.settings.seed * plan.settings.epochs * plan.settings.windows
 
     def tried(self, stage: int, starts: Ints, random: np.random.Generator) -> tuple[Floats, Record]:
         """Negative value ratios of a generation, on workloads that no other generation plays."""
