@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from greenbatch.cluster import Cluster, DvfsLevel, NodeCluster, NodeGroup
     from greenbatch.energy import Site
-    from greenbatch.engine.interface import Charge, Policy, Queue, Start, View, Wait
+    from greenbatch.engine.interface import Charge, Policy, Queue, Start, Suspend, View, Wait
     from greenbatch.engine.rules import Rules
     from greenbatch.errors import GreenbatchError, InputError
     from greenbatch.experiments.notebook import Comparison, Outcome, compare, simulate
@@ -38,7 +38,7 @@ _MODULES = {
     "cluster": ("Cluster", "DvfsLevel", "NodeCluster", "NodeGroup"),
     "energy": ("Site",),
     "engine.rules": ("Rules",),
-    "engine.interface": ("Charge", "Policy", "Queue", "Start", "View", "Wait"),
+    "engine.interface": ("Charge", "Policy", "Queue", "Start", "Suspend", "View", "Wait"),
     "errors": ("GreenbatchError", "InputError"),
     "experiments.notebook": ("Comparison", "Outcome", "compare", "simulate"),
     "experiments.papers.reproduce": ("reproduce",),
@@ -68,6 +68,7 @@ __all__ = [
     "Scenario",
     "Site",
     "Start",
+    "Suspend",
     "View",
     "Wait",
     "Workload",

@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from greenbatch.engine.codes import COMMAND, DELAY_FOR, DELAY_RELEASES, NO_DELAY, START_JOB, WAIT
-from greenbatch.engine.interface import Charge, Start, Wait
+from greenbatch.engine.codes import COMMAND, DELAY_FOR, DELAY_RELEASES, NO_DELAY, START_JOB, SUSPEND_JOB, WAIT
+from greenbatch.engine.interface import Charge, Start, Suspend, Wait
 from greenbatch.engine.records import Clock
 from greenbatch.engine.settings import A_YEAR_S
 from greenbatch.engine.step import Action
@@ -36,8 +36,10 @@ def action_of(decision: Any, clock: Clock, name: str) -> Action:
             problem = f"commands storage to take {decision.power_w!r} W"
             raise InputError(problem, field=name, fix="give a finite number, < 0 to discharge")
         return Action(COMMAND, 0, NO_DELAY, float(decision.power_w))
+    if isinstance(decision, Suspend):
+        return Action(SUSPEND_JOB, 0, NO_DELAY, 0.0)
     if not isinstance(decision, Start):
-        fix = "return Start(row), Wait() or Charge(power_w)"
+        fix = "return Start(row), Wait(), Suspend() or Charge(power_w)"
         raise InputError(f"returned {decision!r}", field=name, fix=fix)
     return _start_of(decision, clock, name)
 

@@ -14,7 +14,7 @@ from typing import Any, cast
 
 import numpy as np
 
-from greenbatch.cluster import Cluster, NodeCluster
+from greenbatch.cluster import Cluster, NodeCluster, PoweredCluster
 from greenbatch.engine.answers import action_of
 from greenbatch.engine.checked_view import checked_view
 from greenbatch.engine.codes import BACKFILL, BAD_SCORE, BY_POLICY, BY_SCORE, CHARGES_FOREVER, NOBODY, SLOT, WAKE_UP
@@ -71,8 +71,11 @@ class ViewDriver:
             steer: changes the parameters of the decider, ``(view, decider)``, before the decisions of every instant.
 
         Raises:
-            InputError: on nodes, the scheduler depends on what a view does not show.
+            InputError: the capacity follows the power, or on nodes, the scheduler depends on what a view does not show.
         """
+        if isinstance(cluster, PoweredCluster):
+            problem = "cannot be driven from views where the capacity follows the power"
+            raise InputError(problem, field=program.name, fix="simulate it, or use a pool or nodes")
         self.program, self.policy, self.cluster, self.rules = program, policy, cluster, rules
         self.memory, self._steer = Memory(), steer
         self._decider: Any = None

@@ -218,6 +218,23 @@ class Storage(NamedTuple):
     """The command in force: power that it is to take, < 0 to give. [W]"""
 
 
+class Capacity(NamedTuple):
+    """What is known of a machine whose capacity follows the power, as far ahead as ``rules.pools.horizon_s``."""
+
+    ready: Bools
+    """Whether a waiting job is ready, shape (q,); only ready jobs can start."""
+    free_gpus: int
+    """Free powered GPUs; below 0 until jobs are suspended."""
+    time_s: Floats
+    """When each capacity begins, the present one first, shape (c,). [s]"""
+    processors: Ints
+    """Powered processors from then on, shape (c,)."""
+    gpus: Ints
+    """Powered GPUs from then on, shape (c,)."""
+    suspended_job_id: Ints
+    """Suspended jobs, the oldest suspension first; they resume by themselves."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class View:
     """What a policy knows at a decision. All times are on the scenario's clock."""
@@ -246,6 +263,8 @@ class View:
     """The machines as configured, with the facts of nodes that never change; policies that choose nodes need it."""
     storage: Storage | None = None
     """Storage that the scheduler commands, None if there is none."""
+    capacity: Capacity | None = None
+    """Pools and capacity of a `PoweredCluster`, None on other machines."""
 
     @property
     def attributes(self) -> Attributes:
@@ -313,7 +332,15 @@ class Charge:
     renewable power; 0 to rest. [W]"""
 
 
-Decision = Start | Wait | Charge
+@dataclass(frozen=True, slots=True)
+class Suspend:
+    """Suspend the running job that ``rules.pools.victim`` names, where ``rules.pools.suspends`` is ``swap``.
+
+    Elsewhere, and where no job can be suspended, it ends the decisions of this instant as `Wait` does.
+    """
+
+
+Decision = Start | Wait | Charge | Suspend
 
 
 class Policy(Protocol):

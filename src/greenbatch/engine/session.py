@@ -16,7 +16,7 @@ from greenbatch.engine.interface import CAUSES, Charge, Decision, Policy, Runnin
 from greenbatch.engine.log import Readings, drain, drained, new_readings
 from greenbatch.engine.machine.dvfs import set_level
 from greenbatch.engine.machine.node_tables import ANY
-from greenbatch.engine.machine.seen import seen_nodes
+from greenbatch.engine.machine.seen import seen_capacity, seen_nodes
 from greenbatch.engine.outcome import Outcome
 from greenbatch.engine.power.metered import costs_of, seen_storage
 from greenbatch.engine.power.protocol import is_commanded
@@ -172,6 +172,7 @@ def view_of(state: State, job_id: Any, supply: Supply) -> View:
         **seen_nodes(state.machine, running["job"]),
         supply=supply, load_w=float(totals.load_w), last_submission_s=float(c.arrived_s), submitted=int(c.arrived),
         cause=CAUSES.get(int(c.event), "decision"), storage=seen_storage(state.power),
+        capacity=seen_capacity(state.machine, c, waiting, job_id),
     )  # fmt: skip
 
 

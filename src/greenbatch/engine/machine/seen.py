@@ -6,11 +6,12 @@ from typing import Any, cast
 
 import numpy as np
 
-from greenbatch.engine.interface import NOWHERE, Placements
+from greenbatch.engine.interface import NOWHERE, Capacity, Placements
 from greenbatch.engine.interface import Nodes as SeenNodes
 from greenbatch.engine.machine.node_tables import ON, Nodes
+from greenbatch.engine.machine.powered import Powered
 from greenbatch.engine.machine.protocol import Machine
-from greenbatch.engine.records import Ints
+from greenbatch.engine.records import Clock, Int32s, Ints
 
 
 def seen_nodes(machine: Machine, running: Ints) -> dict[str, Any]:
@@ -31,6 +32,27 @@ def seen_nodes(machine: Machine, running: Ints) -> dict[str, Any]:
         nodes["free_gpus"].astype(np.int64), nodes["free_memory_mb"].copy(), is_on,
     )  # fmt: skip
     return {"nodes": seen, "placements": _placements(machine, running)}
+
+
+def seen_capacity(machine: Machine, clock: Clock, waiting: Int32s, job_id: Ints) -> Capacity | None:
+    """The field ``capacity`` of a view.
+
+    Args:
+        machine: the machine.
+        clock: the clock.
+        waiting: rows of the waiting jobs, in the order of the view.
+        job_id: number of each job.
+    """
+    if not isinstance(machine, Powered):
+        return None
+    counts: Any = machine.counts
+    levels: Any = machine.levels[counts.level :]
+    known = levels[levels["time_s"] <= clock.now_s + counts.horizon_s]
+    return Capacity(
+        ready=np.isin(waiting, machine.ready[: counts.ready]), free_gpus=int(counts.free_gpus),
+        time_s=known["time_s"].copy(), processors=known["processors"].astype(np.int64),
+        gpus=known["gpus"].astype(np.int64), suspended_job_id=job_id[machine.suspended[: counts.suspended]],
+    )  # fmt: skip
 
 
 def _placements(machine: Nodes, running: Ints) -> Placements:
