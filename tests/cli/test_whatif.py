@@ -117,6 +117,52 @@ def test_payback_of_a_size(site: Path, tmp_path: Path, capsys: pytest.CaptureFix
     assert years in (out / "table.md").read_text(encoding="utf-8")
 
 
+def swept(site: Path, *flags: str) -> int:
+    command = ["whatif", "--trace", str(DUMP), "--site", str(site), "--schedulers", "as-recorded,f2+easy"]
+    return main([*command, *flags])
+
+
+def test_the_answer_of_a_sweep_names_the_value_its_saving_and_its_payback(
+    site: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The same sentence in JSON, in the terminal and on the first screen; its numbers are those of the fields."""
+    flags = ["--sweep", "site.area_m2=12,24,48", "--unit-cost", "20"]
+    assert swept(site, *flags, "--json") == 0
+    told = json.loads(capsys.readouterr().out)
+    by_value = told["payback"]["schedulers"]["as-recorded"]
+    for text, each in by_value.items():
+        assert each["investment"] == 20 * (int(text) - 12)
+        assert np.isclose(each["years"] * each["saving_per_year"], each["investment"], rtol=1e-12)
+    assert by_value["24"]["years"] < by_value["48"]["years"]
+    assert by_value["24"]["saving_per_year"] < by_value["48"]["saving_per_year"]
+    answer = told["answer"][0]
+    assert answer.startswith("Under as-recorded, site.area_m2 = 48 saves most against 12: ")
+    assert f"{by_value['48']['saving_per_year']:.1f} EUR a year" in answer
+    assert f"24 is paid back soonest: {by_value['24']['saving_per_year']:.1f} EUR a year" in answer
+    assert f"paid back in {by_value['24']['years']:,.1f} years" in answer
+    out = tmp_path / "out"
+    assert swept(site, *flags, "--out", str(out)) == 0
+    assert answer in " ".join(capsys.readouterr().out.split())
+    page = (out / "report.html").read_text(encoding="utf-8")
+    assert f'<p class="sentence">{answer}</p>' in page
+
+
+def test_a_size_that_saves_nothing_is_never_paid_back(
+    site: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A load that is always there costs more, the larger it is; without a unit cost, nothing is said of a payback."""
+    flags = ["--sweep", "site.base_load_w=0,100", "--json"]
+    assert swept(site, *flags, "--unit-cost", "2") == 0
+    told = json.loads(capsys.readouterr().out)
+    never = "no other value of site.base_load_w costs less than 0"
+    assert told["answer"][0] == f"Under as-recorded, {never}; none ever pays for itself."
+    assert told["payback"]["schedulers"]["f2+easy"]["100"]["years"] is None
+    assert swept(site, *flags) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert told["answer"][0] == f"Under as-recorded, {never}."
+    assert "payback" not in told
+
+
 @pytest.mark.parametrize(
     ("flags", "told"),
     [
@@ -124,7 +170,6 @@ def test_payback_of_a_size(site: Path, tmp_path: Path, capsys: pytest.CaptureFix
         (["--unit-cost", "0", "--sweep", "site.area_m2=1,2"], "--unit-cost: is '0'"),
         (["--unit-cost", "x", "--sweep", "site.area_m2=1,2"], "--unit-cost: is 'x'"),
         (["--unit-cost", "3", "--sweep", "site.area_m2=1"], "--unit-cost: requires at least two sizes"),
-        (["--unit-cost", "3", "--sweep", "site.area_m2=1,2", "--json"], "--unit-cost and --json: cannot be combined"),
         (["--sweep", "site.area_m2"], "--sweep"),
         (["--baseline", "sjf"], "--baseline"),
     ],

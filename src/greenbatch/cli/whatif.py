@@ -76,10 +76,6 @@ def whatif(
     if out is None and (resume or force or not json):
         raise InputError("is missing", field="--out", fix="give --out FOLDER; only --json works without")
     cost = None if unit_cost is None else positive(unit_cost, "--unit-cost")
-    if cost is not None and json:
-        raise InputError(
-            "cannot be combined", field="--unit-cost and --json", fix="give --out FOLDER instead of --json"
-        )
     if cost is not None and sweep is None:
         fix = "give --sweep site.storage.capacity_kwh=0,500 or another size"
         raise InputError("is given without --sweep", field="--unit-cost", fix=fix)
