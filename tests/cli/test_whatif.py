@@ -5,12 +5,14 @@ from __future__ import annotations
 import json
 import re
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import polars
 import pytest
 
 from greenbatch.cli.process import main
+from greenbatch.engine import simulate as simulating
 from greenbatch.metrics.months import LATER, MONTH
 
 GRID = """
@@ -115,6 +117,59 @@ def test_payback_of_a_size(site: Path, tmp_path: Path, capsys: pytest.CaptureFix
     assert years in capsys.readouterr().out
     assert years in (out / "report.html").read_text(encoding="utf-8")
     assert years in (out / "table.md").read_text(encoding="utf-8")
+
+
+def test_an_interrupted_answer_keeps_the_finished_schedulers(
+    site: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Ctrl-C while the third of four is simulated: the answer of two is written and says so; a resumed one is whole."""
+    words = ["whatif", "--trace", str(DUMP), "--site", str(site), "--schedulers", "as-recorded,sjf+easy,f2+easy,random"]
+    assert main([*words, "--out", str(tmp_path / "whole")]) == 0
+    capsys.readouterr()
+    real, at = simulating.simulate, ["f2+easy"]
+
+    def stopping(*given: Any, **more: Any) -> Any:
+        if given[4].name in at:
+            raise KeyboardInterrupt
+        return real(*given, **more)
+
+    monkeypatch.setattr(simulating, "simulate", stopping)
+    out = tmp_path / "out"
+    again = [*words, "--out", str(out)]
+    assert main(again) == 130
+    told = capsys.readouterr()
+    assert told.err.splitlines()[-1].startswith("greenbatch: interrupted; 2 of 4 schedulers are finished; resume with:")
+    assert "2 of 4 schedulers; interrupted" in told.out
+    whole = polars.read_parquet(tmp_path / "whole" / "results.parquet")
+    kept = polars.read_parquet(out / "results.parquet")
+    own = ~polars.col("metric").str.starts_with("common_horizon")  # which depends on who is compared
+    wanted = whole.filter(own, polars.col("scheduler").is_in(["as-recorded", "sjf+easy"]))
+    assert kept.filter(own).equals(wanted)
+    assert "2 of 4 schedulers; interrupted" in (out / "report.html").read_text(encoding="utf-8")
+    assert main([*again, "--resume"]) == 130, "interrupted again: what is there is not replaced"
+    assert polars.read_parquet(out / "results.parquet").equals(kept)
+    at.clear()
+    assert main([*again, "--resume"]) == 0
+    assert polars.read_parquet(out / "results.parquet").equals(whole)
+
+
+def test_an_answer_interrupted_before_two_schedulers_are_finished_leaves_nothing(
+    site: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """One line says that nothing is kept."""
+    real = simulating.simulate
+
+    def stopping(*given: Any, **more: Any) -> Any:
+        if given[4].name == "sjf+easy":
+            raise KeyboardInterrupt
+        return real(*given, **more)
+
+    monkeypatch.setattr(simulating, "simulate", stopping)
+    words = ["whatif", "--trace", str(DUMP), "--site", str(site), "--schedulers", "as-recorded,sjf+easy"]
+    assert main([*words, "--out", str(tmp_path / "out")]) == 130
+    last = "greenbatch: interrupted; 1 of 2 schedulers is finished, nothing is kept; repeat the command"
+    assert capsys.readouterr().err.splitlines()[-1] == last
+    assert not (tmp_path / "out").exists()
 
 
 def swept(site: Path, *flags: str) -> int:

@@ -107,7 +107,7 @@ def run_sweep(
     if out is not None and not json:
         print(f"written to {out}")
     if partial or not drawn:
-        raise interrupted(done, total, drawn=drawn, written=out is not None, command=COMMAND.get())
+        raise interrupted(f"{done} of {total} windows", drawn=drawn, written=out is not None, command=COMMAND.get())
 
 
 @contextmanager

@@ -200,6 +200,6 @@ def sweep(
                 raise
             break
         found[text] = replace(made, warnings=(*warn(scenario), *made.warnings))
-        if len(made.starts) < len(starts):
+        if made.interrupted:
             break
     return Sweep(setting=chosen, comparisons=found)
