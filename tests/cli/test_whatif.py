@@ -119,6 +119,32 @@ def test_payback_of_a_size(site: Path, tmp_path: Path, capsys: pytest.CaptureFix
     assert years in (out / "table.md").read_text(encoding="utf-8")
 
 
+def test_the_answer_says_what_the_bill_covers(site: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Its ends, and what is paid after the last job: the difference to a bill that ends with the last job."""
+
+    def told(horizon: float) -> tuple[str, polars.DataFrame]:
+        file = site.with_name("own.toml")
+        text = site.read_text(encoding="utf-8").replace("[evaluation]", f"[evaluation]\nhorizon = {horizon}")
+        file.write_text(text, encoding="utf-8")
+        out = tmp_path / f"out-{horizon}"
+        words = ["whatif", "--trace", str(DUMP), "--site", str(file), "--schedulers", "fcfs+easy", "--out", str(out)]
+        assert main(words) == 0
+        return " ".join(capsys.readouterr().out.split()), polars.read_parquet(out / "results.parquet")
+
+    said, exact = told(1)
+    assert re.search(
+        r"The bill covers 2\.5 days, from the first submission, 2026-06-08 06:40, to 2026-06-10 [\d:]+\.", said
+    )
+    assert "when nothing runs" not in said
+    said, longer = told(3)
+    paid = [frame.filter(metric="horizon_cost")["value"].item() for frame in (exact, longer)]
+    late = paid[1] - paid[0]
+    assert f"{late:.3f} EUR ({late / paid[1]:.1%}) of its bill come later, when nothing runs." in said
+    assert "Under fcfs+easy the last job ends 4.9 days before that" in said
+    page = (tmp_path / "out-3" / "report.html").read_text(encoding="utf-8")
+    assert "The bill covers 7.4 days" in page
+
+
 def test_an_interrupted_answer_keeps_the_finished_schedulers(
     site: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -201,12 +201,12 @@ def run_comparison(
             borrowed = borrowed_machine(question, scenario, None if cluster else trace)
             other = mismatch_lines(comparison.example.get(base))
             comparison = replace(comparison, warnings=(*partial, *borrowed, *other, *comparison.warnings))
-            drawn = True  # or not requested
+            words, drawn = in_words(comparison), True  # or not requested
             if folder is not None:
                 record["settings"]["starts"] = list(comparison.starts) if by_all else []
                 show("drawing the report", len(first), len(first))
-                drawn = write_comparison(comparison, folder, record, partial, in_words(comparison))
-    print_comparison(comparison, partial, json=json, in_words=in_words(comparison))
+                drawn = write_comparison(comparison, folder, record, partial, words)
+    print_comparison(comparison, partial, json=json, in_words=words)
     if out is not None and not json:
         print(f"written to {out}")
     if partial or not drawn:

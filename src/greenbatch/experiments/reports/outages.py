@@ -35,7 +35,7 @@ def outage_sections(workload: Workload, frame: polars.DataFrame, baseline: str, 
     if not found:
         return []
     shown = sorted(found, key=lambda each: each.processors * (each.begin_s - each.end_s))[:MOST]
-    rows = tuple((_stamp(each.begin_s, workload), _cells(each, workload)) for each in sorted(shown, key=_begin_s))
+    rows = tuple((stamp(each.begin_s, workload), _cells(each, workload)) for each in sorted(shown, key=_begin_s))
     columns = (
         ("End", "", "End"), ("Length", "h", "Length"), ("Where", "", "Where"), ("Processors", "", "Processors"),
         ("Jobs waiting", "", "Jobs waiting"),
@@ -84,15 +84,15 @@ def _begin_s(outage: Outage) -> float:
 
 def _cells(outage: Outage, workload: Workload) -> tuple[Cell, ...]:
     texts = (
-        _stamp(outage.end_s, workload), f"{(outage.end_s - outage.begin_s) / 3600:,.1f}",
+        stamp(outage.end_s, workload), f"{(outage.end_s - outage.begin_s) / 3600:,.1f}",
         f"partition {outage.partition}" if outage.partition else "whole machine",
         f"{outage.processors:,} of {outage.of:,}", f"{outage.waiting:,}",
     )  # fmt: skip
     return tuple(map(Cell, texts))
 
 
-def _stamp(time_s: float, workload: Workload) -> str:
-    """A time on the site's calendar; in days on the trace's clock if that is unknown."""
+def stamp(time_s: float, workload: Workload) -> str:
+    """A time of the trace [s] on the site's calendar; in days on the trace's clock if that is unknown."""
     if workload.unix_start_s is None:
         return f"day {time_s / 86_400:,.2f}"
     zone = ZoneInfo(workload.time_zone) if workload.time_zone else UTC

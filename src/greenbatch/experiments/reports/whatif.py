@@ -16,9 +16,12 @@ from greenbatch.experiments.reports.answer import (
     unfinished_baseline,
     unfinished_note,
 )
+from greenbatch.experiments.reports.outages import stamp
 from greenbatch.experiments.reports.rivals import means_of, rivals
 from greenbatch.experiments.running.model_warnings import NOT_CAUSAL
 from greenbatch.experiments.running.statistics import FEW_WINDOWS, paired_difference
+from greenbatch.metrics import METRICS, measure
+from greenbatch.metrics.horizon import Horizon
 from greenbatch.metrics.months import LATER, MONTH
 
 if TYPE_CHECKING:
@@ -38,7 +41,7 @@ def plain_words(comparison: Comparison) -> list[str]:
     """What the baseline costs, emits and lets wait, and the best scheduler for the first of these; then the others.
 
     Returns:
-        One or two paragraphs, the first for the top of a report.
+        Paragraphs, the first for the top of a report, the last on the time that the figures cover.
 
     Months are pairs: each change says in how many of them there is a saving, and, over at least `FEW_WINDOWS`, whether
     it is within noise. Schedulers that are not causal, and those that leave much work undone, are left out.
@@ -52,10 +55,35 @@ def plain_words(comparison: Comparison) -> list[str]:
     jobs = f"{comparison.jobs:,} job{'s' * (comparison.jobs != 1)}"
     lead = f"Under {baseline}, {jobs} {_listed(said)} on average."
     if why := unfinished_baseline(every, baseline):
-        return [f"{lead} {why}"]
+        return [f"{lead} {why}", *covered_words(comparison)]
     best, *others = _offers(comparison, frame, known)
     further = " ".join(filter(None, (*others, unfinished_note(every, baseline))))
-    return [f"{lead} {best}", *([further] if further else [])]
+    return [f"{lead} {best}", *([further] if further else []), *covered_words(comparison)]
+
+
+def covered_words(comparison: Comparison) -> list[str]:
+    """A sentence on the time that the bill covers, and what of the baseline's falls after its last job; at most one."""
+    name = comparison.baseline
+    outcome, length_s = comparison.example.get(name), means_of(comparison.frame, "horizon_s").get(name)
+    if outcome is None or length_s is None:
+        return []
+    run, jobs = measure(outcome), outcome.workload
+    begin_s, end_s = run.first_submit_s, run.first_submit_s + length_s
+    metric = next((each for each in (COST, BROWN) if name in means_of(comparison.frame, each)), "")
+    covers = "The bill covers" if metric == COST else "These figures cover"
+    covered = f"{covers} {_long(length_s)}, from the first submission, {stamp(begin_s, jobs)}, to {stamp(end_s, jobs)}"
+    if not metric or run.last_end_s >= end_s:
+        return [f"{covered}."]
+    whole = means_of(comparison.frame, metric)[name]
+    until = Horizon(start_s=begin_s, end_s=run.last_end_s, reference_makespan_s=run.last_end_s - begin_s)
+    late = whole - METRICS[metric].function(run, until)
+    column = column_of(metric, comparison.frame, comparison.currency)
+    share = f" ({late / whole:.1%})" if whole > 0 else ""
+    what = "bill" if metric == COST else "energy from the grid"
+    return [
+        f"{covered}. Under {name} the last job ends {_long(end_s - run.last_end_s)} before that: "
+        f"{column.number(late)} {column.unit}{share} of its {what} come later, when nothing runs."
+    ]
 
 
 def _offers(comparison: Comparison, frame: polars.DataFrame, known: list[str]) -> Iterator[str]:
@@ -118,6 +146,11 @@ def _trust(comparison: Comparison, metric: str, name: str) -> list[str]:
 def _amount(comparison: Comparison, metric: str, value: float, way: str = "") -> str:
     column = column_of(metric, comparison.frame, comparison.currency)
     return " ".join(filter(None, (column.number(value), column.unit, way, _WORDS[metric][1])))
+
+
+def _long(time_s: float) -> str:
+    """A length of time in hours or, from two days on, in days."""
+    return f"{time_s / 86_400:,.1f} days" if time_s >= 2 * 86_400 else f"{time_s / 3600:,.1f} h"
 
 
 def _listed(parts: list[str]) -> str:
