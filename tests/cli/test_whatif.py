@@ -145,6 +145,24 @@ def test_the_answer_says_what_the_bill_covers(site: Path, tmp_path: Path, capsys
     assert "The bill covers 7.4 days" in page
 
 
+def test_the_answer_says_which_jobs_are_missing_and_how_many_do_not_keep_the_record(
+    site: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """On fewer processors than the site had; the counts are those of the metric and of the notes."""
+    out = tmp_path / "out"
+    words = ["whatif", "--trace", str(DUMP), "--site", str(site), "--processors", "20", "--out", str(out)]
+    assert main([*words, "--schedulers", "as-recorded,fcfs+easy"]) == 0
+    frame = polars.read_parquet(out / "results.parquet")
+    late = frame.filter(scheduler="as-recorded", metric="late_starts")["value"].item()
+    assert late > 0
+    told = " ".join(capsys.readouterr().out.split())
+    why = "9 (job larger than the machine (20 processors))"
+    assert re.search(rf"Left out of the 61 jobs of the file: 1 \(job that never started\), {re.escape(why)}\.", told)
+    line = f"as-recorded does not keep the record: of 51 jobs, {late:.0f} start 7.6 h later than recorded on average."
+    assert line in told
+    assert line in (out / "report.html").read_text(encoding="utf-8")
+
+
 def test_an_interrupted_answer_keeps_the_finished_schedulers(
     site: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
@@ -16,8 +17,10 @@ from greenbatch.experiments.reports.answer import (
     unfinished_baseline,
     unfinished_note,
 )
+from greenbatch.experiments.reports.cautions import late_starts, unknown_starts
 from greenbatch.experiments.reports.outages import stamp
 from greenbatch.experiments.reports.rivals import means_of, rivals
+from greenbatch.experiments.reports.tables import is_record
 from greenbatch.experiments.running.model_warnings import NOT_CAUSAL
 from greenbatch.experiments.running.statistics import FEW_WINDOWS, paired_difference
 from greenbatch.metrics import METRICS, measure
@@ -33,6 +36,8 @@ _MONTHLY = {COST: "month_cost", CARBON: "month_carbon_kg", BROWN: "month_brown_k
 """Figure over the horizon -> that of a month."""
 _WORDS = {COST: ("cost", ""), CARBON: ("emit", "CO₂"), BROWN: ("draw", "from the grid"), WAIT: ("wait", "")}
 """Figure -> what jobs do, and what follows the amount."""
+_DROPPED = re.compile(r"job .*dropped$")
+"""Notes that count jobs of a file that are not simulated."""
 ROUNDING = 1e-9
 """Changes below this share of the baseline's figure are none."""
 
@@ -55,10 +60,25 @@ def plain_words(comparison: Comparison) -> list[str]:
     jobs = f"{comparison.jobs:,} job{'s' * (comparison.jobs != 1)}"
     lead = f"Under {baseline}, {jobs} {_listed(said)} on average."
     if why := unfinished_baseline(every, baseline):
-        return [f"{lead} {why}", *covered_words(comparison)]
+        return [f"{lead} {why}", *kept_words(comparison), *covered_words(comparison)]
     best, *others = _offers(comparison, frame, known)
     further = " ".join(filter(None, (*others, unfinished_note(every, baseline))))
-    return [f"{lead} {best}", *([further] if further else []), *covered_words(comparison)]
+    return [f"{lead} {best}", *([further] if further else []), *kept_words(comparison), *covered_words(comparison)]
+
+
+def kept_words(comparison: Comparison) -> list[str]:
+    """A sentence where the answer is not about all jobs of the file, and one where the record could not be kept."""
+    jobs, told = comparison.scenario.workload, []
+    if out := {note.what.removesuffix(" dropped"): note.count for note in jobs.notes if _DROPPED.match(note.what)}:
+        why = ", ".join(f"{count:,} ({what})" for what, count in out.items())
+        told.append(f"Left out of the {len(jobs) + sum(out.values()):,} jobs of the file: {why}.")
+    for outcome in filter(lambda each: is_record(each.scheduler), comparison.example.values()):
+        late_s, unknown = late_starts(outcome), unknown_starts(outcome)
+        parts = [f"{late_s.size:,} start {_long(late_s.mean())} later than recorded on average"] if late_s.size else []
+        parts += [f"{unknown:,} have no recorded start"] if unknown else []
+        if parts:
+            told.append(f"as-recorded does not keep the record: of {len(jobs):,} jobs, {_listed(parts)}.")
+    return [" ".join(told)] if told else []
 
 
 def covered_words(comparison: Comparison) -> list[str]:
