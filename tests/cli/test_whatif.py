@@ -163,6 +163,24 @@ def test_the_answer_says_which_jobs_are_missing_and_how_many_do_not_keep_the_rec
     assert line in (out / "report.html").read_text(encoding="utf-8")
 
 
+def test_the_answer_tells_what_is_left_of_it_with_the_outages_of_the_record(
+    site: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """On 20 processors, the machine is free at times in the record although jobs wait."""
+    out = tmp_path / "out"
+    words = ["whatif", "--trace", str(DUMP), "--site", str(site), "--outages", "--schedulers", "as-recorded,sjf+easy"]
+    assert main([*words, "--processors", "20", "--out", str(out)]) == 0
+    told = " ".join(capsys.readouterr().out.split())
+    costs = {row["scheduler"]: row["value"] for row in polars.read_parquet(out / "results.parquet").filter(
+        metric="horizon_cost").iter_rows(named=True)}  # fmt: skip
+    assert set(costs) == {"as-recorded", "sjf+easy", "sjf+easy with outages"}
+    less = costs["as-recorded"] - costs["sjf+easy with outages"]
+    assert f"With the outages that the record shows, they cost {less:.4f} EUR less" in told
+    assert "Differences to as-recorded, all with the outages" in (out / "report.html").read_text(encoding="utf-8")
+    assert main([*words, "--out", str(tmp_path / "none")]) == 2
+    assert "--outages: the record shows no outages" in capsys.readouterr().err
+
+
 def test_an_interrupted_answer_keeps_the_finished_schedulers(
     site: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -271,6 +289,7 @@ def test_a_size_that_saves_nothing_is_never_paid_back(
         (["--unit-cost", "3", "--sweep", "site.area_m2=1"], "--unit-cost: requires at least two sizes"),
         (["--sweep", "site.area_m2"], "--sweep"),
         (["--baseline", "sjf"], "--baseline"),
+        (["--outages", "--sweep", "site.area_m2=1,2"], "--sweep and --outages: cannot be combined yet"),
     ],
 )
 def test_bad_flags_are_one_line(

@@ -11,6 +11,7 @@ from greenbatch.experiments.reports.answer import (
     BROWN,
     CARBON,
     COST,
+    UNFINISHED,
     WAIT,
     column_of,
     finishing,
@@ -26,6 +27,7 @@ from greenbatch.experiments.running.statistics import FEW_WINDOWS, paired_differ
 from greenbatch.metrics import METRICS, measure
 from greenbatch.metrics.horizon import Horizon
 from greenbatch.metrics.months import LATER, MONTH
+from greenbatch.schedulers.during_outages import SUFFIX
 
 if TYPE_CHECKING:
     import polars
@@ -117,9 +119,23 @@ def _offers(comparison: Comparison, frame: polars.DataFrame, known: list[str]) -
             continue
         told.add(best)
         they, changes = "it" if comparison.jobs == 1 else "they", [_change(comparison, frame, x, best) for x in known]
-        yield f"Under {best}, {they} {_listed(changes)} on average."
+        said = f"Under {best}, {they} {_listed(changes)} on average."
+        yield " ".join([said, *_during_outages(comparison, known, best)])
     if not told:
         yield "No other scheduler improves any of these figures."
+
+
+def _during_outages(comparison: Comparison, known: list[str], name: str) -> list[str]:
+    """What is left of a scheduler's offer with the outages of the record, if it was simulated with them."""
+    during, frame = name + SUFFIX, comparison.frame
+    if during not in comparison.schedulers:
+        return []
+    left = means_of(frame, "horizon_unfinished_share").get(during, 0.0)
+    lead, work = "With the outages that the record shows,", f"{left:.1%} of the work unfinished when the horizon ends"
+    if left > UNFINISHED:
+        return [f"{lead} it leaves {work}, so that its figures are too low to compare with."]
+    they, changes = "it" if comparison.jobs == 1 else "they", [_change(comparison, frame, x, during) for x in known]
+    return [f"{lead} {they} {_listed(changes)}{f', with {work}' if left else ''}."]
 
 
 def _change(comparison: Comparison, frame: polars.DataFrame, metric: str, name: str) -> str:
