@@ -238,6 +238,7 @@ def compare(
         interrupted = True
         if keep_schedulers and outcomes and not metrics and len(starts) == 1:
             deciders = _simulated(deciders, outcomes, baseline)
+            tell("interrupted, evaluating what is finished; Ctrl-C again ends at once", len(deciders))
             asked = question(scenario, starts[0], jobs)
             example, metrics[starts[0]] = outcomes, _evaluated(scenario, *asked, outcomes, baseline, parts)
         elif not (keep_finished and starts[0] in metrics):
