@@ -5,10 +5,13 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 READY  := $(VENV)/.ready
 
-.PHONY: demo help test check docs bench fuzz kills clean
+.PHONY: demo setup help test check docs bench fuzz kills clean
 
 demo: $(READY)          ## compare schedulers on the embedded scenario: table, report
 	$(BIN)/greenbatch demo --out demo --force
+
+setup: $(READY)         ## install everything in .venv: about 2 GB, some minutes
+	@echo "ready: run . $(BIN)/activate to use the command greenbatch"
 
 help:                   ## show this list
 	@sed -n 's/^\([a-z]*\):.*## /  make \1\t/p' Makefile | expand -t 15
@@ -39,6 +42,9 @@ clean:                  ## remove .venv, demo and docs/_build
 	rm -rf $(VENV) demo docs/_build
 
 $(READY): pyproject.toml constraints.txt tests/peers.txt
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+		{ echo "$(PYTHON) is older than Python 3.11: give another one, make PYTHON=python3.11"; exit 1; }
+	@echo "installing in $(VENV): about 2 GB, some minutes"
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/pip install -q -c constraints.txt -e '.[weather,learn,dev]'
 	$(BIN)/pip install -q --no-deps -r tests/peers.txt

@@ -95,6 +95,12 @@ def test_a_known_file_that_is_not_here_names_the_command_that_fetches_it(home):
         data_catalog.find("swf/Jann.swf.gz")
 
 
+def test_files_that_are_missing_are_named_once(home):
+    with pytest.raises(DataMissing) as raised:
+        data_catalog.need(["swf/Cirne.swf.gz", "swf/Jann.swf.gz", "swf/Cirne.swf.gz"])
+    assert str(raised.value).count("swf/Cirne.swf.gz") == 2, "what is missing, and the command"
+
+
 @pytest.mark.parametrize("name", ["swf/Jan.swf.gz", "../secret", "/etc/passwd", "", "a\0b"])
 def test_unknown_names_are_refused(home, name):
     with pytest.raises(InputError, match="there is no data file") as error:

@@ -86,13 +86,13 @@ def folders() -> tuple[Path, ...]:
 
 
 def absent(names: Iterable[str]) -> list[str]:
-    """Those of some data files that are not on this machine.
+    """Those of some data files that are not on this machine, each once.
 
     Raises:
         InputError: no such data file exists.
     """
     missing = []
-    for name in names:
+    for name in dict.fromkeys(names):
         try:
             find(name)
         except DataMissing:

@@ -237,7 +237,8 @@ TABLES = [  # keys, what is said
 SUNS = [
     (hourly(but={5: "2024-01-01 05:00,-2"}), "sun.csv, line 7: ghi: -2 W/m2 is not plausible"),
     (hourly(0.9), 'sun.csv: ghi: never exceeds 0.9 W/m2 (is the unit "kW/m2"?)'),
-    (hourly(start="2023-05-01"), "site.align: the trace starts at 2024-01-01T00:00:00Z, the series cover 2023-05-01"),
+    (hourly(start="2023-05-01"), "but the jobs run from 2024-01-01 to 2024-01-01T"),
+    (hourly(start="2023-05-01"), "site.align: solar (sun.csv) covers 2023-05-01 to"),
 ]
 REPAIRED = [  # keys added to the price, content of p.csv, note
     (READ + 'gaps = "hold"\n', hourly(but={5: ""}), "gaps filled (hold): 1, 1 steps in all"),

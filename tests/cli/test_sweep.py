@@ -129,6 +129,19 @@ def test_json(small: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert found["values"]["1"]["starts"] == [0, 5]
 
 
+def test_a_sweep_interrupted_in_its_first_value_says_that_nothing_is_kept(
+    small: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def stopping(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(room, "_window", stopping)
+    assert compare("--sweep", "forecast.sigma=0,0.4") == 130
+    last = "greenbatch: interrupted; no value is finished, nothing is kept; repeat the command"
+    assert capsys.readouterr().err.splitlines()[-1] == last
+    assert not (small / "out").exists()
+
+
 def test_an_interrupted_sweep_resumes(small: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Ctrl-C in the second of three values: what is finished is written, and the same files result in the end."""
     flags = ["--sweep", "forecast.sigma=0,0.4,0.8", "--workers", "1"]

@@ -5,12 +5,14 @@ from __future__ import annotations
 import json
 import re
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import polars
 import pytest
 
 from greenbatch.cli.process import main
+from greenbatch.engine import simulate as simulating
 from greenbatch.metrics.months import LATER, MONTH
 
 GRID = """
@@ -117,6 +119,167 @@ def test_payback_of_a_size(site: Path, tmp_path: Path, capsys: pytest.CaptureFix
     assert years in (out / "table.md").read_text(encoding="utf-8")
 
 
+def test_the_answer_says_what_the_bill_covers(site: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Its ends, and what is paid after the last job: the difference to a bill that ends with the last job."""
+
+    def told(horizon: float) -> tuple[str, polars.DataFrame]:
+        file = site.with_name("own.toml")
+        text = site.read_text(encoding="utf-8").replace("[evaluation]", f"[evaluation]\nhorizon = {horizon}")
+        file.write_text(text, encoding="utf-8")
+        out = tmp_path / f"out-{horizon}"
+        words = ["whatif", "--trace", str(DUMP), "--site", str(file), "--schedulers", "fcfs+easy", "--out", str(out)]
+        assert main(words) == 0
+        return " ".join(capsys.readouterr().out.split()), polars.read_parquet(out / "results.parquet")
+
+    said, exact = told(1)
+    assert re.search(
+        r"The bill covers 2\.5 days, from the first submission, 2026-06-08 06:40, to 2026-06-10 [\d:]+\.", said
+    )
+    assert "when nothing runs" not in said
+    said, longer = told(3)
+    paid = [frame.filter(metric="horizon_cost")["value"].item() for frame in (exact, longer)]
+    late = paid[1] - paid[0]
+    assert f"{late:.3f} EUR ({late / paid[1]:.1%}) of its bill come later, when nothing runs." in said
+    assert "Under fcfs+easy the last job ends 4.9 days before that" in said
+    page = (tmp_path / "out-3" / "report.html").read_text(encoding="utf-8")
+    assert "The bill covers 7.4 days" in page
+
+
+def test_the_answer_says_which_jobs_are_missing_and_how_many_do_not_keep_the_record(
+    site: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """On fewer processors than the site had; the counts are those of the metric and of the notes."""
+    out = tmp_path / "out"
+    words = ["whatif", "--trace", str(DUMP), "--site", str(site), "--processors", "20", "--out", str(out)]
+    assert main([*words, "--schedulers", "as-recorded,fcfs+easy"]) == 0
+    frame = polars.read_parquet(out / "results.parquet")
+    late = frame.filter(scheduler="as-recorded", metric="late_starts")["value"].item()
+    assert late > 0
+    told = " ".join(capsys.readouterr().out.split())
+    why = "9 (job larger than the machine (20 processors))"
+    assert re.search(rf"Left out of the 61 jobs of the file: 1 \(job that never started\), {re.escape(why)}\.", told)
+    line = f"as-recorded does not keep the record: of 51 jobs, {late:.0f} start 7.6 h later than recorded on average."
+    assert line in told
+    assert line in (out / "report.html").read_text(encoding="utf-8")
+
+
+def test_the_answer_tells_what_is_left_of_it_with_the_outages_of_the_record(
+    site: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """On 20 processors, the machine is free at times in the record although jobs wait."""
+    out = tmp_path / "out"
+    words = ["whatif", "--trace", str(DUMP), "--site", str(site), "--outages", "--schedulers", "as-recorded,sjf+easy"]
+    assert main([*words, "--processors", "20", "--out", str(out)]) == 0
+    told = " ".join(capsys.readouterr().out.split())
+    costs = {row["scheduler"]: row["value"] for row in polars.read_parquet(out / "results.parquet").filter(
+        metric="horizon_cost").iter_rows(named=True)}  # fmt: skip
+    assert set(costs) == {"as-recorded", "sjf+easy", "sjf+easy with outages"}
+    less = costs["as-recorded"] - costs["sjf+easy with outages"]
+    assert f"With the outages that the record shows, they cost {less:.4f} EUR less" in told
+    assert "Differences to as-recorded, all with the outages" in (out / "report.html").read_text(encoding="utf-8")
+    assert main([*words, "--out", str(tmp_path / "none")]) == 2
+    assert "--outages: the record shows no outages" in capsys.readouterr().err
+
+
+def test_an_interrupted_answer_keeps_the_finished_schedulers(
+    site: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Ctrl-C while the third of four is simulated: the answer of two is written and says so; a resumed one is whole."""
+    words = ["whatif", "--trace", str(DUMP), "--site", str(site), "--schedulers", "as-recorded,sjf+easy,f2+easy,random"]
+    assert main([*words, "--out", str(tmp_path / "whole")]) == 0
+    capsys.readouterr()
+    real, at = simulating.simulate, ["f2+easy"]
+
+    def stopping(*given: Any, **more: Any) -> Any:
+        if given[4].name in at:
+            raise KeyboardInterrupt
+        return real(*given, **more)
+
+    monkeypatch.setattr(simulating, "simulate", stopping)
+    out = tmp_path / "out"
+    again = [*words, "--out", str(out)]
+    assert main(again) == 130
+    told = capsys.readouterr()
+    assert told.err.splitlines()[-1].startswith("greenbatch: interrupted; 2 of 4 schedulers are finished; resume with:")
+    assert "2 of 4 schedulers; interrupted" in told.out
+    whole = polars.read_parquet(tmp_path / "whole" / "results.parquet")
+    kept = polars.read_parquet(out / "results.parquet")
+    own = ~polars.col("metric").str.starts_with("common_horizon")  # which depends on who is compared
+    wanted = whole.filter(own, polars.col("scheduler").is_in(["as-recorded", "sjf+easy"]))
+    assert kept.filter(own).equals(wanted)
+    assert "2 of 4 schedulers; interrupted" in (out / "report.html").read_text(encoding="utf-8")
+    assert main([*again, "--resume"]) == 130, "interrupted again: what is there is not replaced"
+    assert polars.read_parquet(out / "results.parquet").equals(kept)
+    at.clear()
+    assert main([*again, "--resume"]) == 0
+    assert polars.read_parquet(out / "results.parquet").equals(whole)
+
+
+def test_an_answer_interrupted_before_two_schedulers_are_finished_leaves_nothing(
+    site: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """One line says that nothing is kept."""
+    real = simulating.simulate
+
+    def stopping(*given: Any, **more: Any) -> Any:
+        if given[4].name == "sjf+easy":
+            raise KeyboardInterrupt
+        return real(*given, **more)
+
+    monkeypatch.setattr(simulating, "simulate", stopping)
+    words = ["whatif", "--trace", str(DUMP), "--site", str(site), "--schedulers", "as-recorded,sjf+easy"]
+    assert main([*words, "--out", str(tmp_path / "out")]) == 130
+    last = "greenbatch: interrupted; 1 of 2 schedulers is finished, nothing is kept; repeat the command"
+    assert capsys.readouterr().err.splitlines()[-1] == last
+    assert not (tmp_path / "out").exists()
+
+
+def swept(site: Path, *flags: str) -> int:
+    command = ["whatif", "--trace", str(DUMP), "--site", str(site), "--schedulers", "as-recorded,f2+easy"]
+    return main([*command, *flags])
+
+
+def test_the_answer_of_a_sweep_names_the_value_its_saving_and_its_payback(
+    site: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The same sentence in JSON, in the terminal and on the first screen; its numbers are those of the fields."""
+    flags = ["--sweep", "site.area_m2=12,24,48", "--unit-cost", "20"]
+    assert swept(site, *flags, "--json") == 0
+    told = json.loads(capsys.readouterr().out)
+    by_value = told["payback"]["schedulers"]["as-recorded"]
+    for text, each in by_value.items():
+        assert each["investment"] == 20 * (int(text) - 12)
+        assert np.isclose(each["years"] * each["saving_per_year"], each["investment"], rtol=1e-12)
+    assert by_value["24"]["years"] < by_value["48"]["years"]
+    assert by_value["24"]["saving_per_year"] < by_value["48"]["saving_per_year"]
+    answer = told["answer"][0]
+    assert answer.startswith("Under as-recorded, site.area_m2 = 48 saves most against 12: ")
+    assert f"{by_value['48']['saving_per_year']:.1f} EUR a year" in answer
+    assert f"24 is paid back soonest: {by_value['24']['saving_per_year']:.1f} EUR a year" in answer
+    assert f"paid back in {by_value['24']['years']:,.1f} years" in answer
+    out = tmp_path / "out"
+    assert swept(site, *flags, "--out", str(out)) == 0
+    assert answer in " ".join(capsys.readouterr().out.split())
+    page = (out / "report.html").read_text(encoding="utf-8")
+    assert f'<p class="sentence">{answer}</p>' in page
+
+
+def test_a_size_that_saves_nothing_is_never_paid_back(
+    site: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A load that is always there costs more, the larger it is; without a unit cost, nothing is said of a payback."""
+    flags = ["--sweep", "site.base_load_w=0,100", "--json"]
+    assert swept(site, *flags, "--unit-cost", "2") == 0
+    told = json.loads(capsys.readouterr().out)
+    never = "no other value of site.base_load_w costs less than 0"
+    assert told["answer"][0] == f"Under as-recorded, {never}; none ever pays for itself."
+    assert told["payback"]["schedulers"]["f2+easy"]["100"]["years"] is None
+    assert swept(site, *flags) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert told["answer"][0] == f"Under as-recorded, {never}."
+    assert "payback" not in told
+
+
 @pytest.mark.parametrize(
     ("flags", "told"),
     [
@@ -124,9 +287,9 @@ def test_payback_of_a_size(site: Path, tmp_path: Path, capsys: pytest.CaptureFix
         (["--unit-cost", "0", "--sweep", "site.area_m2=1,2"], "--unit-cost: is '0'"),
         (["--unit-cost", "x", "--sweep", "site.area_m2=1,2"], "--unit-cost: is 'x'"),
         (["--unit-cost", "3", "--sweep", "site.area_m2=1"], "--unit-cost: requires at least two sizes"),
-        (["--unit-cost", "3", "--sweep", "site.area_m2=1,2", "--json"], "--unit-cost and --json: cannot be combined"),
         (["--sweep", "site.area_m2"], "--sweep"),
         (["--baseline", "sjf"], "--baseline"),
+        (["--outages", "--sweep", "site.area_m2=1,2"], "--sweep and --outages: cannot be combined yet"),
     ],
 )
 def test_bad_flags_are_one_line(

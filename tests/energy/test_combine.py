@@ -174,7 +174,15 @@ JUNE = {"clock": "unix", "start_s": unix(2024, 6, 1)}
         (
             {"s": watts([1, 2], **JUNE)},
             {"align": "calendar", "unix_start_s": unix(2025, 6, 1)},
-            r"starts at 2025-06-01T00:00:00Z, the series cover 2024-06-01T00:00:00Z to 2024-06-01T02:00:00Z",
+            r"s covers 2024-06-01 to 2024-06-01T02:00, but the jobs run from 2025-06-01 on \(.*repeat = true",
+        ),
+        (
+            {
+                "s": watts([1] * 4, **JUNE),
+                "t": watts([1] * 4, inputs={"t.csv": "0"}, **JUNE | {"start_s": 3600 + unix(2024, 6, 1)}),
+            },
+            {"align": "calendar", "unix_start_s": unix(2024, 6, 1), "until_s": 7200.0},
+            r"t \(t.csv\), s cover 2024-06-01T01:00 to 2024-06-01T04:00, but the jobs run from .* to 2024-06-01T02:00",
         ),
         ({"a": watts([1], **JUNE), "b": typical_year()}, {}, 'use align = "calendar"'),
         (

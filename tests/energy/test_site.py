@@ -24,6 +24,16 @@ def test_outside_of_the_series_is_an_error_in_one_line(time_s):
         site([1, 2, 3], origin_s=-1800).slot(time_s)
 
 
+def test_the_error_names_files_and_dates():
+    files = {f"{name}.csv": "" for name in "abcd"}
+    with pytest.raises(SupplyExhausted) as raised:
+        site([1, 2, 3], unix_start_s=1_700_000_000.0, inputs=files).slot(10_800.0)
+    assert str(raised.value) == (
+        "the power series of site 's' (a.csv, b.csv, c.csv, ...) covers 2023-11-14T22:13:20 to 2023-11-15T01:13:20, "
+        "but the schedule needs 2023-11-15T01:13:20 (give a longer series or set site.repeat = true)"
+    )
+
+
 def test_repeat_covers_before_and_after():
     s = site([1, 2, 3], repeat=True)
     assert [s.slot(3600.0 * k) for k in (-1, 0, 2, 3, 7)] == [2, 0, 2, 0, 1]

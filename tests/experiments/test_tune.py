@@ -33,7 +33,8 @@ def test_less_waiting_is_found_and_the_same_again() -> None:
     scenario = load_scenario("default")
     found = tune(scenario, "cheapest-start", (HOLD,), WAIT, baseline="fcfs+easy", **SMALL)
     assert found.objective < found.untuned
-    again = tune(scenario, found.scheduler, (HOLD,), WAIT, baseline="fcfs+easy", windows=2, jobs=60, generations=0)
+    other = Range(name="tick", low=600.0, high=3600.0)
+    again = tune(scenario, found.scheduler, (other,), WAIT, baseline="fcfs+easy", windows=2, jobs=60, generations=0)
     assert found.objective == again.untuned
     assert found == tune(scenario, "cheapest-start", (HOLD,), WAIT, baseline="fcfs+easy", **SMALL)
     scheduler(found.scheduler)
@@ -69,23 +70,28 @@ def test_what_is_refused() -> None:
         (["--search", "psi"], "--search: 'psi' is not understood (write share=0:1"),
         (["--search", "psi=3:1"], "--search: psi=3:1 is no range (write NAME=LOWEST:HIGHEST)"),
         (["--search", "psi=0:1", "--objective", "avg_wait_s=x"], "--objective: 'x' is not a number"),
-        (["--search", "psi=0:1", "--objective", "avg_wait_s=0"], "objective: the weight of avg_wait_s is 0 (give"),
-        (["--search", "psi=0:1", "--objective", "avg_wait_s=nan"], "objective: the weight of avg_wait_s is nan (give"),
-        (["--search", "psi=0:1", "--objective", "avg_wait_s=inf"], "objective: the weight of avg_wait_s is inf (give"),
+        (["--search", "psi=0:1", "--objective", "avg_wait_s=0"], "--objective: the weight of avg_wait_s is 0 (give"),
+        (["--search", "psi=0:1", "--objective", "avg_wait_s=nan"], "--objective: the weight of avg_wait_s is nan ("),
+        (["--search", "psi=0:1", "--objective", "avg_wait_s=inf"], "--objective: the weight of avg_wait_s is inf ("),
         (["--search", "psi=0:1", "--objective", "avg_wait_s=1,avg_wait_s=2"], "--objective: names avg_wait_s twice"),
         (
             ["--search", "psi=0:1", "--objective", "utilization=1"],
-            "objective: utilization is better if higher, and objectives are made low (give utilization=-1)",
+            "--objective: utilization is better if higher, and objectives are made low (give utilization=-1)",
         ),
         (["--search", "psi=0:1", "--count", "99999999"], "--count: is 99,999,999, but there are"),
         (
             ["--search", "psi=0:1", "--objective", "horizon_cost=1"],
-            "objective: horizon_cost is not known for fcfs+easy in this scenario (give the site prices ([site.grid.pr",
+            "--objective: horizon_cost is not known for fcfs+easy in this scenario (give the site prices ([site.gr",
         ),
         (["--search", "psi=0:1", "--population", "3"], "--population: is 3 (give 4 or more)"),
         (["--search", "psi=0:1", "--windows", "4"], "--windows: is '4' (give held-out or published)"),
         (["--search", "+psi=0:1"], "has no backfilling"),
-        (["--search", "psy=0:1"], "cheapest-start has no parameter 'psy'"),
+        (["--search", "psy=0:1"], "--search: psy=0:1: cheapest-start has no parameter 'psy' (it takes hold, psi"),
+        (["--search", "psi=-1:1"], "--search: psi=-1:1: psi is -1 (give 0"),
+        (
+            ["--search", "psi=0:1", "--objective", "money=1"],
+            "--objective: no metric is called 'money' (often used: horizon_cost, horizon_carbon_kg",
+        ),
     ],
 )  # fmt: skip
 def test_the_command_refuses(flags: list[str], line: str, capsys: pytest.CaptureFixture[str]) -> None:
@@ -99,7 +105,13 @@ def test_the_command_says_on_what_it_was_tuned(tmp_path: Path, capsys: pytest.Ca
              "--generations", "1", "--population", "4", "--out", str(tmp_path / "t")]  # fmt: skip
     assert main(["tune", "--scheduler", "cheapest-start", *given]) == 0
     record = json.loads((tmp_path / "t" / "tuned.json").read_text())
-    assert record["scheduler"] == capsys.readouterr().out.splitlines()[0]
+    first, *told = capsys.readouterr().out.splitlines()
+    assert record["scheduler"] == first
+    said = " ".join(" ".join(told).split())
+    assert "objective, to be low: 1 * wait (mean), each relative to fcfs+easy" in said
+    assert f"{record['untuned']:.4f} with cheapest-start" in said
+    assert "2 windows of 60 jobs, so in-sample" in said
+    assert ("fcfs+easy is better than all candidates" in said) is (record["objective"] >= 1.0)
     assert len(record["starts"]) == 2
     assert record["jobs"] == 60
     assert record["scenario"] == "default"

@@ -11,7 +11,7 @@ from greenbatch.cluster import Cluster
 from greenbatch.energy import Site
 from greenbatch.energy.slots import interval_at
 from greenbatch.engine.rules import Rules
-from greenbatch.errors import InputError, SupplyExhausted
+from greenbatch.errors import InputError
 from greenbatch.workload import Workload
 
 Floats = NDArray[np.float64]
@@ -126,10 +126,7 @@ def _edges_s(first_s: float, last_s: float, site: Site) -> Floats:
 def _supply(site: Site, edge_s: Floats) -> tuple[Floats, Floats]:
     """Changes of supply together with the edges, shape (m,) [s], and supply from one to the next, (m - 1,) [W]."""
     if not site.repeat and not (site.origin_s <= edge_s[0] and edge_s[-1] <= site.end_s):
-        raise SupplyExhausted(
-            f"the power series of site {site.name!r} covers trace seconds {site.origin_s:g} to {site.end_s:g}, but the "
-            f"bound needs {edge_s[0]:g} to {edge_s[-1]:g} (give a longer series or set site.repeat = true)"
-        )
+        raise site.exhausted("the bound needs", *edge_s[[0, -1]].tolist())
     begin, end = (interval_at(float(time_s), site.origin_s, site.step_s) for time_s in edge_s[[0, -1]])
     change_s = site.origin_s + np.arange(begin, end + 1.0) * site.step_s
     turn_s = np.union1d(edge_s, change_s[(change_s > edge_s[0]) & (change_s < edge_s[-1])])

@@ -190,23 +190,27 @@ def run_comparison(
         finished = finished_windows(out, record) if out is not None and resume else {}
         with progress_line() as show:
             comparison = run(
-                question, deciders, first, length, base, show, keep_finished=True, finished=finished, workers=workers
-            )
-            done, total = len(comparison.starts), len(first)
-            partial = (f"{done} of {total} windows; interrupted",) if done < total else ()
+                question, deciders, first, length, base, show, keep_finished=True, keep_schedulers=not resume,
+                finished=finished, workers=workers,
+            )  # fmt: skip
+            by_all = len(comparison.deciders) == len(deciders)
+            done = f"{len(comparison.starts)} of {len(first)} windows"
+            if not by_all:
+                done = f"{len(comparison.deciders)} of {len(deciders)} schedulers"
+            partial = (f"{done}; interrupted",) if comparison.interrupted else ()
             borrowed = borrowed_machine(question, scenario, None if cluster else trace)
             other = mismatch_lines(comparison.example.get(base))
             comparison = replace(comparison, warnings=(*partial, *borrowed, *other, *comparison.warnings))
-            drawn = True  # or not requested
+            words, drawn = in_words(comparison), True  # or not requested
             if folder is not None:
-                record["settings"]["starts"] = list(comparison.starts)
-                show("drawing the report", total, total)
-                drawn = write_comparison(comparison, folder, record, partial, in_words(comparison))
-    print_comparison(comparison, partial, json=json, in_words=in_words(comparison))
+                record["settings"]["starts"] = list(comparison.starts) if by_all else []
+                show("drawing the report", len(first), len(first))
+                drawn = write_comparison(comparison, folder, record, partial, words)
+    print_comparison(comparison, partial, json=json, in_words=words)
     if out is not None and not json:
         print(f"written to {out}")
     if partial or not drawn:
-        raise interrupted(done, total, drawn=drawn, written=out is not None, command=COMMAND.get())
+        raise interrupted(done, drawn=drawn, written=out is not None, command=COMMAND.get())
 
 
 def print_comparison(

@@ -14,7 +14,6 @@ from greenbatch.cli.progress import progress_line
 from greenbatch.errors import InputError
 
 if TYPE_CHECKING:
-    from greenbatch.experiments.reports.tables import Table
     from greenbatch.experiments.running.sweep import Setting, Sweep
     from greenbatch.scenarios import Scenario
 
@@ -55,7 +54,7 @@ def run_sweep(
     """
     from greenbatch.cli.app import COMMAND
     from greenbatch.experiments.reports.cautions import borrowed_machine
-    from greenbatch.experiments.reports.payback import check_payback, payback_table
+    from greenbatch.experiments.reports.payback import check_payback
     from greenbatch.experiments.reports.result_folder import result_folder
     from greenbatch.experiments.reports.sweeps import sweep_record, write_sweep
     from greenbatch.experiments.running.compare import choose_schedulers, choose_windows
@@ -101,15 +100,14 @@ def run_sweep(
             total = len(first) * len(chosen.values)
             partial = (f"{done} of {total} windows of all values; interrupted",) if done < total else ()
             drawn = True  # or not requested
-            more = [] if unit_cost is None else [payback_table(made, unit_cost)]
             if folder is not None:
                 show("drawing the report", total, total)
-                drawn = write_sweep(made, folder, record, partial, more)
-    print_sweep(made, partial, json=json, more=more)
+                drawn = write_sweep(made, folder, record, partial, unit_cost)
+    print_sweep(made, partial, json=json, unit_cost=unit_cost)
     if out is not None and not json:
         print(f"written to {out}")
     if partial or not drawn:
-        raise interrupted(done, total, drawn=drawn, written=out is not None, command=COMMAND.get())
+        raise interrupted(f"{done} of {total} windows", drawn=drawn, written=out is not None, command=COMMAND.get())
 
 
 @contextmanager
@@ -127,18 +125,19 @@ def naming_the_flag(chosen: Setting, value: str) -> Iterator[None]:
 
 
 def print_sweep(
-    made: Sweep, partial: Sequence[str] = (), *, json: bool = False, more: Sequence[Table] = ()
+    made: Sweep, partial: Sequence[str] = (), *, json: bool = False, unit_cost: float | None = None
 ) -> None:  # fmt: skip
-    """Print data notes, warnings, a table per figure, further tables and the findings; or one JSON object."""
+    """Print data notes, warnings, a table per figure, the payback, the findings and the answer; or one JSON object."""
     from greenbatch.experiments.reports.cautions import comparison_notes
     from greenbatch.experiments.reports.data_notes import first_notes
     from greenbatch.experiments.reports.outputs import REPORT
+    from greenbatch.experiments.reports.payback import payback_tables
     from greenbatch.experiments.reports.sweep_lines import fixed_lines, sweep_findings, sweep_notes, sweep_warnings
+    from greenbatch.experiments.reports.sweep_screen import sweep_words
     from greenbatch.experiments.reports.sweeps import sweep_columns, sweep_summary, sweep_table
 
     if json:
-        content: Mapping[str, Any] = sweep_summary(made)
-        print(encoder.dumps(content, indent=2, allow_nan=False))
+        print(encoder.dumps(sweep_summary(made, unit_cost), indent=2, allow_nan=False))
         return
     from rich.console import Console
 
@@ -152,7 +151,7 @@ def print_sweep(
         say(f"warning: {line}")
     for column in sweep_columns(made)[:5]:
         Console().print(TerminalTable(sweep_table(made, column, partial=partial)))
-    for table in more:
+    for table in payback_tables(made, unit_cost):
         Console().print(TerminalTable(table))
-    for line in (*comparison_notes(made.first), *sweep_findings(made)):
+    for line in (*comparison_notes(made.first), *sweep_findings(made), *sweep_words(made, unit_cost)):
         say(line)

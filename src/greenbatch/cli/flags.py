@@ -70,9 +70,16 @@ def resume_line(command: Sequence[str]) -> str:
     return shlex.join(kept if "--resume" in kept else [*kept, "--resume"])
 
 
-def interrupted(done: int, total: int, *, drawn: bool, written: bool, command: Sequence[str]) -> Interrupted:
-    """The error of an interrupted comparison: what is kept, and the command that resumes it if it is written."""
-    kept = f"{done} of {total} windows are finished{'' if drawn else ', the report is not drawn'}"
+def interrupted(finished: str, *, drawn: bool, written: bool, command: Sequence[str]) -> Interrupted:
+    """The error of an interrupted comparison: what is kept, and the command that resumes it if it is written.
+
+    Args:
+        finished: such as ``2 of 3 windows``.
+        drawn: whether the report is drawn.
+        written: whether there is a folder.
+        command: the command line.
+    """
+    kept = f"{finished} are finished{'' if drawn else ', the report is not drawn'}"
     return Interrupted(kept, resume=resume_line(command)) if written else Interrupted(f"{kept} and printed")
 
 

@@ -12,7 +12,9 @@ from greenbatch.cli.listing import say
 from greenbatch.errors import InputError
 
 if TYPE_CHECKING:
-    from greenbatch.experiments.running.tune import Range
+    from collections.abc import Mapping
+
+    from greenbatch.experiments.running.tune import Range, Tuned
 
 
 def tune(
@@ -68,7 +70,6 @@ def tune(
     from greenbatch.cli.app import COMMAND
     from greenbatch.cli.progress import progress_line
     from greenbatch.experiments.reports.result_folder import result_folder, write_record
-    from greenbatch.experiments.running.tune import Tuned
     from greenbatch.experiments.running.tune import tune as searched
     from greenbatch.provenance import provenance
     from greenbatch.scenarios import load_scenario
@@ -86,7 +87,7 @@ def tune(
                 question, scheduler, ranges, weights, baseline=baseline, windows=count or 8, jobs=jobs,
                 generations=generations or 10, population=population or 8, seed=seed or 0,
                 mode="published" if windows == "published" else "held-out", workers=workers,
-                watch=lambda done, total, best: show(f"lowest objective {best:.4f}", done, total),
+                watch=lambda done, total, best: show(f"generations; lowest objective {best:.4f}", done, total),
             )  # fmt: skip
 
     settings = {"scheduler": scheduler, "search": search, "objective": weights, "windows": windows,
@@ -100,14 +101,33 @@ def tune(
             (folder / "tuned.json").write_text(json.dumps(record, indent=2) + "\n", encoding="utf-8")
             write_record(folder, provenance(**sources(question), seed=seed, settings=settings, command=COMMAND.get()))
     print(tuned.scheduler)
-    of_jobs = f"windows of {tuned.jobs:,} jobs" if tuned.jobs else "draws of the generator"
-    say(
-        f"objective {tuned.objective:.4f} on the {len(tuned.starts)} {of_jobs} of the search, in-sample; "
-        f"{tuned.untuned:.4f} as given, {sum(weights.values()):.4f} with {tuned.baseline}; "
-        f"{tuned.tried} candidates"
-    )
+    for line in _in_words(tuned, scheduler, weights):
+        say(line)
     if out is not None:
         say(f"written to {out}")
+
+
+def _in_words(tuned: Tuned, given: str, weights: Mapping[str, float]) -> list[str]:
+    """What the objective is, how low it became, and for which windows that holds."""
+    from greenbatch.metrics import METRICS
+
+    total = sum(weights.values())
+    parts = [f"{weight:g} * {METRICS[name].label if name in METRICS else name}" for name, weight in weights.items()]
+    what = f"objective, to be low: {' + '.join(parts)}, each relative to {tuned.baseline}"
+    found = f"{tuned.objective:.4f} with {tuned.scheduler}, {tuned.untuned:.4f} with {given}"
+    if tuned.scheduler == given:
+        found = f"{tuned.untuned:.4f} with {given} as given, which none of the candidates is better than"
+    worse = (
+        [] if tuned.objective < total else [f"warning: {tuned.baseline} is better than all candidates on these windows"]
+    )
+    kind = f"windows of {tuned.jobs:,} jobs" if tuned.jobs else "draws of the generator"
+    windows = f"{len(tuned.starts)} {kind}"
+    return [
+        what,
+        f"{found}, {total:.4f} with {tuned.baseline}; {tuned.tried} candidates on {windows}, so in-sample: compare on "
+        "others before you use it",
+        *worse,
+    ]
 
 
 def _pairs(text: str, flag: str, example: str) -> list[tuple[str, str]]:

@@ -32,6 +32,7 @@ def whatif(
     workers: Positive = None,
     json: Switch = False,
     resume: Switch = False,
+    outages: Switch = False,
     strict: Switch = False,
     force: Switch = False,
 ) -> None:
@@ -63,6 +64,8 @@ def whatif(
         Print one JSON object instead of the table.
     resume
         Resume the interrupted run in the folder; the other flags must be unchanged.
+    outages
+        Also simulate every scheduler with the outages that the record shows, in which no job may run.
     strict
         Refuse a trace with records that would be repaired or dropped.
     force
@@ -76,13 +79,11 @@ def whatif(
     if out is None and (resume or force or not json):
         raise InputError("is missing", field="--out", fix="give --out FOLDER; only --json works without")
     cost = None if unit_cost is None else positive(unit_cost, "--unit-cost")
-    if cost is not None and json:
-        raise InputError(
-            "cannot be combined", field="--unit-cost and --json", fix="give --out FOLDER instead of --json"
-        )
     if cost is not None and sweep is None:
         fix = "give --sweep site.storage.capacity_kwh=0,500 or another size"
         raise InputError("is given without --sweep", field="--unit-cost", fix=fix)
+    if outages and sweep is not None:
+        raise InputError("cannot be combined yet", field="--sweep and --outages", fix="give one or the other")
     given: dict[str, Any] = {
         "schedulers": schedulers, "baseline": baseline, "trace": trace, "cluster": cluster, "processors": processors,
         "workers": workers, "json": json, "resume": resume, "strict": strict, "force": force, "whole": True,
@@ -91,7 +92,7 @@ def whatif(
     if sweep is None:
         from greenbatch.experiments.reports.whatif import plain_words
 
-        run_comparison(out, site, in_words=plain_words, **given)
+        run_comparison(out, site, in_words=plain_words, outages=outages, **given)
         return
     run_sweep(out, site, sweep, unit_cost=cost, **given)
 

@@ -15,7 +15,7 @@ from greenbatch.energy.resample import SAME_S, mean_steps
 from greenbatch.energy.samples import MOST_STEPS, check_choice
 from greenbatch.energy.series import Series
 from greenbatch.energy.site import Site
-from greenbatch.energy.stamps import show, show_date
+from greenbatch.energy.stamps import show_date
 from greenbatch.errors import InputError
 
 Floats = NDArray[np.float64]
@@ -39,6 +39,7 @@ def combine(
     repeat: bool = False,
     forecast_horizon_s: float = 86_400.0,
     signals: Mapping[str, Series] | None = None,
+    until_s: float | None = None,
 ) -> Site:
     """Put power series on common steps and on the clock of a workload.
 
@@ -57,6 +58,7 @@ def combine(
         repeat: see `Site`.
         forecast_horizon_s: see `Site`. [s]
         signals: additional series in the site's steps that are not sources of power.
+        until_s: trace time of the last end of a job, if known; only for messages. [s]
 
     Raises:
         InputError: a source is not power, the calendars do not match, the series do not overlap enough, or the trace
@@ -89,9 +91,12 @@ def combine(
     if (last_s - first_s) / step > MOST_STEPS:
         raise InputError(f"gives more than {MOST_STEPS} slots", field="site.step_s", fix="give a longer step")
     if not repeat and not first_s - SAME_S <= 0 < last_s and unix_start_s is not None:
-        covered = " to ".join(show(unix_start_s + edge, unix=True) for edge in (first_s, last_s))
+        named = {_edge_name(every, starts_s, last=last): None for last in (False, True)}
+        covered = " to ".join(show_date(unix_start_s + edge_s) for edge_s in (first_s, last_s))
+        ends = f"to {show_date(unix_start_s + until_s)}" if until_s is not None else "on"
         raise InputError(
-            f"the trace starts at {show(unix_start_s, unix=True)}, the series cover {covered}",
+            f"{', '.join(named)} {'cover' if len(named) > 1 else 'covers'} {covered}, but the jobs run from "
+            f"{show_date(unix_start_s)} {ends}",
             field="site.align",
             fix='give series of that time, or use align = "trace-start" or repeat = true',
         )
@@ -126,6 +131,12 @@ def _edge(every: Mapping[str, Series], name: str, side: str) -> str:
     at_s = series.end_s if side == "end" else series.start_s
     dated = f" {show_date(at_s)}" if series.clock == "unix" else ""
     return f"{name} {side}s{dated}"
+
+
+def _edge_name(every: Mapping[str, Series], starts_s: Mapping[str, float], *, last: bool) -> str:
+    """The series that begins last or ends first, with its file."""
+    key = min(starts_s, key=lambda key: starts_s[key] + every[key].length_s if last else -starts_s[key])
+    return f"{key} ({', '.join(every[key].inputs)})" if every[key].inputs else key
 
 
 def _check_overlap(

@@ -13,12 +13,15 @@ from greenbatch.display import Shown, span_text
 from greenbatch.energy.forecasts import PERFECT, ForecastModel, forecast_of
 from greenbatch.energy.grid import Grid
 from greenbatch.energy.slots import edge_s, interval_at
+from greenbatch.energy.stamps import show_date
 from greenbatch.energy.storage import Storage
 from greenbatch.errors import InputError, SupplyExhausted
 
 Floats = NDArray[np.float64]
 SHORTEST_STEP_S, MOST_POWER_W = 1e-3, 1e15
 """Shortest slot [s] and largest power [W] that can be added up in floats."""
+MOST_FILES = 3
+"""Files of series that a message names."""
 MOST_PUE = 100.0
 """Largest power usage effectiveness; more is a share in percent, or another mistake."""
 
@@ -217,12 +220,28 @@ class Site(Shown):
         if self.repeat:
             return index % self.slots
         if not 0 <= index < self.slots:
-            raise SupplyExhausted(
-                f"the power series of site {self.name!r} covers trace seconds {self.origin_s:g} to "
-                f"{self.end_s:g}, but {time_s:g} is needed "
-                "(give a longer series or set site.repeat = true)"
-            )
+            raise self.exhausted("the schedule needs", time_s)
         return index
+
+    def exhausted(self, needs: str, *times_s: float) -> SupplyExhausted:
+        """The error of a series that does not cover a time: its files, what it covers and what is needed.
+
+        Args:
+            needs: who needs more, such as ``the books need``.
+            times_s: the time that is needed, or the first and the last. [s]
+        """
+        dated = self.unix_start_s is not None
+        zero_s = self.unix_start_s or 0.0
+
+        def shown(*edges_s: float) -> str:
+            return " to ".join(show_date(zero_s + edge_s) if dated else f"{edge_s:g}" for edge_s in edges_s)
+
+        files = ", ".join([*list(self.inputs)[:MOST_FILES], *(["..."] if len(self.inputs) > MOST_FILES else [])])
+        return SupplyExhausted(
+            f"the power series of site {self.name!r}{f' ({files})' if files else ''} covers "
+            f"{'' if dated else 'trace seconds '}{shown(self.origin_s, self.end_s)}, but {needs} {shown(*times_s)} "
+            "(give a longer series or set site.repeat = true)"
+        )
 
     def month_at(self, number: NDArray[np.int64]) -> NDArray[np.int64]:
         """Calendar month of slots by ascending number, beyond the series too, same shape.

@@ -20,7 +20,7 @@ from greenbatch.engine.power.limited import Limited
 from greenbatch.engine.power.protocol import LEFT_THE_SERIES, Power, command, flow, power_of
 from greenbatch.engine.records import Floats, Ledger, dtype_of, table_of
 from greenbatch.engine.stacked import fork
-from greenbatch.errors import InputError, SupplyExhausted
+from greenbatch.errors import InputError
 
 if TYPE_CHECKING:
     from greenbatch.engine.outcome import Outcome
@@ -109,10 +109,7 @@ def _compiled_replay(power: Any) -> Any:
 def _replay(outcome: Outcome, start_s: float, end_s: float, site: Site | None, *, pieces: bool) -> tuple[Any, Floats]:
     """Ledger of an interval and, on request, its pieces (see `power.balance.enter`), shape (m, 8)."""
     if site is not None and not site.repeat and end_s > start_s and (start_s < site.origin_s or end_s > site.end_s):
-        raise SupplyExhausted(
-            f"the power series of site {site.name!r} covers trace seconds {site.origin_s:g} to {site.end_s:g}, but the "
-            f"books need {start_s:g} to {end_s:g} (give a longer series or set site.repeat = true)"
-        )
+        raise site.exhausted("the books need", start_s, end_s)
     power = power_of(site)
     power = power.supply if isinstance(power, Limited) else power  # energies do not depend on what holds jobs
     run = _compiled_replay(numba.typeof(power))

@@ -224,20 +224,28 @@ def _series_site(
             signals["temperature_c"] = pue.read(origin.locate(pue.file, pue.dataset))
     with origin.blame("site"):
         given = combine_arguments(section)
-        site = combine(section.name, sources, unix_start_s=workload.unix_start_s, signals=signals, **given)
+        site = combine(
+            section.name, sources, unix_start_s=workload.unix_start_s, signals=signals,
+            until_s=_last_end_s(workload) if len(workload) else None, **given,
+        )  # fmt: skip
     return _with_repeat_note(site, {**sources, **signals}, workload, horizon)
+
+
+def _last_end_s(workload: Workload) -> float:
+    """Trace time at which the last job ends if none waits. [s]"""
+    import numpy as np
+
+    return float(np.nanmax(workload.submit_s + workload.run_time_s))
 
 
 def _with_repeat_note(site: Site, every: Mapping[str, Series], workload: Workload, horizon: float) -> Site:
     """The site with a note that names the series that end first, if the horizon of the whole trace reaches further."""
-    import numpy as np
-
     from greenbatch.energy.stamps import show_date
 
     if not site.repeat or site.unix_start_s is None or not len(workload):
         return site
     first_s = float(workload.submit_s.min())
-    last_s = first_s + horizon * (float(np.nanmax(workload.submit_s + workload.run_time_s)) - first_s)
+    last_s = first_s + horizon * (_last_end_s(workload) - first_s)
     if last_s <= site.end_s:
         return site
     ends_s = {key: series.end_s - site.unix_start_s for key, series in every.items() if series.clock == "unix"}

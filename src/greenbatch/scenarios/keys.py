@@ -9,7 +9,7 @@ from typing import Any, get_type_hints
 from greenbatch.scenarios.section import Naturals, Numbers, Section, Texts
 
 _ARRAYS = {Sequence[str]: Texts, Sequence[float]: Numbers, Sequence[int]: Naturals}
-_NOT_KEYS = frozenset({"factor", "name", "unix_start_s", "signals", "climate"})
+_NOT_KEYS = frozenset({"factor", "name", "unix_start_s", "until_s", "signals", "climate"})
 """Arguments that the scenario sets itself."""
 
 

@@ -187,7 +187,7 @@ def recorded_wait_notes(outcome: Outcome, *, first: bool = False) -> list[str]:
     count = f"{len(jobs):,}" if known.all() else f"{known.sum():,} of {len(jobs):,}"
     return [
         f"Waits recorded for {count} jobs{' of the first window' if first else ''}: "
-        f"{_waits(jobs.recorded_wait_s[known])}; simulated with {outcome.scheduler} for the same jobs: "
+        f"{_waits(jobs.recorded_wait_s[known])}; simulated with {named(outcome)} for the same jobs: "
         f"{_waits((outcome.start_s - jobs.submit_s)[known])}. "
         "The difference shows how far this simulation is from what the site runs."
     ]
@@ -202,19 +202,34 @@ def record_lines(outcomes: Iterable[Outcome], *, first: bool = False) -> list[st
     """
     lines, of = [], " of the first window" if first else ""
     for outcome in filter(lambda each: is_record(each.scheduler), outcomes):
-        jobs = outcome.workload
-        late_s = outcome.start_s - jobs.submit_s - jobs.recorded_wait_s
-        unknown, late = int(np.isnan(late_s).sum()), late_s[late_s > PUNCTUAL_S]
+        name, jobs = named(outcome), outcome.workload
+        unknown, late_s = unknown_starts(outcome), late_starts(outcome)
         if unknown:
             told = f"{unknown:,} of {len(jobs):,} jobs{of} have no recorded start and start as soon as they fit"
-            lines.append(f"{outcome.scheduler}: {told}.")
-        if late.size:
+            lines.append(f"{name}: {told}.")
+        if late_s.size:
             lines.append(
-                f"{outcome.scheduler}: {late.size:,} of {len(jobs):,} jobs{of} do not fit at their recorded start and "
-                f"start {_hours(late.mean())} h later on average, {_hours(late.max())} h at most: the recorded "
+                f"{name}: {late_s.size:,} of {len(jobs):,} jobs{of} do not fit at their recorded start and "
+                f"start {_hours(late_s.mean())} h later on average, {_hours(late_s.max())} h at most: the recorded "
                 "schedule does not fit on the cluster described."
             )
     return lines
+
+
+def unknown_starts(outcome: Outcome) -> int:
+    """Number of jobs without a recorded start."""
+    return int(np.isnan(outcome.workload.recorded_wait_s).sum())
+
+
+def late_starts(outcome: Outcome) -> NDArray[np.float64]:
+    """By how much jobs start after their recorded start, of those that do, in order of the jobs. [s]"""
+    late_s = outcome.start_s - outcome.workload.submit_s - outcome.workload.recorded_wait_s
+    return np.asarray(late_s[late_s > PUNCTUAL_S], np.float64)
+
+
+def named(outcome: Outcome) -> str:
+    """The scheduler of an outcome as users write it: without the backfilling that does nothing to a record."""
+    return outcome.scheduler.removesuffix("+none") if is_record(outcome.scheduler) else outcome.scheduler
 
 
 def _hours(time_s: float) -> str:
@@ -236,7 +251,7 @@ def mismatch_lines(outcome: Outcome | None) -> list[str]:
     if high_s < SEVERAL * max(low_s, 60.0):
         return []
     return [
-        f"recorded mean wait {recorded_s / 3600:.2f} h, simulated with {outcome.scheduler} {simulated_s / 3600:.2f} h: "
+        f"recorded mean wait {recorded_s / 3600:.2f} h, simulated with {named(outcome)} {simulated_s / 3600:.2f} h: "
         "the simulated machine differs from the real one, so neither hours nor ranking are reliable."
     ]
 

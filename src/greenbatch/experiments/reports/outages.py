@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from zoneinfo import ZoneInfo
 
 from greenbatch.experiments.reports.sections import Section
-from greenbatch.experiments.reports.tables import Cell, Table, difference_table
+from greenbatch.experiments.reports.tables import Cell, Table, difference_table, is_record
 from greenbatch.experiments.running.frames import schedulers
 from greenbatch.schedulers.during_outages import SUFFIX
 from greenbatch.workload import Outage, Workload, outages
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     import polars
 
 _APPLIED = f"A scheduler called “NAME{SUFFIX}” starts no job that would run into one as requested."
-_NOT_APPLIED = "Schedulers are simulated without outages; greenbatch compare --outages also simulates each with them."
+_NOT_APPLIED = "Schedulers are simulated without outages; the flag --outages also simulates each with them."
 MOST = 20
 """Outages that are listed, the largest by processors x time."""
 
@@ -35,7 +35,7 @@ def outage_sections(workload: Workload, frame: polars.DataFrame, baseline: str, 
     if not found:
         return []
     shown = sorted(found, key=lambda each: each.processors * (each.begin_s - each.end_s))[:MOST]
-    rows = tuple((_stamp(each.begin_s, workload), _cells(each, workload)) for each in sorted(shown, key=_begin_s))
+    rows = tuple((stamp(each.begin_s, workload), _cells(each, workload)) for each in sorted(shown, key=_begin_s))
     columns = (
         ("End", "", "End"), ("Length", "h", "Length"), ("Where", "", "Where"), ("Processors", "", "Processors"),
         ("Jobs waiting", "", "Jobs waiting"),
@@ -43,7 +43,7 @@ def outage_sections(workload: Workload, frame: polars.DataFrame, baseline: str, 
     notes = [
         "Nothing runs, or nothing starts in a partition for hours, although jobs wait and the one that has waited "
         "longest would fit. Limits of users and accounts can look the same. "
-        + (_APPLIED if during is not None else _NOT_APPLIED)
+        + (_APPLIED if any(name.endswith(SUFFIX) for name in schedulers(frame)) else _NOT_APPLIED)
     ]
     if len(found) > MOST:
         notes.append(f"The {MOST} largest of {len(found)}.")
@@ -53,13 +53,18 @@ def outage_sections(workload: Workload, frame: polars.DataFrame, baseline: str, 
 
 
 def outage_table(frame: polars.DataFrame, baseline: str, currency: str = "") -> Table | None:
-    """Differences to the baseline if all schedulers keep the outages free; None if they were simulated without."""
+    """Differences to the baseline if all schedulers keep the outages free; None if they were simulated without.
+
+    The record has the outages already, so it is a baseline as it is.
+    """
     names = [name for name in schedulers(frame) if name.endswith(SUFFIX)]
-    if baseline + SUFFIX not in names or len(names) < 2:
+    base = baseline if is_record(baseline) else baseline + SUFFIX
+    compared = [base, *(name for name in names if name != base)]
+    if base not in schedulers(frame) or len(compared) < 2:
         return None
-    part = frame.filter(frame["scheduler"].is_in(names))
+    part = frame.filter(frame["scheduler"].is_in(compared))
     note = f"Without outages: the rows without “{SUFFIX.strip()}” in the table of differences."
-    table = difference_table(part, baseline + SUFFIX, notes=[note], currency=currency)
+    table = difference_table(part, base, notes=[note], currency=currency)
     return replace(table, title=f"Differences to {baseline}, all with the outages")
 
 
@@ -84,15 +89,15 @@ def _begin_s(outage: Outage) -> float:
 
 def _cells(outage: Outage, workload: Workload) -> tuple[Cell, ...]:
     texts = (
-        _stamp(outage.end_s, workload), f"{(outage.end_s - outage.begin_s) / 3600:,.1f}",
+        stamp(outage.end_s, workload), f"{(outage.end_s - outage.begin_s) / 3600:,.1f}",
         f"partition {outage.partition}" if outage.partition else "whole machine",
         f"{outage.processors:,} of {outage.of:,}", f"{outage.waiting:,}",
     )  # fmt: skip
     return tuple(map(Cell, texts))
 
 
-def _stamp(time_s: float, workload: Workload) -> str:
-    """A time on the site's calendar; in days on the trace's clock if that is unknown."""
+def stamp(time_s: float, workload: Workload) -> str:
+    """A time of the trace [s] on the site's calendar; in days on the trace's clock if that is unknown."""
     if workload.unix_start_s is None:
         return f"day {time_s / 86_400:,.2f}"
     zone = ZoneInfo(workload.time_zone) if workload.time_zone else UTC

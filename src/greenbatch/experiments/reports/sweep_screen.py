@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import replace
 from itertools import pairwise
 from typing import TYPE_CHECKING
@@ -19,7 +20,9 @@ from greenbatch.experiments.reports.drawing import PAPER, Picture, drawing, new_
 from greenbatch.experiments.reports.first_screen import FirstScreen, first_screen
 from greenbatch.experiments.reports.labels import write_names
 from greenbatch.experiments.reports.looks import Look, Looks
+from greenbatch.experiments.reports.payback import payback_words
 from greenbatch.experiments.reports.tradeoff import HEIGHT_IN, HIGHER, axis_label, set_scale
+from greenbatch.experiments.running.model_warnings import marked
 from greenbatch.experiments.running.statistics import intervals
 
 if TYPE_CHECKING:
@@ -61,26 +64,54 @@ def sweep_colors(sweep: Sweep, looks: Looks) -> dict[str, str]:
     return {name: look.color for name, look in looks.items()} | pairs
 
 
-def sweep_screen(sweep: Sweep, looks: Looks) -> FirstScreen:
+def sweep_screen(sweep: Sweep, looks: Looks, words: Sequence[str] = ()) -> FirstScreen:
     """The first screen of a sweep.
 
     Every pair of scheduler and value is compared with the baseline at the first value. If the value changes the length
     of the horizon, totals over it cannot be compared: then the comparison at the last value is told.
+
+    Args:
+        sweep: the comparisons.
+        looks: scheduler -> color and marker.
+        words: the answer in words; the first is the sentence, by default that of `sweep_words`.
     """
-    texts, first = ordered(sweep), sweep.first
+    first, sentence = sweep.first, (words or sweep_words(sweep))[0]
     picture = path_plot(sweep, looks)
-    if len(texts) < 2 or not _same_horizons(sweep):
-        last = sweep.comparisons[texts[-1]]
+    if not _comparable(sweep):
+        last = sweep.comparisons[ordered(sweep)[-1]]
         told = first_screen(last.frame, last.baseline, currency=last.currency, looks=looks, marks=last.marks)
-        sentence = f"With {sweep.setting.key} = {texts[-1]}: {told.sentence}"
         return replace(told, sentence=sentence, picture=picture or told.picture)
-    frame, baseline = joined(sweep), at_value(sweep, first.baseline, texts[0])
+    frame, baseline = _pairs(sweep)
     return FirstScreen(
-        trade_sentence(frame, baseline, first.currency),
-        key_figures(frame, baseline, first.currency),
-        picture,
-        unfinished_note(frame, baseline),
+        sentence, key_figures(frame, baseline, first.currency), picture, unfinished_note(frame, baseline)
     )
+
+
+def sweep_words(sweep: Sweep, unit_cost: float | None = None) -> list[str]:
+    """The answer of a sweep in words: what is saved in a year and when it has paid, if known; then the best pair.
+
+    Args:
+        sweep: the comparisons.
+        unit_cost: what one more unit of the key costs, see `payback.payback_words`.
+    """
+    if _comparable(sweep):
+        best = trade_sentence(*_pairs(sweep), sweep.first.currency)
+    else:
+        text = ordered(sweep)[-1]
+        last = sweep.comparisons[text]
+        told = marked(last.frame, last.baseline, last.marks)
+        best = f"With {sweep.setting.key} = {text}: {trade_sentence(*told, last.currency)}"
+    return [*payback_words(sweep, unit_cost), best]
+
+
+def _pairs(sweep: Sweep) -> tuple[polars.DataFrame, str]:
+    """A frame of all pairs of scheduler and value, and the baseline among them."""
+    return joined(sweep), at_value(sweep, sweep.first.baseline, ordered(sweep)[0])
+
+
+def _comparable(sweep: Sweep) -> bool:
+    """Whether totals at several values can be compared."""
+    return len(sweep.comparisons) > 1 and _same_horizons(sweep)
 
 
 def _same_horizons(sweep: Sweep) -> bool:

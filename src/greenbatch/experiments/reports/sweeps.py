@@ -27,11 +27,12 @@ from greenbatch.experiments.reports.looks import Look, Looks, looks_of
 from greenbatch.experiments.reports.means import Means
 from greenbatch.experiments.reports.outputs import REPORT
 from greenbatch.experiments.reports.page import definitions, write_page
+from greenbatch.experiments.reports.payback import payback_summary, payback_tables
 from greenbatch.experiments.reports.result_folder import write_record
 from greenbatch.experiments.reports.sections import Section, scheduler_keys
 from greenbatch.experiments.reports.summary import summary
 from greenbatch.experiments.reports.sweep_lines import axis_of, fixed_lines, sweep_findings, sweep_notes, sweep_warnings
-from greenbatch.experiments.reports.sweep_screen import sweep_colors, sweep_screen
+from greenbatch.experiments.reports.sweep_screen import sweep_colors, sweep_screen, sweep_words
 from greenbatch.experiments.reports.tables import Cell, Table, few_notes, write
 from greenbatch.experiments.running.frames import with_breakdown
 from greenbatch.experiments.running.statistics import Interval, intervals
@@ -180,7 +181,7 @@ def sweep_record(
 
 
 def write_sweep(
-    sweep: Sweep, folder: Path, record: Mapping[str, Any], partial: Sequence[str] = (), more: Sequence[Table] = ()
+    sweep: Sweep, folder: Path, record: Mapping[str, Any], partial: Sequence[str] = (), unit_cost: float | None = None
 ) -> bool:  # fmt: skip
     """Write results.parquet (tidy, with a column for the value), table.md, table.tex, report.html and provenance.json.
 
@@ -189,22 +190,23 @@ def write_sweep(
         folder: the target folder.
         record: provenance of the sweep.
         partial: a note for the tables if values or windows are missing.
-        more: further tables, which come first.
+        unit_cost: what one more unit of the key costs, see `payback.paybacks`.
 
     Returns:
         Whether the report was drawn. If the user interrupts, the other files are written: ``--resume`` requires them.
     """
     try:
-        _write_figures(sweep, folder, partial, more)
-        report_sweep(folder / REPORT, sweep, command=" ".join(record["run"]["command"]), provenance=record, more=more)
+        _write_figures(sweep, folder, partial, unit_cost)
+        command = " ".join(record["run"]["command"])
+        report_sweep(folder / REPORT, sweep, command=command, provenance=record, unit_cost=unit_cost)
         write_record(folder, record)
     except KeyboardInterrupt:
-        _write_figures(sweep, folder, partial, more)
+        _write_figures(sweep, folder, partial, unit_cost)
         write_record(folder, record)
     return (folder / REPORT).exists()
 
 
-def _write_figures(sweep: Sweep, folder: Path, partial: Sequence[str], more: Sequence[Table]) -> None:
+def _write_figures(sweep: Sweep, folder: Path, partial: Sequence[str], unit_cost: float | None) -> None:
     import polars
 
     parts: list[polars.DataFrame] = []
@@ -214,13 +216,17 @@ def _write_figures(sweep: Sweep, folder: Path, partial: Sequence[str], more: Seq
         whole = with_breakdown(each.frame, each.breakdown)
         parts.append(whole.select(polars.lit(value, frame.dtypes[0]).alias(frame.columns[0]), polars.all()))
     polars.concat(parts).write_parquet(folder / "results.parquet")
-    tables = [*more, *(sweep_table(sweep, column, partial=partial) for column in sweep_columns(sweep))]
+    tables = [
+        *payback_tables(sweep, unit_cost),
+        *(sweep_table(sweep, column, partial=partial) for column in sweep_columns(sweep)),
+    ]
     for form, suffix in (("markdown", "md"), ("latex", "tex")):
         (folder / f"table.{suffix}").write_text("\n".join(write(table, form) for table in tables), encoding="utf-8")
 
 
 def report_sweep(
-    path: str | Path, sweep: Sweep, *, command: str, provenance: Mapping[str, Any], more: Sequence[Table] = ()
+    path: str | Path, sweep: Sweep, *, command: str, provenance: Mapping[str, Any],
+    unit_cost: float | None = None,
 ) -> None:  # fmt: skip
     """Write the report of a sweep as one self-contained HTML file.
 
@@ -229,12 +235,13 @@ def report_sweep(
         sweep: the comparisons.
         command: the command line that made it.
         provenance: as in `report.write_report`.
-        more: further tables, which come first.
+        unit_cost: what one more unit of the key costs, see `payback.paybacks`.
 
     Raises:
         InputError: the file cannot be written.
     """
     columns, first, looks = sweep_columns(sweep), sweep.first, looks_of(sweep.schedulers)
+    words = sweep_words(sweep, unit_cost)
     values = ", ".join(sweep.comparisons)
     panels = tuple(sweep_plot(sweep, column, looks=looks, panel=True) for column in columns)
     main = {objective_of(sweep.frame), WAIT}
@@ -246,8 +253,10 @@ def report_sweep(
         sections.append(Section("Further tables", "", tables=tuple(rest), folded=True))
     write_page(
         path, title=f"{first.scenario.name}, by {sweep.setting.key}", command=command,
-        first=sweep_screen(sweep, looks), baseline=first.baseline, tables=[*more, *shown], sections=sections,
+        first=sweep_screen(sweep, looks, words), baseline=first.baseline,
+        tables=[*payback_tables(sweep, unit_cost), *shown], sections=sections,
         summary=[
+            *words[1:],
             *sweep_findings(sweep),
             f"The same schedulers on the same windows with {sweep.setting.key} = {values}. Makespans are relative to "
             f"{first.baseline} with the same value.",
@@ -259,11 +268,14 @@ def report_sweep(
     )  # fmt: skip
 
 
-def sweep_summary(sweep: Sweep) -> dict[str, Any]:
-    """A sweep ready for JSON: ``key``, ``findings`` and what is ``fixed`` in sentences, ``warnings``, and ``values``
-    (text -> the comparison's `summary`).
+def sweep_summary(sweep: Sweep, unit_cost: float | None = None) -> dict[str, Any]:
+    """A sweep ready for JSON: ``answer`` in sentences, with a unit cost ``payback`` (see `payback.payback_summary`),
+    ``key``, ``findings`` and what is ``fixed`` in sentences, ``warnings``, and ``values`` (text -> the comparison's
+    `summary`).
     """
     return {
+        "answer": sweep_words(sweep, unit_cost),
+        **({} if unit_cost is None else {"payback": payback_summary(sweep, unit_cost)}),
         "key": sweep.setting.key, "findings": sweep_findings(sweep), "fixed": fixed_lines(sweep),
         "warnings": sweep_warnings(sweep),
         "values": {text: {"value": _plain(sweep.setting.values[text]), **summary(each)}

@@ -10,17 +10,19 @@ from time import perf_counter
 from typing import TYPE_CHECKING, Any, cast
 
 from greenbatch.arguments import whole_number
-from greenbatch.errors import InputError
+from greenbatch.errors import InputError, Interrupted
 from greenbatch.experiments.running.workers import processes, spread
 
 if TYPE_CHECKING:
     import polars
 
+    from greenbatch.cluster import Cluster
     from greenbatch.engine.outcome import Outcome
     from greenbatch.engine.program import Scheduler
     from greenbatch.metrics import Parts
     from greenbatch.scenarios import Scenario
     from greenbatch.schedulers import Decider
+    from greenbatch.workload import Workload
 
 Progress = Callable[[str, int, int], None]
 """Called with (what is being simulated, number done, total)."""
@@ -55,6 +57,8 @@ class Comparison:
     """Warnings about the trained models, to be read before the figures."""
     marks: Mapping[str, str] = field(default_factory=dict)
     """Schedulers whose figures need a mark -> the mark, see `model_warnings.marks`."""
+    interrupted: bool = False
+    """Whether the user interrupted it: windows, or schedulers of the only window, can be missing."""
 
     @property
     def schedulers(self) -> tuple[str, ...]:
@@ -156,6 +160,7 @@ def compare(
     progress: Progress | None = None,
     *,
     keep_finished: bool = False,
+    keep_schedulers: bool = False,
     finished: Mapping[int, Metrics] | None = None,
     workers: int | None = None,
 ) -> Comparison:
@@ -169,6 +174,8 @@ def compare(
         baseline: the scheduler that the others are compared with, one of ``schedulers``.
         progress: called before every simulation; with several processes, after every window.
         keep_finished: if the user interrupts, return the finished windows, if there are any.
+        keep_schedulers: if the user interrupts the only window, return it with the schedulers that are finished, if the
+            baseline and another one are.
         finished: first job -> metrics of windows that need no simulation. The first window is always simulated, because
             its outcomes are the example.
         workers: number of processes that simulate windows; by default one per processor if the work is long. The
@@ -177,11 +184,12 @@ def compare(
     Raises:
         InputError: an unknown scheduler, none, two of one name, a baseline that is not among them, or a window beyond
             the trace.
-        KeyboardInterrupt: interrupted, and no window is finished or ``keep_finished`` is false.
+        KeyboardInterrupt: interrupted, and nothing is finished that is to be kept.
     """
     from greenbatch.experiments.running.frames import breakdown, tidy
     from greenbatch.experiments.running.model_warnings import marks, model_warnings
     from greenbatch.metrics import parts_of
+    from greenbatch.scenarios.regenerate import question
     from greenbatch.schedulers import scheduler_table, source_texts
 
     if not starts:
@@ -203,15 +211,19 @@ def compare(
         if progress is not None:
             progress(what, len(metrics) * len(deciders) + run, runs)
 
+    outcomes: dict[str, Outcome] = {}  # of the window in hand
+
     def here(start: int) -> tuple[dict[str, Outcome], Metrics]:
         span = f"jobs {start} to {start + jobs - 1}" if jobs else f"draw {start}"
         whole = start == starts[0] != starts[-1]  # the first of several compiles the engine, and runs alone
-        return _window(
+        outcomes.clear()
+        found = _window(
             scenario, deciders, jobs, baseline, parts, start,
-            lambda name, run: tell(f"{name} on {span}", 0 if whole else run),
+            lambda name, run: tell(f"{name} on {span}", 0 if whole else run), outcomes,
         )  # fmt: skip
+        return dict(outcomes), found
 
-    begun = perf_counter()
+    begun, interrupted = perf_counter(), False
     try:
         example, metrics[starts[0]] = here(starts[0])
         left = [start for start in starts if start not in metrics]
@@ -223,7 +235,13 @@ def compare(
                 if several > 1:
                     tell(f"windows in {several} processes")
     except KeyboardInterrupt:
-        if not (keep_finished and starts[0] in metrics):
+        interrupted = True
+        if keep_schedulers and outcomes and not metrics and len(starts) == 1:
+            deciders = _simulated(deciders, outcomes, baseline)
+            tell("interrupted, evaluating what is finished; Ctrl-C again ends at once", len(deciders))
+            asked = question(scenario, starts[0], jobs)
+            example, metrics[starts[0]] = outcomes, _evaluated(scenario, *asked, outcomes, baseline, parts)
+        elif not (keep_finished and starts[0] in metrics):
             raise
     done = tuple(start for start in starts if start in metrics)
     used = deciders, scenario, done, jobs
@@ -231,29 +249,52 @@ def compare(
     return Comparison(
         scenario=scenario, deciders=deciders, baseline=baseline, starts=done, jobs=jobs,
         frame=tidy(results), breakdown=breakdown(results), example=example, rules=source_texts(deciders),
-        warnings=tuple(told if done == tuple(starts) else model_warnings(*used)), marks=marks(*used),
+        warnings=tuple(model_warnings(*used) if interrupted else told), marks=marks(*used), interrupted=interrupted,
     )  # fmt: skip
+
+
+def _simulated(
+    deciders: Mapping[str, Scheduler], outcomes: Mapping[str, Outcome], baseline: str
+) -> dict[str, Scheduler]:  # fmt: skip
+    """The schedulers of an interrupted window that can be compared.
+
+    Raises:
+        Interrupted: they are fewer than two, or the baseline is not among them.
+    """
+    if not {baseline} < outcomes.keys():
+        told = f"{len(outcomes)} of {len(deciders)} schedulers {'is' if len(outcomes) == 1 else 'are'} finished"
+        raise Interrupted(f"{told}, nothing is kept; repeat the command") from None
+    return {name: decider for name, decider in deciders.items() if name in outcomes}
 
 
 def _metrics(
     scenario: Scenario, deciders: Mapping[str, Scheduler], jobs: int, baseline: str, parts: Parts, start: int
 ) -> Metrics:  # fmt: skip
-    return _window(scenario, deciders, jobs, baseline, parts, start, lambda *_: None)[1]
+    return _window(scenario, deciders, jobs, baseline, parts, start, lambda *_: None, {})
 
 
 def _window(
     scenario: Scenario, deciders: Mapping[str, Scheduler], jobs: int, baseline: str, parts: Parts, start: int,
-    show: Callable[[str, int], None],
-) -> tuple[dict[str, Outcome], Metrics]:  # fmt: skip
+    show: Callable[[str, int], None], outcomes: dict[str, Outcome],
+) -> Metrics:  # fmt: skip
+    """The metrics of a window; ``outcomes`` receives the outcome of each scheduler once that is simulated."""
     from greenbatch.engine.simulate import simulate
-    from greenbatch.metrics import Cut, evaluate_window, horizon_of
     from greenbatch.scenarios.regenerate import question
 
-    (workload, cluster), outcomes = question(scenario, start, jobs), {}
+    workload, cluster = question(scenario, start, jobs)
     for run, (name, decider) in enumerate(deciders.items()):
         show(name, run)
         outcomes[name] = simulate(workload, cluster, scenario.site, scenario.rules, decider)
+    return _evaluated(scenario, workload, cluster, outcomes, baseline, parts)
+
+
+def _evaluated(
+    scenario: Scenario, workload: Workload, cluster: Cluster, outcomes: Mapping[str, Outcome], baseline: str,
+    parts: Parts,
+) -> Metrics:  # fmt: skip
+    from greenbatch.metrics import Cut, evaluate_window, horizon_of
+
     own = scenario.evaluation
     cut = Cut(**cast(Any, own.cut))
     horizon = horizon_of(workload, cluster, scenario.site, scenario.rules, own.horizon, cover_record=own.cover_record)
-    return outcomes, evaluate_window(outcomes, baseline=baseline, cut=cut, horizon=horizon, parts=parts)
+    return evaluate_window(outcomes, baseline=baseline, cut=cut, horizon=horizon, parts=parts)

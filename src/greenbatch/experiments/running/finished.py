@@ -34,6 +34,8 @@ def finished_windows(folder: Path, wanted: Mapping[str, Any]) -> dict[int, Metri
         InputError: the folder contains no comparison, a damaged one, or a different one; names the difference.
     """
     starts, frame, settings = _checked(folder, wanted)
+    if not starts:  # interrupted in its only window
+        return {}
     found = _metrics(frame, starts, settings["schedulers"])
     if found is None:
         raise _damaged(folder)

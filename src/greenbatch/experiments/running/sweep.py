@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from greenbatch.errors import InputError
+from greenbatch.errors import InputError, Interrupted
 from greenbatch.experiments.running.compare import Comparison, Metrics, Progress, compare
 
 if TYPE_CHECKING:
@@ -196,10 +196,14 @@ def sweep(
             )  # fmt: skip
         except KeyboardInterrupt:
             later = list(scenarios)[number:]
-            if not (keep_finished and found) or any(known.get(each) for each in later):
+            if not keep_finished:
                 raise
+            if any(known.get(each) for each in later):
+                raise Interrupted("what was finished before is kept as it is") from None
+            if not found:
+                raise Interrupted("no value is finished, nothing is kept; repeat the command") from None
             break
         found[text] = replace(made, warnings=(*warn(scenario), *made.warnings))
-        if len(made.starts) < len(starts):
+        if made.interrupted:
             break
     return Sweep(setting=chosen, comparisons=found)

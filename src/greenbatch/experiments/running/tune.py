@@ -30,6 +30,8 @@ LOGARITHMIC = 10.0
 """A range of positive numbers whose ends differ by this factor is searched by the logarithm."""
 DIGITS = 4
 """Significant digits of the numbers tried, so that a scheduler's name states them exactly."""
+USUAL = ("horizon_cost", "horizon_carbon_kg", "horizon_brown_kwh", "avg_wait_s", "avg_bounded_slowdown")
+"""Metrics that a message on an unknown one names."""
 STEP = 0.25
 """First step of the search, as a share of each range."""
 
@@ -108,6 +110,7 @@ def tune(
 
     length = scenario.evaluation.jobs if jobs is None else jobs
     check_objective(objective)
+    _check_ranges(scheduler, ranges)
     if length:
         possible = training_starts(scenario, length, mode)
         if windows > len(possible):
@@ -142,6 +145,25 @@ def tune(
     )  # fmt: skip
 
 
+def _check_ranges(scheduler: str, ranges: tuple[Range, ...]) -> None:
+    """Refuse parameters that the scheduler does not take, and ends of ranges beyond what it takes.
+
+    Raises:
+        InputError: names the parameter as the user wrote it.
+    """
+    from greenbatch.schedulers import scheduler_table
+
+    scheduler_table([scheduler])
+    for each in ranges:
+        for end in (0.0, 1.0):
+            name = _named(scheduler, (each,), np.array([end]))
+            try:
+                scheduler_table([name])
+            except InputError as error:
+                place = f"{'+' * each.part}{each.name}={plain(each.low)}:{plain(each.high)}"
+                raise InputError(f"{place}: {error.problem}", field="--search", fix=error.fix) from None
+
+
 def check_objective(objective: Mapping[str, float]) -> None:
     """Refuse weights that search for nothing, or for the opposite.
 
@@ -153,10 +175,10 @@ def check_objective(objective: Mapping[str, float]) -> None:
     for metric, weight in objective.items():
         if weight == 0 or not np.isfinite(weight):
             fix = f"give a number other than 0, such as {metric}=1"
-            raise InputError(f"the weight of {metric} is {weight:g}", field="objective", fix=fix)
+            raise InputError(f"the weight of {metric} is {weight:g}", field="--objective", fix=fix)
         if weight > 0 and metric in METRICS and METRICS[metric].better == "higher":
             problem = f"{metric} is better if higher, and objectives are made low"
-            raise InputError(problem, field="objective", fix=f"give {metric}=-{weight:g}")
+            raise InputError(problem, field="--objective", fix=f"give {metric}=-{weight:g}")
 
 
 def _objectives(
@@ -167,15 +189,16 @@ def _objectives(
     means = {row["scheduler"]: row for row in table.to_dicts()}
     for metric in objective:
         if metric not in means[baseline]:
-            fix = did_you_mean(metric, list(means[baseline]), otherwise="see greenbatch compare, or docs/metrics.md")
-            raise InputError(f"no metric is called {metric!r}", field="objective", fix=fix)
+            close = did_you_mean(metric, list(means[baseline]))
+            fix = " ".join(filter(None, (close, f"often used: {', '.join(USUAL)}; docs/metrics.md lists all")))
+            raise InputError(f"no metric is called {metric!r}", field="--objective", fix=fix)
         if (level := means[baseline][metric]) is None or np.isnan(level):
             problem = f"{metric} is not known for {baseline} in this scenario"
             fix = f"{_needs(metric)}, or choose another metric"
-            raise InputError(problem, field="objective", fix=fix)
+            raise InputError(problem, field="--objective", fix=fix)
         if not level > 0.0:  # relative to less than 0, better would be worse
             problem, fix = f"{metric} is {level} for {baseline}", "choose another metric or baseline"
-            raise InputError(problem, field="objective", fix=fix)
+            raise InputError(problem, field="--objective", fix=fix)
 
     def value(name: str) -> float:
         own, base = means[name], means[baseline]
