@@ -17,6 +17,7 @@ from greenbatch.experiments.papers.cost_aware import NAME as COST_AWARE
 from greenbatch.experiments.papers.headroom import UTILIZATION, headroom
 from greenbatch.experiments.papers.in_turn import in_turn
 from greenbatch.experiments.papers.protocols import PROTOCOLS, REDUCTIONS, Protocol
+from greenbatch.experiments.papers.rare import NAME as RARE
 from greenbatch.experiments.running.compare import Progress, compare
 from greenbatch.experiments.running.frames import by_window
 from greenbatch.scenarios.scenario import datasets_of
@@ -179,7 +180,9 @@ def reproduce(
     """
     if name not in PROTOCOLS:
         raise InputError(
-            f"no protocol is called {name!r}", field="PROTOCOL", fix="known: " + ", ".join((*PROTOCOLS, COST_AWARE))
+            f"no protocol is called {name!r}",
+            field="PROTOCOL",
+            fix="known: " + ", ".join((*PROTOCOLS, COST_AWARE, RARE)),
         )
     protocol = PROTOCOLS[name]
     for trace in traces or ():

@@ -223,6 +223,25 @@ def result_of(
         progress: called before every simulation.
         workers: number of processes, see `compare`.
     """
+    frame = simulated(study, scenario, entries, starts, jobs, progress, workers)
+    return result_from(study, which, trace, kind, entries, starts, jobs, frame)
+
+
+def simulated(
+    study: Study, scenario: Scenario, entries: Sequence[Entry], starts: Sequence[int], jobs: int,
+    progress: Progress | None = None, workers: int | None = None,
+) -> polars.DataFrame:  # fmt: skip
+    """All metrics of rules and trained agents: window, scheduler (an entry's label), seed, metric, value.
+
+    Args:
+        study: the paper.
+        scenario: the trace.
+        entries: the rows, among them the study's baseline.
+        starts: first jobs of the windows, or numbers of draws.
+        jobs: jobs per window; 0 for draws.
+        progress: called before every simulation.
+        workers: number of processes, see `compare`.
+    """
     import polars as pl
 
     from greenbatch.schedulers import scheduler
@@ -234,15 +253,34 @@ def result_of(
             name = entry.label if seed is None else f"{entry.label}, seed {seed}"
             deciders[name] = scheduler(entry.rule) if seed is None else decider_of(entry, seed, scenario)
             names.append((name, entry.label, seed))
-    baseline = next(entry.label for entry in entries if entry.rule == study.baseline)
+    baseline = next((entry.label for entry in entries if entry.rule == study.baseline), names[0][0])
     labels = pl.DataFrame(names, {"scheduler": pl.String, "label": pl.String, "seed": pl.Int64}, orient="row")
-    frame = (
+    return (
         compare(scenario, deciders, starts, jobs, baseline, progress, workers=workers)
         .frame.join(labels, on="scheduler", maintain_order="left")
         .select("window", pl.col("label").alias("scheduler"), "seed", "metric", "value")
     )
+
+
+def result_from(
+    study: Study, which: Selection, trace: str, kind: str, entries: Sequence[Entry], starts: Sequence[int], jobs: int,
+    frame: polars.DataFrame, beside: Sequence[str] = BESIDE,
+) -> Result:  # fmt: skip
+    """The result of one trace from what was simulated.
+
+    Args:
+        study: the paper.
+        which: the selected goals.
+        trace: its name in the paper.
+        kind: name of the windows.
+        entries: the rows.
+        starts: first jobs of the windows, or numbers of draws.
+        jobs: jobs per window; 0 for draws.
+        frame: see `simulated`.
+        beside: metrics beside those of the paper's tables.
+    """
     goals = [goal for goal in study.goals if goal.name in which.goals]
-    metrics = list(dict.fromkeys((*(m for goal in goals for m in goal.metrics.values()), *BESIDE)))
+    metrics = list(dict.fromkeys((*(m for goal in goals for m in goal.metrics.values()), *beside)))
     rows = [_row(study, trace, kind, entry, goals, metrics, frame, starts, jobs) for entry in entries]
     return Result(
         study=study, trace=trace, windows=kind, starts=tuple(starts), jobs=jobs, entries=tuple(entries), rows=rows,
