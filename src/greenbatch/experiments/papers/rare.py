@@ -78,10 +78,8 @@ def _trace(about: str, size: int = 10, jobs: int = 2_150, **overrides: Any) -> S
     return Setting(about=about, scenario="rare/anl-like", overrides={**sizes, **changes}, draws=10, trace=True)
 
 
-HPC2N = {"workload__dataset": "swf/HPC2N-2002-2.2-cln.swf.gz", "jobs": 860}
-FULL = {"cluster__capacity": {"kind": "constant", "fraction": 1.0}}
-TICK_S = 900
-"""A tick of the traces. [s]"""
+HPC2N: dict[str, Any] = {"workload__dataset": "swf/HPC2N-2002-2.2-cln.swf.gz", "jobs": 860}
+FULL: dict[str, Any] = {"cluster__capacity": {"kind": "constant", "fraction": 1.0}}
 
 
 def _pool(ready: int) -> dict[str, int]:
@@ -109,7 +107,7 @@ SETTINGS: dict[str, Setting] = {
     "sdsc-blue-30": _trace("SDSC Blue Horizon on 30 processors and GPUs that follow sun and wind", 30),
     "hpc2n": _trace("HPC2N on 10 processors and GPUs that follow sun and wind", **HPC2N),
     **{f"sdsc-blue-horizon{ticks}": _trace(f"SDSC Blue Horizon, all powered, horizon of {ticks} ticks",
-                                           rules__pools__horizon_s=float(ticks * TICK_S), **FULL) for ticks in (36, 72)},
+                                           rules__pools__horizon_s=900.0 * ticks, **FULL) for ticks in (36, 72)},
     **{f"sdsc-blue-pool{ready}": _trace(f"SDSC Blue Horizon, all powered, {ready} ready jobs", **_pool(ready), **FULL)
        for ready in (5, 15, 25)},
 }  # fmt: skip

@@ -30,8 +30,8 @@ if TYPE_CHECKING:
 
 KIND = "published"
 """How training jobs are drawn, and name of the tests, in folders and rows."""
-METRICS = (VALUE, "value_ratio", "on_time_value", "net_value", "completion_ratio", "utilization_available", "late_share",
-           "suspensions", "accrued_cost")  # fmt: skip
+METRICS = (VALUE, "value_ratio", "on_time_value", "net_value", "completion_ratio", "utilization_available",
+           "late_share", "suspensions", "accrued_cost")  # fmt: skip
 """Metrics of the rows."""
 
 

@@ -65,8 +65,8 @@ UNSTATED = (
 )
 DRAWS = {
     False: "{count} draws of jobs, and of the power where it is intermittent.",
-    True: "{count} draws of GPUs and QoS, which no trace has; jobs, arrivals and weather are the same in all, so intervals "
-    "say nothing about other weeks. Not ANL's trace nor GLEAMM's power, which are not at hand.",
+    True: "{count} draws of GPUs and QoS, which no trace has; jobs, arrivals and weather are the same in all, so "
+    "intervals say nothing about other weeks. Not ANL's trace nor GLEAMM's power, which are not at hand.",
 }
 
 
@@ -144,24 +144,23 @@ def setting_tables(rows: Sequence[Row], *, narrow: bool = False) -> list[Table]:
 def setting_table(name: str, rows: Sequence[Row], *, narrow: bool = False) -> Table:
     """Rules, shipped models and agents at one setting."""
     shown = [column for column in COLUMNS if (not narrow or column.metric in NARROW) and _told(rows, column.metric)]
-    lines = []
+    lines: list[tuple[str, tuple[Cell, ...]]] = []
     for row in rows:
         first, *others = (figure_cell(column, row, wide=not narrow) for column in shown)
         lines.append((row["scheduler"], (first, _gain_cell(rows, row["scheduler"]), *others)))
     headers = [(column.header, column.unit, column.short or column.header) for column in shown]
     headers.insert(1, (OVER, "%", "Over QoS"))
     setting, count = SETTINGS[name], len(rows[0]["starts"])
-    notes = (f"{DRAWS[setting.trace].format(count=count)} {COVERS}", READ)
-    if any(row["scheduler"] == UNTRAINED for row in rows):
-        few = int(np.isfinite(_values_of(rows, UNTRAINED)).all(axis=0).sum())
-        notes = (*notes, f"{UNTRAINED}: the network of `rare` before training, on {few} of the draws.")
+    notes = [f"{DRAWS[setting.trace].format(count=count)} {COVERS}", READ]
+    if few := int(np.isfinite(_values_of(rows, UNTRAINED)).all(axis=0).sum()):
+        notes.append(f"{UNTRAINED}: the network of `rare` before training, on {few} of the draws.")
     legend = f"Bold: the interval of the gain excludes zero over at least {FEW_WINDOWS} draws."
-    return Table(f"{name}: {setting.about}", tuple(headers), tuple(lines), notes=notes, legend=legend)
+    return Table(f"{name}: {setting.about}", tuple(headers), tuple(lines), notes=tuple(notes), legend=legend)
 
 
 def _values_of(rows: Sequence[Row], scheduler: str) -> Floats:
     found = values(rows, scheduler)
-    return np.zeros((1, 0)) if found is None else found
+    return np.full((1, 1), np.nan) if found is None else found
 
 
 def _told(rows: Sequence[Row], metric: str) -> bool:
@@ -204,15 +203,8 @@ def _claim(printed: Mapping[str, str], name: str, rows: Sequence[Row]) -> Claim:
     over = {other: gain(rows, other, by_value[-1]) for other in (ours, *BESIDE)}
     weakest = gain(rows, ours, by_value[0])
     nothing = Interval(math.nan, math.nan, math.nan, 0)
-    return Claim(
-        printed,
-        name,
-        ours,
-        by_value[-1],
-        over[ours] or nothing,
-        (weakest or nothing).mean,
-        {other: over[other] or nothing for other in BESIDE},
-    )
+    beside = {other: over[other] or nothing for other in BESIDE}
+    return Claim(printed, name, ours, by_value[-1], over[ours] or nothing, (weakest or nothing).mean, beside)
 
 
 def agent_of(rows: Sequence[Row]) -> str:
@@ -223,21 +215,13 @@ def agent_of(rows: Sequence[Row]) -> str:
 
 def claim_table(rows: Sequence[Row], *, narrow: bool = False) -> Table:
     """The published ranges beside ours; a claim at several settings has several rows."""
-    lines = []
+    lines: list[tuple[str, tuple[Cell, ...]]] = []
     for claim in claims(rows):
-        reading = claim.reading
-        verdict = Cell(claim.verdict, "", "" if narrow else reading.reason, "best" if claim.verdict == "met" else "")
         weakest = Cell("–" if math.isnan(claim.over_weakest) else f"{claim.over_weakest:+.1f}".replace("-", "−"))
         beside = tuple(_percent(claim.beside[other]) for other in BESIDE)
-        cells = (
-            Cell(range_text(claim)),
-            Cell(claim.rival),
-            _percent(claim.over),
-            weakest,
-            *beside,
-            Cell(reading.holds),
-            verdict,
-        )
+        verdict = Cell(claim.verdict, mark="best" if claim.verdict == "met" else "")
+        ours = (Cell(range_text(claim)), Cell(claim.rival), _percent(claim.over), weakest)
+        cells = (*ours, *beside, Cell(claim.reading.holds), verdict)
         lines.append((f"{_figure(claim)}: {claim.setting}", cells))
     headers = (
         ("Published", "%", "Published"), ("Best of the named rules", "", "Over"), ("Ours over it", "%", "Ours"),
@@ -246,16 +230,22 @@ def claim_table(rows: Sequence[Row], *, narrow: bool = False) -> Table:
     )  # fmt: skip
     kept = (0, 1, 2, 6, 7) if narrow else range(len(headers))
     shown = tuple((name, tuple(cells[k] for k in kept)) for name, cells in lines)
-    ours = f"Ours: {' or '.join(dict.fromkeys(claim.ours for claim in claims(rows)))}."
+    stands = f"Ours: {' or '.join(dict.fromkeys(claim.ours for claim in claims(rows)))}."
     return Table(
         "The paper's claims, in percent of value", tuple(headers[k] for k in kept), shown, corner="Claim: setting",
-        notes=(ours, UNSTATED), legend="Bold: met.",
+        notes=(stands, UNSTATED), legend="Bold: met.",
     )  # fmt: skip
 
 
 def _figure(claim: Claim) -> str:
     figure = claim.printed["figure"]
     return f"§{claim.printed['section']}" if figure == "none" else figure
+
+
+def _place(claim: Claim) -> str:
+    """Figure and section."""
+    section = f"§{claim.printed['section']}"
+    return section if claim.printed["figure"] == "none" else f"{claim.printed['figure']} ({section})"
 
 
 def range_text(claim: Claim) -> str:
@@ -270,7 +260,7 @@ def sentence_lines(rows: Sequence[Row]) -> list[str]:
     """The sentence of each claim, and whether it can hold: one line per claim."""
     told = {claim.printed["claim"]: claim for claim in claims(rows)}
     return [
-        f"{_figure(claim)} (§{claim.printed['section']}), {claim.printed['where']}: “{claim.printed['sentence']}”. "
+        f"{_place(claim)}, {claim.printed['where']}: “{claim.printed['sentence']}”. "
         f"Can it hold: {claim.reading.holds}; {claim.reading.reason}."
         for claim in told.values()
     ]
@@ -282,17 +272,13 @@ def findings(rows: Sequence[Row]) -> list[str]:
     for name in dict.fromkeys(row["trace"] for row in rows):
         own = [row for row in rows if row["trace"] == name]
         ours = agent_of(own)
-        over = [gain(own, ours, rival) for rival in (BASE, "fcfs+first-fit", "packer")]
-        if all(over):
-            parts = [
-                f"{_text(at)} over {rival}" for at, rival in zip(over, (BASE, "fcfs+first-fit", "packer"), strict=True)
-            ]
+        over = {rival: gain(own, ours, rival) for rival in (BASE, *reversed(BESIDE))}
+        parts = [f"{_text(at)} over {rival}" for rival, at in over.items() if at is not None]
+        if len(parts) == len(over):
             made.append(f"{name}: {ours} has {', '.join(parts)}.")
     return made
 
 
-def _text(at: Interval | None) -> str:
-    if at is None:
-        return "–"
+def _text(at: Interval) -> str:
     cell = _percent(at)
     return f"{cell.text} % {cell.interval}".strip()

@@ -179,11 +179,8 @@ def reproduce(
         DataMissing: a trace is not on this machine.
     """
     if name not in PROTOCOLS:
-        raise InputError(
-            f"no protocol is called {name!r}",
-            field="PROTOCOL",
-            fix="known: " + ", ".join((*PROTOCOLS, COST_AWARE, RARE)),
-        )
+        fix = "known: " + ", ".join((*PROTOCOLS, COST_AWARE, RARE))
+        raise InputError(f"no protocol is called {name!r}", field="PROTOCOL", fix=fix)
     protocol = PROTOCOLS[name]
     for trace in traces or ():
         if trace not in protocol.traces:

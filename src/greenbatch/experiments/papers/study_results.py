@@ -26,8 +26,7 @@ if TYPE_CHECKING:
     import polars
 
     from greenbatch.engine.program import Scheduler
-    from greenbatch.models.network import NetworkScheduler
-    from greenbatch.models.planner import PlannerScheduler
+    from greenbatch.models.scheduler import ModelScheduler
     from greenbatch.scenarios import Scenario
 
 Windows = Mapping[str, tuple[Sequence[int], int]]
@@ -179,12 +178,11 @@ def _label(column: str, backfill: str) -> str:
     return f"{column}+{backfill}"
 
 
-def decider_of(entry: Entry, seed: int, scenario: Scenario) -> NetworkScheduler | PlannerScheduler:
+def decider_of(entry: Entry, seed: int, scenario: Scenario) -> ModelScheduler:
     """The scheduler of an agent's seed. An agent of another trace uses the normalizers of this one, as published."""
     from greenbatch.learning.runs.folder import read_run
     from greenbatch.models.model import MODEL
-    from greenbatch.models.network import NetworkScheduler
-    from greenbatch.models.planner import PlannerScheduler
+    from greenbatch.models.scheduler import ModelScheduler
     from greenbatch.presets.preset import check, resolve
     from greenbatch.schedulers import scheduler
 
@@ -192,7 +190,7 @@ def decider_of(entry: Entry, seed: int, scenario: Scenario) -> NetworkScheduler 
         raise TypeError(f"{entry.label} is not an agent")
     folder = entry.seeds[seed]
     made = scheduler(f"{entry.cell.agent.preset}@{folder / MODEL}{entry.knob}+{entry.backfill}")
-    if not isinstance(made, (NetworkScheduler, PlannerScheduler)):
+    if not isinstance(made, ModelScheduler):
         raise TypeError(f"{entry.label} is not a model")
     model = made.model
     if entry.away:
