@@ -74,17 +74,19 @@ def write_rare(made: Sequence[Result], folder: Path, command: Sequence[str]) -> 
     scenarios = {result.trace: scenario_of(result.trace) for result in made}
     settings = {"study": NAME, "draws": {result.trace: list(result.starts) for result in made}}
     record = provenance(**sources_of(scenarios), settings=settings, command=command)
-    rows = rows_of(made)
+    rows, sections = rows_of(made), list(_sections(made, tables[1:]))
     write_page(
-        folder / "report.html", title=STUDY.title, command=" ".join(command), tables=tables,
-        sections=list(_sections(made)), summary=findings(rows), notes=sentence_lines(rows), provenance=record,
+        folder / "report.html", title=STUDY.title, command=" ".join(command), tables=tables[:1], sections=sections,
+        summary=findings(rows), notes=sentence_lines(rows), provenance=record,
     )  # fmt: skip
     write_record(folder, record)
 
 
-def _sections(made: Sequence[Result]) -> Iterator[Section]:
+def _sections(made: Sequence[Result], tables: Sequence[Table]) -> Iterator[Section]:
     if picture := range_plot(claims(rows_of(made))):
         yield Section("Published ranges and ours", "", (picture,))
+    for table in tables:
+        yield Section(table.title, "", tables=(table,), folded=True)
     for result in made:
         yield from training_sections(result)
 
@@ -94,7 +96,8 @@ def range_plot(told: Sequence[Claim]) -> Picture | None:
     told = [claim for claim in told if math.isfinite(claim.over.mean)]
     if not told:
         return None
-    names = [f"{claim.printed['figure']} · {claim.setting}".removeprefix("none · ") for claim in told]
+    figures = [claim.printed["figure"].replace("none", "random actions") for claim in told]
+    names = [f"{figure} · {claim.setting}" for figure, claim in zip(figures, told, strict=True)]
     labels = [wrapped(name, 34) for name in names]
     rows = -np.arange(len(told), dtype=float)
     top = max([claim.over.high for claim in told if math.isfinite(claim.over.high)] + [25.0]) + 3.0
@@ -115,8 +118,8 @@ def range_plot(told: Sequence[Claim]) -> Picture | None:
         axes.set(xlim=(floor, top), ylim=(rows[-1] - 0.7, 0.7))
         axes.set_xlabel("value above that of the best named rule [%]", loc="right")
         figure.legend(loc="outside upper left", ncols=4)
-        texts = [f"{name}: published {range_text(claim)}, ours {claim.over.mean:.1f}" for name, claim in
-                 zip(names, told, strict=True)]  # fmt: skip
+        both = zip(names, told, strict=True)
+        texts = [f"{name}: published {range_text(claim)}, ours {claim.over.mean:.1f}" for name, claim in both]
         caption = "Bars that reach the edge have no published end there. Ours: 95% interval."
         alt = f"Dot plot of {len(told)} published ranges and ours, in percent. {'; '.join(texts)}."
         return Picture("published-ranges", "Published ranges and ours", caption, alt.replace("-", "−"), figure)
