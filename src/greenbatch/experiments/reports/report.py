@@ -105,7 +105,7 @@ def _where_jobs_run(outcomes: Mapping[str, Outcome], looks: Looks, one: str) -> 
         ),
         Section(
             "Resource images",
-            f"What ran where in up to {TICKS} ticks of {one} in which capacity changes and much runs: processors, GPUs. "
+            f"Processors and GPUs in up to {TICKS} ticks of {one} in which capacity changes and much runs. "
             "Every job has a color, the same under all schedulers. Jobs lie on the lowest units that are free at their "
             "start; what has no power is drawn on the highest free ones.",
             tuple(image_plots(outcomes, panels=True)), panels=True, keys=IMAGE_KEYS,
