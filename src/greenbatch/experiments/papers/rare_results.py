@@ -91,16 +91,17 @@ def _played(
     """Entries on all draws, and others on the first few."""
     import polars as pl
 
+    if not SETTINGS[name].trace:
+        groups = ((entries, draws), (few, draws[:UNTRAINED_DRAWS]))
+        return pl.concat(
+            simulated(STUDY, scenario_of(name), those, numbers, 0, progress, workers)
+            for those, numbers in groups if those
+        )  # fmt: skip
     frames = []
-    for those, numbers in ((entries, draws), (few, draws[:UNTRAINED_DRAWS])):
-        if not those:
-            continue
-        if not SETTINGS[name].trace:
-            frames.append(simulated(STUDY, scenario_of(name), those, numbers, 0, progress, workers))
-            continue
-        for draw, scenario in _drawn_traces(name, numbers):
-            whole = simulated(STUDY, scenario, those, (0,), len(scenario.workload), progress, workers)
-            frames.append(whole.with_columns(window=pl.lit(str(draw), whole.schema["window"])))
+    for k, (draw, scenario) in enumerate(_drawn_traces(name, draws)):
+        those = [*entries, *(few if k < UNTRAINED_DRAWS else ())]
+        whole = simulated(STUDY, scenario, those, (0,), len(scenario.workload), progress, workers)
+        frames.append(whole.with_columns(window=pl.lit(str(draw), whole.schema["window"])))
     return pl.concat(frames)
 
 
