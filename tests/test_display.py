@@ -258,12 +258,15 @@ def test_pictures_that_cannot_be_drawn_are_one_line() -> None:
     for draw, message in (
         (
             lambda: comparison.plot("pie"),
-            "plot: there is no picture 'pie' (use tradeoff, radar, spread, power, queue, schedule)",
+            "plot: there is no picture 'pie' (use tradeoff, radar, spread, power, queue, schedule, capacity, image)",
         ),
         (lambda: comparison.plot("power", of="f9"), "plot: there is no 'power' of 'f9' (use fcfs+easy, f2+easy)"),
         (lambda: comparison.plot("queue", of="f2+easy"), "plot: there is no 'queue' of 'f2+easy' (leave it out)"),
         (lambda: one.plot("spread"), "plot: 'spread' requires two windows (choose another kind of picture)"),
-        (lambda: shown()["Outcome"].plot("spread"), "plot: there is no picture 'spread' (use power, queue, schedule)"),
+        (
+            lambda: shown()["Outcome"].plot("spread"),
+            "plot: there is no picture 'spread' (use power, queue, schedule, capacity, image)",
+        ),
         (
             lambda: dark.plot("power"),
             "plot: 'power' requires a site and the power of jobs (choose another kind of picture)",

@@ -8,7 +8,10 @@ import pytest
 from greenbatch.cluster import PoweredCluster
 from greenbatch.engine.simulate import simulate
 from greenbatch.experiments.running.compare import choose_windows, compare
+from greenbatch.experiments.running.model_warnings import seen_shares
 from greenbatch.metrics import evaluate
+from greenbatch.models.find import shipped_models
+from greenbatch.models.model import load_model
 from greenbatch.scenarios import Scenario, load_scenario, shipped_names
 from greenbatch.scenarios.regenerate import drawn as drawn_of
 from greenbatch.schedulers import scheduler
@@ -79,3 +82,15 @@ def test_capacity_that_follows_the_power_needs_no_grid() -> None:
     assert metrics["brown_kwh"] == pytest.approx(0.0, abs=1e-6)
     assert metrics["it_energy_kwh"] == pytest.approx(metrics["jobs_energy_kwh"] + metrics["idle_energy_kwh"])
     assert metrics["peak_power_w"] <= 400_000.0
+
+
+def test_draws_of_the_scenario_that_a_model_was_trained_on_are_no_windows_of_it() -> None:
+    """Only the first draw has the jobs that training windows are taken from."""
+    scenario = load_scenario("rare/10", overrides=SHORT)
+    made = compare(scenario, ("qos+none", "rare-plus@10"), (0, 7), 0, "qos+none", workers=1)
+    assert not any("in-sample" in line for line in made.warnings)
+    record = load_model(shipped_models()["rare-plus/10"]).record
+    assert record.profile is not None
+    seen = {"seen_jobs": [[0, record.profile.jobs // 2 - 1]]}
+    half = record.model_copy(update={"training": record.training.model_copy(update=seen)})
+    assert seen_shares(half, (0, 7), 0).tolist() == [0.5, 0.0]

@@ -16,8 +16,8 @@ if TYPE_CHECKING:
 
     from greenbatch.cli.reproduce_trained import TrainingFlags
 
-COST_AWARE = "cost-aware"
-"""The study that is no protocol: its paper's figures are of other data."""
+STUDIES = {"cost-aware": "reproduce_cost_aware", "rare": "reproduce_rare"}
+"""Studies that are no protocols, because their papers' figures are of other data, and their modules."""
 
 
 def reproduce(
@@ -48,13 +48,13 @@ def reproduce(
     Parameters
     ----------
     protocol
-        gas-marl, rlscheduler, ineps or cost-aware.
+        gas-marl, rlscheduler, ineps, cost-aware or rare.
     json
         Print the cells as JSON instead of a table.
     traces
-        Only these traces of the paper, separated by commas.
+        Only these traces of the paper, separated by commas; of rare: settings (10, 50-fixed5) or figures (5.4).
     starts
-        First jobs of windows, separated by commas, instead of the paper's.
+        First jobs of windows, separated by commas, instead of the paper's; of rare: numbers of draws.
     sigma
         Threshold of brown energy, instead of the paper's 50000. [J]
     out
@@ -112,10 +112,9 @@ def reproduce(
     ):  # fmt: skip
         raise InputError("for training only", field=of_training, fix="give --train, or --trained FOLDER")
     given = None if starts is None else [whole(text, "--starts", 0) for text in items(starts, "--starts")]
-    if protocol == COST_AWARE:
-        from greenbatch.cli.reproduce_cost_aware import reproduce_rules
-
-        reproduce_rules(traces=traces, starts=given, sigma=sigma, workers=workers, out=out, json=json, force=force)
+    if protocol in STUDIES:
+        of = _module(protocol)
+        of.reproduce_rules(traces=traces, starts=given, sigma=sigma, workers=workers, out=out, json=json, force=force)
         return
     from greenbatch.cli.app import COMMAND
     from greenbatch.experiments.papers.outputs import write_cells
@@ -152,6 +151,13 @@ def reproduce(
     print_cells(cells)
 
 
+def _module(protocol: str) -> Any:
+    """The module of a study: with ``reproduce_rules`` and ``reproduce_agents``."""
+    from importlib import import_module
+
+    return import_module(f"greenbatch.cli.{STUDIES[protocol]}")
+
+
 def _with_agents(
     protocol: str, flags: TrainingFlags, *, out: Path | None, trained: Path | None, json: bool, force: bool
 ) -> None:  # fmt: skip
@@ -161,10 +167,8 @@ def _with_agents(
     from greenbatch.cli.reproduce_trained import reproduce_trained
     from greenbatch.experiments.papers.order_studies import ORDER_STUDIES
 
-    if protocol == COST_AWARE:
-        from greenbatch.cli.reproduce_cost_aware import reproduce_agents
-
-        reproduce_agents(flags, out=out, trained=trained, json=json, force=force)
+    if protocol in STUDIES:
+        _module(protocol).reproduce_agents(flags, out=out, trained=trained, json=json, force=force)
     elif (protocol, flags.windows) == (PROTOCOL, WINDOWS):
         reproduce_fresh(flags, out=out, trained=trained, json=json, force=force)
     elif protocol in ORDER_STUDIES:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from greenbatch.cli.reproduce_results import evaluate_and_tell
+from greenbatch.cli.reproduce_results import evaluate_and_tell, print_with_notes
 from greenbatch.cli.reproduce_trained import TrainingFlags, check_trained, folders_of, listed, seeds_of, train_cells
 from greenbatch.errors import InputError
 
@@ -115,16 +115,6 @@ def _test(
 
 def print_tables(made: Sequence[Result]) -> None:
     """Print the tables, each note once, and the findings."""
-    from dataclasses import replace
-
-    from rich.console import Console
-
     from greenbatch.experiments.papers.cost_aware_report import all_lines, all_tables
-    from greenbatch.experiments.reports.terminal import TerminalTable
 
-    console, told = Console(), set[str]()
-    for table in all_tables(made, narrow=True):
-        console.print(TerminalTable(replace(table, notes=tuple(note for note in table.notes if note not in told))))
-        told.update(table.notes)
-    for line in all_lines(made):
-        console.print(line, markup=False, highlight=False, style="dim")
+    print_with_notes(all_tables(made, narrow=True), all_lines(made))

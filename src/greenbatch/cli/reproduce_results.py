@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json as encoder
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from greenbatch.cli.progress import progress_line
 
 if TYPE_CHECKING:
+    from greenbatch.experiments.reports.tables import Table
     from greenbatch.experiments.running.compare import Progress
 
 Result = TypeVar("Result")
@@ -49,3 +50,19 @@ def evaluate_and_tell(
     show(made)
     if target is not None:
         print(f"written to {target}")
+
+
+def print_with_notes(tables: Sequence[Table], lines: Sequence[str]) -> None:
+    """Print tables, each note once, and lines behind them."""
+    from dataclasses import replace
+
+    from rich.console import Console
+
+    from greenbatch.experiments.reports.terminal import TerminalTable
+
+    console, told = Console(), set[str]()
+    for table in tables:
+        console.print(TerminalTable(replace(table, notes=tuple(note for note in table.notes if note not in told))))
+        told.update(table.notes)
+    for line in lines:
+        console.print(line, markup=False, highlight=False, style="dim")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -133,8 +133,11 @@ def _number(text: str) -> float:
         raise InputError(f"{text[:40]!r} is not a number", field="--eta", fix="give a number, e.g. 0.002") from None
 
 
-def train_cells(paper: Trains, cells: Sequence[Cell], place: Path, flags: TrainingFlags) -> None:
-    """Train all unfinished cells.
+def train_cells(
+    paper: Trains, cells: Sequence[Cell], place: Path, flags: TrainingFlags,
+    changes: Mapping[str, Mapping[str, Any]] | None = None,
+) -> None:  # fmt: skip
+    """Train all unfinished cells, on scenarios with changes, see `train_missing`.
 
     Raises:
         InputError: a flag is invalid, torch is missing, or a folder contains a different training.
@@ -155,7 +158,7 @@ def train_cells(paper: Trains, cells: Sequence[Cell], place: Path, flags: Traini
     )  # fmt: skip
     try:
         with progress_line() as show:
-            train_missing(paper, cells, place, budget, progress=show, tell=_tell)
+            train_missing(paper, cells, place, budget, progress=show, tell=_tell, changes=changes)
     except KeyboardInterrupt:
         raise Interrupted(f"finished trainings are kept in {place}; repeat the same command to resume") from None
 

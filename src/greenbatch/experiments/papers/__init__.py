@@ -20,5 +20,9 @@ The main path, file by file::
       cost_aware_results     its results
       cost_aware_tables      as tables, the paper's apart
       cost_aware_report      as a report and files
+    rare                   the study of jobs with value: settings, rows, and our reading of the published ranges
+      rare_results           its results
+      rare_tables            as tables, the ranges beside ours
+      rare_report            as a report and files
     outputs                the files of the plain columns and of studies
 """

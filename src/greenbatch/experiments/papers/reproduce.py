@@ -17,6 +17,7 @@ from greenbatch.experiments.papers.cost_aware import NAME as COST_AWARE
 from greenbatch.experiments.papers.headroom import UTILIZATION, headroom
 from greenbatch.experiments.papers.in_turn import in_turn
 from greenbatch.experiments.papers.protocols import PROTOCOLS, REDUCTIONS, Protocol
+from greenbatch.experiments.papers.rare import NAME as RARE
 from greenbatch.experiments.running.compare import Progress, compare
 from greenbatch.experiments.running.frames import by_window
 from greenbatch.scenarios.scenario import datasets_of
@@ -178,9 +179,8 @@ def reproduce(
         DataMissing: a trace is not on this machine.
     """
     if name not in PROTOCOLS:
-        raise InputError(
-            f"no protocol is called {name!r}", field="PROTOCOL", fix="known: " + ", ".join((*PROTOCOLS, COST_AWARE))
-        )
+        fix = "known: " + ", ".join((*PROTOCOLS, COST_AWARE, RARE))
+        raise InputError(f"no protocol is called {name!r}", field="PROTOCOL", fix=fix)
     protocol = PROTOCOLS[name]
     for trace in traces or ():
         if trace not in protocol.traces:

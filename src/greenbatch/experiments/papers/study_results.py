@@ -26,8 +26,7 @@ if TYPE_CHECKING:
     import polars
 
     from greenbatch.engine.program import Scheduler
-    from greenbatch.models.network import NetworkScheduler
-    from greenbatch.models.planner import PlannerScheduler
+    from greenbatch.models.scheduler import ModelScheduler
     from greenbatch.scenarios import Scenario
 
 Windows = Mapping[str, tuple[Sequence[int], int]]
@@ -179,12 +178,11 @@ def _label(column: str, backfill: str) -> str:
     return f"{column}+{backfill}"
 
 
-def decider_of(entry: Entry, seed: int, scenario: Scenario) -> NetworkScheduler | PlannerScheduler:
+def decider_of(entry: Entry, seed: int, scenario: Scenario) -> ModelScheduler:
     """The scheduler of an agent's seed. An agent of another trace uses the normalizers of this one, as published."""
     from greenbatch.learning.runs.folder import read_run
     from greenbatch.models.model import MODEL
-    from greenbatch.models.network import NetworkScheduler
-    from greenbatch.models.planner import PlannerScheduler
+    from greenbatch.models.scheduler import ModelScheduler
     from greenbatch.presets.preset import check, resolve
     from greenbatch.schedulers import scheduler
 
@@ -192,7 +190,7 @@ def decider_of(entry: Entry, seed: int, scenario: Scenario) -> NetworkScheduler 
         raise TypeError(f"{entry.label} is not an agent")
     folder = entry.seeds[seed]
     made = scheduler(f"{entry.cell.agent.preset}@{folder / MODEL}{entry.knob}+{entry.backfill}")
-    if not isinstance(made, (NetworkScheduler, PlannerScheduler)):
+    if not isinstance(made, ModelScheduler):
         raise TypeError(f"{entry.label} is not a model")
     model = made.model
     if entry.away:
@@ -223,6 +221,25 @@ def result_of(
         progress: called before every simulation.
         workers: number of processes, see `compare`.
     """
+    frame = simulated(study, scenario, entries, starts, jobs, progress, workers)
+    return result_from(study, which, trace, kind, entries, starts, jobs, frame)
+
+
+def simulated(
+    study: Study, scenario: Scenario, entries: Sequence[Entry], starts: Sequence[int], jobs: int,
+    progress: Progress | None = None, workers: int | None = None,
+) -> polars.DataFrame:  # fmt: skip
+    """All metrics of rules and trained agents: window, scheduler (an entry's label), seed, metric, value.
+
+    Args:
+        study: the paper.
+        scenario: the trace.
+        entries: the rows, among them the study's baseline.
+        starts: first jobs of the windows, or numbers of draws.
+        jobs: jobs per window; 0 for draws.
+        progress: called before every simulation.
+        workers: number of processes, see `compare`.
+    """
     import polars as pl
 
     from greenbatch.schedulers import scheduler
@@ -234,15 +251,34 @@ def result_of(
             name = entry.label if seed is None else f"{entry.label}, seed {seed}"
             deciders[name] = scheduler(entry.rule) if seed is None else decider_of(entry, seed, scenario)
             names.append((name, entry.label, seed))
-    baseline = next(entry.label for entry in entries if entry.rule == study.baseline)
+    baseline = next((entry.label for entry in entries if entry.rule == study.baseline), names[0][0])
     labels = pl.DataFrame(names, {"scheduler": pl.String, "label": pl.String, "seed": pl.Int64}, orient="row")
-    frame = (
+    return (
         compare(scenario, deciders, starts, jobs, baseline, progress, workers=workers)
         .frame.join(labels, on="scheduler", maintain_order="left")
         .select("window", pl.col("label").alias("scheduler"), "seed", "metric", "value")
     )
+
+
+def result_from(
+    study: Study, which: Selection, trace: str, kind: str, entries: Sequence[Entry], starts: Sequence[int], jobs: int,
+    frame: polars.DataFrame, beside: Sequence[str] = BESIDE,
+) -> Result:  # fmt: skip
+    """The result of one trace from what was simulated.
+
+    Args:
+        study: the paper.
+        which: the selected goals.
+        trace: its name in the paper.
+        kind: name of the windows.
+        entries: the rows.
+        starts: first jobs of the windows, or numbers of draws.
+        jobs: jobs per window; 0 for draws.
+        frame: see `simulated`.
+        beside: metrics beside those of the paper's tables.
+    """
     goals = [goal for goal in study.goals if goal.name in which.goals]
-    metrics = list(dict.fromkeys((*(m for goal in goals for m in goal.metrics.values()), *BESIDE)))
+    metrics = list(dict.fromkeys((*(m for goal in goals for m in goal.metrics.values()), *beside)))
     rows = [_row(study, trace, kind, entry, goals, metrics, frame, starts, jobs) for entry in entries]
     return Result(
         study=study, trace=trace, windows=kind, starts=tuple(starts), jobs=jobs, entries=tuple(entries), rows=rows,

@@ -121,9 +121,9 @@ def class_table(result: Result, *, narrow: bool = False) -> Table:
     return Table(_title(result, "waits, and bounded slowdown by run time"), headers, rows, notes=(COVERS,))
 
 
-def budget_table(result: Result) -> Table:
-    """Budgets of the trainings."""
-    main, rows = _main(result), []
+def budget_table(result: Result, main: Column | None = None) -> Table:
+    """Budgets of the trainings, and a figure of each: by default that of the paper's first table."""
+    main, rows = main or _main(result), []
     for row in _home(result):
         agent = row["agent"]
         if (

@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,7 +15,11 @@ from greenbatch.experiments.reports.drawing import PALE, PANEL_IN, PAPER, WIDTH_
 from greenbatch.experiments.reports.sections import Key
 from greenbatch.metrics.jobs import CLASSES, run_time_class
 
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
 Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
 
 CLASS_COLORS = ("#c6dff1", "#7db5df", "#3585c0", "#10518a")
 CLASS_LABELS = ("< 5 min", "5 min – 1 h", "1 – 4 h", "> 4 h")
@@ -23,10 +28,18 @@ RUN_TIMES = tuple(Key(label, color) for label, color in zip(CLASS_LABELS, CLASS_
 GANTT_BLOCKS, GANTT_JOBS = 1500, 5000
 
 
-def lanes(outcome: Outcome, jobs: int = GANTT_JOBS) -> tuple[NDArray[np.int64], Floats]:
+def lanes(
+    outcome: Outcome, jobs: int = GANTT_JOBS, *, total: int | None = None, requests: Ints | None = None
+) -> tuple[Ints, Floats]:
     """Place jobs on processors: each takes the lowest-numbered free ones at its start, of its nodes if it has any.
 
     Only the first ``jobs`` starts are placed; later ones cannot affect them.
+
+    Args:
+        outcome: the run.
+        jobs: how many starts are placed.
+        total: units of another kind on a pool, such as GPUs.
+        requests: how many of them each job takes, shape (n,).
 
     Returns:
         The job (row) of each block, shape (blocks,), and its start [s], end [s], first processor and number of
@@ -34,7 +47,7 @@ def lanes(outcome: Outcome, jobs: int = GANTT_JOBS) -> tuple[NDArray[np.int64], 
     """
     of_job, start_s, end_s = outcome.spans
     order = np.lexsort((of_job, start_s))[:jobs]
-    free, parts = _nodes_and_parts(outcome)
+    free, parts = _nodes_and_parts(outcome, total, requests)
     ends = order[np.argsort(end_s[order], kind="stable")]
     held: dict[int, list[tuple[int, list[tuple[int, int]]]]] = {}
     rows, blocks, released = [], [], 0
@@ -54,12 +67,15 @@ def lanes(outcome: Outcome, jobs: int = GANTT_JOBS) -> tuple[NDArray[np.int64], 
     return np.array(rows, dtype=np.int64), np.array(blocks, dtype=np.float64).reshape(-1, 4)
 
 
-def _nodes_and_parts(outcome: Outcome) -> tuple[list[list[tuple[int, int]]], list[list[tuple[int, int]]]]:
+def _nodes_and_parts(
+    outcome: Outcome, total: int | None, requests: Ints | None
+) -> tuple[list[list[tuple[int, int]]], list[list[tuple[int, int]]]]:
     """The free processors of each node, as intervals; and (node, processors) of each part of each job."""
     placed = outcome.placements
     if placed is None:
-        parts = [[(0, int(processors))] for processors in outcome.workload.processors]
-        return [[(0, outcome.cluster.processors)]], parts  # intervals, not processors: a machine may have millions
+        of_job = outcome.workload.processors if requests is None else requests
+        units = outcome.cluster.processors if total is None else total
+        return [[(0, units)]], [[(0, int(count))] for count in of_job]  # intervals: a machine may have millions
     sizes = [g.processors for g in outcome.cluster.groups for _ in range(g.count)]
     ends = np.cumsum(sizes)
     several: list[list[tuple[int, int]]] = [[] for _ in range(len(outcome.start_s))]
@@ -115,6 +131,18 @@ def gantt_plots(
     ]
 
 
+def rectangles(axes: Axes, x0: Floats, x1: Floats, y0: Floats, y1: Floats, color: str, edge: str = PAPER) -> None:
+    """Draw rectangles of one color as one shape."""
+    from matplotlib.patches import PathPatch
+    from matplotlib.path import Path
+
+    if not len(x0):
+        return
+    corners = np.stack([x0, y0, x1, y0, x1, y1, x0, y1, x0, y0], axis=1).reshape(-1, 2)
+    codes = np.tile([Path.MOVETO, Path.LINETO, Path.LINETO, Path.LINETO, Path.CLOSEPOLY], len(x0))
+    axes.add_patch(PathPatch(Path(corners, codes), facecolor=color, edgecolor=edge, linewidth=0.25))
+
+
 def _gantt(
     k: int,
     outcome: Outcome,
@@ -126,8 +154,7 @@ def _gantt(
     limit: int,
     panels: bool,
 ) -> Picture:
-    from matplotlib.patches import Patch, PathPatch
-    from matplotlib.path import Path
+    from matplotlib.patches import Patch
 
     rows, blocks = placed
     area = (blocks[:, 1] - blocks[:, 0]) * blocks[:, 3]
@@ -139,10 +166,7 @@ def _gantt(
             if not len(mine):
                 continue
             x0, x1 = (mine[:, 0] - first_s) / 86_400, (mine[:, 1] - first_s) / 86_400
-            y0, y1 = mine[:, 2], mine[:, 2] + mine[:, 3]
-            corners = np.stack([x0, y0, x1, y0, x1, y1, x0, y1, x0, y0], axis=1).reshape(-1, 2)
-            codes = np.tile([Path.MOVETO, Path.LINETO, Path.LINETO, Path.LINETO, Path.CLOSEPOLY], len(mine))
-            axes.add_patch(PathPatch(Path(corners, codes), facecolor=color, edgecolor=PAPER, linewidth=0.25))
+            rectangles(axes, x0, x1, mine[:, 2], mine[:, 2] + mine[:, 3], color)
         axes.set(xlim=(0, end_day), ylim=(0, outcome.cluster.processors))
         axes.set(xlabel="days since the first submission", ylabel="processor")
         axes.grid(visible=False)

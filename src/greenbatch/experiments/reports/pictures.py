@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from greenbatch.engine.outcome import Outcome
 from greenbatch.errors import InputError
+from greenbatch.experiments.reports.capacity_plots import capacity_plots, image_plots, with_capacity
 from greenbatch.experiments.reports.columns import main_columns
 from greenbatch.experiments.reports.drawing import Picture
 from greenbatch.experiments.reports.gantt import gantt_plots
@@ -51,6 +52,8 @@ OF_OUTCOMES: Mapping[str, Callable[[Mapping[str, Outcome]], Pictures]] = {
     "power": lambda outcomes: dict(zip(outcomes, power_plots(outcomes), strict=False)),
     "queue": lambda outcomes: {"": queue_plot(outcomes)},
     "schedule": lambda outcomes: dict(zip(outcomes, gantt_plots(outcomes), strict=True)),
+    "capacity": lambda outcomes: dict(zip(with_capacity(outcomes), capacity_plots(outcomes), strict=True)),
+    "image": lambda outcomes: dict(zip(with_capacity(outcomes), image_plots(outcomes), strict=True)),
 }
 """Kinds of pictures of one window -> function of (scheduler -> outcome)."""
 
@@ -58,6 +61,8 @@ NEEDS = {
     "tradeoff": "two figures of a scheduler",
     "radar": "three figures in which schedulers differ",
     "spread": "two windows",
+    "capacity": "a machine whose capacity changes",
+    "image": "a machine whose capacity changes",
     "power": "a site and the power of jobs",
 }
 """Requirements of kinds that cannot always be drawn."""

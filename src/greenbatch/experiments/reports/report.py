@@ -10,6 +10,14 @@ from greenbatch.engine.outcome import Outcome
 from greenbatch.errors import InputError
 from greenbatch.experiments.reports.answer import TILES, WAIT, column_of
 from greenbatch.experiments.reports.breakdown import breakdown_sections, gains_table
+from greenbatch.experiments.reports.capacity_plots import (
+    IMAGE_KEYS,
+    TICKS,
+    capacity_keys,
+    capacity_plots,
+    image_plots,
+    with_capacity,
+)
 from greenbatch.experiments.reports.cautions import comparison_notes, warning_lines
 from greenbatch.experiments.reports.columns import DETAIL, main_columns
 from greenbatch.experiments.reports.data_notes import changing
@@ -75,14 +83,34 @@ def picture_sections(
             f"Power of the cluster in the busiest 48 hours of {one}; figures are of these hours.",
             tuple(power_plots(outcomes, panels=True)), panels=True, keys=power_keys(outcomes),
         ),
-        Section(
-            "Schedules",
-            f"Which processors ran what in {one}. Jobs are colored by run time and lie on the lowest-numbered "
-            "processors that are free.",
-            tuple(gantt_plots(outcomes, panels=True)), panels=True, keys=RUN_TIMES,
-        ),
+        *_where_jobs_run(outcomes, looks, one),
     ]  # fmt: skip
     return [section for section in found if section.pictures]
+
+
+def _where_jobs_run(outcomes: Mapping[str, Outcome], looks: Looks, one: str) -> list[Section]:
+    """Schedules; where capacity changes, capacity against use and resource images instead."""
+    if not with_capacity(outcomes):
+        text = (
+            f"Which processors ran what in {one}. Jobs are colored by run time and lie on the lowest-numbered "
+            "processors that are free."
+        )
+        charts = tuple(gantt_plots(outcomes, panels=True))
+        return [Section("Schedules", text, charts, panels=True, keys=RUN_TIMES)]
+    return [
+        Section(
+            "Capacity and use",
+            f"Powered processors, and those in use in the color of the scheduler, in {one}.",
+            tuple(capacity_plots(outcomes, panels=True, looks=looks)), panels=True, keys=capacity_keys(outcomes),
+        ),
+        Section(
+            "Resource images",
+            f"Processors and GPUs in up to {TICKS} ticks of {one} in which capacity changes and much runs. "
+            "Every job has a color, the same under all schedulers. Jobs lie on the lowest units that are free at their "
+            "start; what has no power is drawn on the highest free ones.",
+            tuple(image_plots(outcomes, panels=True)), panels=True, keys=IMAGE_KEYS,
+        ),
+    ]  # fmt: skip
 
 
 def write_report(

@@ -130,8 +130,15 @@ def _told(record: ModelRecord, shares: NDArray[np.float64]) -> str:
 
 
 def seen_shares(record: ModelRecord, starts: Sequence[int], jobs: int) -> NDArray[np.float64]:
-    """Share of each window's jobs that could have been drawn in a model's training, shape (windows,), in [0, 1]."""
+    """Share of each window's jobs that could have been drawn in a model's training, shape (windows,), in [0, 1].
+
+    Of the draws of a generator (0 jobs per window) only the first, number 0, has the jobs that windows are drawn from.
+    """
     first = np.asarray(starts, np.int64)
+    if not jobs:
+        seen = sum(end + 1 - begin for begin, end in record.training.seen_jobs)
+        total = seen if record.profile is None else record.profile.jobs
+        return np.where(first == 0, seen / max(total, 1), 0.0)
     count = np.zeros(len(first), np.int64)
     for begin, end in record.training.seen_jobs:
         count += np.clip(np.minimum(first + jobs, end + 1) - np.maximum(first, begin), 0, None)
