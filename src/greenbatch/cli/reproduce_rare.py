@@ -61,7 +61,7 @@ def reproduce_agents(
         InputError: a flag is invalid, torch is missing, or a folder contains a different training.
         Interrupted: stopped by the user; the same command resumes.
     """
-    from greenbatch.experiments.papers.rare import SETTINGS, STUDY
+    from greenbatch.experiments.papers.rare import SETTINGS, STUDY, training_changes
     from greenbatch.experiments.papers.studies import cells_of, trained_part
 
     for name in OF_OTHERS:
@@ -71,8 +71,7 @@ def reproduce_agents(
     place, target = folders_of(out, trained)
     cells = [cell for cell in cells_of(STUDY, which) if not SETTINGS[cell.trace].trace]
     if trained is None:
-        changes = {name: SETTINGS[name].overrides for name in which.traces}
-        train_cells(STUDY, cells, place, flags, changes)
+        train_cells(STUDY, cells, place, flags, training_changes)
     else:
         check_trained(cells, place)
         if flags.traces is flags.presets is None:

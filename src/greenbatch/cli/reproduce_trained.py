@@ -135,7 +135,7 @@ def _number(text: str) -> float:
 
 def train_cells(
     paper: Trains, cells: Sequence[Cell], place: Path, flags: TrainingFlags,
-    changes: Mapping[str, Mapping[str, Any]] | None = None,
+    changes: Callable[[Cell], Mapping[str, Any]] | None = None,
 ) -> None:  # fmt: skip
     """Train all unfinished cells, on scenarios with changes, see `train_missing`.
 

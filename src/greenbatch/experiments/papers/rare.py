@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from greenbatch.experiments.papers.studies import Agent, Goal, Study
+from greenbatch.experiments.papers.studies import Agent, Cell, Goal, Study
 
 NAME = "rare"
 """Name of the study and of its published ranges."""
@@ -166,6 +166,18 @@ STUDY = Study(
     rival="fcfs+first-fit",
 )
 """The study as far as its trainings are concerned."""
+LONG: dict[str, Any] = {
+    "workload.generator.ticks": 100_000, "workload.generator.seed": 2_000_000, "rules.pools.end_s": 0.0,
+}  # fmt: skip
+"""Jobs of a network's training, which no comparison draws; its episodes end by ``training.episode_s``."""
+
+
+def training_changes(cell: Cell) -> dict[str, Any]:
+    """What is changed in the scenario that an agent is trained on; a search draws its jobs itself."""
+    changes = dict(SETTINGS[cell.trace].overrides)
+    return changes if cell.agent.preset in USUAL_PRESETS else {**changes, **LONG}
+
+
 USUAL_PRESETS = ("rare-plus",)
 """Trained by default: half a minute each. ``rare`` takes hours."""
 

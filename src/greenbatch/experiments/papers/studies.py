@@ -370,7 +370,7 @@ def plan_of(cell: Cell, scenario: Scenario, budget: Budget) -> Plan:
 
 def train_missing(
     study: Trains, cells: Sequence[Cell], place: Path, budget: Budget, progress: Progress | None = None,
-    tell: Callable[[str], None] | None = None, changes: Mapping[str, Mapping[str, Any]] | None = None,
+    tell: Callable[[str], None] | None = None, changes: Callable[[Cell], Mapping[str, Any]] | None = None,
 ) -> None:  # fmt: skip
     """Train all unfinished cells, one after another.
 
@@ -381,7 +381,7 @@ def train_missing(
         budget: length and threads. A finished or interrupted training with another budget is refused.
         progress: called with (what, done, total) after every epoch.
         tell: called with one line after each training.
-        changes: trace -> what is changed in its scenario: dotted key -> value.
+        changes: what is changed in the scenario of a preset and a trace: dotted key -> value.
 
     Raises:
         InputError: a folder contains a different training.
@@ -391,13 +391,14 @@ def train_missing(
     from greenbatch.learning.trainers import train_or_search
     from greenbatch.scenarios import load_scenario
 
+    worlds = {(cell.agent.preset, cell.trace): cell for cell in cells}
     scenarios = {
-        trace: load_scenario(study.traces[trace], overrides=(changes or {}).get(trace))
-        for trace in dict.fromkeys(cell.trace for cell in cells)
+        world: load_scenario(study.traces[cell.trace], overrides=None if changes is None else changes(cell))
+        for world, cell in worlds.items()
     }
     left = []
     for cell in cells:  # check every cell before training any
-        folder, plan = place / cell.folder, plan_of(cell, scenarios[cell.trace], budget)
+        folder, plan = place / cell.folder, plan_of(cell, scenarios[cell.agent.preset, cell.trace], budget)
         if state_of(folder) == "finished":
             check_plan(folder, plan)
             tidy(folder)
