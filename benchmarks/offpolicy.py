@@ -15,9 +15,8 @@ from typing import Any
 import numpy as np
 import torch
 
-from greenbatch.learning.networks.rare import SIZES, Encoder
 from greenbatch.learning.offpolicy.agent import make_agent
-from greenbatch.learning.offpolicy.buffer import Field, Replay
+from greenbatch.learning.offpolicy.buffer import Replay
 from greenbatch.learning.offpolicy.learner import Learner, Rates, Sample
 from greenbatch.learning.offpolicy.tables import Tables
 from greenbatch.learning.training.device import prepared
@@ -27,17 +26,18 @@ from greenbatch.presets.shapes import Shapes
 SHAPES = Shapes(
     queue=("value", "qos", "until_due", "wait", "requested_time", "processors", "gpus", "fits", "is_wait"),
     queue_rows=6, empty=(0.0,) * 9, running=("processors", "remaining_time"), running_rows=10,
-    state=("free_processors", "free_gpus"), extras=1,
+    state=("free_processors", "free_gpus"), extras=1, image=(48, 20),
 )  # fmt: skip
 BATCH, STORED = 1024, 20_000
 NETWORKS: dict[str, dict[str, Any]] = {
     "context": {"kind": "context"},
-    "rare, small, vectors": {"kind": "rare", "size": "small"},
-    "rare, small, vectors, heads of two hidden layers": {"kind": "rare", "size": "small", "layers": 2},
-    "rare, large, vectors": {"kind": "rare", "size": "large"},
+    "rare, small, vectors": {"kind": "rare", "size": "small", "sees": "jobs"},
+    "rare, small, vectors, heads of two hidden layers": {"kind": "rare", "size": "small", "sees": "jobs", "layers": 2},
+    "rare, large, vectors": {"kind": "rare", "size": "large", "sees": "jobs"},
+    "rare, small, image and vectors": {"kind": "rare", "size": "small"},
+    "rare, medium, image and vectors": {"kind": "rare", "size": "medium"},
+    "rare, large, image and vectors": {"kind": "rare", "size": "large"},
 }
-IMAGE = (2, 48, 20)
-"""Channels, ticks and units of an image of 10 resources of two types."""
 
 
 def filled(tables: Tables, random: np.random.Generator) -> Replay:
@@ -49,6 +49,7 @@ def filled(tables: Tables, random: np.random.Generator) -> Replay:
     }  # fmt: skip
     seen["queued"], seen["busy"] = random.integers(2, 7, count), random.integers(0, 11, count)
     seen["slot"], seen["selectable"] = np.zeros(count, np.int64), np.ones((count, 6), np.bool_)
+    seen["image"] = random.integers(0, 256, (count, *tables.fields["image"].shape), dtype=np.uint8)
     offsets = np.arange(0, count + 1, 100)
     replay.add(seen, random.integers(2, size=count), random.normal(size=count), offsets, gamma=0.99, n_step=1)
     return replay
@@ -65,26 +66,6 @@ def steps_per_minute(spec: dict[str, Any], loss: str, critics: int, repeats: int
         seen, following = (tables.batch(replay.seen(at)) for at in (places, replay.following(places)))
         actions, rewards, discounts = map(torch.from_numpy, replay.outcomes(places))
         learner.step(Sample(seen, actions, rewards, discounts, following))
-
-    return 60.0 / best_cpu_s(step, repeats)
-
-
-def image_steps_per_minute(size: str, repeats: int) -> float:
-    """The encoder of images and vectors alone, as often as a gradient step runs it: forwards for the transitions and
-    for what follows, backwards for the former.
-    """
-    encoder = Encoder(SIZES[size], IMAGE, 5 * 9)
-    replay = Replay({"image": Field(IMAGE, np.bool_), "jobs": Field((45,), np.float32)}, STORED)
-    random = np.random.default_rng(0)
-    seen = {"image": random.random((STORED, *IMAGE)) < 0.5, "jobs": random.random((STORED, 45)).astype(np.float32)}
-    replay.add(seen, np.zeros(STORED, np.int64), np.zeros(STORED), np.array([0, STORED]), gamma=0.99, n_step=1)
-
-    def step() -> None:
-        for learns in (False, True):
-            taken = replay.seen(replay.draw(BATCH, random))
-            with torch.set_grad_enabled(learns):
-                features = encoder(torch.from_numpy(taken["image"]), torch.from_numpy(taken["jobs"]))
-        features.square().mean().backward()
 
     return 60.0 / best_cpu_s(step, repeats)
 
@@ -111,8 +92,6 @@ def main() -> None:
         for name, spec in NETWORKS.items():
             for loss, critics in (("binary", 1), ("soft", 2)):
                 figures[f"{name}; {loss}, {critics} critic(s)"] = steps_per_minute(spec, loss, critics, given.repeats)
-        for size in SIZES:
-            figures[f"encoder of images alone, {size}"] = image_steps_per_minute(size, max(given.repeats // 3, 1))
     if given.json:
         print(json.dumps(figures))
         return
