@@ -107,8 +107,8 @@ def test_a_full_disk_leaves_the_earlier_model(folder: Path, question: Scenario):
 
 
 def test_too_large_an_actor_is_refused(tmp_path: Path, question: Scenario):
-    with pytest.raises(InputError, match=r"bytes of weights, more than 2,000,000"):
-        save_model(tmp_path / "m", {"rows.0.weight": np.zeros(10**6)}, preset("rlscheduler"), {}, scenario=question)
+    with pytest.raises(InputError, match=r"bytes of weights, more than 20,000,000"):
+        save_model(tmp_path / "m", {"rows.0.weight": np.zeros(10**7)}, preset("rlscheduler"), {}, scenario=question)
     assert not (tmp_path / "m").exists()
 
 

@@ -353,7 +353,7 @@ REFUSED: list[tuple[dict[str, Any], dict[str, Any], str]] = [
     ({"training.curriculum": [{"start": 0.5, "jobs": 1000}]}, {}, "no training window of 1000 jobs"),
     ({"training.filter.kind": "median", "training.filter.metric": "beauty"}, {}, "unknown metric 'beauty'"),
     (
-        {"needs_site": True, "network.kind": "context", "network.width": 1024, "network.context": 1024},
+        {"network.kind": "rare", "network.hidden": 1024, "network.layers": 8},
         {},
         "bytes of weights",
     ),
