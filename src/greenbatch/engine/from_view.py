@@ -15,7 +15,7 @@ from greenbatch.engine.batch import Layout, Seen
 from greenbatch.engine.interface import Costs, Storage, View
 from greenbatch.engine.machine.pool import Pool
 from greenbatch.engine.machine.protocol import Machine
-from greenbatch.engine.observed import observe_state
+from greenbatch.engine.observed import observe_rows
 from greenbatch.engine.power.facility import Facility
 from greenbatch.engine.power.limited import Limited
 from greenbatch.engine.power.metered import NOTHING_STORED, Metered, metered_by, no_costs, with_seen
@@ -137,6 +137,8 @@ def observe_view(view: View, layout: Layout, machine: Machine | None = None) -> 
         layout: layout of observations and actions.
         machine: the machine of the view, see `machine.from_seen.MachineOfViews`; by default a pool.
     """
-    state = state_of(view, machine=machine, attributes=bool(layout.attributes))
+    each = view.nodes.processors.shape[0] if layout.per_node else 1
     layout = layout._replace(image_ticks=0)  # a view does not show what is powered
-    return observe_state(state, layout, view.nodes.processors.shape[0])
+    rows = min(view.job_id.shape[0], layout.queue_rows) * each + layout.suspend + layout.wait
+    state = state_of(view, machine=machine, attributes=bool(layout.attributes))
+    return observe_rows(state, layout, rows, min(view.running.job_id.shape[0], layout.running_rows))

@@ -30,19 +30,25 @@ from greenbatch.engine.step import apply
 types: Any = _types
 
 
-def observe_state(state: State, layout: Layout, nodes: int = 1) -> Seen:
-    """The observation of a policy in a state: tables as for a batch of one simulation.
+def observe_state(state: State, layout: Layout) -> Seen:
+    """The observation of a policy that chooses no nodes in the state of a simulation: tables as for a batch of one.
 
     Args:
         state: the state, in which at least one job waits.
         layout: layout of observations and actions.
-        nodes: nodes of the machine, if the policy chooses them.
     """
-    c = state.clock
-    each = nodes if layout.per_node else 1
-    rows = min(int(c.last - c.first), layout.queue_rows) * each + int(layout.suspend) + int(layout.wait)
-    beside = min(int(c.running), layout.running_rows)
-    units = int(state.machine.totals.processors) + layout.image_gpus
+    clock: Any = state.clock
+    waiting = min(int(clock["last"] - clock["first"]), layout.queue_rows)
+    rows, beside = waiting + layout.suspend + layout.wait, min(int(clock["running"]), layout.running_rows)
+    seen = observe_rows(state, layout, rows, beside, int(state.machine.totals.processors) + layout.image_gpus)
+    shown = int(seen.queue_offsets[1])  # fewer where not all waiting jobs can be chosen
+    return seen._replace(queue=seen.queue[:shown], selectable=seen.selectable[:shown])
+
+
+def observe_rows(state: State, layout: Layout, rows: int, beside: int, units: int = 0) -> Seen:
+    """The same with buffers of given sizes: rows of the queue, at least as many as there are, rows of running jobs, and
+    processors and GPUs of the image.
+    """
     seen = Seen(
         np.zeros((rows, layout.queue.shape[0]), np.float32), np.array([0, rows]), np.zeros(rows, np.bool_),
         np.zeros((beside, layout.running.shape[0]), np.float32), np.array([0, beside]),
@@ -51,8 +57,7 @@ def observe_state(state: State, layout: Layout, nodes: int = 1) -> Seen:
         np.zeros((1, len(CHANNELS), layout.image_ticks, bytes_of(units)), np.uint8),
     )  # fmt: skip
     _compiled("observe", type_of(state))(state, layout, seen)
-    shown = int(seen.queue_offsets[1])
-    return seen._replace(queue=seen.queue[:shown], selectable=seen.selectable[:shown])
+    return seen
 
 
 def carry_out(state: State, layout: Layout, row: int, delay: int) -> None:
