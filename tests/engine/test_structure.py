@@ -209,8 +209,8 @@ LOOPS = {"engine/entry_points.py:_run", "engine/session.py:advance", "engine/ses
          "engine/session.py:run_plain_rule",
          "policies/compiled/lookahead/plan.py:run_many", "engine/batch.py:advance_to_choice",
          "policies/compiled/rolling.py:attempt"}  # fmt: skip
-"""Loops over the events of a simulation: the one of the engine, three around Python, one over many simulations, one over
-the decisions at which an agent has no choice, and one up to the horizon of a planner."""
+"""Loops over the events of a simulation: the one of the engine, three around Python, one over many simulations, one
+over the decisions at which an agent has no choice, and one up to the horizon of a planner."""
 
 
 def movers(files: dict[str, str]) -> set[str]:
