@@ -398,7 +398,7 @@ def test_a_policy_from_a_file(write: Write) -> None:
 @pytest.mark.parametrize(
     ("line", "message"),
     [
-        ("pass", "patient+none: returned None (return Start(row), Wait() or Charge(power_w))"),
+        ("pass", "patient+none: returned None (return Start(row), Wait(), Suspend() or Charge(power_w))"),
         ("return gb.Start(9)", "patient+none: chose row 9 of a queue of 1"),
         ("return gb.Start.after_seconds(0, float('inf'))", "patient+none: chose a delay of inf"),
         (
