@@ -56,8 +56,10 @@ def played(scenario: Scenario, made: Preset, actor: Any) -> tuple[Any, float]:
     return env.starts_s[0].copy(), float(env.values[0, 0])
 
 
-@pytest.mark.parametrize("machine", MACHINES)
-@pytest.mark.parametrize("network", NETWORKS)
+CASES = [*((network, "swaps") for network in NETWORKS), *(("image and jobs", machine) for machine in MACHINES)]
+
+
+@pytest.mark.parametrize(("network", "machine"), dict.fromkeys(CASES))
 def test_a_model_decides_as_in_the_environment(tmp_path: Path, network: str, machine: str) -> None:
     scenario = rare(10, 200, seed=7, **MACHINES[machine])
     made, actor = network_of(tmp_path / "model", NETWORKS[network], scenario)

@@ -117,9 +117,8 @@ def _in_words(tuned: Tuned, given: str, weights: Mapping[str, float]) -> list[st
     found = f"{tuned.objective:.4f} with {tuned.scheduler}, {tuned.untuned:.4f} with {given}"
     if tuned.scheduler == given:
         found = f"{tuned.untuned:.4f} with {given} as given, which none of the candidates is better than"
-    worse = (
-        [] if tuned.objective < total else [f"warning: {tuned.baseline} is better than all candidates on these windows"]
-    )
+    beaten = f"warning: {tuned.baseline} is better than all candidates on these windows"
+    worse = [beaten] if tuned.objective > total else []
     kind = f"windows of {tuned.jobs:,} jobs" if tuned.jobs else "draws of the generator"
     windows = f"{len(tuned.starts)} {kind}"
     return [

@@ -125,6 +125,12 @@ class PoweredCluster(Cluster):
         return self.idle_power_w * units_s / (self.processors + self.gpus)
 
     @property
+    def idle_levels_w(self) -> Floats:
+        """Power of the idle machine at each of `capacity_levels`, shape (k,). [W]"""
+        levels = self.capacity_levels
+        return np.asarray(self.idle_power_w * (levels.processors + levels.gpus) / (self.processors + self.gpus))
+
+    @property
     def capacity_levels(self) -> Capacity:
         """What is powered when."""
         return self.powered or Capacity.constant(self.processors, self.gpus)

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numba as _numba
 import numpy as np
 
+from greenbatch.cluster import PoweredCluster
 from greenbatch.energy import Site
 from greenbatch.engine.compile import entry
 from greenbatch.engine.power import supplied  # noqa: F401  (registers the default supply)
@@ -113,9 +114,7 @@ def _replay(outcome: Outcome, start_s: float, end_s: float, site: Site | None, *
     power = power_of(site)
     power = power.supply if isinstance(power, Limited) else power  # energies do not depend on what holds jobs
     run = _compiled_replay(numba.typeof(power))
-    commands = np.zeros(0) if outcome.profile_command_w is None else outcome.profile_command_w
-    columns = outcome.profile_time_s, outcome.profile_load_w, commands
-    profile = tuple(np.ascontiguousarray(column) for column in columns)
+    profile = tuple(np.ascontiguousarray(column) for column in _profile(outcome))
     given = (*profile, float(outcome.cluster.first_power_w), float(start_s), float(end_s))
     ledger, rows = table_of(Ledger, 1)[0], np.zeros((0, COLUMNS))
     count = run(fork(power), *given, ledger, rows)
@@ -123,6 +122,22 @@ def _replay(outcome: Outcome, start_s: float, end_s: float, site: Site | None, *
         ledger, rows = table_of(Ledger, 1)[0], np.empty((count, COLUMNS))
         run(power, *given, ledger, rows)
     return ledger, rows
+
+
+def _profile(outcome: Outcome) -> tuple[Floats, Floats, Floats]:
+    """Times, load and commands of the profile, and of what idles before and after where capacity follows the power."""
+    time_s, load_w = outcome.profile_time_s, outcome.profile_load_w
+    command_w = np.zeros(0) if outcome.profile_command_w is None else outcome.profile_command_w
+    if not isinstance(outcome.cluster, PoweredCluster) or not time_s.size:
+        return time_s, load_w, command_w
+    levels, idle_w = outcome.cluster.capacity_levels, outcome.cluster.idle_levels_w
+    before, after = levels.time_s < time_s[0], levels.time_s > time_s[-1]
+    around = [np.count_nonzero(before), np.count_nonzero(after)]
+    return (
+        np.concatenate([levels.time_s[before], time_s, levels.time_s[after]]),
+        np.concatenate([idle_w[before], load_w, idle_w[after]]),
+        np.pad(command_w, around, "edge") if command_w.size else command_w,
+    )
 
 
 def _span(outcome: Outcome, start_s: float | None, end_s: float | None) -> tuple[float, float]:

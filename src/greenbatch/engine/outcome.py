@@ -98,7 +98,8 @@ class Outcome:
         """
         if self.stays is None:
             return self.start_s
-        never_s = np.where(self.stays.state == STATES.index("rejected"), self.workload.submit_s, self.last_s)
+        submit_s = self.workload.submit_s
+        never_s = np.where(self.stays.state == STATES.index("rejected"), submit_s, np.maximum(submit_s, self.last_s))
         return np.where(np.isnan(self.start_s), never_s, self.start_s)
 
 

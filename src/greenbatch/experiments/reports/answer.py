@@ -13,7 +13,16 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from greenbatch.experiments.reports.columns import DETAIL, LONGEST_WAIT, MAIN, PAID, WITHOUT_SUPPLY, Column, fitted
+from greenbatch.experiments.reports.columns import (
+    DETAIL,
+    LONGEST_WAIT,
+    MAIN,
+    PAID,
+    VALUED,
+    WITHOUT_SUPPLY,
+    Column,
+    fitted,
+)
 from greenbatch.experiments.reports.rivals import best_of, doubt, means_of, rivals
 from greenbatch.experiments.reports.tables import STRETCH_LIMIT
 from greenbatch.experiments.running.statistics import FEW_WINDOWS, Difference, Interval, differences, intervals
@@ -34,6 +43,7 @@ OBJECTIVES: Mapping[str, tuple[str, str]] = {
 OVER_HORIZON = frozenset({COST, CARBON, BROWN})
 """Figures over the horizon, which are too low for those who leave work."""
 TILES: Mapping[str, str] = {
+    "total_job_value": "Highest value of jobs",
     COST: "Lowest cost",
     CARBON: "Lowest carbon",
     "renewable_utilization": "Largest renewable share",
@@ -49,7 +59,7 @@ UNFINISHED = 0.05
 """Share of work left at the horizon above which a scheduler cannot win."""
 ALIKE = 0.01
 """Relative spread of means below which an energy is no objective: all schedulers need the same."""
-_COLUMNS = {column.metric: column for column in (*DETAIL, *WITHOUT_SUPPLY, *MAIN, *PAID, LONGEST_WAIT)}
+_COLUMNS = {column.metric: column for column in (*DETAIL, *WITHOUT_SUPPLY, *MAIN, *PAID, *VALUED, LONGEST_WAIT)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,13 +148,18 @@ def key_figures(frame: polars.DataFrame, baseline: str, currency: str = "") -> l
 
 
 def finishing(frame: polars.DataFrame, baseline: str) -> polars.DataFrame:
-    """The schedulers that do nearly all work until the horizon, and the baseline.
+    """The schedulers that do nearly all work until the horizon, or no less than the baseline.
 
-    Figures over the horizon are low if work is left: a scheduler that leaves more than `UNFINISHED` cannot win. Nothing
-    can be compared with a baseline that leaves as much: see `unfinished_baseline`.
+    Figures over the horizon are low if work is left: a scheduler that leaves more than `UNFINISHED` cannot win, unless
+    the baseline leaves as much; see `unfinished_baseline` for what can be compared then.
     """
-    late = [name for name, share in _left(frame).items() if share > UNFINISHED and name != baseline]
-    return frame.filter(~frame["scheduler"].is_in(late))
+    return frame.filter(~frame["scheduler"].is_in(_late(frame, baseline)))
+
+
+def _late(frame: polars.DataFrame, baseline: str) -> list[str]:
+    """The schedulers that leave too much work to win."""
+    left = _left(frame)
+    return [name for name, share in left.items() if share > max(UNFINISHED, left.get(baseline, 0.0))]
 
 
 def unfinished_baseline(frame: polars.DataFrame, baseline: str) -> str:
@@ -160,13 +175,11 @@ def unfinished_baseline(frame: polars.DataFrame, baseline: str) -> str:
 
 def unfinished_note(frame: polars.DataFrame, baseline: str) -> str:
     """A line on work that is left when the horizon ends, and on those who cannot win for it; empty if all is done."""
-    left = _left(rivals(frame, baseline))
+    frame = rivals(frame, baseline)
+    left, late = _left(frame), _late(frame, baseline)
     if not left:
         return ""
-    told = [
-        f"{name} {_percent(share)}" + (", left out above" if share > UNFINISHED and name != baseline else "")
-        for name, share in left.items()
-    ]
+    told = [f"{name} {_percent(share)}" + (", left out above" if name in late else "") for name, share in left.items()]
     return f"Work unfinished when the horizon ends, so that figures over it are too low: {'; '.join(told)}."
 
 

@@ -59,7 +59,7 @@ def summary_lines(
     known = example.workload.unix_start_s is not None and len(example.workload) > 0
     frame = rivals(frame, baseline)
     return [
-        *_value_lines(frame, baseline), *_service_lines(frame, baseline), *_power_lines(frame, baseline),
+        *value_lines(frame, baseline), *_service_lines(frame, baseline), *_power_lines(frame, baseline),
         *_spent_lines(frame, baseline, currency),
         setting, *(dates if known else ()),
     ]  # fmt: skip
@@ -71,7 +71,7 @@ def headlines(frame: polars.DataFrame, baseline: str, currency: str = "") -> lis
     """
     frame = rivals(frame, baseline)
     service, power = _service_lines(frame, baseline)[:1], _power_lines(frame, baseline)[1:]
-    return [*_value_lines(frame, baseline), *service, *power, *_spent_lines(frame, baseline, currency)]
+    return [*value_lines(frame, baseline), *service, *power, *_spent_lines(frame, baseline, currency)]
 
 
 def poor_bargains(frame: polars.DataFrame, baseline: str, currency: str = "") -> list[str]:
@@ -163,7 +163,7 @@ def listed(words: Sequence[str], last: str = "and") -> str:
     return f" {last} ".join(filter(None, (", ".join(words[:-1]), words[-1])))
 
 
-def _value_lines(frame: polars.DataFrame, baseline: str) -> list[str]:
+def value_lines(frame: polars.DataFrame, baseline: str) -> list[str]:
     """The scheduler whose finished jobs are worth most, if jobs have values."""
     column, values = _column(frame, VALUE), means_of(frame, VALUE)
     if not values:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from greenbatch.experiments.reports.answer import KeyFigure, key_figures, trade_sentence, unfinished_note
 from greenbatch.experiments.reports.drawing import Picture
+from greenbatch.experiments.reports.findings import value_lines
 from greenbatch.experiments.reports.looks import Looks
 from greenbatch.experiments.reports.tradeoff import tradeoff_plot
 from greenbatch.experiments.running.model_warnings import marked
@@ -44,6 +45,6 @@ def first_screen(
     """
     told = marked(frame, baseline, marks or {})
     return FirstScreen(
-        sentence or trade_sentence(*told, currency), key_figures(*told, currency),
+        sentence or next(iter(value_lines(*told)), "") or trade_sentence(*told, currency), key_figures(*told, currency),
         tradeoff_plot(frame, baseline, currency=currency, looks=looks, marks=marks or {}), unfinished_note(*told),
     )  # fmt: skip
