@@ -142,3 +142,18 @@ def browser(executable: str, profile: Path) -> Iterator[Browser]:
         process.wait()
         os.close(to_browser)
         os.close(from_browser)
+
+
+def texts_cut(chromium: Browser, pictures: str) -> list[str]:
+    """Texts of the open page's pictures, a CSS selector of SVGs, that reach beyond their picture."""
+    found: list[str] = chromium.evaluate(
+        """[...document.querySelectorAll('PICTURES')].flatMap(s => {
+      const box = s.getBoundingClientRect();
+      return [...s.querySelectorAll('text')].filter(t => {
+        const b = t.getBoundingClientRect();
+        return b.width && (b.left < box.left - 2 || b.right > box.right + 2
+          || b.top < box.top - 2 || b.bottom > box.bottom + 2);
+      }).map(t => t.textContent);
+    })""".replace("PICTURES", pictures)
+    )
+    return found

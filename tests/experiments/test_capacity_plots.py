@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from chromium_pipe import Browser
+from chromium_pipe import Browser, texts_cut
 from example_windows import example
 from hypothesis import given
 from hypothesis import strategies as st
@@ -208,12 +208,4 @@ def test_the_page_of_eight_schedulers_is_short(chromium: Browser, tmp_path: Path
     )  # fmt: skip
     chromium.open((tmp_path / "report.html").as_uri(), 1280)
     assert chromium.evaluate("document.documentElement.scrollHeight") <= 7000
-    cut = chromium.evaluate("""[...document.querySelectorAll('.panels svg')].flatMap(s => {
-      const box = s.getBoundingClientRect();
-      return [...s.querySelectorAll('text')].filter(t => {
-        const b = t.getBoundingClientRect();
-        return b.width && (b.left < box.left - 2 || b.right > box.right + 2
-          || b.top < box.top - 2 || b.bottom > box.bottom + 2);
-      }).map(t => t.textContent);
-    })""")
-    assert cut == []
+    assert texts_cut(chromium, ".panels svg") == []

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from chromium_pipe import Browser
+from chromium_pipe import Browser, texts_cut
 from example_windows import day_site, fcfs, some_jobs
 
 from greenbatch.energy import Grid, Storage
@@ -98,15 +98,7 @@ def test_the_first_screen_has_sentence_tiles_and_picture(
 def test_the_page_is_short_and_no_picture_text_is_cut(chromium: Browser, page: Path) -> None:
     chromium.open(page.as_uri(), 1280)
     assert chromium.evaluate("document.documentElement.scrollHeight") <= 7000
-    cut = chromium.evaluate("""[...document.querySelectorAll('svg')].flatMap(s => {
-      const box = s.getBoundingClientRect();
-      return [...s.querySelectorAll('text')].filter(t => {
-        const b = t.getBoundingClientRect();
-        return b.width && (b.left < box.left - 2 || b.right > box.right + 2
-          || b.top < box.top - 2 || b.bottom > box.bottom + 2);
-      }).map(t => t.textContent);
-    })""")
-    assert cut == []
+    assert texts_cut(chromium, "svg") == []
 
 
 def test_names_at_the_points_do_not_overlap_in_the_browser(chromium: Browser, page: Path) -> None:

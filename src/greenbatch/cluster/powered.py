@@ -116,8 +116,7 @@ class PoweredCluster(Cluster):
     @property
     def first_power_w(self) -> float:
         """Power of what is powered at first, when nothing runs. [W]"""
-        first = self.capacity_levels
-        return self.idle_power_w * int(first.processors[0] + first.gpus[0]) / (self.processors + self.gpus)
+        return float(self.idle_levels_w[0])
 
     def idle_energy_j(self, start_s: float, end_s: float) -> float:
         """Energy over an interval of what is powered, when nothing runs. [J]"""

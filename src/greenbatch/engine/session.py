@@ -223,8 +223,7 @@ def want_nodes(
 def run_policy(session: Session, policy: Policy) -> Outcome:
     """Run a session to the end with a policy.
 
-    Where capacity follows the power, a learned policy acts on the state: a view shows neither the ready pool nor what
-    is powered.
+    Where capacity follows the power, a learned policy acts on the state itself: one made from a view has no pools.
     """
     act = getattr(policy, "act", None)
     if act is not None and isinstance(session.cluster, PoweredCluster):

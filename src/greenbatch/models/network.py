@@ -104,7 +104,7 @@ class NetworkPolicy:
         return self._answer(observe_view(view, self.layout, self._machine(view)))
 
     def act(self, state: State) -> None:
-        """Choose and carry out the choice in the state of a simulation, where a view does not show all that is seen.
+        """Choose and carry out the choice in the state of a simulation, where a view does not suffice (`run_policy`).
 
         Raises:
             InputError: the machine is not the one of the training, or the scores are not finite.

@@ -181,8 +181,7 @@ def powered_of(cluster: PoweredCluster, workload: Workload) -> Powered:
     known, n = cluster.capacity_levels, len(workload)
     levels: Any = table_of(Level, len(known.time_s))
     levels["time_s"], levels["processors"], levels["gpus"] = known.time_s, known.processors, known.gpus
-    total = cluster.processors + cluster.gpus
-    levels["idle_w"] = cluster.idle_power_w * (known.processors + known.gpus) / total
+    levels["idle_w"] = cluster.idle_levels_w
     stays: Any = table_of(Stay, n)
     stays["value"], stays["qos"] = np.nan_to_num(workload.value), np.where(np.isnan(workload.qos), 1.0, workload.qos)
     stays["due_s"] = workload.submit_s + workload.run_time_s / stays["qos"]
