@@ -6,7 +6,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from greenbatch.cli.reproduce_results import evaluate_and_tell, print_with_notes
-from greenbatch.cli.reproduce_trained import TrainingFlags, check_trained, folders_of, listed, seeds_of, train_cells
+from greenbatch.cli.reproduce_trained import (
+    TrainingFlags,
+    check_trained,
+    folders_of,
+    listed,
+    refuse,
+    seeds_of,
+    train_cells,
+)
 from greenbatch.errors import InputError
 
 if TYPE_CHECKING:
@@ -63,9 +71,7 @@ def reproduce_agents(
     from greenbatch.experiments.papers.cost_aware import LESSONS, STUDY
     from greenbatch.experiments.papers.studies import cells_of, trained_part
 
-    for name in OF_OTHERS:
-        if getattr(flags, name) is not None:
-            raise InputError("does not apply to cost-aware", field=f"--{name}", fix="leave it out")
+    refuse(flags, OF_OTHERS, "cost-aware")
     which = _selection(flags)
     place, target = folders_of(out, trained)
     if trained is None:

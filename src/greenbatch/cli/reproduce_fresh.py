@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from greenbatch.cli.reproduce_results import evaluate_and_tell
-from greenbatch.cli.reproduce_trained import TrainingFlags, folders_of, listed, rows_of, seeds_of, train_cells
+from greenbatch.cli.reproduce_trained import TrainingFlags, folders_of, listed, refuse, rows_of, seeds_of, train_cells
 from greenbatch.errors import InputError
 
 if TYPE_CHECKING:
@@ -41,9 +41,7 @@ def reproduce_fresh(
     from greenbatch.experiments.papers.outputs import write_results
     from greenbatch.experiments.papers.studies import known_names, state_of
 
-    for name in OF_OTHERS:
-        if getattr(flags, name) is not None:
-            raise InputError(f"does not apply to --windows {WINDOWS}", field=f"--{name}", fix="leave it out")
+    refuse(flags, OF_OTHERS, f"--windows {WINDOWS}")
     if (presets := listed(flags.presets, "--presets")) not in (None, [PRESET]):
         raise InputError(f"is {', '.join(presets or [])}", field="--presets", fix=f"leave it out, or give {PRESET}")
     place, target = folders_of(out, trained)

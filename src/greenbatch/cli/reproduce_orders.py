@@ -6,8 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from greenbatch.cli.reproduce_results import evaluate_and_tell
-from greenbatch.cli.reproduce_trained import TrainingFlags, folders_of, listed, seeds_of, train_cells
-from greenbatch.errors import InputError
+from greenbatch.cli.reproduce_trained import TrainingFlags, folders_of, listed, refuse, seeds_of, train_cells
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -45,9 +44,7 @@ def reproduce_orders(
     from greenbatch.experiments.papers.orders import ORDERS
     from greenbatch.learning.trainers import need_torch
 
-    for name in OF_WINDOWS:
-        if getattr(flags, name) is not None:
-            raise InputError(f"does not apply to {study.name}", field=f"--{name}", fix="leave it out")
+    refuse(flags, OF_WINDOWS, study.name)
     cells = order_cells(
         study, traces=listed(flags.traces, "--traces"), presets=listed(flags.presets, "--presets"),
         seeds=seeds_of(flags, "0,1,2,3,4"),

@@ -6,7 +6,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from greenbatch.cli.reproduce_results import evaluate_and_tell, print_with_notes
-from greenbatch.cli.reproduce_trained import TrainingFlags, check_trained, folders_of, listed, seeds_of, train_cells
+from greenbatch.cli.reproduce_trained import (
+    TrainingFlags,
+    check_trained,
+    folders_of,
+    listed,
+    refuse,
+    seeds_of,
+    train_cells,
+)
 from greenbatch.errors import InputError
 
 if TYPE_CHECKING:
@@ -64,9 +72,7 @@ def reproduce_agents(
     from greenbatch.experiments.papers.rare import SETTINGS, STUDY, training_changes
     from greenbatch.experiments.papers.studies import cells_of, trained_part
 
-    for name in OF_OTHERS:
-        if getattr(flags, name) is not None:
-            raise InputError("does not apply to rare", field=f"--{name}", fix="leave it out")
+    refuse(flags, OF_OTHERS, "rare")
     which = _selection(flags)
     place, target = folders_of(out, trained)
     cells = [cell for cell in cells_of(STUDY, which) if not SETTINGS[cell.trace].trace]

@@ -116,6 +116,17 @@ def listed(text: str | None, flag: str) -> list[str] | None:
     return None if text is None else items(text, flag)
 
 
+def refuse(flags: TrainingFlags, names: Sequence[str], study: str) -> None:
+    """Refuse flags that a study does not have.
+
+    Raises:
+        InputError: one of them is given.
+    """
+    for name in names:
+        if getattr(flags, name) is not None:
+            raise InputError(f"does not apply to {study}", field=f"--{name}", fix="leave it out")
+
+
 def seeds_of(flags: TrainingFlags, default: str) -> list[int]:
     """The seeds of ``--seeds``, or the default ones."""
     given = default if flags.seeds is None else flags.seeds
