@@ -22,6 +22,7 @@ from greenbatch.experiments.reports.columns import (
     WITHOUT_SUPPLY,
     Column,
     fitted,
+    main_columns,
 )
 from greenbatch.experiments.reports.rivals import best_of, doubt, means_of, rivals
 from greenbatch.experiments.reports.tables import STRETCH_LIMIT
@@ -59,7 +60,7 @@ UNFINISHED = 0.05
 """Share of work left at the horizon above which a scheduler cannot win."""
 ALIKE = 0.01
 """Relative spread of means below which an energy is no objective: all schedulers need the same."""
-_COLUMNS = {column.metric: column for column in (*DETAIL, *WITHOUT_SUPPLY, *MAIN, *PAID, *VALUED, LONGEST_WAIT)}
+_COLUMNS = {column.metric: column for column in (*DETAIL, *VALUED, *WITHOUT_SUPPLY, *MAIN, *PAID, LONGEST_WAIT)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,8 +77,9 @@ class KeyFigure:
 
 
 def column_of(metric: str, frame: polars.DataFrame, currency: str = "") -> Column:
-    """How a metric is shown, in a unit that fits the values of a frame."""
-    return fitted(_COLUMNS[metric], frame, currency)
+    """How a metric is shown, in a unit that fits the values of a frame: as in the main table where it stands there."""
+    shown = (column for column in main_columns(frame, currency) if column.metric == metric)
+    return next(shown, None) or fitted(_COLUMNS[metric], frame, currency)
 
 
 def objective_of(frame: polars.DataFrame) -> str:
