@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -30,8 +31,13 @@ OF_NODES = frozenset((
 FIX = "give static_power_w and power_per_processor_w of the groups"
 
 
-def check_reward(made: Preset, scenario: Scenario) -> None:
-    """Refuse to train for a reward that is always 0.
+def check_reward(made: Preset, scenario: Scenario, costs: Iterable[str] = ()) -> None:
+    """Refuse to train for a reward, or to constrain a cost, that is always 0.
+
+    Args:
+        made: the preset.
+        scenario: the scenario to train on.
+        costs: terms that are constrained.
 
     Raises:
         InputError: all weights are 0, in the curriculum too, or a term is undefined without a power supply or power.
@@ -43,21 +49,23 @@ def check_reward(made: Preset, scenario: Scenario) -> None:
         raise InputError("all weights are 0", field="reward.terms", fix="give at least one that is not 0")
     supplied, cluster = scenario.site is not None, scenario.cluster
     powered = supplied or (isinstance(cluster, NodeCluster) and cluster.knows_power)
-    for name in dict.fromkeys(name for each in weights for name, value in each.items() if value):
+    fields = {name: f"training.constraints.{name}" for name in costs}
+    fields |= {name: f"reward.terms.{name}" for each in weights for name, value in each.items() if value}
+    for name, field in fields.items():
         if name in OF_SUPPLY and not supplied and not made.needs_site:
             problem, fix = f"needs a power supply, {scenario.name} has none", "use a scenario with a site"
-            raise InputError(problem, field=f"reward.terms.{name}", fix=fix)
+            raise InputError(problem, field=field, fix=fix)
         grid = None if scenario.site is None else scenario.site.grid
         if name in OF_MONEY and (grid is None or not grid.has_money):
             problem, fix = f"needs prices, {scenario.name} has none", "describe [site.grid.price]"
-            raise InputError(problem, field=f"reward.terms.{name}", fix=fix)
+            raise InputError(problem, field=field, fix=fix)
         if name in OF_CARBON and (grid is None or not grid.has_carbon):
             problem, fix = f"needs carbon intensities, {scenario.name} has none", "describe [site.grid.carbon]"
-            raise InputError(problem, field=f"reward.terms.{name}", fix=fix)
+            raise InputError(problem, field=field, fix=fix)
         if name in OF_ENERGY and not powered:
             nodes = isinstance(cluster, NodeCluster)
             problem = f"is always 0, because the power of {scenario.name} is not known"
-            raise InputError(problem, field=f"reward.terms.{name}", fix=FIX if nodes else "use a scenario with a site")
+            raise InputError(problem, field=field, fix=FIX if nodes else "use a scenario with a site")
 
 
 def check_features(made: Preset, scenario: Scenario, file: Path | None = None) -> None:

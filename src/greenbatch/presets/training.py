@@ -12,6 +12,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, ValidationError, model_validator
 
+from greenbatch.presets.constraints import Constraint, Controller
 from greenbatch.presets.off_policy import OffPolicy
 from greenbatch.presets.term_names import Terms
 from greenbatch.scenarios.check import problems
@@ -205,6 +206,11 @@ class TrainingSettings(Section):
     1.5 times this; 0 = never. [nat]"""
     grad_clip: NotNegative = 0.5
     """Maximum norm of a gradient; 0 = no clipping (code)."""
+    constraints: Annotated[dict[str, Constraint], Field(max_length=64)] = Field(default_factory=dict)
+    """Reward term -> bound of its mean over episodes: the reward is maximized subject to these. With ``normalize``,
+    the advantages of reward and costs are normalized one by one before they are weighed."""
+    controller: Controller = Controller()
+    """How the weights of the constraints follow from their excess."""
     swa: Averaging = Averaging()
     filter: Filter = Filter()
     curriculum: Annotated[tuple[Stage, ...], Field(strict=False)] = ()
@@ -236,6 +242,8 @@ class TrainingSettings(Section):
             raise ValueError("patience requires validation; give validation.windows of 1 or more")
         if self.off_policy is not None and self.search is not None:
             raise ValueError("a training is either a search or off-policy; leave out search or off_policy")
+        if self.constraints and (self.search is not None or self.off_policy is not None):
+            raise ValueError("constraints are kept by PPO alone; leave out constraints, or search and off_policy")
         return self
 
     def stage(self, progress: float) -> tuple[int, dict[str, float]]:

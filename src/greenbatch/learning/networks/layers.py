@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from itertools import pairwise
 
 import torch
@@ -48,6 +48,18 @@ class Critic(nn.Module, ABC):
     @abstractmethod
     def forward(self, batch: Batch) -> Tensor:
         """(A,)."""
+
+
+class Critics(Critic):
+    """Several critics side by side: values of the reward and of costs."""
+
+    def __init__(self, critics: Sequence[Critic]) -> None:
+        super().__init__()
+        self.critics = nn.ModuleList(critics)
+
+    def forward(self, batch: Batch) -> Tensor:
+        """(A, number of critics)."""
+        return torch.stack([critic(batch) for critic in self.critics], dim=1)
 
 
 class Stack(nn.Module):

@@ -37,6 +37,8 @@ class Counters(Section):
     best_epoch: Since = -1
     """Epoch of the best actor so far; -1 if there is none."""
     best_figure: float = 0.0
+    best_excess: NotNegative = 0.0
+    """How far the best actor is beyond the constraints on the validation windows, relative to the bounds."""
     best_terms: Terms = Field(default_factory=dict)
     """Mean of every reward term of the best actor over the validation windows."""
     best_averaged: bool = False

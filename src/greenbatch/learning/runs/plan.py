@@ -91,16 +91,18 @@ def make_plan(
     Raises:
         InputError: an unknown preset, key or value, or a reward or features that are always 0 on the scenario.
     """
+    from greenbatch.presets.constraints import with_costs
     from greenbatch.presets.power import check_features, check_reward
     from greenbatch.presets.preset import preset
     from greenbatch.scenarios import load_scenario
 
     made = _overridden(preset(preset_name), overrides or {})
-    check_reward(made, scenario)
-    check_features(made, scenario)
     given = {"epochs": epochs, "seed": seed, "threads": threads}
     table = {**made.training, **{key: value for key, value in given.items() if value is not None}}
     settings = read_training(table)
+    made = made.model_copy(update={"reward": with_costs(made.reward, settings.constraints)})
+    check_reward(made, scenario, costs=settings.constraints)
+    check_features(made, scenario)
     if windows not in MODES:
         more = "; the number of windows is --set training.windows=N" if windows.isdecimal() else ""
         raise InputError(f"is {windows!r}", field="--windows", fix=f"give {' or '.join(MODES)}{more}")

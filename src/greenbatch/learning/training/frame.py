@@ -46,6 +46,8 @@ class Validation(NamedTuple):
     """Mean reward of the preset over the windows."""
     terms: dict[str, float]
     """Mean of every reward term."""
+    excess: float = 0.0
+    """How far the means of constrained terms are beyond their bounds, relative to these: the largest."""
 
 
 class Setup(ABC):
@@ -128,9 +130,10 @@ class Setup(ABC):
         env = self.environment(self.settings.validation.jobs, len(starts))
         env.weights[:] = list(self.preset.reward.terms.values())
         _, terms = play(env, starts, actor, None, self.device)
-        return Validation(
-            float(np.mean(terms @ env.weights)), dict(zip(env.terms, terms.mean(axis=0).tolist(), strict=True))
-        )
+        means = dict(zip(env.terms, terms.mean(axis=0).tolist(), strict=True))
+        bounds = self.settings.constraints.items()
+        excess = max((constraint.excess(means[name]) for name, constraint in bounds), default=0.0)
+        return Validation(float(np.mean(terms @ env.weights)), means, excess)
 
     def generator(self, epoch: int, purpose: str, device: torch.device) -> torch.Generator:
         """Random numbers of an epoch for a purpose, on a device."""
@@ -199,7 +202,7 @@ class Training(ABC):
         if counters.averaged and len(self.setup.validation_starts):
             weights = self.state.averaged_weights()
             result = self.setup.validate(weights)
-            self.state.offer(result.figure, result.terms, weights, averaged=True)
+            self.state.offer(result.figure, result.terms, weights, excess=result.excess, averaged=True)
             record |= {"validation_average": result.figure}
         counters.done = True
         self.save(record | {"done": True})
@@ -211,7 +214,7 @@ class Training(ABC):
         if not len(self.setup.validation_starts):
             return {}
         result = self.setup.validate()
-        better = self.state.offer(result.figure, result.terms, self.state.actor_weights())
+        better = self.state.offer(result.figure, result.terms, self.state.actor_weights(), excess=result.excess)
         terms = {f"validation_{name}": value for name, value in result.terms.items()}
         return {"validation": result.figure, "best": counters.best_figure, "better": better, **terms}
 

@@ -10,15 +10,19 @@ from pathlib import Path
 import numpy as np
 import torch
 
+from greenbatch.errors import InputError
 from greenbatch.learning.networks import build
+from greenbatch.learning.networks.layers import Critics
 from greenbatch.learning.runs import windows
+from greenbatch.learning.runs.checkpoint import FIX, STATE, Checkpoint
 from greenbatch.learning.runs.folder import RunFolder
 from greenbatch.learning.runs.plan import Plan
 from greenbatch.learning.training.advantages import gae, group_relative, normalized, rewards_to_go
 from greenbatch.learning.training.frame import Record, Setup, Tell, Training, Validation, Watch, run_training
+from greenbatch.learning.training.multipliers import Multipliers, lagrangian
 from greenbatch.learning.training.ppo import Learner, Report, UpdateSettings
 from greenbatch.learning.training.rollout import Trajectories, collect
-from greenbatch.learning.training.state import State
+from greenbatch.learning.training.state import State, parts_of
 from greenbatch.presets.shapes import shapes_of
 
 __all__ = ["Training", "TrainingSetup", "Validation", "train"]
@@ -32,9 +36,13 @@ class TrainingSetup(Setup):
         """Untrained networks and their optimizers."""
         settings = self.settings
         seed = windows.random_seed(settings.seed, 0, "weights")
-        actor, critic = build(self.preset.network, shapes_of(self.preset), seed)
-        used = critic.to(self.device) if settings.advantage == "gae" else None
-        return Learner(actor.to(self.device), used, self.numbers(0.0))
+        shapes = shapes_of(self.preset)
+        actor, critic = build(self.preset.network, shapes, seed)
+        if settings.advantage != "gae":
+            return Learner(actor.to(self.device), None, self.numbers(0.0))
+        of_costs = [build(self.preset.network, shapes, seed + 1 + k)[1] for k in range(len(settings.constraints))]
+        used = Critics([critic, *of_costs]) if of_costs else critic
+        return Learner(actor.to(self.device), used.to(self.device), self.numbers(0.0))
 
     def numbers(self, progress: float) -> UpdateSettings:
         """Settings of an epoch's update."""
@@ -56,35 +64,77 @@ class TrainingSetup(Setup):
         env.weights[:] = [weights.get(name, terms[name]) for name in env.terms]
         learner = self.learner
         random = self.generator(epoch, "actions", self.device)
-        played = collect(env, starts.tolist(), learner.actor, learner.critic, random, self.device)
+        costs = [env.terms.index(name) for name in made.constraints]
+        played = collect(env, starts.tolist(), learner.actor, learner.critic, random, self.device, costs)
         return played, np.repeat(np.arange(made.windows), made.rollouts)
 
-    def learn(self, epoch: int, progress: float, played: Trajectories, group: windows.Ints) -> Report:
-        """Update the networks from an epoch's trajectories."""
-        made = self.settings
+    def learn(
+        self, epoch: int, progress: float, played: Trajectories, group: windows.Ints, multipliers: Multipliers
+    ) -> Report:  # fmt: skip
+        """Update the networks from an epoch's trajectories, with costs weighed by their multipliers."""
+        made, offsets, targets = self.settings, played.offsets, None
+        gains = np.column_stack([played.rewards, played.costs * multipliers.scales]).T
         if made.advantage == "group":
-            advantages, targets = group_relative(played.rewards, played.offsets, group, dense=made.dense_groups), None
+            advantages = [group_relative(each, offsets, group, dense=made.dense_groups) for each in gains]
         else:
-            advantages = gae(played.rewards, played.values, played.offsets, made.gamma, made.gae_lambda)
-            returns = made.critic_target == "returns"
-            to_go = rewards_to_go(played.rewards, played.offsets, made.gamma)
-            targets = to_go if returns else advantages + played.values
+            values = played.values.reshape(-1, len(gains)).T
+            advantages = [gae(*each, offsets, made.gamma, made.gae_lambda) for each in zip(gains, values, strict=True)]
+            if made.critic_target == "returns":
+                aims = [rewards_to_go(each, offsets, made.gamma) for each in gains]
+            else:
+                aims = [advantage + value for advantage, value in zip(advantages, values, strict=True)]
+            targets = np.column_stack(aims) if len(multipliers) else aims[0]
         if made.normalize:
-            advantages = normalized(advantages)
+            advantages = [normalized(each) for each in advantages]
+        combined = lagrangian(advantages, multipliers.values)
         random = self.generator(epoch, "minibatches", torch.device("cpu"))
-        return self.learner.update(played, advantages, targets, random, self.numbers(progress))
+        return self.learner.update(played, combined, targets, random, self.numbers(progress))
+
+
+class ConstrainedState(State):
+    """State of a training by PPO: also the multipliers of its constraints."""
+
+    def __init__(self, setup: TrainingSetup) -> None:
+        super().__init__(setup.learner)
+        self.multipliers = Multipliers(setup.settings.constraints, setup.settings.controller)
+
+    def checkpoint(self) -> Checkpoint:
+        """The whole state, ready to be saved."""
+        saved = super().checkpoint()
+        beside = {f"multipliers/{name}": value for name, value in self.multipliers.arrays().items()}
+        return saved._replace(tensors={**saved.tensors, **beside}) if len(self.multipliers) else saved
+
+    def restore(self, saved: Checkpoint, folder: Path) -> None:
+        """Restore the checkpoint of a folder.
+
+        Raises:
+            InputError: it is damaged, or belongs to another training.
+        """
+        super().restore(saved, folder)
+        try:
+            if len(self.multipliers):
+                self.multipliers.restore(parts_of(saved.tensors)["multipliers"])
+        except (KeyError, IndexError, ValueError):
+            problem = "does not contain the multipliers of this training's constraints"
+            raise InputError(problem, file=folder / STATE, fix=FIX) from None
 
 
 class PolicyTraining(Training):
     """A training in a folder, resumed from its last checkpoint."""
 
     setup: TrainingSetup
+    state: ConstrainedState
+
+    def make_state(self) -> ConstrainedState:
+        """The state at the beginning."""
+        return ConstrainedState(self.setup)
 
     def simulate_and_update(self) -> None:
         counters, settings, progress = self.state.counters, self.setup.settings, self.progress
         begun = time.perf_counter()
         played, group = self.setup.collect(counters.epoch, progress)
-        report = self.setup.learn(counters.epoch, progress, played, group)
+        promised = self._promised(played)
+        report = self.setup.learn(counters.epoch, progress, played, group, self.state.multipliers)
         seconds = time.perf_counter() - begun
         counters.epoch += 1
         counters.decisions += len(played.rows)
@@ -92,10 +142,22 @@ class PolicyTraining(Training):
         averaging = settings.swa
         if averaging.start < 1.0 and progress >= averaging.start and counters.epoch % averaging.every == 0:
             self.state.add_to_average()
-        record = self._figures(played, report, progress, seconds)
+        record = self._figures(played, report, progress, seconds) | promised
         if counters.epoch % settings.validation.every == 0:
             record |= self.validated()
         self.save(record)
+
+    def _promised(self, played: Trajectories) -> Record:
+        """Move the multipliers by an epoch's costs; for each, its weight and the share of episodes beyond its bound."""
+        settings, multipliers = self.setup.settings, self.state.multipliers
+        columns = [list(self.setup.preset.reward.terms).index(name) for name in multipliers.names]
+        episodes = played.terms[:, columns]
+        weights = multipliers.update(episodes.mean(axis=0)) if columns else ()
+        record: Record = {}
+        for name, weight, values in zip(multipliers.names, weights, episodes.T, strict=True):
+            beyond = float(np.mean([settings.constraints[name].excess(value) > 0 for value in values.tolist()]))
+            record |= {f"multiplier_{name}": float(weight), f"beyond_{name}": beyond}
+        return record
 
     def _figures(self, played: Trajectories, report: Report, progress: float, seconds: float) -> Record:
         setup, epoch = self.setup, self.state.counters.epoch

@@ -118,7 +118,7 @@ class Learner:
         Args:
             trajectories: collected with the current networks.
             advantages: (N,), used as they are, normalized or not.
-            targets: (N,) targets of the critic; None without a critic.
+            targets: (N,), or with costs (N, 1 + K), targets of the critic; None without a critic.
             generator: shuffles the minibatches (on the CPU).
             settings: settings of this epoch, including learning rates, if they follow a schedule.
         """

@@ -60,13 +60,15 @@ class Trajectories:
     log_probabilities: Tensor
     """float32 (N,): joint log-probability of row and delay under the policy that chose them."""
     values: Floats
-    """(N,): values of the critic; 0 without one."""
+    """(N,), or with costs (N, 1 + K): values of the critic, of the reward and of every cost; 0 without a critic."""
     rewards: Floats
     """(N,)."""
     returns: Floats
     """(W,): sum of rewards."""
     terms: Floats
     """(W, T): value of every reward term at the end."""
+    costs: Floats
+    """(N, K): by how much the reward terms that are costs have changed until the next decision, or the end."""
 
 
 class Choice:
@@ -105,10 +107,9 @@ def values_of(critic: Critic, decisions: Decisions, device: torch.device | str =
     """Values of all decisions (N,), computed in a few large batches of similar queue lengths."""
     order = torch.argsort(decisions.queued, descending=True, stable=True)
     decisions = decisions.to(device)
-    values = torch.zeros(len(order), dtype=torch.float64)
-    for chosen in torch.split(order, _LOAD):
-        values[chosen] = critic(decisions.take(chosen.to(device))).double().cpu()
-    return values.numpy()
+    parts = [critic(decisions.take(chosen.to(device))).double().cpu() for chosen in torch.split(order, _LOAD)]
+    values: Floats = torch.cat(parts)[torch.argsort(order)].numpy()
+    return values
 
 
 @contextmanager
@@ -132,6 +133,7 @@ class _Log:
         self.delays: list[Tensor] = []
         self.log_probabilities: list[Tensor] = []
         self.rewards: list[Floats] = []
+        self.costs: list[Floats] = []
 
 
 @torch.no_grad()
@@ -142,6 +144,7 @@ def collect(
     critic: Critic | None,
     generator: torch.Generator,
     device: torch.device | str = "cpu",
+    costs: Sequence[int] = (),
 ) -> Trajectories:
     """Simulate all windows to their ends with sampled actions and return the trajectories.
 
@@ -152,6 +155,7 @@ def collect(
         critic: without one, ``values`` are 0.
         generator: on ``device``; the only source of randomness.
         device: device of the networks.
+        costs: numbers of the reward terms that are costs (K); the critic has a value of each, after the reward's.
     """
     log = _Log()
     choose = Choice(actor, generator, device)
@@ -167,7 +171,7 @@ def collect(
         return torch.stack([rows, delays], 1).cpu().numpy()
 
     with _one_thread():
-        returns, terms = _play(env, starts, act, log.rewards)
+        returns, terms = _play(env, starts, act, log, costs)
         return _sorted(log, returns, terms, critic, device)
 
 
@@ -187,11 +191,15 @@ def play(
         return torch.stack([rows, delays], 1).cpu().numpy()
 
     with _one_thread():
-        return _play(env, starts, act, [])
+        return _play(env, starts, act, _Log())
 
 
 def _play(
-    env: Environments, starts: Sequence[int], act: Callable[[Observed, int], Integers], rewards: list[Floats]
+    env: Environments,
+    starts: Sequence[int],
+    act: Callable[[Observed, int], Integers],
+    log: _Log,
+    costs: Sequence[int] = (),
 ) -> tuple[Floats, Floats]:
     """The loop over steps; ``act(observation, first window of this load)`` returns the actions."""
     returns = np.zeros(len(starts))
@@ -202,9 +210,12 @@ def _play(
         alive = np.array(observation.environment)
         while len(alive):
             actions = act(observation, first)
+            before = env.values[alive[:, None], costs] if costs else None
             observation, gained, _ = env.step(actions)
             gained = np.array(gained, dtype=np.float64)
-            rewards.append(gained)
+            log.rewards.append(gained)
+            if before is not None:
+                log.costs.append(env.values[alive[:, None], costs] - before)
             returns[alive + first] += gained
             alive = np.array(observation.environment)
         terms[first : first + len(load)] = env.values[: len(load)]
@@ -230,4 +241,5 @@ def _sorted(
         rewards=np.concatenate(log.rewards)[order],
         returns=returns,
         terms=terms,
+        costs=np.concatenate(log.costs)[order] if log.costs else np.zeros((len(order), 0)),
     )

@@ -65,14 +65,16 @@ class State:
         """The average in single precision."""
         return {name: value.astype(np.float32) for name, value in self.average.items()}
 
-    def offer(self, figure: float, terms: dict[str, float], weights: Tensors, *, averaged: bool = False) -> bool:
-        """Keep an actor if it is strictly better than the best so far."""
+    def offer(
+        self, figure: float, terms: dict[str, float], weights: Tensors, *, excess: float = 0.0, averaged: bool = False
+    ) -> bool:  # fmt: skip
+        """Keep an actor that exceeds bounds by less than the best so far, or by as much and is strictly better."""
         counters = self.counters
-        if counters.best_epoch >= 0 and not figure > counters.best_figure:
+        if counters.best_epoch >= 0 and not (-excess, figure) > (-counters.best_excess, counters.best_figure):
             counters.stale += 1
             return False
         counters.best_epoch, counters.best_figure, counters.best_terms = counters.epoch, figure, dict(terms)
-        counters.best_averaged, counters.stale = averaged, 0
+        counters.best_averaged, counters.best_excess, counters.stale = averaged, excess, 0
         self.best = {name: value.copy() for name, value in weights.items()}
         return True
 
@@ -95,10 +97,7 @@ class State:
             InputError: it is damaged, or belongs to other networks.
         """
         self.counters = Counters.read(saved.state, folder / STATE, FIX)
-        parts: dict[str, Tensors] = {}
-        for key, value in saved.tensors.items():
-            part, _, name = key.partition("/")
-            parts.setdefault(part, {})[name] = value
+        parts = parts_of(saved.tensors)
         learner = self.learner
         try:
             for name, module in learner.modules.items():
@@ -115,6 +114,15 @@ class State:
                 raise InputError(problem, file=folder / STATE, fix=FIX)
         self.best = parts.get("best", {})
         self.average = {name: value.astype(np.float64) for name, value in parts.get("average", {}).items()}
+
+
+def parts_of(tensors: Tensors) -> dict[str, Tensors]:
+    """Arrays of a checkpoint by part: those of ``part/name``."""
+    parts: dict[str, Tensors] = {}
+    for key, value in tensors.items():
+        part, _, name = key.partition("/")
+        parts.setdefault(part, {})[name] = value
+    return parts
 
 
 def _arrays(tensors: dict[str, Any]) -> Tensors:
