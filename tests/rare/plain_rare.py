@@ -154,6 +154,7 @@ class PlainEnv:
         ends = {**self.finished, **dict.fromkeys(present, self.now)}
         late = {job: max(end - job.due, 0.0) for job, end in ends.items()}
         pools = ("ready_ticks", "pooled_ticks", "suspended_ticks", "late_running_ticks")
+        accrued = self.sums["ready_ticks"] + self.sums["pooled_ticks"] + sum(late.values()) + self.suspensions
         return {
             **self.sums,
             "finished_value": sum(job.value for job in self.finished),
@@ -161,6 +162,7 @@ class PlainEnv:
             "late_value": sum(job.value / job.length * ticks for job, ticks in late.items()),
             "late_jobs": sum(ticks > 0 for ticks in late.values()), "late_ticks": sum(late.values()),
             "suspensions": self.suspensions, "waiting_or_late_ticks": sum(self.sums[name] for name in pools),
+            "accrued_cost": accrued,
         }  # fmt: skip
 
     def image(self, ticks: int) -> Any:

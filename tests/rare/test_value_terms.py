@@ -51,6 +51,7 @@ def test_a_job_that_is_never_late_gives_its_value_once_or_bit_by_bit() -> None:
     assert (end["late_jobs"], end["late_ticks"], end["late_value"]) == (1, 4, pytest.approx(4 * 24 / 8))
     assert (end["ready_ticks"], end["pooled_ticks"], end["late_running_ticks"], end["suspensions"]) == (20, 0, 0, 0)
     assert end["waiting_or_late_ticks"] == 20
+    assert end["accrued_cost"] == 24
 
 
 def test_a_late_job_costs_while_it_runs() -> None:

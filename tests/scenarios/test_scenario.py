@@ -73,7 +73,9 @@ def test_shipped_scenarios_are_the_expected_ones():
         for size in ("10", "20", "50", "100", "300", "1200", "10-intermittent80", "anl-like", "10-training")
     }
     rare |= {f"rare/{size}-fixed5" for size in (20, 50, 100, 300)}
-    known = {"default", "plain", "curie-nodes", *PAPERS, *ineps, *logs, *fresh, *cost_aware, *rare}
+    cocorl = {f"cocorl/{jobs}{part}" for jobs in ("synthetic", "sdsc-sp2", "sdsc-blue", "hpc2n", "gleamm")
+              for part in ("", "-training")}  # fmt: skip
+    known = {"default", "plain", "curie-nodes", *PAPERS, *ineps, *logs, *fresh, *cost_aware, *rare, *cocorl}
     assert set(shipped_names()) == known
 
 

@@ -96,6 +96,7 @@ def accrue(s: State) -> None:
         pieces = flow(s.power, s.machine.totals.load_w, c.accrued_s, c.now_s, s.ledger, s.scratch.pieces, 0)
         if pieces == LEFT_THE_SERIES:
             c.status = SUPPLY_EXHAUSTED
+        s.ledger.peak_w = max(s.ledger.peak_w, s.machine.totals.load_w)
     c.accrued_s = c.now_s
 
 

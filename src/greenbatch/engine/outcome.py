@@ -67,8 +67,8 @@ class Outcome:
         pools, n = self.rules.pools, len(self.end_s)
         ended_s = self.end_s[np.isfinite(self.end_s)]
         is_left = self.stays is not None and np.isin(self.stays.state, _LEFT).any()
-        if is_left and pools is not None and pools.end_s:
-            return pools.end_s
+        if is_left and pools is not None and np.isfinite(end_s := pools.end_of(float(self.workload.submit_s.min()))):
+            return end_s
         return float(ended_s.max()) if ended_s.size else float(self.workload.submit_s.max()) if n else np.nan
 
     @property

@@ -46,6 +46,8 @@ class Pools:
     """How far ahead the capacity is known; 0 for its whole series. [s]"""
     end_s: float = 0.0
     """End of the run: what has not finished by then remains as it is; 0 for the end of the last job. [s]"""
+    episode_s: float = 0.0
+    """The same as a time after the first submission, for windows that all last equally long; 0 for none. [s]"""
     suspends: Suspends = "never"
     """``never``: a job starts only if the known capacity lasts until it ends; ``power``: jobs start if they fit now;
     ``swap``: policies may also suspend jobs for others of higher value. Under each of them, jobs are suspended while
@@ -88,8 +90,12 @@ class Pools:
             problem, fix = "loses nothing, although processors fail", 'use loses = "checkpoint" or "all"'
             raise InputError(problem, field="rules.pools.loses", fix=fix)
 
-    def counts(self) -> dict[str, float]:
-        """The fields of `machine.powered.PoolCounts` that the options set."""
+    def end_of(self, begin_s: float) -> float:
+        """End of a run whose first job is submitted at a time; infinite if it lasts until the last job ends. [s]"""
+        return min(self.end_s or math.inf, begin_s + (self.episode_s or math.inf))
+
+    def counts(self, begin_s: float) -> dict[str, float]:
+        """The fields of `machine.powered.PoolCounts` that the options set, for a run that begins at a time. [s]"""
         from greenbatch.engine.machine.powered import NO_LIMIT
 
         lost_s = {"nothing": 0.0, "checkpoint": self.checkpoint_s, "all": math.inf}
@@ -103,7 +109,7 @@ class Pools:
             "actions_limit": self.actions_per_tick or NO_LIMIT,
             "tick_s": self.tick_s,
             "horizon_s": self.horizon_s or math.inf,
-            "end_s": self.end_s or math.inf,
+            "end_s": self.end_of(begin_s),
             "suspends": get_args(Suspends).index(self.suspends),
             "victim": get_args(Victim).index(self.victim),
             "failure_rate": self.failures_per_processor_year / A_YEAR_S,

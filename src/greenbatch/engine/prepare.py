@@ -244,11 +244,12 @@ def arrange_pools(state: State, cluster: Cluster, rules: Rules, program: Program
         kinds = ", ".join(KNOWS_POWER)
         fix = f"use a priority rule with {kinds} backfilling, commitment = reconsider, and no power cap"
         raise InputError("does not know a capacity that follows the power", field=program.name, fix=fix)
-    for name, value in ({} if rules.pools is None else rules.pools.counts()).items():
+    begin_s = float(state.clock.now_s)
+    for name, value in ({} if rules.pools is None else rules.pools.counts(begin_s)).items():
         setattr(state.machine.counts, name, value)
     counts = state.machine.counts
     if counts.failure_rate > 0.0:
-        counts.failure_s = next_failure_s(counts, float(state.clock.now_s), cluster.processors)
+        counts.failure_s = next_failure_s(counts, begin_s, cluster.processors)
 
 
 KNOWS_POWER = ("none", "first-fit", "easy")

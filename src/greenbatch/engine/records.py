@@ -265,6 +265,8 @@ class Ledger:
     """In the currency of the site, 0 without prices."""
     carbon_g: float
     """CO2 equivalent, 0 without intensities."""
+    peak_w: float
+    """Highest load of the simulation; 0 in the ledger of an interval."""
 
 
 ALL_PARTITIONS = -1

@@ -21,8 +21,8 @@ from numpy.typing import NDArray
 (AVG_BOUNDED_SLOWDOWN, AVG_WAIT, AVG_TURNAROUND, AVG_SLOWDOWN, UTILIZATION, MAX_USER_BOUNDED_SLOWDOWN,
  MEAN_USER_BOUNDED_SLOWDOWN, RENEWABLE_UTILIZATION, BROWN_ENERGY_RATIO, MAKESPAN_AREA_RATIO,
  ACCRUED_BOUNDED_SLOWDOWN, BROWN_ENERGY, ENERGY, EDP, EDP_STEPS, ENERGY_COST, COST_PER_KWH,
- CARBON, FINISHED_VALUE, TIMELY_VALUE, RUNNING_VALUE, LATE_VALUE, LATE_JOBS, LATE_TICKS, LATE_RUNNING_TICKS,
- READY_TICKS, POOLED_TICKS, SUSPENDED_TICKS, SUSPENSIONS, WAITING_OR_LATE_TICKS) = range(30)  # fmt: skip
+ CARBON, PEAK_POWER, FINISHED_VALUE, TIMELY_VALUE, RUNNING_VALUE, LATE_VALUE, LATE_JOBS, LATE_TICKS, LATE_RUNNING_TICKS,
+ READY_TICKS, POOLED_TICKS, SUSPENDED_TICKS, SUSPENSIONS, WAITING_OR_LATE_TICKS, ACCRUED_COST) = range(32)  # fmt: skip
 """Codes of the terms in compiled code."""
 
 
@@ -55,6 +55,7 @@ _METRICS = (
     ("energy_cost", ENERGY_COST, "cost of the energy so far"),
     ("energy_cost_per_kwh", COST_PER_KWH, "cost so far / energy so far"),
     ("carbon_kg", CARBON, "emissions so far"),
+    ("peak_power_w", PEAK_POWER, "highest power so far; 0 on a pool without a power supply"),
     ("energy_kwh", ENERGY, "energy so far (InEPS §3.3.3: its increments are the reward)"),
     ("edp_js", EDP, "energy so far x time so far, a potential: its increments add up to the metric"),
 )
@@ -86,6 +87,7 @@ _OF_VALUE = (
         WAITING_OR_LATE_TICKS,
         "jobs that wait, are ready, are suspended, or run late x ticks (CoCoRL Eq. 6.11, waiting or delayed jobs)",
     ),
+    ("accrued_cost", ACCRUED_COST, "``ready_ticks + pooled_ticks + late_ticks + suspensions`` (RARE Table B.1)"),
 )
 
 TERMS: Mapping[str, Term] = MappingProxyType(

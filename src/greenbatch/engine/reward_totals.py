@@ -24,6 +24,7 @@ from greenbatch.engine.machine.protocol import (
 from greenbatch.engine.records import Floats, Ints, Job, RewardTotals, Table, UserTotals
 from greenbatch.engine.reward_terms import (
     ACCRUED_BOUNDED_SLOWDOWN,
+    ACCRUED_COST,
     AVG_BOUNDED_SLOWDOWN,
     AVG_SLOWDOWN,
     AVG_TURNAROUND,
@@ -41,6 +42,7 @@ from greenbatch.engine.reward_terms import (
     LATE_TICKS,
     LATE_VALUE,
     MEAN_USER_BOUNDED_SLOWDOWN,
+    PEAK_POWER,
     READY_TICKS,
     RENEWABLE_UTILIZATION,
     RUNNING_VALUE,
@@ -142,6 +144,9 @@ def _worth(s: State, totals: RewardTotals, term: int) -> float:  # noqa: PLR0911
         return total
     if term == SUSPENSIONS:
         return service_figure(s.machine, service.SUSPENSIONS)
+    if term == ACCRUED_COST:
+        in_pools = service_figure(s.machine, service.READY_TICKS) + service_figure(s.machine, service.POOLED_TICKS)
+        return in_pools + _lateness(s, totals, LATE_TICKS) + service_figure(s.machine, service.SUSPENSIONS)
     return service_figure(s.machine, service.READY_TICKS + term - READY_TICKS)
 
 
@@ -207,7 +212,7 @@ def _brown_j(s: State) -> float:
 
 
 @compiled_small
-def _energy(s: State, totals: RewardTotals, term: int) -> float:
+def _energy(s: State, totals: RewardTotals, term: int) -> float:  # noqa: PLR0911
     """Current value of a term about energy."""
     if term == EDP_STEPS:
         return totals.edp_steps_js
@@ -220,6 +225,8 @@ def _energy(s: State, totals: RewardTotals, term: int) -> float:
         return float(s.ledger.cost / energy_j * JOULES_PER_KWH) if energy_j > 0.0 else 0.0
     if term == CARBON:
         return float(s.ledger.carbon_g / 1e3)
+    if term == PEAK_POWER:
+        return float(s.ledger.peak_w)
     return float(energy_j * _span_s(s, totals) if term == EDP else energy_j / JOULES_PER_KWH)
 
 

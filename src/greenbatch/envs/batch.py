@@ -86,17 +86,18 @@ class BatchEnv:
             preset_: observations, actions and rewards; a preset or its name. It is resolved if necessary.
             environments: maximum number of parallel simulations, >= 1.
             jobs: jobs per window, >= 1; 0 with ``episode_s``: as many as any window of that length has.
-            episode_s: where capacity follows the power: end of each simulation after its beginning; 0 for the
-                scenario's end, which is a time on its clock. [s]
+            episode_s: where capacity follows the power: end of each simulation after its beginning; 0 for what the
+                scenario's pools say. [s]
             backfill: backfilling; by default the preset's.
             threads: threads that share the simulations, >= 1; the result does not depend on it.
 
         Raises:
             InputError: the preset does not fit the scenario, or an argument is out of range.
         """
-        self.episode_s = _checked_episode(episode_s, scenario)
-        if episode_s and not jobs:
-            jobs = most_in(scenario.workload.submit_s, episode_s)
+        pools = scenario.rules.pools
+        self.episode_s = _checked_episode(episode_s, scenario) or (0.0 if pools is None else pools.episode_s)
+        if self.episode_s and not jobs:
+            jobs = most_in(scenario.workload.submit_s, self.episode_s)
         for field, value in (("environments", environments), ("jobs", jobs), ("threads", threads)):
             if value < 1:
                 raise InputError(f"is {value}", field=field, fix="it must be >= 1")
@@ -110,7 +111,7 @@ class BatchEnv:
         self.weights: Floats = np.array(list(self.preset.reward.terms.values()))
         """Weight of each term; may be changed between episodes."""
         self.layout = layout_of(self.preset)
-        self._simulations = Simulations(scenario, self.program, environments, jobs, self.terms, episode_s)
+        self._simulations = Simulations(scenario, self.program, environments, jobs, self.terms, self.episode_s)
         share = -(-environments // threads)
         seen = self.preset.observation
         each, units = max(seen.queue.nodes, 1), seen.image.units

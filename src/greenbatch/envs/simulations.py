@@ -41,7 +41,7 @@ class Simulations:
             InputError: the program does not fit the scenario.
         """
         self.scenario, self.program, self.jobs, self.episode_s = scenario, program, jobs, episode_s
-        trace: Any = prepare(scenario.window(), scenario.cluster, scenario.site, scenario.rules, program, observed=True)
+        trace: Any = prepare(scenario.workload, scenario.cluster, scenario.site, scenario.rules, program, observed=True)
         self.trace = trace
         self._follows_power = isinstance(trace.machine, Powered)
         if self._follows_power:

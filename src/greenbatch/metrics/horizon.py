@@ -66,8 +66,8 @@ def horizon_of(
     end_s = run.first_submit_s + factor * makespan_s
     if cover_record:
         end_s = max(end_s, _recorded_end_s(workload))
-    if rules.pools is not None and rules.pools.end_s:
-        end_s = min(end_s, rules.pools.end_s)
+    if rules.pools is not None:
+        end_s = min(end_s, rules.pools.end_of(run.first_submit_s))
     if site is not None and not site.repeat:
         end_s = min(end_s, site.origin_s + site.slots * site.step_s)
     return Horizon(start_s=run.first_submit_s, end_s=end_s, reference_makespan_s=makespan_s)

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 OF_SUPPLY = frozenset(("renewable_utilization", "brown_energy_ratio", "brown_kwh"))
 """Reward terms that are undefined without a power supply."""
-OF_ENERGY = frozenset(("energy_kwh", "edp_js", "edp_steps_js"))
+OF_ENERGY = frozenset(("energy_kwh", "edp_js", "edp_steps_js", "peak_power_w"))
 """Reward terms that are undefined if the power of the cluster is not known."""
 OF_MONEY = frozenset(("energy_cost", "energy_cost_per_kwh"))
 """Reward terms that are undefined without prices."""

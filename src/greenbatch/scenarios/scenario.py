@@ -106,11 +106,11 @@ class Scenario(Shown):
         return (*map(str, of_jobs), *nodes, *(self.site.notes if self.site is not None else ()))
 
     def window(self, start: int = 0, jobs: int | None = None) -> Workload:
-        """A window of consecutive jobs.
+        """A window of consecutive jobs; where runs are episodes (``rules.pools.episode_s``), of those submitted in one.
 
         Args:
             start: 0-based index of the first job, after filtering, in order of job id.
-            jobs: number of jobs; by default all jobs from ``start`` on.
+            jobs: number of jobs, at most; by default all jobs from ``start`` on.
 
         Raises:
             InputError: the window extends beyond the trace, or an argument is not a whole number.
@@ -122,7 +122,10 @@ class Scenario(Shown):
         if not 0 <= start <= total - count:
             problem = f"is {start}, but a window of {count} jobs must lie within the {total} jobs of {self.name}"
             raise InputError(problem, field="start", fix=f"the largest start is {total - count}")
-        return self.workload.take(slice(start, start + count))
+        window = self.workload.take(slice(start, start + count))
+        if self.rules.pools is None or not self.rules.pools.episode_s:
+            return window
+        return window.take(window.submit_s < window.submit_s.min() + self.rules.pools.episode_s)
 
     def random_starts(self, windows: int, jobs: int, seed: int) -> tuple[int, ...]:
         """First jobs of random windows: distinct, uniform over the trace, in ascending order; fixed by the seed.

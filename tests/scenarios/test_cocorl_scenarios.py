@@ -1,0 +1,74 @@
+"""Episodes: windows of equal length from an empty machine, for comparisons and trainings alike."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from greenbatch.engine.simulate import simulate
+from greenbatch.envs.batch import BatchEnv
+from greenbatch.experiments.running.compare import choose_windows
+from greenbatch.metrics import evaluate
+from greenbatch.scenarios import load_scenario, shipped_names
+from greenbatch.schedulers import scheduler
+
+EPISODE_S = 180_000.0
+COCORL = [name for name in shipped_names() if name.startswith("cocorl/")]
+SMALL = {"workload.generator.ticks": 3000}
+
+
+@pytest.mark.parametrize("name", COCORL)
+def test_every_scenario_is_of_episodes(name: str) -> None:
+    scenario = load_scenario(name)
+    pools = scenario.rules.pools
+    assert pools is not None
+    assert (pools.episode_s, pools.tick_s, pools.end_s) == (EPISODE_S, 900.0, 0.0)
+    starts, jobs = choose_windows(scenario)
+    windows = [scenario.window(start, jobs) for start in starts]
+    assert all(len(window) > 5 and np.ptp(window.submit_s) < EPISODE_S for window in windows)
+    assert min(len(window) for window in windows) < jobs  # the episode ends the window, not the number of jobs
+
+
+@pytest.mark.parametrize("name", ["synthetic", "sdsc-sp2", "sdsc-blue", "hpc2n"])
+def test_training_and_test_have_other_jobs(name: str) -> None:
+    test, training = (load_scenario(f"cocorl/{name}{part}").workload for part in ("", "-training"))
+    assert len(training) > 1.9 * len(test)
+    head = min(50, len(test))
+    assert not np.array_equal(test.run_time_s[:head], training.run_time_s[:head])
+
+
+@pytest.mark.parametrize("rule", ["fcfs+first-fit", "qos+none", "packer"])
+def test_a_run_is_that_of_the_same_jobs_until_the_end_of_the_episode(rule: str) -> None:
+    scenario = load_scenario("cocorl/synthetic", overrides=SMALL)
+    window = scenario.window(40, 120)
+    begin_s = float(window.submit_s.min())
+    episode = simulate(window, scenario.cluster, None, scenario.rules, scheduler(rule))
+    until = load_scenario(
+        "cocorl/synthetic",
+        overrides={**SMALL, "rules.pools.episode_s": None, "rules.pools.end_s": begin_s + EPISODE_S},
+    )
+    same = simulate(until.window(40, len(window)), until.cluster, None, until.rules, scheduler(rule))
+    np.testing.assert_array_equal(episode.end_s, same.end_s)
+    assert np.isnan(episode.end_s).any()
+    assert np.nanmax(episode.end_s) <= begin_s + EPISODE_S
+    assert evaluate(episode) == pytest.approx(evaluate(same), nan_ok=True)
+
+
+def test_an_environment_ends_when_a_comparison_does() -> None:
+    scenario = load_scenario("cocorl/synthetic", overrides=SMALL)
+    env = BatchEnv(scenario, "rare", environments=2, jobs=120)
+    assert env.episode_s == EPISODE_S
+    seen, terms = env.reset([40, 300]), None
+    while len(seen.environment):  # the first job that fits, else wait: first come, first served with first-fit
+        first = [
+            int(np.argmax(seen.selectable[a:b]))
+            for a, b in zip(seen.queue_offsets, seen.queue_offsets[1:], strict=False)
+        ]
+        seen, _, _ = env.step(np.array([[row, 0] for row in first]))
+        terms = env.values.copy()
+    assert terms is not None
+    for number, start in enumerate((40, 300)):
+        outcome = simulate(
+            scenario.window(start, 120), scenario.cluster, None, scenario.rules, scheduler("fcfs+first-fit")
+        )
+        assert terms[number, 0] == pytest.approx(evaluate(outcome)["total_job_value"])
