@@ -29,7 +29,7 @@ COST = {"avg_wait_s": {"at_most": 100.0}}
 
 
 def controlled(costs: list[float], limit: float = 10.0, **gains: float | str) -> list[float]:
-    multipliers = Multipliers({"cost": Constraint(at_most=limit)}, Controller(**gains))
+    multipliers = Multipliers({"cost": Constraint(at_most=limit, scale=1.0)}, Controller(**gains))
     return [float(multipliers.update(np.array([cost]))[0]) for cost in costs]
 
 
@@ -64,6 +64,8 @@ def test_a_lower_bound_is_an_upper_bound_of_the_negative() -> None:
     below = Multipliers({"cost": Constraint(at_least=4.0, scale=2.0)}, Controller())
     for mean in (3.0, 5.0, 1.0):
         assert above.update(np.array([-mean]))[0] == below.update(np.array([mean]))[0]
+    assert Constraint(at_least=4.0).factor == -0.25
+    assert Constraint(at_most=0.0).factor == 1.0
     assert Constraint(at_least=4.0).excess(3.0) == 0.25
     assert Constraint(at_least=4.0).excess(5.0) == 0.0
     assert Constraint(at_most=0.0).excess(0.5) == 0.5

@@ -30,8 +30,9 @@ class Constraint(Section):
     """Largest mean that is allowed, in the term's unit."""
     at_least: Bound | None = None
     """Smallest mean that is allowed, in the term's unit, instead of ``at_most``."""
-    scale: Positive = 1.0
-    """Factor of the cost and of its bound, for the multiplier and the critic of the cost."""
+    scale: Positive | None = None
+    """Factor of the cost and of its bound, for the multiplier and the critic of the cost; by default 1 over the bound,
+    so that errors are relative."""
 
     @model_validator(mode="after")
     def _one_bound(self) -> Constraint:
@@ -48,6 +49,11 @@ class Constraint(Section):
     def bound(self) -> float:
         """The bound of the term."""
         return float(self.at_most if self.at_least is None else self.at_least)  # type: ignore[arg-type]  # one is given
+
+    @property
+    def factor(self) -> float:
+        """Factor that makes a cost of the term, in the unit of the multiplier."""
+        return self.sign * (1.0 / (abs(self.bound) or 1.0) if self.scale is None else self.scale)
 
     def excess(self, mean: float) -> float:
         """How far a mean of the term is beyond the bound, >= 0, relative to it (to 1 if it is 0)."""

@@ -36,7 +36,7 @@ class Multipliers:
         self.controller = controller
         self.names = tuple(constraints)
         """Terms that are costs."""
-        self.scales: Floats = np.array([each.scale * each.sign for each in constraints.values()])
+        self.scales: Floats = np.array([each.factor for each in constraints.values()])
         """Factors that make costs of the terms, shape (K,)."""
         self.bounds: Floats = np.array([each.bound for each in constraints.values()])
         """Bounds of the terms, shape (K,)."""
