@@ -109,21 +109,22 @@ class Claim:
         return "met" if at.low >= low else "missed" if at.high < low else "within noise"
 
 
-def values(rows: Sequence[Row], scheduler: str) -> Floats | None:
-    """Values of a row, shape (seeds, draws), NaN where it was not played; None if it has none."""
-    figure = next((row["figures"].get(VALUE) for row in rows if row["scheduler"] == scheduler), None)
+def values(rows: Sequence[Row], scheduler: str, metric: str = VALUE) -> Floats | None:
+    """A metric of a row, shape (seeds, windows or draws), NaN where it was not played; None if it has none."""
+    figure = next((row["figures"].get(metric) for row in rows if row["scheduler"] == scheduler), None)
     return None if not figure else np.array(figure["values"], dtype=np.float64)
 
 
-def gain(rows: Sequence[Row], scheduler: str, rival: str) -> Interval | None:
-    """Mean over draws, and seeds, of the value of a scheduler over that of a rule on the same draw. [%]
+def gain(rows: Sequence[Row], scheduler: str, rival: str, metric: str = VALUE) -> Interval | None:
+    """Mean over draws, and seeds, of a metric of a scheduler over that of a rule on the same draw. [%]
 
     Args:
         rows: the rows of one setting.
         scheduler: name of a row.
         rival: name of a row without seeds.
+        metric: the metric.
     """
-    own, other = values(rows, scheduler), values(rows, rival)
+    own, other = values(rows, scheduler, metric), values(rows, rival, metric)
     return None if own is None or other is None else mean_interval(100.0 * (own / other - 1.0))
 
 
@@ -171,10 +172,11 @@ def _told(rows: Sequence[Row], metric: str) -> bool:
 
 def _gain_cell(rows: Sequence[Row], scheduler: str) -> Cell:
     at = None if scheduler == BASE else gain(rows, scheduler, BASE)
-    return Cell("–") if at is None else _percent(at, marked=True)
+    return Cell("–") if at is None else percent_cell(at, marked=True)
 
 
-def _percent(at: Interval, *, marked: bool = False) -> Cell:
+def percent_cell(at: Interval, *, marked: bool = False) -> Cell:
+    """A difference in percent with its interval; ``marked``: bold or pale if that excludes zero."""
     mean, low, high = (f"{end:+.1f}".replace("-", "−") for end in (at.mean, at.low, at.high))
     mark: Mark = ""
     if marked and at.count >= FEW_WINDOWS and (at.low > 0 or at.high < 0):
@@ -218,9 +220,9 @@ def claim_table(rows: Sequence[Row], *, narrow: bool = False) -> Table:
     lines: list[tuple[str, tuple[Cell, ...]]] = []
     for claim in claims(rows):
         weakest = Cell("–" if math.isnan(claim.over_weakest) else f"{claim.over_weakest:+.1f}".replace("-", "−"))
-        beside = tuple(_percent(claim.beside[other]) for other in BESIDE)
+        beside = tuple(percent_cell(claim.beside[other]) for other in BESIDE)
         verdict = Cell(claim.verdict, mark="best" if claim.verdict == "met" else "")
-        ours = (Cell(range_text(claim)), Cell(claim.rival), _percent(claim.over), weakest)
+        ours = (Cell(range_text(claim)), Cell(claim.rival), percent_cell(claim.over), weakest)
         cells = (*ours, *beside, Cell(claim.reading.holds), verdict)
         lines.append((f"{_figure(claim)}: {claim.setting}", cells))
     headers = (
@@ -280,5 +282,5 @@ def findings(rows: Sequence[Row]) -> list[str]:
 
 
 def _text(at: Interval) -> str:
-    cell = _percent(at)
+    cell = percent_cell(at)
     return f"{cell.text} % {cell.interval}".strip()

@@ -56,7 +56,10 @@ class Counters(Section):
         """
         counters = checked(cls, state, file=file, fix=fix)
         for name in cls.model_fields:
-            if name not in state:  # a default would be a value that the training did not have
+            if name not in {
+                *state,
+                "best_excess",
+            }:  # without constraints it was 0; of others, a default would be a value that the training did not have
                 raise InputError("is missing", file=file, field=name, fix=fix)
         return counters
 

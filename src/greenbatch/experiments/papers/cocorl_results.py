@@ -1,0 +1,76 @@
+"""Test rules and agents of the study ``cocorl`` on the episodes of its settings."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from importlib.util import find_spec
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING
+
+from greenbatch.experiments.papers.cocorl import COST, FREE, RULES, SETTINGS, STUDY, VALUE
+from greenbatch.experiments.papers.cost_aware_results import NOTHING_LEARNED
+from greenbatch.experiments.papers.studies import Cell, Selection, plan_of
+from greenbatch.experiments.papers.study_results import Entry, Result, agent_entries, result_from, simulated
+from greenbatch.experiments.running.compare import choose_windows
+
+if TYPE_CHECKING:
+    from greenbatch.experiments.running.compare import Progress
+    from greenbatch.scenarios import Scenario
+
+KIND = "published"
+"""How training jobs are drawn, and name of the tests, in folders and rows."""
+METRICS = (VALUE, COST, "completion_ratio", "utilization_available", "late_share", "total_job_value")
+"""Metrics of the rows."""
+UNTRAINED = "Untrained masked agent"
+"""Row of our network with the weights that its training begins with, which draws among the jobs that fit."""
+
+
+def cocorl_results(
+    which: Selection, place: Path | None = None, *, starts: Sequence[int] | None = None, workers: int | None = None,
+    progress: Progress | None = None,
+) -> list[Result]:  # fmt: skip
+    """One result per setting.
+
+    Args:
+        which: the selected settings and agents.
+        place: folder of the trainings; without it there are rules alone.
+        starts: first jobs of the episodes, instead of the scenario's own.
+        workers: number of processes, see `compare`.
+        progress: called before every simulation.
+    """
+    made = []
+    for name in which.traces:
+        scenario = scenario_of(name)
+        windows, jobs = choose_windows(scenario, starts=starts)
+        with TemporaryDirectory() as scratch:
+            untrained = [_untrained(name, Path(scratch))] if find_spec("torch") else []
+            agents = [] if place is None else agent_entries(STUDY, which, place, name, KIND)
+            entries = [*rule_entries(), *untrained, *agents]
+            frame = simulated(STUDY, scenario, entries, windows, jobs, progress, workers)
+        made.append(result_from(STUDY, which, name, KIND, entries, windows, jobs, frame, METRICS))
+    return made
+
+
+def rule_entries() -> list[Entry]:
+    """The rows without training."""
+    return [Entry(label=rule, column=rule, backfill="", rule=rule, seeds={}) for rule in RULES]
+
+
+def _untrained(name: str, scratch: Path) -> Entry:
+    from greenbatch.experiments.papers.untrained import write_untrained
+
+    cell = Cell(agent=STUDY.agent(FREE), goal=STUDY.goals[0], trace=name, backfill="none", windows=KIND, eta=None,
+                seed=0)  # fmt: skip
+    write_untrained(plan_of(cell, scenario_of(name), NOTHING_LEARNED), scratch)
+    drawing = replace(cell.agent, knobs=(":sample=1",))
+    return Entry(label=UNTRAINED, column=UNTRAINED, backfill="none", cell=replace(cell, agent=drawing),
+                 seeds={0: scratch}, knob=":sample=1", reason="the weights that training begins with")  # fmt: skip
+
+
+def scenario_of(name: str) -> Scenario:
+    """The scenario of a setting's test."""
+    from greenbatch.scenarios import load_scenario
+
+    return load_scenario(SETTINGS[name].scenario, overrides=SETTINGS[name].overrides)
