@@ -230,7 +230,7 @@ def learned(spec: dict[str, Any]) -> float:
     actor, critic = build(spec, Recall.SHAPES, 0)
     learner = Learner(actor, critic, UpdateSettings(passes=4, minibatch=64, actor_rate=3e-3, critic_rate=3e-3))
     env, generator = Recall(64), torch.Generator().manual_seed(0)
-    for _ in range(40):
+    for _ in range(20):
         played = collect(env, range(64), actor, critic, generator)
         advantages = gae(played.rewards, played.values, played.offsets, 1.0, 0.95)
         learner.update(played, normalized(advantages), advantages + played.values, generator)

@@ -28,7 +28,7 @@ NETWORKS: dict[str, dict[str, Any]] = {
     "image and jobs": {"kind": "rare", "hidden": 32},
     "image": {"kind": "rare", "size": "medium", "hidden": 32, "sees": "image"},
     "jobs": {"kind": "rare", "hidden": 32, "sees": "jobs"},
-    "memory": {"kind": "recurrent", "hidden": 32},
+    "memory": {"kind": "recurrent", "hidden": 40},
     "packed rows": {"kind": "context", "width": 32},
 }
 MACHINES: dict[str, dict[str, Any]] = {

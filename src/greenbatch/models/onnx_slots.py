@@ -9,7 +9,7 @@ import numpy as np
 
 from greenbatch.engine.image import CHANNELS
 from greenbatch.models.onnx_builder import MEMORY, NEXT_MEMORY, GraphBuilder, queue_of, state_of
-from greenbatch.presets.shapes import Shapes
+from greenbatch.presets.shapes import Shapes, seen_by
 
 
 def rare(g: GraphBuilder, shapes: Shapes) -> tuple[str, None]:
@@ -25,9 +25,9 @@ def rare(g: GraphBuilder, shapes: Shapes) -> tuple[str, None]:
 
 def recurrent(g: GraphBuilder, shapes: Shapes) -> tuple[str, None]:
     """CoCoRL: tanh layers over all that is seen, then one step of an LSTM."""
-    queue, sees = queue_of(g, shapes), g.spec.get("sees", "both")
-    parts = [g.add("Flatten", _image(g, shapes), axis=1)] if shapes.image[0] and sees != "jobs" else []
-    parts += [_side_by_side(g, shapes, queue)] if sees != "image" else []
+    queue, seen = queue_of(g, shapes), seen_by(shapes, g.spec.get("sees", "both"))
+    parts = [] if seen.image is None else [g.add("Flatten", _image(g, shapes), axis=1)]
+    parts += [_side_by_side(g, shapes, queue)] if seen.jobs else []
     layers, units = _layers(g, "body.hidden"), g.take("body.lstm.weight_hh_l0").shape[1]
     hidden = g.stack(g.add("Concat", *parts, axis=1), "body.hidden", layers, last=True, activation="Tanh")
     known = g.add("Unsqueeze", g.input(MEMORY, 2 * units), g.integers(0))

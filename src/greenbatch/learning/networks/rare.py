@@ -20,8 +20,8 @@ from torch import Tensor, nn
 from greenbatch.errors import InputError
 from greenbatch.learning.networks.layers import Actor, Critic, Stack
 from greenbatch.learning.networks.observations import Batch
-from greenbatch.learning.networks.slots import Sees, Slots, seen_by, unpacked
-from greenbatch.presets.shapes import Shapes
+from greenbatch.learning.networks.slots import Slots, unpacked
+from greenbatch.presets.shapes import Sees, Shapes, seen_by
 
 _FILTERS, _KERNEL, _STRIDE, _PADDING = 32, 4, 2, 1
 _IMAGE_HIDDEN, FEATURES = 256, 128

@@ -11,7 +11,6 @@ decision of a simulation with what it remembers, and whole trajectories from not
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -22,8 +21,8 @@ from torch.nn.utils.rnn import PackedSequence
 from greenbatch.learning.networks import segments
 from greenbatch.learning.networks.layers import Actor, Critic, Stack
 from greenbatch.learning.networks.observations import Batch
-from greenbatch.learning.networks.slots import Sees, Slots, seen_by, unpacked
-from greenbatch.presets.shapes import Shapes
+from greenbatch.learning.networks.slots import Slots, unpacked
+from greenbatch.presets.shapes import Sees, Shapes, seen_by
 
 
 @dataclass(frozen=True)
@@ -65,8 +64,7 @@ class Remembering(nn.Module):
     def __init__(self, shapes: Shapes, options: RecurrentOptions) -> None:
         super().__init__()
         self.seen, self.slots = seen_by(shapes, options.sees), Slots(shapes)
-        width = math.prod(self.seen.image or (0,)) + self.seen.jobs
-        self.hidden = Stack(width, *[options.hidden] * options.layers, last=True, activation=torch.tanh)
+        self.hidden = Stack(self.seen.width, *[options.hidden] * options.layers, last=True, activation=torch.tanh)
         self.lstm = nn.LSTM(options.hidden, options.hidden)
 
     def prepare(self, batch: Batch) -> tuple[Tensor, Steps]:

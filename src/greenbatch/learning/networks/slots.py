@@ -6,46 +6,11 @@ fits one number of visible jobs only.
 
 from __future__ import annotations
 
-from typing import Literal, NamedTuple, get_args
-
 import torch
 from torch import Tensor, nn
 
-from greenbatch.engine.image import CHANNELS
-from greenbatch.errors import InputError
 from greenbatch.learning.networks.observations import Batch
 from greenbatch.presets.shapes import Shapes
-
-Sees = Literal["both", "image", "jobs"]
-"""The resource ``image``, vectors of ``jobs`` and of the system, or ``both``."""
-
-
-class Seen(NamedTuple):
-    """Sizes of what a network sees."""
-
-    image: tuple[int, int, int] | None
-    """Channels, ticks and units of the image; None without one."""
-    jobs: int
-    """Numbers of the vectors of all jobs and of the system together; 0 without them."""
-
-
-def seen_by(shapes: Shapes, sees: str) -> Seen:
-    """What a network with the option ``sees`` reads of a preset's tables.
-
-    Raises:
-        InputError: there is no such option, or nothing to see.
-    """
-    if sees not in get_args(Sees):
-        raise InputError(f"is {sees!r}", field="network.sees", fix="one of " + ", ".join(get_args(Sees)))
-    ticks, units = shapes.image
-    if not ticks and sees == "image":
-        raise InputError("there is no image to see", field="network.sees", fix="set observation.image.ticks")
-    jobs = (shapes.queue_rows - shapes.extras) * len(shapes.queue) + len(shapes.state)
-    seen = Seen((len(CHANNELS), ticks, units) if ticks and sees != "jobs" else None, jobs if sees != "image" else 0)
-    if seen.image is None and not seen.jobs:
-        raise InputError("sees neither an image nor jobs", field="network.kind", fix="name columns of the queue")
-    return seen
-
 
 class Slots(nn.Module):
     """Fixed slots of the rows of a queue."""
