@@ -101,7 +101,8 @@ def answer(session: Any, shapes: Any, seen: Observation, **more: Any) -> Any:
     given = {
         "queue": seen.queue, "selectable": seen.selectable, "running": seen.running, "supply": seen.supply[0],
         "state": seen.state[0], "delays": seen.delays[0],
-        "image": unpacked(seen.image[0], shapes.image[1]).astype(np.float32), "memory": np.zeros(64, np.float32), **more,
+        "image": unpacked(seen.image[0], shapes.image[1]).astype(np.float32),
+        "memory": np.zeros(64, np.float32), **more,
     }  # fmt: skip
     found = session.run(None, {each.name: given[each.name] for each in session.get_inputs()})
     logits, row, delay_logits, delay, *memory = found

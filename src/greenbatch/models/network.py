@@ -138,7 +138,8 @@ class NetworkPolicy:
         )
         if self._eager:
             given["row_noise"][-1] -= self._eager
-        logits, row, delay_logits, delay, *memory = self._session.run(None, {name: given[name] for name in self._inputs})
+        made = self._session.run(None, {name: given[name] for name in self._inputs})
+        logits, row, delay_logits, delay, *memory = made
         if not np.isfinite(logits[seen.selectable]).all():
             problem = "scores of the waiting jobs are not finite: the weights are damaged or much too large"
             raise InputError(problem, file=self.model.folder, fix="train the model again")

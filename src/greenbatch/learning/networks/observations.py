@@ -142,7 +142,7 @@ class Decisions:
         )  # fmt: skip
 
     def take(self, chosen: Tensor, sequences: Tensor | None = None) -> Batch:
-        """Batch of the decisions ``chosen``, int64 (M,), without a loop over decisions; ``sequences`` as in ``Batch``."""
+        """Batch of the decisions ``chosen``, int64 (M,), in ``sequences``, without a loop over decisions."""
         queue_rows, queue_offsets = segments.rows_of(self.queue_offsets, chosen)
         running_rows, running_offsets = segments.rows_of(self.running_offsets, chosen)
         supply, supply_row = self._supply(chosen)

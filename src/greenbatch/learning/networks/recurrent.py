@@ -16,10 +16,10 @@ from typing import NamedTuple
 
 import torch
 from torch import Tensor, nn
-from torch.nn.utils.rnn import PackedSequence
 
 from greenbatch.learning.networks import segments
 from greenbatch.learning.networks.layers import Actor, Critic, Stack
+from greenbatch.learning.networks.lstm_by_hand import through_lstm
 from greenbatch.learning.networks.observations import Batch
 from greenbatch.learning.networks.slots import Slots, unpacked
 from greenbatch.presets.shapes import Sees, Shapes, seen_by
@@ -42,8 +42,8 @@ class Steps(NamedTuple):
 
     order: Tensor
     """int64 (A,): decisions; within a step those of longer sequences first."""
-    sizes: Tensor
-    """int64 (T,), on the CPU: decisions of each step."""
+    sizes: list[int]
+    """Decisions of each step."""
     longest_first: Tensor
     """int64 (S,): the sequences by descending length."""
 
@@ -55,7 +55,7 @@ def steps_of(sequences: Tensor) -> Steps:
     rank = torch.argsort(longest_first)
     step = torch.arange(owner.shape[0], device=owner.device) - sequences[owner]
     order = torch.argsort(step * lengths.shape[0] + rank[owner])
-    return Steps(order, torch.bincount(step).cpu(), longest_first)
+    return Steps(order, torch.bincount(step).tolist(), longest_first)
 
 
 class Remembering(nn.Module):
@@ -84,14 +84,13 @@ class Remembering(nn.Module):
         """Features (A, units of the LSTM), and what is remembered after each sequence (S, twice as many)."""
         seen, steps = self.prepare(batch)
         hidden = self.hidden(seen)
-        count = steps.longest_first.shape[0]
-        known = hidden.new_zeros(count, 2 * self.lstm.hidden_size) if batch.memory is None else batch.memory
-        known = known[steps.longest_first].reshape(count, 2, -1).transpose(0, 1).unsqueeze(1).contiguous()
-        packed, after = self.lstm(PackedSequence(hidden[steps.order], steps.sizes), (known[0], known[1]))
-        features = torch.empty_like(packed.data).index_copy(0, steps.order, packed.data)
-        memory = torch.cat(after, dim=2)[0]
-        memory = torch.empty_like(memory).index_copy(0, steps.longest_first, memory)
-        return hidden + features, memory
+        known = batch.memory
+        if known is None:
+            known = hidden.new_zeros(len(steps.longest_first), 2 * self.lstm.hidden_size)
+        known = known[steps.longest_first]
+        outputs, *after = through_lstm(self.lstm, hidden[steps.order], steps.sizes, *known.chunk(2, 1))
+        back = torch.argsort(steps.order)
+        return hidden + outputs[back], torch.cat(after, dim=1)[torch.argsort(steps.longest_first)]
 
 
 class RecurrentActor(Actor):

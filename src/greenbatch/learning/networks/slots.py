@@ -12,6 +12,7 @@ from torch import Tensor, nn
 from greenbatch.learning.networks.observations import Batch
 from greenbatch.presets.shapes import Shapes
 
+
 class Slots(nn.Module):
     """Fixed slots of the rows of a queue."""
 

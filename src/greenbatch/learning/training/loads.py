@@ -41,5 +41,8 @@ def loads(
     order = order[lengths[order] > 0]
     begins = torch.cumsum(lengths[order], 0) - lengths[order]
     counts = torch.unique_consecutive(begins // (size or queued.shape[0]), return_counts=True)[1]
-    parts = (part[torch.argsort(key[part], descending=True, stable=True)] for part in order.split(counts.tolist()))
-    return [Load(part, None) if offsets is None else Load(*segments.rows_of(offsets, part)) for part in parts]
+    found = []
+    for part in torch.split(order, counts.tolist()):
+        ranked = part[torch.argsort(key[part], descending=True, stable=True)]
+        found.append(Load(ranked, None) if offsets is None else Load(*segments.rows_of(offsets, ranked)))
+    return found

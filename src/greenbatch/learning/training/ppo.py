@@ -32,8 +32,8 @@ class UpdateSettings:
     critic_passes: int | None = None
     """Passes of the critic; None: as many as the actor's. A KL stop does not stop the critic."""
     minibatch: int = 256
-    """Decisions per minibatch; 0: the whole epoch. The last minibatch of a pass may be smaller, those of networks with a
-    memory consist of whole trajectories."""
+    """Decisions per minibatch; 0: the whole epoch. The last minibatch of a pass may be smaller, and those of networks
+    with a memory consist of whole trajectories."""
     clip: float = 0.2
     entropy: float = 0.0
     """Weight of the entropy bonus."""
