@@ -174,6 +174,25 @@ def test_behind_the_seam_a_model_makes_the_schedule_of_the_batched_environment(
         np.testing.assert_array_equal(outcome.start_s, theirs)
 
 
+def test_a_memory_is_saved_as_json_and_new_simulations_begin_without_one(tmp_path: Path) -> None:
+    scenario = load_scenario("default")
+    write_model(tmp_path / "model", recurrent(), scenario)
+    learned = scheduler(f"recurrent@{tmp_path / 'model'}+none")
+    assert isinstance(learned, NetworkScheduler)
+    window, policy = scenario.window(17, 60), learned.policy()
+    session = Session(window, scenario.cluster, scenario.site, scenario.rules, learned.program(window))
+    for _ in range(20):
+        view = session.view()
+        assert view is not None
+        session.apply(policy.decide(view))
+    view, resumed, fresh = session.view(), learned.policy(), learned.policy()
+    assert view is not None
+    resumed.recall(json.loads(json.dumps(policy.memory())))
+    logits = [each.answer(view).logits for each in (policy, resumed, fresh)]
+    np.testing.assert_array_equal(logits[0], logits[1])
+    assert np.abs(logits[0] - logits[2]).max() > 1e-3
+
+
 @pytest.mark.parametrize(
     ("name", "scenario_name"),
     [("gas-marl", "gas-marl/jann"), ("rlscheduler", "rlscheduler/lublin-1"), ("everything", "gas-marl/lublin-256")],
