@@ -40,6 +40,12 @@ def of_rlscheduler(place: Path, epochs: int) -> Plan:
     return tiny_plan(place, epochs=epochs, overrides={"training.swa.start": 0.5, "training.actor_lr": 0.01})
 
 
+def with_memory(place: Path, epochs: int) -> Plan:
+    """A network with a memory, whole trajectories in minibatches."""
+    sizes = {"network": {"kind": "recurrent", "hidden": 16}, "training.minibatch": 40}
+    return tiny_plan(place, epochs=epochs, overrides=sizes)
+
+
 def on_nodes(preset: str, sizes: dict[str, Any], place: Path, epochs: int) -> Plan:
     """A preset that chooses nodes, on InEPS's platform."""
     del place
@@ -70,6 +76,7 @@ PASSES = {"training.passes": 2, "training.critic_passes": 2, "training.swa.start
 TRAININGS: dict[str, Callable[[Path, int], Plan]] = {
     "rlscheduler": of_rlscheduler,
     "off-policy": off_policy,
+    "memory": with_memory,
     "ineps": partial(on_nodes, "ineps", PASSES),
     "ineps-plus": partial(on_nodes, "ineps-plus", {}),
     "ineps-plus-edp": partial(on_nodes, "ineps-plus-edp", {}),

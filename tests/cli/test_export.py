@@ -13,7 +13,9 @@ import pytest
 
 from greenbatch.cli import main
 from greenbatch.models.model import save_model
+from greenbatch.models.onnx_graph import load
 from greenbatch.presets.preset import preset
+from greenbatch.presets.shapes import shapes_of
 from greenbatch.scenarios import load_scenario
 from model_records import record_for
 
@@ -95,6 +97,21 @@ def test_the_exported_graph_matches_the_weights(
     assert facts["preset"] == "rlscheduler"
     assert facts["weights_sha256"] == json.loads((model / "model.json").read_text())["weights"]["sha256"]
     assert [column["feature"] for column in json.loads(facts["columns"])["queue"]][:2] == ["wait", "requested_time"]
+
+
+def test_an_exported_memory_says_how_it_is_used(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    from greenbatch.learning.networks import build
+
+    scenario, made = load_scenario("default"), preset("rlscheduler")
+    made = made.model_copy(update={"network": {"kind": "recurrent", "hidden": 8}})
+    weights = {name: value.numpy() for name, value in build(made.network, shapes_of(made), 0)[0].state_dict().items()}
+    save_model(tmp_path / "model", weights, made, record_for(scenario), scenario=scenario)
+    assert main(["export", str(tmp_path / "model"), "--out", str(tmp_path / "x.onnx")]) == 0
+    said = capsys.readouterr().out
+    assert "memory (16)" in said
+    assert "next_memory (16)" in said
+    facts = load((tmp_path / "x.onnx").read_bytes()).get_modelmeta().custom_metadata_map
+    assert facts["memory"].startswith("next_memory of a decision is memory of the next one")
 
 
 def test_the_same_model_gives_the_same_bytes_and_force_replaces(model: Path, tmp_path: Path) -> None:

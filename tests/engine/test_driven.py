@@ -186,9 +186,8 @@ def test_the_models_are_all_shipped_ones_that_run_on_a_pool() -> None:
     assert {*MODELS, "ineps-plus@default", "ineps-plus-edp@default", "rare-plus@10"} == shipped
 
 
-@pytest.fixture(scope="module")
-def network(tmp_path_factory: pytest.TempPathFactory) -> tuple[str, gb.Scenario]:
-    """A network of GAS-MARL, which chooses delays, with random weights; and a scenario."""
+def written(folder: Path, spec: dict[str, Any] | None = None) -> str:
+    """A network with GAS-MARL's tables and random weights for the default scenario, by its name."""
     import torch
 
     from greenbatch.learning.networks import build
@@ -197,7 +196,8 @@ def network(tmp_path_factory: pytest.TempPathFactory) -> tuple[str, gb.Scenario]
     from greenbatch.presets.shapes import shapes_of
     from model_records import record_for
 
-    scenario, made, folder = gb.load_scenario("default"), preset("gas-marl"), tmp_path_factory.mktemp("model")
+    scenario, made = gb.load_scenario("default"), preset("maskable-ppo" if spec else "gas-marl")
+    made = made.model_copy(update={"network": spec or made.network})
     actor, _ = build(made.network, shapes_of(made), 0)
     noise = torch.Generator().manual_seed(0)
     with torch.no_grad():
@@ -205,7 +205,13 @@ def network(tmp_path_factory: pytest.TempPathFactory) -> tuple[str, gb.Scenario]
             parameter.mul_(1.7).add_(0.05 * torch.randn(parameter.shape, generator=noise))
     weights = {key: value.numpy() for key, value in actor.state_dict().items()}
     save_model(folder, weights, made, record_for(scenario), scenario=scenario)
-    return f"gas-marl@{folder}", scenario
+    return f"{made.name}@{folder}"
+
+
+@pytest.fixture(scope="module")
+def network(tmp_path_factory: pytest.TempPathFactory) -> tuple[str, gb.Scenario]:
+    """A network of GAS-MARL, which chooses delays, with random weights; and a scenario."""
+    return written(tmp_path_factory.mktemp("model")), gb.load_scenario("default")
 
 
 @pytest.mark.parametrize("backfill", ["green", "easy"])
@@ -225,6 +231,16 @@ def test_a_network_that_samples_resumes_its_random_numbers(network: tuple[str, g
     how, window = scheduler(f"{name}:sample=1:seed=3+green"), scenario.window(300, 32)
     given = {"restart": lambda k: k % 9 == 0, "memory": memory}
     same_starts(how, window, scenario.cluster, scenario.site, scenario.rules, **given)
+
+
+def test_a_network_with_a_memory_resumes_what_it_remembers(tmp_path: Path, memory: Path) -> None:
+    how = scheduler(written(tmp_path / "model", {"kind": "recurrent", "hidden": 24}) + ":sample=1:seed=3+easy")
+    scenario = gb.load_scenario("default")
+    given = {"restart": lambda k: k % 9 == 0, "memory": memory}
+    same_starts(how, scenario.window(300, 48), scenario.cluster, scenario.site, scenario.rules, **given)
+    smaller = scheduler(written(tmp_path / "smaller", {"kind": "recurrent", "hidden": 8}) + "+easy").policy()
+    with pytest.raises(InputError, match="has 48 numbers to remember, the network has 16"):
+        smaller.recall(how.policy().memory())
 
 
 class Alternating:

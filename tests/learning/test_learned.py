@@ -74,6 +74,12 @@ def ineps_network() -> Preset:
     return check({**raw, "name": "ineps-network", "network": {"kind": "ineps"}})
 
 
+def recurrent() -> Preset:
+    """The same tables with a memory."""
+    raw = one_action().model_dump(mode="json")
+    return check({**raw, "name": "recurrent", "network": {"kind": "recurrent", "hidden": 24}})
+
+
 PRESETS: dict[str, Callable[[], Preset]] = {
     "gas-marl": lambda: preset("gas-marl"),
     "maskable-ppo": lambda: preset("maskable-ppo"),
@@ -81,6 +87,7 @@ PRESETS: dict[str, Callable[[], Preset]] = {
     "everything": everything,
     "one-action": one_action,
     "ineps-network": ineps_network,
+    "recurrent": recurrent,
 }
 
 
@@ -126,11 +133,11 @@ def batched_starts(scenario: Scenario, made: Preset, backfill: str, starts: list
     from greenbatch.learning.training.rollout import Choice
 
     env = BatchEnv(scenario, made, environments=len(starts), jobs=jobs, backfill=backfill)
-    choice, seen, kinds = Choice(actor, None), env.reset(starts), np.zeros(2, np.int64)
+    choice, seen, kinds = Choice(actor, None, simulations=len(starts)), env.reset(starts), np.zeros(2, np.int64)
     with torch.inference_mode():
         while len(seen.environment):
             assert kinds.max() < 20_000, "it waits forever"
-            rows, delays, _ = choice(as_batch(seen))
+            rows, delays, _ = choice(as_batch(seen), seen.environment)
             last = np.diff(seen.queue_offsets) - 1
             kinds += int((env.layout.wait * (rows.numpy() == last)).sum()), int(np.count_nonzero(delays))
             seen, _, _ = env.step(np.column_stack([rows.numpy(), delays.numpy()]))
@@ -144,6 +151,7 @@ def batched_starts(scenario: Scenario, made: Preset, backfill: str, starts: list
         ("gas-marl", "gas-marl/jann", "easy-schedgym", [4000]),
         ("maskable-ppo", "gas-marl/lublin-256", "none", [1000]),
         ("one-action", "default", "easy", [17, 3000]),
+        ("recurrent", "default", "easy", [17, 3000]),
         ("rlscheduler", "rlscheduler/lublin-1", "easy-schedgym", [2500, 500]),
         ("ineps-network", "rlscheduler/lublin-1", "easy-schedgym", [2500, 500]),
         ("everything", "gas-marl/lublin-256", "green", [700, 5000]),
@@ -164,6 +172,25 @@ def test_behind_the_seam_a_model_makes_the_schedule_of_the_batched_environment(
     for start, theirs in zip(starts, wanted, strict=True):
         outcome = simulate(scenario.window(start, jobs), scenario.cluster, scenario.site, scenario.rules, learned)
         np.testing.assert_array_equal(outcome.start_s, theirs)
+
+
+def test_a_memory_is_saved_as_json_and_new_simulations_begin_without_one(tmp_path: Path) -> None:
+    scenario = load_scenario("default")
+    write_model(tmp_path / "model", recurrent(), scenario)
+    learned = scheduler(f"recurrent@{tmp_path / 'model'}+none")
+    assert isinstance(learned, NetworkScheduler)
+    window, policy = scenario.window(17, 60), learned.policy()
+    session = Session(window, scenario.cluster, scenario.site, scenario.rules, learned.program(window))
+    for _ in range(20):
+        view = session.view()
+        assert view is not None
+        session.apply(policy.decide(view))
+    view, resumed, fresh = session.view(), learned.policy(), learned.policy()
+    assert view is not None
+    resumed.recall(json.loads(json.dumps(policy.memory())))
+    logits = [each.answer(view).logits for each in (policy, resumed, fresh)]
+    np.testing.assert_array_equal(logits[0], logits[1])
+    assert np.abs(logits[0] - logits[2]).max() > 1e-3
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,8 @@ from torch import nn
 
 from greenbatch.errors import InputError
 from greenbatch.learning.networks.observations import as_batch
-from greenbatch.learning.networks.rare import SIZES, Encoder, unpacked
+from greenbatch.learning.networks.rare import SIZES, Encoder
+from greenbatch.learning.networks.slots import unpacked
 from greenbatch.learning.offpolicy.agent import dense, make_agent, mask_of, of_rows
 from greenbatch.learning.offpolicy.behavior import Exploring, Recorded, Teachers, play_loads
 from greenbatch.learning.offpolicy.buffer import Replay
@@ -22,7 +23,7 @@ from greenbatch.learning.offpolicy.critics import COMBINED, PopArt, follow
 from greenbatch.learning.offpolicy.learner import FIGURES, Learner, Rates, Sample
 from greenbatch.learning.offpolicy.tables import Tables
 from greenbatch.presets.off_policy import OffPolicy
-from greenbatch.presets.shapes import Shapes
+from greenbatch.presets.shapes import Shapes, seen_by
 
 SHAPES = Shapes(queue=("now", "later", "trap"), queue_rows=3, empty=(0.0,) * 3, state=("start", "poor", "rich"))
 GAMMA = 0.9
@@ -251,7 +252,7 @@ def test_a_share_of_the_actions_is_random_among_those_allowed(epsilon):
 def test_encoders_read_images_vectors_or_both(size, image, jobs):
     if image is None and not jobs:
         with pytest.raises(InputError, match="sees neither an image nor jobs"):
-            Encoder(SIZES[size], image, jobs)
+            seen_by(Shapes(queue=(), queue_rows=5, empty=()), "both")
         return
     encoder = Encoder(SIZES[size], image, jobs)
     channels, ticks, units = image or (2, 0, 0)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import count
 from typing import Any
 
@@ -33,6 +34,11 @@ CASES: dict[str, tuple[str, dict[str, Any]]] = {
     "rare-image-large": ("rare", {"kind": "rare", "size": "large", "hidden": 64}),
     "rare-image-alone": ("rare", {"kind": "rare", "size": "medium", "hidden": 64, "sees": "image"}),
     "rare-jobs-alone": ("rare", {"kind": "rare", "hidden": 64, "sees": "jobs"}),
+    "recurrent": ("rare", {"kind": "recurrent", "hidden": 32}),
+    "recurrent-image-alone": ("rare", {"kind": "recurrent", "hidden": 32, "layers": 1, "sees": "image"}),
+    "recurrent-jobs-alone": ("rare", {"kind": "recurrent", "hidden": 32, "layers": 3, "sees": "jobs"}),
+    "recurrent-queue-alone": ("rlscheduler", {"kind": "recurrent", "hidden": 32}),
+    "recurrent-state": ("state", {"kind": "recurrent", "hidden": 32}),
 }
 """Name -> (preset, network)."""
 NUMBER = count()
@@ -90,23 +96,25 @@ def observation(shapes: Any, rng: np.random.Generator, queued: int, running: int
     )  # fmt: skip
 
 
-def answer(session: Any, shapes: Any, seen: Observation, **noise: Any) -> Any:
-    """Logits, row, delay logits and delay by the graph."""
+def answer(session: Any, shapes: Any, seen: Observation, **more: Any) -> Any:
+    """Logits, row, delay logits and delay by the graph, and what it remembers if it does; zeros are known before."""
     given = {
         "queue": seen.queue, "selectable": seen.selectable, "running": seen.running, "supply": seen.supply[0],
         "state": seen.state[0], "delays": seen.delays[0],
-        "image": unpacked(seen.image[0], shapes.image[1]).astype(np.float32), **noise,
+        "image": unpacked(seen.image[0], shapes.image[1]).astype(np.float32),
+        "memory": np.zeros(64, np.float32), **more,
     }  # fmt: skip
-    logits, row, delay_logits, delay = session.run(None, {each.name: given[each.name] for each in session.get_inputs()})
-    return logits, row.item(), delay_logits, delay.item()
+    found = session.run(None, {each.name: given[each.name] for each in session.get_inputs()})
+    logits, row, delay_logits, delay, *memory = found
+    return logits, row.item(), delay_logits, delay.item(), *memory
 
 
 def by_torch(actor: Any, decisions: list[Observation]) -> Any:
-    """The same for each decision by the network the graph was made from, all of them packed into one batch."""
+    """The same for each decision by the network the graph was made from, all of them packed into one sequence."""
     from greenbatch.learning.networks.observations import stack
 
     with torch.inference_mode():
-        batch = stack(decisions).batch()
+        batch = replace(stack(decisions).batch(), sequences=torch.tensor([0, len(decisions)]))
         logits, encoded = actor.encode(batch)
         each = np.split(logits.numpy(), batch.queue_offsets[1:-1].numpy())
         rows = [first_largest(part, seen.selectable) for part, seen in zip(each, decisions, strict=True)]
@@ -130,8 +138,10 @@ def test_a_graph_decides_as_the_network_it_is_made_from(case: str) -> None:
         sizes += [(int(rng.integers(1, 60)), int(rng.integers(0, 40))) for _ in range(300)]
         least, most = max(shapes.extras, 1), shapes.queue_rows
         decisions = [observation(shapes, rng, min(max(queued, least), most), busy) for queued, busy in sizes]
+        remembered: dict[str, Any] = {}
         for seen, theirs in zip(decisions, by_torch(actor, decisions), strict=True):
-            logits, row, delay_logits, delay = answer(session, shapes, seen)
+            logits, row, delay_logits, delay, *memory = answer(session, shapes, seen, **remembered)
+            remembered = {"memory": memory[0]} if memory else {}
             np.testing.assert_allclose(logits, theirs[0], rtol=1e-5, atol=1e-5)
             np.testing.assert_allclose(delay_logits, theirs[2], rtol=1e-5, atol=1e-5)
             assert (row, delay) == (theirs[1], theirs[3])

@@ -16,7 +16,8 @@ from greenbatch.learning.networks import build
 from greenbatch.learning.networks.layers import Actor, Critic
 from greenbatch.learning.networks.observations import Batch, Decisions
 from greenbatch.learning.training.advantages import gae, normalized
-from greenbatch.learning.training.ppo import Learner, Report, UpdateSettings, likelihood, minibatches, policy_loss
+from greenbatch.learning.training.loads import loads
+from greenbatch.learning.training.ppo import Learner, Report, UpdateSettings, likelihood, policy_loss
 from greenbatch.learning.training.rollout import Trajectories, collect
 
 
@@ -257,10 +258,14 @@ def test_an_entropy_bonus_raises_entropy() -> None:
 
 def test_minibatches_are_a_shuffle_with_long_queues_first() -> None:
     queued = torch.randint(1, 9, (53,), generator=torch.Generator().manual_seed(0))
-    one, same, other = (list(minibatches(queued, 10, torch.Generator().manual_seed(seed))) for seed in (5, 5, 6))
+    one, same, other = (
+        [load.decisions for load in loads(queued, 10, generator=torch.Generator().manual_seed(seed))]
+        for seed in (5, 5, 6)
+    )
     assert [len(part) for part in one] == [10] * 5 + [3]
     assert torch.cat(one).sort().values.equal(torch.arange(53))
     assert torch.cat(one).equal(torch.cat(same))
     assert not torch.cat(one).equal(torch.cat(other))
     assert all((queued[part].diff() <= 0).all() for part in one)
-    assert [len(part) for part in minibatches(queued, 0, torch.Generator())] == [53]
+    assert [len(load.decisions) for load in loads(queued, 0, generator=torch.Generator())] == [53]
+    assert torch.cat([load.decisions for load in loads(queued, 20)]).equal(queued.argsort(descending=True, stable=True))

@@ -28,6 +28,7 @@ NETWORKS: dict[str, dict[str, Any]] = {
     "image and jobs": {"kind": "rare", "hidden": 32},
     "image": {"kind": "rare", "size": "medium", "hidden": 32, "sees": "image"},
     "jobs": {"kind": "rare", "hidden": 32, "sees": "jobs"},
+    "memory": {"kind": "recurrent", "hidden": 40},
     "packed rows": {"kind": "context", "width": 32},
 }
 MACHINES: dict[str, dict[str, Any]] = {
@@ -48,10 +49,10 @@ def network_of(folder: Path, spec: dict[str, Any], scenario: Scenario) -> tuple[
 def played(scenario: Scenario, made: Preset, actor: Any) -> tuple[Any, float]:
     """First starts and value of the finished jobs in the batched environment."""
     env = BatchEnv(scenario, made, environments=1, jobs=len(scenario.workload))
-    choice, seen = Choice(actor, None), env.reset([0])
+    choice, seen = Choice(actor, None, simulations=1), env.reset([0])
     with torch.inference_mode():
         while len(seen.environment):
-            rows, delays, _ = choice(as_batch(seen))
+            rows, delays, _ = choice(as_batch(seen), seen.environment)
             seen, _, _ = env.step(np.column_stack([rows.numpy(), delays.numpy()]))
     return env.starts_s[0].copy(), float(env.values[0, 0])
 

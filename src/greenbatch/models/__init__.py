@@ -8,7 +8,8 @@ The main path, file by file::
     find, shipped/            models by name; the shipped models
     scheduler                 a model as a scheduler:
       network                   a network that decides at each view,
-        onnx_graph, onnx_builder  as an ONNX graph
+        onnx_graph, onnx_slots,   as an ONNX graph
+        onnx_builder
       planner                   or weights of the look-ahead planner
     differences               how a scenario differs from the one a model was trained on
 """

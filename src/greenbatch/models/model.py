@@ -23,6 +23,7 @@ from greenbatch.errors import InputError
 from greenbatch.models.records import ACTOR, MODEL_FORMAT, ModelRecord
 from greenbatch.models.tensors import read_tensors
 from greenbatch.models.versioned import record_of
+from greenbatch.presets.shapes import seen_by, shapes_of
 from greenbatch.storage import replacement, restore
 
 if TYPE_CHECKING:
@@ -210,10 +211,10 @@ def _check_shapes(weights: Weights, preset: Preset, folder: Path) -> None:
     seen = preset.observation
     shown, delays = len(seen.queue.columns), len(preset.action.delays)
     kind = str(preset.network.get("kind"))
-    if kind == "rare":
-        columns = seen.queue.rows * max(seen.queue.nodes, 1) * shown + len(seen.state.columns)
-        sees_jobs = preset.network.get("sees") != "image"
-        _check_layers(weights, {"encoder.jobs.0.weight": (1, columns)} if sees_jobs else {}, folder)
+    if kind in {"rare", "recurrent"}:
+        slots = seen_by(shapes_of(preset), preset.network.get("sees", "both"))
+        of_rare = {"encoder.jobs.0.weight": (1, slots.jobs)} if slots.jobs else {}
+        _check_layers(weights, of_rare if kind == "rare" else {"body.hidden.0.weight": (1, slots.width)}, folder)
         return
     pooled = kind in {"attention", "context"}  # these read the state beside every row
     first = "rows.0.weight" if kind in {"kernel", "ineps", "linear"} else "encode_queue.0.weight"

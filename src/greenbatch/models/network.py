@@ -23,6 +23,7 @@ from greenbatch.engine.program import Program
 from greenbatch.engine.settings import A_YEAR_S, SEED, Parameter
 from greenbatch.errors import InputError
 from greenbatch.models.model import Model
+from greenbatch.models.onnx_builder import MEMORY
 from greenbatch.models.onnx_graph import build, load
 from greenbatch.presets.shapes import shapes_of
 
@@ -88,12 +89,13 @@ class NetworkPolicy:
         from greenbatch.presets.layout import layout_of
 
         self.model, self.layout = model, layout_of(model.preset)
-        self._session, self._inputs = session, [each.name for each in session.get_inputs()]
+        self._session, self._inputs = session, {each.name: each.shape for each in session.get_inputs()}
+        self._memory = np.zeros(self._inputs.get(MEMORY, 0), np.float32)
         self._machines: MachineOfViews | None = None
         self._random, self._eager = None if seed is None else np.random.default_rng(seed), eager
 
     def answer(self, view: View) -> Answer:
-        """Scores of a view's rows and delays, and the choice.
+        """Scores of a view's rows and delays, and the choice; a network with a memory takes note of the view.
 
         Raises:
             InputError: the machine is larger than in training, or the scores are not finite.
@@ -124,7 +126,7 @@ class NetworkPolicy:
         """Scores and choice for an observation."""
         given: dict[str, Any] = {
             "queue": seen.queue, "selectable": seen.selectable, "running": seen.running, "supply": seen.supply[0],
-            "state": seen.state[0], "delays": seen.delays[0],
+            "state": seen.state[0], "delays": seen.delays[0], MEMORY: self._memory,
         }  # fmt: skip
         if "image" in self._inputs:
             given["image"] = unpacked(seen.image[0], self.model.preset.observation.image.units).astype(np.float32)
@@ -136,10 +138,12 @@ class NetworkPolicy:
         )
         if self._eager:
             given["row_noise"][-1] -= self._eager
-        logits, row, delay_logits, delay = self._session.run(None, {name: given[name] for name in self._inputs})
+        made = self._session.run(None, {name: given[name] for name in self._inputs})
+        logits, row, delay_logits, delay, *memory = made
         if not np.isfinite(logits[seen.selectable]).all():
             problem = "scores of the waiting jobs are not finite: the weights are damaged or much too large"
             raise InputError(problem, file=self.model.folder, fix="train the model again")
+        self._memory = memory[0] if memory else self._memory
         return Answer(logits, int(row[0]), delay_logits, int(delay[0]), seen.selectable, seen.delays[0])
 
     def decide(self, view: View) -> Decision:
@@ -168,14 +172,24 @@ class NetworkPolicy:
             self._machines = MachineOfViews(view.cluster)
         return self._machines(view)
 
-    def memory(self) -> dict[str, Any] | None:
-        """The random numbers to come, for a model that samples: what `recall` takes; plain JSON."""
-        return None if self._random is None else dict(self._random.bit_generator.state)
+    def memory(self) -> dict[str, Any]:
+        """What `recall` takes, as plain JSON: what the network remembers, and the random numbers to come."""
+        random = None if self._random is None else dict(self._random.bit_generator.state)
+        return {"network": self._memory.tolist(), "random": random}
 
-    def recall(self, memory: dict[str, Any] | None) -> None:
-        """Resume from what `memory` gave."""
-        if self._random is not None and memory is not None:
-            self._random.bit_generator.state = memory
+    def recall(self, memory: Mapping[str, Any]) -> None:
+        """Resume from what `memory` gave.
+
+        Raises:
+            InputError: it is the memory of another network.
+        """
+        known = np.array(memory["network"], np.float32)
+        if known.shape != self._memory.shape:
+            problem = f"has {known.size} numbers to remember, the network has {self._memory.size}"
+            raise InputError(problem, field="memory", fix="load it with the model it was saved for")
+        self._memory = known
+        if self._random is not None and memory["random"] is not None:
+            self._random.bit_generator.state = memory["random"]
 
     def _noise(self, count: int) -> NDArray[np.float32]:
         """Noise added to logits before taking the largest; Gumbel noise samples from the policy."""

@@ -9,9 +9,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from greenbatch.errors import InputError
+from greenbatch.presets.shapes import Shapes
 
 Weights = Mapping[str, NDArray[np.float32]]
 """Name of a parameter, as in the network's ``state_dict`` -> value; the weight of a Linear has shape (out, in)."""
+
+MEMORY, NEXT_MEMORY = "memory", "next_memory"
+"""Input and output of a network with a memory."""
 
 MASKED = np.float32(-3e38)
 """Logit of a row or delay that may not be chosen."""
@@ -20,14 +24,17 @@ MASKED = np.float32(-3e38)
 class GraphBuilder:
     """A graph under construction: operators in order, constants, and the inputs used so far.
 
-    Tensors are referred to by name; rows are float32 tables with one row per job or slot.
+    Tensors are referred to by name; rows are float32 tables with one row per job or slot. ``spec`` is the preset's
+    ``[network]`` table.
     """
 
-    def __init__(self, weights: Weights) -> None:
-        self.weights, self.used = weights, set[str]()
+    def __init__(self, weights: Weights, spec: Mapping[str, Any]) -> None:
+        self.weights, self.spec, self.used = weights, spec, set[str]()
         self.nodes: list[Any] = []
         self.constants: list[Any] = []
         self.inputs: dict[str, Sequence[str | int]] = {}
+        self.outputs: dict[str, Sequence[str | int]] = {}
+        """Outputs beside the choice."""
 
     def input(self, name: str, *shape: str | int) -> str:
         """Add an input of the graph; a name in its shape is a variable length."""
@@ -103,6 +110,23 @@ class GraphBuilder:
         weights = [self.constant(self.take(f"{layer}.{name}")) for name in ("weight", "bias")]
         return self.add("LayerNormalization", rows, *weights, axis=-1, epsilon=1e-5)
 
+    def lstm(self, row: str, hidden: str, cell: str, layer: str) -> tuple[str, str]:
+        """One step of an LSTM by name: its new output and cell, (1, u) each, from a row (1, k) and the last ones.
+
+        The four gates are in the order of torch: input, forget, cell, output.
+        """
+        (read, bias), (recall, other) = (
+            (self.take(f"{layer}.weight_{part}_l0"), self.take(f"{layer}.bias_{part}_l0")) for part in ("ih", "hh")
+        )
+        units = recall.shape[1]
+        gates = self.product(hidden, recall, self.product(row, read, self.constant(bias + other)))
+        enter, keep, new, leave = (
+            self.add(function, self.columns(gates, k * units, (k + 1) * units))
+            for k, function in enumerate(("Sigmoid", "Sigmoid", "Tanh", "Sigmoid"))
+        )
+        cell = self.add("Add", self.add("Mul", keep, cell), self.add("Mul", enter, new))
+        return self.add("Mul", leave, self.add("Tanh", cell)), cell
+
     def columns(self, rows: str, first: int, stop: int) -> str:
         """Columns ``first`` to ``stop`` (exclusive) of a table."""
         return self.add("Slice", rows, self.integers(first), self.integers(stop), self.integers(1))
@@ -136,3 +160,13 @@ class GraphBuilder:
             logits = self.add("Add", logits, noise)
         masked = self.add("Where", allowed, logits, self.constant(MASKED))
         return self.add("ArgMax", masked, axis=0, keepdims=1, name=name)
+
+
+def queue_of(g: GraphBuilder, shapes: Shapes) -> str:
+    """The rows of the queue, (q, kq)."""
+    return g.input("queue", "q", len(shapes.queue))
+
+
+def state_of(g: GraphBuilder, shapes: Shapes) -> str | None:
+    """The state as a row, (1, kg); None if there is none."""
+    return g.add("Unsqueeze", g.input("state", len(shapes.state)), g.integers(0)) if shapes.state else None

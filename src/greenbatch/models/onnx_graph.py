@@ -12,6 +12,9 @@ same parameter names; both implementations are equal up to rounding.
 
 ``delay_logits`` are those of the chosen row. A graph with ``noise`` has the additional inputs ``row_noise`` (q,) and
 ``delay_noise`` (D,), which are added to the logits before the arg-max: with Gumbel noise the result is a sample.
+
+A network with a memory has the additional input ``memory`` (m,) and output ``next_memory`` (m,): what it gives at a
+decision is what it reads at the next one of the same simulation or queue. At the first one it reads zeros.
 """
 
 from __future__ import annotations
@@ -22,9 +25,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from greenbatch.engine.image import CHANNELS
 from greenbatch.errors import InputError
-from greenbatch.models.onnx_builder import GraphBuilder, Weights
+from greenbatch.models import onnx_slots
+from greenbatch.models.onnx_builder import MEMORY, GraphBuilder, Weights, queue_of, state_of
 from greenbatch.presets.shapes import Shapes
 
 if TYPE_CHECKING:
@@ -34,6 +37,8 @@ OPSET, FORMAT = 20, 10
 """Versions of ONNX's operators and file format, from 2024, so that many tools can read them."""
 
 OUTPUTS = ("logits", "row", "delay_logits", "delay")
+REMEMBERS = "next_memory of a decision is memory of the next one of the same simulation; zeros at the first one"
+"""The metadata of a graph with a memory."""
 
 Head = Callable[[str], str]
 """Function from the chosen row, shape (1,), to the logits of the delays, shape (1, D)."""
@@ -65,7 +70,7 @@ def build(
     kind = spec.get("kind")
     if not isinstance(kind, str) or kind not in _KINDS:
         raise InputError(f"no such network: {kind!r}", field="network.kind", fix="one of " + ", ".join(_KINDS))
-    g = GraphBuilder(weights)
+    g = GraphBuilder(weights, spec)
     try:
         _outputs(g, shapes, *_KINDS[kind](g, shapes), noise=noise)
     except (ValueError, IndexError) as error:  # of numpy: arrays that do not fit together
@@ -77,13 +82,14 @@ def build(
     outputs = [
         tensor("logits", floats, ["q"]), tensor("row", TensorProto.INT64, [1]),
         tensor("delay_logits", floats, [shapes.delays]), tensor("delay", TensorProto.INT64, [1]),
+        *(tensor(name, floats, shape) for name, shape in g.outputs.items()),
     ]  # fmt: skip
     inputs = [tensor(name, kinds.get(name, floats), shape) for name, shape in g.inputs.items()]
     graph = helper.make_graph(g.nodes, str(kind), inputs, outputs, g.constants)
     model = helper.make_model(
         graph, producer_name="greenbatch", opset_imports=[helper.make_opsetid("", OPSET)], ir_version=FORMAT
     )
-    helper.set_model_props(model, dict(metadata or {}))
+    helper.set_model_props(model, {**(metadata or {}), **({MEMORY: REMEMBERS} if MEMORY in g.inputs else {})})
     try:
         check_model(model, full_check=True)
     except Exception as error:  # noqa: BLE001  (the checker has several kinds of errors, some of C++)
@@ -93,7 +99,10 @@ def build(
 
 
 def load(content: bytes) -> InferenceSession:
-    """A session that runs a graph on one thread; ``session.run(None, {input: array})`` returns `OUTPUTS`."""
+    """A session that runs a graph on one thread.
+
+    ``session.run(None, {input: array})`` returns `OUTPUTS`, and then the next memory of a graph that has one.
+    """
     import onnxruntime
 
     options = onnxruntime.SessionOptions()
@@ -121,10 +130,6 @@ def _outputs(g: GraphBuilder, shapes: Shapes, logits: str, head: Head | None, *,
     g.choose("delay", delays, allowed, g.input("delay_noise", shapes.delays) if noise else None)
 
 
-def _queue(g: GraphBuilder, shapes: Shapes) -> str:
-    return g.input("queue", "q", len(shapes.queue))
-
-
 def _running(g: GraphBuilder, shapes: Shapes) -> str:
     return g.input("running", "r", len(shapes.running))
 
@@ -134,15 +139,15 @@ def _supply(g: GraphBuilder, shapes: Shapes) -> str:
 
 
 def _kernel(g: GraphBuilder, shapes: Shapes) -> tuple[str, None]:
-    return g.stack(_queue(g, shapes), "rows", 4, last=False), None
+    return g.stack(queue_of(g, shapes), "rows", 4, last=False), None
 
 
 def _ineps(g: GraphBuilder, shapes: Shapes) -> tuple[str, None]:
-    return g.stack(_queue(g, shapes), "rows", 7, last=False, activation="Selu"), None
+    return g.stack(queue_of(g, shapes), "rows", 7, last=False, activation="Selu"), None
 
 
 def _linear(g: GraphBuilder, shapes: Shapes) -> tuple[str, None]:
-    queue = _queue(g, shapes)
+    queue = queue_of(g, shapes)
     scores = g.stack(queue, "rows", 1, last=False)
     if "hidden.0.weight" in g.weights:
         scores = g.add("Add", scores, g.stack(queue, "hidden", 2, last=False))
@@ -150,7 +155,7 @@ def _linear(g: GraphBuilder, shapes: Shapes) -> tuple[str, None]:
 
 
 def _maskable_ppo(g: GraphBuilder, shapes: Shapes) -> tuple[str, None]:
-    return g.stack(g.stack(_queue(g, shapes), "encode_queue", 2, last=True), "score", 3, last=False), None
+    return g.stack(g.stack(queue_of(g, shapes), "encode_queue", 2, last=True), "score", 3, last=False), None
 
 
 def _gas_marl(g: GraphBuilder, shapes: Shapes) -> tuple[str, Head]:
@@ -158,7 +163,7 @@ def _gas_marl(g: GraphBuilder, shapes: Shapes) -> tuple[str, Head]:
 
     128 -> 64 and 128 -> 32 become 128 -> 96; 64 -> 16 and 32 -> 8 become 96 -> 24, with zeros between the two.
     """
-    queue = _queue(g, shapes)
+    queue = queue_of(g, shapes)
     encoded = g.stack(queue, "encode_queue", 2, last=True)
     score, squeeze = ([g.weight(f"{head}.{number}") for number in (0, 1)] for head in ("score", "squeeze"))
     for combine, number in ((np.concatenate, 0), (_diagonal, 1)):
@@ -232,13 +237,8 @@ def _encoded(g: GraphBuilder, shapes: Shapes, queue: str, state: str | None) -> 
     return g.linear(g.add("Relu", g.product(queue, first[:, :own], shared)), "encode_queue.1", relu=True)
 
 
-def _state(g: GraphBuilder, shapes: Shapes) -> str | None:
-    """The state as a row; None if there is none."""
-    return g.add("Unsqueeze", g.input("state", len(shapes.state)), g.integers(0)) if shapes.state else None
-
-
 def _context(g: GraphBuilder, shapes: Shapes) -> tuple[str, Head]:
-    queue, state = _queue(g, shapes), _state(g, shapes)
+    queue, state = queue_of(g, shapes), state_of(g, shapes)
     encoded = _encoded(g, shapes, queue, state)
     parts = [g.mean(encoded), g.largest(encoded)]
     if shapes.running:
@@ -264,7 +264,7 @@ def _context(g: GraphBuilder, shapes: Shapes) -> tuple[str, Head]:
 
 def _attention(g: GraphBuilder, shapes: Shapes) -> tuple[str, Head]:
     """A seed's answer is linear in the rows, so the rows are averaged before the linear layer."""
-    queue, state = _queue(g, shapes), _state(g, shapes)
+    queue, state = queue_of(g, shapes), state_of(g, shapes)
     encoded = _encoded(g, shapes, queue, state)
     width = g.take("encode_queue.1.bias").size
     scale = np.float32(1.0 / np.sqrt(width))
@@ -282,40 +282,6 @@ def _attention(g: GraphBuilder, shapes: Shapes) -> tuple[str, Head]:
         return g.stack(g.add("Concat", *mine, axis=1), "delay", 2, last=False)
 
     return logits, head
-
-
-def _rare(g: GraphBuilder, shapes: Shapes) -> tuple[str, None]:
-    """Jobs in fixed slots, further rows in the last ones; see `learning.networks.rare`."""
-    queue, slots = _queue(g, shapes), shapes.queue_rows - shapes.extras
-    jobs = g.add("Sub", g.count(queue), g.integers(shapes.extras))
-    parts = [_seen_image(g, shapes)] if "encoder.image.0.weight" in g.weights else []
-    if "encoder.jobs.0.weight" in g.weights:
-        rows = g.add("Slice", queue, g.integers(0), jobs, g.integers(0))
-        padded = g.add("Concat", rows, g.constant(np.zeros((slots, len(shapes.queue)))), axis=0)
-        flat = g.add("Flatten", g.add("Slice", padded, g.integers(0), g.integers(slots), g.integers(0)), axis=0)
-        state = _state(g, shapes)
-        flat = flat if state is None else g.add("Concat", flat, state, axis=1)
-        parts.append(g.normalized(g.stack(flat, "encoder.jobs", 1, last=True), "encoder.jobs_norm"))
-    encoded = g.add("Concat", *parts, axis=1)
-    layers = sum(name.startswith("head.") and name.endswith(".weight") for name in g.weights)
-    scores = g.stack(g.stack(encoded, "encoder.both", 2, last=False), "head", layers, last=False)
-    scores = g.add("Transpose", scores, perm=[1, 0])
-    if not shapes.extras:
-        return g.add("Slice", scores, g.integers(0), jobs, g.integers(0)), None
-    ends = (g.integers(0), jobs), (g.integers(slots), g.integers(shapes.queue_rows))
-    return g.add("Concat", *(g.add("Slice", scores, *end, g.integers(0)) for end in ends), axis=0), None
-
-
-def _seen_image(g: GraphBuilder, shapes: Shapes) -> str:
-    """Features of the resource image: convolutions, then one layer."""
-    image = g.add("Unsqueeze", g.input("image", len(CHANNELS), *shapes.image), g.integers(0))
-    number = 0
-    while f"encoder.image.{number}.weight" in g.weights:
-        layer = [g.constant(part) for part in g.weight(f"encoder.image.{number}")]
-        image = g.add("Relu", g.add("Conv", image, *layer, strides=[2, 2], pads=[1] * 4))
-        number += 2
-    hidden = g.linear(g.add("Flatten", image, axis=1), f"encoder.image.{number + 1}", relu=True)
-    return g.normalized(hidden, "encoder.image_norm")
 
 
 def _others(g: GraphBuilder, shapes: Shapes, state: str | None) -> str:
@@ -337,5 +303,6 @@ _KINDS: dict[Any, Callable[[GraphBuilder, Shapes], tuple[str, Head | None]]] = {
     "ineps": _ineps,
     "attention": _attention,
     "context": _context,
-    "rare": _rare,
+    "rare": onnx_slots.rare,
+    "recurrent": onnx_slots.recurrent,
 }

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal, NamedTuple, get_args
 
 from greenbatch.errors import InputError
 
@@ -63,3 +64,41 @@ def shapes_of(preset: Preset) -> Shapes:
         each=max(seen.queue.nodes, 1),
         image=(seen.image.ticks, seen.image.units) if seen.image.ticks else (0, 0),
     )
+
+
+Sees = Literal["both", "image", "jobs"]
+"""What a network with fixed slots sees: the resource ``image``, vectors of ``jobs`` and of the system, or ``both``."""
+
+
+class Seen(NamedTuple):
+    """Sizes of what a network with fixed slots sees."""
+
+    image: tuple[int, int, int] | None
+    """Channels, ticks and units of the image; None without one."""
+    jobs: int
+    """Numbers of the vectors of all jobs and of the system together; 0 without them."""
+
+    @property
+    def width(self) -> int:
+        """Numbers of all of it together."""
+        return math.prod(self.image or (0,)) + self.jobs
+
+
+def seen_by(shapes: Shapes, sees: str) -> Seen:
+    """What a network with the option ``sees`` reads of a preset's tables.
+
+    Raises:
+        InputError: there is no such option, or nothing to see.
+    """
+    from greenbatch.engine.image import CHANNELS
+
+    if sees not in get_args(Sees):
+        raise InputError(f"is {sees!r}", field="network.sees", fix="one of " + ", ".join(get_args(Sees)))
+    ticks, units = shapes.image
+    if not ticks and sees == "image":
+        raise InputError("there is no image to see", field="network.sees", fix="set observation.image.ticks")
+    jobs = (shapes.queue_rows - shapes.extras) * len(shapes.queue) + len(shapes.state)
+    seen = Seen((len(CHANNELS), ticks, units) if ticks and sees != "jobs" else None, jobs if sees != "image" else 0)
+    if seen.image is None and not seen.jobs:
+        raise InputError("sees neither an image nor jobs", field="network.kind", fix="name columns of the queue")
+    return seen

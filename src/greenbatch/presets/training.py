@@ -189,7 +189,8 @@ class TrainingSettings(Section):
     critic_passes: Passes | None = None
     """Passes of the critic; by default as many as the actor's."""
     minibatch: Natural = 256
-    """Decisions per minibatch; 0 = all decisions of the epoch."""
+    """Decisions per minibatch; 0 = all decisions of the epoch. Networks with a memory take the whole trajectories that
+    begin among them."""
     actor_lr: Positive = 1e-4
     critic_lr: Positive = 5e-4
     lr_schedule: Schedule = "constant"

@@ -9,7 +9,8 @@ Kind                    Network                                                 
 ``ineps``               InEPS: SELU over every pair of a job and a node            none
 ``attention``           rows attend to learned summaries of their decision          width, seeds
 ``context``             rows and one pooled context; may start from a rule          width, context, skip, zero_last
-``rare``                RARE: encoder of fixed slots of jobs, one output each       size, hidden, layers
+``rare``                RARE: encoder of fixed slots of jobs, one output each       size, hidden, layers, sees
+``recurrent``           CoCoRL: fixed slots, tanh layers, then an LSTM              hidden, layers, sees
 ======================  ==========================================================  =======================
 """
 
@@ -29,6 +30,7 @@ from greenbatch.learning.networks.ineps import InepsActor, InepsCritic
 from greenbatch.learning.networks.kernel import KernelActor, KernelCritic
 from greenbatch.learning.networks.layers import Actor, Critic
 from greenbatch.learning.networks.rare import RareActor, RareCritic, RareOptions
+from greenbatch.learning.networks.recurrent import RecurrentActor, RecurrentCritic, RecurrentOptions
 from greenbatch.presets.preset import LINEAR_KIND, NODE_PRICES_KIND, PRICES_KIND
 from greenbatch.presets.shapes import Shapes
 
@@ -80,10 +82,20 @@ def _context(shapes: Shapes, spec: Mapping[str, Any]) -> tuple[Actor, Critic]:
 
 
 def _rare(shapes: Shapes, spec: Mapping[str, Any]) -> tuple[Actor, Critic]:
-    if shapes.delays > 1:
-        raise InputError("rare chooses no delay", field="action.delays", fix='list {kind = "none"} alone')
+    _no_delays(shapes, "rare")
     options = RareOptions(**spec)
     return RareActor(shapes, options), RareCritic(shapes, options)
+
+
+def _recurrent(shapes: Shapes, spec: Mapping[str, Any]) -> tuple[Actor, Critic]:
+    _no_delays(shapes, "recurrent")
+    options = RecurrentOptions(**spec)
+    return RecurrentActor(shapes, options), RecurrentCritic(shapes, options)
+
+
+def _no_delays(shapes: Shapes, kind: str) -> None:
+    if shapes.delays > 1:
+        raise InputError(f"{kind} chooses no delay", field="action.delays", fix='list {kind = "none"} alone')
 
 
 _Builder = Callable[[Shapes, Mapping[str, Any]], tuple[Actor, Critic]]
@@ -95,6 +107,7 @@ _KINDS: dict[str, tuple[_Builder, type | None]] = {
     "attention": (_attention, AttentionOptions),
     "context": (_context, ContextOptions),
     "rare": (_rare, RareOptions),
+    "recurrent": (_recurrent, RecurrentOptions),
 }
 
 

@@ -20,9 +20,15 @@ Activation = Callable[[Tensor], Tensor]
 class Actor(nn.Module, ABC):
     """Scores of the queue's rows, and of the delays for a chosen row."""
 
+    memory = 0
+    """Numbers that it remembers of a simulation from decision to decision."""
+
     @abstractmethod
     def encode(self, batch: Batch) -> tuple[Tensor, tuple[Tensor, ...]]:
-        """Row logits (Q,), not masked, and intermediate results for ``delay_logits``."""
+        """Row logits (Q,), not masked, and intermediate results for ``delay_logits``.
+
+        The last of these, with a memory, is what is remembered after each of the batch's sequences, (S, memory).
+        """
 
     def forward(self, batch: Batch) -> Tensor:
         """Row logits (Q,), not masked."""

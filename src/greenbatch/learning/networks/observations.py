@@ -83,6 +83,11 @@ class Batch:
     """bool (A, D)."""
     image: Tensor = field(default_factory=no_image)
     """uint8 (A, channels, ticks, bytes): packed resource images, see `engine.image`; no channels without."""
+    sequences: Tensor | None = None
+    """int64 (S + 1,): where each run of consecutive decisions of one simulation begins, and A; none of them is empty.
+    Without it, every decision is a run of its own. Only networks with a memory read it."""
+    memory: Tensor | None = None
+    """float32 (S, m): what a network with a memory knows at the beginning of each run; zeros without it."""
     shared: dict[Any, Any] = field(default_factory=dict)
     """Results that depend on the rows only, shared between actor and critic."""
 
@@ -136,8 +141,8 @@ class Decisions:
             self.first, self.hours, self.hour, self.state, self.delays, self.image,
         )  # fmt: skip
 
-    def take(self, chosen: Tensor) -> Batch:
-        """Batch of the decisions ``chosen``, int64 (M,), without a loop over decisions."""
+    def take(self, chosen: Tensor, sequences: Tensor | None = None) -> Batch:
+        """Batch of the decisions ``chosen``, int64 (M,), in ``sequences``, without a loop over decisions."""
         queue_rows, queue_offsets = segments.rows_of(self.queue_offsets, chosen)
         running_rows, running_offsets = segments.rows_of(self.running_offsets, chosen)
         supply, supply_row = self._supply(chosen)
@@ -154,6 +159,7 @@ class Decisions:
             state=self.state[chosen],
             delays=self.delays[chosen],
             image=self.image[chosen],
+            sequences=sequences,
         )
 
     def reordered(self, order: Tensor) -> Decisions:

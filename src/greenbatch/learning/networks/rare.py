@@ -7,24 +7,21 @@ convolutional layers and hidden layers of 128, 300 and 400 for the jobs; heads h
 stated, so ours: kernels are square and the vertical stride is 2 as well, with one pixel of padding, so that every layer
 halves the image; normalization is that of layers; the final sequence is 256-128; heads have one hidden layer, the
 library of the author's coauthor (super_sac) has two.
-
-Jobs have fixed slots here, so a network fits one number of visible jobs only; actions after the jobs, such as waiting,
-have the last slots.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal, NamedTuple, get_args
+from typing import NamedTuple
 
 import torch
 from torch import Tensor, nn
 
-from greenbatch.engine.image import CHANNELS
 from greenbatch.errors import InputError
 from greenbatch.learning.networks.layers import Actor, Critic, Stack
 from greenbatch.learning.networks.observations import Batch
-from greenbatch.presets.shapes import Shapes
+from greenbatch.learning.networks.slots import Slots, unpacked
+from greenbatch.presets.shapes import Sees, Shapes, seen_by
 
 _FILTERS, _KERNEL, _STRIDE, _PADDING = 32, 4, 2, 1
 _IMAGE_HIDDEN, FEATURES = 256, 128
@@ -40,7 +37,6 @@ class Size(NamedTuple):
 
 
 SIZES = {"small": Size(1, 128), "medium": Size(2, 300), "large": Size(3, 400)}
-Sees = Literal["both", "image", "jobs"]
 
 
 @dataclass(frozen=True)
@@ -69,11 +65,9 @@ class Encoder(nn.Module):
             jobs: numbers of the vectors of all jobs (and of the system) together; 0 without them.
 
         Raises:
-            InputError: the image is too small for so many layers, or there is nothing to see.
+            InputError: the image is too small for so many layers.
         """
         super().__init__()
-        if image is None and not jobs:
-            raise InputError("sees neither an image nor jobs", field="network.kind", fix="name columns of the queue")
         width, self.units = 0, 0 if image is None else image[2]
         if image is not None:
             channels, *pixels = image
@@ -105,40 +99,12 @@ class Encoder(nn.Module):
         return features
 
 
-class _Slots(nn.Module):
-    """Fixed slots of the rows of a queue: jobs from the first one on, other actions in the last ones."""
-
-    def __init__(self, shapes: Shapes) -> None:
-        super().__init__()
-        self.slots, self.extras, self.columns = shapes.queue_rows, shapes.extras, len(shapes.queue)
-
-    def places(self, batch: Batch) -> Tensor:
-        """Slot of every row in a table of decisions x slots, int64 (Q,)."""
-        if "slots" not in batch.shared:
-            owner, offsets = batch.queue_owner, batch.queue_offsets
-            row = torch.arange(batch.queue.shape[0], device=owner.device) - offsets[owner]
-            if self.extras:
-                jobs = (offsets[1:] - offsets[:-1] - self.extras)[owner]
-                row = torch.where(row < jobs, row, row - jobs + self.slots - self.extras)
-            batch.shared["slots"] = owner * self.slots + row
-        places: Tensor = batch.shared["slots"]
-        return places
-
-    def jobs(self, batch: Batch) -> Tensor:
-        """Vectors of the jobs and of the system, side by side: (A, slots of jobs x columns + state)."""
-        count = batch.queue_offsets.shape[0] - 1
-        table = batch.queue.new_zeros(count * self.slots, self.columns)
-        table[self.places(batch)] = batch.queue
-        jobs = table.reshape(count, self.slots, self.columns)[:, : self.slots - self.extras]
-        return torch.cat([jobs.reshape(count, -1), batch.state], dim=1)
-
-
 class RareActor(Actor):
     """Logits, or values, of the actions from the features of the encoder."""
 
     def __init__(self, shapes: Shapes, options: RareOptions) -> None:
         super().__init__()
-        self.slots = _Slots(shapes)
+        self.slots = Slots(shapes)
         self.encoder = _encoder(shapes, options)
         self.head = Stack(FEATURES, *[options.hidden] * options.layers, shapes.queue_rows)
 
@@ -148,8 +114,7 @@ class RareActor(Actor):
 
     def of_features(self, features: Tensor, batch: Batch) -> Tensor:
         """One number per row, (Q,)."""
-        scores: Tensor = self.head(features)
-        return scores.reshape(-1)[self.slots.places(batch)]
+        return self.slots.rows(self.head(features), batch)
 
     def encode(self, batch: Batch) -> tuple[Tensor, tuple[Tensor, ...]]:
         """Row logits (Q,)."""
@@ -161,7 +126,7 @@ class RareCritic(Critic):
 
     def __init__(self, shapes: Shapes, options: RareOptions) -> None:
         super().__init__()
-        self.slots = _Slots(shapes)
+        self.slots = Slots(shapes)
         self.encoder = _encoder(shapes, options)
         self.value = Stack(FEATURES, *[options.hidden] * options.layers, 1)
 
@@ -174,22 +139,9 @@ class RareCritic(Critic):
 def _encoder(shapes: Shapes, options: RareOptions) -> Encoder:
     if options.size not in SIZES:
         raise InputError(f"is {options.size!r}", field="network.size", fix="one of " + ", ".join(SIZES))
-    jobs = (shapes.queue_rows - shapes.extras) * len(shapes.queue) + len(shapes.state)
-    if options.sees not in get_args(Sees):
-        raise InputError(f"is {options.sees!r}", field="network.sees", fix="one of " + ", ".join(get_args(Sees)))
-    ticks, units = shapes.image
-    if not ticks and options.sees == "image":
-        raise InputError("there is no image to see", field="network.sees", fix="set observation.image.ticks")
-    image = (len(CHANNELS), ticks, units) if ticks and options.sees != "jobs" else None
-    return Encoder(SIZES[options.size], image, jobs if options.sees != "image" else 0)
+    return Encoder(SIZES[options.size], *seen_by(shapes, options.sees))
 
 
-def _features(encoder: nn.Module, slots: _Slots, batch: Batch) -> Tensor:
+def _features(encoder: nn.Module, slots: Slots, batch: Batch) -> Tensor:
     features: Tensor = encoder(batch.image, slots.jobs(batch))
     return features
-
-
-def unpacked(image: Tensor, units: int) -> Tensor:
-    """Packed images, uint8 (..., bytes), as numbers 0 and 1, float32 (..., units); see `engine.image`."""
-    bits = torch.arange(7, -1, -1, dtype=torch.uint8, device=image.device)
-    return (image.unsqueeze(-1) >> bits).bitwise_and_(1).flatten(-2)[..., :units].float()

@@ -53,12 +53,15 @@ def make_agent(spec: Mapping[str, Any], shapes: Shapes, critics: int, seed: int)
     """Networks of a preset's ``[network]`` table, initialized from ``seed``.
 
     Raises:
-        InputError: the network is unknown or cannot read the tables, or the preset chooses delays.
+        InputError: the network is unknown, cannot read the tables or has a memory, or the preset chooses delays.
     """
     if shapes.delays > 1:
         problem = "are several, and an off-policy training has values of rows alone"
         raise InputError(problem, field="action.delays", fix='list {kind = "none"} alone')
     actor, _ = build(spec, shapes, seed)
+    if actor.memory:
+        problem = f"{spec['kind']} remembers earlier decisions, and a replay buffer holds single ones"
+        raise InputError(problem, field="network.kind", fix="leave out training.off_policy to train it by PPO")
     own = {key: value for key, value in spec.items() if key not in {"skip", "zero_last"}}  # of policies alone
     networks = [build(own, shapes, seed + 1 + number)[0] for number in range(critics)]
     encoder = actor.encoder if isinstance(actor, RareActor) else None

@@ -5,6 +5,7 @@ The main path, file by file::
     loop                   draw windows, simulate, update, validate, save
       rollout                simulations of windows
       advantages, ppo        advantage estimates; the update
+        loads                  decisions or whole trajectories in minibatches
       state, device          the state between two epochs; the machine
 """
 

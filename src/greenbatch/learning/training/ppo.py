@@ -19,6 +19,7 @@ from torch import Tensor
 from greenbatch.learning.networks import segments
 from greenbatch.learning.networks.layers import Actor, Critic
 from greenbatch.learning.networks.observations import Batch
+from greenbatch.learning.training.loads import Load, loads
 from greenbatch.learning.training.rollout import Trajectories
 
 
@@ -31,7 +32,8 @@ class UpdateSettings:
     critic_passes: int | None = None
     """Passes of the critic; None: as many as the actor's. A KL stop does not stop the critic."""
     minibatch: int = 256
-    """Decisions per minibatch; 0: the whole epoch. The last minibatch of a pass may be smaller."""
+    """Decisions per minibatch; 0: the whole epoch. The last minibatch of a pass may be smaller, and those of networks
+    with a memory consist of whole trajectories."""
     clip: float = 0.2
     entropy: float = 0.0
     """Weight of the entropy bonus."""
@@ -127,7 +129,7 @@ class Learner:
         if self.critic_optimizer is not None:
             _set_rate(self.critic_optimizer, settings.critic_rate)
         device = next(self.actor.parameters()).device
-        epoch = _Epoch(trajectories, advantages, targets, device)
+        epoch = _Epoch(trajectories, advantages, targets, device, whole=self.actor.memory > 0)
         critic_passes = settings.passes if settings.critic_passes is None else settings.critic_passes
         critic_passes = 0 if self.critic is None else critic_passes
         meter, acting, passes = _Meter(), True, 0
@@ -157,10 +159,10 @@ class Learner:
         valuing: bool,
     ) -> Iterator[_Part]:
         """Minibatches of a pass for the actor; meanwhile the critic is updated and the next minibatch is gathered."""
-        shuffled = list(minibatches(epoch.decisions.queued, settings.minibatch, generator))
+        shuffled = loads(epoch.decisions.queued.cpu(), settings.minibatch, epoch.offsets, generator)
         part = self._gather(epoch, shuffled[0])
 
-        def meanwhile(part: _Part, chosen: Tensor | None) -> _Part | None:
+        def meanwhile(part: _Part, chosen: Load | None) -> _Part | None:
             if valuing:
                 self._critic_step(part, settings, meter)
             return None if chosen is None else self._gather(epoch, chosen)
@@ -172,7 +174,7 @@ class Learner:
             if prepared is not None:
                 part = prepared
 
-    def _gather(self, epoch: _Epoch, chosen: Tensor) -> _Part:
+    def _gather(self, epoch: _Epoch, chosen: Load) -> _Part:
         part = epoch.take(chosen)
         self.actor.prepare(part.batch)
         return part
@@ -207,19 +209,6 @@ class Learner:
         meter.valued += 1
 
 
-def minibatches(queued: Tensor, size: int, generator: torch.Generator) -> Iterator[Tensor]:
-    """Shuffled decisions in minibatches (the last one may be smaller), each sorted by descending queue length.
-
-    The order within a minibatch does not affect means, but neighbors of similar length need less padding.
-    """
-    count = queued.shape[0]
-    size = count if size == 0 else size
-    order = torch.randperm(count, generator=generator)
-    for first in range(0, count, size):
-        chosen = order[first : first + size]
-        yield chosen[torch.argsort(queued.cpu()[chosen], descending=True, stable=True)]
-
-
 class _Part(NamedTuple):
     """A minibatch."""
 
@@ -240,7 +229,11 @@ class _Epoch:
         advantages: NDArray[np.float64],
         targets: NDArray[np.float64] | None,
         device: torch.device,
+        *,
+        whole: bool,
     ) -> None:
+        """Move all of it; ``whole``: the networks have a memory and need whole trajectories."""
+        self.device, self.offsets = device, torch.from_numpy(trajectories.offsets) if whole else None
         numbers = advantages if targets is None else targets
         self.decisions = trajectories.decisions.to(device)
         self.columns = (
@@ -254,10 +247,11 @@ class _Epoch:
     def __len__(self) -> int:
         return len(self.decisions)
 
-    def take(self, chosen: Tensor) -> _Part:
+    def take(self, chosen: Load) -> _Part:
         """The decisions ``chosen`` (M,)."""
-        chosen = chosen.to(self.columns[0].device)
-        return _Part(self.decisions.take(chosen), *(column[chosen] for column in self.columns))
+        decisions, sequences = chosen.decisions.to(self.device), chosen.sequences
+        sequences = None if sequences is None else sequences.to(self.device)
+        return _Part(self.decisions.take(decisions, sequences), *(column[decisions] for column in self.columns))
 
 
 class _Second:
@@ -284,7 +278,7 @@ class _Second:
             torch.set_num_threads(self.threads)
 
     def begin(
-        self, work: Callable[[_Part, Tensor | None], _Part | None], part: _Part, chosen: Tensor | None
+        self, work: Callable[[_Part, Load | None], _Part | None], part: _Part, chosen: Load | None
     ) -> Callable[[], _Part | None]:
         """Start work; the returned function waits for its result."""
         if self.pool is None:

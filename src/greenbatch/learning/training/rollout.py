@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Protocol
 
 import numpy as np
@@ -15,6 +15,7 @@ from torch import Tensor
 from greenbatch.learning.networks import segments
 from greenbatch.learning.networks.layers import Actor, Critic
 from greenbatch.learning.networks.observations import Batch, Copy, Decisions, Observed, as_batch, copied, stack
+from greenbatch.learning.training.loads import loads
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
@@ -74,12 +75,29 @@ class Trajectories:
 class Choice:
     """Chooses rows and delays: sampled with a generator, arg-max without one."""
 
-    def __init__(self, actor: Actor, generator: torch.Generator | None, device: torch.device | str = "cpu") -> None:
+    def __init__(
+        self,
+        actor: Actor,
+        generator: torch.Generator | None,
+        device: torch.device | str = "cpu",
+        *,
+        simulations: int,
+    ) -> None:
+        """Prepare for a number of simulations; an actor with a memory knows nothing of them yet."""
         self.actor, self.generator, self.device = actor, generator, device
+        self.memory = torch.zeros(simulations, actor.memory, device=device)
 
-    def __call__(self, batch: Batch) -> tuple[Tensor, Tensor, Tensor]:
-        """Rows (A,), delays (A,), joint log-probabilities (A,)."""
+    def __call__(self, batch: Batch, simulation: Integers) -> tuple[Tensor, Tensor, Tensor]:
+        """Rows (A,), delays (A,), joint log-probabilities (A,) at the next decision of simulations (A,)."""
+        if not self.actor.memory:
+            return self._choose(batch, *self.actor.encode(batch))
+        known = torch.from_numpy(simulation).to(self.device)
+        batch = replace(batch, memory=self.memory[known])
         logits, encoded = self.actor.encode(batch)
+        self.memory[known] = encoded[-1]
+        return self._choose(batch, logits, encoded)
+
+    def _choose(self, batch: Batch, logits: Tensor, encoded: tuple[Tensor, ...]) -> tuple[Tensor, Tensor, Tensor]:
         scores = segments.log_softmax(logits, batch.queue_offsets, batch.selectable, batch.queue_owner)
         if self.generator is None:
             rows = segments.arg_max(scores, batch.queue_offsets, batch.selectable)
@@ -103,11 +121,22 @@ def _sample_rows(log_probabilities: Tensor, generator: torch.Generator) -> Tenso
 
 
 @torch.no_grad()
-def values_of(critic: Critic, decisions: Decisions, device: torch.device | str = "cpu") -> Floats:
-    """Values of all decisions (N,), computed in a few large batches of similar queue lengths."""
-    order = torch.argsort(decisions.queued, descending=True, stable=True)
+def values_of(
+    critic: Critic, decisions: Decisions, device: torch.device | str = "cpu", offsets: Integers | None = None
+) -> Floats:  # fmt: skip
+    """Values of all decisions (N,), computed in a few large batches of similar length.
+
+    Args:
+        critic: the critic.
+        decisions: trajectory after trajectory (N).
+        device: device of the critic.
+        offsets: where the trajectories begin (W + 1,), for a critic with a memory.
+    """
+    whole = None if offsets is None else torch.from_numpy(offsets)
+    made = loads(decisions.queued, _LOAD, whole)
     decisions = decisions.to(device)
-    parts = [critic(decisions.take(chosen.to(device))).double().cpu() for chosen in torch.split(order, _LOAD)]
+    parts = [critic(decisions.take(*load)).double().cpu() for load in made]
+    order = torch.cat([load.decisions for load in made])
     values: Floats = torch.cat(parts)[torch.argsort(order)].numpy()
     return values
 
@@ -158,21 +187,21 @@ def collect(
         costs: numbers of the reward terms that are costs (K); the critic has a value of each, after the reward's.
     """
     log = _Log()
-    choose = Choice(actor, generator, device)
+    choose = Choice(actor, generator, device, simulations=len(starts))
 
     def act(observation: Observed, first: int) -> Integers:
         copy = copied(observation)
-        batch = as_batch(copy, device)
-        rows, delays, joint = choose(batch)
+        simulation = copy.environment + first
+        rows, delays, joint = choose(as_batch(copy, device), simulation)
         log.observations.append(copy)
-        log.trajectory.append(copy.environment + first)
+        log.trajectory.append(simulation)
         for name, part in zip(("rows", "delays", "log_probabilities"), (rows, delays, joint), strict=True):
             getattr(log, name).append(part.cpu())
         return torch.stack([rows, delays], 1).cpu().numpy()
 
     with _one_thread():
         returns, terms = _play(env, starts, act, log, costs)
-        return _sorted(log, returns, terms, critic, device)
+        return _sorted(log, returns, terms, critic, device, whole=actor.memory > 0)
 
 
 @torch.no_grad()
@@ -184,10 +213,10 @@ def play(
     device: torch.device | str = "cpu",
 ) -> tuple[Floats, Floats]:
     """Simulate all windows; return only returns (W,) and reward terms (W, T). Without a generator: arg-max."""
-    choose = Choice(actor, generator, device)
+    choose = Choice(actor, generator, device, simulations=len(starts))
 
-    def act(observation: Observed, _: int) -> Integers:
-        rows, delays, _joint = choose(as_batch(observation, device))
+    def act(observation: Observed, first: int) -> Integers:
+        rows, delays, _ = choose(as_batch(observation, device), observation.environment + first)
         return torch.stack([rows, delays], 1).cpu().numpy()
 
     with _one_thread():
@@ -223,21 +252,24 @@ def _play(
 
 
 def _sorted(
-    log: _Log, returns: Floats, terms: Floats, critic: Critic | None, device: torch.device | str
+    log: _Log, returns: Floats, terms: Floats, critic: Critic | None, device: torch.device | str, *, whole: bool
 ) -> Trajectories:
-    """Reorder from time-major to trajectory-major."""
+    """Reorder from time-major to trajectory-major; ``whole``: the critic has a memory."""
     trajectory = np.concatenate(log.trajectory)
     order = np.argsort(trajectory, kind="stable")
     place = torch.from_numpy(order)
     offsets = np.concatenate([[0], np.cumsum(np.bincount(trajectory, minlength=len(returns)))]).astype(np.int64)
     decisions = stack(log.observations).reordered(place)
+    values = np.zeros(len(order))
+    if critic is not None:
+        values = values_of(critic, decisions, device, offsets if whole else None)
     return Trajectories(
         decisions=decisions,
         offsets=offsets,
         rows=torch.cat(log.rows)[place],
         delays=torch.cat(log.delays)[place],
         log_probabilities=torch.cat(log.log_probabilities)[place],
-        values=np.zeros(len(order)) if critic is None else values_of(critic, decisions, device),
+        values=values,
         rewards=np.concatenate(log.rewards)[order],
         returns=returns,
         terms=terms,
