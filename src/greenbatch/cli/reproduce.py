@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from greenbatch.cli.reproduce_trained import TrainingFlags
 
-STUDIES = {"cost-aware": "reproduce_cost_aware", "rare": "reproduce_rare"}
+STUDIES = {"cost-aware": "reproduce_cost_aware", "rare": "reproduce_rare", "cocorl": "reproduce_cocorl"}
 """Studies that are no protocols, because their papers' figures are of other data, and their modules."""
 
 
@@ -48,11 +48,11 @@ def reproduce(
     Parameters
     ----------
     protocol
-        gas-marl, rlscheduler, ineps, cost-aware or rare.
+        gas-marl, rlscheduler, ineps, cost-aware, rare or cocorl.
     json
         Print the cells as JSON instead of a table.
     traces
-        Only these traces of the paper, separated by commas; of rare: settings (10, 50-fixed5) or figures (5.4).
+        Only these traces of the paper, separated by commas; of rare and cocorl: settings, e.g. 50-fixed5, hpc2n-80.
     starts
         First jobs of windows, separated by commas, instead of the paper's; of rare: numbers of draws.
     sigma

@@ -47,13 +47,15 @@ COLUMNS = (
 )
 NARROW = (VALUE, COST, "completion_ratio")
 """Metrics that fit a terminal."""
+SLACK = Column(COST, "Accrued cost less the limit", digits=3, style="significant")
 OURS, UNLIMITED = "cocorl-plus", FREE
 """Presets of the agent with and without a limit."""
 
 OF_LIMITS = (
     "Limit: 7/11 of what the agent without a constraint accrues on the same episodes (section 6.6.5: 7,000 of 11,000). "
-    "In training the limit is 7/11 of what it accrues on validation episodes: no test episode plays a part. Kept: the "
-    "upper end of the 95% interval of the mean cost, over seeds and episodes, is at most the limit."
+    "In training the limit is 7/11 of what it accrues on validation episodes: no test episode plays a part. Costs "
+    "of episodes differ far more than agents do, so the limit is compared on the same episodes. Kept: the upper end of "
+    "the 95% interval of the mean cost less the limit, over seeds and episodes, is at most 0."
 )
 OF_RIVALS = (
     "Best rule within: the rule with backfilling of the highest value among those whose mean cost is at most the limit."
@@ -73,6 +75,8 @@ class Promise:
     agent: str
     limit: float
     cost: Interval
+    slack: Interval
+    """Cost less the limit, both of the same episodes."""
     beyond: float
     """Share of episodes, over all seeds, whose cost is above the limit."""
     value: Interval
@@ -85,8 +89,8 @@ class Promise:
 
     @property
     def kept(self) -> bool:
-        """Whether the upper end of the interval of the mean cost is at most the limit."""
-        return self.cost.high <= self.limit
+        """Whether the upper end of the interval of the mean cost is at most the limit, on the same episodes."""
+        return self.slack.high <= 0.0
 
 
 def row_of(rows: Sequence[Row], preset: str) -> Row | None:
@@ -108,7 +112,8 @@ def promise(rows: Sequence[Row], preset: str = OURS) -> Promise | None:
     if own is None or free is None:
         return None
     limit = SHARE * free["figures"][COST]["mean"]
-    costs = values(rows, own["scheduler"], COST)
+    costs, theirs = np.asarray(values(rows, own["scheduler"], COST)), values(rows, free["scheduler"], COST)
+    slack = mean_interval(costs - SHARE * np.asarray(theirs).mean(axis=0))
     within = [
         row for row in rows if row["scheduler"] in (*BACKFILLED, PACKER) and row["figures"][COST]["mean"] <= limit
     ]
@@ -119,7 +124,7 @@ def promise(rows: Sequence[Row], preset: str = OURS) -> Promise | None:
         over = mean_interval(ours - theirs)  # type: ignore[operator]  # both rows have figures
     return Promise(
         setting=str(own["trace"]), agent=str(own["scheduler"]), limit=limit, cost=interval_of(own["figures"][COST]),
-        beyond=float(np.mean(np.asarray(costs) > limit)),
+        slack=slack, beyond=float(np.mean(costs > limit)),
         value=interval_of(own["figures"][VALUE]), unlimited=interval_of(free["figures"][VALUE]),
         rival="" if best is None else str(best["scheduler"]), over=over,
     )  # fmt: skip
@@ -145,7 +150,8 @@ def promise_table(rows: Sequence[Row], *, narrow: bool = False) -> Table:
         points = Interval(100 * over.mean, 100 * over.low, 100 * over.high, over.count)
         cells = (
             Cell(ACCRUED.number(made.limit)),
-            _cell(ACCRUED, made.cost, mark="good" if made.kept else "bad"),
+            _cell(ACCRUED, made.cost),
+            _cell(SLACK, made.slack, mark="good" if made.kept else "bad"),
             Cell("yes" if made.kept else "no"),
             Cell(f"{100 * made.beyond:.0f}"),
             _cell(RATIO, made.value),
@@ -155,11 +161,12 @@ def promise_table(rows: Sequence[Row], *, narrow: bool = False) -> Table:
         )
         lines.append((f"{SETTINGS[made.setting].about}: {made.agent}", cells))
     headers = (
-        ("Limit", "", "Limit"), ("Accrued cost", "", "Cost"), ("Kept", "", "Kept"),
+        ("Limit", "", "Limit"), ("Accrued cost", "", "Cost"), ("Less the limit", "", "Less"),
+        ("Kept", "", "Kept"),
         ("Episodes above it", "%", "Above"), ("Value ratio", "%", "Value"), ("Without a limit", "%", "Free"),
         ("Best rule within", "", "Best rule"), ("Value over it", "points", "Over"),
     )  # fmt: skip
-    kept = (0, 1, 2, 3, 7) if narrow else range(len(headers))
+    kept = (0, 1, 3, 4, 8) if narrow else range(len(headers))
     shown = tuple((name, tuple(cells[k] for k in kept)) for name, cells in lines)
     return Table(
         "Limits on the accrued cost", tuple(headers[k] for k in kept), shown, corner="Setting: agent",
@@ -256,9 +263,9 @@ def findings(rows: Sequence[Row]) -> list[str]:
         best = "no rule with backfilling keeps it" if not made.rival else (
             f"{100 * made.over.mean:+.1f} points of value over {made.rival}, the best rule within".replace("-", "−")
         )  # fmt: skip
+        limit, *cost = (ACCRUED.number(x) for x in (made.limit, made.cost.mean, made.cost.low, made.cost.high))
         told.append(
-            f"{SETTINGS[made.setting].about}: {made.agent} {word} the limit of {ACCRUED.number(made.limit)}: it "
-            f"accrues {ACCRUED.number(made.cost.mean)} [{ACCRUED.number(made.cost.low)}, {ACCRUED.number(made.cost.high)}], "
-            f"{100 * made.beyond:.0f} % of the episodes are above; {best}."
+            f"{SETTINGS[made.setting].about}: {made.agent} {word} the limit of {limit}: it accrues "
+            f"{cost[0]} [{cost[1]}, {cost[2]}], {100 * made.beyond:.0f} % of the episodes are above; {best}."
         )
     return told

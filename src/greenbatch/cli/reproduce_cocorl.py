@@ -1,0 +1,133 @@
+"""``greenbatch reproduce cocorl``: rules, and with ``--train`` agents with and without a limit on the accrued cost."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from greenbatch.cli.reproduce_results import evaluate_and_tell, print_with_notes
+from greenbatch.cli.reproduce_trained import (
+    TrainingFlags,
+    check_trained,
+    folders_of,
+    listed,
+    refuse,
+    seeds_of,
+    train_cells,
+)
+from greenbatch.errors import InputError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from greenbatch.experiments.papers.studies import Selection
+    from greenbatch.experiments.papers.study_results import Result
+
+OF_OTHERS = ("goals", "backfills", "windows", "eta")
+"""Flags of other studies."""
+
+
+def reproduce_rules(
+    *, traces: str | None, starts: Sequence[int] | None, sigma: float | None, workers: int | None, out: Path | None,
+    json: bool, force: bool,
+) -> None:  # fmt: skip
+    """Play the rows that need no training.
+
+    Args:
+        traces: names of settings, separated by commas; the usual ones if None.
+        starts: first jobs of the episodes, instead of the scenarios' own.
+        sigma: a flag of other studies.
+        workers: number of processes; results do not depend on it.
+        out: folder of the results; nothing is written without it.
+        json: print the rows as JSON instead of tables.
+        force: replace earlier results.
+
+    Raises:
+        InputError: there is no such setting, or ``sigma`` is given.
+        DataMissing: a file is not on this machine.
+    """
+    if sigma is not None:
+        raise InputError("does not apply to cocorl", field="--sigma", fix="leave it out")
+    _test(_selection(TrainingFlags(traces=traces)), None, out, json=json, force=force, starts=starts, workers=workers)
+
+
+def reproduce_agents(
+    flags: TrainingFlags, *, out: Path | None, trained: Path | None, json: bool, force: bool
+) -> None:  # fmt: skip
+    """Train missing agents unless ``trained`` is given, and play all rows.
+
+    Agents without a constraint are trained first: what they accrue sets the limits of the others.
+
+    Args:
+        flags: the flags of the command line.
+        out: folder of the trainings, or of the results if ``trained`` is given.
+        trained: folder of finished trainings.
+        json: print the rows as JSON instead of tables.
+        force: replace earlier results.
+
+    Raises:
+        InputError: a flag is invalid, torch is missing, or a folder contains a different training.
+        Interrupted: stopped by the user; the same command resumes.
+    """
+    from greenbatch.experiments.papers.cocorl import FREE, STUDY, limited, training_changes
+    from greenbatch.experiments.papers.cocorl_limits import limits_of
+    from greenbatch.experiments.papers.studies import cells_of, trained_part
+
+    refuse(flags, OF_OTHERS, "cocorl")
+    which = _selection(flags)
+    place, target = folders_of(out, trained)
+    if trained is None:
+        if FREE in which.presets:
+            train_cells(STUDY, cells_of(STUDY, replace(which, presets=(FREE,))), place, flags, training_changes)
+        if others := tuple(preset for preset in which.presets if preset != FREE):
+            study = limited(limits_of(which, place))
+            train_cells(study, cells_of(study, replace(which, presets=others)), place, flags, training_changes)
+    else:
+        check_trained(cells_of(STUDY, which), place)
+        if flags.traces is flags.presets is None:
+            which = trained_part(STUDY, which, place)
+    _test(which, place, target, json=json, force=force or trained is None)
+
+
+def _selection(flags: TrainingFlags) -> Selection:
+    """What the flags select, once its files are found.
+
+    Raises:
+        InputError: a name is unknown.
+        DataMissing: a file is not on this machine.
+    """
+    from greenbatch.data_catalog import need
+    from greenbatch.experiments.papers.cocorl import STUDY, USUAL_PRESETS
+    from greenbatch.experiments.papers.cocorl_results import KIND
+    from greenbatch.experiments.papers.studies import select
+    from greenbatch.scenarios.scenario import datasets_of
+
+    which = select(
+        STUDY, traces=listed(flags.traces, "--traces"), presets=listed(flags.presets, "--presets") or USUAL_PRESETS,
+        windows=KIND, seeds=seeds_of(flags, "0,1,2,3,4"),
+    )  # fmt: skip
+    need([file for name in which.traces for file in datasets_of(STUDY.traces[name])])
+    return which
+
+
+def _test(
+    which: Selection, place: Path | None, target: Path | None, *, json: bool, force: bool,
+    starts: Sequence[int] | None = None, workers: int | None = None,
+) -> None:  # fmt: skip
+    from greenbatch.cli.app import COMMAND
+    from greenbatch.experiments.papers.cocorl_report import rows_of, write_cocorl
+    from greenbatch.experiments.papers.cocorl_results import cocorl_results
+
+    evaluate_and_tell(
+        lambda progress: cocorl_results(which, place, starts=starts, workers=workers, progress=progress),
+        write=lambda made, folder: write_cocorl(made, folder, COMMAND.get()),
+        rows=rows_of, show=print_tables, target=target, force=force, json=json,
+    )  # fmt: skip
+
+
+def print_tables(made: Sequence[Result]) -> None:
+    """Print the tables, each note once, and the findings."""
+    from greenbatch.experiments.papers.cocorl_report import all_lines, all_tables
+
+    print_with_notes(all_tables(made, narrow=True), all_lines(made))
