@@ -184,6 +184,12 @@ def test_scenario(tmp_path: Path, capsys: pytest.CaptureFixture[str], scenario: 
     assert expected in _said(tmp_path, capsys, scenario=scenario)
 
 
+@pytest.mark.parametrize("scheduler", ["packer", "random-action"])
+def test_a_machine_that_is_always_powered(tmp_path: Path, capsys: pytest.CaptureFixture[str], scheduler: str) -> None:
+    said = _said(tmp_path, capsys, scenario=MACHINE.replace("gpus = 4\n", ""), scheduler=scheduler)
+    assert said.endswith("this machine does not have (use a scenario with cluster.gpus or [cluster.capacity])")
+
+
 @pytest.mark.parametrize("scheduler", ["qos+conservative", "lptpn+none", "qos+green"])
 def test_scheduler_that_does_not_know_it(tmp_path: Path, capsys: pytest.CaptureFixture[str], scheduler: str) -> None:
     site = MACHINE.replace('file = "jobs.csv"', 'file = "jobs.csv"\npower = { kind = "per-unit" }')
