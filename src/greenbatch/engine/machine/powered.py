@@ -197,7 +197,8 @@ def powered_of(cluster: PoweredCluster, workload: Workload) -> Powered:
     )  # fmt: skip
     counts = record_of(
         PoolCounts, all_gpus=cluster.gpus, gpus=int(first.gpus), free_gpus=int(first.gpus),
-        powered=int(first.processors), ready_limit=NO_LIMIT, wait_limit=NO_LIMIT, suspend_limit=NO_LIMIT, largest_request=NO_LIMIT,
+        powered=int(first.processors), ready_limit=NO_LIMIT, wait_limit=NO_LIMIT, suspend_limit=NO_LIMIT,
+        largest_request=NO_LIMIT,
         longest_request_s=np.inf, actions_limit=NO_LIMIT, tick_s=1.0, horizon_s=np.inf, end_s=np.inf, retry_s=np.inf,
         acted_s=-np.inf, failure_s=np.inf,
     )  # fmt: skip
