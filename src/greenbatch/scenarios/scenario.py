@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from greenbatch.arguments import file_path, whole_number
 from greenbatch.cluster import Cluster, NodeCluster, PoweredCluster
-from greenbatch.display import Shown, span_text
+from greenbatch.display import Shown, span_text, windows_fact
 from greenbatch.engine.rules import Rules
 from greenbatch.errors import InputError, did_you_mean
 from greenbatch.scenarios.pooled import ignored_requests
@@ -89,7 +89,7 @@ class Scenario(Shown):
             facts["load"] = f"{work_s / (span_s * self.cluster.capacity):.0%}"
         return facts | {
             "site": "none" if self.site is None else ", ".join(self.site.sources_w),
-            "windows": f"{count} of {evaluation.jobs:,} jobs" if evaluation.jobs else f"{count} draws of the generator",
+            "windows": windows_fact(count, evaluation.jobs),
             "schedulers": ", ".join(evaluation.schedulers),
         }
 
