@@ -12,7 +12,7 @@ from greenbatch.cluster import Cluster, NodeCluster, PoweredCluster
 from greenbatch.display import Shown, span_text, windows_fact
 from greenbatch.engine.rules import Rules
 from greenbatch.errors import InputError, did_you_mean
-from greenbatch.scenarios.pooled import ignored_requests
+from greenbatch.scenarios.pooled import request_notes
 from greenbatch.scenarios.toml import Place, overridden, read_toml
 
 if TYPE_CHECKING:
@@ -102,7 +102,7 @@ class Scenario(Shown):
     @property
     def notes(self) -> tuple[str, ...]:
         """What was repaired, dropped, filled in or assumed while reading the inputs."""
-        of_jobs = (*self.workload.notes, *ignored_requests(self.workload, self.cluster))
+        of_jobs = (*self.workload.notes, *request_notes(self.workload, self.cluster))
         nodes = self.cluster.notes if isinstance(self.cluster, NodeCluster) else ()
         return (*map(str, of_jobs), *nodes, *(self.site.notes if self.site is not None else ()))
 
