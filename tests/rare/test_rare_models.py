@@ -97,3 +97,9 @@ def test_the_shipped_model_has_the_value_of_the_results_page() -> None:
     assert {name: round(value) for name, value in made.items()} == {
         "rare-plus@10": 11_202, "packer": 11_012, "fcfs+first-fit": 10_621,
     }  # fmt: skip
+
+
+@pytest.mark.parametrize("extra", ["first-fit", "easy", "none+first"])
+def test_searched_numbers_take_neither_backfilling_nor_placement(extra: str) -> None:
+    with pytest.raises(InputError, match=r"rare-plus considers every waiting job itself \(leave out \+"):
+        gb.scheduler(f"rare-plus@10+{extra}")
