@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -17,6 +17,9 @@ from greenbatch.learning.offpolicy import losses
 from greenbatch.learning.offpolicy.agent import Agent, dense, mask_of, of_rows
 from greenbatch.learning.offpolicy.critics import COMBINED, PopArt, follow
 from greenbatch.presets.off_policy import OffPolicy
+
+Policy = Callable[[Batch], Tensor]
+"""Log-probabilities of the rows, (A, most rows), about ``NEVER`` for those that may not be chosen."""
 
 
 class Sample(NamedTuple):
@@ -55,11 +58,12 @@ class Learner:
     """Networks with their optimizers.
 
     A step is that of RARE's Algorithm 6: the losses of critics, encoder and actor are those of the same weights on the
-    same transitions, the encoder follows the critics' loss alone, and the target networks follow behind.
+    same transitions, the encoder follows the critics' loss alone, and the target networks follow behind. With a fixed
+    ``policy`` the critics learn its values and the actor nothing (`evaluation.fitted`).
     """
 
-    def __init__(self, agent: Agent, settings: OffPolicy, rates: Rates) -> None:
-        self.agent, self.settings, self.rates = agent, settings, rates
+    def __init__(self, agent: Agent, settings: OffPolicy, rates: Rates, *, policy: Policy | None = None) -> None:
+        self.agent, self.settings, self.rates, self.policy = agent, settings, rates, policy
         self.popart = PopArt(settings.popart_rate).to(_device(agent.actor)) if settings.popart else None
         self.log_temperature = nn.Parameter(
             torch.tensor([math.log(settings.temperature or 1e-15)], device=_device(agent.actor))
@@ -188,7 +192,26 @@ class Learner:
         actor = self.agent.actor
         return actor.features(batch, encoder) if isinstance(actor, RareActor) else None
 
+    @torch.no_grad()
+    def state_values(self, batch: Batch) -> Tensor:
+        """Mean values under the policy, in the unit of the rewards, (A,)."""
+        features = self._features(batch)
+        return losses.expected(self._values(features, batch), self._log_pi(features, batch))
+
+    @torch.no_grad()
+    def residuals(self, sample: Sample) -> tuple[Tensor, Tensor]:
+        """Values of the chosen rows minus their targets, and these targets, in the unit of the rewards, each (M,)."""
+        targets = self._targets(sample)
+        return losses.of(self._values(self._features(sample.batch), sample.batch), sample.actions) - targets, targets
+
+    def _values(self, features: Tensor | None, batch: Batch) -> Tensor:
+        """Values of the rows, in the unit of the rewards, (A, most rows)."""
+        each = torch.stack([dense(rows, batch) for rows in self.agent.critics(features, batch)])
+        return self._restored(self._combine(each))
+
     def _log_pi(self, features: Tensor | None, batch: Batch) -> Tensor:
+        if self.policy is not None:
+            return self.policy(batch)
         return losses.log_policy(dense(of_rows(self.agent.actor, features, batch), batch), mask_of(batch))
 
     def _warm(self, log_pi: Tensor, batch: Batch) -> None:
