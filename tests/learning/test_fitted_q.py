@@ -102,6 +102,10 @@ def test_diagnostics_tell_fitted_critics_from_untrained_ones() -> None:
     assert fitted.gap is not None
     assert rough.gap is not None
     assert abs(fitted.gap) < 0.03 * returns.mean() < 0.3 * returns.mean() < abs(rough.gap)
+    assert abs(fitted.drift) < 0.02 * fitted.estimate.value
+    short = evaluated(table_policy(UNIFORM), steps=60)
+    assert short.drift > 0.03 * short.estimate.value
+    assert short.estimate.caution.startswith("changed by")
     noise = residual_of_exact_values(UNIFORM)
     assert fitted.residual == pytest.approx(noise, rel=0.05)
     assert rough.explained < fitted.explained < 1.0

@@ -13,6 +13,8 @@ Floats = NDArray[np.float64]
 
 FEW_EPISODES = 10.0
 """Effective episodes below which an estimate comes with a caution."""
+LITTLE_WEIGHT = 0.5
+"""Mean weight below which an estimate comes with a caution."""
 RESAMPLES = 2_000
 CONFIDENCE = 0.95
 _MOST_CELLS = 1_000_000
@@ -33,13 +35,17 @@ class Estimate:
     """Recorded episodes."""
     effective: float
     """Effective number of episodes, ``(sum w)^2 / sum w^2`` of their weights (Kish): 1 to ``episodes``."""
+    mean_weight: float = 1.0
+    """Mean weight of an episode before the division by their sum: about 1 if the behavior did all that the policy may
+    do. Of a deterministic rule it is the probability that the policy agrees with it throughout an episode."""
     caution: str = ""
     """Why not to rely on it; empty if nothing is known against it."""
 
 
 def estimate(
-    values: Floats, weights: Floats, *, confidence: float = CONFIDENCE, resamples: int = RESAMPLES, seed: int = 0
-) -> Estimate:
+    values: Floats, weights: Floats, *, mean_weight: float = 1.0, confidence: float = CONFIDENCE,
+    resamples: int = RESAMPLES, seed: int = 0,
+) -> Estimate:  # fmt: skip
     """The sum over columns of weighted means over episodes, ``sum over t of (sum of w v) / (sum of w)``.
 
     The interval is that of the percentile bootstrap over episodes. Resamples in which a column has no weight are left
@@ -48,6 +54,7 @@ def estimate(
     Args:
         values: shape (episodes, columns).
         weights: >= 0, finite, shape (episodes, columns); no column without weight.
+        mean_weight: mean weight of an episode, for the result.
         confidence: of the interval, in (0, 1).
         resamples: number of resamples, >= 100.
         seed: seed of the resamples.
@@ -72,7 +79,7 @@ def estimate(
         tails = [(1 - confidence) / 2, (1 + confidence) / 2]
         if np.isfinite(found).any():
             low, high = (float(end) for end in np.quantile(found[np.isfinite(found)], tails))
-    return Estimate(value, low, high, episodes, effective, _caution(effective, episodes))
+    return Estimate(value, low, high, episodes, effective, mean_weight, _caution(effective, episodes, mean_weight))
 
 
 def _counts(resamples: int, episodes: int, random: np.random.Generator) -> Floats:
@@ -94,9 +101,14 @@ def _ratios(counts: Floats, values: Floats, weights: Floats) -> Floats:
     return total
 
 
-def _caution(effective: float, episodes: int) -> str:
+def _caution(effective: float, episodes: int, mean_weight: float) -> str:
     if effective >= FEW_EPISODES:
-        return ""
+        if mean_weight >= LITTLE_WEIGHT:
+            return ""
+        return (
+            f"episodes weigh {mean_weight:.2g} on average instead of 1: the record holds little of what the policy "
+            "does, and the estimate is the value of agreeing with it"
+        )
     return (
         f"rests on {effective:.1f} effective episodes of {episodes:,}, fewer than {FEW_EPISODES:g}: the interval is "
         "too narrow, and the estimate leans towards what the record did"

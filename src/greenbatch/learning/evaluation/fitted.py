@@ -8,14 +8,14 @@ policy learning under constraints", Algorithm 3, whose regressions to the end ar
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import torch
 from numpy.typing import ArrayLike
 
 from greenbatch.errors import InputError
-from greenbatch.learning.evaluation.estimate import Estimate, estimate
+from greenbatch.learning.evaluation.estimate import Estimate, Floats, estimate
 from greenbatch.learning.networks.observations import Batch
 from greenbatch.learning.offpolicy.agent import Agent
 from greenbatch.learning.offpolicy.learner import Learner, Policy, Rates, Sample
@@ -24,6 +24,8 @@ from greenbatch.presets.off_policy import OffPolicy
 SETTINGS = OffPolicy(critics=2, combine="mean", tau=0.05, encoder_tau=0.05, target_delay=1, popart_rate=0.01, batch=256)
 """Settings of critics that only evaluate: the lowest of several critics would be biased."""
 RATES = Rates(critic=1e-3)
+DRIFTING = 0.03
+"""Change over the last tenth of the steps, relative to the estimate, above which it comes with a caution."""
 CHECKED = 20
 """Samples that the residual is computed on."""
 
@@ -40,6 +42,8 @@ class Fitted:
     explained: float
     """1 minus the squared residual over the variance of the targets: 1 if the critics fit, 0 if no better than a
     constant; may be negative."""
+    drift: float
+    """Change of the estimate over the last tenth of the steps. If it is far from 0, more steps are needed."""
     gap: float | None
     """Estimate minus the mean of the returns that were given, those of the policy itself; None without them."""
 
@@ -81,18 +85,27 @@ def fitted_q(
         if is_bad:
             raise InputError(problem, field=field, fix=fix)
     random, learner = np.random.default_rng(seed), Learner(agent, settings, rates, policy=policy)
-    for _ in range(steps):
+    before = np.zeros(episodes)
+    for step in range(steps):
+        if step == int(0.9 * steps):
+            before = _values(learner, first)
         learner.step(sample(random))
-    with torch.no_grad():
-        found = learner.state_values(first).double().cpu().numpy()
-        checked = [learner.residuals(sample(random)) for _ in range(CHECKED)]
+    found = _values(learner, first)
+    checked = [learner.residuals(sample(random)) for _ in range(CHECKED)]
     error, target = (torch.cat(part).double() for part in zip(*checked, strict=True))
     if not (np.isfinite(found).all() and torch.isfinite(error).all()):
         fix = "lower the learning rate of the critics, or turn PopArt on"
         raise InputError("are not finite: the critics diverged", field="critics", fix=fix)
     square, spread = float(error.square().mean()), float(target.var(unbiased=False))
     made = estimate(found[:, None], np.ones((episodes, 1)), seed=seed)
+    drift = float(found.mean() - before.mean())
+    if abs(drift) > DRIFTING * abs(made.value):
+        made = replace(made, caution=f"changed by {drift:.3g} over the last tenth of the steps: give more of them")
     return Fitted(
-        made, residual=square**0.5, explained=1.0 - square / spread if spread > 0 else float(square == 0),
+        made, drift=drift, residual=square**0.5, explained=1.0 - square / spread if spread > 0 else float(square == 0),
         gap=None if recorded is None else made.value - float(recorded.mean()),
     )  # fmt: skip
+
+
+def _values(learner: Learner, first: Batch) -> Floats:
+    return learner.state_values(first).double().cpu().numpy()

@@ -10,8 +10,9 @@ about other actions: the condition of importance sampling, that the behavior may
 hold. What is estimated then is the value of the policy *restricted to agreeing with the rule*: episodes count by the
 probability with which the policy would have done the same in all their decisions, and for an arg-max policy only those
 count in which it always agrees. With one rule whose episodes differ by their jobs only, that is close to the value of
-the rule. Record rules with some random actions, or estimate the behavior by behavior cloning and pass its
-log-probabilities.
+the rule; `per_decision` mixes other episodes at each decision and can leave the range of all returns. The mean weight
+says how much of the policy the record holds. Record rules with some random actions, or estimate the behavior by
+behavior cloning and pass its log-probabilities.
 """
 
 from __future__ import annotations
@@ -24,6 +25,8 @@ from greenbatch.learning.evaluation.estimate import RESAMPLES, Estimate, Floats,
 
 Ints = NDArray[np.int64]
 
+_LARGEST_LOG = 700.0
+"""Larger ones have no exponential in floats."""
 IMPOSSIBLE = -1e8
 """Log-probabilities at or below this count as a probability of 0: networks mask rows with about -1e9."""
 
@@ -49,7 +52,7 @@ def per_episode(
         InputError: the arrays do not fit together or hold NaN, or the policy does what no episode did.
     """
     ratios, gains = _by_step(log_policy, rewards, offsets, gamma, log_behavior)
-    return estimate(gains.sum(1, keepdims=True), _weights(ratios[:, -1:]), resamples=resamples, seed=seed)
+    return _estimated(gains.sum(1, keepdims=True), ratios[:, -1:], resamples, seed)
 
 
 def per_decision(
@@ -63,11 +66,11 @@ def per_decision(
     weigh earlier rewards. ``effective`` is the lowest over the decisions. Arguments and errors as there.
     """
     ratios, gains = _by_step(log_policy, rewards, offsets, gamma, log_behavior)
-    return estimate(gains, _weights(ratios), resamples=resamples, seed=seed)
+    return _estimated(gains, ratios, resamples, seed)
 
 
-def _weights(log_ratios: Floats) -> Floats:
-    """Weights (episodes, columns) up to one factor per column, the largest of which is 1.
+def _estimated(gains: Floats, log_ratios: Floats, resamples: int, seed: int) -> Estimate:
+    """The estimate with weights (episodes, columns) up to one factor per column, such that the largest is 1.
 
     Raises:
         InputError: a column has none.
@@ -78,8 +81,9 @@ def _weights(log_ratios: Floats) -> Floats:
         problem = f"gives none of the {len(log_ratios):,} episodes {at}any probability"
         fix = "evaluate a stochastic policy, record more episodes, or use fitted Q evaluation"
         raise InputError(problem, field="log_policy", fix=fix)
-    weights: Floats = np.exp(log_ratios - most)
-    return weights
+    weights = np.exp(log_ratios - most)
+    mean = float(np.exp(min(most[-1], _LARGEST_LOG)) * weights[:, -1].mean())
+    return estimate(gains, weights, mean_weight=mean, resamples=resamples, seed=seed)
 
 
 def _by_step(

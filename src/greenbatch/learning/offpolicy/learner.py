@@ -14,7 +14,7 @@ from greenbatch.learning.networks.layers import Actor
 from greenbatch.learning.networks.observations import Batch
 from greenbatch.learning.networks.rare import RareActor
 from greenbatch.learning.offpolicy import losses
-from greenbatch.learning.offpolicy.agent import Agent, dense, mask_of, of_rows
+from greenbatch.learning.offpolicy.agent import Agent, Critics, dense, mask_of, of_rows
 from greenbatch.learning.offpolicy.critics import COMBINED, PopArt, follow
 from greenbatch.presets.off_policy import OffPolicy
 
@@ -194,20 +194,24 @@ class Learner:
 
     @torch.no_grad()
     def state_values(self, batch: Batch) -> Tensor:
-        """Mean values under the policy, in the unit of the rewards, (A,)."""
-        features = self._features(batch)
-        return losses.expected(self._values(features, batch), self._log_pi(features, batch))
+        """Mean values under the policy by the target networks, in the unit of the rewards, (A,).
+
+        The targets average the critics over steps, and with them their noise.
+        """
+        features = self._features(batch, self.agent.target_encoder)
+        values = self._values(self.agent.targets, features, batch)
+        return losses.expected(values, self._log_pi(features, batch))
 
     @torch.no_grad()
     def residuals(self, sample: Sample) -> tuple[Tensor, Tensor]:
         """Values of the chosen rows minus their targets, and these targets, in the unit of the rewards, each (M,)."""
-        targets = self._targets(sample)
-        return losses.of(self._values(self._features(sample.batch), sample.batch), sample.actions) - targets, targets
+        targets, batch = self._targets(sample), sample.batch
+        values = self._values(self.agent.critics, self._features(batch), batch)
+        return losses.of(values, sample.actions) - targets, targets
 
-    def _values(self, features: Tensor | None, batch: Batch) -> Tensor:
+    def _values(self, critics: Critics, features: Tensor | None, batch: Batch) -> Tensor:
         """Values of the rows, in the unit of the rewards, (A, most rows)."""
-        each = torch.stack([dense(rows, batch) for rows in self.agent.critics(features, batch)])
-        return self._restored(self._combine(each))
+        return self._restored(self._combine(torch.stack([dense(rows, batch) for rows in critics(features, batch)])))
 
     def _log_pi(self, features: Tensor | None, batch: Batch) -> Tensor:
         if self.policy is not None:
