@@ -14,7 +14,8 @@ import numpy as np
 import pytest
 
 import greenbatch as gb
-from greenbatch.display import Strong, html_table, span_text
+from greenbatch.display import Strong, draws_text, html_table, span_text, windows_text
+from greenbatch.experiments.reports.sweeps import sweep_columns, sweep_table
 from greenbatch.models.find import SHIPPED
 from greenbatch.models.model import load_model
 
@@ -318,3 +319,21 @@ def test_errors_are_one_line_in_a_notebook() -> None:
         gb.load_scenario("defualt")
     (line,) = caught.value._render_traceback_()
     assert line.startswith("InputError: scenario: there is no scenario 'defualt'")
+
+
+def test_windows_and_draws_in_words() -> None:
+    assert [draws_text(count) for count in (0, 1, 2, 1_000)] == ["0 draws", "1 draw", "2 draws", "1,000 draws"]
+    assert [windows_text(1, 5), windows_text(2, 1_024)] == ["one window of 5 jobs", "2 windows of 1,024 jobs"]
+    assert [windows_text(1, 0), windows_text(3, 0)] == ["1 draw", "3 draws"]
+
+
+def test_one_draw_is_not_a_window_of_no_jobs(tmp_path: Path) -> None:
+    (tmp_path / "one.toml").write_text(
+        'name = "one"\n[workload]\ngenerator = { model = "rare", ticks = 60 }\n'
+        "[cluster]\nprocessors = 10\ngpus = 10\n[evaluation]\ndraws = 1\n"
+    )
+    assert "windows 1 draw of the generator" in repr(gb.load_scenario(tmp_path / "one.toml"))
+    sweep = gb.compare(tmp_path / "one.toml", ["qos+none"], sweep={"cluster.gpus": [10, 12]})
+    assert "windows 1 draw of the generator" in repr(sweep)
+    assert "windows 1 draw of the generator" in repr(sweep.first)
+    assert sweep_table(sweep, sweep_columns(sweep)[0]).notes[0] == "one: 1 draw."

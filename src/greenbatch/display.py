@@ -15,6 +15,23 @@ WIDEST, WIDEST_VALUE = 200, 44
 """Maximum characters of the line, and of one value in it."""
 
 
+def draws_text(count: int) -> str:
+    """A number of draws of a generator: ``1 draw``, ``10 draws``."""
+    return f"{count:,} draw{'s' * (count != 1)}"
+
+
+def windows_text(count: int, jobs: int) -> str:
+    """A number of windows, ``one window of 5 jobs`` or ``10 windows of 1,024 jobs``; of 0 jobs each: of draws."""
+    if not jobs:
+        return draws_text(count)
+    return f"{'one window' if count == 1 else f'{count:,} windows'} of {jobs:,} jobs"
+
+
+def windows_fact(count: int, jobs: int) -> str:
+    """The same beside the label ``windows``: ``10 of 1,024 jobs``."""
+    return f"{count} of {jobs:,} jobs" if jobs else f"{draws_text(count)} of the generator"
+
+
 class Strong(str):
     """Emphasized text."""
 

@@ -184,6 +184,12 @@ def test_scenario(tmp_path: Path, capsys: pytest.CaptureFixture[str], scenario: 
     assert expected in _said(tmp_path, capsys, scenario=scenario)
 
 
+@pytest.mark.parametrize("scheduler", ["packer", "random-action"])
+def test_a_machine_that_is_always_powered(tmp_path: Path, capsys: pytest.CaptureFixture[str], scheduler: str) -> None:
+    said = _said(tmp_path, capsys, scenario=MACHINE.replace("gpus = 4\n", ""), scheduler=scheduler)
+    assert said.endswith("this machine does not have (use a scenario with cluster.gpus or [cluster.capacity])")
+
+
 @pytest.mark.parametrize("scheduler", ["qos+conservative", "lptpn+none", "qos+green"])
 def test_scheduler_that_does_not_know_it(tmp_path: Path, capsys: pytest.CaptureFixture[str], scheduler: str) -> None:
     site = MACHINE.replace('file = "jobs.csv"', 'file = "jobs.csv"\npower = { kind = "per-unit" }')
@@ -203,3 +209,13 @@ def test_capacity_beside_the_default_scenario(tmp_path: Path, capsys: pytest.Cap
     assert rows[2].startswith("2,1,5,10,")
     assert rows[2].endswith("finished,0,3.0,5-10")
     assert "Value of finished jobs" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("scheduler", ["qos+none", "random-action"])
+@pytest.mark.parametrize(("rows", "from_s"), [("0,1,4\n", 0), ("0,4,4\n1,1,4\n2,4,0\n", 1)])
+def test_too_small_for_ever(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], scheduler: str, rows: str, from_s: int
+) -> None:  # fmt: skip
+    said = _said(tmp_path, capsys, capacity="time_s,processors,gpus\n" + rows, scheduler=scheduler)
+    assert f"capacity.csv: cluster.capacity: is too small for job 1 from {from_s} s on: it needs 2 processors" in said
+    assert f"(the one of {from_s} s has 1 and 4)" in said

@@ -298,9 +298,9 @@ def test_unfinished_work_at_the_horizon_is_noted() -> None:
                   ("b", {"fcfs+easy": values(**left), "late": values(**left)})])  # fmt: skip
     notes = comparison_table(frame).notes
     assert any("horizon, 1.0 days on average" in note for note in notes)
-    told = [note for note in notes if "unfinished" in note]
+    told = [note for note in notes if "undone" in note]
     assert told == [
-        "late has unfinished jobs at the horizon in 1 of 2 windows, 10.0% of all work: its energy over the horizon is "
+        "late leaves work undone at the horizon in 1 of 2 windows, 10.0% of all work: its energy over the horizon is "
         "understated."
     ]
     assert not [note for note in class_table(frame).notes if "horizon" in note]

@@ -231,3 +231,10 @@ def test_jobs_that_choose_the_actor_are_seen_too(question, mode):
 def test_a_number_of_windows_is_referred_to_its_setting() -> None:
     with pytest.raises(InputError, match=r"--windows: is '3' .*the number of windows is --set training\.windows=N"):
         make_plan("gas-marl", gb.load_scenario("default"), windows="3")
+
+
+def test_a_refused_scenario_names_the_one_made_for_training() -> None:
+    with pytest.raises(InputError, match=r"\(train on rare/10-training, or set training\.validation\.jobs lower"):
+        validation_starts(gb.load_scenario("rare/10"), 8, 800)
+    with pytest.raises(InputError, match=r"\(train on rare/10-training, or set it to at most"):
+        training_starts(gb.load_scenario("rare/10"), 10_000, "published")

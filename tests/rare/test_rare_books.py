@@ -12,7 +12,7 @@ import greenbatch as gb
 from greenbatch.cluster import Capacity, PoweredCluster
 from greenbatch.engine.accounts import books
 from greenbatch.engine.simulate import simulate
-from greenbatch.metrics import evaluate
+from greenbatch.metrics import Horizon, evaluate
 
 
 def test_the_idle_machine_draws_what_is_powered_before_and_after_the_schedule() -> None:
@@ -37,3 +37,17 @@ def test_jobs_that_are_submitted_after_the_end_cost_nothing() -> None:
     ]
     assert costs[0] == pytest.approx(costs[1])
     assert costs[0] > 0
+
+
+def test_rejected_jobs_are_not_unfinished() -> None:
+    """Of four jobs one asks for too much, one runs beyond the end, and two finish."""
+    scenario = rare(10, 60)
+    jobs = scenario.workload.take(slice(0, 4)).with_columns(
+        submit_s=np.array([0.0, 0.0, 0.0, 55.0]), run_time_s=np.full(4, 10.0), requested_time_s=np.full(4, 10.0),
+        processors=np.array([1, 9, 1, 1]), gpus=np.array([1, 9, 1, 1]),
+    )  # fmt: skip
+    horizon = Horizon(start_s=0.0, end_s=60.0, reference_makespan_s=60.0)
+    run = simulate(jobs, scenario.cluster, None, scenario.rules, gb.scheduler("qos+none"))
+    got = evaluate(run, horizon=horizon)
+    assert [got["jobs_rejected"], got["horizon_unfinished_jobs"]] == [1, 1]
+    assert got["horizon_unfinished_share"] == pytest.approx((9 * 10 + 5) / (12 * 10))

@@ -11,6 +11,7 @@ import torch
 from cases_rare import agent, rare
 
 import greenbatch as gb
+from greenbatch.cluster import PoweredCluster
 from greenbatch.engine.simulate import simulate
 from greenbatch.envs.batch import BatchEnv
 from greenbatch.errors import InputError
@@ -76,9 +77,12 @@ def test_a_model_decides_as_in_the_environment(tmp_path: Path, network: str, mac
 def test_an_image_of_another_machine_is_refused(tmp_path: Path) -> None:
     scenario = rare(10, 60)
     made, _ = network_of(tmp_path / "model", NETWORKS["image"], scenario)
-    larger = rare(8, 60)
+    smaller, learned = rare(8, 60), gb.scheduler(f"{made.name}@{tmp_path / 'model'}")
     with pytest.raises(InputError, match="sees an image of 10 processors, the cluster has 8"):
-        simulate(larger.workload, larger.cluster, None, larger.rules, gb.scheduler(f"{made.name}@{tmp_path / 'model'}"))
+        simulate(smaller.workload, smaller.cluster, None, smaller.rules, learned)
+    cluster = PoweredCluster.of_units(10, 12)
+    with pytest.raises(InputError, match="sees an image of 10 GPUs, the cluster has 12"):
+        simulate(scenario.workload, cluster, None, scenario.rules, learned)
 
 
 def test_the_shipped_model_has_the_value_of_the_results_page() -> None:
@@ -93,3 +97,9 @@ def test_the_shipped_model_has_the_value_of_the_results_page() -> None:
     assert {name: round(value) for name, value in made.items()} == {
         "rare-plus@10": 11_202, "packer": 11_012, "fcfs+first-fit": 10_621,
     }  # fmt: skip
+
+
+@pytest.mark.parametrize("extra", ["first-fit", "easy", "none+first"])
+def test_searched_numbers_take_neither_backfilling_nor_placement(extra: str) -> None:
+    with pytest.raises(InputError, match=r"rare-plus considers every waiting job itself \(leave out \+"):
+        gb.scheduler(f"rare-plus@10+{extra}")

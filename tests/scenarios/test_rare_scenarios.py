@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 
 from greenbatch.cluster import PoweredCluster
 from greenbatch.engine.simulate import simulate
+from greenbatch.errors import InputError
 from greenbatch.experiments.running.compare import choose_windows, compare
 from greenbatch.experiments.running.model_warnings import seen_shares
 from greenbatch.metrics import evaluate
@@ -94,3 +97,32 @@ def test_draws_of_the_scenario_that_a_model_was_trained_on_are_no_windows_of_it(
     seen = {"seen_jobs": [[0, record.profile.jobs // 2 - 1]]}
     half = record.model_copy(update={"training": record.training.model_copy(update=seen)})
     assert seen_shares(half, (0, 7), 0).tolist() == [0.5, 0.0]
+
+
+def test_a_trace_instead_of_drawn_jobs_has_windows(tmp_path: Path) -> None:
+    (tmp_path / "jobs.csv").write_text("submit_s,run_time_s,processors,gpus\n0,5,2,1\n1,5,2,1\n")
+    evaluation = load_scenario("rare/10", trace=tmp_path / "jobs.csv").evaluation
+    assert (evaluation.starts, evaluation.jobs) == (None, 1024)
+    with pytest.raises(InputError, match=r"evaluation\.draws: requires a generator"):
+        load_scenario("rare/10", trace=tmp_path / "jobs.csv", overrides={"evaluation.draws": 3})
+
+
+@pytest.mark.parametrize(
+    ("name", "flags", "said"),
+    [
+        ("rare/10", ["cluster"], "--cluster: describes nodes, and the pools of rare/10 are for processors and GPUs"),
+        ("rare/10", ["cluster", "capacity"], "--capacity: is for a pool (leave it out: nodes state their processors"),
+        ("ineps/green", ["capacity"], "--capacity: is for a pool (leave it out: nodes state their processors"),
+        ("ineps/green", ["processors"], "--processors: is for a pool (leave it out: nodes state theirs)"),
+    ],
+)
+def test_flags_that_do_not_suit_the_scenario_are_named(
+    tmp_path: Path, name: str, flags: list[str], said: str
+) -> None:  # fmt: skip
+    nodes, capacity = tmp_path / "nodes.toml", tmp_path / "capacity.csv"
+    nodes.write_text('[[groups]]\nname = "a"\ncount = 2\nprocessors = 8\nstatic_power_w = 10\n')
+    capacity.write_text("time_s,capacity\n0,4\n")
+    given = {"cluster": nodes, "capacity": capacity, "processors": 4}
+    with pytest.raises(InputError) as refused:
+        load_scenario(name, **{flag: given[flag] for flag in flags})  # type: ignore[arg-type]
+    assert str(refused.value).startswith(said)

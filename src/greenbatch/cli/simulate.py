@@ -117,6 +117,6 @@ def headline(metrics: Mapping[str, float | int | None]) -> list[tuple[str, str]]
         if (value := metrics.get(name)) is not None:
             column = columns[name].fitted([value])
             lines.append((column.header, f"{column.number(value)} {column.unit}".rstrip()))
-    if left := metrics.get("horizon_unfinished_jobs"):
-        lines.append(("Jobs unfinished at the horizon", f"{left:,}"))
+    counts = {"horizon_unfinished_jobs": "Jobs unfinished at the horizon", "jobs_rejected": "Jobs rejected"}
+    lines += [(label, f"{metrics[name]:,}") for name, label in counts.items() if metrics.get(name)]
     return lines

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from greenbatch.cli.flags import Natural, Positive, Switch, items
 from greenbatch.cli.listing import say
+from greenbatch.display import windows_text
 from greenbatch.errors import InputError
 
 if TYPE_CHECKING:
@@ -119,8 +120,7 @@ def _in_words(tuned: Tuned, given: str, weights: Mapping[str, float]) -> list[st
         found = f"{tuned.untuned:.4f} with {given} as given, which none of the candidates is better than"
     beaten = f"warning: {tuned.baseline} is better than all candidates on these windows"
     worse = [beaten] if tuned.objective > total else []
-    kind = f"windows of {tuned.jobs:,} jobs" if tuned.jobs else "draws of the generator"
-    windows = f"{len(tuned.starts)} {kind}"
+    windows = windows_text(len(tuned.starts), tuned.jobs)
     return [
         what,
         f"{found}, {total:.4f} with {tuned.baseline}; {tuned.tried} candidates on {windows}, so in-sample: compare on "

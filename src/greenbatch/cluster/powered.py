@@ -20,6 +20,10 @@ Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
 
+USE_POWERED = "use a scenario with cluster.gpus or [cluster.capacity]"
+"""What to do if a machine has no capacity that follows the power: the fix of an `InputError`."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Capacity:
     """Powered processors and GPUs over time, known in advance: row k holds from ``time_s[k]`` to the next row.

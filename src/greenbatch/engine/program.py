@@ -27,6 +27,7 @@ from greenbatch.engine.power.protocol import is_commanded
 from greenbatch.engine.prediction.protocol import SHORT_S, predicts
 from greenbatch.engine.rules import Rules
 from greenbatch.engine.settings import SETTINGS
+from greenbatch.engine.shortage import refuse_shortage
 from greenbatch.engine.state import State, attributes_of
 from greenbatch.engine.step import MOST_CHARGES, PATIENCE
 from greenbatch.errors import GreenbatchError, InputError, SupplyExhausted, did_you_mean
@@ -266,8 +267,16 @@ def patience(state: State) -> int:
     return max(PATIENCE, int(state.power.slots.count) * periods_of_patience(state.power))
 
 
-def waits_forever(state: State, name: str) -> GreenbatchError:
-    """The error for a policy that starts none of the waiting jobs."""
+def waits_forever(
+    state: State, name: str, workload: Workload | None = None, cluster: Cluster | None = None
+) -> GreenbatchError:  # fmt: skip
+    """The error for a policy that starts none of the waiting jobs.
+
+    Raises:
+        InputError: the machine is too small for one of them for ever.
+    """
+    if workload is not None and cluster is not None:
+        refuse_shortage(state, workload, cluster)
     waiting, fix = int(state.clock.last - state.clock.first), _START_ONE
     return GreenbatchError(
         f"{name} left {waiting} jobs waiting forever: {patience(state)} decisions changed nothing ({fix})"
@@ -287,8 +296,10 @@ def refuse_command(name: str, site: Site | None, *, field: str = "site.storage")
     raise InputError(problem, field="site.storage.dispatch", fix='use dispatch = "scheduler"')
 
 
-def check(state: State, name: str, site: Site | None) -> None:
-    """Raise the error of a failed run, if any.
+def check(
+    state: State, name: str, site: Site | None, workload: Workload | None = None, cluster: Cluster | None = None
+) -> None:  # fmt: skip
+    """Raise the error of a failed run, if any; with jobs and machine it can name those that are too large.
 
     Raises:
         SupplyExhausted: the clock left the power series.
@@ -298,7 +309,7 @@ def check(state: State, name: str, site: Site | None) -> None:
     if state.clock.status == codes.STUCK and isinstance(state.power, Limited) and not state.clock.running:
         refuse_draw(state, name, "site.grid.import_limit_w", "the limit")
     if state.clock.status == codes.STUCK:
-        raise waits_forever(state, name)
+        raise waits_forever(state, name, workload, cluster)
     if state.clock.status == codes.NOT_COMMANDED:
         refuse_command(name, site)
     if state.clock.status == codes.CHARGES_FOREVER:
@@ -314,6 +325,8 @@ def check(state: State, name: str, site: Site | None) -> None:
         left = 0 if np.isfinite(state.machine.counts.end_s) else left - int(state.machine.counts.rejected)
     if left and state.rules.power_cap_w > 0.0:
         refuse_draw(state, name, "rules.power_cap_w", "the cap")
+    if left and workload is not None and cluster is not None:
+        refuse_shortage(state, workload, cluster)
     if left:
         raise GreenbatchError(f"{name} left {left} jobs waiting forever ({_START_ONE})")
 

@@ -82,7 +82,7 @@ class Session:
             self._unchanged, self._changed_s = 0, float(c.now_s)
         asked_for = self._woken and c.now_s - self._changed_s <= A_YEAR_S
         if self._unchanged > self._patience and not asked_for:
-            raise waits_forever(self.state, self.program.name)
+            raise waits_forever(self.state, self.program.name, self.workload, self.cluster)
         view = view_of(self.state, self.workload.job_id, self._supply(float(c.now_s)))
         return replace(view, cluster=self.cluster, partitions=self.workload.names.get("partition", {}))
 
@@ -94,7 +94,7 @@ class Session:
         """
         while not self._advance(self.state):
             if self.state.clock.status != LOG_FULL:
-                check(self.state, self.program.name, self.site)
+                check(self.state, self.program.name, self.site, self.workload, self.cluster)
                 return False
             self.state = drained(self.state, self._readings)
         return True
@@ -134,7 +134,7 @@ class Session:
 
     def outcome(self) -> Outcome:
         """The outcome of the finished simulation."""
-        check(self.state, self.program.name, self.site)
+        check(self.state, self.program.name, self.site, self.workload, self.cluster)
         drain(self.state, self._readings)
         given = self.workload, self.cluster, self.site, self.rules
         return outcome_of(self.state, self._readings, self.program.name, *given)

@@ -83,7 +83,7 @@ def last_state(
     else:
         with rule_may_fail(program):
             state = _to_the_end(with_decider("run", state, decider), state, decider, readings)
-    check(state, program.name, site)
+    check(state, program.name, site, workload, cluster)
     return state, readings
 
 

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from greenbatch.cluster import PoweredCluster
+from greenbatch.cluster.powered import USE_POWERED
 from greenbatch.engine import batch as engine
 from greenbatch.engine.image import CHANNELS, bytes_of
 from greenbatch.envs.simulations import Simulations
@@ -283,7 +284,7 @@ def _checked_episode(episode_s: float, scenario: Scenario) -> float:
     if not 0.0 <= episode_s < np.inf:
         raise InputError(f"is {episode_s:g}", field="episode_s", fix="give seconds, >= 0")
     if episode_s and not isinstance(scenario.cluster, PoweredCluster):
-        fix = "use a scenario with [cluster.capacity], or give jobs"
+        fix = f"{USE_POWERED}, or give jobs"
         raise InputError("is for machines whose capacity follows the power", field="episode_s", fix=fix)
     return episode_s
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, overload
 from warnings import warn
 
-from greenbatch.display import Shown, to_pandas
+from greenbatch.display import Shown, to_pandas, windows_fact
 from greenbatch.engine.outcome import Outcome as PlainOutcome
 from greenbatch.errors import InputError
 from greenbatch.experiments.running.compare import Comparison as PlainComparison
@@ -124,7 +124,7 @@ class Comparison(PlainComparison, Shown):
         return {
             "scenario": self.scenario.name,
             **({"warnings": f"{len(self.warnings)}, see table()"} if self.warnings else {}),
-            "windows": f"{len(self.starts)} of {self.jobs:,} jobs",
+            "windows": windows_fact(len(self.starts), self.jobs),
             "baseline": self.baseline,
             "schedulers": ", ".join(self.schedulers),
         }
@@ -207,7 +207,7 @@ class Sweep(PlainSweep, Shown):
         return {
             "key": self.setting.key,
             "values": ", ".join(self.comparisons),
-            "windows": f"{len(self.first.starts)} of {self.first.jobs:,} jobs",
+            "windows": windows_fact(len(self.first.starts), self.first.jobs),
             "schedulers": ", ".join(self.schedulers),
         }
 

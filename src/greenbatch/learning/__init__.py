@@ -5,6 +5,7 @@ The main path, room by room::
     trainers               the choice of the trainer for a plan
     training/, search/     the two loops: epochs of PPO, which requires torch; generations of candidates
     offpolicy/             a third: an actor-critic with a replay buffer, which requires torch
+    evaluation/            what records say about a policy that did not make them
     networks/              actors and critics over packed rows, in torch
     runs/                  what both loops have: a plan, windows, and a folder to resume from
 """

@@ -13,6 +13,7 @@ import numpy as np
 from greenbatch.cluster import Cluster
 from greenbatch.energy import Site
 from greenbatch.energy.units import JOULES_PER_KWH
+from greenbatch.engine.outcome import STATES
 from greenbatch.engine.rules import Rules
 from greenbatch.errors import InputError
 from greenbatch.metrics import machine
@@ -138,16 +139,21 @@ def horizon_makespan_ratio(run: Measured, horizon: Horizon) -> float:
 
 @metric("jobs unfinished at the horizon", "jobs", scope="horizon")
 def horizon_unfinished_jobs(run: Measured, horizon: Horizon) -> float:
-    """Jobs that end after the scenario's horizon, or never: not finished at the end of the run. [jobs], >= 0.
+    """Jobs that end after the scenario's horizon, or not before the end of the run. [jobs], >= 0.
 
-    If > 0, energy over the horizon is understated. Not in the papers.
+    Without the rejected ones, see `jobs_rejected`. If > 0, energy over the horizon is understated. Not in the papers.
     """
-    return float(np.count_nonzero(_left_s(run, horizon)))
+    is_left, stays = _left_s(run, horizon) > 0, run.outcome.stays
+    if stays is not None:
+        is_left &= stays.state != STATES.index("rejected")
+    return float(np.count_nonzero(is_left))
 
 
 @metric("work unfinished at the horizon", "-", scope="horizon")
 def horizon_unfinished_share(run: Measured, horizon: Horizon) -> float:
-    """Share of all processor time that falls after the scenario's horizon. [-], in [0, 1]; NaN without jobs.
+    """Share of all processor time that falls after the scenario's horizon, or is never done. [-], in [0, 1].
+
+    That of rejected jobs counts as well. NaN without jobs.
 
     ``sum(processors * time after the horizon) / sum(processors * run)``. Not in the papers.
     """

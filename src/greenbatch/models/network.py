@@ -19,6 +19,7 @@ from greenbatch.engine.image import unpacked
 from greenbatch.engine.interface import Decision, Start, View, Wait
 from greenbatch.engine.machine.from_seen import MachineOfViews
 from greenbatch.engine.machine.node_tables import Nodes
+from greenbatch.engine.machine.powered import Powered
 from greenbatch.engine.program import Program
 from greenbatch.engine.settings import A_YEAR_S, SEED, Parameter
 from greenbatch.errors import InputError
@@ -113,12 +114,8 @@ class NetworkPolicy:
         """
         from greenbatch.engine.observed import carry_out, observe_state
 
-        there, image = int(state.machine.totals.processors), self.model.preset.observation.image
-        self._check_size(there)
-        if image.ticks and there != image.units - image.gpus:
-            problem = f"sees an image of {image.units - image.gpus} processors, the cluster has {there}"
-            fix = f"greenbatch train {self.model.preset.name} for this cluster"
-            raise InputError(problem, file=self.model.folder, fix=fix)
+        self._check_size(int(state.machine.totals.processors))
+        self._check_image(state)
         answer = self._answer(observe_state(state, self.layout))
         carry_out(state, self.layout, answer.row, answer.delay)
 
@@ -195,6 +192,19 @@ class NetworkPolicy:
         """Noise added to logits before taking the largest; Gumbel noise samples from the policy."""
         drawn = np.zeros(count) if self._random is None else self._random.gumbel(size=count)
         return drawn.astype(np.float32)
+
+    def _check_image(self, state: State) -> None:
+        """Refuse a machine with other units than those of the image that the network was trained with."""
+        image, machine = self.model.preset.observation.image, state.machine
+        units = {
+            "processors": (image.units - image.gpus, int(machine.totals.processors)),
+            "GPUs": (image.gpus, int(machine.counts.all_gpus) if isinstance(machine, Powered) else 0),
+        }
+        for name, (seen, there) in units.items() if image.ticks else ():
+            if seen != there:
+                problem = f"sees an image of {seen} {name}, the cluster has {there}"
+                fix = f"greenbatch train {self.model.preset.name} for this cluster"
+                raise InputError(problem, file=self.model.folder, fix=fix)
 
     def _check_size(self, there: int) -> None:
         largest = self.model.normalizers.get("processors")

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, cast
 from pydantic import Field, ValidationError, model_validator
 
 from greenbatch.cluster import NodeCluster, PoweredCluster
+from greenbatch.cluster.powered import USE_POWERED
 from greenbatch.engine import settings as engine_settings
 from greenbatch.engine.pools import Pools
 from greenbatch.engine.settings import Parameter, plain
@@ -438,7 +439,7 @@ def _with_pools(made: Preset, scenario: Scenario) -> Preset:
     if ticks or seen.image.ticks:
         field = "observation.supply.columns" if ticks else "observation.image.ticks"
         problem = f"{made.name} sees what is powered in the ticks ahead, which {scenario.name} does not have"
-        raise InputError(problem, field=field, fix="use a scenario with [cluster.capacity]")
+        raise InputError(problem, field=field, fix=USE_POWERED)
     return made.model_copy(update={"action": made.action.model_copy(update={"suspend": False})})
 
 

@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from greenbatch.arguments import file_path, whole_number
 from greenbatch.cluster import Cluster, NodeCluster, PoweredCluster
-from greenbatch.display import Shown, span_text
+from greenbatch.display import Shown, span_text, windows_fact
 from greenbatch.engine.rules import Rules
 from greenbatch.errors import InputError, did_you_mean
-from greenbatch.scenarios.pooled import ignored_requests
+from greenbatch.scenarios.pooled import request_notes
 from greenbatch.scenarios.toml import Place, overridden, read_toml
 
 if TYPE_CHECKING:
     from greenbatch.energy import Site
+    from greenbatch.scenarios.origin import Origin
     from greenbatch.scenarios.schema import ScenarioFile
     from greenbatch.workload import Workload
 
@@ -88,7 +89,7 @@ class Scenario(Shown):
             facts["load"] = f"{work_s / (span_s * self.cluster.capacity):.0%}"
         return facts | {
             "site": "none" if self.site is None else ", ".join(self.site.sources_w),
-            "windows": f"{count} of {evaluation.jobs:,} jobs" if evaluation.jobs else f"{count} draws of the generator",
+            "windows": windows_fact(count, evaluation.jobs),
             "schedulers": ", ".join(evaluation.schedulers),
         }
 
@@ -101,7 +102,7 @@ class Scenario(Shown):
     @property
     def notes(self) -> tuple[str, ...]:
         """What was repaired, dropped, filled in or assumed while reading the inputs."""
-        of_jobs = (*self.workload.notes, *ignored_requests(self.workload, self.cluster))
+        of_jobs = (*self.workload.notes, *request_notes(self.workload, self.cluster))
         nodes = self.cluster.notes if isinstance(self.cluster, NodeCluster) else ()
         return (*map(str, of_jobs), *nodes, *(self.site.notes if self.site is not None else ()))
 
@@ -214,6 +215,8 @@ _FLAGS = {
     "cluster.file": "--cluster", "cluster.capacity": "--capacity",
 }  # fmt: skip
 """Keys that a flag or an argument of `load_scenario` sets instead of the file."""
+_STATED = {"processors": "theirs", "capacity": "their processors, which are always powered"}
+"""What nodes say of a key that is for a pool."""
 _OF_A_MACHINE = tuple(
     f"cluster.{key}"
     for key in (
@@ -265,7 +268,8 @@ def load_scenario(
     given: dict[str, Any] = dict(overrides or {})
     outside: dict[str, Path] = {}
     if trace is not None:
-        given |= {"workload.generator": None, **_trace_keys(trace)}
+        without = {"workload.generator": None, "evaluation.draws": None}  # draws are of a generator
+        given = without | given | _trace_keys(trace)
         outside["workload"] = Path()
     if cluster is not None:
         given |= {**dict.fromkeys(_OF_A_MACHINE), "cluster.file": str(cluster)}
@@ -279,19 +283,13 @@ def load_scenario(
     try:
         section, file, lines = read_scenario(name_or_path, overrides=given)
     except InputError as error:
-        flag = _FLAGS.get(error.field or "", "") if error.field in given else ""
-        if flag and error.field not in (overrides or {}):
-            raise InputError(error.problem, field=flag, fix=error.fix) from None
-        if processors is not None and error.problem.startswith("found processors"):
-            raise InputError("is for a pool", field="--processors", fix="leave it out: nodes state theirs") from None
-        raise
+        keys = given.keys() - (overrides or {}).keys()
+        pools = {"processors": processors, "capacity": capacity}
+        raise _of_flag(error, keys, [flag for flag, value in pools.items() if value is not None]) from None
     origin = Origin(file, lines, outside)
     rules = build_rules(section.rules, origin)
     table = capacity_table(section.cluster, rules.pools, origin)
-    if rules.pools is not None and not (section.cluster.pooled and section.cluster.powered):
-        with origin.blame("rules", "pools"):
-            fix = "give cluster.gpus or [cluster.capacity], or leave the pools out"
-            raise InputError("are for a pool of processors and GPUs whose capacity follows the power", fix=fix)
+    _check_pools(section, rules, origin)
     nodes = None if section.cluster.pooled else build_nodes(section.cluster, origin)
     stated = None if section.cluster.processors == "trace" else section.cluster.processors
     workload = build_workload(
@@ -326,6 +324,38 @@ def load_scenario(
         ),
         resolved=section.model_dump(mode="json", exclude_none=True),
     )
+
+
+def _of_flag(error: InputError, keys: Set[str], of_pools: Sequence[str]) -> InputError:
+    """The error of a scenario's description, blamed on the flag that caused it, if one did.
+
+    Args:
+        error: the error.
+        keys: keys that flags set.
+        of_pools: given flags that are for pools.
+    """
+    if error.field in keys and (flag := _FLAGS.get(error.field or "")):
+        return InputError(error.problem, field=flag, fix=error.fix)
+    for flag in of_pools:
+        if error.problem.startswith(f"found {flag} beside"):
+            return InputError("is for a pool", field=f"--{flag}", fix=f"leave it out: nodes state {_STATED[flag]}")
+    return error
+
+
+def _check_pools(section: ScenarioFile, rules: Rules, origin: Origin) -> None:
+    """Refuse pools of jobs on a machine that has none.
+
+    Raises:
+        InputError: it has none.
+    """
+    if rules.pools is None or (section.cluster.pooled and section.cluster.powered):
+        return
+    if "cluster" in origin.outside:
+        problem = f"describes nodes, and the pools of {section.name} are for processors and GPUs that are switched off"
+        raise InputError(problem, field="--cluster", fix="leave it out, or choose a scenario without [rules.pools]")
+    with origin.blame("rules", "pools"):
+        fix = "give cluster.gpus or [cluster.capacity], or leave the pools out"
+        raise InputError("are for a pool of processors and GPUs whose capacity follows the power", fix=fix)
 
 
 def _trace_keys(trace: str | Path) -> dict[str, Any]:

@@ -83,6 +83,8 @@ class Stay:
 class PoolCounts:
     """Options of the pools, and what is counted."""
 
+    all_gpus: int
+    """GPUs of the machine, powered or not."""
     gpus: int
     """Powered GPUs."""
     free_gpus: int
@@ -194,8 +196,9 @@ def powered_of(cluster: PoweredCluster, workload: Workload) -> Powered:
         base_power_w=first.idle_w,
     )  # fmt: skip
     counts = record_of(
-        PoolCounts, gpus=int(first.gpus), free_gpus=int(first.gpus), powered=int(first.processors),
-        ready_limit=NO_LIMIT, wait_limit=NO_LIMIT, suspend_limit=NO_LIMIT, largest_request=NO_LIMIT,
+        PoolCounts, all_gpus=cluster.gpus, gpus=int(first.gpus), free_gpus=int(first.gpus),
+        powered=int(first.processors), ready_limit=NO_LIMIT, wait_limit=NO_LIMIT, suspend_limit=NO_LIMIT,
+        largest_request=NO_LIMIT,
         longest_request_s=np.inf, actions_limit=NO_LIMIT, tick_s=1.0, horizon_s=np.inf, end_s=np.inf, retry_s=np.inf,
         acted_s=-np.inf, failure_s=np.inf,
     )  # fmt: skip

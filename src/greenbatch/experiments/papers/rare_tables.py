@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from greenbatch.display import draws_text
 from greenbatch.experiments.papers.rare import (
     BASE,
     BESIDE,
@@ -64,8 +65,8 @@ UNSTATED = (
     "none of it is; else within noise."
 )
 DRAWS = {
-    False: "{count} draws of jobs, and of the power where it is intermittent.",
-    True: "{count} draws of GPUs and QoS, which no trace has; jobs, arrivals and weather are the same in all, so "
+    False: "{draws} of jobs, and of the power where it is intermittent.",
+    True: "{draws} of GPUs and QoS, which no trace has; jobs, arrivals and weather are the same in all, so "
     "intervals say nothing about other weeks. Not ANL's trace nor GLEAMM's power, which are not at hand.",
 }
 
@@ -152,7 +153,7 @@ def setting_table(name: str, rows: Sequence[Row], *, narrow: bool = False) -> Ta
     headers = [(column.header, column.unit, column.short or column.header) for column in shown]
     headers.insert(1, (OVER, "%", "Over QoS"))
     setting, count = SETTINGS[name], len(rows[0]["starts"])
-    notes = [f"{DRAWS[setting.trace].format(count=count)} {COVERS}", READ]
+    notes = [f"{DRAWS[setting.trace].format(draws=draws_text(count))} {COVERS}", READ]
     if few := int(np.isfinite(_values_of(rows, UNTRAINED)).all(axis=0).sum()):
         notes.append(f"{UNTRAINED}: the network of `rare` before training, on {few} of the draws.")
     legend = f"Bold: the interval of the gain excludes zero over at least {FEW_WINDOWS} draws."

@@ -36,7 +36,7 @@ from greenbatch.experiments.reports.spread import READING, box_plots
 from greenbatch.experiments.reports.tables import class_table, comparison_table, difference_table, record_table
 from greenbatch.experiments.running.frames import schedulers
 from greenbatch.experiments.running.model_warnings import marked
-from greenbatch.scenarios.pooled import ignored_requests
+from greenbatch.scenarios.pooled import request_notes
 
 if TYPE_CHECKING:
     import polars
@@ -225,7 +225,7 @@ def report_comparison(
         InputError: the file cannot be written.
     """
     scenario = comparison.scenario
-    ignored = map(str, ignored_requests(scenario.workload, scenario.cluster))
+    ignored = map(str, request_notes(scenario.workload, scenario.cluster))
     write_report(
         path, title=comparison.title.partition(";")[0], command=command, frame=comparison.frame,
         outcomes=comparison.example, baseline=comparison.baseline, notes=[scenario.description, *ignored],

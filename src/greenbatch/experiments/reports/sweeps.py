@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from greenbatch.display import windows_text
 from greenbatch.experiments.reports.answer import WAIT, objective_of
 from greenbatch.experiments.reports.cautions import comparison_notes
 from greenbatch.experiments.reports.columns import Column, main_columns
@@ -72,13 +73,11 @@ def sweep_table(sweep: Sweep, column: Column, *, partial: Sequence[str] = ()) ->
     )
     unit = f" [{column.unit}]" if column.unit else ""
     first, count = sweep.first, len(sweep.first.starts)
-    windows = f"windows of {first.jobs:,} jobs" if first.jobs else "draws"
-    over = f"{first.scenario.name}: means over {count} {windows}, with 95% intervals."
-    if count == 1:
-        over = f"{first.scenario.name}: one window of {first.jobs:,} jobs."
+    windows = windows_text(count, first.jobs)
+    over = f"means over {windows}, with 95% intervals" if count > 1 else windows
     shown = tuple((text, "", text) for text in sweep.comparisons)
     title = f"{column.header}{unit} by {sweep.setting.key}"
-    return Table(title, shown, rows, notes=(over, *few_notes(count), *partial))
+    return Table(title, shown, rows, notes=(f"{first.scenario.name}: {over}.", *few_notes(count), *partial))
 
 
 def _span(column: Column, each: Interval) -> str:

@@ -152,10 +152,10 @@ def horizon_notes(frame: polars.DataFrame) -> list[str]:
              f"{' on average' if frame['window'].n_unique() > 1 else ''}, idle power included."]  # fmt: skip
     share = intervals(frame, "horizon_unfinished_share")
     for name in schedulers(frame):
-        left = [jobs for jobs in by_window(frame, name, "horizon_unfinished_jobs").values() if jobs > 0]
+        left = [work for work in by_window(frame, name, "horizon_unfinished_share").values() if work > 0]
         if left:
             lines.append(
-                f"{name} has unfinished jobs at the horizon in {len(left)} of {share[name].count} windows, "
+                f"{name} leaves work undone at the horizon in {len(left)} of {share[name].count} windows, "
                 f"{share[name].mean:.1%} of all work: its energy over the horizon is understated."
             )
     return lines

@@ -10,6 +10,7 @@ from time import perf_counter
 from typing import TYPE_CHECKING, Any, cast
 
 from greenbatch.arguments import whole_number
+from greenbatch.display import draws_text
 from greenbatch.errors import InputError, Interrupted
 from greenbatch.experiments.running.workers import processes, spread
 
@@ -76,7 +77,7 @@ class Comparison:
         """Scenario, windows and baseline in one line, as above a table."""
         total, count = len(self.scenario.workload), len(self.starts)
         if not self.jobs:
-            return f"{self.scenario.name}: {count} draw{'s' * (count > 1)}; makespan relative to {self.baseline}"
+            return f"{self.scenario.name}: {draws_text(count)}; makespan relative to {self.baseline}"
         part = f"all {total:,}" if self.jobs == total else f"{self.jobs:,} of {total:,}"
         windows = f"{part} jobs" if count == 1 else f"{count} windows of {self.jobs:,} jobs"
         return f"{self.scenario.name}: {windows}; makespan relative to {self.baseline}"

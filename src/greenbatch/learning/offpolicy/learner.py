@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -14,9 +14,12 @@ from greenbatch.learning.networks.layers import Actor
 from greenbatch.learning.networks.observations import Batch
 from greenbatch.learning.networks.rare import RareActor
 from greenbatch.learning.offpolicy import losses
-from greenbatch.learning.offpolicy.agent import Agent, dense, mask_of, of_rows
+from greenbatch.learning.offpolicy.agent import Agent, Critics, dense, mask_of, of_rows
 from greenbatch.learning.offpolicy.critics import COMBINED, PopArt, follow
 from greenbatch.presets.off_policy import OffPolicy
+
+Policy = Callable[[Batch], Tensor]
+"""Log-probabilities of the rows, (A, most rows), about ``NEVER`` for those that may not be chosen."""
 
 
 class Sample(NamedTuple):
@@ -55,11 +58,12 @@ class Learner:
     """Networks with their optimizers.
 
     A step is that of RARE's Algorithm 6: the losses of critics, encoder and actor are those of the same weights on the
-    same transitions, the encoder follows the critics' loss alone, and the target networks follow behind.
+    same transitions, the encoder follows the critics' loss alone, and the target networks follow behind. With a fixed
+    ``policy`` the critics learn its values and the actor nothing (`evaluation.fitted`).
     """
 
-    def __init__(self, agent: Agent, settings: OffPolicy, rates: Rates) -> None:
-        self.agent, self.settings, self.rates = agent, settings, rates
+    def __init__(self, agent: Agent, settings: OffPolicy, rates: Rates, *, policy: Policy | None = None) -> None:
+        self.agent, self.settings, self.rates, self.policy = agent, settings, rates, policy
         self.popart = PopArt(settings.popart_rate).to(_device(agent.actor)) if settings.popart else None
         self.log_temperature = nn.Parameter(
             torch.tensor([math.log(settings.temperature or 1e-15)], device=_device(agent.actor))
@@ -188,7 +192,30 @@ class Learner:
         actor = self.agent.actor
         return actor.features(batch, encoder) if isinstance(actor, RareActor) else None
 
+    @torch.no_grad()
+    def state_values(self, batch: Batch) -> Tensor:
+        """Mean values under the policy by the target networks, in the unit of the rewards, (A,).
+
+        The targets average the critics over steps, and with them their noise.
+        """
+        features = self._features(batch, self.agent.target_encoder)
+        values = self._values(self.agent.targets, features, batch)
+        return losses.expected(values, self._log_pi(features, batch))
+
+    @torch.no_grad()
+    def residuals(self, sample: Sample) -> tuple[Tensor, Tensor]:
+        """Values of the chosen rows minus their targets, and these targets, in the unit of the rewards, each (M,)."""
+        targets, batch = self._targets(sample), sample.batch
+        values = self._values(self.agent.critics, self._features(batch), batch)
+        return losses.of(values, sample.actions) - targets, targets
+
+    def _values(self, critics: Critics, features: Tensor | None, batch: Batch) -> Tensor:
+        """Values of the rows, in the unit of the rewards, (A, most rows)."""
+        return self._restored(self._combine(torch.stack([dense(rows, batch) for rows in critics(features, batch)])))
+
     def _log_pi(self, features: Tensor | None, batch: Batch) -> Tensor:
+        if self.policy is not None:
+            return self.policy(batch)
         return losses.log_policy(dense(of_rows(self.agent.actor, features, batch), batch), mask_of(batch))
 
     def _warm(self, log_pi: Tensor, batch: Batch) -> None:

@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 
 from greenbatch.errors import InputError
 from greenbatch.presets.training import HELD_OUT, Mode
-from greenbatch.scenarios import Scenario
+from greenbatch.scenarios import Scenario, shipped_names
 
 if TYPE_CHECKING:
     from greenbatch.presets.training import TrainingSettings
@@ -86,7 +86,7 @@ def training_starts(scenario: Scenario, jobs: int, mode: Mode, *, reserved: Ints
     if not len(starts):
         problem = f"no training window of {jobs} jobs is left in the {total} jobs of {scenario.name}"
         fix = f"set it to at most {total}" if mode == "published" else "set it lower, or give --windows published"
-        raise InputError(problem, field="training.jobs", fix=fix)
+        raise InputError(problem, field="training.jobs", fix=_made_for_training(scenario) + fix)
     return starts
 
 
@@ -139,13 +139,19 @@ def validation_starts(scenario: Scenario, windows: int, jobs: int) -> Ints:
     if tests.all():
         problem = f"the test windows of {scenario.name} contain all of its {total} jobs, none is left for validation"
         fix = "set training.validation.windows=0 training.keep=last, or give a longer trace"
-        raise InputError(problem, field="training.validation", fix=fix)
+        raise InputError(problem, field="training.validation", fix=_made_for_training(scenario) + fix)
     starts = _clear(np.arange(max(total - jobs + 1, 0)), jobs, tests)
     if len(starts) < windows:
         problem = f"only {len(starts)} of {windows} validation windows of {jobs} jobs fit outside the test windows"
         fix = "set training.validation.jobs lower, or training.validation.windows=0 with training.keep=last"
-        raise InputError(problem, field="training.validation", fix=fix)
+        raise InputError(problem, field="training.validation", fix=_made_for_training(scenario) + fix)
     return spread(starts, windows)
+
+
+def _made_for_training(scenario: Scenario) -> str:
+    """The beginning of a fix: the shipped scenario of more such jobs for training, if there is one."""
+    name = f"{scenario.name}-training"
+    return f"train on {name}, or " if name in shipped_names() else ""
 
 
 def evaluation_jobs(scenario: Scenario) -> Ints:

@@ -18,6 +18,7 @@ from typing import NamedTuple
 import numpy as np
 
 from greenbatch.cluster import Cluster, PoweredCluster
+from greenbatch.cluster.powered import USE_POWERED
 from greenbatch.engine.compile import compiled, whole
 from greenbatch.engine.decide import decide
 from greenbatch.engine.limits import can_start
@@ -197,8 +198,8 @@ def packer_pass(size: float, bias: float, age: float, length: float, balance: fl
 
     def begin(_: Workload, cluster: Cluster, __: Rules) -> Packer:
         if not isinstance(cluster, PoweredCluster):
-            fix = "use a scenario with [cluster.capacity]"
-            raise InputError("packs ready jobs, which this machine does not have", field="packer", fix=fix)
+            problem = "packs ready jobs, which this machine does not have"
+            raise InputError(problem, field="packer", fix=USE_POWERED)
         jobs = (np.zeros(MOST, np.int32), np.zeros(MOST), np.zeros(MOST + 1), np.zeros(MOST, np.int32))
         free = np.zeros(MOST_CUTS), np.zeros(MOST_CUTS, np.int32), np.zeros(MOST_CUTS, np.int32)
         return Packer(size, bias, age, length, balance, *jobs, np.zeros(MOST, np.int32), *free)

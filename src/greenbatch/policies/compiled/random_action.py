@@ -12,6 +12,7 @@ from typing import NamedTuple
 import numpy as np
 
 from greenbatch.cluster import Cluster, PoweredCluster
+from greenbatch.cluster.powered import USE_POWERED
 from greenbatch.engine.codes import NO_DELAY, SUSPEND_JOB
 from greenbatch.engine.compile import compiled, whole
 from greenbatch.engine.decide import decide
@@ -94,8 +95,8 @@ def random_pass(of: int, seed: int) -> Pass:
 
     def begin(_: Workload, cluster: Cluster, rules: Rules) -> RandomAction:
         if not isinstance(cluster, PoweredCluster):
-            fix = "use a scenario with [cluster.capacity]"
-            raise InputError("draws from ready jobs, which this machine does not have", field="random-action", fix=fix)
+            problem = "draws from ready jobs, which this machine does not have"
+            raise InputError(problem, field="random-action", fix=USE_POWERED)
         return RandomAction(of, seed, 0 if rules.pools is None else rules.pools.ready, np.zeros(1, np.int64))
 
     return Pass(name="random-action", begin=begin, on_powered=True)
