@@ -25,7 +25,7 @@ def test_every_scenario_is_of_episodes(name: str) -> None:
     assert (pools.episode_s, pools.tick_s, pools.end_s) == (EPISODE_S, 900.0, 0.0)
     starts, jobs = choose_windows(scenario)
     windows = [scenario.window(start, jobs) for start in starts]
-    assert all(len(window) > 5 and np.ptp(window.submit_s) < EPISODE_S for window in windows)
+    assert all(len(window) >= 1 and np.ptp(window.submit_s) < EPISODE_S for window in windows)
     assert min(len(window) for window in windows) < jobs  # the episode ends the window, not the number of jobs
 
 

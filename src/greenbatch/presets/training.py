@@ -168,8 +168,8 @@ class TrainingSettings(Section):
     jobs: Jobs = 256
     """Jobs per window."""
     episode_s: NotNegative = 0.0
-    """Where capacity follows the power: windows, those of validations too, end so long after their beginning; 0 = when
-    all of their jobs have ended. [s]"""
+    """Where capacity follows the power: windows, those of validations too, end so long after their beginning, unless
+    the scenario says when (``rules.pools.episode_s``); 0 = when all of their jobs have ended. [s]"""
     rollouts: Annotated[int, Field(ge=1, le=1024)] = 1
     """Simulations per window, with different random actions: the group of ``advantage = "group"``."""
     advantage: Literal["gae", "group"] = "gae"

@@ -92,9 +92,11 @@ class Setup(ABC):
     def environment(self, jobs: int, count: int) -> BatchEnv:
         """An environment for ``count`` parallel windows of ``jobs`` jobs, cached."""
         if (jobs, count) not in self._environments:
+            pools = self.plan.scenario.rules.pools
+            whole = pools is not None and pools.episode_s  # the scenario's windows are episodes already
             self._environments[jobs, count] = BatchEnv(
                 self.plan.scenario, self.preset, environments=count, jobs=jobs,
-                episode_s=self.settings.episode_s, backfill=self.plan.backfill, threads=self.plan.threads,
+                episode_s=0.0 if whole else self.settings.episode_s, backfill=self.plan.backfill, threads=self.plan.threads,
             )  # fmt: skip
         return self._environments[jobs, count]
 
