@@ -105,21 +105,21 @@ class Seen(NamedTuple):
     """uint8, see `engine.image`."""
 
 
-def array_type(dtype: Any, dimensions: int) -> Any:
+def kind_of(dtype: Any, dimensions: int) -> Any:
     """Compiled type of a contiguous array."""
     return types.Array(numba.from_dtype(np.dtype(dtype)), dimensions, "C")
 
 
 LAYOUT_TYPE = types.NamedTuple(
-    [array_type(dtype_of(Column), 1)] * 4 + [array_type(dtype_of(Delay), 1), array_type(np.int64, 1)] + [types.int64] * 10
+    [kind_of(dtype_of(Column), 1)] * 4 + [kind_of(dtype_of(Delay), 1), kind_of(np.int64, 1)] + [types.int64] * 10
     + [types.float64],
     Layout,
 )  # fmt: skip
 """Compiled type of `Layout`."""
 SEEN_TYPE = types.NamedTuple(
-    [array_type(np.float32, 2), array_type(np.int64, 1), array_type(np.bool_, 1), array_type(np.float32, 2), array_type(np.int64, 1),
-     array_type(np.float32, 3), array_type(np.int64, 1), array_type(np.float32, 2), array_type(np.bool_, 2),
-     array_type(np.uint8, 4)],
+    [kind_of(np.float32, 2), kind_of(np.int64, 1), kind_of(np.bool_, 1), kind_of(np.float32, 2), kind_of(np.int64, 1),
+     kind_of(np.float32, 3), kind_of(np.int64, 1), kind_of(np.float32, 2), kind_of(np.bool_, 2),
+     kind_of(np.uint8, 4)],
     Seen,
 )  # fmt: skip
 """Compiled type of `Seen`."""
@@ -285,8 +285,15 @@ def step(
 @cache
 def compiled_step(states: StateType) -> Callable[..., None]:
     """`step` for a batch of states of a type, compiled or loaded from the cache on first use."""
-    numbers = array_type(np.int64, 1)
+    numbers = kind_of(np.int64, 1)
     signature = types.void(
-        batch_type(states), LAYOUT_TYPE, numbers, array_type(np.int64, 2), SEEN_TYPE, numbers, array_type(np.bool_, 1), numbers
+        batch_type(states),
+        LAYOUT_TYPE,
+        numbers,
+        kind_of(np.int64, 2),
+        SEEN_TYPE,
+        numbers,
+        kind_of(np.bool_, 1),
+        numbers,
     )
     return cast(Callable[..., None], entry("batch-step", step, signature))

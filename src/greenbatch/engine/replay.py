@@ -21,8 +21,8 @@ from greenbatch.engine.batch import (
     SEEN_TYPE,
     Layout,
     Seen,
-    array_type,
     chosen_action,
+    kind_of,
     next_choice,
     observe_one,
     rows_of,
@@ -68,11 +68,11 @@ class Taken(NamedTuple):
 
 
 RECORD_TYPE = types.NamedTuple(
-    [array_type(np.float64, 2), array_type(np.int64, 2), array_type(np.bool_, 2), array_type(np.bool_, 2),
-     array_type(np.int64, 1), array_type(np.int64, 1)], Record,
+    [kind_of(np.float64, 2), kind_of(np.int64, 2), kind_of(np.bool_, 2), kind_of(np.bool_, 2),
+     kind_of(np.int64, 1), kind_of(np.int64, 1)], Record,
 )  # fmt: skip
 """Compiled type of `Record`."""
-TAKEN_TYPE = types.NamedTuple([array_type(np.int64, 1), array_type(np.float64, 1), array_type(np.float64, 2)], Taken)
+TAKEN_TYPE = types.NamedTuple([kind_of(np.int64, 1), kind_of(np.float64, 1), kind_of(np.float64, 2)], Taken)
 """Compiled type of `Taken`."""
 
 
@@ -115,7 +115,7 @@ def _next_start_s(s: State, record: Record, b: int) -> float:
 
 @compiled_small
 def _next_recorded(s: State, layout: Layout, seen: Seen, a: int, batch: Batch, b: int, record: Record) -> int:
-    """Advance to the next decision, and write what can be chosen to row ``a`` of ``seen``; its action, -1 at the end."""
+    """The action of the next decision, -1 at the end; what can be chosen is written to row ``a`` of ``seen``."""
     while next_choice(s, layout, seen, a, batch, b):
         row, last = _due_row(s, layout, record, b), rows_of(s, layout) - 1
         if row >= 0:
@@ -174,6 +174,6 @@ def replay(batch: Batch, layout: Layout, b: int, record: Record, seen: Seen, tak
 def compiled_replay(states: StateType) -> Callable[..., None]:
     """`replay` for a batch of states of a type, compiled or loaded from the cache on first use."""
     signature = types.void(
-        batch_type(states), LAYOUT_TYPE, types.int64, RECORD_TYPE, SEEN_TYPE, TAKEN_TYPE, array_type(np.int64, 1)
+        batch_type(states), LAYOUT_TYPE, types.int64, RECORD_TYPE, SEEN_TYPE, TAKEN_TYPE, kind_of(np.int64, 1)
     )
     return cast(Callable[..., None], entry("batch-replay", replay, signature))

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -51,7 +51,7 @@ class Followed(NamedTuple):
     late: int
     """Jobs that start later than in the schedule, because they do not fit or are not seen before."""
     unseen: int
-    """Jobs that were not among the rows when they were due."""
+    """Those of them that were not among the rows when they were due."""
     left: int
     """Jobs of the schedule that have not started at the end."""
     held: int
@@ -65,14 +65,7 @@ def simulated(outcome: Outcome) -> Schedule:
 
 
 def recorded(workload: Workload) -> Schedule:
-    """The schedule that a trace records; jobs without a recorded wait start at their submission, if they can.
-
-    Raises:
-        InputError: it records none.
-    """
-    if np.isnan(workload.recorded_wait_s).all():
-        problem = f"the trace {workload.name} records no waits"
-        raise InputError(problem, field="as-recorded", fix="use a trace with starts, such as an sacct dump")
+    """The schedule that a trace records; jobs without a recorded wait start at their submission, if they can."""
     start_s = workload.submit_s + np.nan_to_num(workload.recorded_wait_s)
     return Schedule(start_s, np.argsort(start_s, kind="stable"))
 
@@ -112,14 +105,25 @@ def follow(env: BatchEnv, starts: Sequence[int] | Ints, schedules: Sequence[Sche
     env.simulations.load(first)
     record = _record(schedules, env.jobs)
     step = engine.compiled_replay(env.simulations.state_type)
-    if env.threads == 1:
-        played = [_played(env, step, b, record) for b in range(len(first))]
-    else:
-        with ThreadPoolExecutor(env.threads) as pool:
-            played = list(pool.map(lambda b: _played(env, step, b, record), range(len(first))))
+    played = in_threads(lambda b: _played(env, step, b, record), len(first), env.threads)
     env.simulations.check(np.arange(len(first)))
     begun_s = env.starts_s
     return [_followed(env, b, record, begun_s[b], *played[b]) for b in range(len(first))]
+
+
+Result = TypeVar("Result")
+
+
+def in_threads(work: Callable[[int], Result], count: int, threads: int) -> list[Result]:
+    """Results of ``work(0)`` to ``work(count - 1)``; once interrupted, no more of them are begun."""
+    if threads == 1:
+        return [work(k) for k in range(count)]
+    with ThreadPoolExecutor(threads) as pool:
+        try:
+            return list(pool.map(work, range(count)))
+        except BaseException:
+            pool.shutdown(cancel_futures=True)
+            raise
 
 
 def _record(schedules: Sequence[Schedule], jobs: int) -> engine.Record:
@@ -134,6 +138,24 @@ def _record(schedules: Sequence[Schedule], jobs: int) -> engine.Record:
     return engine.Record(start_s, order, np.zeros(shape, np.bool_), np.zeros(shape, np.bool_), none, none.copy())
 
 
+def joined(seen: Sequence[Observation]) -> Observation:
+    """Observations of decisions after others as one."""
+
+    def offsets(name: str) -> Ints:
+        return np.concatenate([[0], *(np.diff(getattr(each, name)) for each in seen)]).cumsum()
+
+    whole: dict[str, Any] = {
+        name: offsets(name) if name.endswith("offsets") else np.concatenate([getattr(each, name) for each in seen])
+        for name in Observation._fields
+    }
+    return Observation(**{**whole, "environment": np.arange(len(whole["state"]))})
+
+
+def _copied(part: Any, count: int | None = None) -> Any:
+    """A copy of a tuple of arrays, or of their first rows."""
+    return type(part)(*(each[:count].copy() for each in part))
+
+
 _Part = tuple[Observation, engine.Taken]
 
 
@@ -145,11 +167,7 @@ def _played(env: BatchEnv, step: Any, b: int, record: engine.Record) -> tuple[li
     while counts[3]:
         step(env.simulations.batch, env.layout, b, record, buffers.seen, taken, counts)
         buffers.counts[:] = counts[:3]
-        seen = buffers.observation()
-        parts.append((
-            Observation(*(np.array(part) for part in seen)),
-            engine.Taken(*(part[: counts[0]].copy() for part in taken)),
-        ))  # fmt: skip
+        parts.append((_copied(buffers.observation()), _copied(taken, counts[0])))
     return parts, env.values[b].copy()
 
 
@@ -162,13 +180,14 @@ def _buffers(env: BatchEnv) -> tuple[Buffers, engine.Taken]:
 def _followed(
     env: BatchEnv, b: int, record: engine.Record, begun_s: Floats, parts: list[_Part], values: Floats
 ) -> Followed:  # fmt: skip
-    row, time_s, before = (np.concatenate([getattr(taken, name) for _, taken in parts]) for name in engine.Taken._fields)
+    row, time_s, before = (np.concatenate(each) for each in zip(*(taken for _, taken in parts), strict=True))
     after = np.concatenate([before[1:], values[None]])[: len(before)]
     ended = np.arange(1, len(row) + 1) == len(row)
     planned_s, begun = record.start_s[b], record.begun[b]
+    late = begun & (begun_s > planned_s)
     return Followed(
         seen=tuple(seen for seen, _ in parts), actions=row, time_s=time_s,
         rewards=env.rewards(before, after, ended), increments=after - before, values=values,
-        late=int(np.count_nonzero(begun & (begun_s > planned_s))), unseen=int(record.unseen[b].sum()),
+        late=int(late.sum()), unseen=int((late & record.unseen[b]).sum()),
         left=int(np.count_nonzero(~begun & np.isfinite(planned_s))), held=int(record.held[b]),
     )  # fmt: skip
