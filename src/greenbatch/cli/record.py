@@ -113,7 +113,7 @@ def record(
     Console().print(TerminalTable(_table(done)))
     for line in _lines(done, question):
         say(f"note: {line}")
-    print(f"{done.decisions:,} decisions of {len(done.starts):,} episodes, {size / 1e6:,.1f} MB, written to {out}")
+    print(f"{done.decisions:,} decisions of {len(done.starts):,} episodes, {size / 1e6:.3g} MB, written to {out}")
 
 
 def _numbers(text: str) -> list[float]:

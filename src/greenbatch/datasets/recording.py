@@ -28,6 +28,9 @@ RECORDED = "as-recorded"
 LOAD_JOBS, LOAD_WINDOWS = 16_384, 64
 """Largest number of jobs, and of windows, that are played together; what is recorded depends on them."""
 
+CAREFUL = 0.8
+"""Share of the missing decisions that is played at once, because windows do not all have as many as usual."""
+
 
 class Played(NamedTuple):
     """The decisions of some windows: N of them, window after window, W in all."""
@@ -173,7 +176,8 @@ def play(made: Recording, tell: Tell | None = None) -> Iterator[Played]:
     had = episodes = np.zeros(len(made.shares))
     while had.sum() < target:
         usual = _usual(had, episodes, target) if drawn else np.ones(len(had))
-        chosen = in_turn(made.shares, had, usual, most, target)
+        aim = target - (1 - CAREFUL) * (target - had.sum()) if drawn else target
+        chosen = in_turn(made.shares, had, usual, most, aim)
         first = int(episodes.sum())
         picked = random.integers(len(made.starts), size=len(chosen)) if drawn else first + np.arange(len(chosen))
         played = _played(made, first, made.starts[picked], chosen)

@@ -73,7 +73,8 @@ class Tables:
         found: Arrays = {
             name: np.zeros((count, *field.shape), field.dtype) for name, field in self.fields.items() if field.shape
         }
-        found["queued"], found["busy"], found["slot"] = queued, busy, np.array(seen.slot)
+        for name, each in (("queued", queued), ("busy", busy), ("slot", seen.slot)):
+            found[name] = np.array(each, self.fields[name].dtype)
         inside = valid_rows(queued, found["queue"].shape[1])
         found["queue"][inside], found["selectable"][inside] = seen.queue, seen.selectable
         if found["running"].size:

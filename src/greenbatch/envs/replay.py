@@ -115,12 +115,15 @@ Result = TypeVar("Result")
 
 
 def in_threads(work: Callable[[int], Result], count: int, threads: int) -> list[Result]:
-    """Results of ``work(0)`` to ``work(count - 1)``; once interrupted, no more of them are begun."""
-    if threads == 1:
-        return [work(k) for k in range(count)]
+    """Results of ``work(0)`` to ``work(count - 1)``; once interrupted, no more of them are begun.
+
+    The first compiles what is not compiled yet, and runs alone.
+    """
+    alone = count if threads == 1 else min(count, 1)
+    found = [work(k) for k in range(alone)]
     with ThreadPoolExecutor(threads) as pool:
         try:
-            return list(pool.map(work, range(count)))
+            return found + list(pool.map(work, range(alone, count)))
         except BaseException:
             pool.shutdown(cancel_futures=True)
             raise
