@@ -90,7 +90,7 @@ class Replay:
         for name, field in self.fields.items():
             values = np.asarray(seen[name])[kept]
             if field.dtype is np.bool_:
-                values = np.packbits(values.reshape(len(values), -1), axis=1)
+                values = np.packbits(values.reshape(len(values), prod(field.shape)), axis=1)
             self._arrays[name][places] = values
         self._actions[places] = actions[kept]
         self._rewards[places], self._discounts[places] = sums[kept], discounts[kept]
