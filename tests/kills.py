@@ -33,7 +33,7 @@ from small import SMALL
 from tiny_study import tiny_study
 
 import greenbatch as gb
-from greenbatch import storage
+from greenbatch import datasets, storage
 from greenbatch.cli import main
 from greenbatch.experiments.papers import protocols, studies
 from greenbatch.learning.runs.checkpoint import load_checkpoint
@@ -384,7 +384,9 @@ def prepare(base: Path) -> None:
     protocols.PROTOCOLS["rlscheduler"] = replace(protocol, traces={"Tiny": "tiny.toml"}, rows=protocol.rows[:1])
     for name in ("fcfs+easy", "f2+easy", "f2+green"):  # loads the compiled engine before anything is forked
         gb.evaluate(gb.simulate(gb.load_scenario(base / "small.toml"), name, start=0, jobs=10))
-    for number, words in enumerate((NETWORK, SEARCH, RECORD)):
+    for _ in datasets.play(datasets.recording(gb.load_scenario(base / "small.toml"), "rlscheduler", "fcfs", jobs=20)):
+        pass  # writes nothing: the threads of polars do not survive a fork
+    for number, words in enumerate((NETWORK, SEARCH)):
         at = [str(base / word) if word.endswith(".toml") else word for word in words]
         at[at.index("--out") + 1] = str(base / f"warm-{number}")
         with redirect_stdout(io.StringIO()):

@@ -121,6 +121,8 @@ def in_threads(work: Callable[[int], Result], count: int, threads: int) -> list[
     """
     alone = count if threads == 1 else min(count, 1)
     found = [work(k) for k in range(alone)]
+    if alone == count:
+        return found
     with ThreadPoolExecutor(threads) as pool:
         try:
             return found + list(pool.map(work, range(alone, count)))
