@@ -31,9 +31,9 @@ from cases_rare import agent, rare
 def schedule(env: BatchEnv, name: str, start: int) -> Schedule:
     """What a scheduler does in a window of an environment."""
     scenario, rules = env.scenario, env.scenario.rules
-    window = scenario.window(start, env.jobs)
+    window = scenario.workload.take(slice(start, start + env.jobs))
     if env.episode_s:
-        rules = replace(rules, pools=replace(rules.pools, end_s=window.submit_s.min() + env.episode_s))
+        rules = replace(rules, pools=replace(rules.pools, end_s=0.0, episode_s=env.episode_s))
     return simulated(simulate(window, scenario.cluster, scenario.site, rules, scheduler(name)))
 
 

@@ -61,7 +61,7 @@ def record(
     jobs
         Jobs per window, by default as the preset trains.
     episode_s
-        Where capacity follows the power: windows end after this time, by default as the preset trains. [s]
+        Where capacity follows the power: length of windows, by default the scenario's, else as the preset trains. [s]
     windows
         all, or published or held-out, as for greenbatch train.
     trace

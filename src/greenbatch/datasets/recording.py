@@ -107,9 +107,10 @@ def recording(
         starts: first jobs of the windows to draw from, or to play; or a function that gives those of all possible
             windows of a number of jobs. By default all of the trace are possible. Without ``decisions``, windows side
             by side are played of those that are possible.
-        jobs: jobs per window; by default as the preset trains, or with ``episode_s`` as many as any window of that
-            length has.
-        episode_s: where capacity follows the power: length of a window; by default as the preset trains. [s]
+        jobs: jobs per window; by default as the preset trains or, where ``episode_s`` or the scenario gives the length
+            of windows, as many as any of that length has.
+        episode_s: where capacity follows the power: length of a window; by default that of the scenario, or else as
+            the preset trains. [s]
         seed: seed of the windows drawn.
         threads: threads that share the windows; the result does not depend on it.
 
@@ -127,11 +128,11 @@ def recording(
         raise InputError(problem, field="--preset", fix="give a preset with [observation.queue]")
     if RECORDED in table:
         table[RECORDED].program(scenario.workload)  # refuses a trace without waits
-    usual = read_training(made.training)
-    length_s = usual.episode_s if episode_s is None else episode_s
+    usual, pools = read_training(made.training), scenario.rules.pools
+    given_s = episode_s or (0.0 if pools is None else pools.episode_s)
+    length_s = given_s or usual.episode_s
     if jobs is None:
-        longest = most_in(scenario.workload.submit_s, episode_s) if episode_s else usual.jobs
-        jobs = min(longest, len(scenario.workload))
+        jobs = min(most_in(scenario.workload.submit_s, given_s) if given_s else usual.jobs, len(scenario.workload))
     count = min(max(LOAD_JOBS // max(jobs, 1), 1), LOAD_WINDOWS)
     env = BatchEnv(scenario, made, environments=count, jobs=jobs, episode_s=length_s, threads=threads)
     check_can_follow(env)
@@ -239,10 +240,9 @@ def _played(made: Recording, first: int, starts: Ints, chosen: Ints) -> Played:
 def _schedule(env: BatchEnv, named: tuple[str, Scheduler], start: int) -> Schedule:
     """What a scheduler does in a window, or what is recorded of it."""
     (name, decider), scenario, rules = named, env.scenario, env.scenario.rules
-    window = scenario.window(start, env.jobs)
+    window = scenario.workload.take(slice(start, start + env.jobs))
     if name == RECORDED:
         return recorded(window)
     if env.episode_s:
-        ends_s = float(window.submit_s.min()) + env.episode_s
-        rules = replace(rules, pools=replace(rules.pools or Pools(), end_s=ends_s))
+        rules = replace(rules, pools=replace(rules.pools or Pools(), end_s=0.0, episode_s=env.episode_s))
     return simulated(simulate(window, scenario.cluster, scenario.site, rules, decider))
