@@ -15,10 +15,11 @@ from typing import Any
 import numpy as np
 import torch
 
+from greenbatch.datasets.tables import Tables
 from greenbatch.learning.offpolicy.agent import make_agent
 from greenbatch.learning.offpolicy.buffer import Replay
 from greenbatch.learning.offpolicy.learner import Learner, Rates, Sample
-from greenbatch.learning.offpolicy.tables import Tables
+from greenbatch.learning.offpolicy.tables import batch_of
 from greenbatch.learning.training.device import prepared
 from greenbatch.presets.off_policy import OffPolicy
 from greenbatch.presets.shapes import Shapes
@@ -63,7 +64,7 @@ def steps_per_minute(spec: dict[str, Any], loss: str, critics: int, repeats: int
 
     def step() -> None:
         places = replay.draw(BATCH, random)
-        seen, following = (tables.batch(replay.seen(at)) for at in (places, replay.following(places)))
+        seen, following = (batch_of(replay.seen(at)) for at in (places, replay.following(places)))
         actions, rewards, discounts = map(torch.from_numpy, replay.outcomes(places))
         learner.step(Sample(seen, actions, rewards, discounts, following))
 

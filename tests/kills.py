@@ -33,7 +33,7 @@ from small import SMALL
 from tiny_study import tiny_study
 
 import greenbatch as gb
-from greenbatch import storage
+from greenbatch import datasets, storage
 from greenbatch.cli import main
 from greenbatch.experiments.papers import protocols, studies
 from greenbatch.learning.runs.checkpoint import load_checkpoint
@@ -327,6 +327,8 @@ SEARCH = [
     "training.search.population=4", "training.windows=2", "training.jobs=20",
 ]  # fmt: skip
 SIMULATE = ["simulate", "--scenario", "small.toml", "--scheduler", "f2+easy", "--out", "out"]
+RECORD = ["record", "rlscheduler", "--scenario", "small.toml", "--schedulers", "fcfs+easy", "--threads", "1"]
+RECORD += ["--jobs", "20", "--out", "out"]
 COMPARE = ["compare", "--scenario", "small.toml", "--windows", "1", "--out", "out"]
 INSIDE = ("model/notes.txt", "checkpoint/notes.txt")
 STUDY = ["reproduce", "rlscheduler", "--train", "--seeds", "0", "--presets", "rlscheduler", "--windows", "published"]
@@ -344,6 +346,8 @@ def cases(base: Path) -> dict[str, Case]:
         "simulate --force, no exchange": Case(
             words=[*SIMULATE, "--force"], state="simulated", mine=MINE, exchange=False
         ),
+        "record": Case(words=RECORD),
+        "record --force": Case(words=[*RECORD, "--force"], state="simulated", mine=MINE),
         "compare --force": Case(words=[*COMPARE, "--force"], state="simulated", mine=MINE),
         "reproduce --force": Case(
             words=["reproduce", "rlscheduler", "--starts", "0", "--out", "out", "--force"], state="simulated", mine=MINE
@@ -380,6 +384,8 @@ def prepare(base: Path) -> None:
     protocols.PROTOCOLS["rlscheduler"] = replace(protocol, traces={"Tiny": "tiny.toml"}, rows=protocol.rows[:1])
     for name in ("fcfs+easy", "f2+easy", "f2+green"):  # loads the compiled engine before anything is forked
         gb.evaluate(gb.simulate(gb.load_scenario(base / "small.toml"), name, start=0, jobs=10))
+    for _ in datasets.play(datasets.recording(gb.load_scenario(base / "small.toml"), "rlscheduler", "fcfs", jobs=20)):
+        pass  # writes nothing: the threads of polars do not survive a fork
     for number, words in enumerate((NETWORK, SEARCH)):
         at = [str(base / word) if word.endswith(".toml") else word for word in words]
         at[at.index("--out") + 1] = str(base / f"warm-{number}")

@@ -31,6 +31,7 @@ ORDER = {
         ("metrics",),
         ("bounds",),
         ("envs",),
+        ("datasets",),
         ("learning",),
         ("experiments",),
         ("cli",),
@@ -90,6 +91,7 @@ NEEDED = {
     "simulate": ["--scheduler", "fcfs", "--out", "x"], "compare": ["--out", "x"], "reproduce": ["gas-marl"],
     "train": ["gas-marl", "--scenario", "default", "--out", "x"], "export": ["model", "--out", "x"],
     "retrain": ["--out", "x"], "bound": ["--scenario", "default"], "whatif": ["--trace", "x", "--site", "default"],
+    "record": ["rlscheduler", "--schedulers", "fcfs", "--out", "x"],
     "tune": ["--scheduler", "fcfs+green", "--search", "+sigma=1:9", "--objective", "avg_wait_s=1"],
 }  # fmt: skip
 """What running text may leave out."""

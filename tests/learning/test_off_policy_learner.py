@@ -12,6 +12,7 @@ import torch
 from small_env import RICH, Observation, observation
 from torch import nn
 
+from greenbatch.datasets.tables import Tables
 from greenbatch.errors import InputError
 from greenbatch.learning.networks.observations import as_batch
 from greenbatch.learning.networks.rare import SIZES, Encoder
@@ -21,7 +22,7 @@ from greenbatch.learning.offpolicy.behavior import Exploring, Recorded, Teachers
 from greenbatch.learning.offpolicy.buffer import Replay
 from greenbatch.learning.offpolicy.critics import COMBINED, PopArt, follow
 from greenbatch.learning.offpolicy.learner import FIGURES, Learner, Rates, Sample
-from greenbatch.learning.offpolicy.tables import Tables
+from greenbatch.learning.offpolicy.tables import batch_of
 from greenbatch.presets.off_policy import OffPolicy
 from greenbatch.presets.shapes import Shapes, seen_by
 
@@ -80,7 +81,7 @@ def trained(loss: str, steps: int = 400, *, network: str = "context", **settings
     for _ in range(steps):
         places = replay.draw(made.batch, draws)
         done = map(torch.from_numpy, replay.outcomes(places))
-        seen, following = (tables.batch(replay.seen(at)) for at in (places, replay.following(places)))
+        seen, following = (batch_of(replay.seen(at)) for at in (places, replay.following(places)))
         figures = learner.step(Sample(seen, *done, following))
         assert torch.isfinite(figures).all()
         assert len(figures) == len(FIGURES)
@@ -89,7 +90,7 @@ def trained(loss: str, steps: int = 400, *, network: str = "context", **settings
 
 def at_start(learner: Learner, tables: Tables) -> tuple[np.ndarray, np.ndarray]:
     """Values, in the unit of rewards, and probabilities of the two rows allowed in the first decision."""
-    batch = tables.batch(tables.arrays(Patience(1).reset([0])))
+    batch = batch_of(tables.arrays(Patience(1).reset([0])))
     with torch.no_grad():
         features = learner._features(batch)
         values = COMBINED[learner.settings.combine](

@@ -8,10 +8,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from small_env import RICH, observation
 
+from greenbatch.datasets.tables import Field, Tables
 from greenbatch.errors import InputError
 from greenbatch.learning.networks.observations import as_batch, copied
-from greenbatch.learning.offpolicy.buffer import Field, Replay, bytes_of, check_memory, n_step_returns
-from greenbatch.learning.offpolicy.tables import Tables
+from greenbatch.learning.offpolicy.buffer import Replay, bytes_of, check_memory, n_step_returns
+from greenbatch.learning.offpolicy.tables import batch_of
 
 FIELDS = {"image": Field((2, 3, 5), np.bool_), "jobs": Field((4, 2), np.float32), "slot": Field((), np.int64)}
 
@@ -96,7 +97,7 @@ def test_more_memory_than_asked_for_is_refused_with_what_would_fit():
 @given(st.integers(1, 9), st.integers(0, 1000))
 def test_observations_come_back_from_the_arrays_as_they_were(count, seed):
     tables, seen = Tables(RICH, 100), observation(RICH, count, seed)
-    before, after = as_batch(copied(seen)), tables.batch(tables.arrays(seen))
+    before, after = as_batch(copied(seen)), batch_of(tables.arrays(seen))
     for name in ("queue", "queue_offsets", "queue_owner", "selectable", "running", "running_offsets", "state"):
         np.testing.assert_array_equal(getattr(before, name), getattr(after, name), err_msg=name)
     np.testing.assert_array_equal(before.supply[before.supply_row], after.supply[after.supply_row])

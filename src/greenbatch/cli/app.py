@@ -14,6 +14,7 @@ VERBS: dict[str, str] = {
     "demo": "Compare schedulers on the embedded scenario: table and report, no data needed.",
     "simulate": "Replay a workload under one scheduler; write its schedule, power and metrics.",
     "train": "Train a scheduler by reinforcement learning or search; training can be resumed.",
+    "record": "Record decisions of schedulers or logs for offline reinforcement learning.",
     "tune": "Search parameters of any scheduler on the training windows of a scenario.",
     "export": "Write a trained model as an ONNX file, for other programs.",
     "retrain": "Retrain a model from its record and compare it with the original.",

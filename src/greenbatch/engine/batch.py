@@ -105,20 +105,21 @@ class Seen(NamedTuple):
     """uint8, see `engine.image`."""
 
 
-def _array(dtype: Any, dimensions: int) -> Any:
+def kind_of(dtype: Any, dimensions: int) -> Any:
+    """Compiled type of a contiguous array."""
     return types.Array(numba.from_dtype(np.dtype(dtype)), dimensions, "C")
 
 
 LAYOUT_TYPE = types.NamedTuple(
-    [_array(dtype_of(Column), 1)] * 4 + [_array(dtype_of(Delay), 1), _array(np.int64, 1)] + [types.int64] * 10
+    [kind_of(dtype_of(Column), 1)] * 4 + [kind_of(dtype_of(Delay), 1), kind_of(np.int64, 1)] + [types.int64] * 10
     + [types.float64],
     Layout,
 )  # fmt: skip
 """Compiled type of `Layout`."""
 SEEN_TYPE = types.NamedTuple(
-    [_array(np.float32, 2), _array(np.int64, 1), _array(np.bool_, 1), _array(np.float32, 2), _array(np.int64, 1),
-     _array(np.float32, 3), _array(np.int64, 1), _array(np.float32, 2), _array(np.bool_, 2),
-     _array(np.uint8, 4)],
+    [kind_of(np.float32, 2), kind_of(np.int64, 1), kind_of(np.bool_, 1), kind_of(np.float32, 2), kind_of(np.int64, 1),
+     kind_of(np.float32, 3), kind_of(np.int64, 1), kind_of(np.float32, 2), kind_of(np.bool_, 2),
+     kind_of(np.uint8, 4)],
     Seen,
 )  # fmt: skip
 """Compiled type of `Seen`."""
@@ -224,7 +225,7 @@ def chosen_action(s: State, layout: Layout, row: int, delay: int) -> Action:
 
 
 @compiled_small
-def _next_choice(s: State, layout: Layout, seen: Seen, a: int, batch: Batch, b: int) -> bool:
+def next_choice(s: State, layout: Layout, seen: Seen, a: int, batch: Batch, b: int) -> bool:
     """`advance_to_choice`, and update what rewards are computed from; whether there is a choice.
 
     A machine that remembers starts has a log for one step only, which is emptied once it has been read.
@@ -270,7 +271,7 @@ def step(
         if actions.shape[0] > 0:
             apply(s, chosen_action(s, layout, actions[a, 0], actions[a, 1]))
             s.clock.settled = 0
-        ended[a] = not _next_choice(s, layout, seen, written, batch, b)
+        ended[a] = not next_choice(s, layout, seen, written, batch, b)
         if not ended[a]:
             c = s.clock
             going[written] = b
@@ -284,8 +285,15 @@ def step(
 @cache
 def compiled_step(states: StateType) -> Callable[..., None]:
     """`step` for a batch of states of a type, compiled or loaded from the cache on first use."""
-    numbers = _array(np.int64, 1)
+    numbers = kind_of(np.int64, 1)
     signature = types.void(
-        batch_type(states), LAYOUT_TYPE, numbers, _array(np.int64, 2), SEEN_TYPE, numbers, _array(np.bool_, 1), numbers
+        batch_type(states),
+        LAYOUT_TYPE,
+        numbers,
+        kind_of(np.int64, 2),
+        SEEN_TYPE,
+        numbers,
+        kind_of(np.bool_, 1),
+        numbers,
     )
     return cast(Callable[..., None], entry("batch-step", step, signature))

@@ -65,8 +65,10 @@ class Columns(NamedTuple):
     """Command to storage from each instant to the next, of the same shape. [W]"""
     first_w: float
     """Load before the first instant. [W]"""
+    order: Ints
+    """Jobs in the order in which they started, shape (n,); ``counts[2]`` are valid."""
     counts: Ints
-    """Instants of the profile, and jobs that started because the policy chose them."""
+    """Instants of the profile, jobs that started because the policy chose them, and jobs that started."""
 
 
 class Readings(NamedTuple):
@@ -87,13 +89,13 @@ def new_readings(jobs: int, first_w: float) -> Readings:
     """
     start_s, end_s, promised_s = (np.full(jobs, np.nan) for _ in range(3))
     time_s, load_w, command_w = (np.empty(2 * jobs) for _ in range(3))
-    counts = np.zeros(2, np.int64)
-    return Readings(Columns(start_s, end_s, promised_s, time_s, load_w, command_w, float(first_w), counts), [])
+    order, counts = np.zeros(jobs, np.int64), np.zeros(3, np.int64)
+    return Readings(Columns(start_s, end_s, promised_s, time_s, load_w, command_w, float(first_w), order, counts), [])
 
 
 def read(log: Table[Event], rows: int, into: Columns) -> None:
     """Read the first rows of a log; rows of later calls follow them."""
-    steps, chosen = into.counts[0], into.counts[1]
+    steps, chosen, started = into.counts
     for k in range(rows):
         event = log[k]
         time_s, kind, job = event.time_s, event.kind, event.job
@@ -104,6 +106,8 @@ def read(log: Table[Event], rows: int, into: Columns) -> None:
                 into.end_s[job] = time_s
             elif kind < END:
                 into.start_s[job] = time_s
+                into.order[started] = job
+                started += 1
                 chosen += kind == START
             if steps == 0 or into.profile_time_s[steps - 1] != time_s:
                 into.profile_time_s[steps] = time_s
@@ -114,7 +118,7 @@ def read(log: Table[Event], rows: int, into: Columns) -> None:
                 into.profile_command_w[steps - 1] = event.value
             else:
                 into.profile_load_w[steps - 1] = event.value
-    into.counts[0], into.counts[1] = steps, chosen
+    into.counts[0], into.counts[1], into.counts[2] = steps, chosen, started
 
 
 @cache

@@ -18,6 +18,7 @@ from greenbatch.workload import Workload
 
 Floats = NDArray[np.float64]
 Int32s = NDArray[np.int32]
+Int64s = NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False, eq=False)
@@ -60,6 +61,8 @@ class Outcome:
     """DVFS level of each job; None if the cluster has only the highest."""
     stays: Stays | None = None
     """What became of each job on a machine whose capacity follows the power, where some may not end; else None."""
+    start_order: Int64s | None = None
+    """Rows of the jobs in the order in which they started, at one instant as well, shape (m,); None if unknown."""
 
     @property
     def last_s(self) -> float:

@@ -347,7 +347,7 @@ def outcome_of(
 ) -> Outcome:
     """The outcome of a finished simulation."""
     read = readings.columns
-    steps, chosen = (int(each) for each in read.counts)
+    steps, chosen, started = (int(each) for each in read.counts)
     start_s = state.machine.demands["begin_s"].copy() if isinstance(state.machine, Nodes) else read.start_s
     stays = stays_of(state.machine, readings.placed) if isinstance(state.machine, Powered) else None
     return Outcome(
@@ -357,7 +357,7 @@ def outcome_of(
         profile_command_w=read.profile_command_w[:steps] if is_commanded(state.power) else None,
         decisions=chosen, killed=_killed(state, workload, cluster),
         placements=placements_of(readings.placed, cluster), stays=stays,
-        switching=_switching(state), dvfs_level=_levels(state, cluster),
+        switching=_switching(state), dvfs_level=_levels(state, cluster), start_order=read.order[:started],
     )  # fmt: skip
 
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from functools import cached_property
 from itertools import pairwise
 from typing import Any, NamedTuple
 
@@ -112,20 +113,24 @@ class BatchEnv:
         self.weights: Floats = np.array(list(self.preset.reward.terms.values()))
         """Weight of each term; may be changed between episodes."""
         self.layout = layout_of(self.preset)
-        self._simulations = Simulations(scenario, self.program, environments, jobs, self.terms, self.episode_s)
+        self.simulations = Simulations(scenario, self.program, environments, jobs, self.terms, self.episode_s)
+        """Their states, and the trace that windows are copied from."""
         share = -(-environments // threads)
         seen = self.preset.observation
         each, units = max(seen.queue.nodes, 1), seen.image.units
-        self._shares = [_Share(self.layout, share, jobs, each, units) for _ in range(threads)]
-        self._whole = _Share(self.layout, environments, jobs, each, units) if threads > 1 else self._shares[0]
+        self._shares = [Buffers(self.layout, share, jobs, each, units) for _ in range(threads)]
+        self._whole = Buffers(self.layout, environments, jobs, each, units) if threads > 1 else self._shares[0]
         self._now = self._whole.observation()
-        self._step = engine.compiled_step(self._simulations.state_type)
         self._pool = ThreadPoolExecutor(threads) if threads > 1 else None
+
+    @cached_property
+    def _step(self) -> Callable[..., None]:
+        return engine.compiled_step(self.simulations.state_type)
 
     @property
     def environments(self) -> int:
         """Maximum number of parallel simulations."""
-        return int(self._simulations.batch.states.clock.shape[0])
+        return int(self.simulations.batch.states.clock.shape[0])
 
     @property
     def values(self) -> Floats:
@@ -133,18 +138,18 @@ class BatchEnv:
 
         The columns are in the order of ``terms``; `engine.reward_terms` has the metric of each.
         """
-        values: Floats = self._simulations.batch.values
+        values: Floats = self.simulations.batch.values
         return values
 
     @property
     def starts_s(self) -> Floats:
         """Start of every job of every simulation, on nodes once they have booted; NaN if it waits, shape (B, n). [s]"""
-        return self._simulations.starts_s()
+        return self.simulations.starts_s()
 
     @property
     def now_s(self) -> Floats:
         """Clock of every simulation, shape (B,). [s]"""
-        now: Floats = self._simulations.batch.states.clock["now_s"]
+        now: Floats = self.simulations.batch.states.clock["now_s"]
         return now
 
     def reset(self, starts: Sequence[int] | Ints, others: Ints | None = None) -> Observation:
@@ -160,7 +165,7 @@ class BatchEnv:
         if not 1 <= len(starts) <= self.environments:
             fix = f"give 1 to {self.environments}"
             raise InputError(f"{len(starts)} windows for {self.environments} environments", field="starts", fix=fix)
-        self._simulations.load(_whole_numbers(starts, "starts", 1), others)
+        self.simulations.load(_whole_numbers(starts, "starts", 1), others)
         self._advance(np.arange(len(starts), dtype=np.int64), np.zeros((0, 2), np.int64))
         return self._now
 
@@ -181,14 +186,21 @@ class BatchEnv:
         actions = _whole_numbers(actions, "actions", 2)
         self._check(actions)
         active = self._now.environment.copy()
-        before = self._simulations.batch.values[active]
+        before = self.simulations.batch.values[active]
         ended = self._advance(active, actions)
-        after = self._simulations.batch.values[active]
+        return self._now, self.rewards(before, self.simulations.batch.values[active], ended), ended
+
+    def rewards(self, before: Floats, after: Floats, ended: Bools) -> Floats:
+        """Rewards of some decisions, shape (A,).
+
+        Args:
+            before: value of each reward term before the action, shape (A, t).
+            after: the same at the next decision, or at the end.
+            ended: whether that is the end, shape (A,).
+        """
         if self.preset.reward.form == "dense":
-            rewards = self._weighted_sum(after - before)
-        else:
-            rewards = np.where(ended, self._weighted_sum(after), 0.0)
-        return self._now, rewards, ended
+            return self._weighted_sum(after - before)
+        return np.where(ended, self._weighted_sum(after), 0.0)
 
     def _weighted_sum(self, values: Floats) -> Floats:
         """Weighted sum of the terms, term by term: the rounding of a matrix product depends on the number of rows."""
@@ -218,7 +230,7 @@ class BatchEnv:
         shares = min(self.threads, count) if count else 0
         edges = [count * i // shares for i in range(shares + 1)] if shares else []
         work = [
-            (self._simulations.batch, self.layout, active[low:high], actions[low:high], *share.buffers)
+            (self.simulations.batch, self.layout, active[low:high], actions[low:high], *share.buffers)
             for share, (low, high) in zip(self._shares, pairwise(edges), strict=False)
         ]
         if self._pool is None or shares < 2:
@@ -230,11 +242,11 @@ class BatchEnv:
         ended = [share.ended[: high - low] for share, (low, high) in zip(self._shares, pairwise(edges), strict=False)]
         self._now = self._shares[0].observation() if shares == 1 else self._whole.joined(self._shares[:shares])
         all_ended: Bools = np.concatenate(ended) if ended else np.zeros(0, np.bool_)
-        self._simulations.check(active[all_ended])
+        self.simulations.check(active[all_ended])
         return all_ended
 
 
-class _Share:
+class Buffers:
     """Observation buffers of one thread's share of the simulations."""
 
     def __init__(self, layout: engine.Layout, environments: int, jobs: int, each: int, units: int) -> None:
@@ -260,7 +272,7 @@ class _Share:
             state=seen.state[:count], delays=seen.delays[:count], image=seen.image[:count],
         )  # fmt: skip
 
-    def joined(self, shares: Sequence[_Share]) -> Observation:
+    def joined(self, shares: Sequence[Buffers]) -> Observation:
         """Observations of several shares, concatenated in these buffers."""
         parts = [share.observation() for share in shares]
         self.counts[:] = sum((share.counts for share in shares), np.zeros(3, np.int64))

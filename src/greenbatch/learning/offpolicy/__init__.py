@@ -4,7 +4,7 @@ The main path, file by file::
 
     loop                   simulate windows, take gradient steps, validate, save
       behavior               who acts: teachers, the actor with some random actions
-      tables, buffer         observations as arrays; the transitions of many windows
+      buffer, tables         the transitions of many windows; their observations as batches
       learner                a gradient step
         agent, critics         networks; normalized targets
         losses                 losses of actor and critics by name

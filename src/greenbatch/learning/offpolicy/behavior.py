@@ -10,12 +10,11 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from greenbatch.datasets.tables import Arrays, Tables
 from greenbatch.errors import InputError
 from greenbatch.learning.networks import segments
 from greenbatch.learning.networks.layers import Actor
 from greenbatch.learning.networks.observations import Batch, as_batch
-from greenbatch.learning.offpolicy.buffer import Arrays
-from greenbatch.learning.offpolicy.tables import Tables
 from greenbatch.learning.training.rollout import Environments
 
 Floats = NDArray[np.float64]

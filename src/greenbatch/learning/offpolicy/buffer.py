@@ -13,32 +13,11 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from greenbatch.datasets.tables import Arrays, Field
 from greenbatch.errors import InputError
 
 Ints = NDArray[np.int64]
 Singles = NDArray[np.float32]
-Arrays = dict[str, NDArray[Any]]
-
-
-class Field(NamedTuple):
-    """One array of an observation."""
-
-    shape: tuple[int, ...]
-    """Of one decision, without the axis of decisions."""
-    dtype: type[np.generic]
-
-    @property
-    def stored(self) -> tuple[tuple[int, ...], type[np.generic]]:
-        """Shape and type in the buffer: flags become bits."""
-        if self.dtype is np.bool_:
-            return (-(-prod(self.shape) // 8),), np.uint8
-        return self.shape, self.dtype
-
-    @property
-    def bytes(self) -> int:
-        """Memory of one decision. [byte]"""
-        shape, dtype = self.stored
-        return prod(shape) * np.dtype(dtype).itemsize
 
 
 class Transitions(NamedTuple):
@@ -111,7 +90,7 @@ class Replay:
         for name, field in self.fields.items():
             values = np.asarray(seen[name])[kept]
             if field.dtype is np.bool_:
-                values = np.packbits(values.reshape(len(values), -1), axis=1)
+                values = np.packbits(values.reshape(len(values), prod(field.shape)), axis=1)
             self._arrays[name][places] = values
         self._actions[places] = actions[kept]
         self._rewards[places], self._discounts[places] = sums[kept], discounts[kept]

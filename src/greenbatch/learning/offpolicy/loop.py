@@ -14,12 +14,13 @@ from pathlib import Path
 import numpy as np
 import torch
 
+from greenbatch.datasets.tables import Tables
 from greenbatch.errors import InputError
 from greenbatch.learning.offpolicy.agent import make_agent
 from greenbatch.learning.offpolicy.behavior import Behavior, Exploring, Played, Recorded, Teachers, play_loads
 from greenbatch.learning.offpolicy.buffer import Replay, check_memory
 from greenbatch.learning.offpolicy.learner import FIGURES, Learner, Rates, Sample
-from greenbatch.learning.offpolicy.tables import Tables
+from greenbatch.learning.offpolicy.tables import batch_of
 from greenbatch.learning.runs import windows
 from greenbatch.learning.runs.checkpoint import FIX, STATE, Checkpoint
 from greenbatch.learning.runs.folder import RunFolder
@@ -99,16 +100,14 @@ class OffPolicySetup(Setup):
 
     def sample(self, random: np.random.Generator) -> Sample:
         """Transitions of a gradient step."""
-        replay, tables = self.replay, self.tables
+        replay = self.replay
         places = replay.draw(self.own.batch, random)
         done = replay.outcomes(places)
         actions, rewards, discounts = (torch.from_numpy(part).to(self.device) for part in done)
-        seen = tables.batch(replay.seen(places), self.device)
+        seen = batch_of(replay.seen(places), self.device)
         if self.learner.clones:  # what follows plays no part
             return Sample(seen, actions, rewards, discounts, seen)
-        return Sample(
-            seen, actions, rewards, discounts, tables.batch(replay.seen(replay.following(places)), self.device)
-        )
+        return Sample(seen, actions, rewards, discounts, batch_of(replay.seen(replay.following(places)), self.device))
 
 
 class _State(State):
