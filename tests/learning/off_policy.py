@@ -57,7 +57,7 @@ steps = 6
 batch = 32
 buffer = 120
 fill_windows = 4
-teachers = [{requested_time = -1.0}, {wait = 1.0}]
+schedulers = ["sjf+first-fit", "fcfs+first-fit"]
 warm_up_steps = 4
 critics = 2
 epsilon_decisions = 200

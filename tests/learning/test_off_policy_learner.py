@@ -18,7 +18,7 @@ from greenbatch.learning.networks.observations import as_batch
 from greenbatch.learning.networks.rare import SIZES, Encoder
 from greenbatch.learning.networks.slots import unpacked
 from greenbatch.learning.offpolicy.agent import dense, make_agent, mask_of, of_rows
-from greenbatch.learning.offpolicy.behavior import Exploring, Recorded, Teachers, play_loads
+from greenbatch.learning.offpolicy.behavior import Exploring, Recorded, play_loads
 from greenbatch.learning.offpolicy.buffer import Replay
 from greenbatch.learning.offpolicy.critics import COMBINED, PopArt, follow
 from greenbatch.learning.offpolicy.learner import FIGURES, Learner, Rates, Sample
@@ -210,19 +210,6 @@ def test_dense_tables_hold_the_rows_of_every_decision():
 def test_delays_are_refused():
     with pytest.raises(InputError, match="off-policy training has values of rows alone"):
         make_agent({"kind": "context"}, RICH, 1, 0)
-
-
-def test_teachers_take_turns_and_further_actions_only_if_no_job_can_be_chosen():
-    shapes = Shapes(queue=("size", "is_wait"), queue_rows=4, empty=(0.0, 0.0), extras=1)
-    queue = np.array([[3, 0], [1, 0], [2, 0], [0, 1]] * 3, np.float32)
-    selectable = np.array([True] * 8 + [False] * 3 + [True])
-    seen = observation(Shapes(queue=("size", "is_wait"), queue_rows=4, empty=(0.0, 0.0)), 3, 0)._replace(
-        queue=queue, queue_offsets=np.array([0, 4, 8, 12]), selectable=selectable
-    )
-    teachers = Teachers([{"size": 1.0}, {"size": -1.0}], shapes.queue, shapes.extras)
-    assert teachers(as_batch(seen), np.array([0, 1, 2])).tolist() == [0, 1, 3]
-    with pytest.raises(InputError, match="the queue has no column 'length'"):
-        Teachers([{"length": 1.0}], shapes.queue, 0)
 
 
 def test_a_record_of_actions_fills_the_same_arrays():

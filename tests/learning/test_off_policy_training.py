@@ -164,7 +164,8 @@ def test_kill_9_at_random_moments():
 @pytest.mark.parametrize(("overrides", "message"), [
     ({"training.off_policy.memory_gb": 1e-5}, "training.off_policy.buffer: needs"),
     ({"training.clip": 0.1}, "training.clip: has no effect on an off-policy training"),
-    ({"training.off_policy.teachers": [{"size": 1.0}]}, "the queue has no column 'size'"),
+    ({"training.off_policy.schedulers": ["qsjf+none"]}, "qsjf"),
+    ({"training.off_policy.dataset": "nowhere"}, "nowhere"),
     ({"action.delays": [{"kind": "none"}, {"kind": "seconds", "amount": 60.0}], "settings.sticky": 1},
      "off-policy training has values of rows alone"),
 ])  # fmt: skip
@@ -180,7 +181,8 @@ def test_what_cannot_be_is_refused_in_one_line_before_anything_is_written(overri
 @pytest.mark.parametrize(("table", "message"), [
     ({"online": False}, "there is nothing to learn from"),
     ({"online_from": 3}, "there is nothing to learn from"),
-    ({"teachers": [{"wait": 1.0}]}, "fill_windows is 0"),
+    ({"schedulers": ["sjf+none"]}, "fill_windows is 0"),
+    ({"schedulers": ["sjf+none"], "fill_windows": 2, "shares": [1.0, 2.0]}, "give one of each"),
     ({"epsilon": 0.05}, "epsilon_final is above"),
     ({"temperature": 0.0}, "cannot be learned"),
     ({"loss": "sac"}, "loss"),

@@ -10,11 +10,10 @@ from typing import Annotated, Literal
 
 from pydantic import Field, model_validator
 
-from greenbatch.scenarios.section import Count, Natural, NotNegative, Positive, Section
+from greenbatch.scenarios.section import Count, Natural, NotNegative, Positive, Section, Text
 
 Loss = Literal["clone", "binary", "exponential", "soft"]
 Share = Annotated[float, Field(ge=0, le=1)]
-Teacher = Annotated[dict[str, float], Field(max_length=256)]
 
 NEEDED = frozenset({
     "epochs", "windows", "jobs", "episode_s", "gamma", "actor_lr", "critic_lr", "adam_eps", "grad_clip", "validation",
@@ -60,9 +59,13 @@ class OffPolicy(Section):
     memory_gb: Positive = 4.0
     """Memory that the replay buffer may take; a training that needs more is refused. [GB]"""
     fill_windows: Natural = 0
-    """Windows simulated before the first gradient step: by the teachers in turn, without teachers at random."""
-    teachers: Annotated[tuple[Teacher, ...], Field(strict=False, max_length=64)] = ()
-    """Rules that fill the buffer: column of the queue -> weight; each takes the row of the largest weighted sum."""
+    """Windows simulated before the first gradient step, under ``schedulers``, without these at random."""
+    schedulers: Annotated[tuple[Text, ...], Field(strict=False, max_length=64)] = ()
+    """Schedulers whose decisions fill the buffer, as `greenbatch record` writes them."""
+    shares: Annotated[tuple[Positive, ...], Field(strict=False, max_length=64)] = ()
+    """Share of each in the windows, in any unit; by default equal ones."""
+    dataset: str = ""
+    """Folder of a recorded dataset that fills the buffer instead; the preset must observe what it contains."""
     online: bool = True
     """Simulate windows with the actor; otherwise it only learns from what filled the buffer."""
     online_from: Natural = 0
@@ -82,12 +85,15 @@ class OffPolicy(Section):
 
     @model_validator(mode="after")
     def _fits_together(self) -> OffPolicy:
-        if not self.fill_windows and not self.online:
+        filled = self.fill_windows or self.dataset
+        if not filled and not self.online:
             raise ValueError("online is false and fill_windows is 0, so there is nothing to learn from; give windows")
-        if not self.fill_windows and self.online_from:
+        if not filled and self.online_from:
             raise ValueError("online_from is above 0 and fill_windows is 0, so there is nothing to learn from at first")
-        if self.teachers and not self.fill_windows:
-            raise ValueError("teachers fill the buffer, but fill_windows is 0; give fill_windows of 1 or more")
+        if self.schedulers and not filled:
+            raise ValueError("schedulers fill the buffer, but fill_windows is 0; give fill_windows of 1 or more")
+        if self.shares and len(self.shares) != len(self.schedulers):
+            raise ValueError(f"shares are {len(self.shares)}, schedulers {len(self.schedulers)}; give one of each")
         if self.epsilon_final > self.epsilon:
             raise ValueError(f"epsilon_final is above epsilon {self.epsilon:g}; give a lower one")
         if self.temperature_lr and not self.temperature:

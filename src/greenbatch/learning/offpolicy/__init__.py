@@ -3,7 +3,7 @@
 The main path, file by file::
 
     loop                   simulate windows, take gradient steps, validate, save
-      behavior               who acts: teachers, the actor with some random actions
+      behavior               what fills the buffer: schedulers, a dataset, the actor
       buffer, tables         the transitions of many windows; their observations as batches
       learner                a gradient step
         agent, critics         networks; normalized targets

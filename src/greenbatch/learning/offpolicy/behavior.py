@@ -1,8 +1,8 @@
-"""Who acts while the buffer fills: rules that teach, random choice, the actor with some random actions, or a record."""
+"""What fills the buffer: random actions, the actor with some random actions, schedulers, or a dataset."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple, Protocol
 
 import numpy as np
@@ -10,8 +10,9 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from greenbatch.datasets.dataset import Dataset
+from greenbatch.datasets.recording import Recording, play
 from greenbatch.datasets.tables import Arrays, Tables
-from greenbatch.errors import InputError
 from greenbatch.learning.networks import segments
 from greenbatch.learning.networks.layers import Actor
 from greenbatch.learning.networks.observations import Batch, as_batch
@@ -27,40 +28,6 @@ class Behavior(Protocol):
     def __call__(self, batch: Batch, window: Ints) -> Tensor:
         """Rows int64 (A,), for decisions of the windows numbered ``window`` (A,)."""
         ...
-
-
-class Teachers:
-    """Rules that take the row of the largest weighted sum of columns; windows have them in turn.
-
-    Further actions, such as waiting, are taken only if no job can be.
-    """
-
-    def __init__(self, rules: Sequence[Mapping[str, float]], columns: Sequence[str], extras: int) -> None:
-        """Prepare the rules.
-
-        Args:
-            rules: column of the queue -> weight.
-            columns: columns of the queue.
-            extras: last rows of the queue that are no jobs.
-
-        Raises:
-            InputError: there is no such column.
-        """
-        for number, rule in enumerate(rules):
-            for name in rule:
-                if name not in columns:
-                    field, fix = f"training.off_policy.teachers.{number}", "one of " + ", ".join(columns)
-                    raise InputError(f"the queue has no column {name!r}", field=field, fix=fix)
-        weights = [[float(rule.get(name, 0.0)) for name in columns] for rule in rules]
-        self.weights, self.extras = torch.tensor(weights), extras
-
-    def __call__(self, batch: Batch, window: Ints) -> Tensor:
-        """Rows int64 (A,); the first of equal ones."""
-        rule = torch.from_numpy(window % len(self.weights)).to(batch.queue.device)[batch.queue_owner]
-        scores = (batch.queue * self.weights.to(batch.queue.device)[rule]).sum(1)
-        for last in range(self.extras):
-            scores[batch.queue_offsets[1:] - 1 - last] = segments.NEVER / 2
-        return segments.arg_max(scores, batch.queue_offsets, batch.selectable)
 
 
 class Exploring:
@@ -136,6 +103,30 @@ def play_loads(
             observation, gained, _ = env.step(np.stack([chosen, np.zeros_like(chosen)], 1))
             rewards.append(np.array(gained, dtype=np.float64))
         yield _sorted(seen, rows, rewards, windows, env.values[: len(load)].copy())
+
+
+def recorded_loads(made: Recording, tables: Tables) -> Iterator[Played]:
+    """What schedulers decide, as many windows at a time as the recording's environment holds."""
+    for played in play(made):
+        yield Played(
+            seen=tables.arrays(played.seen), actions=played.actions, rewards=played.rewards, offsets=played.offsets,
+            asked=played.actions, returns=_sums(played.rewards, played.offsets), terms=played.values,
+        )  # fmt: skip
+
+
+def dataset_load(dataset: Dataset) -> Played:
+    """All decisions of a dataset."""
+    terms = [_sums(each, dataset.offsets) for each in dataset.increments.values()]
+    return Played(
+        seen=dataset.observations, actions=dataset.actions, rewards=dataset.rewards, offsets=dataset.offsets,
+        asked=dataset.actions, returns=_sums(dataset.rewards, dataset.offsets), terms=np.stack(terms, axis=1),
+    )  # fmt: skip
+
+
+def _sums(numbers: Floats, offsets: Ints) -> Floats:
+    """Sum of each trajectory's numbers, (W,)."""
+    total = np.append(0.0, np.cumsum(numbers))
+    return np.asarray(total[offsets[1:]] - total[offsets[:-1]])
 
 
 def _sorted(seen: list[Arrays], rows: list[Ints], rewards: list[Floats], windows: list[Ints], terms: Floats) -> Played:

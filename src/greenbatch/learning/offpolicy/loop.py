@@ -7,17 +7,27 @@ their windows and writes the same transitions again.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import cached_property
 from pathlib import Path
 
 import numpy as np
 import torch
 
+from greenbatch.datasets.dataset import Dataset, check_fits, read
+from greenbatch.datasets.recording import Recording, recording
 from greenbatch.datasets.tables import Tables
 from greenbatch.errors import InputError
 from greenbatch.learning.offpolicy.agent import make_agent
-from greenbatch.learning.offpolicy.behavior import Behavior, Exploring, Played, Recorded, Teachers, play_loads
+from greenbatch.learning.offpolicy.behavior import (
+    Behavior,
+    Exploring,
+    Played,
+    Recorded,
+    dataset_load,
+    play_loads,
+    recorded_loads,
+)
 from greenbatch.learning.offpolicy.buffer import Replay, check_memory
 from greenbatch.learning.offpolicy.learner import FIGURES, Learner, Rates, Sample
 from greenbatch.learning.offpolicy.tables import batch_of
@@ -54,8 +64,15 @@ class OffPolicySetup(Setup):
         self.shapes = shapes_of(self.preset)
         self.tables = Tables(self.shapes, plan.settings.jobs)
         check_memory(self.tables.fields, self.own.buffer, self.own.memory_gb)
-        self.teachers = Teachers(self.own.teachers, self.shapes.queue, self.shapes.extras)
         self.replay = Replay(self.tables.fields, self.own.buffer)
+
+    def check(self) -> None:
+        """As `Setup.check`; also that what fills the buffer can be had."""
+        super().check()
+        if self.own.dataset:
+            self.dataset  # noqa: B018  (read once)
+        elif self.own.schedulers:
+            self.recording()
 
     @cached_property
     def learner(self) -> Learner:
@@ -69,25 +86,64 @@ class OffPolicySetup(Setup):
         return Learner(agent, self.own, Rates(made.actor_lr, made.critic_lr, made.adam_eps, made.grad_clip or None))
 
     def collect(self, number: int, behavior: Behavior) -> list[Played]:
-        """Simulate the windows of a number, `FILL` or an epoch, into the buffer; returns them without observations."""
-        made = self.settings
-        count = self.own.fill_windows if number == FILL else made.windows
-        starts = windows.draw(self.training_starts(0.0), count, made.seed, number).tolist()
-        env, found = self.training_environment(0.0), []
-        for played in play_loads(env, starts, self.tables, behavior, self.device):
+        """Write the windows of a number, `FILL` or an epoch, into the buffer; returns them without observations."""
+        made, found = self.settings, []
+        for played in self._loads(number, behavior):
             self.replay.add(
                 played.seen, played.actions, played.rewards, played.offsets, gamma=made.gamma, n_step=self.own.n_step
             )
             found.append(played._replace(seen={}))
             if self._tell is not None and number == FILL:
-                self._tell("windows that fill the buffer", sum(len(each.returns) for each in found), count)
+                done = sum(len(each.returns) for each in found)
+                self._tell("windows that fill the buffer", done, max(self.own.fill_windows, done))
         return found
+
+    def _loads(self, number: int, behavior: Behavior) -> Iterator[Played]:
+        """Windows of a number: read, recorded or simulated, some at a time."""
+        made, own = self.settings, self.own
+        if number == FILL and own.dataset:
+            yield dataset_load(self.dataset)
+            del self.dataset  # the buffer has it now
+        elif number == FILL and own.schedulers:
+            yield from recorded_loads(self.recording(), self.tables)
+        else:
+            count = own.fill_windows if number == FILL else made.windows
+            starts = windows.draw(self.training_starts(0.0), count, made.seed, number).tolist()
+            yield from play_loads(self.training_environment(0.0), starts, self.tables, behavior, self.device)
+
+    def recording(self) -> Recording:
+        """The windows that fill the buffer, under their schedulers.
+
+        Raises:
+            InputError: there is no such scheduler, or its decisions cannot be those of the preset.
+        """
+        made, own, episode_s = self.settings, self.own, self.training_environment(0.0).episode_s
+        return recording(
+            self.plan.scenario, self.preset, own.schedulers, shares=own.shares or None, jobs=made.jobs,
+            starts=windows.draw(self.training_starts(0.0), own.fill_windows, made.seed, FILL), episode_s=episode_s,
+            threads=self.plan.threads,
+        )  # fmt: skip
+
+    @cached_property
+    def dataset(self) -> Dataset:
+        """The dataset that fills the buffer.
+
+        Raises:
+            InputError: it is damaged, of another scenario, of what the preset does not observe, or of other windows.
+        """
+        dataset = read(self.own.dataset)
+        check_fits(dataset, self.plan.scenario, self.preset)
+        if dataset.record.jobs != self.settings.jobs:
+            problem = f"has windows of {dataset.record.jobs} jobs, the training of {self.settings.jobs}"
+            fix = f"set training.jobs={dataset.record.jobs}"
+            raise InputError(problem, file=dataset.folder, field="jobs", fix=fix)
+        return dataset
 
     def behavior(self, number: int, decisions: int) -> Behavior:
         """Who acts in the windows of a number, after some decisions of the actor."""
         random = self.generator(number, "actions", self.device)
         if number == FILL:
-            return self.teachers if self.own.teachers else Exploring(None, 1.0, random)
+            return Exploring(None, 1.0, random)
         return Exploring(self.learner.agent.actor, self.own.exploring(decisions), random)
 
     def learn(self, epoch: int) -> dict[str, float]:
@@ -179,7 +235,7 @@ class OffPolicyTraining(Training):
         """Simulate, take gradient steps, possibly validate, and save."""
         counters, setup, own = self.state.counters, self.setup, self.setup.own
         epoch, begun = counters.epoch + 1, time.perf_counter()
-        if counters.epoch == 0 and own.fill_windows:
+        if counters.epoch == 0 and (own.fill_windows or own.dataset):
             self._collect(FILL, 0)
         record: Record = {"epoch": epoch}
         if own.simulates(epoch):

@@ -48,7 +48,7 @@ class Plan:
             "preset": self.preset.model_dump(mode="json"),
             "training": self.settings.model_dump(mode="json"),
             "scenario": dict(self.scenario.resolved),
-            "inputs": dict(sorted(self.scenario.inputs.items())),
+            "inputs": dict(sorted({**self.scenario.inputs, **self._dataset()}.items())),
             "beside": [dict(other.resolved) for other in self.beside],
             "windows": self.windows,
             "backfill": self.backfill,
@@ -57,6 +57,15 @@ class Plan:
             "limit": self.limit,
             "minutes": self.minutes,
         }
+
+    def _dataset(self) -> dict[str, str]:
+        """Description of the dataset that an off-policy training learns from -> its checksum, which is of all parts."""
+        from greenbatch.datasets.schema import RECORD
+        from greenbatch.files import sha256_of
+
+        own = self.settings.off_policy
+        file = None if own is None or not own.dataset else Path(own.dataset) / RECORD
+        return {} if file is None else {str(file): sha256_of(file)}
 
 
 def make_plan(

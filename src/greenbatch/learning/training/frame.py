@@ -96,7 +96,8 @@ class Setup(ABC):
             whole = pools is not None and pools.episode_s  # the scenario's windows are episodes already
             self._environments[jobs, count] = BatchEnv(
                 self.plan.scenario, self.preset, environments=count, jobs=jobs,
-                episode_s=0.0 if whole else self.settings.episode_s, backfill=self.plan.backfill, threads=self.plan.threads,
+                episode_s=0.0 if whole else self.settings.episode_s, backfill=self.plan.backfill,
+                threads=self.plan.threads,
             )  # fmt: skip
         return self._environments[jobs, count]
 
