@@ -9,14 +9,14 @@ from pathlib import Path
 import numpy as np
 
 from greenbatch.errors import InputError
-from greenbatch.experiments.papers.cocorl import COST, FREE, SHARE, STUDY
+from greenbatch.experiments.papers.cocorl import AIM, COST, FREE, SHARE, STUDY
 from greenbatch.experiments.papers.studies import Selection, cells_of, state_of
 
 
 def limits_of(which: Selection, place: Path) -> dict[str, float]:
-    """Setting -> limit, from the validation windows of the agents that were trained without a constraint.
+    """Setting -> limit that trainings aim at, from validation windows of agents without a constraint.
 
-    No window of a test plays a part. The limit is rounded to three digits, so that it reads as an operator's would.
+    It is `AIM` of the limit, rounded to three digits, as an operator would; no window of a test plays a part.
 
     Args:
         which: the selected settings and seeds.
@@ -33,11 +33,11 @@ def limits_of(which: Selection, place: Path) -> dict[str, float]:
 
 
 def limit_of(costs: Sequence[float], name: str, place: Path) -> float:
-    """The limit of a setting from the accrued costs of its agents without a constraint."""
+    """What is aimed at in a setting, from the accrued costs of its agents without a constraint."""
     if not costs:
         problem = f"has no finished training of {FREE} on {name}, by which its limit is set"
         raise InputError(problem, file=place, fix=f"train it as well: --presets {FREE},...")
-    return float(f"{SHARE * float(np.mean(costs)):.3g}")
+    return float(f"{AIM * SHARE * float(np.mean(costs)):.3g}")
 
 
 def accrued(folder: Path) -> float:

@@ -53,9 +53,9 @@ OURS, UNLIMITED = "cocorl-plus", FREE
 
 OF_LIMITS = (
     "Limit: 7/11 of what the agent without a constraint accrues on the same episodes (section 6.6.5: 7,000 of 11,000). "
-    "In training the limit is 7/11 of what it accrues on validation episodes: no test episode plays a part. Costs "
-    "of episodes differ far more than agents do, so the limit is compared on the same episodes. Kept: the upper end of "
-    "the 95% interval of the mean cost less the limit, over seeds and episodes, is at most 0."
+    "Trainings aim at 90 % of 7/11 of what it accrues on validation episodes: no test episode plays a part. Costs of "
+    "episodes differ far more than agents do, so cost and limit are compared on the same episodes. Kept: the upper end "
+    "of the 95% interval of the mean cost less the limit, over seeds and episodes, is at most 0."
 )
 OF_RIVALS = (
     "Best rule within: the rule with backfilling of the highest value among those whose mean cost is at most the limit."
