@@ -139,6 +139,22 @@ def test_warming_up_clones_whatever_the_loss():
         assert torch.equal(ours, theirs)
 
 
+def test_critics_may_learn_while_the_actor_warms_up():
+    warmed, _ = trained("soft", 50, warm_up_steps=50, warm_up_critics=True, critics=2)
+    cloned, _ = trained("clone", 50, critics=2)
+    learned, _ = trained("soft", 50, critics=2)
+    for ours, theirs in zip(warmed.actor.parameters(), cloned.actor.parameters(), strict=True):
+        torch.testing.assert_close(ours, theirs)
+    begun = list(cloned.agent.critics.parameters())  # they have not learned
+    assert any(
+        not torch.equal(ours, theirs) for ours, theirs in zip(warmed.agent.critics.parameters(), begun, strict=True)
+    )
+    assert any(
+        not torch.equal(ours, theirs)  # their targets are of the cloned policy, without entropy
+        for ours, theirs in zip(warmed.agent.critics.parameters(), learned.agent.critics.parameters(), strict=True)
+    )
+
+
 def test_the_encoder_follows_the_critics_alone():
     """The loss of the actor has no gradient in the shared encoder (RARE, Algorithm 6, line 7)."""
     agent = make_agent({"kind": "rare"}, SHAPES, 1, 0)

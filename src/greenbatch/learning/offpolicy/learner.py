@@ -16,7 +16,7 @@ from greenbatch.learning.networks.rare import RareActor
 from greenbatch.learning.offpolicy import losses
 from greenbatch.learning.offpolicy.agent import Agent, Critics, dense, mask_of, of_rows
 from greenbatch.learning.offpolicy.critics import COMBINED, PopArt, follow
-from greenbatch.presets.off_policy import OffPolicy
+from greenbatch.presets.off_policy import Loss, OffPolicy
 
 Policy = Callable[[Batch], Tensor]
 """Log-probabilities of the rows, (A, most rows), about ``NEVER`` for those that may not be chosen."""
@@ -105,9 +105,15 @@ class Learner:
         return {name: optimizer for name, optimizer in found.items() if optimizer is not None}
 
     @property
+    def loss(self) -> Loss:
+        """Loss of the actor in the next step."""
+        return "clone" if self.taken < self.settings.warm_up_steps else self.settings.loss
+
+    @property
     def clones(self) -> bool:
         """Whether the next step only copies the buffer's actions."""
-        return self.settings.loss == "clone" or self.taken < self.settings.warm_up_steps
+        warms_up = self.taken < self.settings.warm_up_steps
+        return self.settings.loss == "clone" or (warms_up and not self.settings.warm_up_critics)
 
     def step(self, sample: Sample) -> Tensor:
         """Take one gradient step; returns `FIGURES`, shape (9,)."""
@@ -147,11 +153,11 @@ class Learner:
         log_pi = self._log_pi(None if features is None else features.detach(), sample.batch)
         known = log_pi.detach()
         advantage = losses.advantages(fixed, known, sample.actions)
-        if settings.loss == "soft":
+        if self.loss == "soft":
             weights = torch.zeros_like(advantage)
             actor_loss = losses.soft(log_pi, fixed, self.log_temperature.detach().exp())
         else:
-            weights = losses.WEIGHTS[settings.loss](advantage, settings.beta, settings.largest_weight)
+            weights = losses.WEIGHTS[self.loss](advantage, settings.beta, settings.largest_weight)
             actor_loss = losses.copying(log_pi, sample.actions, weights)
         self._zero()
         (critic_loss + actor_loss).backward()  # type: ignore[no-untyped-call]  # no weight is in both losses
@@ -162,7 +168,7 @@ class Learner:
             self.encoder_optimizer.step()
         norm = self._clip(self.actor_optimizer)
         self.actor_optimizer.step()
-        if settings.loss == "soft" and settings.temperature_lr:
+        if self.loss == "soft" and settings.temperature_lr:
             self._warm(known, sample.batch)
         self._follow()
         return torch.stack([
@@ -178,7 +184,7 @@ class Learner:
         features = self._features(following, agent.target_encoder)
         values = self._combine(torch.stack([dense(rows, following) for rows in agent.targets(features, following)]))
         log_pi = self._log_pi(features, following)
-        temperature = self.log_temperature.exp() if self.settings.loss == "soft" else 0.0
+        temperature = self.log_temperature.exp() if self.loss == "soft" else 0.0
         value = losses.soft_value(values, log_pi, temperature)
         return sample.rewards + sample.discounts * self._restored(value)
 
