@@ -69,6 +69,8 @@ def test_the_tables_and_the_report(trained: tuple[Selection, Path], tmp_path: Pa
     page = (tmp_path / "report.html").read_text()
     assert "Limits on the accrued cost" in page
     assert "synthetic: by load" in page
+    assert "Multiplier of accrued_cost" in page
+    assert "accrued_cost over its bound" in page
 
 
 def rows_with(

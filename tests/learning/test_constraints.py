@@ -128,6 +128,8 @@ def test_a_constrained_training_says_what_it_keeps(tmp_path: Path) -> None:
     lines = [line for line in read_log(tmp_path / "run" / LOG) if "policy_loss" in line]
     assert len(lines) == 4
     assert all(line["multiplier_avg_wait_s"] >= 0 and 0 <= line["beyond_avg_wait_s"] <= 1 for line in lines)
+    for line in lines:
+        assert line["of_bound_avg_wait_s"] == pytest.approx(line["avg_wait_s"] / 100)
     assert "validation_avg_wait_s" in read_log(tmp_path / "run" / LOG)[0]
     tensors, saved = load_checkpoint(tmp_path / "run" / CHECKPOINT)
     assert tensors["multipliers/values"].tolist() == [lines[-1]["multiplier_avg_wait_s"]]

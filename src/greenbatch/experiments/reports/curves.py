@@ -41,6 +41,12 @@ CURVES = (
      "Distance of candidates from the center, relative to the first step; it shrinks as the search converges."),
 )  # fmt: skip
 """Key in the log, title, axis label, and how to read it."""
+CONSTRAINTS = (
+    ("of_bound_", "{} and its bound", "{} over its bound", "Means of an epoch's episodes; 1 is the bound."),
+    ("multiplier_", "Multiplier of {}", "multiplier of {}",
+     "It rises while the bound is exceeded, and weighs the cost against the reward."),
+)  # fmt: skip
+"""Beginning of a key in the log, before the name of a constrained term; title, axis label, and how to read it."""
 BINS = 60
 """Maximum number of columns in a histogram of delays."""
 DELAY_COLORS = ("#c9ced6", "#0b3d63", "#10518a", "#3585c0", "#7db5df", "#c6dff1", "#5c2a00", "#8f4100", "#c25a05",
@@ -67,8 +73,18 @@ def curve_plots(logs: Logs, name: str = "training", looks: Looks | None = None) 
 
     Source of the form: GAS-MARL Fig. 6, RLScheduler Fig. 10.
     """
-    drawn = (_curve_plot(logs, looks or looks_of(logs), name, *curve) for curve in CURVES)
+    drawn = (_curve_plot(logs, looks or looks_of(logs), name, *curve) for curve in (*CURVES, *_of_constraints(logs)))
     return [picture for picture in drawn if picture is not None]
+
+
+def _of_constraints(logs: Logs) -> list[tuple[str, str, str, str]]:
+    """Curves of the constraints of trainings: how each cost moves against its bound, and its multiplier."""
+    keys = dict.fromkeys(key for seeds in logs.values() for log in seeds for record in log for key in record)
+    return [
+        (key, title.format(term), axis.format(term), reading)
+        for prefix, title, axis, reading in CONSTRAINTS
+        for key in keys if (term := key.removeprefix(prefix)) != key
+    ]  # fmt: skip
 
 
 def _curve_plot(

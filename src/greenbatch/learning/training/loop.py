@@ -148,15 +148,17 @@ class PolicyTraining(Training):
         self.save(record)
 
     def _promised(self, played: Trajectories) -> Record:
-        """Move the multipliers by an epoch's costs; for each, its weight and the share of episodes beyond its bound."""
+        """Move the multipliers by an epoch's costs; for each: weight, episodes beyond its bound, mean over bound."""
         settings, multipliers = self.setup.settings, self.state.multipliers
         columns = [list(self.setup.preset.reward.terms).index(name) for name in multipliers.names]
         episodes = played.terms[:, columns]
         weights = multipliers.update(episodes.mean(axis=0)) if columns else ()
         record: Record = {}
         for name, weight, values in zip(multipliers.names, weights, episodes.T, strict=True):
-            beyond = float(np.mean([settings.constraints[name].excess(value) > 0 for value in values.tolist()]))
-            record |= {f"multiplier_{name}": float(weight), f"beyond_{name}": beyond}
+            constraint = settings.constraints[name]
+            beyond = float(np.mean([constraint.excess(value) > 0 for value in values.tolist()]))
+            share = float(values.mean()) / (constraint.bound or 1.0)
+            record |= {f"multiplier_{name}": float(weight), f"beyond_{name}": beyond, f"of_bound_{name}": share}
         return record
 
     def _figures(self, played: Trajectories, report: Report, progress: float, seconds: float) -> Record:
