@@ -190,6 +190,7 @@ def test_the_best_actor_keeps_bounds_before_it_earns_more(tmp_path: Path) -> Non
         ({"avg_wait_s": {"at_most": 1.0, "scale": 0}}, "scale"),
         ({"avg_wait_s": {"most": 1.0}}, "most"),
         ({"energy_cost": {"at_most": 1.0}}, "training.constraints.energy_cost"),
+        ({"accrued_cost": {"at_most": 1.0}}, "training.constraints.accrued_cost: is always 0, because the capacity"),
     ],
 )
 def test_bad_constraints_are_refused(tmp_path: Path, table: object, says: str) -> None:

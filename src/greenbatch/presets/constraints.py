@@ -55,6 +55,11 @@ class Constraint(Section):
         """Factor that makes a cost of the term, in the unit of the multiplier."""
         return self.sign * (1.0 / (abs(self.bound) or 1.0) if self.scale is None else self.scale)
 
+    @property
+    def text(self) -> str:
+        """The bound in words, ``at most 1200``."""
+        return f"at {'most' if self.at_least is None else 'least'} {self.bound:.6g}"
+
     def excess(self, mean: float) -> float:
         """How far a mean of the term is beyond the bound, >= 0, relative to it (to 1 if it is 0)."""
         return max(self.sign * (mean - self.bound), 0.0) / (abs(self.bound) or 1.0)
