@@ -121,7 +121,7 @@ def _identity(folder: Path) -> int | None:
 _HINT = " (train longer, or set training.keep=last to keep the last weights)"
 
 
-_ALLOW = "train longer, or allow more; log.jsonl has the mean of every epoch"
+_ALLOW = "train longer, or give a bound that can be kept; log.jsonl has the mean of every epoch"
 
 
 def _promises(counters: Counters, plan: Plan) -> Iterator[str]:
