@@ -184,6 +184,7 @@ def test_the_best_actor_keeps_bounds_before_it_earns_more(tmp_path: Path) -> Non
     ("table", "says"),
     [
         ({"avg_wait": {"at_most": 1.0}}, "'avg_wait' is not a reward term"),
+        ({"avg_wait_s": 5.0}, r"avg_wait_s: 5.0 does not say of which side it is a bound \(give at_most or at_least"),
         ({"avg_wait_s": {}}, "give either at_most or at_least"),
         ({"avg_wait_s": {"at_most": 1.0, "at_least": 0.0}}, "give either at_most or at_least"),
         ({"avg_wait_s": {"at_most": "low"}}, "at_most"),

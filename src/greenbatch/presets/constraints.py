@@ -34,6 +34,13 @@ class Constraint(Section):
     """Factor of the cost and of its bound, for the multiplier and the critic of the cost; by default 1 over the bound,
     so that errors are relative."""
 
+    @model_validator(mode="before")
+    @classmethod
+    def _says_which(cls, given: object) -> object:
+        if isinstance(given, int | float | str):
+            raise ValueError(f"{given!r} does not say of which side it is a bound; give at_most or at_least below it")
+        return given
+
     @model_validator(mode="after")
     def _one_bound(self) -> Constraint:
         if (self.at_most is None) == (self.at_least is None):
