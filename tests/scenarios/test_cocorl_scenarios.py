@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import greenbatch as gb
+from greenbatch.display import windows_text
 from greenbatch.engine.pools import Pools
 from greenbatch.engine.simulate import simulate
 from greenbatch.envs.batch import BatchEnv
@@ -89,5 +90,15 @@ def test_an_episode_in_which_nothing_runs_has_a_report(tmp_path: Path) -> None:
     brief = {**SMALL, "rules.pools.episode_s": None, "rules.pools.end_s": 1e-3}
     scenario = load_scenario("cocorl/synthetic", overrides=brief)
     comparison = gb.compare(scenario, ["fcfs+none"], starts=[500], jobs=20)
+    assert "20 of 1," in comparison.title
     assert comparison.report(tmp_path / "report.html").exists()
     assert np.isnan(comparison.example["fcfs+none"].start_s).all()
+
+
+def test_titles_say_that_an_episode_may_end_before_the_last_job() -> None:
+    scenario = load_scenario("cocorl/synthetic", overrides=SMALL)
+    total = len(scenario.workload)
+    one, all_ = (gb.compare(scenario, ["fcfs+none"], starts=[0], jobs=jobs).title for jobs in (60, total))
+    assert one.startswith("cocorl/synthetic: at most 60 of 1,")
+    assert all_.startswith(f"cocorl/synthetic: at most {total:,} of {total:,} jobs;")
+    assert windows_text(2, 60, at_most=True) == "2 windows of at most 60 jobs"
