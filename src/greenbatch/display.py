@@ -20,11 +20,11 @@ def draws_text(count: int) -> str:
     return f"{count:,} draw{'s' * (count != 1)}"
 
 
-def windows_text(count: int, jobs: int) -> str:
-    """A number of windows, ``one window of 5 jobs`` or ``10 windows of 1,024 jobs``; of 0 jobs each: of draws."""
+def windows_text(count: int, jobs: int, *, at_most: bool = False) -> str:
+    """A number of windows, ``one window of 5 jobs`` or ``10 windows of at most 1,024 jobs``; of 0 jobs: of draws."""
     if not jobs:
         return draws_text(count)
-    return f"{'one window' if count == 1 else f'{count:,} windows'} of {jobs:,} jobs"
+    return f"{'one window' if count == 1 else f'{count:,} windows'} of {'at most ' * at_most}{jobs:,} jobs"
 
 
 def windows_fact(count: int, jobs: int) -> str:

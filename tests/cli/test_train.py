@@ -121,6 +121,21 @@ def test_an_untrained_best_model_is_reported(here: Path, capsys: pytest.CaptureF
     assert "untrained" not in capsys.readouterr().out
 
 
+def test_limits_are_said_to_be_kept_or_not(here: Path, capsys: pytest.CaptureFixture[str]):
+    limits = ["training.constraints.avg_wait_s.at_most=0.001", "training.constraints.utilization.at_least=0.01"]
+    assert main([*BASE, *limits, "training.jobs=30", "--out", "run", "--epochs", "1"]) == 0
+    out = " ".join(capsys.readouterr().out.split())
+    assert re.search(r"epoch 1/1 .* avg_wait_s [\d.e+]+ x 100 utilization 0\.\d+ x 0 ", out)
+    says = (
+        r"warning: a limit is not kept on the validation windows: avg_wait_s [\d.]+, at most 0\.001 \(train longer, or"
+    )
+    assert re.search(says, out)
+    assert re.search(r"a limit is kept on the validation windows: utilization 0\.\d+, at least 0\.01 ", out)
+    assert main([*BASE, *limits, "training.keep=last", "--out", "last", "--epochs", "1"]) == 0
+    out = " ".join(capsys.readouterr().out.split())
+    assert out.count("warning: nothing says whether the model keeps") == 2
+
+
 def test_a_trained_model_schedules(here: Path, capsys: pytest.CaptureFixture[str]):
     assert main([*BASE, "--out", "run", "--epochs", "1"]) == 0
     capsys.readouterr()

@@ -118,7 +118,8 @@ def test_costs_are_the_changes_of_their_terms_and_every_critic_sees_its_own() ->
 
 
 def constrained(place: Path, **more: object) -> Plan:
-    return tiny_plan(place, overrides={"training.constraints": COST, **more})
+    crowded = {"training.jobs": 30, "training.validation.jobs": 30}  # fewer jobs never wait, and would cost nothing
+    return tiny_plan(place, overrides={"training.constraints": COST, **crowded, **more})
 
 
 def test_a_constrained_training_says_what_it_keeps(tmp_path: Path) -> None:
@@ -127,13 +128,14 @@ def test_a_constrained_training_says_what_it_keeps(tmp_path: Path) -> None:
     state = train(plan, tmp_path / "run")
     lines = [line for line in read_log(tmp_path / "run" / LOG) if "policy_loss" in line]
     assert len(lines) == 4
-    assert all(line["multiplier_avg_wait_s"] >= 0 and 0 <= line["beyond_avg_wait_s"] <= 1 for line in lines)
+    assert all(line["multiplier_avg_wait_s"] > 1 and 0 < line["beyond_avg_wait_s"] <= 1 for line in lines)
     for line in lines:
         assert line["of_bound_avg_wait_s"] == pytest.approx(line["avg_wait_s"] / 100)
     assert "validation_avg_wait_s" in read_log(tmp_path / "run" / LOG)[0]
     tensors, saved = load_checkpoint(tmp_path / "run" / CHECKPOINT)
     assert tensors["multipliers/values"].tolist() == [lines[-1]["multiplier_avg_wait_s"]]
     excess = Constraint(at_most=100.0).excess(state.counters.best_terms["avg_wait_s"])
+    assert excess > 0
     assert saved["best_excess"] == excess
     load_model(tmp_path / "run" / "model")
 
@@ -142,7 +144,7 @@ def test_the_multiplier_changes_what_is_learned(tmp_path: Path) -> None:
     weights = []
     for name, limit in (("loose", 1e9), ("tight", 0.0)):
         more = {"training.constraints": {"avg_wait_s": {"at_most": limit}}, "training.keep": "last"}
-        plan = tiny_plan(tmp_path, overrides=more)
+        plan = constrained(tmp_path, **more)
         train(plan, tmp_path / name)
         weights.append((tmp_path / name / "model" / "actor.safetensors").read_bytes())
     assert weights[0] != weights[1]
@@ -184,12 +186,14 @@ def test_the_best_actor_keeps_bounds_before_it_earns_more(tmp_path: Path) -> Non
     ("table", "says"),
     [
         ({"avg_wait": {"at_most": 1.0}}, "'avg_wait' is not a reward term"),
+        ({"avg_wait_s": 5.0}, r"avg_wait_s: 5.0 does not say of which side it is a bound \(give at_most or at_least"),
         ({"avg_wait_s": {}}, "give either at_most or at_least"),
         ({"avg_wait_s": {"at_most": 1.0, "at_least": 0.0}}, "give either at_most or at_least"),
         ({"avg_wait_s": {"at_most": "low"}}, "at_most"),
         ({"avg_wait_s": {"at_most": 1.0, "scale": 0}}, "scale"),
         ({"avg_wait_s": {"most": 1.0}}, "most"),
         ({"energy_cost": {"at_most": 1.0}}, "training.constraints.energy_cost"),
+        ({"accrued_cost": {"at_most": 1.0}}, "training.constraints.accrued_cost: is always 0, because the capacity"),
     ],
 )
 def test_bad_constraints_are_refused(tmp_path: Path, table: object, says: str) -> None:

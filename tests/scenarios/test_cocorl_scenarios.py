@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 
+import greenbatch as gb
+from greenbatch.display import windows_text
+from greenbatch.engine.pools import Pools
 from greenbatch.engine.simulate import simulate
 from greenbatch.envs.batch import BatchEnv
+from greenbatch.errors import InputError
 from greenbatch.experiments.running.compare import choose_windows
 from greenbatch.metrics import evaluate
 from greenbatch.scenarios import load_scenario, shipped_names
@@ -72,3 +78,27 @@ def test_an_environment_ends_when_a_comparison_does() -> None:
             scenario.window(start, 120), scenario.cluster, None, scenario.rules, scheduler("fcfs+first-fit")
         )
         assert terms[number, 0] == pytest.approx(evaluate(outcome)["total_job_value"])
+
+
+def test_a_run_has_one_end() -> None:
+    with pytest.raises(InputError, match=r"rules.pools.episode_s: is 100, and end_s is 50 \(give one of them\)"):
+        Pools(end_s=50.0, episode_s=100.0)
+
+
+def test_an_episode_in_which_nothing_runs_has_a_report(tmp_path: Path) -> None:
+    """Shorter than a tick: no job has started by its end."""
+    brief = {**SMALL, "rules.pools.episode_s": None, "rules.pools.end_s": 1e-3}
+    scenario = load_scenario("cocorl/synthetic", overrides=brief)
+    comparison = gb.compare(scenario, ["fcfs+none"], starts=[500], jobs=20)
+    assert "20 of 1," in comparison.title
+    assert comparison.report(tmp_path / "report.html").exists()
+    assert np.isnan(comparison.example["fcfs+none"].start_s).all()
+
+
+def test_titles_say_that_an_episode_may_end_before_the_last_job() -> None:
+    scenario = load_scenario("cocorl/synthetic", overrides=SMALL)
+    total = len(scenario.workload)
+    one, all_ = (gb.compare(scenario, ["fcfs+none"], starts=[0], jobs=jobs).title for jobs in (60, total))
+    assert one.startswith("cocorl/synthetic: at most 60 of 1,")
+    assert all_.startswith(f"cocorl/synthetic: at most {total:,} of {total:,} jobs;")
+    assert windows_text(2, 60, at_most=True) == "2 windows of at most 60 jobs"

@@ -11,7 +11,10 @@ from greenbatch.cli.progress import clock
 from greenbatch.errors import Interrupted
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from greenbatch.learning.runs.counters import Counters
+    from greenbatch.learning.runs.plan import Plan
 
 
 def train(
@@ -107,7 +110,7 @@ def train(
         if resume or _identity(out) != earlier:
             raise Interrupted(resume=resume_line(COMMAND.get())) from None
         raise Interrupted(f"the earlier training in {out} is untouched" if begun(out) else "") from None
-    _print_result(counters, plan.preset.name, plan.backfill, out / MODEL)
+    _print_result(counters, plan, out / MODEL)
 
 
 def _identity(folder: Path) -> int | None:
@@ -118,7 +121,24 @@ def _identity(folder: Path) -> int | None:
 _HINT = " (train longer, or set training.keep=last to keep the last weights)"
 
 
-def _print_result(counters: Counters, preset: str, backfill: str, model: Path) -> None:
+_ALLOW = "train longer, or give a bound that can be kept; log.jsonl has the mean of every epoch"
+
+
+def _promises(counters: Counters, plan: Plan) -> Iterator[str]:
+    """For each constraint of a training, whether the model keeps it."""
+    of_model = plan.settings.keep == "best" and counters.best_epoch >= 0
+    for name, constraint in plan.settings.constraints.items():
+        if not of_model:
+            fix = "validate, and set training.keep=best"
+            yield f"warning: nothing says whether the model keeps {name} {constraint.text} ({fix})"
+            continue
+        value = counters.best_terms[name]
+        found = f"on the validation windows: {name} {value:.6g}, {constraint.text}"
+        broken = constraint.excess(value) > 0
+        yield f"warning: a limit is not kept {found} ({_ALLOW})" if broken else f"a limit is kept {found}"
+
+
+def _print_result(counters: Counters, plan: Plan, model: Path) -> None:
     from greenbatch.models.model import read_record
 
     epochs = "1 epoch" if counters.epoch == 1 else f"{counters.epoch:,} epochs"
@@ -129,6 +149,8 @@ def _print_result(counters: Counters, preset: str, backfill: str, model: Path) -
         terms = ", ".join(f"{name} {value:.6g}" for name, value in counters.best_terms.items())
         details = "; ".join(filter(None, (kind, terms)))
         print(f"best on the validation windows: {counters.best_figure:.6g} ({details})")
+    for line in _promises(counters, plan):
+        say(line)
     if read_record(model).training.untrained:
         print(f"warning: the model is untrained: no epoch was better than the initial weights{_HINT}")
-    print(f"written to {model.parent}; use it as {preset}@{model}+{backfill}")
+    print(f"written to {model.parent}; use it as {plan.preset.name}@{model}+{plan.backfill}")

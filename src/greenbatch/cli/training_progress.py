@@ -76,8 +76,12 @@ _SHOWN = (
     ("entropy", "entropy {:.3g}"), ("validation", "validation {:.5g}"), ("validation_average", "averaged {:.5g}"),
 )  # fmt: skip
 """Displayed figures of an epoch."""
+_WEIGHT = "multiplier_"
+"""Before the name of a constrained term; both are displayed."""
 
 
 def _figures(record: Record) -> list[str]:
     found = [form.format(record[name]) for name, form in _SHOWN if name in record]
+    costs = [name.removeprefix(_WEIGHT) for name in record if name.startswith(_WEIGHT)]
+    found += [f"{name} {record[name]:.4g} x {record[_WEIGHT + name]:.3g}" for name in costs]
     return [*found, "best so far"] if record.get("better") else found

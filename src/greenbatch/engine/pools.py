@@ -47,7 +47,8 @@ class Pools:
     end_s: float = 0.0
     """End of the run: what has not finished by then remains as it is; 0 for the end of the last job. [s]"""
     episode_s: float = 0.0
-    """The same as a time after the first submission, for windows that all last equally long; 0 for none. [s]"""
+    """The same as a time after the first submission, for windows that all last equally long, instead of ``end_s``;
+    0 for none. [s]"""
     suspends: Suspends = "never"
     """``never``: a job starts only if the known capacity lasts until it ends; ``power``: jobs start if they fit now;
     ``swap``: policies may also suspend jobs for others of higher value. Under each of them, jobs are suspended while
@@ -86,13 +87,16 @@ class Pools:
         if (self.loses == "checkpoint") != (self.checkpoint_s > 0):
             fix = 'give checkpoint_s > 0 together with loses = "checkpoint"'
             raise InputError(f"is {self.checkpoint_s:g}", field="rules.pools.checkpoint_s", fix=fix)
+        if self.end_s and self.episode_s:
+            problem, fix = f"is {self.episode_s:g}, and end_s is {self.end_s:g}", "give one of them"
+            raise InputError(problem, field="rules.pools.episode_s", fix=fix)
         if self.failures_per_processor_year and self.loses == "nothing":
             problem, fix = "loses nothing, although processors fail", 'use loses = "checkpoint" or "all"'
             raise InputError(problem, field="rules.pools.loses", fix=fix)
 
     def end_of(self, begin_s: float) -> float:
         """End of a run whose first job is submitted at a time; infinite if it lasts until the last job ends. [s]"""
-        return min(self.end_s or math.inf, begin_s + (self.episode_s or math.inf))
+        return begin_s + self.episode_s if self.episode_s else self.end_s or math.inf
 
     def counts(self, begin_s: float) -> dict[str, float]:
         """The fields of `machine.powered.PoolCounts` that the options set, for a run that begins at a time. [s]"""

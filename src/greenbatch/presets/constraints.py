@@ -34,6 +34,13 @@ class Constraint(Section):
     """Factor of the cost and of its bound, for the multiplier and the critic of the cost; by default 1 over the bound,
     so that errors are relative."""
 
+    @model_validator(mode="before")
+    @classmethod
+    def _says_which(cls, given: object) -> object:
+        if isinstance(given, int | float | str):
+            raise ValueError(f"{given!r} does not say of which side it is a bound; give at_most or at_least below it")
+        return given
+
     @model_validator(mode="after")
     def _one_bound(self) -> Constraint:
         if (self.at_most is None) == (self.at_least is None):
@@ -54,6 +61,11 @@ class Constraint(Section):
     def factor(self) -> float:
         """Factor that makes a cost of the term, in the unit of the multiplier."""
         return self.sign * (1.0 / (abs(self.bound) or 1.0) if self.scale is None else self.scale)
+
+    @property
+    def text(self) -> str:
+        """The bound in words, ``at most 1200``."""
+        return f"at {'most' if self.at_least is None else 'least'} {self.bound:.6g}"
 
     def excess(self, mean: float) -> float:
         """How far a mean of the term is beyond the bound, >= 0, relative to it (to 1 if it is 0)."""

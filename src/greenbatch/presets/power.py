@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from greenbatch.cluster import NodeCluster
+from greenbatch.cluster import NodeCluster, PoweredCluster
+from greenbatch.cluster.powered import USE_POWERED
+from greenbatch.engine.reward_terms import ACCRUED_COST, FINISHED_VALUE, TERMS
 from greenbatch.errors import InputError
 
 if TYPE_CHECKING:
@@ -23,6 +25,8 @@ OF_MONEY = frozenset(("energy_cost", "energy_cost_per_kwh"))
 """Reward terms that are undefined without prices."""
 OF_CARBON = frozenset(("carbon_kg",))
 """Reward terms that are undefined without carbon intensities."""
+OF_POOLS = frozenset(name for name, term in TERMS.items() if FINISHED_VALUE <= term.code <= ACCRUED_COST)
+"""Reward terms of value and lateness, which are 0 where capacity does not follow the power."""
 OF_NODES = frozenset((
     "static_power", "dynamic_power", "energy_estimate", "energy_of_others", "added_energy", "relative_energy",
     "relative_tail", "relative_load_tail", "relative_progress", "relative_load_progress",
@@ -62,6 +66,9 @@ def check_reward(made: Preset, scenario: Scenario, costs: Iterable[str] = ()) ->
         if name in OF_CARBON and (grid is None or not grid.has_carbon):
             problem, fix = f"needs carbon intensities, {scenario.name} has none", "describe [site.grid.carbon]"
             raise InputError(problem, field=field, fix=fix)
+        if name in OF_POOLS and not isinstance(cluster, PoweredCluster):
+            problem = f"is always 0, because the capacity of {scenario.name} does not follow the power"
+            raise InputError(problem, field=field, fix=USE_POWERED)
         if name in OF_ENERGY and not powered:
             nodes = isinstance(cluster, NodeCluster)
             problem = f"is always 0, because the power of {scenario.name} is not known"

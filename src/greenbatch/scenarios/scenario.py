@@ -106,6 +106,11 @@ class Scenario(Shown):
         nodes = self.cluster.notes if isinstance(self.cluster, NodeCluster) else ()
         return (*map(str, of_jobs), *nodes, *(self.site.notes if self.site is not None else ()))
 
+    @property
+    def has_episodes(self) -> bool:
+        """Whether windows are episodes (``rules.pools.episode_s``), which may end before the last of their jobs."""
+        return self.rules.pools is not None and self.rules.pools.episode_s > 0
+
     def window(self, start: int = 0, jobs: int | None = None) -> Workload:
         """A window of consecutive jobs; where runs are episodes (``rules.pools.episode_s``), of those submitted in one.
 
@@ -124,7 +129,7 @@ class Scenario(Shown):
             problem = f"is {start}, but a window of {count} jobs must lie within the {total} jobs of {self.name}"
             raise InputError(problem, field="start", fix=f"the largest start is {total - count}")
         window = self.workload.take(slice(start, start + count))
-        if self.rules.pools is None or not self.rules.pools.episode_s:
+        if self.rules.pools is None or not self.has_episodes:
             return window
         return window.take(window.submit_s < window.submit_s.min() + self.rules.pools.episode_s)
 

@@ -123,8 +123,8 @@ def gantt_plots(
     first = min(float(o.workload.submit_s.min()) for o in outcomes.values())
     placed = {name: lanes(o) for name, o in outcomes.items()}
     whole = all(len(o.start_s) <= GANTT_JOBS for o in outcomes.values())
-    ends = [float((blocks[:, 1] if whole else blocks[:, 0]).max()) for _, blocks in placed.values()]
-    end_day = (max(ends) - first) / 86_400
+    ends = [float((blocks[:, 1] if whole else blocks[:, 0]).max(initial=first)) for _, blocks in placed.values()]
+    end_day = (max(ends) - first) / 86_400 or 1.0  # where nothing ran
     return [
         _gantt(k, outcomes[name], name, placed[name], first_s=first, end_day=end_day, limit=limit, panels=panels)
         for k, name in enumerate(outcomes)

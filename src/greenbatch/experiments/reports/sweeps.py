@@ -73,7 +73,7 @@ def sweep_table(sweep: Sweep, column: Column, *, partial: Sequence[str] = ()) ->
     )
     unit = f" [{column.unit}]" if column.unit else ""
     first, count = sweep.first, len(sweep.first.starts)
-    windows = windows_text(count, first.jobs)
+    windows = windows_text(count, first.jobs, at_most=first.scenario.has_episodes)
     over = f"means over {windows}, with 95% intervals" if count > 1 else windows
     shown = tuple((text, "", text) for text in sweep.comparisons)
     title = f"{column.header}{unit} by {sweep.setting.key}"

@@ -78,8 +78,9 @@ class Comparison:
         total, count = len(self.scenario.workload), len(self.starts)
         if not self.jobs:
             return f"{self.scenario.name}: {draws_text(count)}; makespan relative to {self.baseline}"
-        part = f"all {total:,}" if self.jobs == total else f"{self.jobs:,} of {total:,}"
-        windows = f"{part} jobs" if count == 1 else f"{count} windows of {self.jobs:,} jobs"
+        most = "at most " if self.scenario.has_episodes else ""
+        part = f"{self.jobs:,} of {total:,}" if most or self.jobs < total else f"all {total:,}"
+        windows = f"{most}{part} jobs" if count == 1 else f"{count} windows of {most}{self.jobs:,} jobs"
         return f"{self.scenario.name}: {windows}; makespan relative to {self.baseline}"
 
 

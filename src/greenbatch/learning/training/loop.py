@@ -21,7 +21,7 @@ from greenbatch.learning.training.advantages import gae, group_relative, normali
 from greenbatch.learning.training.frame import Record, Setup, Tell, Training, Validation, Watch, run_training
 from greenbatch.learning.training.multipliers import Multipliers, lagrangian
 from greenbatch.learning.training.ppo import Learner, Report, UpdateSettings
-from greenbatch.learning.training.rollout import Trajectories, collect
+from greenbatch.learning.training.rollout import Floats, Trajectories, collect
 from greenbatch.learning.training.state import State, parts_of
 from greenbatch.presets.shapes import shapes_of
 
@@ -68,10 +68,10 @@ class TrainingSetup(Setup):
         played = collect(env, starts.tolist(), learner.actor, learner.critic, random, self.device, costs)
         return played, np.repeat(np.arange(made.windows), made.rollouts)
 
-    def learn(
-        self, epoch: int, progress: float, played: Trajectories, group: windows.Ints, multipliers: Multipliers
-    ) -> Report:  # fmt: skip
-        """Update the networks from an epoch's trajectories, with costs weighed by their multipliers."""
+    def aims(
+        self, played: Trajectories, group: windows.Ints, multipliers: Multipliers
+    ) -> tuple[Floats, Floats | None]:  # fmt: skip
+        """Advantages that the policy ascends (N,), and targets of the critic, (N,) or with costs (N, 1 + K)."""
         made, offsets, targets = self.settings, played.offsets, None
         gains = np.column_stack([played.rewards, played.costs * multipliers.scales]).T
         if made.advantage == "group":
@@ -86,7 +86,13 @@ class TrainingSetup(Setup):
             targets = np.column_stack(aims) if len(multipliers) else aims[0]
         if made.normalize:
             advantages = [normalized(each) for each in advantages]
-        combined = lagrangian(advantages, multipliers.values)
+        return lagrangian(advantages, multipliers.values), targets
+
+    def learn(
+        self, epoch: int, progress: float, played: Trajectories, group: windows.Ints, multipliers: Multipliers
+    ) -> Report:  # fmt: skip
+        """Update the networks from an epoch's trajectories, with costs weighed by their multipliers."""
+        combined, targets = self.aims(played, group, multipliers)
         random = self.generator(epoch, "minibatches", torch.device("cpu"))
         return self.learner.update(played, combined, targets, random, self.numbers(progress))
 
