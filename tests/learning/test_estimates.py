@@ -223,7 +223,7 @@ def test_one_episode_gives_a_caution_and_no_interval(case: Case, capsys: pytest.
     datasets.write(made, folder)
     one = estimates(case.model, datasets.read(folder), steps=3)
     assert one.fitted.estimate.low == one.fitted.estimate.value == one.fitted.estimate.high
-    assert main(["estimate", str(case.model.folder), "--dataset", str(folder), "--steps", "3"]) == 0
+    assert main(["estimate", str(case.model.folder), "--dataset", str(folder), "--steps", "3", "--threads", "1"]) == 0
     shown = " ".join(capsys.readouterr().out.split())
     assert "Caution: fitted Q evaluation" in shown
 

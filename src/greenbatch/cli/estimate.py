@@ -22,7 +22,7 @@ def estimate(
     gamma: float | None = None,
     steps: Positive = None,
     seed: Natural = 0,
-    threads: Natural = 0,
+    threads: Natural = 1,
     out: Path | None = None,
     json: Switch = False,
     force: Switch = False,
@@ -52,7 +52,7 @@ def estimate(
     seed
         Seed of critics, samples and intervals.
     threads
-        Threads; 0 for one per processor.
+        Threads; 0 for one per processor. Small networks are fastest with one.
     out
         Folder for estimate.json, table.md and provenance.json; without it nothing is written.
     json
@@ -87,7 +87,7 @@ def estimate(
         with progress_line() as show:
             return estimates(
                 loaded, record, behavior=acted, sampled=sampled, scenario=question, gamma=gamma, steps=steps,
-                seed=seed or 0, threads=threads_of(threads or 0), tell=show,
+                seed=seed or 0, threads=threads_of(1 if threads is None else threads), tell=show,
             )  # fmt: skip
 
     if out is None:
