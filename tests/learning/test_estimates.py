@@ -121,7 +121,7 @@ def test_a_clone_of_the_recorded_rule_is_worth_what_was_recorded(case: Case) -> 
 
 VERDICTS = {
     "close": ({}, 1.05, ": within 10 % ("),
-    "drift": ({"drift": 0.5, "explained": 0.1}, 2.0, ": it had not settled; give more --steps."),
+    "drift": ({"drift": 0.5, "explained": 0.1}, 2.0, ": it had not settled; give more --steps; the critics explain"),
     "critics": ({"explained": 0.1}, 2.0, ": the critics explain 10.0 % of the variance of their targets"),
     "few": ({}, 2.0, ": the record has 16 first decisions, too few"),
     "unknown": ({}, 0.5, ": no diagnostic shows why;"),
@@ -148,17 +148,22 @@ def test_the_verdict_names_what_speaks_against_an_estimate(name: str, found: Est
 
 def test_transitions_are_those_of_the_dataset(case: Case) -> None:
     """Each drawn observation is followed by the next of its episode, or worth nothing more."""
-    dataset, draw = case.dataset, Transitions(case.dataset, 0.9, 500)
-    places = np.random.default_rng(1).integers(len(dataset), size=500)
-    drawn = draw(np.random.default_rng(1))
+    dataset, gamma = replace(case.dataset, rewards=np.arange(len(case.dataset)).astype(float)), 0.5
+    drawn = Transitions(dataset, gamma, 40_000)(np.random.default_rng(1))
+    places = drawn.rewards.numpy().astype(np.int64)
     ends = np.isin(places, dataset.offsets[1:] - 1)
-    assert 0 < ends.sum() < 500
     np.testing.assert_array_equal(drawn.actions.numpy(), dataset.actions[places])
-    np.testing.assert_array_equal(drawn.discounts.numpy(), np.where(ends, 0.0, 0.9).astype(np.float32))
-    np.testing.assert_array_equal(drawn.rewards.numpy(), dataset.rewards[places].astype(np.float32))
+    np.testing.assert_array_equal(drawn.discounts.numpy(), np.where(ends, 0.0, gamma).astype(np.float32))
     np.testing.assert_array_equal(drawn.batch.state.numpy(), dataset.observations["state"][places])
     following = dataset.observations["state"][np.where(ends, places, places + 1)]
     np.testing.assert_array_equal(drawn.following.state.numpy(), following)
+    steps = places - dataset.offsets[np.searchsorted(dataset.offsets, places, side="right") - 1]
+    lengths = np.diff(dataset.offsets)
+    for step in (0, 1, 2):
+        reached = (lengths > step).sum()
+        mass = sum(gamma**k * (lengths > k).sum() for k in range(lengths.max()))
+        expected = 0.5 * reached / len(dataset) + 0.5 * gamma**step * reached / mass
+        assert np.mean(steps == step) == pytest.approx(expected, abs=0.01)
 
 
 def test_the_figures_are_those_of_the_functions(case: Case, found: Estimates) -> None:

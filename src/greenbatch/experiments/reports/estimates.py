@@ -38,18 +38,18 @@ def _is_drifting(found: Estimates) -> bool:
 _REASONS: tuple[tuple[Callable[[Estimates], bool], Callable[[Estimates], str]], ...] = (
     (_is_drifting, lambda _: "it had not settled; give more --steps"),
     (lambda it: it.fitted.explained < LOW,
-     lambda it: f"the critics explain {_percent(it.fitted.explained)} % of the variance of their targets, so they do "
-                "not see what the value depends on"),
+     lambda it: f"the critics explain {_percent(it.fitted.explained)} % of the variance of their targets"),
     (lambda it: it.whole.agreement is not None and it.whole.agreement.share < LOW,
      lambda it: f"the policy agrees with {_percent(_share(it.whole))} % of the recorded choices, so the record says "
                 "little about what it comes to"),
     (lambda it: it.fitted.estimate.effective < FEW_EPISODES,
      lambda it: f"the record has {it.whole.value.episodes:,} first decisions, too few for what they are worth"),
-    (lambda _: True,
-     lambda _: "no diagnostic shows why; likely the policy comes to states that the record lacks, or the value depends "
-               "on what is not observed, such as the time left"),
 )  # fmt: skip
-"""Whether a reason holds -> the reason, the most likely one first."""
+"""Whether a reason holds -> the reason."""
+_UNKNOWN = (
+    "no diagnostic shows why; likely the policy comes to states that the record lacks, or the value depends on what is "
+    "not observed, such as the time left"
+)
 
 
 def agreement_table(found: Estimates) -> Table:
@@ -133,15 +133,15 @@ def _beyond(found: Estimates) -> list[str]:
 
 
 def verdict(found: Estimates, truth: Value) -> str:
-    """Whether fitted Q evaluation is close to the simulated value, and the likely reason if not."""
+    """Whether fitted Q evaluation is close to the simulated value, and the likely reasons if not."""
     value, distance = found.fitted.estimate.value, found.distance
     told = f"Fitted Q evaluation gives {_number(value)}, the simulation {_number(truth.discounted)}: "
     is_close = value == truth.discounted if distance is None else abs(distance) <= CLOSE
     off = "" if distance is None else f" ({100 * abs(distance):.1f} % {'above' if distance > 0 else 'below'})"
     if is_close:
         return f"{told}within {100 * CLOSE:g} %{off}."
-    reason = next(say(found) for holds, say in _REASONS if holds(found))
-    return f"{told}not within {100 * CLOSE:g} %{off}: {reason}."
+    reasons = [say(found) for holds, say in _REASONS if holds(found)] or [_UNKNOWN]
+    return f"{told}not within {100 * CLOSE:g} %{off}: {'; '.join(reasons)}."
 
 
 def estimates_json(found: Estimates) -> dict[str, Any]:

@@ -77,7 +77,11 @@ def decided(policy: Policy, dataset: Dataset) -> Decided:
 
 
 class Transitions:
-    """Draws transitions of one reward each from a dataset; the end of an episode is worth nothing more."""
+    """Draws transitions of one reward each from a dataset; the end of an episode is worth nothing more.
+
+    Half of them are drawn uniformly, the others by how much their rewards count at the beginning of their episodes
+    (``gamma^t``): what is estimated is the value there, and first decisions are few in long episodes.
+    """
 
     def __init__(self, dataset: Dataset, gamma: float, batch: int = SETTINGS.batch) -> None:
         """Prepare to draw.
@@ -89,10 +93,14 @@ class Transitions:
         """
         self.dataset, self.gamma, self.batch = dataset, gamma, batch
         self._goes_on = ~(dataset.terminals | dataset.timeouts)
+        lengths = np.diff(dataset.offsets)
+        counts = gamma ** (np.arange(len(dataset)) - np.repeat(dataset.offsets[:-1], lengths))
+        self._upto = np.cumsum(0.5 / len(dataset) + 0.5 * counts / counts.sum())
 
     def __call__(self, random: np.random.Generator) -> Sample:
-        """The transitions of a step, drawn uniformly with replacement."""
-        places = random.integers(len(self.dataset), size=self.batch)
+        """The transitions of a step, drawn with replacement."""
+        drawn = np.searchsorted(self._upto, random.random(self.batch), side="right")
+        places = np.minimum(drawn, len(self.dataset) - 1)
         goes_on = self._goes_on[places]
         actions, rewards = self.dataset.actions[places], self.dataset.rewards[places].astype(np.float32)
         discounts = (self.gamma * goes_on).astype(np.float32)
