@@ -237,8 +237,9 @@ def _simulated(
     """The value of a scheduler on the windows of a dataset; those without any decision are left out."""
     record = dataset.record
     starts, times = np.unique(record.starts, return_counts=True)
+    agent = dataset.preset.model_copy(update={"training": {}})  # the record has the length of the windows
     planned = recording(
-        scenario, dataset.preset, {name: decider}, starts=starts, jobs=record.jobs, episode_s=record.episode_s,
+        scenario, agent, {name: decider}, starts=starts, jobs=record.jobs, episode_s=record.episode_s,
         threads=threads,
     )  # fmt: skip
     played = [
