@@ -11,7 +11,7 @@ from small_env import Observation
 from tabular import ACTIONS, GAMMA, NEXT, PI, QUOTAS, REWARDS, START, STATES, UNIFORM, recorded, value_of, values_of
 
 from greenbatch.errors import InputError
-from greenbatch.learning.evaluation.fitted import SETTINGS, Fitted, fitted_q
+from greenbatch.learning.evaluation.fitted import SETTINGS, Fitted, fitted_q, usual_steps
 from greenbatch.learning.evaluation.policies import certain, greedy, of_recorded, stochastic
 from greenbatch.learning.networks.observations import Batch, as_batch
 from greenbatch.learning.offpolicy.agent import make_agent
@@ -66,7 +66,7 @@ def table_policy(policy: np.ndarray) -> Policy:
     return lambda batch: logits[batch.state.argmax(1)].clamp(min=-1e9)
 
 
-def evaluated(policy: Policy, *, kind: str = "context", steps: int = 500, **given: object) -> Fitted:
+def evaluated(policy: Policy, *, kind: str = "context", steps: int = 300, **given: object) -> Fitted:
     """Its value over first observations in the proportions of `START`."""
     first = seen(np.repeat(np.arange(STATES), np.round(START * 10).astype(int)))
     agent = make_agent({"kind": kind}, SHAPES, SETTINGS.critics, 0)
@@ -103,12 +103,24 @@ def test_diagnostics_tell_fitted_critics_from_untrained_ones() -> None:
     assert rough.gap is not None
     assert abs(fitted.gap) < 0.03 * returns.mean() < 0.3 * returns.mean() < abs(rough.gap)
     assert abs(fitted.drift) < 0.02 * fitted.estimate.value
-    short = evaluated(table_policy(UNIFORM), steps=60)
+    short = evaluated(table_policy(UNIFORM), steps=30)
     assert short.drift > 0.03 * short.estimate.value
     assert short.estimate.caution.startswith("changed by")
     noise = residual_of_exact_values(UNIFORM)
     assert fitted.residual == pytest.approx(noise, rel=0.05)
     assert rough.explained < fitted.explained < 1.0
+
+
+def test_values_that_begin_about_the_true_ones_need_fewer_steps() -> None:
+    true = value_of(PI)
+    near, far = (evaluated(table_policy(PI), steps=40, start=start) for start in ([true - 1, true + 1], None))
+    assert abs(near.estimate.value - true) < 0.1 * true < abs(far.estimate.value - true)
+
+
+def test_usual_steps_follow_the_discount_up_to_the_end_of_an_episode() -> None:
+    settings = SETTINGS.model_copy(update={"tau": 0.05, "target_delay": 2})
+    assert [usual_steps(gamma, 50, settings) for gamma in (0.9, 0.99, 1.0)] == [1200, 6000, 6000]
+    assert usual_steps(0.99, 1000) == 3000
 
 
 def residual_of_exact_values(policy: np.ndarray) -> float:

@@ -98,7 +98,8 @@ def test_estimates_approach_the_value_as_episodes_are_added(estimator) -> None:
     errors, biases, cautious = [], [], []
     for episodes, count in ((4, 30), (40, 30), (20_000, 2)):
         made = [
-            estimator(*recorded(episodes, seed, PI), seed=seed, **behavior(episodes, seed)) for seed in range(count)
+            estimator(*recorded(episodes, seed, PI), seed=seed, resamples=100, **behavior(episodes, seed))
+            for seed in range(count)
         ]
         wrong = np.array([each.value / value_of(PI) - 1 for each in made])
         errors.append(np.abs(wrong).mean())
@@ -117,11 +118,11 @@ def behavior(episodes: int, seed: int) -> dict:
 
 
 def test_intervals_hold_the_value_about_as_often_as_they_say() -> None:
-    made = [per_decision(*recorded(400, seed, PI), **behavior(400, seed)) for seed in range(60)]
+    made = [per_decision(*recorded(400, seed, PI), resamples=400, **behavior(400, seed)) for seed in range(60)]
     held = np.mean([each.low <= value_of(PI) <= each.high for each in made])
     assert 0.85 <= held <= 1.0
     assert np.std([each.value for each in made]) < np.std(
-        [per_episode(*recorded(400, seed, PI), **behavior(400, seed)).value for seed in range(60)]
+        [per_episode(*recorded(400, seed, PI), resamples=100, **behavior(400, seed)).value for seed in range(60)]
     )
 
 

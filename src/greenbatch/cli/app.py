@@ -15,6 +15,7 @@ VERBS: dict[str, str] = {
     "simulate": "Replay a workload under one scheduler; write its schedule, power and metrics.",
     "train": "Train a scheduler by reinforcement learning or search; training can be resumed.",
     "record": "Record decisions of schedulers or logs for offline reinforcement learning.",
+    "estimate": "Estimate from recorded decisions what a model is worth, and how often it decides the same.",
     "tune": "Search parameters of any scheduler on the training windows of a scenario.",
     "export": "Write a trained model as an ONNX file, for other programs.",
     "retrain": "Retrain a model from its record and compare it with the original.",

@@ -8,8 +8,8 @@ writing     writing a dataset
 dataset     reading it                                         -> Dataset
 """
 
-from greenbatch.datasets.dataset import Dataset, check_fits, read
+from greenbatch.datasets.dataset import Dataset, check_agent, check_fits, read
 from greenbatch.datasets.recording import Played, Recording, play, recording
 from greenbatch.datasets.writing import write
 
-__all__ = ["Dataset", "Played", "Recording", "check_fits", "play", "read", "recording", "write"]
+__all__ = ["Dataset", "Played", "Recording", "check_agent", "check_fits", "play", "read", "recording", "write"]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -200,10 +200,23 @@ def check_fits(dataset: Dataset, scenario: Scenario, preset_: Preset | str) -> N
         key = next(iter(differences(then, now)), "scenario")
         problem = f"was recorded on {record.scenario}, which differs from {scenario.name} in {key}"
         raise InputError(problem, file=file, field="scenario", fix="record it on this scenario")
-    made = resolve(preset(preset_) if isinstance(preset_, str) else preset_, scenario)
-    for part in ("observation", "action", "reward"):
-        then, now = record.preset[part], made.model_dump(mode="json")[part]
-        if then != now:
-            key = next(iter(differences(then, now, part)), part)
+    check_agent(dataset, resolve(preset(preset_) if isinstance(preset_, str) else preset_, scenario))
+
+
+def check_agent(dataset: Dataset, made: Preset, parts: Sequence[str] = ("observation", "action", "reward")) -> None:
+    """Check that decisions are those of an agent of a preset.
+
+    Args:
+        dataset: the decisions.
+        made: the preset, with every normalizer as a number.
+        parts: tables of the preset that have to be the same.
+
+    Raises:
+        InputError: names the first key that differs.
+    """
+    record, now = dataset.record, made.model_dump(mode="json")
+    for part in parts:
+        if record.preset[part] != now[part]:
+            key = next(iter(differences(record.preset[part], now[part], part)), part)
             problem = f"was recorded with {record.preset['name']}, which differs from {made.name} in {key}"
-            raise InputError(problem, file=file, field="preset", fix=f"record it with {made.name}")
+            raise InputError(problem, file=dataset.folder / RECORD, field="preset", fix=f"record it with {made.name}")

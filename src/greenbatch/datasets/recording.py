@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
@@ -86,7 +86,7 @@ class Recording:
 def recording(
     scenario: Scenario,
     preset_: Preset | str,
-    schedulers: str | Sequence[str],
+    schedulers: str | Sequence[str] | Mapping[str, Scheduler],
     *,
     shares: Sequence[float] | None = None,
     decisions: int | None = None,
@@ -101,7 +101,7 @@ def recording(
     Args:
         scenario: jobs, machine, power supply and rules.
         preset_: observations, actions and rewards; a preset or its name.
-        schedulers: names, or names separated by commas; ``as-recorded`` is what the trace says.
+        schedulers: names, names separated by commas, or schedulers by name; ``as-recorded`` is what the trace says.
         shares: share of each, in any unit; by default equal ones.
         decisions: least number of decisions; by default all windows of ``starts`` are played once.
         starts: first jobs of the windows to draw from, or to play; or a function that gives those of all possible

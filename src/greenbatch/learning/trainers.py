@@ -49,8 +49,8 @@ def train_or_search(
     ).counters
 
 
-def need_torch() -> None:
-    """Check that torch is installed.
+def need_torch(what: str = "training") -> None:
+    """Check that torch is installed, for what is named in the message.
 
     Raises:
         InputError: it is not.
@@ -58,4 +58,4 @@ def need_torch() -> None:
     from importlib.util import find_spec
 
     if find_spec("torch") is None:
-        raise InputError("training requires torch, which is not installed", fix='pip install "greenbatch[learn]"')
+        raise InputError(f"{what} requires torch, which is not installed", fix='pip install "greenbatch[learn]"')

@@ -6,6 +6,7 @@ The main path, file by file::
     importance             the policy's value by weighted importance sampling
     fitted                 the policy's value by fitted Q evaluation, which requires torch
       policies               fixed policies as tables of log-probabilities, which require torch
+      recorded               a model's policy on a dataset, and the dataset's transitions, which require torch
       estimate               a value with its interval and its effective sample size
 
 Recorded episodes are flat arrays, episode after episode, with the places where each begins, as in `offpolicy.buffer`.

@@ -7,6 +7,7 @@ policy learning under constraints", Algorithm 3, whose regressions to the end ar
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
@@ -21,11 +22,13 @@ from greenbatch.learning.offpolicy.agent import Agent
 from greenbatch.learning.offpolicy.learner import Learner, Policy, Rates, Sample
 from greenbatch.presets.off_policy import OffPolicy
 
-SETTINGS = OffPolicy(critics=2, combine="mean", tau=0.05, encoder_tau=0.05, target_delay=1, popart_rate=0.01, batch=256)
+SETTINGS = OffPolicy(critics=2, combine="mean", tau=0.1, encoder_tau=0.1, target_delay=1, popart_rate=0.01, batch=256)
 """Settings of critics that only evaluate: the lowest of several critics would be biased."""
 RATES = Rates(critic=1e-3)
-DRIFTING = 0.03
+DRIFTING = 0.02
 """Change over the last tenth of the steps, relative to the estimate, above which it comes with a caution."""
+TIMES = 3
+"""Times that `usual_steps` has values grow to their size."""
 CHECKED = 20
 """Samples that the residual is computed on."""
 
@@ -50,7 +53,8 @@ class Fitted:
 
 def fitted_q(
     policy: Policy, agent: Agent, sample: Callable[[np.random.Generator], Sample], first: Batch, *, steps: int,
-    settings: OffPolicy = SETTINGS, rates: Rates = RATES, returns: ArrayLike | None = None, seed: int = 0,
+    settings: OffPolicy = SETTINGS, rates: Rates = RATES, returns: ArrayLike | None = None,
+    start: ArrayLike | None = None, seed: int = 0, tell: Callable[[int], None] | None = None,
 ) -> Fitted:  # fmt: skip
     """Estimate the mean discounted return of a policy.
 
@@ -60,13 +64,15 @@ def fitted_q(
         sample: draws the transitions of a step, with one reward each (``n_step`` of 1: sums of several are those of the
             behavior), such as `offpolicy.loop.OffPolicySetup.sample`. Discounts are in the transitions.
         first: first observations of the episodes.
-        steps: gradient steps, >= 1. Values grow to their size over ``target_delay / (tau (1 - gamma))`` steps: give
-            several times as many.
+        steps: gradient steps, >= 1, see `usual_steps`.
         settings: of critics, targets and PopArt; the loss of the actor plays no part.
         rates: learning rates and clipping.
         returns: discounted returns of recorded episodes if the evaluated policy recorded them, shape (episodes,), for
             ``gap``.
+        start: values that those of the critics begin about, shape (n,), such as the discounted rewards to go of the
+            record; without them, values begin about the mean reward. Has an effect with PopArt only.
         seed: seed of the samples and of the interval.
+        tell: called with the number of steps so far.
 
     Raises:
         InputError: no steps, no episodes, a return that is not finite, settings that clone, or the critics diverged.
@@ -85,11 +91,15 @@ def fitted_q(
         if is_bad:
             raise InputError(problem, field=field, fix=fix)
     random, learner = np.random.default_rng(seed), Learner(agent, settings, rates, policy=policy)
+    if start is not None and learner.popart is not None:
+        learner.popart.update(torch.as_tensor(np.asarray(start)), [])
     before = np.zeros(episodes)
     for step in range(steps):
         if step == int(0.9 * steps):
             before = _values(learner, first)
         learner.step(sample(random))
+        if tell is not None:
+            tell(step + 1)
     found = _values(learner, first)
     checked = [learner.residuals(sample(random)) for _ in range(CHECKED)]
     error, target = (torch.cat(part).double() for part in zip(*checked, strict=True))
@@ -105,6 +115,22 @@ def fitted_q(
         made, drift=drift, residual=square**0.5, explained=1.0 - square / spread if spread > 0 else float(square == 0),
         gap=None if recorded is None else made.value - float(recorded.mean()),
     )  # fmt: skip
+
+
+def usual_steps(gamma: float, longest: int, settings: OffPolicy = SETTINGS) -> int:
+    """Gradient steps after which values have grown to 95 % of their size.
+
+    A target follows its critic over ``target_delay / tau`` steps, and hands on a value by one decision. Rewards count
+    over ``1 / (1 - gamma)`` decisions, or to the end of an episode: values grow over the product, which is taken three
+    times.
+
+    Args:
+        gamma: discount, 0 to 1.
+        longest: decisions of the longest episode, >= 1.
+        settings: of the targets.
+    """
+    horizon = min(1.0 / max(1.0 - gamma, 1e-9), float(longest))
+    return math.ceil(round(TIMES * horizon * settings.target_delay / settings.tau, 6))
 
 
 def _values(learner: Learner, first: Batch) -> Floats:

@@ -31,6 +31,10 @@ IMPOSSIBLE = -1e8
 """Log-probabilities at or below this count as a probability of 0: networks mask rows with about -1e9."""
 
 
+class NoEpisode(InputError):
+    """The policy gives no recorded episode any probability, so there is nothing to weigh."""
+
+
 def per_episode(
     log_policy: ArrayLike, rewards: ArrayLike, offsets: ArrayLike, *, gamma: float,
     log_behavior: ArrayLike | None = None, resamples: int = RESAMPLES, seed: int = 0,
@@ -49,7 +53,8 @@ def per_episode(
         seed: seed of the interval.
 
     Raises:
-        InputError: the arrays do not fit together or hold NaN, or the policy does what no episode did.
+        InputError: the arrays do not fit together or hold NaN.
+        NoEpisode: the policy does what no episode did.
     """
     ratios, gains = _by_step(log_policy, rewards, offsets, gamma, log_behavior)
     return _estimated(gains.sum(1, keepdims=True), ratios[:, -1:], resamples, seed)
@@ -73,14 +78,14 @@ def _estimated(gains: Floats, log_ratios: Floats, resamples: int, seed: int) -> 
     """The estimate with weights (episodes, columns) up to one factor per column, such that the largest is 1.
 
     Raises:
-        InputError: a column has none.
+        NoEpisode: a column has none.
     """
     most = log_ratios.max(0)
     if (gone := np.flatnonzero(np.isneginf(most))).size:
         at = f"from decision {gone[0] + 1} on " if log_ratios.shape[1] > 1 else ""
         problem = f"gives none of the {len(log_ratios):,} episodes {at}any probability"
         fix = "evaluate a stochastic policy, record more episodes, or use fitted Q evaluation"
-        raise InputError(problem, field="log_policy", fix=fix)
+        raise NoEpisode(problem, field="log_policy", fix=fix)
     weights = np.exp(log_ratios - most)
     mean = float(np.exp(min(most[-1], _LARGEST_LOG)) * weights[:, -1].mean())
     return estimate(gains, weights, mean_weight=mean, resamples=resamples, seed=seed)

@@ -1,0 +1,251 @@
+"""What recorded decisions say about a model that did not make them, and by simulation whether that is so."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from greenbatch.datasets import Dataset, check_agent, check_fits, play, recording
+from greenbatch.errors import InputError
+from greenbatch.learning.evaluation import Agreement, Estimate, agreement, per_episode
+
+if TYPE_CHECKING:
+    from greenbatch.engine.program import Scheduler
+    from greenbatch.learning.evaluation.fitted import Fitted
+    from greenbatch.models.model import Model
+    from greenbatch.scenarios import Scenario
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+Bools = NDArray[np.bool_]
+Tell = Callable[[str, int, int], None]
+"""Called with what is being done, how much of it is done, and how much there is."""
+
+MODEL = "the model"
+"""Name of the model among the schedulers that are simulated."""
+CLOSE = 0.1
+"""Largest distance of a good estimate from the simulated value, relative to it."""
+LOW = 0.5
+"""Agreement, or explained share of the variance, below which an estimate has little to rest on."""
+
+
+class Value(NamedTuple):
+    """What episodes are worth, in the unit of the rewards; means over them."""
+
+    discounted: float
+    """Sum of the discounted rewards."""
+    total: float
+    """Sum of the rewards."""
+    episodes: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Recorded:
+    """Recorded decisions of a scheduler, or of all, beside what the model would have done."""
+
+    agreement: Agreement | None
+    """None if no decision has a choice."""
+    at_random: float | None
+    """Expected agreement, with a choice, of an agent that chooses uniformly among the valid actions. [-], 0 to 1"""
+    value: Value
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Estimates:
+    """A model on a dataset."""
+
+    model: str
+    """Its folder."""
+    dataset: str
+    """Its folder."""
+    scenario: str
+    sampled: bool
+    """Whether actions are drawn from the policy; otherwise the most probable one is taken."""
+    behavior: str
+    """Folder of the model whose probabilities importance sampling divides by; empty: the record is deterministic."""
+    gamma: float
+    """Discount of a decision."""
+    steps: int
+    """Gradient steps of fitted Q evaluation."""
+    seed: int
+    schedulers: Mapping[str, Recorded]
+    """By name; those without decisions are left out."""
+    whole: Recorded
+    """All decisions."""
+    importance: Estimate | None
+    """Weighted importance sampling per episode; None if the policy gives no episode any probability."""
+    without_importance: str
+    """Why there is none."""
+    fitted: Fitted
+    """Fitted Q evaluation; its gap is that to the simulated value."""
+    simulated: Mapping[str, Value] | None
+    """Value of each scheduler on all windows of the dataset; None unless simulated."""
+    simulated_model: Value | None
+    """The same of the model."""
+
+    @property
+    def distance(self) -> float | None:
+        """Fitted Q evaluation relative to the simulated value, minus 1; None unless simulated, or if that is 0."""
+        if self.simulated_model is None or not self.simulated_model.discounted:
+            return None
+        return (self.fitted.estimate.value - self.simulated_model.discounted) / abs(self.simulated_model.discounted)
+
+
+def estimates(
+    model: Model, dataset: Dataset, *, behavior: Model | None = None, sampled: bool = False,
+    scenario: Scenario | None = None, gamma: float | None = None, steps: int | None = None, seed: int = 0,
+    threads: int = 1, tell: Tell | None = None,
+) -> Estimates:  # fmt: skip
+    """Estimate the value of a model's policy from recorded decisions; requires torch.
+
+    Args:
+        model: a network that observes and does the same as the dataset's agent; what it was rewarded for plays no part.
+        dataset: the decisions, with their rewards.
+        behavior: a model of what the record did, such as one trained by behavior cloning on it.
+        sampled: draw actions from the policy; by default the most probable one is taken.
+        scenario: where to simulate the model and the recorded schedulers on the dataset's windows; None: do not.
+        gamma: discount of a decision, 0 to 1; by default that of the model's training.
+        steps: gradient steps, >= 1; by default `fitted.usual_steps`.
+        seed: seed of critics, samples, intervals and sampled actions.
+        threads: threads.
+        tell: called with how far it is.
+
+    Raises:
+        InputError: torch is missing, a model is no network without memory or does not fit the dataset, the dataset
+            does not fit the scenario or has no decision with a choice, or an argument is out of range.
+    """
+    from greenbatch.learning.trainers import need_torch
+
+    need_torch("estimating a policy from decisions")
+    import torch
+
+    from greenbatch.learning.evaluation.fitted import SETTINGS, fitted_q, usual_steps
+    from greenbatch.learning.evaluation.policies import greedy, stochastic
+    from greenbatch.learning.evaluation.recorded import Transitions, actor_of, decided, observed
+    from greenbatch.learning.offpolicy.agent import make_agent
+    from greenbatch.learning.training.advantages import rewards_to_go
+    from greenbatch.learning.training.device import prepared
+    from greenbatch.presets.shapes import shapes_of
+    from greenbatch.schedulers import scheduler
+
+    for each in (model, behavior):
+        if each is not None:
+            check_agent(dataset, each.preset, ("observation", "action"))
+    if scenario is not None:
+        check_fits(dataset, scenario, dataset.preset)
+    discount = model.record.training.settings.gamma if gamma is None else gamma
+    if not 0 <= discount <= 1:
+        raise InputError(f"is {discount:g}", field="gamma", fix="give a number from 0 to 1")
+    longest = int(np.diff(dataset.offsets).max())
+    count = usual_steps(discount, longest) if steps is None else steps
+    say = tell or _silent
+    with prepared(threads, torch.device("cpu")):
+        policy = (stochastic if sampled else greedy)(actor_of(model))
+        agent = make_agent(model.preset.network, shapes_of(model.preset), SETTINGS.critics, seed)
+        done = decided(policy, dataset)
+        acted = None if behavior is None else decided(stochastic(actor_of(behavior)), dataset).log_recorded
+        whole = _recorded(dataset, done.actions, np.ones(len(dataset), np.bool_), discount)
+        if whole.agreement is None:
+            problem = f"has no choice in any of {len(dataset):,} decisions"
+            raise InputError(problem, file=dataset.folder, fix="record windows in which several jobs wait")
+        weighted, problem = _importance(done.log_recorded, acted, dataset, discount, seed)
+        played, own = None, None
+        if scenario is not None:
+            deciders: dict[str, Scheduler] = {name: scheduler(name) for name in _names(dataset)}
+            deciders[MODEL] = _own(model, dataset, sampled, seed)
+            played = {
+                name: _simulated(dataset, scenario, name, each, discount, threads, say)
+                for name, each in deciders.items()
+            }
+            own = played.pop(MODEL)
+        fitted = fitted_q(
+            policy, agent, Transitions(dataset, discount), observed(dataset, dataset.offsets[:-1]), steps=count,
+            returns=None if own is None else [own.discounted], seed=seed,
+            start=rewards_to_go(dataset.rewards, dataset.offsets, discount),
+            tell=lambda taken: say("steps of fitted Q evaluation", taken, count),
+        )  # fmt: skip
+    return Estimates(
+        model=str(model.folder), dataset=str(dataset.folder), scenario=dataset.record.scenario, sampled=sampled,
+        behavior="" if behavior is None else str(behavior.folder), gamma=discount, steps=count, seed=seed,
+        schedulers={name: _recorded(dataset, done.actions, dataset.schedulers == number, discount)
+                    for name, number in _names(dataset).items()},
+        whole=whole, importance=weighted, without_importance=problem, fitted=fitted, simulated=played,
+        simulated_model=own,
+    )  # fmt: skip
+
+
+def _silent(what: str, done: int, total: int) -> None:
+    del what, done, total
+
+
+def _names(dataset: Dataset) -> dict[str, int]:
+    """The schedulers that have decisions -> their numbers."""
+    return {each.name: number for number, each in enumerate(dataset.record.schedulers) if each.decisions}
+
+
+def _recorded(dataset: Dataset, actions: Ints, own: Bools, gamma: float) -> Recorded:
+    """The decisions ``own`` (N,), which are whole episodes, beside the policy's actions."""
+    valid = dataset.masks[own].sum(1)
+    contested = valid >= 2
+    found = agreement(actions[own], dataset.actions[own], valid) if contested.any() else None
+    lengths = np.add.reduceat(own.astype(np.int64), dataset.offsets[:-1])
+    offsets = np.concatenate(([0], np.cumsum(lengths[lengths > 0])))
+    return Recorded(
+        agreement=found, at_random=float((1.0 / valid[contested]).mean()) if contested.any() else None,
+        value=_value(dataset.rewards[own], offsets, np.ones(len(offsets) - 1, np.int64), gamma),
+    )  # fmt: skip
+
+
+def _value(rewards: Floats, offsets: Ints, times: Ints, gamma: float) -> Value:
+    """Mean over episodes, each of which counts some times."""
+    steps = np.arange(len(rewards)) - np.repeat(offsets[:-1], np.diff(offsets))
+    sums = (np.add.reduceat(each, offsets[:-1]) for each in (rewards * gamma**steps, rewards))
+    discounted, total = (float(np.average(each, weights=times)) for each in sums)
+    return Value(discounted, total, int(times.sum()))
+
+
+def _importance(
+    log_policy: Floats, log_behavior: Floats | None, dataset: Dataset, gamma: float, seed: int
+) -> tuple[Estimate | None, str]:
+    """The estimate, or why there is none."""
+    from greenbatch.learning.evaluation.importance import NoEpisode
+
+    try:
+        found = per_episode(
+            log_policy, dataset.rewards, dataset.offsets, gamma=gamma, log_behavior=log_behavior, seed=seed
+        )
+    except NoEpisode as error:
+        return None, error.problem
+    return found, ""
+
+
+def _own(model: Model, dataset: Dataset, sampled: bool, seed: int) -> Scheduler:
+    """The model as a scheduler that acts as the dataset's agent."""
+    from greenbatch.models.scheduler import model_scheduler
+
+    options = {"sample": 1.0, "seed": float(seed)} if sampled else {}
+    return model_scheduler(MODEL, model, options, dataset.preset.backfill, {})
+
+
+def _simulated(
+    dataset: Dataset, scenario: Scenario, name: str, decider: Scheduler, gamma: float, threads: int, tell: Tell
+) -> Value:
+    """The value of a scheduler on the windows of a dataset; those without any decision are left out."""
+    record = dataset.record
+    starts, times = np.unique(record.starts, return_counts=True)
+    agent = dataset.preset.model_copy(update={"training": {}})  # the record has the length of the windows
+    planned = recording(
+        scenario, agent, {name: decider}, starts=starts, jobs=record.jobs, episode_s=record.episode_s,
+        threads=threads,
+    )  # fmt: skip
+    played = [
+        (each.rewards, np.diff(each.offsets))
+        for each in play(planned, lambda done: tell(f"windows under {name}", done, len(starts)))
+    ]
+    rewards, lengths = (np.concatenate(each) for each in zip(*played, strict=True))
+    offsets = np.concatenate(([0], np.cumsum(lengths[lengths > 0])))
+    return _value(rewards, offsets, times[lengths > 0], gamma)
