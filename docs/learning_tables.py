@@ -6,7 +6,7 @@ import json
 import re
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from typing import Any
+from typing import Any, get_origin
 
 from pydantic import BaseModel
 from texts import NOTHING, attributes, markdown, table
@@ -61,7 +61,8 @@ def _rows(kind: type[BaseModel], first: str) -> list[tuple[str, str, str]]:
     for name, field in kind.model_fields.items():
         inner = _table_of(field.annotation)
         if inner is not None and inner is not kind:
-            rows += _rows(inner, f"{first}{name}.")
+            named = f"{name}.TERM" if get_origin(field.annotation) is dict else name
+            rows += _rows(inner, f"{first}{named}.")
             continue
         default = field.get_default(call_default_factory=True)
         shown = NOTHING if field.is_required() or default is None else f"`{json.dumps(default, default=str)}`"

@@ -13,6 +13,7 @@ from small_env import GAS, SmallEnv
 from tiny import tiny_plan
 
 from greenbatch.errors import InputError
+from greenbatch.experiments.running.model_warnings import model_warnings
 from greenbatch.learning.networks import build
 from greenbatch.learning.networks.layers import Critics
 from greenbatch.learning.runs.checkpoint import load_checkpoint
@@ -22,8 +23,8 @@ from greenbatch.learning.runs.plan import Plan
 from greenbatch.learning.training.loop import train
 from greenbatch.learning.training.multipliers import Multipliers, lagrangian
 from greenbatch.learning.training.rollout import collect, values_of
-from greenbatch.models.model import load_model
 from greenbatch.presets.constraints import Constraint, Controller
+from greenbatch.schedulers import scheduler_table
 
 COST = {"avg_wait_s": {"at_most": 100.0}}
 
@@ -137,7 +138,11 @@ def test_a_constrained_training_says_what_it_keeps(tmp_path: Path) -> None:
     excess = Constraint(at_most=100.0).excess(state.counters.best_terms["avg_wait_s"])
     assert excess > 0
     assert saved["best_excess"] == excess
-    load_model(tmp_path / "run" / "model")
+    name = f"rlscheduler@{tmp_path / 'run' / 'model'}"
+    told = model_warnings(scheduler_table([name]), plan.scenario, [0], 12)
+    value = state.counters.best_terms["avg_wait_s"]
+    limit = f"{name}: it did not keep a limit of its training: avg_wait_s {value:.4g}, at most 100"
+    assert limit in told
 
 
 def test_the_multiplier_changes_what_is_learned(tmp_path: Path) -> None:

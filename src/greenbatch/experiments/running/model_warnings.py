@@ -64,6 +64,10 @@ def model_warnings(schedulers: Mapping[str, object], scenario: Scenario, starts:
             lines.append(f"{name}: {UNLIKE}: {'; '.join(unlike)}; it may be worse than plain rules")
         if training.untrained:
             lines.append(f"{name}: untrained, its weights are those that training began with")
+        for term, constraint in training.settings.constraints.items():
+            value = record.validation.terms.get(term, math.nan)
+            if constraint.excess(value) > 0:
+                lines.append(f"{name}: it did not keep a limit of its training: {term} {value:.4g}, {constraint.text}")
         if record.limits:
             limited.setdefault(record.limits, []).append(name)
     lines += [f"{', '.join(same)}: {'; '.join(limits)}" for limits, same in limited.items()]
