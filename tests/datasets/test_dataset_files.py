@@ -298,7 +298,7 @@ REFUSED = {
     "planner": (["gas-marl-plus", "--schedulers", "fcfs+easy"], "is found by search"),
     "windows": (["rlscheduler", "--schedulers", "fcfs+easy", "--windows", "some"], "--windows: is 'some'"),
     "jobs": (["rlscheduler", "--schedulers", "fcfs+easy", "--jobs", "999999999"], "jobs: is 999999999"),
-    "pools": (["rare", "--schedulers", "fcfs+easy"], "capacity follows the power"),
+    "pools": (["rare", "--schedulers", "fcfs+easy"], "does not follow the power"),
     "length": (["rlscheduler", "--schedulers", "fcfs+easy", "--episode-s", "60"], "capacity follows the power"),
     "nodes": (["rlscheduler", "--schedulers", "fcfs+easy", "--scenario", "ineps/convergence-1s"], "has nodes"),
 }

@@ -98,7 +98,7 @@ def test_energy_added_up_during_the_run_is_energy_by_replay(name: str, data: st.
     with_decider("run", run.state, run.decider)(run.state, run.decider)
     outcome = run.outcome(run.state)
     after, scale = books(outcome), books(outcome).load_j + books(outcome).renewable_j
-    for field in Ledger.__annotations__:
+    for field in Ledger.__annotations__.keys() - {"peak_w"}:  # no energy
         assert getattr(run.state.ledger, field) == pytest.approx(getattr(after, field), rel=1e-9, abs=1e-9 * scale)
     assert digest(outcome) == digest(simulate(jobs, cluster, power, Rules(commitment=commitment), scheduler(name)))
 

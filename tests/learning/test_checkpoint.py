@@ -218,7 +218,13 @@ def test_damaged_counters_raise(tmp_path: Path, state: dict[str, object], messag
         Counters.read(state, tmp_path / STATE, FIX)
 
 
-@pytest.mark.parametrize("name", Counters.model_fields)
+def test_a_training_from_before_constraints_exceeds_none(tmp_path: Path):
+    state = Counters(epoch=3).as_dict()
+    del state["best_excess"]
+    assert Counters.read(state, tmp_path / STATE, FIX).best_excess == 0.0
+
+
+@pytest.mark.parametrize("name", sorted({*Counters.model_fields} - {"best_excess"}))
 def test_a_missing_counter_has_no_default(tmp_path: Path, name: str):
     state = Counters(epoch=3, decisions=96, log_bytes=700).as_dict()
     assert Counters.read(state, tmp_path / STATE, FIX).as_dict() == state
