@@ -260,9 +260,10 @@ def findings(rows: Sequence[Row]) -> list[str]:
     told = []
     for made in promises(rows):
         word = "keeps" if made.kept else "does not keep"
-        best = "no rule with backfilling keeps it" if not made.rival else (
-            f"{100 * made.over.mean:+.1f} points of value over {made.rival}, the best rule within".replace("-", "−")
-        )  # fmt: skip
+        more = f"{100 * made.over.mean:+.1f}".replace("-", "−")
+        best = f"{more} points of value over {made.rival}, the best rule within"
+        if not made.rival:
+            best = "no rule with backfilling keeps it"
         limit, *cost = (ACCRUED.number(x) for x in (made.limit, made.cost.mean, made.cost.low, made.cost.high))
         told.append(
             f"{SETTINGS[made.setting].about}: {made.agent} {word} the limit of {limit}: it accrues "
