@@ -10,7 +10,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as some
 from small_env import GAS, SmallEnv
-from tiny import tiny_plan
+from tiny import resumed_as_whole, tiny_plan
 
 from greenbatch.errors import InputError
 from greenbatch.experiments.running.model_warnings import model_warnings
@@ -157,20 +157,7 @@ def test_the_multiplier_changes_what_is_learned(tmp_path: Path) -> None:
 
 def test_an_interrupted_training_resumes_with_its_multipliers(tmp_path: Path) -> None:
     plan = constrained(tmp_path)
-    train(plan, tmp_path / "whole")
-    seen = []
-
-    def stop(record: dict[str, object]) -> None:
-        seen.append(record)
-        if record["epoch"] == 2:
-            raise KeyboardInterrupt
-
-    with pytest.raises(KeyboardInterrupt):
-        train(plan, tmp_path / "cut", watch=stop)
-    train(plan, tmp_path / "cut")
-    whole, cut = (load_checkpoint(tmp_path / name / CHECKPOINT)[0] for name in ("whole", "cut"))
-    assert {name: value.tobytes() for name, value in whole.items()} == {n: v.tobytes() for n, v in cut.items()}
-    assert "multipliers/integral" in whole
+    assert "multipliers/integral" in resumed_as_whole(plan, tmp_path, train)
 
 
 def test_the_best_actor_keeps_bounds_before_it_earns_more(tmp_path: Path) -> None:

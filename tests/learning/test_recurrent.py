@@ -15,7 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as some
 from off_policy import off_policy_plan
 from small_env import Observation, SmallEnv
-from tiny import tiny_plan
+from tiny import resumed_as_whole, tiny_plan
 from torch import Tensor
 
 from greenbatch.errors import InputError
@@ -23,8 +23,6 @@ from greenbatch.learning.networks import build
 from greenbatch.learning.networks.observations import Batch
 from greenbatch.learning.networks.recurrent import Remembering
 from greenbatch.learning.offpolicy.loop import train as train_off_policy
-from greenbatch.learning.runs.checkpoint import load_checkpoint
-from greenbatch.learning.runs.folder import CHECKPOINT
 from greenbatch.learning.training.advantages import gae, normalized
 from greenbatch.learning.training.loads import loads
 from greenbatch.learning.training.loop import train
@@ -248,20 +246,7 @@ SMALL = {"network": {"kind": "recurrent", "hidden": 8}, "training.minibatch": 40
 
 def test_an_interrupted_training_resumes_to_the_same_bytes(tmp_path: Path) -> None:
     plan = tiny_plan(tmp_path, overrides=SMALL)
-    train(plan, tmp_path / "whole")
-    seen = []
-
-    def stop(record: dict[str, object]) -> None:
-        seen.append(record)
-        if record["epoch"] == 2:
-            raise KeyboardInterrupt
-
-    with pytest.raises(KeyboardInterrupt):
-        train(plan, tmp_path / "cut", watch=stop)
-    train(plan, tmp_path / "cut")
-    whole, cut = (load_checkpoint(tmp_path / name / CHECKPOINT)[0] for name in ("whole", "cut"))
-    assert {name: value.tobytes() for name, value in whole.items()} == {n: v.tobytes() for n, v in cut.items()}
-    assert "actor/body.lstm.weight_hh_l0" in whole
+    assert "actor/body.lstm.weight_hh_l0" in resumed_as_whole(plan, tmp_path, train)
 
 
 def test_two_threads_learn_what_one_learns() -> None:

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 import greenbatch as gb
+from greenbatch.learning.runs.checkpoint import load_checkpoint
+from greenbatch.learning.runs.folder import CHECKPOINT
 from greenbatch.learning.runs.plan import Plan, make_plan
 
 SCENARIO = """\
@@ -58,3 +63,20 @@ def tiny_plan(folder: Path, *, epochs: int = 4, overrides: dict[str, Any] | None
 def weights_of(run: Path) -> bytes:
     """The trained actor's file."""
     return (run / "model" / "actor.safetensors").read_bytes()
+
+
+def resumed_as_whole(plan: Plan, place: Path, train: Callable[..., object]) -> dict[str, bytes]:
+    """Tensors of a training that was not interrupted; one stopped after two epochs and resumed must have the same."""
+    train(plan, place / "whole")
+
+    def stop(record: dict[str, Any]) -> None:
+        if record["epoch"] == 2:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        train(plan, place / "cut", watch=stop)
+    train(plan, place / "cut")
+    whole, cut = (load_checkpoint(place / name / CHECKPOINT)[0] for name in ("whole", "cut"))
+    tensors = {name: value.tobytes() for name, value in whole.items()}
+    assert tensors == {name: value.tobytes() for name, value in cut.items()}
+    return tensors

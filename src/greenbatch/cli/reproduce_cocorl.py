@@ -6,7 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from greenbatch.cli.reproduce_results import evaluate_and_tell, print_with_notes
+from greenbatch.cli.reproduce_results import test_and_tell
 from greenbatch.cli.reproduce_trained import (
     TrainingFlags,
     check_trained,
@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from greenbatch.experiments.papers.studies import Selection
-    from greenbatch.experiments.papers.study_results import Result
 
 OF_OTHERS = ("goals", "backfills", "windows", "eta")
 """Flags of other studies."""
@@ -115,19 +114,10 @@ def _test(
     which: Selection, place: Path | None, target: Path | None, *, json: bool, force: bool,
     starts: Sequence[int] | None = None, workers: int | None = None,
 ) -> None:  # fmt: skip
-    from greenbatch.cli.app import COMMAND
-    from greenbatch.experiments.papers.cocorl_report import rows_of, write_cocorl
+    from greenbatch.experiments.papers import cocorl_report as report
     from greenbatch.experiments.papers.cocorl_results import cocorl_results
 
-    evaluate_and_tell(
+    test_and_tell(
         lambda progress: cocorl_results(which, place, starts=starts, workers=workers, progress=progress),
-        write=lambda made, folder: write_cocorl(made, folder, COMMAND.get()),
-        rows=rows_of, show=print_tables, target=target, force=force, json=json,
+        report, report.write_cocorl, target=target, force=force, json=json,
     )  # fmt: skip
-
-
-def print_tables(made: Sequence[Result]) -> None:
-    """Print the tables, each note once, and the findings."""
-    from greenbatch.experiments.papers.cocorl_report import all_lines, all_tables
-
-    print_with_notes(all_tables(made, narrow=True), all_lines(made))

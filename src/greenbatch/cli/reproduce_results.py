@@ -52,6 +52,29 @@ def evaluate_and_tell(
         print(f"written to {target}")
 
 
+def test_and_tell(
+    test: Callable[[Progress], list[Result]], report: Any, write: Callable[[list[Result], Path, Sequence[str]], None],
+    *, target: Path | None, force: bool, json: bool,
+) -> None:  # fmt: skip
+    """`evaluate_and_tell` of a study whose report is a module with ``rows_of``, ``all_tables`` and ``all_lines``.
+
+    Args:
+        test: simulates, and tells its progress.
+        report: the module.
+        write: writes the results of a command line into a folder.
+        target: folder of the results; None to write none.
+        force: replace earlier results.
+        json: print JSON instead of tables.
+    """
+    from greenbatch.cli.app import COMMAND
+
+    evaluate_and_tell(
+        test, write=lambda made, folder: write(made, folder, COMMAND.get()), rows=report.rows_of,
+        show=lambda made: print_with_notes(report.all_tables(made, narrow=True), report.all_lines(made)),
+        target=target, force=force, json=json,
+    )  # fmt: skip
+
+
 def print_with_notes(tables: Sequence[Table], lines: Sequence[str]) -> None:
     """Print tables, each note once, and lines behind them."""
     from dataclasses import replace
