@@ -52,7 +52,8 @@ def filled(tables: Tables, random: np.random.Generator) -> Replay:
     seen["slot"], seen["selectable"] = np.zeros(count, np.int64), np.ones((count, 6), np.bool_)
     seen["image"] = random.integers(0, 256, (count, *tables.fields["image"].shape), dtype=np.uint8)
     offsets = np.arange(0, count + 1, 100)
-    replay.add(seen, random.integers(2, size=count), random.normal(size=count), offsets, gamma=0.99, n_step=1)
+    actions, rewards, discounts = random.integers(2, size=count), random.normal(size=count), np.full(count, 0.99)
+    replay.add(seen, actions, rewards, offsets, discounts=discounts, n_step=1)
     return replay
 
 

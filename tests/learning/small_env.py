@@ -89,7 +89,7 @@ class SmallEnv:
 
     def __init__(self, shapes: Shapes, environments: int) -> None:
         self.shapes, self.environments = shapes, environments
-        self.values = np.zeros((environments, 1))
+        self.values, self.now_s = np.zeros((environments, 1)), np.zeros(environments)
         self._left = np.zeros(environments, dtype=np.int64)
         self._seed = np.zeros(environments, dtype=np.int64)
         self._shown: Observation | None = None

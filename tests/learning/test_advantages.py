@@ -8,6 +8,7 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from greenbatch.learning.discounts import discounts
 from greenbatch.learning.training.advantages import gae, group_relative, normalized, rewards_to_go
 
 
@@ -45,6 +46,29 @@ def test_sparse_reward_without_discount_and_with_lambda_1() -> None:
 def test_lambda_0_is_one_step() -> None:
     rewards, values = np.array([1.0, 2.0]), np.array([10.0, 20.0])
     assert gae(rewards, values, _offsets([2]), 0.5, 0.0).tolist() == [1.0 + 10.0 - 10.0, 2.0 - 20.0]
+
+
+@given(st.lists(st.integers(0, 7), min_size=1, max_size=6), st.floats(0.1, 1), st.integers(0, 99))
+@settings(deadline=None, max_examples=60)
+def test_discounts_over_time_are_those_of_the_time_that_passes(lengths: list[int], gamma: float, seed: int) -> None:
+    """Rewards to go against their sum; windows do not begin where others ended, and decisions may share an instant."""
+    g = np.random.default_rng(seed)
+    offsets = _offsets(lengths)
+    time_s = np.cumsum(g.integers(0, 3, offsets[-1])).astype(float)
+    rewards = g.normal(size=offsets[-1])
+    got = rewards_to_go(rewards, offsets, discounts(time_s, offsets, gamma, 2.0))
+    for first, last in itertools.pairwise(offsets):
+        for t in range(first, last):
+            expected = sum(gamma ** ((time_s[k] - time_s[t]) / 2.0) * rewards[k] for k in range(t, last))
+            np.testing.assert_allclose(got[t], expected, rtol=1e-9, atol=1e-12)
+
+
+def test_decisions_at_one_instant_delay_nothing_over_time() -> None:
+    """Two jobs of value 1 start at 0 and the machine earns 8 at 10: one decision more costs nothing."""
+    both = np.array([1.0, 1.0, 8.0])
+    time_s, offsets = np.array([0.0, 0.0, 10.0]), _offsets([3])
+    assert rewards_to_go(both, offsets, discounts(time_s, offsets, 0.5, 10.0)).tolist() == [6.0, 5.0, 8.0]
+    assert rewards_to_go(both, offsets, discounts(time_s, offsets, 0.5)).tolist() == [3.5, 5.0, 8.0]
 
 
 def test_gae_is_that_of_stable_baselines3() -> None:

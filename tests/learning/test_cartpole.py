@@ -27,7 +27,7 @@ class Poles:
 
     def __init__(self, environments: int) -> None:
         self.environments = environments
-        self.values = np.zeros((environments, 1))
+        self.values, self.now_s = np.zeros((environments, 1)), np.zeros(environments)
         self._poles = [gymnasium.make("CartPole-v1") for _ in range(environments)]
         self._states: dict[int, Any] = {}
 

@@ -38,7 +38,7 @@ class Patience:
 
     def __init__(self, environments: int) -> None:
         self.environments = environments
-        self.values = np.zeros((environments, 1))
+        self.values, self.now_s = np.zeros((environments, 1)), np.zeros(environments)
         self._states = np.zeros(0, np.int64)
 
     def reset(self, starts: Sequence[int]) -> Observation:
@@ -72,8 +72,8 @@ def trained(loss: str, steps: int = 400, *, network: str = "context", **settings
     random = torch.Generator().manual_seed(0)
     for played in play_loads(Patience(16), range(64), tables, Exploring(None, 1.0, random)):
         replay.add(
-            played.seen, played.actions, played.rewards, played.offsets, gamma=GAMMA,
-            n_step=settings.get("n_step", 1),
+            played.seen, played.actions, played.rewards, played.offsets,
+            discounts=np.full(len(played.actions), GAMMA), n_step=settings.get("n_step", 1),
         )  # fmt: skip
     made = OffPolicy(loss=loss, tau=0.05, encoder_tau=0.05, batch=64, temperature_lr=0.0, **settings)
     learner = Learner(make_agent({"kind": network}, SHAPES, made.critics, 0), made, Rates(3e-3, 3e-3))

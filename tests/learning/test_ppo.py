@@ -138,8 +138,8 @@ def _like_sb3(passes: int, entropy: float) -> tuple[dict[str, float], dict[str, 
 
     empty = np.zeros(count)
     played = Trajectories(
-        _two_rows(states), np.array([0, count]), torch.from_numpy(actions), torch.zeros(count, dtype=torch.int64), old,
-        empty, empty, empty[:1], np.zeros((1, 1)), np.zeros((count, 0)),
+        _two_rows(states), np.array([0, count]), empty, torch.from_numpy(actions),
+        torch.zeros(count, dtype=torch.int64), old, empty, empty, empty[:1], np.zeros((1, 1)), np.zeros((count, 0)),
     )  # fmt: skip
     settings = UpdateSettings(
         passes=passes, minibatch=0, clip=0.2, entropy=entropy, max_gradient_norm=None, actor_rate=0.01, critic_rate=0.01

@@ -193,7 +193,7 @@ class Recall:
 
     def __init__(self, environments: int) -> None:
         self.environments = environments
-        self.values = np.zeros((environments, 1))
+        self.values, self.now_s = np.zeros((environments, 1)), np.zeros(environments)
         self._wanted = np.zeros(0, np.int64)
         self._step = 0
 

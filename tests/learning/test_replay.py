@@ -38,13 +38,14 @@ def test_what_it_holds_are_the_last_transitions_in_the_order_of_time(lengths, ca
     """Trajectories are added in several parts; every transition is compared with a loop over its trajectory."""
     lengths = [*lengths, 1]
     seen, actions, rewards, offsets = trajectories(seed, lengths)
+    discounts = np.random.default_rng(seed).uniform(0.5, 1.0, len(actions))
     replay = Replay(FIELDS, capacity)
     for few in np.array_split(np.arange(len(lengths)), parts):
         if len(few):
             low, high = offsets[few[0]], offsets[few[-1] + 1]
             replay.add(
                 {name: value[low:high] for name, value in seen.items()}, actions[low:high], rewards[low:high],
-                offsets[few[0] : few[-1] + 2] - low, gamma=0.9, n_step=n_step,
+                offsets[few[0] : few[-1] + 2] - low, discounts=discounts[low:high], n_step=n_step,
             )  # fmt: skip
     total = len(actions)
     assert replay.total == total
@@ -58,17 +59,17 @@ def test_what_it_holds_are_the_last_transitions_in_the_order_of_time(lengths, ca
         np.testing.assert_array_equal(found["jobs"][0], seen["jobs"][number])
         assert done.actions[0] == actions[number]
         until = min(number + n_step, ends[number])
-        expected = sum(0.9 ** (k - number) * rewards[k] for k in range(number, until))
-        assert done.rewards[0] == np.float32(expected)
+        expected = sum(np.prod(discounts[number:k]) * rewards[k] for k in range(number, until))
+        assert done.rewards[0] == pytest.approx(expected, rel=1e-6)
         goes_on = number + n_step < ends[number]
-        assert done.discounts[0] == np.float32(0.9**n_step if goes_on else 0.0)
+        assert done.discounts[0] == pytest.approx(np.prod(discounts[number : number + n_step]) if goes_on else 0.0)
         if goes_on:
             assert replay.seen(replay.following(place))["slot"][0] == number + n_step
 
 
 def test_n_step_returns_of_a_whole_trajectory_are_its_rewards_to_go():
     rewards, offsets = np.array([1.0, 2.0, 3.0, 10.0]), np.array([0, 3, 3, 4])
-    sums, discounts, ahead = n_step_returns(rewards, offsets, 0.5, 100)
+    sums, discounts, ahead = n_step_returns(rewards, offsets, np.full(4, 0.5), 100)
     np.testing.assert_array_equal(sums, [1 + 1 + 0.75, 2 + 1.5, 3.0, 10.0])
     np.testing.assert_array_equal(discounts, 0.0)
     np.testing.assert_array_equal(ahead, 0)

@@ -16,8 +16,8 @@ Loss = Literal["clone", "binary", "exponential", "soft"]
 Share = Annotated[float, Field(ge=0, le=1)]
 
 NEEDED = frozenset({
-    "epochs", "windows", "jobs", "episode_s", "gamma", "actor_lr", "critic_lr", "adam_eps", "grad_clip", "validation",
-    "keep", "patience", "environments", "off_policy", "seed", "threads",
+    "epochs", "windows", "jobs", "episode_s", "gamma", "gamma_s", "actor_lr", "critic_lr", "adam_eps", "grad_clip",
+    "validation", "keep", "patience", "environments", "off_policy", "seed", "threads",
 })  # fmt: skip
 """Keys of ``[training]`` that an off-policy training uses."""
 

@@ -182,6 +182,9 @@ class TrainingSettings(Section):
     critic_target: Literal["returns", "gae"] = "returns"
     """Target of the critic: ``returns``, the rewards to go (code), or ``gae``, advantage + value."""
     gamma: Annotated[float, Field(gt=0, le=1)] = 1.0
+    gamma_s: NotNegative = 0.0
+    """Simulated time over which ``gamma`` discounts once; 0 = from each decision to the next, also where no time passes
+    between them. [s]"""
     gae_lambda: Share = 0.97
     clip: Annotated[float, Field(gt=0, le=10)] = 0.2
     passes: Passes = 8

@@ -75,6 +75,8 @@ class Played(NamedTuple):
     """(N,)."""
     offsets: Ints
     """(W + 1,)."""
+    time_s: Floats
+    """When, (N,). [s]"""
     asked: Ints
     """Chosen rows in the order in which they were asked for, (N,)."""
     returns: Floats
@@ -94,15 +96,17 @@ def play_loads(
         rows: list[Ints] = []
         rewards: list[Floats] = []
         windows: list[Ints] = []
+        times: list[Floats] = []
         observation = env.reset(load)
         while len(observation.environment):
             windows.append(np.array(observation.environment))
             seen.append(tables.arrays(observation))
+            times.append(env.now_s[observation.environment])
             chosen = behavior(as_batch(observation, device), windows[-1] + first).cpu().numpy()
             rows.append(chosen)
             observation, gained, _ = env.step(np.stack([chosen, np.zeros_like(chosen)], 1))
             rewards.append(np.array(gained, dtype=np.float64))
-        yield _sorted(seen, rows, rewards, windows, env.values[: len(load)].copy())
+        yield _sorted(seen, rows, rewards, windows, times, env.values[: len(load)].copy())
 
 
 def recorded_loads(made: Recording, tables: Tables) -> Iterator[Played]:
@@ -110,7 +114,8 @@ def recorded_loads(made: Recording, tables: Tables) -> Iterator[Played]:
     for played in play(made):
         yield Played(
             seen=tables.arrays(played.seen), actions=played.actions, rewards=played.rewards, offsets=played.offsets,
-            asked=played.actions, returns=_sums(played.rewards, played.offsets), terms=played.values,
+            time_s=played.time_s, asked=played.actions, returns=_sums(played.rewards, played.offsets),
+            terms=played.values,
         )  # fmt: skip
 
 
@@ -119,7 +124,8 @@ def dataset_load(dataset: Dataset) -> Played:
     terms = [_sums(each, dataset.offsets) for each in dataset.increments.values()]
     return Played(
         seen=dataset.observations, actions=dataset.actions, rewards=dataset.rewards, offsets=dataset.offsets,
-        asked=dataset.actions, returns=_sums(dataset.rewards, dataset.offsets), terms=np.stack(terms, axis=1),
+        time_s=dataset.time_s, asked=dataset.actions, returns=_sums(dataset.rewards, dataset.offsets),
+        terms=np.stack(terms, axis=1),
     )  # fmt: skip
 
 
@@ -129,7 +135,9 @@ def _sums(numbers: Floats, offsets: Ints) -> Floats:
     return np.asarray(total[offsets[1:]] - total[offsets[:-1]])
 
 
-def _sorted(seen: list[Arrays], rows: list[Ints], rewards: list[Floats], windows: list[Ints], terms: Floats) -> Played:
+def _sorted(
+    seen: list[Arrays], rows: list[Ints], rewards: list[Floats], windows: list[Ints], times: list[Floats], terms: Floats
+) -> Played:  # fmt: skip
     """From the order of steps to that of trajectories."""
     window, asked, gained = np.concatenate(windows), np.concatenate(rows), np.concatenate(rewards)
     order = np.argsort(window, kind="stable")
@@ -137,6 +145,6 @@ def _sorted(seen: list[Arrays], rows: list[Ints], rewards: list[Floats], windows
     returns: Floats = np.bincount(window, gained, len(terms)).astype(np.float64)
     return Played(
         seen={name: np.concatenate([each[name] for each in seen])[order] for name in seen[0]},
-        actions=asked[order], rewards=gained[order], offsets=np.concatenate(([0], np.cumsum(lengths))), asked=asked,
-        returns=returns, terms=terms,
+        actions=asked[order], rewards=gained[order], offsets=np.concatenate(([0], np.cumsum(lengths))),
+        time_s=np.concatenate(times)[order], asked=asked, returns=returns, terms=terms,
     )  # fmt: skip

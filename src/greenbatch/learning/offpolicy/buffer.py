@@ -72,7 +72,7 @@ class Replay:
         return min(self.total, self.capacity)
 
     def add(self, seen: Mapping[str, NDArray[Any]], actions: Ints, rewards: NDArray[np.float64], offsets: Ints,
-            *, gamma: float, n_step: int) -> None:  # fmt: skip
+            *, discounts: NDArray[np.float64], n_step: int) -> None:  # fmt: skip
         """Store complete trajectories.
 
         Args:
@@ -80,10 +80,10 @@ class Replay:
             actions: chosen rows, shape (N,).
             rewards: shape (N,).
             offsets: where each trajectory begins, shape (W + 1,).
-            gamma: discount, 0 to 1.
+            discounts: from each decision to the next, 0 to 1, shape (N,).
             n_step: rewards that are added up, >= 1.
         """
-        sums, discounts, ahead = n_step_returns(rewards, offsets, gamma, n_step)
+        sums, discounts, ahead = n_step_returns(rewards, offsets, discounts, n_step)
         count = len(actions)
         kept = slice(max(count - self.capacity, 0), count)
         places = np.arange(self.total + kept.start, self.total + count) % self.capacity
@@ -123,14 +123,14 @@ class Replay:
 
 
 def n_step_returns(
-    rewards: NDArray[np.float64], offsets: Ints, gamma: float, n_step: int
+    rewards: NDArray[np.float64], offsets: Ints, discounts: NDArray[np.float64], n_step: int
 ) -> tuple[NDArray[np.float64], NDArray[np.float64], Ints]:
     """Sums of up to n discounted rewards of complete trajectories, and where they lead.
 
     Args:
         rewards: shape (N,), trajectory after trajectory.
         offsets: where each begins, shape (W + 1,).
-        gamma: discount, 0 to 1.
+        discounts: from each decision to the next, 0 to 1, shape (N,).
         n_step: rewards that are added up, >= 1.
 
     Returns:
@@ -139,9 +139,10 @@ def n_step_returns(
     """
     ends = np.repeat(offsets[1:], np.diff(offsets))
     left = ends - np.arange(len(rewards))
-    sums = np.zeros(len(rewards))
+    sums, product = np.zeros(len(rewards)), np.ones(len(rewards))
     for step in range(min(n_step, int(left.max(initial=0)))):
         inside = np.flatnonzero(left > step)
-        sums[inside] += gamma**step * rewards[inside + step]
+        sums[inside] += product[inside] * rewards[inside + step]
+        product[inside] *= discounts[inside + step]
     goes_on = left > n_step
-    return sums, np.where(goes_on, gamma**n_step, 0.0), np.where(goes_on, n_step, 0)
+    return sums, np.where(goes_on, product, 0.0), np.where(goes_on, n_step, 0)

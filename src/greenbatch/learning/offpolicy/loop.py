@@ -18,6 +18,7 @@ from greenbatch.datasets.dataset import Dataset, check_fits, read
 from greenbatch.datasets.recording import Recording, recording
 from greenbatch.datasets.tables import Tables
 from greenbatch.errors import InputError
+from greenbatch.learning.discounts import discounts
 from greenbatch.learning.offpolicy.agent import make_agent
 from greenbatch.learning.offpolicy.behavior import (
     Behavior,
@@ -89,8 +90,9 @@ class OffPolicySetup(Setup):
         """Write the windows of a number, `FILL` or an epoch, into the buffer; returns them without observations."""
         made, found = self.settings, []
         for played in self._loads(number, behavior):
+            discount = discounts(played.time_s, played.offsets, made.gamma, made.gamma_s)
             self.replay.add(
-                played.seen, played.actions, played.rewards, played.offsets, gamma=made.gamma, n_step=self.own.n_step
+                played.seen, played.actions, played.rewards, played.offsets, discounts=discount, n_step=self.own.n_step
             )
             found.append(played._replace(seen={}))
             if self._tell is not None and number == FILL:

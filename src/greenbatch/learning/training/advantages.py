@@ -18,22 +18,24 @@ def _columns(offsets: Integers) -> tuple[Integers, Integers]:
     return np.repeat(np.arange(len(lengths)), lengths), np.arange(int(offsets[-1])) - np.repeat(offsets[:-1], lengths)
 
 
-def rewards_to_go(rewards: Floats, offsets: Integers, gamma: float = 1.0) -> Floats:
+def rewards_to_go(rewards: Floats, offsets: Integers, gamma: float | Floats = 1.0) -> Floats:
     """Discounted sum of the rewards from each decision to its trajectory's end: (N,)."""
     return gae(rewards, np.zeros(len(rewards)), offsets, gamma, 1.0)
 
 
-def gae(rewards: Floats, values: Floats, offsets: Integers, gamma: float = 1.0, trace: float = 0.97) -> Floats:
+def gae(
+    rewards: Floats, values: Floats, offsets: Integers, gamma: float | Floats = 1.0, trace: float = 0.97
+) -> Floats:  # fmt: skip
     """Generalized advantage estimates (Schulman et al. 2016, eq. 16) of complete trajectories.
 
     A_t = sum over k of (gamma * trace)^k * (r_{t+k} + gamma * V_{t+k+1} - V_{t+k}); the value after the last decision
-    is 0 because all trajectories are complete.
+    is 0 because all trajectories are complete. Where discounts differ, their product replaces the power.
 
     Args:
         rewards: (N,) float64.
         values: (N,) values of the critic.
         offsets: int64 (W + 1,); an empty trajectory is allowed.
-        gamma: discount, 0 to 1.
+        gamma: discount, 0 to 1, or those from each decision to the next, (N,).
         trace: lambda, 0 to 1.
 
     Returns:
@@ -42,12 +44,14 @@ def gae(rewards: Floats, values: Floats, offsets: Integers, gamma: float = 1.0, 
     trajectory, step = _columns(offsets)
     steps = int(np.diff(offsets).max(initial=0))
     table = np.zeros((steps + 1, len(offsets) - 1))
+    discount = np.zeros((steps + 1, len(offsets) - 1))
+    discount[step, trajectory] = gamma
     delta = rewards - values
     follows = step + 1 < np.diff(offsets)[trajectory]
-    delta[follows] += gamma * values[1:][follows[:-1]]
+    delta[follows] += discount[step, trajectory][follows] * values[1:][follows[:-1]]
     table[step, trajectory] = delta
     for row in range(steps - 1, -1, -1):
-        table[row] += gamma * trace * table[row + 1]
+        table[row] += discount[row] * trace * table[row + 1]
     result: Floats = table[step, trajectory]
     return result
 

@@ -11,6 +11,7 @@ import numpy as np
 import torch
 
 from greenbatch.errors import InputError
+from greenbatch.learning.discounts import discounts
 from greenbatch.learning.networks import build
 from greenbatch.learning.networks.layers import Critics
 from greenbatch.learning.runs import windows
@@ -78,9 +79,10 @@ class TrainingSetup(Setup):
             advantages = [group_relative(each, offsets, group, dense=made.dense_groups) for each in gains]
         else:
             values = played.values.reshape(-1, len(gains)).T
-            advantages = [gae(*each, offsets, made.gamma, made.gae_lambda) for each in zip(gains, values, strict=True)]
+            gamma = discounts(played.time_s, offsets, made.gamma, made.gamma_s)
+            advantages = [gae(*each, offsets, gamma, made.gae_lambda) for each in zip(gains, values, strict=True)]
             if made.critic_target == "returns":
-                aims = [rewards_to_go(each, offsets, made.gamma) for each in gains]
+                aims = [rewards_to_go(each, offsets, gamma) for each in gains]
             else:
                 aims = [advantage + value for advantage, value in zip(advantages, values, strict=True)]
             targets = np.column_stack(aims) if len(multipliers) else aims[0]

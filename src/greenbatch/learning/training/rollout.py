@@ -38,6 +38,11 @@ class Environments(Protocol):
         """(environments, T): current value of every reward term."""
         ...
 
+    @property
+    def now_s(self) -> Floats:
+        """(environments,): clock of every simulation. [s]"""
+        ...
+
     def reset(self, starts: Sequence[int]) -> Observed:
         """Start one simulation per window, given their first jobs."""
         ...
@@ -54,6 +59,8 @@ class Trajectories:
     decisions: Decisions
     offsets: Integers
     """(W + 1,): where the decisions of each trajectory begin."""
+    time_s: Floats
+    """(N,): when. [s]"""
     rows: Tensor
     """int64 (N,): chosen row within the decision's rows."""
     delays: Tensor
@@ -158,6 +165,7 @@ class _Log:
     def __init__(self) -> None:
         self.observations: list[Copy] = []
         self.trajectory: list[Integers] = []
+        self.time_s: list[Floats] = []
         self.rows: list[Tensor] = []
         self.delays: list[Tensor] = []
         self.log_probabilities: list[Tensor] = []
@@ -238,6 +246,7 @@ def _play(
         observation = env.reset(load)
         alive = np.array(observation.environment)
         while len(alive):
+            log.time_s.append(env.now_s[alive])
             actions = act(observation, first)
             before = env.values[alive[:, None], costs] if costs else None
             observation, gained, _ = env.step(actions)
@@ -266,6 +275,7 @@ def _sorted(
     return Trajectories(
         decisions=decisions,
         offsets=offsets,
+        time_s=np.concatenate(log.time_s)[order],
         rows=torch.cat(log.rows)[place],
         delays=torch.cat(log.delays)[place],
         log_probabilities=torch.cat(log.log_probabilities)[place],
