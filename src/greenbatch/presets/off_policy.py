@@ -56,6 +56,8 @@ class OffPolicy(Section):
     """The first gradient steps clone the buffer's actions, whatever the loss."""
     warm_up_critics: bool = False
     """Critics learn in these steps as well, so that they know something when the actor begins to follow them."""
+    critic_steps: Natural = 0
+    """Gradient steps after these in which only the critics learn: values of the policy that the actor begins with."""
     buffer: Annotated[int, Field(ge=1, le=1_000_000_000)] = 1_750_000
     """Transitions that the replay buffer holds (chapter 7); then the oldest ones are overwritten."""
     memory_gb: Positive = 4.0

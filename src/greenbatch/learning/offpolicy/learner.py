@@ -115,6 +115,12 @@ class Learner:
         warms_up = self.taken < self.settings.warm_up_steps
         return self.settings.loss == "clone" or (warms_up and not self.settings.warm_up_critics)
 
+    @property
+    def holds(self) -> bool:
+        """Whether the next step leaves the actor as it is."""
+        begins = self.settings.warm_up_steps
+        return begins <= self.taken < begins + self.settings.critic_steps
+
     def step(self, sample: Sample) -> Tensor:
         """Take one gradient step; returns `FIGURES`, shape (9,)."""
         figures = self._clone(sample) if self.clones else self._learn(sample)
@@ -167,7 +173,8 @@ class Learner:
             self._clip(self.encoder_optimizer)
             self.encoder_optimizer.step()
         norm = self._clip(self.actor_optimizer)
-        self.actor_optimizer.step()
+        if not self.holds:
+            self.actor_optimizer.step()
         if self.loss == "soft" and settings.temperature_lr:
             self._warm(known, sample.batch)
         self._follow()
