@@ -14,6 +14,7 @@ from greenbatch.errors import InputError
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from greenbatch.cli.reproduce_own import OwnStudy
     from greenbatch.cli.reproduce_trained import TrainingFlags
 
 STUDIES = {"cost-aware": "reproduce_cost_aware", "rare": "reproduce_rare", "cocorl": "reproduce_cocorl"}
@@ -72,7 +73,7 @@ def reproduce(
     minutes
         Minutes per training, instead of a number of epochs.
     seeds
-        Seeds of each cell, separated by commas; by default 0,1,2, for ineps 0,1,2,3,4.
+        Seeds of each cell, separated by commas; by default 0,1,2, for ineps and cocorl 0,1,2,3,4.
     presets
         Only these agents, separated by commas: gas-marl, maskable-ppo, gas-marl-plus, rlscheduler, cost-aware, ...
     goals
@@ -113,8 +114,11 @@ def reproduce(
         raise InputError("for training only", field=of_training, fix="give --train, or --trained FOLDER")
     given = None if starts is None else [whole(text, "--starts", 0) for text in items(starts, "--starts")]
     if protocol in STUDIES:
-        of = _module(protocol)
-        of.reproduce_rules(traces=traces, starts=given, sigma=sigma, workers=workers, out=out, json=json, force=force)
+        from greenbatch.cli.reproduce_own import play_rules
+        from greenbatch.cli.reproduce_trained import TrainingFlags
+
+        own = _own(protocol, TrainingFlags())
+        play_rules(own, traces=traces, starts=given, sigma=sigma, workers=workers, out=out, json=json, force=force)
         return
     from greenbatch.cli.app import COMMAND
     from greenbatch.experiments.papers.outputs import write_cells
@@ -151,11 +155,12 @@ def reproduce(
     print_cells(cells)
 
 
-def _module(protocol: str) -> Any:
-    """The module of a study: with ``reproduce_rules`` and ``reproduce_agents``."""
+def _own(protocol: str, flags: TrainingFlags) -> OwnStudy:
+    """What is its own about a study of `STUDIES`."""
     from importlib import import_module
 
-    return import_module(f"greenbatch.cli.{STUDIES[protocol]}")
+    made: OwnStudy = import_module(f"greenbatch.cli.{STUDIES[protocol]}").own_study(flags)
+    return made
 
 
 def _with_agents(
@@ -164,11 +169,12 @@ def _with_agents(
     """Train and test agents by the kind of the study."""
     from greenbatch.cli.reproduce_fresh import PROTOCOL, WINDOWS, reproduce_fresh
     from greenbatch.cli.reproduce_orders import reproduce_orders
+    from greenbatch.cli.reproduce_own import play_agents
     from greenbatch.cli.reproduce_trained import reproduce_trained
     from greenbatch.experiments.papers.order_studies import ORDER_STUDIES
 
     if protocol in STUDIES:
-        _module(protocol).reproduce_agents(flags, out=out, trained=trained, json=json, force=force)
+        play_agents(_own(protocol, flags), flags, out=out, trained=trained, json=json, force=force)
     elif (protocol, flags.windows) == (PROTOCOL, WINDOWS):
         reproduce_fresh(flags, out=out, trained=trained, json=json, force=force)
     elif protocol in ORDER_STUDIES:

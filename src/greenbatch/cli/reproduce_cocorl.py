@@ -6,118 +6,39 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from greenbatch.cli.reproduce_results import test_and_tell
-from greenbatch.cli.reproduce_trained import (
-    TrainingFlags,
-    check_trained,
-    folders_of,
-    listed,
-    refuse,
-    seeds_of,
-    train_cells,
-)
-from greenbatch.errors import InputError
+from greenbatch.cli.reproduce_own import OwnStudy
+from greenbatch.cli.reproduce_trained import TrainingFlags, train_cells
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from greenbatch.experiments.papers.studies import Selection
 
-OF_OTHERS = ("goals", "backfills", "windows", "eta")
-"""Flags of other studies."""
+
+def own_study(flags: TrainingFlags) -> OwnStudy:
+    """What is its own; no flag changes it."""
+    from greenbatch.experiments.papers import cocorl_report as report
+    from greenbatch.experiments.papers.cocorl import STUDY, USUAL_PRESETS
+    from greenbatch.experiments.papers.cocorl_results import cocorl_results
+    from greenbatch.experiments.papers.studies import cells_of
+
+    del flags
+    return OwnStudy(
+        study=STUDY, seeds="0,1,2,3,4", presets=USUAL_PRESETS, cells=lambda which: cells_of(STUDY, which),
+        train=_train,
+        results=lambda which, place, starts, workers, progress: cocorl_results(
+            which, place, starts=starts, workers=workers, progress=progress
+        ),
+        report=report, write=report.write_cocorl,
+    )  # fmt: skip
 
 
-def reproduce_rules(
-    *, traces: str | None, starts: Sequence[int] | None, sigma: float | None, workers: int | None, out: Path | None,
-    json: bool, force: bool,
-) -> None:  # fmt: skip
-    """Play the rows that need no training.
-
-    Args:
-        traces: names of settings, separated by commas; the usual ones if None.
-        starts: first jobs of the episodes, instead of the scenarios' own.
-        sigma: a flag of other studies.
-        workers: number of processes; results do not depend on it.
-        out: folder of the results; nothing is written without it.
-        json: print the rows as JSON instead of tables.
-        force: replace earlier results.
-
-    Raises:
-        InputError: there is no such setting, or ``sigma`` is given.
-        DataMissing: a file is not on this machine.
-    """
-    if sigma is not None:
-        raise InputError("does not apply to cocorl", field="--sigma", fix="leave it out")
-    _test(_selection(TrainingFlags(traces=traces)), None, out, json=json, force=force, starts=starts, workers=workers)
-
-
-def reproduce_agents(
-    flags: TrainingFlags, *, out: Path | None, trained: Path | None, json: bool, force: bool
-) -> None:  # fmt: skip
-    """Train missing agents unless ``trained`` is given, and play all rows.
-
-    Agents without a constraint are trained first: what they accrue sets the limits of the others.
-
-    Args:
-        flags: the flags of the command line.
-        out: folder of the trainings, or of the results if ``trained`` is given.
-        trained: folder of finished trainings.
-        json: print the rows as JSON instead of tables.
-        force: replace earlier results.
-
-    Raises:
-        InputError: a flag is invalid, torch is missing, or a folder contains a different training.
-        Interrupted: stopped by the user; the same command resumes.
-    """
+def _train(which: Selection, place: Path, flags: TrainingFlags) -> None:
+    """Agents without a constraint are trained first: what they accrue sets the limits of the others."""
     from greenbatch.experiments.papers.cocorl import FREE, STUDY, limited, training_changes
     from greenbatch.experiments.papers.cocorl_limits import limits_of
-    from greenbatch.experiments.papers.studies import cells_of, trained_part
+    from greenbatch.experiments.papers.studies import cells_of
 
-    refuse(flags, OF_OTHERS, "cocorl")
-    which = _selection(flags)
-    place, target = folders_of(out, trained)
-    if trained is None:
-        if FREE in which.presets:
-            train_cells(STUDY, cells_of(STUDY, replace(which, presets=(FREE,))), place, flags, training_changes)
-        if others := tuple(preset for preset in which.presets if preset != FREE):
-            study = limited(limits_of(which, place))
-            train_cells(study, cells_of(study, replace(which, presets=others)), place, flags, training_changes)
-    else:
-        check_trained(cells_of(STUDY, which), place)
-        if flags.traces is flags.presets is None:
-            which = trained_part(STUDY, which, place)
-    _test(which, place, target, json=json, force=force or trained is None)
-
-
-def _selection(flags: TrainingFlags) -> Selection:
-    """What the flags select, once its files are found.
-
-    Raises:
-        InputError: a name is unknown.
-        DataMissing: a file is not on this machine.
-    """
-    from greenbatch.data_catalog import need
-    from greenbatch.experiments.papers.cocorl import STUDY, USUAL_PRESETS
-    from greenbatch.experiments.papers.cocorl_results import KIND
-    from greenbatch.experiments.papers.studies import select
-    from greenbatch.scenarios.scenario import datasets_of
-
-    which = select(
-        STUDY, traces=listed(flags.traces, "--traces"), presets=listed(flags.presets, "--presets") or USUAL_PRESETS,
-        windows=KIND, seeds=seeds_of(flags, "0,1,2,3,4"),
-    )  # fmt: skip
-    need([file for name in which.traces for file in datasets_of(STUDY.traces[name])])
-    return which
-
-
-def _test(
-    which: Selection, place: Path | None, target: Path | None, *, json: bool, force: bool,
-    starts: Sequence[int] | None = None, workers: int | None = None,
-) -> None:  # fmt: skip
-    from greenbatch.experiments.papers import cocorl_report as report
-    from greenbatch.experiments.papers.cocorl_results import cocorl_results
-
-    test_and_tell(
-        lambda progress: cocorl_results(which, place, starts=starts, workers=workers, progress=progress),
-        report, report.write_cocorl, target=target, force=force, json=json,
-    )  # fmt: skip
+    if FREE in which.presets:
+        train_cells(STUDY, cells_of(STUDY, replace(which, presets=(FREE,))), place, flags, training_changes)
+    if others := tuple(preset for preset in which.presets if preset != FREE):
+        study = limited(limits_of(which, place))
+        train_cells(study, cells_of(study, replace(which, presets=others)), place, flags, training_changes)

@@ -6,7 +6,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from greenbatch.cli.reproduce_results import evaluate_and_tell
-from greenbatch.cli.reproduce_trained import TrainingFlags, folders_of, listed, refuse, rows_of, seeds_of, train_cells
+from greenbatch.cli.reproduce_trained import (
+    TrainingFlags,
+    folders_of,
+    listed,
+    refuse_others,
+    rows_of,
+    seeds_of,
+    train_cells,
+)
 from greenbatch.errors import InputError
 
 if TYPE_CHECKING:
@@ -15,8 +23,6 @@ if TYPE_CHECKING:
     from greenbatch.experiments.papers.study_results import Result
 
 PROTOCOL, WINDOWS = "gas-marl", "fresh"
-OF_OTHERS = ("goals", "backfills", "eta")
-"""Flags of other windows."""
 
 
 def reproduce_fresh(
@@ -41,7 +47,7 @@ def reproduce_fresh(
     from greenbatch.experiments.papers.outputs import write_results
     from greenbatch.experiments.papers.studies import known_names, state_of
 
-    refuse(flags, OF_OTHERS, f"--windows {WINDOWS}")
+    refuse_others(flags, ("windows",), f"--windows {WINDOWS}")
     if (presets := listed(flags.presets, "--presets")) not in (None, [PRESET]):
         raise InputError(f"is {', '.join(presets or [])}", field="--presets", fix=f"leave it out, or give {PRESET}")
     place, target = folders_of(out, trained)

@@ -6,16 +6,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from greenbatch.cli.reproduce_results import evaluate_and_tell
-from greenbatch.cli.reproduce_trained import TrainingFlags, folders_of, listed, refuse, seeds_of, train_cells
+from greenbatch.cli.reproduce_trained import TrainingFlags, folders_of, listed, refuse_others, seeds_of, train_cells
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from greenbatch.experiments.papers.order_results import TrialResult
     from greenbatch.experiments.papers.order_studies import OrderStudy
-
-OF_WINDOWS = ("goals", "backfills", "windows", "eta")
-"""Flags of studies that test on windows of a trace."""
 
 
 def reproduce_orders(
@@ -44,7 +41,7 @@ def reproduce_orders(
     from greenbatch.experiments.papers.orders import ORDERS
     from greenbatch.learning.trainers import need_torch
 
-    refuse(flags, OF_WINDOWS, study.name)
+    refuse_others(flags, (), study.name)
     cells = order_cells(
         study, traces=listed(flags.traces, "--traces"), presets=listed(flags.presets, "--presets"),
         seeds=seeds_of(flags, "0,1,2,3,4"),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from greenbatch.experiments.papers.study_results import Result
 
 RESULTS = "results"
+OPTIONAL = ("goals", "backfills", "windows", "eta")
+"""Flags that only some studies have."""
 Value = TypeVar("Value")
 
 
@@ -116,14 +118,19 @@ def listed(text: str | None, flag: str) -> list[str] | None:
     return None if text is None else items(text, flag)
 
 
-def refuse(flags: TrainingFlags, names: Sequence[str], study: str) -> None:
-    """Refuse flags that a study does not have.
+def refuse_others(flags: TrainingFlags, own: Collection[str], study: str) -> None:
+    """Refuse the flags of `OPTIONAL` that a study does not have.
+
+    Args:
+        flags: the flags of the command line.
+        own: those that it has.
+        study: its name.
 
     Raises:
-        InputError: one of them is given.
+        InputError: one of the others is given.
     """
-    for name in names:
-        if getattr(flags, name) is not None:
+    for name in OPTIONAL:
+        if name not in own and getattr(flags, name) is not None:
             raise InputError(f"does not apply to {study}", field=f"--{name}", fix="leave it out")
 
 
