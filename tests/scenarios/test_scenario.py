@@ -75,7 +75,8 @@ def test_shipped_scenarios_are_the_expected_ones():
     rare |= {f"rare/{size}-fixed5" for size in (20, 50, 100, 300)}
     cocorl = {f"cocorl/{jobs}{part}" for jobs in ("synthetic", "sdsc-sp2", "sdsc-blue", "hpc2n", "gleamm")
               for part in ("", "-training")}  # fmt: skip
-    known = {"default", "plain", "curie-nodes", *PAPERS, *ineps, *logs, *fresh, *cost_aware, *rare, *cocorl}
+    offline = {f"offline/{size}{part}" for size in (10, 50) for part in ("", "-training")}
+    known = {"default", "plain", "curie-nodes", *PAPERS, *ineps, *logs, *fresh, *cost_aware, *rare, *cocorl, *offline}
     assert set(shipped_names()) == known
 
 

@@ -17,7 +17,8 @@ if TYPE_CHECKING:
     from greenbatch.cli.reproduce_own import OwnStudy
     from greenbatch.cli.reproduce_trained import TrainingFlags
 
-STUDIES = {"cost-aware": "reproduce_cost_aware", "rare": "reproduce_rare", "cocorl": "reproduce_cocorl"}
+STUDIES = {"cost-aware": "reproduce_cost_aware", "rare": "reproduce_rare", "cocorl": "reproduce_cocorl",
+           "offline": "reproduce_offline"}  # fmt: skip
 """Studies that are no protocols, because their papers' figures are of other data, and their modules."""
 
 
@@ -41,6 +42,7 @@ def reproduce(
     backfills: str | None = None,
     windows: str | None = None,
     eta: str | None = None,
+    mixes: str | None = None,
     threads: Natural = None,
     overrides: Texts = None,
 ) -> None:
@@ -49,13 +51,13 @@ def reproduce(
     Parameters
     ----------
     protocol
-        gas-marl, rlscheduler, ineps, cost-aware, rare or cocorl.
+        gas-marl, rlscheduler, ineps, cost-aware, rare, cocorl or offline.
     json
         Print the cells as JSON instead of a table.
     traces
-        Only these traces of the paper, separated by commas; of rare and cocorl: settings, e.g. 50-fixed5, hpc2n-80.
+        Only these traces of the paper, separated by commas; of rare, cocorl, offline: settings, e.g. 50-fixed5.
     starts
-        First jobs of windows, separated by commas, instead of the paper's; of rare: numbers of draws.
+        First jobs of windows, separated by commas, instead of the paper's; of rare and offline: numbers of draws.
     sigma
         Threshold of brown energy, instead of the paper's 50000. [J]
     out
@@ -73,7 +75,7 @@ def reproduce(
     minutes
         Minutes per training, instead of a number of epochs.
     seeds
-        Seeds of each cell, separated by commas; by default 0,1,2, for ineps and cocorl 0,1,2,3,4.
+        Seeds of each cell, separated by commas; by default 0,1,2, for ineps, cocorl and offline 0,1,2,3,4.
     presets
         Only these agents, separated by commas: gas-marl, maskable-ppo, gas-marl-plus, rlscheduler, cost-aware, ...
     goals
@@ -84,6 +86,8 @@ def reproduce(
         published, held-out (tested on jobs not trained on) or both (default); gas-marl: also fresh (generated jobs).
     eta
         Penalty factors of GAS-MARL's reward, separated by commas, instead of the paper's for each trace.
+    mixes
+        Datasets that agents of offline learn from: combo, qos (the default: both), qos-sjf, combo-first-fit.
     threads
         Threads per training, instead of the preset's; 0 for one per processor.
     overrides
@@ -103,13 +107,13 @@ def reproduce(
             raise InputError(problem, field="--trained", fix=f"leave out {trainings}, or give --train --out")
         flags = TrainingFlags(
             traces=traces, seeds=seeds, presets=presets, goals=goals, backfills=backfills, windows=windows, eta=eta,
-            epochs=epochs, minutes=minutes, threads=threads, overrides=overrides,
+            mixes=mixes, epochs=epochs, minutes=minutes, threads=threads, overrides=overrides,
         )  # fmt: skip
         _with_agents(protocol, flags, out=out, trained=trained, json=json, force=force)
         return
     if of_training := given_flags(
         epochs=epochs, minutes=minutes, seeds=seeds, presets=presets, goals=goals, backfills=backfills,
-        windows=windows, eta=eta, threads=threads, set=overrides,
+        windows=windows, eta=eta, mixes=mixes, threads=threads, set=overrides,
     ):  # fmt: skip
         raise InputError("for training only", field=of_training, fix="give --train, or --trained FOLDER")
     given = None if starts is None else [whole(text, "--starts", 0) for text in items(starts, "--starts")]

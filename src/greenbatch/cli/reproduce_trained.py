@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from greenbatch.experiments.papers.study_results import Result
 
 RESULTS = "results"
-OPTIONAL = ("goals", "backfills", "windows", "eta")
+OPTIONAL = ("goals", "backfills", "windows", "eta", "mixes")
 """Flags that only some studies have."""
 Value = TypeVar("Value")
 
@@ -33,6 +33,7 @@ class TrainingFlags:
     backfills: str | None = None
     windows: str | None = None
     eta: str | None = None
+    mixes: str | None = None
     epochs: int | None = None
     minutes: float | None = None
     threads: int | None = None
@@ -54,6 +55,7 @@ def reproduce_trained(
     from greenbatch.experiments.papers.study_results import results
 
     paper = study(protocol)
+    refuse_others(flags, ("goals", "backfills", "windows", "eta"), protocol)
     which = _selection(paper, flags)
     place, target = folders_of(out, trained)
     if trained is None:

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from greenbatch.experiments.papers.cocorl import BACKFILLED, COST, NAME, PACKER, SETTINGS, STUDY, VALUE
+from greenbatch.experiments.papers.cocorl import BACKFILLED, COST, PACKER, SETTINGS, STUDY, VALUE
 from greenbatch.experiments.papers.cocorl_results import scenario_of
 from greenbatch.experiments.papers.cocorl_tables import (
     ACCRUED,
@@ -17,19 +17,15 @@ from greenbatch.experiments.papers.cocorl_tables import (
     promises,
     setting_tables,
 )
-from greenbatch.experiments.papers.outputs import write_rows
+from greenbatch.experiments.papers.outputs import write_own
 from greenbatch.experiments.papers.study_report import training_sections
 from greenbatch.experiments.papers.study_results import Result
 from greenbatch.experiments.papers.study_tables import budget_table, not_trained
 from greenbatch.experiments.reports.columns import Column
 from greenbatch.experiments.reports.drawing import Picture, drawing, new_figure, slug
 from greenbatch.experiments.reports.looks import looks_of
-from greenbatch.experiments.reports.page import write_page
-from greenbatch.experiments.reports.result_folder import write_record
 from greenbatch.experiments.reports.sections import Section
-from greenbatch.experiments.reports.tables import Table, write
-from greenbatch.provenance import provenance
-from greenbatch.scenarios.sources import sources_of
+from greenbatch.experiments.reports.tables import Table
 
 Row = Mapping[str, Any]
 
@@ -54,19 +50,12 @@ def all_lines(made: Sequence[Result]) -> list[str]:
 
 def write_cocorl(made: Sequence[Result], folder: Path, command: Sequence[str]) -> None:
     """Write rows.json, results.parquet, table.md, report.html and provenance.json."""
-    write_rows(made, folder)
-    tables, lines = all_tables(made), all_lines(made)
-    text = "\n".join([*(write(table, "markdown") for table in tables), *(f"- {line}" for line in lines)])
-    (folder / "table.md").write_text(text + "\n", encoding="utf-8")
-    scenarios = {result.trace: scenario_of(result.trace) for result in made}
-    settings = {"study": NAME, "starts": {result.trace: list(result.starts) for result in made}}
-    record = provenance(**sources_of(scenarios), settings=settings, command=command)
-    sections = list(_sections(made, tables[1:]))
-    write_page(
-        folder / "report.html", title=STUDY.title, command=" ".join(command), tables=tables[:1], sections=sections,
-        summary=findings(rows_of(made)), notes=[], provenance=record,
+    tables = all_tables(made)
+    write_own(
+        made, folder, command, study=STUDY, scenarios={result.trace: scenario_of(result.trace) for result in made},
+        tables=tables, lines=all_lines(made), sections=list(_sections(made, tables[1:])),
+        summary=findings(rows_of(made)),
     )  # fmt: skip
-    write_record(folder, record)
 
 
 def _sections(made: Sequence[Result], tables: Sequence[Table]) -> Iterator[Section]:

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
 from greenbatch.experiments.papers.cocorl import COST, FREE, RULES, SETTINGS, STUDY, VALUE
-from greenbatch.experiments.papers.cost_aware_results import NOTHING_LEARNED
-from greenbatch.experiments.papers.studies import Cell, Selection, plan_of
-from greenbatch.experiments.papers.study_results import Entry, Result, agent_entries, result_from, simulated
+from greenbatch.experiments.papers.studies import Selection
+from greenbatch.experiments.papers.study_results import Result, agent_entries, plain_entries, result_from, simulated
+from greenbatch.experiments.papers.untrained import untrained_entry
 from greenbatch.experiments.running.compare import choose_windows
 
 if TYPE_CHECKING:
@@ -45,28 +44,15 @@ def cocorl_results(
         scenario = scenario_of(name)
         windows, jobs = choose_windows(scenario, starts=starts)
         with TemporaryDirectory() as scratch:
-            untrained = [_untrained(name, Path(scratch))] if find_spec("torch") else []
+            untrained = [
+                untrained_entry(STUDY, FREE, name, scenario, Path(scratch), label=UNTRAINED, kind=KIND,
+                                reason="the weights that training begins with", knob=":sample=1")
+            ] if find_spec("torch") else []  # fmt: skip
             agents = [] if place is None else agent_entries(STUDY, which, place, name, KIND)
-            entries = [*rule_entries(), *untrained, *agents]
+            entries = [*plain_entries(RULES), *untrained, *agents]
             frame = simulated(STUDY, scenario, entries, windows, jobs, progress, workers)
         made.append(result_from(STUDY, which, name, KIND, entries, windows, jobs, frame, METRICS))
     return made
-
-
-def rule_entries() -> list[Entry]:
-    """The rows without training."""
-    return [Entry(label=rule, column=rule, backfill="", rule=rule, seeds={}) for rule in RULES]
-
-
-def _untrained(name: str, scratch: Path) -> Entry:
-    from greenbatch.experiments.papers.untrained import write_untrained
-
-    cell = Cell(agent=STUDY.agent(FREE), goal=STUDY.goals[0], trace=name, backfill="none", windows=KIND, eta=None,
-                seed=0)  # fmt: skip
-    write_untrained(plan_of(cell, scenario_of(name), NOTHING_LEARNED), scratch)
-    drawing = replace(cell.agent, knobs=(":sample=1",))
-    return Entry(label=UNTRAINED, column=UNTRAINED, backfill="none", cell=replace(cell, agent=drawing),
-                 seeds={0: scratch}, knob=":sample=1", reason="the weights that training begins with")  # fmt: skip
 
 
 def scenario_of(name: str) -> Scenario:

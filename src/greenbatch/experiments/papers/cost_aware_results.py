@@ -8,8 +8,9 @@ from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
 from greenbatch.experiments.papers.cost_aware import LESSONS, RULES, STUDY, UNTRAINED
-from greenbatch.experiments.papers.studies import Budget, Cell, Selection, plan_of
+from greenbatch.experiments.papers.studies import Cell, Selection, plan_of
 from greenbatch.experiments.papers.study_results import Entry, Result, agent_entries, result_of
+from greenbatch.experiments.papers.untrained import NOTHING_LEARNED, write_untrained
 from greenbatch.experiments.running.compare import Progress, choose_windows
 
 if TYPE_CHECKING:
@@ -17,9 +18,6 @@ if TYPE_CHECKING:
 
 KIND = "published"
 """How training windows are drawn from the training scenario, and name of the test windows, in folders and rows."""
-
-NOTHING_LEARNED = Budget(overrides={"training.jobs": 1, "training.validation.windows": 0, "training.keep": "last"})
-"""Of a training that is not carried out: no windows are needed to learn or to choose weights."""
 
 
 def cost_aware_results(
@@ -71,7 +69,6 @@ def _agents(which: Selection, place: Path, trace: str, scratch: Path) -> list[En
 
 
 def _untrained(preset: str, seeds: Sequence[int], trace: str, scratch: Path) -> Entry:
-    from greenbatch.experiments.papers.untrained import write_untrained
     from greenbatch.scenarios import load_scenario
 
     scenario, folders = load_scenario(LESSONS.traces[trace]), {}

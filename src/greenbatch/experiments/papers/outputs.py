@@ -13,10 +13,12 @@ from greenbatch.experiments.papers.reproduce import summary
 from greenbatch.experiments.papers.studies import Study
 from greenbatch.experiments.papers.study_report import all_lines, all_tables, write_study
 from greenbatch.experiments.papers.study_results import Result
+from greenbatch.experiments.reports.page import write_page
 from greenbatch.experiments.reports.result_folder import write_record
-from greenbatch.experiments.reports.tables import write
+from greenbatch.experiments.reports.sections import Section
+from greenbatch.experiments.reports.tables import Table, write
 from greenbatch.provenance import provenance
-from greenbatch.scenarios import load_scenario
+from greenbatch.scenarios import Scenario, load_scenario
 from greenbatch.scenarios.sources import sources_of
 
 
@@ -50,6 +52,37 @@ def write_rows(made: Sequence[Result], folder: Path) -> None:
     pl.concat(result.frame.with_columns(**kind) for result, kind in zip(made, kinds, strict=True)).write_parquet(
         folder / "results.parquet"
     )
+
+
+def write_own(
+    made: Sequence[Result], folder: Path, command: Sequence[str], *, study: Study, scenarios: Mapping[str, Scenario],
+    tables: Sequence[Table], lines: Sequence[str], sections: Sequence[Section], summary: Sequence[str],
+    notes: Sequence[str] = (),
+) -> None:  # fmt: skip
+    """Write rows.json, results.parquet, table.md, report.html and provenance.json of a study with tables of its own.
+
+    Args:
+        made: one result per setting.
+        folder: the target folder.
+        command: the command line.
+        study: the paper.
+        scenarios: setting -> its scenario.
+        tables: all tables; the first is that of the report's first screen.
+        lines: written behind the tables.
+        sections: of the report.
+        summary: findings, on the report's first screen.
+        notes: of the report.
+    """
+    write_rows(made, folder)
+    text = "\n".join([*(write(table, "markdown") for table in tables), *(f"- {line}" for line in lines)])
+    (folder / "table.md").write_text(text + "\n", encoding="utf-8")
+    settings = {"study": study.name, "episodes": {result.trace: list(result.starts) for result in made}}
+    record = provenance(**sources_of(scenarios), settings=settings, command=command)
+    write_page(
+        folder / "report.html", title=study.title, command=" ".join(command), tables=tables[:1], sections=sections,
+        summary=summary, notes=notes, provenance=record,
+    )  # fmt: skip
+    write_record(folder, record)
 
 
 def write_results(paper: Study, made: Sequence[Result], folder: Path, command: Sequence[str]) -> None:

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from greenbatch.experiments.papers.outputs import write_rows
-from greenbatch.experiments.papers.rare import BESIDE, NAME, STUDY, UNTRAINED
+from greenbatch.experiments.papers.outputs import write_own
+from greenbatch.experiments.papers.rare import BESIDE, STUDY, UNTRAINED
 from greenbatch.experiments.papers.rare_results import scenario_of
 from greenbatch.experiments.papers.rare_tables import (
     WORTH,
@@ -27,12 +27,8 @@ from greenbatch.experiments.papers.study_report import training_sections
 from greenbatch.experiments.papers.study_results import Result
 from greenbatch.experiments.papers.study_tables import budget_table, not_trained
 from greenbatch.experiments.reports.drawing import COLORS, PALE, Picture, drawing, new_figure, wrapped
-from greenbatch.experiments.reports.page import write_page
-from greenbatch.experiments.reports.result_folder import write_record
 from greenbatch.experiments.reports.sections import Section
-from greenbatch.experiments.reports.tables import Table, write
-from greenbatch.provenance import provenance
-from greenbatch.scenarios.sources import sources_of
+from greenbatch.experiments.reports.tables import Table
 
 if TYPE_CHECKING:
     from greenbatch.experiments.papers.rare_tables import Claim
@@ -67,19 +63,12 @@ def all_lines(made: Sequence[Result]) -> list[str]:
 
 def write_rare(made: Sequence[Result], folder: Path, command: Sequence[str]) -> None:
     """Write rows.json, results.parquet, table.md, report.html and provenance.json."""
-    write_rows(made, folder)
-    tables, lines = all_tables(made), all_lines(made)
-    text = "\n".join([*(write(table, "markdown") for table in tables), *(f"- {line}" for line in lines)])
-    (folder / "table.md").write_text(text + "\n", encoding="utf-8")
-    scenarios = {result.trace: scenario_of(result.trace) for result in made}
-    settings = {"study": NAME, "draws": {result.trace: list(result.starts) for result in made}}
-    record = provenance(**sources_of(scenarios), settings=settings, command=command)
-    rows, sections = rows_of(made), list(_sections(made, tables[1:]))
-    write_page(
-        folder / "report.html", title=STUDY.title, command=" ".join(command), tables=tables[:1], sections=sections,
-        summary=findings(rows), notes=sentence_lines(rows), provenance=record,
+    rows, tables = rows_of(made), all_tables(made)
+    write_own(
+        made, folder, command, study=STUDY, scenarios={result.trace: scenario_of(result.trace) for result in made},
+        tables=tables, lines=all_lines(made), sections=list(_sections(made, tables[1:])), summary=findings(rows),
+        notes=sentence_lines(rows),
     )  # fmt: skip
-    write_record(folder, record)
 
 
 def _sections(made: Sequence[Result], tables: Sequence[Table]) -> Iterator[Section]:

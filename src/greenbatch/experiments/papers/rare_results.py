@@ -8,7 +8,6 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
-from greenbatch.experiments.papers.cost_aware_results import NOTHING_LEARNED
 from greenbatch.experiments.papers.rare import (
     FIRST,
     ROWS,
@@ -19,8 +18,16 @@ from greenbatch.experiments.papers.rare import (
     VALUE,
     Setting,
 )
-from greenbatch.experiments.papers.studies import Cell, Selection, plan_of
-from greenbatch.experiments.papers.study_results import Entry, Result, agent_entries, result_from, simulated
+from greenbatch.experiments.papers.studies import Selection
+from greenbatch.experiments.papers.study_results import (
+    Entry,
+    Result,
+    agent_entries,
+    plain_entries,
+    result_from,
+    simulated,
+)
+from greenbatch.experiments.papers.untrained import untrained_entry
 
 if TYPE_CHECKING:
     import polars
@@ -52,7 +59,10 @@ def rare_results(
     for name in which.traces:
         numbers = draws_of(SETTINGS[name]) if draws is None else tuple(draws)
         with TemporaryDirectory() as scratch:
-            untrained = _untrained(name, Path(scratch)) if find_spec("torch") else []
+            untrained = [
+                untrained_entry(STUDY, "rare", name, scenario_of(name), Path(scratch), label=UNTRAINED, kind=KIND,
+                                reason=f"the weights that training begins with, on the first {UNTRAINED_DRAWS} draws")
+            ] if find_spec("torch") else []  # fmt: skip
             agents = [] if place is None else agent_entries(STUDY, which, place, name, KIND)
             frame = _played(name, [*rule_entries(), *agents], untrained, numbers, progress, workers)
         entries = [*rule_entries(), *untrained, *agents]
@@ -67,21 +77,7 @@ def draws_of(setting: Setting) -> tuple[int, ...]:
 
 def rule_entries() -> list[Entry]:
     """The rows without training."""
-    return [
-        Entry(label=row.scheduler, column=row.scheduler, backfill="", rule=row.scheduler, seeds={}, reason=row.reason)
-        for row in ROWS
-    ]
-
-
-def _untrained(name: str, scratch: Path) -> list[Entry]:
-    """The paper's network as its training on a setting begins."""
-    from greenbatch.experiments.papers.untrained import write_untrained
-
-    cell = Cell(agent=STUDY.agent("rare"), goal=STUDY.goals[0], trace=name, backfill="none", windows=KIND, eta=None,
-                seed=0)  # fmt: skip
-    write_untrained(plan_of(cell, scenario_of(name), NOTHING_LEARNED), scratch)
-    return [Entry(label=UNTRAINED, column=UNTRAINED, backfill="none", cell=cell, seeds={0: scratch},
-                  reason=f"the weights that training begins with, on the first {UNTRAINED_DRAWS} draws")]  # fmt: skip
+    return plain_entries([row.scheduler for row in ROWS], {row.scheduler: row.reason for row in ROWS})
 
 
 def _played(

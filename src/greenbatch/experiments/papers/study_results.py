@@ -7,10 +7,11 @@ interval over seeds and windows. Untrained cells are marked and left empty.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import product
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -140,6 +141,13 @@ def rule_entries(study: Study, which: Selection, scenario: Scenario) -> list[Ent
                   reason=reason)
         )  # fmt: skip
     return entries
+
+
+def plain_entries(rules: Iterable[str], reasons: Mapping[str, str] = MappingProxyType({})) -> list[Entry]:
+    """Rules under the names that they have as schedulers, and what they are where the paper has no such row."""
+    return [
+        Entry(label=rule, column=rule, backfill="", rule=rule, seeds={}, reason=reasons.get(rule, "")) for rule in rules
+    ]
 
 
 def agent_entries(study: Study, which: Selection, place: Path, trace: str, kind: str) -> list[Entry]:
