@@ -24,5 +24,18 @@ The main path, file by file::
       rare_results           its results
       rare_tables            as tables, the ranges beside ours
       rare_report            as a report and files
+    cocorl                 the study of limits on the accrued cost: settings, agents
+      cocorl_limits          the limits, from agents without one
+      cocorl_results         its results
+      cocorl_tables          as tables, the published ranges beside ours
+      cocorl_report          as a report and files
+    offline                the study of learning from rules' decisions: sizes, datasets, methods
+      offline_agreement      how often agents decide as rules do
+      offline_curves         online decisions until a value is reached
+      offline_results        its results
+      offline_tables         values and datasets as tables
+      offline_claims         published orders and Table 7.2 beside ours
+      offline_learning       agreement and online decisions as tables and a picture
+      offline_report         as a report and files
     outputs                the files of the plain columns and of studies
 """

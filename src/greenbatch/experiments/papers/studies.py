@@ -42,6 +42,8 @@ class Agent:
     """Parameters that each of its models is evaluated with, spelled as after a model's folder."""
     backfills: tuple[str, ...] = ()
     """The only backfillings it is trained with, regardless of the selection; if empty, the selected ones."""
+    variant: str = ""
+    """Tells it from other agents of the study with the same preset, in the folders of its trainings."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -90,7 +92,7 @@ class Study:
         return agent.etas.get(trace, self.etas.get(trace))
 
     def agent(self, preset: str) -> Agent:
-        """The agent of a preset."""
+        """The agent of a preset, the first of several."""
         return next(agent for agent in self.agents if agent.preset == preset)
 
 
@@ -182,7 +184,8 @@ class Cell:
         """Its folder, relative to the folder of the study."""
         goal = f"_{self.goal.name}" if self.goal.terms else ""
         eta = "" if self.eta is None else f"_eta{self.eta:g}"
-        name = f"{self.agent.preset}_{self.backfill}{goal}{eta}"  # no comma, plus or colon: schedulers are named by it
+        preset = f"{self.agent.preset}{self.agent.variant and '_'}{self.agent.variant}"
+        name = f"{preset}_{self.backfill}{goal}{eta}"  # no comma, plus or colon: schedulers are named by it
         return Path(self.trace.lower(), name, self.windows, f"seed-{self.seed}")
 
     @property
@@ -265,7 +268,7 @@ def cells_of(study: Study, which: Selection) -> list[Cell]:
     made = []
     for windows in which.windows:
         for trace in which.traces:
-            for agent in (study.agent(preset) for preset in which.presets):
+            for agent in (agent for preset in which.presets for agent in study.agents if agent.preset == preset):
                 for backfill in agent.backfills or which.backfills:
                     for goal in (goal for goal in study.goals if goal.name in which.goals):
                         for eta in _etas(study, agent, trace, which.etas):
