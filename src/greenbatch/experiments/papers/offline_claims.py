@@ -15,6 +15,7 @@ from typing import Literal
 from greenbatch.experiments.papers.cocorl import HEURISTICS, STRICT
 from greenbatch.experiments.papers.cocorl_tables import by_setting
 from greenbatch.experiments.papers.offline import AS_PUBLISHED, METHODS, MIXES, NAME, Learner
+from greenbatch.experiments.papers.offline_results import UNTRAINED
 from greenbatch.experiments.papers.offline_tables import Row, best_rule, learner_of, over, row_of
 from greenbatch.experiments.papers.rare_tables import percent_cell
 from greenbatch.experiments.papers.reproduce import published
@@ -144,7 +145,7 @@ def sentence_lines(rows: Sequence[Row]) -> list[str]:
     return [f"§{claim.printed['section']}: “{sentence}”." for sentence, claim in told.items()]
 
 
-def findings(rows: Sequence[Row]) -> list[str]:
+def claim_findings(rows: Sequence[Row]) -> list[str]:
     """How many claims hold, and those that do not; a line per size."""
     told = []
     for setting in by_setting(rows):
@@ -189,7 +190,12 @@ def _recommendations(setting: str, rows: Sequence[Row], published_kind: bool) ->
         for method in METHODS.values() for header in (f"{method.table}, published", f"{method.column}, ours")
     ]  # fmt: skip
     title = f"Table 7.2, {setting}: which method for which data{AS_PUBLISHED * published_kind}"
-    return Table(title, tuple(headers), tuple(lines), corner="Quality", notes=(RECOMMENDED,))
+    nothing = row_of(rows, rule=UNTRAINED)
+    beside = () if nothing is None else (
+        f"An agent that has learned nothing is {percent_cell(over(nothing, strict)).text} % over the best strict rule: "
+        "it takes any job that fits.",
+    )  # fmt: skip
+    return Table(title, tuple(headers), tuple(lines), corner="Quality", notes=(RECOMMENDED, *beside))
 
 
 def _recommended(row: Row | None, strict: Row) -> Cell:

@@ -139,6 +139,21 @@ def steps_table(rows: Sequence[Row]) -> Table:
                  notes=(REACHED,))  # fmt: skip
 
 
+def step_findings(rows: Sequence[Row]) -> list[str]:
+    """How soon agents that begin offline have the final value of online training, a line each."""
+    told = []
+    for setting, own in by_setting(rows).items():
+        for row in own:
+            at, made = learner_of(row), reaches(own).get(str(row["scheduler"]))
+            if at is not None and at.mix and made is not None:
+                share = "" if made.ratio is None else f", after {100 * made.ratio:.0f} % of its decisions"
+                told.append(
+                    f"{setting}: {row['scheduler']} has the final value of online training in {made.count} of "
+                    f"{len(made.decisions)} seeds{share}."
+                )
+    return told
+
+
 def _range(each: Sequence[int | None]) -> Cell:
     known = [number for number in each if number is not None]
     if not known:

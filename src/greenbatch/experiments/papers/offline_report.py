@@ -10,12 +10,12 @@ from typing import Any
 from greenbatch.experiments.papers.cocorl_tables import by_setting
 from greenbatch.experiments.papers.offline import MIXES, USUAL_MIXES
 from greenbatch.experiments.papers.offline_claims import (
+    claim_findings,
     claim_table,
-    findings,
     recommendation_tables,
     sentence_lines,
 )
-from greenbatch.experiments.papers.offline_learning import agreement_tables, curve_plot, steps_table
+from greenbatch.experiments.papers.offline_learning import agreement_tables, curve_plot, step_findings, steps_table
 from greenbatch.experiments.papers.offline_results import UNTRAINED, scenario_of
 from greenbatch.experiments.papers.offline_tables import WORTH, dataset_table, learner_of, setting_tables
 from greenbatch.experiments.papers.outputs import write_own
@@ -52,6 +52,11 @@ def _mixes(rows: Sequence[dict[str, Any]]) -> list[str]:
 def _trained(result: Result) -> Result:
     """A result without agents that were not trained."""
     return replace(result, rows=[row for row in result.rows if row["column"] != UNTRAINED])
+
+
+def findings(rows: Sequence[dict[str, Any]]) -> list[str]:
+    """How many claims hold, and how soon online training is caught up with."""
+    return [*claim_findings(rows), *step_findings(rows)]
 
 
 def all_lines(made: Sequence[Result]) -> list[str]:

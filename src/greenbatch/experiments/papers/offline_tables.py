@@ -55,7 +55,7 @@ def learner_of(row: Row) -> Learner | None:
 
 
 def row_of(rows: Sequence[Row], *, rule: str = "", learner: Learner | None = None) -> Row | None:
-    """The row of a rule or an agent at a setting; None if it was not played."""
+    """The row of a rule, or of the untrained agent by its name, or of a learner at a setting; None if not played."""
     found = (row for row in rows if (row["scheduler"] == rule if rule else learner_of(row) == learner))
     return next((row for row in found if VALUE in row["figures"]), None)
 
