@@ -367,7 +367,7 @@ def test_an_agent_agrees_wholly_with_itself_alone(trained: tuple[Selection, Path
 def test_the_command_line_plays_rules(short: None, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     assert main(["reproduce", "offline", "--starts", "100,101", "--out", str(tmp_path / "r"), "--workers", "1"]) == 0
     text = capsys.readouterr().out
-    assert "QoS better than HVF" in text
+    assert "QoS > HVF" in text
     assert "Quality of the datasets" in text
     assert {file.name for file in (tmp_path / "r").iterdir()} >= {"rows.json", "report.html", "table.md"}
 

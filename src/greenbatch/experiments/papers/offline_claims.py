@@ -32,11 +32,11 @@ RELATIONS: Mapping[str, tuple[float, float]] = {
     ">": (_ABOVE, math.inf), "<": (-math.inf, -_ABOVE), "=": (-SIMILAR, SIMILAR), ">=": (-SIMILAR, math.inf),
 }  # fmt: skip
 """Relation -> least and greatest difference with which it holds: left over right. [%]"""
-MEANT = {">": "better than", "<": "worse than", "=": "similar to", ">=": "at par with or better than"}
+SIGNS = {">": ">", "<": "<", "=": "≈", ">=": "≳"}
 JUDGED = (
-    f"Difference: left over right, on the same draws. Similar, and at par: within {SIMILAR:g} %, about the intervals "
-    "that the chapter states. Holds: so does the whole interval; does not hold: none of it does; else within the "
-    "interval."
+    f"Difference: left over right, on the same draws. ≈ similar, ≳ at par or better: within {SIMILAR:g} %, about the "
+    "intervals that the chapter states. Holds: so does the whole interval; does not hold: none of it does; else within "
+    "the interval."
 )
 RECOMMENDED = (
     f"Ours: yes if the value is at par with or better than that of the best strict rule, within {SIMILAR:g} %; no if "
@@ -80,9 +80,9 @@ class Claim:
 
     @property
     def text(self) -> str:
-        """The claim in words."""
+        """The claim with a sign, such as ``BC combo < QoS``."""
         left, right = (side_text(self.printed[side]) for side in ("left", "right"))
-        return f"{left} {MEANT[self.printed['relation']]} {right}{AS_PUBLISHED * self.published}"
+        return f"{left} {SIGNS[self.printed['relation']]} {right}{AS_PUBLISHED * self.published}"
 
 
 def side_text(side: str) -> str:
