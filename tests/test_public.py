@@ -37,7 +37,14 @@ ORDER = {
         ("cli",),
         ("__main__",),
     ),
-    "learning": (("runs",), ("networks",), ("training", "search"), ("offpolicy",), ("evaluation",), ("trainers",)),
+    "learning": (
+        ("runs", "discounts"),
+        ("networks",),
+        ("training", "search"),
+        ("offpolicy",),
+        ("evaluation",),
+        ("trainers",),
+    ),
     "experiments": (("running",), ("reports",), ("papers",), ("notebook",)),
 }
 """Package -> the packages and files in it, level by level, as in the README and in the packages' docstrings.

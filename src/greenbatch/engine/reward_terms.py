@@ -22,7 +22,7 @@ from numpy.typing import NDArray
  MEAN_USER_BOUNDED_SLOWDOWN, RENEWABLE_UTILIZATION, BROWN_ENERGY_RATIO, MAKESPAN_AREA_RATIO,
  ACCRUED_BOUNDED_SLOWDOWN, BROWN_ENERGY, ENERGY, EDP, EDP_STEPS, ENERGY_COST, COST_PER_KWH,
  CARBON, PEAK_POWER, FINISHED_VALUE, TIMELY_VALUE, RUNNING_VALUE, LATE_VALUE, LATE_JOBS, LATE_TICKS, LATE_RUNNING_TICKS,
- READY_TICKS, POOLED_TICKS, SUSPENDED_TICKS, SUSPENSIONS, WAITING_OR_LATE_TICKS, STARTED_VALUE,
+ READY_TICKS, POOLED_TICKS, SUSPENDED_TICKS, SUSPENSIONS, WAITING_OR_LATE_TICKS, PROGRESS_VALUE,
  ACCRUED_COST) = range(33)  # fmt: skip
 """Codes of the terms in compiled code."""
 
@@ -89,9 +89,9 @@ _OF_VALUE = (
         "jobs that wait, are ready, are suspended, or run late x ticks (CoCoRL Eq. 6.11, waiting or delayed jobs)",
     ),
     (
-        "started_value",
-        STARTED_VALUE,
-        "``finished_value`` and the value of the jobs that run or are suspended: a job gives its value when it starts",
+        "progress_value",
+        PROGRESS_VALUE,
+        "integral of value / requested time of all jobs that run, late or not: ``finished_value`` bit by bit, if jobs run as long as requested",
     ),
     ("accrued_cost", ACCRUED_COST, "``ready_ticks + pooled_ticks + late_ticks + suspensions`` (RARE Table B.1)"),
 )

@@ -43,10 +43,10 @@ from greenbatch.engine.reward_terms import (
     LATE_VALUE,
     MEAN_USER_BOUNDED_SLOWDOWN,
     PEAK_POWER,
+    PROGRESS_VALUE,
     READY_TICKS,
     RENEWABLE_UTILIZATION,
     RUNNING_VALUE,
-    STARTED_VALUE,
     SUSPENSIONS,
     TIMELY_VALUE,
     UTILIZATION,
@@ -126,19 +126,6 @@ def _lateness(s: State, totals: RewardTotals, term: int) -> float:
 
 
 @compiled_small
-def _started_value(s: State, totals: RewardTotals) -> float:
-    """Value of the jobs that have finished, run or are suspended."""
-    total, expected = totals.finished_value, s.clock.expected_first
-    for i in range(expected, expected + s.clock.running):
-        value, _ = value_of(s.machine, whole(s.expected[i].job), 0.0)
-        total += value
-    for i in range(suspended_jobs(s.machine)):
-        value, _ = value_of(s.machine, whole(suspended_job(s.machine, i)), 0.0)
-        total += value
-    return float(total)
-
-
-@compiled_small
 def _worth(s: State, totals: RewardTotals, term: int) -> float:  # noqa: PLR0911
     """Current value of a term about value and pools."""
     if term == FINISHED_VALUE:
@@ -156,8 +143,8 @@ def _worth(s: State, totals: RewardTotals, term: int) -> float:  # noqa: PLR0911
         for figure in range(service.READY_TICKS, service.LATE_RUNNING_TICKS + 1):
             total += service_figure(s.machine, figure)
         return total
-    if term == STARTED_VALUE:
-        return _started_value(s, totals)
+    if term == PROGRESS_VALUE:
+        return service_figure(s.machine, service.PROGRESS) + service_figure(s.machine, service.LATE_PROGRESS)
     if term == SUSPENSIONS:
         return service_figure(s.machine, service.SUSPENSIONS)
     if term == ACCRUED_COST:

@@ -153,6 +153,8 @@ class Service:
     """Running jobs that are late x ticks."""
     progress: float
     """Value per tick of the requested time of the running jobs that are not late x ticks."""
+    late_progress: float
+    """The same of those that are late."""
     suspensions: float
 
 

@@ -36,7 +36,7 @@ from greenbatch.engine.machine.protocol import (
 )
 from greenbatch.engine.records import Clock, Ending, Expected, Int32s, Table
 
-READY_TICKS, POOLED_TICKS, SUSPENDED_TICKS, LATE_RUNNING_TICKS, PROGRESS, SUSPENSIONS, UNTIL = range(7)
+READY_TICKS, POOLED_TICKS, SUSPENDED_TICKS, LATE_RUNNING_TICKS, PROGRESS, LATE_PROGRESS, SUSPENSIONS, UNTIL = range(8)
 """Figures of `service_figure`, which are fields of `powered.Service`; until when they count. [s]"""
 
 
@@ -145,12 +145,14 @@ def _count_until(machine: Powered, ending: Table[Ending], clock: Clock, until_s:
         stay = machine.stays[ending[k].job]
         late = min(max((until_s - stay.due_s) / counts.tick_s, 0.0), ticks)
         service.late_running_ticks += late
-        service.progress += stay.value * counts.tick_s / stay.requested_s * (ticks - late)
+        rate = stay.value * counts.tick_s / stay.requested_s
+        service.progress += rate * (ticks - late)
+        service.late_progress += rate * late
     service.until_s = until_s
 
 
 @service_figure.register(Powered)
-def figure_of_service(machine: Powered, figure: int) -> float:
+def figure_of_service(machine: Powered, figure: int) -> float:  # noqa: PLR0911
     """A field of `Service`."""
     service = machine.service
     if figure == READY_TICKS:
@@ -163,6 +165,8 @@ def figure_of_service(machine: Powered, figure: int) -> float:
         return float(service.late_running_ticks)
     if figure == PROGRESS:
         return float(service.progress)
+    if figure == LATE_PROGRESS:
+        return float(service.late_progress)
     return float(service.suspensions if figure == SUSPENSIONS else service.until_s)
 
 
