@@ -91,7 +91,8 @@ _OF_VALUE = (
     (
         "progress_value",
         PROGRESS_VALUE,
-        "integral of value / requested time of all jobs that run, late or not: ``finished_value`` bit by bit, if jobs run as long as requested",
+        "integral of value / requested time of all jobs that run, late or not: ``finished_value`` bit by bit, if jobs "
+        "run as long as requested",
     ),
     ("accrued_cost", ACCRUED_COST, "``ready_ticks + pooled_ticks + late_ticks + suspensions`` (RARE Table B.1)"),
 )
