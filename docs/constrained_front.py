@@ -1,7 +1,7 @@
 """A limit on slowdown against penalty factors for it: the tables of the section on constraints in ``learning.md``.
 
 ``python docs/constrained_front.py train OUT`` trains what is missing in OUT, 35 trainings of a minute on one core; it
-resumes if stopped. ``python docs/constrained_front.py table OUT`` prints the tables, in three minutes.
+resumes if stopped. ``python docs/constrained_front.py table OUT`` prints the tables, in two minutes.
 
 All agents are `PRESET`, trained equally long, on generated jobs and other years of weather than those of the tests.
 They differ in one thing: slowdown has a limit, or a weight eta in the reward. For each limit, the best eta is the one
