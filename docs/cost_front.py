@@ -37,15 +37,17 @@ TRIED = 40
 """Training windows on which bounds are compared, evenly spread."""
 
 
-def figures(question: Scenario, name: str, starts: Iterable[int] | None = None) -> NDArray[np.float64]:
-    """`METRICS` of a scheduler on windows of a scenario, by default its own, shape (windows, metrics)."""
+def figures(
+    question: Scenario, name: str, starts: Iterable[int] | None = None, metrics: Sequence[str] = METRICS
+) -> NDArray[np.float64]:
+    """Metrics of a scheduler on windows of a scenario, by default its own, shape (windows, metrics)."""
     told, rows = question.evaluation, []
     for start in (told.starts or ()) if starts is None else map(int, starts):
         window = question.window(start, told.jobs)
         given = window, question.cluster, question.site, question.rules
         horizon = horizon_of(*given, told.horizon)
         found = evaluate(simulate(*given, scheduler(name)), horizon=horizon)
-        rows.append([found[metric] for metric in METRICS])
+        rows.append([found[metric] for metric in metrics])
     return np.array(rows)
 
 

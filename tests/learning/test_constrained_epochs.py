@@ -81,13 +81,11 @@ def test_costs_of_rollouts_of_a_window_are_compared_with_each_other(tmp_path: Pa
     multipliers.values = np.array([1.0, 0.5])
     ascended, targets = setup.aims(played, group, multipliers)
     assert targets is None
-    decisions, advantages = np.diff(played.offsets), []
-    for gained in (played.rewards, -played.costs[:, 0], played.costs[:, 1]):
-        total = np.add.reduceat(gained, played.offsets[:-1]).reshape(-1, 3)
-        spread = np.where(total.std(axis=1, keepdims=True) > 1e-12, total.std(axis=1, keepdims=True), np.inf)
-        compared = ((total - total.mean(axis=1, keepdims=True)) / spread).ravel()
-        advantages.append(scaled(np.repeat(compared, decisions)))
-    np.testing.assert_allclose(ascended, (advantages[0] - advantages[1] - 0.5 * advantages[2]) / 2.5, atol=1e-6)
+    weighed = (played.rewards + 3.0 * played.costs[:, 0] - 0.5 * played.costs[:, 1] / 500) / 2.5
+    total = np.add.reduceat(weighed, played.offsets[:-1]).reshape(-1, 3)
+    spread = np.where(total.std(axis=1, keepdims=True) > 1e-12, total.std(axis=1, keepdims=True), np.inf)
+    compared = ((total - total.mean(axis=1, keepdims=True)) / spread).ravel()
+    np.testing.assert_allclose(ascended, scaled(np.repeat(compared, np.diff(played.offsets))), atol=1e-6)
 
 
 def test_the_log_has_the_multipliers_that_follow_from_its_terms(tmp_path: Path) -> None:

@@ -73,22 +73,22 @@ class TrainingSetup(Setup):
         self, played: Trajectories, group: windows.Ints, multipliers: Multipliers
     ) -> tuple[Floats, Floats | None]:  # fmt: skip
         """Advantages that the policy ascends (N,), and targets of the critic, (N,) or with costs (N, 1 + K)."""
-        made, offsets, targets = self.settings, played.offsets, None
+        made, offsets = self.settings, played.offsets
         gains = np.column_stack([played.rewards, played.costs * multipliers.scales]).T
-        if made.advantage == "group":
-            advantages = [group_relative(each, offsets, group, dense=made.dense_groups) for each in gains]
+        if made.advantage == "group":  # weighed first: where rollouts hardly differ in a cost, the reward decides
+            weighed = lagrangian(list(gains), multipliers.values)
+            compared = group_relative(weighed, offsets, group, dense=made.dense_groups)
+            return normalized(compared) if made.normalize else compared, None
+        values = played.values.reshape(-1, len(gains)).T
+        gamma = discounts(played.time_s, offsets, made.gamma, made.gamma_s)
+        advantages = [gae(*each, offsets, gamma, made.gae_lambda) for each in zip(gains, values, strict=True)]
+        if made.critic_target == "returns":
+            aims = [rewards_to_go(each, offsets, gamma) for each in gains]
         else:
-            values = played.values.reshape(-1, len(gains)).T
-            gamma = discounts(played.time_s, offsets, made.gamma, made.gamma_s)
-            advantages = [gae(*each, offsets, gamma, made.gae_lambda) for each in zip(gains, values, strict=True)]
-            if made.critic_target == "returns":
-                aims = [rewards_to_go(each, offsets, gamma) for each in gains]
-            else:
-                aims = [advantage + value for advantage, value in zip(advantages, values, strict=True)]
-            targets = np.column_stack(aims) if len(multipliers) else aims[0]
+            aims = [advantage + value for advantage, value in zip(advantages, values, strict=True)]
         if made.normalize:
             advantages = [normalized(each) for each in advantages]
-        return lagrangian(advantages, multipliers.values), targets
+        return lagrangian(advantages, multipliers.values), np.column_stack(aims) if len(multipliers) else aims[0]
 
     def learn(
         self, epoch: int, progress: float, played: Trajectories, group: windows.Ints, multipliers: Multipliers
