@@ -163,7 +163,8 @@ def test_terms_are_metrics_under_their_names_and_codes_are_used_once() -> None:
     other_names = {name: term.metric for name, term in TERMS.items() if term.metric != name}
     of_value = [name for name, term in TERMS.items() if term.code >= FINISHED_VALUE]  # tests/rare/test_value_terms.py
     assert other_names == {
-        "accrued_bounded_slowdown": "avg_bounded_slowdown", "edp_steps_js": None, **dict.fromkeys(of_value)
+        "accrued_bounded_slowdown": "avg_bounded_slowdown", "accrued_wait_s": "avg_wait_s", "edp_steps_js": None,
+        **dict.fromkeys(of_value),
     }  # fmt: skip
     assert all(METRICS[term.metric].scope == "run" for term in TERMS.values() if term.metric is not None)
 

@@ -20,10 +20,10 @@ from numpy.typing import NDArray
 
 (AVG_BOUNDED_SLOWDOWN, AVG_WAIT, AVG_TURNAROUND, AVG_SLOWDOWN, UTILIZATION, MAX_USER_BOUNDED_SLOWDOWN,
  MEAN_USER_BOUNDED_SLOWDOWN, RENEWABLE_UTILIZATION, BROWN_ENERGY_RATIO, MAKESPAN_AREA_RATIO,
- ACCRUED_BOUNDED_SLOWDOWN, BROWN_ENERGY, ENERGY, EDP, EDP_STEPS, ENERGY_COST, COST_PER_KWH,
+ ACCRUED_BOUNDED_SLOWDOWN, ACCRUED_WAIT, BROWN_ENERGY, ENERGY, EDP, EDP_STEPS, ENERGY_COST, COST_PER_KWH,
  CARBON, PEAK_POWER, FINISHED_VALUE, TIMELY_VALUE, RUNNING_VALUE, LATE_VALUE, LATE_JOBS, LATE_TICKS, LATE_RUNNING_TICKS,
  READY_TICKS, POOLED_TICKS, SUSPENDED_TICKS, SUSPENSIONS, WAITING_OR_LATE_TICKS, PROGRESS_VALUE,
- ACCRUED_COST) = range(33)  # fmt: skip
+ ACCRUED_COST) = range(34)  # fmt: skip
 """Codes of the terms in compiled code."""
 
 
@@ -104,6 +104,9 @@ TERMS: Mapping[str, Term] = MappingProxyType(
             ACCRUED_BOUNDED_SLOWDOWN,
             "avg_bounded_slowdown",
             "``avg_bounded_slowdown`` with every waiting job counted as if it started now",
+        ),
+        "accrued_wait_s": Term(
+            ACCRUED_WAIT, "avg_wait_s", "``avg_wait_s`` with every waiting job counted as if it started now"
         ),
         "edp_steps_js": Term(
             EDP_STEPS,

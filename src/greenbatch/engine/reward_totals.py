@@ -25,6 +25,7 @@ from greenbatch.engine.records import Floats, Ints, Job, RewardTotals, Table, Us
 from greenbatch.engine.reward_terms import (
     ACCRUED_BOUNDED_SLOWDOWN,
     ACCRUED_COST,
+    ACCRUED_WAIT,
     AVG_BOUNDED_SLOWDOWN,
     AVG_SLOWDOWN,
     AVG_TURNAROUND,
@@ -184,20 +185,21 @@ def _service(s: State, totals: RewardTotals, term: int) -> float:
 
 
 @compiled_small
-def _bounded_if(job: Job, start_s: float) -> float:
-    """Bounded slowdown of a job if it starts at a time."""
-    return float(max(1.0, (start_s - job.submit_s + job.run_s) / max(job.run_s, SHORTEST_RUN_S)))
+def _if_started(job: Job, start_s: float, term: int) -> float:
+    """Wait [s] or bounded slowdown of a job if it starts at a time."""
+    wait_s = start_s - job.submit_s
+    return float(wait_s if term == ACCRUED_WAIT else max(1.0, (wait_s + job.run_s) / max(job.run_s, SHORTEST_RUN_S)))
 
 
 @compiled
-def _accrued(s: State, totals: RewardTotals) -> float:
-    """Bounded slowdown of started jobs, and of waiting jobs as if they started now."""
-    c, total = s.clock, totals.bounded_slowdown
+def _accrued(s: State, totals: RewardTotals, term: int) -> float:
+    """Wait or bounded slowdown of started jobs, and of waiting jobs as if they started now."""
+    c, total = s.clock, totals.wait_s if term == ACCRUED_WAIT else totals.bounded_slowdown
     for i in range(c.first, c.last):
-        total += _bounded_if(s.jobs[s.queue.job[i]], c.now_s)
+        total += _if_started(s.jobs[s.queue.job[i]], c.now_s, term)
     if run_times_vary(s.machine):
         for i in range(c.expected_first, c.expected_first + c.running):
-            total += _bounded_if(s.jobs[s.expected[i].job], s.expected[i].start_s)
+            total += _if_started(s.jobs[s.expected[i].job], s.expected[i].start_s, term)
     return float(total / s.jobs.shape[0])
 
 
@@ -241,8 +243,8 @@ def _value(  # noqa: PLR0911  (compiled code has no tables of functions)
         return float(_service(s, totals, term))
     if term <= MEAN_USER_BOUNDED_SLOWDOWN:
         return float(_over_users(totals, users, term == MEAN_USER_BOUNDED_SLOWDOWN))
-    if term == ACCRUED_BOUNDED_SLOWDOWN:
-        return _accrued(s, totals)
+    if ACCRUED_BOUNDED_SLOWDOWN <= term <= ACCRUED_WAIT:
+        return _accrued(s, totals, term)
     if term == RENEWABLE_UTILIZATION:
         return float(s.ledger.renewable_used_j / s.ledger.load_j) if s.ledger.load_j > 0.0 else 0.0
     if term == BROWN_ENERGY_RATIO:
