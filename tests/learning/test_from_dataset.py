@@ -14,6 +14,7 @@ from greenbatch import datasets
 from greenbatch.errors import InputError
 from greenbatch.learning.offpolicy.loop import FILL, OffPolicySetup, train
 from greenbatch.learning.runs.plan import Plan
+from greenbatch.learning.runs.windows import seen_jobs
 
 OFFLINE = {"training.off_policy.online": False, "training.off_policy.buffer": 4000}
 
@@ -54,6 +55,21 @@ def test_the_buffer_is_the_same_and_so_are_the_weights(recorded: tuple[Path, Pat
         np.testing.assert_array_equal(values, theirs.seen(all_of)[name])
     np.testing.assert_allclose(first.returns, second.returns)
     assert weights_of(tmp_path / "0") == weights_of(tmp_path / "1")
+
+
+def test_the_jobs_that_were_recorded_are_those_that_the_model_has_seen(recorded: tuple[Path, Path]) -> None:
+    last = {"training.keep": "last", "training.validation.windows": 0}
+    _, folder = recorded
+    record = datasets.read(folder).record
+    expected = {int(job) for start in record.starts for job in range(start, start + record.jobs)}
+
+    def seen(**more: object) -> set[int]:
+        plan = from_dataset(recorded, **last, **more)
+        runs = seen_jobs(plan.scenario, plan.settings, plan.windows)
+        return {job for first, final in runs for job in range(first, final + 1)}
+
+    assert seen() == expected
+    assert seen(**{"training.off_policy.online": True}) > expected  # windows of its own, which can be any
 
 
 def test_schedulers_have_their_shares_of_the_windows(tmp_path: Path) -> None:

@@ -78,8 +78,7 @@ def read(folder: str | Path) -> Dataset:
         InputError: a file is missing, damaged or in a later layout, or the decisions do not fit the preset.
     """
     place = Path(folder)
-    content, _ = read_bytes(place / RECORD)
-    record = record_of(DatasetRecord, content, file=place / RECORD, what="the description of a dataset", fix=FIX)
+    record = read_record(place)
     made = check(record.preset, file=place / RECORD)
     shapes = shapes_of(made)
     tables = Tables(shapes, record.jobs)
@@ -107,6 +106,17 @@ def read(folder: str | Path) -> Dataset:
     )  # fmt: skip
     _check_values(dataset)
     return dataset
+
+
+def read_record(folder: str | Path) -> DatasetRecord:
+    """Read the description of a dataset alone.
+
+    Raises:
+        InputError: the file is missing, damaged or in a later layout.
+    """
+    file = Path(folder) / RECORD
+    content, _ = read_bytes(file)
+    return record_of(DatasetRecord, content, file=file, what="the description of a dataset", fix=FIX)
 
 
 def _copy(frame: pl.DataFrame, name: str, target: NDArray[Any], folder: Path) -> None:

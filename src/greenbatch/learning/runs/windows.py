@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from greenbatch.datasets.dataset import read_record
 from greenbatch.errors import InputError
 from greenbatch.presets.training import HELD_OUT, Mode
 from greenbatch.scenarios import Scenario, shipped_names
@@ -94,7 +95,7 @@ def seen_jobs(scenario: Scenario, settings: TrainingSettings, mode: Mode) -> lis
     """Ranges of jobs (first, last), 0-based, for which a model of this training is *in-sample*.
 
     They cover every window that was or could have been drawn for training and, if they select the actor, the validation
-    windows.
+    windows. A training from a recorded dataset has seen the windows of that and, if it simulates, others.
 
     Args:
         scenario: the scenario to train on.
@@ -107,7 +108,12 @@ def seen_jobs(scenario: Scenario, settings: TrainingSettings, mode: Mode) -> lis
     )
     reserved = None if chosen_on is None else jobs_of(chosen_on, check.jobs)
     seen = _marked(total, reserved if settings.keep == "best" else None)
-    for jobs in sorted({settings.jobs, *(stage.jobs for stage in settings.curriculum if stage.jobs)}):
+    own, lengths = settings.off_policy, {settings.jobs, *(stage.jobs for stage in settings.curriculum if stage.jobs)}
+    if own is not None and own.dataset:
+        record = read_record(own.dataset)
+        seen |= _marked(total, jobs_of(np.unique(record.starts), record.jobs))
+        lengths = lengths if own.online else set()  # which has windows of its own
+    for jobs in sorted(lengths):
         starts = training_starts(scenario, jobs, mode, reserved=reserved)
         if search is not None and search.fixed_windows:
             starts = spread(starts, settings.windows)

@@ -1,0 +1,137 @@
+"""Agents that learn from the recorded starts of a log alone, on weeks of it that are held out.
+
+``python docs/offline_from_logs.py train OUT`` records the decisions of HPC2N and SDSC Blue Horizon and trains `SEEDS`
+agents on each; what is there already is kept. ``python docs/offline_from_logs.py table OUT`` prints their waits and
+slowdowns on `WEEKS`, and those of the logged schedule and of rules. ``python docs/offline_from_logs.py value OUT``
+compares fitted Q evaluation, from the record alone, with the simulated value. ``... table OUT logs/hpc2n`` is for one
+log. The logs are those of `greenbatch data list`.
+"""
+
+from __future__ import annotations
+
+import shutil
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+from rich.console import Console
+
+from greenbatch.datasets import read, recording, write
+from greenbatch.engine.simulate import simulate
+from greenbatch.experiments.reports.estimates import agreement_table, value_table
+from greenbatch.experiments.reports.terminal import TerminalTable
+from greenbatch.experiments.running.estimates import estimates
+from greenbatch.experiments.running.statistics import mean_interval, paired_difference
+from greenbatch.learning.runs.plan import make_plan
+from greenbatch.learning.trainers import train_or_search
+from greenbatch.models.model import MODEL, load_model
+from greenbatch.scenarios import Scenario, load_scenario
+from greenbatch.schedulers import scheduler
+
+PRESET = "site-offline"
+WEEKS = {"logs/hpc2n": (22, 67, 113, 158), "logs/sdsc-blue": (17, 52, 87, 122)}
+"""Log -> weeks held out, counted from the first submission: the middle of each quarter of the log."""
+SEEDS = range(5)
+LEAD, AFTER = 2, 1
+"""Weeks before a held-out one that are scheduled too, for it does not begin with an empty machine; and after it."""
+OTHERS = ("as-recorded", "fcfs+easy", "sjf+easy", "f2+easy")
+METRICS = ("Mean wait [h]", "Mean bounded slowdown")
+WEEK_S = 7 * 86_400
+
+
+def possible(question: Scenario, jobs: int) -> NDArray[np.int64]:
+    """First jobs of the windows for training: none of their jobs is submitted less than `LEAD` weeks from `WEEKS`."""
+    submit_s, first = question.workload.submit_s, np.arange(len(question.workload) - jobs + 1)
+    begins, ends = submit_s[first] / WEEK_S, submit_s[first + jobs - 1] / WEEK_S
+    clear = [(ends < week - LEAD) | (begins >= week + 1 + LEAD) for week in WEEKS[question.name]]
+    return first[np.logical_and.reduce(clear)]
+
+
+def train(out: Path, name: str) -> None:
+    """Record and train what is missing; an interrupted training goes on."""
+    question, dataset = load_scenario(name), out / name / "record"
+    if not dataset.exists():
+        made, unfinished = make_plan(PRESET, question), dataset.with_name("unfinished")
+        shutil.rmtree(unfinished, ignore_errors=True)
+        unfinished.mkdir(parents=True)
+        done = write(
+            recording(question, made.preset, "as-recorded", starts=lambda n: possible(question, n)), unfinished
+        )
+        unfinished.rename(dataset)
+        print(f"{name}: {done.decisions:,} decisions of {len(done.starts)} windows", flush=True)
+    for seed in SEEDS:
+        folder = out / name / str(seed)
+        if not (folder / MODEL).exists():
+            given = {"training.off_policy.dataset": str(dataset)}
+            plan = make_plan(PRESET, question, overrides=given, seed=seed, threads=1)
+            counters = train_or_search(plan, folder, watch=lambda _: None)
+            print(f"{name}: seed {seed}, {counters.elapsed_s:.0f} s", flush=True)
+
+
+def figures(question: Scenario, name: str) -> NDArray[np.float64]:
+    """`METRICS` of the jobs that are submitted in each of the weeks, shape (weeks, metrics)."""
+    submit_s, rows = question.workload.submit_s, []
+    for week in WEEKS[question.name]:
+        first, last = np.searchsorted(submit_s, [(week - LEAD) * WEEK_S, (week + 1 + AFTER) * WEEK_S])
+        jobs = question.window(int(first), int(last - first))
+        found = simulate(jobs, question.cluster, None, question.rules, scheduler(name))
+        own = jobs.submit_s // WEEK_S == week
+        wait_s, run_s = (found.start_s - jobs.submit_s)[own], (found.end_s - found.start_s)[own]
+        slowdown = np.maximum(1.0, (wait_s + run_s) / np.maximum(run_s, 10.0))
+        rows.append([wait_s.mean() / 3600, slowdown.mean()])
+    return np.array(rows)
+
+
+def table(out: Path, name: str) -> list[str]:
+    """What schedulers reach, and how much lower the agent's means are: over weeks and seeds, with 95 % intervals."""
+    question = load_scenario(name)
+    ours = np.stack([figures(question, f"{PRESET}@{out / name / str(seed) / MODEL}+easy") for seed in SEEDS])
+    lines = [
+        f"| {name} | {METRICS[0]} | Agent to it | {METRICS[1]} | Agent to it | Weeks: wait, slowdown |",
+        "|:---|---:|---:|---:|---:|:---|",
+    ]
+    cells = []
+    for k in range(len(METRICS)):
+        own = mean_interval(ours[..., k])
+        cells += [f"{own.mean:.2f} [{own.low:.2f}, {own.high:.2f}]", ""]
+    lines.append(f"| {PRESET}, {len(SEEDS)} seeds | {' | '.join(cells)} | {_by_week(ours.mean(axis=0))} |")
+    for other in OTHERS:
+        theirs, cells = figures(question, other), []
+        for k in range(len(METRICS)):
+            gap, usual = paired_difference(ours[..., k], theirs[:, k]).difference, theirs[:, k].mean()
+            mean, low, high = (100 * each / usual for each in (gap.mean, gap.low, gap.high))
+            cells += [f"{usual:.2f}", f"{mean:+.0f} % [{low:+.0f}, {high:+.0f}]"]
+        lines.append(f"| {other} | {' | '.join(cells)} | {_by_week(theirs)} |")
+    by_seed = ", ".join(f"{wait:.2f} / {slowdown:.1f}" for wait, slowdown in ours.mean(axis=1))
+    return [*lines, "", f"Means of the seeds (wait / slowdown): {by_seed}", ""]
+
+
+def _by_week(rows: NDArray[np.float64]) -> str:
+    return "; ".join(f"{wait:.2f}, {slowdown:.1f}" for wait, slowdown in rows)
+
+
+def value(out: Path, name: str, seeds: Sequence[int]) -> None:
+    """Fitted Q evaluation of agents beside their simulated value on the recorded windows."""
+    question, dataset = load_scenario(name), read(out / name / "record")
+    for seed in seeds:
+        model = load_model(out / name / str(seed) / MODEL)
+        found = estimates(model, dataset, scenario=question, seed=seed)
+        for made in (agreement_table, value_table):
+            Console().print(TerminalTable(made(found)))
+
+
+def main(what: str, out: Path, names: Sequence[str]) -> None:
+    """Train, or print tables, log after log."""
+    for name in names or tuple(WEEKS):
+        if what == "train":
+            train(out, name)
+        elif what == "table":
+            print("\n".join(table(out, name)), flush=True)
+        else:
+            value(out, name, SEEDS[:1])
+
+
+if __name__ == "__main__":
+    main(sys.argv[1], Path(sys.argv[2]), sys.argv[3:])
