@@ -144,6 +144,21 @@ def test_the_verdict_names_what_speaks_against_an_estimate(name: str, found: Est
     if name == "unknown":
         differs = replace(found.whole, agreement=found.whole.agreement._replace(share=0.3))
         assert ": the policy agrees with 30.0 % of the recorded choices" in sentences(replace(made, whole=differs))[-1]
+        assert ": jobs of the log start when its site let them" in sentences(replace(made, paced=True))[-1]
+
+
+def test_starts_of_a_log_are_paced_for_an_agent_that_cannot_wait(case: Case, found: Estimates) -> None:
+    assert not found.paced
+    jobs = case.scenario.workload
+    logged = replace(case.scenario, workload=jobs.with_columns(recorded_wait_s=np.full(len(jobs), 30.0)))
+    for waits in (True, False):
+        overrides = {"observation.queue.rows": 12, "action.wait": waits, "action.only_fitting": waits}
+        folder = case.folder / f"log-{waits}"
+        write_untrained(off_policy_plan(case.folder, overrides=overrides), folder / "model")
+        (folder / "data").mkdir()
+        model = load_model(folder / "model")
+        datasets.write(datasets.recording(logged, model.preset, "as-recorded", starts=STARTS, jobs=12), folder / "data")
+        assert estimates(model, datasets.read(folder / "data"), steps=2).paced == (not waits)
 
 
 def test_transitions_are_those_of_the_dataset(case: Case) -> None:

@@ -36,6 +36,9 @@ def _is_drifting(found: Estimates) -> bool:
 
 
 _REASONS: tuple[tuple[Callable[[Estimates], bool], Callable[[Estimates], str]], ...] = (
+    (lambda it: it.paced,
+     lambda _: "jobs of the log start when its site let them, those of the model as soon as they fit, and when is no "
+               "decision of this preset"),
     (_is_drifting, lambda _: "it had not settled; give more --steps"),
     (lambda it: it.fitted.explained < LOW,
      lambda it: f"the critics explain {_percent(it.fitted.explained)} % of the variance of their targets"),

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from greenbatch.datasets import Dataset, check_agent, check_fits, play, recording
+from greenbatch.datasets.recording import RECORDED
 from greenbatch.errors import InputError
 from greenbatch.learning.evaluation import Agreement, Estimate, agreement, per_episode
 
@@ -86,6 +87,9 @@ class Estimates:
     """Value of each scheduler on all windows of the dataset; None unless simulated."""
     simulated_model: Value | None
     """The same of the model."""
+    paced: bool
+    """Whether the record has starts of a log that the agent cannot delay, as it has no row for waiting: in a simulation
+    its jobs start as soon as they fit."""
 
     @property
     def distance(self) -> float | None:
@@ -174,7 +178,7 @@ def estimates(
         schedulers={name: _recorded(dataset, done.actions, dataset.schedulers == number, discount)
                     for name, number in _names(dataset).items()},
         whole=whole, importance=weighted, without_importance=problem, fitted=fitted, simulated=played,
-        simulated_model=own,
+        simulated_model=own, paced=RECORDED in _names(dataset) and not dataset.preset.action.wait,
     )  # fmt: skip
 
 
