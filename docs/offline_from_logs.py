@@ -1,10 +1,10 @@
 """Agents that learn from the recorded starts of a log alone, on weeks of it that are held out.
 
 ``python docs/offline_from_logs.py train OUT`` records the decisions of HPC2N and SDSC Blue Horizon and trains `SEEDS`
-agents on each; what is there already is kept. ``python docs/offline_from_logs.py table OUT`` prints their waits and
-slowdowns on `WEEKS`, and those of the logged schedule and of rules. ``python docs/offline_from_logs.py value OUT``
-compares fitted Q evaluation, from the record alone, with the simulated value. ``... table OUT logs/hpc2n`` is for one
-log. The logs are those of `greenbatch data list`.
+agents on each with each of `LOSSES`; what is there already is kept. ``... table OUT`` prints their waits and slowdowns
+on `WEEKS`, and those of the logged schedule and of rules. ``... value OUT`` compares fitted Q evaluation, from the
+record alone, with the simulated value of the first agent. ``... table OUT logs/hpc2n`` is for one log. The logs are
+those of `greenbatch data list`.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from __future__ import annotations
 import shutil
 import sys
 from collections.abc import Sequence
+from itertools import product
 from pathlib import Path
 
 import numpy as np
@@ -23,7 +24,7 @@ from greenbatch.engine.simulate import simulate
 from greenbatch.experiments.reports.estimates import agreement_table, value_table
 from greenbatch.experiments.reports.terminal import TerminalTable
 from greenbatch.experiments.running.estimates import estimates
-from greenbatch.experiments.running.statistics import mean_interval, paired_difference
+from greenbatch.experiments.running.statistics import paired_difference
 from greenbatch.learning.runs.plan import make_plan
 from greenbatch.learning.trainers import train_or_search
 from greenbatch.models.model import MODEL, load_model
@@ -34,6 +35,8 @@ PRESET = "site-offline"
 WEEKS = {"logs/hpc2n": (22, 67, 113, 158), "logs/sdsc-blue": (17, 52, 87, 122)}
 """Log -> weeks held out, counted from the first submission: the middle of each quarter of the log."""
 SEEDS = range(5)
+LOSSES = ("binary", "clone")
+"""The preset's loss, and for comparison one that copies every recorded start, whatever came of it."""
 LEAD, AFTER = 2, 1
 """Weeks before a held-out one that are scheduled too, for it does not begin with an empty machine; and after it."""
 OTHERS = ("as-recorded", "fcfs+easy", "sjf+easy", "f2+easy")
@@ -61,13 +64,13 @@ def train(out: Path, name: str) -> None:
         )
         unfinished.rename(dataset)
         print(f"{name}: {done.decisions:,} decisions of {len(done.starts)} windows", flush=True)
-    for seed in SEEDS:
-        folder = out / name / str(seed)
+    for loss, seed in product(LOSSES, SEEDS):
+        folder = out / name / loss / str(seed)
         if not (folder / MODEL).exists():
-            given = {"training.off_policy.dataset": str(dataset)}
+            given = {"training.off_policy.dataset": str(dataset), "training.off_policy.loss": loss}
             plan = make_plan(PRESET, question, overrides=given, seed=seed, threads=1)
             counters = train_or_search(plan, folder, watch=lambda _: None)
-            print(f"{name}: seed {seed}, {counters.elapsed_s:.0f} s", flush=True)
+            print(f"{name}: {loss}, seed {seed}, {counters.elapsed_s:.0f} s", flush=True)
 
 
 def figures(question: Scenario, name: str) -> NDArray[np.float64]:
@@ -85,41 +88,38 @@ def figures(question: Scenario, name: str) -> NDArray[np.float64]:
 
 
 def table(out: Path, name: str) -> list[str]:
-    """What schedulers reach, and how much lower the agent's means are: over weeks and seeds, with 95 % intervals."""
-    question = load_scenario(name)
-    ours = np.stack([figures(question, f"{PRESET}@{out / name / str(seed) / MODEL}+easy") for seed in SEEDS])
+    """What schedulers reach, and how much less the agents do: over weeks and seeds, with 95 % intervals."""
+    question, reached = load_scenario(name), {}
+    for loss in LOSSES:
+        models = [f"{PRESET}@{out / name / loss / str(seed) / MODEL}+easy" for seed in SEEDS]
+        reached[f"{PRESET}, {loss}"] = np.stack([figures(question, model) for model in models])
+    reached |= {other: figures(question, other)[None] for other in OTHERS}
+    ours = next(iter(reached.values()))
     lines = [
-        f"| {name} | {METRICS[0]} | Agent to it | {METRICS[1]} | Agent to it | Weeks: wait, slowdown |",
+        f"| {name} | {METRICS[0]} | Agents minus it | {METRICS[1]} | Agents minus it | Weeks: wait, slowdown |",
         "|:---|---:|---:|---:|---:|:---|",
+        *(f"| {label} | {_cells(found, None if found is ours else ours)} |" for label, found in reached.items()),
     ]
-    cells = []
-    for k in range(len(METRICS)):
-        own = mean_interval(ours[..., k])
-        cells += [f"{own.mean:.2f} [{own.low:.2f}, {own.high:.2f}]", ""]
-    lines.append(f"| {PRESET}, {len(SEEDS)} seeds | {' | '.join(cells)} | {_by_week(ours.mean(axis=0))} |")
-    for other in OTHERS:
-        theirs, cells = figures(question, other), []
-        for k in range(len(METRICS)):
-            gap, usual = paired_difference(ours[..., k], theirs[:, k]).difference, theirs[:, k].mean()
-            mean, low, high = (100 * each / usual for each in (gap.mean, gap.low, gap.high))
-            cells += [f"{usual:.2f}", f"{mean:+.0f} % [{low:+.0f}, {high:+.0f}]"]
-        lines.append(f"| {other} | {' | '.join(cells)} | {_by_week(theirs)} |")
     by_seed = ", ".join(f"{wait:.2f} / {slowdown:.1f}" for wait, slowdown in ours.mean(axis=1))
     return [*lines, "", f"Means of the seeds (wait / slowdown): {by_seed}", ""]
 
 
-def _by_week(rows: NDArray[np.float64]) -> str:
-    return "; ".join(f"{wait:.2f}, {slowdown:.1f}" for wait, slowdown in rows)
+def _cells(found: NDArray[np.float64], ours: NDArray[np.float64] | None) -> str:
+    """Means over the weeks, how much less the agents' are, and each week; arrays are (seeds, weeks, metrics)."""
+    cells = []
+    for k, mean in enumerate(found.mean(axis=(0, 1))):
+        gap = None if ours is None else paired_difference(ours[..., k], found[..., k]).difference
+        told = "" if gap is None else f"{gap.mean:.2f} [{gap.low:.2f}, {gap.high:.2f}] ({100 * gap.mean / mean:+.0f} %)"
+        cells += [f"{mean:.2f}", told]
+    return " | ".join([*cells, "; ".join(f"{wait:.2f}, {slowdown:.1f}" for wait, slowdown in found.mean(axis=0))])
 
 
-def value(out: Path, name: str, seeds: Sequence[int]) -> None:
-    """Fitted Q evaluation of agents beside their simulated value on the recorded windows."""
-    question, dataset = load_scenario(name), read(out / name / "record")
-    for seed in seeds:
-        model = load_model(out / name / str(seed) / MODEL)
-        found = estimates(model, dataset, scenario=question, seed=seed)
-        for made in (agreement_table, value_table):
-            Console().print(TerminalTable(made(found)))
+def value(out: Path, name: str) -> None:
+    """Fitted Q evaluation of an agent beside its simulated value on the recorded windows."""
+    model = load_model(out / name / LOSSES[0] / str(SEEDS[0]) / MODEL)
+    found = estimates(model, read(out / name / "record"), scenario=load_scenario(name))
+    for made in (agreement_table, value_table):
+        Console().print(TerminalTable(made(found)))
 
 
 def main(what: str, out: Path, names: Sequence[str]) -> None:
@@ -130,7 +130,7 @@ def main(what: str, out: Path, names: Sequence[str]) -> None:
         elif what == "table":
             print("\n".join(table(out, name)), flush=True)
         else:
-            value(out, name, SEEDS[:1])
+            value(out, name)
 
 
 if __name__ == "__main__":
