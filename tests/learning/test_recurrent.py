@@ -294,4 +294,9 @@ def test_the_shipped_preset_has_the_published_numbers() -> None:
     assert (training.clip, training.actor_lr, training.critic_lr) == (0.1, 1e-3, 1e-3)
     assert (training.gamma, training.gae_lambda, training.windows, training.episode_s) == (0.99, 0.93, 100, 200)
     assert training.off_policy is None
-    assert (made.observation, made.action, made.reward) == (rare.observation, rare.action, rare.reward)
+    limit, control = training.constraints["accrued_cost"], training.controller
+    assert (limit.at_most, limit.factor) == (2000, 0.1)
+    assert (control.proportional, control.integral, control.derivative) == (2, 1, 1)
+    assert (control.smoothing, control.cost_smoothing, control.delay) == (0.95, 0.9, 15)
+    assert (made.observation, made.action) == (rare.observation, rare.action)
+    assert set(made.reward.terms) == {*rare.reward.terms, "accrued_cost"}
