@@ -131,9 +131,9 @@ def test_the_quality_of_a_dataset_is_that_of_its_rules() -> None:
 
 def test_a_value_is_reached_by_validations_in_a_row() -> None:
     once = Curve(0, (0, 10, 20, 30, 40, 50), (0, 1, 2, 3, 4, 5), (1.0, 8.0, 1.0, 5.0, 5.0, 5.0))
-    assert reached(once, 5.0) == 3  # 8 alone is not enough
+    assert reached(once, 5.0) == 5  # 8 alone is not enough
     assert reached(once, 5.1) is None
-    assert reached(replace(once, values=(6.0,) * 6), 5.0) == 0
+    assert reached(replace(once, values=(6.0,) * 6), 5.0) == 2
     assert reached(replace(once, values=()), 5.0) is None
 
 
@@ -152,11 +152,11 @@ def test_how_soon_the_value_of_online_training_is_reached() -> None:
     made = reach([begun, replace(begun, seed=1)], online)
     assert made is not None
     assert made.level == pytest.approx(6.0)
-    assert made.decisions == (50, 50)
-    assert made.steps == (3, 3)
-    assert (made.before, made.final, made.ratio) == (5.0, 6.0, 50 / 400)
+    assert made.decisions == (150, 150)
+    assert made.steps == (5, 5)
+    assert (made.before, made.final, made.ratio) == (5.0, 6.0, 150 / 400)
     some = reach([begun, slow], online)
     assert some is not None
-    assert (some.decisions, some.count, some.ratio) == ((50, None), 1, None)
+    assert (some.decisions, some.count, some.ratio) == ((150, None), 1, None)
     assert reach([], online) is None
     assert reach([begun], [Curve(0, (), (), ())]) is None

@@ -44,7 +44,8 @@ from greenbatch.schedulers import scheduler
 SHORT = {"workload.generator.ticks": 150, "rules.pools.end_s": 150.0}
 TINY = Budget(epochs=3, threads=1, overrides={
     "training.windows": 1, "training.episode_s": 150.0, "training.jobs": 90,
-    "training.validation": {"windows": 2, "jobs": 90, "every": 1}, "training.off_policy.steps": 2,
+    "training.validation": {"windows": 2, "jobs": 90, "every": 1},
+    "training.off_policy.steps": 2, "training.off_policy.critic_steps": 2,
     "training.off_policy.batch": 32, "training.off_policy.buffer": 20_000,
 })  # fmt: skip
 OF_DATA = {"training.off_policy.fill_windows": 4}
@@ -92,7 +93,8 @@ def test_cells_are_told_apart_by_mix_and_learn_from_it() -> None:
         shares = MIXES[learner.mix].shares if learner.mix else {}
         assert dict(zip(own.schedulers, own.shares or (), strict=True)) == shares
         assert (own.fill_windows > 0) == METHODS[learner.method].learns_from_data
-        losses = {"bc": "clone", "offline": "binary", "online": "soft", "offline-online": "exponential"}
+        launched = "exponential" if learner.published else "soft"
+        losses = {"bc": "clone", "offline": "binary", "online": "soft", "offline-online": launched}
         assert own.loss == losses[learner.method]
 
 

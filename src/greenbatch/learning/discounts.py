@@ -32,3 +32,10 @@ def discounts(time_s: Floats, offsets: Integers, gamma: float, gamma_s: float = 
     passed_s[offsets[1:][np.diff(offsets) > 0] - 1] = 0.0
     made: Floats = gamma ** (passed_s / gamma_s)
     return made
+
+
+def since_start(time_s: Floats, offsets: Integers, gamma: float, gamma_s: float = 0.0) -> Floats:
+    """Discount from the first decision of each trajectory: (N,). Arguments as for `discounts`."""
+    first = np.repeat(offsets[:-1], np.diff(offsets))
+    passed = (time_s - time_s[first]) / gamma_s if gamma_s else np.arange(len(time_s)) - first
+    return np.asarray(gamma**passed, np.float64)

@@ -57,7 +57,8 @@ class OffPolicy(Section):
     warm_up_critics: bool = False
     """Critics learn in these steps as well, so that they know something when the actor begins to follow them."""
     critic_steps: Natural = 0
-    """Gradient steps after these in which only the critics learn: values of the policy that the actor begins with."""
+    """Gradient steps after these in which only the critics learn, and with them an encoder that the actor shares: the
+    values of the policy that the actor begins with. The loss ``clone`` has none."""
     buffer: Annotated[int, Field(ge=1, le=1_000_000_000)] = 1_750_000
     """Transitions that the replay buffer holds (chapter 7); then the oldest ones are overwritten."""
     memory_gb: Positive = 4.0
@@ -103,6 +104,11 @@ class OffPolicy(Section):
         if self.temperature_lr and not self.temperature:
             raise ValueError("a temperature of 0 cannot be learned; give one above 0, or temperature_lr of 0")
         return self
+
+    def holds_for(self, epochs: int) -> bool:
+        """Whether the actor has no step of its own in a number of epochs."""
+        held = self.critic_steps if self.loss != "clone" else 0
+        return held > 0 and self.warm_up_steps + held >= epochs * self.steps
 
     def simulates(self, epoch: int) -> bool:
         """Whether the actor simulates windows in an epoch, counted from 1."""

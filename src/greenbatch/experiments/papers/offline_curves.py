@@ -50,7 +50,7 @@ def curve_from(seed: int, log: Sequence[Mapping[str, Any]]) -> Curve:
 
 
 def reached(curve: Curve, level: float) -> int | None:
-    """Index of the first of `LAST` validations in a row whose mean is at least a level; None if there are none.
+    """Index of the last of the first `LAST` validations in a row whose mean is at least a level, or None.
 
     A single validation would do it by chance, as more of them are made.
     """
@@ -60,7 +60,7 @@ def reached(curve: Curve, level: float) -> int | None:
         return None
     means = np.convolve(values, np.ones(count) / count, "valid")
     at = np.flatnonzero(means >= level)
-    return int(at[0]) if at.size else None
+    return int(at[0]) + count - 1 if at.size else None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -81,9 +81,13 @@ def value_table(found: Estimates) -> Table:
         rows.append((f"{MODEL}, simulated", _value_cells(found.simulated_model)))
     rows += [(f"{name}, simulated", _value_cells(each)) for name, each in (found.simulated or {}).items()]
     return Table(
-        title=f"{found.scenario}: estimated value of {_name(found)}, discount {found.gamma:g}", columns=VALUE,
+        title=f"{found.scenario}: estimated value of {_name(found)}, discount {_discount(found)}", columns=VALUE,
         rows=tuple(rows), corner="By", notes=tuple(sentences(found)),
     )  # fmt: skip
+
+
+def _discount(found: Estimates) -> str:
+    return f"{found.gamma:g} every {found.gamma_s:g} s" if found.gamma_s else f"{found.gamma:g}"
 
 
 def _estimate_cells(each: Estimate | None) -> tuple[Cell, ...]:
@@ -126,11 +130,11 @@ def _of_importance(caution: str) -> str:
 def _beyond(found: Estimates) -> list[str]:
     """A caution if the discount leaves out most of an episode."""
     usual = found.whole.agreement.decisions / found.whole.value.episodes if found.whole.agreement else 0.0
-    horizon = 1.0 / (1.0 - found.gamma) if found.gamma < 1 else math.inf
+    horizon = 1.0 / (1.0 - found.to_next) if found.to_next < 1 else math.inf
     if horizon >= LOW * usual:
         return []
     return [
-        f"Caution: a discount of {found.gamma:g} counts about {horizon:,.0f} decisions, and episodes have "
+        f"Caution: a discount of {_discount(found)} counts about {horizon:,.0f} decisions, and episodes have "
         f"{usual:,.0f}: the value is that of their beginnings."
     ]
 
@@ -160,7 +164,8 @@ def estimates_json(found: Estimates) -> dict[str, Any]:
     simulated = None if found.simulated is None else {name: value(each) for name, each in found.simulated.items()}
     return {
         "model": found.model, "dataset": found.dataset, "scenario": found.scenario, "sampled": found.sampled,
-        "behavior": found.behavior or None, "gamma": found.gamma, "steps": found.steps, "seed": found.seed,
+        "behavior": found.behavior or None, "gamma": found.gamma, "gamma_s": found.gamma_s, "steps": found.steps,
+        "seed": found.seed,
         "schedulers": {name: recorded(each) for name, each in found.schedulers.items()},
         "all": recorded(found.whole), "importance": None if found.importance is None else asdict(found.importance),
         "fitted": asdict(found.fitted), "simulated": simulated, "simulated_model": value(found.simulated_model),
@@ -181,7 +186,7 @@ def write_estimates(found: Estimates, dataset: Dataset, folder: Path, command: S
     (folder / "table.md").write_text(tables + "\n", encoding="utf-8")
     files = [dataset.folder / RECORD, *(Path(each) / ACTOR for each in (found.model, found.behavior) if each)]
     inputs = {str(file): sha256(file) for file in files}
-    settings = {"gamma": found.gamma, "steps": found.steps, "sampled": found.sampled}
+    settings = {"gamma": found.gamma, "gamma_s": found.gamma_s, "steps": found.steps, "sampled": found.sampled}
     record = provenance(scenario=dataset.record.resolved, inputs={**dataset.record.inputs, **inputs},
                         settings=settings, seed=found.seed, command=command)  # fmt: skip
     write_record(folder, record)

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from greenbatch.datasets import Dataset, check_agent, check_fits, play, recording
 from greenbatch.datasets.recording import RECORDED
 from greenbatch.errors import InputError
+from greenbatch.learning.discounts import discounts, since_start
 from greenbatch.learning.evaluation import Agreement, Estimate, agreement, per_episode
 
 if TYPE_CHECKING:
@@ -69,7 +70,11 @@ class Estimates:
     behavior: str
     """Folder of the model whose probabilities importance sampling divides by; empty: the record is deterministic."""
     gamma: float
-    """Discount of a decision."""
+    """Discount."""
+    gamma_s: float
+    """Time over which it applies once; 0: from each decision to the next. [s]"""
+    to_next: float
+    """Mean discount from a decision to the next."""
     steps: int
     """Gradient steps of fitted Q evaluation."""
     seed: int
@@ -112,7 +117,7 @@ def estimates(
         behavior: a model of what the record did, such as one trained by behavior cloning on it.
         sampled: draw actions from the policy; by default the most probable one is taken.
         scenario: where to simulate the model and the recorded schedulers on the dataset's windows; None: do not.
-        gamma: discount of a decision, 0 to 1; by default that of the model's training.
+        gamma: discount of a decision, 0 to 1; by default that of the model's training, over time if it is one.
         steps: gradient steps, >= 1; by default `fitted.usual_steps`.
         seed: seed of critics, samples, intervals and sampled actions.
         threads: threads.
@@ -141,41 +146,46 @@ def estimates(
             check_agent(dataset, each.preset, ("observation", "action"))
     if scenario is not None:
         check_fits(dataset, scenario, dataset.preset)
-    discount = model.record.training.settings.gamma if gamma is None else gamma
+    trained = model.record.training.settings
+    discount, period_s = (trained.gamma, trained.gamma_s) if gamma is None else (gamma, 0.0)
     if not 0 <= discount <= 1:
         raise InputError(f"is {discount:g}", field="gamma", fix="give a number from 0 to 1")
     longest = int(np.diff(dataset.offsets).max())
-    count = usual_steps(discount, longest) if steps is None else steps
+    to_next = discounts(dataset.time_s, dataset.offsets, discount, period_s)
+    since = since_start(dataset.time_s, dataset.offsets, discount, period_s)
+    count = usual_steps(float(to_next.mean()), longest) if steps is None else steps
     say = tell or _silent
     with prepared(threads, torch.device("cpu")):
         policy = (stochastic if sampled else greedy)(actor_of(model))
         agent = make_agent(model.preset.network, shapes_of(model.preset), SETTINGS.critics, seed)
         done = decided(policy, dataset)
         acted = None if behavior is None else decided(stochastic(actor_of(behavior)), dataset).log_recorded
-        whole = _recorded(dataset, done.actions, np.ones(len(dataset), np.bool_), discount)
+        whole = _recorded(dataset, done.actions, np.ones(len(dataset), np.bool_), since)
         if whole.agreement is None:
             problem = f"has no choice in any of {len(dataset):,} decisions"
             raise InputError(problem, file=dataset.folder, fix="record windows in which several jobs wait")
-        weighted, problem = _importance(done.log_recorded, acted, dataset, discount, seed)
+        weighted, problem = _importance(done.log_recorded, acted, dataset, since, seed)
         played, own = None, None
         if scenario is not None:
             deciders: dict[str, Scheduler] = {name: scheduler(name) for name in _names(dataset)}
             deciders[MODEL] = _own(model, dataset, sampled, seed)
             played = {
-                name: _simulated(dataset, scenario, name, each, discount, threads, say)
+                name: _simulated(dataset, scenario, name, each, (discount, period_s), threads, say)
                 for name, each in deciders.items()
             }
             own = played.pop(MODEL)
         fitted = fitted_q(
-            policy, agent, Transitions(dataset, discount), observed(dataset, dataset.offsets[:-1]), steps=count,
-            returns=None if own is None else [own.discounted], seed=seed,
-            start=rewards_to_go(dataset.rewards, dataset.offsets, discount),
+            policy, agent, Transitions(dataset, discount, gamma_s=period_s),
+            observed(dataset, dataset.offsets[:-1]), steps=count, seed=seed,
+            returns=None if own is None else [own.discounted],
+            start=rewards_to_go(dataset.rewards, dataset.offsets, to_next),
             tell=lambda taken: say("steps of fitted Q evaluation", taken, count),
         )  # fmt: skip
     return Estimates(
         model=str(model.folder), dataset=str(dataset.folder), scenario=dataset.record.scenario, sampled=sampled,
-        behavior="" if behavior is None else str(behavior.folder), gamma=discount, steps=count, seed=seed,
-        schedulers={name: _recorded(dataset, done.actions, dataset.schedulers == number, discount)
+        behavior="" if behavior is None else str(behavior.folder), gamma=discount, gamma_s=period_s,
+        to_next=float(to_next.mean()), steps=count, seed=seed,
+        schedulers={name: _recorded(dataset, done.actions, dataset.schedulers == number, since)
                     for name, number in _names(dataset).items()},
         whole=whole, importance=weighted, without_importance=problem, fitted=fitted, simulated=played,
         simulated_model=own, paced=RECORDED in _names(dataset) and not dataset.preset.action.wait,
@@ -191,7 +201,7 @@ def _names(dataset: Dataset) -> dict[str, int]:
     return {each.name: number for number, each in enumerate(dataset.record.schedulers) if each.decisions}
 
 
-def _recorded(dataset: Dataset, actions: Ints, own: Bools, gamma: float) -> Recorded:
+def _recorded(dataset: Dataset, actions: Ints, own: Bools, since: Floats) -> Recorded:
     """The decisions ``own`` (N,), which are whole episodes, beside the policy's actions."""
     valid = dataset.masks[own].sum(1)
     contested = valid >= 2
@@ -200,27 +210,26 @@ def _recorded(dataset: Dataset, actions: Ints, own: Bools, gamma: float) -> Reco
     offsets = np.concatenate(([0], np.cumsum(lengths[lengths > 0])))
     return Recorded(
         agreement=found, at_random=float((1.0 / valid[contested]).mean()) if contested.any() else None,
-        value=_value(dataset.rewards[own], offsets, np.ones(len(offsets) - 1, np.int64), gamma),
+        value=_value(dataset.rewards[own], offsets, np.ones(len(offsets) - 1, np.int64), since[own]),
     )  # fmt: skip
 
 
-def _value(rewards: Floats, offsets: Ints, times: Ints, gamma: float) -> Value:
-    """Mean over episodes, each of which counts some times."""
-    steps = np.arange(len(rewards)) - np.repeat(offsets[:-1], np.diff(offsets))
-    sums = (np.add.reduceat(each, offsets[:-1]) for each in (rewards * gamma**steps, rewards))
+def _value(rewards: Floats, offsets: Ints, times: Ints, since: Floats) -> Value:
+    """Mean over episodes, each of which counts some times; ``since``: discounts from their beginnings."""
+    sums = (np.add.reduceat(each, offsets[:-1]) for each in (rewards * since, rewards))
     discounted, total = (float(np.average(each, weights=times)) for each in sums)
     return Value(discounted, total, int(times.sum()))
 
 
 def _importance(
-    log_policy: Floats, log_behavior: Floats | None, dataset: Dataset, gamma: float, seed: int
+    log_policy: Floats, log_behavior: Floats | None, dataset: Dataset, since: Floats, seed: int
 ) -> tuple[Estimate | None, str]:
     """The estimate, or why there is none."""
     from greenbatch.learning.evaluation.importance import NoEpisode
 
     try:
         found = per_episode(
-            log_policy, dataset.rewards, dataset.offsets, gamma=gamma, log_behavior=log_behavior, seed=seed
+            log_policy, dataset.rewards * since, dataset.offsets, gamma=1.0, log_behavior=log_behavior, seed=seed
         )
     except NoEpisode as error:
         return None, error.problem
@@ -236,7 +245,13 @@ def _own(model: Model, dataset: Dataset, sampled: bool, seed: int) -> Scheduler:
 
 
 def _simulated(
-    dataset: Dataset, scenario: Scenario, name: str, decider: Scheduler, gamma: float, threads: int, tell: Tell
+    dataset: Dataset,
+    scenario: Scenario,
+    name: str,
+    decider: Scheduler,
+    discount: tuple[float, float],
+    threads: int,
+    tell: Tell,
 ) -> Value:
     """The value of a scheduler on the windows of a dataset; those without any decision are left out."""
     record = dataset.record
@@ -247,9 +262,9 @@ def _simulated(
         threads=threads,
     )  # fmt: skip
     played = [
-        (each.rewards, np.diff(each.offsets))
+        (each.rewards, np.diff(each.offsets), since_start(each.time_s, each.offsets, *discount))
         for each in play(planned, lambda done: tell(f"windows under {name}", done, len(starts)))
     ]
-    rewards, lengths = (np.concatenate(each) for each in zip(*played, strict=True))
+    rewards, lengths, since = (np.concatenate(each) for each in zip(*played, strict=True))
     offsets = np.concatenate(([0], np.cumsum(lengths[lengths > 0])))
-    return _value(rewards, offsets, times[lengths > 0], gamma)
+    return _value(rewards, offsets, times[lengths > 0], since)

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from greenbatch.datasets import Dataset
 from greenbatch.errors import InputError
+from greenbatch.learning.discounts import discounts, since_start
 from greenbatch.learning.evaluation.fitted import SETTINGS
 from greenbatch.learning.networks import build
 from greenbatch.learning.networks.layers import Actor
@@ -83,18 +84,22 @@ class Transitions:
     (``gamma^t``): what is estimated is the value there, and first decisions are few in long episodes.
     """
 
-    def __init__(self, dataset: Dataset, gamma: float, batch: int = SETTINGS.batch) -> None:
+    def __init__(
+        self, dataset: Dataset, gamma: float, batch: int = SETTINGS.batch, *, gamma_s: float = 0.0
+    ) -> None:  # fmt: skip
         """Prepare to draw.
 
         Args:
             dataset: the decisions.
             gamma: discount, 0 to 1.
             batch: transitions of a step.
+            gamma_s: time over which it applies once; 0: from each decision to the next. [s]
         """
-        self.dataset, self.gamma, self.batch = dataset, gamma, batch
+        self.dataset, self.batch = dataset, batch
+        told = dataset.time_s, dataset.offsets, gamma, gamma_s
+        self._discounts = discounts(*told)
         self._goes_on = ~(dataset.terminals | dataset.timeouts)
-        lengths = np.diff(dataset.offsets)
-        counts = gamma ** (np.arange(len(dataset)) - np.repeat(dataset.offsets[:-1], lengths))
+        counts = since_start(*told)
         self._upto = np.cumsum(0.5 / len(dataset) + 0.5 * counts / counts.sum())
 
     def __call__(self, random: np.random.Generator) -> Sample:
@@ -103,7 +108,7 @@ class Transitions:
         places = np.minimum(drawn, len(self.dataset) - 1)
         goes_on = self._goes_on[places]
         actions, rewards = self.dataset.actions[places], self.dataset.rewards[places].astype(np.float32)
-        discounts = (self.gamma * goes_on).astype(np.float32)
-        told = [torch.from_numpy(part) for part in (actions, rewards, discounts)]
+        to_next = (self._discounts[places] * goes_on).astype(np.float32)
+        told = [torch.from_numpy(part) for part in (actions, rewards, to_next)]
         seen, following = observed(self.dataset, places), observed(self.dataset, places + goes_on)
         return Sample(seen, told[0], told[1], told[2], following)

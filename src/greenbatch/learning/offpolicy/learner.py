@@ -175,7 +175,7 @@ class Learner:
         norm = self._clip(self.actor_optimizer)
         if not self.holds:
             self.actor_optimizer.step()
-        if self.loss == "soft" and settings.temperature_lr:
+        if self.loss == "soft" and settings.temperature_lr and not self.holds:
             self._warm(known, sample.batch)
         self._follow()
         return torch.stack([
