@@ -8,7 +8,7 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from greenbatch.learning.discounts import discounts
+from greenbatch.learning.discounts import discounts, since_start
 from greenbatch.learning.training.advantages import gae, group_relative, normalized, rewards_to_go
 
 
@@ -57,6 +57,9 @@ def test_discounts_over_time_are_those_of_the_time_that_passes(lengths: list[int
     time_s = np.cumsum(g.integers(0, 3, offsets[-1])).astype(float)
     rewards = g.normal(size=offsets[-1])
     got = rewards_to_go(rewards, offsets, discounts(time_s, offsets, gamma, 2.0))
+    counted = rewards * since_start(time_s, offsets, gamma, 2.0)
+    begun = offsets[:-1][np.diff(offsets) > 0]
+    np.testing.assert_allclose(got[begun], [counted[a:b].sum() for a, b in itertools.pairwise(offsets) if b > a])
     for first, last in itertools.pairwise(offsets):
         for t in range(first, last):
             expected = sum(gamma ** ((time_s[k] - time_s[t]) / 2.0) * rewards[k] for k in range(t, last))

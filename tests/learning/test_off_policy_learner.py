@@ -100,6 +100,21 @@ def at_start(learner: Learner, tables: Tables) -> tuple[np.ndarray, np.ndarray]:
         return learner._restored(values)[0, :2].numpy(), log_pi.exp()[0].numpy()
 
 
+def test_the_actor_waits_while_only_the_critics_learn() -> None:
+    """At first probabilities are those of untrained networks, while values are learned; then it learns as well."""
+    untrained, tables = trained("binary", 0)
+    before, pi = at_start(untrained, tables)
+    held, _ = trained("binary", 40, critic_steps=40)
+    values, same = at_start(held, tables)
+    assert same.tobytes() == pi.tobytes()
+    assert np.abs(values - before).max() > 0.1
+    _, moved = at_start(trained("binary", 41, critic_steps=40)[0], tables)
+    assert moved.tobytes() != pi.tobytes()
+    warm, _ = trained("binary", 60, warm_up_steps=20, critic_steps=40)
+    copied, _ = trained("binary", 20, warm_up_steps=20)
+    assert at_start(warm, tables)[1].tobytes() == at_start(copied, tables)[1].tobytes()
+
+
 def worth(learner: Learner, tables: Tables) -> float:
     """Mean discounted return of the policy from exact probabilities."""
     _, pi = at_start(learner, tables)

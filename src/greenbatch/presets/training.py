@@ -211,8 +211,8 @@ class TrainingSettings(Section):
     grad_clip: NotNegative = 0.5
     """Maximum norm of a gradient; 0 = no clipping (code)."""
     constraints: Annotated[dict[str, Constraint], Field(max_length=64)] = Field(default_factory=dict)
-    """Reward term -> bound of its mean over episodes: the reward is maximized subject to these. With ``normalize``,
-    the advantages of reward and costs are normalized one by one before they are weighed."""
+    """Reward term -> bound of its mean over episodes: the reward is maximized subject to these. With ``gae``
+    and ``normalize``, the advantages of reward and costs are normalized one by one before they are weighed."""
     controller: Controller = Controller()
     """How the weights of the constraints follow from their excess."""
     swa: Averaging = Averaging()

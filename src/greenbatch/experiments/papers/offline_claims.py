@@ -193,7 +193,7 @@ def _recommendations(setting: str, rows: Sequence[Row], published_kind: bool) ->
     nothing = row_of(rows, rule=UNTRAINED)
     beside = () if nothing is None else (
         f"An agent that has learned nothing is {percent_cell(over(nothing, strict)).text} % over the best strict rule: "
-        "it takes any job that fits.",
+        "it takes any job that fits, and rarely waits instead.",
     )  # fmt: skip
     return Table(title, tuple(headers), tuple(lines), corner="Quality", notes=(RECOMMENDED, *beside))
 
