@@ -49,6 +49,10 @@ BAD: list[tuple[dict[str, Any], str]] = [
     ({"curriculum": [{"start": 0.5}, {"start": 0.5}]}, "order them by start"),
     ({"advantage": "group"}, "give rollouts of 2 or more"),
     ({"patience": 3, "validation": {"windows": 0}}, "give validation.windows of 1 or more"),
+    ({"gamma_s": 1.0}, "leave it out, or give gamma below 1"),
+    ({"gamma_s": 1.0, "gamma": 0.9, "advantage": "group", "rollouts": 2}, "gamma_s has no effect"),
+    ({"gamma_s": -1.0, "gamma": 0.9}, "greater than or equal to 0"),
+    ({"epochs": 2, "off_policy": {"critic_steps": 200}}, "give fewer, or more epochs"),
     ({"seed": -1}, "greater than or equal to 0"),
 ]
 
