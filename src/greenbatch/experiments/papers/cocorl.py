@@ -22,7 +22,7 @@ COST, VALUE = "accrued_cost", "value_ratio"
 """What is constrained, and what is maximized (§6.5.1, Table B.1; §6.6.2)."""
 SHARE = 7.0 / 11.0
 """Limit over the accrued cost of the agent without a constraint (§6.6.5: 7,000 of 11,000)."""
-AIM = 0.9
+AIM = 0.8
 """Share of the limit that trainings aim at: on other episodes an agent accrues more or less."""
 FREE = "cocorl-plus-unlimited"
 """Preset of the agent without a constraint, by which the limit is set."""
