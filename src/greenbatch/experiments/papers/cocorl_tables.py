@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from greenbatch.experiments.papers.cocorl import (
+    AIM,
     BACKFILLED,
     COST,
     FREE,
@@ -53,9 +54,9 @@ OURS, UNLIMITED = "cocorl-plus", FREE
 
 OF_LIMITS = (
     "Limit: 7/11 of what the agent without a constraint accrues on the same episodes (section 6.6.5: 7,000 of 11,000). "
-    "Trainings aim at 90 % of 7/11 of what it accrues on validation episodes: no test episode plays a part. Costs of "
-    "episodes differ far more than agents do, so cost and limit are compared on the same episodes. Kept: the upper end "
-    "of the 95% interval of the mean cost less the limit, over seeds and episodes, is at most 0."
+    f"Trainings aim at {AIM:.0%} of 7/11 of what it accrues on validation episodes: no test episode plays a part. "
+    "Costs of episodes differ far more than agents do, so cost and limit are compared on the same episodes. Kept: the "
+    "upper end of the 95% interval of the mean cost less the limit, over seeds and episodes, is at most 0."
 )
 OF_RIVALS = (
     "Best rule within: the rule with backfilling of the highest value among those whose mean cost is at most the limit."
