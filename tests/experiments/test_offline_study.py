@@ -123,7 +123,9 @@ def short(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize("rule", ["qos+none", "fcfs+first-fit"])
 def test_a_rollout_is_the_schedule_of_the_rule(rule: str) -> None:
     scenario = scenario_of("10")
-    played, question = rollout(scenario, preset("offline"), rule, 101), drawn(scenario, 101)
+    made = preset("offline")
+    valued = made.model_copy(update={"reward": made.reward.model_copy(update={"terms": {"finished_value": 1.0}})})
+    played, question = rollout(scenario, valued, rule, 101), drawn(scenario, 101)
     alone = evaluate(simulate(question.workload, question.cluster, None, question.rules, scheduler(rule)))
     assert played.rewards.sum() == pytest.approx(alone[VALUE])
     assert played.rewards.sum() > 0
