@@ -53,7 +53,8 @@ class PlainEnv:
     rejected: list[Job] = field(default_factory=list)
     suspensions: int = 0
     sums: dict[str, float] = field(default_factory=lambda: dict.fromkeys(
-        ("ready_ticks", "pooled_ticks", "suspended_ticks", "late_running_ticks", "running_value"), 0.0))  # fmt: skip
+        ("ready_ticks", "pooled_ticks", "suspended_ticks", "late_running_ticks", "running_value",
+         "progress_value"), 0.0))  # fmt: skip
 
     def level(self, tick: int) -> tuple[int, int]:
         return self.levels[min(tick, len(self.levels) - 1)]
@@ -120,6 +121,7 @@ class PlainEnv:
         self.sums["suspended_ticks"] += len(self.suspended)
         self.sums["late_running_ticks"] += sum(late.values())
         self.sums["running_value"] += sum(job.value / job.length * (1 - late[job]) for job in self.running)
+        self.sums["progress_value"] += sum(job.value / job.length for job in self.running)
         self.now += 1
         self.open_tick()
 
