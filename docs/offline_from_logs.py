@@ -27,6 +27,7 @@ from greenbatch.experiments.running.estimates import estimates
 from greenbatch.experiments.running.statistics import paired_difference
 from greenbatch.learning.runs.plan import make_plan
 from greenbatch.learning.trainers import train_or_search
+from greenbatch.metrics import bounded_slowdown, wait_s
 from greenbatch.models.model import MODEL, load_model
 from greenbatch.scenarios import Scenario, load_scenario
 from greenbatch.schedulers import scheduler
@@ -81,9 +82,7 @@ def figures(question: Scenario, name: str) -> NDArray[np.float64]:
         jobs = question.window(int(first), int(last - first))
         found = simulate(jobs, question.cluster, None, question.rules, scheduler(name))
         own = jobs.submit_s // WEEK_S == week
-        wait_s, run_s = (found.start_s - jobs.submit_s)[own], (found.end_s - found.start_s)[own]
-        slowdown = np.maximum(1.0, (wait_s + run_s) / np.maximum(run_s, 10.0))
-        rows.append([wait_s.mean() / 3600, slowdown.mean()])
+        rows.append([wait_s(found)[own].mean() / 3600, bounded_slowdown(found)[own].mean()])
     return np.array(rows)
 
 

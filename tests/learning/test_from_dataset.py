@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import torch
 from off_policy import off_policy_plan
-from tiny import weights_of
+from tiny import resumed_as_whole, weights_of
 
 from greenbatch import datasets
 from greenbatch.errors import InputError
@@ -80,17 +80,7 @@ def test_schedulers_have_their_shares_of_the_windows(tmp_path: Path) -> None:
 
 
 def test_an_interrupted_training_from_a_dataset_resumes(recorded: tuple[Path, Path], tmp_path: Path) -> None:
-    plan = from_dataset(recorded)
-    train(plan, tmp_path / "whole")
-
-    def stop(record: dict[str, object]) -> None:
-        if record["epoch"] == 2:
-            raise KeyboardInterrupt
-
-    with pytest.raises(KeyboardInterrupt):
-        train(plan, tmp_path / "cut", watch=stop)
-    train(from_dataset(recorded), tmp_path / "cut")
-    assert weights_of(tmp_path / "whole") == weights_of(tmp_path / "cut")
+    resumed_as_whole(from_dataset(recorded), tmp_path, train)
 
 
 def test_another_dataset_is_another_training(recorded: tuple[Path, Path], tmp_path: Path) -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
-import numpy as np
 import pytest
 
 import greenbatch as gb
@@ -13,6 +12,7 @@ from greenbatch.engine.simulate import simulate
 from greenbatch.errors import InputError
 from greenbatch.learning.runs.plan import make_plan
 from greenbatch.learning.trainers import train_or_search
+from greenbatch.metrics import bounded_slowdown, wait_s
 from greenbatch.scenarios import Scenario
 from greenbatch.schedulers import scheduler
 
@@ -41,8 +41,7 @@ def test_it_learns_from_a_log_to_be_better_than_it(log: Scenario, tmp_path: Path
 
     def figures(name: str) -> tuple[float, float]:
         found = simulate(jobs, log.cluster, None, log.rules, scheduler(name))
-        wait_s, run_s = found.start_s - jobs.submit_s, found.end_s - found.start_s
-        return wait_s.mean(), np.maximum(1.0, (wait_s + run_s) / np.maximum(run_s, 10.0)).mean()
+        return wait_s(found).mean(), bounded_slowdown(found).mean()
 
     ours, theirs = figures(f"site-offline@{tmp_path / 'run' / 'model'}+easy"), figures("fcfs+easy")
     assert ours[0] < theirs[0]

@@ -18,9 +18,6 @@ if TYPE_CHECKING:
     from greenbatch.experiments.papers.studies import Cell, Selection, Study
     from greenbatch.experiments.running.compare import Progress
 
-KIND = "published"
-"""How training windows are drawn, and name of the tests, in folders and rows."""
-
 Results = Callable[["Selection", Path | None, Sequence[int] | None, int | None, "Progress"], list[Any]]
 """Plays a selection: folder of the trainings or None, episodes or None for the usual ones, processes, progress."""
 
@@ -125,7 +122,7 @@ def _selection(own: OwnStudy, flags: TrainingFlags) -> Selection:
         DataMissing: a file is not on this machine.
     """
     from greenbatch.data_catalog import need
-    from greenbatch.experiments.papers.studies import select
+    from greenbatch.experiments.papers.studies import KIND, select
     from greenbatch.scenarios.scenario import datasets_of
 
     which = select(

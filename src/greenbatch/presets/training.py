@@ -247,7 +247,9 @@ class TrainingSettings(Section):
         if self.off_policy is not None and self.search is not None:
             raise ValueError("a training is either a search or off-policy; leave out search or off_policy")
         if self.gamma_s and (self.gamma == 1 or self.advantage == "group"):
-            raise ValueError("gamma_s has no effect where nothing is discounted; leave it out, or give gamma below 1")
+            raise ValueError(
+                "gamma_s has no effect where nothing is discounted; leave it out, or give gamma below 1 with gae"
+            )
         if self.off_policy is not None and self.off_policy.holds_for(self.epochs):
             raise ValueError("the actor never learns: critic_steps take all steps; give fewer, or more epochs")
         if self.constraints and (self.search is not None or self.off_policy is not None):

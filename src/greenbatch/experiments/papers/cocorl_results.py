@@ -9,7 +9,7 @@ from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
 from greenbatch.experiments.papers.cocorl import COST, FREE, RULES, SETTINGS, STUDY, VALUE
-from greenbatch.experiments.papers.studies import Selection
+from greenbatch.experiments.papers.studies import KIND, Selection
 from greenbatch.experiments.papers.study_results import Result, agent_entries, plain_entries, result_from, simulated
 from greenbatch.experiments.papers.untrained import untrained_entry
 from greenbatch.experiments.running.compare import choose_windows
@@ -18,8 +18,6 @@ if TYPE_CHECKING:
     from greenbatch.experiments.running.compare import Progress
     from greenbatch.scenarios import Scenario
 
-KIND = "published"
-"""How training jobs are drawn, and name of the tests, in folders and rows."""
 METRICS = (VALUE, COST, "completion_ratio", "utilization_available", "late_share", "total_job_value")
 """Metrics of the rows."""
 UNTRAINED = "Untrained masked agent"

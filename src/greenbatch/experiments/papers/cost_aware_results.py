@@ -8,16 +8,13 @@ from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
 from greenbatch.experiments.papers.cost_aware import LESSONS, RULES, STUDY, UNTRAINED
-from greenbatch.experiments.papers.studies import Cell, Selection, plan_of
+from greenbatch.experiments.papers.studies import KIND, Cell, Selection, plan_of
 from greenbatch.experiments.papers.study_results import Entry, Result, agent_entries, result_of
 from greenbatch.experiments.papers.untrained import NOTHING_LEARNED, write_untrained
 from greenbatch.experiments.running.compare import Progress, choose_windows
 
 if TYPE_CHECKING:
     from greenbatch.scenarios import Scenario
-
-KIND = "published"
-"""How training windows are drawn from the training scenario, and name of the test windows, in folders and rows."""
 
 
 def cost_aware_results(

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from greenbatch.experiments.papers.cocorl_tables import by_setting
-from greenbatch.experiments.papers.offline import METHODS, MIXES, NAME
+from greenbatch.experiments.papers.offline import AS_PUBLISHED, METHODS, MIXES, NAME
 from greenbatch.experiments.papers.offline_agreement import with_dataset
 from greenbatch.experiments.papers.offline_curves import LAST, Curve, Reach, reach
 from greenbatch.experiments.papers.offline_tables import WORTH, Row, learner_of
@@ -33,8 +33,8 @@ AGREED = (
 MIXED = "No policy agrees fully with a dataset of several rules, because it does not see whose decision it is."
 REACHED = (
     f"Value: reward on validation windows, the same for all. Final: mean of the last {LAST} validations, over the "
-    f"seeds. Reached: the first of {LAST} validations in a row whose mean is at least the final value of online "
-    "training. Decisions and steps: mean of the seeds that reach it [lowest, highest]."
+    f"seeds. Reached: the last of the first {LAST} validations in a row whose mean is at least the final value of "
+    "online training. Decisions and steps: mean of the seeds that reach it [lowest, highest]."
 )
 
 
@@ -57,7 +57,7 @@ def _agreement_table(setting: str, rows: Sequence[Row]) -> Table:
             cells = [cell for mix in mixes for cell in (
                 _printed(printed, method, mix, setting), _agreed(own, mix)
             )]  # fmt: skip
-            lines.append((f"{METHODS[method].column}{' as published' * kind}", tuple(cells)))
+            lines.append((f"{METHODS[method].column}{AS_PUBLISHED * kind}", tuple(cells)))
     if told:
         uniform = [_uniform(told, mix) for mix in mixes]
         lines.append(("Uniform", tuple(cell for each in uniform for cell in (Cell("–"), each))))

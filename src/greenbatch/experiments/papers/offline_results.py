@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from greenbatch.experiments.papers.offline import DRAWS, LEARNERS, MIXES, RULES, SETTINGS, VALUE
 from greenbatch.experiments.papers.offline_agreement import Pupil, agreements
 from greenbatch.experiments.papers.offline_curves import curve_of
-from greenbatch.experiments.papers.studies import Selection, Study
+from greenbatch.experiments.papers.studies import KIND, Selection, Study
 from greenbatch.experiments.papers.study_results import (
     Entry,
     Result,
@@ -27,8 +27,6 @@ if TYPE_CHECKING:
     from greenbatch.experiments.running.compare import Progress
     from greenbatch.scenarios import Scenario
 
-KIND = "published"
-"""How training jobs are drawn, and name of the tests, in folders and rows."""
 METRICS = (VALUE, "value_ratio", "completion_ratio", "utilization_available", "late_share", "accrued_cost")
 """Metrics of the rows."""
 UNTRAINED = "Untrained masked agent"

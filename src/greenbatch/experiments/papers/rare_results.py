@@ -18,7 +18,7 @@ from greenbatch.experiments.papers.rare import (
     VALUE,
     Setting,
 )
-from greenbatch.experiments.papers.studies import Selection
+from greenbatch.experiments.papers.studies import KIND, Selection
 from greenbatch.experiments.papers.study_results import (
     Entry,
     Result,
@@ -35,8 +35,6 @@ if TYPE_CHECKING:
     from greenbatch.experiments.running.compare import Progress
     from greenbatch.scenarios import Scenario
 
-KIND = "published"
-"""How training jobs are drawn, and name of the tests, in folders and rows."""
 METRICS = (VALUE, "value_ratio", "on_time_value", "net_value", "completion_ratio", "utilization_available",
            "late_share", "suspensions", "accrued_cost")  # fmt: skip
 """Metrics of the rows."""

@@ -104,6 +104,8 @@ class Trains(Protocol):
         """Trace of a cell -> the scenario that it is trained on."""
 
 
+KIND = "published"
+"""How training jobs are drawn in studies without held-out windows, and name of their tests, in folders and rows."""
 SLOWDOWN_LIMITS = {"Lublin-256": (7.0, 12.0), "Cirne": (5.0, 8.0), "Jann": (6.0, 8.0)}
 """Trace -> upper limits on the mean bounded slowdown of `gas-marl-plus` at 1.5 and 1.25 times the makespan of F2 with
 backfilling; its search limits slowdown to 85 % of them."""

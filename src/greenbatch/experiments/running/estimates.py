@@ -153,7 +153,8 @@ def estimates(
     longest = int(np.diff(dataset.offsets).max())
     to_next = discounts(dataset.time_s, dataset.offsets, discount, period_s)
     since = since_start(dataset.time_s, dataset.offsets, discount, period_s)
-    count = usual_steps(float(to_next.mean()), longest) if steps is None else steps
+    usual = float(to_next.mean())
+    count = usual_steps(usual, longest) if steps is None else steps
     say = tell or _silent
     with prepared(threads, torch.device("cpu")):
         policy = (stochastic if sampled else greedy)(actor_of(model))
@@ -184,7 +185,7 @@ def estimates(
     return Estimates(
         model=str(model.folder), dataset=str(dataset.folder), scenario=dataset.record.scenario, sampled=sampled,
         behavior="" if behavior is None else str(behavior.folder), gamma=discount, gamma_s=period_s,
-        to_next=float(to_next.mean()), steps=count, seed=seed,
+        to_next=usual, steps=count, seed=seed,
         schedulers={name: _recorded(dataset, done.actions, dataset.schedulers == number, since)
                     for name, number in _names(dataset).items()},
         whole=whole, importance=weighted, without_importance=problem, fitted=fitted, simulated=played,

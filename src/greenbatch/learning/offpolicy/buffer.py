@@ -83,7 +83,7 @@ class Replay:
             discounts: from each decision to the next, 0 to 1, shape (N,).
             n_step: rewards that are added up, >= 1.
         """
-        sums, discounts, ahead = n_step_returns(rewards, offsets, discounts, n_step)
+        sums, onward, ahead = n_step_returns(rewards, offsets, discounts, n_step)
         count = len(actions)
         kept = slice(max(count - self.capacity, 0), count)
         places = np.arange(self.total + kept.start, self.total + count) % self.capacity
@@ -93,7 +93,7 @@ class Replay:
                 values = np.packbits(values.reshape(len(values), prod(field.shape)), axis=1)
             self._arrays[name][places] = values
         self._actions[places] = actions[kept]
-        self._rewards[places], self._discounts[places] = sums[kept], discounts[kept]
+        self._rewards[places], self._discounts[places] = sums[kept], onward[kept]
         self._ahead[places] = ahead[kept]
         self.total += count
 

@@ -161,11 +161,11 @@ class OffPolicySetup(Setup):
         replay = self.replay
         places = replay.draw(self.own.batch, random)
         done = replay.outcomes(places)
-        actions, rewards, discounts = (torch.from_numpy(part).to(self.device) for part in done)
+        actions, rewards, onward = (torch.from_numpy(part).to(self.device) for part in done)
         seen = batch_of(replay.seen(places), self.device)
         if self.learner.clones:  # what follows plays no part
-            return Sample(seen, actions, rewards, discounts, seen)
-        return Sample(seen, actions, rewards, discounts, batch_of(replay.seen(replay.following(places)), self.device))
+            return Sample(seen, actions, rewards, onward, seen)
+        return Sample(seen, actions, rewards, onward, batch_of(replay.seen(replay.following(places)), self.device))
 
 
 class _State(State):

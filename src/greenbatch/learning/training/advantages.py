@@ -44,14 +44,14 @@ def gae(
     trajectory, step = _columns(offsets)
     steps = int(np.diff(offsets).max(initial=0))
     table = np.zeros((steps + 1, len(offsets) - 1))
-    discount = np.zeros((steps + 1, len(offsets) - 1))
-    discount[step, trajectory] = gamma
-    delta = rewards - values
+    discount, delta = np.full(len(rewards), gamma), rewards - values
+    onward = np.zeros_like(table)
+    onward[step, trajectory] = discount * trace
     follows = step + 1 < np.diff(offsets)[trajectory]
-    delta[follows] += discount[step, trajectory][follows] * values[1:][follows[:-1]]
+    delta[follows] += discount[follows] * values[1:][follows[:-1]]
     table[step, trajectory] = delta
     for row in range(steps - 1, -1, -1):
-        table[row] += discount[row] * trace * table[row + 1]
+        table[row] += onward[row] * table[row + 1]
     result: Floats = table[step, trajectory]
     return result
 

@@ -203,6 +203,7 @@ def collect(
         rows, delays, joint = choose(as_batch(copy, device), simulation)
         log.observations.append(copy)
         log.trajectory.append(simulation)
+        log.time_s.append(env.now_s[copy.environment])
         for name, part in zip(("rows", "delays", "log_probabilities"), (rows, delays, joint), strict=True):
             getattr(log, name).append(part.cpu())
         return torch.stack([rows, delays], 1).cpu().numpy()
@@ -246,7 +247,6 @@ def _play(
         observation = env.reset(load)
         alive = np.array(observation.environment)
         while len(alive):
-            log.time_s.append(env.now_s[alive])
             actions = act(observation, first)
             before = env.values[alive[:, None], costs] if costs else None
             observation, gained, _ = env.step(actions)
