@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -226,6 +227,11 @@ DAMAGE: dict[str, tuple[Callable[[Path], None], str]] = {
     "words": (changed("reward", lambda a: [str(each) for each in a]), "reward: is String"),
     "narrow": (changed("queue.qos", lambda a: a[:, :3]), "queue.qos: is Array"),
     "scheduler": (changed("scheduler", set_at(0, 2)), "scheduler: is not in dataset.json at decision 0"),
+    "negative scheduler": (changed("scheduler", lambda a: a.astype(int) - 1), "scheduler: is not in dataset.json"),
+    "other counts": (changed("scheduler", lambda a: 1 - a.astype(int)), "schedulers: says "),
+    "time": (changed("time_s", lambda a: a[::-1]), "time_s: is earlier than before at decision "),
+    "no time": (changed("time_s", set_at(2, np.nan)), "time_s: is not a finite number at decision 2"),
+    "starts": (recorded_as(starts=[]), "starts: do not have one job for each episode"),
 }  # fmt: skip
 
 
@@ -285,6 +291,9 @@ def test_a_site_records_its_own_history(tmp_path: Path, capsys: pytest.CaptureFi
     capsys.readouterr()
     jobs = gb.load_scenario(site, trace=trace).workload
     found = datasets.read(out)
+    copy = Path(shutil.copy(trace, tmp_path / "same.txt"))
+    for same in (gb.load_scenario(site), gb.load_scenario(site, trace=copy)):  # contents count, not places
+        datasets.check_fits(found, same, "rlscheduler")
     np.testing.assert_array_equal(found.time_s, np.sort(jobs.submit_s + jobs.recorded_wait_s))
     assert found.terminals.sum() == len(found.episodes) == 1
 
@@ -297,7 +306,12 @@ REFUSED = {
     "words": (["rlscheduler", "--schedulers", "fcfs+easy", "--mix", "half"], "--mix: 'half' is not numbers"),
     "planner": (["gas-marl-plus", "--schedulers", "fcfs+easy"], "is found by search"),
     "windows": (["rlscheduler", "--schedulers", "fcfs+easy", "--windows", "some"], "--windows: is 'some'"),
-    "jobs": (["rlscheduler", "--schedulers", "fcfs+easy", "--jobs", "999999999"], "jobs: is 999999999"),
+    "jobs": (["rlscheduler", "--schedulers", "fcfs+easy", "--jobs", "999999999"], "--jobs: is 999999999"),
+    "no rule": (["rlscheduler", "--schedulers", ","], "--schedulers: names no scheduler"),
+    "no length": (
+        ["rare", "--scenario", "rare/10", "--schedulers", "fcfs+none", "--episode-s", "0"],
+        "--episode-s: is 0",
+    ),
     "pools": (["rare", "--schedulers", "fcfs+easy"], "does not follow the power"),
     "length": (["rlscheduler", "--schedulers", "fcfs+easy", "--episode-s", "60"], "capacity follows the power"),
     "nodes": (["rlscheduler", "--schedulers", "fcfs+easy", "--scenario", "ineps/convergence-1s"], "has nodes"),

@@ -107,6 +107,8 @@ def test_another_dataset_is_another_training(recorded: tuple[Path, Path], tmp_pa
     ("changes", "says"),
     [
         ({"training.jobs": 20}, "set training.jobs=12"),
+        ({"training.off_policy.buffer": 50}, r"more than training.off_policy.buffer \(set training.off_policy.buffer="),
+        ({"training.off_policy.dataset": "absent"}, "training.off_policy.dataset: absent is not a folder"),
         ({"observation.queue.rows": 4}, "differs from small-off-policy in observation.queue.rows"),
         ({"reward.form": "sparse"}, "reward.form"),
     ],

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from greenbatch.errors import InputError
+from greenbatch.presets.off_policy import OffPolicy
 from greenbatch.presets.preset import preset, shipped_names
 from greenbatch.presets.training import TrainingSettings, read_training
 
@@ -116,3 +117,10 @@ def test_curriculum_stages_take_over_at_their_share():
     assert made.stage(0.5) == (64, {"avg_bounded_slowdown": -0.002, "makespan_area_ratio": -1.0})
     assert made.stage(1.0) == (512, {"avg_bounded_slowdown": -0.002, "makespan_area_ratio": -1.0})
     assert TrainingSettings().stage(0.7) == (256, {})
+
+
+def test_an_actor_that_waits_for_its_critics_is_untrained_until_it_learns() -> None:
+    own = OffPolicy(critic_steps=200, steps=100)
+    assert [own.leaves_untrained(epochs) for epochs in (1, 2, 3)] == [True, True, False]
+    assert not OffPolicy(critic_steps=200, steps=100, warm_up_steps=1).leaves_untrained(1)  # it has cloned
+    assert not OffPolicy(critic_steps=200, steps=100, loss="clone").leaves_untrained(1)

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from contextvars import ContextVar
 from importlib.metadata import version
+from inspect import signature
 
 import cyclopts
 
-from greenbatch.errors import GreenbatchError
+from greenbatch.errors import GreenbatchError, InputError
 
 VERBS: dict[str, str] = {
     "demo": "Compare schedulers on the embedded scenario: table and report, no data needed.",
@@ -73,3 +74,14 @@ def run(arguments: Sequence[str]) -> None:
     except cyclopts.CycloptsError as error:
         words = " ".join(("greenbatch", *(error.command_chain or ()), "--help"))
         raise GreenbatchError(f"{str(error).rstrip('.')} (see: {words})") from None
+    except InputError as error:
+        if error.file is not None or (flag := _flag(app, arguments, error.field)) is None:
+            raise
+        raise InputError(error.problem, field=flag, fix=error.fix) from None
+
+
+def _flag(app: cyclopts.App, arguments: Sequence[str], name: str | None) -> str | None:
+    """The flag of an argument of a function in Python, where the command line has one of that name."""
+    command = app.parse_args(list(arguments), print_error=False, exit_on_error=False)[0]
+    found = signature(command).parameters.get(name or "")
+    return f"--{found.name.replace('_', '-')}" if found is not None and found.kind is found.KEYWORD_ONLY else None

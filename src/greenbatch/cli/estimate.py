@@ -73,6 +73,7 @@ def estimate(
     from greenbatch.models.find import named_model
     from greenbatch.models.model import load_model
     from greenbatch.scenarios import load_scenario
+    from greenbatch.scenarios.scenario import shipped_names
 
     if not simulate and (scenario or trace):
         flag = "--scenario" if scenario else "--trace"
@@ -81,6 +82,9 @@ def estimate(
     loaded = load_model(named_model(model))
     acted = None if behavior is None else load_model(named_model(behavior))
     record = read(dataset)
+    if simulate and scenario is None and record.record.scenario not in shipped_names():
+        problem = f"requires the scenario {record.record.scenario}, which is not shipped"
+        raise InputError(problem, field="--simulate", fix="give --scenario, and --trace if the record had one")
 
     def computed() -> Estimates:
         question = load_scenario(scenario or record.record.scenario, trace=trace) if simulate else None

@@ -95,6 +95,8 @@ def record(
     from greenbatch.scenarios.sources import sources
 
     shares = None if mix is None else _numbers(mix)
+    if episode_s is not None and not episode_s > 0:
+        raise InputError(f"is {episode_s:g}", field="--episode-s", fix="give seconds, above 0")
     with result_folder(out, force=force) as folder:
         question = load_scenario(scenario, trace=trace, processors=processors, capacity=capacity, strict=strict)
         made = make_plan(preset, question, overrides=parse_overrides(overrides)).preset

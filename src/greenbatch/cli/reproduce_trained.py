@@ -84,6 +84,8 @@ def folders_of(out: Path | None, trained: Path | None) -> tuple[Path, Path | Non
     if trained is None:
         if out is None:
             raise InputError("is not given", field="--out", fix="give the folder of the trainings")
+        if out.exists() and not out.is_dir():
+            raise InputError("is not a folder", file=out, field="--out", fix="give a folder for the trainings")
         return out, out / RESULTS
     if not trained.is_dir():
         raise InputError("is not a folder", file=trained, field="--trained", fix="give the --out of a --train")

@@ -93,6 +93,13 @@ def train(
     def started() -> None:
         for line in slow_node_lines(plan.scenario):
             say(f"warning: {line}")
+        own = plan.settings.off_policy
+        if own is not None and own.dataset:
+            unused = ", ".join(name for name in ("schedulers", "shares", "fill_windows") if getattr(own, name))
+            say(
+                f"{own.dataset} fills the buffer"
+                + (f"; training.off_policy has {unused} to no effect" if unused else "")
+            )
         say(f"training {plan.preset.name} on {scenario} for {how_long}; the first epoch may compile the engine")
 
     try:
@@ -138,12 +145,19 @@ def _promises(counters: Counters, plan: Plan) -> Iterator[str]:
         yield f"warning: a limit is not kept {found} ({_ALLOW})" if broken else f"a limit is kept {found}"
 
 
+def _work(counters: Counters, plan: Plan) -> str:
+    """What a training has simulated or, if it has not, how often it has learned."""
+    own = plan.settings.off_policy
+    if own is not None and not counters.decisions:
+        return f"{counters.epoch * own.steps:,} gradient steps on recorded decisions"
+    return "1 decision" if counters.decisions == 1 else f"{counters.decisions:,} decisions"
+
+
 def _print_result(counters: Counters, plan: Plan, model: Path) -> None:
     from greenbatch.models.model import read_record
 
     epochs = "1 epoch" if counters.epoch == 1 else f"{counters.epoch:,} epochs"
-    decisions = "1 decision" if counters.decisions == 1 else f"{counters.decisions:,} decisions"
-    print(f"{epochs}, {decisions}, {clock(counters.elapsed_s)}")
+    print(f"{epochs}, {_work(counters, plan)}, {clock(counters.elapsed_s)}")
     if counters.best_epoch >= 0:
         kind = "average of weights" if counters.best_averaged else f"epoch {counters.best_epoch}"
         terms = ", ".join(f"{name} {value:.6g}" for name, value in counters.best_terms.items())
@@ -152,5 +166,5 @@ def _print_result(counters: Counters, plan: Plan, model: Path) -> None:
     for line in _promises(counters, plan):
         say(line)
     if read_record(model).training.untrained:
-        print(f"warning: the model is untrained: no epoch was better than the initial weights{_HINT}")
+        print(f"warning: the model is untrained, its weights are the initial ones{_HINT}")
     print(f"written to {model.parent}; use it as {plan.preset.name}@{model}+{plan.backfill}")

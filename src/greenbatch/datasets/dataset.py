@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from greenbatch.datasets.columns import BESIDE, columns_of, increments
-from greenbatch.datasets.schema import FIX, RECORD, DatasetRecord, digest_of
+from greenbatch.datasets.schema import FIX, RECORD, DatasetRecord, content_of, digest_of
 from greenbatch.datasets.tables import Arrays, Tables, valid_rows
 from greenbatch.errors import InputError
 from greenbatch.files import read_bytes, sha256_of
@@ -105,6 +105,7 @@ def read(folder: str | Path) -> Dataset:
         offsets=_offsets(beside["episode"], beside["step"], place),
     )  # fmt: skip
     _check_values(dataset)
+    _check_counts(dataset, int(beside["episode"][-1]) + 1)
     return dataset
 
 
@@ -185,16 +186,41 @@ def _check_values(dataset: Dataset) -> None:
     numbers = {"reward": dataset.rewards, "time_s": dataset.time_s}
     numbers |= {f"increment.{term}": each for term, each in dataset.increments.items()}
     numbers |= {name: seen[name].reshape(count, -1) for name in ("queue", "running", "supply", "state")}
-    wrong = {
-        name: ("is not a finite number", ~np.isfinite(each).reshape(count, -1).all(1)) for name, each in numbers.items()
-    }
-    wrong["action"] = ("is a row that may not be chosen", ~allowed)
-    wrong["terminal or truncated"] = ("is not set at ends alone", (dataset.terminals ^ dataset.timeouts) != ends)
-    wrong["scheduler"] = ("is not in dataset.json", dataset.schedulers >= len(dataset.record.schedulers))
-    for field, (problem, where) in wrong.items():
+    known, finite = len(dataset.record.schedulers), "is not a finite number"
+    wrong = [
+        *((name, finite, ~np.isfinite(each).reshape(count, -1).all(1)) for name, each in numbers.items()),
+        ("action", "is a row that may not be chosen", ~allowed),
+        ("terminal or truncated", "is not set at ends alone", (dataset.terminals ^ dataset.timeouts) != ends),
+        ("scheduler", "is not in dataset.json", (dataset.schedulers < 0) | (dataset.schedulers >= known)),
+        ("time_s", "is earlier than before", _goes_back(dataset)),
+    ]
+    for field, problem, where in wrong:
         if where.any():
             at = f"decision {int(np.argmax(where))}"
             raise InputError(f"{problem} at {at}", file=dataset.folder, field=field, fix=FIX)
+
+
+def _check_counts(dataset: Dataset, episodes: int) -> None:
+    """Refuse a description that has fewer episodes, or other decisions of a scheduler, than the files.
+
+    Raises:
+        InputError: names the entry.
+    """
+    record, file = dataset.record, dataset.folder / RECORD
+    if not episodes <= len(record.starts) == sum(each.episodes for each in record.schedulers):
+        raise InputError("do not have one job for each episode", file=file, field="starts", fix=FIX)
+    counted = np.bincount(dataset.schedulers, minlength=len(record.schedulers))
+    for each, count in zip(record.schedulers, counted.tolist(), strict=True):
+        if each.decisions != count:
+            problem = f"says {each.decisions:,} decisions of {each.name}, the files have {count:,}"
+            raise InputError(problem, file=file, field="schedulers", fix=FIX)
+
+
+def _goes_back(dataset: Dataset) -> Bools:
+    """Decisions that are earlier than the one before them in their episode, shape (N,)."""
+    earlier = np.diff(dataset.time_s, prepend=-np.inf) < 0
+    earlier[dataset.offsets[:-1]] = False
+    return np.asarray(earlier)
 
 
 def check_fits(dataset: Dataset, scenario: Scenario, preset_: Preset | str) -> None:
@@ -205,11 +231,11 @@ def check_fits(dataset: Dataset, scenario: Scenario, preset_: Preset | str) -> N
     """
     record, file = dataset.record, dataset.folder / RECORD
     if record.scenario_sha256 != digest_of(scenario):
-        then = {"scenario": record.resolved, "inputs": record.inputs}
-        now = {"scenario": dict(scenario.resolved), "inputs": dict(scenario.inputs)}
+        then, now = content_of(record.resolved, record.inputs), content_of(scenario.resolved, scenario.inputs)
         key = next(iter(differences(then, now)), "scenario")
         problem = f"was recorded on {record.scenario}, which differs from {scenario.name} in {key}"
-        raise InputError(problem, file=file, field="scenario", fix="record it on this scenario")
+        fix = "give the scenario and the trace that were recorded, or record this one"
+        raise InputError(problem, file=file, field="scenario", fix=fix)
     check_agent(dataset, resolve(preset(preset_) if isinstance(preset_, str) else preset_, scenario))
 
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import json
-from typing import Annotated, Literal
+from collections.abc import Mapping
+from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
@@ -17,6 +18,8 @@ DATASET_FORMAT = 1
 """Version of the layout of ``dataset.json`` and of the decisions."""
 KIND = "greenbatch-dataset"
 RECORD = "dataset.json"
+_PLACES = frozenset({"file", "dataset", "description"})
+"""Keys of a scenario that say where something is, or what it is about."""
 FIX = "record it again, or copy it again"
 """Remedy for a dataset that is damaged."""
 
@@ -80,7 +83,23 @@ class DatasetRecord(Versioned):
     parts: Annotated[tuple[Part, ...], Field(strict=False, min_length=1)]
 
 
+def content_of(resolved: Mapping[str, Any], inputs: Mapping[str, str]) -> dict[str, Any]:
+    """What a scenario states and its files contain, wherever the files are.
+
+    Args:
+        resolved: the scenario with every default filled in.
+        inputs: file name -> SHA-256 of every input file.
+    """
+    return {"scenario": _without_places(resolved), "inputs": sorted(inputs.values())}
+
+
 def digest_of(scenario: Scenario) -> str:
-    """SHA-256 of a scenario with every default filled in, and of its input files."""
-    whole = {"resolved": dict(scenario.resolved), "inputs": dict(sorted(scenario.inputs.items()))}
+    """SHA-256 of `content_of` a scenario."""
+    whole = content_of(scenario.resolved, scenario.inputs)
     return hashlib.sha256(json.dumps(whole, sort_keys=True).encode()).hexdigest()
+
+
+def _without_places(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return {key: _without_places(each) for key, each in value.items() if key not in _PLACES}
+    return [_without_places(each) for each in value] if isinstance(value, list | tuple) else value

@@ -110,6 +110,10 @@ class OffPolicy(Section):
         held = self.critic_steps if self.loss != "clone" else 0
         return held > 0 and self.warm_up_steps + held >= epochs * self.steps
 
+    def leaves_untrained(self, epochs: int) -> bool:
+        """Whether the actor has taken no step at all in a number of epochs."""
+        return self.warm_up_steps == 0 and self.holds_for(epochs)
+
     def simulates(self, epoch: int) -> bool:
         """Whether the actor simulates windows in an epoch, counted from 1."""
         return self.online and epoch > self.online_from

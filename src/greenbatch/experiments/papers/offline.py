@@ -76,7 +76,8 @@ class Mix:
     def overrides(self) -> dict[str, Any]:
         """What a training that learns from it sets in its preset: dotted key -> value."""
         table = "training.off_policy"
-        return {f"{table}.schedulers": list(self.shares), f"{table}.shares": list(self.shares.values())}
+        own = {"schedulers": list(self.shares), "shares": list(self.shares.values()), "dataset": ""}
+        return {f"{table}.{key}": value for key, value in own.items()}
 
 
 MIXES: dict[str, Mix] = {

@@ -365,7 +365,8 @@ def plan_of(cell: Cell, scenario: Scenario, budget: Budget) -> Plan:
 
     if twice := sorted(set(budget.overrides) & set(cell.overrides)):
         problem = f"{twice[0]} is set by the study for {cell.agent.preset} on {cell.trace}"
-        raise InputError(problem, field="--set", fix="give --eta, or train it with greenbatch train")
+        other = "give --eta, or " if cell.eta is not None else ""
+        raise InputError(problem, field="--set", fix=f"{other}train it with greenbatch train")
     return make_plan(
         cell.agent.preset, scenario, overrides={**budget.overrides, **cell.overrides}, windows=cell.windows,
         backfill=cell.backfill, epochs=budget.epochs, minutes=budget.minutes, seed=cell.seed, threads=budget.threads,

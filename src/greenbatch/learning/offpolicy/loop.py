@@ -15,7 +15,7 @@ import numpy as np
 import torch
 
 from greenbatch.datasets.dataset import Dataset, check_fits, read
-from greenbatch.datasets.recording import Recording, recording
+from greenbatch.datasets.recording import RECORDED, Recording, recording
 from greenbatch.datasets.tables import Tables
 from greenbatch.errors import InputError
 from greenbatch.learning.discounts import discounts
@@ -41,6 +41,7 @@ from greenbatch.learning.training.state import State
 from greenbatch.models.tensors import Tensors
 from greenbatch.presets.off_policy import NEEDED, OffPolicy
 from greenbatch.presets.shapes import shapes_of
+from greenbatch.schedulers import scheduler
 
 FILL = 0
 """Number of the windows that fill the buffer; epochs count from 1."""
@@ -69,6 +70,8 @@ class OffPolicySetup(Setup):
 
     def check(self) -> None:
         """As `Setup.check`; also that what fills the buffer can be had."""
+        if RECORDED in self.own.schedulers and not self.own.dataset:
+            scheduler(RECORDED).program(self.plan.scenario.workload)  # refuses a trace without waits
         super().check()
         if self.own.dataset:
             self.dataset  # noqa: B018  (read once)
@@ -133,12 +136,21 @@ class OffPolicySetup(Setup):
         Raises:
             InputError: it is damaged, of another scenario, of what the preset does not observe, or of other windows.
         """
+        key, pools = "training.off_policy.dataset", self.plan.scenario.rules.pools
+        if not Path(self.own.dataset).is_dir():
+            fix = "give the --out of greenbatch record"
+            raise InputError(f"{self.own.dataset} is not a folder", field=key, fix=fix)
         dataset = read(self.own.dataset)
         check_fits(dataset, self.plan.scenario, self.preset)
-        if dataset.record.jobs != self.settings.jobs:
-            problem = f"has windows of {dataset.record.jobs} jobs, the training of {self.settings.jobs}"
-            fix = f"set training.jobs={dataset.record.jobs}"
-            raise InputError(problem, file=dataset.folder, field="jobs", fix=fix)
+        own = {"jobs": self.settings.jobs, "episode_s": (pools and pools.episode_s) or self.settings.episode_s}
+        for name, ours in own.items():
+            if (theirs := getattr(dataset.record, name)) != ours:
+                problem = f"has windows with {name} = {theirs:g}, the training {ours:g}"
+                raise InputError(problem, file=dataset.folder, field=name, fix=f"set training.{name}={theirs:g}")
+        if len(dataset) > self.own.buffer:
+            problem = f"has {len(dataset):,} decisions, more than training.off_policy.buffer"
+            fix = f"set training.off_policy.buffer={len(dataset)}"
+            raise InputError(problem, file=dataset.folder, field=key, fix=fix)
         return dataset
 
     def behavior(self, number: int, decisions: int) -> Behavior:

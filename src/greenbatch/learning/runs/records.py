@@ -104,7 +104,7 @@ def training_record(plan: Plan, counters: Counters, *, kept: str, averaged: bool
             "epochs": counters.epoch,
             "kept": kept,
             "kept_epoch": kept_epoch,
-            "untrained": kept_epoch == 0,
+            "untrained": _is_untrained(settings, kept_epoch),
             "averaged": averaged,
             "limit": plan.limit,
             "finished": counters.done,
@@ -117,6 +117,11 @@ def training_record(plan: Plan, counters: Counters, *, kept: str, averaged: bool
             settings={"preset": plan.preset.name}, seed=settings.seed, command=plan.command,
         ),
     }  # fmt: skip
+
+
+def _is_untrained(settings: TrainingSettings, epoch: int) -> bool:
+    own = settings.off_policy
+    return epoch == 0 or (own is not None and own.leaves_untrained(epoch))
 
 
 def _limits(plan: Plan) -> list[str]:
