@@ -95,11 +95,8 @@ def train(
             say(f"warning: {line}")
         own = plan.settings.off_policy
         if own is not None and own.dataset:
-            unused = ", ".join(name for name in ("schedulers", "shares", "fill_windows") if getattr(own, name))
-            say(
-                f"{own.dataset} fills the buffer"
-                + (f"; training.off_policy has {unused} to no effect" if unused else "")
-            )
+            instead = f", instead of windows under {', '.join(own.schedulers)}" if own.schedulers else ""
+            say(f"{own.dataset} fills the buffer{instead}")
         say(f"training {plan.preset.name} on {scenario} for {how_long}; the first epoch may compile the engine")
 
     try:
