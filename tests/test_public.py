@@ -32,6 +32,7 @@ ORDER = {
         ("bounds",),
         ("envs",),
         ("datasets",),
+        ("workers",),
         ("learning",),
         ("experiments",),
         ("cli",),

@@ -13,7 +13,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 from refusals import refused
-from tiny_study import BUDGET, tiny_study
 
 from greenbatch.cli import main
 from greenbatch.engine.simulate import simulate
@@ -44,6 +43,7 @@ from greenbatch.learning.runs.plan import make_plan
 from greenbatch.metrics import evaluate
 from greenbatch.scenarios import load_scenario
 from greenbatch.schedulers import scheduler
+from tiny_study import BUDGET, tiny_study
 
 SLOWDOWN = "avg_bounded_slowdown"
 Trained = tuple[Study, Path, list[Result]]
@@ -172,6 +172,17 @@ def test_an_interrupted_training_resumes(gas_marl: Trained, tmp_path: Path) -> N
     train_missing(study, cells, tmp_path, BUDGET)
     weights = Path(cell.folder, "model", "actor.safetensors")
     assert (tmp_path / weights).read_bytes() == (place / weights).read_bytes()
+
+
+def test_trainings_in_two_processes_have_the_same_weights(gas_marl: Trained, tmp_path: Path) -> None:
+    study, place, _ = gas_marl
+    cells = cells_of(study, select(study, presets=["gas-marl"], windows="published", seeds=(0, 1)))
+    told: list[str] = []
+    train_missing(study, cells, tmp_path, BUDGET, tell=told.append, workers=2)
+    assert sorted(line.split(":")[0] for line in told) == [f"trained {cell.folder}" for cell in cells]
+    for cell in cells:
+        weights = Path(cell.folder, "model", "actor.safetensors")
+        assert (tmp_path / weights).read_bytes() == (place / weights).read_bytes()
 
 
 def test_held_out_trainings_are_tested_on_both_kinds_of_windows(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json as encoder
 from pathlib import Path
 
-from greenbatch.cli.flags import Positive, Switch, items
+from greenbatch.cli.flags import Positive, Switch, items, workers_of
 from greenbatch.cli.flags import whole as whole_number
 from greenbatch.cli.listing import say
 from greenbatch.cli.progress import progress_line
@@ -23,6 +23,7 @@ def bound(
     whole: Switch = False,
     trace: str | None = None,
     workers: Positive = None,
+    ray: str | None = None,
     out: Path | None = None,
     json: Switch = False,
     force: Switch = False,
@@ -49,6 +50,8 @@ def bound(
         A trace to use instead of the scenario's: a file, or a name in "greenbatch data list".
     workers
         Processes that compute windows; by default one.
+    ray
+        Use the machines of a Ray cluster: auto, HOST:PORT, or local for this machine. Results do not change.
     out
         Folder for bounds.json, table.md and provenance.json; without it nothing is written.
     json
@@ -75,7 +78,7 @@ def bound(
     if whole and (starts is not None or jobs is not None):
         raise InputError("is the only window", field="--whole", fix="leave out --starts and --jobs")
     ratios = RATIOS if makespan is None else [_number(text) for text in items(makespan, "--makespan")]
-    question = load_scenario(scenario, trace=trace)
+    question, chosen = load_scenario(scenario, trace=trace), workers_of(workers, ray) or 1
     given = None if starts is None else [whole_number(text, "--starts", 0) for text in items(starts, "--starts")]
     if isinstance(question.cluster, PoweredCluster):
         problem, fix = "has a capacity that follows the power, which the bound does not know", "use another scenario"
@@ -89,7 +92,7 @@ def bound(
     def computed() -> list[WindowBound]:
         with progress_line() as show:
             return window_bounds(
-                question, first, length, ratios, reference=reference or REFERENCE, progress=show, workers=workers or 1
+                question, first, length, ratios, reference=reference or REFERENCE, progress=show, workers=chosen
             )
 
     if out is None:

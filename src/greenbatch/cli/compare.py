@@ -8,11 +8,12 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from greenbatch.cli.flags import Natural, Positive, Switch, interrupted, items
+from greenbatch.cli.flags import Natural, Positive, Switch, interrupted, items, workers_of
 from greenbatch.cli.flags import whole as whole_number
 from greenbatch.cli.listing import say
 from greenbatch.cli.progress import progress_line
 from greenbatch.errors import InputError
+from greenbatch.workers import Workers
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -37,6 +38,7 @@ def compare(
     processors: Positive = None,
     capacity: str | None = None,
     workers: Positive = None,
+    ray: str | None = None,
     json: Switch = False,
     resume: Switch = False,
     outages: Switch = False,
@@ -76,6 +78,8 @@ def compare(
         Powered processors and GPUs over time (CSV: time_s, processors, gpus), instead of the scenario's capacity.
     workers
         Processes that simulate windows; by default one per processor if the work is long. Results do not change.
+    ray
+        Use the machines of a Ray cluster: auto, HOST:PORT, or local for this machine. Results do not change.
     json
         Print means, intervals, differences and warnings as one JSON object instead of the table.
     resume
@@ -104,7 +108,7 @@ def compare(
         "schedulers": schedulers, "baseline": baseline, "windows": windows, "jobs": jobs, "seed": seed,
         "starts": None if starts is None else [whole_number(text, "--starts", 0) for text in items(starts, "--starts")],
         "whole": whole, "trace": trace, "cluster": cluster, "processors": processors, "capacity": capacity,
-        "workers": workers, "json": json, "resume": resume, "strict": strict, "force": force,
+        "workers": workers_of(workers, ray), "json": json, "resume": resume, "strict": strict, "force": force,
     }  # fmt: skip
     if sweep is None:
         run_comparison(out, scenario, outages=outages, **given)
@@ -129,7 +133,7 @@ def run_comparison(
     cluster: str | None = None,
     processors: int | None = None,
     capacity: str | None = None,
-    workers: int | None = None,
+    workers: Workers | None = None,
     json: bool = False,
     resume: bool = False,
     outages: bool = False,

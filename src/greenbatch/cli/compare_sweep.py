@@ -12,6 +12,7 @@ from greenbatch.cli.flags import interrupted
 from greenbatch.cli.listing import say
 from greenbatch.cli.progress import progress_line
 from greenbatch.errors import InputError
+from greenbatch.workers import Workers
 
 if TYPE_CHECKING:
     from greenbatch.experiments.running.sweep import Setting, Sweep
@@ -34,7 +35,7 @@ def run_sweep(
     cluster: str | None = None,
     processors: int | None = None,
     capacity: str | None = None,
-    workers: int | None = None,
+    workers: Workers | None = None,
     json: bool = False,
     resume: bool = False,
     strict: bool = False,

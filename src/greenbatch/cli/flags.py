@@ -10,6 +10,7 @@ from typing import Annotated, Any
 from cyclopts import Parameter, Token
 
 from greenbatch.errors import InputError, Interrupted
+from greenbatch.workers import RayCluster, Workers
 
 _ELSEWHERE = dict.fromkeys(
     (("--windows", kind) for kind in ("published", "held-out", "both")),
@@ -101,6 +102,20 @@ def given_flags(**values: Any) -> str:
     """The flags that were given, as ``--seeds and --set``: those whose value is not None; empty if there are none."""
     names = [f"--{name}" for name, value in values.items() if value is not None]
     return " and ".join(filter(None, (", ".join(names[:-1]), *names[-1:])))
+
+
+def workers_of(workers: int | None, ray: str | None) -> Workers | None:
+    """Where ``--workers`` and ``--ray`` want the work done; None if neither is given.
+
+    Raises:
+        InputError: both are given, or Ray is not installed.
+    """
+    if ray is None:
+        return workers
+    if workers is not None:
+        problem = "say in two ways where the work is done"
+        raise InputError(problem, field="--workers and --ray", fix="give one or the other")
+    return RayCluster(ray)
 
 
 def check_training_flags(epochs: int | None, minutes: float | None, *, resume: bool, force: bool) -> None:

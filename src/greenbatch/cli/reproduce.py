@@ -6,7 +6,7 @@ import json as encoder
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from greenbatch.cli.flags import Natural, Positive, Switch, Texts, given_flags, items, whole
+from greenbatch.cli.flags import Natural, Positive, Switch, Texts, given_flags, items, whole, workers_of
 from greenbatch.cli.listing import say
 from greenbatch.cli.progress import progress_line
 from greenbatch.errors import InputError
@@ -31,6 +31,7 @@ def reproduce(
     sigma: float | None = None,
     out: Path | None = None,
     workers: Positive = None,
+    ray: str | None = None,
     force: Switch = False,
     train: Switch = False,
     trained: Path | None = None,
@@ -63,7 +64,9 @@ def reproduce(
     out
         Folder for the results; without it nothing is written. With --train it contains the trainings and results/.
     workers
-        Processes that simulate windows; by default one per processor if the work is long. Results do not change.
+        Processes for windows and --train; by default one per processor for long tests. Results do not change.
+    ray
+        Use the machines of a Ray cluster: auto, HOST:PORT, or local for this machine. Results do not change.
     force
         Replace an earlier result in the folder.
     train
@@ -93,10 +96,11 @@ def reproduce(
     overrides
         New values for keys of the presets, as in greenbatch train.
     """
+    chosen = workers_of(workers, ray)
     if train or trained is not None:
         from greenbatch.cli.reproduce_trained import TrainingFlags
 
-        if others := given_flags(starts=starts, sigma=sigma, workers=workers):
+        if others := given_flags(starts=starts, sigma=sigma):
             flag = "--train" if train else "--trained"
             raise InputError(f"cannot be combined with {others}", field=flag, fix=f"leave out {others}")
         if train and (trained is not None or out is None):
@@ -107,7 +111,7 @@ def reproduce(
             raise InputError(problem, field="--trained", fix=f"leave out {trainings}, or give --train --out")
         flags = TrainingFlags(
             traces=traces, seeds=seeds, presets=presets, goals=goals, backfills=backfills, windows=windows, eta=eta,
-            mixes=mixes, epochs=epochs, minutes=minutes, threads=threads, overrides=overrides,
+            mixes=mixes, epochs=epochs, minutes=minutes, threads=threads, overrides=overrides, workers=chosen,
         )  # fmt: skip
         _with_agents(protocol, flags, out=out, trained=trained, json=json, force=force)
         return
@@ -122,7 +126,7 @@ def reproduce(
         from greenbatch.cli.reproduce_trained import TrainingFlags
 
         own = _own(protocol, TrainingFlags())
-        play_rules(own, traces=traces, starts=given, sigma=sigma, workers=workers, out=out, json=json, force=force)
+        play_rules(own, traces=traces, starts=given, sigma=sigma, workers=chosen, out=out, json=json, force=force)
         return
     from greenbatch.cli.app import COMMAND
     from greenbatch.experiments.papers.outputs import write_cells
@@ -138,7 +142,7 @@ def reproduce(
 
     def computed() -> tuple[list[dict[str, Any]], dict[str, Any]]:
         with progress_line() as show:
-            made = run(protocol, traces=names, starts=given, sigma=sigma, workers=workers, progress=show)
+            made = run(protocol, traces=names, starts=given, sigma=sigma, workers=chosen, progress=show)
         traces = PROTOCOLS[protocol].traces
         return made, sources_of({trace: load_scenario(traces[trace]) for trace in names or traces})
 

@@ -62,7 +62,7 @@ def reproduce_fresh(
         train_cells(Lessons(), cells, place, flags)
 
     evaluate_and_tell(
-        lambda progress: fresh_results(place, traces=traces, seeds=seeds, progress=progress),
+        lambda progress: fresh_results(place, traces=traces, seeds=seeds, progress=progress, workers=flags.workers),
         write=lambda made, folder: write_results(FRESH, made, folder, COMMAND.get()),
         rows=rows_of, show=print_tables, target=target, force=force or trained is None, json=json,
     )  # fmt: skip

@@ -54,7 +54,9 @@ def reproduce_orders(
         cells = trained_cells(cells, place)
 
     evaluate_and_tell(
-        lambda progress: evaluate_orders(study, cells, place, orders=orders or ORDERS, progress=progress),
+        lambda progress: evaluate_orders(
+            study, cells, place, orders=orders or ORDERS, progress=progress, workers=flags.workers
+        ),
         write=lambda made, folder: write_orders(study, made, cells, place, folder, COMMAND.get()),
         rows=rows_of, show=print_tables, target=target, force=force or trained is None, json=json,
     )  # fmt: skip

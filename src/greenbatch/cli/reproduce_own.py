@@ -13,12 +13,13 @@ from typing import TYPE_CHECKING, Any
 from greenbatch.cli.reproduce_results import test_and_tell
 from greenbatch.cli.reproduce_trained import TrainingFlags, check_trained, folders_of, listed, refuse_others, seeds_of
 from greenbatch.errors import InputError
+from greenbatch.workers import Workers
 
 if TYPE_CHECKING:
     from greenbatch.experiments.papers.studies import Cell, Selection, Study
     from greenbatch.experiments.running.compare import Progress
 
-Results = Callable[["Selection", Path | None, Sequence[int] | None, int | None, "Progress"], list[Any]]
+Results = Callable[["Selection", Path | None, Sequence[int] | None, Workers | None, "Progress"], list[Any]]
 """Plays a selection: folder of the trainings or None, episodes or None for the usual ones, processes, progress."""
 
 
@@ -58,7 +59,7 @@ class OwnStudy:
 
 
 def play_rules(
-    own: OwnStudy, *, traces: str | None, starts: Sequence[int] | None, sigma: float | None, workers: int | None,
+    own: OwnStudy, *, traces: str | None, starts: Sequence[int] | None, sigma: float | None, workers: Workers | None,
     out: Path | None, json: bool, force: bool,
 ) -> None:  # fmt: skip
     """Play the rows that need no training.
@@ -111,7 +112,7 @@ def play_agents(
         check_trained(own.cells(which), place)
         if flags.traces is flags.presets is None:
             which = trained_part(own.study, which, place)
-    _test(own, which, place, target, json=json, force=force or trained is None)
+    _test(own, which, place, target, json=json, force=force or trained is None, workers=flags.workers)
 
 
 def _selection(own: OwnStudy, flags: TrainingFlags) -> Selection:
@@ -136,7 +137,7 @@ def _selection(own: OwnStudy, flags: TrainingFlags) -> Selection:
 
 def _test(
     own: OwnStudy, which: Selection, place: Path | None, target: Path | None, *, json: bool, force: bool,
-    starts: Sequence[int] | None = None, workers: int | None = None,
+    starts: Sequence[int] | None = None, workers: Workers | None = None,
 ) -> None:  # fmt: skip
     test_and_tell(
         lambda progress: own.results(which, place, starts, workers, progress), own.report, own.write, target=target,

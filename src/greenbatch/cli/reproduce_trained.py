@@ -11,6 +11,7 @@ from greenbatch.cli.flags import check_training_flags, items, whole
 from greenbatch.cli.progress import progress_line
 from greenbatch.cli.reproduce_results import evaluate_and_tell
 from greenbatch.errors import InputError, Interrupted
+from greenbatch.workers import Workers
 
 if TYPE_CHECKING:
     from greenbatch.experiments.papers.studies import Cell, Selection, Study, Trains
@@ -38,6 +39,7 @@ class TrainingFlags:
     minutes: float | None = None
     threads: int | None = None
     overrides: list[str] | None = None
+    workers: Workers | None = None
 
 
 def reproduce_trained(
@@ -64,7 +66,7 @@ def reproduce_trained(
         which = trained_part(paper, which, place)
 
     evaluate_and_tell(
-        lambda progress: results(paper, which, place, progress=progress),
+        lambda progress: results(paper, which, place, progress=progress, workers=flags.workers),
         write=lambda made, folder: write_results(paper, made, folder, COMMAND.get()),
         rows=rows_of, show=print_results, target=target, force=force or trained is None, json=json,
     )  # fmt: skip
@@ -180,7 +182,9 @@ def train_cells(
     )  # fmt: skip
     try:
         with progress_line() as show:
-            train_missing(paper, cells, place, budget, progress=show, tell=_tell, changes=changes)
+            train_missing(
+                paper, cells, place, budget, progress=show, tell=_tell, changes=changes, workers=flags.workers
+            )
     except KeyboardInterrupt:
         raise Interrupted(f"finished trainings are kept in {place}; repeat the same command to resume") from None
 

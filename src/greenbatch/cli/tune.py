@@ -7,7 +7,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from greenbatch.cli.flags import Natural, Positive, Switch, items
+from greenbatch.cli.flags import Natural, Positive, Switch, items, workers_of
 from greenbatch.cli.listing import say
 from greenbatch.display import windows_text
 from greenbatch.errors import InputError
@@ -32,6 +32,7 @@ def tune(
     population: Positive = 8,
     seed: Natural = 0,
     workers: Positive = None,
+    ray: str | None = None,
     out: Path | None = None,
     force: Switch = False,
 ) -> None:
@@ -63,6 +64,8 @@ def tune(
         Seed of the search.
     workers
         Processes that simulate windows; by default one per processor if the work is long.
+    ray
+        Use the machines of a Ray cluster: auto, HOST:PORT, or local for this machine. Results do not change.
     out
         Folder for tuned.json and provenance.json; without it nothing is written.
     force
@@ -80,6 +83,7 @@ def tune(
         raise InputError(f"is {windows!r}", field="--windows", fix="give held-out or published")
     if (population or 8) < 4:
         raise InputError(f"is {population}", field="--population", fix="give 4 or more")
+    chosen = workers_of(workers, ray)
     ranges, weights, question = _ranges(search), _weights(objective), load_scenario(scenario)
 
     def found() -> Tuned:
@@ -87,7 +91,7 @@ def tune(
             return searched(
                 question, scheduler, ranges, weights, baseline=baseline, windows=count or 8, jobs=jobs,
                 generations=generations or 10, population=population or 8, seed=seed or 0,
-                mode="published" if windows == "published" else "held-out", workers=workers,
+                mode="published" if windows == "published" else "held-out", workers=chosen,
                 watch=lambda done, total, best: show(f"generations; lowest objective {best:.4f}", done, total),
             )  # fmt: skip
 

@@ -30,6 +30,7 @@ def whatif(
     sweep: str | None = None,
     unit_cost: Annotated[str | None, Parameter(name="--unit-cost")] = None,
     workers: Positive = None,
+    ray: str | None = None,
     json: Switch = False,
     resume: Switch = False,
     outages: Switch = False,
@@ -60,6 +61,8 @@ def whatif(
         With --sweep of a size: what one more unit of it costs, for the payback.
     workers
         Processes that simulate; results do not change.
+    ray
+        Use the machines of a Ray cluster: auto, HOST:PORT, or local for this machine. Results do not change.
     json
         Print one JSON object instead of the table.
     resume
@@ -73,7 +76,7 @@ def whatif(
     """
     from greenbatch.cli.compare import run_comparison
     from greenbatch.cli.compare_sweep import run_sweep
-    from greenbatch.cli.flags import positive
+    from greenbatch.cli.flags import positive, workers_of
     from greenbatch.errors import InputError
 
     if out is None and (resume or force or not json):
@@ -86,8 +89,8 @@ def whatif(
         raise InputError("cannot be combined yet", field="--sweep and --outages", fix="give one or the other")
     given: dict[str, Any] = {
         "schedulers": schedulers, "baseline": baseline, "trace": trace, "cluster": cluster, "processors": processors,
-        "workers": workers, "json": json, "resume": resume, "strict": strict, "force": force, "whole": True,
-        "defaults": recorded_and_rules, "overrides": span_of_the_record(site),
+        "workers": workers_of(workers, ray), "json": json, "resume": resume, "strict": strict, "force": force,
+        "whole": True, "defaults": recorded_and_rules, "overrides": span_of_the_record(site),
     }  # fmt: skip
     if sweep is None:
         from greenbatch.experiments.reports.whatif import plain_words

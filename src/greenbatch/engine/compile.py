@@ -6,6 +6,7 @@ therefore keyed by a hash of *all* engine sources, Numba's version and the CPU; 
 
 from __future__ import annotations
 
+import fcntl
 import gc
 import hashlib
 import os
@@ -13,7 +14,7 @@ import shutil
 import sys
 import tempfile
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, nullcontext, suppress
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext, suppress
 from functools import cache
 from pathlib import Path
 from typing import Any, TypeVar, cast
@@ -85,15 +86,34 @@ def announced(part: str, *, kept: bool = True) -> Iterator[None]:
         kept: the machine code is kept, so this is said once.
     """
     marker = cache_folder() / f"{part}.compiled"
-    known = PLAIN or (kept and marker.exists())
+    with ExitStack() as stack:
+        known = PLAIN or (kept and marker.exists())
+        if kept and not known:
+            stack.enter_context(_alone(marker.with_suffix(".lock")))
+            known = marker.exists()
+        _tell(part, known=known, kept=kept)
+        yield
+        if kept and not known:
+            with suppress(OSError):
+                marker.touch()
+
+
+def _alone(file: Path) -> AbstractContextManager[object]:
+    """Lock a file, so that one process of this machine compiles a part and others load it; no lock where none works."""
+    try:
+        lock = file.open("w")
+    except OSError:
+        return nullcontext()
+    with suppress(OSError):
+        fcntl.flock(lock, fcntl.LOCK_EX)  # until it is closed
+    return lock
+
+
+def _tell(part: str, *, known: bool, kept: bool) -> None:
     if not known:
         clear = "\r\x1b[K" if sys.stderr and sys.stderr.isatty() else ""  # a line of progress may be there
         often = "once per version" if kept else "in every process"
         print(f"{clear}greenbatch: compiling the engine ({part}; {often}) ...", file=sys.stderr, flush=True)
-    yield
-    if kept and not known:
-        with suppress(OSError):
-            marker.touch()
 
 
 def machine_code(

@@ -15,6 +15,7 @@ from greenbatch.experiments.running.compare import Comparison as PlainComparison
 from greenbatch.experiments.running.compare import choose_baseline, choose_windows
 from greenbatch.experiments.running.compare import compare as run_all
 from greenbatch.experiments.running.sweep import Sweep as PlainSweep
+from greenbatch.workers import Workers
 
 if TYPE_CHECKING:
     import pandas
@@ -298,7 +299,7 @@ def compare(
     windows: int | None = None,
     seed: int | None = None,
     baseline: str | None = None,
-    workers: int | None = None,
+    workers: Workers | None = None,
     outages: bool = False,
     sweep: None = None,
 ) -> Comparison: ...
@@ -312,7 +313,7 @@ def compare(
     windows: int | None = None,
     seed: int | None = None,
     baseline: str | None = None,
-    workers: int | None = None,
+    workers: Workers | None = None,
     outages: bool = False,
     sweep: Mapping[str, Sequence[Any]],
 ) -> Sweep: ...
@@ -325,7 +326,7 @@ def compare(
     windows: int | None = None,
     seed: int | None = None,
     baseline: str | None = None,
-    workers: int | None = None,
+    workers: Workers | None = None,
     outages: bool = False,
     sweep: Mapping[str, Sequence[Any]] | None = None,
 ) -> Comparison | Sweep:
@@ -371,7 +372,7 @@ def compare(
 
 def _swept(
     scenario: Scenario | str | Path, schedulers: Any, given: dict[str, Any], keys: Mapping[str, Sequence[Any]],
-    baseline: str | None, workers: int | None,
+    baseline: str | None, workers: Workers | None,
 ) -> Sweep:  # fmt: skip
     from greenbatch.experiments.running.sweep import setting, sweep
     from greenbatch.scenarios import Scenario, load_scenario

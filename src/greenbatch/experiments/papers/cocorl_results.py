@@ -13,6 +13,7 @@ from greenbatch.experiments.papers.studies import KIND, Selection
 from greenbatch.experiments.papers.study_results import Result, agent_entries, plain_entries, result_from, simulated
 from greenbatch.experiments.papers.untrained import untrained_entry
 from greenbatch.experiments.running.compare import choose_windows
+from greenbatch.workers import Workers
 
 if TYPE_CHECKING:
     from greenbatch.experiments.running.compare import Progress
@@ -25,7 +26,7 @@ UNTRAINED = "Untrained masked agent"
 
 
 def cocorl_results(
-    which: Selection, place: Path | None = None, *, starts: Sequence[int] | None = None, workers: int | None = None,
+    which: Selection, place: Path | None = None, *, starts: Sequence[int] | None = None, workers: Workers | None = None,
     progress: Progress | None = None,
 ) -> list[Result]:  # fmt: skip
     """One result per setting.

@@ -12,13 +12,14 @@ from greenbatch.experiments.papers.studies import KIND, Cell, Selection, plan_of
 from greenbatch.experiments.papers.study_results import Entry, Result, agent_entries, result_of
 from greenbatch.experiments.papers.untrained import NOTHING_LEARNED, write_untrained
 from greenbatch.experiments.running.compare import Progress, choose_windows
+from greenbatch.workers import Workers
 
 if TYPE_CHECKING:
     from greenbatch.scenarios import Scenario
 
 
 def cost_aware_results(
-    which: Selection, place: Path | None = None, *, starts: Sequence[int] | None = None, workers: int | None = None,
+    which: Selection, place: Path | None = None, *, starts: Sequence[int] | None = None, workers: Workers | None = None,
     progress: Progress | None = None,
 ) -> list[Result]:  # fmt: skip
     """One result per trace.

@@ -9,6 +9,7 @@ from greenbatch.experiments.papers.fresh import AGENT, COURSES, FRESH, SHIPPED_M
 from greenbatch.experiments.papers.studies import Selection, state_of
 from greenbatch.experiments.papers.study_results import Entry, Result, result_of
 from greenbatch.experiments.running.compare import Progress
+from greenbatch.workers import Workers
 
 IN_SAMPLE = "in-sample: the trace itself"
 """Kind of training of the shipped models."""
@@ -17,8 +18,9 @@ RANDOM, COUNT, SEED = "random", 40, 1
 
 
 def fresh_results(
-    place: Path, *, traces: Sequence[str], seeds: Sequence[int], progress: Progress | None = None
-) -> list[Result]:
+    place: Path, *, traces: Sequence[str], seeds: Sequence[int], progress: Progress | None = None,
+    workers: Workers | None = None,
+) -> list[Result]:  # fmt: skip
     """One result per trace and kind of windows: the published ones, and random ones.
 
     Args:
@@ -26,6 +28,7 @@ def fresh_results(
         traces: the test traces.
         seeds: seeds of the trainings.
         progress: called before every simulation.
+        workers: number of processes, or a Ray cluster, see `compare`.
     """
     from greenbatch.scenarios import load_scenario
 
@@ -40,7 +43,8 @@ def fresh_results(
         random = scenario.random_starts(COUNT, own.jobs, SEED)
         entries = [*_rules(trace), *_agents(trace, place, seeds)]
         for kind, starts in (("published", own.starts or ()), (RANDOM, random)):
-            made.append(result_of(FRESH, which, scenario, trace, kind, entries, starts, own.jobs, progress))
+            asked = FRESH, which, scenario, trace, kind, entries, starts, own.jobs
+            made.append(result_of(*asked, progress, workers=workers))
     return made
 
 

@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, cast
 
 from greenbatch.engine.program import Program, Scheduler
 from greenbatch.experiments.running.compare import Progress, compare
-from greenbatch.experiments.running.workers import processes, spread
 from greenbatch.policies.searched import Published
 from greenbatch.schedulers import scheduler
+from greenbatch.workers import Workers, choose, several, spread
 from greenbatch.workload import Workload
 
 if TYPE_CHECKING:
@@ -48,7 +48,7 @@ class InTurn:
 
 def in_turn(
     scenario: Scenario, specs: Sequence[str], starts: Sequence[int], progress: Progress | None = None,
-    workers: int | None = None,
+    workers: Workers | None = None,
 ) -> polars.DataFrame:  # fmt: skip
     """All metrics of schedulers, each with one stream of random numbers for all windows: seed 0 once.
 
@@ -64,12 +64,12 @@ def in_turn(
     """
     import polars
 
-    several = processes(workers, WINDOW_S * len(starts) * len(specs))
+    chosen = choose(workers, WINDOW_S * len(starts) * len(specs))
     there, done = partial(_windows, scenario, tuple(starts), None), {}
-    with closing(spread(specs, partial(_windows, scenario, tuple(starts), progress), there, several)) as found:
+    with closing(spread(specs, partial(_windows, scenario, tuple(starts), progress), there, chosen)) as found:
         for spec, frame in found:
             done[spec] = frame
-            if several > 1 and progress is not None:
+            if several(chosen) and progress is not None:
                 progress(f"{spec} on all windows", len(done), len(specs))
     return polars.concat([done[spec] for spec in specs])
 

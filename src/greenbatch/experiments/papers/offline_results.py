@@ -22,6 +22,7 @@ from greenbatch.experiments.papers.study_results import (
     simulated,
 )
 from greenbatch.experiments.papers.untrained import untrained_entry
+from greenbatch.workers import Workers
 
 if TYPE_CHECKING:
     from greenbatch.experiments.running.compare import Progress
@@ -35,7 +36,7 @@ UNTRAINED = "Untrained masked agent"
 
 def offline_results(
     study: Study, which: Selection, place: Path | None = None, *, draws: Sequence[int] | None = None,
-    workers: int | None = None, progress: Progress | None = None,
+    workers: Workers | None = None, progress: Progress | None = None,
 ) -> list[Result]:  # fmt: skip
     """One result per size.
 

@@ -21,6 +21,7 @@ from greenbatch.experiments.papers.protocols import PROTOCOLS
 from greenbatch.experiments.papers.studies import Budget, Cell, plan_of, state_of
 from greenbatch.experiments.running.compare import Progress
 from greenbatch.experiments.running.statistics import Interval, mean_interval
+from greenbatch.workers import Workers
 
 if TYPE_CHECKING:
     from greenbatch.engine.program import Scheduler
@@ -90,7 +91,7 @@ def evaluate_orders(
     *,
     orders: Sequence[int] = ORDERS,
     rules: Mapping[str, tuple[str, ...]] | None = None,
-    workers: int | None = None,
+    workers: Workers | None = None,
     progress: Progress | None = None,
 ) -> list[TrialResult]:
     """Test the finished trainings of a study, one result per test of what is trained on.
@@ -132,7 +133,7 @@ def _untrained(scratch: Path, trace: str, seed: int) -> Path:
 
 def _tested(
     study: OrderStudy, trial: Trial, cells: Sequence[Cell], place: Path, scratch: Path, orders: tuple[int, ...],
-    rules: Mapping[str, tuple[str, ...]], workers: int | None, progress: Progress | None,
+    rules: Mapping[str, tuple[str, ...]], workers: Workers | None, progress: Progress | None,
 ) -> TrialResult:  # fmt: skip
     own = [cell for cell in cells if cell.trace == trial.trained_on]
     paper = _paper_rules(study, trial)

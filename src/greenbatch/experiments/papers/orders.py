@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from greenbatch.experiments.running.compare import Progress
-from greenbatch.experiments.running.workers import processes, spread
+from greenbatch.workers import Workers, choose, spread
 
 if TYPE_CHECKING:
     from greenbatch.engine.program import Scheduler
@@ -44,7 +44,7 @@ def play(
     schedulers: Mapping[str, Scheduler],
     seeds: Sequence[int],
     *,
-    workers: int | None = None,
+    workers: Workers | None = None,
     progress: Progress | None = None,
 ) -> dict[str, Floats]:
     """Simulate every scheduler on every order: name -> figures, shape (orders, `METRICS`).
@@ -59,8 +59,8 @@ def play(
     task = partial(_figures, scenario, schedulers)
     begun = perf_counter()
     found = {seeds[0]: task(seeds[0])}
-    several = processes(workers, (perf_counter() - begun) * (len(seeds) - 1))
-    for seed, figures in spread(seeds[1:], task, task, several):
+    chosen = choose(workers, (perf_counter() - begun) * (len(seeds) - 1))
+    for seed, figures in spread(seeds[1:], task, task, chosen):
         found[seed] = figures
         if progress is not None:
             progress(f"orders of {scenario.name}", len(found), len(seeds))

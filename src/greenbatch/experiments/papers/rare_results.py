@@ -28,6 +28,7 @@ from greenbatch.experiments.papers.study_results import (
     simulated,
 )
 from greenbatch.experiments.papers.untrained import untrained_entry
+from greenbatch.workers import Workers
 
 if TYPE_CHECKING:
     import polars
@@ -41,7 +42,7 @@ METRICS = (VALUE, "value_ratio", "on_time_value", "net_value", "completion_ratio
 
 
 def rare_results(
-    which: Selection, place: Path | None = None, *, draws: Sequence[int] | None = None, workers: int | None = None,
+    which: Selection, place: Path | None = None, *, draws: Sequence[int] | None = None, workers: Workers | None = None,
     progress: Progress | None = None,
 ) -> list[Result]:  # fmt: skip
     """One result per setting.
@@ -80,7 +81,7 @@ def rule_entries() -> list[Entry]:
 
 def _played(
     name: str, entries: Sequence[Entry], few: Sequence[Entry], draws: Sequence[int], progress: Progress | None,
-    workers: int | None,
+    workers: Workers | None,
 ) -> polars.DataFrame:  # fmt: skip
     """Entries on all draws, and others on the first few."""
     import polars as pl

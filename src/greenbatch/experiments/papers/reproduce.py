@@ -21,6 +21,7 @@ from greenbatch.experiments.papers.rare import NAME as RARE
 from greenbatch.experiments.running.compare import Progress, compare
 from greenbatch.experiments.running.frames import by_window
 from greenbatch.scenarios.scenario import datasets_of
+from greenbatch.workers import Workers
 
 if TYPE_CHECKING:
     import polars
@@ -52,7 +53,7 @@ def compute(
     starts: Sequence[int] | None = None,
     sigma: float | None = None,
     progress: Progress | None = None,
-    workers: int | None = None,
+    workers: Workers | None = None,
 ) -> dict[tuple[str, str, str, str], float]:
     """Our figures: (trace, column, backfill, metric) -> mean over the windows.
 
@@ -95,7 +96,7 @@ def compute(
 
 def _compared(
     scenario: Scenario, specs: Mapping[tuple[str, str], Sequence[str]], turns: Collection[str],
-    starts: Sequence[int] | None, progress: Progress | None, workers: int | None,
+    starts: Sequence[int] | None, progress: Progress | None, workers: Workers | None,
 ) -> polars.DataFrame:  # fmt: skip
     """All metrics of the schedulers on the windows; those of the columns ``turns`` take the windows in turn."""
     import polars as pl
@@ -157,7 +158,7 @@ def reproduce(
     starts: Sequence[int] | None = None,
     sigma: float | None = None,
     progress: Progress | None = None,
-    workers: int | None = None,
+    workers: Workers | None = None,
 ) -> list[dict[str, Any]]:
     """The cells of a paper's tables, published and computed.
 

@@ -9,7 +9,9 @@ it, and so do the tables.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -17,8 +19,10 @@ from greenbatch.errors import InputError
 from greenbatch.experiments.papers.protocols import PROTOCOLS
 from greenbatch.experiments.running.compare import Progress
 from greenbatch.presets.training import MODES
+from greenbatch.workers import Workers, several, spread, where
 
 if TYPE_CHECKING:
+    from greenbatch.learning.runs.counters import Counters
     from greenbatch.learning.runs.plan import Plan
     from greenbatch.models.records import ModelRecord
     from greenbatch.scenarios import Scenario
@@ -377,8 +381,9 @@ def plan_of(cell: Cell, scenario: Scenario, budget: Budget) -> Plan:
 def train_missing(
     study: Trains, cells: Sequence[Cell], place: Path, budget: Budget, progress: Progress | None = None,
     tell: Callable[[str], None] | None = None, changes: Callable[[Cell], Mapping[str, Any]] | None = None,
+    workers: Workers | None = None,
 ) -> None:  # fmt: skip
-    """Train all unfinished cells, one after another.
+    """Train all unfinished cells, one after another or, with workers, several at a time.
 
     Args:
         study: the paper.
@@ -388,13 +393,14 @@ def train_missing(
         progress: called with (what, done, total) after every epoch.
         tell: called with one line after each training.
         changes: what is changed in the scenario of a preset and a trace: dotted key -> value.
+        workers: number of trainings at a time, or a Ray cluster whose machines all see the folder; ``progress`` is
+            then called after every training. The results do not depend on it.
 
     Raises:
-        InputError: a folder contains a different training.
+        InputError: a folder contains a different training, or a machine trained elsewhere than in the folder.
         KeyboardInterrupt: stopped by the user; finished trainings are kept and the interrupted one can be resumed.
     """
     from greenbatch.learning.runs.folder import begun, check_plan, check_same, tidy
-    from greenbatch.learning.trainers import train_or_search
     from greenbatch.scenarios import load_scenario
 
     worlds = {(cell.agent.preset, cell.trace): cell for cell in cells}
@@ -402,7 +408,7 @@ def train_missing(
         world: load_scenario(study.traces[cell.trace], overrides=None if changes is None else changes(cell))
         for world, cell in worlds.items()
     }
-    left = []
+    left: dict[Path, tuple[Cell, Plan]] = {}
     for cell in cells:  # check every cell before training any
         folder, plan = place / cell.folder, plan_of(cell, scenarios[cell.agent.preset, cell.trace], budget)
         if state_of(folder) == "finished":
@@ -411,14 +417,39 @@ def train_missing(
             continue
         if begun(folder):
             check_same(folder, plan)
-        left.append((cell, folder, plan))
-    for number, (cell, folder, plan) in enumerate(left):
+        left[folder] = cell, plan
+    done: list[Path] = []
 
-        def watch(record: Mapping[str, Any], number: int = number, cell: Cell = cell) -> None:
-            if progress is not None:
-                progress(f"{cell.folder}: epoch {record['epoch']}, {record['progress']:.0%}", number, len(left))
+    def say(what: str) -> None:
+        if progress is not None:
+            progress(what, len(done), len(left))
 
-        counters = train_or_search(plan, folder, watch=watch)
-        if tell is not None:
-            spent = f"{counters.epoch:,} epochs, {counters.decisions:,} decisions, {counters.elapsed_s / 60:.1f} min"
-            tell(f"trained {cell.folder}: {spent}")
+    def here(folder: Path) -> Counters:
+        cell, plan = left[folder]
+        return _trained(plan, folder, lambda each: say(f"{cell.folder}: epoch {each['epoch']}, {each['progress']:.0%}"))
+
+    chosen: Workers = workers or 1
+    there = partial(_trained_there, {folder.resolve(): plan for folder, (_, plan) in left.items()})
+    with closing(spread(left, here, there, chosen)) as found:
+        for folder, counters in found:
+            done.append(folder)
+            if state_of(folder) != "finished":
+                fix = "give an --out on a file system that all machines of the cluster share"
+                raise InputError("was trained on another machine", file=folder, field="--ray", fix=fix)
+            if several(chosen):
+                say(f"trainings {where(chosen)}")
+            if tell is not None:
+                spent = (
+                    f"{counters.epoch:,} epochs, {counters.decisions:,} decisions, {counters.elapsed_s / 60:.1f} min"
+                )
+                tell(f"trained {left[folder][0].folder}: {spent}")
+
+
+def _trained(plan: Plan, folder: Path, watch: Callable[[Mapping[str, Any]], None]) -> Counters:
+    from greenbatch.learning.trainers import train_or_search
+
+    return train_or_search(plan, folder, watch=watch)
+
+
+def _trained_there(plans: Mapping[Path, Plan], folder: Path) -> Counters:
+    return _trained(plans[folder.resolve()], folder.resolve(), lambda _: None)

@@ -22,6 +22,7 @@ from greenbatch.experiments.papers.studies import Cell, Goal, Selection, Study, 
 from greenbatch.experiments.running.compare import Progress, compare
 from greenbatch.experiments.running.frames import by_seed
 from greenbatch.experiments.running.statistics import Interval, mean_interval, verdict
+from greenbatch.workers import Workers
 
 if TYPE_CHECKING:
     import polars
@@ -82,8 +83,9 @@ class Result:
 
 
 def results(
-    study: Study, which: Selection, place: Path, *, windows: Windows | None = None, progress: Progress | None = None
-) -> list[Result]:
+    study: Study, which: Selection, place: Path, *, windows: Windows | None = None, progress: Progress | None = None,
+    workers: Workers | None = None,
+) -> list[Result]:  # fmt: skip
     """Evaluate the finished trainings of a study, one result per trace and kind of test windows.
 
     Models trained without the held-out jobs are also evaluated on the published windows, in separate rows.
@@ -94,6 +96,7 @@ def results(
         place: folder of the study.
         windows: test windows, instead of the study's.
         progress: called before every simulation.
+        workers: number of processes, or a Ray cluster, see `compare`.
     """
     from greenbatch.scenarios import load_scenario
 
@@ -103,7 +106,9 @@ def results(
         for kind in ("published", "held-out") if "held-out" in which.windows else which.windows:
             starts, jobs = (windows or {}).get(kind) or test_windows(scenario, kind)
             entries = (*rule_entries(study, which, scenario), *agent_entries(study, which, place, trace, kind))
-            made.append(result_of(study, which, scenario, trace, kind, entries, starts, jobs, progress))
+            made.append(
+                result_of(study, which, scenario, trace, kind, entries, starts, jobs, progress, workers=workers)
+            )
     return made
 
 
@@ -213,7 +218,7 @@ def decider_of(entry: Entry, seed: int, scenario: Scenario) -> ModelScheduler:
 
 def result_of(
     study: Study, which: Selection, scenario: Scenario, trace: str, kind: str, entries: Sequence[Entry],
-    starts: Sequence[int], jobs: int, progress: Progress | None, workers: int | None = None,
+    starts: Sequence[int], jobs: int, progress: Progress | None, workers: Workers | None = None,
 ) -> Result:  # fmt: skip
     """Simulate rules and trained agents on the windows of one trace.
 
@@ -235,7 +240,7 @@ def result_of(
 
 def simulated(
     study: Study, scenario: Scenario, entries: Sequence[Entry], starts: Sequence[int], jobs: int,
-    progress: Progress | None = None, workers: int | None = None,
+    progress: Progress | None = None, workers: Workers | None = None,
 ) -> polars.DataFrame:  # fmt: skip
     """All metrics of rules and trained agents: window, scheduler (an entry's label), seed, metric, value.
 

@@ -10,9 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from greenbatch.arguments import whole_number
 from greenbatch.errors import InputError
-from greenbatch.experiments.running.workers import spread
+from greenbatch.workers import Workers, checked, spread
 
 if TYPE_CHECKING:
     from greenbatch.bounds import Bound
@@ -56,7 +55,7 @@ def window_bounds(
     *,
     reference: str = REFERENCE,
     progress: Progress | None = None,
-    workers: int = 1,
+    workers: Workers = 1,
 ) -> list[WindowBound]:
     """Bounds of windows, window by window, each in the order of the makespans.
 
@@ -77,7 +76,7 @@ def window_bounds(
 
     if not ratios or not all(0 < ratio < np.inf for ratio in ratios):
         raise InputError(f"is {list(ratios)}", field="--makespan", fix="give numbers > 0, such as 1.0,1.25,1.5")
-    whole_number(workers, "workers", lowest=1)
+    workers = checked(workers) or 1
     for start in starts:
         scenario.window(start, jobs)
     task = partial(_of_window, scenario, jobs, tuple(ratios), scheduler(reference), reference)

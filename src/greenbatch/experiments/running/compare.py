@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, cast
 from greenbatch.arguments import whole_number
 from greenbatch.display import draws_text
 from greenbatch.errors import InputError, Interrupted
-from greenbatch.experiments.running.workers import processes, spread
+from greenbatch.workers import Workers, checked, choose, several, spread, where
 
 if TYPE_CHECKING:
     import polars
@@ -164,7 +164,7 @@ def compare(
     keep_finished: bool = False,
     keep_schedulers: bool = False,
     finished: Mapping[int, Metrics] | None = None,
-    workers: int | None = None,
+    workers: Workers | None = None,
 ) -> Comparison:
     """Simulate every scheduler on every window.
 
@@ -180,8 +180,9 @@ def compare(
             baseline and another one are.
         finished: first job -> metrics of windows that need no simulation. The first window is always simulated, because
             its outcomes are the example.
-        workers: number of processes that simulate windows; by default one per processor if the work is long. The
-            results do not depend on it. What a rule or policy prints or collects stays in its process.
+        workers: number of processes that simulate windows, or a Ray cluster; by default one process per processor if
+            the work is long. The results do not depend on it. What a rule or policy prints or collects stays in its
+            process.
 
     Raises:
         InputError: an unknown scheduler, none, two of one name, a baseline that is not among them, or a window beyond
@@ -196,7 +197,7 @@ def compare(
 
     if not starts:
         raise InputError("requires at least one window", field="starts", fix="give the first job of each window")
-    workers = None if workers is None else whole_number(workers, "workers", lowest=1)
+    workers = checked(workers)
     deciders = scheduler_table(schedulers)
     if baseline not in deciders:
         fix = "choose one of " + ", ".join(deciders)
@@ -229,13 +230,13 @@ def compare(
     try:
         example, metrics[starts[0]] = here(starts[0])
         left = [start for start in starts if start not in metrics]
-        several = processes(workers, (perf_counter() - begun) * len(left))
+        chosen = choose(workers, (perf_counter() - begun) * len(left))
         there = partial(_metrics, scenario, deciders, jobs, baseline, parts)
-        with closing(spread(left, lambda start: here(start)[1], there, several)) as found:
+        with closing(spread(left, lambda start: here(start)[1], there, chosen)) as found:
             for start, result in found:
                 metrics[start] = result
-                if several > 1:
-                    tell(f"windows in {several} processes")
+                if several(chosen):
+                    tell(f"windows {where(chosen)}")
     except KeyboardInterrupt:
         interrupted = True
         if keep_schedulers and outcomes and not metrics and len(starts) == 1:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from greenbatch.errors import InputError, Interrupted
 from greenbatch.experiments.running.compare import Comparison, Metrics, Progress, compare
+from greenbatch.workers import Workers
 
 if TYPE_CHECKING:
     import polars
@@ -155,7 +156,7 @@ def sweep(
     *,
     keep_finished: bool = False,
     finished: Mapping[str, Mapping[int, Metrics]] | None = None,
-    workers: int | None = None,
+    workers: Workers | None = None,
     warn: Callable[[Scenario], Sequence[str]] = lambda _: (),
 ) -> Sweep:
     """Simulate every scheduler on every window for every value.

@@ -16,6 +16,7 @@ from greenbatch.engine.settings import plain
 from greenbatch.errors import InputError, did_you_mean
 from greenbatch.experiments.running.compare import compare
 from greenbatch.scenarios.regenerate import OF_TRAININGS
+from greenbatch.workers import Workers
 
 if TYPE_CHECKING:
     import polars
@@ -78,7 +79,7 @@ class Tuned:
 def tune(
     scenario: Scenario, scheduler: str, ranges: tuple[Range, ...], objective: Mapping[str, float], *,
     baseline: str, windows: int = 8, jobs: int | None = None, generations: int = 10, population: int = 8, seed: int = 0,
-    mode: Mode = "held-out", workers: int | None = 1, watch: Watch = lambda *_: None,
+    mode: Mode = "held-out", workers: Workers | None = 1, watch: Watch = lambda *_: None,
 ) -> Tuned:  # fmt: skip
     """Find the parameters with the lowest objective, by an evolution strategy (`learning.search.evolution`).
 

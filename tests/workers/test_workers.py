@@ -14,7 +14,7 @@ import pytest
 import greenbatch as gb
 from greenbatch.errors import InputError
 from greenbatch.experiments.running.compare import compare
-from greenbatch.experiments.running.workers import WORTH_S, processes, spread
+from greenbatch.workers import WORTH_S, choose, spread
 
 
 def square(number: int) -> tuple[int, int]:
@@ -69,9 +69,9 @@ def test_the_first_error_counts_and_reads_as_it_does_here() -> None:
 
 
 def test_short_work_stays_here_and_a_given_number_is_taken() -> None:
-    assert processes(None, WORTH_S / 2) == 1
-    assert 1 <= processes(None, WORTH_S * 2) <= len(os.sched_getaffinity(0))
-    assert processes(3, 0.0) == 3
+    assert choose(None, WORTH_S / 2) == 1
+    assert 1 <= choose(None, WORTH_S * 2) <= len(os.sched_getaffinity(0))
+    assert choose(3, 0.0) == 3
 
 
 def test_a_comparison_does_not_depend_on_the_number_of_processes() -> None:
@@ -128,7 +128,7 @@ def test_a_script_needs_no_guard_and_prints_nothing_twice(tmp_path: Path) -> Non
 
 def test_processes_inherit_a_block_of_ctrl_c_and_then_ignore_it():
     code = (
-        "import signal\nfrom greenbatch.experiments.running.workers import spread\n"
+        "import signal\nfrom greenbatch.workers import spread\n"
         "def there(_):\n"
         "    blocked = signal.SIGINT in signal.pthread_sigmask(signal.SIG_BLOCK, [])\n"
         "    return blocked, signal.getsignal(signal.SIGINT) == signal.SIG_IGN\n"
@@ -137,3 +137,22 @@ def test_processes_inherit_a_block_of_ctrl_c_and_then_ignore_it():
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.splitlines() == ["[(True, True), (True, True)]", "False"]
+
+
+COMPILING = """\
+import sys, time
+from greenbatch.engine.compile import announced
+with announced("a part of this test"):
+    print("inside", flush=True)
+    time.sleep(0.5)
+"""
+
+
+def test_a_part_of_the_engine_is_compiled_by_one_process_at_a_time(tmp_path: Path) -> None:
+    environment = {**os.environ, "XDG_CACHE_HOME": str(tmp_path), "NUMBA_DISABLE_JIT": "0"}
+    run = partial(subprocess.Popen, [sys.executable, "-c", COMPILING], env=environment, text=True)
+    both = [run(stdout=subprocess.PIPE, stderr=subprocess.PIPE) for _ in range(2)]
+    said = [each.communicate(timeout=60) for each in both]
+    assert [out for out, _ in said] == ["inside\n"] * 2
+    once = "compiling the engine (a part of this test; once per version)"
+    assert sorted(error.count(once) for _, error in said) == [0, 1]

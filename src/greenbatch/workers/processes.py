@@ -1,0 +1,92 @@
+"""Processes of this machine.
+
+Processes are used rather than threads: compiled code releases the interpreter's lock, but the code around it does not,
+and models and policies in Python hold the lock nearly all the time (docs/performance.md has the measurements). Loky is
+used rather than `multiprocessing`: scripts need no ``if __name__ == "__main__"``, and rules defined in a script or
+notebook can be sent.
+"""
+
+from __future__ import annotations
+
+import pickle
+import signal
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import lru_cache
+from typing import Any
+
+_IDLE_S = 60.0
+"""An idle process ends after this time, in case this one was killed. [s]"""
+
+
+class Broken(Exception):
+    """A process was killed, or could not start."""
+
+
+def portable(task: Callable[..., Any]) -> bytes | None:
+    """A function as bytes; None if it cannot be pickled."""
+    import cloudpickle
+
+    try:
+        return bytes(cloudpickle.dumps(task))
+    except Exception:  # noqa: BLE001  (pickling may raise anything)
+        return None
+
+
+@lru_cache(maxsize=1)
+def received(task: bytes) -> Callable[..., Any]:
+    """The function of `portable` bytes; those of the last call are kept."""
+    made: Callable[..., Any] = pickle.loads(task)  # noqa: S301  (our own process made it)
+    return made
+
+
+_TASKS: list[Callable[..., Any]] = []
+"""The function of this process, if it is one of the workers."""
+
+
+def _begin(task: bytes) -> None:
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    _TASKS[:] = [received(task)]
+
+
+def _carry_out(item: Any) -> Any:
+    return _TASKS[0](item)
+
+
+def in_processes(task: bytes, items: tuple[Any, ...], workers: int) -> Iterator[tuple[Any, Any]]:
+    """Each item with its result, as it completes.
+
+    Raises:
+        Exception: the error of the first item that failed.
+        Broken: a process was killed; what was not yielded is not done.
+    """
+    from concurrent.futures import as_completed
+    from multiprocessing.resource_tracker import ensure_running
+
+    from loky.process_executor import BrokenProcessPool, ProcessPoolExecutor
+
+    executor = ProcessPoolExecutor(max_workers=workers, timeout=_IDLE_S, initializer=_begin, initargs=(task,))
+    try:
+        ensure_running()  # starting it lifts the block
+        with _ctrl_c_blocked():
+            futures = {executor.submit(_carry_out, item): item for item in items}
+        for future in as_completed(futures):
+            if future.exception() is not None:
+                break
+            yield futures[future], future.result()
+        for future in futures:
+            future.result()  # raises the error of the first item, whichever failed first
+    except BrokenProcessPool as error:
+        raise Broken from error
+    finally:
+        executor.shutdown(wait=True, kill_workers=True)
+
+
+@contextmanager
+def _ctrl_c_blocked() -> Iterator[None]:
+    """Processes started here inherit the block, until they ignore Ctrl-C themselves; this process ends them."""
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)

@@ -1,0 +1,191 @@
+"""Work on a Ray cluster of two nodes on this machine: the same results, also if processes and nodes are lost."""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import time
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from threading import Thread
+from typing import Any
+
+import numpy as np
+import pytest
+
+from greenbatch.cli import main
+from greenbatch.errors import GreenbatchError, InputError
+from greenbatch.experiments.papers.studies import cells_of, select, train_missing
+from greenbatch.workers import RayCluster, ray_cluster, spread
+from tiny_study import BUDGET, tiny_study
+
+ray = pytest.importorskip("ray", reason="the extra scale is not installed")
+psutil = pytest.importorskip("psutil")
+Cluster = pytest.importorskip("ray.cluster_utils").Cluster
+
+STORE = 100_000_000
+"""Memory of a node's object store. [byte]"""
+
+
+@pytest.fixture(scope="module")
+def nodes() -> Iterator[Cluster]:
+    """Two nodes with a processor each, and a disk that takes nothing from a full object store."""
+    full = {"local_fs_capacity_threshold": 0.0}
+    head = {"num_cpus": 1, "object_store_memory": STORE, "_system_config": full}
+    cluster = Cluster(initialize_head=True, head_node_args=head)
+    cluster.add_node(num_cpus=1, object_store_memory=STORE)
+    yield cluster
+    ray.shutdown()
+    cluster.shutdown()
+
+
+@pytest.fixture
+def workers(nodes: Cluster) -> RayCluster:
+    return RayCluster(nodes.address)
+
+
+def squared(number: int) -> int:
+    raise AssertionError("not in this process")
+
+
+def test_items_come_back_from_both_nodes(workers: RayCluster) -> None:
+    def there(number: int) -> tuple[int, str]:
+        return number**2, ray.get_runtime_context().get_node_id()
+
+    found = dict(spread(range(20), squared, there, workers))
+    assert {number: value for number, (value, _) in found.items()} == {n: n**2 for n in range(20)}
+    assert len({node for _, node in found.values()}) == 2
+
+
+def test_the_first_error_counts_and_is_that_of_this_process(workers: RayCluster) -> None:
+    def there(number: int) -> int:
+        if number in {3, 5}:
+            raise InputError(f"is {number}", field="number", file="numbers.txt", line=3, fix="give 0 or more")
+        return number
+
+    done = []
+    with pytest.raises(InputError, match=r"^numbers\.txt, line 3: number: is 3 \(give 0 or more\)$"):
+        done.extend(spread(range(50), squared, there, workers))
+    assert len(done) < 10
+
+
+def test_what_a_killed_process_had_in_hand_is_done_again(workers: RayCluster, tmp_path: Path) -> None:
+    flag = tmp_path / "killed"
+
+    def there(number: int) -> int:
+        if number == 2 and not flag.exists():
+            flag.touch()
+            os.kill(os.getpid(), signal.SIGKILL)
+        return number**2
+
+    assert dict(spread(range(6), squared, there, workers)) == {n: n**2 for n in range(6)}
+    assert flag.exists()
+
+
+def test_a_node_that_joins_is_used_and_one_that_is_lost_is_done_without(nodes: Cluster, workers: RayCluster) -> None:
+    def there(number: int) -> tuple[int, str]:
+        import time
+
+        time.sleep(0.2)
+        return number, ray.get_runtime_context().get_node_id()
+
+    found: dict[int, str] = {}
+    third = None
+    for item, (number, node) in spread(range(60), squared, there, workers):
+        found[item] = node
+        assert item == number
+        if len(found) == 5:
+            third = nodes.add_node(num_cpus=1, object_store_memory=STORE)
+        if third is not None and len(set(found.values())) == 3:
+            nodes.remove_node(third, allow_graceful=False)
+            third = None
+    assert sorted(found) == list(range(60))
+    assert len(set(found.values())) == 3, "the node that joined was not used"
+
+
+def test_a_comparison_has_the_same_bytes(workers: RayCluster, tmp_path: Path) -> None:
+    words = ["compare", "--schedulers", "fcfs+easy,f2+green,gas-marl-plus@default", "--windows", "4", "--jobs", "48"]
+    for name, more in {"one": ["--workers", "1"], "ray": ["--ray", workers.address]}.items():
+        assert main([*words, *more, "--out", str(tmp_path / name)]) == 0
+    for file in ("results.parquet", "table.md", "table.tex"):
+        assert (tmp_path / "ray" / file).read_bytes() == (tmp_path / "one" / file).read_bytes()
+
+
+def test_trainings_have_the_same_weights_also_if_a_process_is_killed(workers: RayCluster, tmp_path: Path) -> None:
+    study = tiny_study("gas-marl", tmp_path)
+    cells = cells_of(study, select(study, presets=["gas-marl"], windows="published", seeds=(0, 1, 2)))
+    longer, killed = replace(BUDGET, epochs=8), list[int]()
+    checkpoint = tmp_path / "ray" / cells[0].folder / "checkpoint"
+    killer = Thread(target=kill_one_that_has, args=(checkpoint, killed))
+    killer.start()
+    train_missing(study, cells, tmp_path / "ray", longer, workers=workers)
+    killer.join()
+    assert killed
+    train_missing(study, cells, tmp_path / "one", longer)
+    for cell in cells:
+        weights = Path(cell.folder, "model", "actor.safetensors")
+        assert (tmp_path / "ray" / weights).read_bytes() == (tmp_path / "one" / weights).read_bytes()
+
+
+def kill_one_that_has(checkpoint: Path, killed: list[int]) -> None:
+    """Kill a training process as soon as there is a checkpoint."""
+    until_s = time.monotonic() + 120
+    while not checkpoint.exists() and time.monotonic() < until_s:
+        time.sleep(0.01)
+    for process in psutil.process_iter(["name"]):
+        if "_attempt" in process.info["name"]:
+            killed.append(process.pid)
+            process.kill()
+            return
+
+
+def refused(capsys: pytest.CaptureFixture[str], tmp_path: Path, *words: str) -> str:
+    """The line of a comparison that is refused, and writes nothing."""
+    out = tmp_path / "refused"
+    given = ["compare", "--schedulers", "fcfs+easy", "--windows", "3", "--jobs", "16", "--out", str(out), *words]
+    assert main(given) == 2
+    error = capsys.readouterr().err
+    assert error.count("\n") == 1
+    assert not out.exists()
+    return error
+
+
+def test_other_versions_are_refused(
+    workers: RayCluster, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    ours = ray_cluster.fingerprint()
+    monkeypatch.setattr(ray_cluster, "fingerprint", lambda: {**ours, "numpy": "0.1"})
+    said = refused(capsys, tmp_path, "--ray", workers.address)
+    assert f"--ray: a machine of the cluster has numpy {ours['numpy']}, this one 0.1 (install the same" in said
+
+
+def test_more_than_the_object_store_holds_is_refused(workers: RayCluster) -> None:
+    large = np.zeros(STORE // 4)
+
+    def there(number: int) -> Any:
+        return large[number]
+
+    with pytest.raises(GreenbatchError, match=r"^--ray: the object store and the disk behind it are full \(free"):
+        list(spread(range(3), squared, there, workers))
+
+
+def test_an_address_that_nobody_answers_at_is_refused_at_once(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(ray, "is_initialized", lambda: False)
+    with socket.socket() as unused:
+        unused.bind(("127.0.0.1", 0))
+        address = f"127.0.0.1:{unused.getsockname()[1]}"
+        assert f"--ray: no cluster answers at {address}" in refused(capsys, tmp_path, "--ray", address)
+    assert "--ray: no usable cluster at nonsense" in refused(capsys, tmp_path, "--ray", "nonsense")
+
+
+def test_without_ray_the_flag_says_what_to_install(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(ray_cluster, "find_spec", lambda _: None)
+    said = refused(capsys, tmp_path, "--ray", "local")
+    assert '--ray: requires Ray, which is not installed (pip install "greenbatch[scale]")' in said
+    assert "--workers and --ray: say in two ways" in refused(capsys, tmp_path, "--ray", "local", "--workers", "2")
