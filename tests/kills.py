@@ -30,7 +30,6 @@ sys.path.insert(0, str(Path(__file__).parent / "cli"))
 sys.path.insert(0, str(Path(__file__).parent / "experiments"))
 
 from small import SMALL
-from tiny_study import tiny_study
 
 import greenbatch as gb
 from greenbatch import datasets, storage
@@ -39,6 +38,7 @@ from greenbatch.experiments.papers import protocols, studies
 from greenbatch.learning.runs.checkpoint import load_checkpoint
 from greenbatch.learning.runs.log import read_log
 from greenbatch.models.model import load_model
+from tiny_study import tiny_study
 
 HIDDEN = ".greenbatch-"
 CHANGES = {

@@ -11,7 +11,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from tiny_study import SCENARIO, SITE
 
 from greenbatch.cli import main
 from greenbatch.experiments.papers import cost_aware, cost_aware_report, cost_aware_results
@@ -34,6 +33,7 @@ from greenbatch.experiments.papers.reproduce import published
 from greenbatch.experiments.papers.studies import select
 from greenbatch.experiments.papers.study_results import Result
 from greenbatch.scenarios import load_scenario
+from tiny_study import SCENARIO, SITE
 
 PRICES = """\
 [site.grid]

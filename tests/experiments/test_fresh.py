@@ -8,7 +8,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from tiny_study import SCENARIO, SITE
 
 from greenbatch.cli import main
 from greenbatch.experiments.papers import fresh, fresh_results
@@ -19,6 +18,7 @@ from greenbatch.learning.search.planner import begin_of
 from greenbatch.scenarios import load_scenario
 from greenbatch.scenarios.scenario import scenario_path
 from greenbatch.scenarios.toml import read_toml
+from tiny_study import SCENARIO, SITE
 
 
 def scenarios_of(course: str) -> list[str]:

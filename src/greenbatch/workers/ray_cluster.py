@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 import socket
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import cache
@@ -20,8 +20,8 @@ from greenbatch.errors import GreenbatchError, InputError
 from greenbatch.provenance import source_sha256, versions
 from greenbatch.workers.processes import received
 
-LOCAL, RUNNING = "local", "auto"
-"""Addresses of a cluster that is started on this machine for one command, and of one that runs here."""
+LOCAL = "local"
+"""Address of a cluster that is started on this machine for one command."""
 LIMIT_S = 20.0
 """How long to wait for a cluster. [s]"""
 _AHEAD = 2
@@ -79,15 +79,21 @@ def _each(ray: Any, task: Any, items: Sequence[Any]) -> Iterator[tuple[Any, Any]
                 result, error = ray.get(reference)
                 if error is not None:
                     failed[number] = error
+                    later = [each for each, place in pending.items() if place > number]
+                    _cancel(ray, later)
                     pending = {each: place for each, place in pending.items() if place < number}
                 elif not failed:
                     yield items[number], result
         if failed:
             raise failed[min(failed)]
     finally:
-        for reference in pending:
-            with suppress(Exception):
-                ray.cancel(reference, force=True)
+        _cancel(ray, pending)
+
+
+def _cancel(ray: Any, references: Iterable[Any]) -> None:
+    for reference in references:
+        with suppress(Exception):
+            ray.cancel(reference, force=True)
 
 
 def _attempt(task: bytes, item: Any, expected: dict[str, str]) -> tuple[Any, Exception | None]:
@@ -116,7 +122,7 @@ def _connected(address: str) -> Any:
     """
     import logging
 
-    os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")
+    os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")  # else Ray warns where there is no GPU
     import ray
 
     if ray.is_initialized():
