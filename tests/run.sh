@@ -15,4 +15,4 @@ else
     "$bin/coverage" combine -q --append
     "$bin/coverage" report
 fi
-"$bin/python" tests/fuzz.py --seconds "${FUZZ_SECONDS:-15}"
+"$bin/python" tests/fuzz.py --seconds "${FUZZ_SECONDS:-8}"
