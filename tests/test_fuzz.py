@@ -20,7 +20,7 @@ def run(*arguments: str) -> subprocess.CompletedProcess[str]:
 
 
 def test_a_few_seconds_of_fuzzing_find_nothing(tmp_path):
-    done = run("--seconds", "8", "--seed", "20", "--save", str(tmp_path / "findings"))
+    done = run("--seconds", "12", "--seed", "20", "--save", str(tmp_path / "findings"))
     assert done.returncode == 0, done.stdout + done.stderr
     table = {row.split()[0]: row.split()[1:] for row in done.stdout.splitlines() if row.strip()}
     kinds = ("swf", "sacct", "scenario", "platform", "slurm", "jobs", "table", "series", "weather", "model", "log")

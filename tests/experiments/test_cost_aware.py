@@ -276,8 +276,7 @@ def test_agents_are_trained_on_one_scenario_and_tested_on_the_other(
     assert "Untrained masked agent+none" in text
     budgets = text.split("Tiny, published windows: training")[1].split("Other data")[0]
     assert "Untrained" not in budgets
-    one = ["reproduce", "cost-aware", "--presets", "one-action", "--seeds", "0,1"]
-    assert main([*one, "--trained", str(out), "--json"]) == 0
+    assert main([*words, "--trained", str(out), "--json"]) == 0
     again = {row["scheduler"]: row for row in json.loads(capsys.readouterr().out)}
     assert again["One-Action+none"]["figures"] == rows["One-Action+none"]["figures"]
 
