@@ -467,6 +467,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--seconds", type=float, default=30.0)
     parser.add_argument("--minutes", type=float)
+    parser.add_argument("--cases", type=int, help="stop after so many cases, instead of after a time")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--case", type=int, help="run only this case and show what happens")
     parser.add_argument("--save", type=Path, default=Path("fuzz-findings"), help="folder for findings")
@@ -483,7 +484,9 @@ def main() -> int:
             print(run_case(kind, data, r, folder) or "accepted")
             return 0
         end = time.monotonic() + (options.minutes * 60 if options.minutes else options.seconds)
-        totals = fuzz(options.seed, lambda _: time.monotonic() > end, folder, options.save)
+        most = options.cases
+        enough = (lambda _: time.monotonic() > end) if most is None else (lambda number: number >= most)
+        totals = fuzz(options.seed, enough, folder, options.save)
         measured.stop()
     print(f"{'kind':10} {'cases':>7} {'accepted':>9} {'refused':>8}")
     for kind in KINDS:

@@ -1,4 +1,4 @@
-"""The fuzzer itself, for a few seconds: no finding, every kind tried, coverage printed."""
+"""The fuzzer itself, for some hundred cases: no finding, every kind tried, coverage printed."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ def run(*arguments: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run([sys.executable, str(FUZZ), *arguments], capture_output=True, text=True, check=False)
 
 
-def test_a_few_seconds_of_fuzzing_find_nothing(tmp_path):
-    done = run("--seconds", "12", "--seed", "20", "--save", str(tmp_path / "findings"))
+def test_four_hundred_cases_find_nothing(tmp_path):
+    done = run("--cases", "400", "--seed", "1", "--save", str(tmp_path / "findings"))
     assert done.returncode == 0, done.stdout + done.stderr
     table = {row.split()[0]: row.split()[1:] for row in done.stdout.splitlines() if row.strip()}
     kinds = ("swf", "sacct", "scenario", "platform", "slurm", "jobs", "table", "series", "weather", "model", "log")
     for kind in (*kinds, "pm100", "fdata"):
         cases, accepted, refused = map(int, table[kind])
         assert cases == accepted + refused
-        assert cases > 0, kind  # how many depends on the machine
+        assert min(accepted, refused) > 0, kind
     assert "workload/swf.py" in table
     assert " 0 findings in " in " " + done.stdout.splitlines()[-1]
     assert not (tmp_path / "findings").exists()

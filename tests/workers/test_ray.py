@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import socket
+import sys
 import time
 from collections.abc import Iterator
 from dataclasses import replace
@@ -12,8 +13,12 @@ from pathlib import Path
 from threading import Thread
 from typing import Any
 
+import cloudpickle
 import numpy as np
+import psutil
 import pytest
+import ray
+from ray.cluster_utils import Cluster
 
 from greenbatch.cli import main
 from greenbatch.errors import GreenbatchError, InputError
@@ -21,9 +26,7 @@ from greenbatch.experiments.papers.studies import cells_of, select, train_missin
 from greenbatch.workers import RayCluster, ray_cluster, spread
 from tiny_study import BUDGET, tiny_study
 
-ray = pytest.importorskip("ray", reason="the extra scale is not installed")
-psutil = pytest.importorskip("psutil")
-Cluster = pytest.importorskip("ray.cluster_utils").Cluster
+cloudpickle.register_pickle_by_value(sys.modules[__name__])  # no node can import this file
 
 STORE = 100_000_000
 """Memory of a node's object store. [byte]"""
@@ -50,13 +53,24 @@ def squared(number: int) -> int:
     raise AssertionError("not in this process")
 
 
-def test_items_come_back_from_both_nodes(workers: RayCluster) -> None:
+def wait_for(place: Path, count: int) -> None:
+    """Until there are so many files; a minute at most."""
+    until_s = time.monotonic() + 60
+    while len(list(place.iterdir())) < count:
+        if time.monotonic() > until_s:
+            raise TimeoutError(f"fewer than {count} files")
+        time.sleep(0.01)
+
+
+def test_items_come_back_from_both_nodes(workers: RayCluster, tmp_path: Path) -> None:
     def there(number: int) -> tuple[int, str]:
+        (tmp_path / str(number)).touch()
+        wait_for(tmp_path, 2)  # each node has one processor
         return number**2, ray.get_runtime_context().get_node_id()
 
-    found = dict(spread(range(20), squared, there, workers))
-    assert {number: value for number, (value, _) in found.items()} == {n: n**2 for n in range(20)}
-    assert len({node for _, node in found.values()}) == 2
+    found = dict(spread(range(6), squared, there, workers))
+    assert {number: value for number, (value, _) in found.items()} == {n: n**2 for n in range(6)}
+    assert len({found[0][1], found[1][1]}) == 2
 
 
 def test_the_first_error_counts_and_is_that_of_this_process(workers: RayCluster) -> None:
@@ -84,25 +98,35 @@ def test_what_a_killed_process_had_in_hand_is_done_again(workers: RayCluster, tm
     assert flag.exists()
 
 
-def test_a_node_that_joins_is_used_and_one_that_is_lost_is_done_without(nodes: Cluster, workers: RayCluster) -> None:
-    def there(number: int) -> tuple[int, str]:
-        import time
+def test_a_node_that_joins_is_used_and_what_it_has_when_it_is_lost_is_done_again(
+    nodes: Cluster, workers: RayCluster, tmp_path: Path
+) -> None:
+    dict(spread(range(2), squared, abs, workers))  # connects
+    first = {node["NodeID"] for node in ray.nodes() if node["Alive"]}
+    holds, removed = tmp_path / "holds", tmp_path / "removed"
+    holds.mkdir()
 
-        time.sleep(0.2)
-        return number, ray.get_runtime_context().get_node_id()
+    def there(number: int) -> str:
+        node = ray.get_runtime_context().get_node_id()
+        if number >= 2 and not removed.exists():
+            if node not in first:
+                (holds / str(number)).touch()
+                time.sleep(600)  # until the node is lost
+            wait_for(holds, 1)
+        return str(node)
 
     found: dict[int, str] = {}
     third = None
-    for item, (number, node) in spread(range(60), squared, there, workers):
-        found[item] = node
-        assert item == number
-        if len(found) == 5:
+    for item, node in spread(range(12), squared, there, workers):
+        if third is None:
             third = nodes.add_node(num_cpus=1, object_store_memory=STORE)
-        if third is not None and len(set(found.values())) == 3:
+        if item >= 2 and not removed.exists():
             nodes.remove_node(third, allow_graceful=False)
-            third = None
-    assert sorted(found) == list(range(60))
-    assert len(set(found.values())) == 3, "the node that joined was not used"
+            removed.touch()
+        found[item] = node
+    assert sorted(found) == list(range(12))
+    (held,) = holds.iterdir()
+    assert found[int(held.name)] in first
 
 
 def test_a_comparison_has_the_same_bytes(workers: RayCluster, tmp_path: Path) -> None:
