@@ -475,14 +475,14 @@ def main() -> int:
     options.save = options.save.absolute()
     with tempfile.TemporaryDirectory(prefix="greenbatch-fuzz-") as name, chdir(name):
         folder = Path()
-        measured = coverage.Coverage(source_pkgs=list(MEASURED), data_file=None, config_file=False)
-        measured.start()
-        warm_up(folder)
         if options.case is not None:
             kind, data, r = make_case(options.seed, options.case)
             print(f"{kind}:\n{data!r}")
             print(run_case(kind, data, r, folder) or "accepted")
             return 0
+        measured = coverage.Coverage(source_pkgs=list(MEASURED), data_file=None, config_file=False)
+        measured.start()
+        warm_up(folder)
         end = time.monotonic() + (options.minutes * 60 if options.minutes else options.seconds)
         most = options.cases
         enough = (lambda _: time.monotonic() > end) if most is None else (lambda number: number >= most)

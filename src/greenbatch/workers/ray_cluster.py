@@ -17,7 +17,6 @@ from importlib.util import find_spec
 from typing import Any
 
 from greenbatch.errors import GreenbatchError, InputError
-from greenbatch.provenance import source_sha256, versions
 from greenbatch.workers.processes import received
 
 LOCAL = "local"
@@ -111,6 +110,8 @@ def _attempt(task: bytes, item: Any, expected: dict[str, str]) -> tuple[Any, Exc
 @cache
 def fingerprint() -> dict[str, str]:
     """Versions that a result can depend on."""
+    from greenbatch.provenance import source_sha256, versions
+
     return {**versions(), "greenbatch source": source_sha256()[:16]}
 
 

@@ -145,8 +145,8 @@ class OffPolicySetup(Setup):
         own = {"jobs": self.settings.jobs, "episode_s": (pools and pools.episode_s) or self.settings.episode_s}
         for name, ours in own.items():
             if (theirs := getattr(dataset.record, name)) != ours:
-                problem = f"has windows with {name} = {theirs:g}, the training {ours:g}"
-                raise InputError(problem, file=dataset.folder, field=name, fix=f"set training.{name}={theirs:g}")
+                problem = f"has windows with {name} = {theirs}, the training {ours}"
+                raise InputError(problem, file=dataset.folder, field=name, fix=f"set training.{name}={theirs}")
         if len(dataset) > self.own.buffer:
             problem = f"has {len(dataset):,} decisions, more than training.off_policy.buffer"
             fix = f"set training.off_policy.buffer={len(dataset)}"
