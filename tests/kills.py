@@ -35,12 +35,13 @@ import greenbatch as gb
 from greenbatch import datasets, storage
 from greenbatch.cli import main
 from greenbatch.experiments.papers import protocols, studies
+from greenbatch.experiments.running import pieces
 from greenbatch.learning.runs.checkpoint import load_checkpoint
 from greenbatch.learning.runs.log import read_log
 from greenbatch.models.model import load_model
 from tiny_study import tiny_study
 
-HIDDEN = ".greenbatch-"
+HIDDEN = storage.PREFIX
 CHANGES = {
     "os.rename": 2, "os.link": 2, "os.symlink": 2, "os.remove": 1, "os.rmdir": 1, "os.mkdir": 1, "os.truncate": 1,
     "os.chmod": 1,
@@ -329,7 +330,7 @@ SEARCH = [
 SIMULATE = ["simulate", "--scenario", "small.toml", "--scheduler", "f2+easy", "--out", "out"]
 RECORD = ["record", "rlscheduler", "--scenario", "small.toml", "--schedulers", "fcfs+easy", "--threads", "1"]
 RECORD += ["--jobs", "20", "--out", "out"]
-COMPARE = ["compare", "--scenario", "small.toml", "--windows", "1", "--out", "out"]
+COMPARE = ["compare", "--scenario", "small.toml", "--out", "out"]
 INSIDE = ("model/notes.txt", "checkpoint/notes.txt")
 STUDY = ["reproduce", "rlscheduler", "--train", "--seeds", "0", "--presets", "rlscheduler", "--windows", "published"]
 STUDY += ["--goals", "bounded-slowdown", "--backfills", "none", "--traces", "Tiny", *EPOCHS, "--out", "out", "--set"]
@@ -348,7 +349,8 @@ def cases(base: Path) -> dict[str, Case]:
         ),
         "record": Case(words=RECORD),
         "record --force": Case(words=[*RECORD, "--force"], state="simulated", mine=MINE),
-        "compare --force": Case(words=[*COMPARE, "--force"], state="simulated", mine=MINE),
+        "compare": Case(words=[*COMPARE, "--windows", "3"]),
+        "compare --force": Case(words=[*COMPARE, "--windows", "1", "--force"], state="simulated", mine=MINE),
         "reproduce --force": Case(
             words=["reproduce", "rlscheduler", "--starts", "0", "--out", "out", "--force"], state="simulated", mine=MINE
         ),
@@ -375,6 +377,7 @@ def cases(base: Path) -> dict[str, Case]:
 def prepare(base: Path) -> None:
     """Write the scenarios and put the tiny study in the place of the paper's."""
     (base / "small.toml").write_text(SMALL)
+    pieces.EVERY_S = 0.0  # every finished window is written, in this thread
     study = tiny_study("rlscheduler", base)
     (base / "small.toml").rename(base / "small-8.toml")
     (base / "small.toml").write_text(SMALL)
@@ -414,7 +417,6 @@ def make_states(place: Place) -> None:
                 with suppress(ImportError):
                     importlib.import_module(module)
 
-    keep("compared", COMPARE, "out")
     keep("studied", STUDY, "out")
     keep("simulated", [*SIMULATE, "--jobs", "30"], "out")
     keep("trained", [*NETWORK, "--seed", "7"], "run", *INSIDE)

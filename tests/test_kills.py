@@ -12,8 +12,8 @@ import pytest
 
 SCRIPT = Path(__file__).with_name("kills.py")
 CASES = (
-    "simulate", "simulate --force", "simulate --force, no exchange", "record", "record --force", "compare --force",
-    "reproduce --force",
+    "simulate", "simulate --force", "simulate --force, no exchange", "record", "record --force", "compare",
+    "compare --force", "reproduce --force",
     "train", "train --resume", "train --force", "train --force, no exchange", "search", "search --resume",
     "search --force", "retrain", "reproduce --train", "export", "export --force",
 )  # fmt: skip

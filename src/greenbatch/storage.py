@@ -25,13 +25,15 @@ from greenbatch.errors import InputError
 Ours = Callable[[Path], Collection[str]]
 """Relative paths of the files in a folder that may be replaced and removed; all others belong to the user."""
 
+PREFIX = ".greenbatch-"
+"""What names of hidden folders begin with."""
 _NEW, _READY, _OLD = "new", "ready", "old"
 """In the hidden folder: new content in progress; complete, or the old one after the exchange; the old one set aside."""
 
 
 def hidden(target: Path) -> Path:
     """The hidden folder next to a file or folder."""
-    return target.parent / f".greenbatch-{hashlib.sha256(os.fsencode(target.name)).hexdigest()[:8]}"
+    return target.parent / f"{PREFIX}{hashlib.sha256(os.fsencode(target.name)).hexdigest()[:8]}"
 
 
 # ---------------------------------------------------------------- one writer at a time

@@ -1,4 +1,4 @@
-"""A question of 60 jobs that needs no file."""
+"""A question of 60 jobs that needs no file, and a slow policy."""
 
 from __future__ import annotations
 
@@ -23,3 +23,15 @@ windows = 3
 jobs = 20
 schedulers = ["fcfs+easy", "f2+green"]
 """
+
+SLOW = """\
+import time
+import greenbatch as gb
+
+@gb.policy("slow")
+class Slow:
+    def decide(self, view):
+        time.sleep(SECONDS)
+        return gb.Start(0)
+"""
+"""A policy that takes its time: SECONDS per decision."""

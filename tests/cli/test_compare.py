@@ -11,12 +11,13 @@ from pathlib import Path
 
 import polars
 import pytest
+from small import SLOW
 
 from greenbatch import data_catalog
 from greenbatch.cli import compare as face
 from greenbatch.cli import main
 from greenbatch.experiments.reports import page, report
-from greenbatch.experiments.running import compare as room
+from greenbatch.experiments.running.cells import Question
 from greenbatch.experiments.running.compare import choose_windows
 from greenbatch.scenarios import load_scenario
 
@@ -119,7 +120,7 @@ def test_a_comparison_equals_single_simulations(small):
 
 
 def test_ctrl_c_keeps_the_finished_windows(small, monkeypatch, capsys):
-    real, calls = room._window, []
+    real, calls = Question.simulated, []
 
     def interrupted(*arguments: object) -> object:
         calls.append(arguments)
@@ -127,7 +128,7 @@ def test_ctrl_c_keeps_the_finished_windows(small, monkeypatch, capsys):
             raise KeyboardInterrupt
         return real(*arguments)
 
-    monkeypatch.setattr(room, "_window", interrupted)
+    monkeypatch.setattr(Question, "simulated", interrupted)
     assert compare() == 130
     assert len(settings(small / "out")["starts"]) == 2
     assert sorted(f.name for f in (small / "out").iterdir()) == FILES
@@ -138,7 +139,7 @@ def test_ctrl_c_keeps_the_finished_windows(small, monkeypatch, capsys):
 
 def interrupt(monkeypatch: pytest.MonkeyPatch, call: int) -> list[object]:
     """Let Ctrl-C come with a call to simulate a window; the calls."""
-    real, calls = room._window, []
+    real, calls = Question.simulated, []
 
     def window(*arguments: object) -> object:
         calls.append(arguments)
@@ -146,7 +147,7 @@ def interrupt(monkeypatch: pytest.MonkeyPatch, call: int) -> list[object]:
             raise KeyboardInterrupt
         return real(*arguments)
 
-    monkeypatch.setattr(room, "_window", window)
+    monkeypatch.setattr(Question, "simulated", window)
     return calls
 
 
@@ -261,24 +262,12 @@ def test_resume_requires_a_comparison(small, capsys):
     assert main(["compare", "--resume", "--json"]) == 2
 
 
-SLOW = """\
-import time
-import greenbatch as gb
-
-@gb.policy("slow")
-class Slow:
-    def decide(self, view):
-        time.sleep(SECONDS)
-        return gb.Start(0)
-"""
-
-
 def test_ctrl_c_in_several_processes_keeps_what_is_finished(small):
     (small / "slow.py").write_text(SLOW.replace("SECONDS", "0.004"))
     words = ["--scenario", "small.toml", "--schedulers", "slow.py:slow,fcfs", "--jobs", "20", "--baseline", "fcfs",
              "--starts", ",".join(str(start) for start in range(40)), "--workers", "2", "--out", "out"]  # fmt: skip
     code = (
-        "import os, signal, sys\nfrom greenbatch.experiments.running import compare as room\n"
+        "import os, signal, sys\nfrom greenbatch.experiments.running import cells as room\n"
         "real = room.spread\n"
         "def spread(*given):\n"
         "    for count, found in enumerate(real(*given)):\n"
@@ -334,7 +323,7 @@ def test_ctrl_c_before_the_first_window_leaves_nothing(small, monkeypatch, capsy
     def interrupted(*_: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(room, "_window", interrupted)
+    monkeypatch.setattr(Question, "simulated", interrupted)
     assert compare() == 130
     assert not (small / "out").exists()
     assert capsys.readouterr().err == "greenbatch: interrupted\n"

@@ -13,7 +13,7 @@ import greenbatch as gb
 from greenbatch.cli import main
 from greenbatch.cli.compare_sweep import naming_the_flag
 from greenbatch.experiments.reports.sweep_lines import axis_of, with_values
-from greenbatch.experiments.running import compare as room
+from greenbatch.experiments.running.cells import Question
 from greenbatch.experiments.running.sweep import read_setting
 
 FILES = ["provenance.json", "report.html", "results.parquet", "table.md", "table.tex"]
@@ -135,7 +135,7 @@ def test_a_sweep_interrupted_in_its_first_value_says_that_nothing_is_kept(
     def stopping(*_: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(room, "_window", stopping)
+    monkeypatch.setattr(Question, "simulated", stopping)
     assert compare("--sweep", "forecast.sigma=0,0.4") == 130
     last = "greenbatch: interrupted; no value is finished, nothing is kept; repeat the command"
     assert capsys.readouterr().err.splitlines()[-1] == last
@@ -146,7 +146,7 @@ def test_an_interrupted_sweep_resumes(small: Path, monkeypatch: pytest.MonkeyPat
     """Ctrl-C in the second of three values: what is finished is written, and the same files result in the end."""
     flags = ["--sweep", "forecast.sigma=0,0.4,0.8", "--workers", "1"]
     assert compare(*flags, out="whole") == 0
-    real, calls = room._window, []
+    real, calls = Question.simulated, []
 
     def stopping(*given: object) -> object:
         calls.append(given)
@@ -154,15 +154,15 @@ def test_an_interrupted_sweep_resumes(small: Path, monkeypatch: pytest.MonkeyPat
             raise KeyboardInterrupt
         return real(*given)
 
-    monkeypatch.setattr(room, "_window", stopping)
+    monkeypatch.setattr(Question, "simulated", stopping)
     assert compare(*flags) == 130
     partial = polars.read_parquet(small / "out" / "results.parquet")
     assert partial["site.forecast.sigma"].unique(maintain_order=True).to_list() == [0.0, 0.4]
     assert "3 of 6 windows of all values" in (small / "out" / "table.md").read_text()
     calls.clear()
-    monkeypatch.setattr(room, "_window", lambda *given: calls.append(given) or real(*given))
+    monkeypatch.setattr(Question, "simulated", lambda *given: calls.append(given) or real(*given))
     assert compare(*flags, "--resume") == 0
-    assert len(calls) == 5  # the first window of each value, for the example, and what was missing
+    assert len(calls) == 4  # the first window, for the example, and what was missing
     for file in ("results.parquet", "table.md", "table.tex"):
         assert (small / "out" / file).read_bytes() == (small / "whole" / file).read_bytes(), file
 

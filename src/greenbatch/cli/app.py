@@ -21,6 +21,7 @@ VERBS: dict[str, str] = {
     "export": "Write a trained model as an ONNX file, for other programs.",
     "retrain": "Retrain a model from its record and compare it with the original.",
     "compare": "Compare schedulers on the same windows: table, statistics, report.",
+    "results": "Show single runs of a comparison, also while it is running; select some by a condition.",
     "whatif": "What other schedulers would have done with recorded jobs: money, carbon and waiting.",
     "bound": "Bound what any scheduler can reach on the windows of a scenario.",
     "schedulers": "List policies, backfillings and models by name.",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json as encoder
-from contextlib import nullcontext
+from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -153,22 +153,22 @@ def run_comparison(
         KeyboardInterrupt: stopped by the user; the finished windows are written.
     """
     from greenbatch.cli.app import COMMAND
-    from greenbatch.cluster import NodeCluster
     from greenbatch.experiments.reports.cautions import borrowed_machine, mismatch_lines
     from greenbatch.experiments.reports.outputs import comparison_record, write_comparison
     from greenbatch.experiments.reports.result_folder import result_folder
     from greenbatch.experiments.running.compare import choose_schedulers, choose_windows
     from greenbatch.experiments.running.compare import compare as run
-    from greenbatch.experiments.running.finished import finished_windows
+    from greenbatch.experiments.running.pieces import Pieces, resumed
     from greenbatch.scenarios import load_scenario
-    from greenbatch.scenarios.schema import PLAIN, PLANNING
+    from greenbatch.scenarios.schema import PLAIN
     from greenbatch.schedulers import scheduler_table, with_outages
     from greenbatch.workload import outages as recorded_outages
 
     if resume and force:
         problem = "keep and replace an earlier comparison"
         raise InputError(problem, field="--resume and --force", fix="give one or the other")
-    with nullcontext() if out is None else result_folder(out, force=force or resume) as folder:
+    with ExitStack() as opened:
+        folder = None if out is None else opened.enter_context(result_folder(out, force=force or resume))
         question = load_scenario(
             scenario,
             trace=trace,
@@ -188,19 +188,21 @@ def run_comparison(
             question, tuple(deciders), base, first, length, seed=own.seed if seed is None else seed,
             command=COMMAND.get(),
         )  # fmt: skip
-        on_nodes = question.site is not None and isinstance(question.cluster, NodeCluster)
-        if schedulers is None and names == PLAIN and on_nodes and not json:
-            say(f"note: {', '.join(PLANNING)} is not compared: it requires a pool of processors")
-        finished = finished_windows(out, record) if out is not None and resume else {}
+        if schedulers is None and names == PLAIN and not json:
+            _say_what_is_left_out(question)
+        pieces = opened.enter_context(Pieces(out, record, force=force))
+        finished = resumed(pieces, record, resume=resume)
         with progress_line() as show:
             comparison = run(
                 question, deciders, first, length, base, show, keep_finished=True, keep_schedulers=not resume,
-                finished=finished, workers=workers,
+                finished=finished, workers=workers, keep=pieces.keep,
             )  # fmt: skip
             by_all = len(comparison.deciders) == len(deciders)
-            done = f"{len(comparison.starts)} of {len(first)} windows"
-            if not by_all:
-                done = f"{len(comparison.deciders)} of {len(deciders)} schedulers"
+            done = (
+                f"{len(comparison.starts)} of {len(first)} windows"
+                if by_all
+                else (f"{len(comparison.deciders)} of {len(deciders)} schedulers")
+            )
             partial = (f"{done}; interrupted",) if comparison.interrupted else ()
             borrowed = borrowed_machine(question, scenario, None if cluster else trace)
             other = mismatch_lines(comparison.example.get(base))
@@ -210,11 +212,21 @@ def run_comparison(
                 record["settings"]["starts"] = list(comparison.starts) if by_all else []
                 show("drawing the report", len(first), len(first))
                 drawn = write_comparison(comparison, folder, record, partial, words)
+    pieces.remove()
     print_comparison(comparison, partial, json=json, in_words=words)
     if out is not None and not json:
         print(f"written to {out}")
     if partial or not drawn:
         raise interrupted(done, drawn=drawn, written=out is not None, command=COMMAND.get())
+
+
+def _say_what_is_left_out(question: Scenario) -> None:
+    """A note where nodes keep planners out of the default schedulers."""
+    from greenbatch.cluster import NodeCluster
+    from greenbatch.scenarios.schema import PLANNING
+
+    if question.site is not None and isinstance(question.cluster, NodeCluster):
+        say(f"note: {', '.join(PLANNING)} is not compared: it requires a pool of processors")
 
 
 def print_comparison(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json as encoder
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, nullcontext
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -59,7 +59,7 @@ def run_sweep(
     from greenbatch.experiments.reports.result_folder import result_folder
     from greenbatch.experiments.reports.sweeps import sweep_record, write_sweep
     from greenbatch.experiments.running.compare import choose_schedulers, choose_windows
-    from greenbatch.experiments.running.finished import finished_values
+    from greenbatch.experiments.running.pieces import Pieces, resumed
     from greenbatch.experiments.running.sweep import read_setting, sweep
     from greenbatch.scenarios import load_scenario
     from greenbatch.schedulers import scheduler_table
@@ -68,13 +68,15 @@ def run_sweep(
         problem = "keep and replace an earlier comparison"
         raise InputError(problem, field="--resume and --force", fix="give one or the other")
     chosen = read_setting(text)
-    with nullcontext() if out is None else result_folder(out, force=force or resume) as folder:
-        questions = {}
+    with ExitStack() as opened:
+        folder = None if out is None else opened.enter_context(result_folder(out, force=force or resume))
+        questions: dict[str, Scenario] = {}
         for value in chosen.values:
             with naming_the_flag(chosen, value):
                 questions[value] = load_scenario(
                     scenario, trace=trace, cluster=cluster, processors=processors, capacity=capacity,
                     strict=strict, overrides={**(overrides or {}), **chosen.overrides(value)},
+                    like=next(iter(questions.values()), None),
                 )  # fmt: skip
         question = next(iter(questions.values()))
         own = question.evaluation
@@ -87,7 +89,8 @@ def run_sweep(
         )  # fmt: skip
         if unit_cost is not None:
             check_payback(chosen, question)
-        finished = finished_values(out, record) if out is not None and resume else {}
+        pieces = opened.enter_context(Pieces(out, record, force=force))
+        finished = resumed(pieces, record, resume=resume)
 
         def warn(each: Scenario) -> Sequence[str]:
             return borrowed_machine(each, scenario, None if cluster else trace)
@@ -95,7 +98,7 @@ def run_sweep(
         with progress_line() as show:
             made = sweep(
                 chosen, questions, deciders, first, length, base, show, keep_finished=True,
-                finished=finished, workers=workers, warn=warn,
+                finished=finished, workers=workers, warn=warn, keep=pieces.keep,
             )  # fmt: skip
             done = sum(len(each.starts) for each in made.comparisons.values())
             total = len(first) * len(chosen.values)
@@ -104,6 +107,7 @@ def run_sweep(
             if folder is not None:
                 show("drawing the report", total, total)
                 drawn = write_sweep(made, folder, record, partial, unit_cost)
+    pieces.remove()
     print_sweep(made, partial, json=json, unit_cost=unit_cost)
     if out is not None and not json:
         print(f"written to {out}")

@@ -17,7 +17,7 @@ from greenbatch.workers import Workers
 
 if TYPE_CHECKING:
     from greenbatch.experiments.papers.studies import Cell, Selection, Study
-    from greenbatch.experiments.running.compare import Progress
+    from greenbatch.experiments.running.cells import Progress
 
 Results = Callable[["Selection", Path | None, Sequence[int] | None, Workers | None, "Progress"], list[Any]]
 """Plays a selection: folder of the trainings or None, episodes or None for the usual ones, processes, progress."""

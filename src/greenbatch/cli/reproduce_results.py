@@ -11,7 +11,7 @@ from greenbatch.cli.progress import progress_line
 
 if TYPE_CHECKING:
     from greenbatch.experiments.reports.tables import Table
-    from greenbatch.experiments.running.compare import Progress
+    from greenbatch.experiments.running.cells import Progress
 
 Result = TypeVar("Result")
 

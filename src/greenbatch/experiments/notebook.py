@@ -384,7 +384,10 @@ def _swept(
         raise InputError(f"is {keys!r:.60}", field="sweep", fix='give one key, such as {"forecast.sigma": [0, 0.4]}')
     ((key, values),) = keys.items()
     chosen = setting(key, values)
-    questions = {text: load_scenario(scenario, overrides=chosen.overrides(text)) for text in chosen.values}
+    questions: dict[str, Scenario] = {}
+    for text in chosen.values:
+        like = next(iter(questions.values()), None)
+        questions[text] = load_scenario(scenario, overrides=chosen.overrides(text), like=like)
     question = next(iter(questions.values()))
     deciders = scheduler_table(question.evaluation.schedulers if schedulers is None else schedulers)
     first, length = choose_windows(question, **given)

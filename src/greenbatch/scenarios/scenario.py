@@ -13,6 +13,7 @@ from greenbatch.display import Shown, span_text, windows_fact
 from greenbatch.engine.rules import Rules
 from greenbatch.errors import InputError, did_you_mean
 from greenbatch.scenarios.pooled import request_notes
+from greenbatch.scenarios.sharing import shared
 from greenbatch.scenarios.toml import Place, overridden, read_toml
 
 if TYPE_CHECKING:
@@ -121,6 +122,13 @@ class Scenario(Shown):
         Raises:
             InputError: the window extends beyond the trace, or an argument is not a whole number.
         """
+        window = self.workload.take(self.rows(start, jobs))
+        if self.rules.pools is None or not self.has_episodes:
+            return window
+        return window.take(window.submit_s < window.submit_s.min() + self.rules.pools.episode_s)
+
+    def rows(self, start: int = 0, jobs: int | None = None) -> slice:
+        """The rows of the workload that a window is taken from; arguments and errors as of `window`."""
         total, start = len(self.workload), whole_number(start, "start")
         count = max(total - start, 1) if jobs is None else whole_number(jobs, "jobs")
         if not 1 <= count <= total:
@@ -128,10 +136,7 @@ class Scenario(Shown):
         if not 0 <= start <= total - count:
             problem = f"is {start}, but a window of {count} jobs must lie within the {total} jobs of {self.name}"
             raise InputError(problem, field="start", fix=f"the largest start is {total - count}")
-        window = self.workload.take(slice(start, start + count))
-        if self.rules.pools is None or not self.has_episodes:
-            return window
-        return window.take(window.submit_s < window.submit_s.min() + self.rules.pools.episode_s)
+        return slice(start, start + count)
 
     def random_starts(self, windows: int, jobs: int, seed: int) -> tuple[int, ...]:
         """First jobs of random windows: distinct, uniform over the trace, in ascending order; fixed by the seed.
@@ -246,6 +251,7 @@ def load_scenario(
     capacity: str | Path | None = None,
     strict: bool = False,
     overrides: Mapping[str, Any] | None = None,
+    like: Scenario | None = None,
 ) -> Scenario:
     """Read a scenario and all files it refers to.
 
@@ -258,6 +264,8 @@ def load_scenario(
         capacity: a table of the powered processors and GPUs over time (CSV), instead of the scenario's capacity.
         strict: refuse what would otherwise be repaired or dropped while reading the trace.
         overrides: dotted key -> value, which replaces the scenario file's; None removes a key.
+        like: what the same arguments with other overrides returned; what is equal is shared with it rather than read
+            again or held twice.
 
     Raises:
         InputError: something is missing or cannot be used; one line that says what, where and how to fix it.
@@ -297,12 +305,15 @@ def load_scenario(
     _check_pools(section, rules, origin)
     nodes = None if section.cluster.pooled else build_nodes(section.cluster, origin)
     stated = None if section.cluster.processors == "trace" else section.cluster.processors
-    workload = build_workload(
-        section.workload, origin, processors=stated if nodes is None else nodes.processors, strict=strict,
-        reference_gflops=None if nodes is None else reference_of(nodes),
-    )  # fmt: skip
-    if nodes is not None:
-        workload = jobs_on_nodes(workload, nodes, strict=strict)
+    resolved = section.model_dump(mode="json", exclude_none=True)
+    if like is not None and all(resolved[part] == like.resolved[part] for part in ("workload", "cluster")):
+        workload = like.workload
+    else:
+        workload = build_workload(
+            section.workload, origin, processors=stated if nodes is None else nodes.processors, strict=strict,
+            reference_gflops=None if nodes is None else reference_of(nodes),
+        )  # fmt: skip
+        workload = workload if nodes is None else jobs_on_nodes(workload, nodes, strict=strict)
     machine: Cluster = build_pool(section.cluster, workload, origin, table) if nodes is None else nodes
     site = build_site(section, workload, machine, origin)
     if isinstance(machine, PoweredCluster):
@@ -312,8 +323,8 @@ def load_scenario(
         name=section.name,
         description=" ".join(section.description.split()),
         workload=workload,
-        cluster=machine,
-        site=site,
+        cluster=machine if like is None else shared(machine, like.cluster),
+        site=site if like is None else shared(site, like.site),
         rules=rules,
         evaluation=Evaluation(
             starts=evaluation.starts if evaluation.draws is None else tuple(range(evaluation.draws)),
@@ -327,7 +338,7 @@ def load_scenario(
             cover_record=bool(evaluation.cover_record),
             comparable=evaluation.comparable,
         ),
-        resolved=section.model_dump(mode="json", exclude_none=True),
+        resolved=resolved,
     )
 
 

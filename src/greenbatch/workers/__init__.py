@@ -6,6 +6,6 @@ ray_cluster  machines of a Ray cluster
 """
 
 from greenbatch.workers.ray_cluster import RayCluster
-from greenbatch.workers.spread import WORTH_S, Workers, checked, choose, several, spread, where
+from greenbatch.workers.spread import WORTH_S, Workers, checked, choose, pool, several, spread, where
 
-__all__ = ["WORTH_S", "RayCluster", "Workers", "checked", "choose", "several", "spread", "where"]
+__all__ = ["WORTH_S", "RayCluster", "Workers", "checked", "choose", "pool", "several", "spread", "where"]

@@ -10,9 +10,8 @@ from __future__ import annotations
 
 import pickle
 import signal
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import contextmanager
-from functools import lru_cache
 from typing import Any
 
 _IDLE_S = 60.0
@@ -33,53 +32,70 @@ def portable(task: Callable[..., Any]) -> bytes | None:
         return None
 
 
-@lru_cache(maxsize=1)
-def received(task: bytes) -> Callable[..., Any]:
-    """The function of `portable` bytes; those of the last call are kept."""
-    made: Callable[..., Any] = pickle.loads(task)  # noqa: S301  (our own process made it)
-    return made
-
-
 _TASKS: list[Callable[..., Any]] = []
 """The function of this process, if it is one of the workers."""
 
 
 def _begin(task: bytes) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    _TASKS[:] = [received(task)]
+    _TASKS[:] = [pickle.loads(task)]  # noqa: S301  (our own process made it)
 
 
 def _carry_out(item: Any) -> Any:
     return _TASKS[0](item)
 
 
-def in_processes(task: bytes, items: tuple[Any, ...], workers: int) -> Iterator[tuple[Any, Any]]:
-    """Each item with its result, as it completes.
+class Processes:
+    """Processes with a function; they start with the first items and stay until `close`."""
 
-    Raises:
-        Exception: the error of the first item that failed.
-        Broken: a process was killed; what was not yielded is not done.
-    """
-    from concurrent.futures import as_completed
-    from multiprocessing.resource_tracker import ensure_running
+    def __init__(self, task: bytes, workers: int) -> None:
+        self._task, self._workers = task, workers
+        self._executor: Any = None
 
-    from loky.process_executor import BrokenProcessPool, ProcessPoolExecutor
+    def each(self, items: Sequence[Any]) -> Generator[tuple[Any, Any]]:
+        """Each item with its result, as it completes.
 
-    executor = ProcessPoolExecutor(max_workers=workers, timeout=_IDLE_S, initializer=_begin, initargs=(task,))
-    try:
-        ensure_running()  # starting it lifts the block
-        with _ctrl_c_blocked():
-            futures = {executor.submit(_carry_out, item): item for item in items}
-        for future in as_completed(futures):
-            if future.exception() is not None:
-                break
-            yield futures[future], future.result()
-        for future in futures:
-            future.result()  # raises the error of the first item, whichever failed first
-    except BrokenProcessPool as error:
-        raise Broken from error
-    finally:
-        executor.shutdown(wait=True, kill_workers=True)
+        Raises:
+            Exception: the error of the first item that failed.
+            Broken: a process was killed; what was not yielded is not done.
+        """
+        from concurrent.futures import as_completed
+        from multiprocessing.resource_tracker import ensure_running
+
+        from loky.process_executor import BrokenProcessPool
+
+        complete = False
+        try:
+            ensure_running()  # starting it lifts the block
+            with _ctrl_c_blocked():
+                executor = self._started(len(items))
+                futures = {executor.submit(_carry_out, item): item for item in items}
+            for future in as_completed(futures):
+                if future.exception() is not None:
+                    break
+                yield futures[future], future.result()
+            for future in futures:
+                future.result()  # raises the error of the first item, whichever failed first
+            complete = True
+        except BrokenProcessPool as error:
+            raise Broken from error
+        finally:
+            if not complete:
+                self.close()
+
+    def close(self) -> None:
+        """End the processes, whatever they do."""
+        if self._executor is not None:
+            self._executor.shutdown(wait=True, kill_workers=True)
+            self._executor = None
+
+    def _started(self, items: int) -> Any:
+        from loky.process_executor import ProcessPoolExecutor
+
+        if self._executor is None:
+            count = min(self._workers, items)
+            self._executor = ProcessPoolExecutor(count, timeout=_IDLE_S, initializer=_begin, initargs=(self._task,))
+        return self._executor
 
 
 @contextmanager

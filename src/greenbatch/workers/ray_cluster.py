@@ -7,9 +7,11 @@ has other versions than this one, because results could then depend on where the
 
 from __future__ import annotations
 
+import hashlib
 import os
+import pickle
 import socket
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import cache
@@ -17,7 +19,6 @@ from importlib.util import find_spec
 from typing import Any
 
 from greenbatch.errors import GreenbatchError, InputError
-from greenbatch.workers.processes import received
 
 LOCAL = "local"
 """Address of a cluster that is started on this machine for one command."""
@@ -46,23 +47,40 @@ class RayCluster:
         """Where work is done, in words."""
         return "on this machine's processors by Ray" if self.address == LOCAL else f"on the Ray cluster {self.address}"
 
-    def each(self, task: bytes, items: Sequence[Any]) -> Iterator[tuple[Any, Any]]:
-        """Each item with its result, as it completes.
+    def function(self, task: bytes) -> Callable[[Iterable[Any]], Generator[tuple[Any, Any]]]:
+        """A function on the cluster: items, all different -> each with its result, as it completes.
+
+        It raises the error of the first item that failed, and `GreenbatchError` if the cluster lost an item several
+        times or has other versions.
 
         Args:
             task: a function, see `processes.portable`.
-            items: the items, all different.
 
         Raises:
-            Exception: the error of the first item that failed.
-            GreenbatchError: the cluster cannot be reached, has other versions, or lost an item several times.
+            GreenbatchError: the cluster cannot be reached.
         """
         ray = _connected(self.address)
         with _in_one_line(ray):
-            yield from _each(ray, ray.put(task), items)
+            held = _Held(hashlib.sha256(task).hexdigest(), [ray.put(task)])
+
+        def each(items: Iterable[Any]) -> Generator[tuple[Any, Any]]:
+            with _in_one_line(ray):
+                yield from _each(ray, held, list(items))
+
+        return each
 
 
-def _each(ray: Any, task: Any, items: Sequence[Any]) -> Iterator[tuple[Any, Any]]:
+@dataclass(frozen=True, slots=True)
+class _Held:
+    """A function in the object store."""
+
+    key: str
+    """Checksum of its bytes."""
+    reference: list[Any]
+    """Where its bytes are; in a list, so that Ray hands over the reference rather than the bytes for each item."""
+
+
+def _each(ray: Any, held: _Held, items: Sequence[Any]) -> Generator[tuple[Any, Any]]:
     attempt = ray.remote(_attempt).options(num_cpus=1, max_retries=_LOST)
     ours, following, pending = fingerprint(), 0, dict[Any, int]()
     failed: dict[int, Exception] = {}
@@ -70,7 +88,7 @@ def _each(ray: Any, task: Any, items: Sequence[Any]) -> Iterator[tuple[Any, Any]
         while pending or (following < len(items) and not failed):
             room = _AHEAD * max(int(ray.cluster_resources().get("CPU", 1)), 1)
             while following < len(items) and len(pending) < room and not failed:
-                pending[attempt.remote(task, items[following], ours)] = following
+                pending[attempt.remote(held, items[following], ours)] = following
                 following += 1
             done, _ = ray.wait(list(pending), num_returns=1, timeout=LIMIT_S)
             for reference in done:
@@ -95,14 +113,23 @@ def _cancel(ray: Any, references: Iterable[Any]) -> None:
             ray.cancel(reference, force=True)
 
 
-def _attempt(task: bytes, item: Any, expected: dict[str, str]) -> tuple[Any, Exception | None]:
+_FUNCTIONS: dict[str, Callable[..., Any]] = {}
+"""Checksum -> function; a process of the cluster keeps the last one, and what that remembers."""
+
+
+def _attempt(held: _Held, item: Any, expected: dict[str, str]) -> tuple[Any, Exception | None]:
     """The result of an item or the error, on a machine of the cluster."""
     if differing := sorted(name for name, value in expected.items() if fingerprint().get(name) != value):
         name, theirs = differing[0], fingerprint().get(differing[0], "not installed")
         problem = f"a machine of the cluster has {name} {theirs}, this one {expected[name]}"
         return None, GreenbatchError(f"--ray: {problem} (install the same versions on all machines)")
     try:
-        return received(task)(item), None
+        if held.key not in _FUNCTIONS:
+            import ray
+
+            _FUNCTIONS.clear()
+            _FUNCTIONS[held.key] = pickle.loads(ray.get(held.reference[0]))  # noqa: S301  (our own process made it)
+        return _FUNCTIONS[held.key](item), None
     except Exception as error:  # noqa: BLE001  (raised again where the item comes from)
         return None, error
 

@@ -7,11 +7,12 @@ all that it refers to.
 from __future__ import annotations
 
 import multiprocessing
-from collections.abc import Callable, Generator, Iterable
+from collections.abc import Callable, Generator, Iterable, Iterator
+from contextlib import closing, contextmanager
 from typing import TypeVar
 
 from greenbatch.arguments import whole_number
-from greenbatch.workers.processes import Broken, in_processes, portable
+from greenbatch.workers.processes import Broken, Processes, portable
 from greenbatch.workers.ray_cluster import RayCluster
 
 Item = TypeVar("Item")
@@ -58,33 +59,52 @@ def where(workers: Workers) -> str:
     return workers.text if isinstance(workers, RayCluster) else f"in {workers} processes"
 
 
-def spread(
-    items: Iterable[Item], here: Callable[[Item], Result], there: Callable[[Item], Result], workers: Workers
-) -> Generator[tuple[Item, Result]]:
-    """Yield each item with its result as it completes.
+@contextmanager
+def pool(
+    here: Callable[[Item], Result], there: Callable[[Item], Result], workers: Workers
+) -> Iterator[Callable[[Iterable[Item]], Generator[tuple[Item, Result]]]]:
+    """Workers for several lots of items, such as the generations of a search: they start once.
 
     Args:
-        items: the items, all different.
         here: computes a result in this process.
-        there: computes the same in another process; pickled with everything it refers to.
+        there: computes the same in another process; pickled with everything it refers to. A process keeps it, and what
+            it remembers, as long as the pool is open.
         workers: where. Work that cannot be pickled is done in this process, and so is what is left when processes of
             this machine are killed; work of a lost machine is done again on another.
 
-    Raises:
-        Exception: the error of the first item that failed.
-        GreenbatchError: the Ray cluster cannot be used.
+    Yields:
+        Items, all different -> each item with its result, as it completes. It raises the error of the first item that
+        failed, and `GreenbatchError` if the Ray cluster cannot be used.
     """
-    left = list(items)
-    if several(workers) and left and (task := portable(there)) is not None:
-        if isinstance(workers, RayCluster):
-            yield from workers.each(task, left)
-            return
-        if len(left) > 1:
-            try:
-                for item, result in in_processes(task, tuple(left), min(workers, len(left))):
+    task = portable(there) if several(workers) else None
+    if task is None:
+        yield lambda items: ((item, here(item)) for item in items)
+    elif isinstance(workers, RayCluster):
+        yield workers.function(task)
+    else:
+        with closing(Processes(task, workers)) as processes:
+            yield lambda items: _in_processes(list(items), here, processes)
+
+
+def _in_processes(
+    left: list[Item], here: Callable[[Item], Result], processes: Processes
+) -> Generator[tuple[Item, Result]]:  # fmt: skip
+    if len(left) > 1:
+        try:
+            with closing(processes.each(tuple(left))) as results:
+                for item, result in results:
                     left.remove(item)
                     yield item, result
-            except Broken:  # a process was killed or could not start: do the rest here
-                pass
+        except Broken:  # a process was killed or could not start: do the rest here
+            pass
     for item in left:
         yield item, here(item)
+
+
+def spread(
+    items: Iterable[Item], here: Callable[[Item], Result], there: Callable[[Item], Result], workers: Workers
+) -> Generator[tuple[Item, Result]]:
+    """Yield each item with its result as it completes; a `pool` for one lot of items."""
+    left = list(items)
+    with pool(here, there, workers if left else 1) as each:
+        yield from each(left)

@@ -16,7 +16,7 @@ from greenbatch.experiments.running.compare import choose_windows
 from greenbatch.workers import Workers
 
 if TYPE_CHECKING:
-    from greenbatch.experiments.running.compare import Progress
+    from greenbatch.experiments.running.cells import Progress
     from greenbatch.scenarios import Scenario
 
 METRICS = (VALUE, COST, "completion_ratio", "utilization_available", "late_share", "total_job_value")

@@ -11,7 +11,8 @@ from greenbatch.experiments.papers.cost_aware import LESSONS, RULES, STUDY, UNTR
 from greenbatch.experiments.papers.studies import KIND, Cell, Selection, plan_of
 from greenbatch.experiments.papers.study_results import Entry, Result, agent_entries, result_of
 from greenbatch.experiments.papers.untrained import NOTHING_LEARNED, write_untrained
-from greenbatch.experiments.running.compare import Progress, choose_windows
+from greenbatch.experiments.running.cells import Progress
+from greenbatch.experiments.running.compare import choose_windows
 from greenbatch.workers import Workers
 
 if TYPE_CHECKING:

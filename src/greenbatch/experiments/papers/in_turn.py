@@ -13,7 +13,8 @@ from random import Random
 from typing import TYPE_CHECKING, cast
 
 from greenbatch.engine.program import Program, Scheduler
-from greenbatch.experiments.running.compare import Progress, compare
+from greenbatch.experiments.running.cells import Progress
+from greenbatch.experiments.running.compare import compare
 from greenbatch.policies.searched import Published
 from greenbatch.schedulers import scheduler
 from greenbatch.workers import Workers, choose, several, spread

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 if TYPE_CHECKING:
     from greenbatch.datasets.recording import Played
-    from greenbatch.experiments.running.compare import Progress
+    from greenbatch.experiments.running.cells import Progress
     from greenbatch.models.model import Model
     from greenbatch.presets.preset import Preset
     from greenbatch.scenarios import Scenario

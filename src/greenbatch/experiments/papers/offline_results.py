@@ -25,7 +25,7 @@ from greenbatch.experiments.papers.untrained import untrained_entry
 from greenbatch.workers import Workers
 
 if TYPE_CHECKING:
-    from greenbatch.experiments.running.compare import Progress
+    from greenbatch.experiments.running.cells import Progress
     from greenbatch.scenarios import Scenario
 
 METRICS = (VALUE, "value_ratio", "completion_ratio", "utilization_available", "late_share", "accrued_cost")

@@ -19,7 +19,7 @@ from greenbatch.experiments.papers.order_studies import OrderStudy, Trial, Varia
 from greenbatch.experiments.papers.orders import METRICS, ORDERS, Floats, play
 from greenbatch.experiments.papers.protocols import PROTOCOLS
 from greenbatch.experiments.papers.studies import Budget, Cell, plan_of, state_of
-from greenbatch.experiments.running.compare import Progress
+from greenbatch.experiments.running.cells import Progress
 from greenbatch.experiments.running.statistics import Interval, mean_interval
 from greenbatch.workers import Workers
 

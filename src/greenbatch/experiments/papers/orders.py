@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from greenbatch.experiments.running.compare import Progress
+from greenbatch.experiments.running.cells import Progress
 from greenbatch.workers import Workers, choose, spread
 
 if TYPE_CHECKING:

@@ -33,7 +33,7 @@ from greenbatch.workers import Workers
 if TYPE_CHECKING:
     import polars
 
-    from greenbatch.experiments.running.compare import Progress
+    from greenbatch.experiments.running.cells import Progress
     from greenbatch.scenarios import Scenario
 
 METRICS = (VALUE, "value_ratio", "on_time_value", "net_value", "completion_ratio", "utilization_available",

@@ -18,7 +18,8 @@ from greenbatch.experiments.papers.headroom import UTILIZATION, headroom
 from greenbatch.experiments.papers.in_turn import in_turn
 from greenbatch.experiments.papers.protocols import PROTOCOLS, REDUCTIONS, Protocol
 from greenbatch.experiments.papers.rare import NAME as RARE
-from greenbatch.experiments.running.compare import Progress, compare
+from greenbatch.experiments.running.cells import Progress
+from greenbatch.experiments.running.compare import compare
 from greenbatch.experiments.running.frames import by_window
 from greenbatch.scenarios.scenario import datasets_of
 from greenbatch.workers import Workers

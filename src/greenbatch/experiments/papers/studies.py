@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from greenbatch.errors import InputError
 from greenbatch.experiments.papers.protocols import PROTOCOLS
-from greenbatch.experiments.running.compare import Progress
+from greenbatch.experiments.running.cells import Progress
 from greenbatch.presets.training import MODES
 from greenbatch.workers import Workers, several, spread, where
 

@@ -15,6 +15,7 @@ from greenbatch.experiments.reports.answer import COST, unfinished_baseline
 from greenbatch.experiments.reports.columns import Column
 from greenbatch.experiments.reports.rivals import means_of
 from greenbatch.experiments.reports.tables import Cell, Table
+from greenbatch.scenarios.regenerate import question
 
 if TYPE_CHECKING:
     from greenbatch.experiments.running.compare import Comparison
@@ -187,10 +188,10 @@ def _yearly(made: Sweep, text: str, name: str) -> float:
 
 def _months(comparison: Comparison, span_s: float) -> int:
     """Calendar months of the tariff that the horizon touches."""
-    outcome = comparison.example[comparison.baseline]
-    site = outcome.site
+    site = comparison.scenario.site
     if site is None or site.grid is None:
         return 1
-    begin_s = float(outcome.workload.submit_s.min()) - site.origin_s
+    workload, _ = question(comparison.scenario, comparison.starts[0], comparison.jobs)
+    begin_s = float(workload.submit_s.min()) - site.origin_s
     slots = np.arange(np.floor(begin_s / site.step_s), np.ceil((begin_s + span_s) / site.step_s)).astype(np.int64)
     return len(np.unique(site.month_at(slots)))

@@ -131,11 +131,10 @@ def with_values(key: str, lines: Mapping[str, Sequence[str]]) -> list[str]:
 
 
 def sweep_warnings(sweep: Sweep) -> list[str]:
-    """Warnings of all comparisons, those that are not about all values with the values; of the record, the first."""
+    """Warnings of all comparisons, those that are not about all values with the values; of the record, the first's."""
     key, all_values = sweep.setting.key, sweep.comparisons.items()
-    recorded = (mismatch_lines(each.example.get(each.baseline)) for _, each in all_values)
     return [
-        *without_effect(sweep), *next(filter(None, recorded), []),
+        *without_effect(sweep), *mismatch_lines(sweep.first.example.get(sweep.first.baseline)),
         *with_values(key, {text: each.warnings for text, each in all_values}),
         *with_values(
             key,

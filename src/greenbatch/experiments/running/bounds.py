@@ -16,7 +16,7 @@ from greenbatch.workers import Workers, checked, spread
 if TYPE_CHECKING:
     from greenbatch.bounds import Bound
     from greenbatch.engine.program import Scheduler
-    from greenbatch.experiments.running.compare import Progress
+    from greenbatch.experiments.running.cells import Progress
     from greenbatch.scenarios import Scenario
 
 REFERENCE = "f2+easy-schedgym"

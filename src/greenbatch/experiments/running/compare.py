@@ -3,33 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import closing
-from dataclasses import dataclass, field
-from functools import partial
-from time import perf_counter
-from typing import TYPE_CHECKING, Any, cast
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
 
 from greenbatch.arguments import whole_number
 from greenbatch.display import draws_text
 from greenbatch.errors import InputError, Interrupted
-from greenbatch.workers import Workers, checked, choose, several, spread, where
+from greenbatch.experiments.running.cells import Cell, Figures, Metrics, Progress, Question, play, windows_of
+from greenbatch.workers import Workers, checked
 
 if TYPE_CHECKING:
     import polars
 
-    from greenbatch.cluster import Cluster
     from greenbatch.engine.outcome import Outcome
     from greenbatch.engine.program import Scheduler
-    from greenbatch.metrics import Parts
     from greenbatch.scenarios import Scenario
     from greenbatch.schedulers import Decider
-    from greenbatch.workload import Workload
 
-Progress = Callable[[str, int, int], None]
-"""Called with (what is being simulated, number done, total)."""
-
-Metrics = dict[str, dict[str, float]]
-"""Scheduler -> metric -> value, of one window."""
+Keep = Callable[[Cell, Figures], None]
+"""Called with each cell that was simulated, and its figures."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False, eq=False)
@@ -51,7 +43,7 @@ class Comparison:
     breakdown: polars.DataFrame
     """Figures of partitions, accounts, users (`metrics.breakdown`): window, scheduler, by, part, metric, value."""
     example: Mapping[str, Outcome]
-    """Outcomes of the first window."""
+    """Outcomes of the first window; empty in a sweep, but for its first value."""
     rules: Mapping[str, str] = field(default_factory=dict)
     """Source text of the user's own rules and policies, if known."""
     warnings: tuple[str, ...] = ()
@@ -163,8 +155,9 @@ def compare(
     *,
     keep_finished: bool = False,
     keep_schedulers: bool = False,
-    finished: Mapping[int, Metrics] | None = None,
+    finished: Mapping[Cell, Figures] | None = None,
     workers: Workers | None = None,
+    keep: Keep = lambda *_: None,
 ) -> Comparison:
     """Simulate every scheduler on every window.
 
@@ -178,80 +171,94 @@ def compare(
         keep_finished: if the user interrupts, return the finished windows, if there are any.
         keep_schedulers: if the user interrupts the only window, return it with the schedulers that are finished, if the
             baseline and another one are.
-        finished: first job -> metrics of windows that need no simulation. The first window is always simulated, because
-            its outcomes are the example.
+        finished: figures of windows that need no simulation. The first window is always simulated, because its outcomes
+            are the example.
         workers: number of processes that simulate windows, or a Ray cluster; by default one process per processor if
             the work is long. The results do not depend on it. What a rule or policy prints or collects stays in its
             process.
+        keep: called with the figures of each window that was simulated.
 
     Raises:
         InputError: an unknown scheduler, none, two of one name, a baseline that is not among them, or a window beyond
             the trace.
         KeyboardInterrupt: interrupted, and nothing is finished that is to be kept.
     """
-    from greenbatch.experiments.running.frames import breakdown, tidy
-    from greenbatch.experiments.running.model_warnings import marks, model_warnings
-    from greenbatch.metrics import parts_of
-    from greenbatch.scenarios.regenerate import question
-    from greenbatch.schedulers import scheduler_table, source_texts
+    question = question_of({"": scenario}, schedulers, starts, jobs, baseline)
+    told = warnings_of(question, starts)  # first: an interruption of it costs no window
+    cells = [Cell("", start) for start in starts]
+    played = play(question, cells, progress, finished=finished, workers=checked(workers), keep=keep)
+    if (stopped := played.interruption) is not None:
+        if keep_schedulers and played.example and not played.figures and len(starts) == 1:
+            deciders = _simulated(question.deciders, played.example, baseline)
+            if progress is not None:
+                progress(
+                    "interrupted, evaluating what is finished; Ctrl-C again ends at once", len(deciders), len(deciders)
+                )
+            question = replace(question, deciders=deciders)
+            played.figures[cells[0]] = Figures.of(question.metrics(cells[0], played.example))
+        elif not (keep_finished and cells[0] in played.figures):
+            raise stopped
+    made = comparison_of(
+        question, "", windows_of(played.figures, "", starts), told[""], interrupted=stopped is not None
+    )
+    return replace(made, example=played.example)
+
+
+def question_of(
+    scenarios: Mapping[str, Scenario], schedulers: Iterable[Decider] | Mapping[str, Decider], starts: Sequence[int],
+    jobs: int, baseline: str,
+) -> Question:  # fmt: skip
+    """What is asked, checked.
+
+    Raises:
+        InputError: see `compare`.
+    """
+    from greenbatch.schedulers import scheduler_table
 
     if not starts:
         raise InputError("requires at least one window", field="starts", fix="give the first job of each window")
-    workers = checked(workers)
     deciders = scheduler_table(schedulers)
     if baseline not in deciders:
         fix = "choose one of " + ", ".join(deciders)
         raise InputError(f"{baseline!r} is not among the schedulers", field="--baseline", fix=fix)
-    for start in starts if jobs else ():
-        scenario.window(start, jobs)
-    metrics = {start: found for start, found in (finished or {}).items() if start in starts[1:]}
-    runs = len(starts) * len(deciders)
-    told = model_warnings(deciders, scenario, starts, jobs)  # first: an interruption of it costs no window
+    for scenario in scenarios.values():
+        for start in starts if jobs else ():
+            scenario.rows(start, jobs)
+    return Question(scenarios=scenarios, deciders=deciders, jobs=jobs, baseline=baseline)
 
-    parts = parts_of(scenario.workload, scenario.cluster, by_month=jobs == len(scenario.workload))
 
-    def tell(what: str, run: int = 0) -> None:
-        if progress is not None:
-            progress(what, len(metrics) * len(deciders) + run, runs)
+def warnings_of(question: Question, starts: Sequence[int]) -> dict[str, list[str]]:
+    """Text of each value -> warnings about the trained models."""
+    from greenbatch.experiments.running.model_warnings import model_warnings
 
-    outcomes: dict[str, Outcome] = {}  # of the window in hand
+    return {
+        text: model_warnings(question.deciders, scenario, starts, question.jobs)
+        for text, scenario in question.scenarios.items()
+    }
 
-    def here(start: int) -> tuple[dict[str, Outcome], Metrics]:
-        span = f"jobs {start} to {start + jobs - 1}" if jobs else f"draw {start}"
-        whole = start == starts[0] != starts[-1]  # the first of several compiles the engine, and runs alone
-        outcomes.clear()
-        found = _window(
-            scenario, deciders, jobs, baseline, parts, start,
-            lambda name, run: tell(f"{name} on {span}", 0 if whole else run), outcomes,
-        )  # fmt: skip
-        return dict(outcomes), found
 
-    begun, interrupted = perf_counter(), False
-    try:
-        example, metrics[starts[0]] = here(starts[0])
-        left = [start for start in starts if start not in metrics]
-        chosen = choose(workers, (perf_counter() - begun) * len(left))
-        there = partial(_metrics, scenario, deciders, jobs, baseline, parts)
-        with closing(spread(left, lambda start: here(start)[1], there, chosen)) as found:
-            for start, result in found:
-                metrics[start] = result
-                if several(chosen):
-                    tell(f"windows {where(chosen)}")
-    except KeyboardInterrupt:
-        interrupted = True
-        if keep_schedulers and outcomes and not metrics and len(starts) == 1:
-            deciders = _simulated(deciders, outcomes, baseline)
-            tell("interrupted, evaluating what is finished; Ctrl-C again ends at once", len(deciders))
-            asked = question(scenario, starts[0], jobs)
-            example, metrics[starts[0]] = outcomes, _evaluated(scenario, *asked, outcomes, baseline, parts)
-        elif not (keep_finished and starts[0] in metrics):
-            raise
-    done = tuple(start for start in starts if start in metrics)
-    used = deciders, scenario, done, jobs
-    results = [(str(start), metrics[start]) for start in done]
+def comparison_of(
+    question: Question, value: str, windows: Mapping[int, Metrics], told: Sequence[str], *, interrupted: bool
+) -> Comparison:  # fmt: skip
+    """The comparison of a value, without an example.
+
+    Args:
+        question: what was asked.
+        value: text of the value.
+        windows: first job of each finished window -> its metrics.
+        told: warnings about the trained models.
+        interrupted: whether the user interrupted it; then the warnings are those about what is finished.
+    """
+    from greenbatch.experiments.running.frames import breakdown, tidy
+    from greenbatch.experiments.running.model_warnings import marks, model_warnings
+    from greenbatch.schedulers import source_texts
+
+    deciders, scenario = question.deciders, question.scenarios[value]
+    used = deciders, scenario, tuple(windows), question.jobs
+    results = [(str(start), metrics) for start, metrics in windows.items()]
     return Comparison(
-        scenario=scenario, deciders=deciders, baseline=baseline, starts=done, jobs=jobs,
-        frame=tidy(results), breakdown=breakdown(results), example=example, rules=source_texts(deciders),
+        scenario=scenario, deciders=deciders, baseline=question.baseline, starts=tuple(windows), jobs=question.jobs,
+        frame=tidy(results), breakdown=breakdown(results), example={}, rules=source_texts(deciders),
         warnings=tuple(model_warnings(*used) if interrupted else told), marks=marks(*used), interrupted=interrupted,
     )  # fmt: skip
 
@@ -268,36 +275,3 @@ def _simulated(
         told = f"{len(outcomes)} of {len(deciders)} schedulers {'is' if len(outcomes) == 1 else 'are'} finished"
         raise Interrupted(f"{told}, nothing is kept; repeat the command") from None
     return {name: decider for name, decider in deciders.items() if name in outcomes}
-
-
-def _metrics(
-    scenario: Scenario, deciders: Mapping[str, Scheduler], jobs: int, baseline: str, parts: Parts, start: int
-) -> Metrics:  # fmt: skip
-    return _window(scenario, deciders, jobs, baseline, parts, start, lambda *_: None, {})
-
-
-def _window(
-    scenario: Scenario, deciders: Mapping[str, Scheduler], jobs: int, baseline: str, parts: Parts, start: int,
-    show: Callable[[str, int], None], outcomes: dict[str, Outcome],
-) -> Metrics:  # fmt: skip
-    """The metrics of a window; ``outcomes`` receives the outcome of each scheduler once that is simulated."""
-    from greenbatch.engine.simulate import simulate
-    from greenbatch.scenarios.regenerate import question
-
-    workload, cluster = question(scenario, start, jobs)
-    for run, (name, decider) in enumerate(deciders.items()):
-        show(name, run)
-        outcomes[name] = simulate(workload, cluster, scenario.site, scenario.rules, decider)
-    return _evaluated(scenario, workload, cluster, outcomes, baseline, parts)
-
-
-def _evaluated(
-    scenario: Scenario, workload: Workload, cluster: Cluster, outcomes: Mapping[str, Outcome], baseline: str,
-    parts: Parts,
-) -> Metrics:  # fmt: skip
-    from greenbatch.metrics import Cut, evaluate_window, horizon_of
-
-    own = scenario.evaluation
-    cut = Cut(**cast(Any, own.cut))
-    horizon = horizon_of(workload, cluster, scenario.site, scenario.rules, own.horizon, cover_record=own.cover_record)
-    return evaluate_window(outcomes, baseline=baseline, cut=cut, horizon=horizon, parts=parts)

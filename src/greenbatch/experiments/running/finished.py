@@ -9,18 +9,34 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from greenbatch.errors import InputError
+from greenbatch.experiments.running.cells import Cell, Figures
 from greenbatch.provenance import differences
 
 if TYPE_CHECKING:
     import polars
 
-    from greenbatch.experiments.running.compare import Metrics
+    from greenbatch.experiments.running.cells import Metrics
 
-_RECORD, _RESULTS = "provenance.json", "results.parquet"
-_DECIDE = ("settings", "seed", "scenario", "inputs", "versions", "source_sha256")
+RECORD, RESULTS = "provenance.json", "results.parquet"
+DECIDE = ("settings", "seed", "scenario", "inputs", "versions", "source_sha256")
 """Entries of the provenance that must be equal, except that ``settings.starts`` may be a part."""
 _COLUMNS = [("window", "String"), ("scheduler", "String"), ("metric", "String"), ("value", "Float64")]
 """Columns of the results, and their types."""
+
+
+def finished_cells(folder: Path, wanted: Mapping[str, Any]) -> dict[Cell, Figures]:
+    """The figures of the finished cells of an interrupted comparison or sweep in a folder.
+
+    Args:
+        folder: the folder.
+        wanted: provenance of all of it.
+
+    Raises:
+        InputError: as for `finished_windows`.
+    """
+    swept = "sweep" in wanted["settings"]
+    found = finished_values(folder, wanted) if swept else {"": finished_windows(folder, wanted)}
+    return {Cell(text, start): Figures.of(each) for text, windows in found.items() for start, each in windows.items()}
 
 
 def finished_windows(folder: Path, wanted: Mapping[str, Any]) -> dict[int, Metrics]:
@@ -78,25 +94,35 @@ def _checked(folder: Path, wanted: Mapping[str, Any]) -> tuple[list[int], polars
     """
     import polars
 
-    file = folder / _RECORD
+    file = folder / RECORD
     try:
         record = json.loads(file.read_bytes())
-        then = {key: record[key] for key in _DECIDE}
+        then = {key: record[key] for key in DECIDE}
         starts = then["settings"].pop("starts")
         if not (isinstance(starts, list) and all(type(start) is int for start in starts)):
             raise ValueError("a start is not a whole number")
-        frame = polars.read_parquet(folder / _RESULTS)
+        frame = polars.read_parquet(folder / RESULTS)
     except FileNotFoundError:
         raise _refusal("contains no comparison", folder, "leave --resume out") from None
     except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError, polars.exceptions.PolarsError):
         raise _damaged(folder) from None
-    now = json.loads(json.dumps({key: wanted[key] for key in _DECIDE}))
-    other = sorted({*starts} - {*now["settings"].pop("starts")})
-    difference = f"settings.starts: {other[0]} there, not here" if other else _first_difference(then, now)
-    if difference:
+    if difference := other_than(then, starts, wanted):
         fix = "repeat the original flags, or give --force instead of --resume"
         raise _refusal(f"contains a different comparison; {difference}", folder, fix)
-    return starts, frame, now["settings"]
+    return starts, frame, then["settings"]
+
+
+def other_than(then: Mapping[str, Any], starts: Sequence[int], wanted: Mapping[str, Any]) -> str:
+    """The first difference between what was compared and what is wanted, with both values; empty if there is none.
+
+    Args:
+        then: the entries `DECIDE` of the record of what was compared, without ``settings.starts``.
+        starts: those starts, which may be a part of the wanted ones.
+        wanted: provenance of what is wanted.
+    """
+    now = json.loads(json.dumps({key: wanted[key] for key in DECIDE}))
+    other = sorted({*starts} - {*now["settings"].pop("starts")})
+    return f"settings.starts: {other[0]} there, not here" if other else _first_difference(then, now)
 
 
 def _metrics(frame: polars.DataFrame, starts: Sequence[int], schedulers: Sequence[str]) -> dict[int, Metrics] | None:

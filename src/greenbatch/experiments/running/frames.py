@@ -7,8 +7,10 @@ missing or NaN value means undefined.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING
+import weakref
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import wraps
+from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -78,14 +80,51 @@ def by_seed(frame: polars.DataFrame, scheduler: str, metric: str) -> dict[int | 
 
     The column ``seed`` contains the seed of agents; if it is missing or null, the seed is None.
     """
+    found: dict[int | None, dict[str, float]] = _index(frame).get((scheduler, metric), {})
+    return found
+
+
+Given = ParamSpec("Given")
+Result = TypeVar("Result")
+_known: dict[int, tuple[weakref.ref[polars.DataFrame], dict[Any, Any]]] = {}
+"""Id of a frame -> the frame and what was computed from it."""
+
+
+def computed_once(
+    function: Callable[Concatenate[polars.DataFrame, Given], Result],
+) -> Callable[Concatenate[polars.DataFrame, Given], Result]:
+    """A function of a frame and hashable arguments whose results are kept as long as the frame is.
+
+    A report asks thousands of times for figures of the same frame, and filtering one takes a millisecond. Frames and
+    results must not be changed.
+    """
+
+    @wraps(function)
+    def kept(frame: polars.DataFrame, /, *arguments: Given.args, **named: Given.kwargs) -> Result:
+        known = _known.get(id(frame))
+        if known is None or known[0]() is not frame:
+            place = id(frame)
+            known = _known[place] = weakref.ref(frame, lambda _: _known.pop(place, None)), {}
+        key = function, arguments, tuple(named.items())
+        if key not in known[1]:
+            known[1][key] = function(frame, *arguments, **named)
+        result: Result = known[1][key]
+        return result
+
+    return kept
+
+
+@computed_once
+def _index(frame: polars.DataFrame) -> dict[tuple[str, str], dict[int | None, dict[str, float]]]:
+    """(Scheduler, metric) -> seed -> window -> value."""
     import polars
 
-    rows = frame.filter((polars.col("scheduler") == scheduler) & (polars.col("metric") == metric))
-    seeds = rows["seed"].to_list() if "seed" in rows.columns else [None] * rows.height
-    windows, values = rows["window"].cast(polars.String), rows["value"].cast(polars.Float64).fill_null(np.nan)
-    found: dict[int | None, dict[str, float]] = {}
-    for seed, window, value in zip(seeds, windows.to_list(), values.to_list(), strict=True):
-        found.setdefault(seed, {})[window] = value
+    seeds = frame["seed"].to_list() if "seed" in frame.columns else [None] * frame.height
+    windows, values = frame["window"].cast(polars.String), frame["value"].cast(polars.Float64).fill_null(np.nan)
+    columns = (frame["scheduler"].to_list(), frame["metric"].to_list(), seeds, windows.to_list(), values.to_list())
+    found: dict[tuple[str, str], dict[int | None, dict[str, float]]] = {}
+    for scheduler, metric, seed, window, value in zip(*columns, strict=True):
+        found.setdefault((scheduler, metric), {}).setdefault(seed, {})[window] = value
     return found
 
 

@@ -37,7 +37,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from greenbatch.errors import InputError
-from greenbatch.experiments.running.frames import matrices, schedulers
+from greenbatch.experiments.running.frames import computed_once, matrices, schedulers
 from greenbatch.metrics import METRICS
 
 if TYPE_CHECKING:
@@ -255,6 +255,7 @@ def paired_difference(
     return Difference(interval, interval.mean / level if level else np.nan, *wins)
 
 
+@computed_once
 def intervals(frame: polars.DataFrame, metric: str, *, seed: int = SEED) -> dict[str, Interval]:
     """Scheduler -> mean with interval of one metric of a tidy frame, over windows and, for agents, seeds."""
     names = schedulers(frame)
@@ -262,6 +263,7 @@ def intervals(frame: polars.DataFrame, metric: str, *, seed: int = SEED) -> dict
     return {name: mean_interval(values, seed=seed) for name, values in zip(names, columns, strict=True)}
 
 
+@computed_once
 def differences(frame: polars.DataFrame, metric: str, baseline: str, *, seed: int = SEED) -> dict[str, Difference]:
     """Scheduler -> paired difference to the baseline of one metric of a tidy frame, without the baseline itself.
 

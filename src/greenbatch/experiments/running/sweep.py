@@ -8,8 +8,9 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from greenbatch.errors import InputError, Interrupted
-from greenbatch.experiments.running.compare import Comparison, Metrics, Progress, compare
-from greenbatch.workers import Workers
+from greenbatch.experiments.running.cells import Cell, Figures, Progress, play, windows_of
+from greenbatch.experiments.running.compare import Comparison, Keep, comparison_of, question_of, warnings_of
+from greenbatch.workers import Workers, checked
 
 if TYPE_CHECKING:
     import polars
@@ -112,7 +113,8 @@ class Sweep:
     setting: Setting
     """The key and its values."""
     comparisons: Mapping[str, Comparison]
-    """Text of each finished value -> the comparison."""
+    """Text of each value with finished windows -> the comparison; the first alone has an example, so that memory does
+    not grow with the number of values."""
 
     @property
     def first(self) -> Comparison:
@@ -155,11 +157,12 @@ def sweep(
     progress: Progress | None = None,
     *,
     keep_finished: bool = False,
-    finished: Mapping[str, Mapping[int, Metrics]] | None = None,
+    finished: Mapping[Cell, Figures] | None = None,
     workers: Workers | None = None,
     warn: Callable[[Scenario], Sequence[str]] = lambda _: (),
+    keep: Keep = lambda *_: None,
 ) -> Sweep:
-    """Simulate every scheduler on every window for every value.
+    """Simulate every scheduler on every window for every value, at once over all values.
 
     Args:
         chosen: the key and its values.
@@ -169,42 +172,36 @@ def sweep(
         jobs: length of the windows.
         baseline: the scheduler that the others are compared with.
         progress: called as by `compare.compare`, over all values.
-        keep_finished: if the user interrupts, return the finished values and windows, if there are any.
-        finished: text of a value -> first job -> metrics of windows that need no simulation.
+        keep_finished: if the user interrupts, return the finished windows, if the first is among them.
+        finished: figures of windows that need no simulation, see `compare.compare`.
         workers: see `compare.compare`.
         warn: further warnings about a scenario.
+        keep: called with the figures of each window that was simulated.
 
     Raises:
         InputError: a window extends beyond the trace of a value, or see `compare.compare`.
-        KeyboardInterrupt: interrupted; nothing is finished, earlier results would be lost, or ``keep_finished`` is
-            false.
+        KeyboardInterrupt: interrupted; the first window is not finished, or ``keep_finished`` is false.
     """
-    known = finished or {}
-    for scenario in scenarios.values():
-        for start in starts if jobs else ():
-            scenario.window(start, jobs)
+    question = question_of(scenarios, schedulers, starts, jobs, baseline)
+    told = warnings_of(question, starts)
+    cells = [Cell(text, start) for text in scenarios for start in starts]
+
+    def tell(what: str, run: int, runs: int) -> None:
+        if progress is not None:
+            progress(f"{chosen.key}: {what}", run, runs)
+
+    played = play(question, cells, tell, finished=finished, workers=checked(workers), keep=keep)
+    if (stopped := played.interruption) is not None:
+        if not keep_finished:
+            raise stopped
+        if cells[0] not in played.figures:
+            kept = "what was finished before is kept as it is" if finished else "nothing is kept; repeat the command"
+            raise Interrupted(kept if finished else f"no value is finished, {kept}") from None
     found: dict[str, Comparison] = {}
-    for number, (text, scenario) in enumerate(scenarios.items()):
-
-        def tell(what: str, run: int, runs: int, number: int = number, text: str = text) -> None:
-            if progress is not None:
-                progress(f"{chosen.key} = {text}: {what}", number * runs + run, len(scenarios) * runs)
-
-        try:
-            made = compare(
-                scenario, schedulers, starts, jobs, baseline, tell, keep_finished=keep_finished,
-                finished=known.get(text), workers=workers,
-            )  # fmt: skip
-        except KeyboardInterrupt:
-            later = list(scenarios)[number:]
-            if not keep_finished:
-                raise
-            if any(known.get(each) for each in later):
-                raise Interrupted("what was finished before is kept as it is") from None
-            if not found:
-                raise Interrupted("no value is finished, nothing is kept; repeat the command") from None
-            break
-        found[text] = replace(made, warnings=(*warn(scenario), *made.warnings))
-        if made.interrupted:
-            break
+    for text, scenario in scenarios.items():
+        if windows := windows_of(played.figures, text, starts):
+            partial = len(windows) < len(starts)
+            made = comparison_of(question, text, windows, told[text], interrupted=partial)
+            example = {} if found else played.example
+            found[text] = replace(made, example=example, warnings=(*warn(scenario), *made.warnings))
     return Sweep(setting=chosen, comparisons=found)

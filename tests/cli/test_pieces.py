@@ -1,0 +1,233 @@
+"""Finished windows on disk while a comparison runs: shown, used after a kill, refused where they are of another one."""
+
+from __future__ import annotations
+
+import errno
+import json
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import polars
+import pytest
+from small import SLOW
+
+from greenbatch.cli import main
+from greenbatch.experiments.running import pieces as room
+from greenbatch.experiments.running.cells import Question
+
+FLAGS = ["--scenario", "small.toml", "--schedulers", "fcfs+easy,f2+green", "--jobs", "15"]
+SWEEP = ["--sweep", "forecast.sigma=0,0.4,0.8"]
+
+
+def compare(*more: str, out: str = "out", starts: str = "0,5,9") -> int:
+    return main(["compare", *FLAGS, "--starts", starts, "--out", out, *more])
+
+
+@pytest.fixture
+def at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every finished window is written at once."""
+    monkeypatch.setattr(room, "EVERY_S", 0.0)
+
+
+def failing(monkeypatch: pytest.MonkeyPatch, call: int, error: BaseException) -> list[object]:
+    """Let an error come with a call to simulate a cell; the calls."""
+    real, calls = Question.simulated, []
+
+    def simulated(*given: object) -> object:
+        calls.append(given)
+        if len(calls) == call:
+            raise error
+        return real(*given)
+
+    monkeypatch.setattr(Question, "simulated", simulated)
+    return calls
+
+
+def same(one: Path, other: Path) -> None:
+    for file in ("results.parquet", "table.md", "table.tex"):
+        assert (one / file).read_bytes() == (other / file).read_bytes(), file
+
+
+@pytest.mark.parametrize("more", [[], SWEEP], ids=["comparison", "sweep"])
+def test_what_was_finished_before_a_failure_is_not_simulated_again(
+    small: Path, monkeypatch: pytest.MonkeyPatch, at_once: None, more: list[str]
+) -> None:
+    assert compare(*more, out="whole") == 0
+    assert not (small / "whole.cells").exists()
+    total = 9 if more else 3
+    with monkeypatch.context() as patched:
+        failing(patched, total, RuntimeError("the machine fails"))
+        with pytest.raises(RuntimeError, match="the machine fails"):
+            compare(*more)
+    assert not (small / "out").exists()
+    assert len(list((small / "out.cells").glob("*.parquet"))) == total - 1
+    calls = failing(monkeypatch, 0, RuntimeError())
+    assert compare(*more) == 0
+    assert len(calls) == 2, "the first, for the example, and the one that was missing"
+    same(small / "out", small / "whole")
+    assert not (small / "out.cells").exists()
+
+
+def test_a_killed_comparison_goes_on_in_several_processes_and_can_be_watched(small: Path) -> None:
+    """SIGKILL of the command while it runs; before, its finished windows are shown."""
+    (small / "slow.py").write_text(SLOW.replace("SECONDS", "0.02"))
+    starts = ",".join(str(start) for start in range(30))
+    words = ["--scenario", "small.toml", "--schedulers", "slow.py:slow,fcfs", "--jobs", "20", "--baseline", "fcfs",
+             "--starts", starts, "--workers", "2"]  # fmt: skip
+    command = [sys.executable, "-m", "greenbatch", "compare", *words, "--out"]
+    with subprocess.Popen([*command, "out"], stderr=subprocess.DEVNULL, stdout=subprocess.DEVNULL) as running:
+        while not list((small / "out.cells").glob("*.parquet")):
+            assert running.poll() is None, "ended before a window was on disk"
+            time.sleep(0.02)
+        shown = subprocess.run(
+            [sys.executable, "-m", "greenbatch", "results", "out", "--where", "scheduler = 'fcfs'", "--json"],
+            capture_output=True, text=True, check=True,
+        )  # fmt: skip
+        running.send_signal(signal.SIGKILL)
+    rows = [json.loads(line) for line in shown.stdout.splitlines()]
+    assert 1 <= len(rows) < 30
+    assert {row["scheduler"] for row in rows} == {"fcfs"}
+    assert not (small / "out").exists()
+    again = subprocess.run([*command, "out", "--resume"], capture_output=True, text=True, check=False)
+    assert again.returncode == 0, again.stderr
+    assert main(["compare", *words[:-1], "1", "--out", "whole"]) == 0
+    same(small / "out", small / "whole")
+
+
+def test_pieces_of_another_comparison_are_refused_or_discarded(
+    small: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], at_once: None
+) -> None:
+    with monkeypatch.context() as patched:
+        failing(patched, 3, RuntimeError("it fails"))
+        with pytest.raises(RuntimeError, match="it fails"):
+            compare()
+    before = [file.read_bytes() for file in sorted((small / "out.cells").iterdir())]
+    for starts, more, told in (
+        ("0,5,9", ["--baseline", "f2+green"], "settings.baseline: fcfs+easy there, f2+green here"),
+        ("0,5,9", SWEEP, "settings.sweep"),
+        ("5,9", [], "settings.starts: 0 there, not here"),
+    ):
+        assert compare(*more, starts=starts) == 2
+        said = capsys.readouterr().err
+        assert f"greenbatch: out.cells: --out: has finished windows of a different comparison; {told}" in said
+        assert said.count("\n") == 1
+    assert [file.read_bytes() for file in sorted((small / "out.cells").iterdir())] == before
+    assert compare("--baseline", "f2+green", "--force") == 0
+    assert not (small / "out.cells").exists()
+
+
+def test_a_folder_of_another_is_not_touched(small: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (small / "out.cells").mkdir()
+    (small / "out.cells" / "mine.txt").write_text("mine")
+    assert compare("--force") == 2
+    assert "out.cells: --out: is no folder of finished windows (move it away" in capsys.readouterr().err
+    assert (small / "out.cells" / "mine.txt").read_text() == "mine"
+
+
+@pytest.mark.parametrize("content", [b"", b"PAR1 and then text", None], ids=["empty", "text", "rows missing"])
+def test_a_damaged_piece_is_one_line(
+    small: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], at_once: None,
+    content: bytes | None,
+) -> None:  # fmt: skip
+    with monkeypatch.context() as patched:
+        failing(patched, 3, RuntimeError("it fails"))
+        with pytest.raises(RuntimeError, match="it fails"):
+            compare()
+    piece = small / "out.cells" / "cells-000002.parquet"
+    if content is None:
+        frame = polars.read_parquet(piece)
+        frame.filter(frame["scheduler"] != "f2+green").write_parquet(piece)
+    else:
+        piece.write_bytes(content)
+    assert compare() == 2
+    told = capsys.readouterr().err
+    assert told == (
+        "greenbatch: out.cells/cells-000002.parquet: --out: is damaged (remove it: its windows are simulated again)\n"
+    )
+    piece.unlink()
+    assert compare() == 0
+
+
+@pytest.mark.parametrize("every_s", [0.0, 0.01], ids=["at once", "by a timer"])
+def test_a_full_disk_is_one_line_and_loses_nothing(
+    small: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], every_s: float
+) -> None:
+    monkeypatch.setattr(room, "EVERY_S", every_s)
+    real, slow = room.replace_file, Question.simulated
+
+    def full(file: Path, content: bytes) -> None:
+        if file.name == "cells-000002.parquet":
+            raise OSError(errno.ENOSPC, "No space left on device", str(file))
+        real(file, content)
+
+    def simulated(*given: object) -> object:
+        time.sleep(0.1)
+        return slow(*given)  # type: ignore[arg-type]
+
+    with monkeypatch.context() as patched:
+        patched.setattr(room, "replace_file", full)
+        patched.setattr(Question, "simulated", simulated)
+        assert compare("--workers", "1", starts="0,1,2,3,4,5") == 2
+    told = capsys.readouterr().err
+    assert "cannot be written: No space left on device" in told
+    assert told.count("\n") == 1
+    assert not (small / "out").exists()
+    assert len(list((small / "out.cells").glob("*.parquet"))) == 1
+    assert compare(starts="0,1,2,3,4,5") == 0
+
+
+def test_single_runs_are_selected_by_a_condition(small: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert compare(*SWEEP) == 0
+    capsys.readouterr()
+
+    def shown(*more: str) -> list[dict[str, object]]:
+        assert main(["results", "out", "--json", *more]) == 0
+        return [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+
+    frame = polars.read_parquet(small / "out" / "results.parquet")
+    waits = frame.filter(metric="avg_wait_s", scheduler="f2+green")["value"].to_list()
+    assert [row["avg_wait_s"] for row in shown("--where", "scheduler = 'f2+green'")] == waits
+    some = shown("--where", "sigma >= 0.4 AND window = 5", "--columns", "makespan_s")
+    assert [tuple(row) for row in some] == [("sigma", "window", "scheduler", "makespan_s")] * 4
+    assert {row["sigma"] for row in some} == {0.4, 0.8}
+    slowest = [row["avg_wait_s"] for row in shown("--sort=-avg_wait_s")]
+    assert slowest == sorted(slowest, reverse=True)
+    assert len(slowest) == 18
+    assert main(["results", "out", "--rows", "2"]) == 0
+    assert "2 of 18 runs; 9 of 9 windows are finished" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("more", "told"),
+    [
+        (["--where", "avg_wait > 1"], "--where: there is no column 'avg_wait' (did you mean"),
+        (["--where", "avg_wait_s >"], "--where: 'avg_wait_s >' is no condition"),
+        (["--where", "avg_wait_s"], "--where: 'avg_wait_s' is no condition"),
+        (["--where", "scheduler > 3"], "--where: 'scheduler > 3' is no condition"),
+        (["--columns", "avg_wait"], "--columns: there is no column 'avg_wait'"),
+        (["--sort", "avg_wait"], "--sort: there is no column 'avg_wait'"),
+    ],
+)
+def test_a_bad_condition_is_one_line(
+    small: Path, capsys: pytest.CaptureFixture[str], more: list[str], told: str
+) -> None:  # fmt: skip
+    assert compare() == 0
+    capsys.readouterr()
+    assert main(["results", "out", *more]) == 2
+    said = capsys.readouterr().err
+    assert f"greenbatch: {told}" in said
+    assert said.count("\n") == 1
+
+
+def test_a_folder_without_results_is_one_line(small: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (small / "empty").mkdir()
+    for folder in ("empty", "nothing"):
+        assert main(["results", folder]) == 2
+        assert f"greenbatch: {folder}: has no results (give the --out of" in capsys.readouterr().err
+    assert compare() == 0
+    (small / "out" / "provenance.json").write_text("{}")
+    assert main(["results", "out"]) == 2
+    assert "provenance.json: is not that of a comparison" in capsys.readouterr().err
