@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import argparse
 import builtins
+import gc
 import hashlib
 import importlib
 import io
@@ -35,6 +36,7 @@ import greenbatch as gb
 from greenbatch import datasets, storage
 from greenbatch.cli import main
 from greenbatch.experiments.papers import protocols, studies
+from greenbatch.experiments.reports import drawing
 from greenbatch.experiments.running import pieces
 from greenbatch.learning.runs.checkpoint import load_checkpoint
 from greenbatch.learning.runs.log import read_log
@@ -385,6 +387,7 @@ def prepare(base: Path) -> None:
     studies.STUDIES["rlscheduler"] = study
     protocol = protocols.PROTOCOLS["rlscheduler"]
     protocols.PROTOCOLS["rlscheduler"] = replace(protocol, traces={"Tiny": "tiny.toml"}, rows=protocol.rows[:1])
+    drawing._svg = lambda _, name: f'<svg id="{name}"></svg>'  # in memory, and most of the time of a run
     for name in ("fcfs+easy", "f2+easy", "f2+green"):  # loads the compiled engine before anything is forked
         gb.evaluate(gb.simulate(gb.load_scenario(base / "small.toml"), name, start=0, jobs=10))
     for _ in datasets.play(datasets.recording(gb.load_scenario(base / "small.toml"), "rlscheduler", "fcfs", jobs=20)):
@@ -394,6 +397,17 @@ def prepare(base: Path) -> None:
         at[at.index("--out") + 1] = str(base / f"warm-{number}")
         with redirect_stdout(io.StringIO()):
             main(at)
+
+
+def compile_elsewhere(base: Path) -> None:
+    """Compile what is needed in a child: what a compiler leaves in memory, every other child would be forked with."""
+    base.mkdir()
+    if (pid := os.fork()) == 0:
+        try:
+            prepare(base)
+        finally:
+            os._exit(0)  # what went wrong goes wrong again, where it is seen
+    os.waitpid(pid, 0)
 
 
 def make_states(place: Place) -> None:
@@ -489,9 +503,12 @@ def run_all(names: list[str], *, every: bool, tell: Callable[[str], None]) -> in
     lost = 0
     with tempfile.TemporaryDirectory() as scratch:
         base = Path(os.path.realpath(scratch))
+        compile_elsewhere(base / "compiled")
         prepare(base)
         place = Place(base)
         make_states(place)
+        gc.collect()
+        gc.freeze()  # or every child looks through, and so copies, what the compiler left here
         for name, case in cases(base).items():
             if not names or name in names:
                 found = attempt(case, place, every)

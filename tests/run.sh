@@ -5,12 +5,12 @@
 set -eu
 bin=$1
 if [ "${COVERAGE:-1}" = 0 ]; then
-    "$bin/python" -m pytest "${PYTEST_ARGS:--q}" -n 2 --dist loadfile
+    "$bin/python" -m pytest "${PYTEST_ARGS:--q}" -n 2 --dist loadfile --no-loadscope-reorder
     NUMBA_DISABLE_JIT=1 "$bin/python" -m pytest -q -m plain tests/engine tests/envs tests/rare
 else
     export COVERAGE_FILE="${COVERAGE_FILE:-.coverage}"
     "$bin/coverage" erase
-    "$bin/python" -m pytest "${PYTEST_ARGS:--q}" -n 2 --dist loadfile --cov=greenbatch --cov-report= --cov-fail-under=0
+    "$bin/python" -m pytest "${PYTEST_ARGS:--q}" -n 2 --dist loadfile --no-loadscope-reorder --cov=greenbatch --cov-report= --cov-fail-under=0
     NUMBA_DISABLE_JIT=1 "$bin/coverage" run -m pytest -q -m plain tests/engine tests/envs tests/rare
     "$bin/coverage" combine -q --append
     "$bin/coverage" report

@@ -19,6 +19,17 @@ def run(*arguments: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run([sys.executable, str(FUZZ), *arguments], capture_output=True, text=True, check=False)
 
 
+@pytest.fixture(scope="module")
+def _compiled(tmp_path_factory):
+    """The engine compiled, so that no case takes the time for it.
+
+    Here and not by the fuzzer, which measures its coverage: that would slow the compiler down.
+    """
+    with chdir(tmp_path_factory.mktemp("warm")):
+        fuzz.warm_up(Path())
+
+
+@pytest.mark.usefixtures("_compiled")
 def test_four_hundred_cases_find_nothing(tmp_path):
     done = run("--cases", "400", "--seed", "1", "--save", str(tmp_path / "findings"))
     assert done.returncode == 0, done.stdout + done.stderr
@@ -31,13 +42,6 @@ def test_four_hundred_cases_find_nothing(tmp_path):
     assert "workload/swf.py" in table
     assert " 0 findings in " in " " + done.stdout.splitlines()[-1]
     assert not (tmp_path / "findings").exists()
-
-
-@pytest.fixture(scope="module")
-def _compiled(tmp_path_factory):
-    """The engine compiled, so that no case takes the time for it."""
-    with chdir(tmp_path_factory.mktemp("warm")):
-        fuzz.warm_up(Path())
 
 
 @pytest.mark.usefixtures("_compiled")
@@ -55,6 +59,7 @@ def test_a_case_can_be_repeated():
     assert once.stdout == again.stdout != run("--seed", "3", "--case", "18").stdout
 
 
+@pytest.mark.usefixtures("_compiled")
 def test_a_finding_is_saved_and_reported(tmp_path):
     code = (
         "import runpy, sys; from greenbatch import workload\n"

@@ -135,6 +135,31 @@ def test_compiled_once_said_once_loaded_later_and_never_stale(copy: Copy) -> Non
     assert edited["order"] == [0, 15, 10]
 
 
+WAITING = """
+import json, threading
+from greenbatch.engine.compile import announced
+
+def compiles(variant):
+    with announced("part", variant=variant):
+        return True
+
+waits = {}
+with announced("part", variant="-one"):
+    for variant in ("-one", "-other"):
+        compiling = threading.Thread(target=compiles, args=(variant,), daemon=True)
+        compiling.start()
+        compiling.join(timeout=0.5 if variant == "-one" else 30)
+        waits[variant] = compiling.is_alive()
+print(json.dumps(waits))
+"""
+
+
+def test_only_who_compiles_the_same_types_waits(copy: Copy) -> None:
+    waits, said = copy.run(WAITING)
+    assert waits == {"-one": True, "-other": False}
+    assert said.count("compiling the engine (part; once per version)") == 2
+
+
 def test_a_home_that_cannot_be_written_does_no_harm(copy: Copy) -> None:
     copy.cache.write_text("a file where the cache folder should be")
     joules, said = copy.run(BOOKS)

@@ -78,24 +78,25 @@ def cache_folder() -> Path:
 
 
 @contextmanager
-def announced(part: str, *, kept: bool = True) -> Iterator[None]:
+def announced(part: str, *, variant: str = "", kept: bool = True) -> Iterator[None]:
     """Tell the user, on standard error, when a part of the engine is compiled for the first time.
 
     Args:
         part: what is being compiled, unique among the engine's parts.
+        variant: for which types, where that differs: processes wait for each other only if they compile the same.
         kept: the machine code is kept, so this is said once.
     """
-    marker = cache_folder() / f"{part}.compiled"
+    told, done = (cache_folder() / f"{name}.compiled" for name in (part, part + variant))
+    kept_here = kept and not PLAIN
     with ExitStack() as stack:
-        known = PLAIN or (kept and marker.exists())
-        if kept and not known:
-            stack.enter_context(_alone(marker.with_suffix(".lock")))
-            known = marker.exists()
-        _tell(part, known=known, kept=kept)
+        if kept_here and not done.exists():
+            stack.enter_context(_alone(done.with_suffix(".lock")))
+        _tell(part, known=PLAIN or (kept and told.exists()), kept=kept)
         yield
-        if kept and not known:
-            with suppress(OSError):
-                marker.touch()
+        for marker in (told, done) if kept_here else ():
+            if not marker.exists():
+                with suppress(OSError):
+                    marker.touch()
 
 
 def _alone(file: Path) -> AbstractContextManager[object]:
@@ -194,7 +195,8 @@ def entry(
         allocates: see `machine_code`.
         told: tell the user when it is compiled for the first time; False if that takes a second at most.
     """
-    with announced(name, kept=is_ours(signature.args)) if told else nullcontext():
+    types = hashlib.sha256(str(signature.args).encode()).hexdigest()[:16]
+    with announced(name, variant=f"-{types}", kept=is_ours(signature.args)) if told else nullcontext():
         ENTRIES[name] = code = machine_code(function, signature, allocates=allocates)
     return code if PLAIN else code.overloads[signature.args].entry_point
 
@@ -230,7 +232,7 @@ def _forgive(on_disk: Any) -> None:
 
     def save_if_possible(signature: Any, *what: Any) -> None:
         if is_ours(_arguments(signature)):
-            with suppress(OSError):
+            with suppress(OSError), _alone(cache_folder() / "saving.lock"):  # both would change the same index
                 save(signature, *what)
 
     on_disk.load_overload, on_disk.save_overload = load_or_compile, save_if_possible
