@@ -45,6 +45,7 @@ ORDER = {
         ("offpolicy",),
         ("evaluation",),
         ("trainers",),
+        ("several",),
     ),
     "experiments": (("running",), ("reports",), ("papers",), ("notebook",)),
 }

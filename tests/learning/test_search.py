@@ -19,6 +19,7 @@ from greenbatch.learning.runs.log import read_log
 from greenbatch.learning.runs.plan import Plan, make_plan
 from greenbatch.learning.search import planner, search
 from greenbatch.learning.search.evolution import Evolution
+from greenbatch.learning.search.loop import Candidate
 from greenbatch.learning.search.planner import (
     HEAD_STEP,
     YEAR_S,
@@ -249,7 +250,7 @@ def test_windows_are_dealt_to_scenarios_and_workloads_of_several_loads(small: Sc
         )
     starts, shifts_s = np.array([0, 10, 20, 30, 40]), np.zeros(5, np.int64)
     numbers = numbers_of(initial_point(), 1.5)
-    found = of._figures(numbers, starts, shifts_s)
+    found = of.evaluated(Candidate(0, tuple(numbers), tuple(starts), tuple(shifts_s)))
     for k, start in enumerate(starts):
         (alone,) = Trial(worlds[k % 4], PRESET, 60, 1, 1)(numbers, starts[k : k + 1], shifts_s[:1])
         np.testing.assert_array_equal(found[k], alone, err_msg=f"window {start}")
@@ -536,3 +537,39 @@ def test_two_trainings_never_share_a_folder(small: Scenario, tmp_path: Path) -> 
     assert len(refused) == 6
     assert all("--out: another run writes here (wait for it to end" in line for line in refused)
     search(plan(small, epochs=2), tmp_path / "x", watch=lambda _: None)  # the folder is free again
+
+
+@pytest.mark.parametrize(
+    ("name", "scenario", "overrides"),
+    [
+        ("gas-marl-plus", "default", {"training.windows": 2, "training.jobs": 40}),
+        ("cost-aware-plus", "priced", {"training.windows": 2, "training.jobs": 40, "training.search.begin": ""}),
+        ("rlscheduler-plus", "default", {"training.windows": 3, "training.jobs": 40}),
+        ("rare-plus", "rare/10", {"training.windows": 2}),
+        ("ineps-plus", "ineps/adaptability-mixed", {"training.windows": 2, "training.jobs": 30}),
+    ],
+)
+def test_a_search_does_not_depend_on_where_candidates_are_evaluated(
+    tmp_path: Path, name: str, scenario: str, overrides: dict[str, Any]
+) -> None:
+    """In this process, in two processes, and in two after an interruption: the same weights."""
+    prices = {
+        "site.grid.price": {"kind": "constant", "value": 0.3, "unit": "EUR/kWh"},
+        "site.grid.carbon": {"kind": "constant", "value": 400, "unit": "g/kWh"},
+    }  # fmt: skip
+    changed = prices if scenario == "priced" else {}
+    jobs = {"workload.generator.jobs": 300} if scenario in {"default", "priced"} else {}
+    world = load_scenario("default" if scenario == "priced" else scenario, overrides={**jobs, **changed})
+    plan = make_plan(name, world, overrides={"training.search.population": 4, **overrides}, epochs=2, threads=1)
+    found = []
+
+    def stop(record: dict[str, Any]) -> None:
+        if record.get("epoch") == 1:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        search(plan, tmp_path / "again", watch=stop, workers=2)
+    for folder, workers in (("here", 1), ("two", 2), ("again", 2)):
+        search(plan, tmp_path / folder, watch=lambda _: None, workers=workers)
+        found.append((tmp_path / folder / "model" / "actor.safetensors").read_bytes())
+    assert found[0] == found[1] == found[2]

@@ -45,7 +45,8 @@ def reproduce_fresh(
     from greenbatch.experiments.papers.fresh import COURSES, FRESH, PRESET, Lessons, fresh_cells
     from greenbatch.experiments.papers.fresh_results import fresh_results
     from greenbatch.experiments.papers.outputs import write_results
-    from greenbatch.experiments.papers.studies import known_names, state_of
+    from greenbatch.experiments.papers.studies import known_names
+    from greenbatch.learning.several import state_of
 
     refuse_others(flags, ("windows",), f"--windows {WINDOWS}")
     if (presets := listed(flags.presets, "--presets")) not in (None, [PRESET]):

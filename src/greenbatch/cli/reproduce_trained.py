@@ -100,7 +100,7 @@ def check_trained(cells: Sequence[Cell], place: Path) -> None:
     Raises:
         InputError: there is none.
     """
-    from greenbatch.experiments.papers.studies import state_of
+    from greenbatch.learning.several import state_of
 
     if not any(state_of(place / cell.folder) == "finished" for cell in cells):
         fix = "give the --out of a --train, or other --traces, --presets and --seeds"

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from greenbatch.cli.flags import Natural, Positive, Switch, Texts, check_training_flags, resume_line
+from greenbatch.cli.flags import Natural, Positive, Switch, Texts, check_training_flags, resume_line, workers_of
 from greenbatch.cli.listing import say
 from greenbatch.cli.progress import clock
-from greenbatch.errors import Interrupted
+from greenbatch.errors import InputError, Interrupted
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -25,6 +25,9 @@ def train(
     epochs: Positive = None,
     minutes: float | None = None,
     seed: Natural = None,
+    seeds: str | None = None,
+    workers: Positive = None,
+    ray: str | None = None,
     resume: Switch = False,
     device: str = "cpu",
     backfill: str | None = None,
@@ -50,6 +53,12 @@ def train(
         Train for this time instead, without interruptions; results then differ between runs.
     seed
         Seed of weights, windows and actions, instead of the preset's.
+    seeds
+        Train once with each of these seeds, separated by commas; in folders seed-0, seed-1, ... of --out.
+    workers
+        With --seeds, trainings at a time; in a search, processes that evaluate candidates. Results do not change.
+    ray
+        Use the machines of a Ray cluster: auto, HOST:PORT, or local for this machine. Results do not change.
     resume
         Resume the training in the folder; the other flags must be unchanged.
     device
@@ -71,6 +80,18 @@ def train(
     from greenbatch.cli.training_progress import training_progress
 
     check_training_flags(epochs, minutes, resume=resume, force=force)
+    given: dict[str, Any] = {
+        "overrides": overrides, "windows": windows, "backfill": backfill, "epochs": epochs, "minutes": minutes,
+        "threads": threads, "device": device,
+    }  # fmt: skip
+    if seeds is not None:
+        from greenbatch.cli.train_seeds import train_seeds
+
+        alone = {"--seed": seed, "--force": force, "--tensorboard": tensorboard}
+        if clash := [flag for flag, value in alone.items() if value not in {None, False}]:
+            raise InputError(f"is for a single training, not for --seeds {seeds}", field=clash[0], fix="leave it out")
+        train_seeds(preset, scenario, out, seeds, workers_of(workers, ray), **given)
+        return
     from greenbatch.experiments.reports.cautions import slow_node_lines
     from greenbatch.learning.runs.folder import begun, check_new, other_versions, read_run
     from greenbatch.learning.runs.plan import make_plan, parse_overrides
@@ -79,11 +100,8 @@ def train(
     from greenbatch.scenarios import load_scenario
 
     read_run(out) if resume else check_new(out, force=force)
-    plan = make_plan(
-        preset, load_scenario(scenario), overrides=parse_overrides(overrides), windows=windows,
-        backfill=backfill, epochs=epochs, minutes=minutes, seed=seed, threads=threads, device=device,
-        command=COMMAND.get(),
-    )  # fmt: skip
+    given["overrides"] = parse_overrides(overrides)
+    plan = make_plan(preset, load_scenario(scenario), **given, seed=seed, command=COMMAND.get())
     for note in other_versions(out) if resume else ():
         print(f"note: {note}")
     earlier = _identity(out)
@@ -109,6 +127,7 @@ def train(
                 started=started,
                 tensorboard=tensorboard,
                 replace_earlier=force,
+                workers=workers_of(workers, ray),
             )
     except KeyboardInterrupt:
         if resume or _identity(out) != earlier:

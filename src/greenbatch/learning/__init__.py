@@ -2,6 +2,7 @@
 
 The main path, room by room::
 
+    several                several trainings, some at a time, each in its folder
     trainers               the choice of the trainer for a plan
     training/, search/     the two loops: epochs of PPO, which requires torch; generations of candidates
     offpolicy/             a third: an actor-critic with a replay buffer, which requires torch

@@ -9,6 +9,7 @@ from typing import Any
 from greenbatch.errors import InputError
 from greenbatch.learning.runs.counters import Counters
 from greenbatch.learning.runs.plan import Plan
+from greenbatch.workers import Workers, checked
 
 
 def train_or_search(
@@ -20,18 +21,28 @@ def train_or_search(
     started: Callable[[], None] | None = None,
     tensorboard: bool = False,
     replace_earlier: bool = False,
+    workers: Workers | None = None,
 ) -> Counters:
     """Train a network, or search if the preset says so, which requires no torch; arguments as for `training.train`.
 
+    The workers evaluate the candidates of a search; the result does not depend on them.
+
     Raises:
-        InputError: training requires torch and it is not installed; else as `training.loop.train`.
+        InputError: training requires torch and it is not installed, or has workers and is no search; else as
+            `training.loop.train`.
     """
     if plan.settings.search is not None:
         from greenbatch.learning.search import search
 
         if tensorboard:
             raise InputError("a search writes no events", field="--tensorboard", fix="leave it out; see log.jsonl")
-        return search(plan, folder, watch=watch, started=started, replace_earlier=replace_earlier)
+        return search(
+            plan, folder, watch=watch, started=started, replace_earlier=replace_earlier, workers=checked(workers) or 1
+        )
+    if workers is not None:
+        problem = f"distribute the candidates of a search, and {plan.preset.name} is trained by gradients"
+        fix = "give --threads, or several --seeds"
+        raise InputError(problem, field="--workers and --ray", fix=fix)
     need_torch()
     if plan.settings.off_policy is not None:
         from greenbatch.learning.offpolicy import train

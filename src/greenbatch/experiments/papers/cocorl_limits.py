@@ -10,7 +10,8 @@ import numpy as np
 
 from greenbatch.errors import InputError
 from greenbatch.experiments.papers.cocorl import AIM, COST, FREE, SHARE, STUDY
-from greenbatch.experiments.papers.studies import Selection, cells_of, state_of
+from greenbatch.experiments.papers.studies import Selection, cells_of
+from greenbatch.learning.several import state_of
 
 
 def limits_of(which: Selection, place: Path) -> dict[str, float]:

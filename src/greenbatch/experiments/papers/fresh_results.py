@@ -6,9 +6,10 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from greenbatch.experiments.papers.fresh import AGENT, COURSES, FRESH, SHIPPED_MODELS, fresh_cell
-from greenbatch.experiments.papers.studies import Selection, state_of
+from greenbatch.experiments.papers.studies import Selection
 from greenbatch.experiments.papers.study_results import Entry, Result, result_of
 from greenbatch.experiments.running.cells import Progress
+from greenbatch.learning.several import state_of
 from greenbatch.workers import Workers
 
 IN_SAMPLE = "in-sample: the trace itself"

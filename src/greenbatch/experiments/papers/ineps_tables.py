@@ -18,10 +18,10 @@ from greenbatch.experiments.papers.order_studies import OrderStudy
 from greenbatch.experiments.papers.protocols import REDUCTIONS
 from greenbatch.experiments.papers.reproduce import published
 from greenbatch.experiments.papers.studies import Cell as Training
-from greenbatch.experiments.papers.studies import model_record
 from greenbatch.experiments.reports.columns import Column
 from greenbatch.experiments.reports.tables import Cell, Table
 from greenbatch.experiments.running.statistics import Interval
+from greenbatch.learning.several import model_record
 
 SHOWN = (
     Column("energy_kwh", "Energy", "kWh", digits=4),

@@ -13,12 +13,13 @@ from greenbatch.experiments.papers.order_results import TrialResult, model_of
 from greenbatch.experiments.papers.order_studies import OrderStudy
 from greenbatch.experiments.papers.orders import METRICS, in_order
 from greenbatch.experiments.papers.protocols import PROTOCOLS
-from greenbatch.experiments.papers.studies import Cell, state_of
+from greenbatch.experiments.papers.studies import Cell
 from greenbatch.experiments.reports.model_sections import decision_section, training_section
 from greenbatch.experiments.reports.page import write_page
 from greenbatch.experiments.reports.result_folder import write_record
 from greenbatch.experiments.reports.sections import Section
 from greenbatch.experiments.reports.tables import write
+from greenbatch.learning.several import state_of
 from greenbatch.provenance import provenance
 from greenbatch.scenarios.sources import sources_of
 

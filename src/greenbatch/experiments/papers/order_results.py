@@ -18,9 +18,10 @@ from greenbatch.experiments.papers.fixed_rules import fixed_rules
 from greenbatch.experiments.papers.order_studies import OrderStudy, Trial, Variant
 from greenbatch.experiments.papers.orders import METRICS, ORDERS, Floats, play
 from greenbatch.experiments.papers.protocols import PROTOCOLS
-from greenbatch.experiments.papers.studies import Budget, Cell, plan_of, state_of
+from greenbatch.experiments.papers.studies import Budget, Cell, plan_of
 from greenbatch.experiments.running.cells import Progress
 from greenbatch.experiments.running.statistics import Interval, mean_interval
+from greenbatch.learning.several import state_of
 from greenbatch.workers import Workers
 
 if TYPE_CHECKING:

@@ -12,7 +12,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from greenbatch.errors import InputError
-from greenbatch.experiments.papers.studies import Agent, Cell, Goal, known_names, state_of
+from greenbatch.experiments.papers.studies import Agent, Cell, Goal, known_names
+from greenbatch.learning.several import state_of
 
 if TYPE_CHECKING:
     from greenbatch.scenarios import Scenario

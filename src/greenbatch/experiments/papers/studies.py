@@ -11,7 +11,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field, replace
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -19,12 +18,10 @@ from greenbatch.errors import InputError
 from greenbatch.experiments.papers.protocols import PROTOCOLS
 from greenbatch.experiments.running.cells import Progress
 from greenbatch.presets.training import MODES
-from greenbatch.workers import Workers, several, spread, where
+from greenbatch.workers import Workers, several, where
 
 if TYPE_CHECKING:
-    from greenbatch.learning.runs.counters import Counters
     from greenbatch.learning.runs.plan import Plan
-    from greenbatch.models.records import ModelRecord
     from greenbatch.scenarios import Scenario
 
 
@@ -313,26 +310,6 @@ def known_names(
 # ---------------------------------------------------------------- folders
 
 
-def state_of(folder: Path) -> str:
-    """``finished``, ``interrupted`` or ``not trained``."""
-    from greenbatch.learning.runs.folder import begun
-
-    record = model_record(folder)
-    if record is not None and record.training.finished:
-        return "finished"
-    return "interrupted" if begun(folder) else "not trained"
-
-
-def model_record(folder: Path) -> ModelRecord | None:
-    """``model.json`` of a training; None if it is missing or damaged, in which case training writes it again."""
-    from greenbatch.models.model import MODEL, read_record
-
-    try:
-        return read_record(folder / MODEL)
-    except InputError:
-        return None
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Budget:
     """Length and threads of trainings."""
@@ -348,6 +325,8 @@ class Budget:
 
 def trained_part(study: Study, which: Selection, place: Path) -> Selection:
     """The selected traces, presets and windows with a finished training in a folder; all of them if there is none."""
+    from greenbatch.learning.several import state_of
+
     found = [cell for cell in cells_of(study, which) if state_of(place / cell.folder) == "finished"]
     if not found:
         return which
@@ -400,7 +379,7 @@ def train_missing(
         InputError: a folder contains a different training, or a machine trained elsewhere than in the folder.
         KeyboardInterrupt: stopped by the user; finished trainings are kept and the interrupted one can be resumed.
     """
-    from greenbatch.learning.runs.folder import begun, check_plan, check_same, tidy
+    from greenbatch.learning.several import train_several, unfinished
     from greenbatch.scenarios import load_scenario
 
     worlds = {(cell.agent.preset, cell.trace): cell for cell in cells}
@@ -408,48 +387,21 @@ def train_missing(
         world: load_scenario(study.traces[cell.trace], overrides=None if changes is None else changes(cell))
         for world, cell in worlds.items()
     }
-    left: dict[Path, tuple[Cell, Plan]] = {}
-    for cell in cells:  # check every cell before training any
-        folder, plan = place / cell.folder, plan_of(cell, scenarios[cell.agent.preset, cell.trace], budget)
-        if state_of(folder) == "finished":
-            check_plan(folder, plan)
-            tidy(folder)
-            continue
-        if begun(folder):
-            check_same(folder, plan)
-        left[folder] = cell, plan
-    done: list[Path] = []
+    names = {place / cell.folder: cell.folder for cell in cells}
+    plans = {place / cell.folder: plan_of(cell, scenarios[cell.agent.preset, cell.trace], budget) for cell in cells}
+    left, chosen, done = unfinished(plans), workers or 1, list[Path]()
 
     def say(what: str) -> None:
         if progress is not None:
             progress(what, len(done), len(left))
 
-    def here(folder: Path) -> Counters:
-        cell, plan = left[folder]
-        return _trained(plan, folder, lambda each: say(f"{cell.folder}: epoch {each['epoch']}, {each['progress']:.0%}"))
+    def watch(folder: Path, each: Mapping[str, Any]) -> None:
+        say(f"{names[folder]}: epoch {each['epoch']}, {each['progress']:.0%}")
 
-    chosen: Workers = workers or 1
-    there = partial(_trained_there, {folder.resolve(): plan for folder, (_, plan) in left.items()})
-    with closing(spread(left, here, there, chosen)) as found:
+    with closing(train_several(left, workers=chosen, watch=watch)) as found:
         for folder, counters in found:
             done.append(folder)
-            if state_of(folder) != "finished":
-                fix = "give an --out on a file system that all machines of the cluster share"
-                raise InputError("was trained on another machine", file=folder, field="--ray", fix=fix)
             if several(chosen):
                 say(f"trainings {where(chosen)}")
             if tell is not None:
-                spent = (
-                    f"{counters.epoch:,} epochs, {counters.decisions:,} decisions, {counters.elapsed_s / 60:.1f} min"
-                )
-                tell(f"trained {left[folder][0].folder}: {spent}")
-
-
-def _trained(plan: Plan, folder: Path, watch: Callable[[Mapping[str, Any]], None]) -> Counters:
-    from greenbatch.learning.trainers import train_or_search
-
-    return train_or_search(plan, folder, watch=watch)
-
-
-def _trained_there(plans: Mapping[Path, Plan], folder: Path) -> Counters:
-    return _trained(plans[folder.resolve()], folder.resolve(), lambda _: None)
+                tell(f"trained {names[folder]}: {counters.text}")

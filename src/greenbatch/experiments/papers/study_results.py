@@ -18,11 +18,12 @@ import numpy as np
 
 from greenbatch.experiments.papers.protocols import PROTOCOLS
 from greenbatch.experiments.papers.reproduce import PUBLISHED, is_comparable, published
-from greenbatch.experiments.papers.studies import Cell, Goal, Selection, Study, cells_of, model_record, state_of
+from greenbatch.experiments.papers.studies import Cell, Goal, Selection, Study, cells_of
 from greenbatch.experiments.running.cells import Progress
 from greenbatch.experiments.running.compare import compare
 from greenbatch.experiments.running.frames import by_seed
 from greenbatch.experiments.running.statistics import Interval, mean_interval, verdict
+from greenbatch.learning.several import model_record, state_of
 from greenbatch.workers import Workers
 
 if TYPE_CHECKING:

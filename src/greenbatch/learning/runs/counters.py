@@ -47,6 +47,12 @@ class Counters(Section):
     """Validations since the best one."""
     done: bool = False
 
+    @property
+    def text(self) -> str:
+        """Epochs, decisions and time in words."""
+        epochs = "1 epoch" if self.epoch == 1 else f"{self.epoch:,} epochs"
+        return f"{epochs}, {self.decisions:,} decisions, {self.elapsed_s / 60:.1f} min"
+
     @classmethod
     def read(cls, state: Mapping[str, Any], file: Path, fix: str) -> Counters:
         """The counters of a checkpoint.

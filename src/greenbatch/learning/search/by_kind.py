@@ -13,12 +13,17 @@ from greenbatch.learning.search.parameters import ParameterSearch
 from greenbatch.learning.search.planner import PlannerSearch, is_weighed
 from greenbatch.learning.search.ranking import RankingSearch
 from greenbatch.learning.search.weighed import WeighedSearch
+from greenbatch.workers import Workers
 
 
 def search(
-    plan: Plan, folder: Path, *, watch: Watch, started: Callable[[], None] | None = None, replace_earlier: bool = False
-) -> Counters:
-    """Search in a folder: start, or resume an interrupted search. See `training.loop.train`."""
+    plan: Plan, folder: Path, *, watch: Watch, started: Callable[[], None] | None = None,
+    replace_earlier: bool = False, workers: Workers = 1,
+) -> Counters:  # fmt: skip
+    """Search in a folder: start, or resume an interrupted search. See `training.loop.train`.
+
+    Candidates are evaluated by the workers; the result does not depend on them.
+    """
     search_settings(plan)
     kind: type[RankingSearch | PlannerSearch | ParameterSearch] = RankingSearch
     if plan.preset.is_policy:
@@ -28,6 +33,7 @@ def search(
     if not replace_earlier and begun(folder):
         check_same(folder, plan)
     searching = kind(plan)
+    searching.workers = workers
     with open_run(folder, plan, replace_earlier=replace_earlier) as home:
         searching.open(home, watch)
         if started is not None:

@@ -10,8 +10,9 @@ from __future__ import annotations
 
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,6 +29,7 @@ from greenbatch.learning.search.evolution import Evolution
 from greenbatch.models.model import MODEL, save_model
 from greenbatch.models.onnx_builder import Weights
 from greenbatch.presets.training import Search
+from greenbatch.workers import Workers, pool
 
 TAKEN = frozenset({"epochs", "windows", "jobs", "keep", "validation", "search", "seed", "threads"})
 """Keys of ``[training]`` that a search uses."""
@@ -38,8 +40,24 @@ Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
 
+class Candidate(NamedTuple):
+    """A candidate and what it plays, as it is sent to other processes."""
+
+    place: int
+    """Its place in the generation."""
+    numbers: tuple[float, ...]
+    windows: tuple[int, ...]
+    """First job of each window, or number of each draw."""
+    more: tuple[Any, ...] = ()
+    """What else a window depends on, by kind of search."""
+
+
 class Searching(ABC):
     """A search. The constructor validates the plan; `open` then starts or resumes it in a folder."""
+
+    workers: Workers = 1
+    """Where candidates are evaluated; the result does not depend on it."""
+    _each: Callable[[Iterable[Candidate]], Iterable[tuple[Candidate, Floats]]]
 
     def __init__(self, plan: Plan, begin: Floats, *, stages: int = 1) -> None:
         """Validate the plan and prepare the first generation.
@@ -81,6 +99,15 @@ class Searching(ABC):
         """Sample a generation and evaluate it: objectives to minimize, shape (population,), and figures for the log."""
 
     @abstractmethod
+    def evaluated(self, candidate: Candidate) -> Floats:
+        """The figures of a candidate, in any process."""
+
+    def played(self, candidates: Sequence[Candidate]) -> list[Floats]:
+        """The figures of the candidates of a generation, in their order."""
+        found = dict(self._each(candidates))
+        return [found[candidate] for candidate in candidates]
+
+    @abstractmethod
     def center(self, stage: int) -> dict[str, Floats]:
         """The current result of a stage: name in the checkpoint -> weights."""
 
@@ -94,6 +121,11 @@ class Searching(ABC):
 
     def run(self) -> None:
         """Run the remaining generations and write the model: the center of the last generation of each stage."""
+        with pool(self.evaluated, Elsewhere(type(self), self.plan), self.workers) as self._each:
+            self._run()
+        self.write_model()
+
+    def _run(self) -> None:
         counters, stage = self.counters, self._stage()
         while stage < self.stages and not counters.done:
             record = self._generation(stage)
@@ -108,7 +140,6 @@ class Searching(ABC):
         if not counters.done:
             counters.done = True
             self._save({"done": True})
-        self.write_model()
 
     def write_model(self) -> None:
         """Write the model found so far."""
@@ -185,6 +216,21 @@ class Searching(ABC):
         self.found = {
             key.removeprefix("found/"): value for key, value in saved.tensors.items() if key.startswith("found/")
         }
+
+
+@dataclass
+class Elsewhere:
+    """Evaluates candidates in another process, which prepares the search with the first of them."""
+
+    kind: Callable[[Plan], Searching]
+    plan: Plan
+    _searching: Searching | None = field(default=None, init=False)
+
+    def __call__(self, candidate: Candidate) -> Floats:
+        """The figures of a candidate."""
+        if self._searching is None:
+            self._searching = self.kind(replace(self.plan, threads=1))
+        return self._searching.evaluated(candidate)
 
 
 def search_settings(plan: Plan) -> Search:

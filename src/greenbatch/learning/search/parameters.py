@@ -15,7 +15,7 @@ from greenbatch.engine.outcome import STATES
 from greenbatch.engine.simulate import run_program
 from greenbatch.errors import InputError
 from greenbatch.learning.runs.plan import Plan
-from greenbatch.learning.search.loop import Record, Searching
+from greenbatch.learning.search.loop import Candidate, Record, Searching
 from greenbatch.models.onnx_builder import Weights
 from greenbatch.models.parameters import policy_program
 from greenbatch.models.policy_numbers import NUMBERS, searched_of
@@ -56,6 +56,8 @@ class ParameterSearch(Searching):
         check(plan)
         super().__init__(plan, np.zeros(len(searched_of(plan.preset))))
         self._pool = ThreadPoolExecutor(plan.threads)
+        self._worlds: dict[int, Scenario] = {}
+        """Workloads of the generation, by number."""
         self._origin = OF_TRAININGS + plan.settings.seed * plan.settings.epochs * plan.settings.windows
 
     def tried(self, stage: int, starts: Ints, random: np.random.Generator) -> tuple[Floats, Record]:
@@ -63,13 +65,21 @@ class ParameterSearch(Searching):
         del stage, starts
         made = self.settings
         first = self._origin + self.counters.epoch * made.windows
-        worlds = [regenerated(self.plan.scenario, first + k) for k in range(made.windows)]
+        draws = tuple(range(first, first + made.windows))
         points = self.evolution.ask(random)
-        work = [(world, self.plan.preset, numbers_at(point, self.plan.preset)) for point in points for world in worlds]
-        found = np.array(list(self._pool.map(lambda each: value_of(*each), work))).reshape(len(points), -1)
+        numbers = [tuple(numbers_at(point, self.plan.preset).tolist()) for point in points]
+        found = np.array(self.played([Candidate(place, each, draws) for place, each in enumerate(numbers)]))
         ratios = found.mean(axis=1)
         far = FAR_PRICE * np.maximum(np.abs(points) - FAR, 0.0).sum(axis=1)
         return far - ratios, {"return": float(ratios.mean()), "best_return": float(ratios.max())}
+
+    def evaluated(self, candidate: Candidate) -> Floats:
+        """Value ratios of a candidate on its workloads, shape (windows,)."""
+        if self._worlds.keys() != {*candidate.windows}:
+            self._worlds = {draw: regenerated(self.plan.scenario, draw) for draw in candidate.windows}
+        preset, numbers = self.plan.preset, np.array(candidate.numbers)
+        worlds = [self._worlds[draw] for draw in candidate.windows]
+        return np.array(list(self._pool.map(lambda world: value_of(world, preset, numbers), worlds)))
 
     def center(self, stage: int) -> dict[str, Floats]:
         """The center, averaged over the last generations."""

@@ -16,7 +16,7 @@ from greenbatch.envs.simulations import Simulations
 from greenbatch.errors import GreenbatchError, InputError, did_you_mean
 from greenbatch.learning.runs.plan import Plan
 from greenbatch.learning.runs.windows import training_starts
-from greenbatch.learning.search.loop import Record, Searching, search_settings
+from greenbatch.learning.search.loop import Candidate, Record, Searching, search_settings
 from greenbatch.models.find import named_model
 from greenbatch.models.model import BOUND, load_model
 from greenbatch.models.onnx_builder import Weights
@@ -252,7 +252,9 @@ class PlannerSearch(Searching):
         shifts_s = year * YEAR_S
         points = self.evolution.ask(random)
         makespan_bound = self.search.makespan_bound[stage]
-        found = np.array([self._figures(numbers_of(point, makespan_bound), starts, shifts_s) for point in points])
+        numbers = [tuple(numbers_of(point, makespan_bound).tolist()) for point in points]
+        windows, shifts = tuple(starts.tolist()), tuple(shifts_s.tolist())
+        found = np.array(self.played([Candidate(place, each, windows, shifts) for place, each in enumerate(numbers)]))
         far = FAR_PRICE * np.maximum(np.abs(points - self.begin) - FAR, 0.0).sum(axis=1)
         values: Floats = np.array([self._objective(stage, each) for each in found]) + far
         if np.isnan(values).all():
@@ -264,8 +266,9 @@ class PlannerSearch(Searching):
         figures = dict(zip(self.figures(), best.mean(axis=0).tolist(), strict=True))
         return values, {"makespan_bound": makespan_bound, "return": float(-np.nanmean(values)), **figures}
 
-    def _figures(self, numbers: Floats, starts: Ints, shifts_s: Ints) -> Floats:
+    def evaluated(self, candidate: Candidate) -> Floats:
         """Figures of a candidate on all windows, which are dealt to the workloads in turn: shape (windows, 3)."""
+        numbers, starts, shifts_s = np.array(candidate.numbers), np.array(candidate.windows), np.array(candidate.more)
         found = np.empty((len(starts), len(self.figures())))
         for trial, some in zip(self.trials, self.dealt, strict=True):
             found[some] = trial(numbers, starts[some], shifts_s[some])

@@ -18,8 +18,9 @@ from greenbatch.envs.batch import BatchEnv, Observation
 from greenbatch.errors import InputError
 from greenbatch.learning.runs import windows
 from greenbatch.learning.runs.plan import Plan
-from greenbatch.learning.search.loop import Record, Searching
+from greenbatch.learning.search.loop import Candidate, Record, Searching
 from greenbatch.models.onnx_builder import Weights
+from greenbatch.workers import several
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -132,10 +133,8 @@ class RankingSearch(Searching):
         check(plan)
         self.begin, made = begin_of(plan), plan.settings
         super().__init__(plan, np.zeros(len(self.begin)))
-        self.env = BatchEnv(
-            plan.scenario, plan.preset, environments=made.windows * self.search.population, jobs=made.jobs,
-            backfill=plan.backfill, threads=plan.threads,
-        )  # fmt: skip
+        self._envs: dict[int, BatchEnv] = {}
+        """Number of candidates that play at a time -> their environment."""
         tests = made.validation
         self.validation_starts = windows.validation_starts(plan.scenario, tests.windows, tests.jobs)
         self.validation: BatchEnv | None = None
@@ -153,9 +152,30 @@ class RankingSearch(Searching):
         del stage
         points = self.begin + self.evolution.ask(random)
         others = self._mixed(len(starts), random) if self.search.mixed else None
-        rewards = play(self.env, starts, points, others)
+        if several(self.workers):
+            first, more = tuple(starts.tolist()), () if others is None else tuple(map(tuple, others.tolist()))
+            numbers = [tuple(point.tolist()) for point in points]
+            found = self.played([Candidate(place, each, first, more) for place, each in enumerate(numbers)])
+            rewards = np.array(found)
+        else:
+            rewards = play(self._env(len(points)), starts, points, others)
         means = rewards.mean(axis=1)
         return costs(rewards, self.search.balance), {"return": float(rewards.mean()), "best_return": float(means.max())}
+
+    def evaluated(self, candidate: Candidate) -> Floats:
+        """Rewards of a candidate on its windows, shape (windows,): the same as in a batch of candidates."""
+        others = np.array(candidate.more) if candidate.more else None
+        rewards = play(self._env(1), np.array(candidate.windows), np.array(candidate.numbers)[None], others)
+        return np.asarray(rewards[0])
+
+    def _env(self, candidates: int) -> BatchEnv:
+        plan, made = self.plan, self.settings
+        if candidates not in self._envs:
+            self._envs[candidates] = BatchEnv(
+                plan.scenario, plan.preset, environments=made.windows * candidates, jobs=made.jobs,
+                backfill=plan.backfill, threads=plan.threads,
+            )  # fmt: skip
+        return self._envs[candidates]
 
     def _mixed(self, count: int, random: np.random.Generator) -> Ints:
         """Rows of jobs for some windows: random shares of two or more kinds of jobs, by executable, in each of them.
