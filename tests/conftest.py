@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 LONG = (
-    "test_kills.py", "test_import_limit.py", "test_driven_nodes.py", "test_charge.py", "test_fuzz.py",
+    "test_kills.py", "test_lost.py", "test_import_limit.py", "test_driven_nodes.py", "test_charge.py", "test_fuzz.py",
     "test_examples.py", "test_training_loop.py", "test_cost_aware.py", "test_reproduce.py", "test_published_genetic.py",
     "test_whatif.py",
 )  # fmt: skip

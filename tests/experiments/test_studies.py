@@ -27,7 +27,6 @@ from greenbatch.experiments.papers.studies import (
     cells_of,
     plan_of,
     select,
-    state_of,
     train_missing,
 )
 from greenbatch.experiments.papers.study_report import all_lines, all_tables, write_study
@@ -40,6 +39,7 @@ from greenbatch.experiments.reports.terminal import TerminalTable
 from greenbatch.experiments.running.statistics import mean_interval
 from greenbatch.learning.runs import windows as learning_windows
 from greenbatch.learning.runs.plan import make_plan
+from greenbatch.learning.several import state_of
 from greenbatch.metrics import evaluate
 from greenbatch.scenarios import load_scenario
 from greenbatch.schedulers import scheduler
@@ -434,7 +434,7 @@ def test_command_line_trains_and_shows(
     words += ["--set", *(f"{key}={value}" for key, value in BUDGET.overrides.items())]
     assert main(words) == 0
     said = capsys.readouterr()
-    assert "trained tiny/gas-marl_green_eta0.004/published/seed-0: 1 epochs" in said.err
+    assert "trained tiny/gas-marl_green_eta0.004/published/seed-0: 1 epoch," in said.err
     made = json.loads(said.out)
     assert {file.name for file in (out / "results").iterdir()} == {
         "rows.json", "results.parquet", "table.md", "report.html", "provenance.json",

@@ -8,23 +8,18 @@ import socket
 import sys
 import time
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
-from threading import Thread
 from typing import Any
 
 import cloudpickle
 import numpy as np
-import psutil
 import pytest
 import ray
 from ray.cluster_utils import Cluster
 
 from greenbatch.cli import main
 from greenbatch.errors import GreenbatchError, InputError
-from greenbatch.experiments.papers.studies import cells_of, select, train_missing
 from greenbatch.workers import RayCluster, ray_cluster, spread
-from tiny_study import BUDGET, tiny_study
 
 cloudpickle.register_pickle_by_value(sys.modules[__name__])  # no node can import this file
 
@@ -135,34 +130,6 @@ def test_a_comparison_has_the_same_bytes(workers: RayCluster, tmp_path: Path) ->
         assert main([*words, *more, "--out", str(tmp_path / name)]) == 0
     for file in ("results.parquet", "table.md", "table.tex"):
         assert (tmp_path / "ray" / file).read_bytes() == (tmp_path / "one" / file).read_bytes()
-
-
-def test_trainings_have_the_same_weights_also_if_a_process_is_killed(workers: RayCluster, tmp_path: Path) -> None:
-    study = tiny_study("gas-marl", tmp_path)
-    cells = cells_of(study, select(study, presets=["gas-marl"], windows="published", seeds=(0, 1, 2)))
-    longer, killed = replace(BUDGET, epochs=8), list[int]()
-    checkpoint = tmp_path / "ray" / cells[0].folder / "checkpoint"
-    killer = Thread(target=kill_one_that_has, args=(checkpoint, killed))
-    killer.start()
-    train_missing(study, cells, tmp_path / "ray", longer, workers=workers)
-    killer.join()
-    assert killed
-    train_missing(study, cells, tmp_path / "one", longer)
-    for cell in cells:
-        weights = Path(cell.folder, "model", "actor.safetensors")
-        assert (tmp_path / "ray" / weights).read_bytes() == (tmp_path / "one" / weights).read_bytes()
-
-
-def kill_one_that_has(checkpoint: Path, killed: list[int]) -> None:
-    """Kill a training process as soon as there is a checkpoint."""
-    until_s = time.monotonic() + 120
-    while not checkpoint.exists() and time.monotonic() < until_s:
-        time.sleep(0.01)
-    for process in psutil.process_iter(["name"]):
-        if "_attempt" in process.info["name"]:
-            killed.append(process.pid)
-            process.kill()
-            return
 
 
 def refused(capsys: pytest.CaptureFixture[str], tmp_path: Path, *words: str) -> str:

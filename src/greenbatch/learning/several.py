@@ -72,18 +72,20 @@ def train_several(
         InputError: a machine trained elsewhere than in the folder, or see `trainers.train_or_search`.
         KeyboardInterrupt: stopped by the user; what is finished is kept, and the others can be resumed.
     """
+    folders = {folder.resolve(): folder for folder in plans}  # another process may work in another folder
 
-    def here(folder: Path) -> Counters:
+    def here(place: Path) -> Counters:
+        folder = folders[place]
         return train_or_search(plans[folder], folder, watch=partial(watch, folder))
 
-    there = partial(_trained_there, {folder.resolve(): plan for folder, plan in plans.items()})
-    with closing(spread(plans, here, there, workers)) as found:
-        for folder, counters in found:
-            if state_of(folder) != "finished":
+    there = partial(_trained_there, {place: plans[folder] for place, folder in folders.items()})
+    with closing(spread(folders, here, there, workers)) as found:
+        for place, counters in found:
+            if state_of(place) != "finished":
                 fix = "give an --out on a file system that all machines of the cluster share"
-                raise InputError("was trained on another machine", file=folder, field="--ray", fix=fix)
-            yield folder, counters
+                raise InputError("was trained on another machine", file=folders[place], field="--ray", fix=fix)
+            yield folders[place], counters
 
 
-def _trained_there(plans: Mapping[Path, Plan], folder: Path) -> Counters:
-    return train_or_search(plans[folder.resolve()], folder.resolve(), watch=lambda _: None)
+def _trained_there(plans: Mapping[Path, Plan], place: Path) -> Counters:
+    return train_or_search(plans[place], place, watch=lambda _: None)
