@@ -30,7 +30,7 @@ def results(
     where
         Condition on columns in SQL, such as "capacity_kwh >= 500 AND horizon_cost < 100".
     columns
-        Metrics to show, separated by commas; by default those of the main table and of --where.
+        Metrics to show, separated by commas; by default the first of the main table, and those of --where.
     sort
         Column to sort by, from the lowest; with a minus sign (--sort=-horizon_cost), from the highest.
     rows

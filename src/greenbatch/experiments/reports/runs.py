@@ -19,6 +19,8 @@ from greenbatch.metrics.breakdown import split_part_metric
 if TYPE_CHECKING:
     import polars
 
+FEW = 3
+"""Metrics that are shown by default: more do not fit beside their names."""
 RUN = ("window", "scheduler")
 """Columns that say which run a row is, beside the value of a sweep."""
 
@@ -30,7 +32,7 @@ class Runs:
     frame: polars.DataFrame
     """One row per run: the value of a sweep, window, scheduler, then a column per metric; null where undefined."""
     usual: tuple[str, ...]
-    """The metrics of the main table."""
+    """The first metrics of the main table."""
     windows: int
     """Finished windows, of all values."""
     asked: int
@@ -62,7 +64,7 @@ def read_runs(folder: Path) -> Runs:
     rows = rows.unique([*key, *RUN, "metric"], maintain_order=True, keep="last")
     parts = [name for name in rows["metric"].unique() if split_part_metric(name)]
     rows = rows.filter(~rows["metric"].is_in(parts))
-    usual = tuple(column.metric for column in main_columns(rows.drop(key)))
+    usual = tuple(column.metric for column in main_columns(rows.drop(key))[:FEW])
     table = rows.pivot(on="metric", index=[*key, *RUN], values="value")
     short = {name: last for name in key if (last := name.rpartition(".")[2]) not in table.columns}
     table = table.rename(short).with_columns(polars.col("window").cast(polars.Int64))
@@ -89,7 +91,7 @@ def chosen(runs: Runs, *, where: str | None, columns: Sequence[str] | None, sort
     Args:
         runs: all of them.
         where: a condition on columns in SQL, such as ``horizon_cost < 10 AND scheduler = 'fcfs+easy'``.
-        columns: metrics; by default those of the main table and of the condition.
+        columns: metrics; by default `Runs.usual` and those of the condition.
         sort: column to sort by, ascending; descending after a minus sign.
 
     Raises:
