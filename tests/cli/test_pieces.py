@@ -53,7 +53,7 @@ def same(one: Path, other: Path) -> None:
 
 @pytest.mark.parametrize("more", [[], SWEEP], ids=["comparison", "sweep"])
 def test_what_was_finished_before_a_failure_is_not_simulated_again(
-    small: Path, monkeypatch: pytest.MonkeyPatch, at_once: None, more: list[str]
+    small: Path, monkeypatch: pytest.MonkeyPatch, at_once: None, more: list[str], capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert compare(*more, out="whole") == 0
     assert not (small / "whole.cells").exists()
@@ -65,7 +65,9 @@ def test_what_was_finished_before_a_failure_is_not_simulated_again(
     assert not (small / "out").exists()
     assert len(list((small / "out.cells").glob("*.parquet"))) == total - 1
     calls = failing(monkeypatch, 0, RuntimeError())
+    capsys.readouterr()
     assert compare(*more) == 0
+    assert f"note: {total - 1} of {total} windows are finished already, see out.cells" in capsys.readouterr().err
     assert len(calls) == 2, "the first, for the example, and the one that was missing"
     same(small / "out", small / "whole")
     assert not (small / "out.cells").exists()
@@ -189,7 +191,9 @@ def test_single_runs_are_selected_by_a_condition(small: Path, capsys: pytest.Cap
 
     frame = polars.read_parquet(small / "out" / "results.parquet")
     waits = frame.filter(metric="avg_wait_s", scheduler="f2+green")["value"].to_list()
-    assert [row["avg_wait_s"] for row in shown("--where", "scheduler = 'f2+green'")] == waits
+    rows = shown("--where", "scheduler = 'f2+green'", "--columns", "avg_wait_s")
+    assert [row["avg_wait_s"] for row in rows] == waits
+    assert len(shown("--where", "avg_wait_s >= 0")[0]) == 3 + 3 + 1, "the usual ones, and that of the condition"
     some = shown("--where", "sigma >= 0.4 AND window = 5", "--columns", "makespan_s")
     assert [tuple(row) for row in some] == [("sigma", "window", "scheduler", "makespan_s")] * 4
     assert {row["sigma"] for row in some} == {0.4, 0.8}
@@ -204,6 +208,10 @@ def test_single_runs_are_selected_by_a_condition(small: Path, capsys: pytest.Cap
     ("more", "told"),
     [
         (["--where", "avg_wait > 1"], "--where: there is no column 'avg_wait' (did you mean"),
+        (
+            ["--where", "scheduler = f2"],
+            "--where: there is no column 'f2' (columns: window, scheduler and all metrics; t",
+        ),
         (["--where", "avg_wait_s >"], "--where: 'avg_wait_s >' is no condition"),
         (["--where", "avg_wait_s"], "--where: 'avg_wait_s' is no condition"),
         (["--where", "scheduler > 3"], "--where: 'scheduler > 3' is no condition"),

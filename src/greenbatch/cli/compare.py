@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from greenbatch.cli.flags import Natural, Positive, Switch, interrupted, items, workers_of
 from greenbatch.cli.flags import whole as whole_number
-from greenbatch.cli.listing import say
+from greenbatch.cli.listing import say, say_what_is_there
 from greenbatch.cli.progress import progress_line
 from greenbatch.errors import InputError
 from greenbatch.workers import Workers
@@ -192,6 +192,7 @@ def run_comparison(
             _say_what_is_left_out(question)
         pieces = opened.enter_context(Pieces(out, record, force=force))
         finished = resumed(pieces, record, resume=resume)
+        say_what_is_there(pieces)
         with progress_line() as show:
             comparison = run(
                 question, deciders, first, length, base, show, keep_finished=True, keep_schedulers=not resume,

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from greenbatch.cli.flags import interrupted
-from greenbatch.cli.listing import say
+from greenbatch.cli.listing import say, say_what_is_there
 from greenbatch.cli.progress import progress_line
 from greenbatch.errors import InputError
 from greenbatch.workers import Workers
@@ -91,6 +91,7 @@ def run_sweep(
             check_payback(chosen, question)
         pieces = opened.enter_context(Pieces(out, record, force=force))
         finished = resumed(pieces, record, resume=resume)
+        say_what_is_there(pieces)
 
         def warn(each: Scenario) -> Sequence[str]:
             return borrowed_machine(each, scenario, None if cluster else trace)

@@ -5,7 +5,10 @@ from __future__ import annotations
 import shutil
 import sys
 import textwrap
-from typing import TextIO
+from typing import TYPE_CHECKING, TextIO
+
+if TYPE_CHECKING:
+    from greenbatch.experiments.running.pieces import Pieces
 
 _PIPE = 100
 """Width without a terminal if COLUMNS is not set."""
@@ -47,3 +50,10 @@ def say(text: str, *, file: TextIO | None = None, indent: int = 0) -> None:
             break_on_hyphens=False,
         )  # fmt: skip
     print("\n".join(lines), file=stream, flush=True)
+
+
+def say_what_is_there(pieces: Pieces) -> None:
+    """A note on stderr where finished windows of a command that was killed are used."""
+    if pieces.finished:
+        say(f"note: {len(pieces.finished):,} of {pieces.cells:,} windows are finished already, see {pieces.folder}",
+            file=sys.stderr)  # fmt: skip

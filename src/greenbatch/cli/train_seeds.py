@@ -58,10 +58,12 @@ def train_seeds(
             with closing(train_several(left, workers=chosen, watch=watch)) as found:
                 for folder, counters in found:
                     done.append(folder)
-                    say(f"{folder.name}: {counters.text}")
+                    best = f"; best on the validation windows: {counters.best_figure:.6g}"
+                    say(f"{folder.name}: {counters.text}{best if counters.best_epoch >= 0 else ''}")
                     if several(chosen):
                         show(f"trainings {where(chosen)}", len(done), len(left))
     except KeyboardInterrupt:
         finished = f"{len(plans) - len(left) + len(done)} of {len(plans)} trainings are finished"
         raise Interrupted(finished, resume=resume_line(COMMAND.get())) from None
-    print(f"written to {out}; use one as {preset}@{out / f'seed-{numbers[0]}' / MODEL}")
+    (folder, plan), *_ = plans.items()
+    print(f"written to {out}; use one as {plan.preset.name}@{folder / MODEL}+{plan.backfill}")

@@ -124,8 +124,10 @@ def chosen(runs: Runs, *, where: str | None, columns: Sequence[str] | None, sort
 
 
 def _unknown(name: str, frame: polars.DataFrame, flag: str) -> InputError:
-    close = did_you_mean(name, frame.columns, then="metrics are listed in docs/metrics.md")
-    return InputError(f"there is no column {name!r:.60}", field=flag, fix=close)
+    first = ", ".join(frame.columns[: frame.columns.index("scheduler") + 1])
+    quotes = "; text is in single quotes" if flag == "--where" else ""
+    fix = did_you_mean(name, frame.columns, then=f"columns: {first} and all metrics{quotes}")
+    return InputError(f"there is no column {name!r:.60}", field=flag, fix=fix)
 
 
 def runs_table(runs: Runs, frame: polars.DataFrame, most: int) -> Table:
@@ -136,7 +138,8 @@ def runs_table(runs: Runs, frame: polars.DataFrame, most: int) -> Table:
     finished = f"{runs.windows:,} of {runs.asked:,} windows are finished"
     shown = f"{min(most, frame.height):,} of {frame.height:,} runs" if frame.height > most else f"{frame.height:,} runs"
     more = ("--rows shows more, --json all.",) if frame.height > most else ()
-    return Table(f"{shown}; {finished}", tuple((name, "", name) for name in columns), tuple(rows), notes=more)
+    heads = tuple((name, "", name.replace("_", "_ ")) for name in columns)  # names may break where there is no room
+    return Table(f"{shown}; {finished}", heads, tuple(rows), notes=more)
 
 
 def _number(value: Any) -> str:

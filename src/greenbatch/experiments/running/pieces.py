@@ -59,6 +59,12 @@ class Pieces:
         self.finished = self._read(force)
         self._written = bool(self.finished)
 
+    @property
+    def cells(self) -> int:
+        """Number of all cells."""
+        settings = self._record["settings"]
+        return len(settings["starts"]) * len(settings.get("sweep", {"values": [""]})["values"])
+
     def keep(self, cell: Cell, figures: Figures) -> None:
         """Write a finished cell within `EVERY_S`.
 
