@@ -93,6 +93,11 @@ class Promise:
         """Whether the upper end of the interval of the mean cost is at most the limit, on the same episodes."""
         return self.slack.high <= 0.0
 
+    @property
+    def text(self) -> str:
+        """``yes``, ``in the mean`` where the interval reaches beyond the limit, or ``no``."""
+        return "yes" if self.kept else "in the mean" if self.slack.mean <= 0.0 else "no"
+
 
 def row_of(rows: Sequence[Row], preset: str) -> Row | None:
     """The row of an agent at a setting, if it was trained."""
@@ -153,7 +158,7 @@ def promise_table(rows: Sequence[Row], *, narrow: bool = False) -> Table:
             Cell(ACCRUED.number(made.limit)),
             _cell(ACCRUED, made.cost),
             _cell(SLACK, made.slack, mark="good" if made.kept else "bad"),
-            Cell("yes" if made.kept else "no"),
+            Cell(made.text),
             Cell(f"{100 * made.beyond:.0f}"),
             _cell(RATIO, made.value),
             _cell(RATIO, made.unlimited),
@@ -260,7 +265,7 @@ def findings(rows: Sequence[Row]) -> list[str]:
     """Per setting and agent: whether the limit is kept, at which value."""
     told = []
     for made in promises(rows):
-        word = "keeps" if made.kept else "does not keep"
+        word = {"yes": "keeps", "in the mean": "keeps in the mean only", "no": "does not keep"}[made.text]
         more = f"{100 * made.over.mean:+.1f}".replace("-", "−")
         best = f"{more} points of value over {made.rival}, the best rule within"
         if not made.rival:
