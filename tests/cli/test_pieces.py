@@ -15,6 +15,7 @@ import pytest
 from small import SLOW
 
 from greenbatch.cli import main
+from greenbatch.experiments.reports import runs
 from greenbatch.experiments.running import pieces as room
 from greenbatch.experiments.running.cells import Question
 
@@ -228,6 +229,25 @@ def test_a_bad_condition_is_one_line(
     said = capsys.readouterr().err
     assert f"greenbatch: {told}" in said
     assert said.count("\n") == 1
+
+
+def test_a_result_that_is_delivered_while_its_pieces_are_read_is_shown(
+    small: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], at_once: None
+) -> None:
+    with monkeypatch.context() as patched:
+        failing(patched, 3, RuntimeError("it fails"))
+        with pytest.raises(RuntimeError, match="it fails"):
+            compare()
+    real = runs.read_piece
+
+    def delivered_first(file: Path) -> polars.DataFrame:
+        monkeypatch.setattr(runs, "read_piece", real)
+        assert compare() == 0
+        return real(file)
+
+    monkeypatch.setattr(runs, "read_piece", delivered_first)
+    assert main(["results", "out"]) == 0
+    assert "6 runs; 3 of 3 windows are finished" in capsys.readouterr().out
 
 
 def test_a_folder_without_results_is_one_line(small: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -58,8 +58,13 @@ def read_runs(folder: Path) -> Runs:
     if not files:
         fix = "give the --out of greenbatch compare or whatif; the first seconds leave nothing yet"
         raise InputError("has no results", file=folder, fix=fix)
-    settings = read_record(beside(out))["settings"] if pieces else _settings(out)
-    rows = polars.concat([read_piece(file) for file in files])
+    try:
+        settings = read_record(beside(out))["settings"] if pieces else _settings(out)
+        rows = polars.concat([read_piece(file) for file in files])
+    except InputError:
+        if all(file.exists() for file in files):
+            raise
+        return read_runs(folder)  # the result was delivered in the meantime, and the pieces are gone
     key = [name for name in rows.columns if name not in {*RUN, "metric", "value"}]
     rows = rows.unique([*key, *RUN, "metric"], maintain_order=True, keep="last")
     parts = [name for name in rows["metric"].unique() if split_part_metric(name)]
