@@ -14,6 +14,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -56,8 +57,8 @@ def begin(words: list[str], out: str, *more: str) -> subprocess.Popen[str]:
     return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
 
 
-def finish(running: subprocess.Popen[str]) -> None:
-    """Wait until a command ends well.
+def finish(running: subprocess.Popen[str]) -> str:
+    """Wait until a command ends well; what it said.
 
     Raises:
         RuntimeError: it failed; with the end of what it said.
@@ -65,6 +66,7 @@ def finish(running: subprocess.Popen[str]) -> None:
     said, _ = running.communicate(timeout=WAIT_S)
     if running.returncode:
         raise RuntimeError(f"exit code {running.returncode}: {said[-600:]}")
+    return said
 
 
 def midway(running: subprocess.Popen[str], pattern: str) -> None:
@@ -82,10 +84,12 @@ def midway(running: subprocess.Popen[str], pattern: str) -> None:
 
 def working() -> list[Any]:
     """The processes of the cluster that have something in hand."""
-    return [
-        each for each in psutil.process_iter(["name", "cmdline"])
-        if any("_attempt" in word for word in (each.info["name"] or "", *(each.info["cmdline"] or ())))
-    ]  # fmt: skip
+    found = []
+    for each in psutil.Process().children(recursive=True):  # those of other clusters are left alone
+        with suppress(psutil.Error):
+            if any("_attempt" in word for word in (each.name(), *each.cmdline())):
+                found.append(each)
+    return found
 
 
 def lose_process(cluster: Cluster, running: subprocess.Popen[str]) -> None:
@@ -135,7 +139,9 @@ def tried(name: str, cluster: Cluster) -> dict[str, bool]:
         if lose is lose_command:
             resume = ["--resume"] if name == "search" else []
             running = begin(words, out, "--ray", cluster.address, *resume)
-        finish(running)
+        said = finish(running)
+        if lose is lose_command and pattern.startswith(".cells") and "windows are finished already" not in said:
+            raise RuntimeError("what was finished was not used")
         outs[loss] = out
         if lose is lose_node:
             cluster.add_node(num_cpus=1)

@@ -101,7 +101,7 @@ NEEDED = {
     "train": ["gas-marl", "--scenario", "default", "--out", "x"], "export": ["model", "--out", "x"],
     "retrain": ["--out", "x"], "bound": ["--scenario", "default"], "whatif": ["--trace", "x", "--site", "default"],
     "record": ["rlscheduler", "--schedulers", "fcfs", "--out", "x"],
-    "estimate": ["model", "--dataset", "x"],
+    "estimate": ["model", "--dataset", "x"], "results": ["x"],
     "tune": ["--scheduler", "fcfs+green", "--search", "+sigma=1:9", "--objective", "avg_wait_s=1"],
 }  # fmt: skip
 """What running text may leave out."""

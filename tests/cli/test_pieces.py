@@ -96,6 +96,7 @@ def test_a_killed_comparison_goes_on_in_several_processes_and_can_be_watched(sma
     assert not (small / "out").exists()
     again = subprocess.run([*command, "out", "--resume"], capture_output=True, text=True, check=False)
     assert again.returncode == 0, again.stderr
+    assert "of 30 windows are finished already, see out.cells" in again.stderr
     assert main(["compare", *words[:-1], "1", "--out", "whole"]) == 0
     same(small / "out", small / "whole")
 
@@ -248,6 +249,20 @@ def test_a_result_that_is_delivered_while_its_pieces_are_read_is_shown(
     monkeypatch.setattr(runs, "read_piece", delivered_first)
     assert main(["results", "out"]) == 0
     assert "6 runs; 3 of 3 windows are finished" in capsys.readouterr().out
+
+
+def test_results_of_this_folder_and_of_odd_names(
+    small: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert compare("--sweep", "workload.generator.jobs=60,70", out="odd.cells") == 0
+    capsys.readouterr()
+    assert main(["results", "odd.cells", "--where", '"workload.generator.jobs" = 70']) == 0
+    assert "6 runs; 6 of 6 windows are finished" in capsys.readouterr().out
+    monkeypatch.chdir(small / "odd.cells")
+    assert main(["results", "."]) == 0
+    assert "12 runs; 6 of 6 windows are finished" in capsys.readouterr().out
+    assert main(["results", "/"]) == 2
+    assert capsys.readouterr().err.startswith("greenbatch: /: has no results")
 
 
 def test_a_folder_without_results_is_one_line(small: Path, capsys: pytest.CaptureFixture[str]) -> None:

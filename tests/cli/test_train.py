@@ -284,6 +284,7 @@ def test_several_seeds_are_trainings_of_their_own(here: Path, capsys: pytest.Cap
     ("arguments", "message"),
     [
         (("--seeds", "0,0"), "--seeds: '0' occurs twice"),
+        (("--seeds", "0,00"), "--seeds: 0 occurs twice"),
         (("--seeds", "0,-1"), "--seeds: is -1"),
         (("--seeds", ""), "--seeds: '' has an empty part"),
         (("--seeds", "0,1", "--seed", "2"), "--seed: is for a single training, not for --seeds 0,1"),

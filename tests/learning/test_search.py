@@ -20,9 +20,11 @@ from greenbatch.learning.runs.plan import Plan, make_plan
 from greenbatch.learning.search import planner, search
 from greenbatch.learning.search.evolution import Evolution
 from greenbatch.learning.search.loop import Candidate
+from greenbatch.learning.search.parameters import ParameterSearch
 from greenbatch.learning.search.planner import (
     HEAD_STEP,
     YEAR_S,
+    PlannerSearch,
     Trial,
     begin_of,
     initial_point,
@@ -30,6 +32,7 @@ from greenbatch.learning.search.planner import (
     objective,
     point_of,
 )
+from greenbatch.learning.search.ranking import RankingSearch
 from greenbatch.metrics import evaluate
 from greenbatch.models.find import shipped_models
 from greenbatch.models.model import load_model
@@ -550,7 +553,7 @@ def test_two_trainings_never_share_a_folder(small: Scenario, tmp_path: Path) -> 
     ],
 )
 def test_a_search_does_not_depend_on_where_candidates_are_evaluated(
-    tmp_path: Path, name: str, scenario: str, overrides: dict[str, Any]
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, scenario: str, overrides: dict[str, Any]
 ) -> None:
     """In this process, in two processes, and in two after an interruption: the same weights."""
     prices = {
@@ -570,6 +573,9 @@ def test_a_search_does_not_depend_on_where_candidates_are_evaluated(
     with pytest.raises(KeyboardInterrupt):
         search(plan, tmp_path / "again", watch=stop, workers=2)
     for folder, workers in (("here", 1), ("two", 2), ("again", 2)):
+        if workers == 2:
+            for kind in (PlannerSearch, ParameterSearch, RankingSearch):
+                monkeypatch.setattr(kind, "evaluated", None)  # in this process, not in others
         search(plan, tmp_path / folder, watch=lambda _: None, workers=workers)
         found.append((tmp_path / folder / "model" / "actor.safetensors").read_bytes())
     assert found[0] == found[1] == found[2]

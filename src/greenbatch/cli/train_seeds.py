@@ -33,12 +33,16 @@ def train_seeds(
         KeyboardInterrupt: stopped by the user; what is finished is kept.
     """
     from greenbatch.cli.app import COMMAND
+    from greenbatch.learning.runs.folder import begun, check_new
     from greenbatch.learning.runs.plan import make_plan, parse_overrides
     from greenbatch.learning.several import train_several, unfinished
     from greenbatch.models.model import MODEL
     from greenbatch.scenarios import load_scenario
 
-    numbers, question = [whole(text, "--seeds", 0) for text in items(seeds, "--seeds")], load_scenario(scenario)
+    numbers = [whole(text, "--seeds", 0) for text in items(seeds, "--seeds")]
+    if twice := [number for number in numbers if numbers.count(number) > 1]:
+        raise InputError(f"{twice[0]} occurs twice", field="--seeds", fix="give each once")
+    question = load_scenario(scenario)
     given["overrides"], chosen = parse_overrides(overrides), workers or 1
     plans = {
         out / f"seed-{number}": make_plan(preset, question, **given, seed=number, command=COMMAND.get())
@@ -46,9 +50,12 @@ def train_seeds(
     }
     if out.exists() and not out.is_dir():
         raise InputError("exists and is not a folder", file=out, field="--out", fix="give another folder")
+    for folder in plans:
+        if not begun(folder):
+            check_new(folder, force=False)
     left, done = unfinished(plans), list[Path]()
     kept = f"; {len(plans) - len(left)} are finished" if len(left) < len(plans) else ""
-    say(f"training {preset} on {scenario} with {len(plans)} seeds{kept}")
+    say(f"training {preset} on {scenario} with {len(plans)} seed{'s' * (len(plans) > 1)}{kept}")
     try:
         with progress_line() as show:
 

@@ -68,7 +68,7 @@ class Processes:
         try:
             ensure_running()  # starting it lifts the block
             with _ctrl_c_blocked():
-                executor = self._started(len(items))
+                executor = self._started()
                 futures = {executor.submit(_carry_out, item): item for item in items}
             for future in as_completed(futures):
                 if future.exception() is not None:
@@ -89,12 +89,12 @@ class Processes:
             self._executor.shutdown(wait=True, kill_workers=True)
             self._executor = None
 
-    def _started(self, items: int) -> Any:
+    def _started(self) -> Any:
         from loky.process_executor import ProcessPoolExecutor
 
         if self._executor is None:
-            count = min(self._workers, items)
-            self._executor = ProcessPoolExecutor(count, timeout=_IDLE_S, initializer=_begin, initargs=(self._task,))
+            begin = {"initializer": _begin, "initargs": (self._task,)}
+            self._executor = ProcessPoolExecutor(self._workers, timeout=_IDLE_S, **begin)
         return self._executor
 
 

@@ -106,5 +106,8 @@ def spread(
 ) -> Generator[tuple[Item, Result]]:
     """Yield each item with its result as it completes; a `pool` for one lot of items."""
     left = list(items)
-    with pool(here, there, workers if left else 1) as each:
-        yield from each(left)
+    if not isinstance(workers, RayCluster):
+        workers = min(workers, len(left))
+    if left:
+        with pool(here, there, workers) as each:
+            yield from each(left)

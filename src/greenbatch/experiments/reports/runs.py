@@ -42,7 +42,7 @@ class Runs:
 def read_runs(folder: Path) -> Runs:
     """The runs of a result, and those finished so far of one that is running or was interrupted.
 
-    A swept key is the column of its last part, such as ``capacity_kwh``.
+    A swept key is the column of its last part, such as ``capacity_kwh``, unless a metric has that name.
 
     Args:
         folder: folder of the result, or that of its pieces.
@@ -52,7 +52,8 @@ def read_runs(folder: Path) -> Runs:
     """
     import polars
 
-    out = folder.with_name(folder.name.removesuffix(SUFFIX)) if folder.name.endswith(SUFFIX) else folder
+    pieces_themselves = folder.name.endswith(SUFFIX) and not (folder / RESULTS).exists()
+    out = folder.with_name(folder.name.removesuffix(SUFFIX)) if pieces_themselves else folder
     pieces = sorted(beside(out).glob("cells-*.parquet"))
     files = [*([out / RESULTS] if (out / RESULTS).exists() else []), *pieces]
     if not files:
@@ -74,8 +75,9 @@ def read_runs(folder: Path) -> Runs:
     short = {name: last for name in key if (last := name.rpartition(".")[2]) not in table.columns}
     table = table.rename(short).with_columns(polars.col("window").cast(polars.Int64))
     values = len(settings["sweep"]["values"]) if "sweep" in settings else 1
+    cells = table.select(*(short.get(name, name) for name in key), "window").unique()
     return Runs(
-        frame=table, usual=usual, windows=table.select(*short.values(), "window").unique().height,
+        frame=table, usual=usual, windows=cells.height,
         asked=max(len(settings["starts"]), 1) * values,
     )  # fmt: skip
 

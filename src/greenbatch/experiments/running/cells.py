@@ -91,34 +91,35 @@ class Question:
 
     def figures(self, cell: Cell) -> Figures:
         """The figures of a cell."""
-        return Figures.of(self.metrics(cell, self.simulated(cell)))
+        window = self.window(cell)
+        return Figures.of(self.metrics(cell, window, self.simulated(cell, window)))
 
     def simulated(
-        self, cell: Cell, show: Callable[[str, int], None] = lambda *_: None, outcomes: dict[str, Outcome] | None = None
-    ) -> dict[str, Outcome]:
+        self, cell: Cell, window: tuple[Workload, Cluster], show: Callable[[str, int], None] = lambda *_: None,
+        outcomes: dict[str, Outcome] | None = None,
+    ) -> dict[str, Outcome]:  # fmt: skip
         """The outcomes of all schedulers.
 
         Args:
             cell: the cell.
+            window: its jobs and machine.
             show: called before every simulation with the scheduler and the number of those before it.
             outcomes: receives each outcome at once, so that an interruption leaves what was simulated before.
         """
         from greenbatch.engine.simulate import simulate
 
         found = {} if outcomes is None else outcomes
-        scenario = self.scenarios[cell.value]
-        workload, cluster = self._window(cell)
+        scenario, (workload, cluster) = self.scenarios[cell.value], window
         for run, (name, decider) in enumerate(self.deciders.items()):
             show(name, run)
             found[name] = simulate(workload, cluster, scenario.site, scenario.rules, decider)
         return found
 
-    def metrics(self, cell: Cell, outcomes: Mapping[str, Outcome]) -> Metrics:
+    def metrics(self, cell: Cell, window: tuple[Workload, Cluster], outcomes: Mapping[str, Outcome]) -> Metrics:
         """The metrics of a cell by the outcomes of its schedulers, or of some of them."""
         from greenbatch.metrics import Cut, evaluate_window, horizon_of
 
-        scenario = self.scenarios[cell.value]
-        workload, cluster = self._window(cell)
+        scenario, (workload, cluster) = self.scenarios[cell.value], window
         own = scenario.evaluation
         cut = Cut(**cast(Any, own.cut))
         horizon = horizon_of(
@@ -126,7 +127,8 @@ class Question:
         )
         return evaluate_window(outcomes, baseline=self.baseline, cut=cut, horizon=horizon, parts=self.parts[cell.value])
 
-    def _window(self, cell: Cell) -> tuple[Workload, Cluster]:
+    def window(self, cell: Cell) -> tuple[Workload, Cluster]:
+        """The jobs of a cell, and the machine."""
         from greenbatch.scenarios.regenerate import question
 
         return question(self.scenarios[cell.value], cell.start, self.jobs)
@@ -176,8 +178,9 @@ def play(
         first = cell == cells[0] != cells[-1]  # the first of several compiles the engine, and runs alone
         at = f"{_named(cell, question)}"
         outcomes: dict[str, Outcome] = found.example if cell == cells[0] else {}
-        question.simulated(cell, lambda name, run: tell(f"{name} on {at}", 0 if first else run), outcomes)
-        return Figures.of(question.metrics(cell, outcomes))
+        window = question.window(cell)
+        question.simulated(cell, window, lambda name, run: tell(f"{name} on {at}", 0 if first else run), outcomes)
+        return Figures.of(question.metrics(cell, window, outcomes))
 
     def done(cell: Cell, figures: Figures) -> None:
         found.figures[cell] = Figures(names.setdefault(figures.names, figures.names), figures.values)  # names once

@@ -195,7 +195,7 @@ def compare(
                     "interrupted, evaluating what is finished; Ctrl-C again ends at once", len(deciders), len(deciders)
                 )
             question = replace(question, deciders=deciders)
-            played.figures[cells[0]] = Figures.of(question.metrics(cells[0], played.example))
+            played.figures[cells[0]] = Figures.of(question.metrics(cells[0], question.window(cells[0]), played.example))
         elif not (keep_finished and cells[0] in played.figures):
             raise stopped
     made = comparison_of(

@@ -31,7 +31,8 @@ _RECORD, _PIECE, _TOOL = "record.json", "cells-{:06}.parquet", "greenbatch"
 
 def beside(out: Path) -> Path:
     """The folder of the pieces of a result."""
-    return out.with_name(out.name + SUFFIX)
+    place = out if out.name not in {"", ".."} else out.resolve()
+    return place.parent / f"{place.name}{SUFFIX}"
 
 
 class Pieces:
@@ -148,7 +149,7 @@ class Pieces:
                 return {}  # killed before it was filled
             raise
         starts = record["settings"].pop("starts")
-        tool = record.pop("tool")
+        del record["tool"]
         if difference := other_than(record, starts, self._record):
             if force:
                 self.remove()
@@ -156,7 +157,6 @@ class Pieces:
             problem = f"has finished windows of a different comparison; {difference}"
             fix = "repeat its flags, give another --out, or --force to discard them"
             raise InputError(problem, file=self.folder, field="--out", fix=fix)
-        record |= {"tool": tool}
         sweep, schedulers = record["settings"].get("sweep"), record["settings"]["schedulers"]
         texts = {} if sweep is None else {_shown(sweep, text): text for text in sweep["values"]}
         found: dict[Cell, Figures] = {}
