@@ -1,6 +1,10 @@
-"""A question of 60 jobs that needs no file, and a slow policy."""
+"""A question of 60 jobs that needs no file, a slow policy, and a cell that fails."""
 
 from __future__ import annotations
+
+import pytest
+
+from greenbatch.experiments.running.cells import Question
 
 SMALL = """\
 name = "small"
@@ -35,3 +39,17 @@ class Slow:
         return gb.Start(0)
 """
 """A policy that takes its time: SECONDS per decision."""
+
+
+def failing(monkeypatch: pytest.MonkeyPatch, call: int, error: BaseException) -> list[object]:
+    """Let an error come with a call to simulate a cell; the calls."""
+    real, calls = Question.simulated, []
+
+    def simulated(*given: object) -> object:
+        calls.append(given)
+        if len(calls) == call:
+            raise error
+        return real(*given)
+
+    monkeypatch.setattr(Question, "simulated", simulated)
+    return calls

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import polars
 import pytest
-from small import SLOW
+from small import SLOW, failing
 
 from greenbatch import data_catalog
 from greenbatch.cli import compare as face
@@ -139,16 +139,7 @@ def test_ctrl_c_keeps_the_finished_windows(small, monkeypatch, capsys):
 
 def interrupt(monkeypatch: pytest.MonkeyPatch, call: int) -> list[object]:
     """Let Ctrl-C come with a call to simulate a window; the calls."""
-    real, calls = Question.simulated, []
-
-    def window(*arguments: object) -> object:
-        calls.append(arguments)
-        if len(calls) == call:
-            raise KeyboardInterrupt
-        return real(*arguments)
-
-    monkeypatch.setattr(Question, "simulated", window)
-    return calls
+    return failing(monkeypatch, call, KeyboardInterrupt())
 
 
 def without_command(file: Path) -> bytes:

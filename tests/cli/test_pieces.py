@@ -12,7 +12,7 @@ from pathlib import Path
 
 import polars
 import pytest
-from small import SLOW
+from small import SLOW, failing
 
 from greenbatch.cli import main
 from greenbatch.experiments.reports import runs
@@ -33,18 +33,12 @@ def at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(room, "EVERY_S", 0.0)
 
 
-def failing(monkeypatch: pytest.MonkeyPatch, call: int, error: BaseException) -> list[object]:
-    """Let an error come with a call to simulate a cell; the calls."""
-    real, calls = Question.simulated, []
-
-    def simulated(*given: object) -> object:
-        calls.append(given)
-        if len(calls) == call:
-            raise error
-        return real(*given)
-
-    monkeypatch.setattr(Question, "simulated", simulated)
-    return calls
+def broken_off(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A comparison whose last window fails."""
+    with monkeypatch.context() as patched:
+        failing(patched, 3, RuntimeError("it fails"))
+        with pytest.raises(RuntimeError, match="it fails"):
+            compare()
 
 
 def same(one: Path, other: Path) -> None:
@@ -104,10 +98,7 @@ def test_a_killed_comparison_goes_on_in_several_processes_and_can_be_watched(sma
 def test_pieces_of_another_comparison_are_refused_or_discarded(
     small: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], at_once: None
 ) -> None:
-    with monkeypatch.context() as patched:
-        failing(patched, 3, RuntimeError("it fails"))
-        with pytest.raises(RuntimeError, match="it fails"):
-            compare()
+    broken_off(monkeypatch)
     before = [file.read_bytes() for file in sorted((small / "out.cells").iterdir())]
     for starts, more, told in (
         ("0,5,9", ["--baseline", "f2+green"], "settings.baseline: fcfs+easy there, f2+green here"),
@@ -136,10 +127,7 @@ def test_a_damaged_piece_is_one_line(
     small: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], at_once: None,
     content: bytes | None,
 ) -> None:  # fmt: skip
-    with monkeypatch.context() as patched:
-        failing(patched, 3, RuntimeError("it fails"))
-        with pytest.raises(RuntimeError, match="it fails"):
-            compare()
+    broken_off(monkeypatch)
     piece = small / "out.cells" / "cells-000002.parquet"
     if content is None:
         frame = polars.read_parquet(piece)
@@ -235,10 +223,7 @@ def test_a_bad_condition_is_one_line(
 def test_a_result_that_is_delivered_while_its_pieces_are_read_is_shown(
     small: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], at_once: None
 ) -> None:
-    with monkeypatch.context() as patched:
-        failing(patched, 3, RuntimeError("it fails"))
-        with pytest.raises(RuntimeError, match="it fails"):
-            compare()
+    broken_off(monkeypatch)
     real = runs.read_piece
 
     def delivered_first(file: Path) -> polars.DataFrame:

@@ -288,6 +288,7 @@ def test_several_seeds_are_trainings_of_their_own(here: Path, capsys: pytest.Cap
         (("--seeds", "0,-1"), "--seeds: is -1"),
         (("--seeds", ""), "--seeds: '' has an empty part"),
         (("--seeds", "0,1", "--seed", "2"), "--seed: is for a single training, not for --seeds 0,1"),
+        (("--seeds", "0,1", "--seed", "0"), "--seed: is for a single training, not for --seeds 0,1"),
         (("--seeds", "0,1", "--force"), "--force: is for a single training"),
         (("--workers", "2"), "--workers and --ray: distribute the candidates of a search, and rlscheduler is trained"),
     ],

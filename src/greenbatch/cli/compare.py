@@ -199,11 +199,8 @@ def run_comparison(
                 finished=finished, workers=workers, keep=pieces.keep,
             )  # fmt: skip
             by_all = len(comparison.deciders) == len(deciders)
-            done = (
-                f"{len(comparison.starts)} of {len(first)} windows"
-                if by_all
-                else (f"{len(comparison.deciders)} of {len(deciders)} schedulers")
-            )
+            parts = (comparison.starts, first, "windows") if by_all else (comparison.deciders, deciders, "schedulers")
+            done = f"{len(parts[0])} of {len(parts[1])} {parts[2]}"
             partial = (f"{done}; interrupted",) if comparison.interrupted else ()
             borrowed = borrowed_machine(question, scenario, None if cluster else trace)
             other = mismatch_lines(comparison.example.get(base))

@@ -88,7 +88,7 @@ def train(
         from greenbatch.cli.train_seeds import train_seeds
 
         alone = {"--seed": seed, "--force": force, "--tensorboard": tensorboard}
-        if clash := [flag for flag, value in alone.items() if value not in {None, False}]:
+        if clash := [flag for flag, value in alone.items() if value is not None and value is not False]:
             raise InputError(f"is for a single training, not for --seeds {seeds}", field=clash[0], fix="leave it out")
         train_seeds(preset, scenario, out, seeds, workers_of(workers, ray), **given)
         return

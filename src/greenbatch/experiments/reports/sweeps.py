@@ -211,9 +211,10 @@ def _write_figures(sweep: Sweep, folder: Path, partial: Sequence[str], unit_cost
     parts: list[polars.DataFrame] = []
     frame = sweep.frame
     for text, each in sweep.comparisons.items():
-        value = sweep.setting.values[text] if sweep.setting.numeric else text
         whole = with_breakdown(each.frame, each.breakdown)
-        parts.append(whole.select(polars.lit(value, frame.dtypes[0]).alias(frame.columns[0]), polars.all()))
+        parts.append(
+            whole.select(polars.lit(sweep.setting.shown(text), frame.dtypes[0]).alias(frame.columns[0]), polars.all())
+        )
     polars.concat(parts).write_parquet(folder / "results.parquet")
     tables = [
         *payback_tables(sweep, unit_cost),

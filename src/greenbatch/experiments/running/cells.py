@@ -176,7 +176,7 @@ def play(
 
     def here(cell: Cell) -> Figures:
         first = cell == cells[0] != cells[-1]  # the first of several compiles the engine, and runs alone
-        at = f"{_named(cell, question)}"
+        at = _named(cell, question)
         outcomes: dict[str, Outcome] = found.example if cell == cells[0] else {}
         window = question.window(cell)
         question.simulated(cell, window, lambda name, run: tell(f"{name} on {at}", 0 if first else run), outcomes)

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 from greenbatch.errors import InputError
 from greenbatch.experiments.running.cells import Cell, Figures
 from greenbatch.experiments.running.finished import DECIDE, RECORD, finished_cells, other_than
+from greenbatch.experiments.running.sweep import Setting
 from greenbatch.storage import PREFIX, replace_file
 
 if TYPE_CHECKING:
@@ -132,7 +133,7 @@ class Pieces:
                     replace_file(self.folder / _RECORD, json.dumps(self._record, indent=2).encode())
                 last = max((int(file.stem[6:]) for file in self.folder.glob("cells-*.parquet")), default=0)
                 stream = io.BytesIO()
-                _frame(cells, self._record["settings"].get("sweep")).write_parquet(stream)
+                _frame(cells, _setting(self._record)).write_parquet(stream)
                 replace_file(self.folder / _PIECE.format(last + 1), stream.getvalue())
                 self._written = True
             except OSError as error:
@@ -157,13 +158,13 @@ class Pieces:
             problem = f"has finished windows of a different comparison; {difference}"
             fix = "repeat its flags, give another --out, or --force to discard them"
             raise InputError(problem, file=self.folder, field="--out", fix=fix)
-        sweep, schedulers = record["settings"].get("sweep"), record["settings"]["schedulers"]
-        texts = {} if sweep is None else {_shown(sweep, text): text for text in sweep["values"]}
+        sweep, schedulers = _setting(record), record["settings"]["schedulers"]
+        texts = {} if sweep is None else {sweep.shown(text): text for text in sweep.values}
         found: dict[Cell, Figures] = {}
         for file in sorted(self.folder.glob("cells-*.parquet")):
-            by = ["window"] if sweep is None else [sweep["key"], "window"]
+            by = ["window"] if sweep is None else [sweep.key, "window"]
             for part in read_piece(file).partition_by(by, maintain_order=True):
-                value = "" if sweep is None else texts[part[sweep["key"]][0]]
+                value = "" if sweep is None else texts[part[sweep.key][0]]
                 figures = _figures(part)
                 if [name for name, _ in figures.names] != schedulers:
                     raise _damaged(file)
@@ -224,14 +225,13 @@ def _damaged(file: Path) -> InputError:
     return InputError("is damaged", file=file, field="--out", fix="remove it: its windows are simulated again")
 
 
-def _shown(sweep: Mapping[str, Any], text: str) -> float | str:
-    """A value as in the column of the results."""
-    values = sweep["values"]
-    numeric = all(isinstance(each, (int, float)) and not isinstance(each, bool) for each in values.values())
-    return float(values[text]) if numeric else text
+def _setting(record: Mapping[str, Any]) -> Setting | None:
+    """What is swept; None in a comparison."""
+    sweep = record["settings"].get("sweep")
+    return None if sweep is None else Setting(key=sweep["key"], values=sweep["values"])
 
 
-def _frame(cells: Mapping[Cell, Figures], sweep: Mapping[str, Any] | None) -> polars.DataFrame:
+def _frame(cells: Mapping[Cell, Figures], sweep: Setting | None) -> polars.DataFrame:
     """The rows of cells, as in ``results.parquet``."""
     import polars
 
@@ -245,8 +245,9 @@ def _frame(cells: Mapping[Cell, Figures], sweep: Mapping[str, Any] | None) -> po
             "metric": polars.Series([name for _, metrics in figures.names for name in metrics], dtype=polars.String),
             "value": polars.Series(figures.values, nan_to_null=True),
         }
-        value = {} if sweep is None else {sweep["key"]: polars.lit(_shown(sweep, cell.value))}
-        parts.append(polars.DataFrame(columns).select(*(v.alias(k) for k, v in value.items()), polars.all()))
+        kind = polars.Float64 if sweep is not None and sweep.numeric else polars.String
+        value = [] if sweep is None else [polars.lit(sweep.shown(cell.value), kind).alias(sweep.key)]
+        parts.append(polars.DataFrame(columns).select(*value, polars.all()))
     return polars.concat(parts)
 
 

@@ -56,6 +56,10 @@ class Setting:
         """Whether all values are numbers."""
         return all(isinstance(value, (int, float)) and not isinstance(value, bool) for value in self.values.values())
 
+    def shown(self, text: str) -> Any:
+        """A value as in the column of the results: a number if all are, else its text."""
+        return self.values[text] if self.numeric else text
+
     def overrides(self, text: str) -> dict[str, Any]:
         """What `scenarios.load_scenario` overrides for a value."""
         return {self.key: self.values[text]}
@@ -139,7 +143,7 @@ class Sweep:
         kind = polars.Float64 if self.setting.numeric else polars.String
         parts = [
             each.frame.select(
-                polars.lit(self.setting.values[text] if self.setting.numeric else text, kind).alias(self.setting.key),
+                polars.lit(self.setting.shown(text), kind).alias(self.setting.key),
                 polars.all(),
             )
             for text, each in self.comparisons.items()
@@ -195,8 +199,8 @@ def sweep(
         if not keep_finished:
             raise stopped
         if cells[0] not in played.figures:
-            kept = "what was finished before is kept as it is" if finished else "nothing is kept; repeat the command"
-            raise Interrupted(kept if finished else f"no value is finished, {kept}") from None
+            nothing = "no value is finished, nothing is kept; repeat the command"
+            raise Interrupted("what was finished before is kept as it is" if finished else nothing) from None
     found: dict[str, Comparison] = {}
     for text, scenario in scenarios.items():
         if windows := windows_of(played.figures, text, starts):
