@@ -184,7 +184,8 @@ def _generated(section: Generator, reference_gflops: float | None) -> Workload:
 def _powered(workload: Workload, section: WorkloadSection, origin: Origin) -> Workload:
     import numpy as np
 
-    from greenbatch.workload import Note, measured_power, per_processor_power, per_unit_power, power_list
+    from greenbatch.notes import Note
+    from greenbatch.workload import measured_power, per_processor_power, per_unit_power, power_list
 
     power = section.power
     if power.kind == "trace":

@@ -50,7 +50,7 @@ def jobs_on_nodes(workload: Workload, cluster: NodeCluster, *, strict: bool) -> 
     import numpy as np
 
     from greenbatch.engine.machine.idle_nodes import jobs_that_fit
-    from greenbatch.workload import Note
+    from greenbatch.notes import Note
 
     fits, asked = jobs_that_fit(cluster, workload)
     if fits.all():

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 from greenbatch.cluster import Cluster, NodeCluster, PoweredCluster
 
 if TYPE_CHECKING:
-    from greenbatch.workload import Note, Workload
+    from greenbatch.notes import Note
+    from greenbatch.workload import Workload
 
 
 def request_notes(workload: Workload, cluster: Cluster) -> tuple[Note, ...]:
@@ -19,7 +20,7 @@ def request_notes(workload: Workload, cluster: Cluster) -> tuple[Note, ...]:
     """
     import numpy as np
 
-    from greenbatch.workload import Note
+    from greenbatch.notes import Note
 
     counts: dict[str, int] = {
         f"{name} of a job unknown, taken as {taken}": int(np.sum(np.isnan(column))) * bool(np.isfinite(column).any())

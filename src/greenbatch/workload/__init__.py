@@ -1,5 +1,6 @@
 """Workloads: trace readers, synthetic models, and job power for traces without it. Everything returns a `Workload`."""
 
+from greenbatch.notes import Note
 from greenbatch.workload.assignment import per_processor_power, per_unit_power, power_list
 from greenbatch.workload.fdata import read_fdata
 from greenbatch.workload.irmasim import REFERENCE_GFLOPS
@@ -13,7 +14,7 @@ from greenbatch.workload.sacct import read_sacct
 from greenbatch.workload.swf import SWF_RULES, SwfRules, read_swf, write_swf
 from greenbatch.workload.synthetic import LUBLIN_TYPES, LublinType, for_machine, lublin
 from greenbatch.workload.synthetic_fitted import cirne, jann
-from greenbatch.workload.table import Note, Workload
+from greenbatch.workload.table import Workload
 from greenbatch.workload.tabular import read_table
 from greenbatch.workload.valued import on_pool, rare
 

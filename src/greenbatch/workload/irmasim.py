@@ -21,8 +21,9 @@ import numpy as np
 from greenbatch.arguments import whole_number
 from greenbatch.errors import InputError
 from greenbatch.json_input import Json, distinct, read_json
+from greenbatch.notes import Note
 from greenbatch.workload.ledger import Ledger
-from greenbatch.workload.table import LATEST_S, SHORTEST_S, Note, Workload, trace_name
+from greenbatch.workload.table import LATEST_S, SHORTEST_S, Workload, trace_name
 
 REFERENCE_GFLOPS = 3.0
 """Peak of a processor of speed 1 if none is stated: InEPS's requested times are operations / this. [Gflop/s]"""

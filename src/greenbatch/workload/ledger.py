@@ -9,7 +9,7 @@ from typing import Any
 from numpy.typing import NDArray
 
 from greenbatch.errors import InputError
-from greenbatch.workload.table import Note
+from greenbatch.notes import Note
 
 
 @dataclass(slots=True)

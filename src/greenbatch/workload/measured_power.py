@@ -8,7 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from greenbatch.errors import InputError
-from greenbatch.workload.table import Note, Workload
+from greenbatch.notes import Note
+from greenbatch.workload.table import Workload
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]

@@ -16,11 +16,12 @@ from numpy.typing import NDArray
 
 from greenbatch.arguments import whole_number
 from greenbatch.errors import InputError
+from greenbatch.notes import Note
 from greenbatch.workload.ledger import Ledger
 from greenbatch.workload.local_time import unix_times, zone
 from greenbatch.workload.parquet import Cells, Floats, Kind, parquet_files, read_cells
 from greenbatch.workload.requested import requested_times
-from greenbatch.workload.table import SHORTEST_S, Note, Workload, is_float, trace_name
+from greenbatch.workload.table import SHORTEST_S, Workload, is_float, trace_name
 
 Jobs = dict[str, Floats]
 """Columns of the jobs of one file, NaN where unknown: those of a `Workload`, ``start_s`` and ``end_s`` [Unix s], and

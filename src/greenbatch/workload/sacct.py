@@ -21,12 +21,13 @@ from numpy.typing import NDArray
 from greenbatch.arguments import whole_number
 from greenbatch.errors import InputError
 from greenbatch.files import read_bytes
+from greenbatch.notes import Note
 from greenbatch.workload import sacct_text
 from greenbatch.workload.ledger import Ledger
 from greenbatch.workload.local_time import unix_times, zone
 from greenbatch.workload.requested import requested_times
 from greenbatch.workload.sacct_text import Dump
-from greenbatch.workload.table import Note, Workload, trace_name
+from greenbatch.workload.table import Workload, trace_name
 
 Floats = NDArray[np.float64]
 Mask = NDArray[np.bool_]

@@ -19,11 +19,12 @@ from numpy.typing import NDArray
 from greenbatch.arguments import whole_number
 from greenbatch.errors import InputError
 from greenbatch.files import read_bytes, write_bytes
+from greenbatch.notes import Note
 from greenbatch.workload.ledger import Ledger
 from greenbatch.workload.requested import requested_times
 from greenbatch.workload.swf_alea import with_extras
 from greenbatch.workload.swf_text import field_name, parse
-from greenbatch.workload.table import Note, Workload, trace_name
+from greenbatch.workload.table import Workload, trace_name
 
 Rows = NDArray[np.float64]
 

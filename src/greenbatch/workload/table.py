@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from greenbatch.arguments import read_only
 from greenbatch.display import Shown, span_text, to_pandas
 from greenbatch.errors import InputError
+from greenbatch.notes import Note
 
 if TYPE_CHECKING:
     import pandas
@@ -21,24 +22,6 @@ if TYPE_CHECKING:
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
-
-
-@dataclass(frozen=True, slots=True)
-class Note:
-    """One kind of repair or drop made while reading a workload, with its count and first line."""
-
-    what: str
-    """What was repaired or dropped."""
-    count: int
-    """Number of cases, >= 1."""
-    first_line: int | None = None
-    """1-based line of the first case in the file, if known."""
-    about: str = ""
-    """The column that the note is about, if any: replacing that column removes the note."""
-
-    def __str__(self) -> str:
-        where = "" if self.first_line is None else f", first at line {self.first_line}"
-        return f"{self.what}: {self.count}{where}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False, eq=False)

@@ -15,10 +15,11 @@ from numpy.typing import NDArray
 from greenbatch.arguments import whole_number
 from greenbatch.errors import InputError
 from greenbatch.files import decode, read_bytes
+from greenbatch.notes import Note
 from greenbatch.workload.ledger import Ledger
 from greenbatch.workload.parquet import MAGIC, MISSING, unbroken
 from greenbatch.workload.requested import requested_times
-from greenbatch.workload.table import COLUMNS, MAY_BE_MISSING, RANGES, Note, Workload, is_float, trace_name
+from greenbatch.workload.table import COLUMNS, MAY_BE_MISSING, RANGES, Workload, is_float, trace_name
 
 Floats = NDArray[np.float64]
 

@@ -13,8 +13,9 @@ from numpy.typing import NDArray
 
 from greenbatch.arguments import whole_number
 from greenbatch.errors import InputError, did_you_mean
+from greenbatch.notes import Note
 from greenbatch.workload.synthetic import check_arguments
-from greenbatch.workload.table import Note, Workload
+from greenbatch.workload.table import Workload
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
