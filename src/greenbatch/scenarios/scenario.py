@@ -103,9 +103,9 @@ class Scenario(Shown):
     @property
     def notes(self) -> tuple[str, ...]:
         """What was repaired, dropped, filled in or assumed while reading the inputs."""
-        of_jobs = (*self.workload.notes, *request_notes(self.workload, self.cluster))
         nodes = self.cluster.notes if isinstance(self.cluster, NodeCluster) else ()
-        return (*map(str, of_jobs), *nodes, *(self.site.notes if self.site is not None else ()))
+        of_jobs = (*self.workload.notes, *request_notes(self.workload, self.cluster), *nodes)
+        return (*map(str, of_jobs), *(self.site.notes if self.site is not None else ()))
 
     @property
     def has_episodes(self) -> bool:
