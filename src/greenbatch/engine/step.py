@@ -202,7 +202,7 @@ def _count_idle(s: State) -> None:
     if c.event != WAKE_UP:
         c.idle = 0
         return
-    changes = c.running > 0 or c.arrived < s.arrivals.shape[0]
+    changes = c.running > 0 or c.arrived + c.undated < s.arrivals.shape[0]
     if c.idle == 0 or (changes and c.now_s > c.idle_from_s):
         c.idle, c.idle_from_s = 0, c.now_s
     c.idle += 1

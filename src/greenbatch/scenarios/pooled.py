@@ -7,12 +7,13 @@ from typing import TYPE_CHECKING
 from greenbatch.cluster import Cluster, NodeCluster, PoweredCluster
 
 if TYPE_CHECKING:
-    from greenbatch.notes import Note
+    from greenbatch.engine.rules import Rules
+    from greenbatch.notes import Level, Note
     from greenbatch.workload import Workload
 
 
-def request_notes(workload: Workload, cluster: Cluster) -> tuple[Note, ...]:
-    """Notes on the jobs whose requests are ignored or unknown.
+def request_notes(workload: Workload, cluster: Cluster, rules: Rules) -> tuple[Note, ...]:
+    """Notes on the jobs whose requests are ignored or unknown, and on those that follow others.
 
     A pool ignores partitions, exclusive nodes and, unless it has GPUs, GPUs. On a pool with GPUs, jobs of unknown GPUs
     take none. Among jobs with value, an unknown value counts as 0. Among jobs with QoS, schedulers take an unknown one
@@ -28,7 +29,32 @@ def request_notes(workload: Workload, cluster: Cluster) -> tuple[Note, ...]:
     }
     if not isinstance(cluster, NodeCluster):
         counts |= _of_pool(workload, cluster)
-    return tuple(Note(what, count) for what, count in counts.items() if count)
+    requests = (Note(what, count) for what, count in counts.items() if count)
+    return (*_followers(workload, rules), *requests)
+
+
+_FOLLOWERS: dict[str, tuple[str, Level]] = {
+    "ignore": (
+        'preceding job and think time ignored, jobs submitted as recorded (to obey: rules.dependencies = "obey")',
+        "warning",
+    ),
+    "obey": ("jobs submitted their think time after the simulated end of their preceding job", "change"),
+}
+
+
+def _followers(workload: Workload, rules: Rules) -> tuple[Note, ...]:
+    """A note on the jobs that follow others, if there are some."""
+    import numpy as np
+
+    from greenbatch.engine.dependencies import preceding_rows
+    from greenbatch.notes import Note
+
+    if not (workload.preceding_job > 0).any() or not (follows := preceding_rows(workload) >= 0).any():
+        return ()
+    what, level = _FOLLOWERS[rules.dependencies]
+    work_s = workload.run_time_s * workload.processors
+    shares = (float(follows.mean()), "jobs"), (float(work_s[follows].sum() / work_s.sum()), "processor-hours")
+    return (Note(what, int(np.count_nonzero(follows)), about="preceding_job", level=level, shares=shares),)
 
 
 def _of_pool(workload: Workload, cluster: Cluster) -> dict[str, int]:

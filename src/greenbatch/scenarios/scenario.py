@@ -104,7 +104,7 @@ class Scenario(Shown):
     def notes(self) -> tuple[str, ...]:
         """What was repaired, dropped, filled in or assumed while reading the inputs."""
         nodes = self.cluster.notes if isinstance(self.cluster, NodeCluster) else ()
-        of_jobs = (*self.workload.notes, *request_notes(self.workload, self.cluster), *nodes)
+        of_jobs = (*self.workload.notes, *request_notes(self.workload, self.cluster, self.rules), *nodes)
         return (*map(str, of_jobs), *(self.site.notes if self.site is not None else ()))
 
     @property

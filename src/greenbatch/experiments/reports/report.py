@@ -225,7 +225,7 @@ def report_comparison(
         InputError: the file cannot be written.
     """
     scenario = comparison.scenario
-    ignored = map(str, request_notes(scenario.workload, scenario.cluster))
+    ignored = map(str, request_notes(scenario.workload, scenario.cluster, scenario.rules))
     write_report(
         path, title=comparison.title.partition(";")[0], command=command, frame=comparison.frame,
         outcomes=comparison.example, baseline=comparison.baseline, notes=[scenario.description, *ignored],
