@@ -6,10 +6,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 from numpy.typing import NDArray
 
 from greenbatch.errors import InputError
-from greenbatch.notes import Note
+from greenbatch.notes import JOBS, Level, Note, Share, shares_of
 
 
 @dataclass(slots=True)
@@ -20,7 +21,10 @@ class Ledger:
     strict: bool
     notes: list[Note] = field(default_factory=list)
 
-    def repair(self, what: str, lines: NDArray[Any], *, column: str, fix: str) -> None:
+    def repair(
+        self, what: str, lines: NDArray[Any], *, column: str, fix: str, about: str = "", level: Level = "repair",
+        shares: tuple[Share, ...] = (),
+    ) -> None:  # fmt: skip
         """Count a repair or drop at the given file lines; with ``strict``, raise instead.
 
         Raises:
@@ -30,7 +34,26 @@ class Ledger:
             return
         if self.strict:
             raise InputError(what, file=self.file, line=int(lines.min()), field=column, fix=fix)
-        self.fact(what, lines)
+        self.notes.append(Note(what, len(lines), int(lines.min()), about, level, shares))
+
+    def drop(
+        self, what: str, lines: NDArray[Any], bad: NDArray[np.bool_], *, column: str, fix: str,
+        work: NDArray[np.float64] | None = None, level: Level = "repair",
+    ) -> None:  # fmt: skip
+        """Count jobs that are not simulated, with their share of the jobs and processor-hours; see `repair`.
+
+        Args:
+            what: which jobs, such as ``job without submit time``.
+            lines: line of every job, shape (n,).
+            bad: which of the jobs are dropped, shape (n,).
+            column: name of the field that is at fault.
+            fix: what the user can do.
+            work: processors x run time of every job, where that is known, shape (n,).
+            level: ``change`` where the jobs did run.
+        """
+        self.repair(
+            f"{what} dropped", lines[bad], column=column, fix=fix, about=JOBS, level=level, shares=shares_of(bad, work)
+        )
 
     def fact(self, what: str, lines: NDArray[Any], *, about: str = "") -> None:
         """Count an observation that changes no value; ``about`` names the column it refers to."""

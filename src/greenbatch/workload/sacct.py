@@ -124,10 +124,10 @@ def read_sacct(
     jobs = _merged(_without_unusable(_jobs(raw, tz, ledger), ledger), ledger)
     if processors is not None:
         larger = jobs.processors > processors
-        what = f"job larger than the machine ({processors} processors) dropped"
-        ledger.repair(
-            what, jobs.line[larger], column="AllocCPUS", fix="give the size of the machine, or remove the job"
-        )
+        ledger.drop(
+            f"job larger than the machine ({processors} processors)", jobs.line, larger, column="AllocCPUS",
+            fix="give the size of the machine, or remove the job", work=jobs.processors * jobs.run_s, level="change",
+        )  # fmt: skip
         jobs = jobs.take(~larger)
     if not len(jobs.line):
         raise InputError("no job is left", file=path, fix=f"no job can be simulated: {ledger.summary()}")
@@ -305,7 +305,7 @@ def _without_unusable(jobs: _Jobs, ledger: Ledger) -> _Jobs:
 
     def drop(bad: Mask, what: str, field: str, fix: str = "remove the row") -> None:
         nonlocal jobs
-        ledger.repair(f"{what} dropped", jobs.line[bad], column=field, fix=fix)
+        ledger.drop(what, jobs.line, bad, column=field, fix=fix)
         jobs = jobs.take(~bad)
 
     never = np.isnan(jobs.start_s) | ((jobs.allocated == 0) & (jobs.run_s == 0))
@@ -313,7 +313,9 @@ def _without_unusable(jobs: _Jobs, ledger: Ledger) -> _Jobs:
     drop(waiting, "job that was still waiting", "State")
     drop(never[~waiting], "job that never started", "Start")
     drop(jobs.unfinished, "job that was still running", "State")
-    drop(_all_but_last(jobs), "earlier run or repeated row of a job", "JobID", "run sacct without -D")
+    earlier, what = _all_but_last(jobs), "earlier run or repeated row of a job dropped"
+    ledger.repair(what, jobs.line[earlier], column="JobID", fix="run sacct without -D")
+    jobs = jobs.take(~earlier)
     drop(np.isnan(jobs.submit_s), "job without submit time", "Submit", "give a time")
     drop(np.isnan(jobs.run_s), "job without run time", "End", "give a time")
     drop(jobs.processors < 1, "job without processors", "AllocCPUS", "give at least 1")

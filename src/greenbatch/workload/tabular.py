@@ -75,8 +75,8 @@ def read_table(
     ledger = Ledger(path, strict)
     ledger.notes += [Note(f"column {name!r} ignored", len(lines)) for name in ignored]
     if processors is not None and (larger := table["processors"] > processors).any():
-        what = f"job larger than the machine ({processors} processors) dropped"
-        ledger.repair(what, lines[larger], column="processors", fix="remove the job")
+        what, work = f"job larger than the machine ({processors} processors)", table["processors"] * table["run_time_s"]
+        ledger.drop(what, lines, larger, column="processors", fix="remove the job", work=work, level="change")
         table = {"trace_row": np.arange(len(lines), dtype=np.float64), **table}
         table, lines = {name: values[~larger] for name, values in table.items()}, lines[~larger]
     if not len(lines):
