@@ -219,12 +219,12 @@ def run_comparison(
 
 
 def _say_what_is_left_out(question: Scenario) -> None:
-    """A note where nodes keep planners out of the default schedulers."""
-    from greenbatch.cluster import NodeCluster
+    """A note where nodes or GPUs keep planners out of the default schedulers."""
+    from greenbatch.cluster import NodeCluster, PoweredCluster
     from greenbatch.scenarios.schema import PLANNING
 
-    if question.site is not None and isinstance(question.cluster, NodeCluster):
-        say(f"note: {', '.join(PLANNING)} is not compared: it requires a pool of processors")
+    if question.site is not None and isinstance(question.cluster, NodeCluster | PoweredCluster):
+        say(f"note: {', '.join(PLANNING)} is not compared: it requires a pool of processors alone")
 
 
 def print_comparison(
