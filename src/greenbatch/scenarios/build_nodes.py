@@ -62,9 +62,10 @@ def jobs_on_nodes(workload: Workload, cluster: NodeCluster, *, strict: bool) -> 
             f"{asked}, {which} on no nodes of the cluster", file=next(iter(workload.sources), workload.name),
             field="processors", fix=fix,
         )  # fmt: skip
-    work = workload.run_time_s * workload.processors
-    what = f"{work[~fits].sum() / work.sum():.1%} of all processor-hours; the first: {asked}"
-    note = Note(f"job that fits on no nodes of the cluster dropped ({what})", int(np.count_nonzero(~fits)))
+    count, work = int(np.count_nonzero(~fits)), workload.run_time_s * workload.processors
+    shares = ((count / len(workload), "jobs"), (float(work[~fits].sum() / work.sum()), "processor-hours"))
+    what = f"job that fits on no nodes of the cluster (the first: {asked}) dropped"
+    note = Note(what, count, level="change", shares=shares)
     kept = workload.take(np.flatnonzero(fits))
     return replace(kept, notes=(*kept.notes, note))
 

@@ -7,6 +7,9 @@ from typing import TYPE_CHECKING
 from greenbatch.cluster import Cluster, NodeCluster, PoweredCluster
 
 if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
     from greenbatch.notes import Note
     from greenbatch.workload import Workload
 
@@ -22,25 +25,33 @@ def request_notes(workload: Workload, cluster: Cluster) -> tuple[Note, ...]:
 
     from greenbatch.notes import Note
 
-    counts: dict[str, int] = {
-        f"{name} of a job unknown, taken as {taken}": int(np.sum(np.isnan(column))) * bool(np.isfinite(column).any())
+    work_s = workload.run_time_s * workload.processors
+    which = {
+        f"{name} of a job unknown, taken as {taken}": np.isnan(column) & bool(np.isfinite(column).any())
         for name, column, taken in (("value", workload.value, 0), ("QoS", workload.qos, "1 (never late in figures)"))
     }
     if not isinstance(cluster, NodeCluster):
-        counts |= _of_pool(workload, cluster)
-    return tuple(Note(what, count) for what, count in counts.items() if count)
+        which |= _of_pool(workload, cluster)
+    return tuple(
+        Note(
+            what, int(np.count_nonzero(jobs)), level="change",
+            shares=((float(jobs.mean()), "jobs"), (float(work_s[jobs].sum() / work_s.sum()), "processor-hours")),
+        )
+        for what, jobs in which.items() if jobs.any()
+    )  # fmt: skip
 
 
-def _of_pool(workload: Workload, cluster: Cluster) -> dict[str, int]:
-    """What -> number of jobs."""
+def _of_pool(workload: Workload, cluster: Cluster) -> dict[str, NDArray[np.bool_]]:
+    """What -> which jobs."""
     import numpy as np
 
     has_gpus = isinstance(cluster, PoweredCluster)
     may_take = isinstance(cluster, PoweredCluster) and cluster.gpus > 0
     partitions = np.unique(workload.partition[workload.partition > 0])
+    every = np.ones(len(workload), dtype=bool)
     return {
-        f"jobs of {len(partitions)} partitions run on one pool of processors": len(workload) * (len(partitions) > 1),
-        "GPUs of a job ignored: the machine has processors only": int(np.sum(workload.gpus > 0)) * (not has_gpus),
-        "exclusive use of nodes ignored: the machine is a pool of processors": int(np.sum(workload.exclusive == 1)),
-        "GPUs of a job unknown, taken as none": int(np.sum(workload.gpus < 0)) * may_take,
+        f"jobs of {len(partitions)} partitions run on one pool of processors": every & (len(partitions) > 1),
+        "GPUs of a job ignored: the machine has processors only": (workload.gpus > 0) & (not has_gpus),
+        "exclusive use of nodes ignored: the machine is a pool of processors": workload.exclusive == 1,
+        "GPUs of a job unknown, taken as none": (workload.gpus < 0) & may_take,
     }

@@ -63,7 +63,7 @@ class Ledger:
         Raises:
             InputError: ``strict`` and there is at least one line.
         """
-        work_s = self.work_s[self._rows(lines)] if self.lines.size else np.ones(1)
+        work_s = self.work_s[self._rows(lines)] if self.lines.size else np.zeros(1)
         self.repair(what, lines, column=column, fix=fix, level="repair" if not work_s.any() else "change")
 
     def fact(
@@ -80,10 +80,15 @@ class Ledger:
         """
         if not len(lines):
             return
-        count, measured = len(lines), ()
+        count = len(lines)
+        measured: tuple[Share, ...] = ()
         if self.lines.size and level != "fact":
             count, measured = int(self.jobs[self._rows(lines)].sum()), self._shares(lines)
         self.notes.append(Note(what, count, int(lines.min()), about, level, (*measured, *shares)))
+
+    def say(self, what: str, count: int) -> None:
+        """Note something that changes no value and has no line."""
+        self.notes.append(Note(what, count, level="fact"))
 
     def summary(self) -> str:
         """All notes in one line."""

@@ -22,12 +22,11 @@ from numpy.typing import NDArray
 from greenbatch.arguments import whole_number
 from greenbatch.errors import InputError, did_you_mean
 from greenbatch.files import read_bytes
-from greenbatch.notes import Note
 from greenbatch.workload import sacct_text
 from greenbatch.workload.ledger import Ledger
 from greenbatch.workload.local_time import unix_times, zone
 from greenbatch.workload.plausible_power import without_implausible
-from greenbatch.workload.requested import requested_times
+from greenbatch.workload.requested import known_limits, requested_times
 from greenbatch.workload.sacct_text import Dump
 from greenbatch.workload.shared_nodes import parts_of_nodes
 from greenbatch.workload.table import Workload, trace_name
@@ -319,7 +318,8 @@ def _jobs(raw: dict[str, NDArray[Any]], tz: ZoneInfo | None, ledger: Ledger) -> 
     same = ("line", "tasks", "key", "leader", "number", "status", "unfinished", "limit_s", "energy_j", "gpus",
             "node_list", *_NAMES)  # fmt: skip
     return _Jobs(
-        trace_row=np.arange(len(submit_s)), run=np.zeros(len(submit_s), dtype=np.int64), submit_s=submit_s, start_s=start_s, run_s=run_s, allocated=allocated,
+        trace_row=np.arange(len(submit_s)), run=np.zeros(len(submit_s), dtype=np.int64),
+        submit_s=submit_s, start_s=start_s, run_s=run_s, allocated=allocated,
         processors=processors, nodes=nodes,
         memory_kb=np.where(np.isnan(raw["memory_kb"]), divided_kb, raw["memory_kb"]),
         **{name: raw[name] for name in same},
@@ -475,9 +475,8 @@ def _merged(jobs: _Jobs, ledger: Ledger) -> _Jobs:
 
 
 def _columns(jobs: _Jobs, origin_s: float, most_s: Floats, ledger: Ledger) -> dict[str, Any]:
-    limit_s = np.where(jobs.limit_s > 0, jobs.limit_s, np.nan)
     requested_s = requested_times(
-        limit_s, jobs.run_s, jobs.line, ledger, unknown="missing or unlimited", most_s=most_s
+        known_limits(jobs.limit_s), jobs.run_s, jobs.line, ledger, unknown="missing or unlimited", most_s=most_s
     )
     ids = _job_ids(jobs, ledger)
     preceding, think_s = _run_before(jobs, ids)
@@ -490,7 +489,8 @@ def _columns(jobs: _Jobs, origin_s: float, most_s: Floats, ledger: Ledger) -> di
     ledger.fact("more nodes than processors, number of nodes ignored", jobs.line[crowded])
     nodes = np.where(crowded | np.isnan(jobs.nodes), -1, jobs.nodes)
     return {
-        "job_id": ids, "preceding_job": preceding, "think_time_s": think_s, "submit_s": jobs.submit_s - origin_s, "run_time_s": jobs.run_s,
+        "job_id": ids, "preceding_job": preceding, "think_time_s": think_s,
+        "submit_s": jobs.submit_s - origin_s, "run_time_s": jobs.run_s,
         "requested_time_s": requested_s, "processors": jobs.processors, "power_w": jobs.energy_j / jobs.run_s,
         "user": jobs.user, "group": jobs.group, "queue": jobs.queue, "partition": jobs.partition, "nodes": nodes,
         "gpus": np.where(np.isnan(jobs.gpus), -1, jobs.gpus), "requested_memory_kb": jobs.memory_kb / jobs.processors,

@@ -37,7 +37,8 @@ def parts_of_nodes(
     if not jobs.size:
         return parts
     number: dict[str, int] = {}
-    node = np.array([number.setdefault(name, len(number)) for job in np.flatnonzero(ran) for name in nodes_of[job]])
+    holders = np.flatnonzero(ran).tolist()
+    node = np.array([number.setdefault(name, len(number)) for job in holders for name in nodes_of[job]])
     held = processors[jobs] / counts[jobs]
     times_s = np.concatenate((start_s[jobs], start_s[jobs] + run_s[jobs]))
     order = np.lexsort((times_s, np.concatenate((node, node))))
