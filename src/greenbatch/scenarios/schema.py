@@ -235,8 +235,8 @@ class WorkloadSection(Section):
     requeued: Requeued | None = None
     """What is kept of a job of an sacct dump that was requeued: its last run, the default, or every run as a job."""
     shared_nodes: SharedNodes | None = None
-    """What is done with the energy of nodes that jobs of an sacct dump shared: split it by their processors, the
-    default, or keep it, if the site's energies are those of jobs."""
+    """What is done with the energies of jobs of an sacct dump that shared nodes: split by processors, if they are those
+    of the nodes, or kept, if they are those of the jobs; by default that is judged by the energies."""
     most_node_w: Positive | None = None
     """Highest plausible power of a node, for measured power; more is left out. By default 20 kW, or 20 times the median
     of the other jobs above 5 kW. [W]"""

@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 from greenbatch.arguments import file_path
 from greenbatch.errors import InputError
-from greenbatch.files import read_bytes
+from greenbatch.files import pipes_kept, read_bytes
 from greenbatch.json_input import looks_like_json
 from greenbatch.workload import sacct_text
 from greenbatch.workload.batsim import read_batsim
@@ -76,13 +76,14 @@ def read_workload(path: str | Path, **options: Any) -> Workload:
     """
     path = file_path(path, "path", what="the path of a trace")
     given = {name: value for name, value in options.items() if value is not None}
-    kind = trace_format(path, columns="columns" in given)
-    read, known = _READERS[kind]
-    for name in given:
-        if name not in known:
-            fix = f"options of {kind} traces: {', '.join(known)}"
-            raise InputError(f"does not apply to a {kind} trace", file=path, field=name, fix=fix)
-    return read(path, **given)
+    with pipes_kept():
+        kind = trace_format(path, columns="columns" in given)
+        read, known = _READERS[kind]
+        for name in given:
+            if name not in known:
+                fix = f"options of {kind} traces: {', '.join(known)}"
+                raise InputError(f"does not apply to a {kind} trace", file=path, field=name, fix=fix)
+        return read(path, **given)
 
 
 def trace_format(path: Path, *, columns: bool = False) -> Format:
