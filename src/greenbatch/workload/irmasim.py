@@ -137,12 +137,11 @@ def _size(job: Json) -> dict[str, int]:
 def _fitting(workload: Workload, processors: int, ledger: Ledger) -> Workload:
     """The jobs that are no larger than the machine."""
     larger = workload.processors > processors
-    ledger.drop(
-        f"job larger than the machine ({processors} processors)", workload.trace_row + 1, larger, column="res",
-        fix="remove the job", work=workload.processors * workload.run_time_s, level="change",
-    )  # fmt: skip
+    what = f"job larger than the machine ({processors} processors) dropped"
+    if larger.any():
+        ledger.repair(what, workload.trace_row[larger] + 1, column="res", fix="remove the job")
     if larger.all():
         raise InputError("no job is left", file=ledger.file, fix=f"no job can be simulated: {ledger.summary()}")
     kept = workload.take(np.flatnonzero(~larger))
-    notes = tuple(replace(note, first_line=None) for note in ledger.notes)
+    notes = tuple(Note(note.what, note.count) for note in ledger.notes)
     return replace(kept, machine_processors=processors, notes=(*kept.notes, *notes))

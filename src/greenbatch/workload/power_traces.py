@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 from zoneinfo import ZoneInfo
 
 import numpy as np
@@ -153,19 +152,15 @@ def _times(cells: Cells, trace: PowerTrace, tz: ZoneInfo | None, ledger: Ledger)
 
 def _without_unusable(jobs: Jobs, trace: PowerTrace, processors: int | None, ledger: Ledger) -> Jobs:
     """The jobs that can be simulated, and that fit in the machine."""
-
-    def drop(bad: NDArray[np.bool_], what: str, column: str, fix: str, **more: Any) -> None:
-        nonlocal jobs
-        if bad.any():
-            ledger.drop(what, _rows(jobs), bad, column=trace.fields[column], fix=fix, **more)
-            jobs = {name: values[~bad] for name, values in jobs.items()}
-
-    for what, column, fix, which in _UNUSABLE:
-        drop(which(jobs), what, column, fix)
+    rules = [*_UNUSABLE]
     if processors is not None:
-        larger, work = jobs["processors"] > processors, jobs["processors"] * jobs["run_time_s"]
         what = f"job larger than the machine ({processors} processors)"
-        drop(larger, what, "processors", "remove the job", work=work, level="change")
+        rules.append((what, "processors", "remove the job", lambda jobs: jobs["processors"] > processors))
+    for what, column, fix, which in rules:
+        bad = which(jobs)
+        if bad.any():
+            ledger.repair(f"{what} dropped", _rows(jobs)[bad], column=trace.fields[column], fix=fix)
+            jobs = {name: values[~bad] for name, values in jobs.items()}
     return jobs
 
 

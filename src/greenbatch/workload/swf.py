@@ -163,25 +163,17 @@ def _repaired(
     """
     trace_row = np.arange(len(rows))
 
-    def leave_out(bad: NDArray[np.bool_]) -> None:
+    def drop(bad: NDArray[np.bool_], what: str, field: str, fix: str) -> None:
         nonlocal rows, lines, trace_row
         if bad.any():
+            ledger.repair(what, lines[bad], column=field, fix=fix)
             rows, lines, trace_row = rows[~bad], lines[~bad], trace_row[~bad]
 
-    def drop(bad: NDArray[np.bool_], what: str, field: str, fix: str, **more: Any) -> None:
-        ledger.drop(what, lines, bad, column=field, fix=fix, **more)
-        leave_out(bad)
-
     if rules.repair_ids:
-        for which, what, field in (
-            (_partial_records, "partial record of a job (status 2-4)", field_name(11)),
-            (_repeated_rows, "repeated row", "job line"),
-        ):
-            bad = which(rows)
-            ledger.repair(f"{what} dropped", lines[bad], column=field, fix="remove the line")
-            leave_out(bad)
-    drop(rows[:, 1] < 0, "job without submit time", field_name(2), "give seconds >= 0")
-    drop(np.maximum(rows[:, 4], rows[:, 7]) <= 0, "job without processors", field_name(5), "give at least 1")
+        drop(_partial_records(rows), "partial record of a job (status 2-4) dropped", field_name(11), "remove the line")
+        drop(_repeated_rows(rows), "repeated row dropped", "job line", "remove the line")
+    drop(rows[:, 1] < 0, "job without submit time dropped", field_name(2), "give seconds >= 0")
+    drop(np.maximum(rows[:, 4], rows[:, 7]) <= 0, "job without processors dropped", field_name(5), "give at least 1")
     for below_zero, default_s, what in (
         (True, rules.negative_run_time_s, "negative run time"),
         (False, rules.zero_run_time_s, "zero run time"),
@@ -189,7 +181,7 @@ def _repaired(
         bad = rows[:, 3] < 0 if below_zero else rows[:, 3] == 0
         fix = "give seconds > 0"
         if default_s is None:
-            drop(bad, f"job with {what}", field_name(4), fix)
+            drop(bad, f"job with {what} dropped", field_name(4), fix)
         elif bad.any():
             ledger.repair(f"{what} set to {default_s:g} s", lines[bad], column=field_name(4), fix=fix)
             rows[bad, 3] = default_s
@@ -198,8 +190,8 @@ def _repaired(
     ledger.repair("fractional processors rounded up", lines[uneven], column=field_name(5), fix="give a whole number")
     wanted = np.ceil(wanted)
     if machine is not None and rules.drop_larger:
-        larger, what = wanted > machine, f"job larger than the machine ({machine} processors)"
-        drop(larger, what, field_name(5), "remove the job", work=wanted * rows[:, 3], level="change")
+        larger = wanted > machine
+        drop(larger, f"job larger than the machine ({machine} processors) dropped", field_name(5), "remove the job")
         wanted = wanted[~larger]
     if not len(rows):
         fix = f"no job can be simulated: {ledger.summary()}"

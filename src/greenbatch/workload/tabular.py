@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from greenbatch.arguments import whole_number
 from greenbatch.errors import InputError
-from greenbatch.files import decode, read_bytes
+from greenbatch.files import decode, parquet_schema, read_bytes
 from greenbatch.notes import Note
 from greenbatch.workload.ledger import Ledger
 from greenbatch.workload.parquet import MAGIC, MISSING, unbroken
@@ -75,8 +75,8 @@ def read_table(
     ledger = Ledger(path, strict)
     ledger.notes += [Note(f"column {name!r} ignored", len(lines)) for name in ignored]
     if processors is not None and (larger := table["processors"] > processors).any():
-        what, work = f"job larger than the machine ({processors} processors)", table["processors"] * table["run_time_s"]
-        ledger.drop(what, lines, larger, column="processors", fix="remove the job", work=work, level="change")
+        what = f"job larger than the machine ({processors} processors) dropped"
+        ledger.repair(what, lines[larger], column="processors", fix="remove the job")
         table = {"trace_row": np.arange(len(lines), dtype=np.float64), **table}
         table, lines = {name: values[~larger] for name, values in table.items()}, lines[~larger]
     if not len(lines):
@@ -209,7 +209,7 @@ def _read_parquet(content: bytes, ours: Mapping[str, str], path: Path) -> _Conte
     import polars
 
     with unbroken(path):
-        schema = polars.read_parquet_schema(io.BytesIO(content))
+        schema = parquet_schema(io.BytesIO(content), path)
         positions, ignored = _positions(list(schema), ours, path)
         wanted = {list(schema)[k]: name for name, k in positions.items()}
         frame = polars.read_parquet(io.BytesIO(content), columns=list(wanted))
