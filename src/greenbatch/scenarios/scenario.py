@@ -105,7 +105,7 @@ class Scenario(Shown):
         """What was repaired, dropped, filled in or assumed while reading the inputs."""
         of_jobs = (*self.workload.notes, *request_notes(self.workload, self.cluster))
         nodes = self.cluster.notes if isinstance(self.cluster, NodeCluster) else ()
-        return (*map(str, of_jobs), *nodes, *(self.site.notes if self.site is not None else ()))
+        return (*map(str, of_jobs), *nodes, *map(str, self.site.notes if self.site is not None else ()))
 
     @property
     def has_episodes(self) -> bool:
