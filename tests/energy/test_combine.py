@@ -44,8 +44,8 @@ def test_trace_start_keeps_dated_series_in_phase():
     assert site.sources_w["solar"][0] == 24
     assert site.sources_w["wind"][0] == 1000
     assert [str(note) for note in site.notes if "cut" in note.what] == [
-        "solar: 1 d at the start cut off, not covered by all sources: wind starts 2024-06-02 (33% of the hours)",
-        "wind: 1 d at the end cut off, not covered by all sources: solar ends 2024-06-04 (33% of the hours)",
+        "solar: 1 d at the start cut off, not covered by all sources: wind starts 2024-06-02",
+        "wind: 1 d at the end cut off, not covered by all sources: solar ends 2024-06-04",
     ]
 
 

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from greenbatch.errors import InputError
-from greenbatch.files import decode, read_bytes
+from greenbatch.files import decode, parquet_schema, read_bytes
 
 Floats = NDArray[np.float64]
 
@@ -201,7 +201,7 @@ def _parquet(file: str | Path, names: Sequence[str]) -> Columns:
 
     raw, digest = read_bytes(file)
     try:
-        header = list(polars.read_parquet_schema(io.BytesIO(raw)))
+        header = list(parquet_schema(io.BytesIO(raw), Path(file)))
         places = [header[_index(file, header, name, None)] for name in names]
         frame = polars.read_parquet(io.BytesIO(raw), columns=places)
     except polars.exceptions.PolarsError as error:

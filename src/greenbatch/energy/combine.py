@@ -17,7 +17,7 @@ from greenbatch.energy.series import Series
 from greenbatch.energy.site import Site
 from greenbatch.energy.stamps import show_date
 from greenbatch.errors import InputError
-from greenbatch.notes import Level, Note
+from greenbatch.notes import Note
 
 Floats = NDArray[np.float64]
 Align = Literal["trace-start", "calendar"]
@@ -271,8 +271,10 @@ def _cut_off(
     for side, lost_s in (("start", first_s - start_s), ("end", start_s + series.length_s - last_s)):
         if lost_s > SAME_S:
             what = f"{key}: {span_text(lost_s)} at the {side} cut off, not covered by all sources: {edges[side]}"
-            level: Level = "warning" if repeat and lost_s > MOST_CUT * series.length_s else "fact"
-            notes.append(Note(what, about=key, level=level, shares=((lost_s / series.length_s, "hours"),)))
+            share = lost_s / series.length_s
+            lost = repeat and share > MOST_CUT  # else it is beyond the jobs, or they end with an error
+            shares = ((share, "hours"),) if lost else ()
+            notes.append(Note(what, about=key, level="warning" if lost else "fact", shares=shares))
     return notes
 
 

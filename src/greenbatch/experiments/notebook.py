@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, overload
@@ -278,9 +278,10 @@ def simulate(
     """
     from greenbatch.engine.simulate import simulate as run
     from greenbatch.experiments.running.model_warnings import ModelWarning, model_warnings
-    from greenbatch.schedulers import scheduler_table
+    from greenbatch.schedulers import allow_typed, scheduler_table
 
     question = _scenario(scenario)
+    allow_typed([scheduler])
     deciders = scheduler_table([scheduler])
     (decider,), window = deciders.values(), question.window(start, jobs)
     outcome = Outcome.of(run(window, question.cluster, question.site, question.rules, decider))
@@ -353,9 +354,11 @@ def compare(
         SupplyExhausted: a simulation ran past the end of the power series, and the site does not repeat it.
         KeyboardInterrupt: interrupted with Ctrl-C; nothing is returned.
     """
-    from greenbatch.schedulers import scheduler_table, with_outages
+    from greenbatch.schedulers import allow_typed, scheduler_table, with_outages
     from greenbatch.workload import outages as recorded_outages
 
+    schedulers = list(schedulers) if isinstance(schedulers, Iterator) else schedulers
+    allow_typed(schedulers)
     if sweep is not None:
         if outages:
             raise InputError("cannot be combined yet", field="sweep and outages", fix="give one or the other")

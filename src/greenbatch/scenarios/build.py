@@ -185,7 +185,7 @@ def _generated(section: Generator, reference_gflops: float | None) -> Workload:
 def _powered(workload: Workload, section: WorkloadSection, origin: Origin) -> Workload:
     import numpy as np
 
-    from greenbatch.notes import Note
+    from greenbatch.notes import Note, shares_of
     from greenbatch.workload import measured_power, per_processor_power, per_unit_power, power_list
 
     power = section.power
@@ -203,11 +203,14 @@ def _powered(workload: Workload, section: WorkloadSection, origin: Origin) -> Wo
     else:
         file = origin.locate(power.file, power.dataset)
         used, powered = f"power per processor from {file.name}", power_list(workload, file)
-    recorded = int(np.count_nonzero(np.isfinite(workload.power_w)))
-    if not recorded:
+    recorded = np.isfinite(workload.power_w)
+    if not recorded.any():
         return powered
-    what = f"recorded power replaced by the scenario's ({used})"
-    return replace(powered, notes=(*powered.notes, Note(what, recorded, about="power_w")))
+    note = Note(
+        f"recorded power replaced by the scenario's ({used})", int(np.count_nonzero(recorded)), about="power_w",
+        level="change", shares=shares_of(recorded),
+    )  # fmt: skip
+    return replace(powered, notes=(*powered.notes, note))
 
 
 def _series_site(

@@ -12,6 +12,7 @@ from greenbatch.cluster import Cluster, NodeCluster, PoweredCluster
 from greenbatch.display import Shown, span_text, windows_fact
 from greenbatch.engine.rules import Rules
 from greenbatch.errors import InputError, did_you_mean
+from greenbatch.notes import Note, ordered
 from greenbatch.scenarios.pooled import request_notes
 from greenbatch.scenarios.sharing import shared
 from greenbatch.scenarios.toml import Place, overridden, read_toml
@@ -59,7 +60,7 @@ class Scenario(Shown):
     name: str
     """Name, shown in results."""
     description: str
-    """Description in whole sentences, shown in reports."""
+    """Description in whole sentences, shown in reports; empty if other jobs or another machine were given."""
     workload: Workload
     """All jobs, on the scenario's clock, sorted by id."""
     cluster: Cluster
@@ -101,11 +102,11 @@ class Scenario(Shown):
         return {**self.workload.sources, **nodes, **(self.site.inputs if self.site is not None else {})}
 
     @property
-    def notes(self) -> tuple[str, ...]:
-        """What was repaired, dropped, filled in or assumed while reading the inputs."""
+    def notes(self) -> tuple[Note, ...]:
+        """What was repaired, dropped, filled in or assumed while reading the inputs, by consequence."""
         of_jobs = (*self.workload.notes, *request_notes(self.workload, self.cluster))
         nodes = self.cluster.notes if isinstance(self.cluster, NodeCluster) else ()
-        return (*map(str, of_jobs), *nodes, *map(str, self.site.notes if self.site is not None else ()))
+        return ordered((*of_jobs, *nodes, *(self.site.notes if self.site is not None else ())))
 
     @property
     def has_episodes(self) -> bool:
@@ -321,7 +322,7 @@ def load_scenario(
     evaluation = section.evaluation
     return Scenario(
         name=section.name,
-        description=" ".join(section.description.split()),
+        description="" if outside or processors is not None else " ".join(section.description.split()),
         workload=workload,
         cluster=machine if like is None else shared(machine, like.cluster),
         site=site if like is None else shared(site, like.site),

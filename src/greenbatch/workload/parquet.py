@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from greenbatch.errors import InputError
-from greenbatch.files import first_bytes, read_bytes, sha256_of
+from greenbatch.files import first_bytes, parquet_schema, read_bytes, sha256_of
 
 if TYPE_CHECKING:
     import polars
@@ -85,18 +85,16 @@ def column_names(path: Path) -> list[str] | None:
     Raises:
         InputError: the file cannot be read.
     """
-    import polars
-
     source: Path | io.BytesIO = path
     start = first_bytes(path, 4)
-    if start.startswith(_GZIP):
+    if start.startswith(_GZIP) or not path.is_file():
         content, _ = read_bytes(path)
         start, source = content[:4], io.BytesIO(content)
     if start != MAGIC:
         return None
     try:
         with unbroken(path):
-            return list(polars.read_parquet_schema(source))
+            return list(parquet_schema(source, path))
     except InputError:
         return []
 
@@ -180,13 +178,13 @@ def read_cells(path: Path, columns: Mapping[str, Kind], optional: Set[str] = fro
     import polars
 
     source: Path | io.BytesIO = path
-    if first_bytes(path, 2) == _GZIP:
+    if first_bytes(path, 2) == _GZIP or not path.is_file():
         content, sha256 = read_bytes(path)
         source = io.BytesIO(content)
     else:
         sha256 = sha256_of(path)
     with unbroken(path):
-        schema = polars.read_parquet_schema(source)
+        schema = parquet_schema(source, path)
     for name in columns:
         if name not in schema and name not in optional:
             shown = ", ".join(schema)[:120]

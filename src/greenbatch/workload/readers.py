@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 from greenbatch.arguments import file_path
 from greenbatch.errors import InputError
-from greenbatch.files import read_bytes
+from greenbatch.files import pipes_kept, read_bytes
 from greenbatch.json_input import looks_like_json
 from greenbatch.workload.fdata import FDATA, read_fdata
 from greenbatch.workload.irmasim import read_irmasim
@@ -49,14 +49,15 @@ def read_workload(path: str | Path, **options: Any) -> Workload:
         InputError: the format is not recognized, an option does not apply to it, or its reader refuses the file.
     """
     path = file_path(path, "path", what="the path of a trace")
-    kind = trace_format(path)
-    read, known = _READERS[kind]
-    given = {name: value for name, value in options.items() if value is not None}
-    for name in given:
-        if name not in known:
-            fix = f"options of {kind} traces: {', '.join(known)}"
-            raise InputError(f"does not apply to a {kind} trace", file=path, field=name, fix=fix)
-    return read(path, **given)
+    with pipes_kept():
+        kind = trace_format(path)
+        read, known = _READERS[kind]
+        given = {name: value for name, value in options.items() if value is not None}
+        for name in given:
+            if name not in known:
+                fix = f"options of {kind} traces: {', '.join(known)}"
+                raise InputError(f"does not apply to a {kind} trace", file=path, field=name, fix=fix)
+        return read(path, **given)
 
 
 def trace_format(path: Path) -> Format:

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from greenbatch.arguments import whole_number
 from greenbatch.errors import InputError
-from greenbatch.files import decode, read_bytes
+from greenbatch.files import decode, parquet_schema, read_bytes
 from greenbatch.notes import Note
 from greenbatch.workload.ledger import Ledger
 from greenbatch.workload.parquet import MAGIC, MISSING, unbroken
@@ -209,7 +209,7 @@ def _read_parquet(content: bytes, ours: Mapping[str, str], path: Path) -> _Conte
     import polars
 
     with unbroken(path):
-        schema = polars.read_parquet_schema(io.BytesIO(content))
+        schema = parquet_schema(io.BytesIO(content), path)
         positions, ignored = _positions(list(schema), ours, path)
         wanted = {list(schema)[k]: name for name, k in positions.items()}
         frame = polars.read_parquet(io.BytesIO(content), columns=list(wanted))
