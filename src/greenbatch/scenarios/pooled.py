@@ -7,6 +7,9 @@ from typing import TYPE_CHECKING
 from greenbatch.cluster import Cluster, NodeCluster, PoweredCluster
 
 if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
     from greenbatch.engine.rules import Rules
     from greenbatch.notes import Level, Note
     from greenbatch.workload import Workload
@@ -21,16 +24,16 @@ def request_notes(workload: Workload, cluster: Cluster, rules: Rules) -> tuple[N
     """
     import numpy as np
 
-    from greenbatch.notes import Note
+    from greenbatch.notes import Note, shares_of
 
-    counts: dict[str, int] = {
-        f"{name} of a job unknown, taken as {taken}": int(np.sum(np.isnan(column))) * bool(np.isfinite(column).any())
-        for name, column, taken in (("value", workload.value, 0), ("QoS", workload.qos, "1 (never late in figures)"))
-    }
-    if not isinstance(cluster, NodeCluster):
-        counts |= _of_pool(workload, cluster)
-    requests = (Note(what, count) for what, count in counts.items() if count)
-    return (*_followers(workload, rules), *requests)
+    work = workload.processors * workload.run_time_s
+    touched = _followers(workload, rules) | _unknown(workload)
+    touched |= {} if isinstance(cluster, NodeCluster) else _of_pool(workload, cluster)
+    return tuple(
+        Note(what, int(np.count_nonzero(which)), level=level, shares=shares_of(which, work))
+        for what, (which, level) in touched.items()
+        if which.any()
+    )
 
 
 _FOLLOWERS: dict[str, tuple[str, Level]] = {
@@ -42,31 +45,37 @@ _FOLLOWERS: dict[str, tuple[str, Level]] = {
 }
 
 
-def _followers(workload: Workload, rules: Rules) -> tuple[Note, ...]:
-    """A note on the jobs that follow others, if there are some."""
+def _followers(workload: Workload, rules: Rules) -> dict[str, tuple[NDArray[np.bool_], Level]]:
+    """What becomes of the jobs that follow others -> which they are, and how much that matters."""
+    from greenbatch.engine.dependencies import preceding_rows
+
+    what, level = _FOLLOWERS[rules.dependencies]
+    return {what: (preceding_rows(workload) >= 0, level)}
+
+
+def _unknown(workload: Workload) -> dict[str, tuple[NDArray[np.bool_], Level]]:
+    """What -> which jobs, and how much that matters."""
     import numpy as np
 
-    from greenbatch.engine.dependencies import preceding_rows
-    from greenbatch.notes import Note
-
-    if not (workload.preceding_job > 0).any() or not (follows := preceding_rows(workload) >= 0).any():
-        return ()
-    what, level = _FOLLOWERS[rules.dependencies]
-    work_s = workload.run_time_s * workload.processors
-    shares = (float(follows.mean()), "jobs"), (float(work_s[follows].sum() / work_s.sum()), "processor-hours")
-    return (Note(what, int(np.count_nonzero(follows)), about="preceding_job", level=level, shares=shares),)
+    columns = (("value", workload.value, 0), ("QoS", workload.qos, "1 (never late in figures)"))
+    return {
+        f"{name} of a job unknown, taken as {taken}": (np.isnan(column) & np.isfinite(column).any(), "repair")
+        for name, column, taken in columns
+    }
 
 
-def _of_pool(workload: Workload, cluster: Cluster) -> dict[str, int]:
-    """What -> number of jobs."""
+def _of_pool(workload: Workload, cluster: Cluster) -> dict[str, tuple[NDArray[np.bool_], Level]]:
+    """What a pool ignores -> which jobs, and how much that matters."""
     import numpy as np
 
     has_gpus = isinstance(cluster, PoweredCluster)
     may_take = isinstance(cluster, PoweredCluster) and cluster.gpus > 0
     partitions = np.unique(workload.partition[workload.partition > 0])
     return {
-        f"jobs of {len(partitions)} partitions run on one pool of processors": len(workload) * (len(partitions) > 1),
-        "GPUs of a job ignored: the machine has processors only": int(np.sum(workload.gpus > 0)) * (not has_gpus),
-        "exclusive use of nodes ignored: the machine is a pool of processors": int(np.sum(workload.exclusive == 1)),
-        "GPUs of a job unknown, taken as none": int(np.sum(workload.gpus < 0)) * may_take,
-    }
+        f"jobs of {len(partitions)} partitions run on one pool of processors": (
+            np.full(len(workload), len(partitions) > 1), "change",
+        ),
+        "GPUs of a job ignored: the machine has processors only": ((workload.gpus > 0) & (not has_gpus), "change"),
+        "exclusive use of nodes ignored: the machine is a pool of processors": (workload.exclusive == 1, "change"),
+        "GPUs of a job unknown, taken as none": ((workload.gpus < 0) & may_take, "repair"),
+    }  # fmt: skip
