@@ -52,7 +52,8 @@ def refuse_followers(workload: Workload, rules: Rules, who: str) -> None:
     """
     if follow_others(workload, rules):
         count = int(np.count_nonzero(preceding_rows(workload) >= 0))
-        problem = f"is obey, and {count:,} jobs follow others, but {who} must know all submissions"
+        follow = "job follows another" if count == 1 else "jobs follow others"
+        problem = f"is obey, and {count:,} {follow}, but {who} must know all submissions"
         raise InputError(problem, field="rules.dependencies", fix='use dependencies = "ignore"')
 
 
