@@ -89,6 +89,18 @@ def test_storage_is_paid_for_when_it_is_charged() -> None:
     assert found["renewable_utilization"] == pytest.approx(3.5 / 7.0)
 
 
+def test_what_storage_held_at_first_is_not_lost() -> None:
+    """It holds 2 of 4 kWh, and gives 1 kWh to the 2 kWh of the first hour, for which it withdraws 1.25 kWh."""
+    storage = Storage(
+        capacity_kwh=4.0, charge_w=1000.0, discharge_w=1000.0, charge_efficiency=1.0, discharge_efficiency=0.8,
+        lowest_charge=0.0, highest_charge=1.0, initial_charge=0.5,
+    )  # fmt: skip
+    site = replace(SITE, sources_w={"sun": np.zeros(4), "wind": np.zeros(4)}, storage=storage)
+    found = figures(site, replace(HORIZON, end_s=HOUR_S))
+    assert found["horizon_stored_kwh"] == pytest.approx(0.75)
+    assert found["horizon_storage_loss_kwh"] == pytest.approx(0.25)
+
+
 def test_each_job_pays_for_its_energy() -> None:
     """The jobs of the four hours, of which the second and the third run on sun; cooling adds a quarter of its own."""
     costs, emissions = [2 * 0.30, 0.02, 0.02, 3 * 0.50], [2 * 400, 50, 50, 3 * 100]

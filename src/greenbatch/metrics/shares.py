@@ -66,15 +66,15 @@ def own_taken_w(pieces: Segments) -> Floats:
     return np.asarray(np.minimum(pieces.renewable_w, pieces.load_w + np.maximum(bus_w, 0.0)))
 
 
-def shares_of(outcome: Outcome, pieces: Segments, demand_charge: float = 0.0) -> Shares:
+def shares_of(outcome: Outcome, pieces: Segments, demand_charge: float | None = None) -> Shares:
     """The parts of an interval; see the module for the rule.
 
     Args:
         outcome: the run; the power of all jobs is known.
         pieces: load and supply of the interval.
-        demand_charge: that of the interval, in the currency of the site.
+        demand_charge: that of the interval, in the currency of the site; None if it does not count.
     """
-    site, names = outcome.site, _parts(outcome)
+    site, names = outcome.site, _parts(outcome, demand_charge)
     length_s, slot = pieces.end_s - pieces.start_s, np.zeros(pieces.start_s.size, np.int64)
     pue, base_w = np.ones(slot.size), 0.0
     if site is not None and slot.size:
@@ -115,13 +115,13 @@ def shares_of(outcome: Outcome, pieces: Segments, demand_charge: float = 0.0) ->
         if site.grid.has_money:
             sold = -float(length_s @ (pieces.surplus_w * rates[:, 1]))
             paid_w = pieces.import_w * rates[:, 0] + own_w * rates[:, 2]
-            cost = divided(paid_w / drawn_w, **{SOLD: sold, DEMAND_CHARGE: demand_charge})
+            cost = divided(paid_w / drawn_w, **{SOLD: sold, DEMAND_CHARGE: demand_charge or 0.0})
         if site.grid.has_carbon:
             carbon_g = divided((pieces.import_w * rates[:, 3] + own_w * rates[:, 4]) / drawn_w)
     return Shares(energy_j, cost, carbon_g, names)
 
 
-def _parts(outcome: Outcome) -> tuple[str, ...]:
+def _parts(outcome: Outcome, demand_charge: float | None) -> tuple[str, ...]:
     """Which of `REST` a run can have."""
     site, grid = outcome.site, None if outcome.site is None else outcome.site.grid
     has_money = grid is not None and grid.has_money
@@ -132,6 +132,6 @@ def _parts(outcome: Outcome) -> tuple[str, ...]:
         BASE_LOAD: site is not None and site.base_load_w > 0,
         STORAGE: site is not None and site.storage is not None,
         SOLD: grid is not None and has_money and bool(np.any(grid.export_price > 0)),
-        DEMAND_CHARGE: grid is not None and has_money and grid.demand_charge > 0,
+        DEMAND_CHARGE: grid is not None and has_money and grid.demand_charge > 0 and demand_charge is not None,
     }
     return tuple(name for name in REST if can_have[name])
