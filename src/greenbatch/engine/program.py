@@ -22,7 +22,7 @@ from greenbatch.engine.machine.dvfs import levels_of
 from greenbatch.engine.machine.node_tables import Nodes
 from greenbatch.engine.machine.placement import PLACEMENTS
 from greenbatch.engine.machine.powered import Powered
-from greenbatch.engine.outcome import Outcome, Switching, placements_of, stays_of
+from greenbatch.engine.outcome import Outcome, Switching, placements_of, stays_of, switching_of
 from greenbatch.engine.power.limited import Limited
 from greenbatch.engine.power.protocol import is_commanded
 from greenbatch.engine.prediction.protocol import SHORT_S, predicts
@@ -366,7 +366,7 @@ def outcome_of(
         profile_command_w=read.profile_command_w[:steps] if is_commanded(state.power) else None,
         decisions=chosen, killed=_killed(state, workload, cluster),
         placements=placements_of(readings.placed, cluster), stays=stays,
-        switching=_switching(state), dvfs_level=_levels(state, cluster), start_order=read.order[:started],
+        switching=_switching(state, readings), dvfs_level=_levels(state, cluster), start_order=read.order[:started],
     )  # fmt: skip
 
 
@@ -377,11 +377,10 @@ def _levels(state: State, cluster: Cluster) -> Any:
     return demands["dvfs_level"].copy()
 
 
-def _switching(state: State) -> Switching | None:
+def _switching(state: State, readings: Readings) -> Switching | None:
     if not isinstance(state.machine, Nodes) or not state.machine.counts.on_demand:
         return None
-    nodes: Any = state.machine.nodes
-    return Switching(on_s=nodes["on_s"].copy(), energy_j=nodes["switching_j"].copy())
+    return switching_of(state.machine.nodes, readings.switched)
 
 
 def _killed(state: State, workload: Workload, cluster: Cluster) -> int:
