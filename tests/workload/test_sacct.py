@@ -246,9 +246,7 @@ def test_other_delimiters_with_quotes_where_cells_hold_them(tmp_path, mark):
     path.write_text("\n".join(row.replace("|", mark) for row in rows) + "\n")
     w = read_workload(path)
     assert (w.job_id.tolist(), w.gpus.tolist(), w.run_time_s.tolist()) == ([1, 2], [2, -1], [60, 60])
-    with pytest.raises(
-        InputError, match="two columns are mapped|column is missing"
-    ):  # a table, where columns are named
+    with pytest.raises(InputError, match="column is missing"):  # a table, where columns are named
         read_workload(path, columns={"JobID": "job_id"})
 
 
