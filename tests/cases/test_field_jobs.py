@@ -101,8 +101,8 @@ def test_10_an_absurd_counter_costs_nothing_and_is_not_spread():
 
     options: dict[str, Any] = {"trace": FIELD / "10-energy.txt", "processors": 256}
     whole = gb.load_scenario("default", overrides={"workload.power": {"kind": "measured"}}, **options)
-    filled = whole.workload.power_w
-    assert filled[2:] == pytest.approx(500 * (128 + 64 / 2) / 160 / (128 + 64 / 2) * 64 * 1.5, rel=0.5)
+    per_processor_w = (500 * 3600 + 500 * 1800) / (128 * 3600 + 64 * 1800)
+    assert whole.workload.power_w.tolist() == pytest.approx([500, 500, *[64 * per_processor_w] * 3])
     assert energy_kwh(whole.workload) < 1.0
     with pytest.raises(InputError, match="beyond all plausible"):
         gb.load_scenario("default", strict=True, **options)
