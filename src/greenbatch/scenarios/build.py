@@ -129,6 +129,7 @@ def build_site(scenario: ScenarioFile, workload: Workload, cluster: Cluster, ori
                 factor=factor,
                 unix_start_s=workload.unix_start_s,
                 signals=prices,
+                until_s=_last_end_s(workload) if len(workload) else None,
                 **synthetic_arguments(section),
             )
     site = _with_storage(with_grid(site, section.grid, prices, origin), section, factor, origin)
@@ -257,6 +258,7 @@ def _last_end_s(workload: Workload) -> float:
 def _with_repeat_note(site: Site, every: Mapping[str, Series], workload: Workload, horizon: float) -> Site:
     """The site with a note that names the series that end first, if the horizon of the whole trace reaches further."""
     from greenbatch.energy.stamps import show_date
+    from greenbatch.notes import Note
 
     if not site.repeat or site.unix_start_s is None or not len(workload):
         return site
@@ -268,13 +270,15 @@ def _with_repeat_note(site: Site, every: Mapping[str, Series], workload: Workloa
     names = [key for key, end_s in ends_s.items() if abs(end_s - site.end_s) < site.step_s] or ["the supply"]
     verb = "end" if len(names) > 1 else "ends"
     begin, end = (show_date(site.unix_start_s + edge_s) for edge_s in (site.origin_s, site.end_s))
-    note = f"{', '.join(names)} {verb} {end}; later, all series are used again from {begin} on"
-    return replace(site, notes=(*site.notes, note))
+    again = f"{', '.join(names)} {verb} {end}; later, all series are used again from {begin} on"
+    share = (last_s - max(site.end_s, first_s)) / (last_s - first_s)
+    return replace(site, notes=(*site.notes, Note(again, level="warning", shares=((share, "hours"),))))
 
 
 def _with_overhead(site: Site, section: SeriesSite | SyntheticSite, origin: Origin) -> Site:
     """The site with its PUE and base load, and a note on them, if it states any."""
     from greenbatch.energy import pue_at
+    from greenbatch.notes import Note
     from greenbatch.scenarios.site_schema import PueByTemperature
 
     if section.pue is None and section.base_load_w is None:
@@ -290,7 +294,7 @@ def _with_overhead(site: Site, section: SeriesSite | SyntheticSite, origin: Orig
     with origin.blame("site"):
         facility = replace(site, pue=pue, base_load_w=base_load_w)
     note = f"energies are the facility's: PUE {facility.pue_text}{by} x cluster + {base_load_w / 1e3:g} kW base load"
-    return replace(facility, notes=(*site.notes, note))
+    return replace(facility, notes=(*site.notes, Note(note, level="fact")))
 
 
 def _with_storage(site: Site, section: SeriesSite | SyntheticSite, factor: float, origin: Origin) -> Site:
@@ -306,6 +310,7 @@ def _with_storage(site: Site, section: SeriesSite | SyntheticSite, factor: float
 def _with_forecast(site: Site, section: SeriesSite | SyntheticSite, origin: Origin) -> Site:
     """The site with its forecast, and a note on it if it is not perfect."""
     from greenbatch.energy import ForecastModel
+    from greenbatch.notes import Note
 
     if section.forecast is None:
         return site
@@ -313,7 +318,7 @@ def _with_forecast(site: Site, section: SeriesSite | SyntheticSite, origin: Orig
         model = ForecastModel(**section.forecast.model_dump())
         told = replace(site, forecast_model=model)
     note = f"schedulers are told a forecast, energies are those of what comes: {model.text}"
-    return told if model.kind == "perfect" else replace(told, notes=(*site.notes, note))
+    return told if model.kind == "perfect" else replace(told, notes=(*site.notes, Note(note, level="change")))
 
 
 def _power(source: Section, factor: float, origin: Origin) -> Series:

@@ -286,7 +286,7 @@ class EvaluationSection(Section):
     """Seed of random windows; a random scheduler has its own, ``random:seed=1``."""
     schedulers: Texts | None = None
     """Schedulers to compare, each ``policy+backfill``; by default ``fcfs+easy``, ``sjf+easy``, ``f2+easy`` and, for a
-    pool of processors with a site, ``foresee``."""
+    pool of processors alone with a site, ``foresee``."""
     baseline: Text | None = None
     """Scheduler that the others are compared to; by default the first one."""
     cut: CutSection = CutSection()
@@ -373,5 +373,5 @@ class ScenarioFile(Section):
     @property
     def schedulers(self) -> tuple[str, ...]:
         """Schedulers to compare."""
-        plans = self.cluster.pooled and self.site.kind != "none"
+        plans = self.cluster.pooled and not self.cluster.powered and self.site.kind != "none"
         return self.evaluation.schedulers or PLAIN + (PLANNING if plans else ())

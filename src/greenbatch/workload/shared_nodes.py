@@ -43,7 +43,7 @@ def are_of_nodes(nodes_of: Sequence[Sequence[str]], start_s: Floats, run_s: Floa
     same = nested & (start_s[jobs][outer] == start_s[jobs][inner]) & (end_s[outer] == end_s[inner])
     outer_j, inner_j = energy_j[jobs][outer], energy_j[jobs][inner]
     contradicts = (nested & (inner_j > COARSE * outer_j)) | (same & (outer_j > COARSE * inner_j))
-    return np.count_nonzero(contradicts) <= FEW * np.count_nonzero(nested)
+    return bool(np.count_nonzero(contradicts) <= FEW * np.count_nonzero(nested))
 
 
 def parts_of_nodes(
