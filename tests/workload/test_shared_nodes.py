@@ -52,7 +52,7 @@ def test_against_a_sum_over_seconds(jobs):
 def rows(energies: list[int]) -> str:
     """Jobs of 1, 2, 4, ... processors on one node, each started after and ended before the one before it."""
     runs = [1000 - 100 * k for k in range(len(energies))]
-    lines = [f"{k + 1}|COMPLETED|0|{1000 + 50 * k}|{runs[k]}|{2**k}|n1|{energy}" for k, energy in enumerate(energies)]
+    lines = [f"{k + 1}|COMPLETED|900|{1000 + 50 * k}|{runs[k]}|{2**k}|n1|{energy}" for k, energy in enumerate(energies)]
     return "\n".join([HEADER, *lines]) + "\n"
 
 
@@ -84,7 +84,7 @@ def test_jobs_that_may_have_shared_nodes_are_named_where_no_list_tells(tmp_path)
     path = tmp_path / "sacct.txt"
     path.write_text(
         "JobIDRaw|State|Submit|Start|ElapsedRaw|AllocCPUS|AllocNodes|ConsumedEnergyRaw\n"
-        "1|COMPLETED|0|1000|100|64|1|50000\n2|COMPLETED|0|1000|100|16|1|50000\n"
+        "1|COMPLETED|900|1000|100|64|1|50000\n2|COMPLETED|900|1000|100|16|1|50000\n"
     )
     (note,) = (each for each in read_sacct(path).notes if "shared" in each.what)
     assert (note.count, note.first_line, note.level) == (1, 3, "warning")
