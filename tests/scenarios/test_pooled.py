@@ -42,8 +42,9 @@ def test_nodes_ignore_nothing(tmp_path):
 def test_the_notes_of_a_scenario_name_what_its_pool_ignores(tmp_path):
     (tmp_path / "site.txt").write_text(site_dump.dump(jobs=60))
     notes = load_scenario("plain", trace=tmp_path / "site.txt", processors=640).notes
-    assert "jobs of 4 partitions run on one pool of processors: 60" in notes
-    assert any(note.startswith("GPUs of a job ignored") for note in notes)
+    (pool,) = (note for note in notes if note.what == "jobs of 4 partitions run on one pool of processors")
+    assert (pool.count, dict(map(reversed, pool.shares))["jobs"]) == (60, 1.0)
+    assert any(note.what.startswith("GPUs of a job ignored") for note in notes)
 
 
 def test_unknown_gpus_value_and_qos_are_noted() -> None:
