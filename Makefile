@@ -5,7 +5,7 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 READY  := $(VENV)/.ready
 
-.PHONY: demo setup help test check docs bench fuzz kills clean
+.PHONY: demo setup help test check docs bench fuzz kills mutants clean
 
 demo: $(READY)          ## compare schedulers on the embedded scenario: table, report
 	$(BIN)/greenbatch demo --out demo --force
@@ -36,6 +36,9 @@ fuzz: $(READY)          ## test damaged input files for ten minutes
 
 kills: $(READY)         ## kill every command at each of its file-system steps
 	$(BIN)/python tests/kills.py --every
+
+mutants: $(READY)       ## put each fault of a list into a copy of the source: its tests must find it
+	$(BIN)/python tests/mutants.py
 
 clean:                  ## remove .venv, demo and docs/_build
 	rm -rf $(VENV) demo docs/_build

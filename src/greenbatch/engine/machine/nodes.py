@@ -130,9 +130,7 @@ def _resize(machine: Nodes, number: int, processors: int) -> None:
 def leave(node: Node, demand: Demand, processors: int) -> None:
     """Take a part of a job from what the reservation leaves of a node."""
     if demand.exclusive:
-        node.left = 0
-        node.left_gpus = 0
-        node.left_memory_mb = 0.0
+        node.left = 0  # and nothing fits without a processor
     else:
         node.left -= processors
         node.left_gpus -= demand.gpus
