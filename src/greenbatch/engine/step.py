@@ -71,7 +71,7 @@ from greenbatch.engine.whole_machine import follow, suspend_by_choice
 PATIENCE = 10_000
 """Largest number of wake-ups in a row that change nothing (or a full period of the power series, if that is more)."""
 LONGEST_RELEASE_DELAY_S = 3600.0
-"""Longest delay until running jobs release their processors (GAS-MARL §4.1.2, type 2). [s]"""
+"""Longest delay until running jobs release their processors (GAS-MARL §4.2.1, type 2). [s]"""
 MOST_CHARGES = 1000
 """Largest number of commands to storage in a row between which nothing happens."""
 
