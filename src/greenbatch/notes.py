@@ -45,7 +45,7 @@ class Note:
     """1-based line of the first case in the file, if known."""
     about: str = ""
     """The column, series or setting that the note is about, if any: replacing that column removes the note. `JOBS` if
-    it counts jobs that are left out."""
+    it counts jobs that are left out; then shares are of all jobs of the input."""
     level: Level = "repair"
     """How much it matters."""
     shares: tuple[Share, ...] = ()
@@ -124,6 +124,12 @@ def shares_of(touched: NDArray[np.bool_], work: NDArray[np.float64] | None = Non
     known = 0.0 if work is None else float(np.nansum(work))
     hours = ((float(np.nansum(np.asarray(work)[touched])) / known, "processor-hours"),) if known > 0 else ()
     return (*hours, (float(np.mean(touched)), "jobs")) if len(touched) else ()
+
+
+def left_out_work(notes: Iterable[Note]) -> float:
+    """Share of the processor-hours of the input that notes say is not simulated, as far as it is known."""
+    gone = (part for note in notes if note.about == JOBS for part, of in note.shares if of == "processor-hours")
+    return min(sum(gone), 1.0)
 
 
 def percent(part: float) -> str:

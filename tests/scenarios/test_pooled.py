@@ -40,8 +40,11 @@ def test_nodes_ignore_nothing(tmp_path):
 
 def test_the_notes_of_a_scenario_name_what_its_pool_ignores(tmp_path):
     (tmp_path / "site.txt").write_text(site_dump.dump(jobs=60))
-    notes = load_scenario("plain", trace=tmp_path / "site.txt", processors=640).notes
-    assert "jobs of 4 partitions run on one pool of processors: 60" in notes
+    notes = [str(note) for note in load_scenario("plain", trace=tmp_path / "site.txt", processors=640).notes]
+    assert (
+        "jobs of 4 partitions run on one pool of processors: 60 (100% of the processor-hours and 100% of the jobs)"
+        in notes
+    )
     assert any(note.startswith("GPUs of a job ignored") for note in notes)
 
 

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from greenbatch.errors import InputError
-from greenbatch.notes import Level, Note, Share
+from greenbatch.notes import JOBS, Level, Note, Share
 
 Floats = NDArray[np.float64]
 _EMPTY = np.empty(0)
@@ -64,7 +64,8 @@ class Ledger:
             InputError: ``strict`` and there is at least one line.
         """
         work_s = self.work_s[self._rows(lines)] if self.lines.size else np.ones(1)
-        self.repair(what, lines, column=column, fix=fix, level="repair" if not work_s.any() else "change")
+        level: Level = "change" if work_s.any() else "repair"
+        self.repair(what, lines, column=column, fix=fix, level=level, about=JOBS)
 
     def fact(
         self, what: str, lines: NDArray[Any], *, about: str = "", level: Level = "fact", shares: tuple[Share, ...] = ()
@@ -80,7 +81,8 @@ class Ledger:
         """
         if not len(lines):
             return
-        count, measured = len(lines), ()
+        measured: tuple[Share, ...] = ()
+        count = len(lines)
         if self.lines.size and level != "fact":
             count, measured = int(self.jobs[self._rows(lines)].sum()), self._shares(lines)
         self.notes.append(Note(what, count, int(lines.min()), about, level, (*measured, *shares)))
