@@ -217,13 +217,13 @@ def run_comparison(
 
 
 def _not_compared(question: Scenario) -> list[Note]:
-    """A note where nodes keep planners out of the default schedulers."""
-    from greenbatch.cluster import NodeCluster
+    """A note where nodes or GPUs keep planners out of the default schedulers."""
+    from greenbatch.cluster import NodeCluster, PoweredCluster
     from greenbatch.scenarios.schema import PLANNING
 
-    if question.site is None or not isinstance(question.cluster, NodeCluster):
+    if question.site is None or not isinstance(question.cluster, NodeCluster | PoweredCluster):
         return []
-    return [Note(f"{', '.join(PLANNING)} is not compared: it requires a pool of processors", level="change")]
+    return [Note(f"{', '.join(PLANNING)} is not compared: it requires a pool of processors alone", level="change")]
 
 
 def print_comparison(

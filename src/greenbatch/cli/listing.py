@@ -7,6 +7,8 @@ import sys
 import textwrap
 from typing import TYPE_CHECKING, TextIO
 
+from greenbatch.errors import visible
+
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
@@ -44,7 +46,7 @@ def say(text: str, *, file: TextIO | None = None, indent: int = 0) -> None:
         indent: blanks before it; further lines get two more.
     """
     stream = sys.stdout if file is None else file
-    lead = " " * indent
+    lead, text = " " * indent, visible(text)
     lines = [lead + text]
     if stream.isatty():
         width = max(shutil.get_terminal_size().columns, _LEAST)

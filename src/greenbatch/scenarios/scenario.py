@@ -275,7 +275,6 @@ def load_scenario(
     """
     import numpy as np
 
-    from greenbatch.cluster.groups import reference_of
     from greenbatch.scenarios.build import build_pool, build_rules, build_site, build_workload
     from greenbatch.scenarios.build_nodes import build_nodes, jobs_on_nodes
     from greenbatch.scenarios.build_powered import capacity_table, with_capacity
@@ -314,7 +313,7 @@ def load_scenario(
     else:
         workload = build_workload(
             section.workload, origin, processors=stated if nodes is None else nodes.processors, strict=strict,
-            reference_gflops=None if nodes is None else reference_of(nodes),
+            nodes=nodes,
         )  # fmt: skip
         workload = workload if nodes is None else jobs_on_nodes(workload, nodes, strict=strict)
     machine: Cluster = build_pool(section.cluster, workload, origin, table) if nodes is None else nodes

@@ -170,7 +170,7 @@ def _no_header(header: str, line: int, path: Path) -> InputError:
     if is_headless(header):
         return InputError(
             "there is no header line", file=path, line=line, field="header",
-            fix="run sacct without --noheader, or put the names of the fields, those after -o, into line 1, joined by |",
+            fix="run sacct without --noheader, or put the names after -o into line 1, joined by |",
         )  # fmt: skip
     if header.lower().lstrip().startswith("jobid"):
         fix = f"separate the fields by |: {COMMAND}"
@@ -224,8 +224,8 @@ def _tasks(job_id: str) -> float:
 def stamps(dump: Dump, name: str) -> tuple[Floats, NDArray[np.bool_]]:
     """Seconds of a time field, and which of them are local wall time (both of shape (n,)); NaN if unset.
 
-    Accepts local ``YYYY-MM-DDTHH:MM:SS`` (read as if it were UTC), the same with a blank instead of T or with an offset,
-    and Unix seconds.
+    Accepts local ``YYYY-MM-DDTHH:MM:SS`` (read as if it were UTC), the same with a blank instead of T or with an
+    offset, and Unix seconds.
 
     Raises:
         InputError: a time is malformed or before 1970.

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 from greenbatch.cluster import Cluster, NodeCluster
-from greenbatch.errors import InputError
+from greenbatch.errors import InputError, visible
 from greenbatch.experiments.reports.columns import (
     CLASS_COLUMNS,
     CLASS_COUNTS,
@@ -49,6 +49,9 @@ class Cell:
     mark: Mark = ""
     """``best`` of its column; ``good`` or ``bad``: a difference whose interval excludes 0."""
 
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "text", visible(self.text))
+
 
 @dataclass(frozen=True, slots=True)
 class Table:
@@ -65,6 +68,12 @@ class Table:
     """Lines under the table."""
     legend: str = ""
     """Meaning of bold type; empty if nothing is bold."""
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "title", visible(self.title))
+        object.__setattr__(self, "columns", tuple((visible(a), b, visible(c)) for a, b, c in self.columns))
+        object.__setattr__(self, "rows", tuple((visible(name), cells) for name, cells in self.rows))
+        object.__setattr__(self, "notes", tuple(map(visible, self.notes)))
 
     @property
     def lines(self) -> tuple[str, ...]:
