@@ -71,21 +71,20 @@ class Note:
         return f"{whose}{self.what}{count}{where}" + (f" ({touched})" if touched else "")
 
 
-def ordered(notes: Iterable[Note | str]) -> tuple[Note, ...]:
+def ordered(notes: Iterable[Note]) -> tuple[Note, ...]:
     """Notes by consequence: by level, the highest first, then by share; those alike but for `Note.of` are one.
 
     Args:
-        notes: in the order in which they came up, which decides between equals; text is a fact.
+        notes: in the order in which they came up, which decides between equals.
     """
     found: dict[tuple[Note, bool], dict[str, None]] = {}
-    for each in notes:
-        note = each if isinstance(each, Note) else Note(each, level="fact")
+    for note in notes:
         found.setdefault((replace(note, of=()), bool(note.of)), {}).update(dict.fromkeys(note.of))
     merged = [replace(note, of=tuple(of)) for (note, _), of in found.items()]
     return tuple(sorted(merged, key=lambda note: (-LEVELS.index(note.level), -note.share)))
 
 
-def lines(notes: Iterable[Note | str], where: str) -> list[str]:
+def lines(notes: Iterable[Note], where: str) -> list[str]:
     """Lines for a terminal: every note that matters, others while there are at most `FEW`, then how many are left out.
 
     Args:
@@ -104,7 +103,7 @@ def _first(notes: Sequence[Note]) -> list[Note]:
     return sorted(notes, key=lambda note: not note.matters)
 
 
-def records(notes: Iterable[Note | str]) -> list[dict[str, Any]]:
+def records(notes: Iterable[Note]) -> list[dict[str, Any]]:
     """Notes for JSON, ordered: the fields of `Note` that are not empty, and ``text``, the whole line."""
     return [
         {"text": str(note)} | {key: value for key, value in asdict(note).items() if value not in ("", 0, None, ())}

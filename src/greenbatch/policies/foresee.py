@@ -39,7 +39,7 @@ _PARAMETERS: dict[str, Any] = {
     ),
     "limit": Parameter(
         default=14 * 86_400.0, lowest=0.0, highest=A_YEAR_S, unit="s",
-        meaning="wait after which holding ends, and the job that has waited longest is first in line; no bound on waits",
+        meaning="wait after which holding ends, and the job that has waited longest is first; no bound on waits",
     ),
     "backlog": Parameter(
         default=3.0, lowest=0.0, highest=1e6,

@@ -19,14 +19,14 @@ WARNED = Note("possibly worse than plain rules", level="warning", of=("foresee",
 
 def test_consequence_comes_first() -> None:
     """Today's fault: three notes on seeds, and prices cut to January among the "5 more notes"."""
-    notes = [SEED, *(f"source {k}: synthetic, seed {k}" for k in range(5)), CUT, DROPPED, WARNED]
+    notes = [SEED, *(Note(f"source {k}: synthetic, seed {k}", level="fact") for k in range(5)), CUT, DROPPED, WARNED]
     assert lines(notes, "report.html") == [
         "warning: foresee: possibly worse than plain rules",
         "note: larger job dropped: 9, first at line 6 (75% of the processor-hours and 20% of the jobs)",
         "note: prices end on 31 January: 120 d at the end cut off (33% of the hours)",
         "6 more notes: see report.html",
     ]
-    assert lines([SEED, "one"], "x") == ["note: wind: seed 1, 365 days", "note: one"]
+    assert lines([SEED, Note("one")], "x") == ["note: one", "note: wind: seed 1, 365 days"]
     assert lines([], "x") == []
 
 
