@@ -244,7 +244,7 @@ def run_cluster(r: random.Random, path: Path) -> None:
 
     cluster = read_cluster(path)
     for note in cluster.notes:
-        assert note.isprintable(), note
+        assert str(note).isprintable(), note
     group = cluster.groups[-1].name
     changes = [None, {"cluster.groups": [{"name": group, "type": "dell-r620"}]}, {"cluster.contention": "repaired"}]
     repr(load_scenario("tiny.toml", cluster=path, overrides=r.choice(changes)))

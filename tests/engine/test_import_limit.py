@@ -180,6 +180,9 @@ class Held(Machine):
         if found_s == np.inf:
             found_s = min(first(self.idle_w + job.power_w), drained_s if has_missed else last_s)
         self.first_reservation_s[head] = found_s if promised_s is None else promised_s
+        if found_s > shadow_s:  # what is free at the later instant
+            ended = [r for r in self.running if self.requested_end_s(r) <= found_s]
+            spare = self.free + sum(self.jobs[r].processors for r in ended) - job.processors
         return found_s, spare
 
     def fill(self, head: int, shadow_s: float, spare: int) -> None:

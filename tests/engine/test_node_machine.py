@@ -10,6 +10,7 @@ from typing import Any
 
 import hypothesis.strategies as st
 import irmasim
+import irmasim_plain
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -56,9 +57,48 @@ def test_every_published_run_of_irmasim_comes_out(workload: str, greenbatch_refe
         ours = ["|".join(names[placed.node[placed.job == k]]) for k in range(len(jobs))]
         assert ours == [row["node"] for row in rows], shown
         for column, times in (("start_time", outcome.start_s), ("finish_time", outcome.end_s)):
-            np.testing.assert_allclose(times, [float(row[column]) for row in rows], rtol=0, atol=1e-6, err_msg=shown)
-        assert energy_j(outcome) == pytest.approx(run.energy_j, rel=1e-6), shown
-        assert energy_j(outcome) * outcome.end_s.max() == pytest.approx(run.edp_js, rel=1e-6), shown
+            np.testing.assert_allclose(times, [float(row[column]) for row in rows], rtol=0, atol=1e-9, err_msg=shown)
+        assert energy_j(outcome) == pytest.approx(run.energy_j, rel=1e-12), shown
+        assert energy_j(outcome) * outcome.end_s.max() == pytest.approx(run.edp_js, rel=1e-12), shown
+
+
+AT_ONCE = {"low-mem+none+low-power": 389272.32751612173, "fcfs+none+high-mem-bw": 429274.99747672584}
+"""What the published simulator printed for jobs that all come at one instant. [J]"""
+
+
+@pytest.mark.parametrize(("scheduler_name", "published_j"), AT_ONCE.items())
+def test_jobs_of_one_instant_use_the_published_energy(
+    scheduler_name: str, published_j: float, greenbatch_reference: Find
+) -> None:
+    """Memory is that of a task, and nodes that ask for the same bandwidth differ by rounding, core by core."""
+    folder = greenbatch_reference("irmasim/golden.csv").parent
+    jobs, cluster = irmasim.jobs(folder, "wl_conv_t0"), irmasim.cluster(folder, "plat_conv")
+    outcome = simulate(jobs, cluster, None, irmasim.RULES, scheduler(scheduler_name))
+    assert energy_j(outcome) == pytest.approx(published_j, rel=1e-12)
+
+
+UNPUBLISHED = [
+    *(("plat_conv", "wl_conv_t0", "low_mem", nodes) for nodes in irmasim.NODES),
+    *(("plat_conv", "wl_conv_t0", jobs, "high_mem_bw") for jobs in irmasim.JOBS),
+    ("plat_adapt", "wl_adapt_mixed", "shortest", "high_gflops"),
+    ("plat_adapt", "wl_adapt_mixed", "low_mem_ops", "high_mem_bw"),
+]  # fmt: skip
+"""Runs that differ if memory, ties of bandwidth or the clock are taken otherwise than by the published simulator."""
+
+
+def test_ties_are_broken_by_rounding_as_published(greenbatch_reference: Find) -> None:
+    folder = greenbatch_reference("irmasim/golden.csv").parent
+    for platform, workload, of_jobs, of_nodes in UNPUBLISHED:
+        name = f"{irmasim.JOBS[of_jobs]}+none+{irmasim.NODES[of_nodes]}"
+        used_j, plain = irmasim_plain.run(folder / "inputs", platform, workload, of_jobs, of_nodes)
+        cluster = irmasim.cluster(folder, platform)
+        outcome = simulate(irmasim.jobs(folder, workload), cluster, None, irmasim.RULES, scheduler(name))
+        assert outcome.placements is not None
+        where = np.array(cluster.node_names)[outcome.placements.node[np.argsort(outcome.placements.job)]]
+        assert list(where) == [job.node.name for job in plain if job.node], name
+        np.testing.assert_allclose(outcome.start_s, [job.start_s for job in plain], rtol=0, atol=1e-9, err_msg=name)
+        np.testing.assert_allclose(outcome.end_s, [job.end_s for job in plain], rtol=0, atol=1e-9, err_msg=name)
+        assert energy_j(outcome) == pytest.approx(used_j, rel=1e-12), name
 
 
 # ---------------------------------------------------------------- random machines and jobs

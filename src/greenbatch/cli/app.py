@@ -35,6 +35,9 @@ VERBS: dict[str, str] = {
 COMPLETION = ("--install-completion", "Let bash, zsh or fish complete commands and flags.")
 """A command spelled as a flag, and its help line."""
 
+ALLOW = "--allow"
+"""With every verb: a Python file that may run although a scenario, preset, dataset or model names it, not the user."""
+
 COMMAND: ContextVar[tuple[str, ...]] = ContextVar("COMMAND", default=())
 """The current command line, for provenance."""
 
@@ -44,7 +47,7 @@ def build() -> cyclopts.App:
     app = cyclopts.App(
         name="greenbatch",
         help="Green-aware batch scheduling for HPC: simulate, compare and reproduce schedulers on a cluster powered by "
-        "sun, wind and grid.",
+        "sun, wind and grid. Python files named in other files run only with --allow FILE.py.",
         version=lambda: version("greenbatch"),
         help_format="plaintext",
         result_action="return_value",
@@ -70,8 +73,13 @@ def run(arguments: Sequence[str]) -> None:
     """
     app = build()
     COMMAND.set(("greenbatch", *arguments))
+    if any(".py" in word for word in arguments):
+        arguments = _allowing(arguments)
+    from greenbatch.files import pipes_kept
+
     try:
-        app(list(arguments))
+        with pipes_kept():
+            app(list(arguments))
     except cyclopts.CycloptsError as error:
         words = " ".join(("greenbatch", *(error.command_chain or ()), "--help"))
         raise GreenbatchError(f"{str(error).rstrip('.')} (see: {words})") from None
@@ -79,6 +87,29 @@ def run(arguments: Sequence[str]) -> None:
         if error.file is not None or (flag := _flag(app, arguments, error.field)) is None:
             raise
         raise InputError(error.problem, field=flag, fix=error.fix) from None
+
+
+def _allowing(arguments: Sequence[str]) -> list[str]:
+    """The arguments without ``--allow FILE.py``; the Python files that they name may run.
+
+    Raises:
+        InputError: what follows ``--allow`` is not the name of a Python file.
+    """
+    from greenbatch.schedulers.allowed import allow, allow_typed
+
+    words = iter(arguments)
+    left: list[str] = []
+    for word in words:
+        flag, equals, file = word.partition("=")
+        if flag != ALLOW:
+            left.append(word)
+            continue
+        file = file if equals else next(words, "")
+        if not file.endswith(".py"):
+            raise InputError(f"is {file[:60]!r}", field=ALLOW, fix="give a Python file, FILE.py")
+        allow(file)
+    allow_typed(left)
+    return left
 
 
 def _flag(app: cyclopts.App, arguments: Sequence[str], name: str | None) -> str | None:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import json as encoder
+import sys
 from pathlib import Path
 
 from greenbatch.cli.flags import Positive, Switch, items, workers_of
 from greenbatch.cli.flags import whole as whole_number
-from greenbatch.cli.listing import say
+from greenbatch.cli.listing import say_notes
 from greenbatch.cli.progress import progress_line
 from greenbatch.errors import InputError
 
@@ -64,7 +65,6 @@ def bound(
     from greenbatch.cli.app import COMMAND
     from greenbatch.cluster import PoweredCluster
     from greenbatch.experiments.reports.bounds import bounds_table, write_bounds
-    from greenbatch.experiments.reports.data_notes import first_notes
     from greenbatch.experiments.reports.result_folder import result_folder
     from greenbatch.experiments.reports.terminal import TerminalTable
     from greenbatch.experiments.running.bounds import RATIOS, REFERENCE, WindowBound, bound_rows, window_bounds
@@ -101,11 +101,10 @@ def bound(
         with result_folder(out, force=force) as folder:
             found = computed()
             write_bounds(found, question, folder, COMMAND.get())
+    say_notes(question.notes, "provenance.json of a run with --out", file=sys.stderr if json else None)
     if json:
         print(encoder.dumps(bound_rows(found), indent=2, allow_nan=False))
         return
-    for line in first_notes(question.notes, "provenance.json of a run with --out"):
-        say(f"note: {line}")
     Console().print(TerminalTable(bounds_table(found)))
     if out is not None:
         print(f"written to {out}")

@@ -10,7 +10,8 @@ from typing import Literal, Self, get_args
 
 from greenbatch.arguments import whole_number
 from greenbatch.cluster.priority import Priority
-from greenbatch.errors import InputError
+from greenbatch.errors import InputError, visible
+from greenbatch.notes import Note
 
 ContentionModel = Literal["none", "irmasim-v1", "repaired"]
 """How jobs on one node slow each other down, see `NodeCluster.contention`."""
@@ -99,6 +100,9 @@ class NodeGroup:
         for name, bound in lowest.items():
             if getattr(self, name) < bound:
                 self._refuse(name, f"it must be >= {bound}")
+        object.__setattr__(self, "name", visible(self.name))
+        object.__setattr__(self, "partitions", tuple(map(visible, self.partitions)))
+        object.__setattr__(self, "node_names", tuple(map(visible, self.node_names)))
         for each in fields(self):
             if each.name.endswith(("_w", "_s", "_j")) and not 0 <= getattr(self, each.name) < inf:
                 self._refuse(each.name, "it must be >= 0")
@@ -260,7 +264,7 @@ class NodeCluster(Cluster):
     """DVFS levels below the highest, which is level 0; a job runs at one level from start to end."""
     priority: Priority | None = None
     """Weights of the multifactor priority and the partitions, if the cluster was read from a ``slurm.conf``."""
-    notes: tuple[str, ...] = field(default=(), compare=False)
+    notes: tuple[Note, ...] = field(default=(), compare=False)
     """What was assumed, or is unknown, in the file that the cluster was read from."""
     sources: Mapping[str, str] = field(default_factory=dict, compare=False)
     """File name -> SHA-256 of every input file."""

@@ -14,7 +14,7 @@ from greenbatch.datasets.columns import BESIDE, columns_of, increments
 from greenbatch.datasets.schema import FIX, RECORD, DatasetRecord, content_of, digest_of
 from greenbatch.datasets.tables import Arrays, Tables, valid_rows
 from greenbatch.errors import InputError
-from greenbatch.files import read_bytes, sha256_of
+from greenbatch.files import parquet_schema, read_bytes, sha256_of
 from greenbatch.models.versioned import record_of
 from greenbatch.presets.preset import Preset, check, preset, resolve
 from greenbatch.presets.shapes import shapes_of
@@ -147,6 +147,7 @@ def _parts(folder: Path, record: DatasetRecord, columns: list[str]) -> Iterator[
         if sha256_of(file) != part.sha256:
             raise InputError("is damaged: its checksum is another one", file=file, fix=FIX)
         try:
+            parquet_schema(file, file)
             frame = pl.read_parquet(file)
         except (pl.exceptions.PolarsError, OSError):
             raise InputError("is damaged: it is not a Parquet file", file=file, fix=FIX) from None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import zipfile
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any, cast, get_type_hints
@@ -18,6 +19,7 @@ from greenbatch.engine.records import Clock, dtype_of, table_of
 from greenbatch.engine.rules import Rules
 from greenbatch.engine.stacked import leaves
 from greenbatch.errors import InputError
+from greenbatch.files import LARGEST_BYTES, check_unpacked, stored_bytes
 from greenbatch.storage import replace_file
 from greenbatch.workload import Workload
 
@@ -169,7 +171,10 @@ def read_memory(
         InputError: the file does not belong to this scheduler, cluster or rules, or is damaged.
     """
     try:
-        with np.load(io.BytesIO(Path(file).read_bytes()), allow_pickle=False) as found:
+        content = stored_bytes(Path(file), largest=LARGEST_BYTES)
+        unpacked = sum(each.file_size for each in zipfile.ZipFile(io.BytesIO(content)).infolist())
+        check_unpacked(unpacked, len(content), Path(file))
+        with np.load(io.BytesIO(content), allow_pickle=False) as found:
             arrays = dict(found)
         plain = json.loads(str(arrays.pop("plain")))
         saved = {name: plain.pop(name) for name in ("program", "policy", "begun", "cluster", "rules")}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Mapping
+from collections.abc import Callable, Collection, Generator, Mapping
 from contextlib import closing
 from functools import partial
 from pathlib import Path
@@ -14,6 +14,7 @@ from greenbatch.learning.runs.folder import begun, check_plan, check_same, tidy
 from greenbatch.learning.runs.plan import Plan
 from greenbatch.learning.trainers import train_or_search
 from greenbatch.models.model import MODEL, read_record
+from greenbatch.schedulers.allowed import allow, allowed
 from greenbatch.workers import Workers, spread
 
 if TYPE_CHECKING:
@@ -78,7 +79,7 @@ def train_several(
         folder = folders[place]
         return train_or_search(plans[folder], folder, watch=partial(watch, folder))
 
-    there = partial(_trained_there, {place: plans[folder] for place, folder in folders.items()})
+    there = partial(_trained_there, {place: plans[folder] for place, folder in folders.items()}, allowed())
     with closing(spread(folders, here, there, workers)) as found:
         for place, counters in found:
             if state_of(place) != "finished":
@@ -87,5 +88,6 @@ def train_several(
             yield folders[place], counters
 
 
-def _trained_there(plans: Mapping[Path, Plan], place: Path) -> Counters:
+def _trained_there(plans: Mapping[Path, Plan], files: Collection[str], place: Path) -> Counters:
+    allow(*files)
     return train_or_search(plans[place], place, watch=lambda _: None)

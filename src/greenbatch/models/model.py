@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 
 from greenbatch.display import Shown
 from greenbatch.errors import InputError
+from greenbatch.files import stored_bytes
 from greenbatch.models.records import ACTOR, MODEL_FORMAT, ModelRecord
 from greenbatch.models.tensors import read_tensors
 from greenbatch.models.versioned import record_of
@@ -168,7 +169,7 @@ def read_record(folder: Path) -> ModelRecord:
     """
     file = folder / RECORD
     try:
-        content = file.read_bytes()
+        content = stored_bytes(file)
     except (FileNotFoundError, NotADirectoryError):
         fix = "give the folder of a training, or its folder model"
         raise InputError("is not a model: there is no such file", file=file, fix=fix) from None

@@ -9,6 +9,7 @@ from typing import Any
 from numpy.typing import NDArray
 
 from greenbatch.errors import InputError
+from greenbatch.files import LARGEST_BYTES, stored_bytes
 
 Tensors = dict[str, NDArray[Any]]
 """Name -> array."""
@@ -24,7 +25,7 @@ def read_tensors(file: Path, sha256: str, *, fix: str) -> Tensors:
     from safetensors.numpy import load
 
     try:
-        content = file.read_bytes()
+        content = stored_bytes(file, largest=LARGEST_BYTES)
     except FileNotFoundError:
         raise InputError("is missing", file=file, fix=fix) from None
     except OSError as error:

@@ -7,7 +7,10 @@ from typing import TYPE_CHECKING
 from greenbatch.cluster import Cluster, NodeCluster, PoweredCluster
 
 if TYPE_CHECKING:
-    from greenbatch.notes import Note
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from greenbatch.notes import Level, Note
     from greenbatch.workload import Workload
 
 
@@ -20,27 +23,42 @@ def request_notes(workload: Workload, cluster: Cluster) -> tuple[Note, ...]:
     """
     import numpy as np
 
-    from greenbatch.notes import Note
+    from greenbatch.notes import Note, shares_of
 
-    counts: dict[str, int] = {
-        f"{name} of a job unknown, taken as {taken}": int(np.sum(np.isnan(column))) * bool(np.isfinite(column).any())
-        for name, column, taken in (("value", workload.value, 0), ("QoS", workload.qos, "1 (never late in figures)"))
+    work = workload.processors * workload.run_time_s
+    touched = (
+        _unknown(workload) if isinstance(cluster, NodeCluster) else _unknown(workload) | _of_pool(workload, cluster)
+    )
+    return tuple(
+        Note(what, int(np.count_nonzero(which)), level=level, shares=shares_of(which, work))
+        for what, (which, level) in touched.items()
+        if which.any()
+    )
+
+
+def _unknown(workload: Workload) -> dict[str, tuple[NDArray[np.bool_], Level]]:
+    """What -> which jobs, and how much that matters."""
+    import numpy as np
+
+    columns = (("value", workload.value, 0), ("QoS", workload.qos, "1 (never late in figures)"))
+    return {
+        f"{name} of a job unknown, taken as {taken}": (np.isnan(column) & np.isfinite(column).any(), "repair")
+        for name, column, taken in columns
     }
-    if not isinstance(cluster, NodeCluster):
-        counts |= _of_pool(workload, cluster)
-    return tuple(Note(what, count) for what, count in counts.items() if count)
 
 
-def _of_pool(workload: Workload, cluster: Cluster) -> dict[str, int]:
-    """What -> number of jobs."""
+def _of_pool(workload: Workload, cluster: Cluster) -> dict[str, tuple[NDArray[np.bool_], Level]]:
+    """What a pool ignores -> which jobs, and how much that matters."""
     import numpy as np
 
     has_gpus = isinstance(cluster, PoweredCluster)
     may_take = isinstance(cluster, PoweredCluster) and cluster.gpus > 0
     partitions = np.unique(workload.partition[workload.partition > 0])
     return {
-        f"jobs of {len(partitions)} partitions run on one pool of processors": len(workload) * (len(partitions) > 1),
-        "GPUs of a job ignored: the machine has processors only": int(np.sum(workload.gpus > 0)) * (not has_gpus),
-        "exclusive use of nodes ignored: the machine is a pool of processors": int(np.sum(workload.exclusive == 1)),
-        "GPUs of a job unknown, taken as none": int(np.sum(workload.gpus < 0)) * may_take,
-    }
+        f"jobs of {len(partitions)} partitions run on one pool of processors": (
+            np.full(len(workload), len(partitions) > 1), "change",
+        ),
+        "GPUs of a job ignored: the machine has processors only": ((workload.gpus > 0) & (not has_gpus), "change"),
+        "exclusive use of nodes ignored: the machine is a pool of processors": (workload.exclusive == 1, "change"),
+        "GPUs of a job unknown, taken as none": ((workload.gpus < 0) & may_take, "repair"),
+    }  # fmt: skip

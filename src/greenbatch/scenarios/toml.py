@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from greenbatch.errors import InputError
+from greenbatch.files import stored_bytes
 
 if TYPE_CHECKING:
     from tomlkit.container import Container
@@ -31,12 +32,10 @@ def read_toml(file: Path) -> tuple[dict[str, Any], dict[Place, int]]:
         InputError: the file cannot be read, or is not TOML; names the line.
     """
     try:
-        raw = file.read_bytes()
+        raw = stored_bytes(file, largest=_LARGEST_BYTES)
     except (OSError, ValueError) as error:
         problem = f"cannot be read: {getattr(error, 'strerror', None) or error}"
         raise InputError(problem, file=file, fix="check the path; see: greenbatch scenario list") from None
-    if len(raw) > _LARGEST_BYTES:
-        raise InputError(f"has {len(raw):,} bytes, too many for a scenario", file=file, fix="give a scenario file")
     try:
         text = raw.decode("utf-8-sig")
     except UnicodeDecodeError as error:

@@ -1,5 +1,6 @@
 """Schedulers by name: a rule, a planner or a trained model, with a backfilling and parameters."""
 
+from greenbatch.schedulers.allowed import allow, allow_typed
 from greenbatch.schedulers.build import (
     CHARGE_PARAMETERS,
     Decider,
@@ -17,6 +18,8 @@ from greenbatch.schedulers.syntax import split_schedulers
 __all__ = [
     "CHARGE_PARAMETERS",
     "Decider",
+    "allow",
+    "allow_typed",
     "backfill_parameters",
     "entries",
     "input_files",

@@ -27,6 +27,7 @@ from greenbatch.errors import InputError
 from greenbatch.policies import registry
 from greenbatch.policies.backfillings import BACKFILLINGS
 from greenbatch.policies.registry import Entry
+from greenbatch.schedulers.allowed import allow_typed
 from greenbatch.schedulers.registered import entries, find_entry
 from greenbatch.schedulers.syntax import (
     CHARGE,
@@ -123,6 +124,8 @@ def scheduler(decider: Decider, *, backfill: str | None = None, name: str | None
 def scheduler(decider: Decider, *, backfill: str | None = None, name: str | None = None) -> Simulated:
     """Create a scheduler from its name, or from a rule or policy of your own.
 
+    A Python file in the name runs. Names that come from a file go through `scheduler_table`, which refuses that.
+
     Args:
         decider: ``policy+backfill``; a rule function, a policy class or a policy object, registered or not; or a
             scheduler, which is returned unchanged.
@@ -135,6 +138,7 @@ def scheduler(decider: Decider, *, backfill: str | None = None, name: str | None
             the given preset, or an object that is not a rule or policy.
     """
     if isinstance(decider, str):
+        allow_typed([decider])
         return _named(decider if backfill is None else f"{decider}+{backfill}")
     if _is_scheduler(decider):
         if backfill is not None:
@@ -150,6 +154,8 @@ def scheduler(decider: Decider, *, backfill: str | None = None, name: str | None
 
 def scheduler_table(deciders: Iterable[Decider] | Mapping[str, Decider] | Decider) -> dict[str, Simulated]:
     """Name in results -> scheduler, for the schedulers of a comparison.
+
+    Python files run only if the user named them, see `allowed`.
 
     Args:
         deciders: a sequence of names, rules, policies and schedulers; a mapping from names of your own to them; names
@@ -167,7 +173,7 @@ def scheduler_table(deciders: Iterable[Decider] | Mapping[str, Decider] | Decide
         for name, each in deciders.items():
             given = some_text(name, "a name in schedulers")
             known = isinstance(each, str) or _is_scheduler(each)
-            table[given] = scheduler(each) if known else scheduler(each, name=given)
+            table[given] = _one(each) if known else scheduler(each, name=given)
     else:
         table = _by_own_names(deciders)
     if not table:
@@ -175,10 +181,14 @@ def scheduler_table(deciders: Iterable[Decider] | Mapping[str, Decider] | Decide
     return table
 
 
+def _one(each: Decider) -> Simulated:
+    return _named(each) if isinstance(each, str) else scheduler(each)
+
+
 def _by_own_names(deciders: Iterable[Decider]) -> dict[str, Simulated]:
     table: dict[str, Simulated] = {}
     for each in deciders:
-        made = scheduler(each)
+        made = _one(each)
         name = str(each if isinstance(each, str) else getattr(made, "name", type(made).__name__))
         if not (isinstance(each, str) or _is_scheduler(each)):
             name = name.removesuffix("+none")

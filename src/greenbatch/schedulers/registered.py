@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import importlib.util
 from functools import cache
+from importlib.abc import SourceLoader
 from pathlib import Path
 
 from greenbatch.errors import InputError
 from greenbatch.models import rolling  # noqa: F401  (registers the planner that has a model)
 from greenbatch.policies import registry
 from greenbatch.policies.registry import Entry, line_in
+from greenbatch.schedulers.allowed import check_allowed
 from greenbatch.schedulers.syntax import check_known
 
 
@@ -50,7 +52,7 @@ def find_entry(name: str, spec: str) -> Entry:
         spec: the scheduler's name, for messages.
 
     Raises:
-        InputError: there is no such policy, or its file cannot be loaded.
+        InputError: there is no such policy, or its file may not run (`allowed`) or cannot be loaded.
     """
     path, _, rule_name = name.rpartition(":")
     if path.endswith(".py"):
@@ -65,13 +67,15 @@ def _load_file(path: str) -> None:
     file = Path(path)
     if not file.is_file():
         raise InputError("no such file", file=path, fix="give a Python file that registers a rule")
+    check_allowed(path)
     before = dict(registry.ENTRIES)
     module_spec = importlib.util.spec_from_file_location(file.stem, file)
-    if module_spec is None or module_spec.loader is None:
+    loader = None if module_spec is None else module_spec.loader
+    if module_spec is None or not isinstance(loader, SourceLoader):
         raise InputError("is not a Python file", file=path)
     module = importlib.util.module_from_spec(module_spec)
     try:
-        module_spec.loader.exec_module(module)
+        exec(loader.source_to_code(loader.get_data(str(file)), str(file)), module.__dict__)  # noqa: S102  (no .pyc)
     except (Exception, SystemExit) as error:  # a user's file may raise anything
         line = line_in(module_spec.origin or path, error)
         registry.ENTRIES.clear()

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from greenbatch.arguments import read_only
 from greenbatch.display import Shown, span_text, to_pandas
-from greenbatch.errors import InputError
+from greenbatch.errors import InputError, visible
 from greenbatch.notes import Note
 
 if TYPE_CHECKING:
@@ -182,7 +182,8 @@ class Workload(Shown):
         if n and (np.diff(ids) == 0).any():
             raise InputError(f"job id {ids[:-1][np.diff(ids) == 0][0]} occurs twice", file=name, field="job_id")
         ordered: dict[str, Any] = {c: _in_order(table.pop(c), order) for c in COLUMNS}
-        return cls(name=name, **ordered, **meta)
+        named = {key: {k: visible(each) for k, each in names.items()} for key, names in meta.pop("names", {}).items()}
+        return cls(name=visible(name), names=named, **ordered, **meta)
 
 
 COLUMNS: tuple[str, ...] = tuple(f.name for f in fields(Workload) if f.type in ("Ints", "Floats"))

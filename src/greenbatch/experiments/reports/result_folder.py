@@ -16,6 +16,7 @@ from typing import Any
 
 from greenbatch.data_catalog import sha256 as digest_of
 from greenbatch.errors import InputError
+from greenbatch.files import stored_bytes
 from greenbatch.storage import Ours, check_folder, replacement
 
 RECORD = "provenance.json"
@@ -114,7 +115,7 @@ def _record_of(folder: Path) -> dict[str, str]:
     if not record.exists():
         return {}
     try:
-        content = json.loads(record.read_bytes())
+        content = json.loads(stored_bytes(record))
         files = dict(content["files"])
         if content["tool"] != _MARK or not all(_is_inside(name) for name in files):
             raise ValueError

@@ -14,6 +14,7 @@ from greenbatch.experiments.reports.columns import main_columns
 from greenbatch.experiments.reports.tables import Cell, Table
 from greenbatch.experiments.running.finished import RECORD, RESULTS
 from greenbatch.experiments.running.pieces import SUFFIX, beside, read_piece, read_record
+from greenbatch.files import stored_bytes
 from greenbatch.metrics.breakdown import split_part_metric
 
 if TYPE_CHECKING:
@@ -84,7 +85,7 @@ def read_runs(folder: Path) -> Runs:
 
 def _settings(out: Path) -> dict[str, Any]:
     try:
-        found: dict[str, Any] = json.loads((out / RECORD).read_bytes())["settings"]
+        found: dict[str, Any] = json.loads(stored_bytes(out / RECORD))["settings"]
         if not isinstance(found["starts"], list):
             raise ValueError
     except (OSError, ValueError, KeyError, TypeError):

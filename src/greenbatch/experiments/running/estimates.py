@@ -139,7 +139,7 @@ def estimates(
     from greenbatch.learning.training.advantages import rewards_to_go
     from greenbatch.learning.training.device import prepared
     from greenbatch.presets.shapes import shapes_of
-    from greenbatch.schedulers import scheduler
+    from greenbatch.schedulers import scheduler_table
 
     for each in (model, behavior):
         if each is not None:
@@ -168,7 +168,7 @@ def estimates(
         weighted, problem = _importance(done.log_recorded, acted, dataset, since, seed)
         played, own = None, None
         if scenario is not None:
-            deciders: dict[str, Scheduler] = {name: scheduler(name) for name in _names(dataset)}
+            deciders: dict[str, Scheduler] = scheduler_table(list(_names(dataset)))
             deciders[MODEL] = _own(model, dataset, sampled, seed)
             played = {
                 name: _simulated(dataset, scenario, name, each, (discount, period_s), threads, say)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from greenbatch.errors import InputError
 from greenbatch.experiments.running.cells import Cell, Figures
+from greenbatch.files import parquet_schema, stored_bytes
 from greenbatch.provenance import differences
 
 if TYPE_CHECKING:
@@ -96,11 +97,12 @@ def _checked(folder: Path, wanted: Mapping[str, Any]) -> tuple[list[int], polars
 
     file = folder / RECORD
     try:
-        record = json.loads(file.read_bytes())
+        record = json.loads(stored_bytes(file))
         then = {key: record[key] for key in DECIDE}
         starts = then["settings"].pop("starts")
         if not (isinstance(starts, list) and all(type(start) is int for start in starts)):
             raise ValueError("a start is not a whole number")
+        parquet_schema(folder / RESULTS, folder / RESULTS)
         frame = polars.read_parquet(folder / RESULTS)
     except FileNotFoundError:
         raise _refusal("contains no comparison", folder, "leave --resume out") from None

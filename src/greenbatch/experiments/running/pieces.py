@@ -18,6 +18,7 @@ from greenbatch.errors import InputError
 from greenbatch.experiments.running.cells import Cell, Figures
 from greenbatch.experiments.running.finished import DECIDE, RECORD, finished_cells, other_than
 from greenbatch.experiments.running.sweep import Setting
+from greenbatch.files import parquet_schema, stored_bytes
 from greenbatch.storage import PREFIX, replace_file
 
 if TYPE_CHECKING:
@@ -195,7 +196,7 @@ def read_record(folder: Path) -> dict[str, Any]:
         InputError: it is not a folder of pieces.
     """
     try:
-        record: dict[str, Any] = json.loads((folder / _RECORD).read_bytes())
+        record: dict[str, Any] = json.loads(stored_bytes(folder / _RECORD))
         if record["tool"] != _TOOL or not isinstance(record["settings"]["starts"], list):
             raise ValueError
     except (OSError, ValueError, KeyError, TypeError):
@@ -213,6 +214,7 @@ def read_piece(file: Path) -> polars.DataFrame:
     import polars
 
     try:
+        parquet_schema(file, file)
         frame = polars.read_parquet(file)
         if not {"window", "scheduler", "metric", "value"} <= {*frame.columns}:
             raise ValueError

@@ -118,7 +118,7 @@ def build(spec: Mapping[str, Any], shapes: Shapes, seed: int) -> tuple[Actor, Cr
         InputError: a kind or key is unknown, a value is of the wrong type, or the network cannot read the tables.
     """
     kind = spec.get("kind")
-    if kind in {LINEAR_KIND, PRICES_KIND, NODE_PRICES_KIND}:
+    if kind in (LINEAR_KIND, PRICES_KIND, NODE_PRICES_KIND):  # it may be unhashable
         raise InputError(f"{kind} is found by a search", field="training.search", fix="add the table [training.search]")
     if not isinstance(kind, str) or kind not in _KINDS:
         raise InputError(f"no such network: {kind!r}", field="network.kind", fix="one of " + ", ".join(_KINDS))

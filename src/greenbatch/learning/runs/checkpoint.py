@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from greenbatch.errors import InputError
+from greenbatch.files import stored_bytes
 from greenbatch.learning.runs.records import CHECKPOINT_FORMAT, CheckpointRecord
 from greenbatch.models.tensors import Tensors, read_tensors
 from greenbatch.models.versioned import record_of
@@ -70,10 +71,10 @@ def load_checkpoint(folder: Path) -> Checkpoint:
         InputError: it is missing, damaged or in an unknown layout.
     """
     file = folder / STATE
-    if not file.is_file():
-        raise InputError("there is no checkpoint", file=file, fix="leave out --resume")
     try:
-        content = file.read_bytes()
+        content = stored_bytes(file)
+    except (FileNotFoundError, NotADirectoryError):
+        raise InputError("there is no checkpoint", file=file, fix="leave out --resume") from None
     except OSError as error:
         raise InputError(f"cannot be read: {error.strerror}", file=file, fix=FIX) from None
     record = record_of(CheckpointRecord, content, file=file, what="the record of a checkpoint", fix=FIX)

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 from numpy.typing import NDArray
 
 from greenbatch.errors import InputError
+from greenbatch.files import stored_bytes
 from greenbatch.learning.runs.checkpoint import FIX, STATE, save_checkpoint
 from greenbatch.learning.runs.records import RUN_FORMAT, TOOL, RunRecord
 from greenbatch.models.model import MODEL
@@ -204,7 +205,7 @@ def _run_content(folder: Path) -> bytes:
     if not begun(folder):
         raise InputError("there is no training to resume", file=file, fix="leave out --resume")
     try:
-        content = file.read_bytes()
+        content = stored_bytes(file)
     except (OSError, ValueError):
         content = b""
     if (read_table(content) or {}).get("tool") != TOOL:

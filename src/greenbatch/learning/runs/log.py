@@ -15,6 +15,7 @@ from typing import Annotated, Any
 from pydantic import ConfigDict, Field, model_validator
 
 from greenbatch.errors import InputError
+from greenbatch.files import LARGEST_BYTES, stored_bytes
 from greenbatch.models.versioned import checked, read_table
 from greenbatch.scenarios.section import Natural, Section
 
@@ -87,7 +88,7 @@ def read_log(file: Path) -> list[dict[str, Any]]:
         InputError: the file is missing or in a later layout, or a line is damaged.
     """
     try:
-        lines = file.read_bytes().split(b"\n")
+        lines = stored_bytes(file, largest=LARGEST_BYTES).split(b"\n")
     except FileNotFoundError:
         raise InputError("no such file", file=file, fix="give the folder of a training") from None
     except OSError as error:

@@ -231,12 +231,12 @@ def sjf_metric(
     """
     from greenbatch.engine.simulate import simulate
     from greenbatch.metrics import find, measure
-    from greenbatch.schedulers import scheduler
+    from greenbatch.schedulers import scheduler_table
 
     chosen = find(metric)
     if chosen.scope != "run":
         raise InputError(f"{metric} compares schedulers", field="training.filter.metric", fix="name another metric")
-    rule = scheduler(f"sjf+{backfill}")
+    (rule,) = scheduler_table([f"sjf+{backfill}"]).values()
 
     def figures(starts: Ints) -> Floats:
         out = np.empty(len(starts))
