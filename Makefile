@@ -5,7 +5,7 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 READY  := $(VENV)/.ready
 
-.PHONY: demo setup help test check docs bench fuzz kills clean
+.PHONY: demo setup help test check docs bench fuzz kills mutants clean
 
 demo: $(READY)          ## compare schedulers on the embedded scenario: table, report
 	$(BIN)/greenbatch demo --out demo --force
@@ -25,7 +25,6 @@ check: $(READY)         ## check style and types only
 	$(BIN)/mypy
 
 docs: $(READY)          ## build the documentation in docs/_build
-	$(BIN)/pip install -q -c constraints.txt -e '.[docs]'
 	$(BIN)/python docs/tables.py
 	$(BIN)/sphinx-build -W -q docs docs/_build
 
@@ -38,6 +37,9 @@ fuzz: $(READY)          ## test damaged input files for ten minutes
 kills: $(READY)         ## kill every command at each of its file-system steps
 	$(BIN)/python tests/kills.py --every
 
+mutants: $(READY)       ## put each fault of a list into a copy of the source: its tests must find it
+	$(BIN)/python tests/mutants.py
+
 clean:                  ## remove .venv, demo and docs/_build
 	rm -rf $(VENV) demo docs/_build
 
@@ -46,6 +48,6 @@ $(READY): pyproject.toml constraints.txt tests/peers.txt
 		{ echo "$(PYTHON) is older than Python 3.11: give another one, make PYTHON=python3.11"; exit 1; }
 	@echo "installing in $(VENV): about 2 GB, some minutes"
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/pip install -q -c constraints.txt -e '.[weather,learn,scale,dev]'
+	$(BIN)/pip install -q -c constraints.txt -e '.[weather,learn,scale,docs,dev]'
 	$(BIN)/pip install -q --no-deps -r tests/peers.txt
 	touch $(READY)

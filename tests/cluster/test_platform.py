@@ -23,7 +23,7 @@ def test_a_platform(tmp_path):
     assert cluster.node_names == ("node0", "node1", "node2")
     assert fast.memory_gb == inf
     assert cluster.contention == "none"
-    assert cluster.notes[-1] == "speed 1 is a processor of 3 Gflop/s, the slowest nodes' (big)"
+    assert str(cluster.notes[-1]) == "speed 1 is a processor of 3 Gflop/s, the slowest nodes' (big)"
     assert list(cluster.sources) == ["platform.json"]
 
 

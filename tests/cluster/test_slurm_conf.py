@@ -73,8 +73,12 @@ def test_a_cluster(tmp_path):
         Partition(name="long"),
         Partition(name="gpu", max_time_s=86_400.0),
     )
-    assert cluster.notes[:2] == ("nodes in no partition left out: 1 (spare)", "PriorityFlags=FAIR_TREE ignored")
-    assert cluster.notes[2].startswith("power of nodes is unknown, 0 W taken: 4 of 4 groups (cn[01-04] (short+long), ")
+    left, flags, power = cluster.notes
+    assert str(left) == "nodes in no partition that is UP left out (spare): 1 (0.8% of the processors)"
+    assert left.shares == ((4 / (4 * 64 + 16 + 2 * 128 + 4), "processors"),)
+    assert (str(flags), flags.level) == ("PriorityFlags=FAIR_TREE ignored", "change")
+    assert power.what.startswith("power of nodes is unknown, 0 W taken: 4 of 4 groups (cn[01-04] (short+long), ")
+    assert (power.level, power.shares) == ("warning", ((1.0, "processors"),))
     assert list(cluster.sources) == ["slurm.conf"]
 
 
@@ -83,9 +87,11 @@ def test_the_power_of_some_nodes_given_by_the_scenario(tmp_path):
     cluster = changed_cluster(read, [{"name": "a[1-2]", "type": "dell-r620"}])
     a, b = cluster.groups
     assert (a.processors, a.static_power_w, a.power_per_processor_w) == (32, 54.1, (243 - 54.1) / 32)
-    assert [note for note in cluster.notes if "unknown" in note] == [
+    (dark,) = cluster.notes
+    assert dark.what == (
         "power of nodes is unknown, 0 W taken: 1 of 2 groups (b); give type or static_power_w in [[cluster.groups]]"
-    ]
+    )
+    assert dark.shares == ((2 / 66, "processors"),)
     assert changed_cluster(cluster, [{"name": "b", "static_power_w": 5.0}]).notes == ()
     assert (a.memory_gb, a.partitions, b.idle_power_w) == (inf, (), 0.0)
 
@@ -134,6 +140,106 @@ def test_included_files(tmp_path):
     assert set(cluster.sources) == {"slurm.conf", "nodes.conf", "more.conf"}
 
 
+INCLUDED = "NodeName=extra[1-2] CPUs=4\n"
+
+
+@pytest.mark.parametrize(
+    ("written", "place"),
+    [
+        ("/etc/slurm/nodes.conf", "nodes.conf"), ("/etc/slurm/conf.d/nodes.conf", "conf.d/nodes.conf"),
+        ("/etc/slurm/conf.d/nodes.conf", "nodes.conf"), ("conf.d/nodes.conf", "nodes.conf"),
+        ('"/etc/slurm/nodes.conf"', "nodes.conf"),
+    ],
+)  # fmt: skip
+def test_an_included_file_of_a_copied_folder(tmp_path, written, place):
+    (tmp_path / "conf.d").mkdir()
+    conf(tmp_path, INCLUDED, place)
+    cluster = read_cluster(conf(tmp_path, f"ClusterName=c\ninclude {written}\n"))
+    assert cluster.node_names == ("extra1", "extra2")
+    stated = written.strip('"')
+    assert str(cluster.notes[0]) == f"Include '{stated}' is not there, '{place}' taken, first at line 2"
+
+
+def test_included_files_are_relative_to_the_first_file_too(tmp_path):
+    (tmp_path / "etc").mkdir()
+    conf(tmp_path, "Include etc/more.conf\n", "etc/nodes.conf")
+    conf(tmp_path, INCLUDED, "etc/more.conf")
+    assert read_cluster(conf(tmp_path, "Include etc/nodes.conf\n")).node_names == ("extra1", "extra2")
+
+
+def test_the_fix_of_a_missing_include_works(tmp_path):
+    here = conf(tmp_path, "ClusterName=c\nInclude /etc/slurm/parts/nodes.conf\nNodeName=a\n")
+    with pytest.raises(InputError, match=r"line 2: Include: .* \(put a copy named 'nodes.conf'") as refused:
+        read_cluster(here)
+    assert "or # before the line" in str(refused.value)
+    conf(tmp_path, INCLUDED, "nodes.conf")
+    assert read_cluster(here).node_names == ("extra1", "extra2", "a")
+    commented = conf(tmp_path, here.read_text().replace("Include", "#Include"), "other.conf")
+    assert read_cluster(commented).node_names == ("a",)
+
+
+def notes_of(folder: Path, text: str) -> list[str]:
+    cluster = read_cluster(conf(folder, text))
+    return [str(note) for note in cluster.notes if note.about in ("nodes", "partitions")]
+
+
+@pytest.mark.parametrize(
+    ("lines", "left"),
+    [
+        ("NodeName=a[1-4] State=DOWN\n", None),
+        ("NodeName=a[1-4] state=drain\n", None),
+        ("NodeName=a[1-4]\nDownNodes=a[1-4] State=FAIL\n", None),
+        ("NodeName=a[1-4]\n", "a1 a2 a3 a4"),
+        ("NodeName=a[1-4] State=CLOUD\n", "a1 a2 a3 a4"),
+        ("NodeName=a[1-4] State=IDLE\n", "a1 a2 a3 a4"),
+        ("NodeName=DEFAULT State=DRAIN\nNodeName=a[1-2]\nNodeName=DEFAULT State=UNKNOWN\nNodeName=a[3-4]\n", "a3 a4"),
+        ("NodeName=a[1-4]\nDownNodes=a[1,3] Reason=memory\n", "a2 a4"),
+        ("NodeName=a[1-4]\nDownNodes=DEFAULT State=DRAIN\nDownNodes=a1\ndownnodes=a2 State=FAILING\n", "a3 a4"),
+        ("NodeName=a[1-4] State=FUTURE\nNodeName=b\n", "b"),
+    ],
+)
+def test_nodes_out_of_service_are_left_out(tmp_path, lines, left):
+    if left is None:
+        with pytest.raises(InputError, match="no node is in service") as refused:
+            read_cluster(conf(tmp_path, lines))
+        assert refused.value.fix == "set State=UNKNOWN for the nodes to simulate"
+        return
+    assert read_cluster(conf(tmp_path, lines)).node_names == tuple(left.split())
+
+
+def test_notes_on_nodes_out_of_service(tmp_path):
+    text = "NodeName=a[1-6] CPUs=4\nNodeName=b CPUs=8\nDownNodes=a[1-4] State=DRAIN\nNodeName=c CPUs=99 State=FUTURE\n"
+    assert notes_of(tmp_path, text) == [
+        "nodes out of service left out (a1 DRAIN, a2 DRAIN, a3 DRAIN, …): 4 (50% of the processors)"
+    ]
+
+
+@pytest.mark.parametrize("state", ["DOWN", "drain", "Inactive"])
+def test_partitions_that_are_not_up_are_not_usable(tmp_path, state):
+    text = f"NodeName=a[1-2] CPUs=4\nPartitionName=p Nodes=a1\nPartitionName=q Nodes=ALL State={state}\n"
+    cluster = read_cluster(conf(tmp_path, text))
+    assert (cluster.node_names, cluster.partitions) == (("a1",), ("p",))
+    assert [each.name for each in cluster.priority.partitions] == ["p"]
+    assert notes_of(tmp_path, text) == [
+        "nodes in no partition that is UP left out (a2): 1 (50% of the processors)",
+        f"partitions that are not UP left out (q {state.upper()}): 1",
+    ]
+
+
+def test_partitions_without_nodes_are_named(tmp_path):
+    text = (
+        "NodeName=a CPUs=4\nNodeName=b CPUs=4 State=DOWN\nNodeSet=dyn Feature=spot\nPartitionName=p Nodes=a\n"
+        "PartitionName=spots Nodes=dyn\nPartitionName=none\nPartitionName=broken Nodes=b\nPartitionName=blank Nodes=\n"
+    )
+    cluster = read_cluster(conf(tmp_path, text))
+    assert cluster.partitions == ("p",)
+    empty = notes_of(tmp_path, text)[-1]
+    assert empty == (
+        "partitions without nodes in the file left out (spots: Nodes=dyn, none: Nodes=, "
+        "broken: all are out of service, …): 4"
+    )
+
+
 @pytest.mark.parametrize(
     ("written", "seconds"),
     [("90", 5400), ("1:30", 90), ("1:02:03", 3723), ("2-3", 183_600), ("2-3:4", 183_840), ("1-0:0:5", 86_405)],
@@ -172,7 +278,10 @@ PART = "PartitionName=p Nodes=a1\n"
         (NODE + PART + PART, "line 3: PartitionName: 'p' occurs twice"),
         (NODE + "PartitionName=\u202e Nodes=a1\n", "line 2: PartitionName: is '\\u202e' (leave out control"),
         (NODE + "PartitionName= Nodes=a1\n", "line 2: PartitionName: is blank"),
-        (NODE + "PartitionName=p\n", "no node is in a partition"),
+        (NODE + "PartitionName=p\n", "no node in service is in a partition that is UP (give PartitionName=... Nodes="),
+        (NODE + PART.strip() + " State=DOWN\n", "no node in service is in a partition that is UP"),
+        (NODE + PART.strip() + " State=OPEN\n", "line 2: State: is 'OPEN' (give UP, DOWN, DRAIN or INACTIVE)"),
+        (NODE + "DownNodes=a3\n", "line 2: DownNodes: there is no node 'a3'"),
         (NODE + PART.strip() + " Default=maybe\n", "line 2: Default: is 'maybe' (give YES or NO)"),
         (NODE + PART.strip() + " MaxTime=1-2-3\n", "line 2: MaxTime: is '1-2-3' (write minutes"),
         (NODE + PART.strip() + " MaxTime=0\n", "line 2: MaxTime: is '0' (give a time > 0 s)"),
@@ -181,7 +290,10 @@ PART = "PartitionName=p Nodes=a1\n"
         (NODE + "PriorityWeightQOS=-1\n", "line 2: PriorityWeightQOS: is '-1'"),
         (NODE + "PriorityMaxAge=0\n", "line 2: PriorityMaxAge: is '0'"),
         (NODE + "PriorityFavorSmall=some\n", "line 2: PriorityFavorSmall: is 'some'"),
-        (NODE + "Include no.conf\n", "line 2: Include: 'no.conf' no such file (copy it beside this file"),
+        (
+            NODE + "Include no.conf\n",
+            "line 2: Include: 'no.conf' no such file (put a copy named 'no.conf' ",
+        ),
         (NODE + "Include slurm.conf\n", "line 2: Include: 'slurm.conf' is included within itself"),
         (NODE + "NodeSet=s Nodes=x\n", "line 2: Nodes: there is no node 'x'"),
     ],

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from greenbatch.energy import Series, combine
 from greenbatch.errors import InputError
+from greenbatch.notes import Note
 
 HOUR_S, DAY_S = 3600.0, 86_400.0
 
@@ -42,7 +43,7 @@ def test_trace_start_keeps_dated_series_in_phase():
     assert site.slots == 48
     assert site.sources_w["solar"][0] == 24
     assert site.sources_w["wind"][0] == 1000
-    assert [note for note in site.notes if "cut" in note] == [
+    assert [str(note) for note in site.notes if "cut" in note.what] == [
         "solar: 1 d at the start cut off, not covered by all sources: wind starts 2024-06-02",
         "wind: 1 d at the end cut off, not covered by all sources: solar ends 2024-06-04",
     ]
@@ -110,7 +111,7 @@ def test_hours_and_half_hours_meet_on_the_shorter_step():
     assert site.step_s == 1800
     assert site.sources_w["solar"].tolist() == [4, 4, 8, 8]
     assert site.sources_w["wind"].tolist() == [1, 2, 3, 4]
-    assert "solar: steps of 3600 s repeated to 1800 s" in site.notes
+    assert "solar: steps of 3600 s repeated to 1800 s" in map(str, site.notes)
 
 
 def test_stated_step_averages():
@@ -151,10 +152,10 @@ def test_signals_share_the_slots():
 
 
 def test_inputs_and_notes_of_all_sources_are_kept_once():
-    sun = watts([1, 2], inputs={"a.csv": "11"}, notes=("a.csv: filled 1",))
+    sun = watts([1, 2], inputs={"a.csv": "11"}, notes=(Note("a.csv: filled", 1),))
     site = combine("s", {"solar": sun, "more": sun, "wind": watts([1, 2], inputs={"b.csv": "22"})})
     assert site.inputs == {"a.csv": "11", "b.csv": "22"}
-    assert site.notes == ("a.csv: filled 1",)
+    assert site.notes == (Note("a.csv: filled", 1),)
     other = watts([1, 2], inputs={"a.csv": "33"})
     assert combine("s", {"solar": sun, "wind": other}).inputs == {"a.csv": "11", "a.csv (33)": "33"}
 

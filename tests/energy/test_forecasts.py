@@ -222,6 +222,6 @@ def test_a_scenario_states_the_forecast() -> None:
     assert "forecast" not in plain.resolved["site"]
     erring = load_scenario("default", overrides={"site.forecast.sigma": 0.4, "site.forecast.seed": 7})
     assert erring.site.forecast_model == ForecastModel(kind="error", sigma=0.4, seed=7)
-    assert any("schedulers are told a forecast" in note for note in erring.notes)
+    assert any("schedulers are told a forecast" in str(note) for note in erring.notes)
     assert erring.resolved["site"]["forecast"]["sigma"] == 0.4
     assert "error of 0.4 a day ahead" in repr(erring.site)

@@ -115,4 +115,4 @@ def test_forecast_shows_24_hours(greenbatch_data):
 def test_inputs_and_notes_are_kept(greenbatch_data):
     site = gasmarl_site(greenbatch_data)
     assert site.inputs["gasmarl_irradianceS.csv.gz"].startswith("f5b561d97172e4db")
-    assert sum("whatever their labels say" in note for note in site.notes) == 2
+    assert sum("whatever their labels say" in str(note) for note in site.notes) == 2

@@ -66,7 +66,7 @@ def test_units_are_those_that_the_file_states(tmp_path: Path, wind: tuple[str, f
 def test_stamps_are_local_with_the_offset_of_the_file_all_the_time(tmp_path: Path, offset_s: int) -> None:
     weather = read_weather(export(tmp_path, offset_s=offset_s))
     same(weather)
-    assert f"stamps taken as UTC{offset_s / 3600:+g} h all year" in weather.notes
+    assert f"stamps taken as UTC{offset_s / 3600:+g} h all year" in map(str, weather.notes)
 
 
 @pytest.mark.parametrize("offset_s", [0, 7200])
@@ -80,7 +80,7 @@ def test_missing_values_are_refused_or_filled(tmp_path: Path) -> None:
         read_weather(path)
     filled = read_weather(path, gaps="interpolate")["wind_m_s_10m"]
     assert filled.values.tolist() == WIND_M_S  # 6 lies between 4 and 8
-    assert any("missing values filled" in note for note in filled.notes)
+    assert any("missing values filled" in str(note) for note in filled.notes)
 
 
 def test_missing_hours_are_refused_or_filled(tmp_path: Path) -> None:
@@ -95,4 +95,4 @@ def test_missing_hours_are_refused_or_filled(tmp_path: Path) -> None:
 def test_a_variable_without_any_value_is_left_out(tmp_path: Path) -> None:
     weather = read_weather(export(tmp_path, temperature_2m=[None] * 6))
     assert "temperature_c" not in weather.series
-    assert "temperature_c left out: no value in the whole file" in weather.notes
+    assert "temperature_c left out: no value in the whole file" in map(str, weather.notes)

@@ -88,7 +88,7 @@ def test_global_irradiance_is_decomposed_and_noted(greensboro):
     )  # fmt: skip
     power = pvwatts(bare, rated_w=1000, tilt_deg=30)
     assert power.values.sum() == pytest.approx(pvwatts(greensboro, rated_w=1000, tilt_deg=30).values.sum(), rel=0.1)
-    notes = " ".join(power.notes)
+    notes = " ".join(map(str, power.notes))
     assert "after Erbs" in notes
     assert "temperature_c taken as 20" in notes
     assert "wind_m_s taken as 1" in notes

@@ -12,7 +12,7 @@ from cases import clusters, job_lists, site, supplies, workload
 from hypothesis import given, settings
 from test_node_machine import jobs_for, node_clusters
 
-from greenbatch.cluster import Cluster, NodeCluster, NodeGroup
+from greenbatch.cluster import Capacity, Cluster, NodeCluster, NodeGroup, PoweredCluster
 from greenbatch.engine.outcome import Outcome
 from greenbatch.engine.rules import Rules
 from greenbatch.engine.simulate import run_program
@@ -57,7 +57,7 @@ def check(outcome: Outcome, outages: tuple[Outage, ...]) -> None:
             assert not (runs_in & here).any()
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=15, deadline=None)
 @given(data=st.data(), name=st.sampled_from(ON_A_POOL), commitment=st.sampled_from(["sticky", "reconsider"]))
 def test_no_job_of_a_pool_runs_into_an_outage(data: st.DataObject, name: str, commitment: str) -> None:
     cluster, outages = data.draw(clusters()), data.draw(outage_lists())
@@ -74,7 +74,7 @@ def test_no_job_of_a_pool_runs_into_an_outage(data: st.DataObject, name: str, co
     ).start_s.tolist()  # fmt: skip
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=15, deadline=None)
 @given(data=st.data(), name=st.sampled_from(ON_NODES))
 def test_no_job_on_nodes_runs_into_an_outage_of_its_partition(data: st.DataObject, name: str) -> None:
     cluster = data.draw(node_clusters(partitions=True))
@@ -99,6 +99,49 @@ def test_by_hand(backfill: str) -> None:
     assert outcome.start_s.tolist() == [9, 1, 15]
     partly = replace(outage, processors=1, of=2)
     assert run("fcfs+easy", jobs, Cluster.pooled(2), Rules(), (partly,)).start_s.tolist() == [1, 9, 12]
+
+
+PARTLY = Outage(begin_s=8, end_s=20, processors=1, of=6)
+"""From 8 to 20 s nothing starts, but jobs may run."""
+SIX_GPUS = NodeCluster((NodeGroup(name="a", count=1, processors=6, static_power_w=0, gpus=6),))
+
+
+@pytest.mark.plain
+@pytest.mark.parametrize("cluster", [Cluster.pooled(6), SIX_GPUS, PoweredCluster.of_units(6, 6)])
+def test_a_reservation_behind_an_outage_leaves_what_is_free_then(cluster: Cluster) -> None:
+    """Job 2 needs 4 of 6 units, which are free at 10 s, when job 0 ends; the outage moves its reservation to 20 s.
+
+    One unit would be left at 10 s, while job 1 runs, but two are at 20 s: job 3, which takes two from 3 to 33 s, delays
+    nobody. Job 4, which takes another one until 34 s, would.
+    """
+    units, gpus = ([3, 1, 4, 2, 1], [0] * 5) if type(cluster) is Cluster else ([1] * 5, [3, 1, 4, 2, 1])
+    jobs = hand(
+        submit_s=[0, 0, 2, 3, 4], run_time_s=[10, 15, 5, 30, 30], requested_time_s=[10, 15, 5, 30, 30],
+        processors=units, gpus=gpus,
+    )  # fmt: skip
+    assert run("fcfs+easy", jobs, cluster, Rules(), (PARTLY,)).start_s.tolist() == [0, 0, 20, 3, 25]
+
+
+@pytest.mark.plain
+def test_a_reservation_behind_an_outage_counts_what_is_powered_then() -> None:
+    """At 10 s, 6 units are powered and job 1 leaves two; from 15 s on, only 4, which the reservation at 20 s takes."""
+    levels = Capacity(time_s=np.array([0.0, 15.0]), processors=np.array([6, 4]), gpus=np.array([0, 0]))
+    jobs = hand(
+        submit_s=[0, 2, 3], run_time_s=[10, 5, 30], requested_time_s=[10, 5, 30], processors=[4, 4, 2], gpus=[0, 0, 0]
+    )
+    machine = PoweredCluster.of_units(6, 0, powered=levels)
+    assert run("fcfs+easy", jobs, machine, Rules(), (PARTLY,)).start_s.tolist() == [0, 20, 25]
+
+
+@pytest.mark.plain
+def test_a_reservation_that_a_power_cap_moves_leaves_what_is_free_then() -> None:
+    """Job 2 has its processors at 10 s, but its power only at 15 s, when two processors are left beside it, not one."""
+    jobs = hand(
+        submit_s=[0, 0, 2, 3], run_time_s=[10, 15, 5, 30], requested_time_s=[10, 15, 5, 30], processors=[3, 1, 4, 2],
+        power_w=[10, 60, 60, 1],
+    )  # fmt: skip
+    pool = Cluster.pooled(6, idle_power_per_machine_w=0.0)
+    assert run("fcfs+easy", jobs, pool, Rules(power_cap_w=100.0), ()).start_s.tolist() == [0, 0, 15, 3]
 
 
 def test_only_the_jobs_of_its_partition_wait_for_an_outage() -> None:

@@ -103,7 +103,7 @@ unit = "lb/MWh"
     assert grid.marginal_g_per_kwh is None
     assert grid.source_g_per_kwh == {"solar": 41, "wind": 11}
     assert site.signals == {}
-    assert site.notes[-1] == "tariffs by the calendar: trace time 0 is 2024-01-01T00:00:00Z (Europe/Berlin)"
+    assert str(site.notes[-1]) == "tariffs by the calendar: trace time 0 is 2024-01-01T00:00:00Z (Europe/Berlin)"
 
 
 def test_a_site_without_a_grid_has_none(folder):
@@ -165,7 +165,7 @@ def test_a_second_currency_is_converted_at_a_stated_rate(folder):
     assert site.grid.currency == "EUR"
     assert site.grid.import_price == pytest.approx(np.arange(48) / 1e2 * 0.93)
     assert site.grid.export_price[0] == 0.05
-    assert "grid.price: USD x 0.93 = EUR" in site.notes
+    assert "grid.price: USD x 0.93 = EUR" in map(str, site.notes)
 
 
 def test_series_that_are_used_again_are_named_with_dates(folder):

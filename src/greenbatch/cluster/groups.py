@@ -10,11 +10,10 @@ from greenbatch.cluster.catalog import node_type
 from greenbatch.cluster.machines import ContentionModel, MemoryContention, NodeCluster, NodeGroup
 from greenbatch.cluster.node_lists import node_list
 from greenbatch.errors import InputError, did_you_mean
+from greenbatch.notes import Note
 
 _FIELDS = frozenset(field.name for field in fields(NodeGroup))
-_REFERENCE = "speed 1 is a processor of"
 _PEAK = frozenset({"clock_ghz", "gflops_per_processor"})
-_NO_POWER = "power of nodes is unknown"
 
 
 def node_group(table: Mapping[str, Any]) -> NodeGroup:
@@ -132,8 +131,7 @@ def changed_cluster(
             groups[name] = changed_group(groups[name], {**table, "name": name})
             follows[name] = "speed" not in table and (follows[name] or bool(_PEAK & set(table)))
     changed = replace(cluster, groups=tuple(groups.values()), contention=contention or cluster.contention)
-    if any(note.startswith(_NO_POWER) for note in cluster.notes):
-        kept = (note for note in cluster.notes if not note.startswith(_NO_POWER))
+    if len(kept := _without(cluster, "static_power_w")) < len(cluster.notes):
         changed = replace(changed, notes=(*kept, *unknown_power(changed)))
     return with_speeds(changed, [name for name in groups if follows[name]], reference_gflops or reference_of(cluster))
 
@@ -144,14 +142,21 @@ def reference_of(cluster: NodeCluster) -> float | None:
     return found[-1] if found and max(found) <= min(found) * (1 + 1e-9) else None
 
 
-def unknown_power(cluster: NodeCluster) -> tuple[str, ...]:
-    """A note on the groups without any power, if there are some."""
-    dark = [g.name for g in cluster.groups if not any((g.static_power_w, g.power_per_processor_w, g.power_per_gpu_w))]
+def _without(cluster: NodeCluster, about: str) -> tuple[Note, ...]:
+    """The notes that are not about a field of `NodeGroup`."""
+    return tuple(note for note in cluster.notes if note.about != about)
+
+
+def unknown_power(cluster: NodeCluster) -> tuple[Note, ...]:
+    """A note on the groups without any power, with their share of the processors, if there are some."""
+    dark = [g for g in cluster.groups if not any((g.static_power_w, g.power_per_processor_w, g.power_per_gpu_w))]
     if not dark:
         return ()
-    some = ", ".join(dark[:3]) + ", …" * (len(dark) > 3)
+    some = ", ".join(g.name for g in dark[:3]) + ", …" * (len(dark) > 3)
     fix = "give type or static_power_w in [[cluster.groups]]"
-    return (f"{_NO_POWER}, 0 W taken: {len(dark)} of {len(cluster.groups)} groups ({some}); {fix}",)
+    what = f"power of nodes is unknown, 0 W taken: {len(dark)} of {len(cluster.groups)} groups ({some}); {fix}"
+    share = sum(g.count * g.processors for g in dark) / cluster.processors
+    return (Note(what, about="static_power_w", level="warning", shares=((share, "processors"),)),)
 
 
 def with_speeds(cluster: NodeCluster, names: Collection[str], reference_gflops: float | None = None) -> NodeCluster:
@@ -169,5 +174,5 @@ def with_speeds(cluster: NodeCluster, names: Collection[str], reference_gflops: 
     reference = derived[slowest] if reference_gflops is None else reference_gflops
     groups = tuple(replace(g, speed=derived[g.name] / reference) if g.name in derived else g for g in cluster.groups)
     why = f", the slowest nodes' ({slowest})" if reference_gflops is None else ""
-    kept = [note for note in cluster.notes if not note.startswith(_REFERENCE)]
-    return replace(cluster, groups=groups, notes=(*kept, f"{_REFERENCE} {reference:g} Gflop/s{why}"))
+    note = Note(f"speed 1 is a processor of {reference:g} Gflop/s{why}", about="speed", level="fact")
+    return replace(cluster, groups=groups, notes=(*_without(cluster, "speed"), note))

@@ -16,6 +16,7 @@ from greenbatch.cluster.machines import MemoryContention, NodeCluster, NodeGroup
 from greenbatch.cluster.node_lists import MOST_NODES
 from greenbatch.errors import InputError
 from greenbatch.json_input import Json, read_json
+from greenbatch.notes import Note
 
 _CONSTANTS = ("b", "c", "da", "db", "dc", "dd")
 
@@ -56,7 +57,7 @@ def read_platform(path: Path) -> NodeCluster:
                 raise node.refuse(
                     f"{(error.field or '').rpartition('.')[2]} {error.problem}", error.fix or ""
                 ) from None
-    notes = ("the memory of nodes limits no jobs, as in IRMaSim",)
+    notes = (Note("the memory of nodes limits no jobs, as in IRMaSim", about="memory_gb", level="fact"),)
     try:
         read = NodeCluster(tuple(groups), notes=notes, sources={path.name: sha256})
     except InputError as error:

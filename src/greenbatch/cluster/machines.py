@@ -11,6 +11,7 @@ from typing import Literal, Self, get_args
 from greenbatch.arguments import whole_number
 from greenbatch.cluster.priority import Priority
 from greenbatch.errors import InputError, visible
+from greenbatch.notes import Note
 
 ContentionModel = Literal["none", "irmasim-v1", "repaired"]
 """How jobs on one node slow each other down, see `NodeCluster.contention`."""
@@ -263,7 +264,7 @@ class NodeCluster(Cluster):
     """DVFS levels below the highest, which is level 0; a job runs at one level from start to end."""
     priority: Priority | None = None
     """Weights of the multifactor priority and the partitions, if the cluster was read from a ``slurm.conf``."""
-    notes: tuple[str, ...] = field(default=(), compare=False)
+    notes: tuple[Note, ...] = field(default=(), compare=False)
     """What was assumed, or is unknown, in the file that the cluster was read from."""
     sources: Mapping[str, str] = field(default_factory=dict, compare=False)
     """File name -> SHA-256 of every input file."""

@@ -15,6 +15,7 @@ from greenbatch.cluster.node_lists import node_list
 from greenbatch.cluster.priority import Partition, Priority, PriorityWeights
 from greenbatch.cluster.slurm_text import Entry, read_entries
 from greenbatch.errors import InputError, did_you_mean
+from greenbatch.notes import Note
 
 _GB_PER_MB = 1024.0**2 / 1e9
 """RealMemory counts megabytes of 1024^2 bytes."""
@@ -38,6 +39,10 @@ _IGNORED = {
 }
 """Keys that change priorities but are not read -> the value without effect."""
 _LARGEST_WEIGHT = 2**32 - 1
+_OUT_OF_SERVICE = ("down", "drain", "fail", "error")
+"""How states of nodes begin on which no job starts; ``future`` is no node yet, and all other states are usable."""
+_PARTITION_STATES = ("up", "down", "drain", "inactive")
+"""Only partitions that are ``up`` take new jobs and start them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,26 +66,35 @@ def read_slurm_conf(path: Path) -> NodeCluster:
 
     Processors are ``CPUs`` as Slurm counts them, else boards x sockets x cores x threads; GPUs are those of ``Gres``.
     The nodes of a ``NodeName`` line form a group of that name; if they are in different partitions, one group for each
-    combination. Nodes in no partition and nodes of ``State=FUTURE`` are left out. The power of nodes is not in the
-    file: it is 0 W, which a note says, until a scenario states it. Keys: ``man slurm.conf`` (Slurm 24.05).
+    combination. Left out, each with a note: nodes out of service (``State=DOWN``, ``DRAIN`` or ``FAIL`` of
+    ``NodeName`` or ``DownNodes``), those of ``State=FUTURE``, those in no partition, partitions that are not
+    ``State=UP``, and partitions without nodes, such as those of node sets that are filled at run time. The power of
+    nodes is not in the file: it is 0 W, which a note says, until a scenario states it. Keys: ``man slurm.conf`` (Slurm
+    24.05).
 
     Raises:
-        InputError: a file cannot be read, is malformed, or names no nodes, a node twice, or unknown nodes.
+        InputError: a file cannot be read, is malformed, or names no nodes, a node twice, or unknown nodes; or nothing
+            is in service.
     """
-    entries, sources = read_entries(path)
-    nodes = _nodes(entries, path)
+    read = read_entries(path)
+    nodes = _nodes(read.entries, path)
     known = {name: line for line in nodes for name in line.names}
-    sets = _node_sets(entries, nodes, known)
-    members, partitions = _partitions(entries, known, sets)
-    groups, notes = _groups(nodes, members, bool(partitions))
+    sets = _node_sets(read.entries, nodes, known)
+    states = _states(read.entries, nodes, known, sets)
+    partitions = _partitions(read.entries, known, sets)
+    groups, notes = _groups(nodes, states, partitions)
     if not groups:
-        raise InputError("no node is in a partition", file=path, fix="give PartitionName=... Nodes=...")
-    weights, ignored = _weights(entries)
+        if all(map(_is_out, states.values())):
+            raise InputError("no node is in service", file=path, fix="set State=UNKNOWN for the nodes to simulate")
+        fix = "give PartitionName=... Nodes=... State=UP"
+        raise InputError("no node in service is in a partition that is UP", file=path, fix=fix)
+    weights, ignored = _weights(read.entries)
+    used = {name for group in groups for name in group.partitions}
+    priority = Priority(weights=weights, partitions=tuple(each.partition for each in partitions if each.name in used))
     try:
         cluster = NodeCluster(
-            tuple(groups), priority=Priority(weights=weights, partitions=tuple(partitions)),
-            notes=(*notes, *ignored), sources=sources,
-        )  # fmt: skip
+            tuple(groups), priority=priority, notes=(*read.notes, *notes, *ignored), sources=read.sources
+        )
     except InputError as error:  # of the cluster as a whole
         raise InputError(error.problem, file=path, field=(error.field or "").partition(".")[2], fix=error.fix) from None
     return replace(cluster, notes=(*cluster.notes, *unknown_power(cluster)))
@@ -193,57 +207,126 @@ def _sample(known: Mapping[str, _Nodes]) -> list[str]:
     return list(known)[:1000]
 
 
+def _states(
+    entries: Sequence[Entry], nodes: Sequence[_Nodes], known: Mapping[str, _Nodes], sets: Mapping[str, tuple[str, ...]]
+) -> dict[str, str]:
+    """The state of each node in lower case, as its line says and the lines of ``DownNodes`` after it."""
+    states = {name: line.entry.values.get("state", "unknown").lower() for line in nodes for name in line.names}
+    for entry in _with_defaults(entries, "downnodes"):
+        states |= dict.fromkeys(_known(entry, "downnodes", known, sets), entry.values.get("state", "down").lower())
+    return states
+
+
+def _is_out(state: str) -> bool:
+    """Whether no job starts on a node of a state."""
+    return state.startswith((*_OUT_OF_SERVICE, "future"))
+
+
+@dataclass(frozen=True, slots=True)
+class _Partition:
+    """One ``PartitionName`` line."""
+
+    partition: Partition
+    state: str
+    nodes: tuple[str, ...]
+    listed: str
+    """``Nodes`` as written."""
+
+    @property
+    def name(self) -> str:
+        return self.partition.name
+
+
 def _partitions(
     entries: Sequence[Entry], known: Mapping[str, _Nodes], sets: Mapping[str, tuple[str, ...]]
-) -> tuple[dict[str, list[str]], list[Partition]]:
-    """Node -> its partitions, and the partitions."""
-    members: dict[str, list[str]] = {}
-    partitions: list[Partition] = []
+) -> list[_Partition]:
+    """All partitions, also those that are not up."""
+    partitions: list[_Partition] = []
     for entry in _with_defaults(entries, "partitionname"):
-        name = entry.values["partitionname"]
+        name, state = entry.values["partitionname"], entry.values.get("state", "up").lower()
         if not name.strip():
             raise entry.refuse("partitionname", "is blank", "give the partition a name")
         if any(each.name == name for each in partitions):
             raise entry.refuse("partitionname", f"{name!r:.60} occurs twice", "give each partition its own name")
-        for node in _known(entry, "nodes", known, sets) if "nodes" in entry.values else ():
-            members.setdefault(node, []).append(name)
-        partitions.append(
-            Partition(
-                name=name, default=entry.yes("default"), max_time_s=entry.seconds("maxtime", inf, above=0.0),
-                tier=entry.whole("prioritytier", entry.whole("priority", 1, highest=65_533), highest=65_533),
-                job_factor=entry.whole("priorityjobfactor", entry.whole("priority", 1, highest=65_533), highest=65_533),
-            )
+        if state not in _PARTITION_STATES:
+            raise entry.refuse("state", f"is {entry.values['state']!r:.40}", "give UP, DOWN, DRAIN or INACTIVE")
+        partition = Partition(
+            name=name, default=entry.yes("default"), max_time_s=entry.seconds("maxtime", inf, above=0.0),
+            tier=entry.whole("prioritytier", entry.whole("priority", 1, highest=65_533), highest=65_533),
+            job_factor=entry.whole("priorityjobfactor", entry.whole("priority", 1, highest=65_533), highest=65_533),
         )  # fmt: skip
-    return members, partitions
+        nodes = _known(entry, "nodes", known, sets) if "nodes" in entry.values else ()
+        partitions.append(_Partition(partition, state, nodes, entry.values.get("nodes", "")))
+    return partitions
 
 
 def _groups(
-    nodes: Sequence[_Nodes], members: Mapping[str, Sequence[str]], partitioned: bool
-) -> tuple[list[NodeGroup], list[str]]:
-    """One group per line and combination of partitions, and notes."""
+    nodes: Sequence[_Nodes], states: Mapping[str, str], partitions: Sequence[_Partition]
+) -> tuple[list[NodeGroup], list[Note]]:
+    """One group per line and combination of partitions, of the nodes that jobs can use, and notes on the others."""
+    members: dict[str, list[str]] = {}
+    for each in partitions:
+        for node in each.nodes if each.state == "up" else ():
+            members.setdefault(node, []).append(each.name)
     groups: list[NodeGroup] = []
-    outside: list[str] = []
+    left: dict[str, list[tuple[str, int]]] = {"service": [], "partition": []}
     used: Counter[str] = Counter()
     for line in nodes:
-        if line.entry.values.get("state", "").lower().startswith("future"):
-            continue
         by_partitions: dict[tuple[str, ...], list[str]] = {}
         for name in line.names:
-            by_partitions.setdefault(tuple(members.get(name, ())), []).append(name)
-        if partitioned:
-            outside += by_partitions.pop((), [])
-        for partitions, names in by_partitions.items():
-            label = line.group.name if len(by_partitions) == 1 else f"{line.group.name} ({'+'.join(partitions)})"
+            if not _is_out(states[name]):
+                by_partitions.setdefault(tuple(members.get(name, ())), []).append(name)
+            elif not states[name].startswith("future"):
+                left["service"].append((f"{name} {states[name].upper()}", line.group.processors))
+        if partitions:
+            left["partition"] += [(name, line.group.processors) for name in by_partitions.pop((), [])]
+        for names_of, names in by_partitions.items():
+            label = line.group.name if len(by_partitions) == 1 else f"{line.group.name} ({'+'.join(names_of)})"
             used[label] += 1
             label = label if used[label] == 1 else f"{label} {used[label]}"
             groups.append(
-                replace(line.group, name=label, count=len(names), node_names=tuple(names), partitions=partitions)
+                replace(line.group, name=label, count=len(names), node_names=tuple(names), partitions=names_of)
             )
-    note = f"nodes in no partition left out: {len(outside)} ({', '.join(outside[:3])}{', …' * (len(outside) > 3)})"
-    return groups, [note] * bool(outside)
+    return groups, [*_node_notes(groups, left), *_partition_notes(partitions, groups)]
 
 
-def _weights(entries: Sequence[Entry]) -> tuple[PriorityWeights, list[str]]:
+_LEFT = {"service": "nodes out of service left out", "partition": "nodes in no partition that is UP left out"}
+
+
+def _node_notes(groups: Sequence[NodeGroup], left: Mapping[str, Sequence[tuple[str, int]]]) -> list[Note]:
+    """Notes on the nodes that are left out, with their share of the processors of all existing nodes."""
+    whole = sum(g.count * g.processors for g in groups) + sum(n for each in left.values() for _, n in each)
+    return [
+        Note(
+            f"{_LEFT[why]} ({_some([name for name, _ in each])})", len(each), about="nodes", level="change",
+            shares=((sum(n for _, n in each) / whole, "processors"),),
+        )
+        for why, each in left.items()
+        if each
+    ]  # fmt: skip
+
+
+def _partition_notes(partitions: Sequence[_Partition], groups: Sequence[NodeGroup]) -> list[Note]:
+    """Notes on the partitions that are left out."""
+    used = {name for group in groups for name in group.partitions}
+    closed = [f"{each.name} {each.state.upper()}" for each in partitions if each.state != "up"]
+    bare = [each for each in partitions if each.state == "up" and each.name not in used]
+    reasons = [
+        f"{each.name}: {'all are out of service' if each.nodes else f'Nodes={each.listed:.30}'}" for each in bare
+    ]
+    found = {"partitions that are not UP left out": closed, "partitions without nodes in the file left out": reasons}
+    return [
+        Note(f"{what} ({_some(names)})", len(names), about="partitions", level="change")
+        for what, names in found.items()
+        if names
+    ]
+
+
+def _some(names: Sequence[str]) -> str:
+    return ", ".join(names[:3]) + ", …" * (len(names) > 3)
+
+
+def _weights(entries: Sequence[Entry]) -> tuple[PriorityWeights, list[Note]]:
     """Weights of the last lines that state them, and notes on what is ignored."""
     lines = {key: entry for entry in entries for key in entry.values}
     found: dict[str, float | int | bool] = {}
@@ -256,7 +339,7 @@ def _weights(entries: Sequence[Entry]) -> tuple[PriorityWeights, list[str]]:
     if "priorityfavorsmall" in lines:
         found["favor_small"] = lines["priorityfavorsmall"].yes("priorityfavorsmall")
     notes = [
-        f"{lines[key].names[key]}={lines[key].values[key]} ignored"
+        Note(f"{lines[key].names[key]}={lines[key].values[key]} ignored", about=key, level="change")
         for key, without in _IGNORED.items()
         if key in lines and lines[key].values[key].lower() not in (without, "")
     ]

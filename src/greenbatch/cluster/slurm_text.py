@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from math import inf
 from pathlib import Path
 
 from greenbatch.errors import InputError
 from greenbatch.files import decode, read_bytes
+from greenbatch.notes import Note
 
 _PAIR = re.compile(r"""\s*([A-Za-z_][\w.]*)\s*=(?:\s*(?![\w.]+\s*=))?("[^"]*"|\S*)""", re.ASCII)
 _INCLUDE = re.compile(r"\s*include\s+(\S+)\s*$", re.IGNORECASE)
@@ -88,45 +90,84 @@ class Entry:
         return total
 
 
-def read_entries(path: Path) -> tuple[list[Entry], dict[str, str]]:
-    """The entries of a ``slurm.conf`` and of the files that it includes, in order, and the SHA-256 of each file.
+@dataclass(frozen=True, slots=True)
+class Read:
+    """What was read: a ``slurm.conf`` and the files that it includes."""
 
-    Comments begin with ``#``; a backslash at the end of a line continues it; keys are in any case; ``Include FILE`` is
-    relative to the file that includes.
+    entries: tuple[Entry, ...]
+    """All lines with keys, in order."""
+    sources: Mapping[str, str]
+    """File name -> SHA-256 of each file."""
+    notes: tuple[Note, ...]
+    """Which files were found at another place than their ``Include`` says."""
+
+
+def read_entries(path: Path) -> Read:
+    """The entries of a ``slurm.conf`` and of the files that it includes.
+
+    Comments begin with ``#``; a backslash at the end of a line continues it; keys are in any case. A file of
+    ``Include`` that is not at its place is looked for beside the file that includes it and beside the first file, with
+    as many of the folders before its name as are there: ``/etc/slurm/conf.d/nodes.conf`` as ``conf.d/nodes.conf`` or
+    ``nodes.conf``. So a copy of the files of a controller can be read anywhere.
 
     Raises:
         InputError: a file cannot be read or includes itself, or a line is neither keys with values nor an include.
     """
-    sources: dict[str, str] = {}
-    return list(_entries(path, sources, ())), sources
+    files = _Files()
+    return Read(tuple(_entries(path, files, ())), files.sources, tuple(files.notes))
 
 
-def _entries(path: Path, sources: dict[str, str], outer: tuple[Path, ...]) -> Iterator[Entry]:
+@dataclass(slots=True)
+class _Files:
+    """The files that have been read so far."""
+
+    sources: dict[str, str] = field(default_factory=dict)
+    notes: list[Note] = field(default_factory=list)
+
+
+def _entries(path: Path, files: _Files, outer: tuple[Path, ...]) -> Iterator[Entry]:
     content, sha256 = read_bytes(path)
-    sources[path.name] = sha256
+    files.sources[path.name] = sha256
     for number, text in _joined(decode(content, path, latin_1=True)):
         if match := _INCLUDE.fullmatch(text):
-            yield from _included(path, number, match[1], sources, outer)
+            yield from _included(path, number, match[1].strip('"'), files, outer)
             continue
         yield _entry(text, path, number)
 
 
-def _included(path: Path, number: int, name: str, sources: dict[str, str], outer: tuple[Path, ...]) -> Iterator[Entry]:
+def _included(path: Path, number: int, name: str, files: _Files, outer: tuple[Path, ...]) -> Iterator[Entry]:
     """The entries of an included file."""
-    inner = path.parent / name
     here = (*outer, path)
-    if inner in here or len(here) > _DEEPEST or len(sources) > _MOST_FILES:
+    inner = _located(name, here)
+    if inner in here or len(here) > _DEEPEST or len(files.sources) > _MOST_FILES:
         fix = "include each file once"
         raise InputError(f"{name!r:.60} is included within itself", file=path, line=number, field="Include", fix=fix)
+    if inner != path.parent / name:
+        taken = _from(inner, here[0])
+        files.notes.append(Note(f"Include {name!r:.60} is not there, {taken!r:.60} taken", first_line=number))
     try:
-        yield from _entries(inner, sources, here)
+        yield from _entries(inner, files, here)
     except InputError as error:
         if error.file == inner and error.line is None:
             raise InputError(
                 f"{name!r:.60} {error.problem}", file=path, line=number, field="Include",
-                fix="copy it beside this file, or remove the line",
+                fix=f"put a copy named {Path(name).name!r:.60} beside this file, or # before the line",
             ) from None  # fmt: skip
         raise
+
+
+def _located(name: str, here: tuple[Path, ...]) -> Path:
+    """Where an included file is: at its place, or as much of its path as is found beside the files so far."""
+    stated = here[-1].parent / name
+    parts = Path(name).parts[Path(name).is_absolute() :]
+    tails = [Path(*parts[first:]) for first in range(len(parts))]
+    places = [stated, *(file.parent / tail for file in (here[-1], here[0]) for tail in tails)]
+    return next((place for place in places if os.path.isfile(place) and place not in here), stated)
+
+
+def _from(file: Path, first: Path) -> str:
+    """A file as seen from the folder of the first one."""
+    return file.relative_to(first.parent).as_posix() if file.is_relative_to(first.parent) else str(file)
 
 
 def _joined(text: str) -> Iterator[tuple[int, str]]:

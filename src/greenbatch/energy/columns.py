@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Sequence
-from dataclasses import dataclass
+import json
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import numpy as np
@@ -18,6 +20,10 @@ Floats = NDArray[np.float64]
 
 MISSING = frozenset({"", "nan", "na", "n/a", "null", "none", "-"})
 """Cells (in lower case) that mean "no value" in any file."""
+DECIMALS = (".", ",")
+_COMMA = re.compile(r"[+-]?(\d{1,3}(\.\d{3})+|\d+)(,\d+)?")
+"""A number with a decimal comma; points may group thousands."""
+_DELIMITERS = (";", "\t", "|", ",")
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,12 +37,27 @@ class Columns:
     """Line of the first row in a text file without blank lines; ``None`` for Parquet."""
     lines: tuple[int, ...] = ()
     """Line of each row, if blank or quoted lines make the lines not consecutive."""
+    others: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    """The other columns of a text file, which may tell apart rows of equal times."""
 
     def place(self, row: int) -> tuple[int | None, str]:
         """Line number of a row, and text to append for files without lines."""
         if self.first_line is None:
             return None, f" in row {row + 1}"
         return (self.lines[row] if self.lines else self.first_line + row), ""
+
+    def take(self, rows: Sequence[int]) -> Columns:
+        """A selection of the rows."""
+
+        def chosen(columns: Mapping[str, Sequence[str]]) -> dict[str, list[str]]:
+            return {name: [column[row] for row in rows] for name, column in columns.items()}
+
+        if self.first_line is None:
+            return replace(self, cells=chosen(self.cells), others=chosen(self.others))
+        lines = tuple(self.lines[row] if self.lines else self.first_line + row for row in rows)
+        return replace(
+            self, cells=chosen(self.cells), others=chosen(self.others), first_line=lines[0] if lines else 1, lines=lines
+        )
 
     def refuse(self, row: int, problem: str, *, field: str, fix: str | None = None) -> InputError:
         """The error for one cell."""
@@ -59,14 +80,31 @@ def read_rows(text: str, *, file: str | Path, delimiter: str = ",") -> tuple[lis
     return rows, lines
 
 
-def read_columns(file: str | Path, names: Sequence[str], *, delimiter: str = ",") -> Columns:
+def read_columns(
+    file: str | Path,
+    names: Sequence[str],
+    *,
+    delimiter: str = ",",
+    where: Mapping[str, str] | None = None,
+    spellings: Mapping[str, Sequence[str]] | None = None,
+) -> Columns:
     """Read named columns of a CSV (``.gz`` or plain, one header row) or Parquet file.
 
+    Args:
+        file: the file.
+        names: the columns; these are the keys of ``Columns.cells``.
+        delimiter: field separator of a CSV file.
+        where: column -> the text that a row must have in it; other rows are left out.
+        spellings: name of a column -> other names that it may have in the file.
+
     Raises:
-        InputError: the file cannot be read, has no rows, lacks a column or has it twice, or a row is incomplete.
+        InputError: the file cannot be read, has no rows, lacks a column or has it twice, a row is incomplete, or no row
+            has the texts of ``where``.
     """
+    where, spellings = where or {}, spellings or {}
+    wanted = list(dict.fromkeys([*names, *where]))
     if ".parquet" in (suffixes := Path(file).suffixes) or ".pq" in suffixes:
-        return _parquet(file, names)
+        return _selected(_parquet(file, wanted), where)
     content, digest = read_bytes(file)
     text = decode(content, file)
     if len(delimiter) != 1:
@@ -75,7 +113,7 @@ def read_columns(file: str | Path, names: Sequence[str], *, delimiter: str = ","
     if len(rows) < 2:
         raise InputError("has no data rows", file=file, fix="it needs a header row and at least one row below it")
     header = [name.strip() for name in rows[0]]
-    places = [_index(file, header, name, lines[0]) for name in names]
+    places = [_index(file, header, name, lines[0], spellings.get(name, ())) for name in wanted]
     for row, line in zip(rows, lines, strict=True):
         if len(row) != len(header):
             raise InputError(
@@ -84,40 +122,78 @@ def read_columns(file: str | Path, names: Sequence[str], *, delimiter: str = ","
                 line=line,
                 fix="complete or remove the line",
             )
-    cells = {name: [row[at].strip() for row in rows[1:]] for name, at in zip(names, places, strict=True)}
-    return Columns(str(file), digest, cells, lines[1], tuple(lines[1:]))
+    cells = {name: [row[at].strip() for row in rows[1:]] for name, at in zip(wanted, places, strict=True)}
+    rest = [at for at, name in enumerate(header) if at not in places and header.count(name) == 1]
+    others = {header[at]: [row[at].strip() for row in rows[1:]] for at in rest}
+    return _selected(Columns(str(file), digest, cells, lines[1], tuple(lines[1:]), others), where)
 
 
-def numbers(table: Columns, column: str, markers: Sequence[float] = ()) -> Floats:
+def _selected(table: Columns, where: Mapping[str, str]) -> Columns:
+    """The rows that have given texts in given columns."""
+    for column, text in where.items():
+        cells = table.cells[column]
+        kept = [row for row, cell in enumerate(cells) if cell == text]
+        if not kept:
+            different = list(dict.fromkeys(cells))
+            fix = (
+                "use one of "
+                + ", ".join(f'"{cell}"' for cell in different[:6])
+                + ("" if len(different) < 7 else ", ...")
+            )
+            raise InputError(f"no row has {text!r}", file=table.file, field=f"where.{column}", fix=fix)
+        table = table.take(kept)
+    return table
+
+
+def numbers(table: Columns, column: str, markers: Sequence[float] = (), *, decimal: str = ".") -> Floats:
     """One column as floats; empty cells, NaN and the given markers become NaN.
+
+    Args:
+        table: cells of the file.
+        column: the column.
+        markers: numbers that mean "no value".
+        decimal: the decimal mark, one of ``DECIMALS``; with the comma, points may group thousands: ``1.065,50``.
 
     Raises:
         InputError: a cell is not a number, or infinite.
     """
+    if decimal not in DECIMALS:
+        raise InputError(f"is {decimal!r}", field="decimal", fix='use "." or ","')
     values = np.empty(len(table.cells[column]))
     for row, cell in enumerate(table.cells[column]):
         if cell.lower() in MISSING:
             values[row] = np.nan
             continue
+        with_comma = _COMMA.fullmatch(cell) is not None
         try:
-            values[row] = float(cell)
+            if decimal == ",":
+                values[row] = float(cell.replace(".", "").replace(",", ".") if with_comma else "no number")
+            else:
+                values[row] = float(cell)
         except ValueError:
-            raise table.refuse(
-                row, f"{cell!r} is not a number", field=column, fix="correct or empty the cell"
-            ) from None
+            fix = "correct or empty the cell"
+            if decimal == ",":
+                fix += ', or leave decimal = "," out'
+            elif with_comma:
+                fix = f'set decimal = "," if the comma is the decimal mark, or {fix}'
+            raise table.refuse(row, f"{cell!r} is not a number", field=column, fix=fix) from None
     if (wrong := np.flatnonzero(np.isinf(values))).size:
         raise table.refuse(int(wrong[0]), "is infinite", field=column, fix="correct or empty the cell")
     values[np.isin(values, np.asarray(markers, dtype=np.float64))] = np.nan
     return values
 
 
-def _index(file: str | Path, header: Sequence[str], name: str, line: int | None) -> int:
+def _index(file: str | Path, header: Sequence[str], name: str, line: int | None, also: Sequence[str] = ()) -> int:
     if header.count(name) > 1:
         raise InputError("the column occurs twice", file=file, line=line, field=name, fix="rename one of them")
-    if name not in header:
-        shown = ", ".join(header[:12]) + (", ..." if len(header) > 12 else "")
-        raise InputError("no such column", file=file, line=line, field=name, fix=f"the file has {shown}")
-    return header.index(name)
+    if name in header:
+        return header.index(name)
+    if len(found := [at for at, given in enumerate(header) if given in also]) == 1:
+        return found[0]
+    shown = "the file has " + ", ".join(header[:12]) + (", ..." if len(header) > 12 else "")
+    if len(header) == 1 and (mark := next((mark for mark in _DELIMITERS if mark in header[0]), None)):
+        shown += f": set delimiter = {json.dumps(mark)}"
+    raise InputError("no such column", file=file, line=line, field=name, fix=shown)
 
 
 def _parquet(file: str | Path, names: Sequence[str]) -> Columns:

@@ -3,29 +3,31 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
-from datetime import date, datetime, timedelta
-from typing import Literal, get_args
+from datetime import datetime
+from typing import Literal, NamedTuple, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
 from greenbatch.display import span_text
+from greenbatch.energy.dates import dated, laid_out, whole_years_s
 from greenbatch.energy.resample import SAME_S, mean_steps
 from greenbatch.energy.samples import MOST_STEPS, check_choice
 from greenbatch.energy.series import Series
 from greenbatch.energy.site import Site
 from greenbatch.energy.stamps import show_date
 from greenbatch.errors import InputError
+from greenbatch.notes import Note
 
 Floats = NDArray[np.float64]
 Align = Literal["trace-start", "calendar"]
 """Where trace time 0 falls: at the first instant that all series cover, or at the workload's own date and hour."""
 
 _DAY_S = 86_400.0
-_YEAR_DAYS = 365
 LEAST_SHARED = 0.1
-"""Share of the shortest series that all must cover together if they repeat."""
+"""Share of the shortest series that all must cover together if they repeat from the start of the trace."""
+MOST_CUT = 0.01
+"""Share of a series that may be cut off without a warning if what is left repeats."""
 _YEAR_1900_S, _YEAR_2100_S = -2_208_988_800.0, 4_102_444_800.0
 
 
@@ -44,8 +46,12 @@ def combine(
     """Put power series on common steps and on the clock of a workload.
 
     The energy of each source is preserved: coarser steps are split into equal parts, finer ones are averaged. Only the
-    time span that all series cover is used; a note states what is cut off. Series that repeat must cover at least a day
-    together, unless one is shorter, and at least 10% of the shortest.
+    time span that all series cover is used; a note states what is cut off.
+
+    Series that repeat on the calendar each keep their own dates. A date that one does not cover has the values of the
+    same date of another year (29 February those of the 28th); if there is none, whole weeks are used again. A warning
+    states the share of the jobs' hours. Series that repeat from the start of the trace start again together: they must
+    cover at least a day together, unless one is shorter, and at least 10% of the shortest.
 
     Args:
         name: name of the site.
@@ -72,35 +78,20 @@ def combine(
     every = {**sources, **(signals or {})}
     if len(every) != len(sources) + len(signals or {}):
         raise InputError("a signal has the name of a source", field="site.signals", fix="rename it")
-    starts_s = _on_trace_clock(every) if align == "trace-start" else None
-    if starts_s is None:
-        if unix_start_s is None:
-            fix = 'give a trace with UnixStartTime (or set its start), or use align = "trace-start"'
-            raise InputError("the workload has no date", field="site.align", fix=fix)
-        if not _YEAR_1900_S <= unix_start_s <= _YEAR_2100_S:
-            problem = f"the trace starts at {unix_start_s:.10g} s of Unix time"
-            raise InputError(problem, field="site.align", fix="correct the trace's UnixStartTime")
-        every = {key: _dated(series, unix_start_s) for key, series in every.items()}
-        starts_s = {key: series.start_s - unix_start_s for key, series in every.items()}
+    placed = _placed(every, align, unix_start_s, repeat=repeat, until_s=until_s)
+    every, starts_s = placed.every, placed.starts_s
     first_s = max(starts_s.values())
     last_s = min(starts_s[key] + series.values.size * series.step_s for key, series in every.items())
     step = min(series.step_s for series in every.values()) if step_s is None else step_s
     if not 0 < step < np.inf:
         raise InputError(f"is {step}", field="site.step_s", fix="it must be > 0")
-    _check_overlap(every, starts_s, last_s - first_s, step, repeat=repeat, trace_s=unix_start_s)
+    if placed.beyond is None:
+        _check_overlap(every, starts_s, last_s - first_s, step, repeat=repeat, trace_s=unix_start_s)
     if (last_s - first_s) / step > MOST_STEPS:
         raise InputError(f"gives more than {MOST_STEPS} slots", field="site.step_s", fix="give a longer step")
-    if not repeat and not first_s - SAME_S <= 0 < last_s and unix_start_s is not None:
-        named = {_edge_name(every, starts_s, last=last): None for last in (False, True)}
-        covered = " to ".join(show_date(unix_start_s + edge_s) for edge_s in (first_s, last_s))
-        ends = f"to {show_date(unix_start_s + until_s)}" if until_s is not None else "on"
-        raise InputError(
-            f"{', '.join(named)} {'cover' if len(named) > 1 else 'covers'} {covered}, but the jobs run from "
-            f"{show_date(unix_start_s)} {ends}",
-            field="site.align",
-            fix='give series of that time, or use align = "trace-start" or repeat = true',
-        )
-    notes = [note for series in every.values() for note in series.notes]
+    if not repeat and unix_start_s is not None:
+        _check_covered(every, starts_s, (first_s, last_s), unix_start_s, until_s)
+    notes = [*(placed.beyond or []), *(note for series in every.values() for note in series.notes)]
     parts = {}
     ends_s = {key: starts_s[key] + series.length_s for key, series in every.items()}
     edges = {
@@ -108,8 +99,11 @@ def combine(
         "end": _edge(every, min(ends_s, key=lambda key: ends_s[key]), "end"),
     }
     for key, series in every.items():
-        parts[key], note = _cut(series, starts_s[key], first_s, last_s, step, edges)
-        notes += [f"{key}: {words}" for words in note]
+        parts[key], note = _cut(series, starts_s[key], first_s, last_s, step)
+        if placed.beyond is None:
+            notes += _cut_off(key, series, starts_s[key], first_s, last_s, edges, repeat=repeat)
+        if note:
+            notes.append(Note(f"{key}: {note}", about=key, level="fact"))
     slots = min(part.size for part in parts.values())
     return Site(
         name=name,
@@ -117,6 +111,7 @@ def combine(
         origin_s=first_s,
         unix_start_s=unix_start_s if align == "calendar" else _dated_zero_s(every, unix_start_s),
         repeat=repeat,
+        stated=_stated(placed.common_s, (unix_start_s or 0.0) + first_s, step, slots),
         forecast_horizon_s=forecast_horizon_s,
         sources_w={key: parts[key][:slots] for key in sources},
         signals={key: parts[key][:slots] for key in signals or {}},
@@ -125,12 +120,67 @@ def combine(
     )
 
 
+class _Placed(NamedTuple):
+    """Series on the trace's clock."""
+
+    every: dict[str, Series]
+    starts_s: dict[str, float]
+    """Trace time at which each begins. [s]"""
+    common_s: tuple[float, float] | None = None
+    """Unix time that all cover by themselves, on a calendar. [s]"""
+    beyond: list[Note] | None = None
+    """Notes on jobs at other dates; None if the series are not laid out over years."""
+
+
+def _placed(
+    every: Mapping[str, Series], align: Align, unix_start_s: float | None, *, repeat: bool, until_s: float | None
+) -> _Placed:
+    """The series on the trace's clock; on a calendar, if they repeat, over the years of the jobs."""
+    if align == "trace-start":
+        return _Placed(dict(every), _on_trace_clock(every))
+    if unix_start_s is None:
+        fix = 'give a trace with UnixStartTime (or set its start), or use align = "trace-start"'
+        raise InputError("the workload has no date", field="site.align", fix=fix)
+    if not _YEAR_1900_S <= unix_start_s <= _YEAR_2100_S:
+        problem = f"the trace starts at {unix_start_s:.10g} s of Unix time"
+        raise InputError(problem, field="site.align", fix="correct the trace's UnixStartTime")
+    parts = {key: dated(series, unix_start_s) for key, series in every.items()}
+    common_s = max(series.start_s for series in parts.values()), min(series.end_s for series in parts.values())
+    beyond = None
+    if repeat and any(series.clock == "unix" for series in every.values()):
+        beyond = []
+        jobs_s = (unix_start_s, unix_start_s + (until_s or 0.0))
+        years_s = whole_years_s(parts, *jobs_s)
+        for key, series in parts.items():
+            parts[key], notes = laid_out(key, series, *years_s, jobs_s)
+            beyond += notes
+    return _Placed(parts, {key: series.start_s - unix_start_s for key, series in parts.items()}, common_s, beyond)
+
+
+def _check_covered(
+    every: Mapping[str, Series], starts_s: Mapping[str, float], covered_s: tuple[float, float], unix_start_s: float,
+    until_s: float | None,
+) -> None:  # fmt: skip
+    """Refuse series that do not repeat and do not cover the start of the trace."""
+    if covered_s[0] - SAME_S <= 0 < covered_s[1]:
+        return
+    named = {_edge_name(every, starts_s, last=last): None for last in (False, True)}
+    covered = " to ".join(show_date(unix_start_s + edge_s) for edge_s in covered_s)
+    ends = f"to {show_date(unix_start_s + until_s)}" if until_s is not None else "on"
+    raise InputError(
+        f"{', '.join(named)} {'cover' if len(named) > 1 else 'covers'} {covered}, but the jobs run from "
+        f"{show_date(unix_start_s)} {ends}",
+        field="site.align",
+        fix="give series of that time, or set repeat = true: each series then repeats by its own dates",
+    )
+
+
 def _edge(every: Mapping[str, Series], name: str, side: str) -> str:
     """Which series begins last or ends first, with the date if it has one."""
     series = every[name]
     at_s = series.end_s if side == "end" else series.start_s
-    dated = f" {show_date(at_s)}" if series.clock == "unix" else ""
-    return f"{name} {side}s{dated}"
+    date = f" {show_date(at_s)}" if series.clock == "unix" else ""
+    return f"{name} {side}s{date}"
 
 
 def _edge_name(every: Mapping[str, Series], starts_s: Mapping[str, float], *, last: bool) -> str:
@@ -204,40 +254,32 @@ def _dated_zero_s(every: Mapping[str, Series], unix_start_s: float | None) -> fl
     return max(starts_s or typical_s, default=unix_start_s)
 
 
-def _dated(series: Series, unix_start_s: float) -> Series:
-    """The series in Unix time; a typical year is repeated over four calendar years, from the workload's year on."""
-    if series.clock == "unix":
-        return series
-    if series.clock == "elapsed":
-        fix = 'use align = "trace-start", or a series with dates'
-        raise InputError("has no dates", field=series.name, fix=fix)
-    a_day = round(_DAY_S / series.step_s)
-    if abs(a_day * series.step_s - _DAY_S) > SAME_S or series.values.size != _YEAR_DAYS * a_day:
-        fix = 'use align = "trace-start"'
-        raise InputError("is not a year of 365 days with a whole number of steps per day", field=series.name, fix=fix)
-    year = (datetime(1970, 1, 1) + timedelta(seconds=unix_start_s + series.utc_offset_s)).year
-    days = (date(year, 1, 1) + timedelta(days=k) for k in range((date(year + 4, 1, 1) - date(year, 1, 1)).days))
-    rows = [
-        (date(2001, day.month, min(day.day, 28) if day.month == 2 else day.day) - date(2001, 1, 1)).days for day in days
-    ]
-    values = series.values.reshape(_YEAR_DAYS, a_day)[rows].ravel()
-    start_s = (datetime(year, 1, 1) - datetime(1970, 1, 1)).total_seconds() - series.utc_offset_s + series.start_s
-    note = f"{series.name}: typical year laid out over {year} to {year + 3}, 29 February as 28 February"
-    return replace(series, clock="unix", values=values, start_s=start_s, notes=(*series.notes, note))
+def _stated(common_s: tuple[float, float] | None, first_s: float, step_s: float, slots: int) -> tuple[int, int] | None:
+    """First and last slot + 1 of the dates that all series state, None if that is all or none."""
+    if common_s is None:
+        return None
+    first, last = ((edge_s - first_s) / step_s for edge_s in common_s)
+    stated = (max(int(np.ceil(first - 1e-9)), 0), min(int(np.floor(last + 1e-9)), slots))
+    return stated if stated[0] < stated[1] and stated != (0, slots) else None
 
 
-def _cut(
-    series: Series, start_s: float, first_s: float, last_s: float, step_s: float, edges: Mapping[str, str]
-) -> tuple[Floats, list[str]]:
-    """Values in steps from ``first_s`` to ``last_s``, and notes on what was cut off or changed.
-
-    ``edges`` says which series set the start and the end.
-    """
+def _cut_off(
+    key: str, series: Series, start_s: float, first_s: float, last_s: float, edges: Mapping[str, str], *, repeat: bool
+) -> list[Note]:
+    """Notes on what is cut off; ``edges`` says which series set the start and the end."""
     notes = []
-    end_s = start_s + series.values.size * series.step_s
-    for side, lost_s in (("start", first_s - start_s), ("end", end_s - last_s)):
+    for side, lost_s in (("start", first_s - start_s), ("end", start_s + series.length_s - last_s)):
         if lost_s > SAME_S:
-            notes.append(f"{span_text(lost_s)} at the {side} cut off, not covered by all sources: {edges[side]}")
+            what = f"{key}: {span_text(lost_s)} at the {side} cut off, not covered by all sources: {edges[side]}"
+            share = lost_s / series.length_s
+            lost = repeat and share > MOST_CUT  # else it is beyond the jobs, or they end with an error
+            shares = ((share, "hours"),) if lost else ()
+            notes.append(Note(what, about=key, level="warning" if lost else "fact", shares=shares))
+    return notes
+
+
+def _cut(series: Series, start_s: float, first_s: float, last_s: float, step_s: float) -> tuple[Floats, str]:
+    """Values in steps from ``first_s`` to ``last_s``, and in words what was changed."""
     lead, parts = (first_s - start_s) / series.step_s, series.step_s / step_s
     if abs(lead - round(lead)) < 1e-9 and abs(parts - round(parts)) < 1e-9:
         slots = int((last_s - first_s) / step_s + 1e-9)
@@ -247,6 +289,6 @@ def _cut(
         inside = np.diff(edges_s) > SAME_S
         kept_s = np.append(edges_s[:-1][inside], last_s)
         whole = mean_steps(kept_s, series.values[inside], step_s=step_s)
-    if series.step_s != step_s:
-        notes.append(f"steps of {series.step_s:.10g} s {'repeated' if parts > 1 else 'averaged'} to {step_s:.10g} s")
-    return whole, notes
+    if series.step_s == step_s:
+        return whole, ""
+    return whole, f"steps of {series.step_s:.10g} s {'repeated' if parts > 1 else 'averaged'} to {step_s:.10g} s"

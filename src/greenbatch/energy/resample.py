@@ -13,6 +13,8 @@ Label = Literal["start", "middle", "end"]
 
 SAME_S = 1e-6
 """Times closer than this are equal. [s]"""
+OWN_STEPS = 3
+"""Equal distances in a row that are the steps of a part of a file, no gaps."""
 
 
 def usual_step_s(times_s: Floats) -> tuple[float, bool]:
@@ -26,6 +28,13 @@ def usual_step_s(times_s: Floats) -> tuple[float, bool]:
     if 2 * counts[best] >= distances.size:
         return float(different[best]), True
     return float(np.median(distances)), False
+
+
+def own_steps(distances_s: Floats) -> NDArray[np.bool_]:
+    """Which distances are those of a part of the file with steps of its own: `OWN_STEPS` or more that are equal."""
+    starts = np.flatnonzero(np.append(True, np.abs(np.diff(distances_s)) > SAME_S))
+    lengths = np.diff(np.append(starts, distances_s.size))
+    return np.repeat(lengths >= OWN_STEPS, lengths)
 
 
 def fill_between(times_s: Floats, values: Floats, wanted_s: Floats, *, how: Literal["interpolate", "hold"]) -> Floats:

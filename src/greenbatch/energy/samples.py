@@ -10,9 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from greenbatch.energy.columns import Columns
-from greenbatch.energy.resample import SAME_S, Label, fill_between, mean_steps, sample_edges, usual_step_s
+from greenbatch.energy.resample import SAME_S, Label, fill_between, mean_steps, own_steps, sample_edges, usual_step_s
+from greenbatch.energy.several import several
 from greenbatch.energy.stamps import show
 from greenbatch.errors import InputError
+from greenbatch.notes import Level, Note
 
 Floats = NDArray[np.float64]
 Gaps = Literal["refuse", "interpolate", "hold"]
@@ -25,6 +27,9 @@ _PER_SAMPLE = ("times_s", "values", "jump_s", "cells")
 """Columns of `Samples`."""
 MOST_STEPS = 20_000_000
 """Most steps of a series (190 years of 5 minutes); more are due to a wrong stamp."""
+MOST_RESTATED = 0.01
+"""Share of the times that may stand twice with other values without a warning, if that is allowed."""
+_DAY_S = 86_400.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -96,65 +101,92 @@ class Samples:
         column, row = divmod(int(self.cells[at]), rows)
         return self.table.refuse(row, problem, field=self.time_column if time else self.columns[column], fix=fix)
 
+    def line(self, at: int) -> int | None:
+        """The line of one sample, if the file has lines."""
+        return self.table.place(int(self.cells[at]) % len(next(iter(self.table.cells.values()))))[0]
+
+    def note(self, what: str, at: NDArray[np.int64], hours: float | None = None) -> Note:
+        """A repair of some samples, with the share of the hours if it is not theirs."""
+        share = at.size / self.times_s.size if hours is None else hours
+        return Note(what, at.size, self.line(int(at[0])), shares=((min(share, 1.0), "hours"),))
+
     def show(self, at: int) -> str:
         """The time of one sample, formatted for messages."""
         return show(float(self.times_s[at]), unix=self.unix)
 
 
-def in_order(samples: Samples, repairs: Repairs) -> tuple[Samples, list[str]]:
+def in_order(samples: Samples, repairs: Repairs) -> tuple[Samples, list[Note]]:
     """Samples with strictly ascending times that all exist, and one note per kind of repair.
 
     Raises:
-        InputError: a time is skipped by the clock change, out of order or duplicated, and the repair is not allowed.
+        InputError: a time is skipped by the clock change, out of order or duplicated, and the repair is not allowed; or
+            equal times are those of several series.
     """
-    notes: list[str] = []
+    notes: list[Note] = []
     skipped = samples.jump_s > 0
     if skipped.any():
-        at = int(np.flatnonzero(skipped)[0])
+        at = np.flatnonzero(skipped)
         if repairs.gaps == "refuse" and repairs.clock_changes == "refuse":
             fix = 'give the zone the stamps are in, or set clock_changes = "fill" to drop them'
-            raise samples.refuse(at, "this local time does not exist (clock change)", fix=fix, time=True)
-        notes.append(f"local times that do not exist dropped: {skipped.sum()}, first {samples.show(at)}")
+            raise samples.refuse(int(at[0]), "this local time does not exist (clock change)", fix=fix, time=True)
+        notes.append(samples.note("local times that do not exist dropped", at))
         samples = samples.take(~skipped)
-    back = np.flatnonzero(np.diff(samples.times_s) < -SAME_S)
+    back = np.flatnonzero(np.diff(samples.times_s) < -SAME_S) + 1
     if back.size:
+        _refuse_several(samples)
         if repairs.unsorted == "refuse":
             fix = 'sort the file, or set unsorted = "sort"'
-            raise samples.refuse(int(back[0]) + 1, "the time is before the one above", fix=fix, time=True)
-        notes.append(f"rows out of order sorted: {back.size}, first {samples.show(int(back[0]) + 1)}")
+            raise samples.refuse(int(back[0]), "the time is before the one above", fix=fix, time=True)
+        notes.append(samples.note("rows out of order sorted", back))
         samples = samples.take(np.argsort(samples.times_s, kind="stable"))
     same = np.diff(samples.times_s) <= SAME_S
     if same.any():
-        at = int(np.flatnonzero(same)[0])
+        _refuse_several(samples)
+        at = np.flatnonzero(same) + 1
         if repairs.duplicates == "refuse":
             fix = 'remove one, or set duplicates = "first" or "last"'
-            raise samples.refuse(at + 1, "the time occurs twice", fix=fix, time=True)
-        notes.append(f"equal times, {repairs.duplicates} kept: {same.sum()}, first {samples.show(at)}")
+            raise samples.refuse(int(at[0]), "the time occurs twice", fix=fix, time=True)
+        other = ~np.isclose(samples.values[at], samples.values[at - 1], rtol=1e-12, atol=0.0, equal_nan=True)
+        if not other.all():
+            notes.append(samples.note("rows that occur twice dropped", at[~other]))
+        if other.any():
+            what = f"equal times with other values, {repairs.duplicates} kept"
+            level: Level = "change" if other.sum() <= MOST_RESTATED * samples.times_s.size else "warning"
+            notes.append(replace(samples.note(what, at[other]), level=level))
         keep = np.append(True, ~same) if repairs.duplicates == "first" else np.append(~same, True)
         samples = samples.take(keep)
     return _both_hours(samples, notes) if repairs.clock_changes == "fill" else (samples, notes)
 
 
-def _both_hours(samples: Samples, notes: list[str]) -> tuple[Samples, list[str]]:
+def _refuse_several(samples: Samples) -> None:
+    """Refuse several series in one file, which no choice among equal times can repair."""
+    samples = samples.take(np.argsort(samples.times_s, kind="stable"))
+    rows = samples.cells % len(next(iter(samples.table.cells.values())))
+    found = several(samples.table, samples.time_column, rows, samples.times_s, samples.values)
+    if found is not None:
+        raise samples.refuse(found.at, found.problem, fix=found.fix, time=True)
+
+
+def _both_hours(samples: Samples, notes: list[Note]) -> tuple[Samples, list[Note]]:
     """Ascending samples with those of a doubled hour that stands once put into both hours, and one more note."""
     twice = samples.take(samples.jump_s < 0)
     first, second = (np.isin(twice.times_s + sign * twice.jump_s, twice.times_s) for sign in (-1, 1))
     once = twice.take(~(first | second))
     if not once.times_s.size:
         return samples, notes
-    first_s = once.show(0)
+    what = "stamps of a doubled hour that stand once used for both hours"
+    note = once.note(what, np.arange(once.times_s.size), once.times_s.size / samples.times_s.size)
     once = replace(once, times_s=once.times_s - once.jump_s)
     parts: dict[str, Any] = {
         name: np.concatenate((getattr(samples, name), getattr(once, name))) for name in _PER_SAMPLE
     }
     samples = replace(samples, **parts)
-    note = f"stamps of a doubled hour that stand once used for both hours: {once.times_s.size}, first {first_s}"
     return samples.take(np.argsort(samples.times_s, kind="stable")), [*notes, note]
 
 
 def equal_steps_of(
     samples: Samples, repairs: Repairs, *, label: Label, step_s: float | None
-) -> tuple[float, float, Floats, list[str]]:
+) -> tuple[float, float, Floats, list[Note]]:
     """Start [s], step [s], values in equal steps, and notes; gaps are refused or filled.
 
     Raises:
@@ -177,28 +209,34 @@ def equal_steps_of(
     if not steps.size:
         problem = f"the rows cover less than one step of {target_s:g} s"
         raise samples.refuse(0, problem, fix="give a shorter step_s", time=True)
-    if steps is not values:
+    if steps is not values and (step_s is not None or not filled):
         rest_s = edges_s[-1] - edges_s[0] - steps.size * target_s
         rest = f", {rest_s:.10g} s at the end left out" if rest_s > SAME_S else ""
-        notes = [*notes, *filled, f"steps of about {usual_s:.10g} s averaged to {target_s:.10g} s{rest}"]
-        return float(edges_s[0]), target_s, steps, notes
+        filled.append(Note(f"steps of about {usual_s:.10g} s averaged to {target_s:.10g} s{rest}", level="fact"))
     return float(edges_s[0]), target_s, steps, [*notes, *filled]
 
 
-def _fill_gaps(samples: Samples, repairs: Repairs, usual_s: float) -> tuple[Floats, Floats, list[str]]:
-    times_s, values, how, notes = samples.times_s, samples.values, repairs.gaps, []
+def _fill_gaps(samples: Samples, repairs: Repairs, usual_s: float) -> tuple[Floats, Floats, list[Note]]:
+    times_s, values, how = samples.times_s, samples.values, repairs.gaps
+    notes: list[Note] = []
     missing = np.isnan(values)
     if missing.any():
-        at = int(np.flatnonzero(missing)[0])
+        empty = np.flatnonzero(missing)
         if how == "refuse":
-            raise samples.refuse(at, "the value is missing", fix='fill it, or set gaps = "interpolate" or "hold"')
+            fix = 'fill it, or set gaps = "interpolate" or "hold"'
+            raise samples.refuse(int(empty[0]), "the value is missing", fix=fix)
         if missing.all():
-            raise samples.refuse(at, "every value is missing", fix="choose another column")
+            raise samples.refuse(int(empty[0]), "every value is missing", fix="choose another column")
         values = fill_between(times_s[~missing], values[~missing], times_s, how=how)
-        notes.append(f"missing values filled ({how}): {missing.sum()}, first {samples.show(at)}")
-    distances = np.diff(times_s)
+        notes.append(samples.note(f"missing values filled ({how})", empty))
+    distances, whole_s = np.diff(times_s), float(times_s[-1] - times_s[0])
     longest_s = 1.5 * usual_s if repairs.longest_step_s is None else repairs.longest_step_s
-    long = np.flatnonzero(distances > longest_s + SAME_S)
+    is_long = distances > longest_s + SAME_S
+    if (held := np.flatnonzero((distances > 1.5 * usual_s) & (~is_long | own_steps(distances)))).size:
+        is_long[held] = False
+        what = f"steps up to {distances[held].max():.10g} s instead of {usual_s:.10g} s held"
+        notes.append(replace(samples.note(what, held, distances[held].sum() / whole_s), level="fact"))
+    long = np.flatnonzero(is_long)
     if not long.size:
         return times_s, values, notes
     at = int(long[0])
@@ -214,6 +252,23 @@ def _fill_gaps(samples: Samples, repairs: Repairs, usual_s: float) -> tuple[Floa
         raise samples.refuse(far + 1, problem, fix="check the stamp", time=True)
     new = [np.arange(times_s[k] + usual_s, times_s[k + 1] - usual_s * 1e-3, usual_s) for k in long]
     full_s = np.insert(times_s, np.repeat(long + 1, [part.size for part in new]), np.concatenate(new))
-    added = full_s.size - times_s.size
-    notes.append(f"gaps filled ({how}): {long.size}, {added} steps in all, first after {samples.show(at)}")
-    return full_s, fill_between(times_s, values, full_s, how=how), notes
+    full = fill_between(times_s, values, full_s, how=how)
+    leap = np.array([samples.unix and _is_leap_day(times_s[k], distances[k], usual_s) for k in long])
+    for k in long[leap]:
+        inside = (full_s > times_s[k] + SAME_S) & (full_s < times_s[k + 1] - SAME_S)
+        full[inside] = fill_between(times_s, values, full_s[inside] - _DAY_S, how="hold")
+    leap_day = "29 February, which is missing, as 28 February"
+    for gaps, what in ((long[leap], leap_day), (long[~leap], f"gaps filled ({how})")):
+        if gaps.size:
+            notes.append(samples.note(what, gaps, (distances[gaps] - usual_s).sum() / whole_s))
+    return full_s, full, notes
+
+
+def _is_leap_day(before_s: float, distance_s: float, usual_s: float) -> bool:
+    """Whether a gap is 29 February in some time zone: files of weather often leave it out."""
+    if abs(distance_s - usual_s - _DAY_S) > SAME_S:
+        return False
+    noon = np.datetime64(round(before_s + usual_s + _DAY_S / 2), "s").astype("datetime64[h]")
+    day = noon.astype("datetime64[D]")
+    leap = [d for d in (day - 1, day, day + 1) if str(d).endswith("-02-29")]
+    return bool(leap) and abs((noon - leap[0].astype("datetime64[h]")).astype(int) - 12) <= 14

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from greenbatch.energy.columns import Columns, numbers, read_columns
+from greenbatch.energy.exports import SPELLINGS
 from greenbatch.energy.resample import Label
 from greenbatch.energy.rounding import rounded
 from greenbatch.energy.samples import (
@@ -23,11 +24,14 @@ from greenbatch.energy.samples import (
     Unsorted,
     equal_steps_of,
 )
+from greenbatch.energy.stamps import Clock as FileClock
 from greenbatch.energy.stamps import TimeKind, read_times
 from greenbatch.energy.units import CURRENCIES, Quantity, bounds, internal_unit, unit_named, unit_names, wrong_magnitude
 from greenbatch.errors import InputError
+from greenbatch.notes import Note
 
 Floats = NDArray[np.float64]
+Decimal = Literal[".", ","]
 Clock = Literal["elapsed", "unix", "typical-year"]
 """Zero of ``start_s``: the data's own, 1970 in UTC, or 1 January 00:00 standard time of any year."""
 
@@ -53,8 +57,8 @@ class Series:
     clock: Clock = "elapsed"
     utc_offset_s: float = 0.0
     """Standard time minus UTC, for a typical year. [s]"""
-    notes: tuple[str, ...] = ()
-    """What was filled, averaged or assumed."""
+    notes: tuple[Note, ...] = ()
+    """What was filled, averaged or assumed; shares are of the hours of the series."""
     inputs: Mapping[str, str] = field(default_factory=dict)
     """File name -> SHA-256."""
     currency: str = ""
@@ -88,7 +92,7 @@ class Series:
         """Time at which the last step ends, on the clock of the series. [s]"""
         return self.start_s + self.length_s
 
-    def derived(self, quantity: Quantity, values: Floats, *notes: str) -> Self:
+    def derived(self, quantity: Quantity, values: Floats, *notes: Note) -> Self:
         """Another quantity in the same steps."""
         return replace(self, quantity=quantity, values=values, notes=(*self.notes, *notes))
 
@@ -164,6 +168,8 @@ def read_series(
     unit: str,
     time_kind: TimeKind,
     time_column: str | None = None,
+    time_columns: Sequence[str] | None = None,
+    repeated_column: str | None = None,
     time_zone: str | None = None,
     time_format: str | None = None,
     label: Label = "start",
@@ -175,7 +181,9 @@ def read_series(
     negative: Negative = "refuse",
     clock_changes: ClockChanges = "refuse",
     missing: Sequence[float] = (),
+    where: Mapping[str, str] | None = None,
     delimiter: str = ",",
+    decimal: Decimal = ".",
     name: str | None = None,
 ) -> Series:
     """Read one quantity from a CSV(.gz) or Parquet file.
@@ -188,6 +196,10 @@ def read_series(
         time_kind: what the time column contains, see ``stamps.TimeKind``; with ``"ignore"`` the rows are equal steps of
             ``step_s``, starting at 0.
         time_column: name of the time column; not required with ``"ignore"``.
+        time_columns: names of the columns whose texts together are the stamp, instead of ``time_column``: a date and an
+            hour. With ``label="end"`` an hour names the interval that ends with it, "hour ending 01:00 to 24:00".
+        repeated_column: column with "Y" in the second of two equal local hours, "N" in all others; by default the order
+            of the rows tells them apart.
         time_zone: IANA zone or fixed offset; only for ``time_kind="local"``.
         time_format: ``strptime`` format of the stamps; by default ISO 8601. With ``...`` at its end, what follows in a
             cell is not read; numbers must then have leading zeros.
@@ -196,12 +208,16 @@ def read_series(
         gaps: refuse or fill missing values and distances above ``longest_step_s``; see ``samples.Repairs``.
         longest_step_s: longest distance that is not a gap; by default 1.5 usual steps. [s]
         unsorted: refuse or sort rows that are out of order.
-        duplicates: refuse equal times, or keep the first or last of them.
+        duplicates: refuse equal times, or keep the first or last of them. Two series in one file are refused all the
+            same: choose one with ``where``.
         negative: refuse values below zero or set them to zero (night offset of pyranometers).
         clock_changes: refuse or repair local stamps that count every day as 24 hours: ``fill`` drops those that the
             clocks skip in spring, and uses those of the doubled hour in autumn for both hours if they stand once.
         missing: numbers that mean "no value", such as -9999.
+        where: column -> the text that a row must have in it; other rows are not read. For files of several series:
+            markets, components, nodes of a grid.
         delimiter: field separator of a CSV file.
+        decimal: the decimal mark; with the comma, points group thousands, "1.065,50".
         name: name of the series; by default the file's name.
 
     Raises:
@@ -211,19 +227,26 @@ def read_series(
         gaps=gaps, longest_step_s=longest_step_s, unsorted=unsorted, duplicates=duplicates, negative=negative,
         clock_changes=clock_changes,
     )  # fmt: skip
-    _check_columns(file, columns, time_kind, time_column, step_s)
-    clock = None if time_kind == "ignore" else time_column
-    table = read_columns(file, [*columns, *([] if clock is None else [clock])], delimiter=delimiter)
-    values, notes = column_values(table, columns, unit, missing=missing, negative=negative)
-    if clock is not None:
-        times_s, jump_s = read_times(table, clock, kind=time_kind, time_zone=time_zone, time_format=time_format)
+    stamps = () if time_kind == "ignore" else _stamp_columns(file, time_column, time_columns)
+    _check_columns(file, columns, time_kind, step_s)
+    flags = [] if repeated_column is None or not stamps else [repeated_column]
+    table = read_columns(
+        file, [*columns, *stamps, *flags], delimiter=delimiter, where=where, spellings=SPELLINGS
+    )  # fmt: skip
+    values, notes = column_values(table, columns, unit, missing=missing, negative=negative, decimal=decimal)
+    if stamps:
+        clock = FileClock(
+            kind=time_kind, columns=stamps, time_zone=time_zone, time_format=time_format, ends=label == "end",
+            repeated_column=flags[0] if flags else None,
+        )  # fmt: skip
+        times_s, jump_s = read_times(table, clock)
     else:
         times_s = np.asarray(np.arange(values.size) * float(step_s or 0), dtype=np.float64)
         jump_s = np.zeros(values.size)
-        notes.append(f"rows taken as equal steps of {step_s:g} s from 0, whatever their labels say")
+        notes.append(Note(f"rows taken as equal steps of {step_s:g} s from 0, whatever their labels say", level="fact"))
     samples = Samples(
         table=table,
-        time_column="rows" if clock is None else clock,
+        time_column=" + ".join(stamps) if stamps else "rows",
         columns=columns,
         times_s=times_s,
         values=values,
@@ -242,7 +265,7 @@ def series_of(
     step_s: float | None,
     unit: str,
     name: str | None = None,
-    notes: Sequence[str] = (),
+    notes: Sequence[Note] = (),
 ) -> Series:
     """A series in equal steps from the samples of a file in some unit; notes on repairs carry the file's name.
 
@@ -261,7 +284,10 @@ def series_of(
         start_s=start_s,
         clock="unix" if samples.unix else "elapsed",
         inputs={file: samples.table.sha256},
-        notes=tuple(f"{file} {', '.join(samples.columns)}: {note}" for note in (*notes, *repaired)),
+        notes=tuple(
+            replace(note, what=f"{file} {', '.join(samples.columns)}: {note.what}", about=file)
+            for note in (*notes, *repaired)
+        ),
     )
     if values.size * step >= 2 * 86_400 and (wrong := wrong_magnitude(values, series.quantity, series.currency)):
         raise InputError(wrong[0], file=samples.table.file, field=samples.columns[0], fix=wrong[1])
@@ -269,8 +295,9 @@ def series_of(
 
 
 def column_values(
-    table: Columns, columns: Sequence[str], unit: str, *, missing: Sequence[float] = (), negative: Negative = "refuse"
-) -> tuple[Floats, list[str]]:
+    table: Columns, columns: Sequence[str], unit: str, *, missing: Sequence[float] = (), negative: Negative = "refuse",
+    decimal: Decimal = ".",
+) -> tuple[Floats, list[Note]]:  # fmt: skip
     """Values of the concatenated columns in the internal unit, NaN if missing, and notes on repairs.
 
     Raises:
@@ -282,7 +309,8 @@ def column_values(
     zeroed = 0
     for column in columns:
         with np.errstate(over="ignore"):  # an infinite value is refused below
-            values = np.asarray(numbers(table, column, missing) * kind.scale + kind.offset, dtype=np.float64)
+            given = numbers(table, column, missing, decimal=decimal)
+            values = np.asarray(given * kind.scale + kind.offset, dtype=np.float64)
         if negative == "zero" and low == 0:
             zeroed += int(np.count_nonzero(values < 0))
             values = np.asarray(np.where(values < 0, 0.0, values), dtype=np.float64)
@@ -293,12 +321,12 @@ def column_values(
             problem = f"{table.cells[column][row]} {unit} is not plausible"
             raise table.refuse(row, problem, field=column, fix=f"{known}; check the unit, or {more}")
         parts.append(values)
-    return np.concatenate(parts), [f"negative values set to zero: {zeroed}"] if zeroed else []
+    all_values = np.concatenate(parts)
+    share = ((zeroed / all_values.size, "hours"),)
+    return all_values, [Note("negative values set to zero", zeroed, shares=share)] if zeroed else []
 
 
-def _check_columns(
-    file: str | Path, columns: Sequence[str], time_kind: TimeKind, time_column: str | None, step_s: float | None
-) -> None:
+def _check_columns(file: str | Path, columns: Sequence[str], time_kind: TimeKind, step_s: float | None) -> None:
     if isinstance(columns, str) or not columns or len(set(columns)) != len(columns):
         raise InputError(f"is {columns!r}", file=file, field="columns", fix="give a list of different column names")
     if step_s is not None and not 0 < step_s < np.inf:
@@ -309,8 +337,15 @@ def _check_columns(
                 "is missing", file=file, field="step_s", fix="rows without times require the length of a step"
             )
         return
-    if time_column is None:
-        raise InputError("is missing", file=file, field="time_column", fix='name it, or set time_kind = "ignore"')
     if len(columns) > 1:
         fix = 'give one column; only time_kind = "ignore" concatenates columns'
         raise InputError(f"has {len(columns)} columns", file=file, field="columns", fix=fix)
+
+
+def _stamp_columns(file: str | Path, one: str | None, several: Sequence[str] | None) -> tuple[str, ...]:
+    """The columns that make up a stamp."""
+    if one is not None and several:
+        raise InputError("is given beside time_column", file=file, field="time_columns", fix="give one of the two")
+    if one is None and not several:
+        raise InputError("is missing", file=file, field="time_column", fix='name it, or set time_kind = "ignore"')
+    return tuple(several) if several else (str(one),)

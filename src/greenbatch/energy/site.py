@@ -16,6 +16,7 @@ from greenbatch.energy.slots import edge_s, interval_at
 from greenbatch.energy.stamps import show_date
 from greenbatch.energy.storage import Storage
 from greenbatch.errors import InputError, SupplyExhausted
+from greenbatch.notes import Note
 
 Floats = NDArray[np.float64]
 SHORTEST_STEP_S, MOST_POWER_W = 1e-3, 1e15
@@ -65,7 +66,10 @@ class Site(Shown):
     """The battery of the site."""
     signals: Mapping[str, Floats] = field(default_factory=dict)
     """Other series in the same slots that are not sources of power, unit in the name, shape (n,)."""
-    notes: tuple[str, ...] = ()
+    stated: tuple[int, int] | None = None
+    """First slot, and the one after the last, of the dates that all series state themselves; others repeat what another
+    date has. None if all do. What is usual, such as the usual price, is that of these slots."""
+    notes: tuple[Note, ...] = ()
     """What was filled, scaled or assumed."""
     inputs: Mapping[str, str] = field(default_factory=dict)
     """File name -> SHA-256 of every input file."""

@@ -11,6 +11,7 @@ from greenbatch.energy.rounding import rounded
 from greenbatch.energy.series import Series, same_steps
 from greenbatch.energy.weather import Weather
 from greenbatch.errors import InputError
+from greenbatch.notes import Note
 
 Floats = NDArray[np.float64]
 
@@ -120,7 +121,7 @@ def pvwatts(
     return ghi.derived("power_w", rounded(np.maximum(ac_w, 0.0), round_w, field="pvwatts.round_w"), *notes)
 
 
-def _sky(weather: Weather, ghi: Series) -> tuple[Any, Any, Any, list[str]]:
+def _sky(weather: Weather, ghi: Series) -> tuple[Any, Any, Any, list[Note]]:
     """Solar position, direct and diffuse irradiance at the middle of each step."""
     import pandas
     from pvlib import irradiance, solarposition
@@ -139,15 +140,20 @@ def _sky(weather: Weather, ghi: Series) -> tuple[Any, Any, Any, list[str]]:
     if "dni_w_m2" in weather.series and "dhi_w_m2" in weather.series:
         return sun, same_steps(weather["dni_w_m2"], ghi), same_steps(weather["dhi_w_m2"], ghi), []
     split = irradiance.erbs(ghi.values, sun["zenith"], times.day_of_year.to_numpy())
-    return sun, split["dni"], split["dhi"], [f"{ghi.name}: direct and diffuse irradiance after Erbs"]
+    return (
+        sun,
+        split["dni"],
+        split["dhi"],
+        [Note(f"{ghi.name}: direct and diffuse irradiance after Erbs", level="fact")],
+    )
 
 
-def _beside(weather: Weather, ghi: Series, quantity: str, otherwise: float, notes: list[str]) -> Floats | float:
+def _beside(weather: Weather, ghi: Series, quantity: str, otherwise: float, notes: list[Note]) -> Floats | float:
     """A series of the file with the steps of the irradiance (the lowest of several heights), or a default value."""
     series = weather.lowest(quantity)
     if series is not None:
         return same_steps(series, ghi)
-    notes.append(f"{weather.name}: {quantity} taken as {otherwise:g}")
+    notes.append(Note(f"{weather.name}: {quantity} taken as {otherwise:g}", level="change"))
     return otherwise
 
 

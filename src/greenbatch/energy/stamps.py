@@ -2,8 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import re
+from collections import Counter
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta, timezone, tzinfo
+from itertools import pairwise
 from typing import Literal, get_args
 from zoneinfo import ZoneInfo
 
@@ -24,6 +30,8 @@ _EPOCH = datetime(1970, 1, 1)
 _EXAMPLE = datetime(2000, 12, 31, 23, 59, 59)
 _DAY_S = 86_400.0
 _YEAR_1900_S, _YEAR_2100_S = -2_208_988_800.0, 4_102_444_800.0
+_MIDNIGHT = re.compile(r"(?:^|(?<=[ T]))24(?=:00|$)")
+DATE_ONLY = re.compile(r"\d{1,4}[-./]\d{1,2}[-./]\d{1,4}")
 _MOST_S = 1e11
 """3000 years; Unix time in milliseconds is beyond."""
 
@@ -64,26 +72,53 @@ def zone_offset_s(name: str) -> float:
     return (fixed.utcoffset(None) or timedelta(0)).total_seconds()
 
 
-def read_times(
-    table: Columns, column: str, *, kind: TimeKind, time_zone: str | None = None, time_format: str | None = None
-) -> tuple[Floats, Floats]:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Clock:
+    """How the time columns of a file are read."""
+
+    kind: TimeKind
+    columns: Sequence[str]
+    """One column, or several whose cells are joined by a space: a date and an hour."""
+    time_zone: str | None = None
+    """Required for ``kind="local"``, refused otherwise."""
+    time_format: str | None = None
+    """``strptime`` format of the stamps; by default ISO 8601. With ``...`` at its end, what follows in a cell is not
+    read; numbers must then have leading zeros."""
+    ends: bool = False
+    """Stamps mark the end of their interval. If they are a date and an hour up to 24:00, they name the interval, "hour
+    ending": the clocks are those at its begin."""
+    repeated_column: str | None = None
+    """Column that is "Y" in the second of two equal local hours."""
+
+    @property
+    def name(self) -> str:
+        """The columns for messages."""
+        return " + ".join(self.columns)
+
+
+_SECOND = re.compile(r"(\d{1,2})X")
+"""ISO New England's mark of the second of two equal hours, "02X"."""
+_SECOND = re.compile(r"(\d{1,2})X")
+"""ISO New England's mark of the second of two equal hours, "02X"."""
+_REPEATED = {"y": True, "yes": True, "true": True, "1": True, "n": False, "no": False, "false": False, "0": False}
+
+
+def hour_beside(column: str) -> str:
+    """The fix for a column of dates without hours."""
+    return f'name both: time_columns = [{json.dumps(column)}, "Hour Ending"], as your file calls them'
+
+
+def read_times(table: Columns, clock: Clock) -> tuple[Floats, Floats]:
     """Time of each row, and how far the clocks of the zone jump at its local time, shape (n,). [s]
 
     Elapsed times are unchanged; all others become Unix time. The jump is positive where the clocks skip the local time,
     negative where it occurs twice, else 0. The hour that occurs twice when the clocks go back is resolved by the order
-    of the rows: its first occurrence is summer time.
-
-    Args:
-        table: cells of the file.
-        column: the time column.
-        kind: what it contains.
-        time_zone: required for ``kind="local"``, refused otherwise.
-        time_format: ``strptime`` format of the stamps; by default ISO 8601. With ``...`` at its end, what follows in a
-            cell is not read; numbers must then have leading zeros.
+    of the rows, its first occurrence is summer time, or by a column that says so.
 
     Raises:
         InputError: a stamp is missing, unreadable, or not of the declared kind.
     """
+    kind, time_zone = clock.kind, clock.time_zone
     if kind not in get_args(TimeKind):
         raise InputError(f"is {kind!r}", field="time_kind", fix="use one of " + ", ".join(get_args(TimeKind)))
     if (kind == "local") != (time_zone is not None):
@@ -93,9 +128,10 @@ def read_times(
             else (f"is {time_zone!r}, but stamps are {kind}", 'leave it out, or set time_kind = "local"')
         )
         raise InputError(problem, file=table.file, field="time_zone", fix=fix)
-    count = len(table.cells[column])
-    jump_s = np.zeros(count)
+    cells = _joined(table, clock.columns)
+    jump_s = np.zeros(len(cells))
     if kind in {"elapsed", "unix"}:
+        column = clock.columns[0]
         times = numbers(table, column)
         if (missing := np.flatnonzero(np.isnan(times))).size:
             raise table.refuse(int(missing[0]), "the time is missing", field=column, fix="remove the line")
@@ -103,21 +139,54 @@ def read_times(
             problem = f"{table.cells[column][wrong[0]]} s is not a plausible time"
             raise table.refuse(int(wrong[0]), problem, field=column, fix="give seconds, not milliseconds")
         return times, jump_s
-    local = zone(time_zone) if time_zone is not None else UTC
-    times = np.empty(count)
-    before = -np.inf
-    for row, cell in enumerate(table.cells[column]):
-        stamp = _stamp(table, row, cell, column, time_format)
-        _check_offset(table, row, stamp, column, kind)
-        naive = (stamp.replace(tzinfo=None) - _EPOCH).total_seconds()
-        if kind == "local":
-            first, second = (_offset(local, stamp, fold) for fold in (0, 1))
-            jump_s[row] = second - first
-            before = naive - (second if first > second and naive - first <= before else first)
+    stamps = [_stamp(table, row, cell, clock) for row, cell in enumerate(cells)]
+    for row, stamp in enumerate(stamps):
+        _check_offset(table, row, stamp, clock.name, kind)
+    if kind != "local":
+        offsets = ((stamp.utcoffset() or timedelta(0)).total_seconds() for stamp in stamps)
+        naive = ((stamp.replace(tzinfo=None) - _EPOCH).total_seconds() for stamp in stamps)
+        return np.array([at - offset for at, offset in zip(naive, offsets, strict=True)], dtype=np.float64), jump_s
+    names = clock.ends and (len(clock.columns) > 1 or any(_MIDNIGHT.search(cell) for cell in cells))
+    back = timedelta(seconds=_usual_s(stamps) if names else 0)
+    second_of = _second_of(table, clock.repeated_column)
+    local, before = zone(time_zone or ""), -np.inf
+    times = np.empty(len(cells))
+    for row, stamp in enumerate(stamps):
+        begins = stamp - back
+        naive_s = (begins - _EPOCH).total_seconds()
+        first, second = (_offset(local, begins, fold) for fold in (0, 1))
+        jump_s[row] = second - first
+        if second_of is None or first <= second:
+            is_second = first > second and naive_s - first <= before
         else:
-            before = naive - (stamp.utcoffset() or timedelta(0)).total_seconds()
-        times[row] = before
+            is_second = second_of[row]
+        before = naive_s - (second if is_second else first)
+        times[row] = before + back.total_seconds()
     return times, jump_s
+
+
+def _joined(table: Columns, columns: Sequence[str]) -> list[str]:
+    """The text of each stamp."""
+    if len(columns) == 1:
+        return table.cells[columns[0]]
+    parts = zip(*(table.cells[column] for column in columns), strict=True)
+    return [" ".join(_SECOND.sub(r"\1", part) for part in row) for row in parts]
+
+
+def _second_of(table: Columns, column: str | None) -> list[bool] | None:
+    """Whether each row is the second of two equal local hours."""
+    if column is None:
+        return None
+    for row, cell in enumerate(table.cells[column]):
+        if cell.lower() not in _REPEATED:
+            raise table.refuse(row, f"{cell!r} is neither Y nor N", field=column, fix="correct the cell")
+    return [_REPEATED[cell.lower()] for cell in table.cells[column]]
+
+
+def _usual_s(stamps: Sequence[datetime]) -> float:
+    """The most common distance of neighboring stamps > 0. [s]"""
+    distances = Counter((after - before).total_seconds() for before, after in pairwise(stamps))
+    return max((s for s in distances if s > 0), key=lambda s: distances[s], default=3600.0)
 
 
 def show(seconds: float, *, unix: bool) -> str:
@@ -167,18 +236,29 @@ def _offset(local: tzinfo, stamp: datetime, fold: int) -> float:
     return (local.utcoffset(stamp.replace(fold=fold)) or timedelta(0)).total_seconds()
 
 
-def _stamp(table: Columns, row: int, cell: str, column: str, time_format: str | None) -> datetime:
+def _stamp(table: Columns, row: int, cell: str, clock: Clock) -> datetime:
+    form = clock.time_format
     try:
-        if not time_format:
-            return datetime.fromisoformat(cell)
-        if time_format.endswith("..."):
-            head = time_format.removesuffix("...")
-            return datetime.strptime(cell[: len(_EXAMPLE.strftime(head))], head)
-        return datetime.strptime(cell, time_format)
+        return _parsed(cell, form)
     except ValueError:
-        expected = f"a stamp of the form {time_format}" if time_format else "an ISO stamp such as 2024-01-31 13:00"
-        fix = "correct it, or set time_format" + ("" if time_format else ' (for instance "%d/%m/%Y %H:%M")')
-        raise table.refuse(row, f"{cell!r} is not {expected}", field=column, fix=fix) from None
+        pass
+    with suppress(ValueError):  # 24:00 is the end of the day
+        if _MIDNIGHT.search(cell):
+            return _parsed(_MIDNIGHT.sub("00", cell), form) + timedelta(days=1)
+    expected = f"a stamp of the form {form}" if form else "an ISO stamp such as 2024-01-31 13:00"
+    fix = "correct it, or set time_format" + ("" if form else ' (for instance "%d/%m/%Y %H:%M")')
+    if len(clock.columns) == 1 and DATE_ONLY.fullmatch(cell):
+        fix += f"; if another column has the hour, {hour_beside(clock.columns[0])}"
+    raise table.refuse(row, f"{cell!r} is not {expected}", field=clock.name, fix=fix) from None
+
+
+def _parsed(cell: str, form: str | None) -> datetime:
+    if not form:
+        return datetime.fromisoformat(cell)
+    if form.endswith("..."):
+        head = form.removesuffix("...")
+        return datetime.strptime(cell[: len(_EXAMPLE.strftime(head))], head)
+    return datetime.strptime(cell, form)
 
 
 def _check_offset(table: Columns, row: int, stamp: datetime, column: str, kind: TimeKind) -> None:

@@ -22,6 +22,7 @@ from greenbatch.energy.solar import pv
 from greenbatch.energy.units import Quantity
 from greenbatch.energy.wind import turbine
 from greenbatch.errors import InputError
+from greenbatch.notes import Note
 
 Floats = NDArray[np.float64]
 
@@ -178,6 +179,7 @@ def synthetic_site(
     repeat: bool = True,
     forecast_horizon_s: float = 86_400.0,
     signals: Mapping[str, Series] | None = None,
+    until_s: float | None = None,
 ) -> Site:
     """The embedded site: GAS-MARL's panel and turbine (Table 2) under synthetic weather.
 
@@ -198,6 +200,7 @@ def synthetic_site(
         repeat: see `Site`.
         forecast_horizon_s: see `Site`. [s]
         signals: see `combine.combine`.
+        until_s: see `combine.combine`. [s]
 
     Raises:
         InputError: a parameter is out of range.
@@ -215,6 +218,7 @@ def synthetic_site(
         repeat=repeat,
         forecast_horizon_s=forecast_horizon_s,
         signals=signals,
+        until_s=until_s,
     )
 
 
@@ -259,7 +263,7 @@ def _series(
         step_s=step_s,
         clock="typical-year" if (days, first_day) == (365, 1) else "elapsed",
         utc_offset_s=climate.utc_offset_h * _HOUR_S,
-        notes=(f"{name}: seed {seed}, {days} days from day {first_day} of the year",),
+        notes=(Note(f"{name}: seed {seed}, {days} days from day {first_day} of the year", level="fact"),),
     )
 
 

@@ -12,11 +12,12 @@ from pathlib import Path
 
 import numpy as np
 
-from greenbatch.energy.samples import Gaps, Negative, Repairs, Samples
+from greenbatch.energy.samples import Duplicates, Gaps, Negative, Repairs, Samples, Unsorted
 from greenbatch.energy.series import Series, column_values, series_of
 from greenbatch.energy.weather_files import Cell, WeatherFile, find_layout
 from greenbatch.errors import InputError
 from greenbatch.files import decode, read_bytes
+from greenbatch.notes import Note
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -25,7 +26,7 @@ class Weather:
 
     name: str
     layout: str
-    """``EPW``, ``TMY3``, ``NSRDB PSM``, ``windpowerlib`` or ``Open-Meteo``."""
+    """``EPW``, ``TMY3``, ``NSRDB PSM``, ``windpowerlib``, ``PVGIS`` or ``Open-Meteo``."""
     series: Mapping[str, Series]
     """``ghi_w_m2``, ``dni_w_m2``, ``dhi_w_m2``, ``temperature_c``, ``pressure_pa``, ``wind_m_s``, if the file has
     them; with the height (``wind_m_s_80m``) if the file states it."""
@@ -35,7 +36,7 @@ class Weather:
     """East is positive. [deg]"""
     elevation_m: float | None = None
     """Above sea level. [m]"""
-    notes: tuple[str, ...] = ()
+    notes: tuple[Note, ...] = ()
 
     def __getitem__(self, name: str) -> Series:
         """One series by name.
@@ -63,7 +64,11 @@ def read_weather(
     time_zone: str | None = None,
     gaps: Gaps = "refuse",
     longest_step_s: float | None = None,
+    step_s: float | None = None,
+    unsorted: Unsorted = "refuse",
+    duplicates: Duplicates = "refuse",
     negative: Negative = "refuse",
+    missing: Sequence[float] = (),
     latitude_deg: float | None = None,
     longitude_deg: float | None = None,
     elevation_m: float | None = None,
@@ -71,15 +76,20 @@ def read_weather(
     """Read a weather file (plain or gzip); its layout is recognized by its first lines.
 
     EPW, TMY3 and NSRDB PSM rows of different years become one typical year (see ``series.Clock``). Stamps of EPW and
-    TMY3 mark the end of their hour, those of NSRDB the middle of their interval.
+    TMY3 mark the end of their hour, those of NSRDB the middle of their interval. PVGIS gives values at an instant after
+    each stamp; they hold for the hour.
 
     Args:
-        file: EPW, TMY3, NSRDB PSM3 or PSM4, windpowerlib CSV, or Open-Meteo JSON.
+        file: EPW, TMY3, NSRDB PSM3 or PSM4, windpowerlib CSV, a typical year of PVGIS as CSV, or Open-Meteo JSON.
         columns: series to read; by default all series of the file that have values.
         time_zone: fixed offset of the stamps such as ``"-08:00"``, if the file does not state it.
         gaps: refuse or fill missing values and missing rows; see ``samples.Repairs``.
         longest_step_s: longest distance between rows that is not a gap; by default 1.5 usual steps. [s]
+        step_s: step of the result; by default the usual step of the file. [s]
+        unsorted: refuse or sort rows that are out of order.
+        duplicates: refuse equal times, or keep the first or last of them.
         negative: refuse values below zero or set them to zero.
+        missing: further numbers that mean "no value", besides those of the layout.
         latitude_deg: latitude, if the file does not state it, or to override it. [deg]
         longitude_deg: longitude, likewise. [deg]
         elevation_m: elevation, likewise. [m]
@@ -87,7 +97,9 @@ def read_weather(
     Raises:
         InputError: the layout is unknown, or the file does not follow it; the error names file, line, field and fix.
     """
-    repairs = Repairs(gaps=gaps, longest_step_s=longest_step_s, negative=negative)
+    repairs = Repairs(
+        gaps=gaps, longest_step_s=longest_step_s, unsorted=unsorted, duplicates=duplicates, negative=negative
+    )
     content, digest = read_bytes(file)
     text = decode(content, file, latin_1=True)
     parsed = find_layout(text, file=str(file), digest=digest, time_zone=time_zone)
@@ -99,9 +111,9 @@ def read_weather(
     for name, cell in parsed.cells.items():
         if columns is not None and name not in columns:
             continue
-        read = _read(parsed, cell, repairs, optional=columns is None)
+        read = _read(parsed, cell, repairs, step_s=step_s, missing=missing, optional=columns is None)
         if read is None:
-            notes.append(f"{name} left out: no value in the whole file")
+            notes.append(Note(f"{name} left out: no value in the whole file", level="fact"))
         else:
             series[name] = read
     if not series:
@@ -120,9 +132,11 @@ def read_weather(
     )
 
 
-def _read(parsed: WeatherFile, cell: Cell, repairs: Repairs, *, optional: bool) -> Series | None:
+def _read(
+    parsed: WeatherFile, cell: Cell, repairs: Repairs, *, step_s: float | None, missing: Sequence[float], optional: bool
+) -> Series | None:  # fmt: skip
     values, notes = column_values(
-        parsed.table, [cell.column], cell.unit, missing=cell.missing, negative=repairs.negative
+        parsed.table, [cell.column], cell.unit, missing=(*cell.missing, *missing), negative=repairs.negative
     )  # fmt: skip
     if optional and np.isnan(values).all():
         return None
@@ -140,9 +154,10 @@ def _read(parsed: WeatherFile, cell: Cell, repairs: Repairs, *, optional: bool) 
         samples,
         repairs,
         label=cell.label or parsed.label,
-        step_s=None,
+        step_s=step_s,
         unit=cell.unit,
         notes=notes,
     )
-    about_file = (f"{Path(parsed.table.file).name}: {note}" for note in parsed.notes)
+    file = Path(parsed.table.file).name
+    about_file = (replace(note, what=f"{file}: {note.what}", about=file) for note in parsed.notes)
     return replace(series, clock=parsed.clock, utc_offset_s=parsed.utc_offset_s, notes=(*about_file, *series.notes))

@@ -1,4 +1,4 @@
-"""Layouts of weather files: EPW, TMY3, NSRDB PSM3/PSM4, windpowerlib's CSV and Open-Meteo's JSON.
+"""Layouts of weather files: EPW, TMY3, NSRDB PSM3/PSM4, windpowerlib's CSV, PVGIS' CSV and Open-Meteo's JSON.
 
 A reader only locates the cells, times and location; `weather` reads and checks values and resamples them.
 """
@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date
@@ -18,8 +19,10 @@ from numpy.typing import NDArray
 from greenbatch.energy.columns import Columns, read_rows
 from greenbatch.energy.resample import Label
 from greenbatch.energy.series import Clock
+from greenbatch.energy.stamps import Clock as FileClock
 from greenbatch.energy.stamps import read_times, zone_offset_s
 from greenbatch.errors import InputError
+from greenbatch.notes import Note
 
 Floats = NDArray[np.float64]
 
@@ -54,7 +57,7 @@ class WeatherFile:
     utc_offset_s: float = 0.0
     place: Mapping[str, float] = field(default_factory=dict)
     """``latitude_deg``, ``longitude_deg``, ``elevation_m``, if the file states them."""
-    notes: tuple[str, ...] = ()
+    notes: tuple[Note, ...] = ()
 
 
 def find_layout(text: str, *, file: str, digest: str, time_zone: str | None) -> WeatherFile:
@@ -70,12 +73,10 @@ def find_layout(text: str, *, file: str, digest: str, time_zone: str | None) -> 
     for fits, read in _LAYOUTS:
         if fits(rows):
             return read(rows, lines, file, digest, time_zone)
-    raise InputError(
-        "is not a weather file that greenbatch knows",
-        file=file,
-        line=1,
-        fix="give EPW, TMY3, NSRDB PSM3/PSM4, windpowerlib CSV or Open-Meteo JSON, or read its columns as a series",
-    )
+    fix = "download it as EPW; also read: TMY3, NSRDB PSM3/PSM4, PVGIS TMY CSV, windpowerlib CSV, Open-Meteo JSON"
+    if len(rows) > 1 and len({len(row) for row in rows}) == 1 and len(rows[0]) > 1:  # a plain table
+        fix += '; or read a column of it with kind = "pv", "turbine" or "power"'
+    raise InputError("is not a weather file that greenbatch knows", file=file, line=1, fix=fix)
 
 
 _EPW = {
@@ -205,7 +206,7 @@ def _windpowerlib(
         if name.strip() in _WINDPOWERLIB:
             series, unit = _WINDPOWERLIB[name.strip()]
             cells[f"{series}_{height.strip()}m"] = Cell(column, unit)
-    times_s, _ = read_times(table, columns[0], kind="offset")
+    times_s, _ = read_times(table, FileClock(kind="offset", columns=columns[:1]))
     return WeatherFile(
         layout="windpowerlib",
         table=table,
@@ -215,6 +216,51 @@ def _windpowerlib(
         label="start",
         cells=cells,
     )
+
+
+_PVGIS = {
+    "T2m": ("temperature_c", "degC"),
+    "SP": ("pressure_pa", "Pa"),
+    "G(h)": ("ghi_w_m2", "W/m2"),
+    "Gb(n)": ("dni_w_m2", "W/m2"),
+    "Gd(h)": ("dhi_w_m2", "W/m2"),
+    "WS10m": ("wind_m_s_10m", "m/s"),
+}
+_PVGIS_STAMP = re.compile(r"(\d{4})(\d{2})(\d{2}):(\d{2})(\d{2})")
+_PVGIS_PLACE = {
+    "latitude_deg": "Latitude (decimal degrees)", "longitude_deg": "Longitude (decimal degrees)",
+    "elevation_m": "Elevation (m)",
+}  # fmt: skip
+
+
+def _pvgis(rows: list[list[str]], lines: list[int], file: str, digest: str, time_zone: str | None) -> WeatherFile:
+    """A typical year of PVGIS as CSV: some lines about the place and the months, hours in UTC, some lines of words."""
+    start = next((k for k, row in enumerate(rows) if row[0].strip() == "time(UTC)"), None)
+    if start is None:
+        fix = "download the typical meteorological year (TMY), as CSV or EPW"
+        raise InputError("is a file of PVGIS, but no typical year", file=file, field="time(UTC)", fix=fix)
+    header = [name.strip() for name in rows[start]]
+    about = {row[0].partition(":")[0].strip(): row[0].partition(":")[2].strip() for row in rows[:start]}
+    place: dict[str, float] = {}
+    for key, name in _PVGIS_PLACE.items():
+        if name in about:
+            place |= _numbers(file, lines[list(about).index(name)], [about[name]], {key: 0})
+    end = next((k for k, row in enumerate(rows) if k > start and len(row) < len(header)), len(rows))
+    places = {name: header.index(name) for name in ("time(UTC)", *_PVGIS) if name in header}
+    table = _table(file, digest, rows[start + 1 : end], lines[start + 1 : end], places)
+    parts: dict[str, list[str]] = {"year": [], "month": [], "day": [], "hour": [], "minute": []}
+    for row, stamp in enumerate(table.cells["time(UTC)"]):
+        if (found := _PVGIS_STAMP.fullmatch(stamp)) is None:
+            raise table.refuse(row, f"{stamp!r} is not a stamp", field="time(UTC)", fix="write 20240131:1300")
+        for name, piece in zip(parts, found.groups(), strict=True):
+            parts[name].append(piece)
+    table.cells.update(parts)
+    stamps = _integers(table, {"year": (1, 9999), "month": (1, 12), "day": (1, 31), "hour": (0, 23), "minute": (0, 59)})
+    return _calendar(
+        "PVGIS", table, "time(UTC)", stamps, stamps["hour"] * _HOUR_S + stamps["minute"] * 60.0, label="start",
+        cells={series: Cell(name, unit) for name, (series, unit) in _PVGIS.items() if name in header},
+        place={"utc_offset_h": 0.0, **place}, time_zone=time_zone,
+    )  # fmt: skip
 
 
 _OPEN_METEO: dict[str, tuple[str, Label]] = {
@@ -248,6 +294,8 @@ def _open_meteo(text: str, *, file: str, digest: str, time_zone: str | None) -> 
         raise InputError(f"is not JSON: {error.msg}", file=file, line=error.lineno, fix="download it again") from None
     except (ValueError, RecursionError):  # numbers of thousands of digits, deeply nested brackets
         raise InputError("is JSON in an unknown format", file=file, fix="download it again") from None
+    if {"inputs", "outputs"} <= set(data):
+        raise InputError("is JSON of PVGIS", file=file, fix="download the typical year (TMY) as CSV or EPW")
     hourly = data.get("hourly")
     if not isinstance(hourly, dict) or not isinstance(hourly.get("time"), list) or not hourly["time"]:
         raise InputError("has no list of hours", file=file, field="hourly.time", fix="ask Open-Meteo for hourly values")
@@ -269,7 +317,7 @@ def _open_meteo(text: str, *, file: str, digest: str, time_zone: str | None) -> 
     offset_s = _number(file, data, "utc_offset_seconds") if time_zone is None else zone_offset_s(time_zone)
     table = Columns(file, digest, columns, None)
     unix = units.get("time") == "unixtime"
-    times_s, _ = read_times(table, "hourly.time", kind="unix" if unix else "utc")
+    times_s, _ = read_times(table, FileClock(kind="unix" if unix else "utc", columns=["hourly.time"]))
     known = {"latitude_deg": "latitude", "longitude_deg": "longitude", "elevation_m": "elevation"}
     return WeatherFile(
         layout="Open-Meteo",
@@ -281,7 +329,7 @@ def _open_meteo(text: str, *, file: str, digest: str, time_zone: str | None) -> 
         cells=cells,
         utc_offset_s=offset_s,
         place={key: _number(file, data, name) for key, name in known.items() if name in data},
-        notes=() if unix else (f"stamps taken as UTC{offset_s / _HOUR_S:+g} h all year",),
+        notes=() if unix else (Note(f"stamps taken as UTC{offset_s / _HOUR_S:+g} h all year", level="fact"),),
     )
 
 
@@ -300,10 +348,12 @@ def _calendar(
     typical = bool(jumps.size and (jumps.min() < 0 or jumps.max() > 31))
     notes, keep = [], np.ones(day_numbers.shape, dtype=np.bool_)
     if typical:
-        notes.append(f"typical year: rows of {np.unique(stamps['year']).size} years put together")
+        together = f"typical year: rows of {np.unique(stamps['year']).size} years put together"
+        notes.append(Note(together, level="fact"))
         keep = ~((stamps["month"] == 2) & (stamps["day"] == 29))
         if not keep.all():
-            notes.append(f"rows of 29 February left out: {np.count_nonzero(~keep)}")
+            left = int(np.count_nonzero(~keep))
+            notes.append(Note("rows of 29 February left out", left, shares=((left / keep.size, "hours"),)))
         day_numbers = _day_numbers(table, {**stamps, "year": np.where(keep, 2001, 2004)}, time_column)
         day_numbers = day_numbers - (date(2001, 1, 1) - date(1970, 1, 1)).days
     times_s = day_numbers * _DAY_S + seconds - (0.0 if typical else offset_s)
@@ -392,6 +442,7 @@ _LAYOUTS: tuple[
     (lambda rows: bool(rows) and rows[0][0].strip().upper() == "LOCATION", _epw),
     (lambda rows: bool(rows) and rows[0][0].strip() == "variable_name", _windpowerlib),
     (lambda rows: len(rows) > 1 and "Date (MM/DD/YYYY)" in [cell.strip() for cell in rows[1]], _tmy3),
+    (lambda rows: bool(rows) and rows[0][0].startswith(_PVGIS_PLACE["latitude_deg"]), _pvgis),
     (lambda rows: any({"Year", "Month"} <= set(row) for row in rows[:3]), _psm),
 )
 """Test for a layout, and its reader."""

@@ -13,6 +13,7 @@ from greenbatch.energy.samples import check_choice
 from greenbatch.energy.series import Series, same_steps
 from greenbatch.energy.weather import Weather
 from greenbatch.errors import InputError
+from greenbatch.notes import Note
 
 Floats = NDArray[np.float64]
 Curve = Literal["linear", "cubic"]
@@ -125,7 +126,7 @@ def at_hub(
             raise InputError(f"is {roughness_length_m}", field="turbine.roughness_length_m", fix=fix)
         ratio = log(hub_height_m / roughness_length_m) / log(measured_height_m / roughness_length_m)
     note = f"{wind.name}: wind at {measured_height_m:g} m times {ratio:.6g} for a hub at {hub_height_m:g} m ({law} law)"
-    return wind.derived("wind_m_s", wind.values * ratio, note)
+    return wind.derived("wind_m_s", wind.values * ratio, Note(note, level="fact"))
 
 
 def at_density(
@@ -162,7 +163,7 @@ def at_density(
         pascal = same_steps(pressure, wind)
     density = pascal / (_GAS_J_KG_K * kelvin)
     note = f"{wind.name}: wind corrected for air of {density.mean():.4g} kg/m3 on average"
-    return wind.derived("wind_m_s", wind.values * np.cbrt(density / _SEA_LEVEL_KG_M3), note)
+    return wind.derived("wind_m_s", wind.values * np.cbrt(density / _SEA_LEVEL_KG_M3), Note(note, level="fact"))
 
 
 def weather_turbine(

@@ -1,8 +1,8 @@
 """Outages: times in which no job may run, known in advance like reservations for maintenance.
 
 A job starts only if it would end before the next outage by its requested time. The reservation of a blocked job is
-moved behind the outages in its way; what is free then is at least what was free at the earlier instant. If some
-processors stayed in use during an outage, jobs may run into it, and only starts are forbidden.
+moved behind the outages in its way, and leaves to others what is free at that later instant. If some processors stayed
+in use during an outage, jobs may run into it, and only starts are forbidden.
 """
 
 from __future__ import annotations

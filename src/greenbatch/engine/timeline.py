@@ -21,14 +21,31 @@ from greenbatch.engine.state import State
 @compiled_small
 def reserve(s: State, job: int) -> None:
     """Compute when a blocked job can start by requested ends, and promise it that time if it is the first."""
-    reserve_for(s.machine, s.expected, s.clock, whole(job), whole(s.jobs[job].processors))
+    c = s.clock
+    reserve_for(s.machine, s.expected, c, whole(job), whole(s.jobs[job].processors), c.now_s)
+    first_s = c.shadow_s
     if s.rules.power_cap_w > 0.0:
         reserve_power(s, whole(job))
     reserve_within_limit(s.power, s, whole(job))
     if s.downtimes.shape[0] > 0:
-        s.clock.shadow_s = open_from_s(s, whole(job), s.clock.shadow_s)
+        c.shadow_s = open_from_s(s, whole(job), c.shadow_s)
+    if c.shadow_s > first_s:
+        _reserve_later(s, whole(job))
     if np.isnan(s.jobs[job].promised_s):
-        promise(s, job, s.clock.shadow_s)
+        promise(s, job, c.shadow_s)
+
+
+@compiled
+def _reserve_later(s: State, job: int) -> None:
+    """A reservation that outages or a limit of power have moved leaves to others what is free at the later instant."""
+    c, from_s = s.clock, -np.inf
+    while c.shadow_s > from_s:  # again if less is powered then
+        from_s = c.shadow_s
+        reserve_for(s.machine, s.expected, c, job, whole(s.jobs[job].processors), from_s)
+        if s.rules.power_cap_w > 0.0:
+            reserve_power(s, job)
+        if s.downtimes.shape[0] > 0:
+            c.shadow_s = open_from_s(s, job, c.shadow_s)
 
 
 @compiled_small

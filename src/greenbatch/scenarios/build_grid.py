@@ -21,6 +21,7 @@ from greenbatch.energy.units import (
     wrong_magnitude,
 )
 from greenbatch.errors import InputError
+from greenbatch.notes import Note
 from greenbatch.scenarios.grid_schema import CalendarValue, ConstantValue, SeriesValue, reading
 from greenbatch.scenarios.toml import Place
 
@@ -101,7 +102,7 @@ def _values(section: GridSection | None) -> Iterator[tuple[str, Place, Value, Qu
         yield f"grid.source_price.{source}", (*PLACE, "source_price", source), value, "price_per_kwh"
 
 
-def _currency(section: GridSection, origin: Origin) -> tuple[str, list[str]]:
+def _currency(section: GridSection, origin: Origin) -> tuple[str, list[Note]]:
     """The site's currency, and notes on what is converted."""
     for code in [*([section.currency] if section.currency else []), *section.rates]:
         if code not in CURRENCIES:
@@ -127,8 +128,9 @@ def _currency(section: GridSection, origin: Origin) -> tuple[str, list[str]]:
             raise InputError(problem, fix=fix)
         if used and not currency:
             raise InputError("no price is in the currency of the site", fix='state it, for instance currency = "EUR"')
-    converted = [f"{used[code]}: {code} x {section.rates[code]:g} = {currency}" for code in used if code != currency]
-    return currency, converted
+    other = [code for code in used if code != currency]
+    converted = (f"{used[code]}: {code} x {section.rates[code]:g} = {currency}" for code in other)
+    return currency, [Note(each, level="fact") for each in converted]
 
 
 def _unit(value: Value, quantity: Quantity) -> Unit:
@@ -202,7 +204,8 @@ def _start_s(site: Site) -> float:
     return site.unix_start_s + site.origin_s
 
 
-def _calendar_notes(site: Site, section: GridSection) -> Iterator[str]:
+def _calendar_notes(site: Site, section: GridSection) -> Iterator[Note]:
     uses = [value for _, _, value, _ in _values(section) if isinstance(value, CalendarValue)]
     if site.unix_start_s is not None and (uses or section.demand_charge):
-        yield f"tariffs by the calendar: trace time 0 is {show(site.unix_start_s, unix=True)} ({section.time_zone})"
+        zero = f"{show(site.unix_start_s, unix=True)} ({section.time_zone})"
+        yield Note(f"tariffs by the calendar: trace time 0 is {zero}", level="fact")

@@ -28,8 +28,12 @@ class _OfExport(OfFile):
         """What the format says, and the keys that are given instead."""
         if isinstance(given, dict) and isinstance(name := given.get("format"), str) and name in energy.EXPORTS:
             said = dict(energy.EXPORTS[name])
+            replaced: set[str] = set()
             if given.get("time_kind", said["time_kind"]) != said["time_kind"]:  # then the format's zone means nothing
-                said = {key: value for key, value in said.items() if key not in ("time_zone", "clock_changes")}
+                replaced |= {"time_zone", "clock_changes", "repeated_column"}
+            if given.keys() & {"time_column", "time_columns"}:
+                replaced |= {"time_column", "time_columns", "repeated_column"}
+            said = {key: value for key, value in said.items() if key not in replaced}
             return {**said, **given}
         return given
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from greenbatch.notes import ordered
 from greenbatch.scenarios.scenario import Scenario
 
 
@@ -16,7 +17,7 @@ def sources(scenario: Scenario, files: Mapping[str, str] | None = None) -> dict[
         files: file name -> SHA-256 of further input files, such as those of the schedulers.
     """
     inputs = {**scenario.inputs, **(files or {})}
-    return {"scenario": scenario.resolved, "inputs": inputs, "notes": scenario.notes}
+    return {"scenario": scenario.resolved, "inputs": inputs, "notes": [str(note) for note in scenario.notes]}
 
 
 def sources_of(scenarios: Mapping[str, Scenario]) -> dict[str, Any]:
@@ -28,5 +29,5 @@ def sources_of(scenarios: Mapping[str, Scenario]) -> dict[str, Any]:
     return {
         "scenario": {trace: scenario.resolved for trace, scenario in scenarios.items()},
         "inputs": {file: digest for scenario in scenarios.values() for file, digest in scenario.inputs.items()},
-        "notes": list(dict.fromkeys(note for scenario in scenarios.values() for note in scenario.notes)),
+        "notes": [str(note) for note in ordered(note for scenario in scenarios.values() for note in scenario.notes)],
     }

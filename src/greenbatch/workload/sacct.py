@@ -3,34 +3,41 @@
 Fields and formats: ``man sacct`` (Slurm 26.05) and ``src/sacct/print.c``. The recommended command is::
 
     TZ=UTC sacct -a -X -D -P --noconvert -S 2026-01-01 -E 2026-02-01 -o JobIDRaw,JobID,User,Account,Partition,QOS,\
-State,Submit,Eligible,Start,End,ElapsedRaw,TimelimitRaw,ReqCPUS,AllocCPUS,AllocNodes,ReqMem,AllocTRES,ConsumedEnergyRaw
+State,Submit,Eligible,Start,End,ElapsedRaw,TimelimitRaw,ReqCPUS,AllocCPUS,AllocNodes,NodeList,ReqMem,AllocTRES,\
+ConsumedEnergyRaw
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal, get_args
 from zoneinfo import ZoneInfo
 
 import numpy as np
 from numpy.typing import NDArray
 
 from greenbatch.arguments import whole_number
-from greenbatch.errors import InputError
+from greenbatch.errors import InputError, did_you_mean
 from greenbatch.files import read_bytes
-from greenbatch.notes import Note
 from greenbatch.workload import sacct_text
 from greenbatch.workload.ledger import Ledger
 from greenbatch.workload.local_time import unix_times, zone
-from greenbatch.workload.requested import requested_times
+from greenbatch.workload.plausible_power import without_implausible
+from greenbatch.workload.requested import known_limits, requested_times
 from greenbatch.workload.sacct_text import Dump
+from greenbatch.workload.shared_nodes import are_of_nodes, parts_of_nodes
 from greenbatch.workload.table import Workload, trace_name
 
 Floats = NDArray[np.float64]
 Mask = NDArray[np.bool_]
+
+Requeued = Literal["last-run", "every-run"]
+"""What is kept of a job that was requeued: its last run, or every run as a job of its own."""
+SharedNodes = Literal["split", "keep"]
+"""What is done with the energies of jobs that shared nodes: they are those of the nodes and split, or kept."""
 
 _UNFINISHED = frozenset(
     ("PENDING", "RUNNING", "SUSPENDED", "CONFIGURING", "COMPLETING", "RESIZING", "SIGNALING", "STAGE_OUT", "STOPPED")
@@ -49,14 +56,18 @@ _PLAIN_ID = re.compile(r"[0-9]{1,15}")
 
 @dataclass(slots=True)
 class _Jobs:
-    """Numbers of the job rows, all of shape (n,)."""
+    """Numbers of the job rows, all of shape (n,). Rows stay in the order of the file until components are merged."""
 
     line: NDArray[np.int64]
     trace_row: NDArray[np.int64]
+    tasks: Floats
+    """Jobs that the row stands for: the tasks of a pending array, else 1."""
     key: NDArray[Any]
     """JobID as text: distinguishes array tasks and components of heterogeneous jobs."""
     leader: NDArray[Any]
     """JobID without the ``+k`` of a component."""
+    run: NDArray[np.int64]
+    """Which run of a requeued job it is, from 0."""
     number: Floats
     """Job number, NaN if the id is not a plain integer."""
     status: NDArray[np.int64]
@@ -70,6 +81,8 @@ class _Jobs:
     energy_j: Floats
     nodes: Floats
     gpus: Floats
+    node_list: NDArray[np.int64]
+    """Number of the node list, -1 if blank."""
     memory_kb: Floats
     """Memory of the whole job."""
     user: NDArray[np.int64]
@@ -82,19 +95,31 @@ class _Jobs:
 
 
 def read_sacct(
-    path: str | Path, *, strict: bool = False, time_zone: str | None = None, processors: int | None = None
+    path: str | Path,
+    *,
+    strict: bool = False,
+    time_zone: str | None = None,
+    processors: int | None = None,
+    requeued: Requeued | None = None,
+    shared_nodes: SharedNodes | None = None,
+    most_node_w: float | None = None,
+    partition_limits_s: Mapping[str, float] | None = None,
 ) -> Workload:
     """Read a ``sacct --parsable2`` or ``--parsable`` dump, plain or gzip, with its fields in any order.
 
     The submit time is Submit, or Eligible if that is later (held and dependent jobs). The run time is ElapsedRaw, else
-    Elapsed, else End - Start; the requested time is TimelimitRaw, else Timelimit, else the run time; processors are
-    the allocated, else the requested ones. Steps are skipped, the components of a heterogeneous job are merged into
-    one job, and only the last run of a requeued job is kept. Power is ConsumedEnergyRaw / run time if recorded; Slurm
-    measures whole nodes, idle power included. Accounts become groups and QOS become queues, numbered by first
+    Elapsed, else End - Start; the requested time is TimelimitRaw, else Timelimit, see `requested.requested_times` for
+    jobs without; processors are the allocated, else the requested ones. Steps are skipped, and the components of a
+    heterogeneous job are merged into one job. Accounts become groups and QOS become queues, numbered by first
     appearance; ``names`` keeps their names. Nodes are AllocNodes, NNodes or ReqNodes, else the ``node=`` of AllocTRES,
     else those in NodeList; GPUs are those of AllocTRES or ReqTRES, else of AllocGRES, else ReqGRES x nodes. Memory is
     the ``mem=`` of AllocTRES or ReqTRES, else ReqMem, divided among the processors. A dump does not record which jobs
     used their nodes exclusively.
+
+    Power is ConsumedEnergyRaw / run time if recorded. Slurm measures whole nodes, idle power included, and books them
+    on every job there, so the energy of nodes that jobs shared at the same time, as NodeList tells, is split by their
+    processors, unless the energies contradict that they are those of nodes (`shared_nodes.are_of_nodes`). Power that no
+    machine draws is left out: `plausible_power.implausible`.
 
     Args:
         path: the dump.
@@ -102,6 +127,13 @@ def read_sacct(
         time_zone: IANA zone of times without an offset; ``UTC`` for dumps made with ``TZ=UTC``. If None, they are
             taken as UTC and ``unix_start_s`` of the workload is None.
         processors: machine size [CPUs as Slurm counts them]; larger jobs are dropped.
+        requeued: of a job that was requeued (``sacct -D`` lists its runs), keep the last run (default), or every run
+            as a job that is submitted when it was queued again; then ``preceding_job`` and ``think_time_s`` tell of
+            the run before.
+        shared_nodes: ``keep`` if the site's energies are those of jobs, ``split`` if they are those of nodes; by
+            default that is judged by the energies.
+        most_node_w: highest plausible power of a node. [W]
+        partition_limits_s: partition -> ``MaxTime``, for jobs without a time limit of their own. [s]
 
     Returns:
         The jobs, sorted by job number; trace time 0 is the first submission.
@@ -112,29 +144,42 @@ def read_sacct(
     """
     path = Path(path)
     processors = None if processors is None else whole_number(processors, "processors", lowest=1)
+    for field, given, kind in (("requeued", requeued, Requeued), ("shared_nodes", shared_nodes, SharedNodes)):
+        if given is not None and given not in (choices := get_args(kind)):
+            fix = did_you_mean(str(given), choices, otherwise="use " + " or ".join(choices))
+            raise InputError(f"is {given!r}", field=field, fix=fix)
     tz = None if time_zone is None else zone(time_zone)
     content, sha256 = read_bytes(path)
     ledger = Ledger(path, strict)
-    numbering: dict[str, dict[str, int]] = {name: {} for name in _NAMES}
+    numbering: dict[str, dict[str, int]] = {name: {} for name in (*_NAMES, "node_list")}
     raw = _raw(content, path, numbering, ledger)
     del content
-    fixed = tz is not None or not any(raw[f"{name} local"].any() for name in _TIMES)
+    lists = numbering.pop("node_list")
+    local = np.any([raw[f"{name} local"] for name in _TIMES], axis=0)
+    fixed = tz is not None or not local.any()
+    rows = _once(_jobs(raw, tz, ledger), ledger)
+    ledger.measure(rows.line, _work_s(rows), rows.tasks)
     if not fixed:
-        ledger.notes.append(Note("time stamps without a time zone taken as UTC", len(raw["line"])))
-    jobs = _merged(_without_unusable(_jobs(raw, tz, ledger), ledger), ledger)
+        ledger.fact("time stamps without a time zone taken as UTC", raw["line"][local])
+    jobs = _without_unusable(rows, requeued, ledger)
+    jobs.energy_j = _plausible_energy(jobs, most_node_w, ledger)
+    if shared_nodes != "keep":
+        texts = {code: text for text, code in lists.items()}
+        jobs.energy_j = _split_energy(jobs, rows, texts, ledger, certain=shared_nodes == "split")
+    jobs = _merged(jobs, ledger)
     if processors is not None:
         larger = jobs.processors > processors
         what = f"job larger than the machine ({processors} processors) dropped"
-        ledger.repair(
-            what, jobs.line[larger], column="AllocCPUS", fix="give the size of the machine, or remove the job"
-        )
+        fix = "give the size of the machine, or remove the job"
+        ledger.drop(what, jobs.line[larger], column="AllocCPUS", fix=fix)
         jobs = jobs.take(~larger)
     if not len(jobs.line):
         raise InputError("no job is left", file=path, fix=f"no job can be simulated: {ledger.summary()}")
     origin_s = float(jobs.submit_s.min())
+    most_s = _most_s(jobs, numbering["partition"], partition_limits_s or {})
     return Workload.from_columns(
         trace_name(path),
-        _columns(jobs, origin_s, ledger),
+        _columns(jobs, origin_s, most_s, ledger),
         machine_processors=processors,
         unix_start_s=origin_s if fixed else None,
         time_zone=time_zone,
@@ -155,12 +200,15 @@ def _raw(
         numbering: output; name -> number of each column in `_NAMES`.
         ledger: takes the notes.
     """
-    parts, steps, headers, header_line = [], [], [], 1
+    parts, steps, headers, cut, header_line = [], [], [], [], 1
     for block in sacct_text.blocks(content, path):
         header_line = block.header_line
         steps.append(block.steps)
         headers.append(block.repeated_headers)
+        cut.append(block.cut)
         parts.append(_numbers(block, numbering))
+    what, fix = "last line is cut off, left out: the dump may lack jobs", "copy the dump again, or remove the line"
+    ledger.repair(what, np.concatenate(cut), column="row", fix=fix, level="warning")
     ledger.fact("repeated header line skipped", np.concatenate(headers))
     ledger.fact("step skipped", np.concatenate(steps))
     raw = {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
@@ -194,6 +242,9 @@ def _numbers(dump: Dump, numbering: dict[str, dict[str, int]]) -> dict[str, NDAr
     for ours, readers in _NUMBERS.items():
         raw[ours] = _first(dump, readers)
     raw["key"] = np.array(dump.column(dump.needed("JobID", "JobIDRaw")), dtype=str)
+    raw["tasks"] = sacct_text.task_counts(raw["key"].tolist())
+    lists = dump.column("NodeList") if dump.first_of("NodeList") else [""] * len(dump)
+    raw["node_list"] = sacct_text.codes(lists, numbering["node_list"])
     raw["leader"] = np.array([key.partition("+")[0] for key in raw["key"].tolist()], dtype=str)
     ids = dump.column(dump.needed("JobIDRaw", "JobID"))
     raw["number"] = np.array([float(text) if _PLAIN_ID.fullmatch(text) else np.nan for text in ids], dtype=np.float64)
@@ -225,10 +276,6 @@ def _first(dump: Dump, readers: Readers) -> Floats:
     return values
 
 
-def _minutes(dump: Dump, name: str) -> Floats:
-    return sacct_text.counts(dump, name) * 60
-
-
 def _gpus_per_node(dump: Dump, name: str) -> Floats:
     return sacct_text.gpus(dump, name) * np.fmax(_first(dump, _NODES), 1)
 
@@ -253,7 +300,7 @@ _GPUS: Readers = (
 _MEMORY: Readers = tuple((name, sacct_text.tres_memory_kb) for name in ("AllocTRES", "ReqTRES"))
 _NUMBERS: dict[str, Readers] = {
     "elapsed_s": (("ElapsedRaw", sacct_text.counts), ("Elapsed", sacct_text.durations)),
-    "limit_s": (("TimelimitRaw", _minutes), ("Timelimit", sacct_text.durations)),
+    "limit_s": (("TimelimitRaw", sacct_text.minutes), ("Timelimit", sacct_text.durations)),
     "allocated": _ALLOCATED,
     "requested": _REQUESTED,
     "nodes": _NODES,
@@ -271,9 +318,11 @@ def _jobs(raw: dict[str, NDArray[Any]], tz: ZoneInfo | None, ledger: Ledger) -> 
     processors = np.where(allocated > 0, allocated, np.nan_to_num(raw["requested"]))
     nodes = np.where(raw["nodes"] > 0, raw["nodes"], np.nan)
     divided_kb = np.fmax(raw["memory_per_node_kb"] * np.fmax(nodes, 1), raw["memory_per_processor_kb"] * processors)
-    same = ("line", "key", "leader", "number", "status", "unfinished", "limit_s", "energy_j", "gpus", *_NAMES)
+    same = ("line", "tasks", "key", "leader", "number", "status", "unfinished", "limit_s", "energy_j", "gpus",
+            "node_list", *_NAMES)  # fmt: skip
     return _Jobs(
-        trace_row=np.arange(len(submit_s)), submit_s=submit_s, start_s=start_s, run_s=run_s, allocated=allocated,
+        trace_row=np.arange(len(submit_s)), run=np.zeros(len(submit_s), dtype=np.int64),
+        submit_s=submit_s, start_s=start_s, run_s=run_s, allocated=allocated,
         processors=processors, nodes=nodes,
         memory_kb=np.where(np.isnan(raw["memory_kb"]), divided_kb, raw["memory_kb"]),
         **{name: raw[name] for name in same},
@@ -300,12 +349,31 @@ def _resolved(raw: dict[str, NDArray[Any]], tz: ZoneInfo | None, ledger: Ledger)
     return np.fmax(submit_s, eligible_s), start_s, run_s
 
 
-def _without_unusable(jobs: _Jobs, ledger: Ledger) -> _Jobs:
+def _work_s(jobs: _Jobs) -> Floats:
+    """Processor-seconds of each row: 0 if it never ran, NaN if unknown."""
+    never = np.isnan(jobs.start_s) | ((jobs.allocated == 0) & (jobs.run_s == 0))
+    return np.where(never, 0.0, np.maximum(jobs.run_s, 0.0) * jobs.processors)
+
+
+def _once(jobs: _Jobs, ledger: Ledger) -> _Jobs:
+    """The rows without repeats, as in dumps of overlapping periods: the last of those with one id and one start."""
+    start_s = np.nan_to_num(jobs.start_s, nan=-1.0)
+    order = np.lexsort((jobs.trace_row, ~jobs.unfinished, start_s, np.nan_to_num(jobs.submit_s, nan=-1.0), jobs.key))
+    same = np.ones(max(len(order) - 1, 0), dtype=bool)
+    for values in (jobs.key, jobs.submit_s, start_s):
+        same &= values[order[:-1]] == values[order[1:]]
+    repeated = np.zeros(len(order), dtype=bool)
+    repeated[order[:-1]] = same
+    ledger.repair("repeated row of a job dropped", jobs.line[repeated], column="JobID", fix="remove the row")
+    return jobs.take(~repeated)
+
+
+def _without_unusable(jobs: _Jobs, requeued: Requeued | None, ledger: Ledger) -> _Jobs:
     """Drop jobs that never ran, have not ended, or ran again later, and unusable ones, in this order."""
 
     def drop(bad: Mask, what: str, field: str, fix: str = "remove the row") -> None:
         nonlocal jobs
-        ledger.repair(f"{what} dropped", jobs.line[bad], column=field, fix=fix)
+        ledger.drop(f"{what} dropped", jobs.line[bad], column=field, fix=fix)
         jobs = jobs.take(~bad)
 
     never = np.isnan(jobs.start_s) | ((jobs.allocated == 0) & (jobs.run_s == 0))
@@ -313,7 +381,13 @@ def _without_unusable(jobs: _Jobs, ledger: Ledger) -> _Jobs:
     drop(waiting, "job that was still waiting", "State")
     drop(never[~waiting], "job that never started", "Start")
     drop(jobs.unfinished, "job that was still running", "State")
-    drop(_all_but_last(jobs), "earlier run or repeated row of a job", "JobID", "run sacct without -D")
+    earlier, after_s, run = _runs(jobs)
+    if requeued != "every-run":
+        fix = 'run sacct without -D, or keep them: workload.requeued = "every-run"'
+        drop(earlier, "earlier run of a requeued job", "JobID", fix)
+    else:
+        jobs.submit_s, jobs.run = np.fmax(jobs.submit_s, after_s), run
+        ledger.fact("earlier run of a requeued job kept as a job of its own", jobs.line[earlier])
     drop(np.isnan(jobs.submit_s), "job without submit time", "Submit", "give a time")
     drop(np.isnan(jobs.run_s), "job without run time", "End", "give a time")
     drop(jobs.processors < 1, "job without processors", "AllocCPUS", "give at least 1")
@@ -322,12 +396,66 @@ def _without_unusable(jobs: _Jobs, ledger: Ledger) -> _Jobs:
     return jobs
 
 
-def _all_but_last(jobs: _Jobs) -> Mask:
-    """Rows that are followed by a later one of the same job id, by submission (a requeue resets it), start and line."""
+def _runs(jobs: _Jobs) -> tuple[Mask, Floats, NDArray[np.int64]]:
+    """Which rows are followed by a later run of the same job, when the run before each row ended [Unix s], its number.
+
+    Runs are in order of submission (a requeue resets it), start and line.
+    """
     order = np.lexsort((jobs.trace_row, jobs.start_s, jobs.submit_s, jobs.key))
-    earlier = np.zeros(len(order), dtype=bool)
-    earlier[order[:-1]] = jobs.key[order[:-1]] == jobs.key[order[1:]]
-    return earlier
+    earlier, after_s = np.zeros(len(order), dtype=bool), np.full(len(order), np.nan)
+    same = jobs.key[order[:-1]] == jobs.key[order[1:]]
+    earlier[order[:-1]] = same
+    after_s[order[1:]] = np.where(same, (jobs.start_s + jobs.run_s)[order[:-1]], np.nan)
+    place = np.arange(len(order))
+    run = np.empty(len(order), dtype=np.int64)
+    run[order] = place - np.maximum.accumulate(np.where(np.concatenate(([False], same))[: len(order)], 0, place))
+    return earlier, after_s, run
+
+
+def _plausible_energy(jobs: _Jobs, most_node_w: float | None, ledger: Ledger) -> Floats:
+    """Energies of which the power is plausible, NaN for the others. [J]"""
+    power_w = without_implausible(
+        jobs.energy_j / jobs.run_s, jobs.run_s, jobs.processors, jobs.nodes, jobs.gpus, jobs.line, ledger,
+        column="ConsumedEnergyRaw", most_node_w=most_node_w,
+    )  # fmt: skip
+    return np.where(np.isnan(power_w), np.nan, jobs.energy_j)
+
+
+def _split_energy(jobs: _Jobs, rows: _Jobs, lists: Mapping[int, str], ledger: Ledger, *, certain: bool) -> Floats:
+    """Energies with those of nodes that jobs shared split among these. [J]
+
+    Args:
+        jobs: the jobs that are kept.
+        rows: all rows, which held processors of the nodes too.
+        lists: number -> node list.
+        ledger: takes the notes.
+        certain: whether energies are known to be those of nodes.
+    """
+    measured = np.isfinite(jobs.energy_j)
+    if not measured.any():
+        return jobs.energy_j
+    names = {code: sacct_text.node_names(lists[code]) for code in np.unique(rows.node_list).tolist()}
+    nodes_of = [names[code] for code in rows.node_list.tolist()]
+    place = np.searchsorted(rows.trace_row, jobs.trace_row)
+    part = parts_of_nodes(nodes_of, rows.start_s, rows.run_s, rows.processors)[place]
+    shared = measured & (part < 1)
+    if not certain and not are_of_nodes([nodes_of[k] for k in place.tolist()], jobs.start_s, jobs.run_s, jobs.energy_j):
+        what = "measured jobs shared nodes, and their energies are not those of nodes: kept"
+        ledger.fact(what, jobs.line[shared], about="power_w")
+        return jobs.energy_j
+    what = "measured jobs shared nodes: the energy of these is split by processors"
+    ledger.fact(what, jobs.line[shared], about="power_w", level="change")
+    each = jobs.processors / np.fmax(jobs.nodes, 1)
+    part_of_a_node = measured & (jobs.node_list < 0) & (each < each.max())
+    what = "measured jobs may have shared nodes (no NodeList): each has the energy of its whole nodes"
+    ledger.fact(what, jobs.line[part_of_a_node], about="power_w", level="warning")
+    return jobs.energy_j * part
+
+
+def _most_s(jobs: _Jobs, numbers: Mapping[str, int], limits_s: Mapping[str, float]) -> Floats:
+    """Longest time that the partition of each job allows, NaN if unknown. [s]"""
+    by_number = {numbers[name]: limit_s for name, limit_s in limits_s.items() if name in numbers}
+    return np.array([by_number.get(number, np.nan) for number in jobs.partition.tolist()], dtype=np.float64)
 
 
 def _merged(jobs: _Jobs, ledger: Ledger) -> _Jobs:
@@ -335,9 +463,10 @@ def _merged(jobs: _Jobs, ledger: Ledger) -> _Jobs:
     component = jobs.key != jobs.leader
     if not component.any():
         return jobs
-    order = np.lexsort((jobs.trace_row, jobs.leader))
+    order = np.lexsort((jobs.trace_row, jobs.run, jobs.leader))
     jobs = jobs.take(order)
-    first = np.flatnonzero(np.concatenate(([True], jobs.leader[1:] != jobs.leader[:-1])))
+    other = (jobs.leader[1:] != jobs.leader[:-1]) | (jobs.run[1:] != jobs.run[:-1])
+    first = np.flatnonzero(np.concatenate(([True], other)))
     whole = jobs.take(first)
     whole.processors = np.add.reduceat(jobs.processors, first)
     whole.energy_j = np.add.reduceat(jobs.energy_j, first)  # unknown if unknown for any component
@@ -353,9 +482,12 @@ def _merged(jobs: _Jobs, ledger: Ledger) -> _Jobs:
     return whole
 
 
-def _columns(jobs: _Jobs, origin_s: float, ledger: Ledger) -> dict[str, Any]:
-    limit_s = np.where(jobs.limit_s > 0, jobs.limit_s, np.nan)
-    requested_s = requested_times(limit_s, jobs.run_s, jobs.line, ledger, unknown="missing or unlimited")
+def _columns(jobs: _Jobs, origin_s: float, most_s: Floats, ledger: Ledger) -> dict[str, Any]:
+    requested_s = requested_times(
+        known_limits(jobs.limit_s), jobs.run_s, jobs.line, ledger, unknown="missing or unlimited", most_s=most_s
+    )
+    ids = _job_ids(jobs, ledger)
+    preceding, think_s = _run_before(jobs, ids)
     wait_s = jobs.start_s - jobs.submit_s
     ledger.fact("start before submission, recorded wait ignored", jobs.line[wait_s < 0])
     measured = np.isfinite(jobs.energy_j)
@@ -365,12 +497,24 @@ def _columns(jobs: _Jobs, origin_s: float, ledger: Ledger) -> dict[str, Any]:
     ledger.fact("more nodes than processors, number of nodes ignored", jobs.line[crowded])
     nodes = np.where(crowded | np.isnan(jobs.nodes), -1, jobs.nodes)
     return {
-        "job_id": _job_ids(jobs, ledger), "submit_s": jobs.submit_s - origin_s, "run_time_s": jobs.run_s,
+        "job_id": ids, "preceding_job": preceding, "think_time_s": think_s,
+        "submit_s": jobs.submit_s - origin_s, "run_time_s": jobs.run_s,
         "requested_time_s": requested_s, "processors": jobs.processors, "power_w": jobs.energy_j / jobs.run_s,
         "user": jobs.user, "group": jobs.group, "queue": jobs.queue, "partition": jobs.partition, "nodes": nodes,
         "gpus": np.where(np.isnan(jobs.gpus), -1, jobs.gpus), "requested_memory_kb": jobs.memory_kb / jobs.processors,
         "status": jobs.status, "recorded_wait_s": np.where(wait_s < 0, np.nan, wait_s), "trace_row": jobs.trace_row,
     }  # fmt: skip
+
+
+def _run_before(jobs: _Jobs, ids: Floats) -> tuple[Floats, Floats]:
+    """Job number of the run before each run of a requeued job, -1 if none, and the time since its end [s]."""
+    order = np.lexsort((jobs.run, jobs.leader))
+    again = np.flatnonzero(jobs.leader[order[:-1]] == jobs.leader[order[1:]])
+    run, before = order[again + 1], order[again]
+    preceding, think_s = np.full(len(ids), -1.0), np.full(len(ids), np.nan)
+    preceding[run] = ids[before]
+    think_s[run] = np.fmax(jobs.submit_s[run] - (jobs.start_s + jobs.run_s)[before], 0.0)
+    return preceding, think_s
 
 
 def _job_ids(jobs: _Jobs, ledger: Ledger) -> Floats:

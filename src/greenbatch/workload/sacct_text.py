@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import csv
 import io
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from itertools import islice
+from itertools import product
 from pathlib import Path
 
 import numpy as np
@@ -18,31 +19,35 @@ from greenbatch.errors import InputError
 Floats = NDArray[np.float64]
 
 _NO_STAMP = frozenset({"", "Unknown", "None", "N/A"})
-_NO_LIMIT = frozenset({"", "UNLIMITED", "Partition_Limit", "INVALID"})
+_NO_LIMIT = frozenset({"UNLIMITED", "Partition_Limit"})
+_UNSET = frozenset({"", "INVALID"})
 _DURATION = re.compile(r"(?:(\d+)-)?(?:(\d+):)?(\d+):(\d+)(?:\.\d+)?", re.ASCII)
-_ISO = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:Z|[+-]\d\d:?\d\d)?", re.ASCII)
-_LOCAL = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d", re.ASCII)
+_ISO = re.compile(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(?:Z|[+-]\d\d:?\d\d)?", re.ASCII)
+_LOCAL = re.compile(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d", re.ASCII)
+_STAMPED = re.compile(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d", re.ASCII)
 _EPOCH = re.compile(r"\d{1,11}", re.ASCII)
 _COUNT = re.compile(r"\d+", re.ASCII)
 _SCALED = re.compile(r"(\d+(?:\.\d+)?)([KMGTP]?)", re.ASCII)
 _SCALE = {"": 1.0, "K": 1e3, "M": 1e6, "G": 1e9, "T": 1e12, "P": 1e15}
 _GPU = re.compile(r"(?:^|[/:])gpu(?=[:=]|$)")
 _IN_PARENTHESES = re.compile(r"\([^()]*\)")
-_MEMORY = re.compile(r"(?:^|,)mem=(\d+(?:\.\d+)?)([KMGTP]?)(?:,|$)", re.ASCII)
 _MEMORY = re.compile(r"(\d+(?:\.\d+)?)([KMGTP]?)([cn]?)", re.ASCII)
 _MEMORY_KB = {"K": 1.024, "": 1.024 * 1024, "M": 1.024 * 1024, "G": 1.024 * 1024**2, "T": 1.024 * 1024**3,
               "P": 1.024 * 1024**4}  # fmt: skip
 """Slurm's units of memory, powers of 1024 bytes, in kB of 1000; a number without a unit counts megabytes."""
 _HOSTS = re.compile(r"(?:[^,\[\]]|\[[^\[\]]*\])+", re.ASCII)
 _BRACKETS = re.compile(r"\[([^\[\]]*)\]", re.ASCII)
+_TASKS = re.compile(r"\d+_\[([^\[\]%]*)(?:%\d+)?\]", re.ASCII)
+_SPAN = re.compile(r"(\d{1,9})(?:-(\d{1,9}))?(?::(\d{1,9}))?", re.ASCII)
 
 _NO_VALUE = 2.0**63
 """Slurm's markers for "not set" (NO_VAL64, INFINITE64) lie above this."""
 
-_COMMAND = "sacct -X -P -o JobIDRaw,JobID,State,Submit,Eligible,Start,End,ElapsedRaw,TimelimitRaw,AllocCPUS,ReqCPUS"
-
+COMMAND = "sacct -X -P -o JobIDRaw,JobID,State,Submit,Eligible,Start,End,ElapsedRaw,TimelimitRaw,AllocCPUS,ReqCPUS"
+"""A command that prints what is needed."""
 
 _BLOCK_ROWS = 20_000
+_MOST_NODES = 1e6
 _TRES_FIX = "write name=value, separated by commas, such as cpu=4,gres/gpu=1,mem=8G,node=1"
 
 
@@ -59,7 +64,9 @@ class Dump:
     steps: NDArray[np.int64]
     """Lines of steps (``123.batch``, ``123_4.0``), which are left out."""
     repeated_headers: NDArray[np.int64]
-    """Lines that repeat the header, as in concatenated dumps."""
+    """Lines of further headers, as in concatenated dumps."""
+    cut: NDArray[np.int64]
+    """The last line, if the file ends within it."""
 
     def __len__(self) -> int:
         return len(self.lines)
@@ -88,6 +95,9 @@ class Dump:
 def blocks(content: bytes, path: Path) -> Iterator[Dump]:
     """Rows and fields of a ``--parsable2`` (or ``--parsable``) dump, in blocks of rows to save memory.
 
+    The header says what separates fields: ``|``, else the comma, semicolon or tab of ``--delimiter``; then cells may be
+    in quotes. A further header line, as where dumps were concatenated, names the fields of the rows below it.
+
     Raises:
         InputError: no header line, a field named twice, or a row with a different number of fields.
     """
@@ -96,66 +106,131 @@ def blocks(content: bytes, path: Path) -> Iterator[Dump]:
         raise InputError("is not a text file", file=path, line=line, fix="give the text that sacct prints")
     # Names may be in any encoding; backslashes keep two different names different.
     rows = (row.decode("utf-8", "backslashreplace") for row in io.BytesIO(content.removeprefix(b"\xef\xbb\xbf")))
-    filled = ((line, row) for line, row in enumerate(map(str.rstrip, rows), 1) if row)
+    filled = ((line, row.rstrip("\r\n")) for line, row in enumerate(rows, 1) if row.strip())
     header_line, header = next(filled, (0, ""))
     if not header:
-        raise InputError("has no lines", file=path, fix=f"make it with {_COMMAND}")
-    names = _field_names(header, header_line, path)
-    key = names.index("jobid" if "jobid" in names else "jobidraw")
+        raise InputError("has no lines", file=path, fix=f"make it with {COMMAND}")
+    names, mark = _field_names(header, header_line, path), delimiter(header)
+    unended = 0 if content.endswith(b"\n") else content.count(b"\n") + 1
+    block: list[tuple[int, list[str]]] = []
     again: list[int] = []
-    cells = _cells(filled, header, len(names), again, path)
-    block = list(islice(cells, _BLOCK_ROWS))
-    while True:  # at least once, so that a dump without rows yields its fields
-        jobs = [(line, row) for line, row in block if "." not in row[key]]
-        columns = zip(*(row for _, row in jobs), strict=True) if jobs else ([] for _ in names)
-        yield Dump(
-            path,
-            header_line,
-            {name: list(texts) for name, texts in zip(names, columns, strict=True)},
-            np.array([line for line, _ in jobs], dtype=np.int64),
-            np.array([line for line, row in block if "." in row[key]], dtype=np.int64),
-            np.array(again, dtype=np.int64),
-        )
-        again.clear()
-        block = list(islice(cells, _BLOCK_ROWS))
-        if not block:
-            break
+    cut: list[int] = []
+    for line, text in filled:
+        cells = _cells(text, mark, len(names))
+        if "jobid" in text.lower() and _is_header(cells):
+            found = _field_names(text, line, path)
+            again.append(line)
+            if found != names and block:
+                yield _dump(path, header_line, names, block, again, cut)
+                block, again = [], []
+            names, header_line, mark = found, line, delimiter(text)
+        elif len(cells) < len(names) and line == unended:
+            cut.append(line)
+        else:
+            _check_width(cells, len(names), mark, line, path)
+            block.append((line, cells))
+        if len(block) == _BLOCK_ROWS:
+            yield _dump(path, header_line, names, block, again, cut)
+            block, again, cut = [], [], []
+    yield _dump(path, header_line, names, block, again, cut)  # also without rows, for its fields
+
+
+def delimiter(header: str) -> str:
+    """What separates the fields of a header line."""
+    return "|" if "|" in header else max(",;\t", key=header.count)
+
+
+def _dump(
+    path: Path, header_line: int, names: Sequence[str], block: list[tuple[int, list[str]]], again: list[int],
+    cut: list[int],
+) -> Dump:  # fmt: skip
+    key = names.index("jobid" if "jobid" in names else "jobidraw")
+    jobs = [(line, row) for line, row in block if not _is_step(row[key])]
+    columns = zip(*(row for _, row in jobs), strict=True) if jobs else ([] for _ in names)
+    steps = [line for line, row in block if _is_step(row[key])]
+    lines = ([line for line, _ in jobs], steps, again, cut)
+    texts = {name: list(cells) for name, cells in zip(names, columns, strict=True)}
+    return Dump(path, header_line, texts, *(np.array(each, dtype=np.int64) for each in lines))
+
+
+def _is_step(job_id: str) -> bool:
+    """Whether it is ``123.batch`` or ``123_4.0``, and not an array such as ``123_[1-5,...]``."""
+    return "." in job_id.partition("[")[0]
 
 
 def _field_names(header: str, line: int, path: Path) -> list[str]:
-    names = [name.strip().lower() for name in header.removesuffix("|").split("|")]
+    mark = delimiter(header)
+    names = [name.strip().lower() for name in _cells(header, mark, 0)]
+    names = names[:-1] if names[-1] == "" else names
     if not {"jobid", "jobidraw"} & set(names):
-        fix = f"the first line must name the fields, separated by |, including JobID or JobIDRaw: {_COMMAND}"
-        raise InputError("is not a sacct header", file=path, line=line, field="header", fix=fix)
+        raise _no_header(header, line, path)
     for k, name in enumerate(names):
         if name in names[:k]:
             raise InputError("is named twice", file=path, line=line, field=name, fix="name each field once")
     return names
 
 
-def _cells(
-    filled: Iterator[tuple[int, str]], header: str, width: int, again: list[int], path: Path
-) -> Iterator[tuple[int, list[str]]]:
-    """Line number and cells of each row that is not the header again."""
-    for line, text in filled:
-        if text == header:
-            again.append(line)
-            continue
-        cells = text.split("|")
-        if len(cells) == width + 1 and not cells[-1]:  # --parsable ends each line with the delimiter
-            cells.pop()
-        if len(cells) != width:
-            raise InputError(
-                f"{len(cells)} fields, the header names {width}", file=path, line=line, field="row",
-                fix="leave out fields of free text (JobName, Comment, SubmitLine): they may contain | or a line break",
-            )  # fmt: skip
-        yield line, cells
+def _no_header(header: str, line: int, path: Path) -> InputError:
+    """What the first line is instead of a header."""
+    if is_headless(header):
+        return InputError(
+            "there is no header line", file=path, line=line, field="header",
+            fix="run sacct without --noheader, or put the names after -o into line 1, joined by |",
+        )  # fmt: skip
+    if header.lower().lstrip().startswith("jobid"):
+        fix = f"separate the fields by |: {COMMAND}"
+        return InputError("has columns of fixed width", file=path, line=line, field="header", fix=fix)
+    fix = f"the first line must name the fields, separated by |, including JobID or JobIDRaw: {COMMAND}"
+    return InputError("is not a sacct header", file=path, line=line, field="header", fix=fix)
+
+
+def is_headless(first: str) -> bool:
+    """Whether the first line of a file is a row of a dump: fields separated by ``|``, one of them a time."""
+    return any(_STAMPED.match(cell.strip()) for cell in first.split("|")[1:])
+
+
+def _is_header(cells: Sequence[str]) -> bool:
+    names = {cell.strip().lower() for cell in cells}
+    return bool(names & {"jobid", "jobidraw"}) and bool(names & {"submit", "start", "state", "elapsed", "elapsedraw"})
+
+
+def _cells(text: str, mark: str, width: int) -> list[str]:
+    """The cells of a row of so many fields."""
+    try:
+        cells = text.split("|") if mark == "|" else next(csv.reader([text], delimiter=mark))
+    except csv.Error:
+        cells = text.split(mark)
+    if len(cells) == width + 1 and not cells[-1].strip():  # --parsable ends each line with the delimiter
+        cells.pop()
+    return cells
+
+
+def _check_width(cells: Sequence[str], width: int, mark: str, line: int, path: Path) -> None:
+    if len(cells) != width:
+        fix = "leave out fields of free text (JobName, Comment, SubmitLine): they may contain | or a line break"
+        if mark != "|" and len(cells) > width:
+            fix = f"fields such as AllocTRES contain {mark!r}: {COMMAND}"
+        problem = f"{len(cells)} fields, the header names {width}"
+        raise InputError(problem, file=path, line=line, field="row", fix=fix)
+
+
+def task_counts(job_ids: Sequence[str]) -> Floats:
+    """How many jobs each row stands for: the tasks of a pending array such as ``123_[3-5,9-400%2]``, else 1."""
+    return np.array([_tasks(text) if "[" in text else 1.0 for text in job_ids])
+
+
+def _tasks(job_id: str) -> float:
+    match = _TASKS.fullmatch(job_id)
+    spans = [_SPAN.fullmatch(part) for part in match[1].split(",")] if match else []
+    counts = [(int(s[2] or s[1]) - int(s[1])) // max(int(s[3] or 1), 1) + 1 for s in spans if s]
+    return float(max(sum(counts), 1))
 
 
 def stamps(dump: Dump, name: str) -> tuple[Floats, NDArray[np.bool_]]:
     """Seconds of a time field, and which of them are local wall time (both of shape (n,)); NaN if unset.
 
-    Accepts local ``YYYY-MM-DDTHH:MM:SS`` (read as if it were UTC), the same with an offset, and Unix seconds.
+    Accepts local ``YYYY-MM-DDTHH:MM:SS`` (read as if it were UTC), the same with a blank instead of T or with an
+    offset, and Unix seconds.
 
     Raises:
         InputError: a time is malformed or before 1970.
@@ -181,13 +256,28 @@ def stamps(dump: Dump, name: str) -> tuple[Floats, NDArray[np.bool_]]:
 
 
 def durations(dump: Dump, name: str) -> Floats:
-    """Seconds [s] of a ``[DD-[HH:]]MM:SS`` field; NaN for no limit."""
+    """Seconds [s] of a ``[DD-[HH:]]MM:SS`` field; NaN if blank or not valid, infinite without a limit."""
     return _each(dump, name, _duration, "write [DD-]HH:MM:SS")
 
 
 def counts(dump: Dump, name: str) -> Floats:
-    """Whole numbers; NaN if blank, unlimited or not set."""
+    """Whole numbers; NaN if blank or not set."""
     return _each(dump, name, _count, "write a whole number")
+
+
+def minutes(dump: Dump, name: str) -> Floats:
+    """Seconds [s] of whole minutes; NaN if blank or not valid, infinite without a limit."""
+    return _each(dump, name, _limit_minutes, "write whole minutes, or UNLIMITED") * 60
+
+
+def node_names(text: str) -> tuple[str, ...]:
+    """The names that a node list stands for; none if it is blank, malformed or names more than a million nodes."""
+    try:
+        known = _node_count(text) <= _MOST_NODES
+    except (ValueError, OverflowError):
+        known = False
+    hosts: list[str] = _HOSTS.findall(text) if known else []
+    return tuple("".join(parts) for host in hosts for parts in product(*_pieces(host)))
 
 
 def tres_processors(dump: Dump, name: str) -> Floats:
@@ -274,8 +364,8 @@ def _stamp(text: str) -> float:
 
 
 def _duration(text: str) -> float:
-    if text in _NO_LIMIT:
-        return float("nan")
+    if text in _UNSET or text in _NO_LIMIT:
+        return float("inf" if text in _NO_LIMIT else "nan")
     match = _DURATION.fullmatch(text)
     if not match:
         raise ValueError
@@ -283,8 +373,12 @@ def _duration(text: str) -> float:
     return float(((days * 24 + hours) * 60 + minutes) * 60 + seconds)
 
 
+def _limit_minutes(text: str) -> float:
+    return float("inf") if text in _NO_LIMIT else _count(text)
+
+
 def _count(text: str) -> float:
-    if text in _NO_LIMIT or text in _NO_STAMP:
+    if text in _UNSET or text in _NO_STAMP:
         return float("nan")
     if not _COUNT.fullmatch(text):
         raise ValueError
@@ -367,6 +461,14 @@ def _node_count(text: str) -> float:
     if ",".join(hosts) != text:
         raise ValueError
     return float(sum(_expanded(host) for host in hosts))
+
+
+def _pieces(host: str) -> Iterator[Sequence[str]]:
+    """The choices for each part of a name with brackets."""
+    for k, piece in enumerate(_BRACKETS.split(host)):  # text, inside of a bracket, text, ...
+        spans = [part.partition("-") for part in piece.split(",")] if k % 2 else []
+        numbers = [f"{n:0{len(a)}}" for a, _, b in spans for n in range(int(a), int(b or a) + 1)]
+        yield numbers if k % 2 else [piece]
 
 
 def _expanded(host: str) -> int:

@@ -137,7 +137,7 @@ def partitions_of(
         raise InputError(
             f"partitions of jobs that the cluster does not have: {', '.join(shown)}{more}",
             file=file, field="partition",
-            fix=f"add them to the cluster, or leave their jobs out; it has {', '.join(names)}",
+            fix="give them nodes (and State=UP in a slurm.conf), or leave their jobs out; it has " + ", ".join(names),
         )  # fmt: skip
     linked = [sum(1 << names.index(each) for each in g.partitions) or ALL_PARTITIONS for g in cluster.groups]
     linked += [ALL_PARTITIONS] if (mask == ALL_PARTITIONS).any() else []

@@ -357,16 +357,16 @@ def _best_of_waiting(machine: Powered, waiting: Int32s, clock: Clock) -> int:
 
 @reserve_for.register(Powered)
 def reserve_units(
-    machine: Powered, expected: Table[Expected], clock: Clock, job: int, processors: int
+    machine: Powered, expected: Table[Expected], clock: Clock, job: int, processors: int, from_s: float
 ) -> None:  # fmt: skip
     """The first end or change of capacity from which the job fits, while it runs if jobs must stay powered."""
     i, k, last = clock.expected_first, whole(machine.counts.level), clock.expected_first + clock.running
     used, used_gpus = machine.counts.powered - machine.totals.free, machine.counts.gpus - machine.counts.free_gpus
     at_s = clock.now_s
-    while not _leaves_spare(machine, expected, clock, job, at_s, i, k, used, used_gpus):
+    while at_s < from_s or not _leaves_spare(machine, expected, clock, job, at_s, i, k, used, used_gpus):
         end_s = expected[i].end_s if i < last else np.inf
         change_s = machine.levels[k + 1].time_s if k + 1 < machine.levels.shape[0] else np.inf
-        at_s = max(clock.now_s, min(end_s, change_s))
+        at_s = max(clock.now_s, min(end_s, change_s, from_s if at_s < from_s else np.inf))
         if at_s == np.inf:
             break
         while i < last and expected[i].end_s <= at_s:

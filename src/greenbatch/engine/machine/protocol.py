@@ -143,14 +143,16 @@ def next_change_s(machine: Machine, now_s: float) -> float:
 
 
 @compiled_small
-def reserve_by_total(totals: MachineTotals, expected: Table[Expected], clock: Clock, processors: int) -> None:
+def reserve_by_total(
+    totals: MachineTotals, expected: Table[Expected], clock: Clock, processors: int, from_s: float
+) -> None:  # fmt: skip
     """`reserve_for` if any free processors will do."""
     need, free = processors, totals.free
     i, stop = clock.expected_first, clock.expected_first + clock.running
-    shadow_s = clock.now_s
+    shadow_s = from_s
     while i < stop and free < need:
         free += expected[i].processors
-        shadow_s = max(clock.now_s, expected[i].end_s)
+        shadow_s = max(from_s, expected[i].end_s)
         i += 1
     while i < stop and expected[i].end_s <= shadow_s:
         free += expected[i].processors
@@ -160,14 +162,22 @@ def reserve_by_total(totals: MachineTotals, expected: Table[Expected], clock: Cl
 
 @variant(default=True)
 def reserve_for(
-    machine: Machine, expected: Table[Expected], clock: Clock, job: int, processors: int
+    machine: Machine, expected: Table[Expected], clock: Clock, job: int, processors: int, from_s: float
 ) -> None:  # fmt: skip
     """Compute when a blocked job can start by requested ends (``clock.shadow_s``), and what it leaves to others then.
 
     ``clock.spare`` is the largest number of processors that a job which outlives that time may take. A running job
     past its requested end is expected to end now.
+
+    Args:
+        machine: the machine.
+        expected: running jobs by requested end.
+        clock: output, and what is running.
+        job: row of the job.
+        processors: its processors.
+        from_s: the earliest start, now or later. [s]
     """
-    reserve_by_total(machine.totals, expected, clock, processors)
+    reserve_by_total(machine.totals, expected, clock, processors, from_s)
 
 
 @variant(default=True)

@@ -11,18 +11,18 @@ from greenbatch.engine.records import Clock, Expected, Table
 
 @reserve_for.register(Nodes)
 def reserve_on_nodes(
-    machine: Nodes, expected: Table[Expected], clock: Clock, job: int, processors: int
+    machine: Nodes, expected: Table[Expected], clock: Clock, job: int, processors: int, from_s: float
 ) -> None:  # fmt: skip
     """The earliest instant at which the head fits if running jobs end as requested; its nodes follow the placement."""
     if machine.counts.is_plain:
-        reserve_by_total(machine.totals, expected, clock, processors)
+        reserve_by_total(machine.totals, expected, clock, processors, from_s)
         return
-    clock.shadow_s = _look_ahead(machine, expected, clock, job)
+    clock.shadow_s = _look_ahead(machine, expected, clock, job, from_s)
     clock.spare = _leave_room(machine, job)
 
 
 @compiled
-def _look_ahead(machine: Nodes, expected: Table[Expected], clock: Clock, job: int) -> float:
+def _look_ahead(machine: Nodes, expected: Table[Expected], clock: Clock, job: int, from_s: float) -> float:
     """Release running jobs by requested end until a blocked one fits; return that instant, what is left is that of it.
 
     Only what is left of the nodes changes.
@@ -32,7 +32,7 @@ def _look_ahead(machine: Nodes, expected: Table[Expected], clock: Clock, job: in
         node = machine.nodes[number]
         node.left, node.left_gpus, node.left_memory_mb = node.free, node.free_gpus, node.free_memory_mb
         found += hosts_later(node, demand)
-    i, stop, shadow_s = clock.expected_first, clock.expected_first + clock.running, clock.now_s
+    i, stop, shadow_s = clock.expected_first, clock.expected_first + clock.running, from_s
     while i < stop and (found < demand.chunks or expected[i].end_s <= shadow_s):
         if found < demand.chunks:
             shadow_s = max(shadow_s, expected[i].end_s)

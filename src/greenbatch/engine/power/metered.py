@@ -120,7 +120,8 @@ def costs_of(site: Site) -> Costs:
     own_g = sum((shares[name] * carbon for name, carbon in grid.source_g_per_kwh.items()), zero)
     grid_g = zero if grid.carbon_g_per_kwh is None else grid.carbon_g_per_kwh
     marginal_g = grid_g if grid.marginal_g_per_kwh is None else grid.marginal_g_per_kwh
-    usual, usual_g = float(np.abs(grid.import_price).mean()), float(np.abs(marginal_g).mean())
+    stated = slice(*site.stated) if site.stated else slice(None)
+    usual, usual_g = float(np.abs(grid.import_price[stated]).mean()), float(np.abs(marginal_g[stated]).mean())
     sold = np.maximum(grid.export_price, 0.0)
     return Costs(grid.import_price, sold, own, grid_g, marginal_g, own_g, usual, usual_g)
 

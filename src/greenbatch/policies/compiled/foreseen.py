@@ -197,5 +197,5 @@ def hold_nodes(s: State, number: int) -> float:
 
     What this leaves of the nodes stays valid until the next call or event, see `protocol.fits_beside`.
     """
-    reserve_for(s.machine, s.expected, s.clock, whole(number), whole(s.jobs[number].processors))
+    reserve_for(s.machine, s.expected, s.clock, whole(number), whole(s.jobs[number].processors), s.clock.now_s)
     return float(s.clock.shadow_s)
