@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Sequence
     from typing import Any
 
-GRACE_S = 7.0
-"""How long a command may take to end after a signal. [s]"""
+REPEAT_S, GRACE_S = 3.0, 7.0
+"""How long after a signal it is repeated, which skips what is not needed to resume, and the command is ended. [s]"""
 _STOPS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
@@ -163,7 +163,11 @@ def _watch(numbers: Collection[int]) -> Callable[[], None]:
 
     def watch() -> None:
         while told := os.read(ends, 1):
-            if told[0] in numbers and not over.wait(GRACE_S):
+            if told[0] not in numbers or over.wait(REPEAT_S):
+                continue
+            if callable(signal.getsignal(told[0])):
+                os.kill(os.getpid(), told[0])
+            if not over.wait(GRACE_S - REPEAT_S):
                 with suppress(OSError):
                     os.write(2, b"greenbatch: interrupted; it did not end by itself in time\n")
                 os._exit(130 if told[0] == signal.SIGINT else 128 + told[0])
