@@ -476,9 +476,7 @@ def _merged(jobs: _Jobs, ledger: Ledger) -> _Jobs:
 
 def _columns(jobs: _Jobs, origin_s: float, most_s: Floats, ledger: Ledger) -> dict[str, Any]:
     limit_s = np.where(jobs.limit_s > 0, jobs.limit_s, np.nan)
-    requested_s = requested_times(
-        limit_s, jobs.run_s, jobs.line, ledger, unknown="missing or unlimited", most_s=most_s
-    )
+    requested_s = requested_times(limit_s, jobs.run_s, jobs.line, ledger, unknown="missing or unlimited", most_s=most_s)
     ids = _job_ids(jobs, ledger)
     preceding, think_s = _run_before(jobs, ids)
     wait_s = jobs.start_s - jobs.submit_s
