@@ -129,8 +129,8 @@ def test_31_hour_ending_in_a_column_of_its_own():
     )
     with pytest.raises(InputError, match=r'name both: time_columns = \["Delivery Date", "Hour Ending"\]'):
         grid("price", file, read + 'time_column = "Delivery Date"\n', start)
-    own = read + 'time_columns = ["Delivery Date", "Hour Ending"]\ntime_format = "%m/%d/%Y %H:%M"\nlabel = "end"\n'
-    assert grid("price", file, own, start)[0] == pytest.approx(prices)
+    own = 'time_columns = ["Delivery Date", "Hour Ending"]\ntime_format = "%m/%d/%Y %H:%M"\nlabel = "end"\n'
+    assert grid("price", file, read + own, start)[0] == pytest.approx(prices)
 
 
 def weather(file: str, keys: str = "", start: str = "2023-01-01T00:00") -> greenbatch.Site:
